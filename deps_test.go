@@ -1,0 +1,181 @@
+package p4lb_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/p4lb/p4lb"
+
+// rooms states which folder may import which: the architecture as a test. A
+// room is a folder with all below it, unless a longer path has a line of its
+// own. A folder without a line fails the test, so that a new room is a decision
+// made here first. Tests may look further, for instance compile a program to
+// run it, but never into a room of the shell.
+var rooms = map[string][]string{
+	"p4src":     {},
+	"templates": {},
+	"fitting":   {},
+	"fabric":    {},
+	"bmv2":      {},
+	"live":      {},
+	"examples":  {},
+
+	"model":     {"fitting"},
+	"codegen":   {"templates", "fitting"},
+	"dataplane": {"bmv2"},
+	"p4rt":      {"dataplane"},
+
+	// The compiler's stages see only what stands before them.
+	"p4/syntax": {},
+	"p4/types":  {"p4/syntax"},
+	"p4/lower":  {"p4/syntax", "p4/types", "bmv2"},
+	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
+
+	"controller": {"fabric", "codegen", "bmv2"},
+	"sim":        {"dataplane", "fabric", "model"},
+	"lab": {
+		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
+		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "sim",
+	},
+	"cmd": {
+		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
+		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "sim", "lab", "live", "examples",
+	},
+}
+
+// shell holds the rooms that nobody but cmd may import, tests included.
+var shell = []string{"cmd", "live"}
+
+// grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
+// through them.
+var grpcRooms = []string{"p4rt", "controller", "cmd"}
+
+// TestImports reads every Go file itself, rather than ask the Go tool: so the
+// cache of test results knows what the answer depends on.
+func TestImports(t *testing.T) {
+	for _, f := range goFiles(t) {
+		dir := path.Dir(f)
+		if dir == "." {
+			continue // this test
+		}
+		from := roomOf(module + "/" + dir)
+		if _, ok := rooms[from]; !ok {
+			t.Errorf("%s is in no room: add its folder to the table in deps_test.go", f)
+			continue
+		}
+		for _, imp := range imports(t, f) {
+			if strings.HasSuffix(f, "_test.go") {
+				checkTestImport(t, f, from, imp)
+			} else {
+				checkImport(t, f, from, imp)
+			}
+		}
+	}
+}
+
+// goFiles lists the Go files of the module.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case !d.IsDir() && path.Ext(name) == ".go":
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func imports(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, spec := range f.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, imp)
+	}
+	return list
+}
+
+func checkTestImport(t *testing.T, file, from, imp string) {
+	if to := roomOf(imp); to != from && from != "cmd" && slices.Contains(shell, to) {
+		t.Errorf("%s imports %s", file, imp)
+	}
+}
+
+func checkImport(t *testing.T, file, from, imp string) {
+	if strings.HasPrefix(imp, "google.golang.org/grpc") && !slices.Contains(grpcRooms, from) {
+		t.Errorf("%s imports %s: gRPC belongs to %s", file, imp, strings.Join(grpcRooms, ", "))
+	}
+	to := roomOf(imp)
+	if to == "" || to == from || slices.Contains(rooms[from], to) {
+		return
+	}
+	t.Errorf("%s imports %s: %s may import only [%s]", file, imp, from, strings.Join(rooms[from], " "))
+}
+
+// TestRoomsAcyclic keeps the table itself honest: a circle in it would allow
+// any arrow along the circle.
+func TestRoomsAcyclic(t *testing.T) {
+	done := map[string]bool{}
+	var visit func(room string, trail []string)
+	visit = func(room string, trail []string) {
+		if slices.Contains(trail, room) {
+			t.Fatalf("circle in the table: %s", strings.Join(append(trail, room), " -> "))
+		}
+		if done[room] {
+			return
+		}
+		for _, next := range rooms[room] {
+			if _, ok := rooms[next]; !ok {
+				t.Errorf("%s may import %s, which is no room", room, next)
+			}
+			visit(next, append(trail, room))
+		}
+		done[room] = true
+	}
+	for room := range rooms {
+		visit(room, nil)
+	}
+}
+
+// roomOf returns the longest room that holds the import path, its first
+// folder where it is in none, and "" outside the module.
+func roomOf(importPath string) string {
+	rest, ok := strings.CutPrefix(importPath, module+"/")
+	if !ok {
+		return ""
+	}
+	for room := rest; ; {
+		if _, ok := rooms[room]; ok {
+			return room
+		}
+		i := strings.LastIndexByte(room, '/')
+		if i < 0 {
+			return room
+		}
+		room = room[:i]
+	}
+}
