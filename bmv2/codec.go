@@ -1,0 +1,261 @@
+package bmv2
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Load reads a document and validates it. An error names the place:
+// "pipelines[0].tables[3].key[1].target: …".
+func Load(data []byte) (*Config, error) {
+	c, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func decode(data []byte) (*Config, error) {
+	n, err := parseNode(data)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Config)
+	var d decoder
+	if d.into(n, reflect.ValueOf(c).Elem()); d.err != nil {
+		return nil, d.err
+	}
+	return c, nil
+}
+
+// Write writes the document as p4c lays it out. The same Config always gives
+// the same bytes.
+func (c *Config) Write(w io.Writer) error {
+	var b bytes.Buffer
+	encode(reflect.ValueOf(c)).write(&b, 0)
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// custom is implemented by types whose JSON form is not an object with one key
+// per struct field. decodeNode reports through d and may leave the receiver
+// half filled.
+type custom interface {
+	decodeNode(d *decoder, n *node)
+	encodeNode() *node
+}
+
+// A decoder fills Go values from nodes. It remembers where it is in the
+// document and the first error.
+type decoder struct {
+	path []string
+	err  error
+}
+
+func (d *decoder) failf(format string, args ...any) {
+	if d.err == nil {
+		d.err = placed(strings.Join(d.path, ""), fmt.Errorf(format, args...))
+	}
+}
+
+func placed(path string, err error) error {
+	if path = strings.TrimPrefix(path, "."); path == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// at runs f with one more step on the path.
+func (d *decoder) at(step string, f func()) {
+	d.path = append(d.path, step)
+	f()
+	d.path = d.path[:len(d.path)-1]
+}
+
+func (d *decoder) index(i int, f func()) { d.at("["+strconv.Itoa(i)+"]", f) }
+
+func (d *decoder) into(n *node, v reflect.Value) {
+	if v.Kind() == reflect.Pointer {
+		d.pointer(n, v)
+		return
+	}
+	if c, ok := v.Addr().Interface().(custom); ok {
+		c.decodeNode(d, n)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, v)
+	case reflect.Slice:
+		d.slice(n, v)
+	case reflect.String:
+		v.SetString(d.text(n))
+	case reflect.Int:
+		v.SetInt(int64(d.integer(n)))
+	case reflect.Bool:
+		v.SetBool(d.boolean(n))
+	}
+}
+
+func (d *decoder) pointer(n *node, v reflect.Value) {
+	if n.kind == nullNode {
+		return
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	d.into(n, v.Elem())
+}
+
+func (d *decoder) structure(n *node, v reflect.Value) {
+	if !d.is(n, objectNode) {
+		return
+	}
+	for i := range v.NumField() {
+		key, opts := tag(v.Type().Field(i))
+		e := n.get(key)
+		if e == nil || e.kind == nullNode && opts != "" {
+			continue
+		}
+		d.at("."+key, func() { d.into(e, v.Field(i)) })
+	}
+}
+
+func (d *decoder) slice(n *node, v reflect.Value) {
+	if n.kind == nullNode || !d.is(n, arrayNode) {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.list), len(n.list)))
+	for i, e := range n.list {
+		d.index(i, func() {
+			if e.kind == nullNode {
+				d.failf("null is not allowed here")
+				return
+			}
+			d.into(e, v.Index(i))
+		})
+	}
+}
+
+func (d *decoder) is(n *node, k nodeKind) bool {
+	if n.kind != k {
+		d.failf("expected %v, found %v", k, n.kind)
+	}
+	return n.kind == k
+}
+
+func (d *decoder) text(n *node) string {
+	d.is(n, stringNode)
+	return n.text
+}
+
+func (d *decoder) integer(n *node) int {
+	if !d.is(n, numberNode) {
+		return 0
+	}
+	i, err := strconv.ParseInt(n.text, 10, 0)
+	if err != nil {
+		d.failf("%s is not an integer of 64 bits", n.text)
+	}
+	return int(i)
+}
+
+// boolean also takes numbers: p4c writes 0 for the sign of a boolean field.
+func (d *decoder) boolean(n *node) bool {
+	switch n.kind {
+	case falseNode, trueNode:
+		return n.kind == trueNode
+	case numberNode:
+		return d.integer(n) != 0
+	}
+	d.failf("expected a boolean, found %v", n.kind)
+	return false
+}
+
+// tuple checks that n is an array of at least low and at most high elements.
+func (d *decoder) tuple(n *node, low, high int) bool {
+	if !d.is(n, arrayNode) {
+		return false
+	}
+	if len(n.list) < low || len(n.list) > high {
+		d.failf("an array of %d elements, expected %d to %d", len(n.list), low, high)
+		return false
+	}
+	return true
+}
+
+// member decodes the element i of a tuple.
+func (d *decoder) member(n *node, i int, f func(*node)) {
+	d.index(i, func() { f(n.list[i]) })
+}
+
+// key decodes the value of a key of an object, if it is there and not null.
+func (d *decoder) key(n *node, key string, f func(*node)) {
+	if e := n.get(key); e != nil && e.kind != nullNode {
+		d.at("."+key, func() { f(e) })
+	}
+}
+
+func tag(f reflect.StructField) (key, opts string) {
+	key, opts, _ = strings.Cut(f.Tag.Get("json"), ",")
+	return key, opts
+}
+
+func encode(v reflect.Value) *node {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return &node{kind: nullNode}
+		}
+		return encode(v.Elem())
+	}
+	if c, ok := addressable(v).Interface().(custom); ok {
+		return c.encodeNode()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return encodeStruct(v)
+	case reflect.Slice:
+		n := listNode()
+		for i := range v.Len() {
+			n.list = append(n.list, encode(v.Index(i)))
+		}
+		return n
+	case reflect.String:
+		return textNode(v.String())
+	case reflect.Bool:
+		return boolNode(v.Bool())
+	}
+	return intNode(int(v.Int()))
+}
+
+func addressable(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		return v.Addr()
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p
+}
+
+func encodeStruct(v reflect.Value) *node {
+	n := object()
+	for i := range v.NumField() {
+		key, opts := tag(v.Type().Field(i))
+		switch {
+		case !v.Field(i).IsZero():
+			n.set(key, encode(v.Field(i)))
+		case opts == "omitempty":
+		case opts == "null":
+			n.set(key, &node{kind: nullNode})
+		default:
+			n.set(key, encode(v.Field(i)))
+		}
+	}
+	return n
+}
