@@ -1,0 +1,604 @@
+package syntax
+
+// declaration = annotations ( constDecl | externDecl | actionDecl | parserDecl
+//
+//	| controlDecl | typeDecl | instantiation | errorDecl | matchKindDecl | function ) .
+//
+// The position of a declaration is behind its annotations.
+func (p *parser) declaration() Decl {
+	as := p.annotations()
+	switch p.tok.Kind {
+	case _Const:
+		return p.constDecl(as)
+	case _Extern:
+		return p.externDecl(as)
+	case _Action:
+		return p.actionDecl(as)
+	case _Parser:
+		return p.parserDecl(as)
+	case _Control:
+		return p.controlDecl(as)
+	case _Package:
+		return p.packageDecl(as)
+	case _Header, _HeaderUnion, _Struct, _Enum:
+		return p.derivedTypeDecl(as)
+	case _Typedef, _Type:
+		return p.typedefDecl(as)
+	case _Error:
+		if p.peek(1).Kind == _Lbrace {
+			return p.errorDecl(as)
+		}
+	case _MatchKind:
+		if p.peek(1).Kind == _Lbrace {
+			return p.matchKindDecl(as)
+		}
+	}
+	if !p.typeAt(0) && !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+		p.unexpected("a declaration")
+		return nil
+	}
+	return p.functionOrInstance(as)
+}
+
+// functionOrInstance = typeOrVoid ( functionRest | instanceRest ) .
+func (p *parser) functionOrInstance(as Annotations) Decl {
+	pos := p.pos()
+	t := p.typeOrVoid()
+	if p.tok.Kind == _Lparen {
+		d := p.instance(as, t, pos)
+		p.want(_Semi)
+		return d
+	}
+	name := p.name()
+	if p.tok.Kind == _Semi || p.tok.Kind == _Assign {
+		p.errorf("unexpected %s, expected (: there are no variables at top level", p.tok.describe())
+		return nil
+	}
+	f := &FuncDecl{Annotations: as, Return: t, Name: name}
+	f.pos = pos
+	p.functionRest(f)
+	f.Body = p.block(nil)
+	p.closeScope()
+	return f
+}
+
+// functionRest = [ typeParams ] "(" params ")" ; the scope of its names stays open.
+func (p *parser) functionRest(f *FuncDecl) {
+	kind := symOther
+	if p.tok.Kind == _Lss {
+		kind = symGeneric
+	}
+	p.declare(f.Name, kind)
+	p.openScope()
+	f.TypeParams = p.typeParams()
+	p.declareTypes(f.TypeParams)
+	f.Params = p.params()
+	p.declareParams(f.Params)
+}
+
+// instance = args declarator [ "=" "{" { function | instantiation } "}" ] behind a
+// type, without its semicolon.
+func (p *parser) instance(as Annotations, t Expr, pos Pos) Decl {
+	d := &InstDecl{Annotations: as}
+	d.pos = pos
+	d.Args = p.args()
+	d.Name, d.Type = p.declarator(t)
+	if p.got(_Assign) {
+		d.HasBody = true
+		d.Body = p.instanceBody()
+	}
+	p.declare(d.Name, symOther)
+	return d
+}
+
+func (p *parser) instanceBody() []Decl {
+	var decls []Decl
+	if !p.enter() {
+		return nil
+	}
+	defer p.leave()
+	open := p.pos()
+	p.want(_Lbrace)
+	p.openScope()
+	p.items(open, func() {
+		as := p.annotations()
+		if d := p.functionOrInstance(as); d != nil {
+			decls = append(decls, d)
+		}
+	})
+	p.closeScope()
+	return decls
+}
+
+// constDecl = "const" typeRef declarator "=" expr ";" .
+func (p *parser) constDecl(as Annotations) Decl {
+	d := &ConstDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Const)
+	d.Name, d.Type = p.declarator(p.typeRef())
+	p.want(_Assign)
+	d.Value = p.expr()
+	p.want(_Semi)
+	p.declare(d.Name, symOther)
+	return d
+}
+
+// declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
+func (p *parser) declarator(t Expr) (*Name, Expr) {
+	name := p.name()
+	for p.tok.Kind == _Lbrack && !p.panicking {
+		t = p.stackType(t)
+	}
+	return name, t
+}
+
+// params = "(" [ param { "," param } ] ")" .
+func (p *parser) params() []*Param {
+	var params []*Param
+	open := p.pos()
+	p.want(_Lparen)
+	p.list(_Rparen, false, func() { params = append(params, p.param()) })
+	p.wantClose(_Rparen, open)
+	return params
+}
+
+// param = annotations [ "in" | "out" | "inout" ] typeRef declarator [ "=" expr ] .
+func (p *parser) param() *Param {
+	d := &Param{Annotations: p.annotations()}
+	d.pos = p.pos()
+	switch p.tok.Kind {
+	case _In:
+		d.Dir = In
+	case _Out:
+		d.Dir = Out
+	case _InOut:
+		d.Dir = InOut
+	}
+	if d.Dir != NoDir {
+		p.next()
+	}
+	d.Name, d.Type = p.declarator(p.typeRef())
+	if p.got(_Assign) {
+		d.Default = p.expr()
+	}
+	return d
+}
+
+// externDecl = "extern" ( name [ typeParams ] "{" methods "}" | functionPrototype ";" | name ";" ) .
+func (p *parser) externDecl(as Annotations) Decl {
+	pos := p.pos()
+	p.want(_Extern)
+	if p.externObjectAhead() {
+		return p.externObject(as, pos)
+	}
+	f := &FuncDecl{Annotations: as, Extern: true}
+	f.pos = pos
+	p.prototype(f)
+	p.want(_Semi)
+	p.closeScope()
+	return f
+}
+
+// externObjectAhead tells extern T { and extern T<A> { from extern T f().
+func (p *parser) externObjectAhead() bool {
+	if !isNameKind(p.tok.Kind) {
+		return false
+	}
+	n := 1
+	if p.peek(1).Kind == _Lss {
+		if n = p.behindAngles(1); n == 0 {
+			return false
+		}
+	}
+	return p.peek(n).Kind == _Lbrace || p.peek(n).Kind == _Semi
+}
+
+func (p *parser) externObject(as Annotations, pos Pos) Decl {
+	d := &ExternDecl{Annotations: as}
+	d.pos = pos
+	d.Name = p.name()
+	p.declare(d.Name, symType)
+	p.openScope()
+	defer p.closeScope()
+	d.TypeParams = p.typeParams()
+	p.declareTypes(d.TypeParams)
+	if p.got(_Semi) {
+		d.Opaque = true
+		return d
+	}
+	open := p.pos()
+	p.want(_Lbrace)
+	p.items(open, func() { d.Methods = append(d.Methods, p.method(d.Name)) })
+	return d
+}
+
+// method = annotations ( [ "abstract" ] prototype | name "(" params ")" ) ";" .
+//
+// The one without a type is the constructor and has the name of the extern.
+func (p *parser) method(extern *Name) *FuncDecl {
+	f := &FuncDecl{Annotations: p.annotations()}
+	f.pos = p.pos()
+	f.Abstract = p.got(_Abstract)
+	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Lparen && !f.Abstract {
+		f.Name = p.name()
+		if f.Name.Value != extern.Value {
+			p.errorf("method %s has no return type", f.Name.Value)
+		}
+		f.Params = p.params()
+	} else {
+		p.prototype(f)
+		p.closeScope()
+	}
+	p.want(_Semi)
+	return f
+}
+
+// prototype = typeOrVoid name functionRest .
+func (p *parser) prototype(f *FuncDecl) {
+	f.Return = p.typeOrVoid()
+	f.Name = p.name()
+	p.functionRest(f)
+}
+
+// actionDecl = "action" name "(" params ")" block .
+func (p *parser) actionDecl(as Annotations) Decl {
+	d := &ActionDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Action)
+	d.Name = p.name()
+	p.declare(d.Name, symOther)
+	p.openScope()
+	d.Params = p.params()
+	p.declareParams(d.Params)
+	d.Body = p.block(nil)
+	p.closeScope()
+	return d
+}
+
+// parserDecl = "parser" name [ typeParams ] "(" params ")"
+//
+//	( ";" | [ "(" params ")" ] "{" locals states "}" ) .
+func (p *parser) parserDecl(as Annotations) Decl {
+	d := &ParserDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Parser)
+	d.Name, d.TypeParams, d.Params = p.container()
+	defer p.closeScope()
+	if p.got(_Semi) {
+		d.TypeOnly = true
+		return d
+	}
+	d.CtorParams = p.ctorParams()
+	open := p.pos()
+	p.want(_Lbrace)
+	p.items(open, func() { p.parserElement(d) })
+	if len(d.States) == 0 {
+		p.errorAt(p.peek(-1), "parser %s has no states", d.Name.Value)
+	}
+	return d
+}
+
+// container = name [ typeParams ] "(" params ")" of a parser, control or
+// package; the scope of its names stays open.
+func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
+	name = p.name()
+	p.declare(name, symType)
+	p.openScope()
+	typeParams = p.typeParams()
+	p.declareTypes(typeParams)
+	params = p.params()
+	p.declareParams(params)
+	return name, typeParams, params
+}
+
+func (p *parser) ctorParams() []*Param {
+	if p.tok.Kind != _Lparen || p.panicking {
+		return nil
+	}
+	params := p.params()
+	p.declareParams(params)
+	return params
+}
+
+// parserElement = annotations ( constDecl | variable | instantiation | valueSet | state ) .
+func (p *parser) parserElement(d *ParserDecl) {
+	as := p.annotations()
+	if p.tok.Kind == _State {
+		s := p.state(as)
+		d.States = append(d.States, s)
+		return
+	}
+	if len(d.States) > 0 {
+		p.unexpected("state or }")
+		return
+	}
+	var local Decl
+	switch {
+	case p.tok.Kind == _Const:
+		local = p.constDecl(as)
+	case p.tok.Kind == _ValueSet:
+		local = p.valueSet(as)
+	case p.beginsDecl():
+		local = p.varOrInstance(as)
+		p.want(_Semi)
+	default:
+		p.unexpected("a declaration or a state")
+		return
+	}
+	d.Locals = append(d.Locals, local)
+}
+
+// valueSet = "value_set" "<" typeRef ">" "(" expr ")" name ";" .
+func (p *parser) valueSet(as Annotations) Decl {
+	d := &ValueSetDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_ValueSet)
+	open := p.pos()
+	p.want(_Lss)
+	d.Type = p.typeRef()
+	p.wantClose(_Gtr, open)
+	open = p.pos()
+	p.want(_Lparen)
+	d.Size = p.innerExpr()
+	p.wantClose(_Rparen, open)
+	d.Name = p.name()
+	p.want(_Semi)
+	p.declare(d.Name, symOther)
+	return d
+}
+
+// state = "state" name "{" { parserStatement } [ transition ] "}" .
+func (p *parser) state(as Annotations) *StateDecl {
+	s := &StateDecl{Annotations: as}
+	s.pos = p.pos()
+	p.want(_State)
+	s.Name = p.name()
+	open := p.pos()
+	p.want(_Lbrace)
+	p.openScope()
+	defer p.closeScope()
+	p.items(open, func() {
+		switch {
+		case s.Transition != nil:
+			p.unexpected("}: transition is the last statement of a state")
+		case p.tok.Kind == _Transition:
+			s.Transition = p.transition()
+		default:
+			s.Stmts = append(s.Stmts, p.parserStatement())
+		}
+	})
+	return s
+}
+
+// transition = "transition" ( name ";" | select ) .
+func (p *parser) transition() Expr {
+	p.want(_Transition)
+	if p.tok.Kind == _Select {
+		return p.selectExpr()
+	}
+	name := p.name()
+	p.want(_Semi)
+	return name
+}
+
+// selectExpr = "select" "(" exprList ")" "{" { keyset ":" name ";" } "}" .
+func (p *parser) selectExpr() Expr {
+	s := &SelectExpr{}
+	s.pos = p.pos()
+	p.want(_Select)
+	open := p.pos()
+	p.want(_Lparen)
+	s.Args = p.exprList(_Rparen, false)
+	p.wantClose(_Rparen, open)
+	open = p.pos()
+	p.want(_Lbrace)
+	p.items(open, func() {
+		c := &SelectCase{}
+		c.pos = p.pos()
+		c.Key = p.keyset()
+		p.want(_Colon)
+		c.Next = p.name()
+		p.want(_Semi)
+		s.Cases = append(s.Cases, c)
+	})
+	return s
+}
+
+// controlDecl = "control" name [ typeParams ] "(" params ")"
+//
+//	( ";" | [ "(" params ")" ] "{" locals "apply" block "}" ) .
+func (p *parser) controlDecl(as Annotations) Decl {
+	d := &ControlDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Control)
+	d.Name, d.TypeParams, d.Params = p.container()
+	defer p.closeScope()
+	if p.got(_Semi) {
+		d.TypeOnly = true
+		return d
+	}
+	d.CtorParams = p.ctorParams()
+	open := p.pos()
+	p.want(_Lbrace)
+	p.items(open, func() { p.controlElement(d) })
+	if d.Body == nil {
+		p.errorAt(p.peek(-1), "control %s has no apply block", d.Name.Value)
+	}
+	return d
+}
+
+// controlElement = annotations ( constDecl | action | table | variable | instantiation ) | "apply" block .
+func (p *parser) controlElement(d *ControlDecl) {
+	if d.Body != nil {
+		p.unexpected("} after the apply block")
+		return
+	}
+	if p.tok.Kind == _Apply && p.peek(1).Kind != _Dot {
+		p.next()
+		d.Body = &BlockStmt{} // whatever goes wrong in it, it is there
+		d.Body = p.block(p.annotations())
+		return
+	}
+	as := p.annotations()
+	var local Decl
+	switch {
+	case p.tok.Kind == _Const && p.peek(1).Kind != _Entries:
+		local = p.constDecl(as)
+	case p.tok.Kind == _Action:
+		local = p.actionDecl(as)
+	case p.tok.Kind == _Table:
+		local = p.table(as)
+	case p.beginsDecl():
+		local = p.varOrInstance(as)
+		p.want(_Semi)
+	default:
+		if p.tok.Kind == _Const {
+			p.next()
+		}
+		p.unexpected("a declaration or apply")
+		return
+	}
+	d.Locals = append(d.Locals, local)
+}
+
+// packageDecl = "package" name [ typeParams ] "(" params ")" ";" .
+func (p *parser) packageDecl(as Annotations) Decl {
+	d := &PackageDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Package)
+	d.Name, d.TypeParams, d.Params = p.container()
+	p.closeScope()
+	p.want(_Semi)
+	return d
+}
+
+// derivedTypeDecl = structDecl | enumDecl .
+func (p *parser) derivedTypeDecl(as Annotations) Decl {
+	if p.tok.Kind == _Enum {
+		return p.enumDecl(as)
+	}
+	return p.structDecl(as)
+}
+
+// structDecl = ( "struct" | "header" | "header_union" ) name [ typeParams ] "{" { field } "}" .
+func (p *parser) structDecl(as Annotations) Decl {
+	d := &StructDecl{Annotations: as}
+	d.pos = p.pos()
+	switch p.tok.Kind {
+	case _Header:
+		d.Kind = StructKindHeader
+	case _HeaderUnion:
+		d.Kind = StructKindUnion
+	}
+	p.next()
+	d.Name = p.name()
+	p.declare(d.Name, symType)
+	p.openScope()
+	defer p.closeScope()
+	d.TypeParams = p.typeParams()
+	p.declareTypes(d.TypeParams)
+	open := p.pos()
+	p.want(_Lbrace)
+	p.items(open, func() { d.Fields = append(d.Fields, p.field()) })
+	return d
+}
+
+// field = annotations typeRef declarator ";" .
+func (p *parser) field() *Field {
+	f := &Field{Annotations: p.annotations()}
+	f.pos = p.pos()
+	f.Name, f.Type = p.declarator(p.typeRef())
+	p.want(_Semi)
+	return f
+}
+
+// enumDecl = "enum" ( name "{" nameList "}" | typeRef name "{" member { "," member } "}" ) .
+func (p *parser) enumDecl(as Annotations) Decl {
+	d := &EnumDecl{Annotations: as}
+	d.pos = p.pos()
+	p.want(_Enum)
+	if p.peek(1).Kind != _Lbrace || beginsType(p.tok.Kind) {
+		d.Type = p.typeRef()
+	}
+	d.Name = p.name()
+	p.declare(d.Name, symType)
+	open := p.pos()
+	p.want(_Lbrace)
+	member := func() {
+		m := &EnumMember{Name: p.name()}
+		m.pos = m.Name.pos
+		if d.Type != nil {
+			p.want(_Assign)
+			m.Value = p.expr()
+		}
+		d.Members = append(d.Members, m)
+	}
+	member()
+	if p.got(_Comma) {
+		p.list(_Rbrace, true, member)
+	}
+	p.wantClose(_Rbrace, open)
+	return d
+}
+
+// errorDecl = "error" "{" nameList "}" .
+func (p *parser) errorDecl(as Annotations) Decl {
+	d := &ErrorDecl{}
+	d.pos = p.pos()
+	p.noAnnotations(as, "error")
+	p.next()
+	d.Members = p.nameList(false)
+	return d
+}
+
+// matchKindDecl = "match_kind" "{" nameList [ "," ] "}" .
+func (p *parser) matchKindDecl(as Annotations) Decl {
+	d := &MatchKindDecl{}
+	d.pos = p.pos()
+	p.noAnnotations(as, "match_kind")
+	p.next()
+	d.Members = p.nameList(true)
+	return d
+}
+
+func (p *parser) noAnnotations(as Annotations, what string) {
+	if len(as) > 0 {
+		p.errorf("unexpected %s, expected a declaration that can be annotated", what)
+	}
+}
+
+// nameList = "{" name { "," name } "}" .
+func (p *parser) nameList(trailing bool) []*Name {
+	open := p.pos()
+	p.want(_Lbrace)
+	names := []*Name{p.name()}
+	for p.got(_Comma) && !(trailing && p.tok.Kind == _Rbrace) {
+		names = append(names, p.name())
+	}
+	p.wantClose(_Rbrace, open)
+	return names
+}
+
+// typedefDecl = ( "typedef" ( typeRef | derivedTypeDecl ) | "type" typeRef ) declarator ";" .
+func (p *parser) typedefDecl(as Annotations) Decl {
+	d := &TypedefDecl{Annotations: as, New: p.tok.Kind == _Type}
+	d.pos = p.pos()
+	p.next()
+	inline := p.annotations()
+	switch p.tok.Kind {
+	case _Header, _HeaderUnion, _Struct, _Enum:
+		if !d.New {
+			d.Inline = p.derivedTypeDecl(inline)
+			d.Type = d.Inline.DeclName()
+			break
+		}
+		p.unexpected("a type")
+	default:
+		p.noAnnotations(inline, p.tok.describe())
+		d.Type = p.typeRef()
+	}
+	d.Name, d.Type = p.declarator(d.Type)
+	p.want(_Semi)
+	p.declare(d.Name, symType)
+	return d
+}

@@ -1,0 +1,144 @@
+package syntax
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// An Error is one diagnostic of the scanner, preprocessor, parser, checker or
+// lowering. Warning marks what does not stop the compilation.
+type Error struct {
+	Pos     Pos
+	Msg     string
+	Warning bool
+}
+
+func (e *Error) Error() string {
+	msg := e.Msg
+	if e.Warning {
+		msg = "warning: " + msg
+	}
+	if !e.Pos.IsKnown() {
+		return msg
+	}
+	return e.Pos.String() + ": " + msg
+}
+
+// MaxErrors is how many errors one list keeps: what follows them is rarely
+// about another mistake.
+const MaxErrors = 20
+
+// Errors are the diagnostics of a run.
+type Errors []*Error
+
+// Add appends an error.
+func (es *Errors) Add(pos Pos, format string, args ...any) {
+	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// Warn appends a warning.
+func (es *Errors) Warn(pos Pos, format string, args ...any) {
+	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// Clean returns the list as a reader wants it: in the order of the text, at
+// most one error for a line (the first one reported), no warning where the
+// same line has an error, and no more than MaxErrors errors.
+func (es Errors) Clean() Errors {
+	sorted := slices.Clone(es)
+	slices.SortStableFunc(sorted, func(a, b *Error) int {
+		if a.Pos.IsKnown() && sameLine(a.Pos, b.Pos) {
+			return btoi(a.Warning) - btoi(b.Warning)
+		}
+		return a.Pos.compare(b.Pos)
+	})
+	var clean Errors
+	errors := 0
+	for _, e := range sorted {
+		if last := len(clean) - 1; last >= 0 && follows(clean[last], e) {
+			continue
+		}
+		if !e.Warning {
+			if errors++; errors > MaxErrors {
+				return append(clean, &Error{Pos: e.Pos, Msg: "too many errors"})
+			}
+		}
+		clean = append(clean, e)
+	}
+	return clean
+}
+
+// follows reports whether e adds nothing to prev, which stands before it.
+func follows(prev, e *Error) bool {
+	if !sameLine(prev.Pos, e.Pos) || !prev.Pos.IsKnown() {
+		return prev.Msg == e.Msg && prev.Pos == e.Pos
+	}
+	return !prev.Warning || prev.Msg == e.Msg
+}
+
+func sameLine(p, q Pos) bool { return p.src == q.src && p.line == q.line }
+
+// Err is the list as an error, nil where it holds nothing but warnings.
+func (es Errors) Err() error {
+	for _, e := range es {
+		if !e.Warning {
+			return es
+		}
+	}
+	return nil
+}
+
+// Error is one line for each diagnostic.
+func (es Errors) Error() string {
+	var b strings.Builder
+	for i, e := range es {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.Error())
+	}
+	return b.String()
+}
+
+// Print writes each diagnostic with its line of source and a caret below.
+func (es Errors) Print(w io.Writer) error {
+	var b strings.Builder
+	for _, e := range es {
+		b.WriteString(e.Error())
+		b.WriteByte('\n')
+		e.Pos.printLine(&b)
+		for from := e.Pos.IncludedFrom(); from.IsKnown(); from = from.IncludedFrom() {
+			fmt.Fprintf(&b, "    included from %s:%d\n", from.File(), from.Line())
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// maxShown bounds the part of a line that is shown around a position.
+const maxShown = 160
+
+func (p Pos) printLine(b *strings.Builder) {
+	line, col := p.SourceLine(), int(p.col)-1
+	if line == "" || col > len(line) {
+		return
+	}
+	if cut := col - maxShown/2; len(line) > maxShown && cut > 0 {
+		line, col = line[cut:], col-cut
+	}
+	if len(line) > maxShown {
+		line = line[:maxShown]
+	}
+	b.WriteString("    " + strings.ToValidUTF8(line, "?") + "\n    ")
+	for i := range col {
+		switch c := line[i]; {
+		case c == '\t':
+			b.WriteByte('\t')
+		case c&0xc0 != 0x80: // a caret below "é" stands one column on, not two
+			b.WriteByte(' ')
+		}
+	}
+	b.WriteString("^\n")
+}

@@ -1,0 +1,460 @@
+package syntax
+
+// expr = binaryExpr { "?" expr ":" binaryExpr } .
+func (p *parser) expr() Expr {
+	return p.condRest(p.binaryExpr(1))
+}
+
+// exprNoGtr is an expression that a > ends.
+func (p *parser) exprNoGtr() Expr {
+	defer func(old bool) { p.noGtr = old }(p.noGtr)
+	p.noGtr = true
+	return p.expr()
+}
+
+// innerExpr is an expression between brackets that shield a >.
+func (p *parser) innerExpr() Expr {
+	defer func(old bool) { p.noGtr = old }(p.noGtr)
+	p.noGtr = false
+	return p.expr()
+}
+
+// condRest is what follows the condition x. As p4c has it, and unlike C,
+// a ? b : c ? d : e is (a ? b : c) ? d : e.
+func (p *parser) condRest(x Expr) Expr {
+	for n := 0; p.tok.Kind == _Question && !p.panicking; n++ {
+		if n > 0 && !p.trial {
+			p.errs.Warn(p.pos(), "the conditional before this ? is its condition; put parentheses around one of them")
+		}
+		if !p.enter() {
+			return x
+		}
+		p.next()
+		c := &CondExpr{Cond: x, Then: p.innerExpr()}
+		c.pos = x.Pos()
+		p.want(_Colon)
+		c.Else = p.binaryExpr(1)
+		x = c
+		p.leave()
+		if n > maxChain {
+			p.giveUp("expression has more than %d conditionals in a row", maxChain)
+		}
+	}
+	return x
+}
+
+// binaryExpr = unaryExpr { operator binaryExpr } , with operators of at least
+// precedence prec.
+func (p *parser) binaryExpr(prec int) Expr {
+	return p.binaryRest(p.unaryExpr(), prec)
+}
+
+func (p *parser) binaryRest(x Expr, prec int) Expr {
+	for n := 0; !p.panicking; n++ {
+		op, opPrec := p.operator()
+		if opPrec < prec {
+			return x
+		}
+		if n > maxChain {
+			p.giveUp("expression has more than %d operators in a row", maxChain)
+			return x
+		}
+		if op == Shr {
+			p.next()
+		}
+		p.next()
+		b := &BinaryExpr{Op: op, X: x}
+		b.pos = x.Pos()
+		b.Y = p.binaryExpr(opPrec + 1)
+		x = b
+	}
+	return x
+}
+
+// operator is the binary operator at the current token and its precedence, 0
+// where there is none.
+func (p *parser) operator() (Operator, int) {
+	b := binaryOps[p.tok.Kind]
+	if p.tok.Kind == _Gtr {
+		if p.noGtr {
+			return NoOp, 0
+		}
+		if isShr(p.tok, p.peek(1)) {
+			return Shr, shiftPrec
+		}
+	}
+	return b.op, int(b.prec)
+}
+
+// unaryExpr = { "!" | "~" | "-" | "+" | "(" typeRef ")" } postfixExpr .
+func (p *parser) unaryExpr() Expr {
+	if !p.enter() {
+		return &Name{}
+	}
+	defer p.leave()
+	op := NoOp
+	switch p.tok.Kind {
+	case _Not:
+		op = Not
+	case _Tilde:
+		op = Compl
+	case _Minus:
+		op = Neg
+	case _Plus:
+		op = Plus
+	case _Lparen:
+		return p.parenOrCast()
+	default:
+		return p.postfix(p.operand())
+	}
+	x := &UnaryExpr{Op: op}
+	x.pos = p.pos()
+	p.next()
+	x.X = p.unaryExpr()
+	return x
+}
+
+// parenOrCast = "(" expr ")" postfix | "(" typeRef ")" unaryExpr .
+func (p *parser) parenOrCast() Expr {
+	open := p.pos()
+	if !p.castAhead() {
+		p.want(_Lparen)
+		return p.parenRest(p.innerExpr(), open)
+	}
+	p.want(_Lparen)
+	c := &CastExpr{Type: p.typeRef()}
+	c.pos = open
+	p.want(_Rparen)
+	c.X = p.unaryExpr()
+	return c
+}
+
+// castAhead reports whether the parenthesis here opens a cast. A name that is
+// not declared casts where an operand follows that could not follow a value.
+func (p *parser) castAhead() bool {
+	if p.typeAt(1) {
+		n := p.behindType(1)
+		return n > 0 && p.peek(n).Kind == _Rparen
+	}
+	if !isNameKind(p.peek(1).Kind) || p.peek(2).Kind != _Rparen || p.kindOf(1) != symNone {
+		return false
+	}
+	switch k := p.peek(3).Kind; k {
+	case _Int, _String, _True, _False, _This, _Lbrace, _Not, _Tilde:
+		return true
+	default:
+		return isNameKind(k)
+	}
+}
+
+// parenRest closes the parenthesis opened at open around x.
+func (p *parser) parenRest(x Expr, open Pos) Expr {
+	paren := &ParenExpr{X: x}
+	paren.pos = open
+	p.wantClose(_Rparen, open)
+	return p.postfix(paren)
+}
+
+// operand = literal | name | type | "this" | "{#}" | "..." | braceExpr .
+func (p *parser) operand() Expr {
+	pos := p.pos()
+	switch p.tok.Kind {
+	case _Int:
+		return p.intLit()
+	case _String:
+		x := &StringLit{Value: unquote(p.tok.Text)}
+		x.pos = pos
+		p.next()
+		return x
+	case _True, _False:
+		x := &BoolLit{Value: p.tok.Kind == _True}
+		x.pos = pos
+		p.next()
+		return x
+	case _This:
+		p.next()
+		return &ThisExpr{expr{node{pos}}}
+	case _DotDotDot:
+		return p.dots()
+	case _Invalid:
+		p.next()
+		return &InvalidExpr{expr{node{pos}}}
+	case _Lbrace:
+		return p.braceExpr()
+	case _Error:
+		if p.peek(1).Kind == _Dot {
+			return p.baseType(ErrorKind, false)
+		}
+	}
+	if p.panicking {
+		return &Name{}
+	}
+	if p.typeAt(0) {
+		return p.typeOperand()
+	}
+	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+		p.unexpected("an expression")
+		return &Name{}
+	}
+	return p.prefixedName()
+}
+
+// typeOperand is a type in an expression, used as one can be: a named type for
+// a member or as a constructor.
+func (p *parser) typeOperand() Expr {
+	if p.typesToo {
+		return p.typeRef()
+	}
+	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+		p.errorf("unexpected type %s, expected an expression (a cast is (type)value)", p.tok.Text)
+		return &Name{}
+	}
+	t := p.namedType()
+	if p.tok.Kind != _Dot && p.tok.Kind != _Lparen {
+		p.errorf("unexpected %s after type %s, expected ( or .", p.tok.describe(), String(t))
+	}
+	return t
+}
+
+func (p *parser) intLit() Expr {
+	x := &IntLit{Text: p.tok.Text}
+	x.pos = p.pos()
+	v, wrong := parseInt(p.tok.Text)
+	if wrong != "" {
+		p.complain(p.tok, "%s: %s", clip(p.tok.Text), wrong)
+	}
+	x.Value, x.Width, x.Signed = v.value, v.width, v.signed
+	p.next()
+	return x
+}
+
+func (p *parser) dots() *Dots {
+	x := &Dots{}
+	x.pos = p.pos()
+	p.want(_DotDotDot)
+	return x
+}
+
+func (p *parser) dontCare() Expr {
+	x := &DontCare{}
+	x.pos = p.pos()
+	p.want(_Underscore)
+	return x
+}
+
+// postfix = { "." name | "[" index "]" | [ typeArgs ] "(" args ")" } behind x.
+func (p *parser) postfix(x Expr) Expr {
+	for n := 0; !p.panicking; n++ {
+		if n > maxChain {
+			p.giveUp("expression has more than %d parts in a row", maxChain)
+		}
+		switch p.tok.Kind {
+		case _Dot, _Lbrack:
+			x = p.member(x)
+		case _Lparen:
+			x = p.call(x, nil)
+		case _Lss:
+			if !p.typeArgsAhead(x) {
+				return x
+			}
+			x = p.call(x, p.typeArgs())
+		default:
+			return x
+		}
+	}
+	return x
+}
+
+// member = "." name | "[" index "]" behind x.
+func (p *parser) member(x Expr) Expr {
+	if !p.got(_Dot) {
+		return p.indexOrSlice(x)
+	}
+	s := &SelectorExpr{X: x, Sel: p.name()}
+	s.pos = x.Pos()
+	return s
+}
+
+// typeArgsAhead reports whether the < behind x opens type arguments.
+func (p *parser) typeArgsAhead(x Expr) bool {
+	if p.peek(1).Kind == _Underscore {
+		return true
+	}
+	if !p.typeAt(1) {
+		name, ok := x.(*Name)
+		if !ok || p.kinds[name.Value] != symGeneric {
+			return false
+		}
+		n := p.behindAngles(0)
+		return n > 0 && p.peek(n).Kind == _Lparen
+	}
+	if beginsType(p.peek(1).Kind) || p.peek(1).Kind == _List {
+		return true
+	}
+	n := p.behindType(1)
+	return n > 0 && p.peek(n).Kind != _Dot && p.peek(n).Kind != _Lparen
+}
+
+// indexOrSlice = "[" expr [ ":" expr | "+:" expr ] "]" .
+func (p *parser) indexOrSlice(x Expr) Expr {
+	defer func(old bool) { p.noGtr = old }(p.noGtr)
+	p.noGtr = false
+	open := p.pos()
+	p.want(_Lbrack)
+	first := p.expr()
+	var r Expr
+	switch {
+	case p.got(_Colon):
+		s := &SliceExpr{X: x, Hi: first, Lo: p.expr()}
+		s.pos = x.Pos()
+		r = s
+	case p.got(_PlusColon):
+		s := &SliceExpr{X: x, Lo: first, Width: p.expr()}
+		s.pos = x.Pos()
+		r = s
+	default:
+		s := &IndexExpr{X: x, Index: first}
+		s.pos = x.Pos()
+		r = s
+	}
+	p.wantClose(_Rbrack, open)
+	return r
+}
+
+// call = "(" args ")" behind the function and its type arguments.
+func (p *parser) call(fun Expr, typeArgs []Expr) Expr {
+	c := &CallExpr{Fun: fun, TypeArgs: typeArgs}
+	c.pos = fun.Pos()
+	c.Args = p.args()
+	return c
+}
+
+// args = "(" [ arg { "," arg } ] ")" .
+func (p *parser) args() []*Arg {
+	defer func(old bool) { p.noGtr = old }(p.noGtr)
+	p.noGtr = false
+	var args []*Arg
+	open := p.pos()
+	p.want(_Lparen)
+	p.list(_Rparen, false, func() { args = append(args, p.arg()) })
+	p.wantClose(_Rparen, open)
+	return args
+}
+
+// arg = [ name "=" ] ( expr | "_" ) .
+func (p *parser) arg() *Arg {
+	a := &Arg{}
+	a.pos = p.pos()
+	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Assign {
+		a.Name = p.name()
+		p.want(_Assign)
+	}
+	if p.tok.Kind == _Underscore {
+		a.Value = p.dontCare()
+	} else {
+		a.Value = p.expr()
+	}
+	return a
+}
+
+// exprList = [ expr { "," expr } ] , up to the token end.
+func (p *parser) exprList(end Kind, trailing bool) []Expr {
+	var list []Expr
+	p.list(end, trailing, func() { list = append(list, p.expr()) })
+	return list
+}
+
+// namedExpr = name "=" expr .
+func (p *parser) namedExpr() *NamedExpr {
+	n := &NamedExpr{}
+	n.pos = p.pos()
+	n.Name = p.name()
+	p.want(_Assign)
+	n.Value = p.expr()
+	return n
+}
+
+// braceExpr = "{" exprList [ "," ] "}"
+//
+//	| "{" namedExpr { "," namedExpr } [ "," "..." ] [ "," ] "}" .
+func (p *parser) braceExpr() Expr {
+	defer func(old bool) { p.noGtr = old }(p.noGtr)
+	p.noGtr = false
+	open := p.pos()
+	p.want(_Lbrace)
+	if !isNameKind(p.tok.Kind) || p.peek(1).Kind != _Assign {
+		l := &ListExpr{}
+		l.pos = open
+		l.Elems = p.exprList(_Rbrace, true)
+		p.wantClose(_Rbrace, open)
+		return l
+	}
+	r := &RecordExpr{}
+	r.pos = open
+	p.list(_Rbrace, true, func() {
+		if p.tok.Kind == _DotDotDot && r.Dots == nil {
+			r.Dots = p.dots()
+			return
+		}
+		if r.Dots != nil {
+			p.unexpected("} after ...")
+		}
+		r.Fields = append(r.Fields, p.namedExpr())
+	})
+	p.wantClose(_Rbrace, open)
+	return r
+}
+
+// keyset = simpleKeyset | "(" simpleKeyset { "," simpleKeyset } ")" .
+//
+// One expression in parentheses is no tuple but the start of an expression.
+func (p *parser) keyset() Expr {
+	if p.tok.Kind != _Lparen || p.castAhead() {
+		return p.simpleKeyset()
+	}
+	open := p.pos()
+	p.next()
+	first := p.simpleKeyset()
+	if p.tok.Kind != _Comma {
+		switch first.(type) {
+		case *RangeExpr, *MaskExpr, *DefaultExpr, *DontCare:
+		default:
+			return p.keysetRest(p.condRest(p.binaryRest(p.parenRest(first, open), 1)))
+		}
+	}
+	l := &ListExpr{Keyset: true, Elems: []Expr{first}}
+	l.pos = open
+	for p.got(_Comma) {
+		l.Elems = append(l.Elems, p.simpleKeyset())
+	}
+	p.wantClose(_Rparen, open)
+	return l
+}
+
+// simpleKeyset = "default" | "_" | expr [ ( "&&&" | ".." ) expr ] .
+func (p *parser) simpleKeyset() Expr {
+	switch p.tok.Kind {
+	case _Default:
+		x := &DefaultExpr{}
+		x.pos = p.pos()
+		p.next()
+		return x
+	case _Underscore:
+		return p.dontCare()
+	}
+	return p.keysetRest(p.expr())
+}
+
+func (p *parser) keysetRest(x Expr) Expr {
+	switch {
+	case p.got(_Mask):
+		m := &MaskExpr{X: x, Mask: p.expr()}
+		m.pos = x.Pos()
+		return m
+	case p.got(_DotDot):
+		r := &RangeExpr{Lo: x, Hi: p.expr()}
+		r.pos = x.Pos()
+		return r
+	}
+	return x
+}

@@ -1,0 +1,463 @@
+package syntax
+
+import "fmt"
+
+const (
+	// maxDepth bounds how deep a program nests, so that neither the parser
+	// nor who walks the tree runs out of stack.
+	maxDepth = 1000
+	// maxChain bounds a + b + c + … and else if …, which nest in the tree only.
+	maxChain = 10000
+)
+
+// A parser turns the tokens of a preprocessed program into a tree.
+//
+// It is a recursive descent with got and want. The first error puts it into
+// panic mode: productions return without consuming or reporting anything more
+// until a list of declarations, statements or members has skipped to where
+// its next item can begin.
+type parser struct {
+	scope
+	toks  []Token
+	i     int    // index of tok
+	tok   *Token // the token to be read
+	errs  *Errors
+	depth int
+
+	panicking bool // an error was reported and not yet skipped
+	trial     bool // report nothing: somebody tries whether this parses
+	noGtr     bool // > closes something, it is no operator
+	typesToo  bool // a type may stand where an expression does
+}
+
+// parseFile parses a whole program.
+func parseFile(name string, toks []Token, errs *Errors) *File {
+	p := newParser(toks, errs)
+	f := &File{Name: name}
+	for p.tok.Kind != _EOF {
+		if p.got(_Semi) {
+			continue
+		}
+		start := p.i
+		if d := p.declaration(); d != nil && !p.panicking {
+			f.Decls = append(f.Decls, d)
+		}
+		if p.panicking {
+			p.skipDeclaration(start)
+		}
+	}
+	return f
+}
+
+func newParser(toks []Token, errs *Errors) *parser {
+	p := &parser{toks: toks, tok: &toks[0], errs: errs}
+	p.kinds = make(map[string]symKind, 64)
+	return p
+}
+
+func (p *parser) next() {
+	if p.i < len(p.toks)-1 {
+		p.i++
+		p.tok = &p.toks[p.i]
+	}
+}
+
+func (p *parser) seek(i int) {
+	p.i = i
+	p.tok = &p.toks[i]
+}
+
+// peek is the token n places after the current one.
+func (p *parser) peek(n int) *Token { return &p.toks[max(0, min(p.i+n, len(p.toks)-1))] }
+
+func (p *parser) pos() Pos { return p.tok.Pos }
+
+// got consumes the token if it is of kind k.
+func (p *parser) got(k Kind) bool {
+	if p.tok.Kind == k && !p.panicking {
+		p.next()
+		return true
+	}
+	return false
+}
+
+// want consumes a token of kind k or reports its absence.
+func (p *parser) want(k Kind) {
+	if !p.got(k) {
+		p.unexpected(k.String())
+	}
+}
+
+// wantClose is want for the bracket that closes the one at open.
+func (p *parser) wantClose(k Kind, open Pos) {
+	if p.got(k) {
+		return
+	}
+	what := k.String()
+	if !sameLine(open, p.tok.Pos) && open.IsKnown() {
+		what = fmt.Sprintf("%s for the %s in line %d", what, opening(k), open.Line())
+	}
+	p.unexpected(what)
+}
+
+func opening(k Kind) Kind {
+	switch k {
+	case _Rparen:
+		return _Lparen
+	case _Rbrack:
+		return _Lbrack
+	case _Gtr:
+		return _Lss
+	}
+	return _Lbrace
+}
+
+// unexpected reports the current token where what was expected.
+func (p *parser) unexpected(what string) {
+	p.errorf("unexpected %s, expected %s", p.tok.describe(), what)
+}
+
+// errorf reports an error at the current token and begins panic mode.
+func (p *parser) errorf(format string, args ...any) { p.errorAt(p.tok, format, args...) }
+
+func (p *parser) errorAt(t *Token, format string, args ...any) {
+	if p.panicking {
+		return
+	}
+	p.panicking = true
+	p.complain(t, format, args...)
+}
+
+// complain reports an error after which the parser can go on as if nothing had been.
+func (p *parser) complain(t *Token, format string, args ...any) {
+	if p.trial {
+		p.panicking = true // the trial has failed
+		return
+	}
+	pos := t.Pos
+	if t.Kind == _EOF {
+		if p.errs.Err() != nil {
+			return // what is missing was most likely lost with an earlier error
+		}
+		if last := p.peek(-1); p.i > 0 && last.flag&fromMacro == 0 {
+			pos = last.Pos
+			pos.col += uint32(len(last.Text))
+		}
+	}
+	msg := fmt.Sprintf(format, args...)
+	if t.flag&fromMacro != 0 {
+		msg += fmt.Sprintf(" (in the expansion of %s)", wordAt(t.Pos))
+	}
+	p.errs.Add(pos, "%s", msg)
+}
+
+// wordAt is the word at a position: where text of a macro stands, the macro's name.
+func wordAt(pos Pos) string {
+	line, i := pos.SourceLine(), pos.Col()-1
+	end := i
+	for end < len(line) && isWord(line[end]) {
+		end++
+	}
+	if i >= end {
+		return "a macro"
+	}
+	return line[i:end]
+}
+
+// enter counts a level of nesting and reports whether there is room for it;
+// where there is, leave must follow.
+func (p *parser) enter() bool {
+	if p.depth < maxDepth {
+		p.depth++
+		return true
+	}
+	p.giveUp("program nests more than %d deep here", maxDepth)
+	return false
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// giveUp reports an error and leaves the rest of the program unread.
+func (p *parser) giveUp(format string, args ...any) {
+	p.errorf(format, args...)
+	if !p.trial {
+		p.seek(len(p.toks) - 1)
+	}
+}
+
+// skipDeclaration ends panic mode at top level: it skips to behind the
+// declaration that started at token start.
+func (p *parser) skipDeclaration(start int) {
+	p.unnest()
+	if p.i == start {
+		p.next()
+	}
+	for depth := 0; p.tok.Kind != _EOF; p.next() {
+		switch k := p.tok.Kind; {
+		case k == _Lbrace:
+			depth++
+		case k == _Rbrace:
+			if depth--; depth <= 0 {
+				p.next()
+				p.panicking = false
+				return
+			}
+		case k == _Semi && depth == 0:
+			p.panicking = false
+			return
+		case p.atTopLevel():
+			p.panicking = false
+			return
+		}
+	}
+	p.panicking = false
+}
+
+// unnest drops what the unfinished productions left open.
+func (p *parser) unnest() {
+	for len(p.open) > 0 {
+		p.closeScope()
+	}
+	p.depth, p.noGtr = 0, false
+}
+
+// atTopLevel reports whether the token begins a line with a word that only a
+// top-level declaration begins with.
+func (p *parser) atTopLevel() bool {
+	if p.tok.flag&bol == 0 {
+		return false
+	}
+	switch p.tok.Kind {
+	case _Header, _HeaderUnion, _Struct, _Enum, _Extern, _Typedef, _Control, _Parser, _Package:
+		return true
+	}
+	return false
+}
+
+// skipItem ends panic mode in a list between braces: it skips to behind the
+// item that started at token start, or to the brace that closes the list. At
+// the end of the file and before a top-level declaration the panic goes on,
+// so that the enclosing lists end as well.
+func (p *parser) skipItem(start int) {
+	if p.i == start && !p.atTopLevel() && p.tok.Kind != _Rbrace {
+		p.skipOne()
+	}
+	for {
+		switch k := p.tok.Kind; {
+		case k == _EOF || p.atTopLevel():
+			return
+		case k == _Semi:
+			p.next()
+			p.panicking = false
+			return
+		case k == _Rbrace:
+			p.panicking = false
+			return
+		case p.tok.flag&bol != 0 && beginsItem(k):
+			p.panicking = false
+			return
+		case k == _Lbrace:
+			p.skipOne()
+			if p.tok.Kind != _Semi && p.tok.Kind != _Else {
+				p.panicking = false
+				return
+			}
+		default:
+			p.next()
+		}
+	}
+}
+
+// skipOne skips one token, or all that is between braces.
+func (p *parser) skipOne() {
+	depth := 0
+	for {
+		switch p.tok.Kind {
+		case _EOF:
+			return
+		case _Lbrace:
+			depth++
+		case _Rbrace:
+			depth--
+		}
+		p.next()
+		if depth <= 0 || p.atTopLevel() {
+			return
+		}
+	}
+}
+
+// beginsItem reports whether a keyword that begins a line begins an item of a list.
+func beginsItem(k Kind) bool {
+	switch k {
+	case _Action, _Table, _State, _Transition, _Apply, _If, _Switch, _For, _Return, _Exit, _Const,
+		_Key, _Actions, _Entries, _ValueSet:
+		return true
+	}
+	return false
+}
+
+// items parses items up to the brace that closes the list opened at open,
+// recovering from errors between them.
+func (p *parser) items(open Pos, item func()) {
+	for p.tok.Kind != _Rbrace && p.tok.Kind != _EOF && !p.atTopLevel() && !p.panicking {
+		p.step(item)
+	}
+	p.wantClose(_Rbrace, open)
+}
+
+// step parses one item; after an error it skips to the next one.
+func (p *parser) step(item func()) {
+	start, depth, opened := p.i, p.depth, len(p.open)
+	item()
+	if p.panicking && !p.trial {
+		p.skipItem(start)
+		p.depth, p.noGtr = depth, false
+		for len(p.open) > opened {
+			p.closeScope()
+		}
+	}
+}
+
+// list parses items between commas up to (not including) the token end; a
+// comma may precede it where trailing is set.
+func (p *parser) list(end Kind, trailing bool, item func()) {
+	if p.tok.Kind == end {
+		return
+	}
+	for !p.panicking {
+		item()
+		if !p.got(_Comma) || trailing && p.tok.Kind == end {
+			return
+		}
+	}
+}
+
+// isNameKind reports whether a token can be a name: identifiers and the
+// words that are keywords in their own place only.
+func isNameKind(k Kind) bool {
+	switch k {
+	case _Name, _Actions, _Apply, _Entries, _Key, _List, _Priority, _State, _Type:
+		return true
+	}
+	return false
+}
+
+// name = identifier | contextual keyword .
+func (p *parser) name() *Name {
+	n := &Name{Value: p.tok.Text}
+	n.pos = p.pos()
+	if !isNameKind(p.tok.Kind) || p.panicking {
+		p.unexpected("a name")
+		n.Value = ""
+		return n
+	}
+	p.next()
+	return n
+}
+
+// prefixedName = [ "." ] name .
+func (p *parser) prefixedName() *Name {
+	pos := p.pos()
+	global := p.got(_Dot)
+	n := p.name()
+	n.Global, n.pos = global, pos
+	return n
+}
+
+// annotations = { annotation } .
+func (p *parser) annotations() Annotations {
+	var as Annotations
+	for p.tok.Kind == _At && !p.panicking {
+		as = append(as, p.annotation())
+	}
+	return as
+}
+
+// annotation = "@" word [ "(" tokens ")" | "[" exprList "]" | "[" fields "]" ]
+//
+//	| "@pragma" word tokens-to-the-end-of-the-line .
+func (p *parser) annotation() *Annotation {
+	a := &Annotation{}
+	a.pos = p.pos()
+	p.want(_At)
+	pragma := p.tok.Text == "pragma" && p.tok.flag&spaced == 0
+	if pragma {
+		p.next()
+	}
+	if !p.tok.IsName() || pragma && p.tok.flag&bol != 0 {
+		p.unexpected("the name of the annotation")
+		return a
+	}
+	a.Name = &Name{Value: p.tok.Text}
+	a.Name.pos = p.pos()
+	p.next()
+	switch {
+	case pragma:
+		a.Kind = AnnotationBody
+		start := p.i
+		for p.tok.Kind != _EOF && p.tok.flag&bol == 0 {
+			p.next()
+		}
+		p.annotationBody(a, start, p.i)
+	case p.tok.Kind == _Lparen:
+		a.Kind = AnnotationBody
+		start := p.i + 1
+		if p.skipParens() {
+			p.annotationBody(a, start, p.i-1)
+		}
+	case p.tok.Kind == _Lbrack:
+		p.structuredBody(a)
+	}
+	return a
+}
+
+// skipParens skips from a parenthesis to behind the one that closes it.
+func (p *parser) skipParens() bool {
+	open := p.tok
+	for depth := 0; p.tok.Kind != _EOF; {
+		switch p.tok.Kind {
+		case _Lparen:
+			depth++
+		case _Rparen:
+			depth--
+		}
+		p.next()
+		if depth == 0 {
+			return true
+		}
+	}
+	p.errorAt(open, "no ) for the ( of this annotation")
+	return false
+}
+
+// annotationBody notes the tokens of a body, and what they say where they
+// read as a list of expressions.
+func (p *parser) annotationBody(a *Annotation, start, end int) {
+	a.Tokens = p.toks[start:end:end]
+	if start == end {
+		return
+	}
+	sub := *p
+	sub.toks = append(a.Tokens[:len(a.Tokens):len(a.Tokens)], Token{Kind: _EOF, Pos: p.pos()})
+	sub.trial, sub.typesToo, sub.noGtr = true, true, false
+	sub.seek(0)
+	exprs := sub.exprList(_EOF, true)
+	if !sub.panicking && sub.tok.Kind == _EOF {
+		a.Exprs = exprs
+	}
+}
+
+// structuredBody = "[" [ exprList | namedExpr { "," namedExpr } ] [ "," ] "]" .
+func (p *parser) structuredBody(a *Annotation) {
+	open := p.pos()
+	p.want(_Lbrack)
+	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Assign {
+		a.Kind = AnnotationKeyValues
+		p.list(_Rbrack, true, func() { a.Fields = append(a.Fields, p.namedExpr()) })
+	} else {
+		a.Kind = AnnotationExprs
+		a.Exprs = p.exprList(_Rbrack, true)
+	}
+	p.wantClose(_Rbrack, open)
+}

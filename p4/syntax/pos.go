@@ -1,0 +1,141 @@
+package syntax
+
+import "fmt"
+
+// A Source is one text that positions point into: a file, an include, or a
+// file renamed by #line.
+type Source struct {
+	Name string
+
+	text string
+	from Pos     // the #include that brought the text in
+	root *Source // the source as it was before #line renamed it; itself otherwise
+	base uint32  // what #line adds (modulo 2^32) to a line of text to give the line shown
+}
+
+func newSource(name, text string, from Pos) *Source {
+	s := &Source{Name: name, text: text, from: from}
+	s.root = s
+	return s
+}
+
+// renamed is the same text under the name and line numbers of a #line.
+func (s *Source) renamed(name string, base uint32) *Source {
+	return &Source{Name: name, text: s.text, from: s.from, root: s.root, base: base}
+}
+
+// line returns the physical line n (from 1) without its end, "" where there is none.
+func (s *Source) line(n uint32) string {
+	text := s.text
+	for ; n > 1 && text != ""; n-- {
+		text = text[lineLen(text):]
+	}
+	text = text[:lineLen(text)]
+	for text != "" && (text[len(text)-1] == '\n' || text[len(text)-1] == '\r') {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// lineLen is the length of the first line of text with its newline.
+func lineLen(text string) int {
+	for i := range len(text) {
+		if text[i] == '\n' {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// A Pos is a place in a Source; the zero Pos is unknown.
+type Pos struct {
+	src       *Source
+	line, col uint32
+}
+
+// IsKnown reports whether the position points anywhere.
+func (p Pos) IsKnown() bool { return p.src != nil }
+
+// File is the name of the source, Line and Col count from 1.
+func (p Pos) File() string {
+	if p.src == nil {
+		return ""
+	}
+	return p.src.Name
+}
+
+// Line is the line, counted from 1.
+func (p Pos) Line() int { return int(p.line) }
+
+// Col is the column in bytes, counted from 1.
+func (p Pos) Col() int { return int(p.col) }
+
+func (p Pos) String() string {
+	if p.src == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s:%d:%d", p.src.Name, p.line, p.col)
+}
+
+// SourceLine is the line of text that the position points into.
+func (p Pos) SourceLine() string {
+	if p.src == nil {
+		return ""
+	}
+	return p.src.line(p.physical())
+}
+
+func (p Pos) physical() uint32 { return p.line - p.src.base }
+
+// IncludedFrom is the #include that brought the position's file in; it is
+// unknown in the main file.
+func (p Pos) IncludedFrom() Pos {
+	if p.src == nil {
+		return Pos{}
+	}
+	return p.src.from
+}
+
+func (p Pos) depth() int {
+	n := 0
+	for p = p.IncludedFrom(); p.IsKnown(); p = p.IncludedFrom() {
+		n++
+	}
+	return n
+}
+
+// compare orders positions as the preprocessed text has them: an included
+// file stands where its #include does. Unknown positions come first.
+func (p Pos) compare(q Pos) int {
+	if p.src == nil || q.src == nil {
+		return btoi(p.src != nil) - btoi(q.src != nil)
+	}
+	pd, qd := p.depth(), q.depth()
+	tie := pd - qd
+	for ; pd > qd; pd-- {
+		p = p.src.from
+	}
+	for ; qd > pd; qd-- {
+		q = q.src.from
+	}
+	for p.src.root != q.src.root && p.src.from.IsKnown() && q.src.from.IsKnown() {
+		p, q = p.src.from, q.src.from
+	}
+	if p.src.root != q.src.root {
+		return tie // one is the command line
+	}
+	if pl, ql := p.physical(), q.physical(); pl != ql {
+		return btoi(pl > ql)*2 - 1
+	}
+	if p.col != q.col {
+		return btoi(p.col > q.col)*2 - 1
+	}
+	return tie
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

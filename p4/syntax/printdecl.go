@@ -1,0 +1,410 @@
+package syntax
+
+// oneLine reports whether a declaration takes a single line.
+func oneLine(d Decl) bool {
+	switch d := d.(type) {
+	case *ConstDecl, *VarDecl, *PackageDecl, *ValueSetDecl:
+		return true
+	case *InstDecl:
+		return !d.HasBody
+	case *TypedefDecl:
+		return d.Inline == nil
+	case *ExternDecl:
+		return d.Opaque
+	case *FuncDecl:
+		return d.Body == nil
+	case *ParserDecl:
+		return d.TypeOnly
+	case *ControlDecl:
+		return d.TypeOnly
+	}
+	return false
+}
+
+func (p *printer) decl(d Decl) {
+	switch d := d.(type) {
+	case *ConstDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("const ", d.Type, " ", d.Name, " = ", d.Value, ";")
+	case *VarDecl:
+		p.varDecl(d)
+		p.print(";")
+	case *InstDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print(d.Type)
+		p.args(d.Args)
+		p.print(" ", d.Name)
+		if d.HasBody {
+			p.print(" = ")
+			p.braces(len(d.Body), func(i int) { p.decl(d.Body[i]) })
+		}
+		p.print(";")
+	case *TypedefDecl:
+		p.typedefDecl(d)
+	case *StructDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print([]string{"struct ", "header ", "header_union "}[d.Kind], d.Name)
+		p.typeParams(d.TypeParams)
+		p.print(" ")
+		p.braces(len(d.Fields), func(i int) { p.print(d.Fields[i]) })
+	case *EnumDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("enum ")
+		if d.Type != nil {
+			p.print(d.Type, " ")
+		}
+		p.print(d.Name, " ")
+		memberList(p, d.Members)
+	case *ErrorDecl:
+		p.print("error ")
+		memberList(p, d.Members)
+	case *MatchKindDecl:
+		p.print("match_kind ")
+		memberList(p, d.Members)
+	case *ValueSetDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("value_set<", d.Type, ">(", d.Size, ") ", d.Name, ";")
+	case *TableDecl:
+		p.table(d)
+	case *StateDecl:
+		p.state(d)
+	default:
+		p.callable(d)
+	}
+}
+
+func memberList[N Node](p *printer, members []N) {
+	p.braces(len(members), func(i int) {
+		p.node(members[i])
+		if i < len(members)-1 {
+			p.print(",")
+		}
+	})
+}
+
+// varDecl writes a variable without its semicolon.
+func (p *printer) varDecl(d *VarDecl) {
+	p.annotations(d.Annotations, " ")
+	p.print(d.Type, " ", d.Name)
+	if d.Value != nil {
+		p.print(" = ", d.Value)
+	}
+}
+
+func (p *printer) typedefDecl(d *TypedefDecl) {
+	p.annotations(d.Annotations, "\n")
+	p.print([]string{"typedef ", "type "}[btoi(d.New)])
+	if d.Inline != nil {
+		p.decl(d.Inline)
+		// Brackets of the declarator made Type a stack of what is inline.
+		p.print(" ", d.Name)
+		p.stackSizes(d.Type)
+		p.print(";")
+		return
+	}
+	p.print(d.Type, " ", d.Name, ";")
+}
+
+func (p *printer) stackSizes(t Expr) {
+	if s, ok := t.(*StackType); ok {
+		p.stackSizes(s.Elem)
+		p.print("[", s.Size, "]")
+	}
+}
+
+// callable writes the declarations that have parameters.
+func (p *printer) callable(d Decl) {
+	switch d := d.(type) {
+	case *ExternDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("extern ", d.Name)
+		p.typeParams(d.TypeParams)
+		if d.Opaque {
+			p.print(";")
+			return
+		}
+		p.print(" ")
+		p.braces(len(d.Methods), func(i int) { p.decl(d.Methods[i]) })
+	case *FuncDecl:
+		p.funcDecl(d)
+	case *ActionDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("action ", d.Name)
+		p.params(d.Params)
+		p.print(" ", d.Body)
+	case *PackageDecl:
+		p.annotations(d.Annotations, "\n")
+		p.print("package ", d.Name)
+		p.typeParams(d.TypeParams)
+		p.params(d.Params)
+		p.print(";")
+	case *ParserDecl:
+		p.container("parser ", d.Annotations, d.Name, d.TypeParams, d.Params, d.CtorParams)
+		if d.TypeOnly {
+			p.print(";")
+			return
+		}
+		p.print(" ")
+		n := len(d.Locals)
+		p.braces(n+len(d.States), func(i int) {
+			if i < n {
+				p.decl(d.Locals[i])
+			} else {
+				p.decl(d.States[i-n])
+			}
+		})
+	case *ControlDecl:
+		p.container("control ", d.Annotations, d.Name, d.TypeParams, d.Params, d.CtorParams)
+		if d.TypeOnly {
+			p.print(";")
+			return
+		}
+		p.print(" ")
+		n := len(d.Locals)
+		p.braces(n+1, func(i int) {
+			if i < n {
+				p.decl(d.Locals[i])
+			} else {
+				p.print("apply ", d.Body)
+			}
+		})
+	}
+}
+
+func (p *printer) container(word string, as Annotations, name *Name, typeParams []*Name, params, ctor []*Param) {
+	p.annotations(as, "\n")
+	p.print(word, name)
+	p.typeParams(typeParams)
+	p.params(params)
+	if ctor != nil {
+		p.params(ctor)
+	}
+}
+
+func (p *printer) typeParams(names []*Name) {
+	if len(names) > 0 {
+		p.print("<")
+		commaList(p, names)
+		p.print(">")
+	}
+}
+
+func (p *printer) params(params []*Param) {
+	p.print("(")
+	commaList(p, params)
+	p.print(")")
+}
+
+func (p *printer) param(d *Param) {
+	p.annotations(d.Annotations, " ")
+	p.print([]string{"", "in ", "out ", "inout "}[d.Dir], d.Type, " ", d.Name)
+	if d.Default != nil {
+		p.print(" = ", d.Default)
+	}
+}
+
+func (p *printer) funcDecl(d *FuncDecl) {
+	p.annotations(d.Annotations, "\n")
+	if d.Extern {
+		p.print("extern ")
+	}
+	if d.Abstract {
+		p.print("abstract ")
+	}
+	if d.Return != nil {
+		p.print(d.Return, " ")
+	}
+	p.print(d.Name)
+	p.typeParams(d.TypeParams)
+	p.params(d.Params)
+	if d.Body == nil {
+		p.print(";")
+		return
+	}
+	p.print(" ", d.Body)
+}
+
+func (p *printer) state(d *StateDecl) {
+	p.annotations(d.Annotations, "\n")
+	p.print("state ", d.Name, " ")
+	n := len(d.Stmts)
+	p.braces(n+btoi(d.Transition != nil), func(i int) {
+		if i < n {
+			p.stmt(d.Stmts[i])
+			return
+		}
+		p.print("transition ", d.Transition)
+		if _, ok := d.Transition.(*Name); ok {
+			p.print(";")
+		}
+	})
+}
+
+func (p *printer) table(d *TableDecl) {
+	p.annotations(d.Annotations, "\n")
+	p.print("table ", d.Name, " ")
+	var parts []Node
+	for _, n := range []Node{d.Key, d.Actions, d.Entries} {
+		if !isNil(n) {
+			parts = append(parts, n)
+		}
+	}
+	for _, prop := range d.Props {
+		parts = append(parts, prop)
+	}
+	p.braces(len(parts), func(i int) { p.print(parts[i]) })
+}
+
+func (p *printer) tablePart(n Node) {
+	switch n := n.(type) {
+	case *TableKey:
+		p.print("key = ")
+		p.braces(len(n.Elems), func(i int) { p.print(n.Elems[i]) })
+	case *KeyElem:
+		p.print(n.X, ": ", n.Match)
+		p.annotationsBehind(n.Annotations)
+		p.print(";")
+	case *TableActions:
+		p.print("actions = ")
+		p.braces(len(n.Refs), func(i int) { p.print(n.Refs[i], ";") })
+	case *ActionRef:
+		p.annotations(n.Annotations, " ")
+		p.print(n.Name)
+		if n.HasArgs {
+			p.args(n.Args)
+		}
+	case *TableEntries:
+		p.annotations(n.Annotations, "\n")
+		p.constWord(n.Const)
+		p.print("entries = ")
+		p.braces(len(n.List), func(i int) { p.print(n.List[i]) })
+	case *Entry:
+		p.entry(n)
+	case *Property:
+		p.annotations(n.Annotations, "\n")
+		p.constWord(n.Const)
+		p.print(n.Name, " = ", n.Value, ";")
+	}
+}
+
+func (p *printer) constWord(isConst bool) {
+	if isConst {
+		p.print("const ")
+	}
+}
+
+func (p *printer) entry(e *Entry) {
+	p.constWord(e.Const)
+	switch x := e.Priority.(type) {
+	case nil:
+	case *IntLit:
+		p.print("priority = ", x, ": ")
+	default:
+		p.print("priority = (", x, "): ")
+	}
+	if len(e.Keys) == 1 {
+		p.print(e.Keys[0])
+	} else {
+		p.print("(")
+		commaList(p, e.Keys)
+		p.print(")")
+	}
+	p.print(": ", e.Action)
+	p.annotationsBehind(e.Annotations)
+	p.print(";")
+}
+
+func (p *printer) stmt(s Stmt) {
+	switch s := s.(type) {
+	case *EmptyStmt:
+		p.print(";")
+	case *DeclStmt:
+		p.decl(s.Decl)
+	case *AssignStmt, *CallStmt:
+		p.simpleStmt(s)
+		p.print(";")
+	case *BlockStmt:
+		p.annotations(s.Annotations, " ")
+		p.braces(len(s.Stmts), func(i int) { p.stmt(s.Stmts[i]) })
+	case *IfStmt:
+		p.ifStmt(s)
+	case *SwitchStmt:
+		p.print("switch (", s.X, ") ")
+		p.braces(len(s.Cases), func(i int) { p.print(s.Cases[i]) })
+	case *ForStmt:
+		p.annotations(s.Annotations, " ")
+		p.print("for (")
+		p.simpleList(s.Init)
+		p.print("; ", s.Cond, ";")
+		if len(s.Post) > 0 {
+			p.print(" ")
+		}
+		p.simpleList(s.Post)
+		p.print(") ")
+		p.stmt(s.Body)
+	case *ForInStmt:
+		p.annotations(s.Annotations, " ")
+		p.print("for (")
+		p.varDecl(s.Var)
+		p.print(" in ", s.Coll, ") ")
+		p.stmt(s.Body)
+	case *ReturnStmt:
+		p.print("return")
+		if s.Value != nil {
+			p.print(" ", s.Value)
+		}
+		p.print(";")
+	case *ExitStmt:
+		p.print("exit;")
+	case *BreakStmt:
+		p.print("break;")
+	case *ContinueStmt:
+		p.print("continue;")
+	}
+}
+
+func (p *printer) simpleList(list []Stmt) {
+	for i, s := range list {
+		if i > 0 {
+			p.print(", ")
+		}
+		p.simpleStmt(s)
+	}
+}
+
+// simpleStmt writes an assignment, a call or a variable without semicolon.
+func (p *printer) simpleStmt(s Stmt) {
+	switch s := s.(type) {
+	case *AssignStmt:
+		p.print(s.LHS, " ", s.Op.String(), "= ", s.RHS)
+	case *CallStmt:
+		p.print(s.Call)
+	case *DeclStmt:
+		if v, ok := s.Decl.(*VarDecl); ok {
+			p.varDecl(v)
+		}
+	}
+}
+
+// ifStmt writes a chain of else if without recursion.
+func (p *printer) ifStmt(s *IfStmt) {
+	for {
+		p.print("if (", s.Cond, ") ")
+		p.stmt(s.Then)
+		if s.Else == nil {
+			return
+		}
+		if _, ok := s.Then.(*BlockStmt); ok {
+			p.print(" else ")
+		} else {
+			p.line()
+			p.print("else ")
+		}
+		next, ok := s.Else.(*IfStmt)
+		if !ok {
+			p.stmt(s.Else)
+			return
+		}
+		s = next
+	}
+}

@@ -1,0 +1,57 @@
+// Package syntax reads P4_16: it preprocesses, scans and parses a program into
+// a tree, prints trees, and formats source text.
+//
+// [Parse] is the way in. The grammar stands in grammar.txt; the methods of the
+// parser are named after its productions.
+package syntax
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Options say how a program is read; the zero value reads one without includes.
+type Options struct {
+	// IncludeDirs are searched for included files, in order; they are
+	// folders of the file system that the program comes from.
+	IncludeDirs []string
+	// Includes holds files that every program may include; it is searched last.
+	Includes fs.FS
+	// Defines are macros: NAME, which is 1, or NAME=VALUE.
+	Defines []string
+	// Show turns a name in the file system into the one that messages and
+	// __FILE__ show; nil leaves names alone.
+	Show func(name string) string
+}
+
+func (o *Options) shown(name string) string {
+	if o.Show == nil {
+		return name
+	}
+	return o.Show(name)
+}
+
+// Parse reads the program in the named file. The file is nil if and only if
+// the errors hold more than warnings.
+func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
+	var errs Errors
+	text, err := readFile(fsys, name)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		errs.Add(Pos{}, "reading %s: %v", opts.shown(name), err)
+		return nil, errs
+	}
+	pp := newPreproc(fsys, &opts, &errs)
+	toks := pp.run(name, text)
+	var file *File
+	if !pp.stopped {
+		file = parseFile(opts.shown(name), toks, &errs)
+	}
+	if errs.Err() != nil {
+		file = nil
+	}
+	return file, errs.Clean()
+}

@@ -1,0 +1,160 @@
+package syntax
+
+// table = "table" name "{" property { property } "}" .
+func (p *parser) table(as Annotations) Decl {
+	t := &TableDecl{Annotations: as}
+	t.pos = p.pos()
+	p.want(_Table)
+	t.Name = p.name()
+	p.declare(t.Name, symOther)
+	open := p.pos()
+	p.want(_Lbrace)
+	if p.tok.Kind == _Rbrace {
+		p.complain(p.tok, "unexpected }, expected a table property")
+	}
+	p.items(open, func() { p.property(t) })
+	return t
+}
+
+// property = "key" "=" "{" { keyElem } "}" | "actions" "=" "{" { actionRef ";" } "}"
+//
+//	| annotations [ "const" ] "entries" "=" "{" { entry } "}"
+//	| annotations [ "const" ] name "=" expr ";" .
+func (p *parser) property(t *TableDecl) {
+	as := p.annotations()
+	pos := p.pos()
+	isConst := p.got(_Const)
+	switch k := p.tok.Kind; k {
+	case _Key, _Actions:
+		if isConst || len(as) > 0 {
+			p.errorf("unexpected %s, which takes neither const nor annotations", k)
+			return
+		}
+		if k == _Key {
+			p.once(t.Key != nil)
+			t.Key = p.tableKey()
+		} else {
+			p.once(t.Actions != nil)
+			t.Actions = p.tableActions()
+		}
+	case _Entries:
+		p.once(t.Entries != nil)
+		t.Entries = p.tableEntries(as, isConst, pos)
+	default:
+		prop := &Property{Annotations: as, Const: isConst}
+		prop.pos = pos
+		if k == _List {
+			p.unexpected("a table property")
+		}
+		prop.Name = p.name()
+		p.want(_Assign)
+		prop.Value = p.expr()
+		p.want(_Semi)
+		t.Props = append(t.Props, prop)
+	}
+}
+
+// once reports a second key, actions or entries of a table.
+func (p *parser) once(already bool) {
+	if already {
+		p.complain(p.tok, "table has %s twice", p.tok.Text)
+	}
+}
+
+// braced parses word "=" "{" items "}".
+func (p *parser) braced(item func()) {
+	p.next()
+	p.want(_Assign)
+	open := p.pos()
+	p.want(_Lbrace)
+	p.items(open, item)
+}
+
+// tableKey = "key" "=" "{" { expr ":" name annotations ";" } "}" .
+func (p *parser) tableKey() *TableKey {
+	k := &TableKey{}
+	k.pos = p.pos()
+	p.braced(func() {
+		e := &KeyElem{}
+		e.pos = p.pos()
+		e.X = p.expr()
+		p.want(_Colon)
+		e.Match = p.name()
+		e.Annotations = p.annotations()
+		p.want(_Semi)
+		k.Elems = append(k.Elems, e)
+	})
+	return k
+}
+
+// tableActions = "actions" "=" "{" { annotations actionRef ";" } "}" .
+func (p *parser) tableActions() *TableActions {
+	a := &TableActions{}
+	a.pos = p.pos()
+	p.braced(func() {
+		as := p.annotations()
+		ref := p.actionRef()
+		ref.Annotations = as
+		p.want(_Semi)
+		a.Refs = append(a.Refs, ref)
+	})
+	return a
+}
+
+// actionRef = prefixedName [ args ] .
+func (p *parser) actionRef() *ActionRef {
+	a := &ActionRef{}
+	a.pos = p.pos()
+	a.Name = p.prefixedName()
+	if p.tok.Kind == _Lparen {
+		a.HasArgs = true
+		a.Args = p.args()
+	}
+	return a
+}
+
+// tableEntries = "entries" "=" "{" { entry } "}" ; const has been read.
+func (p *parser) tableEntries(as Annotations, isConst bool, pos Pos) *TableEntries {
+	e := &TableEntries{Annotations: as, Const: isConst}
+	e.pos = pos
+	p.braced(func() { e.List = append(e.List, p.entry()) })
+	return e
+}
+
+// entry = [ "const" ] [ priority ":" ] keyset ":" actionRef annotations ";" .
+func (p *parser) entry() *Entry {
+	e := &Entry{}
+	e.pos = p.pos()
+	e.Const = p.got(_Const)
+	if p.tok.Kind == _Priority && p.peek(1).Kind == _Assign {
+		e.Priority = p.priority()
+	}
+	key := p.keyset()
+	if l, ok := key.(*ListExpr); ok && l.Keyset {
+		e.Keys = l.Elems
+	} else {
+		e.Keys = []Expr{key}
+	}
+	p.want(_Colon)
+	e.Action = p.actionRef()
+	e.Annotations = p.annotations()
+	p.want(_Semi)
+	return e
+}
+
+// priority = "priority" "=" ( integer | "(" expr ")" ) ":" .
+func (p *parser) priority() Expr {
+	p.next()
+	p.want(_Assign)
+	var x Expr
+	switch p.tok.Kind {
+	case _Int:
+		x = p.intLit()
+	case _Lparen:
+		x = p.parenthesized()
+	default:
+		p.unexpected("an integer or (")
+	}
+	p.want(_Colon)
+	return x
+}

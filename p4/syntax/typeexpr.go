@@ -1,0 +1,233 @@
+package syntax
+
+// beginsType reports whether t is a word that only a type begins with.
+func beginsType(k Kind) bool {
+	switch k {
+	case _Bit, _Bool, _Error, _IntWord, _MatchKind, _StringWord, _Tuple, _Varbit, _Void:
+		return true
+	}
+	return false
+}
+
+// kindOf is what the parser knows of the name at the n-th token from here.
+func (p *parser) kindOf(n int) symKind {
+	if t := p.peek(n); isNameKind(t.Kind) {
+		return p.kinds[t.Text]
+	}
+	return symNone
+}
+
+// typeAt reports whether a type stands at the n-th token from here: a type
+// word, a declared type or list<. A type's name before a dot is one as well.
+func (p *parser) typeAt(n int) bool {
+	switch t := p.peek(n); {
+	case beginsType(t.Kind):
+		return t.Kind != _Error || p.peek(n+1).Kind != _Dot
+	case t.Kind == _List:
+		return p.peek(n+1).Kind == _Lss
+	case t.Kind == _Dot:
+		return p.global(p.peek(n+1).Text) == symType
+	default:
+		return p.kindOf(n) == symType
+	}
+}
+
+// typeOrVoid = typeRef | "void" .
+func (p *parser) typeOrVoid() Expr {
+	if p.tok.Kind == _Void {
+		return p.baseType(VoidKind, false)
+	}
+	return p.typeRef()
+}
+
+// typeRef = ( baseType | namedType | listType | tupleType ) { "[" expr "]" } .
+func (p *parser) typeRef() Expr {
+	if !p.enter() {
+		return &Name{}
+	}
+	defer p.leave()
+	t := p.plainType()
+	for p.tok.Kind == _Lbrack && !p.panicking {
+		t = p.stackType(t)
+	}
+	return t
+}
+
+// stackType = "[" expr "]" behind the type of the elements.
+func (p *parser) stackType(elem Expr) Expr {
+	t := &StackType{Elem: elem}
+	t.pos = elem.Pos()
+	open := p.pos()
+	p.want(_Lbrack)
+	t.Size = p.innerExpr()
+	p.wantClose(_Rbrack, open)
+	return t
+}
+
+func (p *parser) plainType() Expr {
+	switch p.tok.Kind {
+	case _Bool:
+		return p.baseType(BoolKind, false)
+	case _Error:
+		return p.baseType(ErrorKind, false)
+	case _MatchKind:
+		return p.baseType(MatchKindKind, false)
+	case _StringWord:
+		return p.baseType(StringKind, false)
+	case _Bit:
+		return p.baseType(BitKind, true)
+	case _IntWord:
+		return p.baseType(IntKind, true)
+	case _Varbit:
+		return p.baseType(VarbitKind, true)
+	case _Tuple:
+		return p.tupleType()
+	case _List:
+		if p.peek(1).Kind == _Lss {
+			return p.listType()
+		}
+	}
+	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+		p.unexpected("a type")
+	}
+	return p.namedType()
+}
+
+// baseType = word [ "<" expr "> " ] ; the size is not optional for varbit.
+func (p *parser) baseType(kind BaseKind, sized bool) Expr {
+	t := &BaseType{Kind: kind}
+	t.pos = p.pos()
+	p.next()
+	if !sized {
+		return t
+	}
+	open := p.pos()
+	if p.got(_Lss) {
+		t.Size = p.exprNoGtr()
+		p.wantClose(_Gtr, open)
+	} else if kind == VarbitKind {
+		p.unexpected("<")
+	}
+	return t
+}
+
+// namedType = prefixedName [ typeArgs ] .
+func (p *parser) namedType() Expr {
+	name := p.prefixedName()
+	if p.tok.Kind != _Lss || p.panicking {
+		return name
+	}
+	t := &SpecializedType{Base: name}
+	t.pos = name.pos
+	t.Args = p.typeArgs()
+	return t
+}
+
+// tupleType = "tuple" typeArgs .
+func (p *parser) tupleType() Expr {
+	t := &TupleType{}
+	t.pos = p.pos()
+	p.next()
+	t.Elems = p.typeArgs()
+	return t
+}
+
+// listType = "list" "<" typeArg ">" .
+func (p *parser) listType() Expr {
+	t := &ListType{}
+	t.pos = p.pos()
+	p.next()
+	open := p.pos()
+	p.want(_Lss)
+	t.Elem = p.typeArg()
+	p.wantClose(_Gtr, open)
+	return t
+}
+
+// typeArgs = "<" [ typeArg { "," typeArg } ] ">" .
+func (p *parser) typeArgs() []Expr {
+	args := []Expr{}
+	open := p.pos()
+	p.want(_Lss)
+	p.list(_Gtr, false, func() { args = append(args, p.typeArg()) })
+	p.wantClose(_Gtr, open)
+	return args
+}
+
+// typeArg = typeRef | "void" | "_" .
+func (p *parser) typeArg() Expr {
+	if p.tok.Kind == _Underscore {
+		return p.dontCare()
+	}
+	return p.typeOrVoid()
+}
+
+// typeParams = [ "<" name { "," name } ">" ] .
+func (p *parser) typeParams() []*Name {
+	open := p.pos()
+	if !p.got(_Lss) {
+		return nil
+	}
+	var names []*Name
+	p.list(_EOF, false, func() { names = append(names, p.name()) })
+	p.wantClose(_Gtr, open)
+	return names
+}
+
+// behindType is the offset behind the type that typeAt saw at offset n, as
+// far as brackets tell, or 0 where they do not pair.
+func (p *parser) behindType(n int) int {
+	if p.peek(n).Kind == _Dot {
+		n++
+	}
+	n++
+	if p.peek(n).Kind == _Lss {
+		if n = p.behindAngles(n); n == 0 {
+			return 0
+		}
+	}
+	for p.peek(n).Kind == _Lbrack {
+		if n = p.behindBracket(n); n == 0 {
+			return 0
+		}
+	}
+	return n
+}
+
+// behindAngles is the offset behind the > that closes the < at offset n, or 0
+// where none does.
+func (p *parser) behindAngles(n int) int {
+	for depth := 0; ; n++ {
+		switch p.peek(n).Kind {
+		case _Lss:
+			depth++
+		case _Gtr:
+			if depth--; depth == 0 {
+				return n + 1
+			}
+		case _Lparen, _Lbrack:
+			if n = p.behindBracket(n) - 1; n < 0 {
+				return 0
+			}
+		case _Rparen, _Rbrack, _Semi, _Lbrace, _Rbrace, _EOF, _Assign:
+			return 0
+		}
+	}
+}
+
+// behindBracket is the offset behind the token that closes the parenthesis or
+// bracket at offset n, or 0 where none does.
+func (p *parser) behindBracket(n int) int {
+	for depth := 0; ; n++ {
+		switch p.peek(n).Kind {
+		case _Lparen, _Lbrack:
+			depth++
+		case _Rparen, _Rbrack:
+			if depth--; depth == 0 {
+				return n + 1
+			}
+		case _Semi, _EOF:
+			return 0
+		}
+	}
+}
