@@ -1,0 +1,284 @@
+package types
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// checkCall infers the type arguments of a chosen candidate and checks the
+// arguments against its parameters.
+func (c *checker) checkCall(pos syntax.Pos, name string, k candidate, args []*syntax.Arg, typeArgs []syntax.Expr) *Call {
+	bound, _ := bind(k.sig, args)
+	tvs := make([]TypeAndValue, len(bound))
+	ok := true
+	for i, a := range bound {
+		if a != nil {
+			tvs[i] = c.value(a.Value)
+			ok = ok && tvs[i].Type != Invalid
+		}
+	}
+	targs, solved := c.typeArgs(pos, name, k, bound, tvs, typeArgs)
+	if !ok || !solved {
+		return nil
+	}
+	m := make(map[*TypeParam]Type, len(k.vars))
+	for i, v := range k.vars {
+		m[v] = targs[i]
+	}
+	sig := substFunc(k.sig, m)
+	call := &Call{Method: k.method, Type: sig, TypeArgs: targs, Result: sig.Result, Args: make([]syntax.Expr, len(bound))}
+	for i, a := range bound {
+		if a == nil {
+			continue
+		}
+		if c.checkArg(name, a, tvs[i], sig.Params[i]) {
+			call.Args[i] = a.Value
+		} else {
+			ok = ok && isDontCare(a.Value)
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return call
+}
+
+func isDontCare(e syntax.Expr) bool {
+	switch n := e.(type) {
+	case *syntax.DontCare:
+		return true
+	case *syntax.Name:
+		return n.Value == "_" && !n.Global
+	}
+	return false
+}
+
+// typeArgs gives the type arguments of a call, explicit or inferred.
+func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*syntax.Arg, tvs []TypeAndValue, explicit []syntax.Expr) ([]Type, bool) {
+	in := newInference(k.vars)
+	given := c.typeArgList(explicit)
+	if len(given) > 0 && len(given) != len(k.vars) {
+		c.errorf(pos, "%s has %s, but %d are given", name, count(len(k.vars), "type parameter"), len(given))
+		return nil, false
+	}
+	for i, t := range given {
+		if t != DontCare {
+			in.bound[i], in.given[i] = t, true
+		}
+	}
+	for i, a := range bound {
+		if a != nil {
+			in.unify(k.sig.Params[i].Type, tvs[i].Type)
+		}
+	}
+	return c.solve(pos, name, k, in, bound, tvs)
+}
+
+// solve ends an inference. What stayed open is _ where only left-out
+// parameters mention it, an error elsewhere.
+func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference, bound []*syntax.Arg, tvs []TypeAndValue) ([]Type, bool) {
+	for i, t := range in.bound {
+		if t == Type(Invalid) {
+			return nil, false
+		}
+		if t != nil {
+			t = Subst(t, in.substitution())
+			in.bound[i] = t
+		}
+		switch {
+		case t == nil:
+			if c.anyInvalid(tvs) {
+				return nil, false
+			}
+			if !k.open && !onlyLeftOut(k, in.vars[i], bound) {
+				c.errorf(pos, "the type argument %s of %s cannot be inferred from the arguments; write %s<...>(...)", in.vars[i].Name, name, name)
+				return nil, false
+			}
+			in.bound[i] = DontCare
+		case !in.given[i] && weak(t) && !c.weakAllowed(pos, name, k, in.vars[i], t):
+			return nil, false
+		}
+	}
+	return in.bound, true
+}
+
+func (c *checker) anyInvalid(tvs []TypeAndValue) bool {
+	for _, tv := range tvs {
+		if tv.Type == Invalid {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyLeftOut reports whether v occurs in parameters without argument alone.
+func onlyLeftOut(k candidate, v *TypeParam, bound []*syntax.Arg) bool {
+	m := map[*TypeParam]Type{v: DontCare}
+	found := false
+	for i, p := range k.sig.Params {
+		if mentions(p.Type, m) {
+			if bound[i] != nil && !isDontCare(bound[i].Value) || !p.Optional {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// weakAllowed decides what to do with a type argument that is int or a
+// structure without a type: int is a type for parameters without direction,
+// the rest is an error.
+func (c *checker) weakAllowed(pos syntax.Pos, name string, k candidate, v *TypeParam, t Type) bool {
+	if t == Int && !directed(k, v) {
+		return true
+	}
+	switch {
+	case t == Int:
+		c.errorf(pos, "the type argument %s of %s is a plain int: the argument needs a width, as in 8w1", v.Name, name)
+	case t == nullHeader || t == dotsType:
+		c.errorf(pos, "the type argument %s of %s cannot be inferred from %s", v.Name, name, t)
+	default:
+		if _, ok := t.(*record); ok {
+			c.errorf(pos, "the type argument %s of %s cannot be inferred from a structure without a type; cast it", v.Name, name)
+			return false
+		}
+		if !directed(k, v) {
+			return true
+		}
+		c.errorf(pos, "the type argument %s of %s contains a plain int: the elements of the list need a width, as in 8w1", v.Name, name)
+	}
+	return false
+}
+
+// directed reports whether a parameter with a direction or the result mentions v.
+func directed(k candidate, v *TypeParam) bool {
+	m := map[*TypeParam]Type{v: DontCare}
+	if k.sig.Result != nil && k.typ == nil && mentions(k.sig.Result, m) {
+		return true
+	}
+	for _, p := range k.sig.Params {
+		if p.Dir != syntax.NoDir && mentions(p.Type, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkArg checks one argument. It is false where Call.Args gets none: after
+// an error and for _.
+func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Object) bool {
+	e := a.Value
+	if isDontCare(e) {
+		if p.Dir != syntax.Out && !p.Optional {
+			c.errorf(e.Pos(), "_ can be passed only to an out parameter, %s of %s is %s", p.Name, name, orPlain(p.Dir))
+		}
+		return false
+	}
+	if why := notPassable(tv.Type); why != "" {
+		c.errorf(e.Pos(), "%s cannot be an argument: it is %s", show(e), why)
+		return false
+	}
+	if why := badArgType(p); why != "" {
+		c.errorf(e.Pos(), "%s cannot be passed to parameter %s of %s: %s", show(e), p.Name, name, why)
+		return false
+	}
+	if p.Dir == syntax.Out || p.Dir == syntax.InOut {
+		return c.checkOutArg(name, e, tv, p)
+	}
+	to := fmt.Sprintf("parameter %s of %s", p.Name, name)
+	out := c.assignValue(e, tv, p.Type, to)
+	if out.Type == Invalid {
+		return false
+	}
+	if p.Dir == syntax.NoDir && !out.known && !c.knownWithData(e) {
+		c.errorf(e.Pos(), "%s has no direction: %s must be known at compile time", to, show(e))
+		return false
+	}
+	return true
+}
+
+// knownWithData reports whether e is known at compile time but for the
+// parameters that the control plane gives to an action: externs take these in
+// parameters without direction.
+func (c *checker) knownWithData(e syntax.Expr) bool {
+	if c.info.Types[e].known {
+		return true
+	}
+	switch x := e.(type) {
+	case *syntax.Name:
+		o := c.info.Uses[x]
+		return o != nil && o.action && o.Dir == syntax.NoDir
+	case *syntax.ParenExpr:
+		return c.knownWithData(x.X)
+	case *syntax.CastExpr:
+		return c.knownWithData(x.X)
+	case *syntax.UnaryExpr:
+		return c.knownWithData(x.X)
+	case *syntax.BinaryExpr:
+		return c.knownWithData(x.X) && c.knownWithData(x.Y)
+	case *syntax.SelectorExpr:
+		return c.knownWithData(x.X)
+	case *syntax.SliceExpr:
+		return c.knownWithData(x.X)
+	}
+	return false
+}
+
+func orPlain(d syntax.Direction) string {
+	if d == syntax.NoDir {
+		return "one without direction"
+	}
+	return "an " + dirString(d) + " parameter"
+}
+
+// badArgType says what is wrong with the type that a parameter got from a type
+// argument.
+func badArgType(p *Object) string {
+	switch {
+	case p.Ctor:
+	case p.Type == DontCare:
+		return "its type is not known"
+	case p.Type == String && p.Dir != syntax.NoDir:
+		return "a string cannot have a direction"
+	case isExternType(p.Type) && p.Dir != syntax.NoDir:
+		return "the extern " + p.Type.String() + " cannot have a direction"
+	case isBlockType(p.Type):
+		return "its type would be " + p.Type.String()
+	}
+	return ""
+}
+
+func notPassable(t Type) string {
+	switch t.(type) {
+	case *Table:
+		return "a table"
+	case *ApplyResult:
+		return "the result of a table"
+	case *Func:
+		return "a function"
+	case *Set:
+		return "a set"
+	}
+	return ""
+}
+
+// checkOutArg checks the argument of an out or inout parameter: a place that
+// can be written, of the very type.
+func (c *checker) checkOutArg(name string, e syntax.Expr, tv TypeAndValue, p *Object) bool {
+	if !tv.LValue {
+		c.errorf(e.Pos(), "%s cannot be written, but parameter %s of %s is %s%s", show(e), p.Name, name, dirString(p.Dir), c.whyReadOnly(e))
+		return false
+	}
+	if !matches(p.Type, tv.Type) {
+		c.errorf(e.Pos(), "%s has type %s, but parameter %s of %s is %s %s", show(e), tv.Type, p.Name, name, dirString(p.Dir), p.Type)
+		return false
+	}
+	if p.Dir == syntax.Out {
+		c.writes(e)
+	} else {
+		c.changes(e)
+	}
+	return true
+}

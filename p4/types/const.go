@@ -1,0 +1,320 @@
+package types
+
+import (
+	"errors"
+	"math/big"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// Folding works on *big.Int throughout: int has no width, and the wrapping of
+// bit<W> and int<W> is applied at the end of each operation (section 8.5 to 8.7
+// of the language).
+
+var (
+	one  = big.NewInt(1)
+	zero = new(big.Int)
+)
+
+// Errors of folding that the caller reports at the operator.
+var (
+	errDivZero   = errors.New("division by zero")
+	errModZero   = errors.New("modulo by zero")
+	errNegative  = errors.New("/ and % are defined only for numbers that are not negative")
+	errNegShift  = errors.New("the shift amount is negative")
+	errHugeShift = errors.New("the shift amount is too large")
+	errHuge      = errors.New("the number becomes too large")
+)
+
+// maxBits bounds the numbers of type int, so that a few constants cannot fill
+// the memory; the shift of one makes a number of that many bits.
+const maxBits = 1 << 16
+
+// pow2 is 2**n.
+func pow2(n int) *big.Int { return new(big.Int).Lsh(one, uint(n)) }
+
+// wrap brings v into the range of t by dropping bits.
+func wrap(v *big.Int, t *Bits) *big.Int {
+	if t.Width == 0 {
+		return new(big.Int)
+	}
+	m := pow2(t.Width)
+	v = new(big.Int).Mod(v, m)
+	if t.Signed && v.Bit(t.Width-1) == 1 {
+		v.Sub(v, m)
+	}
+	return v
+}
+
+// limits gives the least and the greatest value of t.
+func limits(t *Bits) (lo, hi *big.Int) {
+	if t.Width == 0 {
+		return zero, zero
+	}
+	if t.Signed {
+		hi = pow2(t.Width - 1)
+		return new(big.Int).Neg(hi), new(big.Int).Sub(hi, one)
+	}
+	return zero, new(big.Int).Sub(pow2(t.Width), one)
+}
+
+// fits reports whether t can hold v.
+func fits(v *big.Int, t *Bits) bool {
+	lo, hi := limits(t)
+	return v.Cmp(lo) >= 0 && v.Cmp(hi) <= 0
+}
+
+// clamp is the saturation of |+| and |-|.
+func clamp(v *big.Int, t *Bits) *big.Int {
+	lo, hi := limits(t)
+	switch {
+	case v.Cmp(lo) < 0:
+		return lo
+	case v.Cmp(hi) > 0:
+		return hi
+	}
+	return v
+}
+
+// foldUnary folds op v, with t *Bits or Int.
+func foldUnary(op syntax.Operator, v *big.Int, t Type) *big.Int {
+	r := new(big.Int)
+	switch op {
+	case syntax.Neg:
+		r.Neg(v)
+	case syntax.Compl:
+		r.Not(v)
+	default:
+		return v
+	}
+	if b, ok := t.(*Bits); ok {
+		return wrap(r, b)
+	}
+	return r
+}
+
+// foldBinary folds x op y where both have type t, *Bits or Int. Comparisons,
+// shifts and concatenations have functions of their own.
+func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
+	b, sized := t.(*Bits)
+	r := new(big.Int)
+	switch op {
+	case syntax.Add, syntax.SatAdd:
+		r.Add(x, y)
+	case syntax.Sub, syntax.SatSub:
+		r.Sub(x, y)
+	case syntax.Mul:
+		if !sized && x.BitLen()+y.BitLen() > maxBits {
+			return nil, errHuge
+		}
+		r.Mul(x, y)
+	case syntax.Div, syntax.Mod:
+		return foldDiv(op, x, y)
+	case syntax.And:
+		r.And(x, y)
+	case syntax.Or:
+		r.Or(x, y)
+	case syntax.Xor:
+		r.Xor(x, y)
+	}
+	switch {
+	case !sized:
+		return r, nil
+	case op == syntax.SatAdd || op == syntax.SatSub:
+		return clamp(r, b), nil
+	}
+	return wrap(r, b), nil
+}
+
+func foldDiv(op syntax.Operator, x, y *big.Int) (*big.Int, error) {
+	switch {
+	case y.Sign() == 0 && op == syntax.Div:
+		return nil, errDivZero
+	case y.Sign() == 0:
+		return nil, errModZero
+	case x.Sign() < 0 || y.Sign() < 0:
+		return nil, errNegative
+	case op == syntax.Div:
+		return new(big.Int).Quo(x, y), nil
+	}
+	return new(big.Int).Rem(x, y), nil
+}
+
+// foldShift folds x << n and x >> n; >> of a negative value keeps the sign.
+func foldShift(op syntax.Operator, x, n *big.Int, t Type) (*big.Int, error) {
+	if n.Sign() < 0 {
+		return nil, errNegShift
+	}
+	b, sized := t.(*Bits)
+	if sized && n.Cmp(big.NewInt(int64(b.Width))) > 0 {
+		n = big.NewInt(int64(b.Width))
+	}
+	if op == syntax.Shr && n.Cmp(big.NewInt(int64(x.BitLen()))) > 0 {
+		n = big.NewInt(int64(x.BitLen()))
+	}
+	if n.Cmp(big.NewInt(maxBits)) > 0 {
+		return nil, errHugeShift
+	}
+	r := new(big.Int)
+	if op == syntax.Shr {
+		return r.Rsh(x, uint(n.Int64())), nil
+	}
+	r.Lsh(x, uint(n.Int64()))
+	if sized {
+		return wrap(r, b), nil
+	}
+	return r, nil
+}
+
+// foldConcat folds x ++ y; the result has the sign of x's type.
+func foldConcat(x, y *big.Int, xt, yt *Bits) *big.Int {
+	r := new(big.Int).Mod(x, pow2(xt.Width))
+	r.Lsh(r, uint(yt.Width))
+	r.Or(r, new(big.Int).Mod(y, pow2(yt.Width)))
+	return wrap(r, &Bits{Width: xt.Width + yt.Width, Signed: xt.Signed})
+}
+
+// foldSlice folds x[hi:lo].
+func foldSlice(x *big.Int, hi, lo int) *big.Int {
+	r := new(big.Int).Rsh(x, uint(lo))
+	return r.Mod(r, pow2(hi-lo+1))
+}
+
+// foldCompare folds the ordering comparisons.
+func foldCompare(op syntax.Operator, x, y *big.Int) bool {
+	d := x.Cmp(y)
+	switch op {
+	case syntax.Lss:
+		return d < 0
+	case syntax.Leq:
+		return d <= 0
+	case syntax.Gtr:
+		return d > 0
+	}
+	return d >= 0
+}
+
+// Number gives the number that v stands for: a *big.Int itself, a member of an
+// enum with a representation its number; nil for anything else.
+func Number(v Value) *big.Int {
+	switch v := v.(type) {
+	case *big.Int:
+		return v
+	case *EnumValue:
+		return v.Type.Members[v.Index].Value
+	}
+	return nil
+}
+
+// EqualValues compares two constants of the same type.
+func EqualValues(x, y Value) bool {
+	switch x := x.(type) {
+	case *ErrorValue:
+		y, ok := y.(*ErrorValue)
+		return ok && x.Index == y.Index
+	case *AggregateValue:
+		y, ok := y.(*AggregateValue)
+		return ok && equalAggregates(x, y)
+	case *EnumValue:
+		if y, ok := y.(*EnumValue); ok {
+			return x.Index == y.Index
+		}
+	case bool, string:
+		return x == y
+	}
+	a, b := Number(x), Number(y)
+	return a != nil && b != nil && a.Cmp(b) == 0
+}
+
+func equalAggregates(x, y *AggregateValue) bool {
+	if x.Invalid || y.Invalid {
+		return x.Invalid == y.Invalid
+	}
+	if len(x.Elems) != len(y.Elems) {
+		return false
+	}
+	for i := range x.Elems {
+		if !EqualValues(x.Elems[i], y.Elems[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// DefaultValue is what ... stands for in an initializer of type t: zero, false,
+// the first member, an invalid header (section 8.26); nil where t has none.
+func DefaultValue(t Type) Value {
+	switch t := t.(type) {
+	case *Basic:
+		switch t {
+		case Bool:
+			return false
+		case Int:
+			return new(big.Int)
+		case String:
+			return ""
+		case Error:
+			return &ErrorValue{Name: "NoError"}
+		}
+	case *Bits:
+		return new(big.Int)
+	case *New:
+		return DefaultValue(t.Underlying)
+	case *Enum:
+		return defaultEnum(t)
+	case *Struct:
+		if t.Kind != syntax.StructKindStruct {
+			return &AggregateValue{Invalid: true}
+		}
+		return defaultFields(t)
+	case *Tuple:
+		return defaultAll(t.Elems)
+	case *Stack:
+		return defaultAll(repeat(t.Elem, t.Size))
+	}
+	return nil
+}
+
+func defaultEnum(t *Enum) Value {
+	if t.Repr == nil {
+		return &EnumValue{Type: t}
+	}
+	return enumValue(t, zero)
+}
+
+// enumValue is the member of t whose number is v; where no member has it, the
+// number alone, which P4 allows for enums with a representation.
+func enumValue(t *Enum, v *big.Int) Value {
+	for i, m := range t.Members {
+		if m.Value != nil && m.Value.Cmp(v) == 0 {
+			return &EnumValue{Type: t, Index: i}
+		}
+	}
+	return v
+}
+
+func defaultFields(t *Struct) Value {
+	ts := make([]Type, len(t.Fields))
+	for i, f := range t.Fields {
+		ts[i] = f.Type
+	}
+	return defaultAll(ts)
+}
+
+func defaultAll(ts []Type) Value {
+	agg := &AggregateValue{Elems: make([]Value, len(ts))}
+	for i, t := range ts {
+		if agg.Elems[i] = DefaultValue(t); agg.Elems[i] == nil {
+			return nil
+		}
+	}
+	return agg
+}
+
+func repeat(t Type, n int) []Type {
+	ts := make([]Type, n)
+	for i := range ts {
+		ts[i] = t
+	}
+	return ts
+}

@@ -1,0 +1,345 @@
+package types
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun
+	case 1:
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}
+
+// checkFuncCall checks what the functions of core.p4 want beyond their types.
+func (c *checker) checkFuncCall(e *syntax.CallExpr, call *Call, d *syntax.FuncDecl) {
+	if call.Kind == FuncCall || d == nil {
+		return
+	}
+	switch d.Name.Value {
+	case "static_assert":
+		c.staticAssert(e, call)
+	case "verify":
+		if len(call.Args) == 2 && !c.env.parser {
+			c.errorf(e.Pos(), "verify can be called only in a parser")
+		}
+	}
+}
+
+// staticAssert evaluates static_assert(condition, message).
+func (c *checker) staticAssert(e *syntax.CallExpr, call *Call) {
+	if len(call.Args) == 0 || call.Args[0] == nil {
+		return
+	}
+	cond := c.info.Types[call.Args[0]]
+	ok, folded := cond.Value.(bool)
+	switch {
+	case !cond.known:
+		c.errorf(e.Pos(), "the condition of static_assert is not known at compile time")
+	case folded && !ok:
+		msg := "static_assert failed: " + show(call.Args[0]) + " is false"
+		if len(call.Args) > 1 && call.Args[1] != nil {
+			if s, ok := c.info.Types[call.Args[1]].Value.(string); ok {
+				msg = "static_assert failed: " + s
+			}
+		}
+		c.errorf(e.Pos(), "%s", msg)
+	}
+}
+
+// checkMethodCall checks what packet_in and packet_out want beyond the types.
+func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x *Extern, k candidate, call *Call) {
+	switch x.Name + "." + k.method.Name {
+	case "packet_in.extract":
+		c.checkExtract(e, call)
+	case "packet_in.lookahead":
+		if len(call.TypeArgs) == 1 {
+			c.checkLookahead(e, call.TypeArgs[0])
+		}
+	case "packet_out.emit":
+		if len(call.Args) == 1 && call.Args[0] != nil && !emittable(c.info.Types[call.Args[0]].Type) {
+			c.errorf(e.Pos(), "emit takes headers, stacks, unions and structs of these, but %s has type %s", show(call.Args[0]), c.info.Types[call.Args[0]].Type)
+		}
+	}
+	if isBlockType(call.Result) {
+		c.errorf(e.Pos(), "%s cannot return %s", show(f), call.Result)
+	}
+	if isExternType(call.Result) && !c.allKnown(call) {
+		c.errorf(e.Pos(), "%s makes an instance of %s: its arguments must be known at compile time", show(f), call.Result)
+	}
+}
+
+func isBlockType(t Type) bool {
+	switch t.(type) {
+	case *Parser, *Control, *Package:
+		return true
+	}
+	return false
+}
+
+func (c *checker) checkExtract(e *syntax.CallExpr, call *Call) {
+	if len(call.TypeArgs) != 1 {
+		return
+	}
+	t := call.TypeArgs[0]
+	if _, ok := t.(*TypeParam); ok || t == DontCare {
+		return
+	}
+	s, ok := t.(*Struct)
+	if !ok || !s.IsHeader() {
+		c.errorf(e.Args[0].Pos(), "extract needs a header, but %s has type %s", show(e.Args[0].Value), t)
+		return
+	}
+	if c.secondVarbit(e, s) {
+		return
+	}
+	switch v := varbitField(s); {
+	case len(call.Args) == 1 && v != nil:
+		c.errorf(e.Args[0].Pos(), "%s has the varbit field %s: extract needs its size as a second argument", s, v.Name)
+	case len(call.Args) == 2 && v == nil:
+		c.errorf(e.Args[0].Pos(), "%s has no varbit field for the second argument of extract", s)
+	}
+}
+
+// secondVarbit reports a second varbit field of a header that is extracted:
+// the one size that extract takes is that of the first.
+func (c *checker) secondVarbit(e *syntax.CallExpr, s *Struct) bool {
+	var first *Field
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if _, ok := f.Type.(*Varbit); !ok {
+			continue
+		}
+		if first != nil {
+			c.errorf(f.Decl.Pos(), "header %s has two varbit fields, %s and %s; the extract at %s can fill one", s, first.Name, f.Name, e.Pos())
+			return true
+		}
+		first = f
+	}
+	return false
+}
+
+func varbitField(s *Struct) *Field {
+	for i := range s.Fields {
+		if _, ok := s.Fields[i].Type.(*Varbit); ok {
+			return &s.Fields[i]
+		}
+	}
+	return nil
+}
+
+func (c *checker) checkLookahead(e *syntax.CallExpr, t Type) {
+	if hasTypeParam(t) {
+		return
+	}
+	if _, ok := WidthOf(t); !ok {
+		at := e.Pos()
+		if len(e.TypeArgs) > 0 {
+			at = e.TypeArgs[0].Pos()
+		}
+		c.errorf(at, "lookahead needs a type of fixed width, not %s", t)
+	}
+}
+
+func emittable(t Type) bool {
+	switch t := t.(type) {
+	case *Stack:
+		return emittable(t.Elem)
+	case *Struct:
+		if t.Kind != syntax.StructKindStruct {
+			return true
+		}
+		for _, f := range t.Fields {
+			if !emittable(f.Type) {
+				return false
+			}
+		}
+		return true
+	case *Tuple:
+		for _, e := range t.Elems {
+			if !emittable(e) {
+				return false
+			}
+		}
+		return true
+	case *TypeParam:
+		return true
+	}
+	return t == Invalid || t == DontCare
+}
+
+// whyReadOnly explains why an expression cannot be written.
+func (c *checker) whyReadOnly(e syntax.Expr) string {
+	switch x := syntax.Unparen(e).(type) {
+	case *syntax.Name:
+		o := c.info.Uses[x]
+		switch {
+		case o == nil:
+		case o.Kind == ConstObj:
+			return ": it is a constant"
+		case o.Kind == ParamObj && o.Dir == syntax.In:
+			return ": it is an in parameter"
+		case o.Kind == ParamObj:
+			return ": it is a parameter without direction"
+		}
+		return ""
+	case *syntax.SelectorExpr:
+		if x.Sel.Value == "last" || x.Sel.Value == "lastIndex" || x.Sel.Value == "size" {
+			return ": " + x.Sel.Value + " can only be read"
+		}
+		return c.whyReadOnly(x.X)
+	case *syntax.IndexExpr:
+		return c.whyReadOnly(x.X)
+	case *syntax.SliceExpr:
+		return c.whyReadOnly(x.X)
+	}
+	return ": it is no variable"
+}
+
+// sameExpr reports whether two expressions are written alike.
+func sameExpr(a, b syntax.Expr) bool {
+	x, ok1 := syntax.Unparen(a).(*syntax.RecordExpr)
+	y, ok2 := syntax.Unparen(b).(*syntax.RecordExpr)
+	if ok1 && ok2 {
+		return sameRecord(x, y)
+	}
+	return syntax.String(syntax.Unparen(a)) == syntax.String(syntax.Unparen(b))
+}
+
+// sameRecord is sameExpr for {f = a, g = b}, in any order.
+func sameRecord(x, y *syntax.RecordExpr) bool {
+	values := map[string]syntax.Expr{}
+	for _, f := range x.Fields {
+		values[f.Name.Value] = f.Value
+	}
+	for _, f := range y.Fields {
+		if v := values[f.Name.Value]; v == nil || !sameExpr(v, f.Value) {
+			return false
+		}
+	}
+	return len(x.Fields) == len(y.Fields)
+}
+
+// annotations checks the annotations that the language gives a meaning.
+func (c *checker) annotations(as syntax.Annotations) {
+	for i, a := range as {
+		name := a.Name.Value
+		structured := a.Kind == syntax.AnnotationExprs || a.Kind == syntax.AnnotationKeyValues
+		for _, b := range as[:i] {
+			both := b.Kind == syntax.AnnotationExprs || b.Kind == syntax.AnnotationKeyValues || structured
+			switch {
+			case b.Name.Value != name:
+			case both:
+				c.errorf(a.Pos(), "the annotation @%s comes twice", name)
+			case name == "name":
+				c.warnf(a.Pos(), "@name comes twice; the first one counts")
+			}
+		}
+		if structured {
+			c.structured(a)
+		}
+		switch name {
+		case "name", "deprecated", "noWarn":
+			c.stringAnnotation(a)
+		case "match":
+			c.matchAnnotation(a)
+		}
+	}
+}
+
+func (c *checker) structured(a *syntax.Annotation) {
+	exprs := a.Exprs
+	seen := map[string]bool{}
+	for _, f := range a.Fields {
+		if seen[f.Name.Value] {
+			c.errorf(f.Pos(), "@%s has %s twice", a.Name.Value, f.Name.Value)
+		}
+		seen[f.Name.Value] = true
+		exprs = append(exprs, f.Value)
+	}
+	for _, e := range exprs {
+		tv := c.value(e)
+		switch {
+		case tv.Type == Invalid:
+		case !tv.known:
+			c.errorf(e.Pos(), "%s in the annotation @%s is not known at compile time", show(e), a.Name.Value)
+		case tv.Type != Int && tv.Type != String && tv.Type != Bool:
+			c.errorf(e.Pos(), "an annotation takes numbers without width, strings and bools; %s has type %s", show(e), tv.Type)
+		}
+	}
+}
+
+// stringAnnotation checks that @name and its like have one string.
+func (c *checker) stringAnnotation(a *syntax.Annotation) {
+	if a.Kind != syntax.AnnotationBody {
+		return
+	}
+	if len(a.Exprs) == 1 {
+		if tv := c.value(a.Exprs[0]); tv.Type == String || tv.Type == Invalid {
+			return
+		}
+	}
+	c.errorf(a.Pos(), "@%s needs one string, as in @%s(\"x\")", a.Name.Value, a.Name.Value)
+}
+
+func (c *checker) matchAnnotation(a *syntax.Annotation) {
+	if a.Kind != syntax.AnnotationBody || len(a.Exprs) == 0 {
+		return
+	}
+	if len(a.Exprs) != 1 {
+		c.errorf(a.Pos(), "@match needs one match kind")
+		return
+	}
+	if tv := c.value(a.Exprs[0]); tv.Type != MatchKind && tv.Type != Invalid {
+		c.errorf(a.Exprs[0].Pos(), "@match needs a match kind, %s has type %s", show(a.Exprs[0]), tv.Type)
+	}
+}
+
+// annotated gives the string of an annotation, "" where there is none.
+func annotated(as syntax.Annotations, name string) string {
+	a := as.Get(name)
+	if a == nil || len(a.Exprs) != 1 {
+		return ""
+	}
+	s, _ := a.Exprs[0].(*syntax.StringLit)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+// controlPlaneName wants the actions, and the tables, of a program to have
+// different names for the control plane: the path of declarations, or what
+// @name says, from the root where it begins with a dot.
+func (c *checker) controlPlaneName(o *Object, as syntax.Annotations) {
+	name := annotated(as, "name")
+	named := name != ""
+	if !named {
+		name = o.Name
+	}
+	if name[0] != '.' {
+		for p := o.Parent; p != nil; p = p.Parent {
+			name = p.Name + "." + name
+		}
+		name = "." + name
+	}
+	key := describeKind(o) + " " + name
+	if old := c.paths[key]; old != nil && (named || old.named) && old.Name != "NoAction" {
+		c.errorf(declPos(o), "the %s %s has the name %s for the control plane, which the one at %s has too", describeKind(o), o.Name, name[1:], c.posOf(old))
+		return
+	}
+	o.named = named
+	c.paths[key] = o
+}

@@ -1,0 +1,149 @@
+package types
+
+import "slices"
+
+// An inference finds the type arguments of one call from its arguments. The
+// unification is lenient: it binds what it can and leaves all complaints to the
+// conversion of the arguments, which knows the words for them.
+type inference struct {
+	vars  []*TypeParam
+	bound []Type
+	given []bool // by the program: not to be changed
+}
+
+func newInference(vars []*TypeParam) *inference {
+	return &inference{vars: vars, bound: make([]Type, len(vars)), given: make([]bool, len(vars))}
+}
+
+// substitution gives the bindings found so far.
+func (in *inference) substitution() map[*TypeParam]Type {
+	m := make(map[*TypeParam]Type, len(in.vars))
+	for i, v := range in.vars {
+		if in.bound[i] != nil {
+			m[v] = in.bound[i]
+		}
+	}
+	return m
+}
+
+// bind notes that v stands for t. A type that still waits for its context
+// gives way to one that does not.
+func (in *inference) bind(i int, t Type) {
+	old := in.bound[i]
+	switch {
+	case in.given[i]:
+		in.unify(old, t)
+	case old == nil, old == DontCare, old == Invalid, weak(old) && !weak(t):
+		if t != Type(in.vars[i]) {
+			in.bound[i] = t
+		}
+	default:
+		in.unify(old, t)
+	}
+}
+
+// unify walks the type of a parameter and that of its argument side by side.
+func (in *inference) unify(param, arg Type) {
+	if arg == Invalid || arg == DontCare {
+		return
+	}
+	switch p := param.(type) {
+	case *TypeParam:
+		if i := slices.Index(in.vars, p); i >= 0 {
+			in.bind(i, arg)
+		}
+	case *Stack:
+		switch a := arg.(type) {
+		case *Stack:
+			in.unify(p.Elem, a.Elem)
+		case *Tuple:
+			in.unifyEach(p.Elem, a.Elems)
+		}
+	case *List:
+		switch a := arg.(type) {
+		case *List:
+			in.unify(p.Elem, a.Elem)
+		case *Tuple:
+			in.unifyEach(p.Elem, a.Elems)
+		}
+	case *Tuple:
+		if a, ok := arg.(*Tuple); ok {
+			in.unifyAll(p.Elems, a.Elems)
+		}
+	case *Set:
+		if a, ok := arg.(*Set); ok {
+			in.unify(p.Elem, a.Elem)
+		}
+	case *Struct:
+		in.unifyStruct(p, arg)
+	default:
+		in.unifyBlock(param, arg)
+	}
+}
+
+func (in *inference) unifyAll(params, args []Type) {
+	for i := range min(len(params), len(args)) {
+		in.unify(params[i], args[i])
+	}
+}
+
+func (in *inference) unifyEach(param Type, args []Type) {
+	for _, a := range args {
+		if a != dotsType {
+			in.unify(param, a)
+		}
+	}
+}
+
+func (in *inference) unifyStruct(p *Struct, arg Type) {
+	switch a := arg.(type) {
+	case *Struct:
+		if a.Decl == p.Decl {
+			in.unifyAll(p.Args, a.Args)
+		}
+	case *Tuple:
+		for i := range min(len(p.Fields), len(a.Elems)) {
+			if a.Elems[i] != dotsType {
+				in.unify(p.Fields[i].Type, a.Elems[i])
+			}
+		}
+	case *record:
+		for _, f := range a.fields {
+			if pf := p.Field(f.Name); pf != nil {
+				in.unify(pf.Type, f.Type)
+			}
+		}
+	}
+}
+
+// unifyBlock handles what can be instantiated: a parser type is matched with a
+// parser by the parameters of apply.
+func (in *inference) unifyBlock(param, arg Type) {
+	switch p := param.(type) {
+	case *Extern:
+		if a, ok := arg.(*Extern); ok && a.Decl == p.Decl {
+			in.unifyAll(p.Args, a.Args)
+		}
+	case *Package:
+		if a, ok := arg.(*Package); ok && a.Decl == p.Decl {
+			in.unifyAll(p.Args, a.Args)
+		}
+	case *Parser:
+		if a, ok := arg.(*Parser); ok {
+			in.unifyApply(p.Apply, a.Apply)
+		}
+	case *Control:
+		if a, ok := arg.(*Control); ok {
+			in.unifyApply(p.Apply, a.Apply)
+		}
+	}
+}
+
+func (in *inference) unifyApply(p, a *Func) {
+	if p == nil || a == nil {
+		return
+	}
+	for i := range min(len(p.Params), len(a.Params)) {
+		in.unify(p.Params[i].Type, a.Params[i].Type)
+	}
+}

@@ -1,0 +1,368 @@
+package types
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// callSelector checks X.name(args): methods, apply and the size methods.
+func (c *checker) callSelector(e *syntax.CallExpr, f *syntax.SelectorExpr) (*Call, TypeAndValue) {
+	x := c.expr(f.X)
+	if x.Type == Invalid {
+		c.args(e.Args)
+		c.record(f, invalid)
+		return nil, invalid
+	}
+	call, tv := c.callMember(e, f, x)
+	if call == nil {
+		c.record(f, invalid)
+		return nil, tv
+	}
+	call.Recv = f.X
+	c.record(f, TypeAndValue{Type: call.Type})
+	return call, tv
+}
+
+func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue) (*Call, TypeAndValue) {
+	name := f.Sel.Value
+	switch t := x.Type.(type) {
+	case *Extern:
+		if !x.IsType {
+			return c.callMethod(e, f, t)
+		}
+	case *Parser:
+		if name == "apply" {
+			return c.callApply(e, f, x, t.Apply, t.Decl.TypeOnly)
+		}
+	case *Control:
+		if name == "apply" {
+			return c.callApply(e, f, x, t.Apply, t.Decl.TypeOnly)
+		}
+	case *Table:
+		if name == "apply" {
+			return c.callTable(e, f, t)
+		}
+	case *Struct:
+		if call, tv, ok := c.callHeader(e, f, x, t); ok {
+			return call, tv
+		}
+	case *Stack:
+		if call, tv, ok := c.callStack(e, f, x, t); ok {
+			return call, tv
+		}
+	}
+	if call, tv, ok := c.callSize(e, f, x); ok {
+		return call, tv
+	}
+	c.args(e.Args)
+	if tv := c.selectorOf(f, x); tv.Type != Invalid {
+		c.errorf(f.Sel.Pos(), "%s cannot be called", show(f))
+	}
+	return nil, invalid
+}
+
+// selectorOf is selector after its X has been checked, for the words it finds.
+func (c *checker) selectorOf(f *syntax.SelectorExpr, x TypeAndValue) TypeAndValue {
+	name := f.Sel.Value
+	switch t := x.Type.(type) {
+	case *Struct:
+		if !x.IsType {
+			return c.field(f, x, t)
+		}
+	case *Stack:
+		if !x.IsType {
+			return c.stackMember(f, x, t)
+		}
+	}
+	c.errorf(f.Sel.Pos(), "%s has no method %s: its type is %s", show(f.X), name, x.Type)
+	return invalid
+}
+
+func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Extern) (*Call, TypeAndValue) {
+	name := f.Sel.Value
+	var cands []candidate
+	for _, m := range t.Overloads(name) {
+		cands = append(cands, candidate{sig: m.Type, vars: m.Type.TypeParams, method: m})
+	}
+	if len(cands) == 0 {
+		c.errorf(f.Sel.Pos(), "the extern %s has no method %s%s", t, name, suggest(name, methodNames(t)))
+		c.args(e.Args)
+		return nil, invalid
+	}
+	cand, call := c.choose(e.Pos(), t.Name+"."+name, cands, e.Args, e.TypeArgs)
+	if call == nil {
+		return nil, invalid
+	}
+	c.warnDeprecated(f.Sel.Pos(), &Object{Name: t.Name + "." + name, Decl: cand.method.Decl})
+	call.Kind = MethodCall
+	call.Callee = c.instanceOf(f.X)
+	c.checkMethodCall(e, f, t, cand, call)
+	return call, TypeAndValue{Type: call.Result, known: cand.method.pure() && c.allKnown(call)}
+}
+
+func (m *Method) pure() bool { return m.Decl != nil && m.Decl.Annotations.Get("pure") != nil }
+
+func methodNames(t *Extern) []string {
+	var names []string
+	for _, m := range t.Methods {
+		if !m.IsCtor {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// instanceOf gives the object that a receiver names, nil where it is no name.
+func (c *checker) instanceOf(e syntax.Expr) *Object {
+	if n, ok := syntax.Unparen(e).(*syntax.Name); ok {
+		return c.info.Uses[n]
+	}
+	return nil
+}
+
+// callApply checks the application of a parser or control, or of its type.
+func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue, sig *Func, typeOnly bool) (*Call, TypeAndValue) {
+	if x.IsType && !c.checkDirect(e, f, x.Type, typeOnly) || sig == nil {
+		c.args(e.Args)
+		return nil, invalid
+	}
+	_, call := c.choose(e.Pos(), show(f), []candidate{{sig: sig}}, e.Args, e.TypeArgs)
+	c.checkApplyPlace(e, x.Type)
+	if call == nil {
+		return nil, invalid
+	}
+	call.Kind = ApplyCall
+	call.Result = Void
+	if !x.IsType {
+		call.Callee = c.instanceOf(f.X)
+	}
+	return call, TypeAndValue{Type: Void}
+}
+
+// checkDirect checks that Type.apply() can do without an instance.
+func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type, typeOnly bool) bool {
+	if typeOnly {
+		c.errorf(f.Pos(), "%s is a %s: it has no body to apply", show(f.X), typeKind(t))
+		return false
+	}
+	if unspecialized(t) {
+		c.errorf(f.Pos(), "%s is generic: its type arguments are missing", show(f.X))
+		return false
+	}
+	if ctor := ctorOf(t); ctor != nil {
+		if _, bad := bind(ctor, nil); bad != nil {
+			c.errorf(f.Pos(), "%s needs constructor arguments: declare an instance of it", show(f.X))
+			return false
+		}
+	}
+	return true
+}
+
+func ctorOf(t Type) *Func {
+	switch t := t.(type) {
+	case *Parser:
+		return t.Ctor
+	case *Control:
+		return t.Ctor
+	case *Package:
+		return t.Ctor
+	}
+	return nil
+}
+
+// checkApplyPlace wants parsers applied in parsers and controls in controls.
+func (c *checker) checkApplyPlace(e *syntax.CallExpr, t Type) {
+	what, ok := "a control", c.env.place == inApply
+	if _, parser := t.(*Parser); parser {
+		what, ok = "a parser", c.env.place == inState
+	}
+	if !ok {
+		where := c.env.place.String()
+		if c.env.place == inApply {
+			where = "in a control"
+		}
+		c.errorf(e.Pos(), "%s cannot be applied %s", what, where)
+	}
+}
+
+func (c *checker) callTable(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Table) (*Call, TypeAndValue) {
+	for _, a := range e.Args {
+		c.expr(a.Value)
+		c.errorf(a.Pos(), "the apply of a table takes no arguments")
+	}
+	if c.env.place != inApply && !c.env.table {
+		c.errorf(e.Pos(), "a table cannot be applied %s", c.env.place)
+		return nil, invalid
+	}
+	res := &ApplyResult{Table: t.Decl}
+	call := &Call{Kind: TableApply, Callee: c.instanceOf(f.X), Type: &Func{Result: res}, Result: res}
+	return call, TypeAndValue{Type: res}
+}
+
+func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue) {
+	if len(e.TypeArgs) > 0 {
+		c.errorf(e.Pos(), "actions have no type parameters")
+	}
+	sig, ok := o.Type.(*Func)
+	if !ok {
+		c.args(e.Args)
+		return nil, invalid
+	}
+	switch {
+	case c.env.place == inFunction:
+		c.errorf(e.Pos(), "a function cannot call the action %s", o.Name)
+	case c.env.parser:
+		c.errorf(e.Pos(), "a parser cannot call the action %s", o.Name)
+	case c.env.place == nowhere && !c.env.table:
+		c.errorf(e.Pos(), "the action %s cannot be called here", o.Name)
+	}
+	_, call := c.choose(e.Pos(), o.Name, []candidate{{sig: directional(sig), obj: o}}, e.Args, nil)
+	if call == nil {
+		return nil, invalid
+	}
+	call.Kind, call.Callee, call.Type, call.Result = ActionCall, o, sig, Void
+	return call, TypeAndValue{Type: Void}
+}
+
+// directional is the signature of a direct call of an action, where what the
+// control plane sets otherwise is read like an in parameter.
+func directional(sig *Func) *Func {
+	out := &Func{Result: Void, Params: make([]*Object, len(sig.Params))}
+	for i, p := range sig.Params {
+		q := *p
+		if q.Dir == syntax.NoDir {
+			q.Dir = syntax.In
+		}
+		out.Params[i] = &q
+	}
+	return out
+}
+
+// callHeader checks isValid, setValid and setInvalid.
+func (c *checker) callHeader(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue, t *Struct) (*Call, TypeAndValue, bool) {
+	name := f.Sel.Value
+	if x.IsType || t.Kind == syntax.StructKindStruct {
+		return nil, invalid, false
+	}
+	tv := TypeAndValue{Type: Void}
+	switch name {
+	case "isValid":
+		tv.Type = Bool
+		if agg, ok := x.Value.(*AggregateValue); ok {
+			tv.Value, tv.known = !agg.Invalid, true
+		}
+	case "setValid", "setInvalid":
+		if t.IsUnion() {
+			c.errorf(f.Sel.Pos(), "a header_union has no %s: its members have", name)
+			c.args(e.Args)
+			return nil, invalid, true
+		}
+		if !x.LValue {
+			c.errorf(e.Pos(), "%s cannot be written%s", show(f.X), c.whyReadOnly(f.X))
+			return nil, invalid, true
+		}
+		c.writes(f.X)
+	default:
+		return nil, invalid, false
+	}
+	call := c.builtin(e, name, tv.Type)
+	return call, tv, true
+}
+
+// builtin is the call of a built-in method without parameters.
+func (c *checker) builtin(e *syntax.CallExpr, name string, result Type) *Call {
+	for _, a := range e.Args {
+		c.expr(a.Value)
+		c.errorf(a.Pos(), "%s takes no arguments", name)
+	}
+	if len(e.TypeArgs) > 0 {
+		c.errorf(e.Pos(), "%s takes no type arguments", name)
+	}
+	return &Call{Kind: BuiltinCall, Builtin: name, Type: &Func{Result: result}, Result: result}
+}
+
+// callStack checks push_front and pop_front.
+func (c *checker) callStack(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue, t *Stack) (*Call, TypeAndValue, bool) {
+	name := f.Sel.Value
+	if x.IsType || name != "push_front" && name != "pop_front" || !isHeaderType(t.Elem) {
+		return nil, invalid, false
+	}
+	if c.env.parser {
+		c.errorf(f.Sel.Pos(), "%s cannot be used in a parser", name)
+	}
+	if !x.LValue {
+		c.errorf(e.Pos(), "%s cannot be written%s", show(f.X), c.whyReadOnly(f.X))
+	}
+	c.writes(f.X)
+	sig := &Func{Params: []*Object{{Kind: ParamObj, Name: "count", Type: Int}}, Result: Void}
+	if !c.checkArgNames(e.Args) {
+		return nil, invalid, true
+	}
+	bound, bad := bind(sig, e.Args)
+	if bad != nil {
+		c.errorf(e.Pos(), "%s: %s", name, bad.why)
+		c.args(e.Args)
+		return nil, invalid, true
+	}
+	arg := bound[0].Value
+	if n, ok := c.constInt(arg, "the count of "+name); !ok {
+		return nil, invalid, true
+	} else if n.Sign() < 0 {
+		c.errorf(arg.Pos(), "the count of %s cannot be negative, it is %s", name, n)
+	}
+	return &Call{Kind: BuiltinCall, Builtin: name, Type: sig, Result: Void, Args: []syntax.Expr{arg}}, TypeAndValue{Type: Void}, true
+}
+
+// callSize checks the size methods, which values and types have.
+func (c *checker) callSize(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue) (*Call, TypeAndValue, bool) {
+	name := f.Sel.Value
+	switch name {
+	case "minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes":
+	default:
+		return nil, invalid, false
+	}
+	call := c.builtin(e, name, Int)
+	tv := TypeAndValue{Type: Int, known: true}
+	lo, hi, ok := sizeRange(x.Type)
+	if !ok {
+		if !hasTypeParam(x.Type) {
+			c.errorf(e.Pos(), "%s has type %s, which has no size in bits", show(f.X), x.Type)
+			return nil, invalid, true
+		}
+		return call, tv, true
+	}
+	n := lo
+	if name[:3] == "max" {
+		n = hi
+	}
+	if strings.HasSuffix(name, "Bytes") {
+		n = (n + 7) / 8
+	}
+	tv.Value = big.NewInt(int64(n))
+	return call, tv, true
+}
+
+// hasTypeParam reports whether a size depends on a type parameter.
+func hasTypeParam(t Type) bool {
+	switch t := t.(type) {
+	case *TypeParam:
+		return true
+	case *Stack:
+		return hasTypeParam(t.Elem)
+	case *Tuple:
+		for _, e := range t.Elems {
+			if hasTypeParam(e) {
+				return true
+			}
+		}
+	case *Struct:
+		for _, f := range t.Fields {
+			if hasTypeParam(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,328 @@
+package types
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// A scope holds the names of one block, in the block around it. Most blocks
+// declare nothing or little, so the names are a list until there are many.
+type scope struct {
+	parent *scope
+	names  map[string]*Object
+	owner  *Object
+}
+
+func (c *checker) push() *scope {
+	c.scope = &scope{parent: c.scope, owner: c.env.owner}
+	return c.scope
+}
+
+func (c *checker) pop() {
+	c.leave(c.scope)
+	c.scope = c.scope.parent
+}
+
+// lookup finds the innermost object called name that want accepts.
+func (s *scope) lookup(name string, want func(*Object) bool) *Object {
+	for ; s != nil; s = s.parent {
+		if o := s.names[name]; o != nil && (want == nil || want(o)) {
+			return o
+		}
+	}
+	return nil
+}
+
+// declare adds o to the current scope and files it under its declaration.
+// Functions may share a name if a call can tell them apart.
+func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Object {
+	o.Decl = decl
+	o.Name = name.Value
+	if o.Parent == nil {
+		o.Parent = c.env.owner
+	}
+	c.info.Defs[decl] = o
+	c.insert(o, name.Pos())
+	return o
+}
+
+func (c *checker) insert(o *Object, pos syntax.Pos) {
+	if o.Name == "_" {
+		c.errorf(pos, "_ cannot be declared: it is no name")
+		return
+	}
+	s := c.scope
+	if s.names == nil {
+		s.names = map[string]*Object{}
+	}
+	old := s.names[o.Name]
+	switch {
+	case old == nil:
+		c.warnShadow(o, pos)
+	case o.Kind == FuncObj && old.Kind == FuncObj || sameBlocks(o, old):
+		o.next = old
+		c.checkOverload(o, pos)
+	default:
+		c.errorf(pos, "%s is declared twice; the first is the %s at %s", o.Name, describeKind(old), c.posOf(old))
+		return
+	}
+	s.names[o.Name] = o
+	if s == c.top {
+		c.defineTop(o)
+	}
+}
+
+// defineTop keeps Info.Top: the names that stand for one thing.
+func (c *checker) defineTop(o *Object) {
+	if o.next != nil {
+		delete(c.info.Top, o.Name)
+		return
+	}
+	c.info.Top[o.Name] = o
+	if _, ok := o.Type.(*Package); o.Name == "main" && !(ok && o.Kind == InstObj) && o.Kind != FuncObj && o.Type != Invalid {
+		c.errorf(o.Decl.Pos(), "main must be an instance of a package, it is %s", describe(o))
+	}
+}
+
+// sameBlocks reports whether two objects are parsers with bodies, controls with
+// bodies or packages, which may share a name as functions do.
+func sameBlocks(o, old *Object) bool {
+	switch t := o.Type.(type) {
+	case *Parser:
+		u, ok := old.Type.(*Parser)
+		return ok && o.Kind == TypeObj && old.Kind == TypeObj && !t.Decl.TypeOnly && !u.Decl.TypeOnly
+	case *Control:
+		u, ok := old.Type.(*Control)
+		return ok && o.Kind == TypeObj && old.Kind == TypeObj && !t.Decl.TypeOnly && !u.Decl.TypeOnly
+	case *Package:
+		_, ok := old.Type.(*Package)
+		return ok && o.Kind == TypeObj && old.Kind == TypeObj
+	}
+	return false
+}
+
+// callable is the signature by which a call tells o from its namesakes: that
+// of a function, or of the constructor of a block.
+func callable(o *Object) *Func {
+	if f, ok := o.Type.(*Func); ok {
+		return f
+	}
+	return ctorOf(o.Type)
+}
+
+// checkOverload wants a function to differ from those of its name in the
+// number or the names of the parameters.
+func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
+	f := callable(o)
+	if f == nil {
+		return
+	}
+	for p := o.next; p != nil; p = p.next {
+		g := callable(p)
+		if g == nil || !sameParamNames(f, g) {
+			continue
+		}
+		if o.Kind == FuncObj && identicalFuncs(f, g) {
+			c.warnf(pos, "%s is declared twice with the same parameters; the first is at %s", o.Name, c.posOf(p))
+		} else {
+			c.errorf(pos, "%s is declared twice with the same parameters; the first is at %s", o.Name, c.posOf(p))
+			return
+		}
+	}
+}
+
+// sameParamNames reports whether no call could tell f and g apart: overloads
+// are chosen by the number and the names of the arguments.
+func sameParamNames(f, g *Func) bool {
+	if len(f.Params) != len(g.Params) {
+		return false
+	}
+	for _, p := range f.Params {
+		if q, _ := g.Param(p.Name); q == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *checker) posOf(o *Object) string {
+	if o.Decl == nil {
+		return "the start"
+	}
+	return o.Decl.Pos().String()
+}
+
+// find resolves a name to an object that want accepts, and files the use. It
+// reports names that stand for nothing and returns nil for them.
+func (c *checker) find(n *syntax.Name, what string, want func(*Object) bool) *Object {
+	s := c.scope
+	if n.Global {
+		s = c.top
+	}
+	o := s.lookup(n.Value, want)
+	if o == nil {
+		c.undeclared(n, s, what, want)
+		return nil
+	}
+	o.used = true
+	c.info.Uses[n] = o
+	if o.Kind != FuncObj {
+		c.warnDeprecated(n.Pos(), o)
+	}
+	return o
+}
+
+// undeclared says what is wrong with a name that find has no object for.
+func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*Object) bool) {
+	if other := s.lookup(n.Value, nil); other != nil {
+		c.errorf(n.Pos(), "%s is %s, not %s", n.Value, describe(other), what)
+		return
+	}
+	if n.Value == "_" {
+		c.errorf(n.Pos(), "_ cannot stand here")
+		return
+	}
+	hint := ""
+	switch near := s.nearest(n.Value, want); {
+	case c.env.apply != nil && c.env.apply.Value == n.Value, c.env.owner != nil && c.env.owner.Name == n.Value:
+		hint = "; a declaration cannot use itself"
+	case near != "":
+		hint = "; did you mean " + near + "?"
+	case n.Value == "NoAction" || n.Value == "packet_in" || n.Value == "packet_out":
+		hint = "; it is declared in core.p4"
+	}
+	c.errorf(n.Pos(), "%s is not declared%s", n.Value, hint)
+}
+
+// nearest finds the declared name that is closest to name, "" if none is close.
+func (s *scope) nearest(name string, want func(*Object) bool) string {
+	var best closest
+	for ; s != nil; s = s.parent {
+		for n, o := range s.names {
+			if want == nil || want(o) {
+				best.try(name, n)
+			}
+		}
+	}
+	return best.name
+}
+
+// A closest keeps the best of the names tried.
+type closest struct {
+	name string
+	dist int
+}
+
+func (b *closest) try(want, name string) {
+	limit := (len(want) + 1) / 3
+	d := distance(want, name, limit)
+	if d > limit {
+		return
+	}
+	if b.name == "" || d < b.dist || d == b.dist && name < b.name {
+		b.name, b.dist = name, d
+	}
+}
+
+// distance is the number of edits between a and b, or more than limit; two
+// letters in the wrong order are one edit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit || limit == 0 {
+		return limit + 1
+	}
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := range len(a) {
+		prev2, prev, row := rows[0], rows[1], rows[2]
+		row[0] = i + 1
+		for j := range len(b) {
+			row[j+1] = prev[j]
+			if a[i] != b[j] {
+				row[j+1] = 1 + min(prev[j], row[j], prev[j+1])
+			}
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], prev2[j-1]+1)
+			}
+		}
+		rows[0], rows[1], rows[2] = prev, row, prev2
+	}
+	return rows[1][len(b)]
+}
+
+// suggest is "; did you mean …?" for the closest of names, or lists them.
+func suggest(name string, names []string) string {
+	var best closest
+	for _, n := range names {
+		best.try(name, n)
+	}
+	switch {
+	case best.name != "":
+		return "; did you mean " + best.name + "?"
+	case len(names) == 0 || len(names) > 8:
+		return ""
+	}
+	return fmt.Sprintf("; it has %s", list(names))
+}
+
+// list joins names as prose.
+func list(names []string) string {
+	s := ""
+	for i, n := range names {
+		switch {
+		case i == 0:
+		case i == len(names)-1:
+			s += " and "
+		default:
+			s += ", "
+		}
+		s += n
+	}
+	return s
+}
+
+func isTypeObj(o *Object) bool { return o.Kind == TypeObj }
+
+// describe names an object for a message: "the table ipv4".
+func describe(o *Object) string {
+	k := describeKind(o)
+	if k[0] == 'a' || k[0] == 'i' || k[0] == 'e' {
+		return "an " + k
+	}
+	return "a " + k
+}
+
+func describeKind(o *Object) string {
+	if o.Kind == ParamObj && o.Ctor {
+		return "constructor parameter"
+	}
+	if o.Kind == TypeObj {
+		return typeKind(o.Type)
+	}
+	return [...]string{"thing", "constant", "variable", "parameter", "type", "function", "action",
+		"table", "instance", "parser state", "value set", "error", "match kind"}[o.Kind]
+}
+
+func typeKind(t Type) string {
+	switch t := t.(type) {
+	case *Parser:
+		if t.Decl != nil && t.Decl.TypeOnly {
+			return "parser type"
+		}
+		return "parser"
+	case *Control:
+		if t.Decl != nil && t.Decl.TypeOnly {
+			return "control type"
+		}
+		return "control"
+	case *Package:
+		return "package"
+	case *Extern:
+		return "extern type"
+	case *TypeParam:
+		return "type parameter"
+	}
+	return "type"
+}

@@ -1,0 +1,250 @@
+package types
+
+// Subst returns t with the type parameters of m replaced. What does not change
+// is returned as it is.
+func Subst(t Type, m map[*TypeParam]Type) Type {
+	if len(m) == 0 || !mentions(t, m) {
+		return t
+	}
+	switch t := t.(type) {
+	case *TypeParam:
+		return m[t]
+	case *Stack:
+		return &Stack{Elem: Subst(t.Elem, m), Size: t.Size}
+	case *Tuple:
+		return &Tuple{Elems: substAll(t.Elems, m)}
+	case *List:
+		return &List{Elem: Subst(t.Elem, m)}
+	case *Set:
+		return &Set{Elem: Subst(t.Elem, m)}
+	case *record:
+		return &record{fields: substFields(t.fields, m)}
+	case *Func:
+		return substFunc(t, m)
+	case *Struct:
+		return t.generic.instance(substAll(t.Args, m))
+	case *Extern:
+		return t.generic.instance(substAll(t.Args, m))
+	case *Parser:
+		return t.generic.instance(substAll(t.Args, m))
+	case *Control:
+		return t.generic.instance(substAll(t.Args, m))
+	case *Package:
+		return t.generic.instance(substAll(t.Args, m))
+	}
+	return t
+}
+
+// mentions reports whether t contains a key of m. The named types say so by
+// their arguments alone.
+func mentions(t Type, m map[*TypeParam]Type) bool {
+	switch t := t.(type) {
+	case *TypeParam:
+		_, ok := m[t]
+		return ok
+	case *Stack:
+		return mentions(t.Elem, m)
+	case *Tuple:
+		return anyMentions(t.Elems, m)
+	case *List:
+		return mentions(t.Elem, m)
+	case *Set:
+		return mentions(t.Elem, m)
+	case *record:
+		for _, f := range t.fields {
+			if mentions(f.Type, m) {
+				return true
+			}
+		}
+	case *Func:
+		for _, p := range t.Params {
+			if mentions(p.Type, m) {
+				return true
+			}
+		}
+		return t.Result != nil && mentions(t.Result, m)
+	default:
+		return anyMentions(argsOf(t), m)
+	}
+	return false
+}
+
+func anyMentions(ts []Type, m map[*TypeParam]Type) bool {
+	for _, t := range ts {
+		if mentions(t, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// argsOf gives the type arguments of a named type.
+func argsOf(t Type) []Type {
+	switch t := t.(type) {
+	case *Struct:
+		return t.Args
+	case *Extern:
+		return t.Args
+	case *Parser:
+		return t.Args
+	case *Control:
+		return t.Args
+	case *Package:
+		return t.Args
+	}
+	return nil
+}
+
+func substAll(ts []Type, m map[*TypeParam]Type) []Type {
+	out := make([]Type, len(ts))
+	for i, t := range ts {
+		out[i] = Subst(t, m)
+	}
+	return out
+}
+
+func substFields(fs []Field, m map[*TypeParam]Type) []Field {
+	out := make([]Field, len(fs))
+	for i, f := range fs {
+		f.Type = Subst(f.Type, m)
+		out[i] = f
+	}
+	return out
+}
+
+// substFunc replaces in the parameters and the result; the signature's own
+// type parameters vanish where m has them.
+func substFunc(f *Func, m map[*TypeParam]Type) *Func {
+	if f == nil || len(m) == 0 {
+		return f
+	}
+	out := &Func{Result: f.Result}
+	if f.Result != nil {
+		out.Result = Subst(f.Result, m)
+	}
+	for _, p := range f.TypeParams {
+		if _, ok := m[p]; !ok {
+			out.TypeParams = append(out.TypeParams, p)
+		}
+	}
+	out.Params = make([]*Object, len(f.Params))
+	for i, p := range f.Params {
+		q := *p
+		q.Type = Subst(p.Type, m)
+		out.Params[i] = &q
+	}
+	return out
+}
+
+// A generic makes the instances of one declaration with type parameters, each
+// list of arguments once. Types inside the declaration itself are instances
+// whose arguments are the type parameters.
+type generic struct {
+	params []*TypeParam
+	self   Type // the declaration's own type: arguments = parameters
+	insts  []Type
+	// open is set while the declaration is being read: instances made
+	// meanwhile are filled when it is complete.
+	open  bool
+	depth int
+}
+
+// maxDepth stops an extern whose methods mention ever larger instances of it.
+const maxDepth = 16
+
+// instance returns the instance for args, as many as there are parameters.
+func (g *generic) instance(args []Type) Type {
+	if allIdentical(args, argsOf(g.self)) {
+		return g.self
+	}
+	for _, t := range g.insts {
+		if allIdentical(argsOf(t), args) {
+			return t
+		}
+	}
+	if g.depth >= maxDepth {
+		return Invalid
+	}
+	t := g.shell(args)
+	g.insts = append(g.insts, t)
+	if !g.open {
+		g.fill(t)
+	}
+	return t
+}
+
+// shell makes an instance without contents, so that the contents may mention it.
+func (g *generic) shell(args []Type) Type {
+	switch t := g.self.(type) {
+	case *Struct:
+		return &Struct{Kind: t.Kind, Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+	case *Extern:
+		return &Extern{Name: t.Name, Decl: t.Decl, Args: args, Params: t.Params, generic: g}
+	case *Parser:
+		return &Parser{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+	case *Control:
+		return &Control{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+	case *Package:
+		return &Package{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+	}
+	return Invalid
+}
+
+// close ends the reading of the declaration.
+func (g *generic) close() {
+	g.open = false
+	for i := 0; i < len(g.insts); i++ {
+		g.fill(g.insts[i])
+	}
+}
+
+func (g *generic) fill(inst Type) {
+	g.depth++
+	defer func() { g.depth-- }()
+	m := make(map[*TypeParam]Type, len(g.params))
+	for i, p := range g.params {
+		m[p] = argsOf(inst)[i]
+	}
+	switch t := inst.(type) {
+	case *Struct:
+		t.Fields = substFields(g.self.(*Struct).Fields, m)
+	case *Extern:
+		t.Methods = substMethods(g.self.(*Extern).Methods, m)
+	case *Parser:
+		self := g.self.(*Parser)
+		t.Apply, t.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
+	case *Control:
+		self := g.self.(*Control)
+		t.Apply, t.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
+	case *Package:
+		t.Ctor = substFunc(g.self.(*Package).Ctor, m)
+	}
+}
+
+func substMethods(ms []*Method, m map[*TypeParam]Type) []*Method {
+	out := make([]*Method, len(ms))
+	for i, method := range ms {
+		copied := *method
+		copied.Type = substFunc(method.Type, m)
+		out[i] = &copied
+	}
+	return out
+}
+
+// genericOf gives what makes the instances of a named type, nil where it has
+// no type parameters.
+func genericOf(t Type) *generic {
+	switch t := t.(type) {
+	case *Struct:
+		return t.generic
+	case *Extern:
+		return t.generic
+	case *Parser:
+		return t.generic
+	case *Control:
+		return t.generic
+	case *Package:
+		return t.generic
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package types
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+func (*Basic) aType()       {}
+func (*Bits) aType()        {}
+func (*Varbit) aType()      {}
+func (*Struct) aType()      {}
+func (*Enum) aType()        {}
+func (*Stack) aType()       {}
+func (*Tuple) aType()       {}
+func (*List) aType()        {}
+func (*New) aType()         {}
+func (*TypeParam) aType()   {}
+func (*Func) aType()        {}
+func (*Extern) aType()      {}
+func (*Parser) aType()      {}
+func (*Control) aType()     {}
+func (*Package) aType()     {}
+func (*Table) aType()       {}
+func (*ApplyResult) aType() {}
+func (*ActionRun) aType()   {}
+func (*Set) aType()         {}
+func (*record) aType()      {}
+
+// A record is the type of {f = a, g = b} before its context says which struct
+// it is.
+type record struct{ fields []Field }
+
+// Types of expressions that only a context gives a type to, and of states.
+var (
+	dotsType   = &Basic{"..."}
+	nullHeader = &Basic{"{#}"}
+	stateType  = &Basic{"state"}
+)
+
+func (t *Basic) String() string { return t.name }
+
+func (t *Bits) String() string {
+	if t.Signed {
+		return "int<" + strconv.Itoa(t.Width) + ">"
+	}
+	return "bit<" + strconv.Itoa(t.Width) + ">"
+}
+
+func (t *Varbit) String() string      { return "varbit<" + strconv.Itoa(t.Max) + ">" }
+func (t *Struct) String() string      { return t.Name + typeArgs(t.Args) }
+func (t *Enum) String() string        { return t.Name }
+func (t *Stack) String() string       { return t.Elem.String() + "[" + strconv.Itoa(t.Size) + "]" }
+func (t *Tuple) String() string       { return "tuple<" + joinTypes(t.Elems) + ">" }
+func (t *List) String() string        { return "list<" + t.Elem.String() + ">" }
+func (t *New) String() string         { return t.Name }
+func (t *TypeParam) String() string   { return t.Name }
+func (t *Extern) String() string      { return t.Name + typeArgs(t.Args) }
+func (t *Parser) String() string      { return t.Name + typeArgs(t.Args) }
+func (t *Control) String() string     { return t.Name + typeArgs(t.Args) }
+func (t *Package) String() string     { return t.Name + typeArgs(t.Args) }
+func (t *Table) String() string       { return "table " + t.Decl.Name.Value }
+func (t *ApplyResult) String() string { return "result of " + t.Table.Name.Value + ".apply()" }
+func (t *ActionRun) String() string   { return "action_run of " + t.Table.Name.Value }
+func (t *Set) String() string         { return "set<" + t.Elem.String() + ">" }
+
+func (t *record) String() string {
+	names := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		names[i] = f.Name + " = " + f.Type.String()
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+func (t *Func) String() string {
+	var b strings.Builder
+	if len(t.TypeParams) > 0 {
+		b.WriteByte('<')
+		for i, p := range t.TypeParams {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(p.Name)
+		}
+		b.WriteByte('>')
+	}
+	b.WriteByte('(')
+	for i, p := range t.Params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(paramString(p))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func paramString(p *Object) string {
+	s := p.Type.String() + " " + p.Name
+	if d := dirString(p.Dir); d != "" {
+		s = d + " " + s
+	}
+	return s
+}
+
+func dirString(d syntax.Direction) string {
+	return [...]string{"", "in", "out", "inout"}[d]
+}
+
+func joinTypes(ts []Type) string {
+	names := make([]string, len(ts))
+	for i, t := range ts {
+		names[i] = t.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+func typeArgs(ts []Type) string {
+	if len(ts) == 0 {
+		return ""
+	}
+	return "<" + joinTypes(ts) + ">"
+}
+
+// Field returns the field called name, nil where there is none.
+func (t *Struct) Field(name string) *Field {
+	if i := t.FieldIndex(name); i >= 0 {
+		return &t.Fields[i]
+	}
+	return nil
+}
+
+// FieldIndex returns the index of the field called name, -1 where there is none.
+func (t *Struct) FieldIndex(name string) int {
+	for i := range t.Fields {
+		if t.Fields[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// IsHeader reports whether t is a header; a header_union is none.
+func (t *Struct) IsHeader() bool { return t.Kind == syntax.StructKindHeader }
+
+// IsUnion reports whether t is a header_union.
+func (t *Struct) IsUnion() bool { return t.Kind == syntax.StructKindUnion }
+
+// MemberIndex returns the index of the member called name, -1 where there is none.
+func (t *Enum) MemberIndex(name string) int {
+	for i := range t.Members {
+		if t.Members[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Overloads returns the methods called name, constructors excluded.
+func (t *Extern) Overloads(name string) []*Method {
+	var ms []*Method
+	for _, m := range t.Methods {
+		if m.Name == name && !m.IsCtor {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// Method returns the first method called name, nil where there is none.
+func (t *Extern) Method(name string) *Method {
+	for _, m := range t.Methods {
+		if m.Name == name && !m.IsCtor {
+			return m
+		}
+	}
+	return nil
+}
+
+// Param returns the parameter called name and its index, nil where there is none.
+func (t *Func) Param(name string) (*Object, int) {
+	for i, p := range t.Params {
+		if p.Name == name {
+			return p, i
+		}
+	}
+	return nil, -1
+}
+
+// Identical reports whether a and b are the same type.
+func Identical(a, b Type) bool {
+	if a == b {
+		return true
+	}
+	switch a := a.(type) {
+	case *Bits:
+		b, ok := b.(*Bits)
+		return ok && *a == *b
+	case *Varbit:
+		b, ok := b.(*Varbit)
+		return ok && *a == *b
+	case *Struct:
+		b, ok := b.(*Struct)
+		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
+	case *Enum:
+		b, ok := b.(*Enum)
+		return ok && a.Decl == b.Decl
+	case *Stack:
+		b, ok := b.(*Stack)
+		return ok && a.Size == b.Size && Identical(a.Elem, b.Elem)
+	case *Tuple:
+		b, ok := b.(*Tuple)
+		return ok && allIdentical(a.Elems, b.Elems)
+	case *List:
+		b, ok := b.(*List)
+		return ok && Identical(a.Elem, b.Elem)
+	case *Set:
+		b, ok := b.(*Set)
+		return ok && Identical(a.Elem, b.Elem)
+	case *New:
+		b, ok := b.(*New)
+		return ok && a.Decl == b.Decl
+	}
+	return identicalObjects(a, b)
+}
+
+// identicalObjects is Identical for what can be instantiated or called.
+func identicalObjects(a, b Type) bool {
+	switch a := a.(type) {
+	case *Extern:
+		b, ok := b.(*Extern)
+		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
+	case *Parser:
+		b, ok := b.(*Parser)
+		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
+	case *Control:
+		b, ok := b.(*Control)
+		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
+	case *Package:
+		b, ok := b.(*Package)
+		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
+	case *Table:
+		b, ok := b.(*Table)
+		return ok && a.Decl == b.Decl
+	case *ApplyResult:
+		b, ok := b.(*ApplyResult)
+		return ok && a.Table == b.Table
+	case *ActionRun:
+		b, ok := b.(*ActionRun)
+		return ok && a.Table == b.Table
+	case *Func:
+		b, ok := b.(*Func)
+		return ok && identicalFuncs(a, b)
+	}
+	return false
+}
+
+func allIdentical(a, b []Type) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Identical(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// identicalFuncs compares two signatures; type parameters stand for each other
+// by position.
+func identicalFuncs(a, b *Func) bool {
+	if len(a.Params) != len(b.Params) || len(a.TypeParams) != len(b.TypeParams) {
+		return false
+	}
+	if len(a.TypeParams) > 0 {
+		m := make(map[*TypeParam]Type, len(a.TypeParams))
+		for i, p := range b.TypeParams {
+			m[p] = a.TypeParams[i]
+		}
+		b = substFunc(b, m)
+	}
+	for i, p := range a.Params {
+		q := b.Params[i]
+		if p.Dir != q.Dir || !Identical(p.Type, q.Type) {
+			return false
+		}
+	}
+	return Identical(a.Result, b.Result)
+}

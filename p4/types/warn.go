@@ -1,0 +1,248 @@
+package types
+
+import (
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// A flow follows a variable or out parameter through a body. It speaks up only
+// where no path has written the variable before it is read: a write in one
+// branch silences the reads after it, so there are no false alarms.
+type flow struct {
+	written bool
+	loops   int            // the loops around the declaration
+	reads   []*syntax.Name // while nothing was written
+	late    bool           // read where the order of execution is not that of the text
+}
+
+// follow begins to follow o where its value is undefined at first.
+func (c *checker) follow(o *Object) {
+	if undefined(o.Type) {
+		o.flow = &flow{loops: c.env.loops}
+	}
+}
+
+// followOut begins to follow the out parameters of something with a body.
+func (c *checker) followOut(f *Func) {
+	for _, p := range f.Params {
+		if p.Dir == syntax.Out {
+			c.follow(p)
+		}
+	}
+}
+
+// undefined reports whether a variable of type t has no value at first.
+// Headers have one: they are invalid.
+func undefined(t Type) bool {
+	switch t := underlying(t).(type) {
+	case *Bits, *Enum:
+		return true
+	case *Basic:
+		return t == Bool || t == Error
+	case *Tuple:
+		for _, e := range t.Elems {
+			if !undefined(e) {
+				return false
+			}
+		}
+		return len(t.Elems) > 0
+	case *Struct:
+		for _, f := range t.Fields {
+			if !undefined(f.Type) {
+				return false
+			}
+		}
+		return t.Kind == syntax.StructKindStruct && len(t.Fields) > 0
+	}
+	return false
+}
+
+// reads notes that n, which stands for o, is read; writes takes that back where
+// the name turns out to be written.
+func (c *checker) reads(n *syntax.Name, o *Object) {
+	f := o.flow
+	if f == nil || f.written || c.env.loops > f.loops {
+		return
+	}
+	f.late = f.late || c.outOfOrder(o)
+	f.reads = append(f.reads, n)
+}
+
+// outOfOrder reports whether the place is reached in another order than that of
+// the text, seen from the declaration of o: in a state, an action or a table.
+func (c *checker) outOfOrder(o *Object) bool {
+	return c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState
+}
+
+// writes notes that e is written, at least in part.
+func (c *checker) writes(e syntax.Expr) {
+	n := root(e)
+	if n == nil {
+		return
+	}
+	o := c.info.Uses[n]
+	if o == nil || o.flow == nil {
+		return
+	}
+	o.flow.written = true
+	kept := o.flow.reads[:0]
+	for _, r := range o.flow.reads {
+		if r != n {
+			kept = append(kept, r)
+		}
+	}
+	o.flow.reads = kept
+}
+
+// root is the variable that an l-value is part of.
+func root(e syntax.Expr) *syntax.Name {
+	switch x := syntax.Unparen(e).(type) {
+	case *syntax.Name:
+		return x
+	case *syntax.SelectorExpr:
+		return root(x.X)
+	case *syntax.IndexExpr:
+		return root(x.X)
+	case *syntax.SliceExpr:
+		return root(x.X)
+	}
+	return nil
+}
+
+// leave ends a scope: what nothing uses in it, and what is read and never
+// written, is worth a warning.
+func (c *checker) leave(s *scope) {
+	for _, o := range s.names {
+		c.warnUnused(o)
+		f := o.flow
+		if f == nil || len(f.reads) == 0 && !(o.Dir == syntax.Out && !f.written) {
+			continue
+		}
+		switch {
+		case f.late && f.written:
+		case o.Kind == VarObj:
+			c.warnf(f.reads[0].Pos(), "%s is read before anything is written to it", o.Name)
+		case len(f.reads) > 0:
+			c.warnf(f.reads[0].Pos(), "the out parameter %s is read before anything is written to it", o.Name)
+		case !quiet(o.Decl.(*syntax.Param).Annotations, "uninitialized_out_param"):
+			c.warnf(o.Decl.(*syntax.Param).Name.Pos(), "nothing is written to the out parameter %s", o.Name)
+		}
+	}
+}
+
+// warnUnused warns about a local thing that nothing mentions.
+func (c *checker) warnUnused(o *Object) {
+	if o.used || o.Name == "_" {
+		return
+	}
+	switch d := o.Decl.(type) {
+	case *syntax.VarDecl:
+		c.unused(o, d.Name, d.Annotations)
+	case *syntax.ConstDecl:
+		c.unused(o, d.Name, d.Annotations)
+	case *syntax.ActionDecl:
+		c.unused(o, d.Name, d.Annotations)
+	case *syntax.TableDecl:
+		c.unused(o, d.Name, d.Annotations)
+	case *syntax.ValueSetDecl:
+		c.unused(o, d.Name, d.Annotations)
+	case *syntax.InstDecl:
+		if c.env.this == nil && !d.HasBody {
+			c.unused(o, d.Name, d.Annotations)
+		}
+	}
+}
+
+func (c *checker) unused(o *Object, n *syntax.Name, as syntax.Annotations) {
+	if !quiet(as, "unused") {
+		c.warnf(n.Pos(), "%s %s is never used", describeKind(o), o.Name)
+	}
+}
+
+// quiet reports whether @noWarn("what") or plain @noWarn is among as.
+func quiet(as syntax.Annotations, what string) bool {
+	for _, a := range as {
+		if a.Name.Value != "noWarn" {
+			continue
+		}
+		s := annotated(syntax.Annotations{a}, "noWarn")
+		if s == what || s == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// warnShadow warns about a local that hides another one, or a parameter.
+func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
+	if o.Kind != VarObj && o.Kind != ConstObj && o.Kind != InstObj || c.scope.parent == nil {
+		return
+	}
+	if d, ok := o.Decl.(*syntax.VarDecl); ok && quiet(d.Annotations, "shadow") {
+		return
+	}
+	hidden := c.scope.parent.lookup(o.Name, nil)
+	if hidden == nil || hidden.Decl == nil {
+		return
+	}
+	switch hidden.Kind {
+	case VarObj, ConstObj, ParamObj, InstObj:
+		c.warnf(pos, "%s hides the %s at %s", o.Name, describeKind(hidden), c.posOf(hidden))
+	}
+}
+
+// warnDeprecated repeats what @deprecated says about a thing that is used.
+func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
+	as := annotationsOf(o.Decl)
+	if as.Get("deprecated") == nil || pos.File() == o.Decl.Pos().File() {
+		return
+	}
+	why := annotated(as, "deprecated")
+	if why != "" {
+		why = ": " + why
+	}
+	c.warnf(pos, "%s is deprecated%s", o.Name, why)
+}
+
+// annotationsOf gives the annotations of what can be deprecated.
+func annotationsOf(n syntax.Node) syntax.Annotations {
+	switch d := n.(type) {
+	case *syntax.FuncDecl:
+		return d.Annotations
+	case *syntax.ExternDecl:
+		return d.Annotations
+	case *syntax.ActionDecl:
+		return d.Annotations
+	case *syntax.ControlDecl:
+		return d.Annotations
+	case *syntax.ParserDecl:
+		return d.Annotations
+	case *syntax.PackageDecl:
+		return d.Annotations
+	case *syntax.StructDecl:
+		return d.Annotations
+	case *syntax.EnumDecl:
+		return d.Annotations
+	case *syntax.ConstDecl:
+		return d.Annotations
+	case *syntax.TypedefDecl:
+		return d.Annotations
+	}
+	return nil
+}
+
+// changes notes that e is read and then written.
+func (c *checker) changes(e syntax.Expr) {
+	if n := root(e); n != nil {
+		if o := c.info.Uses[n]; o != nil && o.flow != nil {
+			o.flow.written = true
+		}
+	}
+}
+
+// declPos is where the name of o stands in its declaration.
+func declPos(o *Object) syntax.Pos {
+	if d, ok := o.Decl.(syntax.Decl); ok && d.DeclName() != nil {
+		return d.DeclName().Pos()
+	}
+	return o.Decl.Pos()
+}
