@@ -1,0 +1,461 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// assign copies src into the place dst.
+func (l *lowerer) assign(dst, src value) {
+	switch d := dst.(type) {
+	case nil:
+	case *field:
+		l.set(d, cast(l.toEx(src, l.at), d.st))
+	case *header:
+		l.assignHeader(d, src)
+	case *union:
+		l.assignUnion(d, src)
+	case *stack:
+		l.assignStack(d, src)
+	case *aggregate:
+		l.assignAggregate(d, src)
+	case *element:
+		l.assignElement(d, src)
+	default:
+		l.unsupported(l.at, "assigning to this")
+	}
+}
+
+func (l *lowerer) assignHeader(d *header, src value) {
+	switch s := src.(type) {
+	case *header:
+		if s != d {
+			l.prim("assign_header", d, s)
+		}
+	case *literal:
+		if s.invalid {
+			l.prim("remove_header", d)
+			return
+		}
+		vals := l.snapshot(d.fields, s.fields)
+		l.prim("add_header", d)
+		for i, f := range d.fields {
+			l.set(f, vals[i])
+		}
+	case *aggregate:
+		l.assignHeader(d, l.headerLiteral(&aggregate{typ: d.typ, elems: s.elems}))
+	case *element:
+		l.eachElement(s, func(v value) { l.assignHeader(d, v) })
+	default:
+		l.unsupported(l.at, "assigning this to a header")
+	}
+}
+
+// snapshot saves those of vals that the assignments before theirs change.
+func (l *lowerer) snapshot(dst []*field, vals []*ex) []*ex {
+	out := make([]*ex, len(vals))
+	for j, v := range vals {
+		out[j] = v
+		for _, f := range dst[:j] {
+			if v.readsField(f) {
+				t := l.temp(v.st)
+				l.set(t, v)
+				out[j] = fieldEx(t)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (l *lowerer) assignUnion(d *union, src value) {
+	switch s := src.(type) {
+	case *union:
+		if s != d {
+			l.prim("assign_union", d, s)
+		}
+	case *literal:
+		for _, m := range d.members {
+			l.prim("remove_header", m)
+		}
+	case *element:
+		l.eachElement(s, func(v value) { l.assignUnion(d, v) })
+	default:
+		l.unsupported(l.at, "assigning this to a header union")
+	}
+}
+
+func (l *lowerer) assignStack(d *stack, src value) {
+	switch s := src.(type) {
+	case *stack:
+		if s == d {
+			return
+		}
+		if d.union {
+			l.prim("assign_union_stack", d, s)
+		} else {
+			l.prim("assign_header_stack", d, s)
+		}
+	case *aggregate:
+		for i, el := range d.elems {
+			if i < len(s.elems) {
+				l.assign(el, s.elems[i])
+			}
+		}
+	default:
+		l.unsupported(l.at, "assigning this to a header stack")
+	}
+}
+
+// assignAggregate copies part by part; parts that read what an earlier one
+// overwrites are saved first.
+func (l *lowerer) assignAggregate(d *aggregate, src value) {
+	s, ok := src.(*aggregate)
+	if !ok || len(s.elems) != len(d.elems) {
+		l.unsupported(l.at, "assigning this to a struct")
+	}
+	if s == d {
+		return
+	}
+	vals := append([]value(nil), s.elems...)
+	for j := range vals {
+		for i := range j {
+			if overlaps(d.elems[i], vals[j]) {
+				vals[j] = l.saved(vals[j])
+				break
+			}
+		}
+	}
+	for i, p := range d.elems {
+		l.assign(p, vals[i])
+	}
+}
+
+// overlaps reports whether writing the place p may change the value v.
+func overlaps(p, v value) bool {
+	switch v := v.(type) {
+	case *ex:
+		for _, f := range leaves(p) {
+			if v.readsField(f) {
+				return true
+			}
+		}
+		return false
+	case *literal:
+		for _, f := range v.fields {
+			if overlaps(p, f) {
+				return true
+			}
+		}
+		return false
+	case *element:
+		return overlaps(p, &aggregate{elems: v.elems}) || overlaps(p, v.index)
+	case *aggregate:
+		for _, el := range v.elems {
+			if overlaps(p, el) {
+				return true
+			}
+		}
+		return false
+	}
+	in := map[*field]bool{}
+	for _, f := range leaves(p) {
+		in[f] = true
+	}
+	for _, f := range leaves(v) {
+		if in[f] {
+			return true
+		}
+	}
+	return p != nil && p == v
+}
+
+// saved copies v to a temporary.
+func (l *lowerer) saved(v value) value {
+	switch v := v.(type) {
+	case *ex:
+		return l.settled(v)
+	case *field:
+		return l.settled(fieldEx(v))
+	case *header:
+		t := l.newHeader(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *aggregate:
+		c := &aggregate{typ: v.typ}
+		for _, el := range v.elems {
+			c.elems = append(c.elems, l.saved(el))
+		}
+		return c
+	case *literal:
+		c := &literal{typ: v.typ, invalid: v.invalid}
+		for _, f := range v.fields {
+			c.fields = append(c.fields, l.settled(f))
+		}
+		return c
+	case *union:
+		t := l.newUnion(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *stack:
+		t := l.newStack(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *element:
+		return l.readElement(v)
+	}
+	return v
+}
+
+// equalValues builds a == b for values of any type.
+func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
+	switch av := a.(type) {
+	case *aggregate:
+		bv, ok := b.(*aggregate)
+		if !ok || len(av.elems) != len(bv.elems) {
+			l.unsupported(at, "this comparison")
+		}
+		r := boolEx(true)
+		for i := range av.elems {
+			r = andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at))
+		}
+		return r
+	case *header, *literal:
+		return l.equalHeaders(a, b, at)
+	case *union:
+		return l.equalParts(unionParts(av), b, at)
+	case *stack:
+		return l.equalParts(av.elems, b, at)
+	case *element:
+		if av.isHeader() {
+			return l.equalValues(l.materialize(av), b, at)
+		}
+	}
+	return equal(l.toEx(a, at), l.toEx(b, at))
+}
+
+func unionParts(u *union) []value {
+	var vs []value
+	for _, m := range u.members {
+		vs = append(vs, m)
+	}
+	return vs
+}
+
+func (l *lowerer) equalParts(a []value, b value, at syntax.Node) *ex {
+	var parts []value
+	switch b := b.(type) {
+	case *union:
+		parts = unionParts(b)
+	case *stack:
+		parts = b.elems
+	case *aggregate:
+		parts = b.elems
+	}
+	if len(parts) != len(a) {
+		l.unsupported(at, "this comparison")
+	}
+	r := boolEx(true)
+	for i := range a {
+		r = andAlso(r, l.equalValues(a[i], parts[i], at))
+	}
+	return r
+}
+
+// equalHeaders: both invalid, or both valid with equal fields.
+func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
+	if e, ok := b.(*element); ok {
+		b = l.materialize(e)
+	}
+	va, fa := headerParts(a)
+	vb, fb := headerParts(b)
+	if va == nil || vb == nil {
+		l.unsupported(at, "this comparison")
+	}
+	same := andAlso(va, vb)
+	if !same.isFalse() {
+		for i := range fa {
+			same = andAlso(same, equal(fa[i], fb[i]))
+		}
+	}
+	return orElse(andAlso(not(va), not(vb)), same)
+}
+
+func headerParts(v value) (valid *ex, fields []*ex) {
+	switch v := v.(type) {
+	case *header:
+		for _, f := range v.fields {
+			fields = append(fields, fieldEx(f))
+		}
+		return &ex{op: opValid, h: v, st: boolean}, fields
+	case *literal:
+		return boolEx(!v.invalid), v.fields
+	}
+	return nil, nil
+}
+
+// isHeader reports whether the selected thing is a whole header or union.
+func (d *element) isHeader() bool {
+	switch d.at(0).(type) {
+	case *header, *union:
+		return true
+	}
+	return false
+}
+
+// at is the selected part of the i-th element.
+func (d *element) at(i int) value {
+	v := d.elems[i]
+	for _, k := range d.sel {
+		v = partsOf(v)[k]
+	}
+	return v
+}
+
+// partsOf lists what can be selected in v.
+func partsOf(v value) []value {
+	switch v := v.(type) {
+	case *union:
+		return unionParts(v)
+	case *header:
+		return v.parts
+	case *aggregate:
+		return v.elems
+	}
+	return nil
+}
+
+// selectElement is d.name.
+func (l *lowerer) selectElement(d *element, name string) value {
+	k := -1
+	switch v := d.at(0).(type) {
+	case *union:
+		k = fieldIndex(v.typ, name)
+	case *header:
+		k = fieldIndex(v.typ, name)
+	case *aggregate:
+		names, _, _ := components(v.typ)
+		k = slices.Index(names, name)
+	}
+	if k < 0 {
+		l.unsupported(l.at, "selecting %s here", name)
+	}
+	return d.inner(k)
+}
+
+// inner is part k of the selected thing; a struct is taken apart.
+func (d *element) inner(k int) value {
+	sel := &element{elems: d.elems, index: d.index, last: d.last, sel: append(slices.Clone(d.sel), k)}
+	a, ok := sel.at(0).(*aggregate)
+	if !ok {
+		return sel
+	}
+	c := &aggregate{typ: a.typ}
+	for i := range a.elems {
+		c.elems = append(c.elems, sel.inner(i))
+	}
+	return c
+}
+
+// readElement reads a scalar of stack[index]: of stack.last directly, of
+// others as a chain of choices, since an index out of range must do no harm.
+func (l *lowerer) readElement(d *element) *ex {
+	if d.isHeader() {
+		l.unsupported(l.at, "a header where a number is wanted")
+	}
+	n := len(d.elems)
+	if f, ok := d.at(n - 1).(*field); ok && d.last != nil && l.block == parserBlock {
+		r := &ex{op: opLast, s: d.last, str: f.name, st: f.st}
+		if d.last.union {
+			r.member = d.elems[0].(*union).typ.Fields[d.sel[0]].Name
+		}
+		return r
+	}
+	index := l.settled(d.index)
+	r := l.toEx(d.at(n-1), l.at)
+	for i := n - 2; i >= 0; i-- {
+		if fits(i, index.st) {
+			r = cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r)
+		}
+	}
+	return r
+}
+
+func fits(i int, st scalar) bool { return st.width == 0 || st.width > 30 || i < 1<<st.width }
+
+// eachElement runs f on the element that the index chooses, on none if it is
+// out of range.
+func (l *lowerer) eachElement(d *element, f func(v value)) {
+	index := l.settled(d.index)
+	end := &label{}
+	for i := range d.elems {
+		if !fits(i, index.st) {
+			break
+		}
+		skip := &label{}
+		l.branch(equal(index, intEx(int64(i), index.st)), skip)
+		f(d.at(i))
+		l.jump(end)
+		l.place(skip)
+	}
+	l.place(end)
+}
+
+func (l *lowerer) assignElement(d *element, src value) {
+	switch s := src.(type) {
+	case *ex:
+		if s.reads() {
+			src = l.settled(s)
+		}
+	case *element:
+		src = l.materialize(s)
+	}
+	if d.isHeader() {
+		l.eachElement(d, func(v value) { l.assign(v, src) })
+		return
+	}
+	index, x := l.settled(d.index), l.toEx(src, l.at)
+	for i := range d.elems {
+		if f, ok := d.at(i).(*field); ok && fits(i, index.st) {
+			l.set(f, cond(equal(index, intEx(int64(i), index.st)), cast(x, f.st), fieldEx(f)))
+		}
+	}
+}
+
+// materialize copies the chosen element to a variable.
+func (l *lowerer) materialize(d *element) value {
+	if !d.isHeader() {
+		return l.settled(l.readElement(d))
+	}
+	var t value
+	switch v := d.at(0).(type) {
+	case *header:
+		t = l.newHeader(l.unique("tmp"), v.typ, true)
+	case *union:
+		t = l.newUnion(l.unique("tmp"), v.typ, true)
+	}
+	l.invalidate(t)
+	l.eachElement(d, func(v value) { l.assign(t, v) })
+	return t
+}
+
+// invalidate resets the headers of a variable that comes into life.
+func (l *lowerer) invalidate(v value) {
+	switch v := v.(type) {
+	case *header:
+		l.prim("remove_header", v)
+	case *union:
+		for _, m := range v.members {
+			l.prim("remove_header", m)
+		}
+	case *stack:
+		for _, e := range v.elems {
+			l.invalidate(e)
+		}
+	case *aggregate:
+		for _, e := range v.elems {
+			l.invalidate(e)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// callApply inlines a parser or control that is applied by another.
+func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value {
+	inst := l.applied0(x, call, e)
+	switch t := inst.typ.(type) {
+	case *types.Control:
+		l.inlineControl(x, inst, t, call, e)
+	case *types.Parser:
+		l.inlineParser(x, inst, t, call, e)
+	default:
+		l.unsupported(x, "applying this")
+	}
+	return nil
+}
+
+// applied0 finds the instance that stands before .apply; a type name stands
+// for an instance of its own.
+func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instance {
+	if !l.info.Types[syntax.Unparen(call.Recv)].IsType {
+		if inst, ok := l.eval(call.Recv, e).(*instance); ok {
+			return inst
+		}
+		l.unsupported(x, "applying %s", syntax.String(call.Recv))
+	}
+	if inst := l.direct[x]; inst != nil && inst.outer.inst == e.inst {
+		return inst
+	}
+	inst := l.instantiate(nil, &types.Call{Kind: types.Constructor, Result: e.typeOf(call.Recv)}, e, "")
+	inst.name, inst.at = e.inst.name+"."+inst.typeLabel(), x
+	l.direct[x] = inst
+	return inst
+}
+
+func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Control, call *types.Call, e *env) {
+	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
+	callee := inst.env.child()
+	callee.loops = e.loops
+	for _, b := range bs {
+		callee.bind(b.param, b.value)
+	}
+	if len(inst.applied) > 0 && !sameBindings(inst.applied[0].bound, bs) {
+		inst.ambiguous = true
+	}
+	inst.applied = append(inst.applied, &activation{bound: bs})
+	l.controlBody(inst, t, callee)
+	l.copyBack(bs, e)
+}
+
+func sameBindings(a, b []binding) bool {
+	for i := range a {
+		if a[i].value != b[i].value {
+			return false
+		}
+	}
+	return true
+}
+
+// inlineParser inlines the states of a sub-parser; its accept continues here.
+func (l *lowerer) inlineParser(x *syntax.CallExpr, inst *instance, t *types.Parser, call *types.Call, e *env) {
+	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
+	callee := inst.env.child()
+	for _, b := range bs {
+		callee.bind(b.param, b.value)
+	}
+	done := &label{used: true}
+	l.parserBody(inst, t, callee, done)
+	l.place(done)
+	l.copyBack(bs, e)
+}
+
+// lowerDeparser lowers the deparser: the order of emits, which BMv2 wants
+// without conditions, and primitives that run before.
+func (l *lowerer) lowerDeparser(inst *instance) {
+	c, ok := inst.typ.(*types.Control)
+	if !ok || len(c.Decl.Params) != 2 {
+		l.unsupported(inst.at, "this deparser; V1Switch wants a control with two parameters")
+	}
+	out := &bmv2.Deparser{Name: "deparser", ID: l.nextID("deparsers"), SourceInfo: l.source(c.Decl), Order: []string{}}
+	l.cfg.Deparsers = append(l.cfg.Deparsers, out)
+	l.deparser = out
+	code := l.inCode(func() { l.applyBlock(inst, l.packet(c.Decl.Params[0]), l.hdrs) })
+	for _, i := range prune(code.list) {
+		if i.kind != iPrim {
+			l.unsupported(i.at, "conditions and jumps in a deparser on BMv2; emit writes only valid headers anyway")
+		}
+		out.Primitives = append(out.Primitives, l.primitive(i))
+	}
+}
+
+// emitHeader adds the headers of v to the order.
+func (l *lowerer) emitHeader(v value, at syntax.Node) {
+	if l.block != deparserBlock {
+		l.unsupported(at, "emit outside of the deparser")
+	}
+	switch v := v.(type) {
+	case *header:
+		l.deparser.Order = append(l.deparser.Order, v.name)
+	case *union:
+		for _, m := range v.members {
+			l.emitHeader(m, at)
+		}
+	case *stack:
+		for _, e := range v.elems {
+			l.emitHeader(e, at)
+		}
+	case *aggregate:
+		for _, e := range v.elems {
+			l.emitHeader(e, at)
+		}
+	case *literal:
+		h := l.newHeader(l.unique("tmp"), v.typ, true)
+		l.assign(h, v)
+		l.emitHeader(h, at)
+	default:
+		l.unsupported(at, "emitting this")
+	}
+}
+
+// lowerChecksums lowers the verify or update control: calls of the checksum
+// functions, also under conditions, which become the checksums' own.
+func (l *lowerer) lowerChecksums(inst *instance, verify bool) {
+	c, ok := inst.typ.(*types.Control)
+	if !ok || len(c.Decl.Params) != 2 {
+		l.unsupported(inst.at, "this checksum control; V1Switch wants one with two parameters")
+	}
+	e := inst.env.child()
+	e.bind(l.info.Defs[c.Decl.Params[0]], l.hdrs)
+	e.bind(l.info.Defs[c.Decl.Params[1]], l.meta)
+	left := l.inCode(func() {
+		l.instanceLocals(inst, c.Decl.Locals)
+		for _, d := range c.Decl.Locals {
+			if _, isInst := d.(*syntax.InstDecl); !isInst {
+				l.localDecl(d, e)
+			}
+		}
+		l.checksumStmts(c.Decl.Body.Stmts, boolEx(true), verify, e)
+	})
+	for _, i := range left.list {
+		if i.kind != iLabel {
+			l.unsupported(i.at, "a computation in a checksum control: BMv2 checksums take fields and constants")
+		}
+	}
+}
+
+func (l *lowerer) checksumStmts(list []syntax.Stmt, under *ex, verify bool, e *env) {
+	for _, s := range list {
+		l.at = s
+		switch s := s.(type) {
+		case *syntax.EmptyStmt:
+		case *syntax.BlockStmt:
+			l.checksumStmts(s.Stmts, under, verify, e)
+		case *syntax.IfStmt:
+			c := l.scalar(s.Cond, e)
+			l.checksumStmts([]syntax.Stmt{s.Then}, andAlso(under, c), verify, e)
+			if s.Else != nil {
+				l.checksumStmts([]syntax.Stmt{s.Else}, andAlso(under, not(c)), verify, e)
+			}
+		case *syntax.DeclStmt:
+			l.localDecl(s.Decl, e)
+		case *syntax.CallStmt:
+			l.checksumCall(s.Call, under, verify, e)
+		default:
+			l.unsupported(s, "this statement in a checksum control: only checksum calls are possible")
+		}
+	}
+}
+
+func (l *lowerer) checksumCall(x *syntax.CallExpr, under *ex, verify bool, e *env) {
+	call := l.info.Calls[x]
+	if call == nil {
+		return
+	}
+	switch call.Kind {
+	case types.ApplyCall:
+		l.nestedChecksums(x, call, under, verify, e)
+		return
+	case types.ActionCall, types.FuncCall:
+		l.unsupported(x, "a call of %s in a checksum control: only checksum calls are possible", call.Callee.Name)
+	}
+	verb, payload := "", false
+	if call.Kind == types.ExternCall {
+		switch call.Callee.Name {
+		case "verify_checksum", "update_checksum":
+			verb = call.Callee.Name
+		case "verify_checksum_with_payload", "update_checksum_with_payload":
+			verb, payload = call.Callee.Name, true
+		}
+	}
+	want := "update_checksum"
+	if verify {
+		want = "verify_checksum"
+	}
+	if verb != want && verb != want+"_with_payload" {
+		l.unsupported(x, "%s here: this control may only call %s", syntax.String(x.Fun), want)
+	}
+	l.checksum(x, call, under, verify, payload, e)
+}
+
+func (l *lowerer) checksum(x *syntax.CallExpr, call *types.Call, under *ex, verify, payload bool, e *env) {
+	cond := andAlso(under, l.scalar(call.Args[0], e))
+	input := l.inputs(l.eval(call.Args[1], e), call.Args[1])
+	target, ok := l.eval(call.Args[2], e).(*field)
+	if !ok {
+		l.unsupported(call.Args[2], "a checksum that is not a field")
+	}
+	algo := l.hashAlgorithm(l.eval(call.Args[3], e), call.Args[3])
+	id := l.nextID("checksums")
+	update := !verify
+	name := "cksum"
+	if id > 0 {
+		name = fmt.Sprintf("cksum_%d", id)
+	}
+	l.cfg.Checksums = append(l.cfg.Checksums, &bmv2.Checksum{
+		Name: name, ID: id, SourceInfo: l.source(x), Target: bmv2.FieldRef{Header: target.header, Field: target.name}, Type: "generic",
+		Calculation: l.calculationName(algo, input, payload), Verify: &verify, Update: &update, IfCond: condition(cond),
+	})
+}
+
+// nestedChecksums: a checksum control may apply another one.
+func (l *lowerer) nestedChecksums(x *syntax.CallExpr, call *types.Call, under *ex, verify bool, e *env) {
+	inst := l.applied0(x, call, e)
+	t, ok := inst.typ.(*types.Control)
+	if !ok {
+		l.unsupported(x, "applying this")
+	}
+	callee := inst.env.child()
+	for _, b := range l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never) {
+		callee.bind(b.param, b.value)
+	}
+	l.instanceLocals(inst, t.Decl.Locals)
+	l.enter(x, func() { l.checksumStmts(t.Decl.Body.Stmts, under, verify, callee) })
+}

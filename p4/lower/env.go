@@ -1,0 +1,201 @@
+package lower
+
+import (
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// An env binds the names of one activation: of a block, an inlined call, an
+// action. Declarations are unique, so a map from object to value is enough.
+type env struct {
+	l      *lowerer
+	parent *env
+	vals   map[*types.Object]value
+	tsub   map[*types.TypeParam]types.Type
+	inst   *instance // the parser or control that the code belongs to
+	ret    *label    // where return goes
+	result value     // where return leaves its value
+	brk    *label
+	cont   *label
+	loops  int // how many loops are open; what they declare must be reset
+	action bool
+}
+
+func (e *env) child() *env {
+	c := *e
+	c.parent, c.vals = e, nil
+	return &c
+}
+
+func (e *env) bind(o *types.Object, v value) {
+	if e.vals == nil {
+		e.vals = map[*types.Object]value{}
+	}
+	e.vals[o] = v
+}
+
+func (e *env) lookup(o *types.Object) (value, bool) {
+	for ; e != nil; e = e.parent {
+		if v, ok := e.vals[o]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// bindTypes makes params stand for args, which are read in the caller's env.
+func (e *env) bindTypes(params []*types.TypeParam, args []types.Type, caller *env) {
+	if len(params) == 0 {
+		return
+	}
+	sub := make(map[*types.TypeParam]types.Type, len(e.tsub)+len(params))
+	for p, t := range e.tsub {
+		sub[p] = t
+	}
+	for i, p := range params {
+		if i < len(args) {
+			sub[p] = caller.subst(args[i])
+		}
+	}
+	e.tsub = sub
+}
+
+func (e *env) subst(t types.Type) types.Type {
+	if t == nil || len(e.tsub) == 0 {
+		return t
+	}
+	return types.Subst(t, e.tsub)
+}
+
+// typeOf is the type of an expression in this activation.
+func (e *env) typeOf(x syntax.Expr) types.Type { return e.subst(e.l.info.Types[x].Type) }
+
+// An instance is an extern object, parser, control or package made at compile time.
+type instance struct {
+	typ   types.Type
+	decl  *syntax.InstDecl // nil where it is made in an argument
+	name  string           // the control plane's name
+	args  []value          // constructor arguments
+	env   *env             // of a parser's or control's body: constructor parameters and locals
+	outer *env             // where the instantiation stands
+	at    syntax.Node
+
+	applied   []*activation
+	ambiguous bool      // applied to different arguments
+	table     *table    // of direct counters and meters
+	target    value     // where a direct meter leaves its result
+	profile   *instance // unused unless a selector
+	inputs    []*ex     // of an action selector
+	ready     bool      // its locals are made
+	block     block
+}
+
+// An activation remembers how a control with tables was applied.
+type activation struct{ bound []binding }
+
+func (i *instance) extern() *types.Extern {
+	x, _ := i.typ.(*types.Extern)
+	return x
+}
+
+// typeLabel is the name of the parser's or control's declaration; a @name on
+// it does not count.
+func (i *instance) typeLabel() string {
+	if b, ok := bodyOf(i.typ); ok {
+		return b.name.Value
+	}
+	return i.name
+}
+
+// controlPlaneName joins prefix and the declared name or its @name; one that
+// starts with a dot is absolute.
+func controlPlaneName(prefix string, as syntax.Annotations, name *syntax.Name) string {
+	n := name.Value
+	if a := as.Get("name"); a != nil {
+		if s, ok := annotationString(a); ok {
+			n = s
+		}
+	}
+	if rest, ok := strings.CutPrefix(n, "."); ok {
+		return rest
+	}
+	if prefix == "" {
+		return n
+	}
+	return prefix + "." + n
+}
+
+// annotationString is the one string of an annotation such as @name("x").
+func annotationString(a *syntax.Annotation) (string, bool) {
+	if len(a.Exprs) == 1 {
+		if s, ok := a.Exprs[0].(*syntax.StringLit); ok {
+			return s.Value, true
+		}
+	}
+	return "", false
+}
+
+// instantiate evaluates a constructor call.
+func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name string) *instance {
+	i := &instance{typ: e.subst(call.Result), decl: d, name: name, outer: e, at: l.at, block: l.block}
+	if d != nil {
+		i.at = d
+	}
+	switch t := i.typ.(type) {
+	case *types.Control:
+		i.env = l.bodyEnv(i, t.Ctor, t.Decl.TypeParams, t.Args, call, e)
+	case *types.Parser:
+		i.env = l.bodyEnv(i, t.Ctor, t.Decl.TypeParams, t.Args, call, e)
+	case *types.Extern:
+		for k, arg := range call.Args {
+			i.args = append(i.args, l.argument(arg, call.Type, k, e))
+		}
+		l.declareExtern(i)
+	}
+	return i
+}
+
+// argument evaluates the k-th argument or the parameter's default.
+func (l *lowerer) argument(arg syntax.Expr, sig *types.Func, k int, e *env) value {
+	if arg == nil && sig != nil && k < len(sig.Params) {
+		arg = sig.Params[k].Default
+	}
+	if arg == nil {
+		return nil
+	}
+	return l.eval(arg, e)
+}
+
+// bodyEnv is the environment of a parser's or control's declarations.
+func (l *lowerer) bodyEnv(i *instance, ctor *types.Func, tparams []*syntax.Name, targs []types.Type, call *types.Call, e *env) *env {
+	body := &env{l: l, inst: i}
+	var params []*types.TypeParam
+	for _, p := range tparams {
+		if o := l.info.Defs[p]; o != nil {
+			if tp, ok := o.Type.(*types.TypeParam); ok {
+				params = append(params, tp)
+			}
+		}
+	}
+	body.bindTypes(params, targs, e)
+	var cparams []*syntax.Param
+	switch t := i.typ.(type) {
+	case *types.Control:
+		cparams = t.Decl.CtorParams
+	case *types.Parser:
+		cparams = t.Decl.CtorParams
+	}
+	for k, p := range cparams {
+		if k < len(call.Args) {
+			v := l.argument(call.Args[k], ctor, k, e)
+			if inst, ok := v.(*instance); ok && inst.decl == nil && inst.name == "" {
+				inst.name = i.name + "." + p.Name.Value
+			}
+			i.args = append(i.args, v)
+			body.bind(l.info.Defs[p], v)
+		}
+	}
+	return body
+}

@@ -1,0 +1,568 @@
+package lower
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// eval evaluates x, emitting code for its side effects.
+func (l *lowerer) eval(x syntax.Expr, e *env) value {
+	x = syntax.Unparen(x)
+	tv := l.info.Types[x]
+	if tv.Value != nil {
+		return l.constant(tv.Value, e.subst(tv.Type))
+	}
+	switch x := x.(type) {
+	case *syntax.Name:
+		return l.evalName(x, e)
+	case *syntax.SelectorExpr:
+		return l.evalSelector(x, e)
+	case *syntax.IndexExpr:
+		return l.evalIndex(x, e)
+	case *syntax.SliceExpr:
+		base := l.scalar(x.X, e)
+		hi, lo := l.sliceBounds(x, e)
+		return slice(base, hi, lo)
+	case *syntax.UnaryExpr:
+		return unary(x.Op, l.scalar(x.X, e), l.shape(x, e))
+	case *syntax.BinaryExpr:
+		return l.evalBinary(x, e)
+	case *syntax.CondExpr:
+		return l.evalCond(x, e)
+	case *syntax.CastExpr:
+		return l.evalCast(x, e)
+	case *syntax.CallExpr:
+		return l.call(x, e)
+	case *syntax.ListExpr:
+		return l.evalList(x, e)
+	case *syntax.RecordExpr:
+		return l.evalRecord(x, e)
+	case *syntax.InvalidExpr:
+		if s, ok := underlying(e.typeOf(x)).(*types.Struct); ok {
+			return &literal{typ: s, invalid: true}
+		}
+	case *syntax.StringLit:
+		return &ex{op: opString, str: x.Value, st: scalar{str: true}}
+	case *syntax.Dots:
+		return l.defaultOf(e.typeOf(x))
+	case *syntax.ThisExpr:
+		return e.inst
+	}
+	l.unsupported(x, "the expression %s here", syntax.String(x))
+	return nil
+}
+
+// scalar evaluates x to one number or boolean.
+func (l *lowerer) scalar(x syntax.Expr, e *env) *ex {
+	return l.toEx(l.eval(x, e), x)
+}
+
+// shape is the scalar shape of x's type.
+func (l *lowerer) shape(x syntax.Expr, e *env) scalar {
+	st, ok := scalarOf(e.typeOf(x))
+	if !ok {
+		l.unsupported(x, "%s as a number", e.typeOf(x))
+	}
+	return st
+}
+
+// toEx reads a scalar value.
+func (l *lowerer) toEx(v value, at syntax.Node) *ex {
+	switch v := v.(type) {
+	case *ex:
+		return v
+	case *field:
+		return fieldEx(v)
+	case *element:
+		return l.readElement(v)
+	case *aggregate:
+		if len(v.elems) == 1 {
+			return l.toEx(v.elems[0], at)
+		}
+	}
+	l.unsupported(at, "a value of this form where a number is wanted")
+	return nil
+}
+
+// constant makes a value from a folded one.
+func (l *lowerer) constant(v types.Value, t types.Type) value {
+	t = underlying(t)
+	st, scalar := scalarOf(t)
+	switch v := v.(type) {
+	case *big.Int:
+		return constEx(v, st)
+	case bool:
+		return boolEx(v)
+	case string:
+		return &ex{op: opString, str: v, st: st}
+	case *types.ErrorValue:
+		return intEx(int64(v.Index), code32)
+	case *types.EnumValue:
+		if scalar && v.Type.Repr != nil {
+			return constEx(v.Type.Members[v.Index].Value, st)
+		}
+		return intEx(int64(v.Index), code32)
+	case *types.AggregateValue:
+		return l.constantAggregate(v, t)
+	}
+	return nil
+}
+
+func (l *lowerer) constantAggregate(v *types.AggregateValue, t types.Type) value {
+	if s, ok := t.(*types.Struct); ok && s.Kind == syntax.StructKindHeader {
+		lit := &literal{typ: s, invalid: v.Invalid}
+		for i, el := range v.Elems {
+			lit.fields = append(lit.fields, l.flat(l.constant(el, s.Fields[i].Type), s.Fields[i].Type)...)
+		}
+		return lit
+	}
+	a := &aggregate{typ: t}
+	_, parts, _ := components(t)
+	for i, el := range v.Elems {
+		a.elems = append(a.elems, l.constant(el, partType(t, parts, i)))
+	}
+	return a
+}
+
+func partType(t types.Type, parts []types.Type, i int) types.Type {
+	switch t := t.(type) {
+	case *types.Stack:
+		return t.Elem
+	case *types.List:
+		return t.Elem
+	case *types.Struct:
+		return t.Fields[i].Type
+	}
+	if i < len(parts) {
+		return parts[i]
+	}
+	return types.Invalid
+}
+
+func (l *lowerer) evalName(x *syntax.Name, e *env) value {
+	o := l.info.Uses[x]
+	if o == nil {
+		l.unsupported(x, "the name %s here", x.Value)
+	}
+	if v, ok := e.lookup(o); ok {
+		return v
+	}
+	switch o.Kind {
+	case types.ConstObj:
+		if o.Value != nil {
+			return l.constant(o.Value, e.subst(o.Type))
+		}
+		return l.eval(o.Decl.(*syntax.ConstDecl).Value, e)
+	case types.InstObj:
+		if d, ok := o.Decl.(*syntax.InstDecl); ok && o.Parent == nil {
+			return l.topInstance(d, &env{l: l})
+		}
+	}
+	l.unsupported(x, "%s here", x.Value)
+	return nil
+}
+
+func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
+	if c, ok := syntax.Unparen(x.X).(*syntax.CallExpr); ok {
+		if call := l.info.Calls[c]; call != nil && call.Kind == types.TableApply {
+			return l.applyOutcome(c, call, x.Sel.Value, e)
+		}
+	}
+	return l.selectPart(l.eval(x.X, e), x.Sel.Value, x)
+}
+
+// selectPart is base.name.
+func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
+	switch b := base.(type) {
+	case *header:
+		if i := fieldIndex(b.typ, name); i >= 0 {
+			return b.parts[i]
+		}
+	case *union:
+		if i := fieldIndex(b.typ, name); i >= 0 {
+			return b.members[i]
+		}
+	case *literal:
+		if i := fieldIndex(b.typ, name); i >= 0 {
+			return l.literalPart(b, i)
+		}
+	case *aggregate:
+		names, _, _ := components(b.typ)
+		for i, n := range names {
+			if n == name {
+				return b.elems[i]
+			}
+		}
+		if s, ok := b.typ.(*types.Stack); ok && name == "size" {
+			return intEx(int64(s.Size), code32)
+		}
+	case *stack:
+		return l.stackMember(b, name, at)
+	case *element:
+		return l.selectElement(b, name)
+	case *next:
+		if s, ok := underlying(b.stack.typ.Elem).(*types.Struct); ok && b.member < 0 && s.Kind == syntax.StructKindUnion {
+			return &next{stack: b.stack, member: fieldIndex(s, name)}
+		}
+	}
+	l.unsupported(at, "selecting %s here", name)
+	return nil
+}
+
+func (l *lowerer) stackMember(s *stack, name string, at syntax.Node) value {
+	switch name {
+	case "next":
+		return &next{stack: s, member: -1}
+	case "last":
+		return &element{elems: s.elems, last: s, index: &ex{op: opLastIndex, s: s, st: code32}}
+	case "lastIndex":
+		return &ex{op: opLastIndex, s: s, st: code32}
+	case "size":
+		return intEx(int64(len(s.elems)), code32)
+	}
+	l.unsupported(at, "stack member %s", name)
+	return nil
+}
+
+func (l *lowerer) evalIndex(x *syntax.IndexExpr, e *env) value {
+	base := l.eval(x.X, e)
+	index := l.scalar(x.Index, e)
+	if a, ok := base.(*aggregate); ok {
+		if !index.isConst() && len(a.elems) > 0 {
+			return &element{elems: a.elems, index: l.settled(index)}
+		}
+		if i := int(index.v.Int64()); index.v.IsInt64() && i >= 0 && i < len(a.elems) {
+			return a.elems[i]
+		}
+	}
+	s, ok := base.(*stack)
+	if !ok {
+		l.unsupported(x, "an index on %s", syntax.String(x.X))
+	}
+	if !index.isConst() {
+		return &element{elems: s.elems, index: l.settled(index)}
+	}
+	if !index.v.IsInt64() || index.v.Sign() < 0 || index.v.Int64() >= int64(len(s.elems)) {
+		l.errorf(x.Index, "index %s is outside of %s, which has %d elements", index.v, s.name, len(s.elems))
+		panic(bail{})
+	}
+	return s.elems[index.v.Int64()]
+}
+
+// settled makes sure that x is cheap to use several times and does not change.
+func (l *lowerer) settled(x *ex) *ex {
+	if x.op == opConst || x.op == opParam || x.op == opField && x.f.temp {
+		return x
+	}
+	t := l.temp(x.st)
+	l.set(t, x)
+	return fieldEx(t)
+}
+
+// sliceBounds gives the constant bounds of x[hi:lo] or x[lo+:width].
+func (l *lowerer) sliceBounds(x *syntax.SliceExpr, e *env) (hi, lo int) {
+	number := func(n syntax.Expr) int {
+		v := l.scalar(n, e)
+		if !v.isConst() || !v.v.IsInt64() {
+			l.unsupported(n, "a slice whose bounds are not known at compile time")
+		}
+		return int(v.v.Int64())
+	}
+	lo = number(x.Lo)
+	if x.Width != nil {
+		return lo + number(x.Width) - 1, lo
+	}
+	return number(x.Hi), lo
+}
+
+func (l *lowerer) evalBinary(x *syntax.BinaryExpr, e *env) value {
+	if x.Op == syntax.AndAnd || x.Op == syntax.OrOr {
+		return l.shortCircuit(x, e)
+	}
+	a := l.eval(x.X, e)
+	m := l.mark()
+	b := l.eval(x.Y, e)
+	a = l.stableValue(a, m)
+	if x.Op == syntax.Eql || x.Op == syntax.Neq {
+		r := l.equalValues(a, b, x)
+		if x.Op == syntax.Neq {
+			return not(r)
+		}
+		return r
+	}
+	xa, xb := l.toEx(a, x.X), l.toEx(b, x.Y)
+	l.checkRuntime(x, xa, xb)
+	return binary(x.Op, xa, xb, l.shape(x, e))
+}
+
+// checkRuntime refuses what BMv2 cannot compute at run time.
+func (l *lowerer) checkRuntime(x *syntax.BinaryExpr, a, b *ex) {
+	if x.Op == syntax.Div || x.Op == syntax.Mod {
+		l.checkDivision(x, a, b)
+	}
+}
+
+// checkDivision: BMv2 dies of a division by zero, so the divisor must be known.
+func (l *lowerer) checkDivision(at syntax.Node, a, b *ex) {
+	if a.isConst() && (b.isConst() || a.v.Sign() == 0) {
+		return
+	}
+	if !b.isConst() || b.v.Sign() <= 0 || a.st.signed {
+		l.unsupported(at, "division and modulo by a value that is known only at run time")
+	}
+}
+
+// shortCircuit evaluates && and ||; the right side's code runs only if needed.
+func (l *lowerer) shortCircuit(x *syntax.BinaryExpr, e *env) value {
+	a := l.scalar(x.X, e)
+	and := x.Op == syntax.AndAnd
+	if and && a.isFalse() || !and && a.isTrue() {
+		return a
+	}
+	var b *ex
+	code := l.sub(func() { b = l.scalar(x.Y, e) })
+	if len(code) == 0 {
+		return binary(x.Op, a, b, boolean)
+	}
+	t, end := l.temp(boolean), &label{}
+	l.set(t, a)
+	if and {
+		l.branch(fieldEx(t), end)
+	} else {
+		l.branch(not(fieldEx(t)), end)
+	}
+	l.code.list = append(l.code.list, code...)
+	l.set(t, b)
+	l.place(end)
+	return fieldEx(t)
+}
+
+func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
+	c := l.scalar(x.Cond, e)
+	switch {
+	case c.isTrue():
+		return l.eval(x.Then, e)
+	case c.isFalse():
+		return l.eval(x.Else, e)
+	}
+	var a, b value
+	ca := l.sub(func() { a = l.eval(x.Then, e) })
+	cb := l.sub(func() { b = l.eval(x.Else, e) })
+	st, isScalar := scalarOf(e.typeOf(x))
+	if isScalar && len(ca) == 0 && len(cb) == 0 {
+		return cond(c, cast(l.toEx(a, x.Then), st), cast(l.toEx(b, x.Else), st))
+	}
+	t := l.alloc("tmp", e.typeOf(x), true)
+	els, end := &label{}, &label{}
+	l.branch(c, els)
+	l.code.list = append(l.code.list, ca...)
+	l.assign(t, a)
+	l.jump(end)
+	l.place(els)
+	l.code.list = append(l.code.list, cb...)
+	l.assign(t, b)
+	l.place(end)
+	return t
+}
+
+func (l *lowerer) evalCast(x *syntax.CastExpr, e *env) value {
+	v := l.eval(x.X, e)
+	t := e.typeOf(x)
+	if st, ok := scalarOf(t); ok {
+		return cast(l.toEx(v, x.X), st)
+	}
+	return convert(v, t)
+}
+
+// convert reads a list as the struct, header or tuple t.
+func convert(v value, t types.Type) value {
+	a, ok := v.(*aggregate)
+	if !ok {
+		return v
+	}
+	return &aggregate{typ: underlying(t), elems: a.elems}
+}
+
+func (l *lowerer) evalList(x *syntax.ListExpr, e *env) value {
+	t := underlying(e.typeOf(x))
+	a := &aggregate{typ: t}
+	for i, el := range x.Elems {
+		if _, ok := el.(*syntax.Dots); ok {
+			_, parts, _ := components(t)
+			for k := i; k < len(parts); k++ {
+				a.elems = append(a.elems, l.defaultOf(parts[k]))
+			}
+			break
+		}
+		a.elems = append(a.elems, l.evalNext(a.elems, el, e))
+	}
+	return l.headerLiteral(a)
+}
+
+// evalNext evaluates x while the values before it stay what they are.
+func (l *lowerer) evalNext(before []value, x syntax.Expr, e *env) value {
+	m := l.mark()
+	v := l.eval(x, e)
+	if l.mark() != m {
+		for i := range before {
+			n := l.mark()
+			before[i] = l.stableValue(before[i], m)
+			m += l.mark() - n
+		}
+	}
+	return v
+}
+
+// headerLiteral turns a list typed as a header into a literal.
+func (l *lowerer) headerLiteral(a *aggregate) value {
+	s, ok := a.typ.(*types.Struct)
+	if !ok || s.Kind != syntax.StructKindHeader {
+		return a
+	}
+	lit := &literal{typ: s}
+	for i, v := range a.elems {
+		lit.fields = append(lit.fields, l.flat(v, s.Fields[i].Type)...)
+	}
+	return lit
+}
+
+// flat lists the scalars of v, which is of type t.
+func (l *lowerer) flat(v value, t types.Type) []*ex {
+	if st, ok := scalarOf(t); ok {
+		return []*ex{cast(l.toEx(v, l.at), st)}
+	}
+	a, ok := v.(*aggregate)
+	_, parts, _ := components(t)
+	if !ok || len(parts) != len(a.elems) {
+		l.unsupported(l.at, "this value in a header")
+	}
+	var out []*ex
+	for i, el := range a.elems {
+		out = append(out, l.flat(el, parts[i])...)
+	}
+	return out
+}
+
+// literalPart is field i of a header literal.
+func (l *lowerer) literalPart(b *literal, i int) value {
+	if b.invalid {
+		return l.defaultOf(b.typ.Fields[i].Type)
+	}
+	at := 0
+	for _, f := range b.typ.Fields[:i] {
+		at += countScalars(f.Type)
+	}
+	return l.gather(b.fields, b.typ.Fields[i].Type, &at)
+}
+
+// gather builds a value of type t from the scalars at *at.
+func (l *lowerer) gather(fs []*ex, t types.Type, at *int) value {
+	if _, ok := scalarOf(t); ok {
+		*at++
+		return fs[*at-1]
+	}
+	a := &aggregate{typ: underlying(t)}
+	_, parts, _ := components(t)
+	for _, p := range parts {
+		a.elems = append(a.elems, l.gather(fs, p, at))
+	}
+	return a
+}
+
+func countScalars(t types.Type) int {
+	if _, ok := scalarOf(t); ok {
+		return 1
+	}
+	n := 0
+	_, parts, _ := components(t)
+	for _, p := range parts {
+		n += countScalars(p)
+	}
+	return n
+}
+
+func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
+	t := underlying(e.typeOf(x))
+	s, ok := t.(*types.Struct)
+	if !ok {
+		l.unsupported(x, "a record of type %s", t)
+	}
+	vals := make([]value, 0, len(x.Fields))
+	for _, f := range x.Fields {
+		vals = append(vals, l.evalNext(vals, f.Value, e))
+	}
+	a := &aggregate{typ: t, elems: make([]value, len(s.Fields))}
+	for i, f := range x.Fields {
+		if k := fieldIndex(s, f.Name.Value); k >= 0 {
+			a.elems[k] = vals[i]
+		}
+	}
+	for i := range a.elems {
+		if a.elems[i] == nil {
+			a.elems[i] = l.defaultOf(s.Fields[i].Type)
+		}
+	}
+	return l.headerLiteral(a)
+}
+
+// defaultOf is the value that "..." stands for.
+func (l *lowerer) defaultOf(t types.Type) value {
+	t = underlying(t)
+	if st, ok := scalarOf(t); ok {
+		return intEx(0, st)
+	}
+	if s, ok := t.(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+		return &literal{typ: s, invalid: true}
+	}
+	a := &aggregate{typ: t}
+	if s, ok := t.(*types.Stack); ok {
+		for range s.Size {
+			a.elems = append(a.elems, l.defaultOf(s.Elem))
+		}
+		return a
+	}
+	_, parts, _ := components(t)
+	for _, p := range parts {
+		a.elems = append(a.elems, l.defaultOf(p))
+	}
+	return a
+}
+
+// stableValue is stable for values of any form.
+func (l *lowerer) stableValue(v value, m int) value {
+	if l.mark() == m {
+		return v
+	}
+	switch v := v.(type) {
+	case *ex:
+		return l.stable(v, m)
+	case *field:
+		return l.stable(fieldEx(v), m)
+	case *aggregate:
+		c := &aggregate{typ: v.typ}
+		for _, el := range v.elems {
+			n := l.mark()
+			c.elems = append(c.elems, l.stableValue(el, m))
+			m += l.mark() - n
+		}
+		return c
+	case *literal:
+		c := &literal{typ: v.typ, invalid: v.invalid}
+		for _, f := range v.fields {
+			n := l.mark()
+			c.fields = append(c.fields, l.stable(f, m))
+			m += l.mark() - n
+		}
+		return c
+	case *header:
+		if !l.clobbers(m, &ex{op: opValid, h: v}) {
+			return v
+		}
+		t := l.newHeader(l.unique("tmp"), v.typ, true)
+		l.insert(m, func() { l.prim("assign_header", t, v) })
+		return t
+	}
+	return v
+}

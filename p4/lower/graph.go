@@ -1,0 +1,217 @@
+package lower
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// lowerPipeline lowers the ingress or egress control to a pipeline.
+func (l *lowerer) lowerPipeline(name string, inst *instance) {
+	l.pipeline = &bmv2.Pipeline{
+		Name: name, ID: l.nextID("pipelines"), SourceInfo: l.controlSource(inst),
+		Tables: []*bmv2.Table{}, ActionProfiles: []*bmv2.ActionProfile{}, Conditionals: []*bmv2.Conditional{},
+	}
+	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
+	c := l.inCode(func() { l.applyBlock(inst, l.hdrs, l.meta, l.std) })
+	g := &graph{l: l, list: prune(l.mergeSites(prune(c.list))), at: map[int]string{}, pos: map[*label]int{}}
+	l.pipeline.InitTable = g.build()
+}
+
+func (l *lowerer) controlSource(inst *instance) *bmv2.SourceInfo {
+	if c, ok := inst.typ.(*types.Control); ok {
+		return l.source(c.Decl)
+	}
+	return nil
+}
+
+// applyBlock applies a block of the architecture to its arguments.
+func (l *lowerer) applyBlock(inst *instance, args ...value) {
+	c, ok := inst.typ.(*types.Control)
+	if !ok || len(c.Decl.Params) != len(args) {
+		l.unsupported(inst.at, "a control with these parameters as a block of V1Switch")
+	}
+	e := inst.env.child()
+	for i, p := range c.Decl.Params {
+		e.bind(l.info.Defs[p], args[i])
+	}
+	l.controlBody(inst, c, e)
+}
+
+// controlBody lowers the declarations and the apply block.
+func (l *lowerer) controlBody(inst *instance, c *types.Control, e *env) {
+	e.ret = &label{}
+	l.instanceLocals(inst, c.Decl.Locals)
+	for _, d := range c.Decl.Locals {
+		if _, isInst := d.(*syntax.InstDecl); !isInst {
+			l.at = d
+			l.localDecl(d, e)
+		}
+	}
+	l.enter(c.Decl, func() { l.stmt(c.Decl.Body, e) })
+	l.place(e.ret)
+}
+
+// instanceLocals makes the instances of a body, once for all its applications.
+func (l *lowerer) instanceLocals(inst *instance, locals []syntax.Decl) {
+	if inst.ready {
+		return
+	}
+	inst.ready = true
+	for _, d := range locals {
+		if i, ok := d.(*syntax.InstDecl); ok {
+			l.localDecl(i, inst.env)
+		}
+	}
+}
+
+// A graph cuts code into nodes: hidden tables for runs of primitives,
+// conditionals, and the program's tables.
+type graph struct {
+	l    *lowerer
+	list []*instr
+	at   map[int]string // name of the node that starts at a position
+	pos  map[*label]int
+}
+
+func (g *graph) build() string {
+	for i, in := range g.list {
+		if in.kind == iLabel {
+			g.pos[in.label] = i
+		}
+	}
+	return g.node(0)
+}
+
+// node emits the node at position i and gives its name, "" for the end.
+func (g *graph) node(i int) string {
+	for i < len(g.list) && (g.list[i].kind == iLabel || g.list[i].kind == iJump) {
+		if g.list[i].kind == iJump {
+			i = g.pos[g.list[i].label]
+			continue
+		}
+		i++
+	}
+	if i >= len(g.list) || g.list[i].kind == iExit {
+		return ""
+	}
+	if name, ok := g.at[i]; ok {
+		return name
+	}
+	in := g.list[i]
+	switch in.kind {
+	case iBranch:
+		return g.conditional(i, in)
+	case iApply:
+		return g.apply(i, in)
+	case iPrim:
+		return g.action(i)
+	}
+	g.l.unsupported(in.at, "this statement in a control")
+	return ""
+}
+
+func (g *graph) label(lb *label, otherwise int) string {
+	if lb == nil {
+		return g.node(otherwise)
+	}
+	return g.node(g.pos[lb])
+}
+
+func (g *graph) conditional(i int, in *instr) string {
+	l := g.l
+	c := &bmv2.Conditional{
+		Name: fmt.Sprintf("node_%d", l.nextID("nodes")+2), ID: l.nextID("conditionals"),
+		SourceInfo: l.source(in.at), Expression: condition(in.cond),
+	}
+	g.at[i] = c.Name
+	l.pipeline.Conditionals = append(l.pipeline.Conditionals, c)
+	c.TrueNext = g.node(i + 1)
+	c.FalseNext = g.label(in.label, 0)
+	return c.Name
+}
+
+// action gathers the primitives from i on into one action of a hidden table.
+func (g *graph) action(i int) string {
+	l := g.l
+	end := i
+	for end < len(g.list) && g.list[end].kind == iPrim {
+		end++
+	}
+	name := l.unique(hiddenName(g.list[i].at))
+	a := &bmv2.Action{Name: name, ID: l.nextID("actions"), RuntimeData: []bmv2.RuntimeParam{}}
+	for _, in := range g.list[i:end] {
+		a.Primitives = append(a.Primitives, l.primitive(in))
+	}
+	l.cfg.Actions = append(l.cfg.Actions, a)
+	t := &bmv2.Table{
+		Name: "tbl_" + name, ID: l.nextID("tables"), SourceInfo: l.source(g.list[i].at), Key: []*bmv2.TableKey{},
+		MatchType: bmv2.MatchExact, Type: bmv2.TableSimple, MaxSize: 1024, ActionIDs: []int{a.ID}, Actions: []string{name},
+		DefaultEntry: &bmv2.DefaultEntry{ActionID: a.ID, ActionConst: true, ActionData: []string{}, ActionEntryConst: true},
+	}
+	g.at[i] = t.Name
+	l.pipeline.Tables = append(l.pipeline.Tables, t)
+	t.BaseDefaultNext = g.node(end)
+	t.NextTables = bmv2.NextTables{{Label: name, Next: t.BaseDefaultNext}}
+	return t.Name
+}
+
+// hiddenName names an action after the file and line that it comes from.
+func hiddenName(at syntax.Node) string {
+	if at == nil || !at.Pos().IsKnown() {
+		return "act"
+	}
+	base := path.Base(at.Pos().File())
+	base = strings.TrimSuffix(base, path.Ext(base))
+	return fmt.Sprintf("%s%d", base, at.Pos().Line())
+}
+
+// apply emits a table with its successors.
+func (g *graph) apply(i int, in *instr) string {
+	l, t := g.l, in.table
+	g.at[i] = t.name
+	var next bmv2.NextTables
+	base := ""
+	if in.runs == nil && in.hit != in.miss {
+		next = bmv2.NextTables{{Label: bmv2.NextHit, Next: g.label(in.hit, 0)}, {Label: bmv2.NextMiss, Next: g.label(in.miss, 0)}}
+	} else {
+		base = g.label(in.hit, i+1)
+		for _, a := range t.actions {
+			to := base
+			if lb := in.runs[a.name]; lb != nil {
+				to = g.label(lb, 0)
+			}
+			next = append(next, bmv2.NextTable{Label: a.name, Next: to})
+		}
+	}
+	t.out.BaseDefaultNext, t.out.NextTables = base, next
+	l.pipeline.Tables = append(l.pipeline.Tables, t.out)
+	l.profile(t)
+	return t.name
+}
+
+// profile emits the table's action profile, once a pipeline.
+func (l *lowerer) profile(t *table) {
+	inst := t.impl
+	if inst == nil || l.profiles[inst] != nil {
+		return
+	}
+	p := &bmv2.ActionProfile{Name: inst.name, ID: l.nextID("action_profiles"), SourceInfo: l.source(inst.at)}
+	size := 0
+	if inst.extern().Name == "action_selector" {
+		p.Selector = &bmv2.Selector{Algo: l.hashAlgorithm(inst.args[0], inst.at), Input: []*bmv2.Expr{}}
+		for _, x := range inst.inputs {
+			p.Selector.Input = append(p.Selector.Input, data(x, false))
+		}
+		size = 1
+	}
+	if v, ok := inst.args[size].(*ex); ok && v.isConst() {
+		p.MaxSize = int(v.v.Int64())
+	}
+	l.profiles[inst] = p
+	l.pipeline.ActionProfiles = append(l.pipeline.ActionProfiles, p)
+}

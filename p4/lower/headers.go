@@ -1,0 +1,394 @@
+package lower
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+const (
+	scalarsName  = "scalars"
+	standardName = "standard_metadata"
+)
+
+// Scalars is the metadata header that holds the user's metadata and all
+// variables.
+type scalars struct {
+	l      *lowerer
+	fields []*field
+}
+
+func (s *scalars) add(name string, st scalar, temp bool) *field {
+	f := &field{header: scalarsName, name: name, st: st, temp: temp}
+	s.fields = append(s.fields, f)
+	return f
+}
+
+// headerType gives the BMv2 layout of a header, made at first use.
+func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
+	name := l.headerTypeName(t)
+	if ht := l.headerTypes[name]; ht != nil {
+		return ht
+	}
+	ht := &bmv2.HeaderType{Name: name, ID: l.nextID("header_types"), Fields: []bmv2.HeaderField{}}
+	l.headerTypes[name] = ht
+	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
+	bits, varbits := 0, 0
+	for _, f := range l.flatFields(t) {
+		hf := layoutField(f.name, f.st)
+		bits += f.st.width
+		if f.st.varbit {
+			hf.Width, hf.VarLen = 0, true
+			varbits += f.st.width
+		}
+		ht.Fields = append(ht.Fields, hf)
+	}
+	if varbits > 0 {
+		ht.MaxLength = bytesOf(bits)
+	}
+	if bits%8 != 0 {
+		l.padOrRefuse(ht, t, bits)
+	}
+	return ht
+}
+
+// layoutField is the layout of one field. BMv2 has no signed field of one bit:
+// that is an unsigned one whose sign is made when it is read (emit.go).
+func layoutField(name string, st scalar) bmv2.HeaderField {
+	return bmv2.HeaderField{Name: name, Width: st.width, Signed: st.signed && st.width > 1}
+}
+
+// padOrRefuse: a header that is parsed must fill whole bytes; one that only
+// serves as a variable is padded.
+func (l *lowerer) padOrRefuse(ht *bmv2.HeaderType, t *types.Struct, bits int) {
+	ht.Fields = append(ht.Fields, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
+	l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; BMv2 pads it", t.Name, bits)
+}
+
+func (l *lowerer) headerTypeName(t *types.Struct) string {
+	name := controlPlaneName("", t.Decl.Annotations, t.Decl.Name)
+	for _, a := range t.Args {
+		name += "<" + a.String() + ">"
+	}
+	return name
+}
+
+// flatFields lists a header's fields with structs inside it flattened.
+func (l *lowerer) flatFields(t *types.Struct) []*field {
+	var out []*field
+	for _, v := range l.headerParts(t, "", "") {
+		out = append(out, leaves(v)...)
+	}
+	return out
+}
+
+// headerParts makes the places of a header's declared fields.
+func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
+	var parts []value
+	for _, f := range t.Fields {
+		name := prefix + f.Name
+		if f.Decl != nil {
+			name = prefix + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+		}
+		if st, ok := scalarOf(f.Type); ok {
+			parts = append(parts, &field{header: header, name: name, st: st})
+			continue
+		}
+		parts = append(parts, l.innerParts(f.Type, header, name, t.Decl))
+	}
+	return parts
+}
+
+// innerParts makes the places of a struct or array inside a header.
+func (l *lowerer) innerParts(t types.Type, header, name string, at syntax.Node) value {
+	if st, ok := scalarOf(t); ok {
+		return &field{header: header, name: name, st: st}
+	}
+	a := &aggregate{typ: underlying(t)}
+	if s, ok := a.typ.(*types.Struct); ok && s.Kind == syntax.StructKindStruct {
+		a.elems = l.headerParts(s, header, name+".")
+		return a
+	}
+	names, parts, ok := components(t)
+	if !ok {
+		l.unsupported(at, "the field %s of type %s in a header", name, t)
+	}
+	for i, p := range parts {
+		a.elems = append(a.elems, l.innerParts(p, header, name+"."+names[i], at))
+	}
+	return a
+}
+
+// newHeader makes a header instance.
+func (l *lowerer) newHeader(name string, t *types.Struct, local bool) *header {
+	ht := l.headerType(t)
+	h := &header{name: name, typ: t, local: local, parts: l.headerParts(t, name, "")}
+	for _, p := range h.parts {
+		h.fields = append(h.fields, leaves(p)...)
+	}
+	id := l.nextID("headers")
+	l.headerIDs[name] = id
+	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: name, ID: id, HeaderType: ht.Name, PIOmit: true})
+	return h
+}
+
+func (l *lowerer) newUnion(name string, t *types.Struct, local bool) *union {
+	u := &union{name: name, typ: t}
+	out := &bmv2.HeaderUnion{Name: name, ID: l.nextID("header_unions"), UnionType: l.unionType(t), PIOmit: true}
+	for _, f := range t.Fields {
+		m := l.newHeader(name+"."+f.Name, underlying(f.Type).(*types.Struct), local)
+		u.members = append(u.members, m)
+		out.HeaderIDs = append(out.HeaderIDs, l.headerIDs[m.name])
+	}
+	l.unionIDs[name] = out.ID
+	l.cfg.HeaderUnions = append(l.cfg.HeaderUnions, out)
+	return u
+}
+
+func (l *lowerer) unionType(t *types.Struct) string {
+	name := l.headerTypeName(t)
+	for _, ut := range l.cfg.HeaderUnionTypes {
+		if ut.Name == name {
+			return name
+		}
+	}
+	ut := &bmv2.HeaderUnionType{Name: name, ID: l.nextID("header_union_types")}
+	for _, f := range t.Fields {
+		ht := l.headerType(underlying(f.Type).(*types.Struct))
+		ut.Headers = append(ut.Headers, bmv2.UnionMember{Name: f.Name, HeaderType: ht.Name})
+	}
+	l.cfg.HeaderUnionTypes = append(l.cfg.HeaderUnionTypes, ut)
+	return name
+}
+
+func (l *lowerer) newStack(name string, t *types.Stack, local bool) *stack {
+	elem := underlying(t.Elem).(*types.Struct)
+	s := &stack{name: name, typ: t, union: elem.Kind == syntax.StructKindUnion}
+	var ids []int
+	for i := range t.Size {
+		item := fmt.Sprintf("%s[%d]", name, i)
+		if s.union {
+			s.elems = append(s.elems, l.newUnion(item, elem, local))
+			ids = append(ids, l.unionIDs[item])
+		} else {
+			s.elems = append(s.elems, l.newHeader(item, elem, local))
+			ids = append(ids, l.headerIDs[item])
+		}
+	}
+	if s.union {
+		l.cfg.HeaderUnionStacks = append(l.cfg.HeaderUnionStacks, &bmv2.HeaderUnionStack{
+			Name: name, ID: l.nextID("header_union_stacks"), UnionType: l.unionType(elem), Size: t.Size, HeaderUnionIDs: ids,
+		})
+		return s
+	}
+	l.cfg.HeaderStacks = append(l.cfg.HeaderStacks, &bmv2.HeaderStack{
+		Name: name, ID: l.nextID("header_stacks"), HeaderType: l.headerType(elem).Name, Size: t.Size, HeaderIDs: ids,
+	})
+	return s
+}
+
+// allocVarbit: a varbit variable is a header of one field.
+func (l *lowerer) allocVarbit(name string, st scalar) *field {
+	typ := fmt.Sprintf("varbit_%d", st.width)
+	ht := l.headerTypes[typ]
+	if ht == nil {
+		ht = &bmv2.HeaderType{
+			Name: typ, ID: l.nextID("header_types"), MaxLength: bytesOf(st.width),
+			Fields: []bmv2.HeaderField{{Name: "field", VarLen: true}},
+		}
+		l.headerTypes[typ] = ht
+		l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
+	}
+	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: name, ID: l.nextID("headers"), HeaderType: typ, PIOmit: true})
+	return &field{header: name, name: "field", st: st}
+}
+
+// architecture makes the places of V1Switch's parameters: the headers, the
+// user's metadata and the standard metadata.
+func (l *lowerer) architecture(parser *instance) {
+	t, ok := parser.typ.(*types.Parser)
+	if !ok || len(t.Decl.Params) != 4 {
+		l.unsupported(parser.at, "this parser; V1Switch wants one with four parameters")
+	}
+	paramType := func(i int) types.Type {
+		return underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
+	}
+	l.headerType0()
+	l.std = l.standardMetadata(paramType(3))
+	l.hdrs = l.archHeaders(paramType(1), t.Decl.Params[1])
+	l.meta = l.userMetadata(paramType(2), t.Decl.Params[2])
+}
+
+// headerType0 reserves the first header type and instance for the scalars,
+// which are complete only when everything is lowered.
+func (l *lowerer) headerType0() {
+	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, &bmv2.HeaderType{Name: "scalars_0", ID: l.nextID("header_types")})
+	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: scalarsName, ID: l.nextID("headers"), HeaderType: "scalars_0", Metadata: true, PIOmit: true})
+	l.names[scalarsName], l.names[standardName] = 1, 1
+}
+
+// archHeaders lays out the struct of headers.
+func (l *lowerer) archHeaders(t types.Type, at syntax.Node) value {
+	s, ok := t.(*types.Struct)
+	if !ok {
+		l.unsupported(at, "headers of type %s; a struct of headers, stacks and unions is wanted", t)
+	}
+	if s.Kind != syntax.StructKindStruct {
+		return l.archHeader("hdr", s, at)
+	}
+	a := &aggregate{typ: s}
+	for _, f := range s.Fields {
+		a.elems = append(a.elems, l.archHeader(controlPlaneName("", f.Decl.Annotations, f.Decl.Name), underlying(f.Type), f.Decl))
+	}
+	return a
+}
+
+func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
+	switch t := t.(type) {
+	case *types.Struct:
+		switch t.Kind {
+		case syntax.StructKindHeader:
+			return l.newHeader(l.unique(name), t, false)
+		case syntax.StructKindUnion:
+			return l.newUnion(l.unique(name), t, false)
+		}
+		a := &aggregate{typ: t}
+		for _, f := range t.Fields {
+			a.elems = append(a.elems, l.archHeader(name+"."+f.Name, underlying(f.Type), f.Decl))
+		}
+		return a
+	case *types.Stack:
+		if s, ok := underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+			return l.newStack(l.unique(name), t, false)
+		}
+	}
+	return l.alloc(name, t, false)
+}
+
+// userMetadata lays out the user's metadata and its @field_list lists.
+func (l *lowerer) userMetadata(t types.Type, at syntax.Node) value {
+	s, ok := t.(*types.Struct)
+	if !ok || s.Kind != syntax.StructKindStruct {
+		l.unsupported(at, "metadata of type %s; a struct is wanted", t)
+	}
+	a := &aggregate{typ: s}
+	for _, f := range s.Fields {
+		name := "userMetadata." + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+		v := l.alloc(name, f.Type, false)
+		a.elems = append(a.elems, v)
+		if an := f.Decl.Annotations.Get("field_list"); an != nil {
+			l.addToFieldLists(an, v, f.Decl)
+		}
+	}
+	return a
+}
+
+func (l *lowerer) addToFieldLists(an *syntax.Annotation, v value, at syntax.Node) {
+	for _, x := range an.Exprs {
+		n := l.annotationNumber(x)
+		if n == nil || !n.IsInt64() {
+			l.errorf(x, "@field_list takes constant numbers")
+			continue
+		}
+		list := l.fieldList(int(n.Int64()))
+		for _, f := range leaves(v) {
+			list.Elements = append(list.Elements, bmv2.FieldOf(f.header, f.name))
+		}
+	}
+}
+
+// annotationNumber reads a number in an annotation, whose expressions the
+// checker does not see: a literal, a constant, or a member of an enum.
+func (l *lowerer) annotationNumber(x syntax.Expr) *big.Int {
+	switch x := syntax.Unparen(x).(type) {
+	case *syntax.IntLit:
+		return x.Value
+	case *syntax.Name:
+		if o := l.info.Top[x.Value]; o != nil {
+			return types.Number(o.Value)
+		}
+	case *syntax.SelectorExpr:
+		n, ok := x.X.(*syntax.Name)
+		if !ok || l.info.Top[n.Value] == nil {
+			return nil
+		}
+		if t, ok := l.info.Top[n.Value].Type.(*types.Enum); ok {
+			for _, m := range t.Members {
+				if m.Name == x.Sel.Value {
+					return m.Value
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fieldList finds or makes the list that @field_list(index) names.
+func (l *lowerer) fieldList(index int) *bmv2.FieldList {
+	if id, ok := l.fieldLists[index]; ok {
+		return l.cfg.FieldLists[id-1]
+	}
+	list := &bmv2.FieldList{ID: len(l.cfg.FieldLists) + 1, Name: fmt.Sprintf("field_list%d", index), Elements: []*bmv2.Expr{}}
+	l.fieldLists[index] = list.ID
+	l.cfg.FieldLists = append(l.cfg.FieldLists, list)
+	return list
+}
+
+// standardMetadata makes the header of standard_metadata_t with its aliases.
+func (l *lowerer) standardMetadata(t types.Type) *aggregate {
+	s, ok := t.(*types.Struct)
+	if !ok {
+		l.unsupported(l.at, "standard metadata of type %s", t)
+	}
+	ht := &bmv2.HeaderType{Name: standardName, ID: l.nextID("header_types")}
+	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
+	l.headerTypes[standardName] = ht
+	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: standardName, ID: l.nextID("headers"), HeaderType: standardName, Metadata: true, PIOmit: true})
+	a, bits := &aggregate{typ: s}, 0
+	for _, f := range s.Fields {
+		st, _ := scalarOf(f.Type)
+		ht.Fields = append(ht.Fields, layoutField(f.Name, st))
+		a.elems = append(a.elems, &field{header: standardName, name: f.Name, st: st})
+		bits += st.width
+		if an := f.Decl.Annotations.Get("alias"); an != nil {
+			if alias, ok := annotationString(an); ok {
+				l.cfg.FieldAliases = append(l.cfg.FieldAliases, bmv2.FieldAlias{Alias: alias, Field: bmv2.FieldRef{Header: standardName, Field: f.Name}})
+			}
+		}
+	}
+	ht.Fields = pad(ht.Fields, bits)
+	return a
+}
+
+func pad(fs []bmv2.HeaderField, bits int) []bmv2.HeaderField {
+	if bits%8 != 0 {
+		fs = append(fs, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
+	}
+	return fs
+}
+
+// finishHeaders writes what was collected while lowering.
+func (l *lowerer) finishHeaders() {
+	ht, bits := l.cfg.HeaderTypes[0], 0
+	ht.Fields = []bmv2.HeaderField{}
+	for _, f := range l.scalars.fields {
+		ht.Fields = append(ht.Fields, layoutField(f.name, f.st))
+		bits += f.st.width
+	}
+	ht.Fields = pad(ht.Fields, bits)
+	for i, name := range l.info.Errors {
+		l.cfg.Errors = append(l.cfg.Errors, bmv2.NamedValue{Name: name, Value: i})
+	}
+	for _, d := range l.file.Decls {
+		if e, ok := d.(*syntax.EnumDecl); ok && e.Type == nil {
+			out := &bmv2.Enum{Name: e.Name.Value}
+			for i, m := range e.Members {
+				out.Entries = append(out.Entries, bmv2.NamedValue{Name: m.Name.Value, Value: i})
+			}
+			l.cfg.Enums = append(l.cfg.Enums, out)
+		}
+	}
+}

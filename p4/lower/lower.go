@@ -1,0 +1,284 @@
+// Package lower turns a checked program for v1model into BMv2 JSON and P4Info.
+//
+// It is a partial evaluator. Starting from the package main, it instantiates
+// parsers and controls and walks their bodies with an environment that binds
+// each name to a value: a constant, an instance, or a place (a BMv2 field,
+// header or stack). What is known at compile time is computed; what is not
+// becomes linear code (code.go) in which calls of functions, sub-parsers and
+// sub-controls are already inlined. Out and inout arguments are passed by
+// reference where nothing else can name the same place, by copy elsewhere.
+// Each block's code is then cut at its labels into what BMv2 knows: parse
+// states, tables with conditionals between them, or an action with jumps.
+package lower
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// Options tune the lowering; the zero value is what p4lb compile uses.
+type Options struct {
+	// Program is the name recorded in the document, the file's by default.
+	Program string
+	// Compiler is what __meta__ names as the compiler.
+	Compiler string
+}
+
+// A block is the place in the architecture that code is generated for.
+type block uint8
+
+const (
+	noBlock block = iota
+	parserBlock
+	verifyBlock
+	ingressBlock
+	egressBlock
+	computeBlock
+	deparserBlock
+)
+
+// A lowerer holds what is known while one program is lowered.
+type lowerer struct {
+	file  *syntax.File
+	info  *types.Info
+	opts  Options
+	cfg   *bmv2.Config
+	errs  []*syntax.Error
+	block block
+	// at is the statement being lowered, for messages and source_info.
+	at syntax.Node
+
+	names       map[string]int // how often each variable name was given out
+	scalars     *scalars
+	headerTypes map[string]*bmv2.HeaderType
+	headerIDs   map[string]int
+	unionIDs    map[string]int
+	fieldLists  map[int]int // index of @field_list → id
+	learnLists  map[string]int
+	ids         map[string]int
+	std         *aggregate
+	meta        value
+	hdrs        value
+
+	code      *code
+	acts      map[actionKey]*bmv2.Action
+	profiles  map[*instance]*bmv2.ActionProfile
+	tables    map[*syntax.TableDecl][]*table
+	instances map[*syntax.InstDecl]*instance // those at top level
+	externs   []*instance                    // in order of evaluation, for P4Info
+	applied   []*table                       // in order of declaration
+	depth     int
+	steps     int
+
+	pipeline *bmv2.Pipeline
+	deparser *bmv2.Deparser
+	direct   map[*syntax.CallExpr]*instance // of types applied directly
+	digests  []digest
+	vsets    []vset
+}
+
+// bail unwinds to Lower after an error that leaves nothing sensible to do.
+type bail struct{}
+
+// Lower translates the checked program into BMv2 JSON. The configuration is
+// nil iff one of the errors is not a warning.
+func Lower(file *syntax.File, info *types.Info, opts Options) (cfg *bmv2.Config, errs []*syntax.Error) {
+	l, errs := run(file, info, opts)
+	if l == nil || failed(errs) {
+		return nil, errs
+	}
+	return l.cfg, errs
+}
+
+func failed(errs []*syntax.Error) bool {
+	for _, e := range errs {
+		if !e.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// run lowers everything; the lowerer knows afterwards what P4Info needs.
+func run(file *syntax.File, info *types.Info, opts Options) (l *lowerer, errs []*syntax.Error) {
+	l = &lowerer{
+		file: file, info: info, opts: opts,
+		cfg:         newConfig(opts),
+		names:       map[string]int{},
+		headerTypes: map[string]*bmv2.HeaderType{},
+		headerIDs:   map[string]int{},
+		unionIDs:    map[string]int{},
+		fieldLists:  map[int]int{},
+		learnLists:  map[string]int{},
+		ids:         map[string]int{},
+		acts:        map[actionKey]*bmv2.Action{},
+		profiles:    map[*instance]*bmv2.ActionProfile{},
+		tables:      map[*syntax.TableDecl][]*table{},
+		instances:   map[*syntax.InstDecl]*instance{},
+		direct:      map[*syntax.CallExpr]*instance{},
+	}
+	l.scalars = &scalars{l: l}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(bail); !ok {
+				panic(r)
+			}
+		}
+		errs = l.errs
+	}()
+	l.program()
+	return l, l.errs
+}
+
+func newConfig(opts Options) *bmv2.Config {
+	compiler := opts.Compiler
+	if compiler == "" {
+		compiler = "p4lb"
+	}
+	return &bmv2.Config{
+		Program: opts.Program,
+		Meta:    &bmv2.Meta{Version: []int{2, 24}, Compiler: compiler},
+	}
+}
+
+// errorf reports an error at n.
+func (l *lowerer) errorf(n syntax.Node, format string, args ...any) {
+	l.report(n, false, format, args...)
+}
+
+func (l *lowerer) report(n syntax.Node, warning bool, format string, args ...any) {
+	var pos syntax.Pos
+	if n != nil {
+		pos = n.Pos()
+	}
+	l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
+}
+
+// unsupported reports valid P4 that v1model on BMv2 cannot express and stops.
+func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
+	l.errorf(n, "not supported: "+format, args...)
+	panic(bail{})
+}
+
+// nextID counts the objects of each kind from 0.
+func (l *lowerer) nextID(kind string) int {
+	id := l.ids[kind]
+	l.ids[kind] = id + 1
+	return id
+}
+
+// source describes n in the program's own text.
+func (l *lowerer) source(n syntax.Node) *bmv2.SourceInfo {
+	if n == nil || !n.Pos().IsKnown() {
+		return nil
+	}
+	p := n.Pos()
+	if d, ok := n.(syntax.Decl); ok && d.DeclName() != nil {
+		p = d.DeclName().Pos()
+	}
+	return &bmv2.SourceInfo{Filename: p.File(), Line: p.Line(), Column: p.Col() - 1, SourceFragment: fragment(n)}
+}
+
+// fragment is the text that source_info shows for n: its head, on one line.
+func fragment(n syntax.Node) string {
+	switch n := n.(type) {
+	case *syntax.IfStmt:
+		return syntax.String(n.Cond)
+	case *syntax.SwitchStmt:
+		return syntax.String(n.X)
+	case *syntax.AssignStmt, *syntax.CallStmt, *syntax.ReturnStmt, *syntax.ExitStmt:
+		return syntax.String(n)
+	case syntax.Expr:
+		return syntax.String(n)
+	case syntax.Decl:
+		if name := n.DeclName(); name != nil {
+			return name.Value
+		}
+	}
+	return ""
+}
+
+// program lowers the instance main of package V1Switch.
+func (l *lowerer) program() {
+	main := l.info.Top["main"]
+	if main == nil {
+		return // a library: checked, nothing to emit
+	}
+	decl, _ := main.Decl.(*syntax.InstDecl)
+	call := l.info.Insts[decl]
+	if decl == nil || call == nil {
+		l.errorf(main.Decl, "main must be an instance of the package V1Switch")
+		panic(bail{})
+	}
+	pkg, ok := call.Result.(*types.Package)
+	if !ok || pkg.Name != "V1Switch" || len(call.Args) != 6 {
+		l.unsupported(decl, "package %s; the architecture is v1model, whose package is V1Switch", typeName(call.Result))
+	}
+	root := &env{l: l}
+	var parts [6]*instance
+	for i, arg := range call.Args {
+		inst, ok := l.eval(arg, root).(*instance)
+		if !ok {
+			l.unsupported(arg, "%s as an argument of V1Switch", syntax.String(arg))
+		}
+		if b, ok := bodyOf(inst.typ); ok {
+			inst.name = b.blockName()
+		}
+		parts[i] = inst
+	}
+	l.switchBlocks(parts)
+	l.finishHeaders()
+}
+
+func typeName(t types.Type) string {
+	if p, ok := t.(*types.Package); ok {
+		return p.Name
+	}
+	return t.String()
+}
+
+// switchBlocks lowers the six programmable blocks of V1Switch.
+func (l *lowerer) switchBlocks(p [6]*instance) {
+	parser, verify, ingress, egress, compute, deparser := p[0], p[1], p[2], p[3], p[4], p[5]
+	l.architecture(parser)
+	l.globals()
+	l.lowerParser(parser)
+	l.block = ingressBlock
+	l.lowerPipeline("ingress", ingress)
+	l.block = egressBlock
+	l.lowerPipeline("egress", egress)
+	l.block = deparserBlock
+	l.lowerDeparser(deparser)
+	l.block = computeBlock
+	l.lowerChecksums(compute, false)
+	l.block = verifyBlock
+	l.lowerChecksums(verify, true)
+	l.finishDirect()
+}
+
+// globals instantiates the extern objects declared at top level.
+func (l *lowerer) globals() {
+	root := &env{l: l}
+	for _, d := range l.file.Decls {
+		inst, ok := d.(*syntax.InstDecl)
+		if !ok || inst.Name.Value == "main" {
+			continue
+		}
+		if i, ok := l.topInstance(inst, root).(*instance); ok && i.extern() != nil {
+			continue
+		}
+	}
+}
+
+// topInstance gives the one instance of a top-level instantiation.
+func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) value {
+	if i := l.instances[d]; i != nil {
+		return i
+	}
+	i := l.instantiate(d, l.info.Insts[d], root, controlPlaneName("", d.Annotations, d.Name))
+	l.instances[d] = i
+	return i
+}

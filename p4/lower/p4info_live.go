@@ -1,0 +1,369 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// A walker visits the code that can run, and notes what it uses.
+type walker struct {
+	view     *view
+	unit     *unit
+	scope    *scope
+	calls    *[]*externCall // where calls of extern functions are noted
+	inAction bool           // actions called from here are inlined
+	// returns is set in a body that has a return: p4c then looks for what is
+	// dead behind returns and exits, and not otherwise.
+	returns bool
+}
+
+// reach walks the code of a parser or control once, at its first application.
+func (v *view) reach(s *site, u *unit) {
+	if s.reached || s.scope == nil {
+		return
+	}
+	s.reached = true
+	w := &walker{view: v, unit: u, scope: s.scope, calls: &u.calls}
+	for _, d := range s.body.locals {
+		w.decl(d)
+	}
+	switch t := s.typ.(type) {
+	case *types.Control:
+		w.body(t.Decl.Body)
+	case *types.Parser:
+		w.states(t.Decl)
+	}
+}
+
+// states visits the states that can be reached from start.
+func (w *walker) states(d *syntax.ParserDecl) {
+	byName := map[string]*syntax.StateDecl{}
+	for _, s := range d.States {
+		byName[s.Name.Value] = s
+	}
+	todo, seen := []string{"start"}, map[string]bool{}
+	for len(todo) > 0 {
+		s := byName[todo[0]]
+		todo = todo[1:]
+		if s == nil || seen[s.Name.Value] {
+			continue
+		}
+		seen[s.Name.Value] = true
+		w.stmts(s.Stmts)
+		switch t := s.Transition.(type) {
+		case *syntax.Name:
+			todo = append(todo, t.Value)
+		case *syntax.SelectExpr:
+			w.exprs(t.Args)
+			for _, c := range t.Cases {
+				w.expr(c.Key)
+				todo = append(todo, c.Next.Value)
+			}
+		}
+	}
+}
+
+func (w *walker) decl(d syntax.Decl) {
+	switch d := d.(type) {
+	case *syntax.VarDecl:
+		w.expr(d.Value)
+	case *syntax.ConstDecl:
+		w.expr(d.Value)
+	}
+}
+
+// body visits the body of a control, action or function.
+func (w *walker) body(b *syntax.BlockStmt) {
+	if b == nil {
+		return
+	}
+	saved := w.returns
+	w.returns = hasReturn(b)
+	w.stmts(b.Stmts)
+	w.returns = saved
+}
+
+func hasReturn(s syntax.Stmt) bool {
+	switch s := s.(type) {
+	case *syntax.ReturnStmt:
+		return true
+	case *syntax.BlockStmt:
+		return slices.ContainsFunc(s.Stmts, hasReturn)
+	case *syntax.IfStmt:
+		return hasReturn(s.Then) || hasReturn(s.Else)
+	case *syntax.SwitchStmt:
+		return slices.ContainsFunc(s.Cases, func(c *syntax.SwitchCase) bool { return c.Body != nil && hasReturn(c.Body) })
+	case *syntax.ForStmt:
+		return hasReturn(s.Body)
+	case *syntax.ForInStmt:
+		return hasReturn(s.Body)
+	}
+	return false
+}
+
+// stmts reports whether the statements never reach their end; those after a
+// return or exit are dead.
+func (w *walker) stmts(list []syntax.Stmt) bool {
+	for _, s := range list {
+		if w.stmt(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) stmt(s syntax.Stmt) bool {
+	if w.view.steps++; w.view.steps > maxSteps {
+		return true
+	}
+	switch s := s.(type) {
+	case *syntax.DeclStmt:
+		w.decl(s.Decl)
+	case *syntax.AssignStmt:
+		w.expr(s.LHS)
+		w.expr(s.RHS)
+	case *syntax.CallStmt:
+		w.expr(s.Call)
+	case *syntax.BlockStmt:
+		return w.stmts(s.Stmts)
+	case *syntax.IfStmt:
+		return w.ifStmt(s)
+	case *syntax.SwitchStmt:
+		w.switchStmt(s)
+	case *syntax.ForStmt:
+		w.stmts(s.Init)
+		w.expr(s.Cond)
+		w.stmts(s.Post)
+		w.stmt(s.Body)
+	case *syntax.ForInStmt:
+		w.expr(s.Coll)
+		w.stmt(s.Body)
+	case *syntax.ReturnStmt:
+		w.expr(s.Value)
+		return true
+	case *syntax.ExitStmt:
+		return w.returns
+	}
+	return false
+}
+
+func (w *walker) ifStmt(s *syntax.IfStmt) bool {
+	cond, known := w.view.fold(s.Cond, w.scope).(bool)
+	if !known {
+		w.expr(s.Cond)
+	}
+	then, els := false, false
+	if !known || cond {
+		then = w.stmt(s.Then)
+	}
+	if s.Else != nil && !(known && cond) {
+		els = w.stmt(s.Else)
+	}
+	switch {
+	case !known:
+		return then && els
+	case cond:
+		return then
+	}
+	return els
+}
+
+func (w *walker) switchStmt(s *syntax.SwitchStmt) {
+	w.expr(s.X)
+	for _, c := range s.Cases {
+		w.expr(c.Label)
+		if c.Body != nil {
+			w.stmts(c.Body.Stmts)
+		}
+	}
+}
+
+func (w *walker) exprs(list []syntax.Expr) {
+	for _, x := range list {
+		w.expr(x)
+	}
+}
+
+// expr visits what evaluating x runs.
+func (w *walker) expr(x syntax.Expr) {
+	switch x := x.(type) {
+	case *syntax.Name:
+		w.name(x)
+	case *syntax.ParenExpr:
+		w.expr(x.X)
+	case *syntax.UnaryExpr:
+		w.expr(x.X)
+	case *syntax.BinaryExpr:
+		w.binary(x)
+	case *syntax.RangeExpr:
+		w.expr(x.Lo)
+		w.expr(x.Hi)
+	case *syntax.MaskExpr:
+		w.expr(x.X)
+		w.expr(x.Mask)
+	case *syntax.CondExpr:
+		w.condExpr(x)
+	case *syntax.CastExpr:
+		w.expr(x.X)
+	case *syntax.IndexExpr:
+		w.expr(x.X)
+		w.expr(x.Index)
+	case *syntax.SliceExpr:
+		w.exprs([]syntax.Expr{x.X, x.Hi, x.Lo, x.Width})
+	case *syntax.SelectorExpr:
+		w.expr(x.X)
+	case *syntax.ListExpr:
+		w.exprs(x.Elems)
+	case *syntax.RecordExpr:
+		for _, f := range x.Fields {
+			w.expr(f.Value)
+		}
+	case *syntax.CallExpr:
+		w.call(x)
+	}
+}
+
+// name notes the use of a value set.
+func (w *walker) name(x *syntax.Name) {
+	if o := w.view.info.Uses[x]; o != nil && o.Kind == types.ValueSetObj && w.scope.site != nil {
+		if d, ok := o.Decl.(*syntax.ValueSetDecl); ok {
+			w.scope.site.sets[d] = true
+		}
+	}
+}
+
+// binary leaves out what a constant left operand of && or || cuts off.
+func (w *walker) binary(x *syntax.BinaryExpr) {
+	if x.Op == syntax.AndAnd || x.Op == syntax.OrOr {
+		if l, ok := w.view.fold(x.X, w.scope).(bool); ok && l == (x.Op == syntax.OrOr) {
+			return
+		}
+	}
+	w.expr(x.X)
+	w.expr(x.Y)
+}
+
+func (w *walker) condExpr(x *syntax.CondExpr) {
+	c, known := w.view.fold(x.Cond, w.scope).(bool)
+	if !known {
+		w.expr(x.Cond)
+	}
+	if !known || c {
+		w.expr(x.Then)
+	}
+	if !known || !c {
+		w.expr(x.Else)
+	}
+}
+
+func (w *walker) call(x *syntax.CallExpr) {
+	call := w.view.info.Calls[x]
+	if call == nil {
+		return
+	}
+	w.exprs(call.Args)
+	switch call.Kind {
+	case types.FuncCall:
+		if d, ok := call.Callee.Decl.(*syntax.FuncDecl); ok {
+			w.inline(call.Callee, d.Body)
+		}
+	case types.ExternCall:
+		if call.Callee.Name != "static_assert" { // gone with its answer
+			*w.calls = append(*w.calls, &externCall{call: call, at: x, scope: w.scope})
+		}
+	case types.MethodCall, types.BuiltinCall:
+		w.expr(call.Recv)
+	case types.ActionCall:
+		w.actionCall(call)
+	case types.TableApply:
+		w.applyTable(call)
+	case types.ApplyCall:
+		w.apply(x, call)
+	}
+}
+
+// inline visits the body of a function or action; the language has no
+// recursion, but the tree may hold one that was reported as an error.
+func (w *walker) inline(o *types.Object, body *syntax.BlockStmt) {
+	if w.view.busy[o] {
+		return
+	}
+	w.view.busy[o] = true
+	w.body(body)
+	delete(w.view.busy, o)
+}
+
+func (w *walker) actionCall(call *types.Call) {
+	d, ok := call.Callee.Decl.(*syntax.ActionDecl)
+	switch {
+	case !ok:
+	case w.inAction:
+		w.inline(call.Callee, d.Body)
+	default:
+		w.unit.called = append(w.unit.called, calledAction{obj: call.Callee, site: w.scope.site})
+	}
+}
+
+func (w *walker) applyTable(call *types.Call) {
+	d, ok := call.Callee.Decl.(*syntax.TableDecl)
+	if !ok || w.scope.site == nil || w.scope.site.tables[d] {
+		return
+	}
+	w.scope.site.tables[d] = true
+	if d.Key != nil {
+		for _, k := range d.Key.Elems {
+			w.expr(k.X)
+		}
+	}
+}
+
+// apply visits the parser or control that is applied.
+func (w *walker) apply(x *syntax.CallExpr, call *types.Call) {
+	s := w.applied(x, call)
+	if s == nil || s.scope == nil {
+		return
+	}
+	for k, p := range s.body.params {
+		if o := w.view.info.Defs[p]; p.Dir == syntax.NoDir && k < len(call.Args) && call.Args[k] != nil {
+			if a := w.view.fold(call.Args[k], w.scope); a != nil {
+				s.scope.vals[o] = a
+			}
+		}
+	}
+	w.view.reach(s, w.unit)
+}
+
+// applied is the instance before .apply; a type stands for one of its own,
+// which is called like the type.
+func (w *walker) applied(x *syntax.CallExpr, call *types.Call) *site {
+	recv := syntax.Unparen(call.Recv)
+	if !w.view.info.Types[recv].IsType {
+		s, _ := w.view.fold(recv, w.scope).(*site)
+		return s
+	}
+	owner := w.scope.site
+	if owner == nil {
+		return nil
+	}
+	if s := owner.byCall[x]; s != nil {
+		return s
+	}
+	ctor := &types.Call{Kind: types.Constructor, Result: w.view.info.Types[recv].Type}
+	s := w.view.newSite(ctor, w.scope, owner.name+"."+typeWord(recv), x)
+	owner.byCall[x] = s
+	owner.direct = append(owner.direct, s)
+	return s
+}
+
+// typeWord is the name in a type expression.
+func typeWord(x syntax.Expr) string {
+	switch x := x.(type) {
+	case *syntax.Name:
+		return x.Value
+	case *syntax.SpecializedType:
+		return x.Base.Value
+	}
+	return syntax.String(x)
+}

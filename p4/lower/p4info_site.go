@@ -1,0 +1,292 @@
+package lower
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// A site is an instance of a parser, control or extern object.
+type site struct {
+	typ   types.Type
+	body  body
+	sig   *types.Func
+	name  string
+	notes syntax.Annotations
+	at    syntax.Node
+	// inline is set where an argument makes the instance.
+	inline bool
+	args   []any // the constructor's: constants, sites, or nil where not known
+	scope  *scope
+
+	made    []*site // in the arguments of the constructor
+	locals  map[*syntax.InstDecl]*site
+	direct  []*site // of types that are applied directly
+	byCall  map[*syntax.CallExpr]*site
+	reached bool
+	tables  map[*syntax.TableDecl]bool
+	sets    map[*syntax.ValueSetDecl]bool
+}
+
+// A body is what parsers and controls have in common.
+type body struct {
+	name       *syntax.Name
+	typeParams []*syntax.Name
+	typeArgs   []types.Type
+	ctorParams []*syntax.Param
+	params     []*syntax.Param
+	locals     []syntax.Decl
+}
+
+func bodyOf(t types.Type) (body, bool) {
+	switch t := t.(type) {
+	case *types.Control:
+		d := t.Decl
+		return body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+	case *types.Parser:
+		d := t.Decl
+		return body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+	}
+	return body{}, false
+}
+
+// blockName is what the names in a block of the architecture start with: its
+// declaration's name, or that of p4c's copy made for the arguments.
+func (b body) blockName() string {
+	if len(b.typeArgs) > 0 || len(b.ctorParams) > 0 {
+		return b.name.Value + "_0"
+	}
+	return b.name.Value
+}
+
+// A scope binds constructor parameters and type parameters in a site's body.
+type scope struct {
+	parent *scope
+	site   *site
+	vals   map[*types.Object]any
+	tsub   map[*types.TypeParam]types.Type
+}
+
+func (s *scope) lookup(o *types.Object) any {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.vals[o]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+func (s *scope) subst(t types.Type) types.Type {
+	if t == nil || len(s.tsub) == 0 {
+		return t
+	}
+	return types.Subst(t, s.tsub)
+}
+
+// maxSites bounds the instances of one program: a few lines of nested
+// declarations can ask for more than any machine holds.
+const maxSites = 1 << 16
+
+// newSite evaluates a constructor call and, for parsers and controls, the
+// instances declared inside.
+func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.Node) *site {
+	s := &site{
+		typ: outer.subst(call.Result), sig: call.Type, name: name, at: at,
+		locals: map[*syntax.InstDecl]*site{}, byCall: map[*syntax.CallExpr]*site{},
+		tables: map[*syntax.TableDecl]bool{}, sets: map[*syntax.ValueSetDecl]bool{},
+	}
+	if v.sites++; v.sites > maxSites {
+		return s
+	}
+	if b, ok := bodyOf(s.typ); ok {
+		s.body = b
+		v.enter(s, call, outer)
+		return s
+	}
+	for k := range call.Args {
+		s.args = append(s.args, v.argument(argExpr(call, k), outer, ""))
+	}
+	return s
+}
+
+// enter makes the scope of a parser's or control's body and what is in it.
+func (v *view) enter(s *site, call *types.Call, outer *scope) {
+	if s.name == "" {
+		s.name = s.body.blockName()
+	}
+	s.scope = &scope{site: s, vals: map[*types.Object]any{}, tsub: map[*types.TypeParam]types.Type{}}
+	for i, p := range s.body.typeParams {
+		if o := v.info.Defs[p]; o != nil && i < len(s.body.typeArgs) {
+			if tp, ok := o.Type.(*types.TypeParam); ok {
+				s.scope.tsub[tp] = s.body.typeArgs[i]
+			}
+		}
+	}
+	for k, p := range s.body.ctorParams {
+		if k >= len(call.Args) {
+			break
+		}
+		x := argExpr(call, k)
+		a := v.argument(x, outer, s.name+"."+p.Name.Value)
+		if inner, ok := a.(*site); ok && inner.at == x {
+			s.made = append(s.made, inner)
+		}
+		s.args = append(s.args, a)
+		s.scope.vals[v.info.Defs[p]] = a
+	}
+	for _, d := range s.body.locals {
+		if inst, ok := d.(*syntax.InstDecl); ok && v.info.Insts[inst] != nil {
+			s.locals[inst] = v.newSite(v.info.Insts[inst], s.scope, controlPlaneName(s.name, inst.Annotations, inst.Name), inst)
+			s.locals[inst].notes = inst.Annotations
+		}
+	}
+}
+
+// argExpr is the k-th argument or the parameter's default, nil without either.
+func argExpr(call *types.Call, k int) syntax.Expr {
+	if x := call.Args[k]; x != nil || call.Type == nil || k >= len(call.Type.Params) {
+		return x
+	}
+	return call.Type.Params[k].Default
+}
+
+// argument evaluates a constructor argument; an object that it makes is called name.
+func (v *view) argument(x syntax.Expr, outer *scope, name string) any {
+	if x == nil {
+		return nil
+	}
+	if c, ok := syntax.Unparen(x).(*syntax.CallExpr); ok {
+		if made := v.info.Calls[c]; made != nil && made.Kind == types.Constructor {
+			s := v.newSite(made, outer, name, x)
+			s.inline = true
+			return s
+		}
+	}
+	return v.fold(x, outer)
+}
+
+func (s *site) extern() *types.Extern {
+	x, _ := s.typ.(*types.Extern)
+	return x
+}
+
+// arg gives the constructor argument for the parameter called name.
+func (s *site) arg(name string) any {
+	if s.sig == nil {
+		return nil
+	}
+	for i, p := range s.sig.Params {
+		if p.Name == name && i < len(s.args) {
+			return s.args[i]
+		}
+	}
+	return nil
+}
+
+// fold evaluates what is known once all constructors have run: a constant, an
+// instance, or nil.
+func (v *view) fold(x syntax.Expr, s *scope) any {
+	x = syntax.Unparen(x)
+	if val := v.info.Types[x].Value; val != nil {
+		return val
+	}
+	switch x := x.(type) {
+	case *syntax.Name:
+		return v.foldName(x, s)
+	case *syntax.UnaryExpr:
+		return v.foldUnary(x, s)
+	case *syntax.BinaryExpr:
+		return v.foldBinary(x, s)
+	case *syntax.CondExpr:
+		if c, ok := v.fold(x.Cond, s).(bool); ok {
+			if c {
+				return v.fold(x.Then, s)
+			}
+			return v.fold(x.Else, s)
+		}
+	case *syntax.CastExpr:
+		if n, ok := v.fold(x.X, s).(*big.Int); ok {
+			if st, ok := scalarOf(s.subst(v.info.Types[x].Type)); ok && !st.bool {
+				return wrap(n, st)
+			}
+		}
+	}
+	return nil
+}
+
+func (v *view) foldName(x *syntax.Name, s *scope) any {
+	o := v.info.Uses[x]
+	if o == nil {
+		return nil
+	}
+	if o.Value != nil {
+		return o.Value
+	}
+	switch d := o.Decl.(type) {
+	case *syntax.InstDecl:
+		for c := s; c != nil; c = c.parent {
+			if c.site != nil && c.site.locals[d] != nil {
+				return c.site.locals[d]
+			}
+		}
+		if i := v.top[d]; i != nil {
+			return i
+		}
+	case *syntax.ConstDecl:
+		return v.fold(d.Value, s)
+	}
+	return s.lookup(o)
+}
+
+func (v *view) foldUnary(x *syntax.UnaryExpr, s *scope) any {
+	switch a := v.fold(x.X, s).(type) {
+	case bool:
+		if x.Op == syntax.Not {
+			return !a
+		}
+	case *big.Int:
+		if st, ok := scalarOf(s.subst(v.info.Types[x].Type)); ok {
+			if r := unary(x.Op, constEx(a, st), st); r.isConst() {
+				return r.v
+			}
+		}
+	}
+	return nil
+}
+
+func (v *view) foldBinary(x *syntax.BinaryExpr, s *scope) any {
+	a := v.fold(x.X, s)
+	if l, ok := a.(bool); ok && (x.Op == syntax.AndAnd || x.Op == syntax.OrOr) {
+		if l == (x.Op == syntax.OrOr) {
+			return l
+		}
+		return v.fold(x.Y, s)
+	}
+	b := v.fold(x.Y, s)
+	if _, ok := a.(*site); ok || a == nil || b == nil {
+		return nil
+	}
+	switch x.Op {
+	case syntax.Eql:
+		return types.EqualValues(a, b)
+	case syntax.Neq:
+		return !types.EqualValues(a, b)
+	}
+	m, ok1 := a.(*big.Int)
+	n, ok2 := b.(*big.Int)
+	st, ok3 := scalarOf(s.subst(v.info.Types[x].Type))
+	xst, ok4 := scalarOf(s.subst(v.info.Types[syntax.Unparen(x.X)].Type))
+	yst, ok5 := scalarOf(s.subst(v.info.Types[syntax.Unparen(x.Y)].Type))
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 {
+		return nil
+	}
+	r := foldBinary(x.Op, constEx(m, xst), constEx(n, yst), st)
+	switch {
+	case r == nil:
+		return nil
+	case st.bool:
+		return r.Sign() != 0
+	}
+	return r
+}

@@ -1,0 +1,601 @@
+package lower
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// lowerParser lowers the parser block.
+func (l *lowerer) lowerParser(inst *instance) {
+	l.block = parserBlock
+	p := inst.typ.(*types.Parser)
+	out := &bmv2.Parser{Name: "parser", ID: l.nextID("parsers"), InitState: "start", ParseStates: []*bmv2.ParseState{}}
+	l.cfg.Parsers = append(l.cfg.Parsers, out)
+	c := l.inCode(func() {
+		e := inst.env.child()
+		for i, prm := range p.Decl.Params {
+			e.bind(l.info.Defs[prm], []value{l.packet(prm), l.hdrs, l.meta, l.std}[i])
+		}
+		l.parserBody(inst, p, e, nil)
+	})
+	s := &states{l: l, out: out, names: map[string]int{}}
+	s.build(prune(c.list))
+}
+
+// packet stands for the parser's packet_in.
+func (l *lowerer) packet(p *syntax.Param) *instance {
+	t, _ := l.info.Defs[p].Type.(*types.Extern)
+	return &instance{typ: t, name: p.Name.Value, at: p}
+}
+
+// parserBody lowers the locals and states; accept continues at done, or ends
+// the parser where done is nil.
+func (l *lowerer) parserBody(inst *instance, p *types.Parser, e *env, done *label) {
+	l.instanceLocals(inst, p.Decl.Locals)
+	for _, d := range p.Decl.Locals {
+		l.at = d
+		switch d := d.(type) {
+		case *syntax.InstDecl:
+		case *syntax.ValueSetDecl:
+			l.valueSet(d, inst, e)
+		default:
+			l.localDecl(d, e)
+		}
+	}
+	for _, s := range p.Decl.States {
+		name := controlPlaneName("", s.Annotations, s.Name)
+		if done != nil {
+			name = inst.name + "." + name
+		}
+		e.bind(l.info.Defs[s], &label{name: name, used: true})
+	}
+	for _, s := range p.Decl.States {
+		if s.Name.Value == "start" {
+			l.jump(l.stateLabel(l.info.Defs[s], e, done))
+		}
+	}
+	l.enter(p.Decl, func() {
+		for _, s := range p.Decl.States {
+			l.state(s, e, done)
+		}
+	})
+}
+
+func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
+	lb, _ := e.lookup(l.info.Defs[s])
+	l.place(lb.(*label))
+	body := e.child()
+	l.stmts(s.Stmts, body)
+	saved := l.at
+	l.at = s
+	defer func() { l.at = saved }()
+	switch t := s.Transition.(type) {
+	case nil:
+		l.add(&instr{kind: iAccept})
+	case *syntax.Name:
+		l.goTo(l.info.Uses[t], t, e, done)
+	case *syntax.SelectExpr:
+		l.selectState(t, body, done)
+	}
+}
+
+// goTo continues at a state. A rejected packet goes on to the ingress with
+// parser_error as it is, so reject ends the parser as accept does.
+func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
+	lb := l.stateLabel(o, e, done)
+	if lb == nil {
+		l.add(&instr{kind: iAccept})
+		return
+	}
+	l.jump(lb)
+}
+
+// stateLabel is where a transition to o leads; nil ends the parser.
+func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
+	if o == nil {
+		return nil
+	}
+	if v, ok := e.lookup(o); ok {
+		return v.(*label)
+	}
+	if o.Name == "accept" {
+		return done
+	}
+	return nil
+}
+
+// selectState lowers a select. BMv2 keys are fields, so other keys go through
+// variables, and the keyset is one string of bytes.
+func (l *lowerer) selectState(s *syntax.SelectExpr, e *env, done *label) {
+	var keys []*ex
+	for _, a := range s.Args {
+		keys = append(keys, l.selectKeys(l.eval(a, e), a)...)
+	}
+	in := &instr{kind: iSelect, keys: keys, at: s}
+	for _, c := range s.Cases {
+		in.cases = append(in.cases, l.selectCases(c, keys, e, done)...)
+	}
+	l.add(in)
+}
+
+func (l *lowerer) selectKeys(v value, at syntax.Expr) []*ex {
+	if a, ok := v.(*aggregate); ok {
+		var keys []*ex
+		for _, el := range a.elems {
+			keys = append(keys, l.selectKeys(el, at)...)
+		}
+		return keys
+	}
+	x := l.toEx(v, at)
+	switch {
+	case x.op == opField && !x.st.bool, x.op == opLast:
+		return []*ex{x}
+	case x.op == opLookahead:
+		return []*ex{x}
+	}
+	if x.st.width == 0 {
+		x = cast(x, code32)
+	}
+	t := l.temp(x.st)
+	l.set(t, x)
+	return []*ex{fieldEx(t)}
+}
+
+// selectCases lowers one case; a range becomes as many masks as it needs.
+func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *label) []selectCase {
+	next := l.stateLabel(l.info.Uses[c.Next], e, done)
+	x := syntax.Unparen(c.Key)
+	if n, ok := x.(*syntax.Name); ok {
+		if o := l.info.Uses[n]; o != nil && o.Kind == types.ValueSetObj {
+			v, _ := e.lookup(o)
+			return []selectCase{{vset: v.(string), next: next}}
+		}
+	}
+	if isDefault(x) {
+		return []selectCase{{next: next}}
+	}
+	parts := l.keysetParts(x, keys, e)
+	combos := [][]byteKey{nil}
+	for i, k := range keys {
+		var grown [][]byteKey
+		for _, alt := range l.alternatives(parts[i], k.st, e) {
+			for _, c := range combos {
+				grown = append(grown, append(append([]byteKey(nil), c...), alt))
+			}
+		}
+		combos = grown
+	}
+	var out []selectCase
+	for _, c := range combos {
+		out = append(out, selectCase{bytes: c, next: next})
+	}
+	return out
+}
+
+func isDefault(x syntax.Expr) bool {
+	switch x.(type) {
+	case *syntax.DefaultExpr, *syntax.DontCare:
+		return true
+	}
+	return false
+}
+
+// keysetParts lists the keyset of each key; values of structs are taken apart.
+func (l *lowerer) keysetParts(x syntax.Expr, keys []*ex, e *env) []any {
+	var parts []any
+	var add func(x syntax.Expr)
+	add = func(x syntax.Expr) {
+		x = syntax.Unparen(x)
+		if list, ok := x.(*syntax.ListExpr); ok {
+			for _, el := range list.Elems {
+				add(el)
+			}
+			return
+		}
+		if a, ok := l.constantOf(x, e).(*aggregate); ok {
+			for _, el := range a.elems {
+				parts = append(parts, el)
+			}
+			return
+		}
+		parts = append(parts, x)
+	}
+	add(x)
+	if len(parts) != len(keys) {
+		l.unsupported(x, "a keyset of %d values for %d keys", len(parts), len(keys))
+	}
+	return parts
+}
+
+func (l *lowerer) constantOf(x syntax.Expr, e *env) value {
+	if tv := l.info.Types[x]; tv.Value != nil {
+		return l.constant(tv.Value, e.subst(tv.Type))
+	}
+	return nil
+}
+
+// alternatives gives the value-and-mask pairs that one keyset stands for.
+func (l *lowerer) alternatives(part any, st scalar, e *env) []byteKey {
+	full := constEx(maskOf(st.width), scalar{width: st.width})
+	key := func(v, m *big.Int) byteKey {
+		u := scalar{width: st.width}
+		k := byteKey{value: constEx(wrap(v, u), u), width: st.width, mask: full}
+		if m != nil {
+			k.mask = constEx(wrap(m, u), u)
+		}
+		return k
+	}
+	x, ok := part.(syntax.Expr)
+	if !ok {
+		v, _ := part.(*ex)
+		if v == nil || !v.isConst() {
+			l.unsupported(l.at, "a keyset that is not constant")
+		}
+		return []byteKey{key(v.v, nil)}
+	}
+	value, mask, last := l.keyset(x, st, e)
+	if last == nil {
+		return []byteKey{key(value, mask)}
+	}
+	var out []byteKey
+	for _, p := range prefixes(value, last, st.width) {
+		out = append(out, key(p[0], p[1]))
+	}
+	return out
+}
+
+// prefixes covers lo..hi with the fewest value/mask pairs.
+func prefixes(lo, hi *big.Int, width int) [][2]*big.Int {
+	var out [][2]*big.Int
+	one := big.NewInt(1)
+	at := new(big.Int).Set(lo)
+	for at.Cmp(hi) <= 0 {
+		bits := 0
+		for bits < width && at.Bit(bits) == 0 {
+			end := new(big.Int).Add(at, maskOf(bits+1))
+			if end.Cmp(hi) > 0 {
+				break
+			}
+			bits++
+		}
+		mask := new(big.Int).AndNot(maskOf(width), maskOf(bits))
+		out = append(out, [2]*big.Int{new(big.Int).Set(at), mask})
+		at.Add(at, new(big.Int).Lsh(one, uint(bits)))
+	}
+	return out
+}
+
+// valueSet declares a parser value set.
+func (l *lowerer) valueSet(d *syntax.ValueSetDecl, inst *instance, e *env) {
+	name := controlPlaneName(inst.name, d.Annotations, d.Name)
+	size := l.scalar(d.Size, e)
+	if !size.isConst() {
+		l.errorf(d.Size, "the size of value set %s must be a constant", name)
+		return
+	}
+	o := l.info.Defs[d]
+	elem := e.subst(o.Type)
+	if s, ok := elem.(*types.Set); ok {
+		elem = s.Elem
+	}
+	l.vsets = append(l.vsets, vset{decl: d, name: name, elem: elem, size: int(size.v.Int64())})
+	l.cfg.ParseVSets = append(l.cfg.ParseVSets, &bmv2.ParseVSet{
+		Name: name, ID: l.nextID("parse_vsets"), CompressedBitwidth: l.widthOf(elem), MaxSize: int(size.v.Int64()),
+	})
+	e.bind(o, name)
+}
+
+// A vset is one value set, for P4Info.
+type vset struct {
+	decl *syntax.ValueSetDecl
+	name string
+	elem types.Type
+	size int
+}
+
+// widthOf is the number of bits of all scalars in t.
+func (l *lowerer) widthOf(t types.Type) int {
+	if st, ok := scalarOf(t); ok {
+		return st.width
+	}
+	n := 0
+	_, parts, _ := components(t)
+	for _, p := range parts {
+		n += l.widthOf(p)
+	}
+	return n
+}
+
+// packetIn: the methods of packet_in.
+func (l *lowerer) packetIn(method string, x *syntax.CallExpr, call *types.Call, e *env) value {
+	if l.block != parserBlock {
+		l.unsupported(x, "packet_in outside of the parser")
+	}
+	switch method {
+	case "extract":
+		l.extract(x, call, e)
+		return nil
+	case "advance":
+		l.prim("advance", cast(l.scalar(call.Args[0], e), code32))
+		return nil
+	case "lookahead":
+		return l.lookahead(x, e.subst(call.TypeArgs[0]))
+	}
+	l.unsupported(x, "packet_in.length in v1model on BMv2: use standard_metadata.packet_length")
+	return nil
+}
+
+func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
+	if call.Args[0] == nil {
+		l.skip(x, e.subst(call.Type.Params[0].Type))
+		return
+	}
+	dst := l.eval(call.Args[0], e)
+	if el, ok := dst.(*element); ok && el.isHeader() {
+		l.extractElement(el, x, call, e)
+		return
+	}
+	op, args := "extract", []any{l.extractTarget(dst, x)}
+	if len(call.Args) > 1 {
+		op = "extract_VL"
+		args = append(args, l.scalar(call.Args[1], e))
+	}
+	l.prim(op, args...)
+}
+
+// extractElement extracts to the stack's element with a run-time index.
+func (l *lowerer) extractElement(el *element, x *syntax.CallExpr, call *types.Call, e *env) {
+	var length *ex
+	if len(call.Args) > 1 {
+		length = l.settled(l.scalar(call.Args[1], e))
+	}
+	l.eachElement(el, func(v value) {
+		if length != nil {
+			l.prim("extract_VL", l.extractTarget(v, x), length)
+			return
+		}
+		l.prim("extract", l.extractTarget(v, x))
+	})
+}
+
+// skip drops as many bytes as the header would take.
+func (l *lowerer) skip(x *syntax.CallExpr, t types.Type) {
+	s, ok := underlying(t).(*types.Struct)
+	if !ok {
+		l.unsupported(x, "extracting a %s", t)
+	}
+	l.prim("advance", intEx(int64(l.widthOf(s)), code32))
+}
+
+func (l *lowerer) extractTarget(dst value, x *syntax.CallExpr) *bmv2.Expr {
+	switch d := dst.(type) {
+	case *header:
+		return &bmv2.Expr{Type: bmv2.TypeRegular, Name: d.name}
+	case *next:
+		if !d.stack.union {
+			return &bmv2.Expr{Type: bmv2.TypeStack, Name: d.stack.name}
+		}
+		if d.member >= 0 {
+			member := d.stack.elems[0].(*union).typ.Fields[d.member].Name
+			return &bmv2.Expr{Type: bmv2.TypeUnionStack, Name: d.stack.name, Member: member}
+		}
+	}
+	l.unsupported(x, "extracting to this")
+	return nil
+}
+
+// lookahead reads ahead without moving; a struct is cut out of one number.
+func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
+	width := l.widthOf(t)
+	if s, ok := underlying(t).(*types.Struct); ok && width == 0 {
+		return l.headerLiteral(&aggregate{typ: s})
+	}
+	if width == 0 {
+		l.unsupported(x, "a lookahead of %s", t)
+	}
+	st := scalar{width: width}
+	v := &ex{op: opLookahead, n: width, st: st}
+	if sc, ok := scalarOf(t); ok {
+		tmp := l.temp(sc)
+		l.set(tmp, &ex{op: opLookahead, n: width, st: sc})
+		return tmp
+	}
+	tmp := l.temp(st)
+	l.set(tmp, v)
+	at := width
+	return l.cutOut(fieldEx(tmp), t, &at)
+}
+
+// cutOut takes the parts of t out of the bits below *at.
+func (l *lowerer) cutOut(x *ex, t types.Type, at *int) value {
+	if st, ok := scalarOf(t); ok {
+		*at -= st.width
+		return cast(slice(x, *at+st.width-1, *at), st)
+	}
+	s, isStruct := underlying(t).(*types.Struct)
+	a := &aggregate{typ: underlying(t)}
+	_, parts, _ := components(t)
+	for _, p := range parts {
+		a.elems = append(a.elems, l.cutOut(x, p, at))
+	}
+	if isStruct && s.Kind == syntax.StructKindHeader {
+		return l.headerLiteral(a)
+	}
+	return a
+}
+
+// States cuts code into parse states.
+type states struct {
+	l     *lowerer
+	out   *bmv2.Parser
+	names map[string]int
+	label map[*label]string
+	cur   *bmv2.ParseState
+	base  string
+}
+
+func (s *states) build(list []*instr) {
+	s.label = map[*label]string{}
+	for _, i := range list {
+		if i.kind == iLabel {
+			s.label[i.label] = s.nameFor(i.label)
+		}
+	}
+	if len(list) == 0 || list[0].kind != iLabel {
+		s.open(s.fresh("start"))
+	}
+	for _, i := range list {
+		s.add(i)
+	}
+	s.close(nil)
+	if len(s.out.ParseStates) > 0 {
+		s.out.InitState = s.out.ParseStates[0].Name
+	}
+}
+
+func (s *states) nameFor(lb *label) string {
+	base := lb.name
+	if base == "" {
+		base = s.base + "_join"
+	} else {
+		s.base = base
+	}
+	return s.fresh(base)
+}
+
+func (s *states) fresh(base string) string {
+	n := s.names[base]
+	s.names[base] = n + 1
+	if n == 0 {
+		return base
+	}
+	return s.fresh(fmt.Sprintf("%s_%d", base, n))
+}
+
+func (s *states) open(name string) {
+	s.cur = &bmv2.ParseState{
+		Name: name, ID: s.l.nextID("parse_states"),
+		ParserOps: []*bmv2.ParserOp{}, Transitions: []bmv2.Transition{}, TransitionKey: []*bmv2.Expr{},
+	}
+	s.out.ParseStates = append(s.out.ParseStates, s.cur)
+}
+
+// close ends the current state; nil transitions mean accept.
+func (s *states) close(ts []bmv2.Transition) {
+	if s.cur == nil {
+		return
+	}
+	if ts == nil {
+		ts = []bmv2.Transition{{Type: "default"}}
+	}
+	s.cur.Transitions = ts
+	s.cur = nil
+}
+
+func jumpTo(name string) []bmv2.Transition {
+	return []bmv2.Transition{{Type: "default", NextState: name}}
+}
+
+func (s *states) add(i *instr) {
+	if i.kind == iLabel {
+		s.close(jumpTo(s.label[i.label]))
+		s.open(s.label[i.label])
+		return
+	}
+	if s.cur == nil {
+		return // unreachable
+	}
+	switch i.kind {
+	case iPrim:
+		s.cur.ParserOps = append(s.cur.ParserOps, s.l.parserOp(i))
+	case iJump:
+		s.close(jumpTo(s.label[i.label]))
+	case iAccept, iExit:
+		s.close(nil)
+	case iBranch:
+		s.branch(i)
+	case iSelect:
+		s.choose(i)
+	default:
+		s.l.unsupported(i.at, "this statement in a parser")
+	}
+}
+
+// branch: an if in a parser selects on a variable that holds the condition.
+func (s *states) branch(i *instr) {
+	t := s.l.temp(boolean)
+	s.cur.ParserOps = append(s.cur.ParserOps, s.l.parserOp(&instr{kind: iPrim, prim: "assign", args: []any{t, i.cond}, at: i.at}))
+	then := s.fresh(s.cur.Name + "_if")
+	s.cur.TransitionKey = []*bmv2.Expr{bmv2.FieldOf(t.header, t.name)}
+	s.close([]bmv2.Transition{{Type: "hexstr", Value: "0x00", NextState: s.label[i.label]}, {Type: "default", NextState: then}})
+	s.open(then)
+}
+
+func (s *states) choose(i *instr) {
+	key := []*bmv2.Expr{}
+	for _, k := range i.keys {
+		key = append(key, data(k, false))
+	}
+	s.cur.TransitionKey = key
+	ts := []bmv2.Transition{}
+	for _, c := range i.cases {
+		ts = append(ts, s.transition(c))
+	}
+	if len(ts) == 0 {
+		ts = nil
+	}
+	s.close(ts)
+}
+
+func (s *states) transition(c selectCase) bmv2.Transition {
+	t := bmv2.Transition{NextState: s.label[c.next]}
+	switch {
+	case c.vset != "":
+		t.Type, t.Value = "parse_vset", c.vset
+		return t
+	case c.bytes == nil:
+		t.Type = "default"
+		return t
+	}
+	value, mask, n, exact, any := new(big.Int), new(big.Int), 0, true, true
+	for _, k := range c.bytes {
+		w := bytesOf(k.width)
+		value.Lsh(value, uint(8*w)).Or(value, k.value.v)
+		mask.Lsh(mask, uint(8*w)).Or(mask, k.mask.v)
+		exact = exact && k.mask.v.Cmp(maskOf(k.width)) == 0
+		any = any && k.mask.v.Sign() == 0
+		n += w
+	}
+	if any {
+		t.Type = "default"
+		return t
+	}
+	t.Type, t.Value = "hexstr", bmv2.HexString(value.And(value, mask), n)
+	if !exact {
+		t.Mask = bmv2.HexString(mask, n)
+	}
+	return t
+}
+
+// parserOp emits one operation of a state.
+func (l *lowerer) parserOp(i *instr) *bmv2.ParserOp {
+	src := l.source(i.at)
+	switch i.prim {
+	case "extract":
+		return &bmv2.ParserOp{Op: "extract", Parameters: []*bmv2.Expr{i.args[0].(*bmv2.Expr)}, SourceInfo: src}
+	case "extract_VL":
+		return &bmv2.ParserOp{Op: "extract_VL", Parameters: []*bmv2.Expr{i.args[0].(*bmv2.Expr), bmv2.Wrap(data(i.args[1].(*ex), false))}, SourceInfo: src}
+	case "advance":
+		return &bmv2.ParserOp{Op: "advance", Parameters: []*bmv2.Expr{param(i.args[0].(*ex))}, SourceInfo: src}
+	case "verify":
+		return &bmv2.ParserOp{Op: "verify", Parameters: []*bmv2.Expr{condition(i.args[0].(*ex)), data(i.args[1].(*ex), false)}, SourceInfo: src}
+	case "assign":
+		p := l.primitive(i)
+		return &bmv2.ParserOp{Op: "set", Parameters: p.Parameters, SourceInfo: src}
+	}
+	return &bmv2.ParserOp{Op: "primitive", Primitive: l.primitive(i), SourceInfo: src}
+}
