@@ -1,0 +1,137 @@
+// Package p4 compiles P4_16 programs for the v1model architecture: text in,
+// BMv2 JSON and P4Info out. It is the façade of the compiler, whose stages are
+// packages syntax, types and lower.
+//
+// The program and its includes are read from an fs.FS; nothing else is touched.
+// core.p4 and v1model.p4 are built in.
+package p4
+
+import (
+	"bytes"
+	"io/fs"
+	"slices"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/lower"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+	"github.com/p4lb/p4lb/p4src"
+)
+
+// Options tune a compilation; the zero value is good for most programs.
+type Options struct {
+	// IncludeDirs are folders of the program's file system that are searched,
+	// in order, for what #include names, before the built-in files.
+	IncludeDirs []string
+	// Defines are macros: NAME, which is 1, or NAME=VALUE.
+	Defines []string
+	// Show turns a name in the file system into the one that messages show;
+	// nil leaves names alone.
+	Show func(name string) string
+}
+
+// A Program is a program that passed the checks, and what was made of it.
+type Program struct {
+	File *syntax.File
+	Info *types.Info
+
+	Config *bmv2.Config     // nil before Lower
+	P4Info *configv1.P4Info // nil before Describe
+
+	Warnings syntax.Errors
+}
+
+// Compile compiles the named program. The error, if any, is a syntax.Errors.
+func Compile(fsys fs.FS, name string, opts Options) (*Program, error) {
+	p, err := Check(fsys, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Lower(); err != nil {
+		return nil, err
+	}
+	if err := p.Describe(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Check reads and checks the named program, for whatever architecture it is
+// written. The error, if any, is a syntax.Errors.
+func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
+	file, errs := syntax.Parse(fsys, name, syntax.Options{
+		IncludeDirs: opts.IncludeDirs,
+		Includes:    p4src.Include(),
+		Defines:     opts.Defines,
+		Show:        opts.Show,
+	})
+	if file == nil {
+		return nil, errs
+	}
+	info, more := types.Check(file)
+	errs = append(errs, more...).Clean()
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return &Program{File: file, Info: info, Warnings: errs}, nil
+}
+
+// Main is the name of the package that the program instantiates as main, ""
+// where it has none.
+func (p *Program) Main() string {
+	main := p.Info.Top["main"]
+	if main == nil || main.Kind != types.InstObj {
+		return ""
+	}
+	if pkg, ok := main.Type.(*types.Package); ok {
+		return pkg.Name
+	}
+	return ""
+}
+
+// Lower makes Config. The error, if any, is a syntax.Errors; what is valid but
+// cannot be lowered is "not supported".
+func (p *Program) Lower() error {
+	if p.Main() == "" {
+		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run"}}
+	}
+	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name})
+	if err := p.add(errs); err != nil {
+		return err
+	}
+	p.Config = config
+	return nil
+}
+
+// Describe makes P4Info, which is possible for programs that Lower does not
+// support too. The error, if any, is a syntax.Errors.
+func (p *Program) Describe() error {
+	info, errs := lower.P4Info(p.File, p.Info, lower.Options{})
+	if err := p.add(errs); err != nil {
+		return err
+	}
+	p.P4Info = info
+	return nil
+}
+
+// add keeps the warnings of a stage; errors come back with all warnings so far.
+func (p *Program) add(errs syntax.Errors) error {
+	all := slices.Concat(p.Warnings, errs).Clean()
+	if err := all.Err(); err != nil {
+		return err
+	}
+	p.Warnings = all
+	return nil
+}
+
+// JSON is the Config as a document that simple_switch loads.
+func (p *Program) JSON() []byte {
+	var b bytes.Buffer
+	p.Config.Write(&b) // a buffer takes everything
+	return b.Bytes()
+}
+
+// P4InfoText is the P4Info in the text form of protocol buffers.
+func (p *Program) P4InfoText() []byte { return lower.Text(p.P4Info) }
