@@ -1,0 +1,153 @@
+package dataplane
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// An action is a linked action: a list of instructions.
+type action struct {
+	name     string
+	id       int
+	params   []param
+	argWords int
+	code     []instr
+	jumps    bool // whether any instruction jumps
+	source   *bmv2.SourceInfo
+}
+
+// An instr is a step, or a jump to the instruction at target.
+type instr struct {
+	do     step
+	target int
+	when   test // nil: always
+}
+
+// maxSteps bounds the jumps and nodes that a packet may take in one control;
+// BMv2 would go in circles for ever.
+const maxSteps = 1 << 20
+
+// run executes a for p with the arguments args.
+func (a *action) run(p *Packet, args []uint64) {
+	p.args = args
+	if !a.jumps {
+		for i := range a.code {
+			a.code[i].do(p)
+		}
+		return
+	}
+	for pc := 0; pc < len(a.code) && p.steps < maxSteps; p.steps++ {
+		in := &a.code[pc]
+		pc++
+		switch {
+		case in.do != nil:
+			in.do(p)
+		case in.when == nil || in.when(p):
+			pc = in.target
+		}
+	}
+}
+
+func (l *linker) action(c *bmv2.Action) (*action, error) {
+	a := &action{name: c.Name, id: c.ID}
+	for i, r := range c.RuntimeData {
+		pr := param{name: r.Name, off: a.argWords, width: r.Bitwidth, negative: l.negative[argOf{c.ID, i}]}
+		a.params = append(a.params, pr)
+		a.argWords += wordsOf(r.Bitwidth)
+	}
+	l.params = a.params
+	for i, p := range c.Primitives {
+		in, err := l.instruction(p, len(c.Primitives))
+		if err != nil {
+			return nil, fmt.Errorf("action %s: primitive %d (%s): %w", c.Name, i, p.Op, err)
+		}
+		a.jumps = a.jumps || in.do == nil
+		a.code = append(a.code, in)
+		if a.source == nil {
+			a.source = p.SourceInfo
+		}
+	}
+	return a, nil
+}
+
+func (l *linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
+	switch p.Op {
+	case "_jump":
+		if err := arity(p, 1); err != nil {
+			return instr{}, err
+		}
+		target, err := jumpTarget(p.Parameters[0], count)
+		return instr{target: target}, err
+	case "_jump_if_zero":
+		if err := arity(p, 2); err != nil {
+			return instr{}, err
+		}
+		v, err := l.number(p.Parameters[0])
+		if err != nil {
+			return instr{}, err
+		}
+		zero, err := compare("==", v, constInt(0))
+		if err != nil {
+			return instr{}, err
+		}
+		target, err := jumpTarget(p.Parameters[1], count)
+		return instr{target: target, when: zero}, err
+	}
+	do, err := l.primitive(p)
+	return instr{do: do}, err
+}
+
+func arity(p *bmv2.Primitive, n int) error {
+	if len(p.Parameters) != n {
+		return fmt.Errorf("%d parameters, expected %d", len(p.Parameters), n)
+	}
+	return nil
+}
+
+func jumpTarget(e *bmv2.Expr, count int) (int, error) {
+	if e = e.Unwrap(); e != nil && e.Type == bmv2.TypeHexstr {
+		if v, err := bmv2.ParseHex(e.Hex); err == nil && v.Sign() >= 0 && v.IsInt64() && v.Int64() <= int64(count) {
+			return int(v.Int64()), nil
+		}
+	}
+	return 0, fmt.Errorf("jump to %v, which is not an instruction", e)
+}
+
+// put writes an argument to its place in the action data.
+func (pr param) put(args []uint64, v *big.Int) {
+	limbs := bigLimbs(new(big.Int).And(v, pow2less1(pr.width)), wordsOf(pr.width))
+	if pr.negative {
+		wideExtend(limbs, pr.width)
+	}
+	copy(args[pr.off:], limbs)
+}
+
+// An argOf is the argument of an action.
+type argOf struct{ action, index int }
+
+// negativeArgs finds the arguments for which the program's own entries pass
+// negative numbers.
+func negativeArgs(c *bmv2.Config) map[argOf]bool {
+	args := map[argOf]bool{}
+	note := func(id int, data []string) {
+		for i, d := range data {
+			if strings.HasPrefix(d, "-") {
+				args[argOf{id, i}] = true
+			}
+		}
+	}
+	for _, p := range c.Pipelines {
+		for _, t := range p.Tables {
+			if t.DefaultEntry != nil {
+				note(t.DefaultEntry.ActionID, t.DefaultEntry.ActionData)
+			}
+			for _, e := range t.Entries {
+				note(e.ActionEntry.ActionID, e.ActionEntry.ActionData)
+			}
+		}
+	}
+	return args
+}

@@ -1,0 +1,230 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// load links a program of testdata, which its .p4 file shows.
+func load(t testing.TB, name string, o Options) *Switch {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := bmv2.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// be is a number in n big-endian bytes.
+func be(v uint64, n int) []byte {
+	b := make([]byte, 8)
+	binary.BigEndian.PutUint64(b, v)
+	return b[8-n:]
+}
+
+func act(name string, params ...[]byte) Target {
+	return Target{Action: ActionCall{Name: name, Params: params}}
+}
+
+// udp is an Ethernet frame of so many bytes with IPv4 and UDP.
+func udp(size int, src, dst uint32, sport, dport uint16) []byte {
+	p := make([]byte, size)
+	copy(p, []byte{0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 8, 0})
+	ip := p[14:]
+	ip[0], ip[8], ip[9] = 0x45, 64, 17
+	binary.BigEndian.PutUint16(ip[2:], uint16(size-14))
+	binary.BigEndian.PutUint32(ip[12:], src)
+	binary.BigEndian.PutUint32(ip[16:], dst)
+	binary.BigEndian.PutUint16(ip[10:], internetChecksum(ip[:20]))
+	binary.BigEndian.PutUint16(ip[20:], sport)
+	binary.BigEndian.PutUint16(ip[22:], dport)
+	return p
+}
+
+// reflector, router, flowlet and feedback are the programs whose speed is
+// measured, ready to forward udp packets to 10.0.0.0/8.
+func reflector(t testing.TB) *Engine { return NewEngine(load(t, "reflector", Options{})) }
+
+func router(t testing.TB) *Engine {
+	s := load(t, "router", Options{})
+	for i := range 1000 {
+		_, err := s.TableAdd("I.routes", Entry{
+			Match:  []Match{{Value: be(uint64(0x0a000000+i<<8), 4), PrefixLen: 24}},
+			Target: act("I.route", be(uint64(i%8), 2), be(uint64(i), 6)),
+		})
+		must(t, err)
+	}
+	return NewEngine(s)
+}
+
+func flowlet(t testing.TB) *Engine {
+	s := load(t, "flowlet", Options{})
+	_, err := s.TableAdd("I.routes", Entry{
+		Match: []Match{{Value: be(0x0a000000, 4), PrefixLen: 8}}, Target: act("I.group", be(1, 2), be(4, 2)),
+	})
+	must(t, err)
+	for i := range uint64(4) {
+		_, err := s.TableAdd("I.members", Entry{
+			Match: []Match{{Value: be(1, 2)}, {Value: be(i, 2)}}, Target: act("I.forward", be(i+1, 2), be(i, 6)),
+		})
+		must(t, err)
+	}
+	return NewEngine(s)
+}
+
+func feedback(t testing.TB) *Engine {
+	s := load(t, "feedback", Options{})
+	_, err := s.TableAdd("I.routes", Entry{
+		Match: []Match{{Value: be(0x0a000000, 4), PrefixLen: 8}}, Target: act("I.group", be(1, 2)),
+	})
+	must(t, err)
+	must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true}))
+	return NewEngine(s)
+}
+
+var engines = []struct {
+	name string
+	make func(testing.TB) *Engine
+}{{"reflector", reflector}, {"router", router}, {"flowlet", flowlet}, {"feedback", feedback}}
+
+func BenchmarkProcess(b *testing.B) {
+	for _, e := range engines {
+		for _, size := range []int{64, 1500} {
+			b.Run(fmt.Sprintf("%s/%d", e.name, size), func(b *testing.B) {
+				eng := e.make(b)
+				packets := flows(size)
+				now := time.Second
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := range b.N {
+					now += time.Microsecond
+					if out := eng.Process(0, packets[i%len(packets)], now); len(out) != 1 {
+						b.Fatal("packet lost")
+					}
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mpps")
+			})
+		}
+	}
+}
+
+func flows(size int) [][]byte {
+	var list [][]byte
+	for i := range uint32(256) {
+		list = append(list, udp(size, 0xc0a80000+i, 0x0a000000+i<<8, uint16(i), 80))
+	}
+	return list
+}
+
+// The steady state must not allocate.
+func TestProcessDoesNotAllocate(t *testing.T) {
+	for _, e := range engines {
+		eng := e.make(t)
+		packets := flows(200)
+		now, i := time.Second, 0
+		once := func() {
+			now += time.Microsecond
+			i++
+			if out := eng.Process(0, packets[i%len(packets)], now); len(out) != 1 {
+				t.Fatalf("%s: packet %d lost", e.name, i)
+			}
+		}
+		for range 1000 {
+			once()
+		}
+		if n := testing.AllocsPerRun(1000, once); n != 0 {
+			t.Errorf("%s: %v allocations per packet", e.name, n)
+		}
+	}
+}
+
+func BenchmarkLPM(b *testing.B) {
+	x := newLPMIndex(0, 32)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range int32(100000) {
+		length := 16 + r.IntN(17)
+		x.insert([]uint64{uint64(r.Uint32())}, length, i)
+	}
+	keys := make([][]uint64, 1<<16)
+	for i := range keys {
+		keys[i] = []uint64{uint64(r.Uint32())}
+	}
+	p := &Packet{ex: &machine{}}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		x.find(p, keys[i%len(keys)])
+	}
+}
+
+func BenchmarkTernary(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x, keys := acl(n)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				x.find(keys[i%len(keys)])
+			}
+		})
+	}
+}
+
+// acl is an access list over a 5-tuple, with prefixes of random length and
+// wildcards, and keys of which many match some entries.
+func acl(n int) (*ternaryIndex, [][]uint64) {
+	k := &tableKey{words: 5}
+	for i, w := range []int{32, 32, 8, 16, 16} {
+		k.fields = append(k.fields, keyField{width: w, word: i, words: 1, kind: MatchTernary})
+	}
+	x := newTernaryIndex(k)
+	r := rand.New(rand.NewPCG(3, 4))
+	var rules []ternaryEntry
+	for i := range n {
+		e := ternaryEntry{priority: r.IntN(n)}
+		for f, w := range []int{32, 32, 8, 16, 16} {
+			var m uint64
+			switch {
+			case f < 2:
+				m = mask64(32) &^ mask64(r.IntN(25))
+			case r.IntN(2) == 0:
+				m = mask64(w)
+			}
+			e.fields = append(e.fields, ternaryField{word: f, mask: []uint64{m}, value: []uint64{r.Uint64() & m}})
+		}
+		x.insert(i, e)
+		rules = append(rules, e)
+	}
+	var keys [][]uint64
+	for range 4096 {
+		e := rules[r.IntN(n)]
+		key := make([]uint64, 5)
+		for f := range key {
+			key[f] = (e.fields[f].value[0] | r.Uint64()&^e.fields[f].mask[0]) & mask64(k.fields[f].width)
+		}
+		keys = append(keys, key)
+	}
+	return x, keys
+}

@@ -1,0 +1,154 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A calculation hashes a list of inputs: the fields one after the other
+// without padding, fields of invalid headers left out, then the payload if
+// asked for.
+type calculation struct {
+	name    string
+	inputs  []input
+	payload bool
+	algo    hasher
+	buf     []byte
+	algoID  string
+}
+
+// An input is a run of fields of one header (or of metadata) that have at most
+// 56 bits together, a wider field, a whole header, or a constant.
+type input struct {
+	parts []part
+	width int // of the parts or of the constant
+	valid int // the word that says whether the header is valid
+	// always is set for metadata and constants, which need no test.
+	always bool
+
+	wide  *field   // a field that does not fit a run
+	whole *header  // a header as it is in a packet
+	words []uint64 // a constant
+}
+
+// maxRun is the most bits that a bitWriter takes at once.
+const maxRun = 56
+
+func (l *linker) calculation(c *bmv2.Calculation) (*calculation, error) {
+	k := &calculation{name: c.Name, algoID: c.Algo}
+	var err error
+	if k.algo, err = newHasher(c.Algo); err != nil {
+		return nil, err
+	}
+	k.inputs, k.payload, err = l.inputs(c.Input)
+	return k, err
+}
+
+func (l *linker) inputs(list []*bmv2.Expr) (ins []input, payload bool, err error) {
+	for _, e := range list {
+		if e.Type == bmv2.TypePayload {
+			payload = true
+			continue
+		}
+		in, err := l.input(e)
+		if err != nil {
+			return nil, false, err
+		}
+		if last := len(ins) - 1; last < 0 || !ins[last].join(in) {
+			ins = append(ins, in)
+		}
+	}
+	return ins, payload, nil
+}
+
+// join adds a field to a run of fields that are valid together.
+func (in *input) join(next input) bool {
+	if len(in.parts) == 0 || len(next.parts) == 0 || in.width+next.width > maxRun ||
+		in.always != next.always || !in.always && in.valid != next.valid {
+		return false
+	}
+	for i := range in.parts {
+		in.parts[i].shift += next.width
+	}
+	in.parts = append(in.parts, next.parts...)
+	in.width += next.width
+	return true
+}
+
+func (l *linker) input(e *bmv2.Expr) (input, error) {
+	switch e = e.Unwrap(); e.Type {
+	case bmv2.TypeField:
+		f, err := l.fieldRef(e)
+		if err != nil {
+			return input{}, err
+		}
+		h := l.lay.headerNames[e.Name]
+		in := input{valid: h.valid(), always: h.metadata}
+		if f.width > maxRun || f.varLen {
+			in.wide = &f
+		} else {
+			in.width = f.width
+			in.parts = []part{{off: f.off, mask: mask64(f.width), width: f.width}}
+		}
+		return in, nil
+	case bmv2.TypeHexstr:
+		v, err := bmv2.ParseHex(e.Hex)
+		if err != nil {
+			return input{}, err
+		}
+		if e.Bitwidth <= 0 || e.Bitwidth > maxWords {
+			return input{}, fmt.Errorf("constant %s without a bitwidth", e.Hex)
+		}
+		return input{always: true, words: bigLimbs(v, wordsOf(e.Bitwidth)), width: e.Bitwidth}, nil
+	case bmv2.TypeHeader:
+		h := l.lay.headerNames[e.Name]
+		if h == nil {
+			return input{}, fmt.Errorf("unknown header %q", e.Name)
+		}
+		return input{valid: h.valid(), always: h.metadata, whole: h}, nil
+	}
+	return input{}, fmt.Errorf("%s cannot be an input of a calculation", e.Type)
+}
+
+// appendInputs writes the inputs of p to buf. Fields of invalid headers are
+// left out.
+func appendInputs(buf []byte, ins []input, p *Packet) []byte {
+	b := bitWriter{buf: buf}
+	for i := range ins {
+		in := &ins[i]
+		switch {
+		case !in.always && p.w[in.valid] == 0:
+		case in.parts != nil:
+			var v uint64
+			for j := range in.parts {
+				q := &in.parts[j]
+				v |= p.w[q.off] & q.mask << uint(q.shift)
+			}
+			b.put(v, in.width)
+		case in.wide != nil:
+			b.putField(p.w, *in.wide)
+		case in.whole != nil:
+			in.whole.write(&b, p)
+		default:
+			b.putWords(in.words, in.width)
+		}
+	}
+	return b.finish()
+}
+
+// write appends the header's fields.
+func (h *header) write(b *bitWriter, p *Packet) {
+	for _, f := range h.typ.fields {
+		b.putField(p.w, f.at(h.base))
+	}
+}
+
+// output computes the hash for p.
+func (k *calculation) output(p *Packet) uint64 {
+	k.buf = appendInputs(k.buf[:0], k.inputs, p)
+	if k.payload {
+		k.buf = append(k.buf, p.payload()...)
+	}
+	return k.algo.sum(k.buf)
+}

@@ -1,0 +1,183 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A node is a step of a control: a table, a branch or a call of an action.
+type node struct {
+	table *table
+	cond  test
+	yes   *node
+	no    *node // also the next node after a call
+	call  *action
+	name  string
+}
+
+// A pipeline is a linked control.
+type pipeline struct {
+	name  string
+	first *node
+}
+
+// apply runs p through the control until its end or an exit.
+func (pl *pipeline) apply(s *Switch, p *Packet) {
+	if pl == nil {
+		return
+	}
+	p.steps = 0
+	for n := pl.first; n != nil && !p.exit && p.steps < maxSteps; p.steps++ {
+		switch {
+		case n.table != nil:
+			n = n.table.apply(s, p)
+		case n.cond != nil:
+			if n.cond(p) {
+				n = n.yes
+			} else {
+				n = n.no
+			}
+		default:
+			if s.opts.Trace != nil {
+				s.trace(p, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
+			}
+			n.call.run(p, nil)
+			n = n.no
+		}
+	}
+}
+
+func (l *linker) pipeline(c *bmv2.Pipeline) (*pipeline, error) {
+	for _, a := range c.ActionProfiles {
+		pr, err := l.profile(a)
+		if err != nil {
+			return nil, fmt.Errorf("action profile %s: %w", a.Name, err)
+		}
+		l.sw.profiles[a.Name] = pr
+	}
+	nodes := map[string]*node{}
+	for _, t := range c.Tables {
+		tb, err := l.table(t)
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+		}
+		l.sw.tables[t.Name] = tb
+		nodes[t.Name] = &node{table: tb, name: t.Name}
+	}
+	if err := l.branches(c, nodes); err != nil {
+		return nil, err
+	}
+	for _, t := range c.Tables {
+		tb := l.sw.tables[t.Name]
+		if err := tb.link(t, nodes); err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+		}
+		if err := l.sw.fill(tb, t); err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	return &pipeline{name: c.Name, first: nodes[c.InitTable]}, nil
+}
+
+func (l *linker) branches(c *bmv2.Pipeline, nodes map[string]*node) error {
+	for _, k := range c.Conditionals {
+		cond, err := l.boolean(k.Expression)
+		if err != nil {
+			return fmt.Errorf("conditional %s: %w", k.Name, err)
+		}
+		nodes[k.Name] = &node{cond: cond, name: k.Name}
+	}
+	for _, a := range c.ActionCalls {
+		nodes[a.Name] = &node{call: l.sw.actionByID[a.ActionID], name: a.Name}
+	}
+	for _, k := range c.Conditionals {
+		nodes[k.Name].yes, nodes[k.Name].no = nodes[k.TrueNext], nodes[k.FalseNext]
+	}
+	for _, a := range c.ActionCalls {
+		nodes[a.Name].no = nodes[a.NextNode]
+	}
+	return nil
+}
+
+// fill gives a table the default action and the entries of the program.
+func (s *Switch) fill(t *table, src *bmv2.Table) error {
+	if d := src.DefaultEntry; d != nil {
+		a := s.actionByID[d.ActionID]
+		args, err := a.constArgs(d.ActionData)
+		if err != nil {
+			return fmt.Errorf("default entry: %w", err)
+		}
+		t.initial = call{action: a, args: args, next: t.nextNode(a, false)}
+		t.def, t.defUsed, t.constDef = t.initial, true, d.ActionEntryConst
+		if d.ActionConst {
+			t.constAction = a
+		}
+	}
+	for i, e := range src.Entries {
+		if err := s.fillEntry(t, e); err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	t.immutable = src.Entries != nil
+	return nil
+}
+
+func (s *Switch) fillEntry(t *table, e *bmv2.Entry) error {
+	a := s.actionByID[e.ActionEntry.ActionID]
+	args, err := a.constArgs(e.ActionEntry.ActionData)
+	if err != nil {
+		return err
+	}
+	te := tableEntry{priority: e.Priority, call: call{action: a, args: args, next: t.nextNode(a, true)}}
+	for i, k := range e.MatchKey {
+		if i >= len(t.key.fields) {
+			return ErrBadMatch
+		}
+		m, err := hexMatch(k, t.key.fields[i].width)
+		if err != nil {
+			return err
+		}
+		te.match = append(te.match, m)
+	}
+	_, err = t.add(te)
+	return err
+}
+
+// constArgs reads the arguments that the program itself gives an action. They
+// may be negative, unlike those from the control plane.
+func (a *action) constArgs(list []string) ([]uint64, error) {
+	if len(list) != len(a.params) {
+		return nil, ErrBadParams
+	}
+	args := make([]uint64, a.argWords)
+	for i, h := range list {
+		v, err := bmv2.ParseHex(h)
+		if err != nil {
+			return nil, err
+		}
+		p := a.params[i]
+		p.put(args, v)
+	}
+	return args, nil
+}
+
+// hexMatch reads a match of the program. p4c writes negative numbers for
+// signed fields.
+func hexMatch(k *bmv2.MatchKey, width int) (Match, error) {
+	m := Match{PrefixLen: k.PrefixLength}
+	for _, f := range []struct {
+		hex string
+		dst *[]byte
+	}{{k.Key, &m.Value}, {k.Mask, &m.Mask}, {k.Start, &m.Value}, {k.End, &m.High}} {
+		if f.hex == "" {
+			continue
+		}
+		v, err := bmv2.ParseHex(f.hex)
+		if err != nil {
+			return m, err
+		}
+		*f.dst = v.And(v, pow2less1(width)).Bytes()
+	}
+	return m, nil
+}

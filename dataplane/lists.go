@@ -1,0 +1,141 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A listItem is a field of a field list, or a constant in its place.
+type listItem struct {
+	f field
+	// skip marks a constant: it takes no part in a copy between packets.
+	skip bool
+}
+
+// A learnList is what a digest contains.
+type learnList struct {
+	name   string
+	id     int
+	fields []field
+	buf    []byte
+}
+
+// A Digest is one record of a learn list: its fields one after the other, each
+// in whole bytes.
+type Digest struct {
+	List string
+	ID   int
+	Data []byte
+}
+
+// maxListID bounds the ids of field lists, which BMv2 keeps in 16 bits.
+const maxListID = 1<<16 - 1
+
+func (l *linker) lists(c *bmv2.Config) error {
+	s := l.sw
+	for _, src := range c.FieldLists {
+		if src.ID < 0 || src.ID > maxListID {
+			return fmt.Errorf("field list %s: id %d is outside 0..%d", src.Name, src.ID, maxListID)
+		}
+		var items []listItem
+		for _, e := range src.Elements {
+			if e.Type == bmv2.TypeHexstr {
+				items = append(items, listItem{skip: true})
+				continue
+			}
+			f, err := l.listField(e)
+			if err != nil {
+				return fmt.Errorf("field list %s: %w", src.Name, err)
+			}
+			items = append(items, listItem{f: f})
+		}
+		for len(s.fieldLists) <= src.ID {
+			s.fieldLists = append(s.fieldLists, nil)
+		}
+		s.fieldLists[src.ID] = items
+	}
+	return l.learnLists(c)
+}
+
+func (l *linker) listField(e *bmv2.Expr) (field, error) {
+	if e.Type != bmv2.TypeField {
+		return field{}, fmt.Errorf("%v is not a field", e)
+	}
+	return l.fieldRef(e)
+}
+
+func (l *linker) learnLists(c *bmv2.Config) error {
+	s := l.sw
+	for _, src := range c.LearnLists {
+		if src.ID < 0 || src.ID > maxListID {
+			return fmt.Errorf("learn list %s: id %d is outside 0..%d", src.Name, src.ID, maxListID)
+		}
+		list := &learnList{name: src.Name, id: src.ID}
+		for _, e := range src.Elements {
+			f, err := l.listField(e)
+			if err != nil {
+				return fmt.Errorf("learn list %s: %w", src.Name, err)
+			}
+			list.fields = append(list.fields, f)
+		}
+		for len(s.learnLists) <= src.ID {
+			s.learnLists = append(s.learnLists, nil)
+		}
+		s.learnLists[src.ID] = list
+	}
+	return nil
+}
+
+// copyList copies the fields of a list to another packet.
+func (s *Switch) copyList(dst, src *Packet, id uint16) {
+	if int(id) >= len(s.fieldLists) {
+		return
+	}
+	for _, it := range s.fieldLists[id] {
+		if !it.skip {
+			copy(dst.w[it.f.off:it.f.off+it.f.words()], src.w[it.f.off:])
+		}
+	}
+}
+
+// learn hands a digest out.
+func (s *Switch) learn(p *Packet, id uint16) {
+	if int(id) >= len(s.learnLists) || s.learnLists[id] == nil {
+		return
+	}
+	list := s.learnLists[id]
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventDigest, Name: list.name})
+	}
+	if s.opts.Digest == nil {
+		return
+	}
+	list.buf = list.buf[:0]
+	for _, f := range list.fields {
+		n := bytesOf(f.width)
+		for range n {
+			list.buf = append(list.buf, 0)
+		}
+		putBytes(list.buf[len(list.buf)-n:], p.w[f.off:f.off+f.words()])
+		if f.width%8 != 0 {
+			list.buf[len(list.buf)-n] &= byte(mask64(f.width % 8))
+		}
+	}
+	s.opts.Digest(Digest{List: list.name, ID: list.id, Data: list.buf})
+}
+
+// DigestWidths returns the widths in bits of the fields of a learn list.
+func (s *Switch) DigestWidths(list string) ([]int, error) {
+	for _, l := range s.learnLists {
+		if l == nil || l.name != list {
+			continue
+		}
+		var widths []int
+		for _, f := range l.fields {
+			widths = append(widths, f.width)
+		}
+		return widths, nil
+	}
+	return nil, fmt.Errorf("unknown learn list %q", list)
+}

@@ -1,0 +1,85 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// logMsg links log_msg. Nothing is evaluated if nobody listens.
+func (l *linker) logMsg(pr *bmv2.Primitive) (step, error) {
+	format, list := pr.Parameters[0].Unwrap(), pr.Parameters[1].Unwrap()
+	if format == nil || format.Type != bmv2.TypeString || list == nil || list.Type != bmv2.TypeParametersVector {
+		return nil, errors.New("expected a string and a vector of parameters")
+	}
+	parts := splitFormat(format.Name)
+	if len(parts)-1 != len(list.List) {
+		return nil, fmt.Errorf("the format has %d places for %d arguments", len(parts)-1, len(list.List))
+	}
+	var args []func(*Packet) *big.Int
+	for _, e := range list.List {
+		v, err := l.number(e)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v.bigFn())
+	}
+	s := l.sw
+	return func(p *Packet) {
+		if s.opts.Log == nil {
+			return
+		}
+		var b strings.Builder
+		b.WriteString(parts[0])
+		for i, arg := range args {
+			b.WriteString(arg(p).String())
+			b.WriteString(parts[i+1])
+		}
+		s.opts.Log(b.String())
+	}, nil
+}
+
+// splitFormat cuts a format at its {…}; \{ and \} are braces.
+func splitFormat(s string) []string {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '{' || s[i+1] == '}'):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '{' && strings.IndexByte(s[i:], '}') > 0:
+			i += strings.IndexByte(s[i:], '}')
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return append(parts, b.String())
+}
+
+// bigFn computes the value as a big number, for messages.
+func (v *value) bigFn() func(*Packet) *big.Int {
+	if v.hi == nil || v.fitsUnsigned() {
+		low := v.low()
+		return func(p *Packet) *big.Int { return new(big.Int).SetUint64(low(p)) }
+	}
+	wide, n := v.wideFn(), v.limbs()
+	return func(p *Packet) *big.Int {
+		t := p.ex.push(n)
+		defer p.ex.pop(n)
+		wide(p, t)
+		r := new(big.Int)
+		for i := n - 1; i >= 0; i-- {
+			r.Lsh(r, 64).Or(r, new(big.Int).SetUint64(t[i]))
+		}
+		if wideSign(t) != 0 {
+			r.Sub(r, new(big.Int).Lsh(bigOne, uint(64*n)))
+		}
+		return r
+	}
+}

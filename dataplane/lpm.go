@@ -1,0 +1,234 @@
+package dataplane
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// An lpmIndex finds the longest prefix with a tree bitmap (Eatherton, Varghese,
+// Dittia: "Tree bitmap: hardware/software IP lookups with incremental
+// updates"). A node covers six bits of the key: one bitmap says which of the
+// 63 prefixes of zero to five bits end in it, another which of the 64 children
+// exist; results and children are packed, and found by counting bits. A
+// lookup follows at most width/6+1 nodes and remembers the last result.
+//
+// Keys are left-aligned, the first bits in the first word. A table with exact
+// fields beside the prefix has one tree for each of their values.
+type lpmIndex struct {
+	trees []*trieNode
+	roots *exactIndex // exact part to tree; nil if there is none
+	exact int         // words of the exact part
+	width int         // of the prefix field
+}
+
+const stride = 6
+
+type trieNode struct {
+	ends     uint64 // bit 2^len-1+prefix: a prefix ends here
+	branches uint64
+	results  []int32
+	kids     []trieNode
+}
+
+// prefixesOf[c] has the bits of all prefixes of the six bits c, so that the
+// highest common bit with ends is the longest.
+var prefixesOf = makePrefixes()
+
+func makePrefixes() (t [1 << stride]uint64) {
+	for c := range t {
+		for n := range stride {
+			t[c] |= 1 << (1<<n - 1 + c>>(stride-n))
+		}
+	}
+	return t
+}
+
+func newLPMIndex(exact, width int) *lpmIndex {
+	x := &lpmIndex{exact: exact, width: width}
+	if exact > 0 {
+		x.roots = newExactIndex(exact)
+	} else {
+		x.trees = []*trieNode{{}}
+	}
+	return x
+}
+
+// tree returns the tree for a key's exact part, or nil.
+func (x *lpmIndex) tree(key []uint64) *trieNode {
+	if x.roots == nil {
+		return x.trees[0]
+	}
+	if i := x.roots.find(key[:x.exact]); i != none {
+		return x.trees[i]
+	}
+	return nil
+}
+
+// find returns the value of the longest prefix of key, or none. The prefix
+// part of key is in value order and is turned around here.
+func (x *lpmIndex) find(p *Packet, key []uint64) int32 {
+	n := x.tree(key)
+	if n == nil {
+		return none
+	}
+	if x.width <= 64 {
+		return n.find64(key[x.exact] << uint(64-x.width))
+	}
+	t := p.ex.push(len(key) - x.exact)
+	alignLeft(t, key[x.exact:], x.width)
+	r := n.find(t)
+	p.ex.pop(len(t))
+	return r
+}
+
+// alignLeft turns a number of width bits around: its first bits become the
+// highest of dst[0].
+func alignLeft(dst, src []uint64, width int) {
+	last := len(src) - 1
+	shift := uint(len(src)*64 - width)
+	for i := range dst {
+		v := src[last-i] << shift
+		if shift > 0 && i < last {
+			v |= src[last-i-1] >> (64 - shift)
+		}
+		dst[i] = v
+	}
+}
+
+// best returns the value of the longest prefix of c that ends in n.
+func (n *trieNode) best(c uint64, otherwise int32) int32 {
+	m := n.ends & prefixesOf[c]
+	if m == 0 {
+		return otherwise
+	}
+	top := uint64(1)<<(bits.Len64(m)-1) - 1
+	return n.results[bits.OnesCount64(n.ends&top)]
+}
+
+func (n *trieNode) find64(key uint64) int32 {
+	r := none
+	for {
+		c := key >> (64 - stride)
+		r = n.best(c, r)
+		bit := uint64(1) << c
+		if n.branches&bit == 0 {
+			return r
+		}
+		n = &n.kids[bits.OnesCount64(n.branches&(bit-1))]
+		key <<= stride
+	}
+}
+
+func (n *trieNode) find(key []uint64) int32 {
+	r := none
+	for at := 0; ; at += stride {
+		c := chunkAt(key, at)
+		r = n.best(c, r)
+		bit := uint64(1) << c
+		if n.branches&bit == 0 {
+			return r
+		}
+		n = &n.kids[bits.OnesCount64(n.branches&(bit-1))]
+	}
+}
+
+// chunkAt reads six bits of a left-aligned key.
+func chunkAt(key []uint64, at int) uint64 {
+	i, off := at/64, uint(at%64)
+	if i >= len(key) {
+		return 0
+	}
+	v := key[i] << off
+	if off > 64-stride && i+1 < len(key) {
+		v |= key[i+1] >> (64 - off)
+	}
+	return v >> (64 - stride)
+}
+
+// insert adds or replaces a prefix of n bits.
+func (x *lpmIndex) insert(key []uint64, length int, val int32) {
+	node := x.tree(key)
+	if node == nil {
+		node = &trieNode{}
+		x.roots.insert(key[:x.exact], int32(len(x.trees)))
+		x.trees = append(x.trees, node)
+	}
+	prefix := make([]uint64, len(key)-x.exact)
+	alignLeft(prefix, key[x.exact:], x.width)
+	node.insert(prefix, 0, length, val)
+}
+
+func (n *trieNode) insert(key []uint64, at, length int, val int32) {
+	for ; length-at >= stride; at += stride {
+		bit := uint64(1) << chunkAt(key, at)
+		i := bits.OnesCount64(n.branches & (bit - 1))
+		if n.branches&bit == 0 {
+			n.branches |= bit
+			n.kids = slices.Insert(n.kids, i, trieNode{})
+		}
+		n = &n.kids[i]
+	}
+	bit := endBit(key, at, length)
+	i := bits.OnesCount64(n.ends & (bit - 1))
+	if n.ends&bit != 0 {
+		n.results[i] = val
+		return
+	}
+	n.ends |= bit
+	n.results = slices.Insert(n.results, i, val)
+}
+
+// endBit is the bit of a prefix within the node that it ends in.
+func endBit(key []uint64, at, length int) uint64 {
+	n := length - at
+	return 1 << (1<<n - 1 + chunkAt(key, at)>>(stride-n))
+}
+
+// remove deletes a prefix.
+func (x *lpmIndex) remove(key []uint64, length int) {
+	if node := x.tree(key); node != nil {
+		prefix := make([]uint64, len(key)-x.exact)
+		alignLeft(prefix, key[x.exact:], x.width)
+		node.remove(prefix, 0, length)
+	}
+}
+
+// remove reports whether n is empty afterwards.
+func (n *trieNode) remove(key []uint64, at, length int) bool {
+	if length-at >= stride {
+		bit := uint64(1) << chunkAt(key, at)
+		i := bits.OnesCount64(n.branches & (bit - 1))
+		if n.branches&bit != 0 && n.kids[i].remove(key, at+stride, length) {
+			n.branches &^= bit
+			n.kids = slices.Delete(n.kids, i, i+1)
+		}
+	} else if bit := endBit(key, at, length); n.ends&bit != 0 {
+		i := bits.OnesCount64(n.ends & (bit - 1))
+		n.ends &^= bit
+		n.results = slices.Delete(n.results, i, i+1)
+	}
+	return n.ends == 0 && n.branches == 0
+}
+
+// findExact returns the value of a prefix itself, or none.
+func (x *lpmIndex) findExact(key []uint64, length int) int32 {
+	n := x.tree(key)
+	if n == nil {
+		return none
+	}
+	prefix := make([]uint64, len(key)-x.exact)
+	alignLeft(prefix, key[x.exact:], x.width)
+	at := 0
+	for ; length-at >= stride; at += stride {
+		bit := uint64(1) << chunkAt(prefix, at)
+		if n.branches&bit == 0 {
+			return none
+		}
+		n = &n.kids[bits.OnesCount64(n.branches&(bit-1))]
+	}
+	bit := endBit(prefix, at, length)
+	if n.ends&bit == 0 {
+		return none
+	}
+	return n.results[bits.OnesCount64(n.ends&(bit-1))]
+}

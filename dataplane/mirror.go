@@ -1,0 +1,79 @@
+package dataplane
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A MirrorSession is where the clones of a session go: to a port, to the
+// copies of a multicast group, or both.
+type MirrorSession struct {
+	Port    uint32
+	HasPort bool
+	Group   uint32 // 0: none
+}
+
+// maxSession is the largest number of a session.
+const maxSession = 1<<15 - 1
+
+// mirrors are the sessions by number.
+type mirrors struct {
+	sessions []MirrorSession
+	used     []bool
+}
+
+func (m *mirrors) get(id uint16) (MirrorSession, bool) {
+	if id &= maxSession; int(id) < len(m.used) && m.used[id] {
+		return m.sessions[id], true
+	}
+	return MirrorSession{}, false
+}
+
+// SetMirror makes or changes a clone session.
+func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
+	if id > maxSession {
+		return fmt.Errorf("clone session %d is outside 0..%d", id, maxSession)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for int(id) >= len(s.mirrors.used) {
+		s.mirrors.used = append(s.mirrors.used, false)
+		s.mirrors.sessions = append(s.mirrors.sessions, MirrorSession{})
+	}
+	s.mirrors.used[id], s.mirrors.sessions[id] = true, m
+	return nil
+}
+
+// DeleteMirror removes a clone session.
+func (s *Switch) DeleteMirror(id uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int(id) >= len(s.mirrors.used) || !s.mirrors.used[id] {
+		return fmt.Errorf("unknown clone session %d", id)
+	}
+	s.mirrors.used[id] = false
+	return nil
+}
+
+// Mirrors returns all clone sessions by number.
+func (s *Switch) Mirrors() map[uint32]MirrorSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := map[uint32]MirrorSession{}
+	for id, used := range s.mirrors.used {
+		if used {
+			list[uint32(id)] = s.mirrors.sessions[id]
+		}
+	}
+	return list
+}
+
+// Mirror returns a clone session.
+func (s *Switch) Mirror(id uint32) (MirrorSession, bool) {
+	m, ok := s.Mirrors()[id]
+	return m, ok
+}
+
+// MirrorIDs lists the numbers of the clone sessions.
+func (s *Switch) MirrorIDs() []uint32 { return slices.Sorted(maps.Keys(s.Mirrors())) }

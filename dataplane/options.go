@@ -1,0 +1,53 @@
+package dataplane
+
+import (
+	"errors"
+	"math/rand/v2"
+)
+
+// Options are what New needs beside the program. The zero value works.
+type Options struct {
+	// DropPort is the egress_spec that drops; 0 stands for 511.
+	DropPort int
+	// Priorities is the number of queues per port; 0 stands for 1.
+	Priorities int
+	// Random draws uniformly from lo to hi, both included. Without it the
+	// switch has a generator that always starts the same.
+	Random func(lo, hi uint64) uint64
+	// Digest gets the digests, during Ingress. The record is valid until it
+	// returns. It must not call the Switch.
+	Digest func(Digest)
+	// Log gets the lines of log_msg and of failed assertions.
+	Log func(line string)
+	// Trace gets what happens to packets. It must not call the Switch.
+	Trace func(Event)
+}
+
+const defaultDropPort = 511
+
+func (o *Options) validate() error {
+	if o.DropPort < 0 || o.Priorities < 0 || o.Priorities > 64 {
+		return errors.New("the drop port is negative or the number of priorities outside 0..64")
+	}
+	if o.DropPort == 0 {
+		o.DropPort = defaultDropPort
+	}
+	if o.Priorities == 0 {
+		o.Priorities = 1
+	}
+	if o.Random == nil {
+		o.Random = Uniform(rand.NewPCG(1, 1))
+	}
+	return nil
+}
+
+// Uniform draws from a range with the numbers of a source.
+func Uniform(src rand.Source) func(lo, hi uint64) uint64 {
+	r := rand.New(src)
+	return func(lo, hi uint64) uint64 {
+		if n := hi - lo + 1; n != 0 {
+			return lo + r.Uint64N(n)
+		}
+		return r.Uint64()
+	}
+}

@@ -1,0 +1,145 @@
+package dataplane
+
+import (
+	"math"
+	"time"
+)
+
+// A Packet is a packet inside the switch: its bytes, its headers and metadata,
+// and what the program has asked for on its way. Packets belong to the Switch
+// that made them and go back to it with Free.
+type Packet struct {
+	w    []uint64 // headers and metadata
+	args []uint64 // the data of the running action
+	ex   *machine
+
+	// buf holds room for headers, then the bytes received: buf[start:end].
+	// What is not parsed yet, or the payload, or in the end what is sent, is
+	// buf[head:end].
+	buf              []byte
+	start, head, end int
+
+	id            uint64
+	ingressPort   uint32
+	now           time.Duration // the time of the current step
+	length        int           // grows and shrinks with headers made valid
+	ingressLength int           // what counters and meters see
+	limit         int           // what truncate leaves of the packet
+
+	egressPort uint32
+	priority   int
+
+	cloneOn      bool
+	cloneSession uint16
+	cloneList    uint16 // field lists are numbered from 1
+	resubmit     uint16
+	recirculate  uint16
+	digest       uint16
+
+	steps         int // taken in the current control
+	exit          bool
+	dead          bool // an assertion has failed
+	parserError   uint64
+	checksumError bool
+}
+
+// slack is the room behind a packet's bytes, so that eight bytes can be loaded
+// at any of them.
+const slack = 16
+
+// newPacket returns a packet with zero headers and metadata and room for n
+// bytes.
+func (s *Switch) newPacket(n int) *Packet {
+	var p *Packet
+	if last := len(s.free) - 1; last >= 0 {
+		p = s.free[last]
+		s.free = s.free[:last]
+		w, buf := p.w, p.buf
+		*p = Packet{w: w, buf: buf}
+		clear(w)
+	} else {
+		p = &Packet{w: make([]uint64, s.lay.words)}
+	}
+	if need := s.headroom + n + slack; len(p.buf) < need {
+		p.buf = make([]byte, max(need, s.headroom+2048+slack))
+	}
+	p.ex, p.limit = &s.ex, math.MaxInt
+	p.start = s.headroom
+	p.head, p.end = p.start, p.start+n
+	s.nextID++
+	p.id = s.nextID
+	return p
+}
+
+// Free gives a packet back to its switch. Its bytes must not be used
+// afterwards.
+func (s *Switch) Free(p *Packet) {
+	s.mu.Lock()
+	s.release(p)
+	s.mu.Unlock()
+}
+
+func (s *Switch) release(p *Packet) { s.free = append(s.free, p) }
+
+// ID numbers the packets of a switch, copies included.
+func (p *Packet) ID() uint64 { return p.id }
+
+// Bytes is what is left to parse, or the payload, or after Egress the packet
+// to send.
+func (p *Packet) Bytes() []byte { return p.payload() }
+
+// Len is the length of the packet as simple_switch counts it for queues and
+// metadata: that received, plus headers added, minus headers removed.
+func (p *Packet) Len() int { return p.length }
+
+// IngressPort is where the packet, or what it was copied from, came in. The
+// metadata of that name is 0 after a recirculation.
+func (p *Packet) IngressPort() uint32 { return p.ingressPort }
+
+// EgressPort is the port that the packet is queued for.
+func (p *Packet) EgressPort() uint32 { return p.egressPort }
+
+// Priority is the queue of the port that the packet is queued in.
+func (p *Packet) Priority() int { return p.priority }
+
+func (p *Packet) payload() []byte { return p.buf[p.head : p.head+min(p.end-p.head, p.limit)] }
+
+// truncate cuts the packet when it is sent; the smallest of several cuts wins.
+func (p *Packet) truncate(n uint64) {
+	if n < uint64(p.limit) {
+		p.limit = int(n)
+	}
+}
+
+// fail drops the packet because of an assertion.
+func (p *Packet) fail(s *Switch, msg string) {
+	p.exit, p.dead = true, true
+	if s.opts.Log != nil {
+		s.opts.Log(msg)
+	}
+}
+
+// copyBytes returns a new packet with the bytes from p.buf[from] on.
+func (s *Switch) copyBytes(p *Packet, from int) *Packet {
+	c := s.newPacket(p.end - from)
+	copy(c.buf[c.start:], p.buf[from:p.end])
+	c.ingressPort, c.ingressLength = p.ingressPort, p.ingressLength
+	return c
+}
+
+// copyHeaders returns a new packet with the payload, the headers and the
+// metadata of p. What p holds in invalid headers does not come along.
+func (s *Switch) copyHeaders(p *Packet) *Packet {
+	c := s.copyBytes(p, p.head)
+	copy(c.w, p.w)
+	for _, h := range s.lay.headers {
+		if !h.isValid(p) {
+			clear(c.w[h.base : h.base+h.typ.size])
+		}
+	}
+	c.length = p.length
+	return c
+}
+
+// resetMetadata sets all metadata to zero.
+func (s *Switch) resetMetadata(p *Packet) { clear(p.w[s.lay.metadata[0]:s.lay.metadata[1]]) }

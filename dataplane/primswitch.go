@@ -1,0 +1,219 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// switchPrimitive links the primitives that simple_switch adds to the core
+// ones.
+func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
+	a := p.Parameters
+	switch p.Op {
+	case "drop":
+		return l.drop(), nil
+	case "mark_to_drop":
+		return l.markToDrop(a[0])
+	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
+		return l.numbers(a, func(p *Packet, v []uint64) { p.cloneOn, p.cloneSession, p.cloneList = true, uint16(v[0]), uint16(v[1]) })
+	case "resubmit":
+		return l.numbers(a, func(p *Packet, v []uint64) { p.resubmit = uint16(v[0]) })
+	case "recirculate":
+		return l.numbers(a, func(p *Packet, v []uint64) { p.recirculate = uint16(v[0]) })
+	case "generate_digest":
+		return l.numbers(a, func(p *Packet, v []uint64) { p.digest = uint16(v[1]) })
+	case "truncate":
+		return l.numbers(a, func(p *Packet, v []uint64) { p.truncate(v[0]) })
+	case "modify_field_rng_uniform":
+		return l.random(a)
+	case "modify_field_with_hash_based_offset":
+		return l.hash(a)
+	case "count":
+		return l.count(a)
+	case "execute_meter":
+		return l.executeMeter(a)
+	case "register_read":
+		return l.registerRead(a)
+	case "register_write":
+		return l.registerWrite(a)
+	}
+	return nil, fmt.Errorf("unknown primitive %q", p.Op)
+}
+
+// numbers links a primitive that takes at most two numbers.
+func (l *linker) numbers(a []*bmv2.Expr, do func(*Packet, []uint64)) (step, error) {
+	var evals [2]eval
+	for i, e := range a {
+		v, err := l.number(e)
+		if err != nil {
+			return nil, err
+		}
+		evals[i] = v.low()
+	}
+	n := len(a)
+	return func(p *Packet) {
+		v := p.ex.push(2)
+		for i := range n {
+			v[i] = evals[i](p)
+		}
+		do(p, v)
+		p.ex.pop(2)
+	}, nil
+}
+
+func (l *linker) drop() step {
+	std, port := &l.sw.std, uint64(l.sw.opts.DropPort)
+	return func(p *Packet) {
+		std.egressSpec.put(p, port)
+		std.mcastGrp.put(p, 0)
+	}
+}
+
+// markToDrop works on the header that it is given, not on the aliases.
+func (l *linker) markToDrop(e *bmv2.Expr) (step, error) {
+	r, err := l.header(e)
+	if err != nil {
+		return nil, err
+	}
+	if r.h == nil {
+		return nil, fmt.Errorf("a run-time index")
+	}
+	spec, ok := r.h.field("egress_spec")
+	if !ok {
+		return nil, fmt.Errorf("header %s has no field egress_spec", r.h.name)
+	}
+	port := uint64(l.sw.opts.DropPort) & mask64(min(spec.width, 64))
+	group, ok := r.h.field("mcast_grp")
+	if !ok {
+		return func(p *Packet) { p.w[spec.off] = port }, nil
+	}
+	return func(p *Packet) {
+		p.w[spec.off] = port
+		p.w[group.off] = 0
+	}, nil
+}
+
+// random draws from the source that the caller of New has handed in. With the
+// bounds the wrong way round nothing is written.
+func (l *linker) random(a []*bmv2.Expr) (step, error) {
+	dst, err := l.place(a[0])
+	if err != nil {
+		return nil, err
+	}
+	lo, err := l.number(a[1])
+	if err != nil {
+		return nil, err
+	}
+	hi, err := l.number(a[2])
+	if err != nil {
+		return nil, err
+	}
+	f, g, set, draw := lo.low(), hi.low(), dst.set(), l.sw.opts.Random
+	return func(p *Packet) {
+		if x, y := f(p), g(p); x <= y {
+			set(p, draw(x, y))
+		}
+	}, nil
+}
+
+// hash links base + H % max, where a max of 0 is taken for 1.
+func (l *linker) hash(a []*bmv2.Expr) (step, error) {
+	dst, err := l.place(a[0])
+	if err != nil {
+		return nil, err
+	}
+	base, err := l.number(a[1])
+	if err != nil {
+		return nil, err
+	}
+	c := l.sw.calcs[a[2].Name]
+	if a[2].Type != bmv2.TypeCalculation || c == nil {
+		return nil, fmt.Errorf("%v is not a calculation", a[2])
+	}
+	size, err := l.number(a[3])
+	if err != nil {
+		return nil, err
+	}
+	f, set := base.low(), dst.set()
+	if size.kind == constKind && size.bits != 0 && size.bits&(size.bits-1) == 0 {
+		m := size.bits - 1
+		return func(p *Packet) { set(p, f(p)+c.output(p)&m) }, nil
+	}
+	g := size.low()
+	return func(p *Packet) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
+}
+
+func (l *linker) count(a []*bmv2.Expr) (step, error) {
+	c := l.sw.counters[a[0].Name]
+	if a[0].Type != bmv2.TypeCounterArray || c == nil {
+		return nil, fmt.Errorf("%v is not a counter array", a[0])
+	}
+	index, err := l.number(a[1])
+	if err != nil {
+		return nil, err
+	}
+	at := index.low()
+	return func(p *Packet) {
+		if i := uint64(uint32(at(p))); i < uint64(len(c.cells)) {
+			c.cells[i].add(p)
+		}
+	}, nil
+}
+
+func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
+	m := l.sw.meters[a[0].Name]
+	if a[0].Type != bmv2.TypeMeterArray || m == nil {
+		return nil, fmt.Errorf("%v is not a meter array", a[0])
+	}
+	index, err := l.number(a[1])
+	if err != nil {
+		return nil, err
+	}
+	dst, err := l.place(a[2])
+	if err != nil {
+		return nil, err
+	}
+	at, set := index.low(), dst.set()
+	return func(p *Packet) {
+		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
+			set(p, m.cells[i].execute(m.bytes, p.ingressLength, p.now))
+		}
+	}, nil
+}
+
+// assertion links assert and assume: simple_switch stops on a false one, this
+// switch drops the packet and says so.
+func (l *linker) assertion(pr *bmv2.Primitive) (step, error) {
+	v, err := l.number(pr.Parameters[0])
+	if err != nil {
+		return nil, err
+	}
+	holds, err := compare("!=", v, constInt(0))
+	if err != nil {
+		return nil, err
+	}
+	s, msg := l.sw, pr.Op+" failed"
+	if si := pr.SourceInfo; si != nil {
+		msg = fmt.Sprintf("%s:%d: %s: %s", si.Filename, si.Line, msg, si.SourceFragment)
+	}
+	return func(p *Packet) {
+		if !holds(p) {
+			p.fail(s, msg)
+		}
+	}, nil
+}
+
+// put writes a field of the switch's own, if the program has it.
+func (f *stdField) put(p *Packet, v uint64) {
+	if f.ok {
+		p.w[f.off] = v & f.mask
+	}
+}
+
+func (f *stdField) get(p *Packet) uint64 {
+	if f.ok {
+		return p.w[f.off]
+	}
+	return 0
+}

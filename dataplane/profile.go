@@ -1,0 +1,97 @@
+package dataplane
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A profile is an action profile: members are calls that entries share,
+// groups are sets of members of which a selector picks one per packet.
+type profile struct {
+	name    string
+	size    int
+	members []profileMember
+	groups  []profileGroup
+	hm, hg  handles
+	actions []*action
+
+	selects  bool
+	inputs   []input
+	algo     hasher
+	buf      []byte
+	hasInput bool
+}
+
+type profileMember struct {
+	used bool
+	uses int // entries and groups that refer to it
+	call call
+}
+
+type profileGroup struct {
+	used    bool
+	uses    int
+	members []Handle // ascending: BMv2 picks the n-th by handle
+}
+
+func (l *linker) profile(c *bmv2.ActionProfile) (*profile, error) {
+	pr := &profile{name: c.Name, size: c.MaxSize}
+	if c.Selector == nil {
+		return pr, nil
+	}
+	pr.selects = true
+	var err error
+	if pr.algo, err = newHasher(c.Selector.Algo); err != nil {
+		return nil, err
+	}
+	pr.inputs, _, err = l.inputs(c.Selector.Input)
+	return pr, err
+}
+
+// allow adds the actions of a table to those that members may have.
+func (pr *profile) allow(list []*action) {
+	for _, a := range list {
+		if !slices.Contains(pr.actions, a) {
+			pr.actions = append(pr.actions, a)
+		}
+	}
+}
+
+// lookup returns the call of the member that c leads to, or nil.
+func (pr *profile) lookup(p *Packet, c *call) *call {
+	if c.target == TargetMember {
+		return &pr.members[c.index].call
+	}
+	g := &pr.groups[c.index]
+	if len(g.members) == 0 {
+		return nil
+	}
+	pr.buf = appendInputs(pr.buf[:0], pr.inputs, p)
+	h := uint32(pr.algo.sum(pr.buf))
+	return &pr.members[g.members[int(h)%len(g.members)]].call
+}
+
+func (pr *profile) member(h Handle) *profileMember {
+	if int(h) < len(pr.members) && pr.members[h].used {
+		return &pr.members[h]
+	}
+	return nil
+}
+
+func (pr *profile) group(h Handle) *profileGroup {
+	if int(h) < len(pr.groups) && pr.groups[h].used {
+		return &pr.groups[h]
+	}
+	return nil
+}
+
+// refer counts the uses of the target of c up or down.
+func (pr *profile) refer(c *call, n int) {
+	switch c.target {
+	case TargetMember:
+		pr.members[c.index].uses += n
+	case TargetGroup:
+		pr.groups[c.index].uses += n
+	}
+}

@@ -1,0 +1,269 @@
+package dataplane
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Queues are simple_switch's egress queues: one per port and priority, each
+// with a capacity in packets and a rate in packets per second. A packet's time
+// to leave is fixed when it is queued. Ports share four servers (port modulo
+// 4); a server takes from the highest priority that has a packet whose time
+// has come, the oldest first.
+//
+// Queues are not safe for concurrent use.
+type Queues struct {
+	priorities int
+	capacity   int
+	delay      time.Duration
+	near       []*portQueues // by port, for the low ones
+	far        map[uint32]*portQueues
+	servers    [servers][]queueHeap // by priority
+	nextSeq    uint64
+	count      int
+}
+
+const (
+	servers          = 4
+	defaultCapacity  = 64
+	nearPorts        = 4096
+	farthestDuration = time.Duration(math.MaxInt64)
+)
+
+type portQueues struct {
+	queues []queue
+}
+
+// A queue is a ring of packets.
+type queue struct {
+	ring     []queued
+	head, n  int
+	capacity int
+	delay    time.Duration
+	last     time.Duration // when the newest packet leaves
+	index    int           // in its heap
+}
+
+type queued struct {
+	p    *Packet
+	send time.Duration
+	seq  uint64
+}
+
+// NewQueues makes empty queues with so many priorities per port, each for 64
+// packets and without limit of rate.
+func NewQueues(priorities int) *Queues {
+	q := &Queues{priorities: max(1, priorities), capacity: defaultCapacity, far: map[uint32]*portQueues{}}
+	for i := range q.servers {
+		q.servers[i] = make([]queueHeap, q.priorities)
+	}
+	return q
+}
+
+func (q *Queues) port(port uint32) *portQueues {
+	if port < nearPorts {
+		for int(port) >= len(q.near) {
+			q.near = append(q.near, nil)
+		}
+		if q.near[port] == nil {
+			q.near[port] = q.newPort()
+		}
+		return q.near[port]
+	}
+	if q.far[port] == nil {
+		q.far[port] = q.newPort()
+	}
+	return q.far[port]
+}
+
+func (q *Queues) newPort() *portQueues {
+	pq := &portQueues{queues: make([]queue, q.priorities)}
+	for i := range pq.queues {
+		pq.queues[i] = queue{capacity: q.capacity, delay: q.delay, last: math.MinInt64 / 2}
+	}
+	return pq
+}
+
+// Len is the number of packets in a queue.
+func (q *Queues) Len(port uint32, priority int) int { return q.port(port).queues[priority].n }
+
+// Push queues p for the port and priority that Ingress or Egress has set, and
+// returns how many packets were there before. It does not if the queue is
+// full.
+func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
+	qu := &q.port(p.egressPort).queues[p.priority]
+	depth = qu.n
+	if depth >= qu.capacity {
+		return depth, false
+	}
+	qu.last = max(now, qu.last+qu.delay)
+	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})
+	q.nextSeq++
+	q.count++
+	if qu.n == 1 {
+		heap.Push(&q.servers[p.egressPort%servers][p.priority], qu)
+	}
+	return depth, true
+}
+
+func (qu *queue) push(e queued) {
+	if qu.n == len(qu.ring) {
+		ring := make([]queued, max(16, 2*len(qu.ring)))
+		for i := range qu.n {
+			ring[i] = qu.ring[(qu.head+i)%len(qu.ring)]
+		}
+		qu.ring, qu.head = ring, 0
+	}
+	qu.ring[(qu.head+qu.n)%len(qu.ring)] = e
+	qu.n++
+}
+
+// Pop takes the packet that leaves next at time now, and returns how many
+// remain in its queue; nil if none may leave yet.
+func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
+	best := q.top(now)
+	if best == nil {
+		return nil, 0
+	}
+	qu := (*best)[0]
+	p = qu.ring[qu.head].p
+	qu.ring[qu.head].p = nil
+	qu.head = (qu.head + 1) % len(qu.ring)
+	qu.n--
+	q.count--
+	if qu.n == 0 {
+		heap.Pop(best)
+	} else {
+		heap.Fix(best, 0)
+	}
+	return p, qu.n
+}
+
+// top finds the heap whose first queue is served next: of each server that of
+// the highest priority, of these the oldest packet.
+func (q *Queues) top(now time.Duration) *queueHeap {
+	if q.count == 0 {
+		return nil
+	}
+	var best *queueHeap
+	for i := range q.servers {
+		for pri := q.priorities - 1; pri >= 0; pri-- {
+			h := &q.servers[i][pri]
+			if len(*h) == 0 || (*h)[0].first().send > now {
+				continue
+			}
+			if best == nil || (*h)[0].before((*best)[0]) {
+				best = h
+			}
+			break
+		}
+	}
+	return best
+}
+
+// Next is the time at which Pop has a packet; ok is false if there is none.
+func (q *Queues) Next() (at time.Duration, ok bool) {
+	at = farthestDuration
+	for i := range q.servers {
+		for _, h := range q.servers[i] {
+			if len(h) > 0 {
+				at, ok = min(at, h[0].first().send), true
+			}
+		}
+	}
+	return at, ok
+}
+
+func (qu *queue) first() *queued { return &qu.ring[qu.head] }
+
+func (qu *queue) before(o *queue) bool {
+	a, b := qu.first(), o.first()
+	return a.send < b.send || a.send == b.send && a.seq < b.seq
+}
+
+// A queueHeap has the queue whose first packet leaves earliest on top.
+type queueHeap []*queue
+
+func (h queueHeap) Len() int           { return len(h) }
+func (h queueHeap) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h queueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push is part of heap.Interface.
+func (h *queueHeap) Push(x any) {
+	qu := x.(*queue)
+	qu.index = len(*h)
+	*h = append(*h, qu)
+}
+
+// Pop is part of heap.Interface.
+func (h *queueHeap) Pop() any {
+	last := len(*h) - 1
+	qu := (*h)[last]
+	*h = (*h)[:last]
+	return qu
+}
+
+// SetDepth sets the capacity of the queues of a port: of one priority, or of
+// all if priority is -1.
+func (q *Queues) SetDepth(port uint32, priority, packets int) error {
+	return q.each(port, priority, func(qu *queue) { qu.capacity = packets })
+}
+
+// SetRate sets the rate of the queues of a port in packets per second; 0 is no
+// limit. It concerns packets queued from then on.
+func (q *Queues) SetRate(port uint32, priority int, pps uint64) error {
+	return q.each(port, priority, func(qu *queue) { qu.delay = delayOf(pps) })
+}
+
+func (q *Queues) each(port uint32, priority int, do func(*queue)) error {
+	if priority < -1 || priority >= q.priorities {
+		return fmt.Errorf("priority %d is outside 0..%d", priority, q.priorities-1)
+	}
+	pq := q.port(port)
+	for i := range pq.queues {
+		if priority == -1 || priority == i {
+			do(&pq.queues[i])
+		}
+	}
+	return nil
+}
+
+// SetAllDepths sets the capacity of all queues, those of ports that have not
+// been seen yet too.
+func (q *Queues) SetAllDepths(packets int) {
+	q.capacity = packets
+	q.all(func(qu *queue) { qu.capacity = packets })
+}
+
+// SetAllRates sets the rate of all queues likewise.
+func (q *Queues) SetAllRates(pps uint64) {
+	q.delay = delayOf(pps)
+	q.all(func(qu *queue) { qu.delay = q.delay })
+}
+
+func (q *Queues) all(do func(*queue)) {
+	for _, pq := range q.near {
+		if pq != nil {
+			for i := range pq.queues {
+				do(&pq.queues[i])
+			}
+		}
+	}
+	for _, pq := range q.far {
+		for i := range pq.queues {
+			do(&pq.queues[i])
+		}
+	}
+}
+
+func delayOf(pps uint64) time.Duration {
+	if pps == 0 {
+		return 0
+	}
+	return time.Duration(1e9 / float64(pps))
+}

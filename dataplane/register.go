@@ -1,0 +1,133 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A registerArray is an array of cells of width bits; wider ones than 64 take
+// several words each.
+type registerArray struct {
+	name  string
+	size  int
+	width int
+	words int
+	mask  uint64 // of a cell of at most 64 bits
+	cells []uint64
+}
+
+func newRegisterArray(c *bmv2.RegisterArray) *registerArray {
+	r := &registerArray{name: c.Name, size: c.Size, width: c.Bitwidth, words: wordsOf(c.Bitwidth)}
+	r.mask = mask64(min(c.Bitwidth, 64))
+	r.cells = make([]uint64, r.size*r.words)
+	return r
+}
+
+// registerRead links register_read: out of range the destination stays.
+func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
+	dst, err := l.place(a[0])
+	if err != nil {
+		return nil, err
+	}
+	r := l.sw.registers[a[1].Name]
+	if a[1].Type != bmv2.TypeRegisterArray || r == nil {
+		return nil, fmt.Errorf("%v is not a register array", a[1])
+	}
+	index, err := l.number(a[2])
+	if err != nil {
+		return nil, err
+	}
+	at := index.low()
+	if dst.f.width <= 64 && r.words == 1 {
+		set := dst.setter(unsigned64(r.width, nil))
+		return func(p *Packet) {
+			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
+				set(p, r.cells[i])
+			}
+		}, nil
+	}
+	store := l.store(dst, r.cellValue(at))
+	return func(p *Packet) {
+		if uint64(uint32(at(p))) < uint64(r.size) {
+			store(p)
+		}
+	}, nil
+}
+
+// cellValue reads a cell; out of range it is zero.
+func (r *registerArray) cellValue(at eval) value {
+	v := unsigned64(r.width, func(p *Packet) uint64 {
+		if i := uint64(uint32(at(p))); i < uint64(r.size) {
+			return r.cells[int(i)*r.words]
+		}
+		return 0
+	})
+	v.widen(func(p *Packet, dst []uint64) {
+		clear(dst)
+		if i := uint64(uint32(at(p))); i < uint64(r.size) {
+			wideCopyUnsigned(dst, r.cells[int(i)*r.words:][:r.words])
+		}
+	})
+	return v
+}
+
+func (l *linker) registerWrite(a []*bmv2.Expr) (step, error) {
+	if a[0].Type != bmv2.TypeRegisterArray {
+		return nil, fmt.Errorf("%v is not a register array", a[0])
+	}
+	v, err := l.number(a[2])
+	if err != nil {
+		return nil, err
+	}
+	return l.writeCell(a[0].Name, a[1], v)
+}
+
+// storeRegister links the assignment to a register cell.
+func (l *linker) storeRegister(e *bmv2.Expr, v value) (step, error) {
+	return l.writeCell(e.Name, e.Right, v)
+}
+
+func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error) {
+	r := l.sw.registers[name]
+	if r == nil {
+		return nil, fmt.Errorf("unknown register array %q", name)
+	}
+	iv, err := l.number(index)
+	if err != nil {
+		return nil, err
+	}
+	at := iv.low()
+	if r.words == 1 {
+		f, m := v.low(), r.mask
+		return func(p *Packet) {
+			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
+				r.cells[i] = f(p) & m
+			}
+		}, nil
+	}
+	wide := v.wideFn()
+	return func(p *Packet) {
+		i := uint64(uint32(at(p)))
+		if i >= uint64(r.size) {
+			return
+		}
+		t := p.ex.push(r.words)
+		wide(p, t)
+		wideMask(t, r.width)
+		copy(r.cells[int(i)*r.words:], t)
+		p.ex.pop(r.words)
+	}, nil
+}
+
+func (l *linker) registerCell(e *bmv2.Expr) (value, error) {
+	r := l.sw.registers[e.Name]
+	if r == nil {
+		return value{}, fmt.Errorf("unknown register array %q", e.Name)
+	}
+	index, err := l.number(e.Right)
+	if err != nil {
+		return value{}, err
+	}
+	return r.cellValue(index.low()), nil
+}

@@ -1,0 +1,256 @@
+package dataplane
+
+import (
+	"fmt"
+	"time"
+)
+
+// What follows is the control plane's side of a Switch. Tables, profiles and
+// arrays go by the names in the program. A refused change leaves everything as
+// it was; the error wraps one of the Err values.
+
+func (s *Switch) table(name string) (*table, error) {
+	if t := s.tables[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("unknown table %q", name)
+}
+
+// withTable runs f on a table under the lock and names it in the error.
+func (s *Switch) withTable(name string, f func(*table) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.table(name)
+	if err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+	return nil
+}
+
+// TableAdd adds an entry and returns its handle.
+func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
+	err = s.withTable(name, func(t *table) error {
+		if t.immutable {
+			return ErrImmutable
+		}
+		c, err := t.resolve(e.Target, true)
+		if err != nil {
+			return err
+		}
+		te := tableEntry{match: e.Match, priority: e.Priority, call: c, idle: e.IdleTimeout, lastHit: s.now}
+		if h, err = t.add(te); err == nil && t.profile != nil {
+			t.profile.refer(&c, 1)
+		}
+		return err
+	})
+	return h, err
+}
+
+// TableModify changes what an entry leads to.
+func (s *Switch) TableModify(name string, h Handle, target Target) error {
+	return s.withTable(name, func(t *table) error {
+		if t.immutable {
+			return ErrImmutable
+		}
+		e := t.entry(h)
+		if e == nil {
+			return ErrBadHandle
+		}
+		c, err := t.resolve(target, true)
+		if err != nil {
+			return err
+		}
+		if t.profile != nil {
+			t.profile.refer(&c, 1)
+			t.profile.refer(&e.call, -1)
+		}
+		e.call = c
+		return nil
+	})
+}
+
+// TableDelete removes an entry.
+func (s *Switch) TableDelete(name string, h Handle) error {
+	return s.withTable(name, func(t *table) error {
+		switch {
+		case t.immutable:
+			return ErrImmutable
+		case t.entry(h) == nil:
+			return ErrBadHandle
+		}
+		t.delete(h)
+		return nil
+	})
+}
+
+// TableClear removes all entries, and puts the default action of the program
+// back if withDefault is set.
+func (s *Switch) TableClear(name string, withDefault bool) error {
+	return s.withTable(name, func(t *table) error {
+		if t.immutable {
+			return ErrImmutable
+		}
+		t.clear(withDefault)
+		return nil
+	})
+}
+
+// TableFind returns the handle of the entry with a match and, in a ternary or
+// range table, a priority.
+func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, err error) {
+	err = s.withTable(name, func(t *table) error {
+		e := tableEntry{match: match, priority: priority}
+		if _, err := t.prepare(&e); err != nil {
+			return err
+		}
+		i := t.same(&e)
+		if i == none {
+			return ErrBadHandle
+		}
+		h = Handle(i)
+		return nil
+	})
+	return h, err
+}
+
+// TableEntry returns an entry.
+func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
+	err = s.withTable(name, func(t *table) error {
+		te := t.entry(h)
+		if te == nil {
+			return ErrBadHandle
+		}
+		e = te.export(h)
+		return nil
+	})
+	return e, err
+}
+
+// TableEntries returns all entries by handle, those of one moment.
+func (s *Switch) TableEntries(name string) (list []Entry, err error) {
+	err = s.withTable(name, func(t *table) error {
+		for h := range t.entries {
+			if t.entries[h].used {
+				list = append(list, t.entries[h].export(Handle(h)))
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (e *tableEntry) export(h Handle) Entry {
+	return Entry{Handle: h, Match: e.match, Priority: e.priority, Target: e.call.toTarget(), IdleTimeout: e.idle}
+}
+
+// TableSetDefault sets what a table does on a miss.
+func (s *Switch) TableSetDefault(name string, target Target) error {
+	return s.withTable(name, func(t *table) error {
+		if t.constDef {
+			return ErrConstDefault
+		}
+		c, err := t.resolve(target, false)
+		if err != nil {
+			return err
+		}
+		if t.constAction != nil && c.action != t.constAction {
+			return ErrConstDefault
+		}
+		if t.profile != nil {
+			t.profile.refer(&c, 1)
+			if t.defUsed {
+				t.profile.refer(&t.def, -1)
+			}
+		}
+		t.def, t.defUsed = c, true
+		return nil
+	})
+}
+
+// TableResetDefault puts the default action of the program back.
+func (s *Switch) TableResetDefault(name string) error {
+	return s.withTable(name, func(t *table) error {
+		t.resetDefault()
+		return nil
+	})
+}
+
+// TableDefault returns what a table does on a miss; ok is false if nothing.
+func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
+	err = s.withTable(name, func(t *table) error {
+		if ok = t.defUsed; ok {
+			target = t.def.toTarget()
+		}
+		return nil
+	})
+	return target, ok, err
+}
+
+// A KeyField describes a field of a table's key.
+type KeyField struct {
+	Name  string
+	Kind  MatchKind
+	Width int
+}
+
+// TableKey describes a table's key; ordered is whether entries have a
+// priority.
+func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
+	err = s.withTable(name, func(t *table) error {
+		for _, f := range t.key.fields {
+			fields = append(fields, KeyField{f.name, f.kind, f.width})
+		}
+		ordered = t.ordered()
+		return nil
+	})
+	return fields, ordered, err
+}
+
+// SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
+func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
+	return s.withTable(name, func(t *table) error {
+		e := t.entry(h)
+		switch {
+		case !t.ageing:
+			return ErrNotSupported
+		case e == nil:
+			return ErrBadHandle
+		}
+		e.idle, e.lastHit = timeout, now
+		return nil
+	})
+}
+
+// LastHit is the time of an entry's last hit (or of SetIdleTimeout).
+func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
+	err = s.withTable(name, func(t *table) error {
+		e := t.entry(h)
+		switch {
+		case !t.ageing:
+			return ErrNotSupported
+		case e == nil:
+			return ErrBadHandle
+		}
+		at = e.lastHit
+		return nil
+	})
+	return at, err
+}
+
+// IdleEntries returns the entries of a table that have not been hit for their
+// idle timeout.
+func (s *Switch) IdleEntries(name string, now time.Duration) (list []Entry, err error) {
+	err = s.withTable(name, func(t *table) error {
+		for h := range t.entries {
+			e := &t.entries[h]
+			if e.used && e.idle > 0 && now-e.lastHit >= e.idle {
+				list = append(list, e.export(Handle(h)))
+			}
+		}
+		return nil
+	})
+	return list, err
+}

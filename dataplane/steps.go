@@ -1,0 +1,276 @@
+package dataplane
+
+import "time"
+
+// The way of a packet is cut where a caller may want queues of its own:
+//
+//	Receive → Ingress → (a queue per Outcome; Enqueued) → Egress → (send)
+//
+// Ingress and Egress take the packet over and return what becomes of it, and
+// of its copies, in the order in which simple_switch acts.
+
+// An OutcomeKind is what is to be done with the packet of an Outcome.
+type OutcomeKind byte
+
+// The kinds of outcome.
+const (
+	// ToQueue: queue it for Port and Priority, call Enqueued, later Egress; or
+	// Free it if the queue is full.
+	ToQueue OutcomeKind = iota
+	// ToIngress: Ingress again, before packets that come from outside. It has
+	// been resubmitted or recirculated.
+	ToIngress
+	// ToPort: send Packet.Bytes out of Port, then Free it.
+	ToPort
+)
+
+// An Outcome is a packet and what is to be done with it.
+type Outcome struct {
+	Kind     OutcomeKind
+	Packet   *Packet
+	Port     uint32
+	Priority int
+}
+
+// The values of instance_type.
+const (
+	instanceNormal       = 0
+	instanceIngressClone = 1
+	instanceEgressClone  = 2
+	instanceRecirculated = 4
+	instanceReplication  = 5
+	instanceResubmitted  = 6
+)
+
+// Receive takes in a packet; data is copied.
+func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.receive(port, data, now)
+}
+
+func (s *Switch) receive(port uint32, data []byte, now time.Duration) *Packet {
+	p := s.newPacket(len(data))
+	copy(p.buf[p.start:], data)
+	p.ingressPort, p.ingressLength, p.length = port, len(data), len(data)
+	s.std.ingressPort.put(p, uint64(port))
+	s.std.packetLength.put(p, uint64(len(data)))
+	s.std.instanceType.put(p, instanceNormal)
+	s.std.ingressTime.put(p, uint64(now.Microseconds()))
+	return p
+}
+
+// Ingress parses p and runs the ingress control. The outcomes are appended to
+// out.
+func (s *Switch) Ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runIngress(p, now, out)
+}
+
+func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	p.now, s.now = now, now
+	size := p.length
+	s.parse(p)
+	s.std.parserError.put(p, p.parserError)
+	s.std.checksumError.put(p, b2u(p.checksumError))
+	s.ingress.apply(s, p)
+	p.exit = false
+	if p.dead {
+		return s.drop(p, "assertion", out)
+	}
+	if p.cloneOn {
+		out = s.cloneIngress(p, size, out)
+	}
+	if p.digest != 0 {
+		s.learn(p, p.digest)
+	}
+	if p.resubmit != 0 {
+		return s.resubmit(p, size, out)
+	}
+	if group := s.std.mcastGrp.get(p); group != 0 {
+		s.std.instanceType.put(p, instanceReplication)
+		out = s.multicast(p, uint32(group), out)
+		s.release(p)
+		return out
+	}
+	port := s.std.egressSpec.get(p)
+	if port == uint64(s.opts.DropPort) {
+		return s.drop(p, "ingress", out)
+	}
+	s.std.instanceType.put(p, instanceNormal)
+	return s.toQueue(p, uint32(port), out)
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventDrop, Name: why})
+	}
+	s.release(p)
+	return out
+}
+
+// toQueue makes the outcome of a packet for a port.
+func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
+	p.egressPort, p.priority = port, int(s.std.priority.get(p))
+	if p.priority >= s.opts.Priorities {
+		return s.drop(p, "priority", out)
+	}
+	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
+}
+
+// cloneIngress copies p as it came in, parses it again and sends it to its
+// session. Only the field list comes along: what the parser has put into
+// metadata is lost as well.
+func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
+	p.cloneOn = false
+	session, ok := s.mirrors.get(p.cloneSession)
+	if !ok {
+		return out
+	}
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+	}
+	c := s.copyBytes(p, p.start)
+	c.now, c.length = p.now, size
+	s.std.ingressPort.put(c, uint64(p.ingressPort))
+	s.parse(c)
+	s.resetMetadata(c)
+	s.copyList(c, p, p.cloneList)
+	s.std.instanceType.put(c, instanceIngressClone)
+	return s.toSession(c, session, out)
+}
+
+// toSession sends a clone to its session's group and port; without either it
+// is gone.
+func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
+	if m.Group != 0 {
+		out = s.multicast(c, m.Group, out)
+	}
+	if m.HasPort {
+		return s.toQueue(c, m.Port, out)
+	}
+	s.release(c)
+	return out
+}
+
+// resubmit sends p, as it came in, through the parser again.
+func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventResubmit})
+	}
+	c := s.copyBytes(p, p.start)
+	c.length = size
+	s.copyList(c, p, p.resubmit)
+	s.std.instanceType.put(c, instanceResubmitted)
+	s.std.packetLength.put(c, uint64(size))
+	s.release(p)
+	return append(out, Outcome{Kind: ToIngress, Packet: c})
+}
+
+// multicast copies p to the members of a group; p itself stays.
+func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
+	for _, r := range s.pre.copies(group) {
+		c := s.copyHeaders(p)
+		s.std.egressRid.put(c, uint64(r.Instance))
+		out = s.toQueue(c, r.Port, out)
+	}
+	return out
+}
+
+// Enqueued notes in p that it has been put into its queue behind depth
+// packets.
+func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+	}
+	if s.std.queueing {
+		s.std.enqTime.put(p, uint64(now.Microseconds()))
+		s.std.enqDepth.put(p, uint64(depth))
+	}
+}
+
+// Egress runs the egress control on a packet that leaves its queue, with depth
+// packets still in it. The outcomes are appended to out.
+func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runEgress(p, depth, now, out)
+}
+
+func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
+	p.now = now
+	s.beginEgress(p, depth, uint64(now.Microseconds()))
+	s.egress.apply(s, p)
+	if p.dead {
+		return s.drop(p, "assertion", out)
+	}
+	if p.cloneOn {
+		out = s.cloneEgress(p, out)
+	}
+	if s.std.egressSpec.get(p) == uint64(s.opts.DropPort) {
+		return s.drop(p, "egress", out)
+	}
+	s.deparse(p)
+	if p.recirculate != 0 {
+		return s.recirculate(p, out)
+	}
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+	}
+	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
+}
+
+func (s *Switch) beginEgress(p *Packet, depth int, now uint64) {
+	std := &s.std
+	std.egressTime.put(p, now)
+	if std.queueing {
+		std.deqDelta.put(p, now-std.enqTime.get(p))
+		std.deqDepth.put(p, uint64(depth))
+		std.qid.put(p, uint64(p.priority))
+	}
+	std.egressPort.put(p, uint64(p.egressPort))
+	// Whatever is not the drop port will do.
+	std.egressSpec.put(p, uint64(s.opts.DropPort)+1)
+	std.packetLength.put(p, uint64(p.length))
+}
+
+// cloneEgress copies p with its headers as they are now; the copy is not
+// parsed but goes to the queue of its session.
+func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
+	p.cloneOn = false
+	session, ok := s.mirrors.get(p.cloneSession)
+	if !ok {
+		return out
+	}
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+	}
+	c := s.copyHeaders(p)
+	s.resetMetadata(c)
+	s.copyList(c, p, p.cloneList)
+	s.std.instanceType.put(c, instanceEgressClone)
+	return s.toSession(c, session, out)
+}
+
+// recirculate sends the packet that would have been sent through the parser
+// again, uncut by truncate.
+func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventRecirculate})
+	}
+	c := s.copyBytes(p, p.head)
+	c.ingressLength, c.length = c.end-c.start, c.end-c.start
+	s.copyList(c, p, p.recirculate)
+	s.std.instanceType.put(c, instanceRecirculated)
+	s.std.packetLength.put(c, uint64(c.length))
+	s.release(p)
+	return append(out, Outcome{Kind: ToIngress, Packet: c})
+}

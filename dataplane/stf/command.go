@@ -1,0 +1,308 @@
+package stf
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// command does a line that is not about packets.
+func (r *runner) command(st stmt) error {
+	c := &cursor{list: st.args}
+	switch st.op {
+	case "add":
+		return r.add(c)
+	case "setdefault":
+		return r.setDefault(c)
+	case "remove":
+		return r.removeAll(c)
+	case "check_counter":
+		return r.checkCounter(c)
+	case "mirroring_add", "mirroring_add_mc", "mirroring_delete", "mirroring_get",
+		"mc_mgrp_create", "mc_node_create", "mc_node_update", "mc_node_associate":
+		return r.replication(st)
+	case "counter_read", "counter_write", "register_read", "register_write", "register_reset":
+		return r.array(st)
+	case "meter_get_rates", "meter_set_rates", "meter_array_set_rates":
+		return r.meter(st)
+	}
+	return errors.New("unknown statement")
+}
+
+// topPriority turns STF's priorities, of which the largest wins, around.
+const topPriority = 10000
+
+func (r *runner) add(c *cursor) error {
+	t, err := r.table(c.next())
+	if err != nil {
+		return err
+	}
+	fields, ordered, err := r.sw.TableKey(t.Name)
+	if err != nil {
+		return err
+	}
+	e := dataplane.Entry{Match: make([]dataplane.Match, len(fields))}
+	for i, f := range fields {
+		e.Match[i] = anything(f)
+	}
+	if p, err := strconv.Atoi(c.peek(0)); err == nil && c.peek(1) != ":" {
+		c.next()
+		e.Priority = topPriority - p
+	} else if ordered {
+		e.Priority = topPriority
+	}
+	for _, b := range c.bindings() {
+		i, err := key(fields, b.name)
+		if err != nil {
+			return err
+		}
+		if e.Match[i], err = match(fields[i], b.value); err != nil {
+			return err
+		}
+	}
+	inv, err := c.invocation()
+	if err != nil {
+		return err
+	}
+	call, err := r.call(t, inv)
+	if err != nil {
+		return err
+	}
+	e.Target = dataplane.Target{Action: call}
+	h, err := r.sw.TableAdd(t.Name, e)
+	if err == nil && c.peek(0) == "=" {
+		c.next()
+		r.handles[strings.TrimPrefix(c.next(), "$")] = h
+	}
+	return errors.Join(err, c.done())
+}
+
+func (r *runner) setDefault(c *cursor) error {
+	t, err := r.table(c.next())
+	if err != nil {
+		return err
+	}
+	inv, err := c.invocation()
+	if err != nil {
+		return err
+	}
+	call, err := r.call(t, inv)
+	if err != nil {
+		return err
+	}
+	if err := c.done(); err != nil {
+		return err
+	}
+	return r.sw.TableSetDefault(t.Name, dataplane.Target{Action: call})
+}
+
+func (r *runner) removeAll(c *cursor) error {
+	if err := c.want("all"); err != nil {
+		return err
+	}
+	for _, p := range r.sw.Config().Pipelines {
+		for _, t := range p.Tables {
+			if err := r.sw.TableClear(t.Name, false); err != nil && !errors.Is(err, dataplane.ErrImmutable) {
+				return err
+			}
+		}
+	}
+	return c.done()
+}
+
+// checkCounter compares a counter; without a condition it must be zero
+// packets.
+func (r *runner) checkCounter(c *cursor) error {
+	var names []string
+	for _, k := range r.sw.Config().CounterArrays {
+		names = append(names, k.Name)
+	}
+	name, err := unique("counter", c.next(), names)
+	if err != nil {
+		return err
+	}
+	if err := c.want("("); err != nil {
+		return err
+	}
+	i, err := r.counterIndex(c.next())
+	if err != nil {
+		return err
+	}
+	if err := c.want(")"); err != nil {
+		return err
+	}
+	v, err := r.sw.CounterRead(name, i)
+	if err != nil {
+		return err
+	}
+	kind, op, want := "packets", "==", "0"
+	if len(c.list) > 0 {
+		kind, op, want = strings.ToLower(c.next()), c.next(), c.next()
+	}
+	got := v.Packets
+	if kind == "bytes" {
+		got = v.Bytes
+	} else if kind != "packets" {
+		return fmt.Errorf("counters have packets and bytes, not %q", kind)
+	}
+	n, err := number(want)
+	if err != nil {
+		return err
+	}
+	ok, err := holds(new(big.Int).SetUint64(got).Cmp(n), op)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s(%d) has %d %s, expected %s %s", name, i, got, kind, op, want)
+	}
+	return errors.Join(err, c.done())
+}
+
+func (r *runner) counterIndex(s string) (int, error) {
+	if h, ok := r.handles[strings.TrimPrefix(s, "$")]; ok {
+		return int(h), nil
+	}
+	return index(s)
+}
+
+// holds says whether the result of a comparison is what op asks for.
+func holds(cmp int, op string) (bool, error) {
+	switch op {
+	case "==":
+		return cmp == 0, nil
+	case "!=":
+		return cmp != 0, nil
+	case "<":
+		return cmp < 0, nil
+	case "<=":
+		return cmp <= 0, nil
+	case ">":
+		return cmp > 0, nil
+	case ">=":
+		return cmp >= 0, nil
+	}
+	return false, fmt.Errorf("unknown comparison %q", op)
+}
+
+func wantArgs(st stmt, low, high int) error {
+	if len(st.args) < low || len(st.args) > high {
+		return fmt.Errorf("%d arguments, expected %d", len(st.args), low)
+	}
+	return nil
+}
+
+// anyNumber is for commands with as many arguments as one likes.
+const anyNumber = 1 << 20
+
+func (r *runner) replication(st stmt) error {
+	counts := map[string][2]int{
+		"mirroring_add": {2, 2}, "mirroring_add_mc": {2, 2}, "mirroring_delete": {1, 1}, "mirroring_get": {1, 1},
+		"mc_mgrp_create": {1, 1}, "mc_node_create": {1, anyNumber}, "mc_node_update": {1, anyNumber}, "mc_node_associate": {2, 2},
+	}
+	if err := wantArgs(st, counts[st.op][0], counts[st.op][1]); err != nil {
+		return err
+	}
+	n, err := numbers32(st.args)
+	if err != nil {
+		return err
+	}
+	switch st.op {
+	case "mirroring_add":
+		return r.sw.SetMirror(n[0], dataplane.MirrorSession{Port: n[1], HasPort: true})
+	case "mirroring_add_mc":
+		return r.sw.SetMirror(n[0], dataplane.MirrorSession{Group: n[1]})
+	case "mirroring_delete":
+		return r.sw.DeleteMirror(n[0])
+	case "mirroring_get":
+		return nil // it prints the session
+	case "mc_mgrp_create":
+		return r.sw.CreateGroup(n[0])
+	case "mc_node_create":
+		r.sw.CreateNode(n[0], n[1:])
+		return nil
+	case "mc_node_update":
+		return r.sw.UpdateNode(dataplane.Handle(n[0]), n[1:])
+	}
+	return r.sw.JoinGroup(n[0], dataplane.Handle(n[1]))
+}
+
+func (r *runner) array(st stmt) error {
+	counts := map[string]int{"counter_read": 2, "counter_write": 4, "register_read": 2, "register_write": 3, "register_reset": 1}
+	if err := wantArgs(st, counts[st.op], counts[st.op]); err != nil {
+		return err
+	}
+	name := st.args[0]
+	if st.op == "register_reset" {
+		return r.sw.RegisterReset(name)
+	}
+	i, err := r.counterIndex(st.args[1])
+	if err != nil {
+		return err
+	}
+	var values []*big.Int
+	for _, s := range st.args[2:] {
+		v, err := number(s)
+		if err != nil {
+			return err
+		}
+		values = append(values, v)
+	}
+	switch st.op {
+	case "counter_read":
+		_, err = r.sw.CounterRead(name, i)
+	case "counter_write":
+		err = r.sw.CounterWrite(name, i, dataplane.Count{Packets: values[0].Uint64(), Bytes: values[1].Uint64()})
+	case "register_read":
+		_, err = r.sw.RegisterRead(name, i)
+	default:
+		err = r.sw.RegisterWrite(name, i, values[0])
+	}
+	return err
+}
+
+func (r *runner) meter(st stmt) error {
+	if err := wantArgs(st, 1, anyNumber); err != nil {
+		return err
+	}
+	c := &cursor{list: st.args[1:]}
+	name := st.args[0]
+	if st.op == "meter_array_set_rates" {
+		rates, err := meterRates(c)
+		if err != nil {
+			return err
+		}
+		return r.sw.MeterSetAll(name, rates)
+	}
+	i, err := r.counterIndex(c.next())
+	if err != nil {
+		return err
+	}
+	if st.op == "meter_get_rates" {
+		_, err := r.sw.MeterRates(name, i)
+		return err
+	}
+	rates, err := meterRates(c)
+	if err != nil {
+		return err
+	}
+	return r.sw.MeterSet(name, i, rates)
+}
+
+// meterRates reads RATE:BURST pairs, the rate per microsecond.
+func meterRates(c *cursor) ([]dataplane.MeterRate, error) {
+	var rates []dataplane.MeterRate
+	for _, b := range c.bindings() {
+		rate, err := strconv.ParseFloat(b.name, 64)
+		if err != nil {
+			return nil, err
+		}
+		burst, err := strconv.ParseUint(b.value, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		rates = append(rates, dataplane.MeterRate{PerMicrosecond: rate, Burst: burst})
+	}
+	return rates, c.done()
+}

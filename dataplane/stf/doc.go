@@ -1,0 +1,28 @@
+// Package stf runs p4c's packet tests, the Simple Test Framework, on the
+// embedded switch.
+//
+// A script is a list of lines:
+//
+//	# a comment
+//	packet PORT HEX…            a packet comes in
+//	expect PORT HEX…            a packet leaves; * is any digit, $ at the end
+//	                            means that nothing follows
+//	expect PORT                 a packet leaves, whatever is in it
+//	no_packet                   nothing else leaves
+//	add TABLE [PRIORITY] KEY:VALUE… ACTION(ARG:VALUE, …) [= NAME]
+//	setdefault TABLE ACTION(ARG:VALUE, …)
+//	remove all
+//	check_counter NAME(INDEX|$NAME) [packets|bytes OP NUMBER]
+//	wait
+//
+// and simple_switch_CLI's commands mirroring_add, mirroring_add_mc,
+// mirroring_delete, mirroring_get, mc_mgrp_create, mc_node_create,
+// mc_node_update, mc_node_associate, counter_read, counter_write,
+// register_read, register_write, register_reset, meter_get_rates,
+// meter_set_rates, meter_array_set_rates.
+//
+// Names of tables, actions and keys may be given by their last components. A
+// port takes part in a test if a packet or expect line names it: on such a
+// port every packet must be expected, in order; what leaves elsewhere is not
+// seen. Larger priorities win.
+package stf

@@ -1,0 +1,118 @@
+package stf
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// unique picks the name that equals short, or else the only one that ends with
+// it.
+func unique(what, short string, names []string) (string, error) {
+	var found []string
+	for _, n := range names {
+		if n == short {
+			return n, nil
+		}
+		if strings.HasSuffix(n, short) {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("no %s %q", what, short)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s %q can be %s", what, short, strings.Join(found, " or "))
+}
+
+// table finds a table by its name or the end of it.
+func (r *runner) table(short string) (*bmv2.Table, error) {
+	byName := map[string]*bmv2.Table{}
+	var names []string
+	for _, p := range r.sw.Config().Pipelines {
+		for _, t := range p.Tables {
+			byName[t.Name] = t
+			names = append(names, t.Name)
+		}
+	}
+	name, err := unique("table", short, names)
+	return byName[name], err
+}
+
+// call builds the call of one of a table's actions.
+func (r *runner) call(t *bmv2.Table, inv invocation) (dataplane.ActionCall, error) {
+	name, err := unique("action of "+t.Name, inv.action, dedupe(t.Actions))
+	if err != nil {
+		return dataplane.ActionCall{}, err
+	}
+	c := dataplane.ActionCall{Name: name}
+	values := map[string]string{}
+	for _, b := range inv.args {
+		values[b.name] = b.value
+	}
+	for _, p := range actionOf(r.sw.Config(), name).RuntimeData {
+		s, ok := values[p.Name]
+		if !ok {
+			return c, fmt.Errorf("action %s: no value for %s", name, p.Name)
+		}
+		delete(values, p.Name)
+		v, err := number(s)
+		if err != nil {
+			return c, err
+		}
+		c.Params = append(c.Params, v.Bytes())
+	}
+	for name := range values {
+		return c, fmt.Errorf("action %s has no parameter %s", c.Name, name)
+	}
+	return c, nil
+}
+
+func dedupe(names []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, n := range names {
+		if !seen[n] {
+			out = append(out, n)
+		}
+		seen[n] = true
+	}
+	return out
+}
+
+func actionOf(c *bmv2.Config, name string) *bmv2.Action {
+	for _, a := range c.Actions {
+		if a.Name == name {
+			return a
+		}
+	}
+	return &bmv2.Action{}
+}
+
+var stackIndex = regexp.MustCompile(`^(.*)\$([0-9]+)(.*)$`)
+
+// key finds a field of a table's key. "h$1.f" stands for h[1].f, "h.valid" or
+// "h" for the validity of a header; a name may lack its first components.
+func key(fields []dataplane.KeyField, name string) (int, error) {
+	name = stackIndex.ReplaceAllString(name, "$1[$2]$3")
+	base, isValid := strings.CutSuffix(name, "valid")
+	forms := []func(n string) bool{
+		func(n string) bool { return n == name || n == name+"$" || n == name+".$valid$" },
+		func(n string) bool { return isValid && n == base+"$valid$" },
+		func(n string) bool { return strings.HasSuffix(n, "."+name) || strings.HasSuffix(n, "."+name+"$") },
+		func(n string) bool { return isValid && strings.HasSuffix(n, "."+base+"$valid$") },
+	}
+	for _, is := range forms {
+		for i, f := range fields {
+			if is(f.Name) {
+				return i, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("no key field %q", name)
+}

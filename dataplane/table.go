@@ -1,0 +1,320 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A table is a match-action table. Its entries are found by one of three
+// indexes, and kept by handle.
+type table struct {
+	name    string
+	key     *tableKey
+	match   string // exact, lpm, ternary or range
+	exact   *exactIndex
+	lpm     *lpmIndex
+	ternary *ternaryIndex
+	scratch []uint64 // the key of the lookup in progress
+
+	size    int
+	entries []tableEntry
+	handles handles
+	count   int
+	// byMatch finds the entries of a ternary or range table by match and
+	// priority. Only the control plane needs it.
+	byMatch map[string]Handle
+
+	profile  *profile // of an indirect table
+	selector bool     // groups are allowed
+	def      call
+	defUsed  bool // def is set
+	initial  call // def as the program has it
+	constDef bool // def cannot change
+	// constAction is the only action that def may have, if not nil.
+	constAction *action
+	immutable   bool
+
+	actions []*action
+	next    map[*action]*node
+	hasHit  bool // next goes by hit and miss
+	hit     *node
+	miss    *node
+	base    *node // on a miss without action
+
+	counters bool
+	ageing   bool
+	meters   *meterArray
+}
+
+// defaultTableSize is the size of a table whose document gives none.
+const defaultTableSize = 16384
+
+// maxTableSize is the most that BMv2 allows.
+const maxTableSize = 1<<24 - 1
+
+func (l *linker) table(t *bmv2.Table) (*table, error) {
+	tb := &table{name: t.Name, match: t.MatchType, size: t.MaxSize, counters: t.WithCounters, ageing: t.SupportTimeout, next: map[*action]*node{}}
+	if tb.size <= 0 {
+		tb.size = defaultTableSize
+	}
+	tb.size = min(tb.size, maxTableSize)
+	var err error
+	if tb.key, err = l.tableKey(t); err != nil {
+		return nil, err
+	}
+	if err := tb.newIndex(); err != nil {
+		return nil, err
+	}
+	tb.scratch = make([]uint64, tb.key.words)
+	if err := l.tableActions(tb, t); err != nil {
+		return nil, err
+	}
+	if t.Type != bmv2.TableSimple {
+		tb.profile, tb.selector = l.sw.profiles[t.ActionProfile], t.Type == bmv2.TableIndirectSelect
+		tb.profile.allow(tb.actions)
+	}
+	if t.DirectMeters != "" {
+		if tb.meters = l.sw.meters[t.DirectMeters]; tb.meters == nil {
+			return nil, fmt.Errorf("unknown direct meter array %q", t.DirectMeters)
+		}
+		tb.meters.table = t.Name
+	}
+	return tb, nil
+}
+
+// newIndex makes the empty index for the table's kind of match.
+func (t *table) newIndex() error {
+	switch {
+	case t.key.words == 0:
+	case t.match == bmv2.MatchExact:
+		t.exact = newExactIndex(t.key.words)
+	case t.match == bmv2.MatchLPM:
+		last := t.key.fields[t.key.order[len(t.key.order)-1]]
+		if last.kind != MatchLPM {
+			return errors.New("an lpm table without an lpm key")
+		}
+		t.lpm = newLPMIndex(last.word, last.width)
+	default:
+		t.ternary = newTernaryIndex(t.key)
+		t.byMatch = map[string]Handle{}
+	}
+	return nil
+}
+
+func (l *linker) tableActions(tb *table, t *bmv2.Table) error {
+	if len(t.ActionIDs) > 0 {
+		for _, id := range t.ActionIDs {
+			tb.actions = append(tb.actions, l.sw.actionByID[id])
+		}
+		return nil
+	}
+	for _, name := range t.Actions {
+		a := l.sw.actionByName(name)
+		if a == nil {
+			return fmt.Errorf("unknown action %q", name)
+		}
+		tb.actions = append(tb.actions, a)
+	}
+	return nil
+}
+
+// link resolves where the table leads to, once all nodes of its control exist.
+func (t *table) link(src *bmv2.Table, nodes map[string]*node) error {
+	labels := map[string]*node{}
+	for _, n := range src.NextTables {
+		labels[n.Label] = nodes[n.Next]
+	}
+	t.base = nodes[src.BaseDefaultNext]
+	_, hit := labels[bmv2.NextHit]
+	_, miss := labels[bmv2.NextMiss]
+	if hit != miss {
+		return errors.New("next_tables has one of __HIT__ and __MISS__ without the other")
+	}
+	t.hasHit, t.hit, t.miss = hit, labels[bmv2.NextHit], labels[bmv2.NextMiss]
+	if hit {
+		t.base = t.miss
+		return nil
+	}
+	for _, a := range t.actions {
+		next, ok := labels[a.name]
+		if !ok {
+			return fmt.Errorf("next_tables lacks action %s", a.name)
+		}
+		t.next[a] = next
+	}
+	return nil
+}
+
+// nextNode is where the control goes after action a.
+func (t *table) nextNode(a *action, hit bool) *node {
+	switch {
+	case !t.hasHit:
+		return t.next[a]
+	case hit:
+		return t.hit
+	}
+	return t.miss
+}
+
+// find returns the slot of the entry that p matches, or none.
+func (t *table) find(p *Packet) int32 {
+	if t.count == 0 {
+		return none
+	}
+	t.key.build(p, t.scratch)
+	switch {
+	case t.exact != nil:
+		return t.exact.find(t.scratch)
+	case t.lpm != nil:
+		return t.lpm.find(p, t.scratch)
+	case t.ternary != nil:
+		return t.ternary.find(t.scratch)
+	}
+	return none
+}
+
+// apply looks p up, runs the action and returns where the control goes on.
+func (t *table) apply(s *Switch, p *Packet) *node {
+	slot := t.find(p)
+	if slot == none {
+		return t.applyMiss(s, p)
+	}
+	e := &t.entries[slot]
+	if t.counters {
+		e.counter.add(p)
+	}
+	if t.ageing {
+		e.lastHit = p.now
+	}
+	if t.meters != nil {
+		p.w[t.meters.target.off] = t.meters.cells[slot].execute(t.meters.bytes, p.ingressLength, p.now) & mask64(min(t.meters.target.width, 64))
+	}
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+	}
+	if t.profile == nil {
+		return e.call.run(s, p)
+	}
+	return t.applyIndirect(s, p, &e.call, true)
+}
+
+func (t *table) applyMiss(s *Switch, p *Packet) *node {
+	if s.opts.Trace != nil {
+		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
+	}
+	switch {
+	case !t.defUsed:
+		return t.base
+	case t.def.target == TargetAction:
+		return t.def.run(s, p)
+	}
+	return t.applyIndirect(s, p, &t.def, false)
+}
+
+// applyIndirect runs the member that c leads to. An empty group does nothing.
+func (t *table) applyIndirect(s *Switch, p *Packet, c *call, hit bool) *node {
+	m := t.profile.lookup(p, c)
+	if m == nil {
+		return t.base
+	}
+	m.run(s, p)
+	return t.nextNode(m.action, hit)
+}
+
+// run executes the action.
+func (c *call) run(s *Switch, p *Packet) *node {
+	if c.action != nil {
+		if s.opts.Trace != nil {
+			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
+		}
+		c.action.run(p, c.args)
+	}
+	return c.next
+}
+
+// number reads a big-endian number that must fit width bits.
+func number(b []byte, width int) (*big.Int, bool) {
+	v := new(big.Int).SetBytes(b)
+	return v, v.BitLen() <= width
+}
+
+// key turns the matches of an entry into the form of the table's index.
+func (t *table) entryKey(e *tableEntry) error {
+	if len(e.match) != len(t.key.fields) || len(e.match) == 0 {
+		return ErrBadMatch
+	}
+	e.key = make([]uint64, t.key.words)
+	for i := range e.match {
+		f := &t.key.fields[i]
+		v, ok := number(e.match[i].Value, f.width)
+		if !ok || f.kind == MatchLPM && (e.match[i].PrefixLen < 0 || e.match[i].PrefixLen > f.width) {
+			return fmt.Errorf("%w: field %s", ErrBadMatch, f.name)
+		}
+		if f.kind == MatchLPM {
+			e.prefix = e.match[i].PrefixLen
+			v.And(v, prefixMask(f.width, e.prefix))
+		}
+		f.put(e.key, v)
+	}
+	return nil
+}
+
+// prefixMask has the first n of width bits set.
+func prefixMask(width, n int) *big.Int {
+	return new(big.Int).Lsh(pow2less1(n), uint(width-n))
+}
+
+// demands turns the matches of an entry into what the ternary index wants.
+func (t *table) demands(e *tableEntry) (ternaryEntry, error) {
+	x := ternaryEntry{priority: e.priority}
+	if len(e.match) != len(t.key.fields) || len(e.match) == 0 {
+		return x, ErrBadMatch
+	}
+	for i := range e.match {
+		f := &t.key.fields[i]
+		d, ok := f.demand(e.match[i])
+		if !ok {
+			return x, fmt.Errorf("%w: field %s", ErrBadMatch, f.name)
+		}
+		x.ranges = x.ranges || d.high != nil
+		x.fields = append(x.fields, d)
+	}
+	return x, nil
+}
+
+func (f *keyField) demand(m Match) (ternaryField, bool) {
+	d := ternaryField{word: f.word}
+	v, ok := number(m.Value, f.width)
+	mask, okMask := pow2less1(f.width), true
+	switch f.kind {
+	case MatchTernary:
+		mask, okMask = number(m.Mask, f.width)
+	case MatchOptional:
+		if m.Value == nil {
+			mask = new(big.Int)
+		}
+	case MatchLPM:
+		if okMask = m.PrefixLen >= 0 && m.PrefixLen <= f.width; okMask {
+			mask = prefixMask(f.width, m.PrefixLen)
+		}
+	case MatchRange:
+		high, okHigh := number(m.High, f.width)
+		okMask = okHigh && v.Cmp(high) <= 0
+		d.high = make([]uint64, f.words)
+		copy(d.high, bigLimbs(high, f.words))
+	}
+	d.value, d.mask = make([]uint64, f.words), bigLimbs(mask, f.words)
+	for i, x := range bigLimbs(v, f.words) {
+		if f.mask != nil && d.high == nil {
+			d.mask[i] &= f.mask[i]
+		}
+		d.value[i] = x
+		if d.high == nil {
+			d.value[i] &= d.mask[i]
+		}
+	}
+	return d, ok && okMask
+}

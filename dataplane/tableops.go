@@ -1,0 +1,247 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"math/big"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// add puts a new entry into the table.
+func (t *table) add(e tableEntry) (Handle, error) {
+	demands, err := t.prepare(&e)
+	switch {
+	case err != nil:
+		return 0, err
+	case t.same(&e) != none:
+		return 0, ErrDuplicate
+	case t.count >= t.size:
+		return 0, ErrTableFull
+	}
+	h := t.handles.take()
+	for int(h) >= len(t.entries) {
+		t.entries = append(t.entries, tableEntry{})
+	}
+	e.used = true
+	t.entries[h] = e
+	t.count++
+	switch {
+	case t.exact != nil:
+		t.exact.insert(e.key, int32(h))
+	case t.lpm != nil:
+		t.lpm.insert(e.key, e.prefix, int32(h))
+	default:
+		t.ternary.insert(int(h), demands)
+		t.byMatch[e.id()] = h
+	}
+	if t.meters != nil {
+		t.meters.reset(int(h))
+	}
+	return h, nil
+}
+
+// prepare checks the match of an entry and gives it the form of the index.
+func (t *table) prepare(e *tableEntry) (ternaryEntry, error) {
+	switch {
+	case t.key.words == 0:
+		return ternaryEntry{}, ErrBadMatch
+	case t.ternary != nil:
+		d, err := t.demands(e)
+		if err == nil {
+			e.match = canonical(t.key, e.match)
+		}
+		return d, err
+	}
+	err := t.entryKey(e)
+	if err == nil {
+		e.match = canonical(t.key, e.match)
+	}
+	return ternaryEntry{}, err
+}
+
+// canonical writes matches in one way, so that equal ones can be found: full
+// width, no bits outside the mask.
+func canonical(k *tableKey, list []Match) []Match {
+	out := make([]Match, len(list))
+	for i, m := range list {
+		f := &k.fields[i]
+		n := bytesOf(f.width)
+		v := new(big.Int).SetBytes(m.Value)
+		switch f.kind {
+		case MatchLPM:
+			v.And(v, prefixMask(f.width, m.PrefixLen))
+			out[i].PrefixLen = m.PrefixLen
+		case MatchTernary:
+			mask := new(big.Int).SetBytes(m.Mask)
+			v.And(v, mask)
+			out[i].Mask = mask.FillBytes(make([]byte, n))
+		case MatchRange:
+			out[i].High = new(big.Int).SetBytes(m.High).FillBytes(make([]byte, n))
+		case MatchOptional:
+			if m.Value == nil {
+				continue
+			}
+		}
+		out[i].Value = v.FillBytes(make([]byte, n))
+	}
+	return out
+}
+
+// same finds the entry with the same match, and for ternary and range tables
+// the same priority.
+func (t *table) same(e *tableEntry) int32 {
+	switch {
+	case t.exact != nil:
+		return t.exact.find(e.key)
+	case t.lpm != nil:
+		return t.lpm.findExact(e.key, e.prefix)
+	}
+	if h, ok := t.byMatch[e.id()]; ok {
+		return int32(h)
+	}
+	return none
+}
+
+// id is the match of an entry, as canonical writes it, with its priority.
+func (e *tableEntry) id() string {
+	b := binary.AppendVarint(nil, int64(e.priority))
+	for _, m := range e.match {
+		b = append(b, byte(len(m.Value)))
+		for _, part := range [][]byte{m.Value, m.Mask, m.High} {
+			b = append(b, part...)
+		}
+		b = binary.AppendVarint(b, int64(m.PrefixLen))
+	}
+	return string(b)
+}
+
+// delete takes an entry out of the table.
+func (t *table) delete(h Handle) {
+	e := &t.entries[h]
+	switch {
+	case t.exact != nil:
+		t.exact.remove(e.key)
+	case t.lpm != nil:
+		t.lpm.remove(e.key, e.prefix)
+	default:
+		t.ternary.remove(int(h))
+		delete(t.byMatch, e.id())
+	}
+	if t.profile != nil {
+		t.profile.refer(&e.call, -1)
+	}
+	*e = tableEntry{}
+	t.handles.release(h)
+	t.count--
+}
+
+// entry returns an entry in use, or nil.
+func (t *table) entry(h Handle) *tableEntry {
+	if int(h) < len(t.entries) && t.entries[h].used {
+		return &t.entries[h]
+	}
+	return nil
+}
+
+// clear removes all entries and, if asked, puts the default action back.
+func (t *table) clear(withDefault bool) {
+	for h := range t.entries {
+		if t.entries[h].used {
+			t.delete(Handle(h))
+		}
+	}
+	if withDefault {
+		t.resetDefault()
+	}
+}
+
+func (t *table) resetDefault() {
+	if t.profile != nil && t.defUsed {
+		t.profile.refer(&t.def, -1)
+	}
+	t.def, t.defUsed = t.initial, t.initial.action != nil
+}
+
+// resolve links a target for the table's entries (hit) or its default action.
+func (t *table) resolve(target Target, hit bool) (call, error) {
+	if t.profile == nil {
+		if target.Kind != TargetAction {
+			return call{}, ErrBadTarget
+		}
+		a, args, err := resolveCall(t.actions, target.Action)
+		if err != nil {
+			return call{}, err
+		}
+		return call{action: a, args: args, next: t.nextNode(a, hit)}, nil
+	}
+	switch {
+	case target.Kind == TargetMember:
+		if t.profile.member(target.Index) == nil {
+			return call{}, ErrBadHandle
+		}
+	case target.Kind == TargetGroup && t.selector:
+		g := t.profile.group(target.Index)
+		if g == nil {
+			return call{}, ErrBadHandle
+		}
+		if len(g.members) == 0 {
+			return call{}, ErrEmptyGroup
+		}
+	default:
+		return call{}, ErrBadTarget
+	}
+	return call{target: target.Kind, index: target.Index}, nil
+}
+
+// resolveCall finds an action by name and checks its arguments.
+func resolveCall(allowed []*action, c ActionCall) (*action, []uint64, error) {
+	for _, a := range allowed {
+		if a.name == c.Name {
+			args, err := a.args(c.Params)
+			return a, args, err
+		}
+	}
+	return nil, nil, ErrBadAction
+}
+
+// args puts arguments into words.
+func (a *action) args(params [][]byte) ([]uint64, error) {
+	if len(params) != len(a.params) {
+		return nil, ErrBadParams
+	}
+	args := make([]uint64, a.argWords)
+	for i, b := range params {
+		v, ok := number(b, a.params[i].width)
+		if !ok {
+			return nil, ErrBadParams
+		}
+		a.params[i].put(args, v)
+	}
+	return args, nil
+}
+
+// callOf is the reverse of args.
+func callOf(a *action, args []uint64) ActionCall {
+	c := ActionCall{Name: a.name}
+	for _, p := range a.params {
+		v := make([]uint64, wordsOf(p.width))
+		copy(v, args[p.off:])
+		wideMask(v, p.width)
+		b := make([]byte, bytesOf(p.width))
+		putBytes(b, v)
+		c.Params = append(c.Params, b)
+	}
+	return c
+}
+
+func (c *call) toTarget() Target {
+	if c.action != nil {
+		return Target{Action: callOf(c.action, c.args)}
+	}
+	return Target{Kind: c.target, Index: c.index}
+}
+
+// kindOfTable is the kind of match that decides how entries are found.
+func (t *table) ordered() bool {
+	return t.match == bmv2.MatchTernary || t.match == bmv2.MatchRange
+}

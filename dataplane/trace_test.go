@@ -1,0 +1,70 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestTrace(t *testing.T) {
+	var lines []string
+	s := load(t, "feedback", Options{Trace: func(e Event) {
+		line := fmt.Sprintf("%d %v %s %d", e.Packet, e.Kind, e.Name, e.Value)
+		if e.Source != nil {
+			line += fmt.Sprintf(" %s:%d", e.Source.Filename, e.Source.Line)
+		}
+		lines = append(lines, line)
+	}})
+	e := NewEngine(s)
+	_, err := s.TableAdd("I.routes", Entry{Match: []Match{{}}, Target: act("I.group", be(1, 2))})
+	must(t, err)
+	must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true}))
+	e.Process(0, udp(60, 1, 2, 3, 4), time.Second)
+	want := []string{
+		"1 parse state start 0", "1 parse state ethernet 0", "1 parse state ip 0",
+		"1 table hit I.routes 0", "1 action I.group 0 feedback.p4:49",
+		"1 enqueue  2", "1 clone  7", "1 transmit  2", "2 enqueue  100",
+		"2 recirculate  0", "3 parse state start 0", "3 parse state report 0", "3 drop ingress 0",
+	}
+	// The tables that the compiler makes for statements are left out.
+	var main []string
+	for _, l := range lines {
+		if slices.Contains(want, l) {
+			main = append(main, l)
+		}
+	}
+	if !slices.Equal(main, want) {
+		t.Errorf("events:\n%q\nwant\n%q", lines, want)
+	}
+}
+
+// A switch whose caller owns the queues: what sim does.
+func TestStepsByHand(t *testing.T) {
+	e := feedback(t)
+	s := e.Switch()
+	p := s.Receive(4, udp(100, 1, 0x0a000001, 3, 4), time.Millisecond)
+	out := s.Ingress(p, time.Millisecond, nil)
+	if len(out) != 1 || out[0].Kind != ToQueue || out[0].Packet.Len() != 100 || out[0].Packet.IngressPort() != 4 {
+		t.Fatalf("ingress: %+v", out)
+	}
+	s.Enqueued(out[0].Packet, 12, 2*time.Millisecond)
+	out = s.Egress(out[0].Packet, 3, 5*time.Millisecond, nil)
+	if len(out) != 2 || out[0].Kind != ToQueue || out[0].Port != 100 || out[1].Kind != ToPort || len(out[1].Packet.Bytes()) != 100 {
+		t.Fatalf("egress: %+v", out)
+	}
+	s.Free(out[1].Packet)
+	s.Enqueued(out[0].Packet, 0, 5*time.Millisecond)
+	out = s.Egress(out[0].Packet, 0, 5*time.Millisecond, nil)
+	if len(out) != 1 || out[0].Kind != ToIngress {
+		t.Fatalf("egress of the clone: %+v", out)
+	}
+	if out = s.Ingress(out[0].Packet, 6*time.Millisecond, nil); len(out) != 0 {
+		t.Fatalf("the report was forwarded: %+v", out)
+	}
+	levels, err := s.RegisterCells("I.level", nil)
+	must(t, err)
+	if levels[1]+levels[2] != 12<<2 {
+		t.Errorf("levels %v, want a report of %d", levels[:3], 12<<2)
+	}
+}

@@ -1,0 +1,210 @@
+package dataplane
+
+import "math/big"
+
+// An eval computes the low 64 bits of a number for a packet.
+type eval func(*Packet) uint64
+
+// A test decides something about a packet.
+type test func(*Packet) bool
+
+// A step changes a packet.
+type step func(*Packet)
+
+// A value is a compiled arithmetic expression. BMv2 computes with unbounded
+// integers, so a value carries the interval of what it can be: if that fits 64
+// bits (signed or unsigned), low is the number itself; if not, low is the
+// number modulo 2^64, which is enough where only the low bits matter (a sum
+// that is masked afterwards), and wide computes as many limbs as the user of
+// the value needs.
+type value struct {
+	lo, hi *big.Int // nil hi: not bounded
+	kind   valueKind
+	bits   uint64 // constKind: the low 64 bits
+	off    int    // wordKind, argKind
+	fn     eval   // fnKind
+	// wide computes the value modulo 2^(64·len(dst)). It is set if the
+	// interval does not fit 64 bits.
+	wide func(p *Packet, dst []uint64)
+	// masked is the operand of a constant mask, so that a store into a field
+	// that is narrower can leave the mask out.
+	masked *value
+	mask   uint64
+}
+
+type valueKind byte
+
+const (
+	constKind valueKind = iota
+	wordKind            // a word of the vector
+	argKind             // a word of the action data
+	fnKind
+)
+
+var (
+	bigOne   = big.NewInt(1)
+	minInt64 = new(big.Int).Neg(new(big.Int).Lsh(bigOne, 63))
+	maxInt64 = pow2less1(63)
+	maxUint  = pow2less1(64)
+)
+
+// pow2less1 is 2^n - 1.
+func pow2less1(n int) *big.Int {
+	v := new(big.Int).Lsh(bigOne, uint(n))
+	return v.Sub(v, bigOne)
+}
+
+func constant(v *big.Int) value {
+	c := value{lo: v, hi: v, kind: constKind, bits: lowBits(v)}
+	if !c.exact() {
+		limbs := bigLimbs(v, v.BitLen()/64+1)
+		c.wide = func(_ *Packet, dst []uint64) { wideCopy(dst, limbs) }
+	}
+	return c
+}
+
+func constInt(v int64) value { return constant(big.NewInt(v)) }
+
+// lowBits is v modulo 2^64.
+func lowBits(v *big.Int) uint64 { return bigLimbs(v, 1)[0] }
+
+// bigLimbs is v modulo 2^(64n) in n limbs.
+func bigLimbs(v *big.Int, n int) []uint64 {
+	m := new(big.Int).And(v, pow2less1(64*n))
+	limbs := make([]uint64, n)
+	for i := range limbs {
+		limbs[i] = new(big.Int).And(m, maxUint).Uint64()
+		m.Rsh(m, 64)
+	}
+	return limbs
+}
+
+// fieldValue is the content of a field.
+func fieldValue(f field) value {
+	v := value{lo: new(big.Int), hi: pow2less1(f.width), kind: wordKind, off: f.off}
+	if f.signed {
+		// The upper bound is the mask and not the largest signed number: BMv2
+		// stores a number up to the mask as it is.
+		v.lo = new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.width-1)))
+		if f.width >= 64 {
+			v.hi = pow2less1(f.width - 1)
+		}
+	}
+	if f.width > 64 {
+		v.wide = wideField(f)
+	}
+	return v
+}
+
+func wideField(f field) func(*Packet, []uint64) {
+	off, n := f.off, f.words()
+	if f.signed {
+		return func(p *Packet, dst []uint64) { wideCopy(dst, p.w[off:off+n]) }
+	}
+	return func(p *Packet, dst []uint64) { wideCopyUnsigned(dst, p.w[off:off+n]) }
+}
+
+// argValue is a parameter of the running action.
+func argValue(pr param) value {
+	v := value{lo: new(big.Int), hi: pow2less1(pr.width), kind: argKind, off: pr.off}
+	if pr.negative {
+		v.lo, v.hi = new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(pr.width-1))), pow2less1(pr.width-1)
+	}
+	if pr.width > 64 {
+		off, n := pr.off, wordsOf(pr.width)
+		extend := wideCopyUnsigned
+		if pr.negative {
+			extend = wideCopy
+		}
+		v.wide = func(p *Packet, dst []uint64) { extend(dst, p.args[off:off+n]) }
+	}
+	return v
+}
+
+// computed is a value between lo and hi.
+func computed(lo, hi *big.Int, fn eval) value {
+	return value{lo: lo, hi: hi, kind: fnKind, fn: fn}
+}
+
+// unsigned64 is a value of at most width bits.
+func unsigned64(width int, fn eval) value {
+	return computed(new(big.Int), pow2less1(width), fn)
+}
+
+func (v *value) fitsUnsigned() bool {
+	return v.hi != nil && v.lo.Sign() >= 0 && v.hi.Cmp(maxUint) <= 0
+}
+
+func (v *value) fitsSigned() bool {
+	return v.hi != nil && v.lo.Cmp(minInt64) >= 0 && v.hi.Cmp(maxInt64) <= 0
+}
+
+// exact reports whether low is the number itself.
+func (v *value) exact() bool { return v.fitsUnsigned() || v.fitsSigned() }
+
+// limbs is how many limbs hold every number in the interval.
+func (v *value) limbs() int { return max(v.lo.BitLen(), v.hi.BitLen())/64 + 1 }
+
+// low computes the value modulo 2^64.
+func (v *value) low() eval {
+	off, c := v.off, v.bits
+	switch v.kind {
+	case constKind:
+		return func(*Packet) uint64 { return c }
+	case wordKind:
+		return func(p *Packet) uint64 { return p.w[off] }
+	case argKind:
+		return func(p *Packet) uint64 { return p.args[off] }
+	}
+	return v.fn
+}
+
+// wideFn computes the value modulo any power of 2^64.
+func (v *value) wideFn() func(*Packet, []uint64) {
+	if v.wide != nil {
+		return v.wide
+	}
+	low := v.low()
+	if v.fitsUnsigned() {
+		return func(p *Packet, dst []uint64) {
+			dst[0] = low(p)
+			clear(dst[1:])
+		}
+	}
+	return func(p *Packet, dst []uint64) {
+		x := low(p)
+		dst[0] = x
+		for i := 1; i < len(dst); i++ {
+			dst[i] = uint64(int64(x) >> 63)
+		}
+	}
+}
+
+// lowOf derives low from wide, for a value that is computed in limbs.
+func lowOf(wide func(*Packet, []uint64), limbs int) eval {
+	return func(p *Packet) uint64 {
+		t := p.ex.push(limbs)
+		wide(p, t)
+		v := t[0]
+		p.ex.pop(limbs)
+		return v
+	}
+}
+
+// A machine is the scratch space of a switch's packet processing.
+type machine struct {
+	tmp  []uint64
+	used int
+}
+
+// push returns n words that are free until pop(n).
+func (m *machine) push(n int) []uint64 {
+	if m.used+n > len(m.tmp) {
+		// Words handed out before stay where they are, in the old array.
+		m.tmp = append(make([]uint64, 0, 2*(m.used+n)), m.tmp[:m.used]...)[:2*(m.used+n)]
+	}
+	m.used += n
+	return m.tmp[m.used-n : m.used : m.used]
+}
+
+func (m *machine) pop(n int) { m.used -= n }

@@ -1,0 +1,163 @@
+package dataplane
+
+import "math/bits"
+
+// Numbers that do not fit 64 bits are two's complement limbs, least
+// significant first. BMv2 computes with unbounded integers; since the widths
+// in an expression are known when it is compiled, so many limbs are used that
+// nothing is lost that the result depends on. All functions work on slices of
+// equal length and wrap around.
+
+func wideAdd(dst, a, b []uint64) {
+	var carry uint64
+	for i := range dst {
+		dst[i], carry = bits.Add64(a[i], b[i], carry)
+	}
+}
+
+func wideSub(dst, a, b []uint64) {
+	var borrow uint64
+	for i := range dst {
+		dst[i], borrow = bits.Sub64(a[i], b[i], borrow)
+	}
+}
+
+// wideMul needs dst apart from a and b.
+func wideMul(dst, a, b []uint64) {
+	clear(dst)
+	for i := range a {
+		var carry uint64
+		for j := 0; i+j < len(dst); j++ {
+			hi, lo := bits.Mul64(a[i], b[j])
+			var c uint64
+			lo, c = bits.Add64(lo, carry, 0)
+			hi += c
+			dst[i+j], c = bits.Add64(dst[i+j], lo, 0)
+			carry = hi + c
+		}
+	}
+}
+
+// wideShl shifts left by n bits; dst may be a.
+func wideShl(dst, a []uint64, n uint64) {
+	limbs, shift := n/64, n%64
+	for i := len(dst) - 1; i >= 0; i-- {
+		var v uint64
+		if j := uint64(i); j >= limbs {
+			v = a[j-limbs] << shift
+			if shift != 0 && j > limbs {
+				v |= a[j-limbs-1] >> (64 - shift)
+			}
+		}
+		dst[i] = v
+	}
+}
+
+// wideShr shifts right by n bits, filling with the sign; dst may be a.
+func wideShr(dst, a []uint64, n uint64) {
+	fill := wideSign(a)
+	limbs, shift := n/64, n%64
+	at := func(i uint64) uint64 {
+		if i >= uint64(len(a)) || i < limbs {
+			return fill
+		}
+		return a[i]
+	}
+	for i := range dst {
+		j := uint64(i) + limbs
+		if n >= uint64(len(a))*64 {
+			dst[i] = fill
+			continue
+		}
+		v := at(j) >> shift
+		if shift != 0 {
+			v |= at(j+1) << (64 - shift)
+		}
+		dst[i] = v
+	}
+}
+
+// wideSign is all ones if a is negative.
+func wideSign(a []uint64) uint64 { return uint64(int64(a[len(a)-1]) >> 63) }
+
+// wideCmp compares as signed numbers.
+func wideCmp(a, b []uint64) int {
+	last := len(a) - 1
+	if x, y := int64(a[last]), int64(b[last]); x != y {
+		if x < y {
+			return -1
+		}
+		return 1
+	}
+	for i := last - 1; i >= 0; i-- {
+		switch {
+		case a[i] < b[i]:
+			return -1
+		case a[i] > b[i]:
+			return 1
+		}
+	}
+	return 0
+}
+
+func wideZero(a []uint64) bool {
+	for _, v := range a {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// wideMask keeps the low width bits of a.
+func wideMask(a []uint64, width int) {
+	limb := width / 64
+	if limb >= len(a) {
+		return
+	}
+	a[limb] &= 1<<(width%64) - 1
+	clear(a[limb+1:])
+}
+
+// wideExtend makes bit width-1 of a its sign.
+func wideExtend(a []uint64, width int) {
+	limb, bit := (width-1)/64, uint(63-(width-1)%64)
+	if limb >= len(a) {
+		return
+	}
+	a[limb] = uint64(int64(a[limb]<<bit) >> bit)
+	for i, sign := limb+1, uint64(int64(a[limb])>>63); i < len(a); i++ {
+		a[i] = sign
+	}
+}
+
+// wideCopy copies src into dst and extends its sign, or cuts it off.
+func wideCopy(dst, src []uint64) {
+	n := copy(dst, src)
+	for fill := wideSign(src); n < len(dst); n++ {
+		dst[n] = fill
+	}
+}
+
+// wideCopyUnsigned copies src into dst and fills with zeros.
+func wideCopyUnsigned(dst, src []uint64) { clear(dst[copy(dst, src):]) }
+
+// putBytes writes v as len(dst) big-endian bytes.
+func putBytes(dst []byte, v []uint64) {
+	for i := range dst {
+		n := len(dst) - 1 - i
+		dst[i] = 0
+		if n/8 < len(v) {
+			dst[i] = byte(v[n/8] >> (n % 8 * 8))
+		}
+	}
+}
+
+// wordsOf is the number of words that hold width bits.
+func wordsOf(width int) int { return (width + 63) / 64 }
+
+// bytesOf is the number of bytes that hold width bits.
+func bytesOf(width int) int { return (width + 7) / 8 }
+
+// mask64 has the low width bits set; width is at most 64.
+func mask64(width int) uint64 { return 1<<width - 1 }
