@@ -203,7 +203,7 @@ func (d *decoder) key(n *node, key string, f func(*node)) {
 }
 
 func tag(f reflect.StructField) (key, opts string) {
-	key, opts, _ = strings.Cut(f.Tag.Get("json"), ",")
+	key, opts, _ = strings.Cut(f.Tag.Get("bmv2"), ",")
 	return key, opts
 }
 

@@ -9,46 +9,46 @@ package bmv2
 
 // A Config is one BMv2 JSON document.
 type Config struct {
-	HeaderTypes       []*HeaderType       `json:"header_types"`
-	Headers           []*Header           `json:"headers"`
-	HeaderStacks      []*HeaderStack      `json:"header_stacks"`
-	HeaderUnionTypes  []*HeaderUnionType  `json:"header_union_types"`
-	HeaderUnions      []*HeaderUnion      `json:"header_unions"`
-	HeaderUnionStacks []*HeaderUnionStack `json:"header_union_stacks"`
-	FieldLists        []*FieldList        `json:"field_lists"`
-	Errors            []NamedValue        `json:"errors"`
-	Enums             []*Enum             `json:"enums"`
-	Parsers           []*Parser           `json:"parsers"`
-	ParseVSets        []*ParseVSet        `json:"parse_vsets"`
-	Deparsers         []*Deparser         `json:"deparsers"`
-	MeterArrays       []*MeterArray       `json:"meter_arrays"`
-	CounterArrays     []*CounterArray     `json:"counter_arrays"`
-	RegisterArrays    []*RegisterArray    `json:"register_arrays"`
-	Calculations      []*Calculation      `json:"calculations"`
-	LearnLists        []*FieldList        `json:"learn_lists"`
-	Actions           []*Action           `json:"actions"`
-	Pipelines         []*Pipeline         `json:"pipelines"`
-	Checksums         []*Checksum         `json:"checksums"`
-	ForceArith        []FieldRef          `json:"force_arith"`
-	ExternInstances   []*ExternInstance   `json:"extern_instances"`
-	FieldAliases      []FieldAlias        `json:"field_aliases"`
-	Program           string              `json:"program,omitempty"`
-	Meta              *Meta               `json:"__meta__,omitempty"`
+	HeaderTypes       []*HeaderType       `bmv2:"header_types"`
+	Headers           []*Header           `bmv2:"headers"`
+	HeaderStacks      []*HeaderStack      `bmv2:"header_stacks"`
+	HeaderUnionTypes  []*HeaderUnionType  `bmv2:"header_union_types"`
+	HeaderUnions      []*HeaderUnion      `bmv2:"header_unions"`
+	HeaderUnionStacks []*HeaderUnionStack `bmv2:"header_union_stacks"`
+	FieldLists        []*FieldList        `bmv2:"field_lists"`
+	Errors            []NamedValue        `bmv2:"errors"`
+	Enums             []*Enum             `bmv2:"enums"`
+	Parsers           []*Parser           `bmv2:"parsers"`
+	ParseVSets        []*ParseVSet        `bmv2:"parse_vsets"`
+	Deparsers         []*Deparser         `bmv2:"deparsers"`
+	MeterArrays       []*MeterArray       `bmv2:"meter_arrays"`
+	CounterArrays     []*CounterArray     `bmv2:"counter_arrays"`
+	RegisterArrays    []*RegisterArray    `bmv2:"register_arrays"`
+	Calculations      []*Calculation      `bmv2:"calculations"`
+	LearnLists        []*FieldList        `bmv2:"learn_lists"`
+	Actions           []*Action           `bmv2:"actions"`
+	Pipelines         []*Pipeline         `bmv2:"pipelines"`
+	Checksums         []*Checksum         `bmv2:"checksums"`
+	ForceArith        []FieldRef          `bmv2:"force_arith"`
+	ExternInstances   []*ExternInstance   `bmv2:"extern_instances"`
+	FieldAliases      []FieldAlias        `bmv2:"field_aliases"`
+	Program           string              `bmv2:"program,omitempty"`
+	Meta              *Meta               `bmv2:"__meta__,omitempty"`
 }
 
 // Meta is the document's own description. A document without it is of a
 // version before 2.0.
 type Meta struct {
-	Version  []int  `json:"version"`
-	Compiler string `json:"compiler,omitempty"`
+	Version  []int  `bmv2:"version"`
+	Compiler string `bmv2:"compiler,omitempty"`
 }
 
 // SourceInfo is where in the P4 program an object comes from.
 type SourceInfo struct {
-	Filename       string `json:"filename"`
-	Line           int    `json:"line"`
-	Column         int    `json:"column"`
-	SourceFragment string `json:"source_fragment"`
+	Filename       string `bmv2:"filename"`
+	Line           int    `bmv2:"line"`
+	Column         int    `bmv2:"column"`
+	SourceFragment string `bmv2:"source_fragment"`
 }
 
 // A NamedValue is a name with the number that stands for it in the data
@@ -61,19 +61,19 @@ type NamedValue struct {
 // An Enum is a P4 enum without underlying type; the values are those that the
 // compiler chose.
 type Enum struct {
-	Name    string       `json:"name"`
-	Entries []NamedValue `json:"entries"`
+	Name    string       `bmv2:"name"`
+	Entries []NamedValue `bmv2:"entries"`
 }
 
 // A HeaderType is the layout of headers and of metadata structs.
 type HeaderType struct {
-	Name      string        `json:"name"`
-	ID        int           `json:"id"`
-	Fields    []HeaderField `json:"fields"`
-	LengthExp *Expr         `json:"length_exp,omitempty"`
+	Name      string        `bmv2:"name"`
+	ID        int           `bmv2:"id"`
+	Fields    []HeaderField `bmv2:"fields"`
+	LengthExp *Expr         `bmv2:"length_exp,omitempty"`
 	// MaxLength is the header's largest size in bytes, for a header with a
 	// variable-length field.
-	MaxLength int `json:"max_length,omitempty"`
+	MaxLength int `bmv2:"max_length,omitempty"`
 }
 
 // A HeaderField is one field of a header type. Width is 0 for the
@@ -87,28 +87,28 @@ type HeaderField struct {
 
 // A Header is a header or metadata instance.
 type Header struct {
-	Name       string `json:"name"`
-	ID         int    `json:"id"`
-	HeaderType string `json:"header_type"`
-	Metadata   bool   `json:"metadata"`
-	PIOmit     bool   `json:"pi_omit,omitempty"`
+	Name       string `bmv2:"name"`
+	ID         int    `bmv2:"id"`
+	HeaderType string `bmv2:"header_type"`
+	Metadata   bool   `bmv2:"metadata"`
+	PIOmit     bool   `bmv2:"pi_omit,omitempty"`
 }
 
 // A HeaderStack lists the header instances of a stack by id, lowest index
 // first.
 type HeaderStack struct {
-	Name       string `json:"name"`
-	ID         int    `json:"id"`
-	HeaderType string `json:"header_type"`
-	Size       int    `json:"size,omitempty"`
-	HeaderIDs  []int  `json:"header_ids"`
+	Name       string `bmv2:"name"`
+	ID         int    `bmv2:"id"`
+	HeaderType string `bmv2:"header_type"`
+	Size       int    `bmv2:"size,omitempty"`
+	HeaderIDs  []int  `bmv2:"header_ids"`
 }
 
 // A HeaderUnionType lists the members of a union as (member, header type).
 type HeaderUnionType struct {
-	Name    string        `json:"name"`
-	ID      int           `json:"id"`
-	Headers []UnionMember `json:"headers"`
+	Name    string        `bmv2:"name"`
+	ID      int           `bmv2:"id"`
+	Headers []UnionMember `bmv2:"headers"`
 }
 
 // A UnionMember is one alternative of a header union type.
@@ -120,29 +120,29 @@ type UnionMember struct {
 // A HeaderUnion is a union instance; every member is a header instance of its
 // own, and at most one of them is valid.
 type HeaderUnion struct {
-	Name      string `json:"name"`
-	ID        int    `json:"id"`
-	UnionType string `json:"union_type"`
-	HeaderIDs []int  `json:"header_ids"`
-	PIOmit    bool   `json:"pi_omit,omitempty"`
+	Name      string `bmv2:"name"`
+	ID        int    `bmv2:"id"`
+	UnionType string `bmv2:"union_type"`
+	HeaderIDs []int  `bmv2:"header_ids"`
+	PIOmit    bool   `bmv2:"pi_omit,omitempty"`
 }
 
 // A HeaderUnionStack lists the union instances of a stack by id.
 type HeaderUnionStack struct {
-	Name           string `json:"name"`
-	ID             int    `json:"id"`
-	UnionType      string `json:"union_type"`
-	Size           int    `json:"size,omitempty"`
-	HeaderUnionIDs []int  `json:"header_union_ids"`
+	Name           string `bmv2:"name"`
+	ID             int    `bmv2:"id"`
+	UnionType      string `bmv2:"union_type"`
+	Size           int    `bmv2:"size,omitempty"`
+	HeaderUnionIDs []int  `bmv2:"header_union_ids"`
 }
 
 // A FieldList names fields that survive a clone, resubmit or recirculation,
 // or (as a learn list) the content of a digest. Ids start at 1.
 type FieldList struct {
-	ID         int         `json:"id"`
-	Name       string      `json:"name"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	Elements   []*Expr     `json:"elements"`
+	ID         int         `bmv2:"id"`
+	Name       string      `bmv2:"name"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Elements   []*Expr     `bmv2:"elements"`
 }
 
 // A FieldRef names a field as ["header", "field"]. Field is empty where the
@@ -160,84 +160,84 @@ type FieldAlias struct {
 
 // A ParseVSet is a parser value set.
 type ParseVSet struct {
-	Name               string `json:"name"`
-	ID                 int    `json:"id"`
-	CompressedBitwidth int    `json:"compressed_bitwidth"`
-	MaxSize            int    `json:"max_size,omitempty"`
+	Name               string `bmv2:"name"`
+	ID                 int    `bmv2:"id"`
+	CompressedBitwidth int    `bmv2:"compressed_bitwidth"`
+	MaxSize            int    `bmv2:"max_size,omitempty"`
 }
 
 // A Deparser is the order in which valid headers are written, with
 // primitives to run before.
 type Deparser struct {
-	Name       string       `json:"name"`
-	ID         int          `json:"id"`
-	SourceInfo *SourceInfo  `json:"source_info,omitempty"`
-	Order      []string     `json:"order"`
-	Primitives []*Primitive `json:"primitives,omitempty"`
+	Name       string       `bmv2:"name"`
+	ID         int          `bmv2:"id"`
+	SourceInfo *SourceInfo  `bmv2:"source_info,omitempty"`
+	Order      []string     `bmv2:"order"`
+	Primitives []*Primitive `bmv2:"primitives,omitempty"`
 }
 
 // A MeterArray is an array of meters, or the meters of a table's entries.
 type MeterArray struct {
-	Name         string      `json:"name"`
-	ID           int         `json:"id"`
-	SourceInfo   *SourceInfo `json:"source_info,omitempty"`
-	IsDirect     bool        `json:"is_direct"`
-	Size         int         `json:"size,omitempty"`
-	RateCount    int         `json:"rate_count"`
-	Type         string      `json:"type"` // "bytes" or "packets"
-	Binding      string      `json:"binding,omitempty"`
-	ResultTarget *FieldRef   `json:"result_target,omitempty"`
+	Name         string      `bmv2:"name"`
+	ID           int         `bmv2:"id"`
+	SourceInfo   *SourceInfo `bmv2:"source_info,omitempty"`
+	IsDirect     bool        `bmv2:"is_direct"`
+	Size         int         `bmv2:"size,omitempty"`
+	RateCount    int         `bmv2:"rate_count"`
+	Type         string      `bmv2:"type"` // "bytes" or "packets"
+	Binding      string      `bmv2:"binding,omitempty"`
+	ResultTarget *FieldRef   `bmv2:"result_target,omitempty"`
 }
 
 // A CounterArray is an array of counters, or the counters of a table's
 // entries.
 type CounterArray struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	Size       int         `json:"size,omitempty"`
-	IsDirect   bool        `json:"is_direct"`
-	Binding    string      `json:"binding,omitempty"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Size       int         `bmv2:"size,omitempty"`
+	IsDirect   bool        `bmv2:"is_direct"`
+	Binding    string      `bmv2:"binding,omitempty"`
 }
 
 // A RegisterArray is an array of cells of Bitwidth bits.
 type RegisterArray struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	Size       int         `json:"size"`
-	Bitwidth   int         `json:"bitwidth"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Size       int         `bmv2:"size"`
+	Bitwidth   int         `bmv2:"bitwidth"`
 }
 
 // A Calculation is a hash over a list of inputs.
 type Calculation struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	Algo       string      `json:"algo"`
-	Input      []*Expr     `json:"input"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Algo       string      `bmv2:"algo"`
+	Input      []*Expr     `bmv2:"input"`
 }
 
 // A Checksum writes (update) or checks (verify) the field Target.
 type Checksum struct {
-	Name        string      `json:"name"`
-	ID          int         `json:"id"`
-	SourceInfo  *SourceInfo `json:"source_info,omitempty"`
-	Target      FieldRef    `json:"target"`
-	Type        string      `json:"type"`
-	Calculation string      `json:"calculation"`
-	Verify      *bool       `json:"verify,omitempty"` // nil means true
-	Update      *bool       `json:"update,omitempty"` // nil means true
-	IfCond      *Expr       `json:"if_cond"`
+	Name        string      `bmv2:"name"`
+	ID          int         `bmv2:"id"`
+	SourceInfo  *SourceInfo `bmv2:"source_info,omitempty"`
+	Target      FieldRef    `bmv2:"target"`
+	Type        string      `bmv2:"type"`
+	Calculation string      `bmv2:"calculation"`
+	Verify      *bool       `bmv2:"verify,omitempty"` // nil means true
+	Update      *bool       `bmv2:"update,omitempty"` // nil means true
+	IfCond      *Expr       `bmv2:"if_cond"`
 }
 
 // An ExternInstance is an instance of an extern type that the target knows.
 type ExternInstance struct {
-	Name            string            `json:"name"`
-	ID              int               `json:"id"`
-	SourceInfo      *SourceInfo       `json:"source_info,omitempty"`
-	Type            string            `json:"type"`
-	AttributeValues []ExternAttribute `json:"attribute_values,omitempty"`
+	Name            string            `bmv2:"name"`
+	ID              int               `bmv2:"id"`
+	SourceInfo      *SourceInfo       `bmv2:"source_info,omitempty"`
+	Type            string            `bmv2:"type"`
+	AttributeValues []ExternAttribute `bmv2:"attribute_values,omitempty"`
 }
 
 // An ExternAttribute is the initial value of an extern's attribute.

@@ -2,20 +2,20 @@ package bmv2
 
 // A Parser is a parse graph. InitState names its first state.
 type Parser struct {
-	Name        string        `json:"name"`
-	ID          int           `json:"id"`
-	InitState   string        `json:"init_state"`
-	ParseStates []*ParseState `json:"parse_states"`
+	Name        string        `bmv2:"name"`
+	ID          int           `bmv2:"id"`
+	InitState   string        `bmv2:"init_state"`
+	ParseStates []*ParseState `bmv2:"parse_states"`
 }
 
 // A ParseState does its operations, then follows the first transition that
 // matches the key. An empty key with a default transition is a jump.
 type ParseState struct {
-	Name          string       `json:"name"`
-	ID            int          `json:"id"`
-	ParserOps     []*ParserOp  `json:"parser_ops"`
-	Transitions   []Transition `json:"transitions"`
-	TransitionKey []*Expr      `json:"transition_key"`
+	Name          string       `bmv2:"name"`
+	ID            int          `bmv2:"id"`
+	ParserOps     []*ParserOp  `bmv2:"parser_ops"`
+	Transitions   []Transition `bmv2:"transitions"`
+	TransitionKey []*Expr      `bmv2:"transition_key"`
 }
 
 // A ParserOp is one operation: extract, extract_VL, set, verify, shift,
@@ -32,43 +32,43 @@ type ParserOp struct {
 // "default"; documents before 2.23 leave it out and mean hexstr or default by
 // the value. NextState "" accepts.
 type Transition struct {
-	Type      string `json:"type,omitempty"`
-	Value     string `json:"value,null"`
-	Mask      string `json:"mask,null"`
-	NextState string `json:"next_state,null"`
+	Type      string `bmv2:"type,omitempty"`
+	Value     string `bmv2:"value,null"`
+	Mask      string `bmv2:"mask,null"`
+	NextState string `bmv2:"next_state,null"`
 }
 
 // An Action is a list of primitives; RuntimeData are its parameters.
 type Action struct {
-	Name        string         `json:"name"`
-	ID          int            `json:"id"`
-	RuntimeData []RuntimeParam `json:"runtime_data"`
-	Primitives  []*Primitive   `json:"primitives"`
+	Name        string         `bmv2:"name"`
+	ID          int            `bmv2:"id"`
+	RuntimeData []RuntimeParam `bmv2:"runtime_data"`
+	Primitives  []*Primitive   `bmv2:"primitives"`
 }
 
 // A RuntimeParam is a parameter that a table entry supplies.
 type RuntimeParam struct {
-	Name     string `json:"name"`
-	Bitwidth int    `json:"bitwidth"`
+	Name     string `bmv2:"name"`
+	Bitwidth int    `bmv2:"bitwidth"`
 }
 
 // A Primitive is one call in an action, a parser or a deparser.
 type Primitive struct {
-	Op         string      `json:"op"`
-	Parameters []*Expr     `json:"parameters"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
+	Op         string      `bmv2:"op"`
+	Parameters []*Expr     `bmv2:"parameters"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 }
 
 // A Pipeline is a control: a graph of tables, conditionals and action calls.
 type Pipeline struct {
-	Name           string           `json:"name"`
-	ID             int              `json:"id"`
-	SourceInfo     *SourceInfo      `json:"source_info,omitempty"`
-	InitTable      string           `json:"init_table,null"`
-	Tables         []*Table         `json:"tables"`
-	ActionProfiles []*ActionProfile `json:"action_profiles"`
-	Conditionals   []*Conditional   `json:"conditionals"`
-	ActionCalls    []*ActionCall    `json:"action_calls,omitempty"`
+	Name           string           `bmv2:"name"`
+	ID             int              `bmv2:"id"`
+	SourceInfo     *SourceInfo      `bmv2:"source_info,omitempty"`
+	InitTable      string           `bmv2:"init_table,null"`
+	Tables         []*Table         `bmv2:"tables"`
+	ActionProfiles []*ActionProfile `bmv2:"action_profiles"`
+	Conditionals   []*Conditional   `bmv2:"conditionals"`
+	ActionCalls    []*ActionCall    `bmv2:"action_calls,omitempty"`
 }
 
 // Kinds of match, for tables and for keys.
@@ -97,23 +97,23 @@ const (
 
 // A Table is a match-action table.
 type Table struct {
-	Name            string        `json:"name"`
-	ID              int           `json:"id"`
-	SourceInfo      *SourceInfo   `json:"source_info,omitempty"`
-	Key             []*TableKey   `json:"key"`
-	MatchType       string        `json:"match_type"`
-	Type            string        `json:"type"`
-	ActionProfile   string        `json:"action_profile,omitempty"`
-	MaxSize         int           `json:"max_size"`
-	WithCounters    bool          `json:"with_counters"`
-	SupportTimeout  bool          `json:"support_timeout"`
-	DirectMeters    string        `json:"direct_meters,null"`
-	ActionIDs       []int         `json:"action_ids,omitempty"`
-	Actions         []string      `json:"actions"`
-	BaseDefaultNext string        `json:"base_default_next,null"`
-	NextTables      NextTables    `json:"next_tables"`
-	DefaultEntry    *DefaultEntry `json:"default_entry,omitempty"`
-	Entries         []*Entry      `json:"entries,omitempty"`
+	Name            string        `bmv2:"name"`
+	ID              int           `bmv2:"id"`
+	SourceInfo      *SourceInfo   `bmv2:"source_info,omitempty"`
+	Key             []*TableKey   `bmv2:"key"`
+	MatchType       string        `bmv2:"match_type"`
+	Type            string        `bmv2:"type"`
+	ActionProfile   string        `bmv2:"action_profile,omitempty"`
+	MaxSize         int           `bmv2:"max_size"`
+	WithCounters    bool          `bmv2:"with_counters"`
+	SupportTimeout  bool          `bmv2:"support_timeout"`
+	DirectMeters    string        `bmv2:"direct_meters,null"`
+	ActionIDs       []int         `bmv2:"action_ids,omitempty"`
+	Actions         []string      `bmv2:"actions"`
+	BaseDefaultNext string        `bmv2:"base_default_next,null"`
+	NextTables      NextTables    `bmv2:"next_tables"`
+	DefaultEntry    *DefaultEntry `bmv2:"default_entry,omitempty"`
+	Entries         []*Entry      `bmv2:"entries,omitempty"`
 }
 
 // NextTables says where the control continues after each action (or after a
@@ -128,27 +128,27 @@ type NextTable struct {
 
 // A TableKey is one field of a table's key.
 type TableKey struct {
-	MatchType string   `json:"match_type"`
-	Name      string   `json:"name,omitempty"`
-	Target    FieldRef `json:"target"`
-	Mask      string   `json:"mask,null"`
+	MatchType string   `bmv2:"match_type"`
+	Name      string   `bmv2:"name,omitempty"`
+	Target    FieldRef `bmv2:"target"`
+	Mask      string   `bmv2:"mask,null"`
 }
 
 // A DefaultEntry is what a table does on a miss until told otherwise.
 type DefaultEntry struct {
-	ActionID         int      `json:"action_id"`
-	ActionConst      bool     `json:"action_const"`
-	ActionData       []string `json:"action_data"`
-	ActionEntryConst bool     `json:"action_entry_const"`
+	ActionID         int      `bmv2:"action_id"`
+	ActionConst      bool     `bmv2:"action_const"`
+	ActionData       []string `bmv2:"action_data"`
+	ActionEntryConst bool     `bmv2:"action_entry_const"`
 }
 
 // An Entry is a table entry of the program. A table that has any is immutable.
 type Entry struct {
-	SourceInfo  *SourceInfo  `json:"source_info,omitempty"`
-	MatchKey    []*MatchKey  `json:"match_key"`
-	ActionEntry *ActionEntry `json:"action_entry"`
+	SourceInfo  *SourceInfo  `bmv2:"source_info,omitempty"`
+	MatchKey    []*MatchKey  `bmv2:"match_key"`
+	ActionEntry *ActionEntry `bmv2:"action_entry"`
 	// Priority is smallest first here, unlike at run time through P4Runtime.
-	Priority int `json:"priority"`
+	Priority int `bmv2:"priority"`
 }
 
 // A MatchKey is one field of an entry: Key (exact), Key and Mask (ternary),
@@ -165,40 +165,40 @@ type MatchKey struct {
 
 // An ActionEntry is an action with its arguments.
 type ActionEntry struct {
-	ActionID   int      `json:"action_id"`
-	ActionData []string `json:"action_data"`
+	ActionID   int      `bmv2:"action_id"`
+	ActionData []string `bmv2:"action_data"`
 }
 
 // An ActionProfile is a set of action entries shared by tables.
 type ActionProfile struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	MaxSize    int         `json:"max_size"`
-	Selector   *Selector   `json:"selector,omitempty"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	MaxSize    int         `bmv2:"max_size"`
+	Selector   *Selector   `bmv2:"selector,omitempty"`
 }
 
 // A Selector says how a member of a group is chosen.
 type Selector struct {
-	Algo  string  `json:"algo"`
-	Input []*Expr `json:"input"`
+	Algo  string  `bmv2:"algo"`
+	Input []*Expr `bmv2:"input"`
 }
 
 // A Conditional is a branch of a control.
 type Conditional struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	Expression *Expr       `json:"expression"`
-	TrueNext   string      `json:"true_next,null"`
-	FalseNext  string      `json:"false_next,null"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Expression *Expr       `bmv2:"expression"`
+	TrueNext   string      `bmv2:"true_next,null"`
+	FalseNext  string      `bmv2:"false_next,null"`
 }
 
 // An ActionCall runs a parameterless action in a control.
 type ActionCall struct {
-	Name       string      `json:"name"`
-	ID         int         `json:"id"`
-	SourceInfo *SourceInfo `json:"source_info,omitempty"`
-	ActionID   int         `json:"action_id"`
-	NextNode   string      `json:"next_node,null"`
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	ActionID   int         `bmv2:"action_id"`
+	NextNode   string      `bmv2:"next_node,null"`
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 )
 
-// load links a program of testdata, which its .p4 file shows.
+// load links a program of testdata. The .json files are what p4c makes of the
+// .p4 files beside them: p4c-bm2-ss --std p4-16 NAME.p4 -o NAME.json.
 func load(t testing.TB, name string, o Options) *Switch {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))

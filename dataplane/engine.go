@@ -47,6 +47,25 @@ func (e *Engine) Queues(f func(*Queues)) {
 	f(e.queues)
 }
 
+// Swap puts another switch, with a new program, in the place of the old one.
+// As in simple_switch the multicast groups, the clone sessions and the depths
+// and rates of the queues stay; packets under way are lost.
+func (e *Engine) Swap(s *Switch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.sw
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pre, s.mirrors = old.pre, old.mirrors
+	old.pre, old.mirrors = replication{}, mirrors{}
+	e.queues.flush(old.release)
+	e.again, e.first = nil, 0
+	e.sent, e.result = nil, nil
+	e.sw = s
+}
+
 // Drops is the number of packets that found their queue full.
 func (e *Engine) Drops() uint64 {
 	e.mu.Lock()

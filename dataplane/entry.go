@@ -22,6 +22,7 @@ const (
 
 var matchNames = [...]string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, bmv2.MatchRange, bmv2.MatchOptional, bmv2.MatchValid}
 
+// String is the name that the BMv2 JSON format gives the kind.
 func (k MatchKind) String() string { return matchNames[k] }
 
 // ParseMatchKind reads the name that the BMv2 JSON format gives a kind.
@@ -94,6 +95,7 @@ type Entry struct {
 // An entryError is a refused change, by its reason.
 type entryError string
 
+// Error is the reason.
 func (e entryError) Error() string { return string(e) }
 
 // The reasons for which a change of a table or an action profile is refused.

@@ -16,11 +16,10 @@ type profile struct {
 	hm, hg  handles
 	actions []*action
 
-	selects  bool
-	inputs   []input
-	algo     hasher
-	buf      []byte
-	hasInput bool
+	selects bool
+	inputs  []input
+	algo    hasher
+	buf     []byte
 }
 
 type profileMember struct {

@@ -141,6 +141,13 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	return p, qu.n
 }
 
+// flush empties the queues.
+func (q *Queues) flush(drop func(*Packet)) {
+	for p, _ := q.Pop(farthestDuration); p != nil; p, _ = q.Pop(farthestDuration) {
+		drop(p)
+	}
+}
+
 // top finds the heap whose first queue is served next: of each server that of
 // the highest priority, of these the oldest packet.
 func (q *Queues) top(now time.Duration) *queueHeap {
@@ -186,8 +193,13 @@ func (qu *queue) before(o *queue) bool {
 // A queueHeap has the queue whose first packet leaves earliest on top.
 type queueHeap []*queue
 
-func (h queueHeap) Len() int           { return len(h) }
+// Len is part of heap.Interface.
+func (h queueHeap) Len() int { return len(h) }
+
+// Less is part of heap.Interface.
 func (h queueHeap) Less(i, j int) bool { return h[i].before(h[j]) }
+
+// Swap is part of heap.Interface.
 func (h queueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j

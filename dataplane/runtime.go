@@ -36,6 +36,9 @@ func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
 		if t.immutable {
 			return ErrImmutable
 		}
+		if e.IdleTimeout > 0 && !t.ageing {
+			return ErrNotSupported
+		}
 		c, err := t.resolve(e.Target, true)
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ var eventNames = [...]string{
 	"clone", "enqueue", "drop", "recirculate", "resubmit", "digest", "transmit",
 }
 
+// String names the kind.
 func (k EventKind) String() string { return eventNames[k] }
 
 // An Event is one thing that happened to a packet.

@@ -68,3 +68,32 @@ func TestStepsByHand(t *testing.T) {
 		t.Errorf("levels %v, want a report of %d", levels[:3], 12<<2)
 	}
 }
+
+// A new program keeps groups, sessions and queue settings, and loses packets
+// under way.
+func TestSwap(t *testing.T) {
+	e := feedback(t)
+	must(t, e.Switch().SetGroup(1, []Replica{{1, 1}}))
+	e.Queues(func(q *Queues) {
+		q.SetAllRates(1)
+		q.SetAllDepths(2)
+	})
+	for range 8 {
+		e.Process(0, udp(60, 1, 0x0a000001, 3, 4), time.Second)
+	}
+	e.Swap(load(t, "reflector", Options{}))
+	if out := e.Run(time.Hour); len(out) != 0 {
+		t.Errorf("%d packets of the old program left", len(out))
+	}
+	s := e.Switch()
+	if _, ok := s.Mirror(7); !ok || len(s.Groups()) != 1 {
+		t.Error("sessions or groups are gone")
+	}
+	sent := 0
+	for range 8 {
+		sent += len(e.Process(1, udp(60, 1, 2, 3, 4), 2*time.Hour))
+	}
+	if sent != 1 || e.Drops() < 5 {
+		t.Errorf("%d packets left at once and %d were dropped: the queue settings are gone", sent, e.Drops())
+	}
+}

@@ -100,15 +100,6 @@ func wideCmp(a, b []uint64) int {
 	return 0
 }
 
-func wideZero(a []uint64) bool {
-	for _, v := range a {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // wideMask keeps the low width bits of a.
 func wideMask(a []uint64, width int) {
 	limb := width / 64

@@ -1,0 +1,308 @@
+package thrift
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	wire "github.com/apache/thrift/lib/go/thrift"
+)
+
+// A Client is a connection to the Thrift server of a switch: BMv2's or the
+// embedded one's. Its methods may be called at the same time; each waits its
+// turn.
+type Client struct {
+	mu      sync.Mutex
+	conn    net.Conn
+	in, out wire.TProtocol
+	seq     int32
+	broken  error // why the connection cannot be used any more
+}
+
+// An Error is an exception that a switch has answered with.
+type Error struct {
+	Call string
+	Code int32
+	Msg  string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Call, e.Msg) }
+
+// maxReply is the size of the largest reply that is taken: a register of eight
+// million cells.
+const maxReply = 64 << 20
+
+// Dial connects to a switch at an address like "127.0.0.1:9090".
+func Dial(ctx context.Context, addr string) (*Client, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Thrift server: %w", err)
+	}
+	conf := &wire.TConfiguration{MaxMessageSize: maxReply}
+	socket := wire.NewTSocketFromConnConf(conn, conf)
+	return &Client{
+		conn: conn,
+		in:   wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, writeBuffer), conf),
+		out:  wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, readBuffer), conf),
+	}, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// call makes a call and returns what is in field 0 of the result, nil for
+// void. If ctx ends first, the connection is lost.
+func (c *Client) call(ctx context.Context, service, method string, args fields) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	reply, err := c.exchange(ctx, service+":"+method, args)
+	if !stop() && err == nil {
+		err = ctx.Err() // the deadline cannot be taken back safely
+	}
+	var refused *Error
+	switch {
+	case err == nil:
+		return result0(method, reply)
+	case errors.As(err, &refused):
+		return nil, refused
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	}
+	c.broken = fmt.Errorf("%s: %w", method, err)
+	c.conn.Close()
+	return nil, c.broken
+}
+
+func (c *Client) exchange(ctx context.Context, name string, args fields) (record, error) {
+	c.seq++
+	if err := c.out.WriteMessageBegin(ctx, name, wire.CALL, c.seq); err != nil {
+		return nil, err
+	}
+	if err := writeFields(ctx, c.out, "args", args); err != nil {
+		return nil, err
+	}
+	if err := finish(ctx, c.out); err != nil {
+		return nil, err
+	}
+	_, typ, seq, err := c.in.ReadMessageBegin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := readRecord(ctx, c.in, maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.in.ReadMessageEnd(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case seq != c.seq:
+		return nil, fmt.Errorf("the answer is to call %d, not %d", seq, c.seq)
+	case typ == wire.EXCEPTION:
+		return nil, &Error{Call: name, Code: reply.int32At(2), Msg: "the switch refuses: " + reply.textAt(1)}
+	case typ != wire.REPLY:
+		return nil, fmt.Errorf("the answer is of type %d, not a reply", typ)
+	}
+	return reply, nil
+}
+
+// result0 takes the value or the declared exception out of a reply.
+func result0(method string, reply record) (any, error) {
+	if e, ok := reply[1].(record); ok {
+		code := e.int32At(1)
+		return nil, &Error{Call: method, Code: code, Msg: meaning(method, code)}
+	}
+	return reply[0], nil
+}
+
+// meaning says what the code of an exception of one of the calls here means.
+func meaning(method string, code int32) string {
+	names := map[int32]string{1: "there is no such name", 2: "there is no such index", 3: "the switch has an error"}
+	if method == "mirroring_session_get" || method == "mirroring_session_delete" || method == "mirroring_session_add" {
+		names = map[int32]string{1: "there is no such mirroring session"}
+	}
+	if s := names[code]; s != "" {
+		return s
+	}
+	return fmt.Sprintf("error code %d", code)
+}
+
+// as checks the type of a result.
+func as[T any](v any, err error, method string) (T, error) {
+	x, ok := v.(T)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: the answer is %T, which is not what it should be", method, v)
+	}
+	return x, err
+}
+
+// context 0 is the only one there is.
+func named(name string, rest ...field) fields {
+	return append(fields{{1, int32(0)}, {2, name}}, rest...)
+}
+
+// RegisterRead returns a cell. Values from 2^63 on are cut to the largest
+// below.
+func (c *Client) RegisterRead(ctx context.Context, name string, index int) (uint64, error) {
+	v, err := c.call(ctx, "standard", "bm_register_read", named(name, field{3, int32(index)}))
+	x, err := as[int64](v, err, "bm_register_read")
+	return uint64(x), err
+}
+
+// RegisterReadAll returns all cells, those of one moment.
+func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, error) {
+	v, err := c.call(ctx, "standard", "bm_register_read_all", named(name))
+	list, err := as[[]int64](v, err, "bm_register_read_all")
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]uint64, len(list))
+	for i, x := range list {
+		cells[i] = uint64(x)
+	}
+	return cells, nil
+}
+
+// RegisterWrite sets a cell.
+func (c *Client) RegisterWrite(ctx context.Context, name string, index int, value uint64) error {
+	_, err := c.call(ctx, "standard", "bm_register_write", named(name, field{3, int32(index)}, field{4, int64(value)}))
+	return err
+}
+
+// RegisterWriteRange sets the cells from ≤ i < to.
+func (c *Client) RegisterWriteRange(ctx context.Context, name string, from, to int, value uint64) error {
+	_, err := c.call(ctx, "standard", "bm_register_write_range",
+		named(name, field{3, int32(from)}, field{4, int32(to)}, field{5, int64(value)}))
+	return err
+}
+
+// RegisterReset sets all cells to zero. On BMv2 it can miss what packets write
+// meanwhile: RegisterWriteRange cannot.
+func (c *Client) RegisterReset(ctx context.Context, name string) error {
+	_, err := c.call(ctx, "standard", "bm_register_reset", named(name))
+	return err
+}
+
+// CounterRead returns a cell of a counter.
+func (c *Client) CounterRead(ctx context.Context, name string, index int) (packets, bytes uint64, err error) {
+	v, err := c.call(ctx, "standard", "bm_counter_read", named(name, field{3, int32(index)}))
+	r, err := as[record](v, err, "bm_counter_read")
+	return uint64(r.int64At(2)), uint64(r.int64At(1)), err
+}
+
+// CounterWrite sets a cell of a counter.
+func (c *Client) CounterWrite(ctx context.Context, name string, index int, packets, bytes uint64) error {
+	value := fields{{1, int64(bytes)}, {2, int64(packets)}}
+	_, err := c.call(ctx, "standard", "bm_counter_write", named(name, field{3, int32(index)}, field{4, value}))
+	return err
+}
+
+// CounterReset sets all cells of a counter to zero.
+func (c *Client) CounterReset(ctx context.Context, name string) error {
+	_, err := c.call(ctx, "standard", "bm_counter_reset_all", named(name))
+	return err
+}
+
+// ConfigMD5 is the MD5 sum of the program that the switch runs.
+func (c *Client) ConfigMD5(ctx context.Context) ([]byte, error) {
+	v, err := c.call(ctx, "standard", "bm_get_config_md5", nil)
+	return as[[]byte](v, err, "bm_get_config_md5")
+}
+
+// Info returns the id of the switch and the port of its Thrift server.
+func (c *Client) Info(ctx context.Context) (device uint64, port int, err error) {
+	v, err := c.call(ctx, "standard", "bm_mgmt_get_info", nil)
+	r, err := as[record](v, err, "bm_mgmt_get_info")
+	return uint64(r.int64At(1)), int(r.int32At(2)), err
+}
+
+// Elapsed is the clock of the data plane's timestamps.
+func (c *Client) Elapsed(ctx context.Context) (time.Duration, error) {
+	v, err := c.call(ctx, "simple_switch", "get_time_elapsed_us", nil)
+	x, err := as[int64](v, err, "get_time_elapsed_us")
+	return time.Duration(x) * time.Microsecond, err
+}
+
+// status makes an error of a call whose result is 0 for success.
+func (c *Client) status(ctx context.Context, method string, args fields) error {
+	v, err := c.call(ctx, "simple_switch", method, args)
+	code, err := as[int32](v, err, method)
+	if err == nil && code != resultOK {
+		err = &Error{Call: method, Code: code, Msg: "the switch refuses"}
+	}
+	return err
+}
+
+// SetQueueDepth sets the capacity of the queues of a port in packets: of one
+// priority, or with -1 of all.
+func (c *Client) SetQueueDepth(ctx context.Context, port, priority, packets int) error {
+	if priority < 0 {
+		return c.status(ctx, "set_egress_queue_depth", fields{{1, int32(port)}, {2, int32(packets)}})
+	}
+	return c.status(ctx, "set_egress_priority_queue_depth", fields{{1, int32(port)}, {2, int32(priority)}, {3, int32(packets)}})
+}
+
+// SetAllQueueDepths sets the capacity of all queues in packets.
+func (c *Client) SetAllQueueDepths(ctx context.Context, packets int) error {
+	return c.status(ctx, "set_all_egress_queue_depths", fields{{1, int32(packets)}})
+}
+
+// SetQueueRate sets the rate of the queues of a port in packets per second: of
+// one priority, or with -1 of all. 0 is no limit.
+func (c *Client) SetQueueRate(ctx context.Context, port, priority int, pps uint64) error {
+	if priority < 0 {
+		return c.status(ctx, "set_egress_queue_rate", fields{{1, int32(port)}, {2, int64(pps)}})
+	}
+	return c.status(ctx, "set_egress_priority_queue_rate", fields{{1, int32(port)}, {2, int32(priority)}, {3, int64(pps)}})
+}
+
+// SetAllQueueRates sets the rate of all queues in packets per second.
+func (c *Client) SetAllQueueRates(ctx context.Context, pps uint64) error {
+	return c.status(ctx, "set_all_egress_queue_rates", fields{{1, int64(pps)}})
+}
+
+// SetSession makes clones of a session go to a port or to a multicast group; -1
+// is none.
+func (c *Client) SetSession(ctx context.Context, id, port, group int) error {
+	config := fields{}
+	if port >= 0 {
+		config = append(config, field{1, int32(port)})
+	}
+	if group >= 0 {
+		config = append(config, field{2, int32(group)})
+	}
+	_, err := c.call(ctx, "simple_switch", "mirroring_session_add", fields{{1, int32(id)}, {2, config}})
+	return err
+}
+
+// DeleteSession removes a mirroring session.
+func (c *Client) DeleteSession(ctx context.Context, id int) error {
+	_, err := c.call(ctx, "simple_switch", "mirroring_session_delete", fields{{1, int32(id)}})
+	return err
+}
+
+// Session returns the port and the multicast group of a mirroring session, -1
+// for none.
+func (c *Client) Session(ctx context.Context, id int) (port, group int, err error) {
+	v, err := c.call(ctx, "simple_switch", "mirroring_session_get", fields{{1, int32(id)}})
+	r, err := as[record](v, err, "mirroring_session_get")
+	if err != nil {
+		return 0, 0, err
+	}
+	port, group = -1, -1
+	if x, ok := r[1].(int32); ok {
+		port = int(x)
+	}
+	if x, ok := r[2].(int32); ok {
+		group = int(x)
+	}
+	return port, group, nil
+}

@@ -1,0 +1,188 @@
+package thrift
+
+import (
+	"context"
+	"fmt"
+
+	wire "github.com/apache/thrift/lib/go/thrift"
+)
+
+// The wire says of each value what it is, so it can be read without knowing
+// what to expect: as bool, int8, int16, int32, int64, float64, []byte (strings
+// too), record, or []any; a list of 64-bit integers as []int64.
+
+// A record is a struct: values by field id.
+type record map[int16]any
+
+// A field is one value of a struct that is written.
+type field struct {
+	id    int16
+	value any
+}
+
+// fields is a struct that is written, in order.
+type fields []field
+
+// maxDepth bounds the nesting of what is read.
+const maxDepth = 8
+
+func readRecord(ctx context.Context, in wire.TProtocol, depth int) (record, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("structs are nested more than %d deep", maxDepth)
+	}
+	if _, err := in.ReadStructBegin(ctx); err != nil {
+		return nil, err
+	}
+	r := record{}
+	for {
+		_, typ, id, err := in.ReadFieldBegin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if typ == wire.STOP {
+			return r, in.ReadStructEnd(ctx)
+		}
+		if r[id], err = readValue(ctx, in, typ, depth); err != nil {
+			return nil, err
+		}
+		if err := in.ReadFieldEnd(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func readValue(ctx context.Context, in wire.TProtocol, typ wire.TType, depth int) (any, error) {
+	switch typ {
+	case wire.BOOL:
+		return in.ReadBool(ctx)
+	case wire.BYTE:
+		return in.ReadByte(ctx)
+	case wire.I16:
+		return in.ReadI16(ctx)
+	case wire.I32:
+		return in.ReadI32(ctx)
+	case wire.I64:
+		return in.ReadI64(ctx)
+	case wire.DOUBLE:
+		return in.ReadDouble(ctx)
+	case wire.STRING:
+		return in.ReadBinary(ctx)
+	case wire.STRUCT:
+		return readRecord(ctx, in, depth-1)
+	case wire.LIST:
+		return readList(ctx, in, depth-1)
+	}
+	// Maps and sets occur in calls that are not known here.
+	return nil, wire.SkipDefaultDepth(ctx, in, typ)
+}
+
+func readList(ctx context.Context, in wire.TProtocol, depth int) (any, error) {
+	if depth <= 0 {
+		return nil, fmt.Errorf("lists are nested more than %d deep", maxDepth)
+	}
+	typ, n, err := in.ReadListBegin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if typ == wire.I64 {
+		return readInts(ctx, in, n)
+	}
+	// The protocol has checked that so many elements fit into the message.
+	list := make([]any, 0, min(n, 1024))
+	for range n {
+		v, err := readValue(ctx, in, typ, depth)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, in.ReadListEnd(ctx)
+}
+
+func readInts(ctx context.Context, in wire.TProtocol, n int) ([]int64, error) {
+	list := make([]int64, 0, min(n, 1<<16))
+	for range n {
+		v, err := in.ReadI64(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, in.ReadListEnd(ctx)
+}
+
+func writeFields(ctx context.Context, out wire.TProtocol, name string, list fields) error {
+	if err := out.WriteStructBegin(ctx, name); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if err := out.WriteFieldBegin(ctx, "", typeOf(f.value), f.id); err != nil {
+			return err
+		}
+		if err := writeValue(ctx, out, f.value); err != nil {
+			return err
+		}
+		if err := out.WriteFieldEnd(ctx); err != nil {
+			return err
+		}
+	}
+	if err := out.WriteFieldStop(ctx); err != nil {
+		return err
+	}
+	return out.WriteStructEnd(ctx)
+}
+
+func typeOf(v any) wire.TType {
+	switch v.(type) {
+	case bool:
+		return wire.BOOL
+	case int32:
+		return wire.I32
+	case int64:
+		return wire.I64
+	case string, []byte:
+		return wire.STRING
+	case fields:
+		return wire.STRUCT
+	case []int64:
+		return wire.LIST
+	}
+	panic(fmt.Sprintf("thrift: no type for %T", v))
+}
+
+func writeValue(ctx context.Context, out wire.TProtocol, v any) error {
+	switch v := v.(type) {
+	case bool:
+		return out.WriteBool(ctx, v)
+	case int32:
+		return out.WriteI32(ctx, v)
+	case int64:
+		return out.WriteI64(ctx, v)
+	case string:
+		return out.WriteString(ctx, v)
+	case []byte:
+		return out.WriteBinary(ctx, v)
+	case fields:
+		return writeFields(ctx, out, "", v)
+	}
+	list := v.([]int64)
+	if err := out.WriteListBegin(ctx, wire.I64, len(list)); err != nil {
+		return err
+	}
+	for _, x := range list {
+		if err := out.WriteI64(ctx, x); err != nil {
+			return err
+		}
+	}
+	return out.WriteListEnd(ctx)
+}
+
+// int32At, int64At and textAt read an argument; a missing one is zero, as
+// elsewhere in Thrift.
+func (r record) int32At(id int16) int32 { v, _ := r[id].(int32); return v }
+
+func (r record) int64At(id int16) int64 { v, _ := r[id].(int64); return v }
+
+func (r record) textAt(id int16) string { v, _ := r[id].([]byte); return string(v) }
+
+func (r record) recordAt(id int16) record { v, _ := r[id].(record); return v }

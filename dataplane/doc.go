@@ -1,0 +1,20 @@
+// Package dataplane is the embedded switch: it runs a BMv2 JSON program as
+// simple_switch does, in the order in which simple_switch does things, without
+// clock, randomness, sockets or threads of its own.
+//
+// New links a bmv2.Config: every name becomes an index, every expression,
+// primitive and parse state a closure over a flat vector of words. A packet
+// then goes through Receive, Ingress, a queue of the caller's, and Egress;
+// Engine puts simple_switch's queues in between. In the steady state a packet
+// costs no allocation.
+//
+// The control plane uses the methods of Switch named after what they change:
+// TableAdd, MemberAdd, GroupAdd, RegisterWrite, MeterSet, SetMirror, SetGroup
+// and so on. Handles are those that BMv2 would give.
+//
+// What differs from simple_switch, all of it where simple_switch crashes or
+// reads memory of earlier packets: fields that were never written are zero; a
+// run-time index outside a stack reads zero and writes nothing; a false
+// assertion drops the packet; parsers, controls and actions that go in circles
+// end.
+package dataplane
