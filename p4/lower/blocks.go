@@ -42,15 +42,22 @@ func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instan
 
 func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Control, call *types.Call, e *env) {
 	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
+	if l.copied[inst.name] {
+		l.copyParams(inst, bs)
+	}
+	if inst.applied != nil && !sameBindings(inst.applied, bs) && l.hasTables(t.Decl) {
+		if l.copied[inst.name] {
+			l.unsupported(x, "applying %s, which has tables, to different instances", inst.name)
+		}
+		l.copied[inst.name] = true
+		panic(bail{})
+	}
+	inst.applied = bs
 	callee := inst.env.child()
 	callee.loops = e.loops
 	for _, b := range bs {
 		callee.bind(b.param, b.value)
 	}
-	if len(inst.applied) > 0 && !sameBindings(inst.applied[0].bound, bs) {
-		inst.ambiguous = true
-	}
-	inst.applied = append(inst.applied, &activation{bound: bs})
 	l.controlBody(inst, t, callee)
 	l.copyBack(bs, e)
 }
@@ -62,6 +69,50 @@ func sameBindings(a, b []binding) bool {
 		}
 	}
 	return true
+}
+
+// copyParams gives the parameters places of their own: BMv2 has each table
+// once, with one set of key fields and one body for each action, so all
+// applications of its control must find their arguments in the same place.
+func (l *lowerer) copyParams(inst *instance, bs []binding) {
+	if inst.params == nil {
+		inst.params = map[*types.Object]value{}
+	}
+	for i := range bs {
+		b := &bs[i]
+		if _, ok := b.value.(*instance); ok || b.value == nil {
+			continue
+		}
+		p := inst.params[b.param]
+		if p == nil {
+			p = l.alloc(inst.name+"."+b.param.Name, inst.env.subst(b.param.Type), false)
+			inst.params[b.param] = p
+		}
+		if b.param.Dir == syntax.Out {
+			l.resetHeaders(p)
+		} else {
+			l.assign(p, b.value)
+		}
+		if b.back == nil && b.param.Dir >= syntax.Out {
+			b.back = b.value
+		}
+		b.value = p
+	}
+}
+
+// hasTables reports whether the control or one inside of it has tables.
+func (l *lowerer) hasTables(c *syntax.ControlDecl) bool {
+	for _, d := range c.Locals {
+		switch d := d.(type) {
+		case *syntax.TableDecl:
+			return true
+		case *syntax.InstDecl:
+			if t, ok := l.info.Insts[d].Result.(*types.Control); ok && l.hasTables(t.Decl) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // inlineParser inlines the states of a sub-parser; its accept continues here.

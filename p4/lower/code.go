@@ -49,10 +49,9 @@ type instr struct {
 
 // A selectCase is one transition of a parser state.
 type selectCase struct {
-	value, mask *ex // nil value: default; nil mask: exact
-	vset        string
-	bytes       []byteKey
-	next        *label // nil accepts
+	vset  string    // a value set's name
+	bytes []byteKey // nil: default
+	next  *label    // nil accepts
 }
 
 // A byteKey is the value and mask of one key of a transition.

@@ -82,18 +82,21 @@ type instance struct {
 	outer *env             // where the instantiation stands
 	at    syntax.Node
 
-	applied   []*activation
-	ambiguous bool      // applied to different arguments
-	table     *table    // of direct counters and meters
-	target    value     // where a direct meter leaves its result
-	profile   *instance // unused unless a selector
-	inputs    []*ex     // of an action selector
-	ready     bool      // its locals are made
-	block     block
+	applied []binding               // the arguments of the first application
+	vars    map[variable]value      // its local variables
+	params  map[*types.Object]value // where its parameters are copied to
+	table   *table                  // of direct counters and meters
+	target  value                   // where a direct meter leaves its result
+	inputs  []*ex                   // of an action selector
+	ready   bool                    // its locals are made
+	block   block
 }
 
-// An activation remembers how a control with tables was applied.
-type activation struct{ bound []binding }
+// A variable is a declared one; in generic code, for one set of type arguments.
+type variable struct {
+	obj *types.Object
+	typ string
+}
 
 func (i *instance) extern() *types.Extern {
 	x, _ := i.typ.(*types.Extern)

@@ -393,25 +393,19 @@ func (l *lowerer) calculationName(algo string, input []*bmv2.Expr, payload bool)
 // digest sends a learn list; it is named after the struct that it carries.
 func (l *lowerer) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 	receiver := l.scalar(call.Args[0], e)
-	name := "digest"
+	name := ""
 	if len(call.TypeArgs) > 0 {
 		if s, ok := underlying(e.subst(call.TypeArgs[0])).(*types.Struct); ok {
 			name = l.headerTypeName(s)
 		}
 	}
+	if name == "" {
+		name = fmt.Sprintf("digest_%d", l.nextID("unnamed digests"))
+	}
 	elems := l.inputs(l.eval(call.Args[1], e), call.Args[1])
 	id := len(l.cfg.LearnLists) + 1
-	l.learnLists[name] = id
-	l.digests = append(l.digests, digest{name: name, typ: e.typeOf(call.Args[1]), at: x})
 	l.cfg.LearnLists = append(l.cfg.LearnLists, &bmv2.FieldList{ID: id, Name: name, SourceInfo: l.source(x), Elements: elems})
 	l.prim("generate_digest", receiver, intEx(int64(id), code32))
-}
-
-// A digest is one call of digest, for P4Info.
-type digest struct {
-	name string
-	typ  types.Type
-	at   syntax.Node
 }
 
 // clone: type, session and, in the forms that keep metadata, a field list.

@@ -57,7 +57,6 @@ type lowerer struct {
 	headerIDs   map[string]int
 	unionIDs    map[string]int
 	fieldLists  map[int]int // index of @field_list → id
-	learnLists  map[string]int
 	ids         map[string]int
 	std         *aggregate
 	meta        value
@@ -76,8 +75,7 @@ type lowerer struct {
 	pipeline *bmv2.Pipeline
 	deparser *bmv2.Deparser
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
-	digests  []digest
-	vsets    []vset
+	copied   map[string]bool                // controls whose parameters have places of their own
 }
 
 // bail unwinds to Lower after an error that leaves nothing sensible to do.
@@ -102,17 +100,30 @@ func failed(errs []*syntax.Error) bool {
 	return false
 }
 
-// run lowers everything; the lowerer knows afterwards what P4Info needs.
-func run(file *syntax.File, info *types.Info, opts Options) (l *lowerer, errs []*syntax.Error) {
-	l = &lowerer{
+// run lowers everything; the lowerer knows afterwards what P4Info needs. A
+// control that turns out to be applied to different arguments (blocks.go) asks
+// for another run, in which its parameters have places of their own.
+func run(file *syntax.File, info *types.Info, opts Options) (*lowerer, []*syntax.Error) {
+	copied := map[string]bool{}
+	for {
+		l := newLowerer(file, info, opts, copied)
+		before := len(copied)
+		if l.attempt(); len(copied) == before {
+			return l, l.errs
+		}
+	}
+}
+
+func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[string]bool) *lowerer {
+	l := &lowerer{
 		file: file, info: info, opts: opts,
 		cfg:         newConfig(opts),
+		copied:      copied,
 		names:       map[string]int{},
 		headerTypes: map[string]*bmv2.HeaderType{},
 		headerIDs:   map[string]int{},
 		unionIDs:    map[string]int{},
 		fieldLists:  map[int]int{},
-		learnLists:  map[string]int{},
 		ids:         map[string]int{},
 		acts:        map[actionKey]*bmv2.Action{},
 		profiles:    map[*instance]*bmv2.ActionProfile{},
@@ -121,16 +132,19 @@ func run(file *syntax.File, info *types.Info, opts Options) (l *lowerer, errs []
 		direct:      map[*syntax.CallExpr]*instance{},
 	}
 	l.scalars = &scalars{l: l}
+	return l
+}
+
+// attempt lowers the program as far as it goes.
+func (l *lowerer) attempt() {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(bail); !ok {
 				panic(r)
 			}
 		}
-		errs = l.errs
 	}()
 	l.program()
-	return l, l.errs
 }
 
 func newConfig(opts Options) *bmv2.Config {

@@ -282,19 +282,10 @@ func (l *lowerer) valueSet(d *syntax.ValueSetDecl, inst *instance, e *env) {
 	if s, ok := elem.(*types.Set); ok {
 		elem = s.Elem
 	}
-	l.vsets = append(l.vsets, vset{decl: d, name: name, elem: elem, size: int(size.v.Int64())})
 	l.cfg.ParseVSets = append(l.cfg.ParseVSets, &bmv2.ParseVSet{
 		Name: name, ID: l.nextID("parse_vsets"), CompressedBitwidth: l.widthOf(elem), MaxSize: int(size.v.Int64()),
 	})
 	e.bind(o, name)
-}
-
-// A vset is one value set, for P4Info.
-type vset struct {
-	decl *syntax.ValueSetDecl
-	name string
-	elem types.Type
-	size int
 }
 
 // widthOf is the number of bits of all scalars in t.

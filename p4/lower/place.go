@@ -67,10 +67,9 @@ type element struct {
 	last  *stack // of stack.last, which BMv2's parser reads directly
 }
 
-// A next is stack.next (last where last is set), or a member of such a union.
+// A next is stack.next, or a member of such a union.
 type next struct {
 	stack  *stack
-	last   bool
 	member int // of a union stack's element, -1 for the element itself
 }
 

@@ -59,10 +59,10 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	o := l.info.Defs[d]
 	switch d := d.(type) {
 	case *syntax.VarDecl:
-		v := l.declareVar(d, o, e)
+		v, again := l.declareVar(d, o, e)
 		if d.Value != nil {
 			l.assign(v, l.eval(d.Value, e))
-		} else if e.loops > 0 || l.block == parserBlock {
+		} else if again || e.loops > 0 || l.block == parserBlock {
 			l.invalidate(v)
 		}
 	case *syntax.ConstDecl:
@@ -74,16 +74,23 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	}
 }
 
-// declareVar gives the variable a place; its value is evaluated by the caller
-// while the name still means what it meant before.
-func (l *lowerer) declareVar(d *syntax.VarDecl, o *types.Object, e *env) value {
-	name := d.Name.Value
-	if e.inst != nil && e.inst.name != "" {
-		name = e.inst.name + "." + name
+// declareVar gives the variable its place, the same one whenever this code of
+// its instance runs again: nothing is recursive, and the tables of a control
+// that is applied twice must find the variables where they were.
+func (l *lowerer) declareVar(d *syntax.VarDecl, o *types.Object, e *env) (v value, again bool) {
+	key := variable{obj: o}
+	if len(e.tsub) > 0 {
+		key.typ = e.subst(o.Type).String()
 	}
-	v := l.alloc(name, e.subst(o.Type), false)
+	if v, again = e.inst.vars[key]; !again {
+		v = l.alloc(e.inst.name+"."+d.Name.Value, e.subst(o.Type), false)
+		if e.inst.vars == nil {
+			e.inst.vars = map[variable]value{}
+		}
+		e.inst.vars[key] = v
+	}
 	e.bind(o, v)
-	return v
+	return v, again
 }
 
 func (l *lowerer) assignStmt(s *syntax.AssignStmt, e *env) {
@@ -372,7 +379,7 @@ func (l *lowerer) forInStmt(s *syntax.ForInStmt, e *env) {
 		l.unsupported(s.Coll, "a loop over %s", syntax.String(s.Coll))
 	}
 	e.brk = &label{}
-	item := l.declareVar(s.Var, o, e)
+	item, _ := l.declareVar(s.Var, o, e)
 	for _, el := range elems {
 		e.cont = &label{}
 		l.assign(item, el)
@@ -389,7 +396,7 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 	m := l.mark()
 	hi := l.scalar(r.Hi, e)
 	lo = l.stable(lo, m)
-	item := l.declareVar(s.Var, o, e)
+	item, _ := l.declareVar(s.Var, o, e)
 	v, ok := item.(*field)
 	if !ok {
 		l.unsupported(s, "a loop variable of this type")
