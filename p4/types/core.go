@@ -123,7 +123,7 @@ func (c *checker) secondVarbit(e *syntax.CallExpr, s *Struct) bool {
 			continue
 		}
 		if first != nil {
-			c.errorf(f.Decl.Pos(), "header %s has two varbit fields, %s and %s; the extract at %s can fill one", s, first.Name, f.Name, e.Pos())
+			c.errorf(first.Decl.Pos(), "header %s has two varbit fields, %s and %s; the extract at %s can fill one", s, first.Name, f.Name, e.Pos())
 			return true
 		}
 		first = f
