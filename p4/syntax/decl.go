@@ -126,10 +126,7 @@ func (p *parser) constDecl(as Annotations) Decl {
 // declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
 func (p *parser) declarator(t Expr) (*Name, Expr) {
 	name := p.name()
-	for p.tok.Kind == _Lbrack && !p.panicking {
-		t = p.stackType(t)
-	}
-	return name, t
+	return name, p.stackTypes(t)
 }
 
 // params = "(" [ param { "," param } ] ")" .

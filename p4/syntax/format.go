@@ -47,7 +47,8 @@ type elem struct {
 	line   int
 	col    int // bytes before it on its line
 	role   role
-	match  int  // the elem of the other bracket, -1 where there is none
+	match  int  // the other bracket, or the if of an else; -1 where there is none
+	indent int  // of the statement that it is written in
 	pragma bool // on the line of an @pragma, whose end is part of it
 }
 
@@ -213,10 +214,12 @@ func sameText(a, b *elem) bool {
 
 // A formatter holds one text on its way through Format.
 type formatter struct {
-	elems []elem
-	toks  []int // the elems that are tokens
-	types map[string]bool
-	out   bytes.Buffer
+	elems  []elem
+	toks   []int // the elems that are tokens
+	types  map[string]bool
+	angles []angleList // for each token that is a <
+	ended  []int       // for each elem, how many lines end before it
+	out    bytes.Buffer
 
 	stack  []formatBracket
 	saved  [][]formatBracket // the stack at each #if

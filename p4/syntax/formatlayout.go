@@ -16,6 +16,11 @@ type formatBracket struct {
 
 // layout writes all elems.
 func (f *formatter) layout() {
+	f.ended = make([]int, len(f.elems))
+	for i := 1; i < len(f.elems); i++ {
+		e := &f.elems[i]
+		f.ended[i] = f.ended[i-1] + btoi(e.breaks > 0 || e.class == directiveElem)
+	}
 	for i := range f.elems {
 		e := &f.elems[i]
 		if i > 0 {
@@ -28,6 +33,7 @@ func (f *formatter) layout() {
 		case blockCommentElem:
 			f.writeComment(e)
 		default:
+			e.indent = f.base
 			f.open(i)
 			f.write(e.text)
 			f.close(i)
@@ -124,12 +130,7 @@ func (f *formatter) broken(i int) bool {
 	if j < 0 {
 		return true
 	}
-	for k := min(i, j) + 1; k <= max(i, j); k++ {
-		if f.elems[k].breaks > 0 || f.elems[k].class == directiveElem {
-			return true
-		}
-	}
-	return false
+	return f.ended[i] != f.ended[j]
 }
 
 func (f *formatter) inParens() bool {
@@ -158,24 +159,54 @@ func (f *formatter) lineIndent(i int) int {
 			return inside
 		}
 	}
+	if e.kind == _Else && e.match >= 0 {
+		return f.elems[e.match].indent
+	}
+	if head := f.headOf(i); head != nil {
+		return head.indent + indentWidth
+	}
 	if f.continues(i) {
 		return inside + indentWidth
 	}
 	return inside
 }
 
+// headOf is the if, else or for right before the statement that elem i
+// begins, nil where there is none.
+func (f *formatter) headOf(i int) *elem {
+	prev := f.tokenBefore(i)
+	switch {
+	case prev == nil || opensBlock(&f.elems[i]):
+		return nil
+	case prev.kind == _Else:
+		return prev
+	case prev.kind != _Rparen || prev.match < 0:
+		return nil
+	}
+	before := f.tokenBefore(prev.match)
+	if before == nil || before.kind != _If && before.kind != _For {
+		return nil
+	}
+	return before
+}
+
+// tokenBefore is the last token before elem i, nil where there is none or a
+// directive comes in between.
+func (f *formatter) tokenBefore(i int) *elem {
+	for i--; i >= 0 && f.elems[i].class != directiveElem; i-- {
+		if f.elems[i].class == tokenElem {
+			return &f.elems[i]
+		}
+	}
+	return nil
+}
+
 // continues reports whether the line that elem i begins goes on with the
 // statement of the line before.
 func (f *formatter) continues(i int) bool {
-	e, prev := &f.elems[i], &f.elems[i-1]
-	if e.class == directiveElem {
+	e, prev := &f.elems[i], f.tokenBefore(i)
+	if prev == nil {
 		return false
-	}
-	for k := i - 1; prev.class != tokenElem; k-- {
-		if k == 0 || prev.class == directiveElem {
-			return false
-		}
-		prev = &f.elems[k-1]
 	}
 	if e.class == tokenElem && e.role != prefix && e.role != angle && !opensBlock(e) &&
 		(e.kind >= _Not && e.kind <= _OrOr || isAssign(e.kind) || e.kind == _Dot && endsOperand(prev) ||

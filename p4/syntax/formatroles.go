@@ -14,7 +14,10 @@ func (f *formatter) resolve() {
 		f.noteType(i)
 	}
 	f.matchBrackets()
+	f.matchElse()
 	f.markPragmas()
+	f.markColons()
+	f.angles = make([]angleList, len(f.toks))
 	for i := range f.toks {
 		if f.tok(i).kind == _Lss && f.tok(i).role == noRole {
 			f.resolveAngle(i)
@@ -102,6 +105,43 @@ func (f *formatter) matchBrackets() {
 	}
 }
 
+// matchElse notes for each else which if it belongs to.
+func (f *formatter) matchElse() {
+	const block = -1
+	var pending []int // the ifs that an else may follow, under the open blocks
+	for i := 0; i < len(f.toks); i++ {
+		e := f.tok(i)
+		switch e.kind {
+		case _Lparen:
+			if n := f.tokenOf(e.match); n > i {
+				i = n // the semicolons of a for end nothing
+			}
+		case _If:
+			pending = append(pending, f.toks[i])
+		case _Else:
+			if n := len(pending) - 1; n >= 0 && pending[n] != block {
+				e.match = pending[n]
+				pending = pending[:n]
+			}
+		case _Lbrace:
+			pending = append(pending, block)
+		case _Rbrace:
+			for n := len(pending) - 1; n >= 0; n-- {
+				last := pending[n]
+				pending = pending[:n]
+				if last == block {
+					break
+				}
+			}
+		}
+		if (e.kind == _Semi || e.kind == _Rbrace) && f.tok(i+1).kind != _Else {
+			for n := len(pending) - 1; n >= 0 && pending[n] != block; n-- {
+				pending = pending[:n]
+			}
+		}
+	}
+}
+
 // closes reports whether end is the bracket that closes open.
 func closes(open, end Kind) bool {
 	switch end {
@@ -166,10 +206,26 @@ func (f *formatter) resolveAngle(i int) {
 	}
 }
 
+// An angleList is what angleEnd has found out about one <.
+type angleList struct {
+	known  bool
+	commas bool
+	end    int
+}
+
 // angleEnd is the token that closes the < at token i, as far as only what can
 // stand in type arguments lies between, and whether there are commas; -1
 // where there is none.
 func (f *formatter) angleEnd(i int) (end int, commas bool) {
+	a := &f.angles[i]
+	if !a.known {
+		a.end, a.commas = f.scanAngle(i)
+		a.known = true
+	}
+	return a.end, a.commas
+}
+
+func (f *formatter) scanAngle(i int) (end int, commas bool) {
 	sized := false // inside bit<…> there may be arithmetic
 	switch f.tok(i - 1).kind {
 	case _Bit, _IntWord, _Varbit:
@@ -236,10 +292,6 @@ func (f *formatter) resolveToken(i int) {
 		if e.match < 0 {
 			e.role = blockBrace
 		}
-	case _Question:
-		f.markTernary(i)
-	case _Lbrack:
-		f.markSlice(i)
 	}
 }
 
@@ -333,42 +385,34 @@ func (f *formatter) braceRole(i int) role {
 	return exprBrace
 }
 
-// markTernary marks the : that belongs to the ? at token i.
-func (f *formatter) markTernary(i int) {
-	depth := 0
-	for k := i + 1; ; k++ {
-		switch e := f.tok(k); e.kind {
-		case _Question:
-			depth++
-		case _Colon:
-			if depth--; depth < 0 {
-				e.role = ternary
-				return
-			}
-		case _Lparen, _Lbrack, _Lbrace:
-			if k = f.tokenOf(e.match); k < 0 {
-				return
-			}
-		case _EOF, _Semi, _Rparen, _Rbrack, _Rbrace, _Comma:
-			return
-		}
+// markColons tells the : of a ?: and of a slice from that of a label.
+func (f *formatter) markColons() {
+	type level struct {
+		open    Kind
+		pending int // ? that wait for their :
 	}
-}
-
-// markSlice marks the : of a slice whose [ is at token i.
-func (f *formatter) markSlice(i int) {
-	end := f.tokenOf(f.tok(i).match)
-	for k := i + 1; k < end; k++ {
-		switch e := f.tok(k); e.kind {
-		case _Question:
-			f.markTernary(k)
-		case _Colon:
-			if e.role == noRole {
-				e.role = sliceColon
-			}
+	levels := []level{{}}
+	for i := range f.toks {
+		e := f.tok(i)
+		top := &levels[len(levels)-1]
+		switch e.kind {
 		case _Lparen, _Lbrack, _Lbrace:
-			if n := f.tokenOf(e.match); n > k {
-				k = n
+			levels = append(levels, level{open: e.kind})
+		case _Rparen, _Rbrack, _Rbrace:
+			if closes(top.open, e.kind) {
+				levels = levels[:len(levels)-1]
+			}
+		case _Question:
+			top.pending++
+		case _Semi, _Comma:
+			top.pending = 0
+		case _Colon:
+			switch {
+			case top.pending > 0:
+				e.role = ternary
+				top.pending--
+			case top.open == _Lbrack:
+				e.role = sliceColon
 			}
 		}
 	}

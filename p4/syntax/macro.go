@@ -164,9 +164,12 @@ func (p *preproc) expand(m *macro, t Token) bool {
 			return true
 		}
 	}
+	if p.stopped {
+		return true
+	}
 	toks := p.substitute(m, args, t)
 	if p.spent += len(toks) + 1; p.spent > maxExpansion {
-		p.stop(t.Pos, "macro %s expands to more than %d tokens", m.name, maxExpansion)
+		p.stop(t.Pos, "macros use more than %d tokens", maxExpansion)
 		return true
 	}
 	if len(p.ctxs) >= maxContext {
@@ -197,6 +200,9 @@ func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 		t := p.lex()
 		switch t.Kind {
 		case _EOF:
+			if p.stopped {
+				return nil, false
+			}
 			p.errorf(use.Pos, "arguments of macro %s do not end in )", m.name)
 			return nil, false
 		case _Lparen:
@@ -214,6 +220,9 @@ func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 			}
 		}
 		arg = append(arg, t)
+		if p.spent++; p.spent > maxExpansion {
+			p.stop(use.Pos, "macros use more than %d tokens", maxExpansion)
+		}
 	}
 }
 

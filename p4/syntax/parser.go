@@ -24,6 +24,7 @@ type parser struct {
 	errs  *Errors
 	depth int
 
+	reported  int  // how many errors
 	panicking bool // an error was reported and not yet skipped
 	trial     bool // report nothing: somebody tries whether this parses
 	noGtr     bool // > closes something, it is no operator
@@ -143,6 +144,10 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 			pos = last.Pos
 			pos.col += uint32(len(last.Text))
 		}
+	}
+	if p.reported++; p.reported > 10*MaxErrors {
+		p.seek(len(p.toks) - 1) // enough is enough
+		return
 	}
 	msg := fmt.Sprintf(format, args...)
 	if t.flag&fromMacro != 0 {

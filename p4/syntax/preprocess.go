@@ -14,7 +14,7 @@ import (
 
 const (
 	maxInclude   = 100     // how deep includes nest
-	maxExpansion = 1 << 20 // how many tokens macros may produce in all
+	maxExpansion = 1 << 20 // how many tokens the uses of macros may take and produce in all
 	maxContext   = 1000    // how deep macros nest
 	maxNested    = 200     // how deep uses of macros nest in arguments
 )
@@ -30,7 +30,7 @@ type preproc struct {
 	file   *inputFile // the innermost
 	ctxs   []context
 	unread Token // handed out next where hasUnread is set
-	spent  int   // tokens that macros have produced
+	spent  int   // tokens that uses of macros have taken and produced
 	nested int   // lists being expanded
 
 	hasUnread bool
@@ -143,6 +143,9 @@ func (p *preproc) next() Token {
 // lex is the next token as it stands: from what was put back, from the
 // macros being expanded, or from the files.
 func (p *preproc) lex() Token {
+	if p.stopped {
+		return Token{Kind: _EOF, Pos: p.file.posAt(p.file.off)}
+	}
 	if p.hasUnread {
 		p.hasUnread = false
 		return p.unread
@@ -167,10 +170,7 @@ func (p *preproc) lex() Token {
 
 func (p *preproc) fileToken() Token {
 	var t Token
-	for {
-		if p.stopped {
-			return Token{Kind: _EOF, Pos: p.file.posAt(p.file.off)}
-		}
+	for !p.stopped {
 		p.file.next(&t)
 		switch {
 		case t.Kind == _Hash && t.flag&bol != 0:
@@ -184,6 +184,7 @@ func (p *preproc) fileToken() Token {
 			return t
 		}
 	}
+	return p.lex()
 }
 
 // directive runs the directive whose # is at pos.

@@ -47,7 +47,16 @@ func (p *parser) typeRef() Expr {
 	}
 	defer p.leave()
 	t := p.plainType()
-	for p.tok.Kind == _Lbrack && !p.panicking {
+	return p.stackTypes(t)
+}
+
+// stackTypes = { "[" expr "]" } behind the type of the elements.
+func (p *parser) stackTypes(t Expr) Expr {
+	for n := 0; p.tok.Kind == _Lbrack && !p.panicking; n++ {
+		if n > maxDepth {
+			p.giveUp("type has more than %d sizes", maxDepth)
+			break
+		}
 		t = p.stackType(t)
 	}
 	return t
