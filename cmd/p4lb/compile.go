@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/p4"
+)
+
+func newCompile(c *cli) *cobra.Command {
+	j := &compileJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb]",
+		Short: "Compile a P4_16 program to BMv2 JSON and P4Info",
+		Long: `Compile reads a P4_16 program for the v1model architecture and writes BMv2 JSON
+(-o) and P4Info in text form (--p4info). Without either it only checks, which
+works for programs of other architectures too. core.p4 and v1model.p4 are built
+in; a file of that name in a folder named with -I comes first.
+
+Errors and warnings go to standard error. After an error nothing is written: a
+file that was there before stays as it was.`,
+		Example: `  p4lb compile router.p4
+  p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
+  p4lb compile -I include -D PORTS=16 router.p4 -o router.json`,
+		Args: wantArgs(1, 1, "one program"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j.name = args[0]
+			if j.json != "" && j.json == j.p4info {
+				return usageError(cmd, "-o and --p4info both name %s", j.json)
+			}
+			return j.run()
+		},
+	}
+	flags := cmd.Flags()
+	addSourceFlags(cmd, &j.opts)
+	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
+	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
+	flags.BoolVar(&j.strict, "werror", false, "treat warnings as errors")
+	return cmd
+}
+
+// addSourceFlags gives cmd the flags that say how a program is read.
+func addSourceFlags(cmd *cobra.Command, opts *p4.Options) {
+	cmd.Flags().StringArrayVarP(&opts.IncludeDirs, "include", "I", nil, "look for includes in `DIR` (repeatable)")
+	cmd.Flags().StringArrayVarP(&opts.Defines, "define", "D", nil, "define a macro, as `NAME[=VALUE]` (repeatable)")
+}
+
+// A compileJob is one run of the compile verb.
+type compileJob struct {
+	c            *cli
+	name         string
+	opts         p4.Options
+	json, p4info string
+	strict       bool
+}
+
+func (j *compileJob) run() error {
+	p, err := j.c.checkProgram(j.name, j.opts)
+	if err != nil {
+		return err
+	}
+	// Without an output everything is tried that could be asked for.
+	try := j.json == "" && j.p4info == "" && p.Main() == "V1Switch"
+	if j.json != "" || try {
+		if err := p.Lower(); err != nil {
+			return j.c.diagnose(err)
+		}
+	}
+	if j.p4info != "" || try {
+		if err := p.Describe(); err != nil {
+			return j.c.diagnose(err)
+		}
+	}
+	if err := j.c.warn(p.Warnings, j.strict); err != nil {
+		return err
+	}
+	return j.write(p)
+}
+
+// write writes both outputs or none.
+func (j *compileJob) write(p *p4.Program) error {
+	var out outputs
+	defer out.discard()
+	for _, f := range []struct {
+		name string
+		data func() []byte
+	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}} {
+		if f.name == "" {
+			continue
+		}
+		if sameFile(f.name, j.name) {
+			return fmt.Errorf("writing %s: it is the program itself", f.name)
+		}
+		if err := out.stage(f.name, f.data()); err != nil {
+			return err
+		}
+	}
+	return out.commit()
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// checkProgram reads and checks the program in the named file, and prints what
+// is wrong with it.
+func (c *cli) checkProgram(name string, opts p4.Options) (*p4.Program, error) {
+	host, err := newHostFS()
+	if err != nil {
+		return nil, err
+	}
+	file := host.file(name)
+	for i, dir := range opts.IncludeDirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, fmt.Errorf("-I %s: %w", dir, bareError(err))
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("-I %s: not a folder", dir)
+		}
+		opts.IncludeDirs[i] = host.folder(dir)
+	}
+	opts.Show = host.show
+	p, err := p4.Check(host, file, opts)
+	if err != nil {
+		return nil, c.diagnose(err)
+	}
+	return p, nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+func newCompletion(c *cli) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print a completion script for a shell",
+		Long:  "Completion prints a script that makes a shell complete verbs, flags and file names.",
+		Example: `  source <(p4lb completion bash)
+  p4lb completion fish > ~/.config/fish/completions/p4lb.fish`,
+		ValidArgs: shells,
+		Args:      wantArgs(1, 1, "one shell: bash, zsh, fish or powershell"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(shells, args[0]) {
+				return usageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
+			}
+			return complete(cmd.Root(), args[0], c)
+		},
+	}
+}
+
+func complete(root *cobra.Command, shell string, c *cli) error {
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(c.out, true)
+	case "zsh":
+		return root.GenZshCompletion(c.out)
+	case "fish":
+		return root.GenFishCompletion(c.out, true)
+	default:
+		return root.GenPowerShellCompletionWithDesc(c.out)
+	}
+}

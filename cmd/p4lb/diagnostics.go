@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// diagnose prints the errors of the compiler, with the warnings among them.
+func (c *cli) diagnose(err error) error {
+	var list syntax.Errors
+	if !errors.As(err, &list) {
+		return err
+	}
+	for _, e := range list {
+		c.diagnostic(e)
+	}
+	return errReported
+}
+
+// warn prints warnings; where strict is set they are errors.
+func (c *cli) warn(list syntax.Errors, strict bool) error {
+	for _, e := range list {
+		if strict {
+			e = &syntax.Error{Pos: e.Pos, Msg: e.Msg}
+		}
+		c.diagnostic(e)
+	}
+	if strict && len(list) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+// diagnostic prints one message of the compiler: with the line and a caret
+// below the place, or as a line of JSON.
+func (c *cli) diagnostic(e *syntax.Error) {
+	switch {
+	case e.Warning && c.quiet:
+	case c.logJSON:
+		say := c.log.Error
+		if e.Warning {
+			say = c.log.Warn
+		}
+		say(e.Msg, "file", e.Pos.File(), "line", e.Pos.Line(), "col", e.Pos.Col())
+	case !e.Pos.IsKnown():
+		fmt.Fprintf(c.err, "%s %s\n", c.paint.red("error:"), e.Msg)
+	default:
+		var b strings.Builder
+		syntax.Errors{e}.Print(&b)
+		head, rest, _ := strings.Cut(b.String(), "\n")
+		fmt.Fprintf(c.err, "%s\n%s", c.paint.bold(head), rest)
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSource bounds what is read as a source file, so that a device or a disk
+// image given by mistake ends in an error.
+const maxSource = 64 << 20
+
+var errIsFolder = errors.New("is a folder, not a file")
+
+// A hostFS is the machine's file system as an fs.FS: its root is "/", so that
+// every file has a valid name, wherever the user stands. It remembers how the
+// user typed the folders he named, to show the files below them the same way.
+type hostFS struct {
+	cwd   string // absolute
+	typed []typedFolder
+}
+
+type typedFolder struct{ name, typed string }
+
+func newHostFS() (*hostFS, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the current folder: %w", err)
+	}
+	return &hostFS{cwd: cwd}, nil
+}
+
+// file returns the name in h of a file that the user typed.
+func (h *hostFS) file(typed string) string {
+	h.folder(filepath.Dir(typed))
+	return h.rooted(typed)
+}
+
+// folder returns the name in h of a folder that the user typed.
+func (h *hostFS) folder(typed string) string {
+	name := h.rooted(typed)
+	h.typed = append(h.typed, typedFolder{name, typed})
+	return name
+}
+
+func (h *hostFS) rooted(typed string) string {
+	if !filepath.IsAbs(typed) {
+		typed = filepath.Join(h.cwd, typed)
+	}
+	name := strings.TrimPrefix(filepath.ToSlash(filepath.Clean(typed)), "/")
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+// show returns the name of a file in h as the user would type it: relative to
+// the innermost folder that he named, else to the current one, else absolute.
+func (h *hostFS) show(name string) string {
+	best, shown := -1, "/"+name
+	for _, f := range append(h.typed, typedFolder{h.rooted(h.cwd), "."}) {
+		rest, ok := strings.CutPrefix(name, f.name+"/")
+		if ok && len(f.name) > best {
+			best, shown = len(f.name), filepath.Join(f.typed, rest)
+		}
+	}
+	return shown
+}
+
+// Open opens the named file.
+func (h *hostFS) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return os.Open("/" + name)
+}
+
+// ReadFile reads the named file, which must be one that can be a source.
+func (h *hostFS) ReadFile(name string) ([]byte, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return readFile("/" + name)
+}
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, bareError(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, bareError(err)
+	}
+	if info.IsDir() {
+		return nil, errIsFolder
+	}
+	return readAll(f)
+}
+
+// readAll reads r to its end unless it is longer than a source can be.
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxSource+1))
+	if err != nil {
+		return nil, bareError(err)
+	}
+	if len(text) > maxSource {
+		return nil, fmt.Errorf("larger than %d MiB", maxSource>>20)
+	}
+	return text, nil
+}
+
+// readSource reads a file named on the command line, - being standard input.
+func (c *cli) readSource(name string) (text []byte, err error) {
+	if name == "-" {
+		text, err = readAll(c.in)
+	} else {
+		text, err = readFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", displayName(name), err)
+	}
+	return text, nil
+}
+
+// displayName is how messages call a file of the command line.
+func displayName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
+// outputs are files to be written together: each is written in full beside its
+// target first, and only when all are there do they take their targets' place.
+// Until then a file that was there before is untouched.
+type outputs struct {
+	staged []stagedFile
+}
+
+type stagedFile struct{ temp, target string }
+
+// stage writes data for the file target. Anything but a regular file (a pipe,
+// /dev/stdout) is written at once.
+func (o *outputs) stage(target string, data []byte) error {
+	err := o.tryStage(target, data)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("writing %s: %w", target, bareError(err))
+	if dir := filepath.Dir(target); errors.Is(err, fs.ErrNotExist) {
+		return hinted(err, "the folder %s does not exist", dir)
+	}
+	return err
+}
+
+func (o *outputs) tryStage(target string, data []byte) error {
+	// A link keeps pointing where it does: its end is replaced.
+	if end, err := filepath.EvalSymlinks(target); err == nil {
+		target = end
+	}
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errIsFolder
+	case !info.Mode().IsRegular():
+		return os.WriteFile(target, data, 0)
+	}
+	temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%08x", filepath.Base(target), rand.Uint32()))
+	if err := writeNew(temp, data); err != nil {
+		return err
+	}
+	o.staged = append(o.staged, stagedFile{temp, target})
+	if info != nil {
+		return os.Chmod(temp, info.Mode().Perm())
+	}
+	return nil
+}
+
+// writeNew writes a file that must not be there yet; on an error it is gone again.
+func writeNew(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(name)
+	}
+	return err
+}
+
+// commit puts the staged files in place.
+func (o *outputs) commit() error {
+	for len(o.staged) > 0 {
+		s := o.staged[0]
+		if err := os.Rename(s.temp, s.target); err != nil {
+			return fmt.Errorf("writing %s: %w", s.target, bareError(err))
+		}
+		o.staged = o.staged[1:]
+	}
+	return nil
+}
+
+// discard removes what was staged and not committed.
+func (o *outputs) discard() {
+	for _, s := range o.staged {
+		os.Remove(s.temp)
+	}
+	o.staged = nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+func newFmt(c *cli) *cobra.Command {
+	j := &fmtJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "fmt [-w] [-l] [-d] [--check] FILE.p4...",
+		Short: "Lay out P4 programs in canonical form",
+		Long: `Fmt lays out each program anew: indentation, spaces and alignment become
+canonical; comments, preprocessor lines and line breaks stay where they are.
+The file - is standard input.`,
+		Example: `  p4lb fmt -w *.p4         rewrite the files that are not in canonical form
+  p4lb fmt -d router.p4    show what would change
+  p4lb fmt --check *.p4    exit with 1 if anything would, for scripts`,
+		Args: wantArgs(1, -1, "files, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return j.run(cmd, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&j.write, "write", "w", false, "rewrite the files in place")
+	flags.BoolVarP(&j.list, "list", "l", false, "list the files that would change")
+	flags.BoolVarP(&j.diff, "diff", "d", false, "show the changes")
+	flags.BoolVar(&j.check, "check", false, "exit with 1 if a file would change")
+	return cmd
+}
+
+// A fmtJob is one run of the fmt verb.
+type fmtJob struct {
+	c                        *cli
+	write, list, diff, check bool
+	changed                  bool
+}
+
+func (j *fmtJob) run(cmd *cobra.Command, names []string) error {
+	var first error
+	for _, name := range names {
+		if name == "-" && j.write {
+			return usageError(cmd, "standard input cannot be rewritten")
+		}
+	}
+	for _, name := range names {
+		if err := j.file(name); err != nil {
+			if first != nil {
+				j.c.report(first)
+			}
+			first = err
+		}
+	}
+	if first == nil && j.check && j.changed {
+		return errReported
+	}
+	return first
+}
+
+// file formats one file and does with the result what the flags say.
+func (j *fmtJob) file(name string) error {
+	old, err := j.c.readSource(name)
+	if err != nil {
+		return err
+	}
+	text, err := syntax.Format(old, displayName(name))
+	if err != nil {
+		return j.c.diagnose(err)
+	}
+	changed := !bytes.Equal(old, text)
+	j.changed = j.changed || changed
+	if changed && j.list {
+		fmt.Fprintln(j.c.out, displayName(name))
+	}
+	if changed && j.diff {
+		j.c.out.Write(diff.Diff(name+" (as it is)", old, name+" (formatted)", text))
+	}
+	if changed && j.write {
+		return rewrite(name, text)
+	}
+	if j.write || j.list || j.diff || j.check {
+		return nil
+	}
+	_, err = j.c.out.Write(text)
+	return err
+}
+
+func rewrite(name string, text []byte) error {
+	var out outputs
+	defer out.discard()
+	if err := out.stage(name, text); err != nil {
+		return err
+	}
+	return out.commit()
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]",
+		Short: "Explain a verb",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError(cmd.Root(), "there is no verb %q", strings.Join(args, " "))
+			}
+			return verb.Help()
+		},
+	}
+}
+
+// usage prints how cmd is used: the part of a help text below the description.
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nVerbs:\n")
+		for _, verb := range cmd.Commands() {
+			if verb.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-*s  %s\n", verb.NamePadding(), verb.Name(), verb.Short)
+			}
+		}
+	}
+	own, shared := cmd.LocalFlags(), cmd.InheritedFlags()
+	if !cmd.HasParent() {
+		own, shared = shared, own
+	}
+	own.SortFlags, shared.SortFlags = false, false
+	if own.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
+	}
+	fmt.Fprintf(&b, "\nFlags of every verb:\n%s", shared.FlagUsages())
+	if !cmd.HasParent() {
+		fmt.Fprintf(&b, "\n%s VERB --help says more about a verb.\n", cmd.Name())
+	}
+	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
+	return err
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/p4lb/p4lb/examples"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"p4lb": main})
+}
+
+// TestScripts runs testdata/script, one script or more per verb.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			// The race detector lets every process sleep a second at its end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"example": example,
+		},
+	})
+}
+
+// exits runs a program and wants one exit code: exits 2 p4lb compile.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// example copies files of the examples into the script's folder.
+func example(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: example FILE...")
+	}
+	for _, name := range args {
+		text, err := examples.FS.ReadFile(name)
+		ts.Check(err)
+		ts.Check(writeNew(ts.MkAbs(name), text))
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		want  string
+	}{{0.1234, "0.123"}, {1.234, "1.23"}, {12.34, "12.3"}, {1234.5, "1234"}} {
+		if got := fmt.Sprintf("%.*f", digits(c.value), c.value); got != c.want {
+			t.Errorf("%v is shown as %s, want %s", c.value, got, c.want)
+		}
+	}
+}
+
+// TestInterrupted wants a long verb to stop, and to say so by its exit code.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs strings.Builder
+	if code := run(ctx, []string{"bench"}, nil, &out, &errs); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if out.String() != "" || errs.String() != "error: interrupted\n" {
+		t.Errorf("got %q and %q", out.String(), errs.String())
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// A cli is what every verb works with: the streams, and what the flags that
+// all verbs share say about them. Results go to out, messages to err.
+type cli struct {
+	in  io.Reader
+	out *bufio.Writer
+	err io.Writer
+
+	quiet   bool
+	verbose bool
+	noColor bool
+	logJSON bool
+
+	log   *slog.Logger
+	paint painter // for err
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &cli{in: stdin, out: bufio.NewWriter(stdout), err: stderr}
+	root := newRoot(c)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if e := c.out.Flush(); err == nil && e != nil {
+		err = fmt.Errorf("writing to standard output: %w", bareError(e))
+	}
+	if ctx.Err() != nil {
+		err = &failure{code: exitInterrupted, err: errors.New("interrupted")}
+	}
+	return c.report(err)
+}
+
+func newRoot(c *cli) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "p4lb VERB [ARG]...",
+		Short: "Compile P4_16 programs and run them on packets",
+		Long: `p4lb compiles P4_16 programs for the v1model architecture and runs them on
+packets, in one binary: no p4c, no BMv2, nothing to install.`,
+		Example: `  p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
+  p4lb test router.p4 router.stf
+  p4lb fmt -w router.p4`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+
+		DisableFlagsInUseLine: true,
+		RunE:                  noVerb,
+		PersistentPreRun:      func(*cobra.Command, []string) { c.setUp() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(newHelp())
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.SetUsageFunc(usage)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(cmd, "%w", err)
+	})
+
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
+	flags.BoolVarP(&c.verbose, "verbose", "v", false, "say what is done")
+	flags.BoolVar(&c.noColor, "no-color", false, "no colours, even on a terminal")
+	flags.Func("log-format", "`FORM` of the messages on standard error: text or json", c.setLogFormat)
+
+	root.AddCommand(
+		newCompile(c), newFmt(c), newTest(c), newSwitch(c), newBench(c),
+		newConformance(c), newDoctor(c), newVersion(c), newCompletion(c),
+	)
+	for _, verb := range root.Commands() {
+		verb.Flags().SortFlags = false
+		verb.DisableFlagsInUseLine = true
+	}
+	return root
+}
+
+func (c *cli) setLogFormat(form string) error {
+	if form != "text" && form != "json" {
+		return errors.New("want text or json")
+	}
+	c.logJSON = form == "json"
+	return nil
+}
+
+// setUp makes the logger and the colours from the shared flags.
+func (c *cli) setUp() {
+	level := slog.LevelInfo
+	switch {
+	case c.quiet:
+		level = slog.LevelError
+	case c.verbose:
+		level = slog.LevelDebug
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}
+	if c.logJSON {
+		c.log = slog.New(slog.NewJSONHandler(c.err, options))
+	} else {
+		c.log = slog.New(slog.NewTextHandler(c.err, options))
+	}
+	c.paint = painter(!c.noColor && !c.logJSON && isTerminal(c.err) && os.Getenv("NO_COLOR") == "")
+}
+
+// dropTime leaves the time out of log lines: they are read as they appear.
+func dropTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// noVerb is what the root does by itself: it explains what is missing.
+func noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		cmd.SetOut(cmd.ErrOrStderr())
+		cmd.Help()
+		return &failure{code: exitUsage}
+	}
+	err := usageError(cmd, "there is no verb %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err.hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return err
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/ports"
+)
+
+// exitRefused is the exit code for an address or an interface that cannot be
+// had.
+const exitRefused = 3
+
+// off, in place of an address, leaves a server out.
+const off = "off"
+
+func newSwitch(c *cli) *cobra.Command {
+	j := &switchJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "switch [-i PORT@WHERE]... [--load PROG]",
+		Short: "Run the embedded switch in real time, for any P4Runtime client",
+		Long: `Switch runs until it is interrupted. It executes the program that a P4Runtime
+client sends, as BMv2 JSON, or the one named with --load, and moves packets
+between its ports:
+
+  -i 1@veth1                     port 1 is a network interface (wants root)
+  -i 2@udp:127.0.0.1:5002,127.0.0.1:6002
+                                 port 2 sends and receives UDP datagrams, each a
+                                 packet, between a local and a remote address
+  -i 3@pcap:in.pcap,out.pcap     port 3 plays one capture and records another;
+                                 either may be left out
+
+Queues are those of simple_switch: 64 packets per port, without limit of rate
+unless --rate sets one. Packets from hosts on veth interfaces want checksums
+that are computed in time: ethtool -K DEV tx off on the host's side.
+
+With --grpc off, no --thrift and only captures as ports, switch ends when these
+are played.`,
+		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
+  p4lb switch --load router.p4 -i 0@pcap:in.pcap,out.pcap --grpc off
+  p4lb switch --grpc 0.0.0.0:9559 --tls-cert s.crt --tls-key s.key --tls-ca ca.crt`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := j.check(cmd); err != nil {
+				return err
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// A switchJob is one run of the switch verb.
+type switchJob struct {
+	c *cli
+
+	ports        []string
+	load, p4info string
+	sources      p4.Options
+	grpc, thrift string
+	device       uint64
+	cpuPort      uint32
+	rate         uint64
+	depth        int
+	priorities   int
+	seed         uint64
+	cert, key    string
+	ca           string
+	trace        string
+}
+
+func (j *switchJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&j.ports, "port", "i", nil, "connect a port, as `PORT@WHERE` (repeatable)")
+	f.StringVar(&j.load, "load", "", "start with the program in `FILE`, P4 or BMv2 JSON")
+	f.StringVar(&j.p4info, "p4info", "", "P4Info of a JSON program, in text form, in `FILE` (PROG.p4info.txtpb)")
+	addSourceFlags(cmd, &j.sources)
+	f.StringVar(&j.grpc, "grpc", "127.0.0.1:9559", "serve P4Runtime at `ADDR`, or off")
+	f.Uint64Var(&j.device, "device-id", 1, "the device id that clients must name")
+	f.StringVar(&j.cert, "tls-cert", "", "serve P4Runtime with TLS, with the certificate in `FILE`")
+	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
+	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
+	f.StringVar(&j.thrift, "thrift", off, "serve BMv2's Thrift calls for registers, counters and queues at `ADDR`")
+	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller; 0 is none")
+	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
+	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
+	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
+	f.Uint64Var(&j.seed, "seed", 1, "begin of the random numbers")
+	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
+}
+
+// check finds mistakes in the command line before anything is opened.
+func (j *switchJob) check(cmd *cobra.Command) error {
+	switch {
+	case (j.cert == "") != (j.key == ""):
+		return usageError(cmd, "--tls-cert and --tls-key go together")
+	case j.ca != "" && j.cert == "":
+		return usageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
+	case j.p4info != "" && j.load == "":
+		return usageError(cmd, "--p4info wants --load")
+	case j.depth <= 0:
+		return usageError(cmd, "--depth %d: want at least 1", j.depth)
+	case j.priorities < 1 || j.priorities > 8:
+		return usageError(cmd, "--priorities %d: want 1 to 8", j.priorities)
+	}
+	for _, p := range j.ports {
+		if _, _, err := parsePort(p); err != nil {
+			return usageError(cmd, "-i %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// parsePort takes PORT@WHERE apart.
+func parsePort(s string) (number uint32, where string, err error) {
+	n, where, ok := strings.Cut(s, "@")
+	v, err := strconv.ParseUint(n, 10, 9)
+	switch {
+	case !ok || where == "":
+		return 0, "", errors.New("want PORT@INTERFACE, PORT@pcap:IN,OUT or PORT@udp:LOCAL,REMOTE")
+	case err != nil:
+		return 0, "", fmt.Errorf("port %q: want a number from 0 to 511", n)
+	}
+	return uint32(v), where, nil
+}
+
+// run opens everything, then serves until ctx ends. What cannot be opened ends
+// it before any packet has moved.
+func (j *switchJob) run(ctx context.Context) (err error) {
+	s := &runningSwitch{c: j.c}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := j.open(s); err != nil {
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// A runningSwitch is what a switchJob has opened.
+type runningSwitch struct {
+	c      *cli
+	dev    *p4rt.Device
+	server *p4rt.Server
+	thrift *thrift.Server
+	trace  *traceFile
+
+	grpcListener, thriftListener net.Listener
+	// finite is set if all ports end by themselves.
+	finite bool
+}
+
+func (j *switchJob) open(s *runningSwitch) (err error) {
+	options := p4rt.Options{DeviceID: j.device, Log: j.c.log}
+	if options.TLS, err = j.tlsConfig(); err != nil {
+		return err
+	}
+	program, info, err := j.program()
+	if err != nil {
+		return err
+	}
+	if err := j.openDevice(s); err != nil {
+		return err
+	}
+	if s.server, err = p4rt.NewServer(s.dev, options); err != nil {
+		return err
+	}
+	if info != nil {
+		if err := s.server.Load(program, info); err != nil {
+			return fmt.Errorf("loading %s: %w", j.load, err)
+		}
+	}
+	if err := j.listen(s, options.TLS); err != nil {
+		return err
+	}
+	return j.openPorts(s)
+}
+
+func (j *switchJob) openDevice(s *runningSwitch) (err error) {
+	options := p4rt.DeviceOptions{
+		CPUPort: j.cpuPort, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: loadBMv2,
+		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
+	}
+	if j.trace != "" {
+		if s.trace, err = newTraceFile(j.trace); err != nil {
+			return err
+		}
+		options.Trace = s.trace.event
+	}
+	s.dev, err = p4rt.NewDevice(options)
+	return err
+}
+
+func loadBMv2(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	config, err := bmv2.Load(program)
+	if err != nil {
+		return nil, err
+	}
+	return dataplane.New(config, o)
+}
+
+func (j *switchJob) listen(s *runningSwitch, secure *tls.Config) (err error) {
+	if j.grpc != off {
+		if s.grpcListener, err = net.Listen("tcp", j.grpc); err != nil {
+			return refused("serving P4Runtime at "+j.grpc, err)
+		}
+		j.c.log.Info("serving P4Runtime", "address", s.grpcListener.Addr(), "device", j.device, "tls", secure != nil)
+	}
+	if j.thrift != off {
+		if s.thriftListener, err = net.Listen("tcp", j.thrift); err != nil {
+			return refused("serving Thrift at "+j.thrift, err)
+		}
+		s.thrift = thrift.NewServer(s.dev, j.device)
+		j.c.log.Info("serving Thrift", "address", s.thriftListener.Addr())
+	}
+	return nil
+}
+
+// refused is an address or an interface that cannot be had.
+func refused(what string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return &failure{code: exitRefused, err: fmt.Errorf("%s: %w", what, err)}
+}
+
+// openPorts connects the ports, which then move packets at once: last of all.
+func (j *switchJob) openPorts(s *runningSwitch) error {
+	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off
+	var opened []ports.Port
+	for _, text := range j.ports {
+		_, where, _ := parsePort(text) // has been checked
+		p, err := ports.Open(where)
+		if err != nil {
+			for _, o := range opened {
+				o.Close()
+			}
+			return refused("-i "+text, err)
+		}
+		opened = append(opened, p)
+		_, ends := p.(interface{ Finite() bool })
+		s.finite = s.finite && ends
+	}
+	for i, p := range opened {
+		number, where, _ := parsePort(j.ports[i])
+		report := func(err error) { j.c.log.Error("port", "number", number, "error", err) }
+		if err := s.dev.AddPort(number, p, report); err != nil {
+			for _, o := range opened[i:] {
+				o.Close()
+			}
+			return err
+		}
+		j.c.log.Debug("port", "number", number, "at", where)
+	}
+	return nil
+}
+
+// serve answers clients until ctx ends, a server fails, or the captures are
+// played where there is nothing else.
+func (s *runningSwitch) serve(ctx context.Context) error {
+	failed := make(chan error, 3)
+	if s.grpcListener != nil {
+		go func() { failed <- s.server.Serve(s.grpcListener) }()
+	}
+	if s.thriftListener != nil {
+		go func() { failed <- s.thrift.Serve(s.thriftListener) }()
+	}
+	if s.finite {
+		go func() {
+			s.dev.Drain()
+			failed <- nil
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+// stopTime is how long requests in progress may take when the switch stops.
+const stopTime = 500 * time.Millisecond
+
+// close closes what has been opened.
+func (s *runningSwitch) close() error {
+	if s.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+		defer cancel()
+		s.server.Stop(ctx)
+	}
+	if s.grpcListener != nil {
+		s.grpcListener.Close()
+	}
+	if s.thrift != nil {
+		s.thrift.Close()
+		s.thriftListener.Close()
+	}
+	var errs []error
+	if s.dev != nil {
+		errs = append(errs, s.dev.Close())
+	}
+	if s.trace != nil {
+		errs = append(errs, s.trace.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+// program reads what --load names: BMv2 JSON with its P4Info, or P4, which is
+// compiled. Without --load there is nothing.
+func (j *switchJob) program() ([]byte, *configv1.P4Info, error) {
+	switch {
+	case j.load == "":
+		return nil, nil, nil
+	case filepath.Ext(j.load) == ".json":
+		text, err := j.c.readSource(j.load)
+		if err != nil {
+			return nil, nil, err
+		}
+		info, err := j.readP4Info()
+		return text, info, err
+	}
+	p, err := j.c.checkProgram(j.load, j.sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.Lower(); err != nil {
+		return nil, nil, j.c.diagnose(err)
+	}
+	if err := p.Describe(); err != nil {
+		return nil, nil, j.c.diagnose(err)
+	}
+	if err := j.c.warn(p.Warnings, false); err != nil {
+		return nil, nil, err
+	}
+	if j.p4info == "" {
+		return p.JSON(), p.P4Info, nil
+	}
+	info, err := j.readP4Info()
+	return p.JSON(), info, err
+}
+
+// readP4Info reads the file named with --p4info, or the one that p4lb gen and
+// the examples put beside a JSON program.
+func (j *switchJob) readP4Info() (*configv1.P4Info, error) {
+	name := j.p4info
+	if name == "" {
+		name = strings.TrimSuffix(j.load, ".json") + ".p4info.txtpb"
+		if _, err := os.Stat(name); err != nil {
+			return nil, hinted(fmt.Errorf("loading %s: its P4Info is missing", j.load), "name it with --p4info, or put it into %s", name)
+		}
+	}
+	text, err := j.c.readSource(name)
+	if err != nil {
+		return nil, err
+	}
+	info := &configv1.P4Info{}
+	if err := prototext.Unmarshal(text, info); err != nil {
+		return nil, fmt.Errorf("reading %s: not P4Info in text form: %w", displayName(name), err)
+	}
+	return info, nil
+}
+
+// tlsConfig is how clients connect, nil for without TLS.
+func (j *switchJob) tlsConfig() (*tls.Config, error) {
+	if j.cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(j.cert, j.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate %s and its key: %w", j.cert, bareError(err))
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if j.ca == "" {
+		return config, nil
+	}
+	text, err := j.c.readSource(j.ca)
+	if err != nil {
+		return nil, err
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading %s: there is no certificate in it", j.ca)
+	}
+	return config, nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/stf"
+	"github.com/p4lb/p4lb/p4"
+)
+
+func newTest(c *cli) *cobra.Command {
+	var opts p4.Options
+	cmd := &cobra.Command{
+		Use:   "test PROG.p4|PROG.json CASES.stf...",
+		Short: "Send the packets of a test through a program",
+		Long: `Test runs a program on the embedded switch, sends it the packets of each test
+and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
+of any compiler. Each test starts with a switch of its own.
+
+A test is a list of lines in p4c's Simple Test Framework:
+
+  add routes hdr.ipv4.dst:0x0A0001** via(next_hop:1)   an entry of a table
+  setdefault routes drop()                             its default action
+  packet 3 0200000000010200...                         a packet comes in at port 3
+  expect 1 0200******** 0800$                          one leaves at port 1: * is
+                                                       any digit, $ the end
+On a port that a test names, nothing else may leave.`,
+		Example: `  p4lb test router.p4 router.stf
+  p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf`,
+		Args: wantArgs(2, -1, "a program and one or more tests"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := c.loadProgram(args[0], opts)
+			if err != nil {
+				return err
+			}
+			return c.runTests(config, args[1:])
+		},
+	}
+	addSourceFlags(cmd, &opts)
+	return cmd
+}
+
+// loadProgram reads BMv2 JSON, or compiles P4.
+func (c *cli) loadProgram(name string, opts p4.Options) (*bmv2.Config, error) {
+	if filepath.Ext(name) == ".json" {
+		text, err := c.readSource(name)
+		if err != nil {
+			return nil, err
+		}
+		config, err := bmv2.Load(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		return config, nil
+	}
+	p, err := c.checkProgram(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Lower(); err != nil {
+		return nil, c.diagnose(err)
+	}
+	return p.Config, c.warn(p.Warnings, false)
+}
+
+// runTests runs each test on a new switch and says how it went.
+func (c *cli) runTests(config *bmv2.Config, names []string) error {
+	var bad error
+	for _, name := range names {
+		text, err := c.readSource(name)
+		if err != nil {
+			return err
+		}
+		script, err := stf.Parse(displayName(name), string(text))
+		if err != nil {
+			return err
+		}
+		sw, err := dataplane.New(config, dataplane.Options{})
+		if err != nil {
+			return fmt.Errorf("loading the program: %w", err)
+		}
+		if err := script.Run(sw); err != nil {
+			bad = errReported
+			fmt.Fprintf(c.out, "FAIL  %s\n", name)
+			for line := range strings.Lines(err.Error()) {
+				fmt.Fprintf(c.out, "      %s\n", strings.TrimSuffix(line, "\n"))
+			}
+			continue
+		}
+		in, out := countPackets(string(text))
+		fmt.Fprintf(c.out, "ok    %-28s %3d packets in, %3d out\n", name, in, out)
+	}
+	return bad
+}
+
+// countPackets counts the packets that a test sends and expects.
+func countPackets(text string) (in, out int) {
+	for line := range strings.Lines(text) {
+		switch fields := strings.Fields(line); {
+		case len(fields) == 0:
+		case fields[0] == "packet":
+			in++
+		case fields[0] == "expect":
+			out++
+		}
+	}
+	return in, out
+}
