@@ -109,6 +109,13 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 			return tv, nil
 		}
 		return tv, &mismatch{e.Pos(), castHint(from, want)}
+	case *New:
+		// A plain number has no type that a new one should be kept apart from.
+		if b, ok := underlying(w).(*Bits); ok && from == Int {
+			tv = c.sizeInt(e, tv, b)
+			tv.Type = w
+			return c.record(e, tv), nil
+		}
 	case *Set:
 		if s, ok := from.(*Set); ok {
 			from = s.Elem
