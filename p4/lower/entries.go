@@ -138,6 +138,8 @@ func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) *bmv2.MatchKey {
 		out.MatchType = bmv2.MatchTernary
 		if mask == nil {
 			mask = maskOf(k.st.width)
+		} else if _, masked := x.(*syntax.MaskExpr); masked && k.kind == "optional" {
+			l.errorf(x, "an optional key takes a value or _, not a value under a mask")
 		}
 		out.Mask = hex(mask)
 	case "range":
