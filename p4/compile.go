@@ -64,7 +64,7 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	file, errs := syntax.Parse(fsys, name, syntax.Options{
 		IncludeDirs: opts.IncludeDirs,
 		Includes:    p4src.Include(),
-		Defines:     opts.Defines,
+		Defines:     append([]string{"__TARGET_BMV2__"}, opts.Defines...), // as p4c-bm2-ss does
 		Show:        opts.Show,
 	})
 	if file == nil {

@@ -115,9 +115,9 @@ func signBit(e *bmv2.Expr, st scalar) *bmv2.Expr {
 // cut brings e into the range of st.
 func cut(e *bmv2.Expr, width int, signed, loose bool) *bmv2.Expr {
 	switch {
-	case loose || width == 0:
+	case loose && !signed || width == 0:
 		return e
-	case signed:
+	case signed: // BMv2 keeps 128 in an int<8> as it is
 		return bmv2.Op2("two_comp_mod", e, bmv2.HexInt(int64(width), 0))
 	}
 	return bmv2.Op2("&", e, bmv2.Hex(maskOf(width), bytesOf(width)))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/big"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -277,6 +278,55 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectAll compares Inspect with a walk that knows nothing of the nodes
+// but their fields.
+func TestInspectAll(t *testing.T) {
+	archives(t, "parse", func(t *testing.T, a *txtar.Archive) {
+		for _, name := range programs(a) {
+			file, errs := Parse(contents(a), name, Options{})
+			if file == nil {
+				t.Fatal(errs)
+			}
+			for _, d := range file.Decls {
+				want, got := make(map[Node]int), make(map[Node]int)
+				reach(reflect.ValueOf(d), want)
+				Inspect(d, func(n Node) bool { got[n]++; return true })
+				for n := range want {
+					if want[n] != got[n] {
+						t.Errorf("%s: Inspect calls %d times for %T %s", n.Pos(), got[n], n, String(n))
+					}
+				}
+				if len(got) > len(want) {
+					t.Errorf("%s: Inspect finds too much in %s", d.Pos(), String(d))
+				}
+			}
+		}
+	})
+}
+
+// reach counts the nodes that fields lead to.
+func reach(v reflect.Value, found map[Node]int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if n, ok := v.Interface().(Node); ok && !v.IsNil() {
+			found[n]++
+			reach(v.Elem(), found)
+		}
+	case reflect.Interface:
+		reach(v.Elem(), found)
+	case reflect.Slice:
+		for i := range v.Len() {
+			reach(v.Index(i), found)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				reach(v.Field(i), found)
+			}
+		}
+	}
+}
+
 // TestClean checks order, suppression and the limit.
 func TestClean(t *testing.T) {
 	src := newSource("a", strings.Repeat("x\n", 100), Pos{})
@@ -317,6 +367,17 @@ func TestKeywords(t *testing.T) {
 	for _, name := range []string{"a", "bits", "Bit", "tables", "__", "statex", "actionz"} {
 		if wordKind(name) != _Name {
 			t.Errorf("%s is taken for a keyword", name)
+		}
+	}
+}
+
+// A string ends in P4Info, whose texts must be UTF-8.
+func TestStringsAreUTF8(t *testing.T) {
+	for text, ok := range map[string]bool{"@n(\"gr\u00fcn\") const bit x = 1;": true, "@n(\"gr\xfcn\") const bit x = 1;": false} {
+		fsys := fstest.MapFS{"f.p4": {Data: []byte(text)}}
+		toks, errs := Scan(fsys, "f.p4", Options{})
+		if (toks != nil) != ok || (errs.Err() == nil) != ok {
+			t.Errorf("%q: %d tokens, %v", text, len(toks), errs)
 		}
 	}
 }

@@ -134,7 +134,8 @@ func reported(fsys fs.FS, base string) (lines map[int]bool, syntax bool) {
 	return lines, syntax
 }
 
-// TestCorpusFormats formats p4c's samples, and what comes out once more.
+// TestCorpusFormats formats p4c's samples, and what comes out once more; the
+// result must parse to the same tree.
 func TestCorpusFormats(t *testing.T) {
 	fsys, names := corpus(t, "testdata/p4_16_samples")
 	for _, name := range names {
@@ -142,8 +143,27 @@ func TestCorpusFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkFormat(t, name, src)
+		text := checkFormat(t, name, src)
+		file, _ := Parse(fsys, name, corpusOptions(name))
+		again, errs := Parse(overlay{fsys, name, text}, name, corpusOptions(name))
+		if file != nil && dump(file) != dump(again) {
+			t.Errorf("%s: formatted program has another tree: %v\n%s", name, errs, firstDifference(dump(file), dump(again)))
+		}
 	}
+}
+
+// An overlay is a file system in which one file has another text.
+type overlay struct {
+	fs.FS
+	name string
+	text []byte
+}
+
+func (o overlay) ReadFile(name string) ([]byte, error) {
+	if name == o.name {
+		return o.text, nil
+	}
+	return fs.ReadFile(o.FS, name)
 }
 
 // checkFormat formats a program and reports where a second time changes it.

@@ -11,11 +11,11 @@ import (
 // their dumps are.
 func dump(v any) string {
 	var b strings.Builder
-	dumpValue(&b, reflect.ValueOf(v), "")
+	dumpValue(&b, reflect.ValueOf(v))
 	return b.String()
 }
 
-func dumpValue(b *strings.Builder, v reflect.Value, indent string) {
+func dumpValue(b *strings.Builder, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
@@ -26,23 +26,23 @@ func dumpValue(b *strings.Builder, v reflect.Value, indent string) {
 			fmt.Fprintln(b, n)
 			return
 		}
-		dumpValue(b, v.Elem(), indent)
+		dumpValue(b, v.Elem())
 	case reflect.Slice:
-		fmt.Fprintf(b, "%d of them\n", v.Len())
+		fmt.Fprintf(b, "%d times\n", v.Len())
 		for i := range v.Len() {
-			b.WriteString(indent + "- ")
-			dumpValue(b, v.Index(i), indent+"  ")
+			dumpValue(b, v.Index(i))
 		}
 	case reflect.Struct:
-		b.WriteString(v.Type().Name() + "\n")
+		b.WriteString(v.Type().Name() + " {\n")
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if !f.IsExported() || f.Type == reflect.TypeFor[Pos]() {
 				continue
 			}
-			b.WriteString(indent + f.Name + ": ")
-			dumpValue(b, v.Field(i), indent+"  ")
+			b.WriteString(f.Name + ": ")
+			dumpValue(b, v.Field(i))
 		}
+		b.WriteString("}\n")
 	default:
 		fmt.Fprintf(b, "%v\n", v)
 	}

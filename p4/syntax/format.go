@@ -50,6 +50,7 @@ type elem struct {
 	match  int  // the other bracket, or the if of an else; -1 where there is none
 	indent int  // of the statement that it is written in
 	pragma bool // on the line of an @pragma, whose end is part of it
+	free   bool // in the body of an annotation, which has spaces of its own
 }
 
 type elemClass uint8
@@ -185,7 +186,7 @@ func differ(a, b []elem) int {
 		if i >= len(b) || a[i].class != b[i].class || a[i].kind != b[i].kind || !sameText(&a[i], &b[i]) {
 			return i
 		}
-		if a[i].pragma != b[i].pragma && i > 0 && (a[i].breaks > 0) != (b[i].breaks > 0) {
+		if i > 0 && (a[i].pragma || a[i-1].pragma) && (a[i].breaks > 0) != (b[i].breaks > 0) {
 			return i
 		}
 	}

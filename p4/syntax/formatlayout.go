@@ -5,7 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-const indentWidth = 4
+const (
+	indentWidth = 4
+	maxIndent   = 240 // however deep the text nests
+)
 
 // A formatBracket is an open bracket of the text being written.
 type formatBracket struct {
@@ -77,7 +80,7 @@ func (f *formatter) separate(i int) {
 	if e.class == directiveElem {
 		return
 	}
-	f.indent = f.lineIndent(i)
+	f.indent = min(f.lineIndent(i), maxIndent)
 	f.base = f.indent
 	f.write(strings.Repeat(" ", f.indent))
 }
@@ -308,6 +311,8 @@ func wantsSpace(l, r *elem) bool {
 		return r.space
 	case l.kind == _At:
 		return r.space && r.text == "pragma"
+	case l.free && r.free && l.kind != _Comma && r.kind != _Comma:
+		return r.space || r.breaks > 0
 	case r.kind == _Comma, r.kind == _Semi, r.kind == _Rparen, r.kind == _Rbrack, r.kind == _PlusColon,
 		l.kind == _Lparen, l.kind == _Lbrack, l.kind == _PlusColon:
 		return false

@@ -16,6 +16,7 @@ func (f *formatter) resolve() {
 	f.matchBrackets()
 	f.matchElse()
 	f.markPragmas()
+	f.markBodies()
 	f.markColons()
 	f.angles = make([]angleList, len(f.toks))
 	for i := range f.toks {
@@ -203,6 +204,17 @@ func (f *formatter) resolveAngle(i int) {
 	}
 	if sure {
 		f.tok(i).role, f.tok(end).role = angle, angle
+	}
+}
+
+// markBodies marks what stands between the parentheses of an annotation.
+func (f *formatter) markBodies() {
+	for i := range f.toks {
+		if open := f.tok(i + 2); f.tok(i).kind == _At && open.kind == _Lparen {
+			for k := i + 3; k < f.tokenOf(open.match); k++ {
+				f.tok(k).free = true
+			}
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type expr struct{ node }
 func (*expr) aExpr() {}
 
 // A Decl is a declaration, at top level, in a parser, control, extern or statement list.
+// Its position is behind its annotations, which have their own.
 type Decl interface {
 	Node
 	// DeclName is the declared name, nil for an error or match_kind declaration.
@@ -208,7 +209,8 @@ type (
 	}
 
 	// CallExpr is Fun<TypeArgs>(Args): a call of a function, method, action or
-	// table, or a constructor where Fun names a type.
+	// table, or a constructor where Fun names a type. A constructor's type
+	// arguments are those of Fun, which then is a SpecializedType.
 	CallExpr struct {
 		Fun      Expr
 		TypeArgs []Expr
@@ -350,6 +352,7 @@ type (
 	}
 
 	// InstDecl is Type(Args) Name [= { Body }]; Body implements abstract methods.
+	// Type is a StackType where Name[Size] declares several instances.
 	InstDecl struct {
 		Annotations Annotations
 		Type        Expr

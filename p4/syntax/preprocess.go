@@ -14,6 +14,7 @@ import (
 
 const (
 	maxInclude   = 100     // how deep includes nest
+	maxFiles     = 10000   // how many there are
 	maxExpansion = 1 << 20 // how many tokens the uses of macros may take and produce in all
 	maxContext   = 1000    // how deep macros nest
 	maxNested    = 200     // how deep uses of macros nest in arguments
@@ -32,6 +33,7 @@ type preproc struct {
 	unread Token // handed out next where hasUnread is set
 	spent  int   // tokens that uses of macros have taken and produced
 	nested int   // lists being expanded
+	opened int   // files
 
 	hasUnread bool
 	isolated  bool // read contexts only, never the file
@@ -101,6 +103,9 @@ func (p *preproc) run(name, text string) []Token {
 }
 
 func (p *preproc) push(name string, from fs.FS, text string, at Pos) {
+	if p.opened++; p.opened > maxFiles {
+		p.stop(at, "program includes more than %d files", maxFiles)
+	}
 	src := newSource(p.opts.shown(name), text, at)
 	p.file = &inputFile{scanner: newScanner(src, p.errorf), name: name, from: from}
 	p.files = append(p.files, p.file)

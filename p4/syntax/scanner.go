@@ -208,6 +208,9 @@ func (s *scanner) string(t *Token) {
 	if strings.Contains(t.Text, "\\\n") || strings.Contains(t.Text, "\\\r\n") {
 		t.Text = splicer.Replace(t.Text)
 	}
+	if !utf8.ValidString(t.Text) {
+		s.errorf(t.Pos, "string is not valid UTF-8")
+	}
 }
 
 // splicer takes line continuations out of a string.

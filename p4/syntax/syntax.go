@@ -34,6 +34,30 @@ func (o *Options) shown(name string) string {
 // Parse reads the program in the named file. The file is nil if and only if
 // the errors hold more than warnings.
 func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
+	toks, errs := scan(fsys, name, opts)
+	var file *File
+	if toks != nil {
+		file = parseFile(opts.shown(name), toks, &errs)
+	}
+	if errs.Err() != nil {
+		file = nil
+	}
+	return file, errs.Clean()
+}
+
+// Scan reads the tokens of the program in the named file as the parser sees
+// them: behind the preprocessor, ended by one of no text. They are nil if and
+// only if the errors hold more than warnings.
+func Scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
+	toks, errs := scan(fsys, name, opts)
+	if errs.Err() != nil {
+		toks = nil
+	}
+	return toks, errs.Clean()
+}
+
+// scan gives nil where the preprocessor found nothing to go on with.
+func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 	var errs Errors
 	text, err := readFile(fsys, name)
 	if err != nil {
@@ -46,12 +70,8 @@ func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
 	}
 	pp := newPreproc(fsys, &opts, &errs)
 	toks := pp.run(name, text)
-	var file *File
-	if !pp.stopped {
-		file = parseFile(opts.shown(name), toks, &errs)
+	if pp.stopped {
+		return nil, errs
 	}
-	if errs.Err() != nil {
-		file = nil
-	}
-	return file, errs.Clean()
+	return toks, errs
 }

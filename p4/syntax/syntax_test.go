@@ -225,3 +225,17 @@ func TestFormat(t *testing.T) {
 		}
 	})
 }
+
+// TestFormatRefuses checks that Format returns nothing where it cannot be sure.
+func TestFormatRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"const int a = \"x": "string not terminated",
+		"a /* b":            "comment not terminated",
+		"{ #\n}":            "would change line 1", // the # would begin a line
+	} {
+		out, err := Format([]byte(text), "in.p4")
+		if err == nil || out != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v", text, out, err)
+		}
+	}
+}

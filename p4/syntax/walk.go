@@ -3,7 +3,7 @@ package syntax
 import "reflect"
 
 // Inspect calls f for root and, where f returns true, for all that is below
-// it, in the order of the source.
+// it, in the order of the source; only the parts of a table come by their kind.
 func Inspect(root Node, f func(Node) bool) {
 	if isNil(root) || !f(root) {
 		return
@@ -14,8 +14,8 @@ func Inspect(root Node, f func(Node) bool) {
 // isNil reports whether n is nothing at all, be it in an interface or not.
 func isNil(n Node) bool { return n == nil || reflect.ValueOf(n).IsNil() }
 
-// Children calls visit for each node right below n, in the order of the
-// source; what is absent is left out.
+// Children calls visit for each node right below n, in Inspect's order; what
+// is absent is left out.
 func Children(n Node, visit func(Node)) {
 	c := children{visit}
 	switch n := n.(type) {
