@@ -18,7 +18,7 @@ func (l *lowerer) lowerPipeline(name string, inst *instance) {
 	}
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
 	c := l.inCode(func() { l.applyBlock(inst, l.hdrs, l.meta, l.std) })
-	g := &graph{l: l, list: prune(l.mergeSites(prune(c.list))), at: map[int]string{}, pos: map[*label]int{}}
+	g := &graph{l: l, list: prune(l.mergeSites(prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
 	l.pipeline.InitTable = g.build()
 }
 
@@ -72,10 +72,11 @@ func (l *lowerer) instanceLocals(inst *instance, locals []syntax.Decl) {
 // A graph cuts code into nodes: hidden tables for runs of primitives,
 // conditionals, and the program's tables.
 type graph struct {
-	l    *lowerer
-	list []*instr
-	at   map[int]string // name of the node that starts at a position
-	pos  map[*label]int
+	l      *lowerer
+	list   []*instr
+	at     map[int]string // name of the node that starts at a position
+	pos    map[*label]int
+	tables map[*table]bool
 }
 
 func (g *graph) build() string {
@@ -170,10 +171,15 @@ func hiddenName(at syntax.Node) string {
 	return fmt.Sprintf("%s%d", base, at.Pos().Line())
 }
 
-// apply emits a table with its successors.
+// apply emits a table with its successors. A second application goes on where
+// the first does (sites.go).
 func (g *graph) apply(i int, in *instr) string {
 	l, t := g.l, in.table
 	g.at[i] = t.name
+	if g.tables[t] {
+		return t.name
+	}
+	g.tables[t] = true
 	var next bmv2.NextTables
 	base := ""
 	if in.runs == nil && in.hit != in.miss {
@@ -181,11 +187,7 @@ func (g *graph) apply(i int, in *instr) string {
 	} else {
 		base = g.label(in.hit, i+1)
 		for _, a := range t.actions {
-			to := base
-			if lb := in.runs[a.name]; lb != nil {
-				to = g.label(lb, 0)
-			}
-			next = append(next, bmv2.NextTable{Label: a.name, Next: to})
+			next = append(next, bmv2.NextTable{Label: a.name, Next: g.label(in.after(a.name), i+1)})
 		}
 	}
 	t.out.BaseDefaultNext, t.out.NextTables = base, next

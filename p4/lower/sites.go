@@ -22,12 +22,68 @@ func (l *lowerer) mergeSites(list []*instr) []*instr {
 			sites[in.table] = append(sites[in.table], i)
 		}
 	}
+	same := continuations(list)
 	for _, t := range order {
-		if len(sites[t]) > 1 {
+		if len(sites[t]) > 1 && !same(t, sites[t]) {
 			list = l.mergeTable(t, list)
 		}
 	}
 	return list
+}
+
+// continuations gives a function that reports whether all applications of a
+// table go on at the same instructions, whatever the outcome.
+func continuations(list []*instr) func(t *table, sites []int) bool {
+	pos := map[*label]int{}
+	for i, in := range list {
+		if in.kind == iLabel {
+			pos[in.label] = i
+		}
+	}
+	land := func(i int) int {
+		for hops := 0; i < len(list) && hops <= len(list); hops++ {
+			switch list[i].kind {
+			case iLabel:
+				i++
+			case iJump:
+				i = pos[list[i].label]
+			case iExit:
+				return len(list)
+			default:
+				return i
+			}
+		}
+		return i
+	}
+	next := func(lb *label, i int) int {
+		if lb == nil {
+			return land(i + 1)
+		}
+		return land(pos[lb])
+	}
+	return func(t *table, sites []int) bool {
+		first := list[sites[0]]
+		for _, i := range sites[1:] {
+			in := list[i]
+			if next(in.hit, i) != next(first.hit, sites[0]) || next(in.miss, i) != next(first.miss, sites[0]) {
+				return false
+			}
+			for _, a := range t.actions {
+				if next(in.after(a.name), i) != next(first.after(a.name), sites[0]) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+}
+
+// after is the label behind the action, that of the others where it has none.
+func (i *instr) after(action string) *label {
+	if lb := i.runs[action]; lb != nil {
+		return lb
+	}
+	return i.hit
 }
 
 // mergeTable gathers the applications of t into one behind the rest.
@@ -90,12 +146,7 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 			if one.runs == nil {
 				one.runs = map[string]*label{}
 			}
-			one.runs[a] = to(func(i int) *label {
-				if lb := applies[i].runs[a]; lb != nil {
-					return lb
-				}
-				return applies[i].hit
-			})
+			one.runs[a] = to(func(i int) *label { return applies[i].after(a) })
 		}
 		return
 	}
