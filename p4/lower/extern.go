@@ -9,6 +9,9 @@ import (
 // declareExtern emits an extern object at its instantiation.
 func (l *lowerer) declareExtern(i *instance) {
 	l.externs = append(l.externs, i)
+	if i.name != "" {
+		l.claim(i.extern().Name, i.name, i.at)
+	}
 	switch i.extern().Name {
 	case "counter":
 		l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
@@ -24,6 +27,16 @@ func (l *lowerer) declareExtern(i *instance) {
 	default:
 		l.declareForeign(i)
 	}
+}
+
+// claim notes the control plane's name of an object: one of a kind has it.
+func (l *lowerer) claim(kind, name string, at syntax.Node) {
+	key := kind + " " + name
+	if l.claimed[key] {
+		l.errorf(at, "another %s is called %s; name one of them with @name, or its control's instance", kind, name)
+		panic(bail{})
+	}
+	l.claimed[key] = true
 }
 
 // declareForeign emits an instance of an extern that is not v1model's own: a

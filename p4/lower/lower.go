@@ -51,7 +51,8 @@ type lowerer struct {
 	// at is the statement being lowered, for messages and source_info.
 	at syntax.Node
 
-	names       map[string]int // how often each variable name was given out
+	names       map[string]int  // how often each variable name was given out
+	claimed     map[string]bool // kinds and names that the control plane knows
 	scalars     *scalars
 	headerTypes map[string]*bmv2.HeaderType
 	headerIDs   map[string]int
@@ -120,6 +121,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 		cfg:         newConfig(opts),
 		copied:      copied,
 		names:       map[string]int{},
+		claimed:     map[string]bool{},
 		headerTypes: map[string]*bmv2.HeaderType{},
 		headerIDs:   map[string]int{},
 		unionIDs:    map[string]int{},

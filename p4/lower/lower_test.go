@@ -11,17 +11,19 @@ import (
 )
 
 // TestNotSupported: what is P4_16 but beyond v1model on BMv2 says so, where it
-// stands. The locals begin on line 17 of the program.
+// stands. The locals begin on line 18 of the program.
 func TestNotSupported(t *testing.T) {
 	for _, test := range []struct{ name, locals, want string }{
-		{"division by a run-time value", `apply { h.h.f = h.h.f / m.x; }`, `^program.p4:17:17: not supported: division`},
-		{"clone of the egress in the ingress", `apply { clone(CloneType.E2E, 1); }`, `^program.p4:17:9: not supported: clone\(E2E, …\) outside of the egress`},
+		{"division by a run-time value", `apply { h.h.f = h.h.f / m.x; }`, `^program.p4:18:17: not supported: division`},
+		{"clone of the egress in the ingress", `apply { clone(CloneType.E2E, 1); }`, `^program.p4:18:9: not supported: clone\(E2E, …\) outside of the egress`},
 		{"recirculate in the ingress", `apply { recirculate_preserving_field_list(0); }`, `not supported: recirculate outside of the egress`},
 		{"checksum in the ingress", `apply { update_checksum(true, { h.h.f }, m.x, HashAlgorithm.crc32); }`, `not supported: update_checksum outside`},
-		{"register of structs", `register<h_t>(4) r; apply { r.read(h.h, 0); }`, `^program.p4:17:\d+: not supported: a register of h_t`},
+		{"register of structs", `register<h_t>(4) r; apply { r.read(h.h, 0); }`, `^program.p4:18:\d+: not supported: a register of h_t`},
 		{"direct register", `register<bit<8>>(0) r; apply { r.read(h.h.g, 0); }`, `not supported: a direct register`},
 		{"hash algorithm at run time", `apply { HashAlgorithm a = HashAlgorithm.crc16; if (m.x == 0) { a = HashAlgorithm.crc32; } hash(m.x, a, 32w0, { h.h.f }, 32w8); }`, `not supported: a hash algorithm that is not a constant`},
 		{"two lpm keys", `table t { key = { h.h.f : lpm; m.x : lpm; } actions = { nop; } default_action = nop; } apply { t.apply(); }`, `has 2 lpm keys; BMv2 allows one`},
+		{"two tables of one name", `Inner() i1; Inner() i2; apply { i1.apply(); i2.apply(); }`, `another table is called abs`},
+		{"one register twice by direct application", `apply { Count.apply(h.h.f); Count.apply(m.x); }`, `^program.p4:16:\d+: another register is called In.Count.r`},
 		{"hit here and action there", `table t { key = { h.h.f : exact; } actions = { nop; } default_action = nop; }
 			apply { if (t.apply().hit) { m.x = 1; } else { switch (t.apply().action_run) { nop: { m.x = 2; } } } }`, `for hit or miss here and for its action elsewhere`},
 	} {

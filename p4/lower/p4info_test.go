@@ -179,6 +179,7 @@ control Inner() {
     @name(".abs") table t { actions = { nop; } default_action = nop; }
     apply { t.apply(); }
 }
+control Count(in bit<32> x) { register<bit<32>>(1) r; apply { r.write(0, x); } }
 control In(inout headers h, inout meta_t m, inout standard_metadata_t s) {
 `
 	programTail = `

@@ -80,6 +80,7 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 		}
 	}
 	t := &table{decl: d, obj: o, env: e, name: controlPlaneName(e.inst.name, d.Annotations, d.Name), block: l.block}
+	l.claim("table", t.name, d)
 	l.tables[d] = append(l.tables[d], t)
 	l.applied = append(l.applied, t)
 	saved := l.at
