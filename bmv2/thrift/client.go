@@ -62,10 +62,10 @@ func (c *Client) call(ctx context.Context, service, method string, args fields) 
 	if c.broken != nil {
 		return nil, c.broken
 	}
-	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	reply, err := c.exchange(ctx, service+":"+method, args)
 	if !stop() && err == nil {
-		err = ctx.Err() // the deadline cannot be taken back safely
+		err = ctx.Err() // the connection is closed, answer or not
 	}
 	var refused *Error
 	switch {

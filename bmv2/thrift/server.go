@@ -124,7 +124,10 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol) error {
 	if err := in.ReadMessageEnd(ctx); err != nil {
 		return err
 	}
-	service, method, _ := strings.Cut(name, ":")
+	service, method, ok := strings.Cut(name, ":")
+	if !ok {
+		service, method = "", name
+	}
 	do := s.find(service, method)
 	switch {
 	case typ != wire.CALL && typ != wire.ONEWAY:

@@ -1,0 +1,211 @@
+package p4rt
+
+import (
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// onlyModify refuses an update of something that is always there.
+func onlyModify(typ p4v1.Update_Type, what string) error {
+	if typ != p4v1.Update_MODIFY {
+		return failf(codes.InvalidArgument, "%s can only be modified, not %s", what, typ)
+	}
+	return nil
+}
+
+// span is the cells that an index names: one, or all where it is unset.
+func span(i *p4v1.Index, size int64, what string) (from, to int, err error) {
+	switch {
+	case i == nil:
+		return 0, int(size), nil
+	case i.GetIndex() < 0:
+		return 0, 0, failf(codes.InvalidArgument, "%s: index %d is negative", what, i.GetIndex())
+	case i.GetIndex() >= size:
+		return 0, 0, failf(codes.OutOfRange, "%s: index %d is outside 0..%d", what, i.GetIndex(), size-1)
+	}
+	return int(i.GetIndex()), int(i.GetIndex()) + 1, nil
+}
+
+func countOf(d *p4v1.CounterData) dataplane.Count {
+	return dataplane.Count{Packets: uint64(d.GetPacketCount()), Bytes: uint64(d.GetByteCount())}
+}
+
+func counterData(c dataplane.Count) *p4v1.CounterData {
+	return &p4v1.CounterData{PacketCount: int64(c.Packets), ByteCount: int64(c.Bytes)}
+}
+
+func (p *pipeline) writeCounter(j *journal, typ p4v1.Update_Type, m *p4v1.CounterEntry) error {
+	c := p.info.counters[m.GetCounterId()]
+	if c == nil {
+		return failf(codes.InvalidArgument, "there is no counter %#x", m.GetCounterId())
+	}
+	name := c.GetPreamble().GetName()
+	if err := onlyModify(typ, "a counter"); err != nil {
+		return err
+	}
+	from, to, err := span(m.GetIndex(), c.GetSize(), "counter "+name)
+	if err != nil || m.GetData() == nil {
+		return err
+	}
+	if j != nil {
+		before, err := p.sw.CounterReadAll(name)
+		p.must(err)
+		j.add(func() {
+			for i := from; i < to; i++ {
+				p.must(p.sw.CounterWrite(name, i, before[i]))
+			}
+		})
+	}
+	for i := from; i < to; i++ {
+		p.must(p.sw.CounterWrite(name, i, countOf(m.GetData())))
+	}
+	return nil
+}
+
+// directEntry finds the entry that a direct counter or meter belongs to.
+func (p *pipeline) directEntry(m *p4v1.TableEntry, has func(*tableInfo) bool, what string) (*tableState, *tableEntry, error) {
+	t, err := p.table(m.GetTableId())
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case !has(t.info):
+		return nil, nil, t.failf(codes.InvalidArgument, "its entries have no %ss", what)
+	case m.GetIsDefaultAction():
+		return nil, nil, t.failf(codes.Unimplemented, "the default entry has no %s on this target", what)
+	}
+	k, err := t.key(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := t.entries[k.id]
+	if e == nil {
+		return nil, nil, t.failf(codes.NotFound, "there is no such entry")
+	}
+	return t, e, nil
+}
+
+func hasCounter(t *tableInfo) bool { return t.counter }
+
+func hasMeter(t *tableInfo) bool { return t.meter != nil }
+
+func (p *pipeline) entryCounter(t *tableState, e *tableEntry) *p4v1.CounterData {
+	c, err := p.sw.EntryCounter(t.info.name, e.handle)
+	p.must(err)
+	return counterData(c)
+}
+
+func (p *pipeline) writeDirectCounter(j *journal, typ p4v1.Update_Type, m *p4v1.DirectCounterEntry) error {
+	if err := onlyModify(typ, "a direct counter"); err != nil {
+		return err
+	}
+	t, e, err := p.directEntry(m.GetTableEntry(), hasCounter, "counter")
+	if err != nil || m.GetData() == nil {
+		return err
+	}
+	before := p.entryCounter(t, e)
+	p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetData())))
+	j.add(func() { p.must(p.sw.SetEntryCounter(t.info.name, t.entries[e.id].handle, countOf(before))) })
+	return nil
+}
+
+var errMeterCounters = failf(codes.Unimplemented, "this target does not count packets by colour")
+
+// meterRates checks a meter's configuration and puts it into the form of the
+// data plane: committed rate, peak rate, per microsecond.
+func meterRates(spec *configv1.MeterSpec, c *p4v1.MeterConfig) ([]dataplane.MeterRate, error) {
+	equal := c.GetCir() == c.GetPir() && c.GetCburst() == c.GetPburst()
+	switch {
+	case min(c.GetCir(), c.GetPir(), c.GetCburst(), c.GetPburst(), c.GetEburst()) < 0:
+		return nil, failf(codes.InvalidArgument, "meter: a rate or burst is negative")
+	case spec.GetType() != configv1.MeterSpec_TWO_RATE_THREE_COLOR && !equal:
+		return nil, failf(codes.InvalidArgument, "meter: it has a single rate: cir and pir, cburst and pburst must be equal")
+	case c.GetEburst() != 0 && spec.GetType() != configv1.MeterSpec_SINGLE_RATE_THREE_COLOR:
+		return nil, failf(codes.InvalidArgument, "meter: only a single rate three colour meter has an excess burst")
+	case c.GetEburst() != 0:
+		return nil, failf(codes.Unimplemented, "meter: this target has no excess burst")
+	case c.GetPir() < c.GetCir():
+		return nil, failf(codes.InvalidArgument, "meter: the peak rate %d is below the committed rate %d", c.GetPir(), c.GetCir())
+	}
+	return []dataplane.MeterRate{
+		{PerMicrosecond: float64(c.GetCir()) / 1e6, Burst: uint64(c.GetCburst())},
+		{PerMicrosecond: float64(c.GetPir()) / 1e6, Burst: uint64(c.GetPburst())},
+	}, nil
+}
+
+// setMeter configures a meter, or takes the configuration away. What the
+// configuration says has been checked.
+func (p *pipeline) setMeter(m *meterInfo, index int, c *p4v1.MeterConfig) {
+	if c == nil {
+		p.must(p.sw.MeterReset(m.name, index))
+		return
+	}
+	rates, err := meterRates(m.spec, c)
+	p.must(err)
+	p.must(p.sw.MeterSet(m.name, index, rates))
+}
+
+func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEntry) error {
+	mi := p.info.meters[m.GetMeterId()]
+	if mi == nil {
+		return failf(codes.InvalidArgument, "there is no meter %#x", m.GetMeterId())
+	}
+	if err := onlyModify(typ, "a meter"); err != nil {
+		return err
+	}
+	if m.GetCounterData() != nil {
+		return errMeterCounters
+	}
+	from, to, err := span(m.GetIndex(), mi.size, "meter "+mi.name)
+	if err != nil {
+		return err
+	}
+	if m.GetConfig() != nil {
+		if _, err := meterRates(mi.spec, m.GetConfig()); err != nil {
+			return err
+		}
+	}
+	configs := p.meters[m.GetMeterId()]
+	for i := from; i < to; i++ {
+		before := configs[i]
+		p.setMeter(mi, i, m.GetConfig())
+		configs[i] = m.GetConfig()
+		j.add(func() {
+			p.setMeter(mi, i, before)
+			configs[i] = before
+		})
+	}
+	return nil
+}
+
+func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.DirectMeterEntry) error {
+	if err := onlyModify(typ, "a direct meter"); err != nil {
+		return err
+	}
+	if m.GetCounterData() != nil {
+		return errMeterCounters
+	}
+	t, e, err := p.directEntry(m.GetTableEntry(), hasMeter, "meter")
+	if err != nil {
+		return err
+	}
+	if m.GetConfig() != nil {
+		if _, err := meterRates(t.info.meter.spec, m.GetConfig()); err != nil {
+			return err
+		}
+	}
+	before := e.msg.GetMeterConfig()
+	p.setEntryMeter(t, e, m.GetConfig())
+	j.add(func() { p.setEntryMeter(t, t.entries[e.id], before) })
+	return nil
+}
+
+func (p *pipeline) setEntryMeter(t *tableState, e *tableEntry, c *p4v1.MeterConfig) {
+	next := stored(e.msg)
+	next.MeterConfig = c
+	p.setMeter(t.info.meter, int(e.handle), c)
+	e.msg = next
+}

@@ -1,0 +1,349 @@
+package p4rt
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// DeviceOptions are what a device is made of. Without more than Load it is a
+// device without CPU port, with simple_switch's queues.
+type DeviceOptions struct {
+	// CPUPort is the port behind which the controllers are; 0 is none.
+	CPUPort uint32
+	// DropPort is the egress_spec that drops; 0 stands for 511.
+	DropPort uint32
+	// Priorities is the number of queues per port; 0 stands for 1.
+	Priorities int
+	// Rate is the rate of each queue in packets per second; 0 is no limit.
+	Rate uint64
+	// Depth is the capacity of each queue in packets; 0 stands for 64.
+	Depth int
+	// Seed begins the switch's random numbers.
+	Seed uint64
+	// Load links a program, which is the p4_device_config of a pipeline config:
+	// BMv2 JSON, if it is bmv2.Load and dataplane.New. It must be set.
+	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
+	// Trace gets what happens to packets, Log the lines of log_msg. Neither
+	// may call the device.
+	Trace func(dataplane.Event)
+	Log   func(line string)
+}
+
+// A Port moves packets between a device and what is outside.
+type Port interface {
+	// Receive hands on the packets that come in, some at a time, until the
+	// port is closed, which is no error. The packets are the port's again once
+	// deliver returns.
+	Receive(deliver func(packets [][]byte)) error
+	// Send takes a packet to send; it is the caller's again when Send returns.
+	// It may wait for Flush.
+	Send(packet []byte)
+	// Flush sees to it that what Send has taken is sent.
+	Flush() error
+	// Close ends Receive.
+	Close() error
+}
+
+// A Device is a switch in real time: a program, ports, and the clock and the
+// chance that the data plane itself does without.
+type Device struct {
+	opts  DeviceOptions
+	start time.Time
+	wake  chan struct{} // for the pacer: something is queued
+	done  chan struct{}
+	work  sync.WaitGroup // all goroutines
+	inlet sync.WaitGroup // those that receive
+	close sync.Once
+
+	// mu keeps packets and changes that must look like one apart. Whoever
+	// holds it waits for nobody but the data plane.
+	mu       sync.Mutex
+	engine   *dataplane.Engine // nil before the first program
+	program  []byte
+	packetIn func(frame []byte)
+	ports    map[uint32]*attached
+	dirty    []*attached // that have something to flush
+	queueing []queueSetting
+	failed   func(port uint32, err error)
+
+	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
+	changed func()                          // a port went up or down
+}
+
+// An attached port is one with its number.
+type attached struct {
+	Port
+	number uint32
+	dirty  bool
+}
+
+// NewDevice makes a device without program.
+func NewDevice(o DeviceOptions) (*Device, error) {
+	if o.CPUPort > maxPort || o.DropPort > maxPort {
+		return nil, fmt.Errorf("CPU port %d or drop port %d is above %d", o.CPUPort, o.DropPort, maxPort)
+	}
+	if o.Load == nil {
+		return nil, errors.New("a device wants a function that loads programs")
+	}
+	if o.Depth < 0 || o.Priorities < 0 {
+		return nil, errors.New("depth and priorities cannot be negative")
+	}
+	d := &Device{
+		opts: o, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		ports: map[uint32]*attached{},
+	}
+	if o.Depth > 0 {
+		d.queueing = append(d.queueing, queueSetting{-1, -1, false, uint64(o.Depth)})
+	}
+	if o.Rate > 0 {
+		d.queueing = append(d.queueing, queueSetting{-1, -1, true, o.Rate})
+	}
+	d.down.Store(&map[uint32]bool{})
+	d.work.Go(d.pace)
+	return d, nil
+}
+
+// now is the time of the data plane: that since the device was made.
+func (d *Device) now() time.Duration { return time.Since(d.start) }
+
+// Elapsed is the clock of the timestamps in the data plane.
+func (d *Device) Elapsed() time.Duration { return d.now() }
+
+// load links a program.
+func (d *Device) load(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
+	return d.opts.Load(program, dataplane.Options{
+		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
+		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
+		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
+	})
+}
+
+// run sends packets through another program. Queues keep their rates and
+// depths; packets in them are lost.
+func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.program, d.packetIn = program, packetIn
+	d.engine = dataplane.NewEngine(sw)
+	d.engine.Queues(func(q *dataplane.Queues) {
+		for _, s := range d.queueing {
+			s.apply(q) // has been checked
+		}
+	})
+}
+
+// exclusively runs f while no packet is processed.
+func (d *Device) exclusively(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+// AddPort connects a port and begins to receive from it. failed hears of an
+// error that ends receiving or loses packets; nil ignores it.
+func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
+	if number > maxPort {
+		return fmt.Errorf("port %d is above %d", number, maxPort)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.ports[number] != nil:
+		return fmt.Errorf("port %d is there already", number)
+	case d.hasCPU() && number == d.opts.CPUPort:
+		return fmt.Errorf("port %d is the CPU port", number)
+	}
+	d.ports[number] = &attached{Port: p, number: number}
+	d.setDown(number, false)
+	d.inlet.Add(1)
+	d.work.Go(func() {
+		defer d.inlet.Done()
+		err := p.Receive(func(packets [][]byte) { d.receive(number, packets) })
+		if err != nil && failed != nil {
+			failed(err)
+		}
+	})
+	return nil
+}
+
+// setDown notes the state of a port. The caller holds d.mu.
+func (d *Device) setDown(number uint32, down bool) {
+	next := map[uint32]bool{}
+	for k, v := range *d.down.Load() {
+		next[k] = v
+	}
+	next[number] = down
+	d.down.Store(&next)
+}
+
+// SetPortUp tells the device whether a port has a link. Groups that watch it
+// leave its members out while it has none.
+func (d *Device) SetPortUp(number uint32, up bool) {
+	d.mu.Lock()
+	down, there := (*d.down.Load())[number]
+	d.setDown(number, !up)
+	changed := d.changed
+	d.mu.Unlock()
+	if changed != nil && (!there || down == up) {
+		changed()
+	}
+}
+
+func (d *Device) portUp(number uint32) bool {
+	down, there := (*d.down.Load())[number]
+	return there && !down
+}
+
+func (d *Device) portExists(number uint32) bool {
+	_, there := (*d.down.Load())[number]
+	return there
+}
+
+func (d *Device) hasCPU() bool { return d.opts.CPUPort != 0 }
+
+// receive processes packets that have come in at a port.
+func (d *Device) receive(port uint32, packets [][]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return
+	}
+	for _, p := range packets {
+		d.emit(d.engine.Process(port, p, d.now()))
+	}
+	d.settle()
+}
+
+// inject processes a packet from the controllers.
+func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }
+
+// emit sends what the data plane has let go.
+func (d *Device) emit(list []dataplane.Out) {
+	for _, o := range list {
+		if d.hasCPU() && o.Port == d.opts.CPUPort {
+			d.packetIn(append([]byte(nil), o.Data...))
+			continue
+		}
+		p := d.ports[o.Port]
+		if p == nil {
+			continue
+		}
+		p.Send(o.Data)
+		if !p.dirty {
+			p.dirty = true
+			d.dirty = append(d.dirty, p)
+		}
+	}
+}
+
+// settle flushes the ports and wakes the pacer if packets are still queued.
+func (d *Device) settle() {
+	for _, p := range d.dirty {
+		p.dirty = false
+		if err := p.Flush(); err != nil && d.failed != nil {
+			d.failed(p.number, err)
+		}
+	}
+	d.dirty = d.dirty[:0]
+	if _, ok := d.engine.Next(); ok {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pace lets packets go whose time has come, where queues have a rate.
+func (d *Device) pace() {
+	for {
+		wait, ok := d.runDue()
+		if !ok {
+			select {
+			case <-d.wake:
+			case <-d.done:
+				return
+			}
+			continue
+		}
+		if !d.pause(wait) {
+			return
+		}
+	}
+}
+
+// runDue does what is due and returns how long it is until something else is.
+func (d *Device) runDue() (wait time.Duration, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return 0, false
+	}
+	d.emit(d.engine.Run(d.now()))
+	d.settle()
+	at, ok := d.engine.Next()
+	return at - d.now(), ok
+}
+
+// The runtime's timers are late by up to a millisecond; shorter waits are left
+// to the kernel, in steps, since something may become due earlier.
+const (
+	coarse = 2 * time.Millisecond
+	fine   = 100 * time.Microsecond
+)
+
+// pause waits, at most until the next packet may be due. It reports false when
+// the device is closed.
+func (d *Device) pause(wait time.Duration) bool {
+	select {
+	case <-d.done:
+		return false
+	default:
+	}
+	if wait < coarse {
+		nap(min(wait, fine))
+		return true
+	}
+	t := time.NewTimer(wait - coarse/2)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-d.wake:
+	case <-d.done:
+		return false
+	}
+	return true
+}
+
+// Drain waits until no port receives any more, as happens when all play
+// captures, and until no packet is queued.
+func (d *Device) Drain() {
+	d.inlet.Wait()
+	for {
+		wait, ok := d.runDue()
+		if !ok || !d.pause(wait) {
+			return
+		}
+	}
+}
+
+// Close closes the ports and waits until nothing moves any more.
+func (d *Device) Close() (err error) {
+	d.close.Do(func() {
+		d.mu.Lock()
+		close(d.done)
+		var errs []error
+		for _, p := range d.ports {
+			errs = append(errs, p.Close())
+		}
+		d.mu.Unlock()
+		d.work.Wait()
+		err = errors.Join(errs...)
+	})
+	return err
+}

@@ -1,0 +1,78 @@
+package p4rt
+
+import (
+	"errors"
+	"fmt"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+)
+
+// A failure is why a request, or one update of it, was refused, with the code
+// that the specification names for it.
+type failure struct {
+	code codes.Code
+	msg  string
+}
+
+func (f *failure) Error() string { return f.msg }
+
+// GRPCStatus lets package status see the code.
+func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
+
+func failf(code codes.Code, format string, args ...any) error {
+	return &failure{code, fmt.Sprintf(format, args...)}
+}
+
+// codeOf is the code of an error of this package; an error from elsewhere is
+// the server's own.
+func codeOf(err error) codes.Code {
+	var f *failure
+	switch {
+	case err == nil:
+		return codes.OK
+	case errors.As(err, &f):
+		return f.code
+	}
+	return codes.Internal
+}
+
+// recode gives err another code, where a section of the specification names
+// one for what the general rule calls something else.
+func recode(err error, code codes.Code) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code, err.Error()}
+}
+
+// prefixed says what err is about.
+func prefixed(err error, format string, args ...any) error {
+	return &failure{codeOf(err), fmt.Sprintf(format, args...) + ": " + err.Error()}
+}
+
+// batchError is the status of a batch: nil if all went well, else UNKNOWN with
+// one p4.v1.Error for each element, in order.
+func batchError(what string, results []error) error {
+	failed := 0
+	details := make([]protoadapt.MessageV1, len(results))
+	for i, err := range results {
+		e := &p4v1.Error{CanonicalCode: int32(codeOf(err))}
+		if err != nil {
+			failed++
+			e.Message = err.Error()
+		}
+		details[i] = protoadapt.MessageV1Of(e)
+	}
+	if failed == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("%d of %d %s failed", failed, len(results), what)
+	st, err := status.New(codes.Unknown, msg).WithDetails(details...)
+	if err != nil {
+		return status.Error(codes.Unknown, msg)
+	}
+	return st.Err()
+}

@@ -1,0 +1,293 @@
+package p4rt
+
+import (
+	"fmt"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// The names of the two headers that P4Info describes for packet I/O.
+const (
+	packetInName  = "packet_in"
+	packetOutName = "packet_out"
+)
+
+// An info is a P4Info, indexed by what requests name: ids. Names lead from it
+// to the objects of the program.
+type info struct {
+	proto     *configv1.P4Info
+	actions   map[uint32]*actionInfo
+	tables    map[uint32]*tableInfo
+	profiles  map[uint32]*profileInfo
+	counters  map[uint32]*configv1.Counter
+	meters    map[uint32]*meterInfo
+	registers map[uint32]*registerInfo
+	valueSets map[uint32]*valueSetInfo
+	digests   map[uint32]*digestInfo
+	// Direct resources, by their own id: the table that has them.
+	directCounters map[uint32]uint32
+	directMeters   map[uint32]uint32
+
+	packetIn, packetOut *packetHeader // nil where the program has none
+}
+
+// An actionInfo is an action with its parameters in the program's order.
+type actionInfo struct {
+	id     uint32
+	name   string
+	params []paramInfo
+}
+
+type paramInfo struct {
+	id    uint32
+	name  string
+	width int
+}
+
+// A fieldInfo is one field of a table's or value set's key.
+type fieldInfo struct {
+	id    uint32
+	name  string
+	match configv1.MatchField_MatchType
+	width int
+}
+
+// A tableInfo is a table with its key in the program's order.
+type tableInfo struct {
+	*configv1.Table
+	name    string
+	fields  []fieldInfo
+	actions map[uint32]configv1.ActionRef_Scope
+	profile *profileInfo // nil for a direct table
+	// ranked says that entries have a priority.
+	ranked  bool
+	counter bool
+	meter   *meterInfo // direct
+}
+
+type profileInfo struct {
+	*configv1.ActionProfile
+	name string
+	// actions are those that all tables of the profile have.
+	actions map[uint32]bool
+}
+
+type meterInfo struct {
+	name string
+	size int64 // 0: direct
+	spec *configv1.MeterSpec
+}
+
+type registerInfo struct {
+	name string
+	size int64
+	data *dataType
+}
+
+type valueSetInfo struct {
+	name   string
+	fields []fieldInfo
+	size   int
+}
+
+type digestInfo struct {
+	name string
+	data *dataType
+}
+
+// newInfo indexes a P4Info. What it cannot be right about is an error: an id
+// used twice, a reference to nothing, a type that no message can carry.
+func newInfo(p *configv1.P4Info) (*info, error) {
+	in := &info{
+		proto: p, actions: map[uint32]*actionInfo{}, tables: map[uint32]*tableInfo{},
+		profiles: map[uint32]*profileInfo{}, counters: map[uint32]*configv1.Counter{},
+		meters: map[uint32]*meterInfo{}, registers: map[uint32]*registerInfo{},
+		valueSets: map[uint32]*valueSetInfo{}, digests: map[uint32]*digestInfo{},
+		directCounters: map[uint32]uint32{}, directMeters: map[uint32]uint32{},
+	}
+	if err := checkIDs(p); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{
+		in.addActions, in.addProfiles, in.addArrays, in.addTables, in.addDirect, in.addSets, in.addPacketHeaders,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+func checkIDs(p *configv1.P4Info) error {
+	seen := map[uint32]string{}
+	for _, pre := range preambles(p) {
+		other, twice := seen[pre.GetId()]
+		switch {
+		case pre.GetId() == 0:
+			return infoError(pre, "the id is 0")
+		case twice:
+			return infoError(pre, "its id %#x is also that of %s", pre.GetId(), other)
+		}
+		seen[pre.GetId()] = pre.GetName()
+	}
+	return nil
+}
+
+func infoError(pre *configv1.Preamble, format string, args ...any) error {
+	return failf(codes.InvalidArgument, "p4info: %s: %s", pre.GetName(), fmt.Sprintf(format, args...))
+}
+
+func (in *info) addActions() error {
+	for _, a := range in.proto.GetActions() {
+		act := &actionInfo{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName()}
+		for _, p := range a.GetParams() {
+			act.params = append(act.params, paramInfo{p.GetId(), p.GetName(), int(p.GetBitwidth())})
+		}
+		in.actions[act.id] = act
+	}
+	return nil
+}
+
+func (in *info) addProfiles() error {
+	for _, p := range in.proto.GetActionProfiles() {
+		in.profiles[p.GetPreamble().GetId()] = &profileInfo{ActionProfile: p, name: p.GetPreamble().GetName()}
+	}
+	return nil
+}
+
+func (in *info) addTables() error {
+	for _, t := range in.proto.GetTables() {
+		tb := &tableInfo{Table: t, name: t.GetPreamble().GetName(), actions: map[uint32]configv1.ActionRef_Scope{}}
+		var err error
+		if tb.fields, tb.ranked, err = newFields(t.GetPreamble(), t.GetMatchFields()); err != nil {
+			return err
+		}
+		for _, ref := range t.GetActionRefs() {
+			if in.actions[ref.GetId()] == nil {
+				return infoError(t.GetPreamble(), "there is no action %#x", ref.GetId())
+			}
+			tb.actions[ref.GetId()] = ref.GetScope()
+		}
+		if id := t.GetImplementationId(); id != 0 {
+			if tb.profile = in.profiles[id]; tb.profile == nil {
+				return infoError(t.GetPreamble(), "there is no action profile %#x", id)
+			}
+			tb.profile.allow(tb.actions)
+		}
+		in.tables[t.GetPreamble().GetId()] = tb
+	}
+	return nil
+}
+
+// allow keeps of the profile's actions those that another table has as well.
+func (p *profileInfo) allow(actions map[uint32]configv1.ActionRef_Scope) {
+	first := p.actions == nil
+	if first {
+		p.actions = map[uint32]bool{}
+	}
+	for id := range actions {
+		if first {
+			p.actions[id] = true
+		}
+	}
+	for id := range p.actions {
+		if _, ok := actions[id]; !ok {
+			delete(p.actions, id)
+		}
+	}
+}
+
+// newFields reads a key. ranked is whether several entries can match.
+func newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fieldInfo, ranked bool, err error) {
+	for _, f := range src {
+		fd := fieldInfo{f.GetId(), f.GetName(), f.GetMatchType(), int(f.GetBitwidth())}
+		switch fd.match {
+		case configv1.MatchField_EXACT, configv1.MatchField_LPM:
+		case configv1.MatchField_TERNARY, configv1.MatchField_RANGE, configv1.MatchField_OPTIONAL:
+			ranked = true
+		default:
+			return nil, false, infoError(pre, "match field %s: this target does not match %q", fd.name, f.GetOtherMatchType())
+		}
+		if fd.width <= 0 {
+			return nil, false, infoError(pre, "match field %s: the width is %d: types translated to strings are not supported", fd.name, fd.width)
+		}
+		fields = append(fields, fd)
+	}
+	return fields, ranked, nil
+}
+
+func (in *info) addArrays() error {
+	for _, c := range in.proto.GetCounters() {
+		in.counters[c.GetPreamble().GetId()] = c
+	}
+	for _, m := range in.proto.GetMeters() {
+		in.meters[m.GetPreamble().GetId()] = &meterInfo{m.GetPreamble().GetName(), m.GetSize(), m.GetSpec()}
+	}
+	for _, r := range in.proto.GetRegisters() {
+		t, err := newDataType(in.proto.GetTypeInfo(), r.GetTypeSpec())
+		if err != nil {
+			return infoError(r.GetPreamble(), "%v", err)
+		}
+		in.registers[r.GetPreamble().GetId()] = &registerInfo{r.GetPreamble().GetName(), int64(r.GetSize()), t}
+	}
+	return nil
+}
+
+func (in *info) addDirect() error {
+	for _, c := range in.proto.GetDirectCounters() {
+		t := in.tables[c.GetDirectTableId()]
+		if t == nil {
+			return infoError(c.GetPreamble(), "there is no table %#x", c.GetDirectTableId())
+		}
+		t.counter = true
+		in.directCounters[c.GetPreamble().GetId()] = c.GetDirectTableId()
+	}
+	for _, m := range in.proto.GetDirectMeters() {
+		t := in.tables[m.GetDirectTableId()]
+		if t == nil {
+			return infoError(m.GetPreamble(), "there is no table %#x", m.GetDirectTableId())
+		}
+		t.meter = &meterInfo{name: m.GetPreamble().GetName(), spec: m.GetSpec()}
+		in.directMeters[m.GetPreamble().GetId()] = m.GetDirectTableId()
+	}
+	return nil
+}
+
+func (in *info) addSets() error {
+	for _, v := range in.proto.GetValueSets() {
+		fields, _, err := newFields(v.GetPreamble(), v.GetMatch())
+		if err != nil {
+			return err
+		}
+		in.valueSets[v.GetPreamble().GetId()] = &valueSetInfo{v.GetPreamble().GetName(), fields, int(v.GetSize())}
+	}
+	for _, d := range in.proto.GetDigests() {
+		t, err := newDataType(in.proto.GetTypeInfo(), d.GetTypeSpec())
+		if err != nil {
+			return infoError(d.GetPreamble(), "%v", err)
+		}
+		in.digests[d.GetPreamble().GetId()] = &digestInfo{d.GetPreamble().GetName(), t}
+	}
+	return nil
+}
+
+func (in *info) addPacketHeaders() error {
+	for _, m := range in.proto.GetControllerPacketMetadata() {
+		h := &packetHeader{}
+		for _, f := range m.GetMetadata() {
+			if f.GetBitwidth() <= 0 {
+				return infoError(m.GetPreamble(), "metadata %s: the width is %d: types translated to strings are not supported", f.GetName(), f.GetBitwidth())
+			}
+			h.fields = append(h.fields, paramInfo{f.GetId(), f.GetName(), int(f.GetBitwidth())})
+			h.bits += int(f.GetBitwidth())
+		}
+		switch m.GetPreamble().GetName() {
+		case packetInName:
+			in.packetIn = h
+		case packetOutName:
+			in.packetOut = h
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package p4rt
+
+import (
+	"encoding/binary"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// priorityBytes is how many bytes at the beginning of a key.id are the priority.
+const priorityBytes = 4
+
+// A key is the match of an entry: in the form of the data plane, and as a
+// string that equal matches share.
+type key struct {
+	match []dataplane.Match
+	id    string
+}
+
+// parseKey checks the match of an entry and makes its byte strings canonical,
+// in the message itself. A field that is left out matches anything.
+func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.FieldMatch, priority int32) (key, error) {
+	k := key{match: make([]dataplane.Match, len(fields))}
+	var buf [128]byte
+	id := binary.BigEndian.AppendUint32(buf[:0], uint32(priority))
+	given := 0
+	for i := range fields {
+		m := findMatch(list, fields[i].id, i)
+		if m == nil {
+			if fields[i].match == configv1.MatchField_EXACT {
+				return k, failf(codes.InvalidArgument, "match field %s is missing", fields[i].name)
+			}
+			k.match[i] = anyMatch(&fields[i], kinds[i])
+			continue
+		}
+		given++
+		var err error
+		if k.match[i], err = parseMatch(&fields[i], kinds[i], m); err != nil {
+			return k, recode(prefixed(err, "match field %s", fields[i].name), codes.InvalidArgument)
+		}
+		id = appendMatch(id, i, &k.match[i])
+	}
+	if given != len(list) {
+		return k, surplusMatch(fields, list)
+	}
+	k.id = string(id)
+	return k, nil
+}
+
+// findMatch looks for a field's match, first where it usually is.
+func findMatch(list []*p4v1.FieldMatch, id uint32, guess int) *p4v1.FieldMatch {
+	if guess < len(list) && list[guess].GetFieldId() == id {
+		return list[guess]
+	}
+	for _, m := range list {
+		if m.GetFieldId() == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// surplusMatch says which match is one too many.
+func surplusMatch(fields []fieldInfo, list []*p4v1.FieldMatch) error {
+	seen := map[uint32]bool{}
+	for _, m := range list {
+		if seen[m.GetFieldId()] {
+			return failf(codes.InvalidArgument, "match field %d occurs twice", m.GetFieldId())
+		}
+		seen[m.GetFieldId()] = true
+	}
+	for i := range fields {
+		delete(seen, fields[i].id)
+	}
+	for id := range seen {
+		return failf(codes.InvalidArgument, "there is no match field %d", id)
+	}
+	return failf(codes.InvalidArgument, "there are %d matches for %d fields", len(list), len(fields))
+}
+
+// appendMatch adds what tells one match of a field from another.
+func appendMatch(id []byte, field int, m *dataplane.Match) []byte {
+	id = append(id, byte(field), byte(field>>8))
+	id = binary.BigEndian.AppendUint32(id, uint32(m.PrefixLen))
+	for _, b := range [][]byte{m.Value, m.Mask, m.High} {
+		id = binary.AppendUvarint(id, uint64(len(b)))
+		id = append(id, b...)
+	}
+	return id
+}
+
+// anyMatch is what a field is that the match leaves out.
+func anyMatch(f *fieldInfo, kind dataplane.MatchKind) dataplane.Match {
+	switch kind {
+	case dataplane.MatchTernary:
+		return dataplane.Match{Value: []byte{0}, Mask: []byte{0}}
+	case dataplane.MatchRange:
+		return dataplane.Match{Value: []byte{0}, High: ones(f.width)}
+	case dataplane.MatchLPM:
+		return dataplane.Match{Value: []byte{0}}
+	}
+	return dataplane.Match{} // optional
+}
+
+// ones is the largest number of a width.
+func ones(width int) []byte {
+	b := make([]byte, (width+7)/8)
+	for i := range b {
+		b[i] = 0xff
+	}
+	if spare := 8*len(b) - width; spare > 0 {
+		b[0] >>= spare
+	}
+	return b
+}
+
+func parseMatch(f *fieldInfo, kind dataplane.MatchKind, m *p4v1.FieldMatch) (dataplane.Match, error) {
+	var none dataplane.Match
+	switch v := m.GetFieldMatchType().(type) {
+	case *p4v1.FieldMatch_Exact_:
+		if f.match == configv1.MatchField_EXACT {
+			return parseExact(f, &v.Exact.Value)
+		}
+	case *p4v1.FieldMatch_Lpm:
+		if f.match == configv1.MatchField_LPM {
+			return parseLPM(f, v.Lpm)
+		}
+	case *p4v1.FieldMatch_Ternary_:
+		if f.match == configv1.MatchField_TERNARY {
+			return parseTernary(f, v.Ternary)
+		}
+	case *p4v1.FieldMatch_Range_:
+		if f.match == configv1.MatchField_RANGE {
+			return parseRange(f, v.Range)
+		}
+	case *p4v1.FieldMatch_Optional_:
+		if f.match == configv1.MatchField_OPTIONAL {
+			return parseOptional(f, kind, v.Optional)
+		}
+	case nil:
+		return none, failf(codes.InvalidArgument, "there is no match in it")
+	}
+	return none, failf(codes.InvalidArgument, "the field is matched as %v, not with %T", f.match, m.GetFieldMatchType())
+}
+
+func parseExact(f *fieldInfo, value *[]byte) (dataplane.Match, error) {
+	b, err := canonize(value, f.width)
+	return dataplane.Match{Value: b}, err
+}
+
+func parseLPM(f *fieldInfo, v *p4v1.FieldMatch_LPM) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	m.PrefixLen = int(v.GetPrefixLen())
+	switch {
+	case err != nil:
+	case m.PrefixLen <= 0 || m.PrefixLen > f.width:
+		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: leave the field out to match anything", m.PrefixLen, f.width)
+	case !trailingZeros(m.Value, f.width-m.PrefixLen):
+		err = failf(codes.InvalidArgument, "0x%x has bits behind its prefix of %d", m.Value, m.PrefixLen)
+	}
+	return m, err
+}
+
+func parseTernary(f *fieldInfo, v *p4v1.FieldMatch_Ternary) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	if err != nil {
+		return m, err
+	}
+	if m.Mask, err = canonize(&v.Mask, f.width); err != nil {
+		return m, prefixed(err, "mask")
+	}
+	switch {
+	case isZero(m.Mask):
+		err = failf(codes.InvalidArgument, "the mask is zero: leave the field out to match anything")
+	case !within(m.Value, m.Mask):
+		err = failf(codes.InvalidArgument, "0x%x has bits outside the mask 0x%x", m.Value, m.Mask)
+	}
+	return m, err
+}
+
+func parseRange(f *fieldInfo, v *p4v1.FieldMatch_Range) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Low)
+	if err != nil {
+		return m, prefixed(err, "low")
+	}
+	if m.High, err = canonize(&v.High, f.width); err != nil {
+		return m, prefixed(err, "high")
+	}
+	switch {
+	case less(m.High, m.Value):
+		err = failf(codes.InvalidArgument, "the low end 0x%x is above the high end 0x%x", m.Value, m.High)
+	case isZero(m.Value) && allOnes(m.High, f.width):
+		err = failf(codes.InvalidArgument, "the range has everything: leave the field out to match anything")
+	}
+	return m, err
+}
+
+// parseOptional allows for compilers that give the data plane a ternary field
+// where the program says optional.
+func parseOptional(f *fieldInfo, kind dataplane.MatchKind, v *p4v1.FieldMatch_Optional) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	if kind == dataplane.MatchTernary {
+		m.Mask = ones(f.width)
+	}
+	return m, err
+}
+
+// less compares two canonical numbers.
+func less(a, b []byte) bool {
+	return len(a) < len(b) || len(a) == len(b) && string(a) < string(b)
+}
+
+// fieldMatch is the message for a match of the data plane, nil where it
+// matches anything.
+func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
+	value := canonical(m.Value)
+	fm := &p4v1.FieldMatch{FieldId: f.id}
+	switch f.match {
+	case configv1.MatchField_EXACT:
+		fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: value}}
+	case configv1.MatchField_LPM:
+		if m.PrefixLen == 0 {
+			return nil
+		}
+		fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: value, PrefixLen: int32(m.PrefixLen)}}
+	case configv1.MatchField_TERNARY:
+		if isZero(canonical(m.Mask)) {
+			return nil
+		}
+		fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: value, Mask: canonical(m.Mask)}}
+	case configv1.MatchField_RANGE:
+		if high := canonical(m.High); !isZero(value) || !allOnes(high, f.width) {
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: value, High: high}}
+			return fm
+		}
+		return nil
+	default:
+		if m.Value == nil || m.Mask != nil && isZero(canonical(m.Mask)) {
+			return nil
+		}
+		fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: value}}
+	}
+	return fm
+}
+
+// canonical is the shortest form of a number that is known to fit.
+func canonical(b []byte) []byte {
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	if len(b) == 0 {
+		return []byte{0}
+	}
+	return b
+}

@@ -1,0 +1,229 @@
+package p4rt
+
+import (
+	"fmt"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// A dataType is the type of what a register holds or a digest carries. A
+// struct, header or tuple has members, any other type is one number.
+type dataType struct {
+	form    dataForm
+	width   int
+	members []*dataType
+}
+
+type dataForm byte
+
+const (
+	bitForm dataForm = iota
+	intForm
+	boolForm
+	enumForm // a serializable one
+	structForm
+	headerForm
+	tupleForm
+)
+
+// maxTypeDepth bounds the nesting of types, so that a P4Info whose types
+// contain themselves ends in an error.
+const maxTypeDepth = 16
+
+// newDataType resolves a type of P4Info.
+func newDataType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec) (*dataType, error) {
+	return resolveType(types, spec, maxTypeDepth)
+}
+
+func resolveType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec, depth int) (*dataType, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("its type is nested more than %d deep", maxTypeDepth)
+	}
+	switch s := spec.GetTypeSpec().(type) {
+	case *configv1.P4DataTypeSpec_Bitstring:
+		return bitstringType(s.Bitstring)
+	case *configv1.P4DataTypeSpec_Bool:
+		return &dataType{form: boolForm, width: 1}, nil
+	case *configv1.P4DataTypeSpec_SerializableEnum:
+		e := types.GetSerializableEnums()[s.SerializableEnum.GetName()]
+		if e == nil {
+			return nil, fmt.Errorf("there is no enum %q", s.SerializableEnum.GetName())
+		}
+		return &dataType{form: enumForm, width: int(e.GetUnderlyingType().GetBitwidth())}, nil
+	case *configv1.P4DataTypeSpec_NewType:
+		return newTypeOf(types, s.NewType.GetName(), depth)
+	case *configv1.P4DataTypeSpec_Struct:
+		return structType(types, s.Struct.GetName(), depth)
+	case *configv1.P4DataTypeSpec_Header:
+		return headerType(types, s.Header.GetName())
+	case *configv1.P4DataTypeSpec_Tuple:
+		return membersOf(types, tupleForm, s.Tuple.GetMembers(), depth)
+	}
+	return nil, fmt.Errorf("values of type %T are not supported", spec.GetTypeSpec())
+}
+
+func bitstringType(s *configv1.P4BitstringLikeTypeSpec) (*dataType, error) {
+	switch b := s.GetTypeSpec().(type) {
+	case *configv1.P4BitstringLikeTypeSpec_Bit:
+		return &dataType{form: bitForm, width: int(b.Bit.GetBitwidth())}, nil
+	case *configv1.P4BitstringLikeTypeSpec_Int:
+		return &dataType{form: intForm, width: int(b.Int.GetBitwidth())}, nil
+	}
+	return nil, fmt.Errorf("values of type %T are not supported", s.GetTypeSpec())
+}
+
+func newTypeOf(types *configv1.P4TypeInfo, name string, depth int) (*dataType, error) {
+	t := types.GetNewTypes()[name]
+	switch {
+	case t == nil:
+		return nil, fmt.Errorf("there is no type %q", name)
+	case t.GetOriginalType() != nil:
+		return resolveType(types, t.GetOriginalType(), depth-1)
+	case t.GetTranslatedType().GetSdnBitwidth() > 0:
+		return &dataType{form: bitForm, width: int(t.GetTranslatedType().GetSdnBitwidth())}, nil
+	}
+	return nil, fmt.Errorf("type %q is translated to a string, which is not supported", name)
+}
+
+func structType(types *configv1.P4TypeInfo, name string, depth int) (*dataType, error) {
+	s := types.GetStructs()[name]
+	if s == nil {
+		return nil, fmt.Errorf("there is no struct %q", name)
+	}
+	var specs []*configv1.P4DataTypeSpec
+	for _, m := range s.GetMembers() {
+		specs = append(specs, m.GetTypeSpec())
+	}
+	return membersOf(types, structForm, specs, depth)
+}
+
+func headerType(types *configv1.P4TypeInfo, name string) (*dataType, error) {
+	h := types.GetHeaders()[name]
+	if h == nil {
+		return nil, fmt.Errorf("there is no header %q", name)
+	}
+	t := &dataType{form: headerForm}
+	for _, m := range h.GetMembers() {
+		mt, err := bitstringType(m.GetTypeSpec())
+		if err != nil {
+			return nil, err
+		}
+		t.members = append(t.members, mt)
+	}
+	return t, nil
+}
+
+func membersOf(types *configv1.P4TypeInfo, form dataForm, specs []*configv1.P4DataTypeSpec, depth int) (*dataType, error) {
+	t := &dataType{form: form}
+	for _, s := range specs {
+		mt, err := resolveType(types, s, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		t.members = append(t.members, mt)
+	}
+	return t, nil
+}
+
+// scalar reports whether a value is a single number.
+func (t *dataType) scalar() bool { return t.form < structForm }
+
+// leaves are the numbers of a value, in order.
+func (t *dataType) leaves() []*dataType {
+	if t.scalar() {
+		return []*dataType{t}
+	}
+	var list []*dataType
+	for _, m := range t.members {
+		list = append(list, m.leaves()...)
+	}
+	return list
+}
+
+// number is the message for a number of the type, given in words.
+func (t *dataType) number(words []uint64) *p4v1.P4Data {
+	switch t.form {
+	case boolForm:
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: words[0]&1 == 1}}
+	case enumForm:
+		return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: shortest(words, t.width)}}
+	}
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: t.bytes(words)}}
+}
+
+// bytes is the canonical byte string of a number of the type.
+func (t *dataType) bytes(words []uint64) []byte {
+	if t.form == intForm {
+		return shortestSigned(words, t.width)
+	}
+	return shortest(words, t.width)
+}
+
+// parse reads a number of the type from a message, as t.width bits.
+func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
+	n := max(1, (t.width+63)/64)
+	switch v := d.GetData().(type) {
+	case *p4v1.P4Data_Bitstring:
+		switch t.form {
+		case bitForm:
+			b, err := unsigned(v.Bitstring, t.width)
+			return toWords(b, n), err
+		case intForm:
+			b, err := signed(v.Bitstring, t.width)
+			return signedWords(b, n, t.width), err
+		}
+	case *p4v1.P4Data_Bool:
+		if t.form == boolForm && v.Bool {
+			return []uint64{1}, nil
+		} else if t.form == boolForm {
+			return []uint64{0}, nil
+		}
+	case *p4v1.P4Data_EnumValue:
+		if t.form == enumForm {
+			b, err := unsigned(v.EnumValue, t.width)
+			return toWords(b, n), err
+		}
+	}
+	return nil, failf(codes.InvalidArgument, "the data is %T, which is not the object's type", d.GetData())
+}
+
+// signedWords reads a two's complement byte string into the low width bits of
+// n words.
+func signedWords(b []byte, n, width int) []uint64 {
+	words := toWords(b, n)
+	if len(b) == 0 || b[0] < 0x80 {
+		return words
+	}
+	for i := len(b) * 8; i < width; i++ {
+		words[i/64] |= 1 << (i % 64)
+	}
+	if width%64 != 0 {
+		words[n-1] &= 1<<(width%64) - 1
+	}
+	return words
+}
+
+// build makes the message for a value from its leaves, which next gives one
+// after the other.
+func (t *dataType) build(next func(*dataType) []uint64) *p4v1.P4Data {
+	if t.scalar() {
+		return t.number(next(t))
+	}
+	if t.form == headerForm {
+		h := &p4v1.P4Header{IsValid: true}
+		for _, m := range t.members {
+			h.Bitstrings = append(h.Bitstrings, m.bytes(next(m)))
+		}
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Header{Header: h}}
+	}
+	s := &p4v1.P4StructLike{}
+	for _, m := range t.members {
+		s.Members = append(s.Members, m.build(next))
+	}
+	if t.form == tupleForm {
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: s}}
+	}
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
+}

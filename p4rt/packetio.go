@@ -1,0 +1,100 @@
+package p4rt
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// A packetHeader is the header that the program puts before packets to the
+// controller, or expects before packets from it. On the wire between switch
+// and CPU port it is that header, in P4Runtime a list of metadata.
+type packetHeader struct {
+	fields []paramInfo
+	bits   int
+}
+
+// size is the header in bytes.
+func (h *packetHeader) size() int {
+	if h == nil {
+		return 0
+	}
+	return (h.bits + 7) / 8
+}
+
+// encode turns a packet-out into what the CPU port receives.
+func (h *packetHeader) encode(m *p4v1.PacketOut) ([]byte, error) {
+	frame := make([]byte, h.size(), h.size()+len(m.GetPayload()))
+	var fields []paramInfo
+	if h != nil {
+		fields = h.fields
+	}
+	if len(m.GetMetadata()) != len(fields) {
+		return nil, failf(codes.InvalidArgument, "the packet has %d metadata, the program's packet_out header %d", len(m.GetMetadata()), len(fields))
+	}
+	at := 0
+	for _, f := range fields {
+		b, err := metadataValue(m.GetMetadata(), f)
+		if err != nil {
+			return nil, err
+		}
+		putBits(frame, at, f.width, b)
+		at += f.width
+	}
+	return append(frame, m.GetPayload()...), nil
+}
+
+// metadataValue finds the value of a field. Since there are as many metadata
+// as fields, one that occurs twice leaves another one out.
+func metadataValue(list []*p4v1.PacketMetadata, f paramInfo) ([]byte, error) {
+	for _, m := range list {
+		if m.GetMetadataId() != f.id {
+			continue
+		}
+		b, err := unsigned(m.GetValue(), f.width)
+		if err != nil {
+			return nil, recode(prefixed(err, "metadata %s", f.name), codes.InvalidArgument)
+		}
+		return b, nil
+	}
+	return nil, failf(codes.InvalidArgument, "metadata %s (id %d) is missing", f.name, f.id)
+}
+
+// decode turns what was sent to the CPU port into a packet-in. A packet that is
+// shorter than the header is given as payload alone.
+func (h *packetHeader) decode(frame []byte) *p4v1.PacketIn {
+	n := h.size()
+	if h == nil || len(frame) < n {
+		return &p4v1.PacketIn{Payload: frame}
+	}
+	m := &p4v1.PacketIn{Payload: frame[n:]}
+	at := 0
+	for _, f := range h.fields {
+		m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: f.id, Value: getBits(frame, at, f.width)})
+		at += f.width
+	}
+	return m
+}
+
+// putBits writes a number, canonical, as width bits from bit at on. The bits
+// were zero.
+func putBits(frame []byte, at, width int, b []byte) {
+	for i := range min(width, 8*len(b)) {
+		if b[len(b)-1-i/8]>>(i%8)&1 == 1 {
+			bit := at + width - 1 - i
+			frame[bit/8] |= 0x80 >> (bit % 8)
+		}
+	}
+}
+
+// getBits reads width bits from bit at on as a canonical number.
+func getBits(frame []byte, at, width int) []byte {
+	b := make([]byte, max(1, (width+7)/8))
+	for i := range width {
+		bit := at + width - 1 - i
+		b[len(b)-1-i/8] |= frame[bit/8] >> (7 - bit%8) & 1 << (i % 8)
+	}
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	return b
+}

@@ -1,0 +1,244 @@
+package p4rt
+
+import (
+	"bytes"
+	"log/slog"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A pipeline is a program with all that the control plane has put into it. It
+// works before packets go through it, so that a saved configuration can be
+// filled before it is committed.
+type pipeline struct {
+	config *p4v1.ForwardingPipelineConfig
+	info   *info
+	sw     *dataplane.Switch
+	dev    *Device
+	log    *slog.Logger
+
+	tables       map[uint32]*tableState
+	profiles     map[uint32]*profileState
+	meters       map[uint32]map[int]*p4v1.MeterConfig // of cells that have one
+	multicast    map[uint32]*p4v1.MulticastGroupEntry
+	clones       map[uint32]*p4v1.CloneSessionEntry
+	valueSets    map[uint32][]*p4v1.ValueSetMember
+	digests      map[uint32]*digester
+	digestByName map[string]*digester
+	actionByName map[string]*actionInfo
+}
+
+// newPipeline checks a configuration and links its program. notify gets the
+// digests.
+func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger, notify func(*p4v1.DigestList)) (*pipeline, error) {
+	in, err := newInfo(c.GetP4Info())
+	if err != nil {
+		return nil, err
+	}
+	p := &pipeline{
+		config: c, info: in, dev: dev, log: log,
+		tables: map[uint32]*tableState{}, profiles: map[uint32]*profileState{},
+		meters: map[uint32]map[int]*p4v1.MeterConfig{}, multicast: map[uint32]*p4v1.MulticastGroupEntry{},
+		clones: map[uint32]*p4v1.CloneSessionEntry{}, valueSets: map[uint32][]*p4v1.ValueSetMember{},
+		digests: map[uint32]*digester{}, digestByName: map[string]*digester{}, actionByName: map[string]*actionInfo{},
+	}
+	for id, d := range in.digests {
+		p.digests[id] = newDigester(id, d, notify)
+		p.digestByName[d.name] = p.digests[id]
+	}
+	for _, a := range in.actions {
+		p.actionByName[a.name] = a
+	}
+	if p.sw, err = dev.load(programOf(c.GetP4DeviceConfig()), p.onDigest); err != nil {
+		return nil, failf(codes.InvalidArgument, "p4_device_config: %v", err)
+	}
+	if err := p.fill(); err != nil {
+		return nil, err
+	}
+	return p, p.checkArrays()
+}
+
+// programOf returns the BMv2 JSON in a device config. Older controllers, among
+// them those of the P4 tutorials, put it into a message of PI's, as field 3.
+func programOf(config []byte) []byte {
+	if bytes.HasPrefix(bytes.TrimSpace(config), []byte("{")) {
+		return config
+	}
+	for rest := config; len(rest) > 0; {
+		num, typ, tag := protowire.ConsumeTag(rest)
+		if tag < 0 {
+			break
+		}
+		if num == 3 && typ == protowire.BytesType {
+			if b, n := protowire.ConsumeBytes(rest[tag:]); n >= 0 {
+				return b
+			}
+		}
+		n := protowire.ConsumeFieldValue(num, typ, rest[tag:])
+		if n < 0 {
+			break
+		}
+		rest = rest[tag+n:]
+	}
+	return config
+}
+
+// fill makes the state of tables and profiles, with what the program itself
+// puts into them.
+func (p *pipeline) fill() error {
+	for id, pr := range p.info.profiles {
+		p.profiles[id] = &profileState{info: pr, members: map[uint32]*member{}, groups: map[uint32]*group{}, oneShots: map[*group]bool{}}
+	}
+	for id := range p.info.meters {
+		p.meters[id] = map[int]*p4v1.MeterConfig{}
+	}
+	for _, src := range p.info.proto.GetTables() {
+		id := src.GetPreamble().GetId()
+		t, err := p.newTable(p.info.tables[id])
+		if err != nil {
+			return err
+		}
+		p.tables[id] = t
+		if err := p.fillTable(t, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newTable checks that the program has the table that P4Info describes.
+func (p *pipeline) newTable(ti *tableInfo) (*tableState, error) {
+	key, _, err := p.sw.TableKey(ti.name)
+	if err != nil {
+		return nil, infoError(ti.GetPreamble(), "the program has no such table")
+	}
+	if len(key) != len(ti.fields) {
+		return nil, infoError(ti.GetPreamble(), "it has %d match fields, in the program %d", len(ti.fields), len(key))
+	}
+	t := &tableState{info: ti, entries: map[string]*tableEntry{}, byHandle: map[dataplane.Handle]*tableEntry{}, constEntries: ti.GetIsConstTable()}
+	for i, f := range key {
+		if !compatible(ti.fields[i].match, f.Kind) {
+			return nil, infoError(ti.GetPreamble(), "match field %s is %v, in the program %v", ti.fields[i].name, ti.fields[i].match, f.Kind)
+		}
+		t.kinds = append(t.kinds, f.Kind)
+	}
+	return t, nil
+}
+
+// compatible reports whether the data plane can match a field as P4Info says.
+// Widths may differ: those of translated types do.
+func compatible(m configv1.MatchField_MatchType, k dataplane.MatchKind) bool {
+	switch m {
+	case configv1.MatchField_EXACT:
+		return k == dataplane.MatchExact || k == dataplane.MatchValid
+	case configv1.MatchField_LPM:
+		return k == dataplane.MatchLPM
+	case configv1.MatchField_RANGE:
+		return k == dataplane.MatchRange
+	case configv1.MatchField_TERNARY:
+		return k == dataplane.MatchTernary
+	}
+	return k == dataplane.MatchOptional || k == dataplane.MatchTernary
+}
+
+// fillTable takes over the default entry and the entries of the program.
+func (p *pipeline) fillTable(t *tableState, id uint32) error {
+	t.initial = &p4v1.TableEntry{TableId: id, IsDefaultAction: true}
+	if d, ok, err := p.sw.TableDefault(t.info.name); err == nil && ok {
+		if a := p.info.actionMessage(p.actionByName, d.Action); a != nil {
+			t.initial.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
+		}
+	}
+	t.def = t.initial
+	t.constDefault = t.info.GetConstDefaultActionId() != 0
+	list, err := p.sw.TableEntries(t.info.name)
+	if err != nil {
+		return failf(codes.InvalidArgument, "%v", err)
+	}
+	t.constEntries = t.constEntries || len(list) > 0
+	highest := 0
+	for _, e := range list {
+		highest = max(highest, e.Priority)
+	}
+	for _, e := range list {
+		m := &p4v1.TableEntry{TableId: id, IsConst: true}
+		for i := range e.Match {
+			if fm := fieldMatch(&t.info.fields[i], e.Match[i]); fm != nil {
+				m.Match = append(m.Match, fm)
+			}
+		}
+		if t.info.ranked {
+			// The first entry of the program has the smallest number there and
+			// the largest here.
+			m.Priority = int32(highest + 1 - e.Priority)
+		}
+		if a := p.info.actionMessage(p.actionByName, e.Target.Action); a != nil {
+			m.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
+		}
+		k, err := t.key(m)
+		if err != nil {
+			return recode(err, codes.InvalidArgument)
+		}
+		t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
+	}
+	return nil
+}
+
+// checkArrays checks that the program has the arrays that P4Info describes.
+func (p *pipeline) checkArrays() error {
+	for _, r := range p.info.registers {
+		size, width, err := p.sw.RegisterInfo(r.name)
+		switch {
+		case err != nil:
+			return failf(codes.InvalidArgument, "p4info: the program has no register %s", r.name)
+		case int64(size) != r.size || !r.data.scalar() || width != r.data.width && r.data.form != boolForm:
+			return failf(codes.InvalidArgument, "p4info: register %s is not that of the program, which has %d cells of %d bits", r.name, size, width)
+		}
+	}
+	for _, c := range p.info.counters {
+		if list, err := p.sw.CounterReadAll(c.GetPreamble().GetName()); err != nil || int64(len(list)) != c.GetSize() {
+			return infoError(c.GetPreamble(), "the program has no such counter of %d cells", c.GetSize())
+		}
+	}
+	for _, m := range p.info.meters {
+		if m.size > 0 {
+			if _, err := p.sw.MeterRates(m.name, int(m.size)-1); err != nil {
+				return failf(codes.InvalidArgument, "p4info: meter %s: %v", m.name, err)
+			}
+		}
+	}
+	for _, d := range p.info.digests {
+		if widths, err := p.sw.DigestWidths(d.name); err != nil || len(widths) != len(d.data.leaves()) {
+			return failf(codes.InvalidArgument, "p4info: digest %s is not that of the program", d.name)
+		}
+	}
+	return nil
+}
+
+// must takes an error of the data plane for something that has been checked:
+// it says that the two halves disagree, which is a bug, but no reason for the
+// switch to stop.
+func (p *pipeline) must(err error) {
+	if err != nil {
+		p.log.Error("control plane and data plane disagree", "error", err)
+	}
+}
+
+// clock is the time of the data plane.
+func (p *pipeline) clock() time.Duration { return p.dev.now() }
+
+func (p *pipeline) portUp(port uint32) bool { return p.dev.portUp(port) }
+
+func (p *pipeline) portExists(port uint32) bool { return p.dev.portExists(port) }
+
+func (t *tableState) timesOut() bool {
+	return t.info.GetIdleTimeoutBehavior() != configv1.Table_NO_TIMEOUT
+}
+
+var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")

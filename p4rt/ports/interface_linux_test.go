@@ -1,0 +1,175 @@
+package ports
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// vethPair makes two interfaces that are the ends of one cable. It wants root.
+func vethPair(t testing.TB) (a, b string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("network interfaces want root")
+	}
+	a, b = fmt.Sprintf("p4lb%da", os.Getpid()%100000), fmt.Sprintf("p4lb%db", os.Getpid()%100000)
+	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a}, PeerName: b}
+	if err := netlink.LinkAdd(link); err != nil {
+		t.Skipf("this machine makes no veth pairs: %v", err)
+	}
+	t.Cleanup(func() { netlink.LinkDel(link) })
+	for _, name := range []string{a, b} {
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			// Without addresses the kernel does not talk on the cable.
+			os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
+			err = netlink.LinkSetUp(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b
+}
+
+func open(t testing.TB, name string) Port {
+	t.Helper()
+	p, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ethernet(payload string) string {
+	return "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x88\xb5" + payload
+}
+
+func TestInterface(t *testing.T) {
+	nameA, nameB := vethPair(t)
+	a, b := open(t, nameA), open(t, nameB)
+	fromA, endB := collect(b)
+	fromB, endA := collect(a)
+	// More than one burst, and sizes from the smallest to the MTU.
+	var sent []string
+	for i := range 3 * maxBurst {
+		sent = append(sent, ethernet(string(bytes.Repeat([]byte{byte(i)}, 1+i*7))))
+		a.Send([]byte(sent[i]))
+	}
+	if err := a.Flush(); err != nil {
+		t.Error(err)
+	}
+	for _, text := range sent {
+		want(t, fromA, text)
+	}
+	b.Send([]byte(ethernet("back")))
+	if err := b.Flush(); err != nil {
+		t.Error(err)
+	}
+	// A port does not hear itself.
+	want(t, fromB, ethernet("back"))
+	for _, p := range []Port{a, b} {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantEnd(t, endA)
+	wantEnd(t, endB)
+	a.Send([]byte("late"))
+	if err := a.Flush(); err != nil {
+		t.Errorf("sending on a closed port: %v", err)
+	}
+}
+
+// TestInterfaceVLAN: the kernel takes the tag off, and the port puts it back.
+func TestInterfaceVLAN(t *testing.T) {
+	nameA, nameB := vethPair(t)
+	a, b := open(t, nameA), open(t, nameB)
+	defer a.Close()
+	defer b.Close()
+	packets, _ := collect(b)
+	for i := range byte(3) {
+		tagged := "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x81\x00\x20" + string(rune('0'+i)) + "\x88\xb5payload"
+		a.Send([]byte(tagged))
+		a.Flush()
+		want(t, packets, tagged)
+	}
+}
+
+// TestInterfaceDown: packets to an interface that is down are lost, and it may
+// come back.
+func TestInterfaceDown(t *testing.T) {
+	nameA, nameB := vethPair(t)
+	a, b := open(t, nameA), open(t, nameB)
+	defer a.Close()
+	defer b.Close()
+	packets, end := collect(b)
+	set := func(up bool) {
+		t.Helper()
+		l, err := netlink.LinkByName(nameA)
+		if err == nil && up {
+			err = netlink.LinkSetUp(l)
+		} else if err == nil {
+			err = netlink.LinkSetDown(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(false)
+	a.Send([]byte(ethernet("lost")))
+	if err := a.Flush(); err != nil {
+		t.Error(err)
+	}
+	set(true)
+	// The kernel takes its time before it sends again.
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.After(patience); ; {
+		a.Send([]byte(ethernet("there")))
+		if err := a.Flush(); err != nil {
+			t.Error(err)
+		}
+		select {
+		case b := <-packets:
+			if string(b) != ethernet("there") {
+				t.Errorf("got %q", b)
+			}
+			return
+		case err := <-end:
+			t.Fatalf("receiving has ended: %v", err)
+		case <-deadline:
+			t.Fatal("no packet comes")
+		case <-again.C:
+		}
+	}
+}
+
+// TestUnattached: a port that never receives gives back all it has.
+func TestUnattached(t *testing.T) {
+	name, _ := vethPair(t)
+	p := open(t, name).(*interfacePort)
+	fd := p.fd
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+		t.Error("the socket is still open")
+	}
+	if err := p.Receive(func([][]byte) { t.Error("something comes in") }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNetworkOrder(t *testing.T) {
+	b := binary.NativeEndian.AppendUint16(nil, networkOrder(0x0003))
+	if !bytes.Equal(b, []byte{0, 3}) {
+		t.Errorf("got %x", b)
+	}
+}

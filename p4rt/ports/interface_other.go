@@ -1,0 +1,9 @@
+//go:build !linux
+
+package ports
+
+import "fmt"
+
+func openInterface(name string) (Port, error) {
+	return nil, fmt.Errorf("port %s: network interfaces are supported on Linux only", name)
+}

@@ -1,0 +1,203 @@
+package ports
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// A pcapPort plays one capture in at the pace at which it was taken, and
+// writes what is sent to another.
+type pcapPort struct {
+	in   *pcapReader // nil: nothing comes in
+	out  *pcapWriter // nil: what is sent is lost
+	done chan struct{}
+	once sync.Once
+}
+
+func openPcap(in, out string) (Port, error) {
+	p := &pcapPort{done: make(chan struct{})}
+	if in != "" {
+		f, err := os.Open(in)
+		if err != nil {
+			return nil, fmt.Errorf("port pcap: %w", err)
+		}
+		if p.in, err = newPcapReader(f); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("port pcap: %s: %w", in, err)
+		}
+	}
+	if out != "" {
+		f, err := os.Create(out)
+		if err != nil {
+			return nil, fmt.Errorf("port pcap: %w", err)
+		}
+		p.out = newPcapWriter(f)
+	}
+	return p, nil
+}
+
+// Finite says that Receive ends by itself, once the capture is played.
+func (p *pcapPort) Finite() bool { return true }
+
+// Receive is part of Port.
+func (p *pcapPort) Receive(deliver func([][]byte)) error {
+	if p.in == nil {
+		return nil
+	}
+	defer p.in.file.Close()
+	begin := time.Now()
+	var first time.Duration
+	for n := 0; ; n++ {
+		at, packet, err := p.in.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: packet %d: %w", p.in.file.Name(), n+1, err)
+		}
+		if n == 0 {
+			first = at
+		}
+		if !p.wait(at - first - time.Since(begin)) {
+			return nil
+		}
+		deliver([][]byte{packet})
+	}
+}
+
+// wait reports false when the port is closed meanwhile.
+func (p *pcapPort) wait(d time.Duration) bool {
+	if d <= 0 {
+		select {
+		case <-p.done:
+			return false
+		default:
+			return true
+		}
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-p.done:
+		return false
+	}
+}
+
+// Send is part of Port.
+func (p *pcapPort) Send(packet []byte) {
+	if p.out != nil {
+		p.out.write(time.Now(), packet)
+	}
+}
+
+// Flush is part of Port.
+func (p *pcapPort) Flush() error {
+	if p.out == nil {
+		return nil
+	}
+	return p.out.buf.Flush()
+}
+
+// Close is part of Port.
+func (p *pcapPort) Close() (err error) {
+	p.once.Do(func() {
+		close(p.done)
+		if p.out != nil {
+			err = errors.Join(p.out.buf.Flush(), p.out.file.Close())
+		}
+	})
+	return err
+}
+
+// The magic numbers of captures with times in micro- and nanoseconds.
+const (
+	magicMicro = 0xa1b2c3d4
+	magicNano  = 0xa1b23c4d
+
+	pcapHeader   = 24
+	recordHeader = 16
+	linkEthernet = 1
+)
+
+// A pcapReader reads a capture in the classic format, of either byte order.
+type pcapReader struct {
+	file  *os.File
+	buf   *bufio.Reader
+	order binary.ByteOrder
+	unit  time.Duration
+}
+
+func newPcapReader(f *os.File) (*pcapReader, error) {
+	r := &pcapReader{file: f, buf: bufio.NewReader(f), order: binary.LittleEndian}
+	var head [pcapHeader]byte
+	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
+		return nil, errors.New("not a capture: it is too short")
+	}
+	if magic := binary.BigEndian.Uint32(head[:]); magic == magicMicro || magic == magicNano {
+		r.order = binary.BigEndian
+	}
+	switch r.order.Uint32(head[:]) {
+	case magicMicro:
+		r.unit = time.Microsecond
+	case magicNano:
+		r.unit = time.Nanosecond
+	default:
+		return nil, errors.New("not a capture in the pcap format (pcapng is not supported)")
+	}
+	return r, nil
+}
+
+// next returns a packet and its time. The packet is the caller's.
+func (r *pcapReader) next() (time.Duration, []byte, error) {
+	var head [recordHeader]byte
+	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := r.order.Uint32(head[8:])
+	if n > maxPacket {
+		return 0, nil, fmt.Errorf("it has %d bytes, more than %d", n, maxPacket)
+	}
+	packet := make([]byte, n)
+	if _, err := io.ReadFull(r.buf, packet); err != nil {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	at := time.Duration(r.order.Uint32(head[:]))*time.Second + time.Duration(r.order.Uint32(head[4:]))*r.unit
+	return at, packet, nil
+}
+
+// A pcapWriter writes a capture of Ethernet packets with microseconds. An
+// error stays until it is flushed.
+type pcapWriter struct {
+	file *os.File
+	buf  *bufio.Writer
+}
+
+func newPcapWriter(f *os.File) *pcapWriter {
+	w := &pcapWriter{f, bufio.NewWriter(f)}
+	var head [pcapHeader]byte
+	binary.LittleEndian.PutUint32(head[:], magicMicro)
+	binary.LittleEndian.PutUint16(head[4:], 2)
+	binary.LittleEndian.PutUint16(head[6:], 4)
+	binary.LittleEndian.PutUint32(head[16:], maxPacket)
+	binary.LittleEndian.PutUint32(head[20:], linkEthernet)
+	w.buf.Write(head[:])
+	return w
+}
+
+func (w *pcapWriter) write(at time.Time, packet []byte) {
+	var head [recordHeader]byte
+	binary.LittleEndian.PutUint32(head[:], uint32(at.Unix()))
+	binary.LittleEndian.PutUint32(head[4:], uint32(at.Nanosecond()/1000))
+	binary.LittleEndian.PutUint32(head[8:], uint32(len(packet)))
+	binary.LittleEndian.PutUint32(head[12:], uint32(len(packet)))
+	w.buf.Write(head[:])
+	w.buf.Write(packet)
+}

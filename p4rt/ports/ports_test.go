@@ -1,0 +1,205 @@
+package ports
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const patience = 20 * time.Second
+
+// collect starts to receive from a port and returns what comes in, and the end.
+func collect(p Port) (packets chan []byte, end chan error) {
+	packets, end = make(chan []byte, 1<<12), make(chan error, 1)
+	go func() {
+		end <- p.Receive(func(burst [][]byte) {
+			for _, b := range burst {
+				packets <- bytes.Clone(b)
+			}
+		})
+	}()
+	return packets, end
+}
+
+func want(t *testing.T, packets chan []byte, text string) {
+	t.Helper()
+	select {
+	case b := <-packets:
+		if string(b) != text {
+			t.Errorf("got packet %q, want %q", b, text)
+		}
+	case <-time.After(patience):
+		t.Fatalf("no packet comes, want %q", text)
+	}
+}
+
+func wantEnd(t *testing.T, end chan error) {
+	t.Helper()
+	select {
+	case err := <-end:
+		if err != nil {
+			t.Errorf("receiving ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("receiving does not end")
+	}
+}
+
+func TestBadDescriptions(t *testing.T) {
+	for description, msg := range map[string]string{
+		"no-such-interface":         "no such network interface",
+		"pcap:in":                   "want INTERFACE",
+		"udp:127.0.0.1:1":           "want INTERFACE",
+		"udp:x,127.0.0.1:1":         "local address",
+		"udp:127.0.0.1:0,127.0.0.1": "remote address",
+		"tcp:a,b":                   "want INTERFACE",
+		"pcap:/no/such/file,":       "no such file",
+		"pcap:,/no/such/folder/f":   "no such file",
+	} {
+		if p, err := Open(description); err == nil {
+			p.Close()
+			t.Errorf("%s: no error", description)
+		} else if !strings.Contains(err.Error(), msg) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %q, want it to say %q", description, err, msg)
+		}
+	}
+}
+
+func TestUDP(t *testing.T) {
+	peer, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	p, err := Open("udp:127.0.0.1:0," + peer.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets, end := collect(p)
+	p.Send([]byte("out"))
+	if err := p.Flush(); err != nil {
+		t.Error(err)
+	}
+	buf := make([]byte, 100)
+	peer.SetReadDeadline(time.Now().Add(patience))
+	n, from, err := peer.ReadFromUDP(buf)
+	if err != nil || string(buf[:n]) != "out" {
+		t.Fatalf("got %q, %v", buf[:n], err)
+	}
+	peer.WriteToUDP([]byte("in"), from)
+	want(t, packets, "in")
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	wantEnd(t, end)
+}
+
+// TestUDPWithoutPeer: that nobody listens yet is no reason to stop.
+func TestUDPWithoutPeer(t *testing.T) {
+	peer, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := peer.LocalAddr().(*net.UDPAddr)
+	peer.Close()
+	p, err := Open("udp:127.0.0.1:0," + addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	packets, _ := collect(p)
+	p.Send([]byte("lost"))
+	if peer, err = net.ListenUDP("udp", addr); err != nil {
+		t.Skipf("the port is taken meanwhile: %v", err)
+	}
+	defer peer.Close()
+	peer.WriteToUDP([]byte("in"), p.(*udpPort).conn.LocalAddr().(*net.UDPAddr))
+	want(t, packets, "in")
+}
+
+// capture writes a capture with nanoseconds and the other byte order.
+func capture(t *testing.T, packets ...string) string {
+	t.Helper()
+	b := binary.BigEndian.AppendUint32(nil, magicNano)
+	b = append(b, make([]byte, pcapHeader-4)...)
+	for i, p := range packets {
+		b = binary.BigEndian.AppendUint32(b, 1)
+		b = binary.BigEndian.AppendUint32(b, uint32(i)*1000)
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		b = append(b, p...)
+	}
+	name := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestPcap(t *testing.T) {
+	in, out := capture(t, "one", "two", ""), filepath.Join(t.TempDir(), "out.pcap")
+	p, err := Open("pcap:" + in + "," + out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets, end := collect(p)
+	wantEnd(t, end)
+	for _, text := range []string{"one", "two", ""} {
+		want(t, packets, text)
+	}
+	p.Send([]byte("three"))
+	p.Send([]byte("four"))
+	if err := errors.Join(p.Flush(), p.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+	again, err := Open("pcap:" + out + ",")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	packets, end = collect(again)
+	want(t, packets, "three")
+	want(t, packets, "four")
+	wantEnd(t, end)
+}
+
+func TestBrokenPcap(t *testing.T) {
+	good, err := os.ReadFile(capture(t, "one", "two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := bytes.Clone(good)
+	binary.BigEndian.PutUint32(huge[pcapHeader+8:], 1<<31)
+	for name, data := range map[string][]byte{
+		"cut packet": good[:len(good)-1], "cut record": good[:len(good)-10], "huge packet": huge,
+	} {
+		file := filepath.Join(t.TempDir(), "in.pcap")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Open("pcap:" + file + ",")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, end := collect(p)
+		if err := <-end; err == nil || !strings.Contains(err.Error(), "packet ") {
+			t.Errorf("%s: got %v, want an error with the packet's number", name, err)
+		}
+		p.Close()
+	}
+	for name, data := range map[string]string{"text": "this is not a capture at all", "short": "\xd4\xc3\xb2\xa1"} {
+		file := filepath.Join(t.TempDir(), "in.pcap")
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open("pcap:" + file + ","); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package p4rt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+)
+
+// apiVersion is the version of P4Runtime that is served.
+const apiVersion = "1.5.0"
+
+// Options are what a server is made of. The zero value serves device 0 without
+// TLS.
+type Options struct {
+	// DeviceID is the id by which clients name the device. The specification
+	// wants it to be positive; 0 is what BMv2 has unless told otherwise.
+	DeviceID uint64
+	// TLS, if not nil, is how clients connect.
+	TLS *tls.Config
+	// MaxMessage is the size of the largest message that is taken; 0 stands
+	// for 64 MiB.
+	MaxMessage int
+	// MaxStreams is the number of requests and streams of one connection at a
+	// time, MaxControllers that of the streams of one role; 0 stands for 1024.
+	MaxStreams     int
+	MaxControllers int
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+const (
+	defaultMaxMessage = 64 << 20
+	defaultMaxStreams = 1024
+)
+
+func (o *Options) validate() error {
+	if o.MaxMessage < 0 || o.MaxStreams < 0 || o.MaxControllers < 0 {
+		return errors.New("the limits of messages and streams cannot be negative")
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = defaultMaxMessage
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = defaultMaxStreams
+	}
+	if o.MaxControllers == 0 {
+		o.MaxControllers = defaultMaxStreams
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// A Server serves P4Runtime for one device.
+type Server struct {
+	p4v1.UnimplementedP4RuntimeServer
+	dev  *Device
+	arb  *arbiter
+	log  *slog.Logger
+	grpc *grpc.Server
+
+	stop     chan struct{}
+	stopOnce sync.Once
+
+	// mu guards what the control plane knows. Lock order: arb.mu, mu, dev.mu,
+	// the data plane's own; packets take the last two only.
+	mu      sync.RWMutex
+	current *pipeline // to which requests refer
+	running *pipeline // through which packets go
+}
+
+// NewServer makes a server for d. A device has one server.
+func NewServer(d *Device, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{dev: d, arb: newArbiter(o.DeviceID, o.MaxControllers), log: o.Log, stop: make(chan struct{})}
+	s.grpc = grpc.NewServer(o.serverOptions()...)
+	p4v1.RegisterP4RuntimeServer(s.grpc, s)
+	d.mu.Lock()
+	d.changed = s.portsChanged
+	d.mu.Unlock()
+	go s.watchIdle()
+	return s, nil
+}
+
+// serverOptions also let clients ask for signs of life often, and ask for such
+// themselves: a controller that vanishes without a word is no longer primary
+// after half a minute.
+func (o *Options) serverOptions() []grpc.ServerOption {
+	list := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(o.MaxMessage),
+		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	}
+	if o.TLS != nil {
+		list = append(list, grpc.Creds(credentials.NewTLS(o.TLS)))
+	}
+	return list
+}
+
+// Serve answers clients on l until Stop is called.
+func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+
+// Stop ends streams, lets requests finish until ctx is done, and then closes
+// all connections.
+func (s *Server) Stop(ctx context.Context) {
+	s.stopOnce.Do(func() { close(s.stop) })
+	finished := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-finished
+	}
+}
+
+// Load commits a program that no client has sent: BMv2 JSON and its P4Info.
+func (s *Server) Load(program []byte, info *configv1.P4Info) error {
+	return s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program})
+}
+
+// Capabilities says which version of P4Runtime this is.
+func (s *Server) Capabilities(_ context.Context, req *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
+	if req.GetDeviceId() != 0 {
+		if err := s.arb.checkDevice(req.GetDeviceId()); err != nil {
+			return nil, err
+		}
+	}
+	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: apiVersion}, nil
+}
+
+// portsChanged brings the groups that watch ports up to date.
+func (s *Server) portsChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range []*pipeline{s.current, s.running} {
+		if p != nil {
+			s.dev.exclusively(p.watchPorts)
+		}
+	}
+}
+
+func (s *Server) sendDigest(list *p4v1.DigestList) {
+	s.arb.broadcast(
+		&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}},
+		func(sc *scope) bool { return sc.allows(list.GetDigestId()) },
+	)
+}

@@ -1,0 +1,324 @@
+package p4rt
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A tableState is what the control plane has put into a table. Entries are kept
+// as the client wrote them, so that reading gives back what was written; the
+// data plane has its own form of them under a handle.
+type tableState struct {
+	info    *tableInfo
+	kinds   []dataplane.MatchKind // of the key, as the data plane has it
+	entries map[string]*tableEntry
+	// byHandle has the entries of a table whose entries time out.
+	byHandle map[dataplane.Handle]*tableEntry
+	list     []*tableEntry // in no particular but reproducible order
+	// def is the default entry, initial what the program makes of it.
+	def, initial *p4v1.TableEntry
+	constDefault bool
+	constEntries bool
+}
+
+// A tableEntry is an entry of a table. Its message must not be changed once it
+// is here: readers share it.
+type tableEntry struct {
+	msg    *p4v1.TableEntry
+	handle dataplane.Handle
+	id     string
+	at     int // in list
+	target target
+}
+
+func (t *tableState) add(e *tableEntry) {
+	t.entries[e.id] = e
+	e.at = len(t.list)
+	t.list = append(t.list, e)
+	if t.timesOut() {
+		t.byHandle[e.handle] = e
+	}
+}
+
+func (t *tableState) remove(e *tableEntry) {
+	delete(t.entries, e.id)
+	delete(t.byHandle, e.handle)
+	last := len(t.list) - 1
+	t.list[e.at] = t.list[last]
+	t.list[e.at].at = e.at
+	t.list[last] = nil
+	t.list = t.list[:last]
+}
+
+func (t *tableState) failf(code codes.Code, format string, args ...any) error {
+	return prefixed(failf(code, format, args...), "table %s", t.info.name)
+}
+
+// table finds the table that an entry names.
+func (p *pipeline) table(id uint32) (*tableState, error) {
+	if t := p.tables[id]; t != nil {
+		return t, nil
+	}
+	return nil, failf(codes.InvalidArgument, "there is no table %#x", id)
+}
+
+func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEntry) error {
+	t, err := p.table(m.GetTableId())
+	if err != nil {
+		return err
+	}
+	if m.GetIsConst() {
+		return t.failf(codes.InvalidArgument, "is_const is for the program to set")
+	}
+	if m.GetIsDefaultAction() {
+		return p.writeDefault(j, typ, t, m)
+	}
+	if t.constEntries && typ != p4v1.Update_MODIFY {
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
+	}
+	k, err := t.key(m)
+	if err != nil {
+		return err
+	}
+	switch e := t.entries[k.id]; {
+	case typ == p4v1.Update_INSERT && e != nil:
+		return t.failf(codes.AlreadyExists, "there is an entry with this match already")
+	case typ == p4v1.Update_INSERT:
+		return p.insertEntry(j, t, k, m)
+	case e == nil:
+		return t.failf(codes.NotFound, "there is no such entry")
+	case typ == p4v1.Update_MODIFY:
+		return p.modifyEntry(j, t, e, m)
+	default:
+		return p.deleteEntry(j, t, e)
+	}
+}
+
+// key checks the fields that identify an entry.
+func (t *tableState) key(m *p4v1.TableEntry) (key, error) {
+	switch {
+	case len(t.info.fields) == 0:
+		return key{}, t.failf(codes.InvalidArgument, "it has no key, and so a default entry only")
+	case t.info.ranked && m.GetPriority() <= 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want a positive one", m.GetPriority())
+	case !t.info.ranked && m.GetPriority() != 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: no two entries match the same", m.GetPriority())
+	}
+	k, err := parseKey(t.info.fields, t.kinds, m.GetMatch(), m.GetPriority())
+	if err != nil {
+		return k, prefixed(err, "table %s", t.info.name)
+	}
+	return k, nil
+}
+
+// priorityOf turns a priority around: the largest wins in P4Runtime, the
+// smallest in BMv2.
+func priorityOf(m *p4v1.TableEntry) int { return math.MaxInt32 - int(m.GetPriority()) }
+
+// stored is what is kept of a written entry: all but the content of its
+// counter, which the packets change.
+func stored(m *p4v1.TableEntry) *p4v1.TableEntry {
+	return &p4v1.TableEntry{
+		TableId: m.GetTableId(), Match: m.GetMatch(), Action: m.GetAction(), Priority: m.GetPriority(),
+		//lint:ignore SA1019 clients that predate Metadata have their cookie here
+		ControllerMetadata: m.GetControllerMetadata(),
+		Metadata:           m.GetMetadata(), MeterConfig: m.GetMeterConfig(),
+		IsDefaultAction: m.GetIsDefaultAction(), IdleTimeoutNs: m.GetIdleTimeoutNs(),
+	}
+}
+
+func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEntry) error {
+	if m.GetAction() == nil {
+		return t.failf(codes.InvalidArgument, "the entry has no action")
+	}
+	if err := t.checkResources(m); err != nil {
+		return err
+	}
+	tg, err := p.newTarget(t, m.GetAction())
+	if err != nil {
+		return err
+	}
+	e := &tableEntry{msg: stored(m), id: k.id, target: tg}
+	e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
+	if err != nil {
+		p.dropTarget(tg)
+		return t.refused(err)
+	}
+	tg.hold(1)
+	t.add(e)
+	p.setResources(t, e, m, true)
+	j.add(func() { p.takeOut(t, t.entries[e.id]) })
+	return nil
+}
+
+// takeOut removes an entry with what belongs to it alone.
+func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
+	p.must(p.sw.TableDelete(t.info.name, e.handle))
+	t.remove(e)
+	e.target.hold(-1)
+	p.dropTarget(e.target)
+}
+
+func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
+	if j != nil {
+		again := p.snapshot(t, e)
+		j.add(func() { p.must(p.writeTable(nil, p4v1.Update_INSERT, again)) })
+	}
+	p.takeOut(t, e)
+	return nil
+}
+
+// snapshot is the message that would write an entry as it is now.
+func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
+	m := stored(e.msg)
+	if t.info.counter {
+		m.CounterData = p.entryCounter(t, e)
+	}
+	return m
+}
+
+func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1.TableEntry) error {
+	if t.constEntries && m.GetAction() != nil {
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
+	}
+	if err := t.checkResources(m); err != nil {
+		return err
+	}
+	before := p.snapshot(t, e)
+	next := stored(m)
+	if next.Action == nil {
+		next.Action = e.msg.GetAction()
+	} else if err := p.retarget(t, e, next.Action); err != nil {
+		return err
+	}
+	e.msg = next
+	p.setResources(t, e, m, false)
+	j.add(func() {
+		if t.constEntries {
+			before.Action = nil
+		}
+		p.must(p.writeTable(nil, p4v1.Update_MODIFY, before))
+	})
+	return nil
+}
+
+// retarget gives an entry another action.
+func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) error {
+	tg, err := p.newTarget(t, a)
+	if err != nil {
+		return err
+	}
+	if err := p.sw.TableModify(t.info.name, e.handle, tg.data); err != nil {
+		p.dropTarget(tg)
+		return t.refused(err)
+	}
+	tg.hold(1)
+	e.target.hold(-1)
+	p.dropTarget(e.target)
+	e.target = tg
+	return nil
+}
+
+func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState, m *p4v1.TableEntry) error {
+	switch {
+	case typ != p4v1.Update_MODIFY:
+		return t.failf(codes.InvalidArgument, "the default entry is always there: it can be modified only")
+	case len(m.GetMatch()) > 0 || m.GetPriority() != 0:
+		return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
+	case m.GetIdleTimeoutNs() != 0 || m.GetTimeSinceLastHit() != nil:
+		return t.failf(codes.InvalidArgument, "the default entry does not time out")
+	case t.constDefault || t.info.profile != nil:
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrConstDefault)
+	case m.GetCounterData() != nil || m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil:
+		return t.failf(codes.Unimplemented, "the default entry has no counter or meter on this target")
+	}
+	before := t.def
+	if err := p.setDefault(t, m); err != nil {
+		return err
+	}
+	j.add(func() { p.must(p.setDefault(t, before)) })
+	return nil
+}
+
+// setDefault sets the default entry, or resets it where m has no action.
+func (p *pipeline) setDefault(t *tableState, m *p4v1.TableEntry) error {
+	if m.GetAction() == nil || m == t.initial {
+		t.def = t.initial
+		return t.refused(p.sw.TableResetDefault(t.info.name))
+	}
+	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
+	if !ok {
+		return t.failf(codes.InvalidArgument, "the default entry wants an action, not %T", m.GetAction().GetType())
+	}
+	call, err := p.info.entryAction(t.info, a.Action, true)
+	if err != nil {
+		return err
+	}
+	if err := p.sw.TableSetDefault(t.info.name, dataplane.Target{Action: call}); err != nil {
+		return t.refused(err)
+	}
+	t.def = stored(m)
+	return nil
+}
+
+// refused gives an error of the data plane the code of the specification.
+func (t *tableState) refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := codes.InvalidArgument
+	switch {
+	case errors.Is(err, dataplane.ErrTableFull):
+		code = codes.ResourceExhausted
+	case errors.Is(err, dataplane.ErrDuplicate):
+		code = codes.AlreadyExists
+	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault):
+		code = codes.PermissionDenied
+	case errors.Is(err, dataplane.ErrEmptyGroup):
+		code = codes.FailedPrecondition
+	}
+	return recode(err, code)
+}
+
+// checkResources checks the fields of a written entry that are not match or
+// action.
+func (t *tableState) checkResources(m *p4v1.TableEntry) error {
+	switch {
+	case m.GetTimeSinceLastHit() != nil:
+		return t.failf(codes.InvalidArgument, "time_since_last_hit can only be read")
+	case m.GetIdleTimeoutNs() < 0:
+		return t.failf(codes.InvalidArgument, "the idle timeout is negative")
+	case m.GetIdleTimeoutNs() > 0 && (!t.timesOut() || t.constEntries):
+		return t.failf(codes.InvalidArgument, "its entries do not time out")
+	case m.GetCounterData() != nil && !t.info.counter:
+		return t.failf(codes.InvalidArgument, "its entries have no counters")
+	case m.GetMeterConfig() != nil && t.info.meter == nil:
+		return t.failf(codes.InvalidArgument, "its entries have no meters")
+	case m.GetMeterCounterData() != nil:
+		return errMeterCounters
+	}
+	if m.GetMeterConfig() == nil {
+		return nil
+	}
+	_, err := meterRates(t.info.meter.spec, m.GetMeterConfig())
+	return err
+}
+
+// setResources applies what checkResources has accepted.
+func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry, fresh bool) {
+	if t.info.counter && m.GetCounterData() != nil {
+		p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetCounterData())))
+	}
+	if t.info.meter != nil && (m.GetMeterConfig() != nil || !fresh) {
+		p.setMeter(t.info.meter, int(e.handle), m.GetMeterConfig())
+	}
+	if t.timesOut() && (m.GetIdleTimeoutNs() > 0 || !fresh) {
+		p.must(p.sw.SetIdleTimeout(t.info.name, e.handle, time.Duration(m.GetIdleTimeoutNs()), p.clock()))
+	}
+}

@@ -1,0 +1,166 @@
+package p4rt
+
+import (
+	"context"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// chunk is how many updates are done before packets get their turn.
+const chunk = 64
+
+// Write applies a batch of updates.
+func (s *Server) Write(_ context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
+	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
+	if err != nil {
+		return nil, err
+	}
+	defer permit.release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return nil, errNoPipeline
+	}
+	results := make([]error, len(req.GetUpdates()))
+	switch req.GetAtomicity() {
+	case p4v1.WriteRequest_CONTINUE_ON_ERROR:
+		s.writeAll(permit.scope, req.GetUpdates(), results)
+	case p4v1.WriteRequest_ROLLBACK_ON_ERROR:
+		s.writeOrNone(permit.scope, req.GetUpdates(), results, chunk)
+	case p4v1.WriteRequest_DATAPLANE_ATOMIC:
+		s.writeOrNone(permit.scope, req.GetUpdates(), results, len(results))
+	default:
+		return nil, failf(codes.InvalidArgument, "there is no atomicity %v", req.GetAtomicity())
+	}
+	if err := batchError("updates", results); err != nil {
+		return nil, err
+	}
+	return &p4v1.WriteResponse{}, nil
+}
+
+// writeAll attempts every update.
+func (s *Server) writeAll(sc *scope, updates []*p4v1.Update, results []error) {
+	for from := 0; from < len(updates); from += chunk {
+		s.dev.exclusively(func() {
+			for i := from; i < min(from+chunk, len(updates)); i++ {
+				results[i] = s.current.update(nil, sc, updates[i])
+			}
+		})
+	}
+}
+
+// writeOrNone attempts updates until one fails; then it takes all back. So
+// many updates at a time are out of the packets' sight.
+func (s *Server) writeOrNone(sc *scope, updates []*p4v1.Update, results []error, step int) {
+	j := &journal{}
+	for from := 0; from < len(updates); from += step {
+		failed := -1
+		s.dev.exclusively(func() {
+			for i := from; i < min(from+step, len(updates)) && failed < 0; i++ {
+				if results[i] = s.current.update(j, sc, updates[i]); results[i] != nil {
+					failed = i
+					j.rollBack()
+				}
+			}
+		})
+		if failed >= 0 {
+			abort(results, failed)
+			return
+		}
+	}
+}
+
+// abort gives all results but the failed one the code of a batch that has not
+// been done.
+func abort(results []error, failed int) {
+	for i := range results {
+		if i != failed {
+			results[i] = failf(codes.Aborted, "update %d failed, and the batch is all or nothing", failed)
+		}
+	}
+}
+
+// update applies one update. If it fails nothing has changed.
+func (p *pipeline) update(j *journal, sc *scope, u *p4v1.Update) error {
+	switch u.GetType() {
+	case p4v1.Update_INSERT, p4v1.Update_MODIFY, p4v1.Update_DELETE:
+	default:
+		return failf(codes.InvalidArgument, "the update is of type %v, want INSERT, MODIFY or DELETE", u.GetType())
+	}
+	if err := sc.check(u.GetEntity()); err != nil {
+		return err
+	}
+	switch x := u.GetEntity().GetEntity().(type) {
+	case *p4v1.Entity_TableEntry:
+		return p.writeTable(j, u.GetType(), x.TableEntry)
+	case *p4v1.Entity_ActionProfileMember:
+		return p.writeMember(j, u.GetType(), x.ActionProfileMember)
+	case *p4v1.Entity_ActionProfileGroup:
+		return p.writeGroup(j, u.GetType(), x.ActionProfileGroup)
+	case *p4v1.Entity_CounterEntry:
+		return p.writeCounter(j, u.GetType(), x.CounterEntry)
+	case *p4v1.Entity_DirectCounterEntry:
+		return p.writeDirectCounter(j, u.GetType(), x.DirectCounterEntry)
+	case *p4v1.Entity_MeterEntry:
+		return p.writeMeter(j, u.GetType(), x.MeterEntry)
+	case *p4v1.Entity_DirectMeterEntry:
+		return p.writeDirectMeter(j, u.GetType(), x.DirectMeterEntry)
+	case *p4v1.Entity_RegisterEntry:
+		return p.writeRegister(j, u.GetType(), x.RegisterEntry)
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		return p.writeReplication(j, u.GetType(), x.PacketReplicationEngineEntry)
+	case *p4v1.Entity_ValueSetEntry:
+		return p.writeValueSet(j, u.GetType(), x.ValueSetEntry)
+	case *p4v1.Entity_DigestEntry:
+		return p.writeDigest(j, u.GetType(), x.DigestEntry)
+	case *p4v1.Entity_ExternEntry:
+		return failf(codes.Unimplemented, "this target has no externs beyond those of v1model")
+	}
+	return failf(codes.InvalidArgument, "the update has no entity")
+}
+
+// check reports whether a role may write an entity.
+func (s *scope) check(e *p4v1.Entity) error {
+	if s == nil {
+		return nil
+	}
+	ok := false
+	switch x := e.GetEntity().(type) {
+	case *p4v1.Entity_PacketReplicationEngineEntry:
+		ok = s.replicates()
+	default:
+		ok = s.allows(entityID(x))
+	}
+	if !ok {
+		return failf(codes.PermissionDenied, "the entity does not belong to the role")
+	}
+	return nil
+}
+
+// entityID is the id of the P4Info object that an entity belongs to.
+func entityID(e any) uint32 {
+	switch x := e.(type) {
+	case *p4v1.Entity_TableEntry:
+		return x.TableEntry.GetTableId()
+	case *p4v1.Entity_ActionProfileMember:
+		return x.ActionProfileMember.GetActionProfileId()
+	case *p4v1.Entity_ActionProfileGroup:
+		return x.ActionProfileGroup.GetActionProfileId()
+	case *p4v1.Entity_CounterEntry:
+		return x.CounterEntry.GetCounterId()
+	case *p4v1.Entity_DirectCounterEntry:
+		return x.DirectCounterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_MeterEntry:
+		return x.MeterEntry.GetMeterId()
+	case *p4v1.Entity_DirectMeterEntry:
+		return x.DirectMeterEntry.GetTableEntry().GetTableId()
+	case *p4v1.Entity_RegisterEntry:
+		return x.RegisterEntry.GetRegisterId()
+	case *p4v1.Entity_ValueSetEntry:
+		return x.ValueSetEntry.GetValueSetId()
+	case *p4v1.Entity_DigestEntry:
+		return x.DigestEntry.GetDigestId()
+	}
+	return 0
+}
