@@ -1,0 +1,153 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// indexes says what registers are indexed by.
+var indexes = []struct {
+	name, constant string
+	size           int
+	meaning        string
+}{
+	{"port", "PORTS", 512, "ports of the switch"},
+	{"flow", "FLOWS", 65536, "slots for flows, by the CRC16 of the 5-tuple"},
+	{"group", "GROUPS", 1024, "groups of paths"},
+	{"path", "PATHS", 16384, "paths: group * 16 + slot"},
+	{"memory", "MEMORIES", 4096, "remembered paths: group * m + k"},
+	{"switch", "", 1, "the switch"},
+}
+
+// Registers are the registers to declare.
+func (v *view) Registers() []Register { return v.manifest.Registers }
+
+// SizeOf is how the program writes the size of a register.
+func (v *view) SizeOf(r Register) string {
+	for _, x := range indexes {
+		if x.name == r.Index && x.constant != "" {
+			return x.constant
+		}
+	}
+	return "1"
+}
+
+// A sizeConstant is the number of cells of registers with one index.
+type sizeConstant struct {
+	Constant string
+	Size     int
+	Meaning  string
+}
+
+// Sizes are those that the program names.
+func (v *view) Sizes() []sizeConstant {
+	var list []sizeConstant
+	for _, x := range indexes {
+		if x.constant != "" && v.Names(x.constant) {
+			list = append(list, sizeConstant{x.constant, x.size, x.meaning})
+		}
+	}
+	return list
+}
+
+// A constant is a parameter as the program declares it.
+type constant struct {
+	Type, Name string
+	Value      int64
+	Comment    []string
+}
+
+// Constants are the parameters that the program names.
+func (v *view) Constants() []constant {
+	var list []constant
+	for _, p := range v.row.Parameters() {
+		if p.constant != "" && v.Names(p.constant) {
+			val := v.values[p.Name]
+			text := fmt.Sprintf("%s; %s=%s. %s.", p.Meaning, p.Name, val.Text, p.Source)
+			list = append(list, constant{p.p4type, p.constant, p.inProgram(val), wrap(text)})
+		}
+	}
+	return list
+}
+
+// wrap breaks a comment into lines.
+func wrap(text string) []string {
+	const width = 76
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// About is the comment at the top of the program.
+func (v *view) About() []string {
+	r := v.row
+	lines := wrap(fmt.Sprintf("%s: %s.", r.Name, r.Title))
+	lines = append(lines, "")
+	for _, k := range kinds {
+		b := v.runs.block(k)
+		if b.name != "none" {
+			lines = append(lines, fmt.Sprintf("%-12s %s", k, b.about))
+		}
+	}
+	lines = append(lines, "")
+	about := fmt.Sprintf("For groups of up to %d paths, as %s.", v.N(), v.params.Role)
+	if v.transit() {
+		about = fmt.Sprintf("For groups of up to %d paths, as %s: the leaves choose, this switch hashes.", v.N(), v.params.Role)
+	}
+	lines = append(lines, wrap(about+" After "+r.Source+".")...)
+	return lines
+}
+
+// EgressAbout says what egress does.
+func (v *view) EgressAbout() string {
+	if v.In("report") {
+		return "measure, and report to ingress"
+	}
+	return ""
+}
+
+// Names reports whether the program names something, as a whole word.
+func (v *view) Names(name string) bool { return named(v.body, name) }
+
+// named finds a whole word.
+func named(text, name string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		i += from
+		from = i + len(name)
+		if !isWord(text, i-1) && !isWord(text, from) {
+			return true
+		}
+	}
+}
+
+func isWord(text string, i int) bool {
+	if i < 0 || i >= len(text) {
+		return false
+	}
+	c := text[i]
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// unusedRegister names a register that no statement touches, for tests.
+func (v *view) unusedRegister() string {
+	i := slices.IndexFunc(v.manifest.Registers, func(r Register) bool { return strings.Count(v.body, r.Name+".") == 0 })
+	if i < 0 {
+		return ""
+	}
+	return v.manifest.Registers[i].Name
+}

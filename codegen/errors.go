@@ -1,0 +1,78 @@
+package codegen
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrUnknown is wrapped by errors about a name that is not there: a scheme, a
+// block or a parameter.
+var ErrUnknown = errors.New("unknown name")
+
+// An unknownError is a name that is not there, with those that are near.
+type unknownError struct {
+	what, name string
+	near       []string
+}
+
+func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
+func (e *unknownError) Unwrap() error { return ErrUnknown }
+
+// Hint is a way out.
+func (e *unknownError) Hint() string {
+	if len(e.near) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(e.near, " or ") + "?"
+}
+
+// unknown makes the error for a name that is not among have.
+func unknown(what, name string, have []string) error {
+	return &unknownError{what, name, nearest(name, have)}
+}
+
+// nearest lists up to three names that a slip of the hand could have turned
+// into name, the closest first.
+func nearest(name string, have []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var list []candidate
+	for _, h := range have {
+		d := distance(strings.ToLower(name), h)
+		if d <= max(2, len(name)/3) || len(name) > 2 && strings.Contains(h, name) {
+			list = append(list, candidate{h, d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var names []string
+	for _, c := range list[:min(3, len(list))] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// distance is the number of letters to insert, delete or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

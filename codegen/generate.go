@@ -1,0 +1,136 @@
+package codegen
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// Roles are the places of a switch in the network. Schemes that decide at the
+// edge do so in a leaf, which in a fat tree is called tor.
+var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
+
+// StatePaths are the ways of queue state from egress to ingress: by packets
+// that are recirculated, or by registers that both pipelines reach, which
+// exists in software switches only.
+var StatePaths = []string{"recirc", "shared"}
+
+// MaxPaths is the largest group that a program can be generated for.
+const MaxPaths = 16
+
+// Params are what a user asks for beside the row. The zero value gives the
+// papers' programs for groups of up to 4 paths.
+type Params struct {
+	Ports     int               // paths of the largest group, 2 to MaxPaths; 0 stands for 4
+	MaxPort   int               // the highest port number in use, 0 where that is not known
+	Set       map[string]string // parameters by name, in their units
+	StatePath string            // "recirc", which "" stands for, or "shared"
+	Role      string            // one of Roles; "" stands for leaf
+	Printed   bool              // keep what the paper prints where it is wrong
+
+	Coeffs  *fitting.Poly // the polynomial of a fitted row; nil: the paper's
+	Runtime bool          // the controller gives the coefficients
+}
+
+// A Program is what Generate makes.
+type Program struct {
+	Name     string
+	P4       string
+	Manifest Manifest
+}
+
+// Generate makes the program of a row.
+func Generate(row Row, p Params) (*Program, error) {
+	v, err := newView(row, p)
+	if err != nil {
+		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
+	}
+	text, err := v.render()
+	if err != nil {
+		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
+	}
+	return &Program{Name: row.Name, P4: text, Manifest: v.manifest}, nil
+}
+
+// Parameters lists what can be set of the row, with the row's defaults.
+func (r Row) Parameters() []Param {
+	var list []Param
+	for _, b := range r.blocks(true, false) {
+		for _, name := range b.params {
+			p := *param(name)
+			for _, defaults := range []map[string]string{r.Defaults, r.block(guard).defaults} {
+				if d, ok := defaults[name]; ok {
+					p.Default = d
+				}
+			}
+			if !slices.ContainsFunc(list, func(q Param) bool { return q.Name == name }) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// blocks lists the row's blocks in the order in which they contribute: parts
+// first, each once. In transit the signal has other parts.
+func (r Row) blocks(recirc, transit bool) []*block {
+	wanted := map[*block]bool{}
+	var want func(b *block, parts []string)
+	want = func(b *block, parts []string) {
+		wanted[b] = true
+		for _, name := range parts {
+			p := lookup(part, name)
+			want(p, p.parts)
+		}
+		if recirc {
+			for _, name := range b.recirc {
+				p := lookup(part, name)
+				want(p, p.parts)
+			}
+		}
+	}
+	for _, k := range kinds {
+		b := r.block(k)
+		if k == signal && transit {
+			want(b, b.transit)
+		} else {
+			want(b, b.parts)
+		}
+	}
+	var list []*block
+	for _, b := range blocks {
+		if wanted[b] {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// values sets the row's parameters.
+func (r Row) values(set map[string]string) (map[string]Value, error) {
+	known := r.Parameters()
+	values := map[string]Value{}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if !slices.ContainsFunc(known, func(p Param) bool { return p.Name == name }) {
+			var have []string
+			for _, p := range known {
+				have = append(have, p.Name)
+			}
+			return nil, unknown("parameter", name, have)
+		}
+	}
+	for _, p := range known {
+		text, ok := set[p.Name]
+		if !ok {
+			text = p.Default
+		}
+		v, err := p.parse(text)
+		if err != nil {
+			return nil, err
+		}
+		values[p.Name] = v
+	}
+	return values, nil
+}

@@ -1,0 +1,159 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// A polyView is a polynomial as the program writes it.
+type polyView struct {
+	Degree int
+	Width  int // of the accumulator
+	Shift  int
+	Powers []polyPower
+	Groups []polyGroup // by total degree
+
+	ScalesL           bool // L is not normalised by its own scale
+	LMin, LReciprocal int64
+	TMin, TMax        int64
+	TRange            int64
+	TReciprocal       int64
+}
+
+// A polyGroup is the terms of one total degree.
+type polyGroup struct {
+	Shift int
+	Terms []string
+}
+
+// A polyPower is a power of a variable that the terms share.
+type polyPower struct{ Name, Value string }
+
+// A Coefficient is one that the controller gives.
+type Coefficient struct{ Name, Term string }
+
+// Poly is the polynomial of a fitted row.
+func (v *view) Poly() *polyView {
+	p := v.polynomial()
+	l := p.LRange()
+	pv := &polyView{
+		Degree: p.Degree, Width: p.Width(), Shift: 8 * p.Degree,
+		ScalesL: l != fitting.Range{Min: 0, Max: 255}, LMin: l.Min, LReciprocal: l.Reciprocal(),
+		TMin: p.T.Min, TMax: p.T.Max, TRange: p.T.Max - p.T.Min, TReciprocal: p.T.Reciprocal(),
+		Groups: make([]polyGroup, p.Degree+1),
+	}
+	for i := 2; i <= p.Degree; i++ {
+		pv.Powers = append(pv.Powers, polyPower{fmt.Sprint("l", i), powerName("l", i-1) + " * l"}, polyPower{fmt.Sprint("t", i), powerName("t", i-1) + " * t"})
+	}
+	for k, t := range fitting.Terms(p.Degree) {
+		g := &pv.Groups[t.I+t.J]
+		g.Shift = 8 * (p.Degree - t.I - t.J)
+		text := signed(p.Coeff[k], len(g.Terms) == 0)
+		if v.params.Runtime {
+			text = plus(len(g.Terms) == 0) + fmt.Sprintf("(int<%d>)meta.%s", pv.Width, coefficientName(t))
+		}
+		g.Terms = append(g.Terms, text+factors(t))
+	}
+	return pv
+}
+
+// polynomial is the row's, or one that stands for any the controller may give.
+func (v *view) polynomial() fitting.Poly {
+	if !v.params.Runtime {
+		return *v.poly
+	}
+	degree := int(v.values["degree"].Int)
+	p := fitting.Poly{Degree: degree, Scale: runtimeMax, T: fitting.Range{Min: 0, Max: v.Int("tau")}}
+	for range fitting.Terms(degree) {
+		p.Coeff = append(p.Coeff, -1<<31)
+	}
+	return p
+}
+
+func signed(c int64, first bool) string {
+	switch {
+	case first:
+		return fmt.Sprint(c)
+	case c < 0:
+		return fmt.Sprintf(" - %d", -c)
+	}
+	return fmt.Sprintf(" + %d", c)
+}
+
+func plus(first bool) string {
+	if first {
+		return ""
+	}
+	return " + "
+}
+
+// factors writes l^i*t^j, with the powers that have names.
+func factors(t fitting.Term) string {
+	var text string
+	if t.I > 0 {
+		text += " * " + powerName("l", t.I)
+	}
+	if t.J > 0 {
+		text += " * " + powerName("t", t.J)
+	}
+	return text
+}
+
+func powerName(variable string, power int) string {
+	if power == 1 {
+		return variable
+	}
+	return fmt.Sprint(variable, power)
+}
+
+func coefficientName(t fitting.Term) string { return fmt.Sprintf("c_%d_%d", t.I, t.J) }
+
+// Runtime reports whether the controller gives the coefficients.
+func (v *view) Runtime() bool { return v.params.Runtime }
+
+// Coefficients are those that the controller gives.
+func (v *view) Coefficients() []Coefficient {
+	var list []Coefficient
+	for _, t := range fitting.Terms(int(v.values["degree"].Int)) {
+		term := strings.Trim(strings.ReplaceAll(factors(t), " * ", "*"), "*")
+		if term == "" {
+			term = "1"
+		}
+		list = append(list, Coefficient{coefficientName(t), term})
+	}
+	return list
+}
+
+// CoefficientParams lists the parameters of set_pattern.
+func (v *view) CoefficientParams() string {
+	var list []string
+	for _, c := range v.Coefficients() {
+		list = append(list, "int<32> "+c.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// PolySource says where the coefficients come from.
+func (v *view) PolySource() []string {
+	p := v.polynomial()
+	at := func(equation int) string {
+		return fmt.Sprintf("Eq. %d, which is Eq. %d times 100, cut off. l and t are bytes that mean fractions of 256, as the polynomial was fitted to: the terms are shifted to one scale.", equation+3, equation)
+	}
+	var text string
+	switch {
+	case v.params.Runtime:
+		text = "The pattern that the controller gives. l and t are bytes that mean fractions of 256: the terms are shifted to one scale."
+	case v.params.Coeffs != nil:
+		text = fmt.Sprintf("A fit times %d. l and t are bytes that mean fractions of 256: the terms are shifted to one scale.", p.Scale)
+	default:
+		text = at(7 + p.Degree)
+		if p.Degree == 3 && v.params.Printed {
+			text += " The paper prints 188 for l*t; its own Eq. 10 gives 1887."
+		} else if p.Degree == 3 {
+			text += " The paper prints 188 for l*t, but its own Eq. 10 gives 1887."
+		}
+	}
+	return wrap(text)
+}

@@ -1,0 +1,246 @@
+package codegen
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/p4lb/p4lb/templates"
+)
+
+// A sheet holds the templates of an architecture: those of the skeleton, and
+// by block those of the others.
+type sheet struct {
+	skeleton *template.Template
+	blocks   map[*block]*template.Template
+}
+
+// newSheet parses the templates that the blocks name.
+func newSheet(architecture string, list []*block) (*sheet, error) {
+	files, err := templates.For(architecture)
+	if err != nil {
+		return nil, err
+	}
+	s := &sheet{blocks: map[*block]*template.Template{}}
+	if s.skeleton, err = parseTemplate(files, "skeleton"); err != nil {
+		return nil, err
+	}
+	for _, b := range list {
+		if b.textless {
+			continue
+		}
+		if s.blocks[b], err = parseTemplate(files, string(b.kind)+"-"+b.name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func parseTemplate(files fs.FS, name string) (*template.Template, error) {
+	text, err := fs.ReadFile(files, name+".tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("reading the template %s: %w", name, err)
+	}
+	return template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone.ReplaceAllString(string(text), "$1"))
+}
+
+// breaks reports whether a line is broken before item i of a long list.
+func breaks(i int) bool { return i > 0 && i%4 == 0 }
+
+// alone matches a line of nothing but control actions: it leaves no blank line.
+var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
+
+// render makes the program's text and fills the manifest.
+func (v *view) render() (string, error) {
+	s, err := newSheet("v1model", v.blocks)
+	if err != nil {
+		return "", err
+	}
+	v.sheet = s
+	v.describe()
+	v.body = v.execute(s.skeleton, "body")
+	text := v.execute(s.skeleton, "program")
+	if v.err != nil {
+		return "", v.err
+	}
+	text = layOut(text)
+	return text, v.manifest.declared(text)
+}
+
+// execute runs one template.
+func (v *view) execute(t *template.Template, name string) string {
+	if v.err != nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, v); err != nil {
+		v.err = err
+	}
+	return b.String()
+}
+
+// Body is the program without its types and constants, which depend on what it
+// names.
+func (v *view) Body() string { return v.body }
+
+// Place is what the row's blocks contribute to a place.
+func (v *view) Place(name string) string {
+	if text, ok := v.places[name]; ok {
+		return text
+	}
+	text := v.contributions(name)
+	v.places[name] = text
+	return text
+}
+
+func (v *view) contributions(name string) string {
+	var list []string
+	for _, b := range v.blocks {
+		t := v.sheet.blocks[b]
+		if t == nil || t.Lookup(name) == nil {
+			continue
+		}
+		if text := strings.TrimSpace(v.execute(t, name)); text != "" {
+			list = append(list, text)
+		}
+	}
+	separator := "\n"
+	if slices.Contains(spaced, name) {
+		separator = "\n\n"
+	}
+	return strings.Join(list, separator)
+}
+
+// spaced are the places whose contributions stand apart.
+var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables"}
+
+// Has reports whether any block contributes to a place.
+func (v *view) Has(name string) bool { return v.Place(name) != "" }
+
+// Use is a template of a part.
+func (v *view) Use(name, text string) string { return v.of(lookup(part, name), text) }
+
+// UseWith is a template of a part that takes a word, as Text.
+func (v *view) UseWith(name, text, word string) string {
+	v.word = word
+	return v.Use(name, text)
+}
+
+// Text is the word given with UseWith.
+func (v *view) Text() string { return v.word }
+
+// Signal is a template of the row's signal.
+func (v *view) Signal(text string) string { return v.of(v.row.block(signal), text) }
+
+// Guard is a template of the row's guard.
+func (v *view) Guard(text string) string { return v.of(v.row.block(guard), text) }
+
+// Choose is the statements that set meta.slot.
+func (v *view) Choose() string {
+	text := v.of(v.runs.block(choice), "choose")
+	if v.In("candidates") && !v.In("reroute") {
+		text = "candidates.apply();\n" + text
+	}
+	return text
+}
+
+// Decide is the statements of the granularity around those of the choice, and
+// of the guard around them.
+func (v *view) Decide() string {
+	if v.In("reroute") {
+		return v.Use("reroute", "around")
+	}
+	return v.Unguarded()
+}
+
+// Unguarded is Decide without the guard.
+func (v *view) Unguarded() string { return v.of(v.runs.block(granularity), "decide") }
+
+func (v *view) of(b *block, text string) string {
+	t := v.sheet.blocks[b]
+	if t == nil || t.Lookup(text) == nil {
+		v.err = fmt.Errorf("block %s has no template %q", b.name, text)
+		return ""
+	}
+	return strings.TrimSpace(v.execute(t, text))
+}
+
+// notes is what the manifest templates hold.
+type notes struct {
+	Registers []Register
+	Counters  []Counter
+	Tables    []Table
+	Headers   []Header
+	Sessions  []Session
+	Groups    []Multicast
+	Ports     []VirtualPort
+	Tasks     []Task
+}
+
+// describe fills the manifest from the templates.
+func (v *view) describe() {
+	r := v.row
+	v.manifest = Manifest{
+		Scheme: r.Name, Title: r.Title,
+		Granularity: r.Granularity, Signal: r.Signal, Choice: r.Choice, Guard: r.Guard,
+		Role: v.params.Role, Paths: v.N(),
+		Counters: []Counter{}, Headers: []Header{}, Registers: []Register{}, CloneSessions: []Session{},
+		MulticastGroups: []Multicast{}, VirtualPorts: []VirtualPort{}, Tasks: []Task{}, Parameters: []Value{},
+	}
+	if r.feedsBack() {
+		v.manifest.StatePath = v.params.StatePath
+	}
+	for _, p := range r.Parameters() {
+		v.manifest.Parameters = append(v.manifest.Parameters, v.values[p.Name])
+	}
+	v.note(v.execute(v.sheet.skeleton, "manifest"))
+	for _, b := range v.blocks {
+		if t := v.sheet.blocks[b]; t != nil && t.Lookup("manifest") != nil {
+			v.note(v.execute(t, "manifest"))
+		}
+	}
+}
+
+// note adds what one block says.
+func (v *view) note(text string) {
+	var n notes
+	if err := yaml.UnmarshalWithOptions([]byte(text), &n, yaml.Strict()); err != nil && v.err == nil {
+		v.err = fmt.Errorf("reading what a template says of itself: %w", err)
+	}
+	m := &v.manifest
+	for _, r := range n.Registers {
+		r.Width = widthOf(r.Type)
+		for _, x := range indexes {
+			if x.name == r.Index {
+				r.Size = x.size
+			}
+		}
+		m.Registers = append(m.Registers, r)
+	}
+	m.Counters = append(m.Counters, n.Counters...)
+	m.Tables = append(m.Tables, n.Tables...)
+	m.Headers = append(m.Headers, n.Headers...)
+	m.CloneSessions = append(m.CloneSessions, n.Sessions...)
+	m.MulticastGroups = append(m.MulticastGroups, n.Groups...)
+	m.VirtualPorts = append(m.VirtualPorts, n.Ports...)
+	m.Tasks = append(m.Tasks, n.Tasks...)
+}
+
+// widthOf is the width of a type of the program.
+func widthOf(p4type string) int {
+	switch p4type {
+	case "time_us_t":
+		return 48
+	case "slot_t":
+		return 8
+	}
+	var width int
+	fmt.Sscanf(p4type, "bit<%d>", &width)
+	return width
+}

@@ -1,0 +1,254 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// A view is the one value that the templates get: a row with its parameters
+// set. Its methods name things, so that the templates need not compute.
+type view struct {
+	row    Row // as asked for
+	runs   Row // what the role makes of it
+	params Params
+	values map[string]Value
+	blocks []*block
+
+	poly *fitting.Poly // of a fitted row; nil: at run time
+	cmax int64         // its maximum
+
+	sheet    *sheet
+	places   map[string]string
+	body     string
+	manifest Manifest
+	word     string
+	err      error // the first of a template that a method has called
+}
+
+func newView(row Row, p Params) (*view, error) {
+	if err := row.validate(); err != nil {
+		return nil, err
+	}
+	if err := p.complete(row); err != nil {
+		return nil, err
+	}
+	values, err := row.values(p.Set)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{row: row, runs: row, params: p, values: values, places: map[string]string{}}
+	if v.transit() {
+		v.runs.Granularity, v.runs.Choice = "flow", "hash"
+	}
+	v.blocks = v.runs.blocks(p.StatePath == "recirc", v.transit())
+	if row.Signal == "fitted" {
+		if err := v.fit(); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range v.blocks {
+		if b.check != nil {
+			if err := b.check(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// complete fills in defaults and checks what is no parameter of the row.
+func (p *Params) complete(row Row) error {
+	if p.Ports == 0 {
+		p.Ports = 4
+	}
+	if p.StatePath == "" {
+		p.StatePath = "recirc"
+	}
+	if p.Role == "" {
+		p.Role = Roles[0]
+	}
+	switch {
+	case p.Ports < 2 || p.Ports > MaxPaths:
+		return fmt.Errorf("%d paths: want 2 to %d, the programs are unrolled over the paths", p.Ports, MaxPaths)
+	case !slices.Contains(StatePaths, p.StatePath):
+		return unknown("state path", p.StatePath, StatePaths)
+	case !slices.Contains(Roles, p.Role):
+		return unknown("role", p.Role, Roles)
+	case p.MaxPort > 510:
+		return fmt.Errorf("port %d: want at most 510, 511 drops", p.MaxPort)
+	case row.Signal != "fitted" && p.Printed:
+		return fmt.Errorf("errata printed: %s has none that could be kept", row.Name)
+	case row.Signal != "fitted" && (p.Coeffs != nil || p.Runtime):
+		return fmt.Errorf("coefficients given: %s has no polynomial", row.Name)
+	}
+	return nil
+}
+
+// transit reports whether the switch only passes on what the edges do.
+func (v *view) transit() bool { return v.row.block(signal).edge && !v.Edge() }
+
+// Edge reports whether hosts are attached to the switch.
+func (v *view) Edge() bool { return v.params.Role == "leaf" || v.params.Role == "tor" }
+
+// fit sets the polynomial.
+func (v *view) fit() error {
+	degree := int(v.values["degree"].Int)
+	switch {
+	case v.params.Runtime:
+		return nil
+	case v.params.Coeffs != nil:
+		v.poly = v.params.Coeffs
+	default:
+		p, ok := fitting.Paper(degree, v.params.Printed)
+		if !ok {
+			v.params.Runtime = true // the paper prints none: the controller gives them
+			return nil
+		}
+		v.poly = &p
+	}
+	if v.poly.Degree != degree {
+		return fmt.Errorf("the polynomial is of degree %d: %s has degree %d", v.poly.Degree, v.row.Name, degree)
+	}
+	if err := v.poly.Validate(); err != nil {
+		return fmt.Errorf("the polynomial: %w", err)
+	}
+	v.cmax = v.poly.Max()
+	return nil
+}
+
+// N is the size of the largest group.
+func (v *view) N() int { return v.params.Ports }
+
+// Last is the last slot.
+func (v *view) Last() int { return v.params.Ports - 1 }
+
+// Penultimate is the slot before it.
+func (v *view) Penultimate() int { return v.params.Ports - 2 }
+
+// Slots are the paths of the largest group.
+func (v *view) Slots() []int { return count(v.params.Ports) }
+
+// Turns are the other paths that a rerouted packet may be offered.
+func (v *view) Turns() []int { return count(v.params.Ports - 1) }
+
+// Draws are the random paths of a sampled choice, all there are at most.
+func (v *view) Draws() []int { return count(min(int(v.Int("d")), v.N())) }
+
+// Memories are the paths that a sampled choice remembers.
+func (v *view) Memories() []int { return count(int(v.Int("m"))) }
+
+func count(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Before is k-1.
+func (v *view) Before(k int) int { return k - 1 }
+
+// Few reports whether an ordered choice looks for fewer paths than there are.
+func (v *view) Few() bool { return int(v.Int("d")) < v.N() }
+
+// Int is the value of a parameter as the program has it.
+func (v *view) Int(name string) int64 { return param(name).inProgram(v.values[name]) }
+
+// Word is the value of a parameter as a user writes it.
+func (v *view) Word(name string) string { return v.values[name].Text }
+
+// Shared reports whether egress writes what ingress reads.
+func (v *view) Shared() bool { return v.params.StatePath == "shared" }
+
+// Reported is the annotation of metadata that goes into reports.
+func (v *view) Reported() string {
+	if v.Shared() {
+		return ""
+	}
+	return "@field_list(FIELDS_REPORT)"
+}
+
+// In reports whether a part is among the row's blocks.
+func (v *view) In(name string) bool { return slices.Contains(v.blocks, lookup(part, name)) }
+
+// Marks reports whether long queues mark probes.
+func (v *view) Marks() bool { return v.In("ecn") }
+
+// OneWay reports whether one-way delays are known.
+func (v *view) OneWay() bool { return v.row.Signal == "one-way" }
+
+// Memory reports whether the granularity remembers the path of a flow.
+func (v *view) Memory() bool { return v.runs.block(granularity).memory }
+
+// RemembersPath reports whether anything does.
+func (v *view) RemembersPath() bool {
+	return v.Memory() || v.runs.Choice == "cautious" || v.runs.Choice == "ordered"
+}
+
+// Freshens reports whether a packet may be the first of what is decided about.
+func (v *view) Freshens() bool { return v.Memory() || v.runs.Choice == "cautious" }
+
+// Granularity is what one decision is about.
+func (v *view) Granularity() string { return v.runs.Granularity }
+
+// FromHash reports whether draws are taken from the 5-tuple.
+func (v *view) FromHash() bool { return v.runs.Granularity == "flow" && v.runs.hashes() }
+
+// Now is the time of the packet's arrival, in ingress.
+func (v *view) Now() string {
+	if v.In("reroute") {
+		return "meta.now"
+	}
+	return "std.ingress_global_timestamp"
+}
+
+// Load is the register of what a port sent lately, LoadSymbol the paper's.
+func (v *view) Load() string { return v.row.block(signal).load }
+
+// LoadSymbol is what the paper calls it.
+func (v *view) LoadSymbol() string { return v.row.block(signal).symbol }
+
+// Subject declares what an action that looks at a path gets beside its slot.
+func (v *view) Subject() string {
+	var list []string
+	for _, a := range v.Attributes() {
+		if a.Name != "port" || v.runs.block(signal).port {
+			list = append(list, "in "+a.Type+" "+a.Name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// Candidate is that for one path.
+func (v *view) Candidate(slot int) string {
+	var b strings.Builder
+	for _, a := range v.Attributes() {
+		if a.Name != "port" || v.runs.block(signal).port {
+			fmt.Fprintf(&b, ", meta.%s_%d", a.Name, slot)
+		}
+	}
+	return b.String()
+}
+
+// Attributes are what the table candidates says of each path.
+func (v *view) Attributes() []attribute {
+	var list []attribute
+	for _, b := range v.blocks {
+		list = append(list, b.attributes...)
+	}
+	return list
+}
+
+// CandidateParams lists the parameters of set_candidates.
+func (v *view) CandidateParams() string {
+	var list []string
+	for _, a := range v.Attributes() {
+		for i := range v.N() {
+			list = append(list, fmt.Sprintf("%s %s_%d", a.Type, a.Name, i))
+		}
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,171 @@
+package fitting
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// safeGap is the largest difference of delay between two paths while no queue
+// is longer than the marking threshold: packets that are farther apart cannot
+// overtake each other.
+func (n Network) safeGap() time.Duration {
+	return (n.SlowRTT-n.RTT)/2 + time.Duration(n.Hops)*n.serve(n.ECN)
+}
+
+func (n Network) gapFormula() string {
+	return fmt.Sprintf("(RTT_max-RTT_min)/2 + hops·K·MTU·8/C = (%s-%s)/2 + %d·%s", us(n.SlowRTT), us(n.RTT), n.Hops, us(n.serve(n.ECN)))
+}
+
+func adviseLetFlow(n Network) ([]Advice, error) {
+	return []Advice{
+		{Name: "gap", Value: us(n.safeGap()), Formula: n.gapFormula(), Source: "LetFlow takes 500 us; a gap above the largest difference of delay never reorders"},
+	}, nil
+}
+
+func advisePresto(n Network) ([]Advice, error) {
+	const cell = 64 << 10
+	return []Advice{
+		{Name: "cell", Value: "64KB", Formula: fmt.Sprintf("64 KB = %d packets of %d bytes", (cell+n.MTU-1)/n.MTU, n.MTU), Source: "Presto: the largest segment that a host hands over"},
+	}, nil
+}
+
+func adviseCONGA(n Network) ([]Advice, error) {
+	const tau = 160 * time.Microsecond
+	value := max(tau, powerOfTwo(n.RTT))
+	return []Advice{
+		{Name: "tau", Value: us(value), Formula: fmt.Sprintf("max(160 us, 2^k us >= RTT = %s)", us(n.RTT)), Source: "CONGA: the estimator has to average over a round trip"},
+		{Name: "quantum", Value: "3 bits", Formula: "constant", Source: "CONGA"},
+		{Name: "gap", Value: us(max(500*time.Microsecond, n.safeGap())), Formula: "max(500 us, " + n.gapFormula() + ")", Source: "CONGA takes 500 us"},
+		{Name: "ageing", Value: us(max(10*time.Millisecond, 10*n.RTT)), Formula: "max(10 ms, 10·RTT)", Source: "CONGA takes 10 ms"},
+	}, nil
+}
+
+func adviseHULA(n Network) ([]Advice, error) {
+	probe := max(hulaProbe, n.RTT)
+	return []Advice{
+		{Name: "probe", Value: us(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
+		{Name: "tau", Value: us(2 * probe), Formula: "2·T_probe", Source: "HULA: the estimator outlives a probe period"},
+		{Name: "ageing", Value: us(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
+		{Name: "gap", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
+	}, nil
+}
+
+// powerOfTwo is the smallest power of two µs that is no shorter than d.
+func powerOfTwo(d time.Duration) time.Duration {
+	_, p := DHLB{RTT: d}.Delta()
+	return p
+}
+
+func adviseQALL(n Network) ([]Advice, error) {
+	// τ has to exceed T, and "end-to-end delay level" is the paper's measure.
+	tau := n.SlowRTT/2 + time.Duration(n.Hops)*n.serve(n.Buffer)
+	update := max(n.serve(1), tau/10)
+	share := float64(n.serve(1)) / float64(update) * 100
+	return []Advice{
+		{Name: "tau", Value: us(tau), Formula: fmt.Sprintf("RTT_max/2 + hops·Q·MTU·8/C = %s/2 + %d·%s", us(n.SlowRTT), n.Hops, us(n.serve(n.Buffer))),
+			Source: "QALL IV-C: of the end-to-end delay's level, above T"},
+		{Name: "tb", Value: us(update), Formula: "max(MTU·8/C, tau/10)", Source: fmt.Sprintf(
+			"QALL IV-E takes tau/10; a report of 10 bytes each is %s B/s per port (Section VI-F), as a clone of a full packet at most %.2g %% of a link",
+			number(10/update.Seconds()), share)},
+		{Name: "gap", Value: us(max(tau, n.safeGap())), Formula: "the end-to-end delay, as tau", Source: "QALL IV-B"},
+	}, nil
+}
+
+func adviseQDAPS(n Network) ([]Advice, error) {
+	q := QDAPS{C: n.pps(), RTT: n.RTT.Seconds(), K: float64(n.ECN), Y: n.FlowSize / float64(n.MTU), Cap: float64(n.Buffer)}
+	exact, err := q.Numeric()
+	if err != nil {
+		return nil, err
+	}
+	list := []Advice{
+		{Name: "S", Value: fmt.Sprintf("%.0f packets", math.Floor(q.Closed())),
+			Formula: fmt.Sprintf("sqrt(1.6·Y) - C·RTT = sqrt(1.6·%s) - %s", number(q.Y), number(q.C*q.RTT)), Source: "QDAPS Eq. 14 with r_1 = 3/4·C of Eq. 4"},
+		{Name: "S exact", Value: fmt.Sprintf("%.0f packets", math.Floor(exact)),
+			Formula: "largest S with FCT_1 >= FCT_2, T_2 = 2·S_2/(r_1/2+r_2)", Source: "QDAPS Eq. 13, its T_2 corrected to the rate that the text gives"},
+		{Name: "sweep", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
+	}
+	if math.Sqrt(1.6*q.Y)-q.C*q.RTT < 2 {
+		list[0].Warning = fmt.Sprintf("the formula gives %s: a flow of %s packets is too short against C·RTT = %s to be rerouted at all",
+			number(math.Sqrt(1.6*q.Y)-q.C*q.RTT), number(q.Y), number(q.C*q.RTT))
+	}
+	return list, nil
+}
+
+func adviseRLB(n Network) ([]Advice, error) {
+	d := n.Delay
+	if d == 0 {
+		d = n.RTT / 4
+	}
+	r := RLB{N: float64(n.Incast), C: n.Rate / 8, D: d.Seconds(), QPFC: n.PFC, TRC: n.Recirc.Seconds(), MTU: float64(n.MTU)}
+	low, high, take := r.Threshold()
+	threshold := Advice{Name: "qth", Value: number(math.Floor(take)) + "B",
+		Formula: fmt.Sprintf("[d·C, Q_PFC-d·C·(n-1)] = [%s, %s] bytes, lower end, at most Q_PFC/2", number(low), number(high)),
+		Source:  "RLB Eq. 3 with all rates at C"}
+	if low > high {
+		threshold.Warning = fmt.Sprintf("the range is empty: n·d·C = %d·%s bytes exceeds Q_PFC = %s; it holds up to n = %d, so a warning may come too late",
+			n.Incast, number(low), number(n.PFC), r.Senders())
+	}
+	packets, each := r.Recirculations(take)
+	recirculations := Advice{Name: "nrc", Value: fmt.Sprint(each),
+		Formula: fmt.Sprintf("min(8, (Q_PFC-Q-(n-1)·C·t_rc)/MTU) = min(8, %d) at Q = Q_th", packets), Source: "RLB Eq. 5 with the queue of Eq. 4, in packets"}
+	if each == 0 {
+		recirculations.Warning = "no room to recirculate at all: every warned packet is rerouted"
+	}
+	return []Advice{
+		threshold, recirculations,
+		{Name: "dt", Value: us(d), Formula: "d", Source: "RLB III-B: the interval of the derivative is the delay of a link"},
+		{Name: "trc", Value: us(n.Recirc), Formula: "queue of the recirculation port divided by its rate; one packet at least", Source: "RLB V; measured at run time"},
+		{Name: "hold", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "when a warning ends is left open; assumed"},
+	}, nil
+}
+
+func advisePDLB(n Network) ([]Advice, error) {
+	base := PDLB{M: n.Paths, Good: n.RTT.Seconds(), X: 1, C: n.pps(), Buffer: float64(n.Buffer),
+		Size: n.FlowSize / float64(n.MTU), Flows: float64(n.Flows)}
+	ratios := []float64{1.5, 2, 3, 6}
+	if x := float64(n.SlowRTT) / float64(n.RTT); x > 1 {
+		ratios = []float64{x}
+	}
+	var list []Advice
+	for bad := range n.Paths + 1 {
+		for _, x := range ratios {
+			p := base
+			p.Bad, p.X = bad, x
+			gran, fct, err := p.Granularity()
+			if err != nil {
+				return nil, err
+			}
+			name := fmt.Sprintf("gran[%d bad, X=%.3g]", bad, x)
+			if bad == 0 {
+				name = "gran[0 bad]"
+			}
+			list = append(list, Advice{Name: name, Value: fmt.Sprintf("%d packets", gran),
+				Formula: fmt.Sprintf("argmin FCT over 1..44 = %.3g ms", fct*1e3), Source: "PDLB Eq. 10"})
+			if bad == 0 {
+				break
+			}
+		}
+	}
+	list = append(list, Advice{Name: "interval", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB takes 100 us"})
+	return list, nil
+}
+
+func adviseDHLB(n Network) ([]Advice, error) {
+	d := DHLB{RTT: n.SlowRTT}
+	k, delta := d.Delta()
+	list := []Advice{
+		{Name: "delta", Value: us(delta), Formula: fmt.Sprintf("2^%d us >= RTT = %s", k, us(n.SlowRTT)), Source: "DHLB Eq. 1, divided by delta: as printed it diverges"},
+		{Name: "gap", Value: us(d.Gap()), Formula: "RTT", Source: "DHLB 3.1"},
+	}
+	for _, load := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
+		period := d.Probe(load)
+		overhead := ProbeOverhead(64, float64(n.Leaves), 1, period, n.Rate/8)
+		list = append(list, Advice{Name: fmt.Sprintf("probe[load %.0f %%]", 100*load), Value: us(period),
+			Formula: fmt.Sprintf("clamp(theta/sigma, 2·gap, 10 ms), theta = 180 us; %.2g %% of a link", 100*overhead), Source: "DHLB Eq. 2 and 3"})
+	}
+	if d.Probe(0.9) > hulaProbe {
+		list[len(list)-1].Warning = fmt.Sprintf("twice the gap is the bound: probes are rarer than HULA's %s at any load", us(hulaProbe))
+	}
+	return list, nil
+}

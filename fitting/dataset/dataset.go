@@ -1,0 +1,110 @@
+// Package dataset reads observations of queues from CSV and Parquet files.
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// Options say what the columns mean. The zero value reads the occupancy in
+// percent and the dequeue interval in µs.
+type Options struct {
+	FullQueue float64 // the occupancy of a full queue; 0: 100
+	Microsec  float64 // how many µs one unit of the interval is; 0: 1
+}
+
+// A File is one file of a dataset. For Parquet its reader must be able to seek
+// and to read anywhere, as files can.
+type File struct {
+	Name   string
+	Reader io.Reader
+}
+
+// A Source identifies a file that was read.
+type Source struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+}
+
+// An Error is wrong data, with its place. Line and Col are 0 where there is
+// none: a Parquet file has rows, not lines.
+type Error struct {
+	File      string
+	Line, Col int
+	Msg       string
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Line == 0:
+		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+	case e.Col == 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}
+
+// Read adds the rows of a file, Parquet if it begins as such, else CSV.
+func Read(ctx context.Context, f File, o Options, rows *fitting.Rows) (Source, error) {
+	s := sink{rows: rows, file: f.Name, full: 100, interval: 1}
+	if o.FullQueue != 0 {
+		s.full = o.FullQueue
+	}
+	if o.Microsec != 0 {
+		s.interval = o.Microsec
+	}
+	before := rows.Len()
+	sum := sha256.New()
+	var magic [4]byte
+	n, err := io.ReadFull(f.Reader, magic[:])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Source{}, err
+	}
+	if string(magic[:n]) == parquetMagic {
+		err = readParquet(ctx, f, sum, &s)
+	} else {
+		err = readCSV(ctx, io.TeeReader(io.MultiReader(strings.NewReader(string(magic[:n])), f.Reader), sum), &s)
+	}
+	return Source{f.Name, hex.EncodeToString(sum.Sum(nil)), rows.Len() - before}, err
+}
+
+// A sink takes in rows and brings them to the units of fitting.Row.
+type sink struct {
+	rows     *fitting.Rows
+	file     string
+	full     float64 // the occupancy that is 255 in units of the register
+	interval float64 // factor to µs
+}
+
+// add takes in the columns in the order of fitting.ColumnNames. It refuses an
+// occupancy beyond a full queue: then the unit is not what it is taken for.
+func (s *sink) add(v *[3]float64, line int) error {
+	if v[1] > s.full*(1+1e-9) && v[1] <= maxFloat {
+		return &Error{s.file, line, 0, fmt.Sprintf("%s %g is more than a full queue, which is %g", fitting.ColumnNames[1], v[1], s.full)}
+	}
+	s.rows.Append(fitting.Row{Y: v[0], L: min(v[1], s.full) * 255 / s.full, T: v[2] * s.interval})
+	return nil
+}
+
+// place finds the three columns among those of a file.
+func place(file string, line int, have []string) (at [3]int, err error) {
+	for c, name := range fitting.ColumnNames {
+		at[c] = slices.Index(have, name)
+		if at[c] < 0 {
+			return at, &Error{file, line, 0, fmt.Sprintf("no column %s, only %s", name, strings.Join(have, ", "))}
+		}
+		if slices.Contains(have[at[c]+1:], name) {
+			return at, &Error{file, line, 0, fmt.Sprintf("two columns %s", name)}
+		}
+	}
+	return at, nil
+}

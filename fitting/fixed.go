@@ -1,0 +1,286 @@
+package fitting
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+)
+
+// FixOptions say how a fit is turned into integers. The zero value multiplies
+// by 1000 and takes the narrowest accumulator that the sum fits.
+type FixOptions struct {
+	Scale int64 // 0: DefaultScale, or less where that does not fit in the width; see Auto
+	Auto  bool  // take the largest power of ten that fits, instead of Scale
+	Width int   // bits of the accumulator, sign included; 0: 64 or 128
+}
+
+const (
+	// DefaultScale is what the coefficients of a fit are multiplied by: one more
+	// digit than the paper's 100.
+	DefaultScale = 1000
+
+	// maxIndex bounds C_max: the weights of 16 ports are summed up in 32 bits.
+	maxIndex = 1 << 28
+
+	maxScale = 1_000_000_000
+)
+
+func (o FixOptions) validate() error {
+	switch {
+	case o.Scale < 0 || o.Scale > maxScale:
+		return fmt.Errorf("scale %d: want 1 to %d", o.Scale, maxScale)
+	case o.Width != 0 && (o.Width < 16 || o.Width > 128):
+		return fmt.Errorf("an accumulator of %d bits: want 16 to 128", o.Width)
+	}
+	return nil
+}
+
+// An OverflowError says that a polynomial does not fit in its fixed point.
+type OverflowError struct {
+	Width, Need int
+	Scale       int64
+	Term        Term     // the largest one
+	Coeff       int64    // its coefficient
+	Reach       *big.Int // what it alone reaches
+	Possible    int64    // the largest scale that would do, 0 for none
+}
+
+func (e *OverflowError) Error() string {
+	way := fmt.Sprintf("%d bits would do", e.Need)
+	if e.Need > 128 {
+		way = "no accumulator of up to 128 bits would do"
+	}
+	if e.Possible > 0 {
+		way += fmt.Sprintf(", or a scale of at most %d", e.Possible)
+	}
+	return fmt.Sprintf("at scale %d the sum does not fit in %d bits: the term %d·%s alone reaches %s, the bound is 2^%d: %s",
+		e.Scale, e.Width, e.Coeff, e.Term, power2(e.Reach), e.Width-1, way)
+}
+
+func power2(x *big.Int) string {
+	f, _ := new(big.Float).SetInt(x).Float64()
+	return fmt.Sprintf("2^%.1f", math.Log2(f))
+}
+
+// String writes a term as the paper does: L²·T is L^2·T.
+func (t Term) String() string {
+	text := ""
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"L", t.I}, {"T", t.J}} {
+		switch {
+		case x.n == 0:
+			continue
+		case text != "":
+			text += "·"
+		}
+		text += x.name
+		if x.n > 1 {
+			text += fmt.Sprintf("^%d", x.n)
+		}
+	}
+	if text == "" {
+		return "1"
+	}
+	return text
+}
+
+// Fix turns the fit into a polynomial of the data plane. rows are those that
+// were fitted: what they lose on average when they become bytes is made good in
+// the constant of each variable.
+func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
+	if err := o.validate(); err != nil {
+		return Poly{}, err
+	}
+	p := Poly{Degree: f.Degree, L: f.Spans.L.outward(), T: f.Spans.T.outward()}
+	p.L.Max = min(p.L.Max, 255)
+	real := f.inBytes(p.unitOf(f.Spans, rows))
+	if err := p.settle(real, o); err != nil {
+		return Poly{}, err
+	}
+	grid := p.Grid()
+	p.CMax = largest(grid, p.covered(f.Hull))
+	if p.CMax < 1 {
+		return Poly{}, fmt.Errorf("at scale %d the index is nowhere positive where the data lie: every port would weigh the same", p.Scale)
+	}
+	if p.CMax >= maxIndex {
+		return Poly{}, fmt.Errorf("at scale %d the index reaches %d: the weights of 16 ports do not add up within 32 bits, want a scale of at most %d",
+			p.Scale, p.CMax, p.Scale*(maxIndex-1)/p.CMax)
+	}
+	return p, p.Validate()
+}
+
+// outward is the smallest range of whole units that holds the span, but for
+// what rounding may have added.
+func (s Span) outward() Range {
+	r := Range{int64(math.Floor(s.Min + 1e-9*math.Abs(s.Min))), int64(math.Ceil(s.Max - 1e-9*math.Abs(s.Max)))}
+	if r.Max <= r.Min {
+		r.Max = r.Min + 1
+	}
+	return r
+}
+
+// An affine maps x to a + b·x.
+type affine struct{ a, b float64 }
+
+// unitOf says how the bytes l and t, read as l/256 and t/256, are to be mapped
+// to normalised variables. A byte of 255 stands for the end of the range, and a
+// measurement is cut off to a byte, so it is on average half a unit above the
+// byte's own value: how much exactly, the rows say.
+func (p Poly) unitOf(s Spans, rows *Rows) (l, t affine) {
+	of := func(r Range, s Span) affine {
+		return affine{(float64(r.Min) - s.Min) / s.width(), 256.0 / 255 * float64(r.Max-r.Min) / s.width()}
+	}
+	l, t = of(p.LRange(), s.L), of(p.T, s.T)
+	var dl, dt float64
+	for r := range rows.All() {
+		bl, bt := p.Bytes(r.L, r.T)
+		dl += s.L.Unit(r.L) - (l.a + l.b*float64(bl)/256)
+		dt += s.T.Unit(r.T) - (t.a + t.b*float64(bt)/256)
+	}
+	l.a += dl / float64(rows.n)
+	t.a += dt / float64(rows.n)
+	return l, t
+}
+
+// Bytes are a measurement as the data plane sees it. The switch counts whole
+// units.
+func (p Poly) Bytes(l, t float64) (int64, int64) {
+	whole := func(v float64) int64 { return int64(min(max(v+1e-9*v, 0), 1<<40)) }
+	return p.LRange().Byte(whole(l)), p.T.Byte(whole(t))
+}
+
+// inBytes states the fit in the variables l/256 and t/256.
+func (f *Fit) inBytes(l, t affine) []float64 {
+	out := make([]float64, len(f.Coeff))
+	lp, tp := l.powers(f.Degree), t.powers(f.Degree)
+	for k, e := range Terms(f.Degree) {
+		for i, x := range lp[e.I] {
+			for j, y := range tp[e.J] {
+				out[termIndex(i, j)] += f.Coeff[k] * x * y
+			}
+		}
+	}
+	return out
+}
+
+// powers are the coefficients of (a + b·x)^n for n up to degree.
+func (m affine) powers(degree int) [][]float64 {
+	list := [][]float64{{1}}
+	for n := range degree {
+		next := make([]float64, n+2)
+		for i, c := range list[n] {
+			next[i] += m.a * c
+			next[i+1] += m.b * c
+		}
+		list = append(list, next)
+	}
+	return list
+}
+
+// settle sets the scale and the coefficients.
+func (p *Poly) settle(real []float64, o FixOptions) error {
+	switch {
+	case o.Auto:
+		for s := int64(maxScale); s >= 1; s /= 10 {
+			if err := p.tryScale(real, s, o.Width); err == nil && p.Scale*int64(math.Ceil(size(real))) < maxIndex {
+				return nil
+			}
+		}
+		return p.tryScale(real, 1, o.Width)
+	case o.Scale == 0:
+		o.Scale = DefaultScale
+	}
+	return p.tryScale(real, o.Scale, o.Width)
+}
+
+// size bounds the value of a polynomial over the unit square.
+func size(c []float64) (sum float64) {
+	for _, x := range c {
+		sum += math.Abs(x)
+	}
+	return sum
+}
+
+// tryScale sets the coefficients, and fails if the sum may overflow: Bound is
+// what interval arithmetic over all bytes says.
+func (p *Poly) tryScale(real []float64, scale int64, width int) error {
+	p.Scale, p.Coeff = scale, make([]int64, len(real))
+	for k, x := range real {
+		v := math.Round(x * float64(scale))
+		if math.Abs(v) >= 1<<62 {
+			return fmt.Errorf("at scale %d the coefficient of %s is %.3g, more than 62 bits hold: want a smaller scale", scale, Terms(p.Degree)[k], v)
+		}
+		p.Coeff[k] = int64(v)
+	}
+	if width == 0 {
+		width = min(128, p.Width())
+	}
+	need := p.Bound().BitLen() + 1
+	if need <= width {
+		return nil
+	}
+	e := &OverflowError{Width: width, Need: need, Scale: scale, Reach: new(big.Int)}
+	for k, t := range Terms(p.Degree) {
+		if x := p.reach(k); x.Cmp(e.Reach) > 0 {
+			e.Reach, e.Term, e.Coeff = x, t, p.Coeff[k]
+		}
+	}
+	e.Possible = p.possibleScale(real, width)
+	return e
+}
+
+// reach is the largest magnitude of one term of the sum.
+func (p Poly) reach(k int) *big.Int {
+	one := Poly{Degree: p.Degree, Coeff: make([]int64, len(p.Coeff))}
+	one.Coeff[k] = p.Coeff[k]
+	return one.Bound()
+}
+
+// possibleScale is the largest scale at which the sum fits.
+func (p Poly) possibleScale(real []float64, width int) int64 {
+	lo, hi := int64(0), p.Scale // fits at lo, or nothing does; not at hi
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		q := Poly{Degree: p.Degree, Coeff: make([]int64, len(real))}
+		for k, x := range real {
+			q.Coeff[k] = int64(math.Round(x * float64(mid)))
+		}
+		if q.Bound().BitLen() < width {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// covered marks the bytes whose measurements lie in the hull of the data, or
+// less than a byte off.
+func (p Poly) covered(hull []Point) []bool {
+	in := make([]bool, 1<<16)
+	at := func(r Range, b float64) float64 { return float64(r.Min) + b/255*float64(r.Max-r.Min) }
+	for l := range 256 {
+		for t := range 256 {
+			for _, d := range [...]struct{ l, t float64 }{{0, 0}, {0.5, 0.5}, {0, 1}, {1, 0}, {1, 1}} {
+				if inside(hull, Point{at(p.LRange(), float64(l)+d.l), at(p.T, float64(t)+d.t)}) {
+					in[l<<8+t] = true
+					break
+				}
+			}
+		}
+	}
+	return in
+}
+
+// largest is the maximum of the values that are covered.
+func largest(grid []int64, covered []bool) int64 {
+	best := int64(math.MinInt64)
+	for i, c := range covered {
+		if c {
+			best = max(best, grid[i])
+		}
+	}
+	return best
+}

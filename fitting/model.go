@@ -1,0 +1,142 @@
+package fitting
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// ModelVersion is the version of the model file that Encode writes.
+const ModelVersion = 1
+
+const modelFormat = "p4lb-model"
+
+// A Model is a model file: the polynomial that a program is generated with,
+// and how it came about.
+type Model struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+
+	// Pattern is the mix of workloads that the data are of, if it was named.
+	Pattern string `json:"pattern,omitempty"`
+
+	Poly        // its members stand beside the others: this is what DecodePoly reads
+	Accumulator struct {
+		Bound string `json:"bound"` // of every partial sum, as a power of two
+		Width int    `json:"width"`
+	} `json:"accumulator"`
+	Extent Extent `json:"extent"`
+	Loss   *Loss  `json:"loss,omitempty"`
+	Table  *Table `json:"table,omitempty"`
+
+	Data *DataInfo `json:"data,omitempty"`
+	Fit  *FitInfo  `json:"fit,omitempty"`
+}
+
+// DataInfo says what a model was fitted to.
+type DataInfo struct {
+	Files    []FileInfo `json:"files"`
+	Rows     int        `json:"rows"` // that were fitted or held back
+	Outliers string     `json:"outliers"`
+	Dropped  Dropped    `json:"dropped"`
+
+	// The units of the columns in the files: what a full queue is, and how many
+	// µs one unit of the interval is.
+	FullQueue float64 `json:"full_queue"`
+	Microsec  float64 `json:"interval_us"`
+}
+
+// FileInfo identifies a file.
+type FileInfo struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+}
+
+// FitInfo is a Fit as the model file states it: the float model, of which the
+// polynomial of integers is the image.
+type FitInfo struct {
+	Normalised Spans     `json:"normalised"`
+	Terms      []string  `json:"terms"`
+	Coeff      []float64 `json:"coeff"`
+	Low        []float64 `json:"coeff_low,omitempty"` // 95 % confidence
+	High       []float64 `json:"coeff_high,omitempty"`
+
+	Seed     uint64  `json:"seed"`
+	TestPart float64 `json:"test_share"`
+	Ridge    float64 `json:"ridge,omitempty"`
+
+	Pearson    Correlation `json:"pearson"`
+	Condition  float64     `json:"condition"`
+	Train      *Metrics    `json:"train"`
+	Test       *Metrics    `json:"test,omitempty"`
+	CV         *CV         `json:"cross_validation,omitempty"`
+	Robust     *Robust     `json:"huber,omitempty"`
+	Projection *Projection `json:"monotone,omitempty"`
+	Degrees    []DegreeFit `json:"degrees,omitempty"`
+	Hull       []Point     `json:"hull"`
+}
+
+// Info is the fit as a model file states it.
+func (f *Fit) Info(o Options) *FitInfo {
+	i := &FitInfo{
+		Normalised: f.Spans, Coeff: f.Coeff, Low: f.Low, High: f.High,
+		Seed: o.Seed, TestPart: o.Test, Ridge: o.Ridge,
+		Pearson: f.Correlation, Condition: f.Cond, Train: f.Train, Test: f.Test, CV: f.CV,
+		Robust: f.Robust, Projection: f.Projection, Hull: f.Hull,
+	}
+	for _, t := range Terms(f.Degree) {
+		i.Terms = append(i.Terms, t.String())
+	}
+	if len(f.Degrees) > 1 {
+		i.Degrees = f.Degrees
+	}
+	return i
+}
+
+// NewModel is the model file of a polynomial; the caller adds what else it
+// knows. hull may be nil.
+func NewModel(p Poly, hull []Point) *Model {
+	m := &Model{Format: modelFormat, Version: ModelVersion, Poly: p, Extent: p.Extent(hull)}
+	m.Accumulator.Bound, m.Accumulator.Width = power2(p.Bound()), p.Width()
+	return m
+}
+
+// Encode is the text of the file. It is the same for the same model.
+func (m *Model) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(m); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeModel reads a model file.
+func DecodeModel(data []byte) (*Model, error) {
+	m := new(Model)
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Format != modelFormat:
+		return nil, fmt.Errorf("format %q: want %s", m.Format, modelFormat)
+	case m.Version < 1 || m.Version > ModelVersion:
+		return nil, fmt.Errorf("version %d: this p4lb reads up to %d", m.Version, ModelVersion)
+	}
+	if err := m.Poly.Validate(); err != nil {
+		return nil, err
+	}
+	if m.Table != nil {
+		o := TableOptions{LBits: m.Table.LBits, TBits: m.Table.TBits, Levels: m.Table.Levels}
+		if err := o.validate(); err != nil {
+			return nil, err
+		}
+		if want := 1 << (o.LBits + o.TBits); len(m.Table.Level) != want && !(m.Table.Trend && len(m.Table.Level) == 2*want) {
+			return nil, fmt.Errorf("a table of %d entries: %d bits of L and %d of T make %d", len(m.Table.Level), o.LBits, o.TBits, want)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,173 @@
+package fitting
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// A Projection says what it took to make a fit rise with L and fall with T.
+type Projection struct {
+	Against float64 `json:"share_against"` // of the box, where it did not before
+	Active  int     `json:"points_held"`   // where the slope is held at zero
+	Moved   float64 `json:"rms_moved"`     // by how much over the training rows, normalised
+}
+
+const (
+	slopeGrid   = 65   // points per side at which slopes are checked
+	slopeDigits = 1e-9 // what counts as no slope, normalised
+	slopeCuts   = 60   // points added per round
+	slopeRounds = 100
+)
+
+// A cut demands that a combination of the coefficients is not negative: the
+// slope by L at a point, or the opposite of the slope by T.
+type cut []float64
+
+// project moves the coefficients as little as possible, in the sense of the
+// residuals, to where the polynomial rises with L and falls with T over all of
+// the normalised box, which is what a switch clamps its measurements to. It
+// adds the worst points as constraints until none is left.
+func (f *Fit) project(t *triangle) error {
+	all := slopeCutsOf(f.Degree)
+	from := f.cheb
+	f.Projection = &Projection{Against: against(all, from)}
+	var cuts []cut
+	for range slopeRounds {
+		worst := violated(all, f.cheb)
+		if len(worst) == 0 {
+			break
+		}
+		cuts = append(cuts, worst...)
+		z, active, err := t.nearest(from, cuts)
+		if err != nil {
+			return err
+		}
+		f.cheb = z
+		f.Projection.Active = active
+	}
+	// What rounding and the distance between the points leave is too small to
+	// turn an index around.
+	moved := slices.Clone(f.cheb)
+	floats.Sub(moved, from)
+	f.Projection.Moved = floats.Norm(t.times(moved), 2) / math.Sqrt(float64(max(1, t.rows)))
+	return nil
+}
+
+// slopeCutsOf lists both demands at each point of the grid.
+func slopeCutsOf(degree int) []cut {
+	x := make([]float64, slopeGrid)
+	for i := range x {
+		x[i] = float64(i) / (slopeGrid - 1)
+	}
+	value, slope := make([]float64, (degree+1)*slopeGrid), make([]float64, (degree+1)*slopeGrid)
+	chebyshev(value, x, degree)
+	chebyshevSlopes(slope, value, x, degree)
+	terms := Terms(degree)
+	var list []cut
+	for i := range x {
+		for j := range x {
+			up, down := make(cut, len(terms)), make(cut, len(terms))
+			for k, t := range terms {
+				up[k] = slope[t.I*slopeGrid+i] * value[t.J*slopeGrid+j]
+				down[k] = -value[t.I*slopeGrid+i] * slope[t.J*slopeGrid+j]
+			}
+			list = append(list, up, down)
+		}
+	}
+	return list
+}
+
+// chebyshevSlopes fills out like chebyshev with the derivatives of values.
+func chebyshevSlopes(out, values, x []float64, degree int) {
+	n := len(x)
+	clear(out[:n])
+	for k := range n {
+		out[n+k] = 2
+	}
+	for d := 2; d <= degree; d++ {
+		for k, u := range x {
+			out[d*n+k] = 4*values[(d-1)*n+k] + 2*(2*u-1)*out[(d-1)*n+k] - out[(d-2)*n+k]
+		}
+	}
+}
+
+// against is the share of the points at which one demand or the other fails.
+func against(all []cut, z []float64) float64 {
+	n := 0
+	for i := 0; i < len(all); i += 2 {
+		if floats.Dot(all[i], z) < -slopeDigits || floats.Dot(all[i+1], z) < -slopeDigits {
+			n++
+		}
+	}
+	return float64(n) / float64(len(all)/2)
+}
+
+// violated returns the cuts that fail most.
+func violated(all []cut, z []float64) []cut {
+	type fault struct {
+		c cut
+		v float64
+	}
+	var list []fault
+	for _, c := range all {
+		if v := floats.Dot(c, z); v < -slopeDigits {
+			list = append(list, fault{c, v})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b fault) int {
+		switch {
+		case a.v < b.v:
+			return -1
+		case a.v > b.v:
+			return 1
+		}
+		return 0
+	})
+	var cuts []cut
+	for _, x := range list[:min(len(list), slopeCuts)] {
+		cuts = append(cuts, x.c)
+	}
+	return cuts
+}
+
+var errNoProjection = errors.New("found no polynomial of this degree that rises with L and falls with T")
+
+// nearest returns the coefficients z that satisfy the cuts with the least
+// |R(z-from)|: Lawson and Hanson's least distance problem in w = R(z-from),
+// which they solve by non-negative least squares (Solving Least Squares
+// Problems, Section 23.4).
+func (t *triangle) nearest(from []float64, cuts []cut) (z []float64, active int, err error) {
+	n := len(from)
+	cols := make([][]float64, len(cuts))
+	for i, c := range cuts {
+		g := t.against(c)
+		g = append(g, -floats.Dot(c, from))
+		floats.Scale(1/floats.Norm(g[:n], 2), g)
+		cols[i] = g
+	}
+	target := make([]float64, n+1)
+	target[n] = 1
+	u, err := nonNegative(cols, target)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := make([]float64, n+1)
+	r[n] = -1
+	for i, x := range u {
+		if x > 0 {
+			active++
+			floats.AddScaled(r, x, cols[i])
+		}
+	}
+	if r[n] > -slopeDigits {
+		return nil, 0, errNoProjection
+	}
+	w := r[:n]
+	floats.Scale(-1/r[n], w)
+	z = t.back(w)
+	floats.Add(z, from)
+	return z, active, nil
+}

@@ -1,0 +1,46 @@
+package fitting
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Workloads are the applications whose mixes QALL (Section VII-A) would fit
+// one model each.
+var Workloads = []string{"websearch", "datamining", "cache", "hadoop"}
+
+// Patterns lists the mixes of workloads: 15, those of one first.
+func Patterns() []string {
+	var list []string
+	for size := range len(Workloads) {
+		for set := 1; set < 1<<len(Workloads); set++ {
+			var names []string
+			for i, w := range Workloads {
+				if set>>i&1 == 1 {
+					names = append(names, w)
+				}
+			}
+			if len(names) == size+1 {
+				list = append(list, strings.Join(names, "+"))
+			}
+		}
+	}
+	return list
+}
+
+// ParsePattern reads a mix in any order, such as hadoop+websearch, and returns
+// its name in Patterns.
+func ParsePattern(s string) (string, error) {
+	names := strings.Split(s, "+")
+	for i, n := range names {
+		if !slices.Contains(Workloads, n) {
+			return "", fmt.Errorf("no workload %q: want a mix of %s, such as websearch+hadoop", n, strings.Join(Workloads, ", "))
+		}
+		if slices.Contains(names[:i], n) {
+			return "", fmt.Errorf("the workload %s is twice in %s", n, s)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(Workloads, a) - slices.Index(Workloads, b) })
+	return strings.Join(names, "+"), nil
+}

@@ -1,0 +1,96 @@
+package fitting
+
+import (
+	"fmt"
+	"math"
+)
+
+// MaxGranularity is the largest flowcell of PDLB: 64 KB in packets.
+const MaxGranularity = 44
+
+// PDLB is the model of a flow over good and bad paths that PDLB finds its
+// flowcell size with (Eq. 1 to 10). Lengths are in packets, C in packets/s and
+// times in s.
+type PDLB struct {
+	M      int     // paths
+	Bad    int     // of them congested, N_b
+	Good   float64 // delay of a good path, D_g
+	X      float64 // delay of a bad path over that of a good one
+	C      float64 // rate of a path
+	Buffer float64 // of a path
+	Size   float64 // of a flow, F_size
+	Flows  float64 // that share the paths and their buffers; 0: 1
+
+	// Exact takes the probability that a window of n flowcells meets a bad path,
+	// 1 - (1 - N_b/m)^n, for (N_b/m)^W̄ of Eq. 7.
+	Exact bool
+}
+
+func (p PDLB) validate() error {
+	switch {
+	case p.M < 1 || p.Bad < 0 || p.Bad > p.M:
+		return fmt.Errorf("%d bad paths of %d", p.Bad, p.M)
+	case !(p.Good > 0 && p.X >= 1 && p.C > 0 && p.Buffer > 0 && p.Size > 0):
+		return fmt.Errorf("PDLB wants delays, rate, buffer and size above 0, and a bad path no faster than a good one")
+	}
+	return nil
+}
+
+// reorder is the probability P of Eq. 3 that n flowcells arrive out of order.
+func (p PDLB) reorder(n int) float64 {
+	bad := float64(p.Bad) / float64(p.M)
+	var sum float64
+	for k := range n + 1 {
+		sum += math.Pow(1-bad, float64(k)) * math.Pow(bad, float64(n-k))
+	}
+	return max(0, 1-sum)
+}
+
+// flowcells is n_i of Eq. 4: how many are under way with a window.
+func (p PDLB) flowcells(window, gran float64) int {
+	return max(1, min(p.M, int(window/gran)))
+}
+
+// window is the average window W̄ of Eq. 6 over the rounds that a flow takes.
+// The sum of Eq. 5 has r+1 terms. The largest window of a path, which the paper
+// leaves open, is the flow's share of what the path and its buffer hold.
+func (p PDLB) window(gran float64) float64 {
+	most := (p.C*p.Good + p.Buffer) / max(1, p.Flows)
+	w := float64(p.M) * most
+	sum, rounds := w, 1.0
+	for sum < p.Size {
+		n := p.flowcells(w, gran)
+		loss := p.reorder(n)
+		w = max(1, min(float64(n)*most, (w+1)*(1-loss)+w/2*loss))
+		sum += w
+		rounds++
+	}
+	return sum / rounds
+}
+
+// FCT is Eq. 9: the completion time of a flow cut into flowcells of gran
+// packets. The number of flowcells on the way is at most that of the paths.
+func (p PDLB) FCT(gran int) float64 {
+	w := p.window(float64(gran))
+	meets := math.Pow(float64(p.Bad)/float64(p.M), w)
+	n := max(1, min(float64(p.M), w/float64(gran)))
+	if p.Exact {
+		meets = 1 - math.Pow(1-float64(p.Bad)/float64(p.M), n)
+	}
+	return p.Size/w*((p.X-1)*meets+1)*p.Good + p.Size*max(1, p.Flows)/(n*p.C)
+}
+
+// Granularity is Eq. 10: the flowcell size of 1 to 44 packets with the least
+// completion time, the smallest of several.
+func (p PDLB) Granularity() (gran int, fct float64, err error) {
+	if err := p.validate(); err != nil {
+		return 0, 0, err
+	}
+	fct = math.Inf(1)
+	for g := 1; g <= MaxGranularity; g++ {
+		if t := p.FCT(g); t < fct {
+			gran, fct = g, t
+		}
+	}
+	return gran, fct, nil
+}

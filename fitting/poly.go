@@ -1,0 +1,258 @@
+// Package fitting turns observations of queues into polynomials that a switch
+// can evaluate.
+package fitting
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// MaxDegree is the highest degree that QALL fits (Table I).
+const MaxDegree = 10
+
+// A Poly estimates a port's congestion from its queue: a polynomial in the
+// queue occupancy L and the dequeue interval T with integer coefficients, in
+// the fixed point of the data plane.
+//
+// The variables are bytes that mean fractions: l and t in 0..255 stand for
+// l/256 and t/256. With d the degree, all coefficients being multiplied by
+// Scale,
+//
+//	C(l,t) = (Σ c_ij·l^i·t^j << 8(d-i-j)) >> 8d
+//
+// so the sum is exact and only the last shift rounds, down. C is then clamped
+// to [0, Max()].
+type Poly struct {
+	Degree int   `json:"degree"`
+	Scale  int64 `json:"scale"` // what the real coefficients were multiplied by
+
+	// Coeff has (d+1)(d+2)/2 entries in graded order: 1, L, T, L², LT, T², L³,
+	// L²T, … as Terms lists them.
+	Coeff []int64 `json:"coeff"`
+
+	// L and T say which measurements the bytes 0 and 255 stand for. L is in
+	// units of the occupancy that the switch reports, 1/255 of the queue; T is
+	// in µs. The zero Range of L is {0, 255}: the byte as it is reported.
+	L Range `json:"l"`
+	T Range `json:"t"`
+
+	// CMax is C_max where it is known: a fit knows the largest value over what
+	// its data covered, beyond which a polynomial means nothing. 0 stands for
+	// the largest value of all.
+	CMax int64 `json:"cmax,omitempty"`
+}
+
+// A Range is where the data lay that a variable was normalised with.
+type Range struct {
+	Min int64 `json:"min"`
+	Max int64 `json:"max"`
+}
+
+// A Term is the exponents of L and T of one coefficient.
+type Term struct{ I, J int }
+
+// Terms lists the terms up to a degree in the order of Poly.Coeff.
+func Terms(degree int) []Term {
+	var list []Term
+	for d := range degree + 1 {
+		for j := range d + 1 {
+			list = append(list, Term{d - j, j})
+		}
+	}
+	return list
+}
+
+// Reciprocal is floor(255·2^16 / (Max-Min)), which stands for the division in
+// Byte: a switch has none.
+func (r Range) Reciprocal() int64 { return 255 << 16 / (r.Max - r.Min) }
+
+// Byte normalises a measurement to 0..255, as the data plane does it.
+func (r Range) Byte(v int64) int64 {
+	v = min(max(v, r.Min), r.Max) - r.Min
+	return min(255, v*r.Reciprocal()>>16)
+}
+
+// LRange is L with its zero value resolved.
+func (p Poly) LRange() Range {
+	if p.L == (Range{}) {
+		return Range{0, 255}
+	}
+	return p.L
+}
+
+// Validate says what keeps p from being evaluated.
+func (p Poly) Validate() error {
+	switch want := len(Terms(p.Degree)); {
+	case p.Degree < 1 || p.Degree > MaxDegree:
+		return fmt.Errorf("degree %d: want 1 to %d", p.Degree, MaxDegree)
+	case len(p.Coeff) != want:
+		return fmt.Errorf("%d coefficients: a polynomial of degree %d in L and T has %d", len(p.Coeff), p.Degree, want)
+	case p.Scale < 1:
+		return fmt.Errorf("scale %d: want at least 1", p.Scale)
+	case p.LRange().Max <= p.LRange().Min || p.LRange().Min < 0 || p.LRange().Max > 255:
+		return fmt.Errorf("L from %d to %d: want a range within 0 to 255", p.L.Min, p.L.Max)
+	case p.CMax < 0:
+		return fmt.Errorf("C_max %d: want a number above 0, or 0 for the largest value of the polynomial", p.CMax)
+	case p.T.Max <= p.T.Min || p.T.Min < 0 || p.T.Max >= 1<<32:
+		return fmt.Errorf("T from %d to %d us: want a range within 0 to 2^32-1", p.T.Min, p.T.Max)
+	}
+	if w := p.Width(); w > 128 {
+		return fmt.Errorf("the sum of the terms needs %d bits, more than the 128 of the widest accumulator: its magnitude reaches %s", w, p.Bound())
+	}
+	if p.Max() < 1 {
+		return errors.New("the polynomial is nowhere positive: every port would weigh the same")
+	}
+	return nil
+}
+
+// Bound is the largest magnitude that any partial sum of Eval can have:
+// Σ |c_ij|·255^(i+j) << 8(d-i-j).
+func (p Poly) Bound() *big.Int {
+	sum := new(big.Int)
+	for k, t := range Terms(p.Degree) {
+		x := new(big.Int).Exp(big.NewInt(255), big.NewInt(int64(t.I+t.J)), nil)
+		x.Mul(x, new(big.Int).Abs(big.NewInt(p.Coeff[k])))
+		sum.Add(sum, x.Lsh(x, uint(8*(p.Degree-t.I-t.J))))
+	}
+	return sum
+}
+
+// Width is the number of bits of the accumulator, sign included, that holds
+// every intermediate of Eval: 64 where that is enough, else 128, else what
+// would be needed.
+func (p Poly) Width() int {
+	switch need := p.Bound().BitLen() + 1; {
+	case need <= 64:
+		return 64
+	case need <= 128:
+		return 128
+	default:
+		return need
+	}
+}
+
+// Raw is the polynomial at the bytes l and t, before the clamp.
+func (p Poly) Raw(l, t int64) int64 {
+	if p.Width() <= 64 {
+		return horner(p.inT(l), t) >> (8 * p.Degree)
+	}
+	return hornerBig(p.inTBig(l), t, p.Degree)
+}
+
+// inT fixes L: it returns the coefficients of the powers of t, all shifted to
+// the scale of the sum.
+func (p Poly) inT(l int64) []int64 {
+	b := make([]int64, p.Degree+1)
+	for k, e := range Terms(p.Degree) {
+		b[e.J] += p.Coeff[k] * power(l, e.I) << (8 * (p.Degree - e.I - e.J))
+	}
+	return b
+}
+
+func (p Poly) inTBig(l int64) []*big.Int {
+	b := make([]*big.Int, p.Degree+1)
+	for j := range b {
+		b[j] = new(big.Int)
+	}
+	for k, e := range Terms(p.Degree) {
+		x := new(big.Int).Exp(big.NewInt(l), big.NewInt(int64(e.I)), nil)
+		x.Mul(x, big.NewInt(p.Coeff[k]))
+		b[e.J].Add(b[e.J], x.Lsh(x, uint(8*(p.Degree-e.I-e.J))))
+	}
+	return b
+}
+
+func horner(b []int64, t int64) int64 {
+	var sum int64
+	for _, c := range slices.Backward(b) {
+		sum = sum*t + c
+	}
+	return sum
+}
+
+func hornerBig(b []*big.Int, t int64, degree int) int64 {
+	sum, x := new(big.Int), big.NewInt(t)
+	for _, c := range slices.Backward(b) {
+		sum.Add(sum.Mul(sum, x), c)
+	}
+	return sum.Rsh(sum, uint(8*degree)).Int64() // Rsh rounds down, as >> does
+}
+
+func power(x int64, n int) int64 {
+	r := int64(1)
+	for range n {
+		r *= x
+	}
+	return r
+}
+
+// Grid is Raw at all bytes, the value at l and t being at l<<8 + t.
+func (p Poly) Grid() []int64 {
+	grid := make([]int64, 0, 1<<16)
+	wide := p.Width() > 64
+	for l := range int64(256) {
+		if wide {
+			for b, t := p.inTBig(l), int64(0); t < 256; t++ {
+				grid = append(grid, hornerBig(b, t, p.Degree))
+			}
+			continue
+		}
+		for b, t := p.inT(l), int64(0); t < 256; t++ {
+			grid = append(grid, horner(b, t)>>(8*p.Degree))
+		}
+	}
+	return grid
+}
+
+// Max is C_max: CMax, or the largest value over all l and t. The corner (1, 0),
+// which the paper takes, is the maximum only of the linear polynomial: the
+// quadratic one has its minimum there.
+func (p Poly) Max() int64 {
+	if p.CMax > 0 {
+		return p.CMax
+	}
+	return slices.Max(p.Grid())
+}
+
+// Eval is the congestion index at the bytes l and t, in 0..cmax, where cmax is
+// Max(); the caller keeps that, as it takes a while to find.
+func (p Poly) Eval(l, t, cmax int64) int64 { return min(max(p.Raw(l, t), 0), cmax) }
+
+// paperTau is the τ of the paper, which its T is normalised with (Section IV-C).
+const paperTau = 10_000
+
+// paper holds the coefficients of Eq. 8 to 10 as Eq. 11 to 13 print them,
+// multiplied by 100 and cut off, in graded order.
+var paper = map[int][]int64{
+	1: {16, 26, -46},
+	2: {17, 79, -89, -106, 142, 84},
+	3: {18, 89, -144, -251, 1887, 347, 165, -2294, -5849, -225},
+}
+
+// Paper returns the polynomial of degree 1, 2 or 3 that the paper prints; ok is
+// false for others. Eq. 13 has 188·L·T where Eq. 10 gives 1887: printed keeps
+// that.
+func Paper(degree int, printed bool) (p Poly, ok bool) {
+	coeff, ok := paper[degree]
+	if !ok {
+		return Poly{}, false
+	}
+	coeff = slices.Clone(coeff)
+	if printed && degree == 3 {
+		coeff[4] = 188
+	}
+	return Poly{Degree: degree, Scale: 100, Coeff: coeff, T: Range{0, paperTau}}, true
+}
+
+// DecodePoly reads a polynomial from JSON. Members other than Poly's are
+// passed over: a file that a fit has written says more.
+func DecodePoly(data []byte) (Poly, error) {
+	var p Poly
+	if err := json.Unmarshal(data, &p); err != nil {
+		return Poly{}, err
+	}
+	return p, p.Validate()
+}

@@ -1,0 +1,164 @@
+package fitting
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Loss says what the integer index loses against the float one, over rows
+// that it was fitted to or others. The indexes are in units of the normalised
+// traffic, both clamped as the data plane clamps.
+type Loss struct {
+	Rows int     `json:"rows"`
+	Max  float64 `json:"max"`
+	Mean float64 `json:"mean"`
+
+	// Of all pairs of rows that the float index orders: the share that the
+	// integer one orders the other way round, and the share that it does not
+	// tell apart. This is what matters to a load balancer.
+	Inverted float64 `json:"pairs_inverted"`
+	Tied     float64 `json:"pairs_tied"`
+}
+
+// An Extent says what values the integer index takes.
+type Extent struct {
+	Min          int64   `json:"min"` // over all bytes, before the clamp
+	Max          int64   `json:"max"`
+	HullMin      int64   `json:"hull_min"` // over the hull of the data
+	HullMax      int64   `json:"hull_max"`
+	Covered      float64 `json:"hull_share"`     // of the bytes
+	Negative     float64 `json:"negative_share"` // of the bytes: clamped to 0
+	HullNegative float64 `json:"hull_negative_share"`
+	Monotone     float64 `json:"monotone_share"` // of the steps between bytes: not down with L, not up with T
+}
+
+// Extent examines the polynomial at all bytes; hull may be nil for all.
+func (p Poly) Extent(hull []Point) Extent {
+	grid := p.Grid()
+	in := make([]bool, len(grid))
+	for i := range in {
+		in[i] = true
+	}
+	if hull != nil {
+		in = p.covered(hull)
+	}
+	e := Extent{Min: slices.Min(grid), Max: slices.Max(grid), HullMin: math.MaxInt64, HullMax: largest(grid, in)}
+	var covered, negative, hullNegative, steps, right int
+	for i, v := range grid {
+		if v < 0 {
+			negative++
+		}
+		if in[i] {
+			covered++
+			e.HullMin = min(e.HullMin, v)
+			if v < 0 {
+				hullNegative++
+			}
+		}
+		if l, t := i>>8, i&255; l < 255 && t < 255 {
+			steps++
+			if grid[i+256] >= v && grid[i+1] <= v {
+				right++
+			}
+		}
+	}
+	share := func(n, of int) float64 { return float64(n) / float64(max(1, of)) }
+	e.Covered, e.Negative = share(covered, len(grid)), share(negative, len(grid))
+	e.HullNegative, e.Monotone = share(hullNegative, covered), share(right, steps)
+	return e
+}
+
+// maxCompared bounds the rows that Loss looks at, evenly spread.
+const maxCompared = 1 << 20
+
+// Loss compares the fit with p over the rows.
+func (f *Fit) Loss(p Poly, rows *Rows) Loss {
+	grid, cmax := p.Grid(), p.Max()
+	return f.compare(rows, float64(cmax)/float64(p.Scale), func(r Row) float64 {
+		l, t := p.Bytes(r.L, r.T)
+		return float64(min(max(grid[l<<8+t], 0), cmax)) / float64(p.Scale)
+	})
+}
+
+// compare holds an index against the float one, clamped to top.
+func (f *Fit) compare(rows *Rows, top float64, index func(Row) float64) Loss {
+	var pairs []indexPair
+	stride := (rows.n + maxCompared - 1) / maxCompared
+	var loss Loss
+	i := 0
+	for r := range rows.All() {
+		if i++; (i-1)%stride != 0 {
+			continue
+		}
+		float := min(max(f.Unit(f.Spans.L.Unit(r.L), f.Spans.T.Unit(r.T)), 0), top)
+		integer := index(r)
+		e := math.Abs(integer - float)
+		loss.Max = max(loss.Max, e)
+		loss.Mean += e
+		pairs = append(pairs, indexPair{float, integer})
+	}
+	loss.Rows = len(pairs)
+	loss.Mean /= float64(max(1, len(pairs)))
+	loss.Inverted, loss.Tied = disorder(pairs)
+	return loss
+}
+
+type indexPair struct{ float, integer float64 }
+
+// disorder returns the shares of Loss, counted as Kendall's rank correlation
+// is: sorted by the one index, inversions of the other.
+func disorder(list []indexPair) (inverted, tied float64) {
+	slices.SortFunc(list, func(a, b indexPair) int {
+		return cmp.Or(cmp.Compare(a.float, b.float), cmp.Compare(a.integer, b.integer))
+	})
+	n := len(list)
+	sameFloat := sameRuns(n, func(i int) bool { return list[i].float == list[i-1].float })
+	sameBoth := sameRuns(n, func(i int) bool { return list[i] == list[i-1] })
+	v := make([]float64, n)
+	for i, p := range list {
+		v[i] = p.integer
+	}
+	swaps := inversions(v, make([]float64, n)) // sorts v
+	sameInteger := sameRuns(n, func(i int) bool { return v[i] == v[i-1] })
+	ordered := n*(n-1)/2 - sameFloat
+	if ordered == 0 {
+		return 0, 0
+	}
+	return float64(swaps) / float64(ordered), float64(sameInteger-sameBoth) / float64(ordered)
+}
+
+// sameRuns counts the pairs within runs of elements that equal the one before.
+func sameRuns(n int, same func(int) bool) (pairs int) {
+	run := 0
+	for i := 1; i < n; i++ {
+		if !same(i) {
+			run = 0
+			continue
+		}
+		run++
+		pairs += run
+	}
+	return pairs
+}
+
+// inversions sorts v by merging and counts the pairs that were the wrong way
+// round.
+func inversions(v, spare []float64) (count int) {
+	if len(v) < 2 {
+		return 0
+	}
+	m := len(v) / 2
+	count = inversions(v[:m], spare[:m]) + inversions(v[m:], spare[m:])
+	copy(spare, v)
+	a, b := spare[:m], spare[m:len(v)]
+	for i := range v {
+		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
+			v[i], a = a[0], a[1:]
+			continue
+		}
+		v[i], b = b[0], b[1:]
+		count += len(a)
+	}
+	return count
+}

@@ -1,0 +1,42 @@
+package fitting
+
+import "math"
+
+// RLB is the model of an incast through one switch with PFC that RLB finds its
+// thresholds with (Sections III-B and IV-B). Lengths are in bytes, C in bytes/s
+// and times in s.
+type RLB struct {
+	N    float64 // senders to one receiver
+	C    float64 // rate of a link
+	D    float64 // delay between the switches
+	QPFC float64 // PFC threshold of an ingress port
+	TRC  float64 // delay of a recirculation
+	MTU  float64
+}
+
+// Threshold is the range of the warning threshold Q_th of Eq. 3 with all rates
+// at C, and what to take: the lower end, since the flow completion time grows
+// with Q_th (Fig. 18). The range is empty where low > high; then half of the
+// PFC threshold is the most that may be taken.
+func (r RLB) Threshold() (low, high, take float64) {
+	low = r.D * r.C
+	high = r.QPFC - r.D*r.C*(r.N-1)
+	return low, high, min(low, r.QPFC/2)
+}
+
+// Senders is the largest incast for which the range is not empty.
+func (r RLB) Senders() int { return int(r.QPFC/(r.D*r.C) + 1e-9) }
+
+// maxRecirculations bounds N_rc per packet: beyond, a packet has been delayed
+// by more than any detour.
+const maxRecirculations = 8
+
+// Recirculations is N_rc of Eq. 5 at a queue length, in packets that may
+// recirculate at once, and per packet. Eq. 5 as printed is bytes over time and
+// leaves out the queue, which Eq. 4 has; here what Eq. 4 leaves free is counted
+// in packets.
+func (r RLB) Recirculations(queue float64) (packets, perPacket int) {
+	free := r.QPFC - queue - (r.N-1)*r.C*r.TRC
+	packets = max(0, int(math.Floor(free/r.MTU)))
+	return packets, min(packets, maxRecirculations)
+}

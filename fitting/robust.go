@@ -1,0 +1,106 @@
+package fitting
+
+import (
+	"errors"
+	"math"
+)
+
+// A Robust says how the fit with Huber's loss went.
+type Robust struct {
+	Bound      float64 `json:"bound"` // in standard deviations
+	Scale      float64 `json:"scale"` // the standard deviation, normalised
+	Iterations int     `json:"iterations"`
+	Beyond     int     `json:"rows_beyond"` // rows that count less than in full
+
+	variance float64
+}
+
+const (
+	robustLimit  = 200
+	robustSettle = 10 // iterations after which the scale stays as it is
+	robustDigits = 1e-9
+)
+
+// robust fits by iteratively reweighted least squares: a row whose residual is
+// beyond the bound counts as much less as it is farther out. The scale is the
+// median of the residuals; once it is near its end it stays, which makes the
+// rest a convex problem.
+func (p *problem) robust(f *Fit) (*Robust, error) {
+	r := &Robust{Bound: p.opts.Huber}
+	k := len(f.cheb)
+	residuals := make([]float64, 0, p.train())
+	for r.Iterations < robustLimit {
+		r.Iterations++
+		c := multiply(toPowers(f.Degree), f.cheb)
+		residual := func(row Row) float64 {
+			q := p.spans.unit(row)
+			return math.Abs(q.Y - evalPowers(c, f.Degree, q.L, q.T))
+		}
+		if r.Iterations <= robustSettle {
+			residuals = p.residuals(residuals[:0], residual)
+			r.Scale = madToSigma * quantile(residuals, 0.5)
+		}
+		bound := r.Bound * r.Scale
+		if bound < 0x1p-40 {
+			break // more than half of the rows fit exactly
+		}
+		list, err := p.rows.triangles(p.ctx, f.Degree, p.spans, p.of, 1, func(row Row) float64 {
+			return min(1, bound/residual(row))
+		})
+		if err != nil {
+			return nil, err
+		}
+		t := list[0]
+		if p.opts.Ridge > 0 {
+			t = p.penalised(t, f.Degree)
+		}
+		next := t.solve(k)
+		moved := distance(next, f.cheb)
+		f.cheb = next
+		if moved < robustDigits && r.Iterations > robustSettle {
+			p.influence(r, residual)
+			return r, nil
+		}
+	}
+	if r.Iterations == robustLimit {
+		return nil, errors.New("the robust fit does not settle")
+	}
+	return r, nil
+}
+
+func (p *problem) residuals(list []float64, residual func(Row) float64) []float64 {
+	i := 0
+	for row := range p.rows.All() {
+		if p.of.of[i] != inTest {
+			list = append(list, residual(row))
+		}
+		i++
+	}
+	return list
+}
+
+// influence finds the variance that takes the place of that of the residuals
+// in the confidence intervals (Huber, Robust Statistics, Section 7.6).
+func (p *problem) influence(r *Robust, residual func(Row) float64) {
+	bound := r.Bound * r.Scale
+	var squares float64
+	n := p.train()
+	for _, e := range p.residuals(nil, residual) {
+		if e > bound {
+			r.Beyond++
+		}
+		squares += min(e, bound) * min(e, bound)
+	}
+	inside := float64(n-r.Beyond) / float64(n)
+	r.variance = squares / float64(n) / (inside * inside)
+}
+
+// distance is the largest difference, relative to the largest value.
+func distance(a, b []float64) float64 {
+	var d, size float64
+	for i, x := range a {
+		d = max(d, math.Abs(x-b[i]))
+		size = max(size, math.Abs(x))
+	}
+	return d / size
+}

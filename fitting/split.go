@@ -1,0 +1,107 @@
+package fitting
+
+import (
+	"cmp"
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+)
+
+// A split says for each row, in the order of Rows.All, where it belongs: to one
+// of the folds of the training set, or to the test set.
+type split struct {
+	of   []uint8
+	test int // rows in the test set
+}
+
+const inTest = 255 // MaxFolds is below
+
+// divide holds back a share of the rows for the test and deals the others to
+// folds. It goes through the rows in the order of their values rather than in
+// that of the files, so that neither the order of the rows, nor how they are
+// spread over files, nor a change of units moves a row to another side. Each
+// run of k training rows next to each other is dealt to k different folds: a
+// fold has its share of every region.
+func (s *Rows) divide(share float64, folds int, seed uint64) split {
+	d := split{of: make([]uint8, s.n), test: int(share * float64(s.n))}
+	if d.test == 0 && folds < 2 {
+		return d
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x66697474696e67))
+	hand := make([]int, max(folds, 1))
+	for i := range hand {
+		hand[i] = i
+	}
+	left, need, dealt := s.n, d.test, len(hand)
+	for row := range s.sorted() {
+		// Knuth's selection sampling: exactly so many, each as likely.
+		if rng.IntN(left) < need {
+			d.of[row] = inTest
+			need--
+		} else {
+			if dealt == len(hand) {
+				rng.Shuffle(len(hand), func(i, j int) { hand[i], hand[j] = hand[j], hand[i] })
+				dealt = 0
+			}
+			d.of[row] = uint8(hand[dealt])
+			dealt++
+		}
+		left--
+	}
+	return d
+}
+
+func compareRows(a, b Row) int {
+	return cmp.Or(cmp.Compare(a.L, b.L), cmp.Compare(a.T, b.T), cmp.Compare(a.Y, b.Y))
+}
+
+// sorted sorts each block in place and yields the indexes of all rows in the
+// order of their values, by a merge that needs no memory of its own.
+func (s *Rows) sorted() func(yield func(int) bool) {
+	var m merge
+	start := 0
+	for _, block := range s.blocks {
+		slices.SortFunc(block, compareRows)
+		if len(block) > 0 {
+			m = append(m, mergeHead{block, start})
+		}
+		start += len(block)
+	}
+	heap.Init(&m)
+	return func(yield func(int) bool) {
+		for len(m) > 0 {
+			head := &m[0]
+			if !yield(head.index) {
+				return
+			}
+			head.rest, head.index = head.rest[1:], head.index+1
+			if len(head.rest) == 0 {
+				heap.Pop(&m)
+				continue
+			}
+			heap.Fix(&m, 0)
+		}
+	}
+}
+
+// A merge is a heap of blocks by their first row.
+type merge []mergeHead
+
+type mergeHead struct {
+	rest  []Row
+	index int // of rest[0]
+}
+
+func (m merge) Len() int           { return len(m) }
+func (m merge) Less(i, j int) bool { return compareRows(m[i].rest[0], m[j].rest[0]) < 0 }
+func (m merge) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
+
+// Push and Pop make a merge one of package heap.
+func (m *merge) Push(x any) { *m = append(*m, x.(mergeHead)) }
+
+// Pop removes the last element.
+func (m *merge) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
+}

@@ -1,0 +1,176 @@
+package fitting
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A triangle is what is to be kept of a least-squares problem of any length:
+// the factor R of the QR decomposition of its columns, the right-hand side
+// being the last of them. Rows are folded in by Householder reflections that
+// leave R triangular, so that nothing is squared: the normal equations would
+// lose twice the digits. Since the columns are ordered by degree, the leading
+// part of R is the problem of each lower degree.
+type triangle struct {
+	n    int       // columns, the right-hand side included
+	r    []float64 // n×n, by rows; only the upper half is used
+	rows int
+	w    []float64
+}
+
+func newTriangle(n int) *triangle {
+	return &triangle{n: n, r: make([]float64, n*n), w: make([]float64, n)}
+}
+
+func (t *triangle) row(i int) []float64 { return t.r[i*t.n : (i+1)*t.n] }
+
+var kernel gonum.Implementation
+
+// fold adds b rows, which it destroys: value i of column j is block[j*b+i].
+func (t *triangle) fold(block []float64, b int) {
+	t.rows += b
+	for j := range t.n {
+		v := block[j*b : (j+1)*b]
+		norm2 := floats.Dot(v, v)
+		if norm2 == 0 {
+			continue
+		}
+		// The reflection that moves the column below R[j,j] into R[j,j].
+		row := t.row(j)
+		beta := -math.Copysign(math.Sqrt(row[j]*row[j]+norm2), row[j])
+		tau := (beta - row[j]) / beta
+		floats.Scale(1/(row[j]-beta), v)
+		row[j] = beta
+		m := t.n - 1 - j
+		if m == 0 {
+			continue
+		}
+		rest, w, right := block[(j+1)*b:t.n*b], t.w[:m], row[j+1:]
+		copy(w, right)
+		kernel.Dgemv(blas.NoTrans, m, b, 1, rest, b, v, 1, 1, w, 1)
+		floats.Scale(tau, w)
+		floats.Sub(right, w)
+		kernel.Dger(m, b, -1, w, 1, v, 1, rest, b)
+	}
+}
+
+// merge adds the rows that o stands for.
+func (t *triangle) merge(o *triangle) {
+	block := make([]float64, t.n*t.n)
+	for i := range t.n {
+		for j := i; j < t.n; j++ {
+			block[j*t.n+i] = o.r[i*t.n+j]
+		}
+	}
+	rows := t.rows + o.rows
+	t.fold(block, t.n)
+	t.rows = rows
+}
+
+func (t *triangle) clone() *triangle {
+	c := newTriangle(t.n)
+	copy(c.r, t.r)
+	c.rows = t.rows
+	return c
+}
+
+// solve returns the coefficients of the first k columns.
+func (t *triangle) solve(k int) []float64 {
+	x := make([]float64, k)
+	for i := k - 1; i >= 0; i-- {
+		row := t.row(i)
+		x[i] = (row[t.n-1] - floats.Dot(row[i+1:k], x[i+1:])) / row[i]
+	}
+	return x
+}
+
+// rss is the sum of squared residuals of the fit to the first k columns.
+func (t *triangle) rss(k int) float64 {
+	var sum float64
+	for i := k; i < t.n; i++ {
+		sum += t.r[i*t.n+t.n-1] * t.r[i*t.n+t.n-1]
+	}
+	return sum
+}
+
+// error is the sum of squared residuals that coefficients of the first columns
+// leave in the rows that t stands for, whatever they were fitted to.
+func (t *triangle) error(x []float64) float64 {
+	var sum float64
+	for i := range t.n {
+		row := t.row(i)
+		e := row[t.n-1]
+		if i < len(x) {
+			e -= floats.Dot(row[i:len(x)], x[i:])
+		}
+		sum += e * e
+	}
+	return sum
+}
+
+// against solves Rᵀ·y = x for the first len(x) columns.
+func (t *triangle) against(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = x[i]
+		for j := range i {
+			y[i] -= t.r[j*t.n+i] * y[j]
+		}
+		y[i] /= t.r[i*t.n+i]
+	}
+	return y
+}
+
+// times is R·x and back is R⁻¹·x, for the first len(x) columns.
+func (t *triangle) times(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = floats.Dot(t.row(i)[i:len(x)], x[i:])
+	}
+	return y
+}
+
+func (t *triangle) back(b []float64) []float64 {
+	k := len(b)
+	x := make([]float64, k)
+	for i := k - 1; i >= 0; i-- {
+		row := t.row(i)
+		x[i] = (b[i] - floats.Dot(row[i+1:k], x[i+1:])) / row[i]
+	}
+	return x
+}
+
+// rank counts the singular values of the first k columns, each scaled to
+// length one, that rounding leaves something of; cond is the ratio of the
+// largest to the smallest.
+func (t *triangle) rank(k int) (rank int, cond float64) {
+	a := mat.NewDense(k, k, nil)
+	for j := range k {
+		var norm float64
+		for i := range j + 1 {
+			norm = math.Hypot(norm, t.r[i*t.n+j])
+		}
+		if norm == 0 {
+			norm = 1
+		}
+		for i := range j + 1 {
+			a.Set(i, j, t.r[i*t.n+j]/norm)
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDNone) {
+		return 0, math.Inf(1)
+	}
+	values := svd.Values(nil)
+	floor := values[0] * 0x1p-52 * float64(max(t.rows, k))
+	for _, v := range values {
+		if v > floor {
+			rank++
+		}
+	}
+	return rank, values[0] / values[k-1]
+}
