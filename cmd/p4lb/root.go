@@ -80,7 +80,7 @@ packets, in one binary: no p4c, no BMv2, nothing to install.`,
 	flags.Func("log-format", "`FORM` of the messages on standard error: text or json", c.setLogFormat)
 
 	root.AddCommand(
-		newCompile(c), newFmt(c), newTest(c), newSwitch(c), newBench(c),
+		newCompile(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newSwitch(c), newFit(c), newAdvise(c), newBench(c),
 		newConformance(c), newDoctor(c), newVersion(c), newCompletion(c),
 	)
 	for _, verb := range root.Commands() {

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/fitting/dataset"
+	"github.com/p4lb/p4lb/fitting/picture"
+)
+
+func newFit(c *cli) *cobra.Command {
+	j := &fitJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "fit --data FILE... [--degree N] [-o MODEL.json]",
+		Short: "Fit a congestion index to observations of queues",
+		Long: `Fit reads observations of egress ports and fits the traffic as a polynomial in
+the queue occupancy and the dequeue interval, as QALL does. It states how well
+the polynomial fits, and turns it into integers that are known not to overflow
+in a switch, with what that loses.
+
+The data are CSV or Parquet with the columns egress_traffic (any unit),
+occupancy (percent of the queue) and dequeue_interval (us), in any order and
+among others. A quarter of the rows is held back for the test.
+
+The model file (-o) is what p4lb gen --coeffs takes. With --pattern the model
+goes into a library instead, a folder with a model for each mix of the workloads
+websearch, datamining, cache and hadoop; fit --library DIR alone lists it.
+
+With --preset the polynomial is the paper's instead of a fitted one, or with
+paper-printed as its Eq. 13 is misprinted.`,
+		Example: `  p4lb fit --data obs.csv --degree 3 -o model.json
+  p4lb fit --data day1.parquet --data day2.parquet --plot fit.svg
+  p4lb fit --data obs.csv --pattern websearch+hadoop --library models
+  p4lb fit --preset paper --degree 3 -o poly3.json`,
+		Args: wantArgs(0, 0, "its data as --data FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := j.check(cmd); err != nil {
+				return err
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// A fitJob is one run of the fit verb.
+type fitJob struct {
+	c       *cli
+	data    []string
+	preset  string
+	pattern string
+	library string
+	model   string
+	plot    string
+
+	opts     fitting.Options
+	outliers fitting.Outliers
+	units    dataset.Options
+	fix      fitting.FixOptions
+	table    *fitting.TableOptions
+}
+
+func (j *fitJob) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&j.data, "data", nil, "read observations from `FILE`, CSV or Parquet (repeatable)")
+	flags.Func("degree", "fit degree `N`, 1 to 10, or auto: the lowest that cross-validation finds no worse than the best", j.setDegree)
+	flags.StringVarP(&j.model, "output", "o", "", "write the model to `FILE`")
+	flags.StringVar(&j.plot, "plot", "", "draw the fit to `FILE`.svg or .png")
+	flags.StringVar(&j.pattern, "pattern", "", "the data are of this `MIX` of workloads: keep the model in the library")
+	flags.StringVar(&j.library, "library", "models", "the library of models is `DIR`")
+	flags.StringVar(&j.preset, "preset", "", "instead of fitting take the polynomial `paper` or paper-printed")
+	flags.Float64Var(&j.opts.Test, "test", 0.25, "hold back this `SHARE` of the rows for the test")
+	flags.IntVar(&j.opts.Folds, "folds", 0, "cross-validate with `N` folds (default 10 with --degree auto)")
+	flags.Uint64Var(&j.opts.Seed, "seed", 1, "split the rows by seed `N`")
+	flags.Float64Var(&j.opts.Ridge, "ridge", 0, "penalise the squares of the coefficients by `LAMBDA`")
+	flags.Float64Var(&j.opts.Huber, "huber", 0, "residuals beyond `K` standard deviations count linearly; 1.345 is usual")
+	flags.BoolVar(&j.opts.Monotone, "monotone", false, "make the index rise with the occupancy and fall with the interval")
+	flags.Func("outliers", "drop outliers by `RULE`: none, iqr[:K], mad[:K] or sigma[:K] (default none)", j.setOutliers)
+	flags.Float64Var(&j.units.FullQueue, "full-queue", 100, "the occupancy of a full queue in the data is `V`")
+	flags.Func("interval-unit", "the dequeue interval in the data is in `UNIT`: ns, us, ms or s (default us)", j.setIntervalUnit)
+	flags.Func("scale", "multiply the coefficients by `N`, or auto: the largest power of ten that fits (default 1000)", j.setScale)
+	flags.IntVar(&j.fix.Width, "width", 0, "the switch adds up in `BITS`, sign included (default 64, or 128 where it takes that)")
+	flags.Func("table", "bake a lookup table as well: leading bits of L, of T, and levels, as `4x4x16`", j.setTable)
+}
+
+func (j *fitJob) setDegree(s string) (err error) {
+	if s == "auto" {
+		j.opts.Degree = 0
+		return nil
+	}
+	j.opts.Degree, err = strconv.Atoi(s)
+	if err != nil || j.opts.Degree < 1 || j.opts.Degree > fitting.MaxDegree {
+		return fmt.Errorf("want 1 to %d, or auto", fitting.MaxDegree)
+	}
+	return nil
+}
+
+func (j *fitJob) setOutliers(s string) (err error) {
+	j.outliers, err = fitting.ParseOutliers(s)
+	return err
+}
+
+func (j *fitJob) setIntervalUnit(s string) error {
+	units := map[string]float64{"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}
+	v, ok := units[s]
+	if !ok {
+		return errors.New("want ns, us, ms or s")
+	}
+	j.units.Microsec = v
+	return nil
+}
+
+func (j *fitJob) setScale(s string) (err error) {
+	if s == "auto" {
+		j.fix.Auto = true
+		return nil
+	}
+	j.fix.Auto = false
+	j.fix.Scale, err = strconv.ParseInt(s, 10, 64)
+	if err != nil || j.fix.Scale < 1 {
+		return errors.New("want a whole number above 0, or auto")
+	}
+	return nil
+}
+
+func (j *fitJob) setTable(s string) error {
+	var o fitting.TableOptions
+	if n, err := fmt.Sscanf(s, "%dx%dx%d", &o.LBits, &o.TBits, &o.Levels); n != 3 || err != nil || s != fmt.Sprintf("%dx%dx%d", o.LBits, o.TBits, o.Levels) {
+		return errors.New("want bits of L, bits of T and levels, such as 4x4x16")
+	}
+	j.table = &o
+	return nil
+}
+
+// check refuses what the flags together make no sense of.
+func (j *fitJob) check(cmd *cobra.Command) (err error) {
+	changed := cmd.Flags().Changed
+	switch {
+	case j.preset != "" && len(j.data) > 0:
+		return usageError(cmd, "--preset and --data: a polynomial is either given or fitted")
+	case j.preset != "" && j.preset != "paper" && j.preset != "paper-printed":
+		return usageError(cmd, "--preset %s: want paper or paper-printed", j.preset)
+	case j.preset != "" && (j.plot != "" || j.pattern != "" || j.table != nil):
+		return usageError(cmd, "--plot, --pattern and --table want data, not a preset")
+	case j.preset == "" && len(j.data) == 0 && !changed("library"):
+		return usageError(cmd, "fit wants data: --data FILE")
+	case j.pattern != "" && j.model != "":
+		return usageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
+	case !(j.units.FullQueue > 0):
+		return usageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
+	}
+	if ext := filepath.Ext(j.plot); j.plot != "" && ext != ".svg" && ext != ".png" {
+		return usageError(cmd, "--plot %s: want a name that ends in .svg or .png", j.plot)
+	}
+	if j.pattern != "" {
+		if j.pattern, err = fitting.ParsePattern(j.pattern); err != nil {
+			return usageError(cmd, "--pattern: %w", err)
+		}
+	}
+	if j.table != nil {
+		j.table.Monotone = j.opts.Monotone
+	}
+	j.opts.Sweep = j.plot != ""
+	return nil
+}
+
+func (j *fitJob) run(ctx context.Context) error {
+	switch {
+	case j.preset != "":
+		return j.runPreset()
+	case len(j.data) == 0:
+		return j.listLibrary()
+	}
+	rows, info, err := j.read(ctx)
+	if err != nil {
+		return err
+	}
+	fit, err := rows.Fit(ctx, j.opts)
+	if err != nil {
+		return explainFit(err)
+	}
+	poly, err := fit.Fix(rows, j.fix)
+	if err != nil {
+		return err
+	}
+	loss := fit.Loss(poly, rows)
+	m := fitting.NewModel(poly, fit.Hull)
+	m.Pattern, m.Data, m.Fit, m.Loss = j.pattern, info, fit.Info(j.opts), &loss
+	if j.table != nil {
+		if m.Table, err = fit.Bake(poly, rows, *j.table); err != nil {
+			return err
+		}
+	}
+	if err := j.write(m, fit, rows); err != nil {
+		return err
+	}
+	return j.report(m, fit)
+}
+
+// explainFit says what to do about an error of Fit.
+func explainFit(err error) error {
+	var rank *fitting.RankError
+	switch {
+	case errors.As(err, &rank) && rank.Possible > 0:
+		return hinted(err, "they determine degree %d", rank.Possible)
+	case errors.As(err, &rank):
+		return hinted(err, "the occupancy and the interval have to vary independently of each other")
+	case errors.Is(err, fitting.ErrNoRows):
+		return hinted(err, "all rows were dropped: -v says why")
+	}
+	return err
+}
+
+// read reads and cleans the data.
+func (j *fitJob) read(ctx context.Context) (*fitting.Rows, *fitting.DataInfo, error) {
+	rows := new(fitting.Rows)
+	info := &fitting.DataInfo{Outliers: j.outliers.String(), FullQueue: j.units.FullQueue, Microsec: max(j.units.Microsec, 0)}
+	if info.Microsec == 0 {
+		info.Microsec = 1
+	}
+	for _, name := range j.data {
+		source, err := j.readFile(ctx, name, rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		info.Files = append(info.Files, fitting.FileInfo(source))
+	}
+	read := rows.Len()
+	var err error
+	if info.Dropped, err = rows.Clean(j.outliers); err != nil {
+		return nil, nil, err
+	}
+	info.Rows = rows.Len()
+	j.c.log.Debug("read", "rows", read, "missing", info.Dropped.Missing, "infinite", info.Dropped.Infinite,
+		"negative", info.Dropped.Negative, "outliers", info.Dropped.Outlier)
+	return rows, info, nil
+}
+
+func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) (dataset.Source, error) {
+	f := dataset.File{Name: displayName(name), Reader: j.c.in}
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return dataset.Source{}, fmt.Errorf("reading %s: %w", name, bareError(err))
+		}
+		defer file.Close()
+		f.Reader = file
+	}
+	source, err := dataset.Read(ctx, f, j.units, rows)
+	var place *dataset.Error
+	switch {
+	case errors.As(err, &place) && strings.Contains(place.Msg, "full queue"):
+		return source, hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
+	case err != nil && !errors.As(err, &place):
+		return source, fmt.Errorf("reading %s: %w", f.Name, bareError(err))
+	}
+	return source, err
+}
+
+// write writes the model and the picture, or neither.
+func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) error {
+	var out outputs
+	defer out.discard()
+	target := j.model
+	if j.pattern != "" {
+		if err := os.MkdirAll(j.library, 0o777); err != nil {
+			return fmt.Errorf("making %s: %w", j.library, bareError(err))
+		}
+		target = filepath.Join(j.library, j.pattern+".json")
+	}
+	if target != "" {
+		if slices.ContainsFunc(j.data, func(name string) bool { return sameFile(name, target) }) {
+			return fmt.Errorf("writing %s: it holds the data", target)
+		}
+		text, err := m.Encode()
+		if err != nil {
+			return err
+		}
+		if err := out.stage(target, text); err != nil {
+			return err
+		}
+	}
+	if j.plot != "" {
+		var b bytes.Buffer
+		s := picture.Subject{Fit: fit, Poly: m.Poly, Rows: rows}
+		if err := picture.Write(&b, strings.TrimPrefix(filepath.Ext(j.plot), "."), s); err != nil {
+			return fmt.Errorf("drawing %s: %w", j.plot, err)
+		}
+		if err := out.stage(j.plot, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return out.commit()
+}
+
+// runPreset writes and describes a polynomial of the paper.
+func (j *fitJob) runPreset() error {
+	degree := j.opts.Degree
+	if degree == 0 {
+		degree = 3
+	}
+	poly, ok := fitting.Paper(degree, j.preset == "paper-printed")
+	if !ok {
+		return fmt.Errorf("the paper prints no polynomial of degree %d: want 1, 2 or 3", degree)
+	}
+	m := fitting.NewModel(poly, nil)
+	if err := j.write(m, nil, nil); err != nil {
+		return err
+	}
+	return j.reportFixed(m)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing/fstest"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+func newGen(c *cli) *cobra.Command {
+	j := &genJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "gen --scheme SCHEME | --all | --granularity G --choice C [-o DIR]",
+		Short: "Generate the P4_16 program of a load balancer",
+		Long: `Gen writes the program of a scheme for the v1model architecture (S.p4), what the
+compiler makes of it (S.json, S.p4info.txtpb), and a manifest that says what its
+registers and tables mean and what it needs (S.manifest.json).
+
+A scheme is a row of the catalogue, which p4lb schemes shows, with a guard if you
+like (drill+rlb); or a composition of blocks that nobody has published:
+
+  p4lb gen --granularity flowlet --signal queue --choice grid --guard rlb
+
+A file of parameters (-f) is YAML with the names of the flags:
+
+  scheme: qall-poly3
+  ports: 8
+  set: {tb: 500us, tau: 5ms}
+
+What the command line says comes before what the file says. After an error
+nothing is written.`,
+		Example: `  p4lb gen --scheme qall-poly3 -o build
+  p4lb gen --scheme letflow --set gap=100us --ports 8 -o build
+  p4lb gen --scheme qall-poly5 --coeffs model.json -o build
+  p4lb gen --all -o build`,
+		Args: wantArgs(0, 0, "no arguments, a scheme is given by --scheme"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := j.request.complete(cmd, c); err != nil {
+				return err
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	j.request.addFlags(cmd)
+	cmd.Flags().StringVarP(&j.dir, "output", "o", ".", "write into the folder `DIR`, which is made if need be")
+	return cmd
+}
+
+// A genJob is one run of the gen verb.
+type genJob struct {
+	c       *cli
+	request genRequest
+	dir     string
+}
+
+func (j *genJob) run(ctx context.Context) error {
+	rows, err := j.request.rows()
+	if err != nil {
+		return withHint(err)
+	}
+	params, err := j.request.params(j.c)
+	if err != nil {
+		return withHint(err)
+	}
+	list, err := generateAll(ctx, rows, params)
+	if err != nil {
+		return withHint(err)
+	}
+	return j.write(list)
+}
+
+// write writes all files or none.
+func (j *genJob) write(list []*generated) error {
+	if err := os.MkdirAll(j.dir, 0o777); err != nil {
+		return fmt.Errorf("making the folder %s: %w", j.dir, bareError(err))
+	}
+	var out outputs
+	defer out.discard()
+	for _, g := range list {
+		for _, f := range g.files() {
+			if err := out.stage(filepath.Join(j.dir, f.name), f.data); err != nil {
+				return err
+			}
+		}
+		j.c.log.Debug("generated", "scheme", g.name, "lines", g.lines())
+	}
+	return out.commit()
+}
+
+// generated is a program and what the compiler has made of it.
+type generated struct {
+	name     string
+	text     []byte // in canonical form
+	compiled *p4.Program
+	manifest codegen.Manifest
+}
+
+// generate makes the program of a row and compiles it.
+func generate(row codegen.Row, params codegen.Params) (*generated, error) {
+	program, err := codegen.Generate(row, params)
+	if err != nil {
+		return nil, err
+	}
+	name := program.Name + ".p4"
+	text, err := syntax.Format([]byte(program.P4), name)
+	if err != nil {
+		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
+	}
+	compiled, err := p4.Compile(fstest.MapFS{name: {Data: text}}, name, p4.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("the program of %s does not compile: %w", row.Name, err)
+	}
+	if err := errors.Join(asErrors(compiled.Warnings)...); err != nil {
+		return nil, fmt.Errorf("the program of %s: %w", row.Name, err)
+	}
+	return &generated{program.Name, text, compiled, program.Manifest}, nil
+}
+
+func asErrors(list syntax.Errors) []error {
+	var errs []error
+	for _, e := range list {
+		errs = append(errs, e)
+	}
+	return errs
+}
+
+// generateAll generates rows side by side, and returns them in their order.
+func generateAll(ctx context.Context, rows []codegen.Row, params codegen.Params) ([]*generated, error) {
+	list := make([]*generated, len(rows))
+	errs := make([]error, len(rows))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+		workers.Go(func() {
+			for i := range next {
+				list[i], errs[i] = generate(rows[i], params)
+			}
+		})
+	}
+	for i := range rows {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, errors.Join(errs...)
+}
+
+// A namedFile is one to be written.
+type namedFile struct {
+	name string
+	data []byte
+}
+
+func (g *generated) files() []namedFile {
+	return []namedFile{
+		{g.name + ".p4", g.text},
+		{g.name + ".json", g.compiled.JSON()},
+		{g.name + ".p4info.txtpb", g.compiled.P4InfoText()},
+		{g.name + ".manifest.json", g.manifestText()},
+	}
+}
+
+func (g *generated) manifestText() []byte {
+	text, err := json.MarshalIndent(g.manifest, "", "  ")
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return append(text, '\n')
+}
+
+func (g *generated) lines() int {
+	n := 0
+	for _, c := range g.text {
+		if c == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+// withHint takes the way out that an error of the catalogue knows.
+func withHint(err error) error {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		return hinted(err, "%s", h.Hint())
+	}
+	return err
+}

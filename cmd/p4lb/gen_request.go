@@ -1,0 +1,231 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// A genRequest is what a user asks of the generator, on the command line and in
+// a file.
+type genRequest struct {
+	All bool `yaml:"all"`
+
+	Scheme      string `yaml:"scheme"`
+	Granularity string `yaml:"granularity"`
+	Signal      string `yaml:"signal"`
+	Choice      string `yaml:"choice"`
+	Guard       string `yaml:"guard"`
+
+	Set       map[string]string `yaml:"set"`
+	Ports     string            `yaml:"ports"`
+	Coeffs    string            `yaml:"coeffs"`
+	StatePath string            `yaml:"state-path"`
+	Role      string            `yaml:"role"`
+	Errata    string            `yaml:"errata"`
+
+	set  []string // --set
+	file string   // -f
+}
+
+func (r *genRequest) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	flags.BoolVar(&r.All, "all", false, "the whole catalogue")
+	flags.StringVar(&r.Granularity, "granularity", "", "compose: how much traffic is decided about at once")
+	flags.StringVar(&r.Signal, "signal", "", "compose: what is known about the paths")
+	flags.StringVar(&r.Choice, "choice", "", "compose: how one of them is taken")
+	flags.StringVar(&r.Guard, "guard", "", "compose: what may overrule that")
+	flags.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
+	flags.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`")
+	flags.StringVar(&r.Ports, "ports", "", "paths of the largest group: their `NUMBER`, or the ports as in 1-4,9 (default 4)")
+	flags.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`, or runtime to leave it to the controller")
+	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
+	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
+	completeWith(cmd, "scheme", codegen.Names())
+	completeWith(cmd, "role", codegen.Roles)
+	completeWith(cmd, "state-path", codegen.StatePaths)
+	for _, kind := range []string{"granularity", "signal", "choice", "guard"} {
+		completeWith(cmd, kind, blockNames(kind))
+	}
+}
+
+func completeWith(cmd *cobra.Command, flag string, words []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+func blockNames(kind string) []string {
+	var list []string
+	for _, b := range codegen.Blocks() {
+		if b.Kind == kind {
+			list = append(list, b.Name)
+		}
+	}
+	return list
+}
+
+// complete reads the file, and lets the command line overrule it.
+func (r *genRequest) complete(cmd *cobra.Command, c *cli) error {
+	set := map[string]string{}
+	for _, s := range r.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return usageError(cmd, "--set %s: want NAME=VALUE", s)
+		}
+		set[name] = value
+	}
+	if r.file != "" {
+		if err := r.read(cmd, c); err != nil {
+			return fmt.Errorf("reading %s: %w", displayName(r.file), err)
+		}
+	}
+	if r.Set == nil {
+		r.Set = map[string]string{}
+	}
+	maps.Copy(r.Set, set)
+	composed := r.Granularity != "" || r.Signal != "" || r.Choice != "" || r.Guard != ""
+	switch n := count(r.Scheme != "", r.All, composed); {
+	case n > 1:
+		return usageError(cmd, "--scheme, --all and a composition exclude each other")
+	case n == 0:
+		return usageError(cmd, "gen wants --scheme, --all or a composition")
+	case composed && (r.Granularity == "" || r.Choice == ""):
+		return usageError(cmd, "a composition wants --granularity and --choice at least")
+	}
+	return nil
+}
+
+func count(conditions ...bool) int {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n
+}
+
+// read takes from the file what the command line has not set.
+func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
+	text, err := c.readSource(r.file)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	var file genRequest
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))
+	}
+	given := cmd.Flags().Changed
+	naming := given("scheme") || given("all") || given("granularity") || given("choice")
+	if !naming {
+		r.All, r.Scheme = file.All, file.Scheme
+		r.Granularity, r.Choice = file.Granularity, file.Choice
+		take(&r.Signal, file.Signal, given("signal"))
+		take(&r.Guard, file.Guard, given("guard"))
+	}
+	take(&r.Ports, file.Ports, given("ports"))
+	take(&r.Coeffs, file.Coeffs, given("coeffs"))
+	take(&r.StatePath, file.StatePath, given("state-path"))
+	take(&r.Role, file.Role, given("role"))
+	take(&r.Errata, file.Errata, given("errata"))
+	r.Set = file.Set
+	return nil
+}
+
+func take(to *string, from string, given bool) {
+	if !given {
+		*to = from
+	}
+}
+
+// rows are the schemes asked for.
+func (r *genRequest) rows() ([]codegen.Row, error) {
+	var row codegen.Row
+	var err error
+	switch {
+	case r.All:
+		return codegen.Catalogue(), nil
+	case r.Scheme != "":
+		row, err = codegen.Parse(r.Scheme)
+	default:
+		row, err = codegen.Compose(r.Granularity, r.Signal, r.Choice, r.Guard)
+	}
+	return []codegen.Row{row}, err
+}
+
+// params are the parameters asked for.
+func (r *genRequest) params(c *cli) (codegen.Params, error) {
+	p := codegen.Params{Set: r.Set, StatePath: r.StatePath, Role: r.Role}
+	var err error
+	if p.Ports, p.MaxPort, err = parsePorts(r.Ports); err != nil {
+		return p, err
+	}
+	switch r.Errata {
+	case "":
+	case "printed":
+		p.Printed = true
+	default:
+		return p, fmt.Errorf("errata %q: want printed", r.Errata)
+	}
+	switch r.Coeffs {
+	case "":
+	case "runtime":
+		p.Runtime = true
+	default:
+		text, err := c.readSource(r.Coeffs)
+		if err != nil {
+			return p, err
+		}
+		poly, err := fitting.DecodePoly(text)
+		if err != nil {
+			return p, fmt.Errorf("reading %s: %w", displayName(r.Coeffs), err)
+		}
+		p.Coeffs = &poly
+	}
+	return p, nil
+}
+
+// parsePorts reads a number of ports, or a list such as 1-4,9, of which the
+// highest counts as well.
+func parsePorts(text string) (n, highest int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		if n < 1 {
+			return 0, 0, fmt.Errorf("ports %d: want 2 to %d", n, codegen.MaxPaths)
+		}
+		return n, 0, nil
+	}
+	var ports []int
+	for item := range strings.SplitSeq(text, ",") {
+		from, to, isRange := strings.Cut(item, "-")
+		if !isRange {
+			to = from
+		}
+		a, errA := strconv.Atoi(from)
+		b, errB := strconv.Atoi(to)
+		if errA != nil || errB != nil || a < 0 || b < a || b > 510 {
+			return 0, 0, fmt.Errorf("ports %q: want a number, or ports such as 1-4,9, from 0 to 510", text)
+		}
+		for p := a; p <= b; p++ {
+			ports = append(ports, p)
+		}
+	}
+	slices.Sort(ports)
+	ports = slices.Compact(ports)
+	return len(ports), ports[len(ports)-1], nil
+}

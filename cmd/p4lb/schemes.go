@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+func newSchemes(c *cli) *cobra.Command {
+	var form format
+	var blocks bool
+	cmd := &cobra.Command{
+		Use:   "schemes [SCHEME] [-o FORMAT]",
+		Short: "Show the catalogue of load balancers",
+		Long: `Schemes lists the load balancers that gen can generate. Each is a row: how much
+traffic is decided about at once, what is known about the paths, how one of them
+is taken, and what may overrule that. Every row can be guarded by RLB: put +rlb
+or +rlb-star behind its name.
+
+With a name it shows that scheme's blocks and what can be set of it, with the
+unit, the default, the bounds and where the paper says so.`,
+		Example: `  p4lb schemes
+  p4lb schemes qall-poly3
+  p4lb schemes drill+rlb -o json
+  p4lb schemes --blocks`,
+		Args:              wantArgs(0, 1, "one scheme at most"),
+		ValidArgsFunction: cobra.FixedCompletions(codegen.Names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case blocks && len(args) > 0:
+				return usageError(cmd, "--blocks shows all blocks: it goes without a scheme")
+			case blocks:
+				return showBlocks(c, form)
+			case len(args) == 0:
+				return showCatalogue(c, form)
+			}
+			row, err := codegen.Parse(args[0])
+			if err != nil {
+				return withHint(err)
+			}
+			return showScheme(c, form, row)
+		},
+	}
+	cmd.Flags().BoolVar(&blocks, "blocks", false, "show the blocks that schemes are composed of")
+	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	return cmd
+}
+
+func showCatalogue(c *cli, form format) error {
+	rows := grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
+	list := codegen.Catalogue()
+	for _, r := range list {
+		rows = append(rows, []string{r.Name, r.Granularity, r.Signal, r.Choice, r.Guard, r.Title})
+	}
+	return show(c.out, form, rows, list)
+}
+
+func showBlocks(c *cli, form format) error {
+	rows := grid{{"KIND", "BLOCK", "WHAT IT DOES"}}
+	for _, b := range codegen.Blocks() {
+		rows = append(rows, []string{b.Kind, b.Name, b.About})
+	}
+	return show(c.out, form, rows, codegen.Blocks())
+}
+
+// A schemeView is what is shown of one scheme.
+type schemeView struct {
+	codegen.Row
+	Blocks     []codegen.Block `json:"blocks"`
+	Parameters []codegen.Param `json:"parameters"`
+}
+
+func showScheme(c *cli, form format, row codegen.Row) error {
+	whole := schemeView{row, row.Blocks(), row.Parameters()}
+	params := grid{{"PARAMETER", "DEFAULT", "FROM", "TO", "MEANING", "SOURCE"}}
+	for _, p := range whole.Parameters {
+		from := p.Min
+		if len(p.Words) > 0 {
+			from = strings.Join(p.Words, "|")
+		}
+		params = append(params, []string{p.Name, p.Default, from, p.Max, p.Meaning, p.Source})
+	}
+	if form != formatTable {
+		return show(c.out, form, params, whole)
+	}
+	fmt.Fprintf(c.out, "%s: %s\n%s\n\n", row.Name, row.Title, row.Source)
+	blocks := grid{}
+	for _, b := range whole.Blocks {
+		blocks = append(blocks, []string{b.Kind, b.Name, b.About})
+	}
+	if err := show(c.out, form, blocks, nil); err != nil {
+		return err
+	}
+	if len(whole.Parameters) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.out)
+	return show(c.out, form, params, nil)
+}
