@@ -64,6 +64,7 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 		callee.bind(p, b.value)
 		bs = append(bs, b)
 	}
+	callee.exit = l.onExit(bs, e)
 	l.stmts(d.Body.Stmts, callee)
 	l.place(callee.ret)
 	l.copyBack(bs, e)

@@ -54,7 +54,7 @@ func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Con
 	}
 	inst.applied = bs
 	callee := inst.env.child()
-	callee.loops = e.loops
+	callee.loops, callee.exit = e.loops, l.onExit(bs, e)
 	for _, b := range bs {
 		callee.bind(b.param, b.value)
 	}

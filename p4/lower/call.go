@@ -206,6 +206,16 @@ func (l *lowerer) writeSlice(sl *syntax.SliceExpr, v *ex, e *env) {
 	l.assign(l.lvalue(base, e), whole)
 }
 
+// onExit copies out of this call and of those around it.
+func (l *lowerer) onExit(bs []binding, e *env) func() {
+	return func() {
+		l.copyBack(bs, e)
+		if e.exit != nil {
+			e.exit()
+		}
+	}
+}
+
 // enter guards the depth of inlining.
 func (l *lowerer) enter(at syntax.Node, f func()) {
 	if l.depth++; l.depth > maxDepth {
@@ -235,6 +245,7 @@ func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.Blo
 	for _, b := range bs {
 		callee.bind(b.param, b.value)
 	}
+	callee.exit = l.onExit(bs, e)
 	callee.ret = &label{}
 	if rt := e.subst(call.Result); rt != nil && rt != types.Void {
 		callee.result = l.alloc("tmp", rt, true)

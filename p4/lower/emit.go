@@ -52,9 +52,6 @@ func stackType(s *stack) bmv2.ExprType {
 
 // param emits x as an argument of a primitive.
 func param(x *ex) *bmv2.Expr {
-	if x.op == opParam {
-		return bmv2.RuntimeData(x.n)
-	}
 	return wrapped(data(x, false))
 }
 
@@ -79,8 +76,8 @@ func data(x *ex, loose bool) *bmv2.Expr {
 		return bmv2.Hex(x.v, bytesOf(x.st.width))
 	case opField:
 		return signBit(bmv2.FieldOf(x.f.header, x.f.name), x.st)
-	case opParam:
-		return signBit(bmv2.Local(x.n), x.st)
+	case opParam: // action data are bits; the sign is ours to see
+		return cut(bmv2.Local(x.n), x.st.width, x.st.signed, !x.st.signed)
 	case opString:
 		return &bmv2.Expr{Type: bmv2.TypeString, Name: x.str}
 	case opLookahead:

@@ -27,7 +27,7 @@ func (l *lowerer) actionData(call *types.Call, e *env, n int) []string {
 			continue
 		}
 		if st, ok := scalarOf(e.subst(p.Type)); ok {
-			v = cast(v, st)
+			v = cast(v, scalar{width: st.width})
 		}
 		data = append(data, bmv2.HexString(v.v, 0))
 	}

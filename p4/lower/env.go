@@ -17,6 +17,7 @@ type env struct {
 	inst   *instance // the parser or control that the code belongs to
 	ret    *label    // where return goes
 	result value     // where return leaves its value
+	exit   func()    // what remains to be copied out when the program exits here
 	brk    *label
 	cont   *label
 	loops  int // how many loops are open; what they declare must be reset

@@ -9,7 +9,8 @@ import (
 )
 
 // A destination is a field that a primitive writes, and the copy that follows
-// where the argument is no plain field.
+// where the argument is no plain field, or one whose sign BMv2 would not see in
+// the bits that arrive.
 type destination struct {
 	f    *field
 	back func()
@@ -27,15 +28,15 @@ func (l *lowerer) destination(x syntax.Expr, t types.Type, e *env) destination {
 		return destination{f, func() { l.writeSlice(sl, fieldEx(f), e) }}
 	}
 	p := l.lvalue(x, e)
-	if f, ok := p.(*field); ok && !f.st.bool {
+	if f, ok := p.(*field); ok && !f.st.bool && !f.st.signed {
 		return destination{f, none}
 	}
 	st, ok := scalarOf(t)
 	if !ok {
 		l.unsupported(x, "%s as the result of an extern", t)
 	}
-	f := l.temp(st)
-	return destination{f, func() { l.assign(p, fieldEx(f)) }}
+	f := l.temp(scalar{width: st.width, bool: st.bool})
+	return destination{f, func() { l.assign(p, cast(fieldEx(f), st)) }}
 }
 
 // callMethod: methods of extern objects.
@@ -260,6 +261,14 @@ func (l *lowerer) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 		name = fmt.Sprintf("digest_%d", l.nextID("unnamed digests"))
 	}
 	elems := l.inputs(l.eval(call.Args[1], e), call.Args[1])
+	for i, x := range elems {
+		if x.Type == bmv2.TypeHexstr { // a learn list has fields alone
+			v, _ := bmv2.ParseHex(x.Hex)
+			t := l.temp(scalar{width: x.Bitwidth})
+			l.set(t, constEx(v, t.st))
+			elems[i] = bmv2.FieldOf(t.header, t.name)
+		}
+	}
 	id := len(l.cfg.LearnLists) + 1
 	l.cfg.LearnLists = append(l.cfg.LearnLists, &bmv2.FieldList{ID: id, Name: name, SourceInfo: l.source(x), Elements: elems})
 	l.prim("generate_digest", receiver, intEx(int64(id), code32))

@@ -390,9 +390,9 @@ func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 	st := scalar{width: width}
 	v := &ex{op: opLookahead, n: width, st: st}
 	if sc, ok := scalarOf(t); ok {
-		tmp := l.temp(sc)
-		l.set(tmp, &ex{op: opLookahead, n: width, st: sc})
-		return tmp
+		tmp := l.temp(st)
+		l.set(tmp, v)
+		return cast(fieldEx(tmp), sc)
 	}
 	tmp := l.temp(st)
 	l.set(tmp, v)

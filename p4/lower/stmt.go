@@ -46,6 +46,9 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	case *syntax.ReturnStmt:
 		l.returnStmt(s, e)
 	case *syntax.ExitStmt:
+		if e.exit != nil {
+			e.exit()
+		}
 		l.add(&instr{kind: iExit})
 	case *syntax.BreakStmt:
 		l.jump(e.brk)

@@ -263,16 +263,11 @@ func (p *preproc) line() []Token {
 // expandedLine is the rest of the directive's line with its macros expanded.
 func (p *preproc) expandedLine() []Token { return p.expandList(p.line()) }
 
-// restOfLine is the text behind #error and #warning.
+// restOfLine is the text behind #error and #warning; skipLine passes over it.
 func (p *preproc) restOfLine() string {
 	s := p.file.scanner
 	text := s.text[s.off:]
-	text = strings.TrimSpace(text[:lineLen(text)])
-	s.off += lineLen(s.text[s.off:])
-	if s.off > 0 && s.text[s.off-1] == '\n' {
-		s.off--
-	}
-	return text
+	return strings.TrimSpace(text[:lineLen(text)])
 }
 
 // end checks that nothing but a comment follows a directive's operands.

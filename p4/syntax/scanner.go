@@ -206,15 +206,32 @@ func (s *scanner) string(t *Token) {
 	s.skipLines(t.Text, start)
 	s.off = start + n
 	if strings.Contains(t.Text, "\\\n") || strings.Contains(t.Text, "\\\r\n") {
-		t.Text = splicer.Replace(t.Text)
+		t.Text = spliced(t.Text)
 	}
 	if !utf8.ValidString(t.Text) {
 		s.errorf(t.Pos, "string is not valid UTF-8")
 	}
 }
 
-// splicer takes line continuations out of a string.
-var splicer = strings.NewReplacer("\\\n", "", "\\\r\n", "")
+// spliced takes line continuations out of a string. A backslash behind another
+// one is an escape's and continues nothing.
+func spliced(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			if n := continuation(text[i:]); n > 0 {
+				i += n - 1
+				continue
+			}
+			if i+1 < len(text) {
+				b.WriteByte(text[i])
+				i++
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
 
 // stringLen is the length of the string literal that text starts with, or 0
 // where it does not end.
