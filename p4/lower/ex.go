@@ -244,58 +244,22 @@ func orElse(x, y *ex) *ex {
 }
 
 func foldBinary(op syntax.Operator, x, y *ex, st scalar) *big.Int {
-	a, b, r := x.v, y.v, new(big.Int)
-	switch op {
-	case syntax.Add:
-		r.Add(a, b)
-	case syntax.Sub:
-		r.Sub(a, b)
-	case syntax.Mul:
-		r.Mul(a, b)
-	case syntax.Div, syntax.Mod:
-		if b.Sign() == 0 {
-			return nil
-		}
-		if op == syntax.Div {
-			r.Quo(a, b)
-		} else {
-			r.Rem(a, b)
-		}
-	case syntax.SatAdd:
-		return saturate(r.Add(a, b), st)
-	case syntax.SatSub:
-		return saturate(r.Sub(a, b), st)
-	case syntax.Shl, syntax.Shr:
-		return foldShift(op, a, b, x.st, st)
-	case syntax.And:
-		r.And(a, b)
-	case syntax.Or:
-		r.Or(a, b)
-	case syntax.Xor:
-		r.Xor(a, b)
-	case syntax.Concat:
-		r.Lsh(wrap(a, scalar{width: x.st.width}), uint(y.st.width))
-		r.Or(r, wrap(b, scalar{width: y.st.width}))
-	default:
-		return foldCompare(op, a.Cmp(b))
+	if op >= syntax.Lss && op <= syntax.Neq {
+		return foldCompare(op, x.v.Cmp(y.v))
+	}
+	r := types.Fold(op, x.v, y.v, x.st.number(), y.st.number())
+	if r == nil {
+		return nil
 	}
 	return wrap(r, st)
 }
 
-func foldShift(op syntax.Operator, a, b *big.Int, xst, st scalar) *big.Int {
-	if b.Sign() < 0 {
-		return nil
+// number is the shape as a type of numbers.
+func (st scalar) number() types.Type {
+	if st.width == 0 {
+		return types.Int
 	}
-	n := uint(1 << 16)
-	if b.IsUint64() && b.Uint64() < uint64(n) {
-		n = uint(b.Uint64())
-	} else if xst.width == 0 {
-		return nil
-	}
-	if op == syntax.Shl {
-		return wrap(new(big.Int).Lsh(a, n), st)
-	}
-	return wrap(new(big.Int).Rsh(a, n), st)
+	return &types.Bits{Width: st.width, Signed: st.signed}
 }
 
 func foldCompare(op syntax.Operator, c int) *big.Int {
@@ -317,21 +281,6 @@ func foldCompare(op syntax.Operator, c int) *big.Int {
 		return nil
 	}
 	return boolEx(r).v
-}
-
-func saturate(v *big.Int, st scalar) *big.Int {
-	lo, hi := new(big.Int), maskOf(st.width)
-	if st.signed {
-		hi = maskOf(st.width - 1)
-		lo.Not(hi)
-	}
-	switch {
-	case v.Cmp(lo) < 0:
-		return lo
-	case v.Cmp(hi) > 0:
-		return hi
-	}
-	return v
 }
 
 // cond builds c ? x : y.

@@ -126,6 +126,31 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 	return wrap(r, b), nil
 }
 
+// Fold computes x op y for the arithmetic, bit, shift and concatenation
+// operators, with x of type xt and y of type yt: *Bits or Int. It gives nil
+// where the result is not defined.
+func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) *big.Int {
+	var r *big.Int
+	var err error
+	switch op {
+	case syntax.Shl, syntax.Shr:
+		r, err = foldShift(op, x, y, xt)
+	case syntax.Concat:
+		xb, xok := xt.(*Bits)
+		yb, yok := yt.(*Bits)
+		if !xok || !yok {
+			return nil
+		}
+		r = foldConcat(x, y, xb, yb)
+	default:
+		r, err = foldBinary(op, x, y, xt)
+	}
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
 func foldDiv(op syntax.Operator, x, y *big.Int) (*big.Int, error) {
 	switch {
 	case y.Sign() == 0 && op == syntax.Div:
