@@ -129,3 +129,26 @@ func benchmarkRead(b *testing.B, register string, want int) {
 func BenchmarkRead512Cells(b *testing.B) { benchmarkRead(b, "AllIngress.sizes", 512) }
 
 func BenchmarkRead65536Cells(b *testing.B) { benchmarkRead(b, "AllIngress.many", 65536) }
+
+// BenchmarkLoadACL loads 10,000 ternary entries in batches of 1000.
+func BenchmarkLoadACL(b *testing.B) {
+	const total, batch = 10_000, 1000
+	for b.Loop() {
+		b.StopTimer()
+		s := loopback(b)
+		var all [][]*p4v1.Update
+		for i := 0; i < total; i += batch {
+			var list []*p4v1.Update
+			for j := i; j < i+batch; j++ {
+				list = append(list, insert(b, aclEntry(b, int32(1+j),
+					ternary(1, string([]byte{10, byte(j >> 8), byte(j), 0}), "\xff\xff\xff\x00"), exact(4, "\x40"))))
+			}
+			all = append(all, list)
+		}
+		b.StartTimer()
+		for _, u := range all {
+			s.must(s.write(u...))
+		}
+	}
+	b.ReportMetric(total*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
+}

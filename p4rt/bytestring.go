@@ -128,9 +128,6 @@ func toUint64(b []byte) uint64 {
 	return v
 }
 
-// fromUint64 is the canonical byte string of v.
-func fromUint64(v uint64) []byte { return shortest([]uint64{v}, 64) }
-
 // trailingZeros reports whether the low n bits of b are zero.
 func trailingZeros(b []byte, n int) bool {
 	for i := len(b) - 1; i >= 0 && n > 0; i, n = i-1, n-8 {

@@ -162,13 +162,17 @@ func TestReconcile(t *testing.T) {
 // TestBadP4Info changes the P4Info so that it does not fit the program.
 func TestBadP4Info(t *testing.T) {
 	for name, change := range map[string]func(*configv1.P4Info){
-		"id twice":      func(p *configv1.P4Info) { p.Tables[1].Preamble.Id = p.Tables[0].Preamble.Id },
-		"id 0":          func(p *configv1.P4Info) { p.Counters[0].Preamble.Id = 0 },
-		"no table":      func(p *configv1.P4Info) { p.Tables[0].Preamble.Name = "nothing" },
-		"no action":     func(p *configv1.P4Info) { p.Tables[0].ActionRefs[0].Id = 1 },
-		"no profile":    func(p *configv1.P4Info) { p.Tables[0].ImplementationId = 1 },
-		"match kind":    func(p *configv1.P4Info) { p.Tables[0].MatchFields[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_LPM} },
-		"match unknown": func(p *configv1.P4Info) { p.Tables[0].MatchFields[0].Match = &configv1.MatchField_OtherMatchType{OtherMatchType: "x"} },
+		"id twice":   func(p *configv1.P4Info) { p.Tables[1].Preamble.Id = p.Tables[0].Preamble.Id },
+		"id 0":       func(p *configv1.P4Info) { p.Counters[0].Preamble.Id = 0 },
+		"no table":   func(p *configv1.P4Info) { p.Tables[0].Preamble.Name = "nothing" },
+		"no action":  func(p *configv1.P4Info) { p.Tables[0].ActionRefs[0].Id = 1 },
+		"no profile": func(p *configv1.P4Info) { p.Tables[0].ImplementationId = 1 },
+		"match kind": func(p *configv1.P4Info) {
+			p.Tables[0].MatchFields[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_LPM}
+		},
+		"match unknown": func(p *configv1.P4Info) {
+			p.Tables[0].MatchFields[0].Match = &configv1.MatchField_OtherMatchType{OtherMatchType: "x"}
+		},
 		"match count":   func(p *configv1.P4Info) { p.Tables[0].MatchFields = nil },
 		"string type":   func(p *configv1.P4Info) { p.Tables[0].MatchFields[0].Bitwidth = 0 },
 		"counter size":  func(p *configv1.P4Info) { p.Counters[0].Size = 9 },

@@ -70,7 +70,6 @@ type Device struct {
 	ports    map[uint32]*attached
 	dirty    []*attached // that have something to flush
 	queueing []queueSetting
-	failed   func(port uint32, err error)
 
 	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
 	changed func()                          // a port went up or down
@@ -81,6 +80,7 @@ type attached struct {
 	Port
 	number uint32
 	dirty  bool
+	failed func(error) // hears of the first error in sending
 }
 
 // NewDevice makes a device without program.
@@ -145,8 +145,8 @@ func (d *Device) exclusively(f func()) {
 	f()
 }
 
-// AddPort connects a port and begins to receive from it. failed hears of an
-// error that ends receiving or loses packets; nil ignores it.
+// AddPort connects a port and begins to receive from it. failed hears of the
+// error that ends receiving and of the first one in sending; nil ignores them.
 func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	if number > maxPort {
 		return fmt.Errorf("port %d is above %d", number, maxPort)
@@ -159,8 +159,11 @@ func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	case d.hasCPU() && number == d.opts.CPUPort:
 		return fmt.Errorf("port %d is the CPU port", number)
 	}
-	d.ports[number] = &attached{Port: p, number: number}
+	d.ports[number] = &attached{Port: p, number: number, failed: failed}
 	d.setDown(number, false)
+	if l, ok := p.(interface{ OnLink(func(up bool)) }); ok {
+		l.OnLink(func(up bool) { d.SetPortUp(number, up) })
+	}
 	d.inlet.Add(1)
 	d.work.Go(func() {
 		defer d.inlet.Done()
@@ -246,8 +249,9 @@ func (d *Device) emit(list []dataplane.Out) {
 func (d *Device) settle() {
 	for _, p := range d.dirty {
 		p.dirty = false
-		if err := p.Flush(); err != nil && d.failed != nil {
-			d.failed(p.number, err)
+		if err := p.Flush(); err != nil && p.failed != nil {
+			p.failed(err)
+			p.failed = nil
 		}
 	}
 	d.dirty = d.dirty[:0]

@@ -30,8 +30,7 @@ func TestGoClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- r.server.Serve(l) }()
+	go r.server.Serve(l)
 
 	c := testConfig(t)
 	program, info := filepath.Join(t.TempDir(), "all.json"), filepath.Join(t.TempDir(), "all.txtpb")

@@ -236,6 +236,39 @@ func oneShotSize(pr *profileState, set *p4v1.ActionProfileActionSet) (weights bo
 	return sumsWeights(pr.info.ActionProfile), nil
 }
 
+// occupied calls f while g is not empty. The data plane refuses entries that
+// lead to an empty group, P4Runtime does not: so one that is, for instance
+// because the ports that it watches are down, has a member for that moment. No
+// packet sees it, since writes keep packets out.
+func (p *pipeline) occupied(g *group, f func() error) error {
+	if g == nil || len(g.active) > 0 {
+		return f()
+	}
+	name := g.profile.info.name
+	h, err := p.sw.MemberAdd(name, p.anyAction(g.profile))
+	if err != nil {
+		return err
+	}
+	p.must(p.sw.GroupAddMember(name, g.handle, h))
+	err = f()
+	p.must(p.sw.GroupRemoveMember(name, g.handle, h))
+	p.must(p.sw.MemberDelete(name, h))
+	return err
+}
+
+// anyAction is a call of one of a profile's actions.
+func (p *pipeline) anyAction(pr *profileState) dataplane.ActionCall {
+	var call dataplane.ActionCall
+	for id := range pr.info.actions {
+		call.Name = p.info.actions[id].name
+		for range p.info.actions[id].params {
+			call.Params = append(call.Params, []byte{0})
+		}
+		break
+	}
+	return call
+}
+
 // dropOneShot removes the group and the members of a one-shot entry.
 func (p *pipeline) dropOneShot(g *group) {
 	members := g.parts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -59,6 +60,27 @@ func loadProgram(json []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	return dataplane.New(c, o)
 }
 
+// failOnError is the log of servers under test: that the two halves of one
+// disagree is nothing that a client would see.
+type failOnError struct{ t testing.TB }
+
+func (f failOnError) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+func (f failOnError) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		b.WriteString(" " + a.String())
+		return true
+	})
+	f.t.Error(b.String())
+	return nil
+}
+
+func (f failOnError) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+func (f failOnError) WithGroup(string) slog.Handler { return f }
+
 // A rig is a server on an in-memory connection.
 type rig struct {
 	t      testing.TB
@@ -75,7 +97,7 @@ func newRig(t testing.TB, opts Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.DeviceID = testDevice
+	opts.DeviceID, opts.Log = testDevice, slog.New(failOnError{t})
 	s, err := NewServer(dev, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -138,10 +138,26 @@ func infoError(pre *configv1.Preamble, format string, args ...any) error {
 	return failf(codes.InvalidArgument, "p4info: %s: %s", pre.GetName(), fmt.Sprintf(format, args...))
 }
 
+// maxWidth is the width of the widest number that a message may carry.
+const maxWidth = 1 << 16
+
+func checkWidth(pre *configv1.Preamble, what, name string, width int) error {
+	switch {
+	case width == 0:
+		return infoError(pre, "%s %s has no width: types translated to strings are not supported", what, name)
+	case width < 0 || width > maxWidth:
+		return infoError(pre, "%s %s has %d bits, want 1 to %d", what, name, width, maxWidth)
+	}
+	return nil
+}
+
 func (in *info) addActions() error {
 	for _, a := range in.proto.GetActions() {
 		act := &actionInfo{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName()}
 		for _, p := range a.GetParams() {
+			if err := checkWidth(a.GetPreamble(), "parameter", p.GetName(), int(p.GetBitwidth())); err != nil {
+				return err
+			}
 			act.params = append(act.params, paramInfo{p.GetId(), p.GetName(), int(p.GetBitwidth())})
 		}
 		in.actions[act.id] = act
@@ -209,8 +225,8 @@ func newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fie
 		default:
 			return nil, false, infoError(pre, "match field %s: this target does not match %q", fd.name, f.GetOtherMatchType())
 		}
-		if fd.width <= 0 {
-			return nil, false, infoError(pre, "match field %s: the width is %d: types translated to strings are not supported", fd.name, fd.width)
+		if err := checkWidth(pre, "match field", fd.name, fd.width); err != nil {
+			return nil, false, err
 		}
 		fields = append(fields, fd)
 	}
@@ -276,8 +292,8 @@ func (in *info) addPacketHeaders() error {
 	for _, m := range in.proto.GetControllerPacketMetadata() {
 		h := &packetHeader{}
 		for _, f := range m.GetMetadata() {
-			if f.GetBitwidth() <= 0 {
-				return infoError(m.GetPreamble(), "metadata %s: the width is %d: types translated to strings are not supported", f.GetName(), f.GetBitwidth())
+			if err := checkWidth(m.GetPreamble(), "metadata", f.GetName(), int(f.GetBitwidth())); err != nil {
+				return err
 			}
 			h.fields = append(h.fields, paramInfo{f.GetId(), f.GetName(), int(f.GetBitwidth())})
 			h.bits += int(f.GetBitwidth())

@@ -28,18 +28,24 @@ const (
 	tupleForm
 )
 
-// maxTypeDepth bounds the nesting of types, so that a P4Info whose types
-// contain themselves ends in an error.
-const maxTypeDepth = 16
+// maxMembers bounds the members of a type, those of its members included, so
+// that a P4Info whose types contain themselves ends in an error.
+const maxMembers = 1 << 12
+
+// A typeResolver turns types of P4Info into dataTypes.
+type typeResolver struct {
+	types   *configv1.P4TypeInfo
+	members int // seen so far
+}
 
 // newDataType resolves a type of P4Info.
 func newDataType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec) (*dataType, error) {
-	return resolveType(types, spec, maxTypeDepth)
+	return (&typeResolver{types: types}).resolve(spec)
 }
 
-func resolveType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec, depth int) (*dataType, error) {
-	if depth == 0 {
-		return nil, fmt.Errorf("its type is nested more than %d deep", maxTypeDepth)
+func (r *typeResolver) resolve(spec *configv1.P4DataTypeSpec) (*dataType, error) {
+	if r.members++; r.members > maxMembers {
+		return nil, fmt.Errorf("its type has more than %d members", maxMembers)
 	}
 	switch s := spec.GetTypeSpec().(type) {
 	case *configv1.P4DataTypeSpec_Bitstring:
@@ -47,19 +53,19 @@ func resolveType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec, dept
 	case *configv1.P4DataTypeSpec_Bool:
 		return &dataType{form: boolForm, width: 1}, nil
 	case *configv1.P4DataTypeSpec_SerializableEnum:
-		e := types.GetSerializableEnums()[s.SerializableEnum.GetName()]
+		e := r.types.GetSerializableEnums()[s.SerializableEnum.GetName()]
 		if e == nil {
 			return nil, fmt.Errorf("there is no enum %q", s.SerializableEnum.GetName())
 		}
-		return &dataType{form: enumForm, width: int(e.GetUnderlyingType().GetBitwidth())}, nil
+		return scalarType(enumForm, e.GetUnderlyingType().GetBitwidth())
 	case *configv1.P4DataTypeSpec_NewType:
-		return newTypeOf(types, s.NewType.GetName(), depth)
+		return r.newType(s.NewType.GetName())
 	case *configv1.P4DataTypeSpec_Struct:
-		return structType(types, s.Struct.GetName(), depth)
+		return r.structType(s.Struct.GetName())
 	case *configv1.P4DataTypeSpec_Header:
-		return headerType(types, s.Header.GetName())
+		return r.headerType(s.Header.GetName())
 	case *configv1.P4DataTypeSpec_Tuple:
-		return membersOf(types, tupleForm, s.Tuple.GetMembers(), depth)
+		return r.membersOf(tupleForm, s.Tuple.GetMembers())
 	}
 	return nil, fmt.Errorf("values of type %T are not supported", spec.GetTypeSpec())
 }
@@ -67,28 +73,35 @@ func resolveType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec, dept
 func bitstringType(s *configv1.P4BitstringLikeTypeSpec) (*dataType, error) {
 	switch b := s.GetTypeSpec().(type) {
 	case *configv1.P4BitstringLikeTypeSpec_Bit:
-		return &dataType{form: bitForm, width: int(b.Bit.GetBitwidth())}, nil
+		return scalarType(bitForm, b.Bit.GetBitwidth())
 	case *configv1.P4BitstringLikeTypeSpec_Int:
-		return &dataType{form: intForm, width: int(b.Int.GetBitwidth())}, nil
+		return scalarType(intForm, b.Int.GetBitwidth())
 	}
 	return nil, fmt.Errorf("values of type %T are not supported", s.GetTypeSpec())
 }
 
-func newTypeOf(types *configv1.P4TypeInfo, name string, depth int) (*dataType, error) {
-	t := types.GetNewTypes()[name]
+func scalarType(form dataForm, width int32) (*dataType, error) {
+	if width <= 0 || width > maxWidth {
+		return nil, fmt.Errorf("it has numbers of %d bits, want 1 to %d", width, maxWidth)
+	}
+	return &dataType{form: form, width: int(width)}, nil
+}
+
+func (r *typeResolver) newType(name string) (*dataType, error) {
+	t := r.types.GetNewTypes()[name]
 	switch {
 	case t == nil:
 		return nil, fmt.Errorf("there is no type %q", name)
 	case t.GetOriginalType() != nil:
-		return resolveType(types, t.GetOriginalType(), depth-1)
+		return r.resolve(t.GetOriginalType())
 	case t.GetTranslatedType().GetSdnBitwidth() > 0:
-		return &dataType{form: bitForm, width: int(t.GetTranslatedType().GetSdnBitwidth())}, nil
+		return scalarType(bitForm, t.GetTranslatedType().GetSdnBitwidth())
 	}
 	return nil, fmt.Errorf("type %q is translated to a string, which is not supported", name)
 }
 
-func structType(types *configv1.P4TypeInfo, name string, depth int) (*dataType, error) {
-	s := types.GetStructs()[name]
+func (r *typeResolver) structType(name string) (*dataType, error) {
+	s := r.types.GetStructs()[name]
 	if s == nil {
 		return nil, fmt.Errorf("there is no struct %q", name)
 	}
@@ -96,11 +109,11 @@ func structType(types *configv1.P4TypeInfo, name string, depth int) (*dataType, 
 	for _, m := range s.GetMembers() {
 		specs = append(specs, m.GetTypeSpec())
 	}
-	return membersOf(types, structForm, specs, depth)
+	return r.membersOf(structForm, specs)
 }
 
-func headerType(types *configv1.P4TypeInfo, name string) (*dataType, error) {
-	h := types.GetHeaders()[name]
+func (r *typeResolver) headerType(name string) (*dataType, error) {
+	h := r.types.GetHeaders()[name]
 	if h == nil {
 		return nil, fmt.Errorf("there is no header %q", name)
 	}
@@ -115,10 +128,10 @@ func headerType(types *configv1.P4TypeInfo, name string) (*dataType, error) {
 	return t, nil
 }
 
-func membersOf(types *configv1.P4TypeInfo, form dataForm, specs []*configv1.P4DataTypeSpec, depth int) (*dataType, error) {
+func (r *typeResolver) membersOf(form dataForm, specs []*configv1.P4DataTypeSpec) (*dataType, error) {
 	t := &dataType{form: form}
 	for _, s := range specs {
-		mt, err := resolveType(types, s, depth-1)
+		mt, err := r.resolve(s)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +153,20 @@ func (t *dataType) leaves() []*dataType {
 		list = append(list, m.leaves()...)
 	}
 	return list
+}
+
+// fits reports whether a value's numbers have these widths.
+func (t *dataType) fits(widths []int) bool {
+	leaves := t.leaves()
+	if len(leaves) != len(widths) {
+		return false
+	}
+	for i, l := range leaves {
+		if l.width != widths[i] && l.form != boolForm {
+			return false
+		}
+	}
+	return true
 }
 
 // number is the message for a number of the type, given in words.

@@ -214,7 +214,7 @@ func (p *pipeline) checkArrays() error {
 		}
 	}
 	for _, d := range p.info.digests {
-		if widths, err := p.sw.DigestWidths(d.name); err != nil || len(widths) != len(d.data.leaves()) {
+		if widths, err := p.sw.DigestWidths(d.name); err != nil || !d.data.fits(widths) {
 			return failf(codes.InvalidArgument, "p4info: digest %s is not that of the program", d.name)
 		}
 	}

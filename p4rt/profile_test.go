@@ -88,6 +88,22 @@ func TestMembersAndGroups(t *testing.T) {
 	s.wantWrite(codes.ResourceExhausted, update(ins, memberEntity(t, "AllIngress.plain", 17, "\x01")))
 }
 
+// TestEmptyGroups: an entry may lead to a group without members.
+func TestEmptyGroups(t *testing.T) {
+	s := configured(t)
+	entry := exactEntry(t, "AllIngress.groups", "", nil, "\x01")
+	entry.Action = groupAction(7)
+	s.wantWrite(codes.OK, update(ins, groupEntity(t, 7)))
+	s.wantWrite(codes.OK, insert(t, entry))
+	s.wantWrite(codes.OK, modify(t, entry))
+	s.wantWrite(codes.OK, update(ins, memberEntity(t, "AllIngress.choice", 1, "\x01")))
+	s.wantWrite(codes.OK, update(mod, groupEntity(t, 7, weighted(1, 1))))
+	s.wantWrite(codes.OK, update(mod, groupEntity(t, 7)))
+	if list, err := s.rig.server.current.sw.Members("AllIngress.choice"); err != nil || len(list) != 1 {
+		t.Errorf("members of the data plane: %v, %v", list, err)
+	}
+}
+
 func actionSet(t testing.TB, actions ...*p4v1.ActionProfileAction) *p4v1.TableAction {
 	t.Helper()
 	return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{

@@ -145,7 +145,10 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 		return err
 	}
 	e := &tableEntry{msg: stored(m), id: k.id, target: tg}
-	e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
+	err = p.occupied(tg.group, func() (err error) {
+		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
+		return err
+	})
 	if err != nil {
 		p.dropTarget(tg)
 		return t.refused(err)
@@ -214,7 +217,8 @@ func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) e
 	if err != nil {
 		return err
 	}
-	if err := p.sw.TableModify(t.info.name, e.handle, tg.data); err != nil {
+	err = p.occupied(tg.group, func() error { return p.sw.TableModify(t.info.name, e.handle, tg.data) })
+	if err != nil {
 		p.dropTarget(tg)
 		return t.refused(err)
 	}
@@ -280,8 +284,6 @@ func (t *tableState) refused(err error) error {
 		code = codes.AlreadyExists
 	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault):
 		code = codes.PermissionDenied
-	case errors.Is(err, dataplane.ErrEmptyGroup):
-		code = codes.FailedPrecondition
 	}
 	return recode(err, code)
 }

@@ -29,7 +29,8 @@ type cli struct {
 	paint painter // for err
 }
 
-// run executes one command line and returns the exit code.
+// run executes one command line and returns the exit code. A verb that ends well
+// although it was interrupted was done, or is one that is ended that way.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := &cli{in: stdin, out: bufio.NewWriter(stdout), err: stderr}
 	root := newRoot(c)
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if e := c.out.Flush(); err == nil && e != nil {
 		err = fmt.Errorf("writing to standard output: %w", bareError(e))
 	}
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		err = &failure{code: exitInterrupted, err: errors.New("interrupted")}
 	}
 	return c.report(err)
@@ -80,7 +81,7 @@ packets, in one binary: no p4c, no BMv2, nothing to install.`,
 	flags.Func("log-format", "`FORM` of the messages on standard error: text or json", c.setLogFormat)
 
 	root.AddCommand(
-		newCompile(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newSwitch(c), newFit(c), newAdvise(c), newBench(c),
+		newCompile(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newSwitch(c), newFit(c), newAdvise(c), newTopo(c), newBench(c),
 		newConformance(c), newDoctor(c), newVersion(c), newCompletion(c),
 	)
 	for _, verb := range root.Commands() {

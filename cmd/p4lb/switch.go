@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -182,7 +181,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 			return fmt.Errorf("loading %s: %w", j.load, err)
 		}
 	}
-	if err := j.listen(s, options.TLS); err != nil {
+	if err := j.listen(s); err != nil {
 		return err
 	}
 	return j.openPorts(s)
@@ -211,19 +210,17 @@ func loadBMv2(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	return dataplane.New(config, o)
 }
 
-func (j *switchJob) listen(s *runningSwitch, secure *tls.Config) (err error) {
+func (j *switchJob) listen(s *runningSwitch) (err error) {
 	if j.grpc != off {
 		if s.grpcListener, err = net.Listen("tcp", j.grpc); err != nil {
 			return refused("serving P4Runtime at "+j.grpc, err)
 		}
-		j.c.log.Info("serving P4Runtime", "address", s.grpcListener.Addr(), "device", j.device, "tls", secure != nil)
 	}
 	if j.thrift != off {
 		if s.thriftListener, err = net.Listen("tcp", j.thrift); err != nil {
 			return refused("serving Thrift at "+j.thrift, err)
 		}
 		s.thrift = thrift.NewServer(s.dev, j.device)
-		j.c.log.Info("serving Thrift", "address", s.thriftListener.Addr())
 	}
 	return nil
 }
@@ -273,9 +270,11 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 func (s *runningSwitch) serve(ctx context.Context) error {
 	failed := make(chan error, 3)
 	if s.grpcListener != nil {
+		s.c.log.Info("serving P4Runtime", "address", s.grpcListener.Addr())
 		go func() { failed <- s.server.Serve(s.grpcListener) }()
 	}
 	if s.thriftListener != nil {
+		s.c.log.Info("serving Thrift", "address", s.thriftListener.Addr())
 		go func() { failed <- s.thrift.Serve(s.thriftListener) }()
 	}
 	if s.finite {

@@ -23,11 +23,12 @@ import (
 // block only when it is full or a timer of at least a millisecond has run out,
 // and each hop would cost a lone packet that time.
 type interfacePort struct {
-	name string
-	fd   int
-	wake int // an eventfd that ends Receive
-	ring []byte
-	next int // frame of the ring
+	name  string
+	fd    int
+	wake  int // an eventfd that ends Receive
+	links int // a netlink socket that tells of changes of links
+	ring  []byte
+	next  int // frame of the ring
 
 	frameSize, frames int
 	vlan              []byte // room for a packet whose tag is put back
@@ -39,6 +40,9 @@ type interfacePort struct {
 	vecs []unix.Iovec
 	// What is last, the end of Receive or Close, releases the ring.
 	receiving, closed bool
+
+	onLink func(up bool)
+	up     bool // as last told
 }
 
 const (
@@ -78,7 +82,7 @@ func newInterface(name string) (*interfacePort, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &interfacePort{name: name, fd: fd, wake: -1}
+	p := &interfacePort{name: name, fd: fd, wake: -1, links: -1, up: true}
 	if err := p.setUp(link); err != nil {
 		p.release()
 		return nil, err
@@ -91,6 +95,9 @@ func (p *interfacePort) setUp(link *net.Interface) error {
 	if p.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
+	if err := p.watchLinks(); err != nil {
+		return fmt.Errorf("watching the link: %w", err)
+	}
 	if err := p.makeRing(link.MTU); err != nil {
 		return fmt.Errorf("making the receive ring: %w", err)
 	}
@@ -102,6 +109,38 @@ func (p *interfacePort) setUp(link *net.Interface) error {
 		return fmt.Errorf("listening to all packets: %w", err)
 	}
 	return unix.Bind(p.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: link.Index})
+}
+
+func (p *interfacePort) watchLinks() (err error) {
+	p.links, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	return unix.Bind(p.links, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK})
+}
+
+// OnLink makes Receive tell of the link: once if it is down at the beginning,
+// and whenever it changes. It is called before Receive.
+func (p *interfacePort) OnLink(f func(up bool)) { p.onLink = f }
+
+// tellLink asks for the state of the link, which is what the netlink messages,
+// of all links, are worth.
+func (p *interfacePort) tellLink() {
+	link, err := net.InterfaceByName(p.name)
+	if up := err == nil && link.Flags&net.FlagRunning != 0; up != p.up && p.onLink != nil {
+		p.up = up
+		p.onLink(up)
+	}
+}
+
+func (p *interfacePort) drainLinks() {
+	buf := make([]byte, 1<<13)
+	for {
+		// An overrun is as good as a message.
+		if _, err := unix.Read(p.links, buf); err != nil && !errors.Is(err, unix.ENOBUFS) {
+			return
+		}
+	}
 }
 
 func networkOrder(v uint16) uint16 {
@@ -138,6 +177,7 @@ func (p *interfacePort) Receive(deliver func([][]byte)) error {
 		return nil
 	}
 	defer p.finish()
+	p.tellLink()
 	burst := make([][]byte, 0, maxBurst)
 	for {
 		first := p.next
@@ -219,12 +259,18 @@ func (p *interfacePort) giveBack(first int) {
 
 // waitForPackets reports true when the port is closed.
 func (p *interfacePort) waitForPackets() (ended bool, err error) {
-	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{
+		{Fd: int32(p.fd), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN}, {Fd: int32(p.links), Events: unix.POLLIN},
+	}
 	if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
 		return false, err
 	}
 	if fds[1].Revents != 0 {
 		return true, nil
+	}
+	if fds[2].Revents != 0 {
+		p.drainLinks()
+		p.tellLink()
 	}
 	if fds[0].Revents&unix.POLLERR != 0 {
 		// An interface that is down says so once; it may come back.
@@ -339,8 +385,9 @@ func (p *interfacePort) release() {
 	if p.ring != nil {
 		unix.Munmap(p.ring)
 	}
-	unix.Close(p.fd)
-	if p.wake >= 0 {
-		unix.Close(p.wake)
+	for _, fd := range []int{p.fd, p.wake, p.links} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
 }

@@ -151,6 +151,39 @@ func TestInterfaceDown(t *testing.T) {
 	}
 }
 
+// TestLinkState: a port tells when the other end of its cable goes and comes.
+func TestLinkState(t *testing.T) {
+	nameA, nameB := vethPair(t)
+	a := open(t, nameA)
+	defer a.Close()
+	states := make(chan bool, 100)
+	a.(*interfacePort).OnLink(func(up bool) { states <- up })
+	collect(a)
+	for _, up := range []bool{false, true} {
+		l, err := netlink.LinkByName(nameB)
+		if err == nil && up {
+			err = netlink.LinkSetUp(l)
+		} else if err == nil {
+			err = netlink.LinkSetDown(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.After(patience); ; {
+			select {
+			case got := <-states:
+				if got == up {
+					break
+				}
+				continue // it was not up yet when it was opened
+			case <-deadline:
+				t.Fatalf("the link is not said to be up: %v", up)
+			}
+			break
+		}
+	}
+}
+
 // TestUnattached: a port that never receives gives back all it has.
 func TestUnattached(t *testing.T) {
 	name, _ := vethPair(t)

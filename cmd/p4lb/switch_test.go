@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/examples"
+)
+
+const switchPatience = 20 * time.Second
+
+// writeExample puts an example into a folder of the test's.
+func writeExample(t *testing.T, name string) string {
+	t.Helper()
+	text, err := examples.FS.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A switchProcess is the verb at work, with the addresses that it has told.
+type switchProcess struct {
+	grpc, thrift string
+	stop         func() int // interrupts it and returns the exit code
+}
+
+var serving = regexp.MustCompile(`msg="serving (\w+)" address=(\S+)`)
+
+func startSwitch(t *testing.T, args ...string) *switchProcess {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, append([]string{"switch", "--grpc", "127.0.0.1:0", "--thrift", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, write)
+		write.Close()
+	}()
+	p := &switchProcess{stop: func() int {
+		cancel()
+		select {
+		case c := <-code:
+			return c
+		case <-time.After(switchPatience):
+			t.Fatal("the switch does not stop")
+			return 0
+		}
+	}}
+	lines := bufio.NewScanner(read)
+	for p.grpc == "" || p.thrift == "" {
+		if !lines.Scan() {
+			t.Fatal("the switch does not start")
+		}
+		if m := serving.FindStringSubmatch(lines.Text()); m != nil && m[1] == "Thrift" {
+			p.thrift = m[2]
+		} else if m != nil {
+			p.grpc = m[2]
+		} else {
+			t.Errorf("the switch says %s", lines.Text())
+		}
+	}
+	go io.Copy(io.Discard, read)
+	return p
+}
+
+// TestSwitchVerb runs a switch between two UDP sockets and talks to it in
+// both ways.
+func TestSwitchVerb(t *testing.T) {
+	host, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	local := freeUDP(t)
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	p := startSwitch(t, "--load", writeExample(t, "reflector.p4"), "--device-id", "9", "--trace", trace,
+		"-i", "5@udp:"+local+","+host.LocalAddr().String())
+
+	ctx, cancel := context.WithTimeout(context.Background(), switchPatience)
+	defer cancel()
+	conn, err := grpc.NewClient(p.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c, err := p4v1.NewP4RuntimeClient(conn).GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: 9})
+	if err != nil || c.GetConfig().GetCookie() != nil || c.GetConfig().GetP4Info().GetPkgInfo().GetArch() != "v1model" {
+		t.Errorf("the config has P4Info %v, %v", c.GetConfig().GetP4Info(), err)
+	}
+	tool, err := thrift.Dial(ctx, p.thrift)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	if id, _, err := tool.Info(ctx); err != nil || id != 9 {
+		t.Errorf("Thrift says device %d, %v", id, err)
+	}
+
+	addr, err := net.ResolveUDPAddr("udp", local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, "hello"...)
+	host.WriteToUDP(frame, addr)
+	host.SetReadDeadline(time.Now().Add(switchPatience))
+	buf := make([]byte, 100)
+	n, err := host.Read(buf)
+	want := append([]byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5}, "hello"...)
+	if err != nil || !bytes.Equal(buf[:n], want) {
+		t.Errorf("got %x, %v, want %x", buf[:n], err, want)
+	}
+	if code := p.stop(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	checkTrace(t, trace)
+}
+
+// freeUDP is an address that nobody has right now.
+func freeUDP(t *testing.T) string {
+	t.Helper()
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.LocalAddr().String()
+}
+
+// checkTrace wants a packet's way: parsed, queued, sent.
+func checkTrace(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		var e traceLine
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		seen[e.Event] = true
+		if e.Event == "transmit" && (e.Value == nil || *e.Value != 5) {
+			t.Errorf("%s", line)
+		}
+	}
+	for _, event := range []string{"parse state", "action", "enqueue", "transmit"} {
+		if !seen[event] {
+			t.Errorf("the trace has no %q:\n%s", event, text)
+		}
+	}
+}
+
+// TestSwitchPlaysCaptures: with captures alone the switch ends by itself.
+func TestSwitchPlaysCaptures(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.pcap"), filepath.Join(dir, "out.pcap")
+	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	head = append(head, make([]byte, 20)...)
+	record := func(data []byte) []byte {
+		b := make([]byte, 8) // the time
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+		return append(b, data...)
+	}
+	sent := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, "hello"...)
+	back := append([]byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5}, "hello"...)
+	if err := os.WriteFile(in, append(head, record(sent)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	code := run(t.Context(), []string{
+		"switch", "--load", writeExample(t, "reflector.p4"), "--grpc", "off", "-i", "0@pcap:" + in + "," + out,
+	}, strings.NewReader(""), io.Discard, &errs)
+	if code != exitDone || errs.Len() > 0 {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	got, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasSuffix(got, record(back)[8:]) {
+		t.Errorf("the capture is %x", got)
+	}
+}
