@@ -226,6 +226,8 @@ func (p *preproc) directive(pos Pos) {
 			p.lineDirective(append([]Token{t}, p.line()...))
 		case t.IsName():
 			p.errs.Warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
+		default:
+			p.errorf(t.Pos, "unexpected %s, expected the name of a directive", t.describe())
 		}
 	}
 	file.skipLine()

@@ -68,7 +68,10 @@ func (s *scanner) next(t *Token) {
 	default:
 		kind, n := operatorAt(text[i:])
 		if kind == _Illegal {
-			_, n = utf8.DecodeRuneInString(text[i:])
+			var r rune
+			if r, n = utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
+				s.errorf(t.Pos, "the text is not valid UTF-8")
+			}
 		}
 		i += n
 		t.Kind, t.Text = kind, text[s.off:i]
