@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+func newTopoLeafSpine(c *cli) *cobra.Command {
+	o := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 1, Hosts: 2}
+	var file string
+	cmd := &cobra.Command{
+		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [-o FILE]",
+		Short: "Make a network of two tiers",
+		Long: `Leaf-spine makes a network in which each leaf is joined to each spine. Leaves are
+l1, l2 and so on, spines s1, hosts h1, counted leaf by leaf.
+
+The rate of the links between switches is that of the links to hosts, unless it
+is stated, or follows from the oversubscription.`,
+		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 --host-rate 100Mbps --rate 400Mbps -o qall.yaml
+  p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			t, err := o.Make()
+			if err != nil {
+				return c.topologyErrors(err)
+			}
+			return c.writeResult(file, t.YAML())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.Leaves, "leaves", o.Leaves, "`N` leaves")
+	flags.IntVar(&o.Spines, "spines", o.Spines, "`N` spines")
+	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "`N` links between a leaf and a spine")
+	flags.IntVar(&o.Hosts, "hosts", o.Hosts, "`N` hosts at each leaf")
+	addLinkFlags(cmd, &o.Links)
+	flags.Func("oversubscription", "what a leaf's hosts send over what its links to the spines carry, as `N` or N:1", func(s string) error {
+		return setRatio(&o.Oversubscription, s)
+	})
+	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
+	return cmd
+}
+
+func newTopoFatTree(c *cli) *cobra.Command {
+	o := fabric.FatTree{K: 4}
+	var file string
+	cmd := &cobra.Command{
+		Use:   "fat-tree [-k K] [-o FILE]",
+		Short: "Make a network of three tiers",
+		Long: `Fat-tree makes a network from switches of K ports: K pods, each of K/2 switches
+at the hosts (t1 and so on) and K/2 above them (a1), joined by (K/2)² core
+switches (c1). There are K³/4 hosts (h1).`,
+		Example: `  p4lb topo fat-tree -k 4 --host-rate 100Mbps --rate 200Mbps -o tree.yaml`,
+		Args:    wantArgs(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			t, err := o.Make()
+			if err != nil {
+				return c.topologyErrors(err)
+			}
+			return c.writeResult(file, t.YAML())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&o.K, "ports", "k", o.K, "switches of `K` ports, an even number")
+	flags.IntVar(&o.Hosts, "hosts", 0, "`N` hosts at each top of rack (default K/2)")
+	addLinkFlags(cmd, &o.Links)
+	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
+	return cmd
+}
+
+// addLinkFlags gives cmd the flags about links that its networks have in common.
+func addLinkFlags(cmd *cobra.Command, l *fabric.Links) {
+	flags := cmd.Flags()
+	flags.Func("host-rate", "`RATE` of the links to hosts (default 10Gbps)", func(s string) error { return setParsed(&l.HostRate, s, fabric.ParseRate) })
+	flags.Func("rate", "`RATE` of the links between switches (default that of the hosts)", func(s string) error { return setParsed(&l.Rate, s, fabric.ParseRate) })
+	flags.Func("host-delay", "`TIME` that a packet takes along a link to a host (default 0)", func(s string) error { return setDelay(&l.HostDelay, s) })
+	flags.Func("delay", "`TIME` that a packet takes along a link between switches (default 0)", func(s string) error { return setDelay(&l.Delay, s) })
+	flags.IntVar(&l.Queue, "queue", 0, "queues of `N` packets (default the target's own)")
+}
+
+func addTopologyFlags(cmd *cobra.Command, name *string, buffer *fabric.Size, file *string) {
+	cmd.Flags().Func("buffer", "`SIZE` of each switch's shared buffer, such as 9MB", func(s string) error { return setParsed(buffer, s, fabric.ParseSize) })
+	cmd.Flags().StringVar(name, "name", "", "`NAME` of the network")
+	addResultFlag(cmd, file)
+}
+
+func setParsed[T any](to *T, text string, parse func(string) (T, error)) (err error) {
+	*to, err = parse(text)
+	return err
+}
+
+func setDelay(to *time.Duration, text string) error { return setParsed(to, text, fabric.ParseDelay) }
+
+// setRatio reads 4:1, 3:2 or 1.5.
+func setRatio(to *float64, text string) error {
+	over, under, ok := strings.Cut(text, ":")
+	if !ok {
+		under = "1"
+	}
+	a, errA := strconv.ParseFloat(over, 64)
+	b, errB := strconv.ParseFloat(under, 64)
+	if errA != nil || errB != nil || !(a > 0) || !(b > 0) {
+		return errors.New("want a ratio such as 4:1 or 1.5")
+	}
+	*to = a / b
+	return nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+func newTopoRoutes(c *cli) *cobra.Command {
+	j := &routesJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "routes TOPOLOGY [SWITCH]... [--fail LINK]... [--changed] [--by hops|leaf] [-o FORMAT]",
+		Short: "Show what the switches' tables would hold",
+		Long: `Routes shows the routes of each switch, or of those named: a prefix and the port
+or the group of ports that it goes to. Groups are counted at each switch, so
+that destinations with the same next hops share one; with --by leaf each leaf
+has a group of its own, the same at every switch.`,
+		Example: `  p4lb topo routes qall l1
+  p4lb topo routes dhlb --fail a1-c1 --changed`,
+		Args: wantArgs(1, -1, "a topology"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch j.by {
+			case "hops":
+			case "leaf":
+				j.grouping = fabric.ByLeaf
+			default:
+				return usageError(cmd, "--by %s: want hops or leaf", j.by)
+			}
+			return j.run(args[0], args[1:])
+		},
+		ValidArgsFunction: completeTopology,
+	}
+	addFailFlag(cmd, &j.fail)
+	cmd.Flags().BoolVar(&j.changed, "changed", false, "only the switches that --fail concerns")
+	cmd.Flags().StringVar(&j.by, "by", "hops", "what makes a group: the same next `hops`, or the same leaf")
+	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
+	return cmd
+}
+
+// A routesJob is one run of topo routes.
+type routesJob struct {
+	c        *cli
+	fail     []string
+	changed  bool
+	by       string
+	grouping fabric.Grouping
+	form     format
+}
+
+// A routeView is what is shown of a route.
+type routeView struct {
+	Switch string   `json:"switch"`
+	Prefix string   `json:"prefix"`
+	Group  int      `json:"group,omitempty"`
+	Ports  []int    `json:"ports"`
+	To     []string `json:"to"`
+}
+
+func (j *routesJob) run(name string, switches []string) error {
+	whole, err := j.c.topology(name)
+	if err != nil {
+		return err
+	}
+	t, err := failLinks(whole, j.fail)
+	if err != nil {
+		return err
+	}
+	r := t.Routes()
+	for _, s := range switches {
+		if t.Switch(s) == nil {
+			return fmt.Errorf("there is no switch %q in %s", s, displayName(name))
+		}
+	}
+	var concerned []string
+	if j.changed {
+		concerned = r.Changed(whole.Routes(), j.grouping)
+	}
+	rows, views := grid{{"SWITCH", "PREFIX", "GROUP", "PORTS", "TO"}}, []routeView{}
+	for _, s := range t.Switches {
+		if len(switches) > 0 && !slices.Contains(switches, s.Name) || j.changed && !slices.Contains(concerned, s.Name) {
+			continue
+		}
+		for _, v := range j.routesOf(t, r, s.Name) {
+			views = append(views, v)
+			rows = append(rows, []string{v.Switch, v.Prefix, orDash(v.Group), joinInts(v.Ports), strings.Join(v.To, ",")})
+		}
+	}
+	return show(j.c.out, j.form, rows, views)
+}
+
+func (j *routesJob) routesOf(t *fabric.Topology, r *fabric.Routes, name string) []routeView {
+	table, _ := r.Table(name, j.grouping)
+	peers := map[int]string{}
+	for _, p := range t.Ports(name) {
+		peers[p.Number] = p.Peer
+	}
+	groups := map[int][]fabric.Hop{}
+	for _, g := range table.Groups {
+		groups[g.ID] = g.Hops
+	}
+	var views []routeView
+	for _, route := range table.Routes {
+		v := routeView{Switch: name, Prefix: route.Prefix.String(), Group: route.Group}
+		hops := []fabric.Hop{route.Hop}
+		if route.Group != 0 {
+			hops = groups[route.Group]
+		}
+		for _, h := range hops {
+			v.Ports = append(v.Ports, h.Port)
+			v.To = append(v.To, peers[h.Port])
+		}
+		v.To = slices.Compact(v.To)
+		views = append(views, v)
+	}
+	return views
+}
+
+// A pathView is what is shown of a path.
+type pathView struct {
+	ID    int      `json:"id"`
+	Nodes []string `json:"nodes"`
+	Ports []int    `json:"ports"`
+	Delay string   `json:"delay"`
+	Rate  string   `json:"rate"`
+}
+
+func newTopoPaths(c *cli) *cobra.Command {
+	var fail []string
+	var k int
+	var form format
+	cmd := &cobra.Command{
+		Use:   "paths TOPOLOGY FROM TO [-k K] [--fail LINK]... [-o FORMAT]",
+		Short: "Show the paths between two nodes",
+		Long: `Paths shows the shortest paths between two switches or hosts, with the ids that
+they keep whatever else fails. With -k it shows the K best paths without a loop,
+by Yen's algorithm, longer ones too.`,
+		Example: `  p4lb topo paths qall h1 h17
+  p4lb topo paths dhlb t1 t3 -k 8`,
+		Args: wantArgs(3, 3, "a topology and two nodes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if k < 0 || k > fabric.MaxPaths {
+				return usageError(cmd, "-k %d: want 1 to %d", k, fabric.MaxPaths)
+			}
+			t, err := c.topology(args[0])
+			if err != nil {
+				return err
+			}
+			if t, err = failLinks(t, fail); err != nil {
+				return err
+			}
+			var list []fabric.Path
+			if k > 0 {
+				list, err = t.KShortest(args[1], args[2], k)
+			} else {
+				list, err = t.Routes().Paths(args[1], args[2])
+			}
+			if err != nil {
+				return err
+			}
+			return showPaths(c, form, list)
+		},
+		ValidArgsFunction: completeTopology,
+	}
+	cmd.Flags().IntVarP(&k, "best", "k", 0, "the `K` best paths instead of the shortest ones")
+	addFailFlag(cmd, &fail)
+	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	return cmd
+}
+
+func showPaths(c *cli, form format, list []fabric.Path) error {
+	rows, views := grid{{"ID", "DELAY", "RATE", "PORTS", "NODES"}}, []pathView{}
+	for _, p := range list {
+		v := pathView{p.ID, p.Nodes, p.Ports, fabric.FormatDelay(p.Delay), p.Rate.String()}
+		views = append(views, v)
+		rows = append(rows, []string{strconv.Itoa(v.ID), v.Delay, v.Rate, joinInts(v.Ports), strings.Join(v.Nodes, " ")})
+	}
+	return show(c.out, form, rows, views)
+}
+
+func orDash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func joinInts(list []int) string {
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ",")
+}

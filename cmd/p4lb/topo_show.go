@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+func newTopoShow(c *cli) *cobra.Command {
+	var file string
+	var fail []string
+	cmd := &cobra.Command{
+		Use:   "show TOPOLOGY [--fail LINK]... [-o FILE]",
+		Short: "Write a preset or a file with everything filled in",
+		Long: `Show writes a topology as YAML with all that was left out: roles, ports, ids and
+addresses. What was filled in does not change when links are added to the result.`,
+		Example: `  p4lb topo show qdaps-8x8 -o net.yaml
+  p4lb topo show net.yaml --fail l1:17 -o failed.yaml`,
+		Args: wantArgs(1, 1, "one topology"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := c.topology(args[0])
+			if err != nil {
+				return err
+			}
+			if t, err = failLinks(t, fail); err != nil {
+				return err
+			}
+			return c.writeResult(file, t.YAML())
+		},
+		ValidArgsFunction: completeTopology,
+	}
+	addFailFlag(cmd, &fail)
+	addResultFlag(cmd, &file)
+	return cmd
+}
+
+// A presetView is what is shown of a preset in the list of them.
+type presetView struct {
+	Name     string `json:"name"`
+	Switches int    `json:"switches"`
+	Hosts    int    `json:"hosts"`
+	Links    int    `json:"links"`
+	About    string `json:"about"`
+	Assumed  string `json:"assumed,omitempty"`
+}
+
+func newTopoPresets(c *cli) *cobra.Command {
+	var form format
+	cmd := &cobra.Command{
+		Use:   "presets [-o FORMAT]",
+		Short: "List the networks of the papers",
+		Args:  wantArgs(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			rows := grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "WHAT THE PAPER SAYS"}}
+			var list []presetView
+			for _, p := range fabric.Presets() {
+				t, err := p.Make()
+				if err != nil {
+					return err
+				}
+				v := presetView{p.Name, len(t.Switches), len(t.Hosts), len(t.Links), p.About, p.Assumed}
+				list = append(list, v)
+				rows = append(rows, []string{v.Name, strconv.Itoa(v.Switches), strconv.Itoa(v.Hosts), strconv.Itoa(v.Links), v.About})
+			}
+			return show(c.out, form, rows, list)
+		},
+	}
+	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	return cmd
+}
+
+func newTopoImport(c *cli) *cobra.Command {
+	var o fabric.Imports
+	var file string
+	cmd := &cobra.Command{
+		Use:   "import FILE.json [--rate RATE] [--delay TIME] [-o FILE]",
+		Short: "Convert a topology of p4-utils or of the P4 tutorials",
+		Long: `Import reads p4-utils' p4app.json or the P4 tutorials' topology.json and writes
+the topology as YAML. Ports and addresses stay as they are there; what cannot
+be said here is left out with a warning.`,
+		Example: `  p4lb topo import p4app.json -o net.yaml
+  p4lb topo import topology.json --rate 10Mbps --delay 1ms`,
+		Args: wantArgs(1, 1, "one file, or - for standard input"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := c.readSource(args[0])
+			if err != nil {
+				return err
+			}
+			t, notes, err := o.Import(displayName(args[0]), text)
+			if err != nil {
+				return c.topologyErrors(err)
+			}
+			for _, note := range notes {
+				c.log.Warn(note)
+			}
+			return c.writeResult(file, t.YAML())
+		},
+	}
+	flags := cmd.Flags()
+	flags.Func("rate", "`RATE` of links that state none (default 1Gbps)", func(s string) error { return setParsed(&o.Rate, s, fabric.ParseRate) })
+	flags.Func("delay", "`TIME` along links that state none (default 0)", func(s string) error { return setDelay(&o.Delay, s) })
+	addResultFlag(cmd, &file)
+	return cmd
+}
+
+func newTopoGraph(c *cli) *cobra.Command {
+	var file string
+	var fail []string
+	cmd := &cobra.Command{
+		Use:   "graph TOPOLOGY [--fail LINK]... [-o FILE.svg]",
+		Short: "Draw a network as SVG",
+		Long: `Graph draws a row for each tier, the hosts of a leaf as dots, and links in the
+colour of their rate and delay, dashed where they are down. In a browser the
+mouse shows addresses and ports.`,
+		Example: `  p4lb topo graph dhlb -o dhlb.svg`,
+		Args:    wantArgs(1, 1, "one topology"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := c.topology(args[0])
+			if err != nil {
+				return err
+			}
+			if t, err = failLinks(t, fail); err != nil {
+				return err
+			}
+			return c.writeResult(file, t.SVG())
+		},
+		ValidArgsFunction: completeTopology,
+	}
+	addFailFlag(cmd, &fail)
+	addResultFlag(cmd, &file)
+	return cmd
+}
+
+func newTopoValidate(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate TOPOLOGY...",
+		Short: "Check topologies",
+		Long: `Validate checks each topology and prints a line about it. What is wrong goes to
+standard error, with its line; what works but may surprise is a warning.`,
+		Args: wantArgs(1, -1, "topologies"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var first error
+			for _, name := range args {
+				if err := c.validateTopology(name); err != nil {
+					if first != nil {
+						c.report(first)
+					}
+					first = err
+				}
+			}
+			return first
+		},
+		ValidArgsFunction: completeTopology,
+	}
+}
+
+// mostHops is the most next hops that a generated program can choose among.
+const mostHops = 16
+
+func (c *cli) validateTopology(name string) error {
+	t, err := c.topology(name)
+	if err != nil {
+		return err
+	}
+	down := 0
+	for _, l := range t.Links {
+		if l.Down {
+			down++
+		}
+	}
+	fmt.Fprintf(c.out, "ok   %s   %d switches, %d hosts, %d links", displayName(name), len(t.Switches), len(t.Hosts), len(t.Links))
+	if down > 0 {
+		fmt.Fprintf(c.out, " (%d down)", down)
+	}
+	fmt.Fprintln(c.out)
+	return c.warnOfRoutes(name, t)
+}
+
+// warnOfRoutes warns of pairs of leaves between which no program could do what
+// it should: each kind once, as it usually concerns many pairs.
+func (c *cli) warnOfRoutes(name string, t *fabric.Topology) error {
+	r := t.Routes()
+	cut, wide := "", ""
+	for _, s := range t.Switches {
+		for _, leaf := range t.Leaves() {
+			hops, err := r.NextHops(s.Name, leaf.Name)
+			switch {
+			case err != nil:
+				return err
+			case cut == "" && s.Leaf > 0 && s.Name != leaf.Name && len(hops) == 0:
+				cut = fmt.Sprintf("no way from %s to %s while links are down", s.Name, leaf.Name)
+			case wide == "" && len(hops) > mostHops:
+				wide = fmt.Sprintf("%d next hops from %s to %s: a generated program has at most %d", len(hops), s.Name, leaf.Name, mostHops)
+			}
+		}
+	}
+	for _, text := range []string{cut, wide} {
+		if text != "" {
+			c.log.Warn(text, "topology", displayName(name))
+		}
+	}
+	return nil
+}
+
+// completeTopology offers the presets beside files.
+func completeTopology(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, p := range fabric.Presets() {
+		names = append(names, p.Name+"\t"+p.About)
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}

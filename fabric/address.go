@@ -1,0 +1,88 @@
+package fabric
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"strings"
+)
+
+// A MAC is an Ethernet address.
+type MAC [6]byte
+
+// ParseMAC reads an address such as 02:00:0a:00:01:01.
+func ParseMAC(text string) (MAC, error) {
+	var m MAC
+	b, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(b) != len(m) || len(text) != 17 || MAC(b).String() != strings.ToLower(text) {
+		return MAC{}, fmt.Errorf("%q: want an Ethernet address such as 02:00:0a:00:01:01", text)
+	}
+	return MAC(b), nil
+}
+
+// String writes the address in the usual way.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// MarshalText writes what String writes.
+func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// unicast reports whether an interface can have the address.
+func (m MAC) unicast() bool { return m[0]&1 == 0 && m != MAC{} }
+
+// Both kinds of derived MACs are locally administered; the first byte keeps
+// them apart.
+const (
+	hostMACs = 0x02 // and the IPv4 address
+	portMACs = 0x06 // and the place of the switch and the port
+)
+
+// hostMAC is derived from the address, so that a table entry shows whom it is
+// about.
+func hostMAC(ip netip.Addr) MAC {
+	m := MAC{hostMACs}
+	a := ip.As4()
+	copy(m[2:], a[:])
+	return m
+}
+
+// portMAC is the MAC of a port of the switch at a place in Topology.Switches.
+func portMAC(place, port int) MAC {
+	m := MAC{portMACs}
+	binary.BigEndian.PutUint16(m[2:], uint16(place+1))
+	binary.BigEndian.PutUint16(m[4:], uint16(port))
+	return m
+}
+
+// parseHostIP reads an address with the length of its prefix.
+func parseHostIP(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Addr().IsMulticast() || p.Addr().IsLoopback() || p.Addr().IsUnspecified() {
+		return netip.Prefix{}, fmt.Errorf("%q: want an IPv4 address with the length of its prefix such as 10.0.1.1/24", text)
+	}
+	return p, nil
+}
+
+// A plan gives each leaf a subnet of 10.0.0.0/8: leaf 3 has 10.0.3.0/24, or a
+// larger one in larger steps where a leaf has more hosts than a /24 holds.
+type plan struct{ bits int } // of the host's part
+
+// planFor is the plan for so many leaves with at most so many hosts each.
+func planFor(leaves, hosts int) (plan, error) {
+	p := plan{max(8, bits.Len(uint(hosts+1)))}
+	if leaves>>(24-p.bits) != 0 {
+		return plan{}, fmt.Errorf("%d leaves with up to %d hosts do not fit in 10.0.0.0/8: give the hosts addresses", leaves, hosts)
+	}
+	return p, nil
+}
+
+// host is the address of a host by the number of its leaf and its own, both
+// from 1.
+func (p plan) host(leaf, host int) netip.Prefix {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], 10<<24|uint32(leaf)<<p.bits|uint32(host))
+	return netip.PrefixFrom(netip.AddrFrom4(a), 32-p.bits)
+}

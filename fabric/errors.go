@@ -1,0 +1,106 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Error is something wrong in a topology file.
+type Error struct {
+	File string
+	Line int // 0 where it is about no line
+	Msg  string
+}
+
+// Error is the message with its place, as in net.yaml:12: there is no node l3.
+func (e *Error) Error() string {
+	switch {
+	case e.File == "":
+		return e.Msg
+	case e.Line == 0:
+		return e.File + ": " + e.Msg
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// maxErrors is how many errors are told of one file.
+const maxErrors = 10
+
+// Errors is all that is wrong in a topology file, in the order of its lines.
+type Errors []*Error
+
+// Error is one line for each error.
+func (list Errors) Error() string {
+	lines := make([]string, len(list))
+	for i, e := range list {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// A reporter collects what is wrong with one file.
+type reporter struct {
+	file  string
+	found Errors
+}
+
+func (r *reporter) errorf(line int, format string, args ...any) {
+	r.found = append(r.found, &Error{r.file, line, fmt.Sprintf(format, args...)})
+}
+
+// err is nil if nothing was reported. What no line is to blame for comes last.
+func (r *reporter) err() error {
+	if len(r.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.found, func(a, b *Error) int {
+		if (a.Line == 0) != (b.Line == 0) {
+			return b.Line - a.Line
+		}
+		return a.Line - b.Line
+	})
+	if more := len(r.found) - maxErrors; more > 0 {
+		r.found = append(r.found[:maxErrors], &Error{r.file, 0, fmt.Sprintf("and %d more errors", more)})
+	}
+	return r.found
+}
+
+// ErrNoPreset is wrapped by the error about a name that no preset has.
+var ErrNoPreset = errors.New("no such preset")
+
+// didYouMean is the end of a message about a name that is not among have.
+func didYouMean(name string, have []string) string {
+	best, near := max(2, len(name)/3)+1, ""
+	for _, h := range have {
+		if d := distance(name, h); d < best && d < len(name) {
+			best, near = d, h
+		}
+	}
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// distance is the number of letters to insert, delete or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,177 @@
+package fabric
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Imports fills in what other tools' files leave out. Its zero value works.
+type Imports struct {
+	Rate  Rate // of links that state none; zero: 1 Gbps
+	Delay time.Duration
+}
+
+// Import reads the topology out of a file of p4-utils (p4app.json) or of the
+// P4 tutorials (topology.json). The notes are about what the file says and a
+// Topology cannot: a line each, as errors are.
+func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
+	v, err := parseJSON(file, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Rate == 0 {
+		o.Rate = Gbps
+	}
+	m := &importer{reader: reader{reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
+	m.draft.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	switch topology := v.get("topology"); {
+	case topology.kind == object:
+		m.p4app(topology)
+	case v.get("links").kind == list:
+		m.tutorial(v)
+	default:
+		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json, with an object topology, or the tutorials' topology.json, with a list links"}
+	}
+	if err := m.err(); err != nil {
+		return nil, nil, err
+	}
+	t, err := m.draft.finish(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.unrated > 0 {
+		m.notef(0, "links that state no rate (%d) have %v", m.unrated, o.Rate)
+	}
+	return t, m.notes, nil
+}
+
+// An importer makes a draft from another tool's file.
+type importer struct {
+	reader
+	Imports
+	draft draft
+
+	switchAt, hostAt map[string]int // places in the draft
+
+	notes   []string
+	unrated int // links
+}
+
+func (m *importer) notef(line int, format string, args ...any) {
+	e := Error{m.file, line, fmt.Sprintf(format, args...)}
+	m.notes = append(m.notes, e.Error())
+}
+
+// tutorial reads the form of p4lang/tutorials:
+//
+//	"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}},
+//	"switches": {"s1": {}, "s2": {}},
+//	"links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", "5ms", 10]]
+//
+// A link's third item is its delay, in ms if it is a number, the fourth its
+// rate in Mbps.
+func (m *importer) tutorial(v value) {
+	for _, f := range m.object(v.get("hosts"), "hosts") {
+		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
+	}
+	for i, f := range m.object(v.get("switches"), "switches") {
+		// The tutorials start one process per switch; ids count from 0.
+		id, grpc := uint64(i), 50051+i
+		m.draft.switches = append(m.draft.switches, draftSwitch{
+			line: f.line, name: f.key, id: &id, grpc: fmt.Sprintf("127.0.0.1:%d", grpc),
+		})
+	}
+	for _, item := range m.list(v.get("links"), "links") {
+		parts := m.list(item, "link")
+		if len(parts) < 2 || len(parts) > 4 {
+			if item.kind != list {
+				continue
+			}
+			m.errorf(item.line, `link: %d items: want two ends, a delay and a rate, as in ["s1-p1", "s2-p1", "5ms", 10]`, len(parts))
+			continue
+		}
+		l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
+		l.a = parse(&m.reader, parts[0], "link: end", parseTutorialEnd)
+		l.b = parse(&m.reader, parts[1], "link: end", parseTutorialEnd)
+		var delay, rate value
+		if len(parts) > 2 {
+			delay = parts[2]
+		}
+		if len(parts) > 3 {
+			rate = parts[3]
+		}
+		m.linkTraits(&l, delay, rate)
+		m.draft.links = append(m.draft.links, l)
+	}
+}
+
+var tutorialEnd = regexp.MustCompile(`^(.+)-p(\d+)$`)
+
+// parseTutorialEnd reads h1, s1 or s1-p3.
+func parseTutorialEnd(text string) (End, error) {
+	match := tutorialEnd.FindStringSubmatch(text)
+	if match == nil {
+		return End{Node: text}, nil
+	}
+	n, err := parseInt(match[2], 1, MaxPort)
+	if err != nil {
+		return End{}, fmt.Errorf("%q: want a port from 1 to %d, as in s1-p3", text, MaxPort)
+	}
+	return End{match[1], n}, nil
+}
+
+// host makes a host; an address that is auto is left to us.
+func (m *importer) host(f field, ip, mac value) draftHost {
+	what := "host " + f.key
+	m.object(f.value, what)
+	h := draftHost{line: f.line, name: f.key}
+	if ip.text != "auto" {
+		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
+	}
+	if mac.kind == scalar && mac.text != "auto" {
+		a := parse(&m.reader, mac, what+": mac", ParseMAC)
+		h.mac = &a
+	}
+	return h
+}
+
+// linkTraits reads a delay and a rate as Mininet takes them.
+func (m *importer) linkTraits(l *draftLink, delay, rate value) {
+	if delay.kind != null {
+		l.delay = parse(&m.reader, delay, fmt.Sprintf("link %v: delay", l), parseMininetDelay)
+	}
+	if rate.kind == null {
+		m.unrated++
+		return
+	}
+	l.rate = parse(&m.reader, rate, fmt.Sprintf("link %v: rate", l), func(text string) (Rate, error) {
+		n, ok := parseUnit(text, []suffix{{"", 1e6}})
+		if !ok || n == 0 {
+			return 0, fmt.Errorf("%q: want a number of Mbps", text)
+		}
+		return Rate(n), nil
+	})
+}
+
+// parseMininetDelay reads a delay as tc does, or a number of ms.
+func parseMininetDelay(text string) (time.Duration, error) {
+	n, ok := parseUnit(text, slices.Concat(timeSuffixes, []suffix{{"", 1e6}, {"msec", 1e6}, {"msecs", 1e6}, {"usec", 1e3}, {"usecs", 1e3}, {"sec", 1e9}, {"secs", 1e9}}))
+	if d := time.Duration(n); ok && d <= maxDelay {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q: want a time of up to 10s such as 5ms, or a number of ms", text)
+}
+
+// numberIn is the number in a name such as h12.
+func numberIn(name string, letter byte) (int, bool) {
+	if name == "" || name[0] != letter {
+		return 0, false
+	}
+	n, err := strconv.Atoi(name[1:])
+	return n, err == nil && n > 0
+}

@@ -1,0 +1,117 @@
+package fabric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// # How the picture is laid out
+//
+// Each tier is a row, the highest on top. The hosts of a leaf are a block of
+// dots below it. A row is as wide as its nodes need, the picture as the widest
+// row, and the nodes of a row are spread evenly. Their order is that of the
+// topology in the lowest row, and above it that of the mean place of the nodes
+// below that they are joined to, which keeps pods together.
+
+// Measures of the picture, in pixels.
+const (
+	margin    = 24
+	nodeH     = 28
+	letterW   = 8   // of a name
+	nodeGap   = 20  // between nodes of a row
+	rowPitch  = 120 // at least; more in a wide picture, so that lines keep apart
+	dotPitch  = 14
+	dotRadius = 4.5
+	dotsInRow = 8
+	hostsGap  = 56 // between a leaf and its hosts
+)
+
+// A box is where a switch is drawn.
+type box struct{ x, y, w float64 } // x and y of its centre
+
+// A layout is where everything is drawn.
+type layout struct {
+	boxes  []box   // of the switches
+	hosts  [][]int // of each switch: places in Topology.Hosts
+	width  float64
+	height float64
+}
+
+// layOut places the switches below a head of some height.
+func (t *Topology) layOut(head float64) *layout {
+	l := &layout{boxes: make([]box, len(t.Switches)), hosts: make([][]int, len(t.Switches))}
+	for i, h := range t.Hosts {
+		s, _ := t.switchIndex(h.Switch)
+		l.hosts[s] = append(l.hosts[s], i)
+	}
+	rows := t.rows()
+	for _, row := range rows {
+		l.width = max(l.width, l.pitch(t, row)*float64(len(row)))
+	}
+	down := math.Round(min(max(rowPitch, l.width/9), 2.5*rowPitch))
+	below := 0.0 // the tallest block of hosts
+	for i, row := range slices.Backward(rows) {
+		if i < len(rows)-1 {
+			l.order(t, row)
+		}
+		step := l.width / float64(len(row))
+		for k, s := range row {
+			l.boxes[s].x = margin + step*(float64(k)+0.5)
+			l.boxes[s].y = head + nodeH/2 + float64(i)*down
+			if n := len(l.hosts[s]); n > 0 {
+				_, rows := dots(n)
+				below = max(below, l.boxes[s].y+hostsGap+float64(rows)*dotPitch+letterW*3)
+			}
+		}
+	}
+	l.height = max(below, head+nodeH+float64(len(rows)-1)*down) + margin
+	l.width += 2 * margin
+	return l
+}
+
+// rows lists the switches by tier, the highest first.
+func (t *Topology) rows() [][]int {
+	var rows [3][]int
+	for i, s := range t.Switches {
+		rows[3-s.Role.Tier()] = append(rows[3-s.Role.Tier()], i)
+	}
+	return slices.DeleteFunc(rows[:], func(row []int) bool { return row == nil })
+}
+
+// pitch is the width that each node of a row needs, and notes the nodes' own.
+func (l *layout) pitch(t *Topology, row []int) float64 {
+	widest := 0.0
+	for _, s := range row {
+		l.boxes[s].w = max(48, float64(len(t.Switches[s].Name)*letterW+20))
+		columns, _ := dots(len(l.hosts[s]))
+		widest = max(widest, l.boxes[s].w, float64(columns+1)*dotPitch)
+	}
+	return widest + nodeGap
+}
+
+// dots is the shape of a block of n hosts.
+func dots(n int) (columns, rows int) {
+	columns = min(n, dotsInRow)
+	if n > 8*dotsInRow {
+		columns = 2 * dotsInRow
+	}
+	return columns, (n + max(columns, 1) - 1) / max(columns, 1)
+}
+
+// order sorts a row by what it is joined to in the rows below, which have
+// their places.
+func (l *layout) order(t *Topology, row []int) {
+	mean := map[int]float64{}
+	for _, s := range row {
+		sum, n := 0.0, 0
+		for _, p := range t.ports[s] {
+			if k, ok := t.switchIndex(p.Peer); ok && l.boxes[k].y > 0 {
+				sum += l.boxes[k].x
+				n++
+			}
+		}
+		mean[s] = sum / float64(max(n, 1))
+	}
+	slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(mean[a], mean[b]) })
+}

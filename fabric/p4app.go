@@ -1,0 +1,199 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// p4app reads the object topology of p4-utils' files:
+//
+//	"assignment_strategy": "mixed",
+//	"default": {"bw": 10},
+//	"links": [["h1", "s1", {"bw": 5, "delay": "1ms", "port2": 3}], ["s1", "s2"]],
+//	"hosts": {"h1": {}},
+//	"switches": {"s1": {"thrift_port": 9090}, "s2": {}}
+func (m *importer) p4app(v value) {
+	for _, f := range m.object(v.get("switches"), "switches") {
+		m.switchAt[f.key] = len(m.draft.switches)
+		m.draft.switches = append(m.draft.switches, m.p4appSwitch(f))
+	}
+	for _, f := range m.object(v.get("hosts"), "hosts") {
+		m.hostAt[f.key] = len(m.draft.hosts)
+		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
+	}
+	if r := v.get("routers"); len(r.fields) > 0 {
+		m.errorf(r.fields[0].line, "router %s: there are no routers here: want switches and hosts", r.fields[0].key)
+	}
+	for _, item := range m.list(v.get("links"), "links") {
+		m.p4appLink(item, v.get("default"))
+	}
+	if len(m.found) == 0 {
+		m.strategy(v.get("assignment_strategy"))
+	}
+}
+
+func (m *importer) p4appSwitch(f field) draftSwitch {
+	what := "switch " + f.key
+	m.object(f.value, what)
+	s := draftSwitch{line: f.line, name: f.key}
+	if id := f.get("device_id"); id.kind != null {
+		n := parse(&m.reader, id, what+": device_id", parseID)
+		s.id = &n
+	}
+	port := func(key string) string {
+		v := f.get(key)
+		if v.kind == null {
+			return ""
+		}
+		n := parse(&m.reader, v, what+": "+key, func(text string) (int, error) { return parseInt(text, 1, 65535) })
+		return fmt.Sprintf("127.0.0.1:%d", n)
+	}
+	s.grpc, s.thrift = port("grpc_port"), port("thrift_port")
+	return s
+}
+
+// p4appLink reads a link: two nodes and what is special about it. What it says
+// itself comes before what all links have in common.
+func (m *importer) p4appLink(item, common value) {
+	parts := m.list(item, "link")
+	if len(parts) < 2 || len(parts) > 3 {
+		if item.kind != list {
+			return
+		}
+		m.errorf(item.line, `link: %d items: want two nodes and an object, as in ["s1", "s2", {"bw": 10}]`, len(parts))
+		return
+	}
+	var own value
+	if len(parts) == 3 {
+		own = parts[2]
+		m.object(own, "link")
+	}
+	get := func(keys ...string) value {
+		for _, from := range []value{own, common} {
+			for _, key := range keys {
+				if v := from.get(key); v.kind != null {
+					return v
+				}
+			}
+		}
+		return value{}
+	}
+	l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
+	l.a.Node, l.b.Node = m.word(parts[0], "link: end"), m.word(parts[1], "link: end")
+	m.linkTraits(&l, get("delay"), get("bw"))
+	what := fmt.Sprintf("link %v", l)
+	l.queue = parse(&m.reader, get("max_queue_size", "queue_length"), what+": queue", func(text string) (int, error) { return parseInt(text, 1, 1<<20) })
+	for i, end := range []*End{&l.a, &l.b} {
+		n := fmt.Sprint(i + 1)
+		m.linkEnd(end, what, own.get("port"+n), own.get("addr"+n), own.get("params"+n).get("ip"))
+	}
+	if loss := get("loss"); loss.kind != null && loss.text != "0" {
+		m.notef(loss.line, "%s: loss of %s %% is left out", what, loss.text)
+	}
+	if weight := get("weight"); weight.kind != null && weight.text != "1" {
+		m.notef(weight.line, "%s: weight %s is left out: paths are by the number of links", what, weight.text)
+	}
+	m.draft.links = append(m.draft.links, l)
+}
+
+// linkEnd sets what a link says of an end: the port of a switch, the addresses
+// of a host.
+func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
+	i, ok := m.hostAt[end.Node]
+	if !ok {
+		if port.kind != null {
+			end.Port = parse(&m.reader, port, what+": port", func(text string) (int, error) { return parseInt(text, 1, MaxPort) })
+		}
+		return
+	}
+	h := &m.draft.hosts[i]
+	if ip.kind != null {
+		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
+	}
+	if mac.kind != null {
+		a := parse(&m.reader, mac, what+": addr", ParseMAC)
+		h.mac = &a
+	}
+}
+
+// strategy gives the hosts without an address the one that p4-utils would give
+// them, so that scripts written for it go on working.
+func (m *importer) strategy(v value) {
+	name := strings.ToLower(m.word(v, "assignment_strategy"))
+	if name == "" {
+		name = "l2" // its documented default
+	}
+	if name == "manual" {
+		return
+	}
+	if name != "l2" && name != "l3" && name != "mixed" {
+		m.errorf(v.line, "assignment_strategy %q: want l2, l3, mixed or manual", v.text)
+		return
+	}
+	used := map[netip.Addr]bool{}
+	for _, h := range m.draft.hosts {
+		used[h.ip.Addr()] = true
+	}
+	for _, l := range m.draft.links {
+		host, at := m.hostEnd(l)
+		if host == nil || host.ip.IsValid() {
+			continue
+		}
+		ip, ok := strategyIP(name, host.name, at)
+		if !ok || used[ip.Addr()] {
+			continue // it has a name that p4-utils does not number by; ours will do
+		}
+		used[ip.Addr()] = true
+		host.ip = ip
+		if host.mac == nil {
+			mac := hostMAC(ip.Addr())
+			mac[0] = 0 // as p4-utils derives it
+			host.mac = &mac
+		}
+	}
+}
+
+// hostEnd returns the host that the link leads to, if it does, and the number
+// of the switch at the other end.
+func (m *importer) hostEnd(l draftLink) (host *draftHost, at int) {
+	for _, ends := range [][2]string{{l.a.Node, l.b.Node}, {l.b.Node, l.a.Node}} {
+		if i, ok := m.hostAt[ends[0]]; ok {
+			return &m.draft.hosts[i], m.switchNumber(ends[1])
+		}
+	}
+	return nil, 0
+}
+
+// switchNumber is the number that p4-utils counts a switch by: its id, that in
+// its name, or its place.
+func (m *importer) switchNumber(name string) int {
+	i, ok := m.switchAt[name]
+	if !ok {
+		return 0
+	}
+	if id := m.draft.switches[i].id; id != nil {
+		return int(*id & 0xffff)
+	}
+	if n, ok := numberIn(name, 's'); ok {
+		return n
+	}
+	return i + 1
+}
+
+// strategyIP is the address of a host by its number and that of its switch.
+func strategyIP(strategy, host string, at int) (netip.Prefix, bool) {
+	n, ok := numberIn(host, 'h')
+	a, bits := [4]byte{10, 0, byte(n >> 8), byte(n)}, 16
+	switch strategy {
+	case "mixed":
+		a, bits = [4]byte{10, byte(at >> 8), byte(at), byte(n)}, 24
+		ok = ok && n < 254 && at < 1<<16
+	case "l3":
+		a, bits = [4]byte{10, byte(at), byte(n), 2}, 24
+		ok = ok && n < 256 && at < 256
+	default:
+		ok = ok && n < 65535
+	}
+	return netip.PrefixFrom(netip.AddrFrom4(a), bits), ok
+}

@@ -1,0 +1,227 @@
+package fabric
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+)
+
+// Grouping says what makes next hops a group.
+type Grouping int
+
+const (
+	// ByHops gives destinations with the same next hops the same group. The
+	// ids count from 1 at each switch.
+	ByHops Grouping = iota
+
+	// ByLeaf gives each leaf a group of its own, whose id is Switch.Leaf, the
+	// same at every switch. Schemes that know something about each destination
+	// (CONGA, HULA, Hermes, QDAPS*, PDLB, DHLB) count on it.
+	ByLeaf
+)
+
+// A Table is what a switch must hold to forward to every host.
+type Table struct {
+	Switch string
+	Routes []Route // by prefix
+	Groups []Group // by id
+}
+
+// A Route says where packets to a prefix go: to a group, or where Group is 0
+// to the one next hop.
+type Route struct {
+	Prefix netip.Prefix
+	Group  int
+	Hop    Hop
+}
+
+// A Group is several ways to one destination. The place in Hops is what
+// generated programs call a slot.
+type Group struct {
+	ID   int
+	Hops []Hop // by port
+}
+
+// A Hop is how a switch sends a packet on.
+type Hop struct {
+	Port int
+	Dst  MAC // of the node at the other end
+	Src  MAC // of the port
+}
+
+func (p Port) hop() Hop { return Hop{p.Number, p.PeerMAC, p.MAC} }
+
+// Table returns what the named switch must hold, and false where there is no
+// such switch. A host or leaf that it has no way to has no route.
+//
+// Routes are to the hosts at the switch itself and to the subnets elsewhere; a
+// subnet with hosts at several leaves counts as their single addresses. Two
+// halves of a prefix that go the same way are one route. So the routes cover
+// just the subnets of the hosts, and a packet to an address that nobody has is
+// dropped at the leaf at the latest.
+func (r *Routes) Table(name string, by Grouping) (Table, bool) {
+	s, ok := r.t.switchIndex(name)
+	if !ok {
+		return Table{}, false
+	}
+	b := &tableBuilder{r: r, s: s, by: by, groups: map[int]Group{}}
+	routes := b.local()
+	for _, d := range r.t.destinations {
+		if leaf := r.t.leaves[d.leaf]; leaf != s {
+			if route, ok := b.route(d); ok {
+				routes = append(routes, route)
+			}
+		}
+	}
+	t := Table{Switch: name, Routes: aggregate(routes)}
+	for _, g := range b.groups {
+		t.Groups = append(t.Groups, g)
+	}
+	slices.SortFunc(t.Groups, func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
+	return t, true
+}
+
+type tableBuilder struct {
+	r      *Routes
+	s      int
+	by     Grouping
+	groups map[int]Group
+}
+
+// local are the routes to the hosts at the switch itself.
+func (b *tableBuilder) local() []Route {
+	var list []Route
+	for _, p := range b.r.t.ports[b.s] {
+		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {
+			list = append(list, Route{Prefix: netip.PrefixFrom(h.IP.Addr(), 32), Hop: p.hop()})
+		}
+	}
+	return list
+}
+
+// route is the route to a destination at another leaf.
+func (b *tableBuilder) route(d destination) (Route, bool) {
+	w := b.r.leafs[d.leaf][b.s]
+	if w.set < 0 {
+		return Route{}, false
+	}
+	id := d.leaf + 1
+	if b.by == ByHops {
+		id = b.r.sets[b.s].ids[w.set]
+	}
+	if _, ok := b.groups[id]; !ok {
+		g := Group{ID: id}
+		for _, p := range b.r.hops(b.s, d.leaf) {
+			g.Hops = append(g.Hops, p.hop())
+		}
+		if len(g.Hops) == 1 {
+			return Route{Prefix: d.prefix, Hop: g.Hops[0]}, true
+		}
+		b.groups[id] = g
+	}
+	return Route{Prefix: d.prefix, Group: id}, true
+}
+
+// A destination is a prefix all of whose hosts are at one leaf, given by its
+// place in Topology.leaves.
+type destination struct {
+	prefix netip.Prefix
+	leaf   int
+}
+
+// findDestinations returns the subnets, by address. A subnet that is spread
+// over several leaves, or overlaps with another one, counts as the addresses of
+// its hosts: so no two destinations overlap, and a packet to a leaf that cannot
+// be reached is not sent to another one.
+func (t *Topology) findDestinations() []destination {
+	subnets := map[netip.Prefix][]destination{}
+	for _, h := range t.Hosts {
+		d := destination{netip.PrefixFrom(h.IP.Addr(), 32), t.Switch(h.Switch).Leaf - 1}
+		subnets[h.IP.Masked()] = append(subnets[h.IP.Masked()], d)
+	}
+	overlap := map[netip.Prefix]bool{}
+	for inner := range subnets {
+		for length := range inner.Bits() {
+			outer := netip.PrefixFrom(inner.Addr(), length).Masked()
+			if _, ok := subnets[outer]; ok {
+				overlap[inner], overlap[outer] = true, true
+			}
+		}
+	}
+	var list []destination
+	for prefix, hosts := range subnets {
+		spread := slices.ContainsFunc(hosts, func(d destination) bool { return d.leaf != hosts[0].leaf })
+		if spread || overlap[prefix] {
+			list = append(list, hosts...)
+		} else {
+			list = append(list, destination{prefix, hosts[0].leaf})
+		}
+	}
+	slices.SortFunc(list, func(a, b destination) int { return comparePrefixes(a.prefix, b.prefix) })
+	return list
+}
+
+// comparePrefixes orders prefixes by address, a wider one before those in it.
+func comparePrefixes(a, b netip.Prefix) int {
+	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+}
+
+// aggregate joins halves that go the same way, until there are none, and sorts
+// the routes. They must not overlap.
+func aggregate(routes []Route) []Route {
+	slices.SortFunc(routes, func(a, b Route) int { return comparePrefixes(a.Prefix, b.Prefix) })
+	// As the routes come in the order of their addresses, what can be joined
+	// with a route is right before it.
+	list := routes[:0]
+	for _, r := range routes {
+		for n := len(list); n > 0; n = len(list) {
+			whole, ok := join(list[n-1].Prefix, r.Prefix)
+			if !ok || list[n-1].Group != r.Group || list[n-1].Hop != r.Hop {
+				break
+			}
+			list, r.Prefix = list[:n-1], whole
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// join returns the prefix whose halves a and b are, a being the first.
+func join(a, b netip.Prefix) (netip.Prefix, bool) {
+	if a.Bits() != b.Bits() || a.Bits() == 0 {
+		return netip.Prefix{}, false
+	}
+	x, y := a.Addr().As4(), b.Addr().As4()
+	bit := uint32(1) << (32 - a.Bits())
+	if binary.BigEndian.Uint32(x[:])^binary.BigEndian.Uint32(y[:]) != bit || x == y {
+		return netip.Prefix{}, false
+	}
+	return netip.PrefixFrom(a.Addr(), a.Bits()-1), true
+}
+
+// Changed returns the names of the switches whose tables differ between two
+// topologies' routes, in the order of the later one: those that a link which
+// failed or came back concerns. A switch that only one of them has counts too.
+func (r *Routes) Changed(before *Routes, by Grouping) []string {
+	var names []string
+	for _, s := range r.t.Switches {
+		now, _ := r.Table(s.Name, by)
+		then, ok := before.Table(s.Name, by)
+		if !ok || !now.equal(then) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, s := range before.t.Switches {
+		if r.t.Switch(s.Name) == nil {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (t Table) equal(u Table) bool {
+	return slices.Equal(t.Routes, u.Routes) && slices.EqualFunc(t.Groups, u.Groups, func(a, b Group) bool {
+		return a.ID == b.ID && slices.Equal(a.Hops, b.Hops)
+	})
+}

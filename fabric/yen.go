@@ -1,0 +1,208 @@
+package fabric
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// # Yen's algorithm
+//
+// QALL (Section IV-A) takes the candidate paths of a host pair from Yen's
+// algorithm: the best path first, then, again and again, the best of the paths
+// that leave the last one found at some node by a link that no path found so
+// far takes there. Each candidate is a shortest path in what is left of the
+// network, without the nodes passed already, so no path has a loop.
+//
+// Paths are ordered by the number of links, then by delay, then by the ports
+// they take. As no two paths are equal in that order, neither chance nor the
+// order of a heap has a say in the result, and parallel links make different
+// paths.
+
+// KShortest returns the k best paths without a loop between two switches or
+// hosts, or as many as there are, over the links that are up. Their IDs count
+// from 0.
+func (t *Topology) KShortest(from, to string, k int) ([]Path, error) {
+	src, dst, err := t.endpoints(from, to)
+	if err != nil {
+		return nil, err
+	}
+	y := &yen{g: t.graphOf(false), src: src, dst: dst}
+	var list []Path
+	for _, trail := range y.best(min(k, MaxPaths)) {
+		p := t.path(src, trail)
+		p.ID = len(list)
+		list = append(list, p)
+	}
+	return t.withHosts(list, from, to), nil
+}
+
+type yen struct {
+	g        *graph
+	src, dst int
+
+	candidates trails
+	known      map[string]bool // candidates, by their links
+}
+
+// A trail is a path as edges.
+type trail []edge
+
+// compare orders trails from one switch to another one.
+func (a trail) compare(b trail) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a.delay(), b.delay()),
+		slices.CompareFunc(a, b, func(x, y edge) int { return cmp.Compare(x.port, y.port) }))
+}
+
+func (a trail) delay() (sum int64) {
+	for _, e := range a {
+		sum += e.delay
+	}
+	return sum
+}
+
+// key tells trails apart.
+func (a trail) key() string {
+	var b []byte
+	for _, e := range a {
+		b = append(b, byte(e.link), byte(e.link>>8), byte(e.link>>16))
+	}
+	return string(b)
+}
+
+// best returns the k best trails.
+func (y *yen) best(k int) []trail {
+	y.known = map[string]bool{}
+	y.offer(y.shortest(y.src, nil, nil))
+	var found []trail
+	for len(found) < k && len(y.candidates) > 0 {
+		last := heap.Pop(&y.candidates).(trail)
+		found = append(found, last)
+		if y.src == y.dst {
+			break // the empty trail, which nothing can leave
+		}
+		if len(found) < k {
+			y.branch(last, found)
+		}
+	}
+	return found
+}
+
+// branch offers the best trail that leaves the last one at each of its nodes.
+func (y *yen) branch(last trail, found []trail) {
+	passed := map[int]bool{}
+	for i := range last {
+		at := y.src
+		if i > 0 {
+			at = last[i-1].to
+		}
+		taken := map[int]bool{} // links
+		for _, f := range found {
+			if len(f) > i && slices.Equal(f[:i], last[:i]) {
+				taken[f[i].link] = true
+			}
+		}
+		if spur, ok := y.shortest(at, passed, taken); ok {
+			y.offer(slices.Concat(last[:i], spur), true)
+		}
+		passed[at] = true
+	}
+}
+
+// offer makes a trail a candidate, once.
+func (y *yen) offer(t trail, ok bool) {
+	if key := t.key(); ok && !y.known[key] {
+		y.known[key] = true
+		heap.Push(&y.candidates, t)
+	}
+}
+
+// shortest returns the best trail to the destination that avoids nodes and, as
+// its first, some links.
+func (y *yen) shortest(from int, passed, taken map[int]bool) (trail, bool) {
+	costs := y.costs(from, passed)
+	var t trail
+	for at := from; at != y.dst; {
+		var best edge
+		least := unreachable
+		for _, e := range y.g.edges[at] {
+			if passed[e.to] || e.to == from || at == from && taken[e.link] {
+				continue
+			}
+			if c := costs[e.to].plus(e); c.less(least) {
+				best, least = e, c
+			}
+		}
+		if least == unreachable {
+			return nil, false
+		}
+		t = append(t, best)
+		at = best.to
+	}
+	return t, true
+}
+
+// A cost is what the rest of a trail costs.
+type cost struct {
+	links int32
+	delay int64
+}
+
+var unreachable = cost{1<<31 - 1, 0}
+
+func (c cost) plus(e edge) cost {
+	if c == unreachable {
+		return c
+	}
+	return cost{c.links + 1, c.delay + e.delay}
+}
+
+func (c cost) less(d cost) bool {
+	return c.links < d.links || c.links == d.links && c.delay < d.delay
+}
+
+// costs returns what it costs from each switch to reach the destination
+// without the nodes to avoid, and without coming back to where the trail
+// starts: layer by layer, as the number of links counts first.
+func (y *yen) costs(from int, passed map[int]bool) []cost {
+	costs := make([]cost, len(y.g.edges))
+	for i := range costs {
+		costs[i] = unreachable
+	}
+	costs[y.dst] = cost{}
+	layer := []int{y.dst}
+	for len(layer) > 0 {
+		var next []int
+		for _, s := range layer {
+			for _, e := range y.g.edges[s] { // each link leads back as well
+				if passed[e.to] || e.to == from {
+					continue
+				}
+				c := costs[s].plus(e)
+				if costs[e.to] == unreachable {
+					next = append(next, e.to)
+				}
+				if c.less(costs[e.to]) {
+					costs[e.to] = c
+				}
+			}
+		}
+		layer = next
+	}
+	return costs
+}
+
+// trails is a heap of them, the best on top.
+type trails []trail
+
+func (h trails) Len() int           { return len(h) }
+func (h trails) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
+func (h trails) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *trails) Push(x any)        { *h = append(*h, x.(trail)) }
+
+// Pop removes the last trail, as package heap asks for.
+func (h *trails) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
