@@ -116,6 +116,11 @@ func (l *lowerer) callExtern(x *syntax.CallExpr, call *types.Call, e *env) value
 		lo := arg(1)
 		m := l.mark()
 		hi := arg(2)
+		for _, bound := range []*ex{lo, hi} { // BMv2 dies of a negative one
+			if bound.st.signed && (!bound.isConst() || bound.v.Sign() < 0) {
+				l.unsupported(x, "random numbers between bounds that may be negative")
+			}
+		}
 		l.prim("modify_field_rng_uniform", d.f, l.stable(lo, m), hi)
 		d.back()
 	case "hash":

@@ -153,6 +153,9 @@ func (s *scanner) lineComment() {
 	for {
 		n := strings.IndexByte(s.text[s.off:], '\n')
 		if n < 0 {
+			if strings.HasSuffix(s.text, "\\") {
+				s.errorf(s.posAt(s.off), "comment ends in a backslash at the end of the file")
+			}
 			s.off = len(s.text)
 			return
 		}
