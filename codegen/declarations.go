@@ -72,8 +72,9 @@ func (v *view) Constants() []constant {
 }
 
 // wrap breaks a comment into lines.
-func wrap(text string) []string {
-	const width = 76
+func wrap(text string) []string { return wrapTo(76, text) }
+
+func wrapTo(width int, text string) []string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {
@@ -97,7 +98,13 @@ func (v *view) About() []string {
 	for _, k := range kinds {
 		b := v.runs.block(k)
 		if b.name != "none" {
-			lines = append(lines, fmt.Sprintf("%-12s %s", k, b.about))
+			for i, line := range wrapTo(63, b.about) {
+				if i == 0 {
+					lines = append(lines, fmt.Sprintf("%-12s %s", k, line))
+				} else {
+					lines = append(lines, strings.Repeat(" ", 13)+line)
+				}
+			}
 		}
 	}
 	lines = append(lines, "")

@@ -74,21 +74,19 @@ func (r Row) Parameters() []Param {
 }
 
 // blocks lists the row's blocks in the order in which they contribute: parts
-// first, each once. In transit the signal has other parts.
+// first, each once. In transit the signal has other parts, and nothing to tell
+// ingress.
 func (r Row) blocks(recirc, transit bool) []*block {
 	wanted := map[*block]bool{}
 	var want func(b *block, parts []string)
 	want = func(b *block, parts []string) {
 		wanted[b] = true
+		if recirc && !transit {
+			parts = slices.Concat(parts, b.recirc)
+		}
 		for _, name := range parts {
 			p := lookup(part, name)
 			want(p, p.parts)
-		}
-		if recirc {
-			for _, name := range b.recirc {
-				p := lookup(part, name)
-				want(p, p.parts)
-			}
 		}
 	}
 	for _, k := range kinds {

@@ -7,7 +7,7 @@ import "strings"
 // line of its own.
 func layOut(text string) string {
 	var lines []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.TrimSpace(line)
 		last := len(lines) - 1
 		switch {

@@ -51,7 +51,7 @@ func parseTemplate(files fs.FS, name string) (*template.Template, error) {
 }
 
 // breaks reports whether a line is broken before item i of a long list.
-func breaks(i int) bool { return i > 0 && i%4 == 0 }
+func breaks(i int) bool { return i > 0 && i%3 == 0 }
 
 // alone matches a line of nothing but control actions: it leaves no blank line.
 var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)

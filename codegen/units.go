@@ -54,7 +54,7 @@ func (u Unit) parse(text string) (int64, error) {
 			continue
 		}
 		r, ok := new(big.Rat).SetString(number)
-		if !ok || strings.ContainsAny(number, "/eEpPxX_") {
+		if !ok || strings.ContainsAny(number, "+-/eEpPxX_") {
 			break
 		}
 		r.Mul(r, new(big.Rat).SetInt64(s.times))

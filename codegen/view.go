@@ -131,8 +131,8 @@ func (v *view) Penultimate() int { return v.params.Ports - 2 }
 // Slots are the paths of the largest group.
 func (v *view) Slots() []int { return count(v.params.Ports) }
 
-// Turns are the other paths that a rerouted packet may be offered.
-func (v *view) Turns() []int { return count(v.params.Ports - 1) }
+// Turns number the other paths that a rerouted packet may be offered, from 1.
+func (v *view) Turns() []int { return count(v.params.Ports)[1:] }
 
 // Draws are the random paths of a sampled choice, all there are at most.
 func (v *view) Draws() []int { return count(min(int(v.Int("d")), v.N())) }
@@ -152,7 +152,10 @@ func count(n int) []int {
 func (v *view) Before(k int) int { return k - 1 }
 
 // Few reports whether an ordered choice looks for fewer paths than there are.
-func (v *view) Few() bool { return int(v.Int("d")) < v.N() }
+func (v *view) Few() bool { return v.runs.Choice == "ordered" && int(v.Int("d")) < v.N() }
+
+// Shuffles reports whether paths are drawn without repeats.
+func (v *view) Shuffles() bool { return v.runs.Choice == "sampled" || v.Few() }
 
 // Int is the value of a parameter as the program has it.
 func (v *view) Int(name string) int64 { return param(name).inProgram(v.values[name]) }
@@ -165,10 +168,10 @@ func (v *view) Shared() bool { return v.params.StatePath == "shared" }
 
 // Reported is the annotation of metadata that goes into reports.
 func (v *view) Reported() string {
-	if v.Shared() {
-		return ""
+	if v.In("report") {
+		return "@field_list(FIELDS_REPORT)"
 	}
-	return "@field_list(FIELDS_REPORT)"
+	return ""
 }
 
 // In reports whether a part is among the row's blocks.
@@ -183,13 +186,22 @@ func (v *view) OneWay() bool { return v.row.Signal == "one-way" }
 // Memory reports whether the granularity remembers the path of a flow.
 func (v *view) Memory() bool { return v.runs.block(granularity).memory }
 
+// Holds is the register that keeps the path of a flow.
+func (v *view) Holds() string {
+	if name := v.runs.block(granularity).holds; name != "" {
+		return name
+	}
+	return v.runs.block(choice).holds
+}
+
 // RemembersPath reports whether anything does.
 func (v *view) RemembersPath() bool {
 	return v.Memory() || v.runs.Choice == "cautious" || v.runs.Choice == "ordered"
 }
 
-// Freshens reports whether a packet may be the first of what is decided about.
-func (v *view) Freshens() bool { return v.Memory() || v.runs.Choice == "cautious" }
+// Freshens reports whether that path may have to be chosen anew, unless it is
+// for every packet.
+func (v *view) Freshens() bool { return v.Holds() != "" && v.runs.Granularity != "packet" }
 
 // Granularity is what one decision is about.
 func (v *view) Granularity() string { return v.runs.Granularity }

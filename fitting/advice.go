@@ -1,6 +1,7 @@
 package fitting
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -102,13 +103,35 @@ type Advice struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// Advised lists the schemes that Advise knows.
+// Advised lists the schemes that Advise knows. A name of the catalogue stands for
+// the family it belongs to: qall-poly3 for qall, drill+rlb for rlb.
 func Advised() []string {
 	return []string{"letflow", "presto", "conga", "hula", "qall", "qdaps", "rlb", "pdlb", "dhlb"}
 }
 
+// families finds what there is advice for in a name of the catalogue.
+func families(scheme string) []string {
+	var list []string
+	for _, part := range strings.Split(scheme, "+") {
+		if name, _, _ := strings.Cut(part, "-"); slices.Contains(Advised(), name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// ErrNoAdvice is returned for a scheme that no parameter of depends on the
+// network.
+var ErrNoAdvice = errors.New("no advice")
+
 // Advise computes the parameters of a scheme, or of all if it is "".
 func Advise(n Network, scheme string) ([]Advice, error) {
+	names := Advised()
+	if scheme != "" {
+		if names = families(scheme); len(names) == 0 {
+			return nil, fmt.Errorf("%w for %q: want one of %s", ErrNoAdvice, scheme, strings.Join(Advised(), ", "))
+		}
+	}
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
@@ -116,13 +139,6 @@ func Advise(n Network, scheme string) ([]Advice, error) {
 	advisers := map[string]func(Network) ([]Advice, error){
 		"letflow": adviseLetFlow, "presto": advisePresto, "conga": adviseCONGA, "hula": adviseHULA,
 		"qall": adviseQALL, "qdaps": adviseQDAPS, "rlb": adviseRLB, "pdlb": advisePDLB, "dhlb": adviseDHLB,
-	}
-	names := Advised()
-	if scheme != "" {
-		if !slices.Contains(names, scheme) {
-			return nil, fmt.Errorf("no advice for %q: want one of %s", scheme, strings.Join(names, ", "))
-		}
-		names = []string{scheme}
 	}
 	var list []Advice
 	for _, name := range names {

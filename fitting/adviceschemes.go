@@ -31,10 +31,8 @@ func advisePresto(n Network) ([]Advice, error) {
 }
 
 func adviseCONGA(n Network) ([]Advice, error) {
-	const tau = 160 * time.Microsecond
-	value := max(tau, powerOfTwo(n.RTT))
 	return []Advice{
-		{Name: "tau", Value: us(value), Formula: fmt.Sprintf("max(160 us, 2^k us >= RTT = %s)", us(n.RTT)), Source: "CONGA: the estimator has to average over a round trip"},
+		windowAdvice("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),
 		{Name: "quantum", Value: "3 bits", Formula: "constant", Source: "CONGA"},
 		{Name: "gap", Value: us(max(500*time.Microsecond, n.safeGap())), Formula: "max(500 us, " + n.gapFormula() + ")", Source: "CONGA takes 500 us"},
 		{Name: "ageing", Value: us(max(10*time.Millisecond, 10*n.RTT)), Formula: "max(10 ms, 10·RTT)", Source: "CONGA takes 10 ms"},
@@ -44,17 +42,17 @@ func adviseCONGA(n Network) ([]Advice, error) {
 func adviseHULA(n Network) ([]Advice, error) {
 	probe := max(hulaProbe, n.RTT)
 	return []Advice{
-		{Name: "probe", Value: us(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
-		{Name: "tau", Value: us(2 * probe), Formula: "2·T_probe", Source: "HULA: the estimator outlives a probe period"},
-		{Name: "ageing", Value: us(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
+		{Name: "tprobe", Value: us(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
+		windowAdvice("2^k us >= 2·T_probe", 2*probe, "HULA: the estimator outlives a probe period"),
+		{Name: "tfail", Value: us(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
 		{Name: "gap", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
 	}, nil
 }
 
-// powerOfTwo is the smallest power of two µs that is no shorter than d.
-func powerOfTwo(d time.Duration) time.Duration {
-	_, p := DHLB{RTT: d}.Delta()
-	return p
+// windowAdvice is k of an estimator that forgets within 2^k µs, at least d.
+func windowAdvice(formula string, d time.Duration, source string) Advice {
+	k, t := DHLB{RTT: d}.Delta()
+	return Advice{Name: "window", Value: fmt.Sprint(k), Formula: fmt.Sprintf("%s = %s: 2^%d us = %s", formula, us(d), k, us(t)), Source: source}
 }
 
 func adviseQALL(n Network) ([]Advice, error) {
@@ -74,14 +72,14 @@ func adviseQALL(n Network) ([]Advice, error) {
 
 func adviseQDAPS(n Network) ([]Advice, error) {
 	q := QDAPS{C: n.pps(), RTT: n.RTT.Seconds(), K: float64(n.ECN), Y: n.FlowSize / float64(n.MTU), Cap: float64(n.Buffer)}
-	exact, err := q.Numeric()
-	if err != nil {
-		return nil, err
+	exact := "none"
+	if s, err := q.Numeric(); err == nil {
+		exact = fmt.Sprintf("%.0f packets", math.Floor(s))
 	}
 	list := []Advice{
 		{Name: "S", Value: fmt.Sprintf("%.0f packets", math.Floor(q.Closed())),
 			Formula: fmt.Sprintf("sqrt(1.6·Y) - C·RTT = sqrt(1.6·%s) - %s", number(q.Y), number(q.C*q.RTT)), Source: "QDAPS Eq. 14 with r_1 = 3/4·C of Eq. 4"},
-		{Name: "S exact", Value: fmt.Sprintf("%.0f packets", math.Floor(exact)),
+		{Name: "S exact", Value: exact,
 			Formula: "largest S with FCT_1 >= FCT_2, T_2 = 2·S_2/(r_1/2+r_2)", Source: "QDAPS Eq. 13, its T_2 corrected to the rate that the text gives"},
 		{Name: "sweep", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
 	}
@@ -99,23 +97,24 @@ func adviseRLB(n Network) ([]Advice, error) {
 	}
 	r := RLB{N: float64(n.Incast), C: n.Rate / 8, D: d.Seconds(), QPFC: n.PFC, TRC: n.Recirc.Seconds(), MTU: float64(n.MTU)}
 	low, high, take := r.Threshold()
-	threshold := Advice{Name: "qth", Value: number(math.Floor(take)) + "B",
-		Formula: fmt.Sprintf("[d·C, Q_PFC-d·C·(n-1)] = [%s, %s] bytes, lower end, at most Q_PFC/2", number(low), number(high)),
+	threshold := Advice{Name: "qth", Value: fmt.Sprintf("%.0fB", math.Floor(take)),
+		Formula: fmt.Sprintf("[d·C, Q_PFC-d·C·(n-1)] = [%.0f, %.0f] bytes, lower end, at most Q_PFC/2", low, high),
 		Source:  "RLB Eq. 3 with all rates at C"}
 	if low > high {
-		threshold.Warning = fmt.Sprintf("the range is empty: n·d·C = %d·%s bytes exceeds Q_PFC = %s; it holds up to n = %d, so a warning may come too late",
-			n.Incast, number(low), number(n.PFC), r.Senders())
+		threshold.Warning = fmt.Sprintf("the range is empty: n·d·C = %d·%.0f bytes exceeds Q_PFC = %.0f; it holds up to n = %d, so a warning may come too late",
+			n.Incast, low, n.PFC, r.Senders())
 	}
 	packets, each := r.Recirculations(take)
-	recirculations := Advice{Name: "nrc", Value: fmt.Sprint(each),
-		Formula: fmt.Sprintf("min(8, (Q_PFC-Q-(n-1)·C·t_rc)/MTU) = min(8, %d) at Q = Q_th", packets), Source: "RLB Eq. 5 with the queue of Eq. 4, in packets"}
+	recirculations := Advice{Name: "rc", Value: fmt.Sprint(each),
+		Formula: fmt.Sprintf("N_rc = (Q_PFC-Q-(n-1)·C·t_rc)/MTU = %d at Q = Q_th, at most 8", packets), Source: "RLB Eq. 5 with the queue of Eq. 4, in packets"}
 	if each == 0 {
 		recirculations.Warning = "no room to recirculate at all: every warned packet is rerouted"
 	}
 	return []Advice{
 		threshold, recirculations,
 		{Name: "dt", Value: us(d), Formula: "d", Source: "RLB III-B: the interval of the derivative is the delay of a link"},
-		{Name: "trc", Value: us(n.Recirc), Formula: "queue of the recirculation port divided by its rate; one packet at least", Source: "RLB V; measured at run time"},
+		{Name: "twarn", Value: us(2 * d), Formula: "2·d", Source: "the warning goes up a link, and packets on their way come down it (assumed)"},
+		{Name: "t_rc", Value: us(n.Recirc), Formula: "queue of the recirculation port divided by its rate; one packet at least", Source: "RLB V; measured at run time"},
 		{Name: "hold", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "when a warning ends is left open; assumed"},
 	}, nil
 }
@@ -123,7 +122,7 @@ func adviseRLB(n Network) ([]Advice, error) {
 func advisePDLB(n Network) ([]Advice, error) {
 	base := PDLB{M: n.Paths, Good: n.RTT.Seconds(), X: 1, C: n.pps(), Buffer: float64(n.Buffer),
 		Size: n.FlowSize / float64(n.MTU), Flows: float64(n.Flows)}
-	ratios := []float64{1.5, 2, 3, 6}
+	ratios := []float64{2, 3, 6}
 	if x := float64(n.SlowRTT) / float64(n.RTT); x > 1 {
 		ratios = []float64{x}
 	}
@@ -147,21 +146,20 @@ func advisePDLB(n Network) ([]Advice, error) {
 			}
 		}
 	}
-	list = append(list, Advice{Name: "interval", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB takes 100 us"})
+	list = append(list, Advice{Name: "period", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB III: the sender measures every 100 us"})
 	return list, nil
 }
 
 func adviseDHLB(n Network) ([]Advice, error) {
 	d := DHLB{RTT: n.SlowRTT}
-	k, delta := d.Delta()
 	list := []Advice{
-		{Name: "delta", Value: us(delta), Formula: fmt.Sprintf("2^%d us >= RTT = %s", k, us(n.SlowRTT)), Source: "DHLB Eq. 1, divided by delta: as printed it diverges"},
+		windowAdvice("delta = 2^k us >= RTT", n.SlowRTT, "DHLB Eq. 1, divided by delta: as printed it diverges"),
 		{Name: "gap", Value: us(d.Gap()), Formula: "RTT", Source: "DHLB 3.1"},
 	}
 	for _, load := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
 		period := d.Probe(load)
 		overhead := ProbeOverhead(64, float64(n.Leaves), 1, period, n.Rate/8)
-		list = append(list, Advice{Name: fmt.Sprintf("probe[load %.0f %%]", 100*load), Value: us(period),
+		list = append(list, Advice{Name: fmt.Sprintf("tprobe[load %.0f %%]", 100*load), Value: us(period),
 			Formula: fmt.Sprintf("clamp(theta/sigma, 2·gap, 10 ms), theta = 180 us; %.2g %% of a link", 100*overhead), Source: "DHLB Eq. 2 and 3"})
 	}
 	if d.Probe(0.9) > hulaProbe {

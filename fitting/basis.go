@@ -1,7 +1,5 @@
 package fitting
 
-import "math"
-
 // The columns that are fitted are products of Chebyshev polynomials of the
 // normalised measurements, T_i(2u-1)·T_j(2v-1), in the order of Terms. They
 // span what the powers span, but are nearly independent of each other where
@@ -91,16 +89,3 @@ func evalPowers(c []float64, degree int, u, v float64) float64 {
 
 // termIndex is the place of L^i·T^j in Terms.
 func termIndex(i, j int) int { return (i+j)*(i+j+1)/2 + j }
-
-// slopes are the derivatives of evalPowers by u and by v.
-func slopes(c []float64, degree int, u, v float64) (du, dv float64) {
-	for k, t := range Terms(degree) {
-		if t.I > 0 {
-			du += c[k] * float64(t.I) * math.Pow(u, float64(t.I-1)) * math.Pow(v, float64(t.J))
-		}
-		if t.J > 0 {
-			dv += c[k] * float64(t.J) * math.Pow(u, float64(t.I)) * math.Pow(v, float64(t.J-1))
-		}
-	}
-	return du, dv
-}

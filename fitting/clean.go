@@ -92,11 +92,12 @@ func (s *Rows) Clean(rule Outliers) (Dropped, error) {
 		return d, nil
 	}
 	var fences [columns]Span
+	spare := make([]float64, s.n)
 	for c := range fences {
-		fences[c] = s.fence(c, rule)
+		fences[c] = s.fence(c, rule, spare)
 		if !(fences[c].width() > 0) {
-			return d, fmt.Errorf("the rule %s drops all of %s but the value %g, which most rows have: choose another rule or none",
-				rule, ColumnNames[c], fences[c].Min)
+			return d, fmt.Errorf("the rule %s drops all of %s but the value %g%s, which most rows have: choose another rule or none",
+				rule, ColumnNames[c], fences[c].Min, columnUnits[c])
 		}
 	}
 	s.keep(func(r Row) bool {
@@ -111,13 +112,14 @@ func (s *Rows) Clean(rule Outliers) (Dropped, error) {
 	return d, nil
 }
 
-// fence is the range outside which a value of column c is an outlier.
-func (s *Rows) fence(c int, rule Outliers) Span {
+// fence is the range outside which a value of column c is an outlier. spare has
+// room for the column.
+func (s *Rows) fence(c int, rule Outliers, spare []float64) Span {
 	if rule.Rule == "sigma" {
 		mean, sd := s.moments(c)
 		return Span{mean - rule.K*sd, mean + rule.K*sd}
 	}
-	v := make([]float64, 0, s.n)
+	v := spare[:0]
 	for r := range s.All() {
 		v = append(v, r.column(c))
 	}

@@ -59,7 +59,7 @@ func (o Options) validate() error {
 	case !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1):
 		return fmt.Errorf("ridge penalty %g: want a number from 0 on", o.Ridge)
 	case !(o.Huber >= 0) || math.IsInf(o.Huber, 1):
-		return fmt.Errorf("Huber bound %g: want a number from 0 on", o.Huber)
+		return fmt.Errorf("bound %g of Huber's loss: want a number from 0 on", o.Huber)
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (f *Fit) intervals(data, solved *triangle, variance float64) (low, high []f
 	q := distuv.StudentsT{Sigma: 1, Nu: free}.Quantile(0.975)
 	for k, row := range toPowers(f.Degree) {
 		// The variance of row·x for x = solved⁻¹·solved⁻ᵀ·Aᵀy, Cov y = variance·1.
-		v := solved.against(row)
+		v := solved.forward(row)
 		if solved != data {
 			v = data.times(solved.back(v))
 		}

@@ -50,6 +50,19 @@ func (f *Fit) inTraffic() []float64 {
 	return c
 }
 
+// slopes are the derivatives of evalPowers by u and by v.
+func slopes(c []float64, degree int, u, v float64) (du, dv float64) {
+	for k, t := range Terms(degree) {
+		if t.I > 0 {
+			du += c[k] * float64(t.I) * math.Pow(u, float64(t.I-1)) * math.Pow(v, float64(t.J))
+		}
+		if t.J > 0 {
+			dv += c[k] * float64(t.J) * math.Pow(u, float64(t.I)) * math.Pow(v, float64(t.J-1))
+		}
+	}
+	return du, dv
+}
+
 func mustFit(t *testing.T, s *Rows, o Options) *Fit {
 	t.Helper()
 	f, err := s.Fit(t.Context(), o)
@@ -167,6 +180,7 @@ func TestPermuted(t *testing.T) {
 	for _, o := range []Options{
 		{Degree: 3, Test: 0.25, Folds: 5, Seed: 3},
 		{Degree: 2, Huber: 1.345},
+		{Huber: 2, Test: 0.25},
 		{Degree: 3, Ridge: 1e-4, Test: 0.1},
 		{Test: 0.25},
 	} {
@@ -389,7 +403,7 @@ func TestFitErrors(t *testing.T) {
 	}{
 		{new(Rows), Options{Degree: 1}, "no rows"},
 		{few, Options{Degree: 3}, "9 training rows are fewer than the 10 terms of degree 3"},
-		{flat, Options{Degree: 1}, "the column occupancy is constant: all 1000 rows say 7"},
+		{flat, Options{Degree: 1}, "the column occupancy is constant: all 1000 rows say 7 of 255"},
 		{levels, Options{Degree: 3}, "degree 3: its 10 terms have rank 9"},
 		{line, Options{Degree: 1}, "degree 1: its 3 terms have rank 2"},
 		{line, Options{}, "degree 1: its 3 terms have rank 2"},
@@ -397,7 +411,7 @@ func TestFitErrors(t *testing.T) {
 		{few, Options{Degree: 1, Test: 1}, "share of 1 for the test"},
 		{few, Options{Degree: 1, Folds: 1}, "1 folds"},
 		{few, Options{Degree: 1, Ridge: math.NaN()}, "ridge penalty NaN"},
-		{few, Options{Degree: 1, Huber: -1}, "Huber bound -1"},
+		{few, Options{Degree: 1, Huber: -1}, "bound -1 of Huber"},
 	} {
 		_, err := c.rows.Fit(t.Context(), c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

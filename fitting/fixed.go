@@ -23,6 +23,9 @@ const (
 	maxIndex = 1 << 28
 
 	maxScale = 1_000_000_000
+
+	// mostUnits is the widest range of a variable: beyond, Range.Reciprocal is 0.
+	mostUnits = 255 << 16
 )
 
 func (o FixOptions) validate() error {
@@ -93,8 +96,7 @@ func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	if err := o.validate(); err != nil {
 		return Poly{}, err
 	}
-	p := Poly{Degree: f.Degree, L: f.Spans.L.outward(), T: f.Spans.T.outward()}
-	p.L.Max = min(p.L.Max, 255)
+	p := Poly{Degree: f.Degree, L: f.Spans.L.outward().exact(), T: f.Spans.T.outward()}
 	real := f.inBytes(p.unitOf(f.Spans, rows))
 	if err := p.settle(real, o); err != nil {
 		return Poly{}, err
@@ -111,15 +113,27 @@ func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	return p, p.Validate()
 }
 
-// outward is the smallest range of whole units that holds the span, but for
-// what rounding may have added.
+// outward is the smallest range of whole units that holds the span, but for what
+// rounding may have added. Where a reciprocal would be zero the range ends: T
+// saturates after 255·2^16 µs, 17 s.
 func (s Span) outward() Range {
-	r := Range{int64(math.Floor(s.Min + 1e-9*math.Abs(s.Min))), int64(math.Ceil(s.Max - 1e-9*math.Abs(s.Max)))}
-	if r.Max <= r.Min {
-		r.Max = r.Min + 1
-	}
-	return r
+	low, high := int64(math.Floor(s.Min+1e-9*math.Abs(s.Min))), int64(math.Ceil(s.Max-1e-9*math.Abs(s.Max)))
+	return Range{low, low + min(max(high-low, 1), mostUnits)}
 }
+
+// exact widens a range of bytes until its Reciprocal is exact: then its end
+// becomes 255, which is what a switch makes of all that is above.
+func (r Range) exact() Range {
+	width := r.Max - r.Min
+	for mostUnits%width != 0 {
+		width++
+	}
+	low := max(0, min(r.Min, 255-width))
+	return Range{low, low + width}
+}
+
+// unitsPerByte is how much of the measurement a byte stands for.
+func (r Range) unitsPerByte() float64 { return 65536 / float64(r.Reciprocal()) }
 
 // An affine maps x to a + b·x.
 type affine struct{ a, b float64 }
@@ -130,7 +144,7 @@ type affine struct{ a, b float64 }
 // byte's own value: how much exactly, the rows say.
 func (p Poly) unitOf(s Spans, rows *Rows) (l, t affine) {
 	of := func(r Range, s Span) affine {
-		return affine{(float64(r.Min) - s.Min) / s.width(), 256.0 / 255 * float64(r.Max-r.Min) / s.width()}
+		return affine{(float64(r.Min) - s.Min) / s.width(), 256 * r.unitsPerByte() / s.width()}
 	}
 	l, t = of(p.LRange(), s.L), of(p.T, s.T)
 	var dl, dt float64
@@ -260,7 +274,7 @@ func (p Poly) possibleScale(real []float64, width int) int64 {
 // less than a byte off.
 func (p Poly) covered(hull []Point) []bool {
 	in := make([]bool, 1<<16)
-	at := func(r Range, b float64) float64 { return float64(r.Min) + b/255*float64(r.Max-r.Min) }
+	at := func(r Range, b float64) float64 { return float64(r.Min) + b*r.unitsPerByte() }
 	for l := range 256 {
 		for t := range 256 {
 			for _, d := range [...]struct{ l, t float64 }{{0, 0}, {0.5, 0.5}, {0, 1}, {1, 0}, {1, 1}} {

@@ -143,7 +143,7 @@ func (t *triangle) nearest(from []float64, cuts []cut) (z []float64, active int,
 	n := len(from)
 	cols := make([][]float64, len(cuts))
 	for i, c := range cuts {
-		g := t.against(c)
+		g := t.forward(c)
 		g = append(g, -floats.Dot(c, from))
 		floats.Scale(1/floats.Norm(g[:n], 2), g)
 		cols[i] = g

@@ -1,5 +1,6 @@
 // Package fitting turns observations of queues into polynomials that a switch
-// can evaluate.
+// can evaluate, and computes for a network the parameters that the papers leave
+// to their users.
 package fitting
 
 import (
@@ -93,11 +94,11 @@ func (p Poly) Validate() error {
 	case p.Scale < 1:
 		return fmt.Errorf("scale %d: want at least 1", p.Scale)
 	case p.LRange().Max <= p.LRange().Min || p.LRange().Min < 0 || p.LRange().Max > 255:
-		return fmt.Errorf("L from %d to %d: want a range within 0 to 255", p.L.Min, p.L.Max)
+		return fmt.Errorf("the range of L is %d to %d: want one within 0 to 255", p.L.Min, p.L.Max)
 	case p.CMax < 0:
-		return fmt.Errorf("C_max %d: want a number above 0, or 0 for the largest value of the polynomial", p.CMax)
+		return fmt.Errorf("a C_max of %d: want a number above 0, or 0 for the largest value of the polynomial", p.CMax)
 	case p.T.Max <= p.T.Min || p.T.Min < 0 || p.T.Max >= 1<<32:
-		return fmt.Errorf("T from %d to %d us: want a range within 0 to 2^32-1", p.T.Min, p.T.Max)
+		return fmt.Errorf("the range of T is %d to %d us: want one within 0 to 2^32-1", p.T.Min, p.T.Max)
 	}
 	if w := p.Width(); w > 128 {
 		return fmt.Errorf("the sum of the terms needs %d bits, more than the 128 of the widest accumulator: its magnitude reaches %s", w, p.Bound())

@@ -44,13 +44,13 @@ func (p *problem) robust(f *Fit) (*Robust, error) {
 		if bound < 0x1p-40 {
 			break // more than half of the rows fit exactly
 		}
-		list, err := p.rows.triangles(p.ctx, f.Degree, p.spans, p.of, 1, func(row Row) float64 {
+		list, err := p.rows.triangles(p.ctx, f.Degree, p.spans, p.of, p.opts.Folds, func(row Row) float64 {
 			return min(1, bound/residual(row))
 		})
 		if err != nil {
 			return nil, err
 		}
-		t := list[0]
+		t := join(list, -1)
 		if p.opts.Ridge > 0 {
 			t = p.penalised(t, f.Degree)
 		}

@@ -74,6 +74,9 @@ const (
 // ColumnNames are the names of the columns in files and messages.
 var ColumnNames = [columns]string{"egress_traffic", "occupancy", "dequeue_interval"}
 
+// columnUnits are those of a Row.
+var columnUnits = [columns]string{"", " of 255", " us"}
+
 func (r Row) column(c int) float64 {
 	switch c {
 	case colY:
@@ -119,7 +122,7 @@ func (s *Rows) spans() (Spans, error) {
 	}
 	for c, span := range []Span{p.Y, p.L, p.T} {
 		if s.n > 0 && !(span.width() > 0) {
-			return p, fmt.Errorf("the column %s is constant: all %d rows say %g", ColumnNames[c], s.n, span.Min)
+			return p, fmt.Errorf("the column %s is constant: all %d rows say %g%s", ColumnNames[c], s.n, span.Min, columnUnits[c])
 		}
 	}
 	return p, nil

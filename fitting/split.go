@@ -1,7 +1,6 @@
 package fitting
 
 import (
-	"cmp"
 	"container/heap"
 	"math/rand/v2"
 	"slices"
@@ -51,8 +50,25 @@ func (s *Rows) divide(share float64, folds int, seed uint64) split {
 	return d
 }
 
+// compareRows orders by occupancy, interval and traffic; there is no NaN among
+// rows that are fitted.
 func compareRows(a, b Row) int {
-	return cmp.Or(cmp.Compare(a.L, b.L), cmp.Compare(a.T, b.T), cmp.Compare(a.Y, b.Y))
+	switch {
+	case a.L != b.L:
+		return sign(a.L < b.L)
+	case a.T != b.T:
+		return sign(a.T < b.T)
+	case a.Y != b.Y:
+		return sign(a.Y < b.Y)
+	}
+	return 0
+}
+
+func sign(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
 }
 
 // sorted sorts each block in place and yields the indexes of all rows in the

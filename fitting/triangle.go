@@ -80,12 +80,11 @@ func (t *triangle) clone() *triangle {
 
 // solve returns the coefficients of the first k columns.
 func (t *triangle) solve(k int) []float64 {
-	x := make([]float64, k)
-	for i := k - 1; i >= 0; i-- {
-		row := t.row(i)
-		x[i] = (row[t.n-1] - floats.Dot(row[i+1:k], x[i+1:])) / row[i]
+	right := make([]float64, k)
+	for i := range right {
+		right[i] = t.row(i)[t.n-1]
 	}
-	return x
+	return t.back(right)
 }
 
 // rss is the sum of squared residuals of the fit to the first k columns.
@@ -112,20 +111,7 @@ func (t *triangle) error(x []float64) float64 {
 	return sum
 }
 
-// against solves Rᵀ·y = x for the first len(x) columns.
-func (t *triangle) against(x []float64) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = x[i]
-		for j := range i {
-			y[i] -= t.r[j*t.n+i] * y[j]
-		}
-		y[i] /= t.r[i*t.n+i]
-	}
-	return y
-}
-
-// times is R·x and back is R⁻¹·x, for the first len(x) columns.
+// times is R·x for the first len(x) columns.
 func (t *triangle) times(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i := range x {
@@ -134,12 +120,26 @@ func (t *triangle) times(x []float64) []float64 {
 	return y
 }
 
+// back is R⁻¹·b for the first len(b) columns.
 func (t *triangle) back(b []float64) []float64 {
 	k := len(b)
 	x := make([]float64, k)
 	for i := k - 1; i >= 0; i-- {
 		row := t.row(i)
 		x[i] = (b[i] - floats.Dot(row[i+1:k], x[i+1:])) / row[i]
+	}
+	return x
+}
+
+// forward is R⁻ᵀ·b for the first len(b) columns.
+func (t *triangle) forward(b []float64) []float64 {
+	x := make([]float64, len(b))
+	for i := range b {
+		x[i] = b[i]
+		for j := range i {
+			x[i] -= t.r[j*t.n+i] * x[j]
+		}
+		x[i] /= t.r[i*t.n+i]
 	}
 	return x
 }
@@ -172,5 +172,5 @@ func (t *triangle) rank(k int) (rank int, cond float64) {
 			rank++
 		}
 	}
-	return rank, values[0] / values[k-1]
+	return rank, values[0] / max(values[k-1], values[0]*0x1p-52)
 }

@@ -67,7 +67,7 @@ func (s Subject) draw(c draw.Canvas) error {
 	for i, panel := range []func(*plot.Plot) error{s.surface, s.residuals, s.degrees, s.integers} {
 		p := plot.New()
 		p.Title.TextStyle.Font.Size = 13
-		p.Legend.Top = true
+		p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
 		if err := panel(p); err != nil {
 			return err
 		}
@@ -87,6 +87,7 @@ func (s Subject) surface(p *plot.Plot) error {
 	colours.SetMax(1)
 	heat := plotter.NewHeatMap(grid, colours.Palette(255))
 	heat.Min, heat.Max = 0, float64(grid.top)
+	heat.Rasterized = true // else there are seams between the cells
 	p.Add(heat)
 	if len(s.Fit.Hull) < 3 {
 		return nil

@@ -1,0 +1,233 @@
+package codegen_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// maxLines bounds the longest program of the catalogue.
+const maxLines = 900
+
+// generate makes the program of a row, in canonical form.
+func generate(t *testing.T, row codegen.Row, p codegen.Params) (*codegen.Program, string) {
+	t.Helper()
+	program, err := codegen.Generate(row, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := syntax.Format([]byte(program.P4), row.Name+".p4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program, string(text)
+}
+
+// compile compiles a program, without a warning.
+func compile(t *testing.T, name, text string) *bmv2.Config {
+	t.Helper()
+	p, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(text)}}, "p.p4", p4.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	for _, w := range p.Warnings {
+		t.Errorf("%s: %v", name, w)
+	}
+	return p.Config
+}
+
+// variants are ways of generating that change the text.
+func variants() map[string]codegen.Params {
+	list := map[string]codegen.Params{}
+	for _, n := range []int{2, 4, 16} {
+		list[fmt.Sprint(n, " paths")] = codegen.Params{Ports: n}
+	}
+	for _, role := range codegen.Roles[1:] {
+		list[role] = codegen.Params{Role: role}
+	}
+	list["shared"] = codegen.Params{StatePath: "shared"}
+	return list
+}
+
+// TestEveryRow compiles the whole catalogue in all its variants, and holds each
+// program to what an expert would not leave behind.
+func TestEveryRow(t *testing.T) {
+	for variant, params := range variants() {
+		t.Run(variant, func(t *testing.T) {
+			t.Parallel()
+			for _, row := range codegen.Catalogue() {
+				program, text := generate(t, row, params)
+				config := compile(t, row.Name, text)
+				checkManifest(t, program.Manifest, config)
+				checkText(t, row.Name, text)
+				if n := strings.Count(text, "\n"); n > maxLines {
+					t.Errorf("%s has %d lines, more than %d", row.Name, n, maxLines)
+				}
+			}
+		})
+	}
+}
+
+// checkManifest wants every register, table and header of the program that
+// needs an explanation to have one, as it is.
+func checkManifest(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
+	t.Helper()
+	type array struct {
+		Name        string
+		Size, Width int
+	}
+	var have, want []array
+	for _, r := range m.Registers {
+		have = append(have, array{r.Name, r.Size, r.Width})
+		if r.Meaning == "" || r.Index == "" || r.Writer == "" {
+			t.Errorf("%s: register %s is not explained", m.Scheme, r.Name)
+		}
+	}
+	for _, r := range config.RegisterArrays {
+		want = append(want, array{r.Name, r.Size, r.Bitwidth})
+	}
+	byName := func(a, b array) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(have, byName)
+	slices.SortFunc(want, byName)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("%s: registers in the program (-) and the manifest (+):\n%s", m.Scheme, diff)
+	}
+	checkTables(t, m, config)
+	for _, h := range m.Headers {
+		if len(h.Fields) == 0 || h.Meaning == "" {
+			t.Errorf("%s: header %s is not explained", m.Scheme, h.Name)
+		}
+	}
+}
+
+func checkTables(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
+	t.Helper()
+	var have, want []string
+	for _, table := range m.Tables {
+		have = append(have, table.Name)
+		if table.Meaning == "" || len(table.Actions) == 0 || slices.Contains(table.Actions, "") {
+			t.Errorf("%s: table %s is not explained: %q", m.Scheme, table.Name, table.Actions)
+		}
+	}
+	for _, pipeline := range config.Pipelines {
+		for _, table := range pipeline.Tables {
+			if !strings.HasPrefix(table.Name, "tbl_") { // calls of actions
+				want = append(want, table.Name)
+			}
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("%s: tables in the program (-) and the manifest (+):\n%s", m.Scheme, diff)
+	}
+}
+
+var (
+	comment  = regexp.MustCompile(`//.*`)
+	word     = regexp.MustCompile(`[A-Za-z_]\w*`)
+	declared = regexp.MustCompile(`(?m)^(?:const \S+ (\w+) =|typedef .* (\w+);|header (\w+) \{|register<.*>\(\w+\) (\w+);|    (?:action|table|state) (\w+)\b)`)
+	metadata = regexp.MustCompile(`(?s)struct metadata_t \{(.*?)\n\}`)
+	register = regexp.MustCompile(`(?m)^register<.*> *\(\w+\) (\w+);`)
+	member   = regexp.MustCompile(`(?m)^    \S+ +(\w+);`)
+)
+
+// checkText wants no line too long to read, no leftovers of templates, and
+// nothing that is declared and then not used.
+func checkText(t *testing.T, name, text string) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		code, about, found := strings.Cut(line, "// ")
+		if found && strings.TrimSpace(code) == "" && len(line) > 90 {
+			t.Errorf("%s:%d: a comment of %d columns: %s", name, i+1, len(line), about)
+		}
+		if line == "" && i > 0 && (lines[i-1] == "" || strings.HasSuffix(lines[i-1], "{")) {
+			t.Errorf("%s:%d: a blank line too many", name, i+1)
+		}
+	}
+	code := comment.ReplaceAllString(text, "")
+	uses := map[string]int{}
+	for _, w := range word.FindAllString(code, -1) {
+		uses[w]++
+	}
+	for _, r := range register.FindAllStringSubmatch(code, -1) {
+		if !strings.Contains(code, r[1]+".read(") && !strings.Contains(code, r[1]+".write(") {
+			t.Errorf("%s: register %s is not used", name, r[1])
+		}
+	}
+	list := declared.FindAllStringSubmatch(code, -1)
+	list = append(list, member.FindAllStringSubmatch(metadata.FindStringSubmatch(code)[1], -1)...)
+	for _, d := range list {
+		for _, what := range d[1:] {
+			if what != "" && what != "start" && uses[what] < 2 {
+				t.Errorf("%s: %s is declared and not used", name, what)
+			}
+		}
+	}
+}
+
+// TestDeterministic generates twice, since maps are walked in no order.
+func TestDeterministic(t *testing.T) {
+	for _, row := range codegen.Catalogue() {
+		a, _ := generate(t, row, codegen.Params{})
+		b, _ := generate(t, row, codegen.Params{})
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Errorf("%s differs from run to run:\n%s", row.Name, diff)
+		}
+	}
+}
+
+// TestGuardOnEveryRow puts RLB on all rows: it must not care what it guards.
+func TestGuardOnEveryRow(t *testing.T) {
+	for _, name := range codegen.Names() {
+		if strings.Contains(name, "+") {
+			continue
+		}
+		for _, guard := range []string{"+rlb", "+rlb-star"} {
+			row, err := codegen.Lookup(name + guard)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			_, text := generate(t, row, codegen.Params{})
+			compile(t, row.Name, text)
+			checkText(t, row.Name, text)
+		}
+	}
+}
+
+// TestParameters generates with each parameter at both its bounds, or with each
+// of its words: that either compiles or is refused.
+func TestParameters(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range codegen.Catalogue() {
+		for _, p := range row.Parameters() {
+			for _, value := range append(slices.Clone(p.Words), p.Min, p.Max) {
+				name := p.Name + "=" + value
+				if value == "" || seen[name] {
+					continue
+				}
+				params := codegen.Params{Set: map[string]string{p.Name: value}}
+				if _, err := codegen.Generate(row, params); err != nil {
+					t.Logf("%v", err)
+					continue
+				}
+				seen[name] = true
+				_, text := generate(t, row, params)
+				compile(t, row.Name+" "+name, text)
+				checkText(t, row.Name+" "+name, text)
+			}
+		}
+	}
+}
