@@ -14,6 +14,7 @@ var (
 	tableLine  = regexp.MustCompile(`^    table (\w+) \{$`)
 	keyLine    = regexp.MustCompile(`^            ([\w.]+): (\w+);$`)
 	entryLine  = regexp.MustCompile(`^            (\w+);$`)
+	joined     = regexp.MustCompile(`,\n +`) // lists that go on
 	blockLine  = regexp.MustCompile(`^control (\w+)\(`)
 )
 
@@ -32,7 +33,7 @@ func (m *Manifest) declared(text string) error {
 	var header *Header
 	var table *Table
 	actions := map[string]string{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(joined.ReplaceAllString(text, ", ")) {
 		line = strings.TrimSuffix(line, "\n")
 		if f := blockLine.FindStringSubmatch(line); f != nil {
 			control = f[1]

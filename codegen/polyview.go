@@ -132,7 +132,7 @@ func (v *view) CoefficientParams() string {
 	for _, c := range v.Coefficients() {
 		list = append(list, "int<32> "+c.Name)
 	}
-	return strings.Join(list, ", ")
+	return inLines(4, list)
 }
 
 // PolySource says where the coefficients come from.

@@ -254,7 +254,7 @@ func (v *view) Attributes() []attribute {
 	return list
 }
 
-// CandidateParams lists the parameters of set_candidates.
+// CandidateParams lists the parameters of set_candidates, a few to a line.
 func (v *view) CandidateParams() string {
 	var list []string
 	for _, a := range v.Attributes() {
@@ -262,5 +262,14 @@ func (v *view) CandidateParams() string {
 			list = append(list, fmt.Sprintf("%s %s_%d", a.Type, a.Name, i))
 		}
 	}
-	return strings.Join(list, ", ")
+	return inLines(4, list)
+}
+
+// inLines joins a list of parameters with so many to a line.
+func inLines(n int, list []string) string {
+	var lines []string
+	for chunk := range slices.Chunk(list, n) {
+		lines = append(lines, strings.Join(chunk, ", "))
+	}
+	return strings.Join(lines, ",\n")
 }

@@ -165,13 +165,18 @@ func (t *table) find(p *Packet) int32 {
 		return none
 	}
 	t.key.build(p, t.scratch)
+	return t.lookup(p, t.scratch)
+}
+
+// lookup returns the slot of the entry that a key matches, or none.
+func (t *table) lookup(p *Packet, key []uint64) int32 {
 	switch {
 	case t.exact != nil:
-		return t.exact.find(t.scratch)
+		return t.exact.find(key)
 	case t.lpm != nil:
-		return t.lpm.find(p, t.scratch)
+		return t.lpm.find(p, key)
 	case t.ternary != nil:
-		return t.ternary.find(t.scratch)
+		return t.ternary.find(key)
 	}
 	return none
 }

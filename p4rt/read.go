@@ -14,7 +14,8 @@ import (
 // limit of 4 MiB can receive.
 type answer struct {
 	messages []*p4v1.ReadResponse
-	size     int // of the last message, about
+	size     int    // of the last message, about
+	cells    []byte // entities that are encoded already, for the next message
 }
 
 // The bounds of one message.
@@ -22,15 +23,12 @@ const (
 	maxEntities   = 4096
 	maxAnswerSize = 1 << 20
 	usualSize     = 256 // of an entity; only larger ones are measured apart
+	maxCellsSize  = 256 << 10
 )
 
 func (a *answer) add(e *p4v1.Entity) {
-	size := usualSize
-	if x, ok := e.GetEntity().(*p4v1.Entity_RegisterEntry); ok {
-		size = 32 + len(x.RegisterEntry.GetData().GetBitstring())
-	} else if n := proto.Size(e); n > usualSize {
-		size = n
-	}
+	a.flushCells()
+	size := max(usualSize, proto.Size(e))
 	last := len(a.messages) - 1
 	if last < 0 || len(a.messages[last].Entities) == maxEntities || a.size+size > maxAnswerSize {
 		a.messages = append(a.messages, &p4v1.ReadResponse{})
@@ -39,6 +37,18 @@ func (a *answer) add(e *p4v1.Entity) {
 	}
 	a.messages[last].Entities = append(a.messages[last].Entities, e)
 	a.size += size
+}
+
+// flushCells makes a message of the cells that are encoded. To protobuf they
+// are unknown fields, which it writes as they are.
+func (a *answer) flushCells() {
+	if len(a.cells) == 0 {
+		return
+	}
+	m := &p4v1.ReadResponse{}
+	m.ProtoReflect().SetUnknown(a.cells)
+	a.messages = append(a.messages, m)
+	a.cells, a.size = nil, maxAnswerSize // no entity joins them
 }
 
 // Read sends the entities that match the request. They are collected first, so
@@ -53,6 +63,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if err := s.collect(sc, req.GetEntities(), out, results); err != nil {
 		return err
 	}
+	out.flushCells()
 	for _, m := range out.messages {
 		if err := stream.Send(m); err != nil {
 			return err

@@ -2,9 +2,11 @@ package p4rt
 
 import (
 	"math/big"
+	"math/bits"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.RegisterEntry) error {
@@ -63,18 +65,6 @@ func bigOf(words []uint64) *big.Int {
 	return new(big.Int).SetBytes(wordsToBytes(words, 64*len(words)))
 }
 
-// A registerCell is the message for one cell with all its parts, so that a
-// whole array of them is one allocation.
-type registerCell struct {
-	entity p4v1.Entity
-	kind   p4v1.Entity_RegisterEntry
-	entry  p4v1.RegisterEntry
-	index  p4v1.Index
-	data   p4v1.P4Data
-	bits   p4v1.P4Data_Bitstring
-	bytes  [8]byte
-}
-
 // readRegister sends the cells from ≤ i < to.
 func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error {
 	r := p.info.registers[id]
@@ -93,30 +83,55 @@ func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error
 		p.addCells(out, id, r, words, from, to)
 		return nil
 	}
-	slab := make([]registerCell, to-from)
-	for i := range slab {
-		c := &slab[i]
-		c.bits.Bitstring = c.put(words[from+i])
-		c.data.Data = &c.bits
-		c.index.Index = int64(from + i)
-		c.entry.RegisterId, c.entry.Index, c.entry.Data = id, &c.index, &c.data
-		c.kind.RegisterEntry = &c.entry
-		c.entity.Entity = &c.kind
-		out.add(&c.entity)
+	for i := from; i < to; i++ {
+		if out.cells == nil {
+			out.cells = make([]byte, 0, min((to-i)*cellSize, maxCellsSize+cellSize))
+		}
+		out.cells = appendCell(out.cells, id, i, words[i])
+		if len(out.cells) >= maxCellsSize {
+			out.flushCells()
+		}
 	}
 	return nil
 }
 
-// put writes v as a canonical byte string into the cell's own room.
-func (c *registerCell) put(v uint64) []byte {
-	at := len(c.bytes)
-	for {
-		at--
-		c.bytes[at] = byte(v)
-		if v >>= 8; v == 0 {
-			return c.bytes[at:]
-		}
+// The tags in the encoding of a ReadResponse with a RegisterEntry: the numbers
+// of the fields and how each is written.
+const (
+	entityTag        = 1<<3 | byte(protowire.BytesType)
+	registerEntryTag = 11<<3 | byte(protowire.BytesType)
+	registerIDTag    = 1<<3 | byte(protowire.VarintType)
+	indexTag         = 2<<3 | byte(protowire.BytesType)
+	indexValueTag    = 1<<3 | byte(protowire.VarintType)
+	dataTag          = 3<<3 | byte(protowire.BytesType)
+	bitstringTag     = 1<<3 | byte(protowire.BytesType)
+)
+
+// cellSize is the most that appendCell appends.
+const cellSize = 48
+
+// appendCell appends an unsigned cell of at most 64 bits as an entity of a
+// ReadResponse. A register has as many of them as cells, each of five nested
+// messages; to build and to encode them would be nearly all that a read costs
+// the server. No length is above 127, so each takes one byte.
+func appendCell(b []byte, id uint32, index int, v uint64) []byte {
+	n := max(1, (bits.Len64(v)+7)/8)
+	idSize, indexSize := 1+protowire.SizeVarint(uint64(id)), 0
+	if index > 0 {
+		indexSize = 1 + protowire.SizeVarint(uint64(index))
 	}
+	entry := idSize + 2 + indexSize + 2 + 2 + n
+	b = append(b, entityTag, byte(2+entry), registerEntryTag, byte(entry), registerIDTag)
+	b = protowire.AppendVarint(b, uint64(id))
+	b = append(b, indexTag, byte(indexSize))
+	if index > 0 {
+		b = protowire.AppendVarint(append(b, indexValueTag), uint64(index))
+	}
+	b = append(b, dataTag, byte(2+n), bitstringTag, byte(n))
+	for n--; n >= 0; n-- {
+		b = append(b, byte(v>>(8*n)))
+	}
+	return b
 }
 
 // addCells is the general form, for cells that are wide or signed.

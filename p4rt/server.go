@@ -103,7 +103,7 @@ func (o *Options) serverOptions() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(o.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		// Batches and programs come in one go instead of in pieces of 64 KiB.
-		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
+		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	}

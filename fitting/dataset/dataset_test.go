@@ -229,6 +229,41 @@ func TestParquetErrors(t *testing.T) {
 	}
 }
 
+// TestSplitFiles: a dataset in one file or in several, in any order, gives the
+// same fit.
+func TestSplitFiles(t *testing.T) {
+	const head = "egress_traffic,occupancy,dequeue_interval\n"
+	rng := rand.New(rand.NewPCG(4, 4))
+	var lines []string
+	for range 6000 {
+		load := rng.Float64()
+		lines = append(lines, fmt.Sprintf("%.2f,%.3f,%.1f\n", 1000*load+50*rng.Float64(), 100*load*load, 10+800*(1-load)*rng.Float64()))
+	}
+	fit := func(parts ...[]string) *fitting.Fit {
+		t.Helper()
+		var rows fitting.Rows
+		for _, p := range parts {
+			if _, err := Read(t.Context(), File{"x", strings.NewReader(head + strings.Join(p, ""))}, Options{}, &rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := rows.Fit(t.Context(), fitting.Options{Degree: 3, Test: 0.25, Folds: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	whole, split := fit(lines), fit(lines[4000:], lines[:10], lines[10:4000])
+	for i, c := range whole.Coeff {
+		if math.Abs(split.Coeff[i]-c) > 1e-9*math.Abs(c) {
+			t.Errorf("coefficient %d: %v and %v", i, c, split.Coeff[i])
+		}
+	}
+	if math.Abs(whole.Test.R2-split.Test.R2) > 1e-12 || math.Abs(whole.CV.MSE-split.CV.MSE) > 1e-12 {
+		t.Errorf("R² %v and %v", whole.Test, split.Test)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("egress_traffic,occupancy,dequeue_interval\n1,2,3\n"))
 	f.Add([]byte("egress_traffic,occupancy,dequeue_interval,x\n1,\"2\",3,\"\n\"\n"))

@@ -1,0 +1,57 @@
+package templates
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// window is how many lines in a row may not stand in two places.
+const window = 3
+
+// TestNothingTwice wants no passage to stand twice in the templates: what two
+// blocks need is a part of its own.
+func TestNothingTwice(t *testing.T) {
+	for _, architecture := range []string{"v1model"} {
+		files, err := For(architecture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := fs.Glob(files, "*.tmpl")
+		if err != nil || len(names) < 20 {
+			t.Fatal(names, err)
+		}
+		seen := map[string]string{}
+		for _, name := range names {
+			text, err := fs.ReadFile(files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := passages(string(text))
+			for i := range len(lines) - window + 1 {
+				passage := strings.Join(lines[i:i+window], "\n")
+				if where, ok := seen[passage]; ok {
+					t.Errorf("in %s and in %s:\n%s", where, name, passage)
+				}
+				seen[passage] = name
+			}
+		}
+	}
+}
+
+// passages are the lines that say something: not those of tables, which the
+// language wants to look alike, nor those of brackets and of templates.
+func passages(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case len(line) < 8, strings.HasPrefix(line, "{{"), strings.HasPrefix(line, "table "), strings.HasPrefix(line, "key = "),
+			strings.HasPrefix(line, "actions = "), strings.HasPrefix(line, "default_action"), strings.HasPrefix(line, "size = "),
+			strings.HasSuffix(line, ": exact;"):
+		default:
+			list = append(list, line)
+		}
+	}
+	return list
+}
