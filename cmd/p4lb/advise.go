@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ value of it, or gives it where there is no topology:
 			var n fitting.Network
 			n.Leaves, n.Hosts = 2, 1
 			if topology != "" {
-				t, err := c.findTopology(topology)
+				t, err := c.topology(topology)
 				if err != nil {
 					return err
 				}
@@ -70,7 +69,10 @@ value of it, or gives it where there is no topology:
 // advise prints the parameters, and their warnings as messages.
 func (c *cli) advise(n fitting.Network, scheme string, form format) error {
 	list, err := fitting.Advise(n, scheme)
-	if err != nil {
+	switch {
+	case errors.Is(err, fitting.ErrNoAdvice):
+		return err
+	case err != nil:
 		return hinted(err, "--set NAME=VALUE gives what the topology does not")
 	}
 	rows := grid{{"SCHEME", "PARAMETER", "VALUE", "FORMULA", "SOURCE"}}
@@ -81,22 +83,6 @@ func (c *cli) advise(n fitting.Network, scheme string, form format) error {
 		}
 	}
 	return show(c.out, form, rows, list)
-}
-
-// findTopology makes the preset of a name, or reads the file.
-func (c *cli) findTopology(name string) (*fabric.Topology, error) {
-	preset, err := fabric.PresetNamed(name)
-	if err == nil {
-		return preset.Make()
-	}
-	text, readErr := c.readSource(name)
-	if errors.Is(readErr, fs.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return nil, err // more likely a mistyped preset
-	}
-	if readErr != nil {
-		return nil, readErr
-	}
-	return fabric.Load(displayName(name), text)
 }
 
 // networkOf takes the paths between the first leaf and the one farthest from
@@ -125,6 +111,10 @@ func networkOf(t *fabric.Topology) (n fitting.Network, err error) {
 	}
 	n.Paths, n.Hops = len(paths), len(paths[0].Nodes)-1
 	describePaths(&n, t, paths)
+	if n.Buffer == 0 {
+		// A shared buffer is worth to each port its share of full packets.
+		n.Buffer = int(leaves[0].Buffer) / len(t.Ports(leaves[0].Name)) / 1500
+	}
 	return n, nil
 }
 

@@ -13,6 +13,7 @@ import (
 func newBench(c *cli) *cobra.Command {
 	benches := map[string]func(context.Context, int) ([]measurement, error){
 		"compile": benchCompile,
+		"fit":     benchFit,
 		"gen":     benchGen,
 		"switch":  benchSwitch,
 	}
@@ -20,12 +21,13 @@ func newBench(c *cli) *cobra.Command {
 	var form format
 	var runs int
 	cmd := &cobra.Command{
-		Use:   "bench [compile] [gen] [switch] [-o FORMAT]",
+		Use:   "bench [compile] [fit] [gen] [switch] [-o FORMAT]",
 		Short: "Measure p4lb on this machine",
 		Long: `Bench measures and prints each result with its unit and what was run.
 
   compile  the compiler on a program for flowlet switching: each of its stages
            in a warm process, and the whole process as a user starts it
+  fit      fitting a congestion index to as many observations as QALL has
   gen      the generator, and packets per second through each program of the
            catalogue
   switch   the embedded switch on one core: packets per second through the

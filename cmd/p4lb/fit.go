@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,12 +64,14 @@ type fitJob struct {
 	library string
 	model   string
 	plot    string
+	verify  int
 
 	opts     fitting.Options
 	outliers fitting.Outliers
 	units    dataset.Options
 	fix      fitting.FixOptions
 	table    *fitting.TableOptions
+	trend    bool
 }
 
 func (j *fitJob) addFlags(cmd *cobra.Command) {
@@ -92,6 +95,8 @@ func (j *fitJob) addFlags(cmd *cobra.Command) {
 	flags.Func("scale", "multiply the coefficients by `N`, or auto: the largest power of ten that fits (default 1000)", j.setScale)
 	flags.IntVar(&j.fix.Width, "width", 0, "the switch adds up in `BITS`, sign included (default 64, or 128 where it takes that)")
 	flags.Func("table", "bake a lookup table as well: leading bits of L, of T, and levels, as `4x4x16`", j.setTable)
+	flags.BoolVar(&j.trend, "trend", false, "in the table a rising queue counts double, as V does in QALL's Eq. 4")
+	flags.IntVar(&j.verify, "verify", 0, "compare the integers with the generated program on the embedded switch at `N` points")
 }
 
 func (j *fitJob) setDegree(s string) (err error) {
@@ -157,6 +162,10 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 		return usageError(cmd, "fit wants data: --data FILE")
 	case j.pattern != "" && j.model != "":
 		return usageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
+	case j.trend && j.table == nil:
+		return usageError(cmd, "--trend is about the --table")
+	case j.verify < 0:
+		return usageError(cmd, "--verify %d: want a number of points", j.verify)
 	case !(j.units.FullQueue > 0):
 		return usageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
 	}
@@ -169,7 +178,7 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 		}
 	}
 	if j.table != nil {
-		j.table.Monotone = j.opts.Monotone
+		j.table.Monotone, j.table.Trend = j.opts.Monotone, j.trend
 	}
 	j.opts.Sweep = j.plot != ""
 	return nil
@@ -178,10 +187,13 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 func (j *fitJob) run(ctx context.Context) error {
 	switch {
 	case j.preset != "":
-		return j.runPreset()
+		return j.runPreset(ctx)
 	case len(j.data) == 0:
 		return j.listLibrary()
 	}
+	// Almost all of the memory is the rows, which hold no pointers: to collect
+	// often costs nothing, and ten million rows stay within half a gigabyte.
+	defer debug.SetGCPercent(debug.SetGCPercent(15))
 	rows, info, err := j.read(ctx)
 	if err != nil {
 		return err
@@ -201,6 +213,9 @@ func (j *fitJob) run(ctx context.Context) error {
 		if m.Table, err = fit.Bake(poly, rows, *j.table); err != nil {
 			return err
 		}
+	}
+	if err := j.verifyModel(ctx, m); err != nil {
+		return err
 	}
 	if err := j.write(m, fit, rows); err != nil {
 		return err
@@ -268,6 +283,13 @@ func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) 
 	return source, err
 }
 
+func (j *fitJob) verifyModel(ctx context.Context, m *fitting.Model) error {
+	if j.verify == 0 {
+		return nil
+	}
+	return verifyPoly(ctx, m.Poly, j.verify, j.opts.Seed)
+}
+
 // write writes the model and the picture, or neither.
 func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) error {
 	var out outputs
@@ -305,7 +327,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 }
 
 // runPreset writes and describes a polynomial of the paper.
-func (j *fitJob) runPreset() error {
+func (j *fitJob) runPreset(ctx context.Context) error {
 	degree := j.opts.Degree
 	if degree == 0 {
 		degree = 3
@@ -315,6 +337,9 @@ func (j *fitJob) runPreset() error {
 		return fmt.Errorf("the paper prints no polynomial of degree %d: want 1, 2 or 3", degree)
 	}
 	m := fitting.NewModel(poly, nil)
+	if err := j.verifyModel(ctx, m); err != nil {
+		return err
+	}
 	if err := j.write(m, nil, nil); err != nil {
 		return err
 	}

@@ -136,7 +136,14 @@ func (j *fitJob) reportFixed(m *fitting.Model) error {
 		fmt.Fprintf(w, "table\t%d entries, %d levels\n", len(b.Level), b.Levels)
 		reportLoss(w, "", &b.Loss)
 	}
+	if j.verify > 0 {
+		fmt.Fprintf(w, "switch\tthe generated program computes the same at all of %d points\n", j.verify)
+	}
 	w.Flush()
+	if m.Fit != nil && m.Max() > 2*m.Scale {
+		j.c.warning("within the hull of the data the polynomial rises to %.3g times the largest traffic: a lower degree or --monotone is safer",
+			float64(m.Max())/float64(m.Scale))
+	}
 	if m.Fit != nil && e.Max > m.Max() {
 		j.c.warning("beyond the data the polynomial rises to %d: C_max is taken over their hull", e.Max)
 	}

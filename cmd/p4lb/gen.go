@@ -18,6 +18,8 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
+//go:generate go test . -run ^TestGoldens$ -update
+
 func newGen(c *cli) *cobra.Command {
 	j := &genJob{c: c}
 	cmd := &cobra.Command{

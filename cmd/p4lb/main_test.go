@@ -34,6 +34,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
 			"example": example,
+
+			"observations": observations,
 		},
 	})
 }
@@ -68,6 +70,16 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Check(writeNew(ts.MkAbs(name), text))
 	}
+}
+
+// observations writes a dataset to fit: observations FILE ROWS.
+func observations(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: observations FILE ROWS")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(writeNew(ts.MkAbs(args[0]), benchObservations(n)))
 }
 
 func TestDigits(t *testing.T) {

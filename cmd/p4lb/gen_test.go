@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// goldenDir holds the program of each scheme.
+const goldenDir = "../../p4src/v1model"
+
+// TestGoldens compares the catalogue's programs with those on disk, which exist
+// to be read, and to show what a change of a template does.
+func TestGoldens(t *testing.T) {
+	list, err := generateAll(t.Context(), codegen.Catalogue(), codegen.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for _, g := range list {
+		name := filepath.Join(goldenDir, g.name+".p4")
+		want[name] = true
+		if *update {
+			writeGolden(t, name, g.text)
+			continue
+		}
+		golden, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(string(golden), string(g.text)); diff != "" {
+			t.Errorf("%s, golden (-) and generated (+):\n%s", name, diff)
+		}
+	}
+	have, err := filepath.Glob(filepath.Join(goldenDir, "*.p4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range have {
+		if !want[name] {
+			t.Errorf("%s is the program of no scheme", name)
+		}
+	}
+}
+
+func writeGolden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(goldenDir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGeneratedForward sends packets through every program with groups of
+// several sizes: each packet leaves once, by a path of the group, with new
+// addresses, a lower TTL and a right checksum.
+func TestGeneratedForward(t *testing.T) {
+	for _, ports := range []int{2, 16} {
+		list, err := generateAll(t.Context(), codegen.Catalogue(), codegen.Params{Ports: ports})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range list {
+			for _, paths := range []int{1, ports - 1, ports} {
+				checkForwarding(t, g, paths)
+			}
+		}
+	}
+}
+
+func checkForwarding(t *testing.T, g *generated, paths int) {
+	t.Helper()
+	leaf, err := newLeaf(g, paths)
+	if err != nil {
+		t.Fatalf("%s: %v", g.name, err)
+	}
+	now := time.Second
+	used := map[uint32]int{}
+	for i := range 4 {
+		for _, packet := range leafPackets(64) {
+			now += time.Duration(i*300+17) * time.Microsecond
+			out := leaf.Process(hostPort, packet, now)
+			if len(out) != 1 {
+				t.Fatalf("%s with %d paths: %d packets came out", g.name, paths, len(out))
+			}
+			port := out[0].Port
+			if port < 1 || int(port) > paths {
+				t.Fatalf("%s with %d paths: a packet left at port %d", g.name, paths, port)
+			}
+			used[port]++
+			checkForwarded(t, g.name, packet, out[0].Data, port)
+		}
+	}
+	if paths > 1 && len(used) < 2 {
+		t.Errorf("%s with %d paths: all packets left at one port: %v", g.name, paths, used)
+	}
+}
+
+// checkForwarded compares a packet before and after. Schemes may put a header
+// between Ethernet and IPv4.
+func checkForwarded(t *testing.T, name string, in, out []byte, port uint32) {
+	t.Helper()
+	if want := []byte{2, 0, 0, 0, 1, byte(port - 1), 2, 0, 0, 0, 0, 1}; !bytes.Equal(out[:12], want) {
+		t.Fatalf("%s: addresses %x, want %x", name, out[:12], want)
+	}
+	want := slices.Clone(in[14:])
+	want[8]--
+	want[10], want[11] = 0, 0
+	binary.BigEndian.PutUint16(want[10:], headerChecksum(want[:20]))
+	if !bytes.HasSuffix(out, want) {
+		t.Fatalf("%s: the IPv4 packet is\n%x, want\n%x", name, out[14:], want)
+	}
+	if len(out) == len(in) && out[12] != 8 {
+		t.Fatalf("%s: EtherType %x", name, out[12:14])
+	}
+}

@@ -1,0 +1,474 @@
+// dhlb: flowlets in proportion to load degrees.
+//
+// granularity  a pause in a flow allows another path
+// signal       load degrees of the paths that probes gather
+// choice       at random, in proportion to weights
+//
+// For groups of up to 4 paths, as leaf. After DHLB.
+#include <core.p4>
+#include <v1model.p4>
+
+// Types and constants.
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_addr_t;
+typedef bit<9> port_t;
+typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<8> slot_t; // a path within its group
+typedef bit<48> time_us_t;
+
+const bit<16> TYPE_IPV4 = 0x0800;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+
+// The metadata that comes along, and why the packet comes.
+const bit<8> FIELDS_AGAIN = 2;
+const bit<8> AGAIN_REPORT = 1;
+
+const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
+const bit<8> FIELDS_REPORT = 1;
+
+const port_t CPU_PORT = 255; // where the controller's own probes come in
+
+const bit<16> TYPE_PROBE = 0x88B6;
+const bit<16> PROBES_UP = 900; // multicast group
+
+const bit<32> PORTS = 512;   // ports of the switch
+const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> PATHS = 16384; // paths: group * 16 + slot
+
+// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
+// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+const time_us_t T_B = 1000;
+
+// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
+// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+const time_us_t FLOWLET_GAP = 500;
+
+// the time between a switch's probes; tprobe=200us. DHLB, Section 3.2: HULA
+// probes every 200 us.
+const time_us_t T_PROBE = 200;
+
+// Headers.
+
+header ethernet_t {
+    mac_t   dst;
+    mac_t   src;
+    bit<16> type;
+}
+
+header ipv4_t {
+    bit<4>      version;
+    bit<4>      ihl;
+    bit<6>      dscp;
+    bit<2>      ecn;
+    bit<16>     total_len;
+    bit<16>     id;
+    bit<3>      flags;
+    bit<13>     frag_offset;
+    bit<8>      ttl;
+    bit<8>      protocol;
+    bit<16>     checksum;
+    ipv4_addr_t src;
+    ipv4_addr_t dst;
+}
+
+// What egress tells ingress about a port.
+header report_t {
+    bit<32> sent; // bytes sent lately
+    bit<16> port;
+}
+
+// The load of the paths to a ToR switch, along the way that the probe took (Fig. 2).
+header probe_t {
+    bit<8>  origin; // the ToR switch, by the number of the groups that lead to it
+    bit<16> seq;
+    bit<8>  maxdeg;    // the least load degree along the path
+    bit<8>  hop;       // switches passed
+    bit<8>  switch_id; // the last of them
+    bit<16> in_port;
+    bit<16> out_port;
+}
+
+struct headers_t {
+    report_t   report;
+    ethernet_t ethernet;
+    probe_t    probe;
+    ipv4_t     ipv4;
+}
+
+struct metadata_t {
+    gid_t   gid;
+    slot_t  n;     // paths in the group; 0: there is nothing to choose
+    slot_t  slot;  // the path chosen
+    bit<16> sport; // of TCP or UDP, else 0
+    bit<16> dport;
+    @field_list(FIELDS_AGAIN)
+    bit<8> again; // why the packet comes round, 0 for one from a port
+    @field_list(FIELDS_AGAIN)
+    time_us_t now;      // the ingress clock stands at 0 for a packet that comes round
+    bit<32>   flow;     // slot of the flow
+    bool      known;    // the slot holds a path of the group
+    bool      fresh;    // a path is to be chosen
+    time_us_t reported; // when the port was last reported
+    @field_list(FIELDS_REPORT)
+    bit<32> sent; // bytes that the port sent lately
+    @field_list(FIELDS_REPORT)
+    port_t  port;       // that these are of
+    bit<32> sent_there; // bytes sent lately to where the probe comes from
+    bit<8>  d;          // load degree of that link
+    bit<32> total;      // grids of all paths
+    bit<32> grid;       // the one drawn
+    bit<32> end_0;      // last grid of the path
+    bit<32> end_1;
+    bit<32> end_2;
+    bit<32> end_3;
+}
+
+// Registers.
+
+register<time_us_t>(FLOWS) fl_ts;    // when the flow's last packet came
+register<time_us_t>(PORTS) qe_clone; // when the port was last reported
+register<bit<32>>(PORTS) u;          // bytes sent lately, fading within 2^10 us
+register<time_us_t>(PORTS) u_ts;     // when u was last right
+register<bit<32>>(PORTS) u_in;       // u as last reported
+register<time_us_t>(PORTS) u_in_ts;  // when that was
+register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
+register<bit<8>>(PATHS) deg;         // load degree of the path: 5 idle, 0 full
+register<time_us_t>(PATHS) deg_ts;   // when a probe last told so
+
+// Parser.
+
+parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    state start {
+        transition select(meta.again) {
+            AGAIN_REPORT: report;
+            default: ethernet;
+        }
+    }
+
+    state ethernet {
+        pkt.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            TYPE_IPV4: ipv4;
+            TYPE_PROBE: probe;
+            default: accept;
+        }
+    }
+
+    state ipv4 {
+        pkt.extract(hdr.ipv4);
+        // Only a first fragment without options has its ports where we look.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_TCP): ports;
+            (5, 0, PROTOCOL_UDP): ports;
+            default: accept;
+        }
+    }
+
+    // The ports are only looked at: they stay with the payload.
+    state ports {
+        bit<32> both = pkt.lookahead<bit<32>>();
+        meta.sport = both[31:16];
+        meta.dport = both[15:0];
+        transition accept;
+    }
+
+    state report {
+        pkt.extract(hdr.report);
+        transition accept;
+    }
+
+    state probe {
+        pkt.extract(hdr.probe);
+        transition accept;
+    }
+}
+
+// Checksums.
+
+control LbVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, {
+            hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+            hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.flags, hdr.ipv4.frag_offset,
+            hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
+        }, hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, {
+            hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+            hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.flags, hdr.ipv4.frag_offset,
+            hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
+        }, hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+// Ingress: the route, and the path.
+
+control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action drop() {
+        mark_to_drop(std);
+    }
+
+    action set_port(port_t port) {
+        std.egress_spec = port;
+    }
+
+    action forward(port_t port, mac_t dmac, mac_t smac) {
+        std.egress_spec = port;
+        hdr.ethernet.dst = dmac;
+        hdr.ethernet.src = smac;
+    }
+
+    action set_group(gid_t gid, slot_t n) {
+        meta.gid = gid;
+        meta.n = n;
+    }
+
+    table ipv4_route {
+        key = {
+            hdr.ipv4.dst: lpm;
+        }
+        actions = {
+            set_port;
+            forward;
+            set_group;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    table member {
+        key = {
+            meta.gid: exact;
+            meta.slot: exact;
+        }
+        actions = {
+            forward;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    // The port at which a probe comes in leads back to the probe's origin.
+    action set_arrival(slot_t slot) {
+        meta.slot = slot;
+    }
+
+    table arrival {
+        key = {
+            hdr.probe.origin: exact;
+            std.ingress_port: exact;
+        }
+        actions = {
+            set_arrival;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    action find_flow() {
+        hash(meta.flow, HashAlgorithm.crc16, 32w0,
+             {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
+        bit<16> held;
+        fl_port.read(held, meta.flow);
+        meta.slot = held[7:0];
+        meta.known = held[15:15] == 1 && held[7:0] < meta.n;
+        time_us_t last;
+        fl_ts.read(last, meta.flow);
+        fl_ts.write(meta.flow, std.ingress_global_timestamp);
+        time_us_t elapsed = std.ingress_global_timestamp - last;
+        meta.fresh = !meta.known || elapsed > FLOWLET_GAP;
+    }
+
+    // As in HULA, a probe is about the way back: its link's load is what was sent
+    // to where the probe comes from.
+    action find_load() {
+        port_t port = std.ingress_port;
+        bit<32> sent;
+        time_us_t last;
+        u_in.read(sent, (bit<32>)port);
+        u_in_ts.read(last, (bit<32>)port);
+        time_us_t elapsed = std.ingress_global_timestamp - last;
+        sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
+        meta.sent_there = sent;
+    }
+
+    action set_degree(bit<8> d) {
+        meta.d = d;
+    }
+
+    // Table 1, its ranges closed below: 200Mbps carry 25600 bytes in delta.
+    table degree {
+        key = {
+            meta.sent_there: range;
+        }
+        actions = {
+            set_degree;
+            drop;
+        }
+        const entries = {
+            0 .. 6399: set_degree(5);
+            6400 .. 12799: set_degree(3);
+            12800 .. 17919: set_degree(2);
+            17920 .. 23039: set_degree(1);
+            23040 .. 4294967295: set_degree(0);
+        }
+        default_action = drop();
+    }
+
+    // Several paths share a next hop: what counts is the best of them that a probe
+    // came along lately. Table 2 shows a degree of 4, which Table 1 does not have.
+    action note_probe() {
+        bit<32> path = (bit<32>)hdr.probe.origin << 4 | (bit<32>)meta.slot;
+        bit<8> least = meta.d < hdr.probe.maxdeg ? meta.d : hdr.probe.maxdeg;
+        bit<8> held;
+        time_us_t noted;
+        deg.read(held, path);
+        deg_ts.read(noted, path);
+        bool better = least >= held || std.ingress_global_timestamp - noted > 2 * T_PROBE;
+        deg.write(path, better ? least : held);
+        deg_ts.write(path, better ? std.ingress_global_timestamp : noted);
+        hdr.probe.maxdeg = least;
+    }
+
+    // The grids of one more path follow those of the paths before it (QALL,
+    // Alg. 2 and Eq. 5).
+    action lay_grids(in slot_t slot, out bit<32> end) {
+        bit<8> d;
+        deg.read(d, (bit<32>)meta.gid << 4 | (bit<32>)slot);
+        bit<32> W = (bit<32>)d;
+        meta.total = slot < meta.n ? meta.total + W : meta.total;
+        end = meta.total;
+    }
+
+    apply {
+        if (hdr.report.isValid()) {
+            u_in.write((bit<32>)hdr.report.port, hdr.report.sent);
+            u_in_ts.write((bit<32>)hdr.report.port, meta.now);
+            drop();
+        } else if (hdr.probe.isValid()) {
+            if (std.ingress_port == CPU_PORT) {
+                std.mcast_grp = PROBES_UP;
+            } else if (arrival.apply().hit) {
+                find_load();
+                degree.apply();
+                note_probe();
+                drop();
+            }
+        } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && std.checksum_error == 0) {
+            ipv4_route.apply();
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (meta.n != 0) {
+                find_flow();
+                if (meta.fresh) {
+                    lay_grids(0, meta.end_0);
+                    lay_grids(1, meta.end_1);
+                    lay_grids(2, meta.end_2);
+                    lay_grids(3, meta.end_3);
+                    if (meta.total == 0) {
+                        random(meta.slot, 8w0, meta.n - 1);
+                    } else {
+                        random(meta.grid, 32w1, meta.total);
+                        if (meta.grid <= meta.end_0) {
+                            meta.slot = 0;
+                        } else if (meta.grid <= meta.end_1) {
+                            meta.slot = 1;
+                        } else if (meta.grid <= meta.end_2) {
+                            meta.slot = 2;
+                        } else {
+                            meta.slot = 3;
+                        }
+                    }
+                    fl_port.write(meta.flow, 8w0x80 ++ meta.slot);
+                }
+            }
+        } else {
+            drop();
+        }
+        if (meta.n != 0) {
+            member.apply();
+        }
+    }
+}
+
+// Egress: measure, and report to ingress.
+
+control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    // A copy becomes a report: the headers go, the rest of the packet comes along.
+    action make_report() {
+        hdr.report.setValid();
+        hdr.report.sent = meta.sent;
+        hdr.report.port = (bit<16>)meta.port;
+        hdr.ethernet.setInvalid();
+        hdr.probe.setInvalid();
+        hdr.ipv4.setInvalid();
+        meta.again = AGAIN_REPORT;
+        meta.now = std.egress_global_timestamp;
+        recirculate_preserving_field_list(FIELDS_AGAIN);
+    }
+
+    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // time is longer ago than T_b.
+    action find_last_report() {
+        qe_clone.read(meta.reported, (bit<32>)std.egress_port);
+    }
+
+    action return_state() {
+        qe_clone.write((bit<32>)std.egress_port, std.egress_global_timestamp);
+        clone_preserving_field_list(CloneType.E2E, SESSION_REPORT, FIELDS_REPORT);
+    }
+
+    // Eq. 1 divided by its delta = 2^10 us: U = size + U*(1 - dt/delta). As printed, U is
+    // delta times that and grows without bound; and it is negative for dt > delta.
+    action count_sent() {
+        bit<32> port = (bit<32>)std.egress_port;
+        bit<32> sent;
+        time_us_t last;
+        u.read(sent, port);
+        u_ts.read(last, port);
+        time_us_t elapsed = std.egress_global_timestamp - last;
+        sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
+        meta.sent = std.packet_length + sent;
+        u.write(port, meta.sent);
+        u_ts.write(port, std.egress_global_timestamp);
+        meta.port = std.egress_port;
+    }
+
+    apply {
+        if (std.instance_type == EGRESS_CLONE) {
+            make_report();
+        } else {
+            count_sent();
+            find_last_report();
+            if (std.egress_global_timestamp - meta.reported > T_B) {
+                return_state();
+            }
+            if (hdr.probe.isValid()) {
+                hdr.probe.out_port = (bit<16>)std.egress_port;
+            }
+        }
+    }
+}
+
+// Deparser.
+
+control LbDeparser(packet_out pkt, in headers_t hdr) {
+    apply {
+        pkt.emit(hdr.report);
+        pkt.emit(hdr.ethernet);
+        pkt.emit(hdr.probe);
+        pkt.emit(hdr.ipv4);
+    }
+}
+
+V1Switch(LbParser(), LbVerify(), LbIngress(), LbEgress(), LbUpdate(), LbDeparser()) main;

@@ -1,0 +1,423 @@
+// qall-poly3: packets spread by a polynomial of degree 3 in queue behaviour.
+//
+// granularity  each packet for itself
+// signal       local queue behaviour, by a fitted polynomial
+// choice       at random, in proportion to weights
+//
+// For groups of up to 4 paths, as leaf. After Liu et al., QALL, Section V.
+#include <core.p4>
+#include <v1model.p4>
+
+// Types and constants.
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_addr_t;
+typedef bit<9> port_t;
+typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<8> slot_t; // a path within its group
+typedef bit<48> time_us_t;
+
+const bit<16> TYPE_IPV4 = 0x0800;
+// The metadata that comes along, and why the packet comes.
+const bit<8> FIELDS_AGAIN = 2;
+const bit<8> AGAIN_REPORT = 1;
+
+const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
+const bit<8> FIELDS_REPORT = 1;
+
+const bit<8> RISING = 2; // values of V
+const bit<8> FALLING = 1;
+
+// The maximum of C over all L and T. The paper takes C at L = 1 and T = 0 for it,
+// which is right for the linear polynomial alone.
+const bit<32> C_MAX = 34;
+const bit<32> W_MIN = 1; // the least weight
+
+const bit<32> PORTS = 512; // ports of the switch
+
+// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
+// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+const time_us_t T_B = 1000;
+
+// tau: the dequeue interval that counts as idle; tau=10ms. QALL, Section IV-C:
+// of the order of the end-to-end delay and longer than T, about 10 ms.
+const time_us_t TAU = 10000;
+
+// Headers.
+
+header ethernet_t {
+    mac_t   dst;
+    mac_t   src;
+    bit<16> type;
+}
+
+header ipv4_t {
+    bit<4>      version;
+    bit<4>      ihl;
+    bit<6>      dscp;
+    bit<2>      ecn;
+    bit<16>     total_len;
+    bit<16>     id;
+    bit<3>      flags;
+    bit<13>     frag_offset;
+    bit<8>      ttl;
+    bit<8>      protocol;
+    bit<16>     checksum;
+    ipv4_addr_t src;
+    ipv4_addr_t dst;
+}
+
+// What egress tells ingress about a port (Fig. 6).
+header report_t {
+    bit<16> L;    // queue occupancy, 255 is full
+    bit<48> T;    // dequeue interval, us
+    bit<8>  V;    // queuing trend, 2 rising, 1 falling
+    bit<8>  port; // the egress port
+}
+
+struct headers_t {
+    report_t   report;
+    ethernet_t ethernet;
+
+    ipv4_t ipv4;
+}
+
+struct metadata_t {
+    gid_t  gid;
+    slot_t n;    // paths in the group; 0: there is nothing to choose
+    slot_t slot; // the path chosen
+    @field_list(FIELDS_AGAIN)
+    bit<8> again; // why the packet comes round, 0 for one from a port
+    @field_list(FIELDS_AGAIN)
+    time_us_t now;    // the ingress clock stands at 0 for a packet that comes round
+    port_t    port_0; // egress ports of the group's paths
+    port_t    port_1;
+    port_t    port_2;
+    port_t    port_3;
+    time_us_t reported; // when the port was last reported
+    bit<24>   rl;       // 255*2^16 / (capacity of the queue - 1)
+    @field_list(FIELDS_REPORT)
+    bit<8> L; // queue occupancy, 255 is full
+    @field_list(FIELDS_REPORT)
+    time_us_t T; // dequeue interval
+    @field_list(FIELDS_REPORT)
+    bit<8> V; // queuing trend
+    @field_list(FIELDS_REPORT)
+    port_t  port;  // that these are of
+    bit<32> total; // grids of all paths
+    bit<32> grid;  // the one drawn
+    bit<32> end_0; // last grid of the path
+    bit<32> end_1;
+    bit<32> end_2;
+    bit<32> end_3;
+}
+
+// Registers.
+
+register<time_us_t>(PORTS) qe_clone; // when the port was last reported
+register<time_us_t>(PORTS) qe_last;  // when the port's last packet left its queue
+register<bit<8>>(PORTS) qe_L;        // occupancy that the port's last packet met
+register<bit<8>>(PORTS) qe_V;        // 2: the occupancy was rising last, 1: falling
+register<bit<8>>(PORTS) q_L;         // queue occupancy as last reported
+register<time_us_t>(PORTS) q_T;      // dequeue interval as last reported
+register<bit<8>>(PORTS) q_V;         // queuing trend as last reported: 2 rising, 1 falling
+register<time_us_t>(PORTS) q_upd;    // when the port was last reported
+register<bit<32>>(PORTS) q_C;        // congestion index
+
+// Parser.
+
+parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    state start {
+        transition select(meta.again) {
+            AGAIN_REPORT: report;
+            default: ethernet;
+        }
+    }
+
+    state ethernet {
+        pkt.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            TYPE_IPV4: ipv4;
+
+            default: accept;
+        }
+    }
+
+    state ipv4 {
+        pkt.extract(hdr.ipv4);
+        transition accept;
+    }
+
+    state report {
+        pkt.extract(hdr.report);
+        transition accept;
+    }
+}
+
+// Checksums.
+
+control LbVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, {
+            hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+            hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.flags, hdr.ipv4.frag_offset,
+            hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
+        }, hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, {
+            hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+            hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.flags, hdr.ipv4.frag_offset,
+            hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
+        }, hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+// Ingress: the route, and the path.
+
+control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action drop() {
+        mark_to_drop(std);
+    }
+
+    action set_port(port_t port) {
+        std.egress_spec = port;
+    }
+
+    action forward(port_t port, mac_t dmac, mac_t smac) {
+        std.egress_spec = port;
+        hdr.ethernet.dst = dmac;
+        hdr.ethernet.src = smac;
+    }
+
+    action set_group(gid_t gid, slot_t n) {
+        meta.gid = gid;
+        meta.n = n;
+    }
+
+    table ipv4_route {
+        key = {
+            hdr.ipv4.dst: lpm;
+        }
+        actions = {
+            set_port;
+            forward;
+            set_group;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    table member {
+        key = {
+            meta.gid: exact;
+            meta.slot: exact;
+        }
+        actions = {
+            forward;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    action set_candidates(port_t port_0, port_t port_1, port_t port_2, port_t port_3) {
+        meta.port_0 = port_0;
+        meta.port_1 = port_1;
+        meta.port_2 = port_2;
+        meta.port_3 = port_3;
+    }
+
+    table candidates {
+        key = {
+            meta.gid: exact;
+        }
+        actions = {
+            set_candidates;
+            drop;
+        }
+        default_action = drop();
+        size = 1024;
+    }
+
+    // The behaviour of a port's queue, and the congestion index that follows.
+    action learn(in bit<8> L, in time_us_t T, in bit<8> V, in bit<32> port) {
+        q_L.write(port, L);
+        q_T.write(port, T);
+        q_V.write(port, V);
+        q_upd.write(port, meta.now);
+        // Eq. 13, which is Eq. 10 times 100, cut off. l and t are bytes that mean
+        // fractions of 256, as the polynomial was fitted to: the terms are shifted to
+        // one scale. The paper prints 188 for l*t, but its own Eq. 10 gives 1887.
+        int<64> l = (int<64>)(bit<64>)L;
+        // T from 0 to 10000 us becomes 0 to 255, by 255*2^16/10000.
+        bit<48> waited = T < 10000 ? T : 10000;
+        int<64> t = (int<64>)(bit<64>)(waited * 1671 >> 16);
+        int<64> l2 = l * l;
+        int<64> t2 = t * t;
+        int<64> l3 = l2 * l;
+        int<64> t3 = t2 * t;
+        int<64> sum = (18 << 24)
+            + ((89 * l - 144 * t) << 16)
+            + ((-251 * l2 + 1887 * l * t + 347 * t2) << 8)
+            + (165 * l3 - 2294 * l2 * t - 5849 * l * t2
+               - 225 * t3);
+        sum = sum >> 24;
+        bit<32> C = sum < (int<64>)(bit<64>)C_MAX ? (bit<32>)(bit<64>)sum : C_MAX;
+        C = sum > 0 ? C : 0;
+        q_C.write(port, C);
+    }
+
+    // The grids of one more path follow those of the paths before it (QALL,
+    // Alg. 2 and Eq. 5).
+    action lay_grids(in slot_t slot, in port_t port, out bit<32> end) {
+        bit<32> C;
+        q_C.read(C, (bit<32>)port);
+        // Eq. 6, but at least W_MIN: a port without traffic would never be measured
+        // again.
+        bit<32> W = C + W_MIN < C_MAX ? C_MAX - C : W_MIN;
+        meta.total = slot < meta.n ? meta.total + W : meta.total;
+        end = meta.total;
+    }
+
+    apply {
+        if (hdr.report.isValid()) {
+            learn((bit<8>)hdr.report.L, hdr.report.T, hdr.report.V, (bit<32>)hdr.report.port);
+            drop();
+        } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && std.checksum_error == 0) {
+            ipv4_route.apply();
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (meta.n != 0) {
+                candidates.apply();
+                lay_grids(0, meta.port_0, meta.end_0);
+                lay_grids(1, meta.port_1, meta.end_1);
+                lay_grids(2, meta.port_2, meta.end_2);
+                lay_grids(3, meta.port_3, meta.end_3);
+                if (meta.total == 0) {
+                    random(meta.slot, 8w0, meta.n - 1);
+                } else {
+                    random(meta.grid, 32w1, meta.total);
+                    if (meta.grid <= meta.end_0) {
+                        meta.slot = 0;
+                    } else if (meta.grid <= meta.end_1) {
+                        meta.slot = 1;
+                    } else if (meta.grid <= meta.end_2) {
+                        meta.slot = 2;
+                    } else {
+                        meta.slot = 3;
+                    }
+                }
+            }
+        } else {
+            drop();
+        }
+        if (meta.n != 0) {
+            member.apply();
+        }
+    }
+}
+
+// Egress: measure, and report to ingress.
+
+control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    action drop() {
+        mark_to_drop(std);
+    }
+
+    // A copy becomes a report: the headers go, the rest of the packet comes along.
+    action make_report() {
+        hdr.report.setValid();
+        hdr.report.L = (bit<16>)meta.L;
+        hdr.report.T = meta.T;
+        hdr.report.V = meta.V;
+        hdr.report.port = (bit<8>)meta.port;
+        hdr.ethernet.setInvalid();
+
+        hdr.ipv4.setInvalid();
+        meta.again = AGAIN_REPORT;
+        meta.now = std.egress_global_timestamp;
+        recirculate_preserving_field_list(FIELDS_AGAIN);
+    }
+
+    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // time is longer ago than T_b.
+    action find_last_report() {
+        qe_clone.read(meta.reported, (bit<32>)std.egress_port);
+    }
+
+    action return_state() {
+        qe_clone.write((bit<32>)std.egress_port, std.egress_global_timestamp);
+        clone_preserving_field_list(CloneType.E2E, SESSION_REPORT, FIELDS_REPORT);
+    }
+
+    // State collection (QALL, Alg. 3). L is the share of the queue that the packet
+    // met, its division by the capacity a product with rl. The first packet of a
+    // port has waited for ever, which is tau. While L stays equal, V keeps: the
+    // paper leaves that open.
+    action measure() {
+        bit<32> port = (bit<32>)std.egress_port;
+        bit<48> L = (bit<48>)std.enq_qdepth * (bit<48>)meta.rl >> 16;
+        meta.L = L < 255 ? (bit<8>)L : 255;
+        time_us_t last;
+        qe_last.read(last, port);
+        qe_last.write(port, std.egress_global_timestamp);
+        meta.T = last == 0 ? TAU : std.egress_global_timestamp - last;
+        bit<8> L_before;
+        bit<8> V_before;
+        qe_L.read(L_before, port);
+        qe_V.read(V_before, port);
+        meta.V = meta.L < L_before || V_before == 0 ? FALLING : V_before;
+        meta.V = meta.L > L_before ? RISING : meta.V;
+        qe_L.write(port, meta.L);
+        qe_V.write(port, meta.V);
+        meta.port = std.egress_port;
+    }
+
+    action set_port_cfg(bit<24> rl) {
+        meta.rl = rl;
+    }
+
+    table port_cfg {
+        key = {
+            std.egress_port: exact;
+        }
+        actions = {
+            set_port_cfg;
+            drop;
+        }
+        default_action = drop();
+        size = PORTS;
+    }
+
+    apply {
+        if (std.instance_type == EGRESS_CLONE) {
+            make_report();
+        } else {
+            if (port_cfg.apply().hit) {
+                measure();
+                find_last_report();
+                if (std.egress_global_timestamp - meta.reported > T_B) {
+                    return_state();
+                }
+            }
+        }
+    }
+}
+
+// Deparser.
+
+control LbDeparser(packet_out pkt, in headers_t hdr) {
+    apply {
+        pkt.emit(hdr.report);
+        pkt.emit(hdr.ethernet);
+
+        pkt.emit(hdr.ipv4);
+    }
+}
+
+V1Switch(LbParser(), LbVerify(), LbIngress(), LbEgress(), LbUpdate(), LbDeparser()) main;
