@@ -1,0 +1,164 @@
+package model
+
+// newChoice makes the choice of a scheme.
+func newChoice(s *Switch) choice {
+	switch s.cfg.Choice {
+	case "hash":
+		return hash{s}
+	case "uniform":
+		return uniform{s}
+	case "round-robin":
+		if s.cfg.Granularity == "packet" {
+			return &inTurn{Switch: s}
+		}
+		return afterLast{s}
+	case "sampled":
+		return &sampled{Switch: s}
+	case "grid":
+		return grid{s}
+	case "best-hop":
+		return bestOf{s}
+	case "least":
+		return least{s}
+	case "ordered":
+		if w, ok := s.signal.(waiter); ok {
+			return &ordered{Switch: s, signal: w}
+		}
+	case "cautious":
+		return &cautious{Switch: s}
+	case "rehash":
+		return &rehash{Switch: s}
+	}
+	return nil
+}
+
+// hash is ECMP.
+type hash struct{ *Switch }
+
+func (c hash) choose(p *pass) int { return int(p.Flow.Hash()) % p.n }
+
+// uniform is RPS, LetFlow.
+type uniform struct{ *Switch }
+
+func (c uniform) choose(p *pass) int { return c.random(p.n) }
+
+// inTurn is DRB: all packets to a destination in turn.
+type inTurn struct {
+	*Switch
+	next byGroup[int]
+}
+
+func (c *inTurn) choose(p *pass) int {
+	next := c.next.of(p.Group)
+	slot := *next
+	if slot >= p.n {
+		slot = 0
+	}
+	*next = slot + 1
+	return slot
+}
+
+// afterLast is Presto: the parts of a flow in turn. The first goes anywhere, so
+// that not all flows start on the same path.
+type afterLast struct{ *Switch }
+
+func (c afterLast) choose(p *pass) int {
+	if p.held < 0 {
+		return c.random(p.n)
+	}
+	return (p.held + 1) % p.n
+}
+
+// A shuffle draws paths without repeats. Its places hold how far the path there
+// is from the one that stood there first.
+type shuffle [MaxPaths]int
+
+// draw draws the k-th of n paths.
+func (o *shuffle) draw(s *Switch, k, n int) int {
+	j := int(s.cfg.Random(uint64(k), uint64(n-1)))
+	drawn := o[j] + j
+	o[j] = o[k] + k - j
+	return drawn
+}
+
+// least is the least loaded path. Ties go round from a random path on.
+type least struct{ *Switch }
+
+func (c least) choose(p *pass) int {
+	first := c.random(p.n)
+	slot, cost := -1, uint32(0)
+	for i := range p.n {
+		s := (first + i) % p.n
+		if k := c.signal.cost(p, s); slot < 0 || k < cost {
+			slot, cost = s, k
+		}
+	}
+	return slot
+}
+
+// sampled is DRILL(d, m): the least loaded of d random paths, all different,
+// and of the m that were the least before. Of equals the first stands.
+type sampled struct {
+	*Switch
+	best byGroup[[maxMemory]path] // of the last M decisions, the latest first
+}
+
+// maxMemory is the largest M.
+const maxMemory = 4
+
+func (c *sampled) choose(p *pass) int {
+	slot, least := 0, ^uint32(0)
+	look := func(candidate int) {
+		if cost := c.signal.cost(p, candidate); cost < least {
+			slot, least = candidate, cost
+		}
+	}
+	var order shuffle
+	for k := range min(c.cfg.D, p.n) {
+		look(order.draw(c.Switch, k, p.n))
+	}
+	memory := c.best.of(p.Group)[:c.cfg.M]
+	for _, m := range memory {
+		if candidate := m.in(p.n); candidate >= 0 {
+			look(candidate)
+		}
+	}
+	if len(memory) > 0 {
+		copy(memory[1:], memory)
+		memory[0] = remember(slot)
+	}
+	return slot
+}
+
+// grid takes a path in proportion to its weight (QALL Alg. 2, Eq. 5): path i
+// has W_i grids, and the grid drawn, from 1 on, is somebody's. Weights that are
+// the controller's are for flows (WCMP), whose CRC32 takes
+// the place of the draw: 16 bits would not reach all grids.
+type grid struct{ *Switch }
+
+func (c grid) choose(p *pass) int {
+	var end [MaxPaths]uint64
+	var total uint64
+	for i := range p.n {
+		total += uint64(c.signal.weight(p, i))
+		end[i] = total
+	}
+	fixed := c.cfg.Granularity == "flow" && c.cfg.Signal == "weights"
+	switch {
+	case total == 0 && fixed:
+		return int(p.Flow.Hash()) % p.n
+	case total == 0:
+		return c.random(p.n)
+	}
+	id := uint64(0)
+	if fixed {
+		id = 1 + uint64(p.Flow.hash32())%total
+	} else {
+		id = c.cfg.Random(1, total)
+	}
+	slot := 0
+	for id > end[slot] {
+		slot++
+	}
+	return slot
+}

@@ -1,0 +1,59 @@
+package model
+
+import "hash/crc32"
+
+// A Flow is what names a flow, the 5-tuple. Ports are 0 for protocols without.
+type Flow struct {
+	Src, Dst     uint32
+	Protocol     uint8
+	Sport, Dport uint16
+}
+
+// Flows is the number of slots that flows are remembered in. Two flows whose
+// hashes agree share one and are taken for the same.
+const Flows = 1 << 16
+
+// Hash is the CRC16 of the 5-tuple, which QALL and QDAPS identify flows by.
+func (f Flow) Hash() uint16 {
+	b := f.bytes()
+	return crc16(b[:])
+}
+
+func crc16(data []byte) uint16 {
+	var crc uint16
+	for _, b := range data {
+		crc = crc>>8 ^ crcTable[byte(crc)^b]
+	}
+	return crc
+}
+
+func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.Sport} }
+
+func (f Flow) hash32() uint32 {
+	b := f.bytes()
+	return crc32.ChecksumIEEE(b[:])
+}
+
+func (f Flow) bytes() [13]byte {
+	return [13]byte{
+		byte(f.Src >> 24), byte(f.Src >> 16), byte(f.Src >> 8), byte(f.Src),
+		byte(f.Dst >> 24), byte(f.Dst >> 16), byte(f.Dst >> 8), byte(f.Dst),
+		f.Protocol, byte(f.Sport >> 8), byte(f.Sport), byte(f.Dport >> 8), byte(f.Dport),
+	}
+}
+
+// crcTable is that of the reflected polynomial 0x8005.
+var crcTable = func() (t [256]uint16) {
+	for i := range t {
+		crc := uint16(i)
+		for range 8 {
+			if crc&1 != 0 {
+				crc = crc>>1 ^ 0xA001
+			} else {
+				crc >>= 1
+			}
+		}
+		t[i] = crc
+	}
+	return t
+}()

@@ -1,0 +1,151 @@
+package model
+
+// load is the bytes that each port has sent lately, as HULA and DHLB estimate
+// it: U = size + U(1 - dt/delta) with delta = 2^Window µs. DHLB prints delta
+// times that (Eq. 1), which diverges, and turns negative for dt > delta; an
+// estimate older than delta is 0.
+type load struct {
+	*Switch
+	reporter
+	nothing
+	egressSide  [512]estimate
+	ingressSide [512]estimate
+}
+
+type estimate struct {
+	bytes uint32
+	at    Time
+}
+
+// now is the estimate at a later time.
+func (e estimate) now(now Time, window uint) uint32 {
+	dt := now.Since(e.at)
+	if dt>>window != 0 {
+		return 0
+	}
+	return e.bytes - uint32(uint64(e.bytes)*uint64(dt)>>window)
+}
+
+func (l *load) egress(d Departure, now Time) (Report, bool) {
+	e := &l.egressSide[d.Port]
+	*e = estimate{uint32(d.Len) + e.now(now, l.cfg.Window), now}
+	if l.cfg.Direct {
+		l.ingressSide[d.Port] = *e
+		return Report{}, false
+	}
+	return Report{Port: d.Port, Sent: e.bytes}, l.due(d.Port, l.cfg.Tb, now)
+}
+
+func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }
+
+// sent is the load of a port, as far as ingress knows.
+func (l *load) sent(port int, now Time) uint32 {
+	return l.ingressSide[port].now(now, l.cfg.Window)
+}
+
+// A Probe tells about the paths to the switch that sent it.
+type Probe struct {
+	Origin int    // the group that leads there
+	Util   uint32 // HULA: bytes on the busiest link of the path
+	Degree uint8  // DHLB: the least load degree of a link of the path
+	Hop    uint8  // DHLB: switches passed
+}
+
+// prober is a signal that lives on probes.
+type prober interface {
+	probe(p Probe, slot, port int, now Time) Probe
+}
+
+// Probe takes in a probe that arrives at a port, and returns what goes on to
+// other switches. It is false if no path to the probe's origin starts there.
+// What counts of the link that it came along is the traffic the other way,
+// which is where packets to the origin go.
+func (s *Switch) Probe(p Probe, port int, now Time) (Probe, bool) {
+	k, ok := s.signal.(prober)
+	if !ok || p.Origin >= len(s.groups) {
+		return p, false
+	}
+	for slot, out := range s.groups[p.Origin].Ports {
+		if out == port {
+			return k.probe(p, slot, port, now), true
+		}
+	}
+	return p, false
+}
+
+// utilisation is HULA's signal: for each destination the best path, by the
+// utilisation of its busiest link.
+type utilisation struct {
+	load
+	best byGroup[bestHop]
+}
+
+type bestHop struct {
+	hop  path
+	util uint32
+	at   Time
+}
+
+// probe changes the best path for a better one, with any news of itself, and
+// if there has been none for too long.
+func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
+	util := max(p.Util, u.sent(port, now))
+	b := u.best.of(p.Origin)
+	if b.hop == 0 || b.hop == remember(slot) || util < b.util || now.Since(b.at) > u.cfg.TFail {
+		*b = bestHop{remember(slot), util, now}
+	}
+	p.Util = b.util
+	return p
+}
+
+// bestOf takes the best path, any if no probe has come yet.
+type bestOf struct{ *Switch }
+
+func (c bestOf) choose(p *pass) int {
+	if slot := c.signal.(*utilisation).best.of(p.Group).hop.in(p.n); slot >= 0 {
+		return slot
+	}
+	return c.random(p.n)
+}
+
+// degree is DHLB's signal: a load degree for each path (Table 2; its degree of
+// 4 is a slip, Table 1 has none). Of the paths that share a next hop the best
+// counts that a probe came along lately.
+type degree struct {
+	load
+	degrees byGroup[[MaxPaths]pathDegree]
+}
+
+type pathDegree struct {
+	degree uint8
+	at     Time
+}
+
+// loadDegree is Table 1, its ranges closed below: percent of the link is used.
+func loadDegree(percent uint64) uint8 {
+	switch {
+	case percent < 25:
+		return 5
+	case percent < 50:
+		return 3
+	case percent < 70:
+		return 2
+	case percent < 90:
+		return 1
+	}
+	return 0
+}
+
+func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
+	p.Degree = min(p.Degree, loadDegree(100*uint64(d.sent(port, now))/d.capacity()))
+	p.Hop++
+	k := &d.degrees.of(p.Origin)[slot]
+	if p.Degree >= k.degree || now.Since(k.at) > 2*d.cfg.TProbe {
+		*k = pathDegree{p.Degree, now}
+	}
+	return p
+}
+
+func (d *degree) weight(p *pass, slot int) uint32 {
+	return uint32(d.degrees.of(p.Group)[slot].degree)
+}

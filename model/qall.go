@@ -1,0 +1,137 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/fitting"
+)
+
+// The values of V, the queuing trend (QALL, Section IV-C).
+const (
+	Falling = 1
+	Rising  = 2
+)
+
+// behaviour is QALL's signal: how a port's queue behaves, weighed to an index
+// of congestion where reports arrive.
+//
+// Egress (Alg. 3) measures L, the occupancy that a packet met, T, the time
+// since the packet before it, and V, whether L last rose or fell. The paper
+// leaves V open for equal L; here it keeps, falling at first. A port that has
+// never sent has been idle, T = tau.
+type behaviour struct {
+	*Switch
+	reporter
+	index interface {
+		congestion(r Report) uint32
+		max() uint32
+	}
+	cmax uint32
+
+	egressSide [512]struct {
+		sent Time // 0: never
+		l, v uint8
+	}
+	ingressSide [512]struct {
+		Report
+		at         Time
+		congestion uint32
+	}
+}
+
+func newBehaviour(s *Switch, index interface {
+	congestion(r Report) uint32
+	max() uint32
+}) *behaviour {
+	return &behaviour{Switch: s, index: index, cmax: index.max()}
+}
+
+func (b *behaviour) egress(d Departure, now Time) (Report, bool) {
+	e := &b.egressSide[d.Port]
+	r := Report{Port: d.Port, L: b.occupancy(d), T: b.cfg.Tau}
+	if e.sent != 0 {
+		r.T = now.Since(e.sent)
+	}
+	switch {
+	case r.L > e.l:
+		e.v = Rising
+	case r.L < e.l || e.v == 0:
+		e.v = Falling
+	}
+	e.sent, e.l, r.V = now, r.L, e.v
+	return r, b.cfg.Direct || b.due(d.Port, b.cfg.Tb, now)
+}
+
+// occupancy is L of 255, with the division by the queue's capacity as the
+// product that a switch makes of it.
+func (b *behaviour) occupancy(d Departure) uint8 {
+	rl := 255 << 16 / (b.ports[d.Port].Capacity - 1)
+	return uint8(min(255, d.Met*rl>>16))
+}
+
+func (b *behaviour) learn(r Report, now Time) {
+	in := &b.ingressSide[r.Port]
+	in.Report, in.at, in.congestion = r, now, b.index.congestion(r)
+}
+
+// cost is C. State that is older than Age is that of a port without traffic.
+func (b *behaviour) cost(p *pass, slot int) uint32 {
+	in := &b.ingressSide[b.port(p, slot)]
+	if b.cfg.Age > 0 && p.now.Since(in.at) > b.cfg.Age {
+		return 0
+	}
+	return in.congestion
+}
+
+// weight is Eq. 6. A weight of 0 would end all news of the port: it stays at
+// 1/256 of the largest.
+func (b *behaviour) weight(p *pass, slot int) uint32 {
+	return max(b.cmax-min(b.cmax, b.cost(p, slot)), b.cmax>>8, 1)
+}
+
+// eq4 is Eq. 4, C = L(tau-T)V, with T up to tau: past that the paper's C
+// would be negative.
+type eq4 struct{ tau Time }
+
+func (q *eq4) congestion(r Report) uint32 {
+	return uint32(r.L) * uint32(q.tau-min(q.tau, r.T)) * uint32(r.V)
+}
+
+func (q *eq4) max() uint32 { return 255 * uint32(q.tau) * Rising }
+
+// fitted is Eq. 11 to 13, or any other polynomial.
+type fitted struct {
+	poly fitting.Poly
+	cmax int64
+}
+
+// patternMax is C_max where the controller gives the polynomial, which it has
+// scaled to that.
+const patternMax = 1000
+
+func newFitted(p Params) *fitted {
+	if p.Poly != nil {
+		return &fitted{*p.Poly, p.Poly.Max()}
+	}
+	f := &fitted{fitting.Poly{Degree: p.Degree, Scale: 1, T: fitting.Range{Max: int64(p.Tau)}}, patternMax}
+	f.poly.Coeff = make([]int64, len(fitting.Terms(p.Degree)))
+	return f
+}
+
+// SetPattern sets the coefficients of the polynomial, in the order of
+// fitting.Terms.
+func (s *Switch) SetPattern(coeff []int64) {
+	if b, ok := s.signal.(*behaviour); ok {
+		if f, ok := b.index.(*fitted); ok {
+			f.poly.Coeff = slices.Clone(coeff)
+		}
+	}
+}
+
+func (f *fitted) congestion(r Report) uint32 {
+	l := f.poly.LRange().Byte(int64(r.L))
+	t := f.poly.T.Byte(int64(r.T))
+	return uint32(f.poly.Eval(l, t, f.cmax))
+}
+
+func (f *fitted) max() uint32 { return uint32(f.cmax) }

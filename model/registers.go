@@ -1,0 +1,328 @@
+package model
+
+// Cells returns what the switch remembers under the name of the register that
+// a program keeps it in, written as there; nil if the scheme has no such
+// register. It is how model and program are compared, and how a native run is
+// looked at from outside.
+func (s *Switch) Cells(register string) []uint64 {
+	for _, block := range []any{s.grain, s.signal, s.choice, s.guard, s} {
+		if k, ok := block.(keeper); ok {
+			if cells := k.cells(register); cells != nil {
+				return cells
+			}
+		}
+	}
+	return nil
+}
+
+// cells are those of what no single block owns.
+func (s *Switch) cells(register string) []uint64 {
+	switch register {
+	case "qd_S":
+		return []uint64{uint64(s.controlled.threshold)}
+	case "pd_gran":
+		return numbers(s.controlled.granularity)
+	case "nrc":
+		return []uint64{uint64(s.controlled.rounds)}
+	case "faulty":
+		return collect(s.controlled.faulty[:], func(f bool) uint64 {
+			if f {
+				return 1
+			}
+			return 0
+		})
+	case "fb_tag":
+		return numbers(s.feedback)
+	case "rtt":
+		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.rtt) })
+	case "rtt_ts":
+		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.at) })
+	case "ecn":
+		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.marks) })
+	}
+	return nil
+}
+
+// pathRegister is a register indexed by group*16 + slot.
+func pathRegister[T any](groups byGroup[[MaxPaths]T], f func(T) uint64) []uint64 {
+	cells := []uint64{}
+	for _, paths := range groups {
+		cells = append(cells, collect(paths[:], f)...)
+	}
+	return cells
+}
+
+// A keeper is a block that remembers something.
+type keeper interface {
+	cells(register string) []uint64
+}
+
+// valid marks a cell of 16 bits that holds something.
+const valid = 1 << 15
+
+func pathCells(list []path) []uint64 {
+	return collect(list, func(p path) uint64 {
+		if p == 0 {
+			return 0
+		}
+		return valid | uint64(p-1)
+	})
+}
+
+func collect[T any](list []T, f func(T) uint64) []uint64 {
+	cells := make([]uint64, len(list))
+	for i, x := range list {
+		cells[i] = f(x)
+	}
+	return cells
+}
+
+func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int](list []T) []uint64 {
+	return collect(list, func(x T) uint64 { return uint64(x) })
+}
+
+func (g *perFlow) cells(register string) []uint64 {
+	if register == "fl_port" {
+		return pathCells(g.paths[:])
+	}
+	return nil
+}
+
+func (g *flowlet) cells(register string) []uint64 {
+	switch register {
+	case "fl_ts":
+		return numbers(g.last[:])
+	case "fl_port":
+		return pathCells(g.paths[:])
+	}
+	return nil
+}
+
+func (g *flowcell) cells(register string) []uint64 {
+	switch register {
+	case "fc_bytes":
+		return numbers(g.bytes[:])
+	case "fc_slot":
+		return pathCells(g.paths[:])
+	}
+	return nil
+}
+
+func (c *inTurn) cells(register string) []uint64 {
+	if register != "rr_slot" {
+		return nil
+	}
+	return numbers(c.next)
+}
+
+func (c *sampled) cells(register string) []uint64 {
+	if register != "dr_mem" {
+		return nil
+	}
+	cells := []uint64{}
+	for _, memory := range c.best {
+		cells = append(cells, pathCells(memory[:c.cfg.M])...)
+	}
+	return cells
+}
+
+func (q *queue) cells(register string) []uint64 {
+	switch register {
+	case "q_len":
+		return numbers(q.len[:])
+	case "qe_clone":
+		return numbers(q.last[:])
+	}
+	return nil
+}
+
+func (b *behaviour) cells(register string) []uint64 {
+	cells := make([]uint64, len(b.egressSide))
+	for i := range cells {
+		e, in := &b.egressSide[i], &b.ingressSide[i]
+		switch register {
+		case "qe_last":
+			cells[i] = uint64(e.sent)
+		case "qe_L":
+			cells[i] = uint64(e.l)
+		case "qe_V":
+			cells[i] = uint64(e.v)
+		case "qe_clone":
+			cells[i] = uint64(b.last[i])
+		case "q_L":
+			cells[i] = uint64(in.L)
+		case "q_T":
+			cells[i] = uint64(in.T)
+		case "q_V":
+			cells[i] = uint64(in.V)
+		case "q_upd":
+			cells[i] = uint64(in.at)
+		case "q_C":
+			cells[i] = uint64(in.congestion)
+		default:
+			return nil
+		}
+	}
+	return cells
+}
+
+func (l *load) cells(register string) []uint64 {
+	bytes := func(e estimate) uint64 { return uint64(e.bytes) }
+	at := func(e estimate) uint64 { return uint64(e.at) }
+	switch register {
+	case "u", "dre":
+		return collect(l.egressSide[:], bytes)
+	case "u_ts", "dre_ts":
+		return collect(l.egressSide[:], at)
+	case "u_in", "dre_in":
+		return collect(l.ingressSide[:], bytes)
+	case "u_in_ts", "dre_in_ts":
+		return collect(l.ingressSide[:], at)
+	case "qe_clone":
+		return numbers(l.last[:])
+	}
+	return nil
+}
+
+func (u *utilisation) cells(register string) []uint64 {
+	switch register {
+	case "best_hop":
+		return collect(u.best, func(b bestHop) uint64 { return pathCells([]path{b.hop})[0] })
+	case "min_util":
+		return collect(u.best, func(b bestHop) uint64 { return uint64(b.util) })
+	case "upd":
+		return collect(u.best, func(b bestHop) uint64 { return uint64(b.at) })
+	}
+	return u.load.cells(register)
+}
+
+func (d *degree) cells(register string) []uint64 {
+	switch register {
+	case "deg":
+		return pathRegister(d.degrees, func(k pathDegree) uint64 { return uint64(k.degree) })
+	case "deg_ts":
+		return pathRegister(d.degrees, func(k pathDegree) uint64 { return uint64(k.at) })
+	}
+	return d.load.cells(register)
+}
+
+func (g *piggyback) cells(register string) []uint64 {
+	switch register {
+	case "to_leaf":
+		return pathRegister(g.toLeaf, func(k pathDegree) uint64 { return uint64(k.degree) })
+	case "to_leaf_ts":
+		return pathRegister(g.toLeaf, func(k pathDegree) uint64 { return uint64(k.at) })
+	case "from_leaf":
+		return pathRegister(g.fromLeaf, func(ce uint8) uint64 { return uint64(ce) })
+	}
+	return g.load.cells(register)
+}
+
+func (o *oneWay) cells(register string) []uint64 {
+	time := func(t Time) uint64 { return uint64(t) }
+	switch register {
+	case "owd":
+		return pathRegister(o.to, time)
+	case "owd_from":
+		return pathRegister(o.from, time)
+	}
+	return o.queue.cells(register)
+}
+
+func (g *adaptive) cells(register string) []uint64 {
+	switch register {
+	case "fc_cnt":
+		return numbers(g.count[:])
+	case "fc_port":
+		return pathCells(g.paths[:])
+	}
+	return nil
+}
+
+func (c *ordered) cells(register string) []uint64 {
+	switch register {
+	case "fl_D":
+		cells := make([]uint64, len(c.flows))
+		for i := range cells {
+			cells[i] = uint64(c.flows[i].expected)
+		}
+		return cells
+	case "fl_port":
+		cells := make([]uint64, len(c.flows))
+		for i := range cells {
+			cells[i] = pathCells([]path{c.flows[i].path})[0]
+		}
+		return cells
+	}
+	return nil
+}
+
+func (c *cautious) cells(register string) []uint64 {
+	switch register {
+	case "path_rate":
+		return pathRegister(c.used, func(e estimate) uint64 { return uint64(e.bytes) })
+	case "path_ts":
+		return pathRegister(c.used, func(e estimate) uint64 { return uint64(e.at) })
+	case "fl_ts", "fl_port", "fl_sent", "fl_rate":
+	default:
+		return nil
+	}
+	cells := make([]uint64, len(c.flows))
+	for i := range cells {
+		f := &c.flows[i]
+		switch register {
+		case "fl_ts":
+			cells[i] = uint64(f.last)
+		case "fl_port":
+			cells[i] = pathCells([]path{f.path})[0]
+		case "fl_sent":
+			cells[i] = uint64(f.sent)
+		case "fl_rate":
+			cells[i] = uint64(f.rate)
+		}
+	}
+	return cells
+}
+
+func (c *rehash) cells(register string) []uint64 {
+	flows := func(f func(echoes) uint64) []uint64 { return collect(c.flows[:], f) }
+	switch register {
+	case "fb_v":
+		return flows(func(e echoes) uint64 { return uint64(e.v) })
+	case "fb_acks":
+		return flows(func(e echoes) uint64 { return uint64(e.acks) })
+	case "fb_marks":
+		return flows(func(e echoes) uint64 { return uint64(e.marks) })
+	case "fb_t0":
+		return flows(func(e echoes) uint64 { return uint64(e.began) })
+	}
+	return nil
+}
+
+func (g *rlb) cells(register string) []uint64 {
+	if g == nil {
+		return nil
+	}
+	queues := func(f func(ingressQueue) uint64) []uint64 { return collect(g.in[:], f) }
+	switch register {
+	case "ig_q":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.bytes) })
+	case "ig_q0":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.before) })
+	case "ig_t0":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.began) })
+	case "warn_sent":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.warned) })
+	case "warn_until":
+		return numbers(g.until[:])
+	case "t_rc":
+		return []uint64{uint64(g.loop)}
+	case "rc_cnt":
+		return numbers(g.rounds[:])
+	case "rc_sum":
+		return []uint64{uint64(g.sum)}
+	case "rc_pkts":
+		return []uint64{uint64(g.count)}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package model
+
+import "cmp"
+
+// rlb is RLB around any scheme, or RLB* with its limits to recirculation and
+// the failed ports that the controller finds.
+type rlb struct {
+	*Switch
+	star  bool
+	in    [512]ingressQueue
+	until [512]Time // the port is expected to be paused till then; 0: it is not
+	loop  Time      // t_rc, what the last recirculation took
+
+	rounds     [512]uint32 // recirculations for want of the port
+	sum, count uint32      // of all rounds; of packets
+}
+
+// ingressQueue is what is in the switch of an ingress port, for the prediction
+// of PFC.
+type ingressQueue struct {
+	bytes  uint32
+	before uint32 // when the last interval began
+	began  Time
+	warned Time // 0: the switch upstream has not been warned, or the warning is over
+}
+
+// A Notice is a congestion notification to the switch upstream.
+type Notice uint8
+
+// The notices.
+const (
+	None Notice = iota
+	Warn
+	Clear
+)
+
+// A Round is what a recirculated packet remembers.
+type Round struct {
+	Count  int
+	base   int    // the path chosen first
+	first  Time   // when the packet came
+	queued uint32 // when it was queued for coming round; 0: it was not
+}
+
+// Heed takes in a notice from the switch behind a port.
+func (s *Switch) Heed(port int, n Notice, hold, now Time) {
+	if s.guard == nil {
+		return
+	}
+	s.guard.until[port] = 0
+	if n == Warn {
+		s.guard.until[port] = now.After(hold)
+	}
+}
+
+// predict counts a packet in and says what the switch upstream is to be told
+// (Section III-B.1): every DT, whether the growth of the queue since then would
+// reach QPFC within TWarn.
+func (g *rlb) predict(p *Packet, now Time) Notice {
+	in := &g.in[p.In]
+	in.bytes += uint32(p.Len)
+	near := in.bytes > g.cfg.QTh
+	if due := now.Since(in.began) >= g.cfg.DT; g.cfg.Derivative {
+		growth, room := int64(in.bytes)-int64(in.before), max(0, int64(g.cfg.QPFC)-int64(in.bytes))
+		near = near && due && growth > 0 && room*int64(g.cfg.DT) < growth*int64(g.cfg.TWarn)
+		if due {
+			in.before, in.began = in.bytes, now
+		}
+	} else if due {
+		in.before, in.began = in.bytes, now
+	}
+	switch {
+	case near && (in.warned == 0 || now.Since(in.warned) > g.cfg.Hold):
+		in.warned = now
+		return Warn
+	case in.warned != 0 && in.bytes <= g.cfg.QTh:
+		in.warned = 0
+		return Clear
+	}
+	return None
+}
+
+// depart counts a packet out.
+func (g *rlb) depart(d Departure) {
+	g.timeRound(d)
+	in := &g.in[d.Packet.In]
+	in.bytes -= min(in.bytes, uint32(d.Packet.Len))
+}
+
+// timeRound measures how long a recirculation took: from one queueing to the
+// next.
+func (g *rlb) timeRound(d Departure) {
+	if r := &d.Packet.Round; r.queued != 0 {
+		g.loop = Time(uint32(d.Queued) - r.queued)
+	}
+}
+
+// ComeRound takes note of a packet that leaves the switch's own port to come
+// round again.
+func (s *Switch) ComeRound(d Departure) {
+	s.guard.timeRound(d)
+	d.Packet.Round.queued = uint32(d.Queued)
+}
+
+func (g *rlb) paused(port int, now Time) bool {
+	if g.star && g.controlled.faulty[port] {
+		return true
+	}
+	return g.until[port] != 0 && g.until[port].signed(now) > 0
+}
+
+// reroute is Algorithm 1, its loop cut to one turn for each other path: what
+// the path chosen gives way to, or that the packet had better come round.
+func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
+	r := &p.Round
+	if r.Count == 0 {
+		r.base, r.first = grain.decide(p), p.now
+		g.count++
+	}
+	if r.base >= p.n {
+		return -1, false // the path has gone while the packet came round
+	}
+	slot = r.base
+	for range p.n - 1 {
+		if !g.paused(g.port(p, slot), p.now) {
+			return slot, false
+		}
+		next, gain := g.suboptimal(p, slot)
+		if gain > g.loop && g.mayRecirculate(r, gain, p.now) {
+			g.rounds[g.port(p, r.base)]++
+			g.sum++
+			return slot, true
+		}
+		slot = next
+	}
+	if g.paused(g.port(p, slot), p.now) {
+		return r.base, false // all may be paused: the first choice
+	}
+	return slot, false
+}
+
+// suboptimal is the next path in the order of RTTs, the fastest after the
+// slowest, and by how much it is slower.
+func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
+	paths := g.paths.of(p.Group)
+	before := func(a, b int) bool {
+		return cmp.Or(cmp.Compare(paths[a].rtt, paths[b].rtt), cmp.Compare(a, b)) < 0
+	}
+	next, fastest := -1, slot
+	for s := range p.n {
+		if before(slot, s) && (next < 0 || before(s, next)) {
+			next = s
+		}
+		if before(s, fastest) {
+			fastest = s
+		}
+	}
+	if next < 0 {
+		return fastest, 0
+	}
+	return next, Time(paths[next].rtt - paths[slot].rtt)
+}
+
+// mayRecirculate bounds the rounds of a packet; RLB* bounds them by the room in
+// the buffer as well (Eq. 5), and by what is to be gained (Eq. 6).
+func (g *rlb) mayRecirculate(r *Round, gain, now Time) bool {
+	if r.Count >= g.cfg.Rounds {
+		return false
+	}
+	return !g.star || r.Count < int(g.controlled.rounds) && now.Since(r.first)+g.loop <= gain
+}

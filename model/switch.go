@@ -1,0 +1,245 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxPaths is the size of the largest group.
+const MaxPaths = 16
+
+// A Config is a scheme with its constants.
+type Config struct {
+	Granularity, Signal, Choice, Guard string // the blocks, as the catalogue names them
+	Params
+
+	Paths int  // of the largest group that there is room for
+	Edge  bool // the switch is a leaf or ToR
+
+	// Direct: what egress measures is known to ingress at once. Otherwise it
+	// goes round by report, at most every Tb.
+	Direct bool
+	// Random draws uniformly from lo to hi, both included.
+	Random func(lo, hi uint64) uint64
+}
+
+// A Group is the paths that lead to one destination.
+type Group struct {
+	Ports   []int    // by slot: the egress port of the path
+	Weights []uint32 // by slot, where the controller gives weights
+}
+
+// A Port is what is known of an egress port.
+type Port struct {
+	Capacity int    // packets that its queue holds
+	Service  uint32 // the time that it takes for a packet, in µs/65536
+}
+
+// A Packet is what a decision about a packet depends on.
+type Packet struct {
+	Flow  Flow
+	Len   int // bytes
+	In    int // the port that it came from
+	Group int // where it goes
+
+	Ack, Echo bool // it acknowledges (TCP), and echoes a congestion mark
+
+	From    int // the group that leads to the leaf that it comes from; -1: none
+	Overlay Overlay
+	Round   Round
+}
+
+// A Decision is what becomes of a packet. Without a path, Slot and Port are -1:
+// the packet has but one way, or none any more.
+type Decision struct {
+	Slot int // its path in the group
+	Port int // the egress port of that path
+
+	Again  bool   // it comes round instead: Ingress is to be called again
+	Notice Notice // for the switch upstream
+}
+
+// A Switch runs a scheme.
+type Switch struct {
+	cfg     Config
+	transit bool // nobody asks what the signal knows
+	groups  []Group
+	ports   []Port
+
+	grain  granularity
+	signal signal
+	choice choice
+	guard  *rlb // nil: none
+
+	controlled controlled
+	paths      byGroup[[MaxPaths]pathState]
+	feedback   byGroup[int] // the path that the leaf there is told about next
+
+	pass pass // of the packet being decided about
+}
+
+// A pass is a packet on its way through the decision.
+type pass struct {
+	*Packet
+	now  Time
+	n    int    // paths of the group
+	key  uint16 // slot of the flow
+	held int    // the path that the flow has had so far, -1 for none
+}
+
+// The blocks. A granularity asks the choice if its packet is to get a path
+// anew; a choice asks the signal about paths.
+type (
+	granularity interface {
+		decide(p *pass) int
+	}
+	choice interface {
+		choose(p *pass) int
+	}
+	signal interface {
+		cost(p *pass, slot int) uint32   // the more, the worse
+		weight(p *pass, slot int) uint32 // the share of the traffic
+		egress(d Departure, now Time) (Report, bool)
+		learn(r Report, now Time)
+	}
+)
+
+// edgeSignals are those that leaves gather and use: all other switches hash.
+var edgeSignals = []string{"piggyback", "delay", "one-way", "marks", "classes", "echo"}
+
+// New makes a switch without groups.
+func New(cfg Config) (*Switch, error) {
+	transit := !cfg.Edge && slices.Contains(edgeSignals, cfg.Signal)
+	if transit {
+		cfg.Granularity, cfg.Choice = "flow", "hash"
+	}
+	if cfg.QTh == 0 {
+		cfg.QTh = uint32(cfg.Link * uint64(cfg.Delay) / 8_000_000_000) // d*C
+	}
+	s := &Switch{cfg: cfg, transit: transit, ports: make([]Port, 512)}
+	if s.signal = newSignal(s); s.signal == nil {
+		return nil, fmt.Errorf("no model of signal %q", cfg.Signal)
+	}
+	if s.choice = newChoice(s); s.choice == nil {
+		return nil, fmt.Errorf("no model of choice %q", cfg.Choice)
+	}
+	if s.grain = newGranularity(s); s.grain == nil {
+		return nil, fmt.Errorf("no model of granularity %q", cfg.Granularity)
+	}
+	switch cfg.Guard {
+	case "", "none":
+	case "rlb", "rlb-star":
+		s.guard = &rlb{Switch: s, star: cfg.Guard == "rlb-star"}
+	default:
+		return nil, fmt.Errorf("no model of guard %q", cfg.Guard)
+	}
+	return s, nil
+}
+
+// SetGroup sets the paths of a group.
+func (s *Switch) SetGroup(id int, g Group) {
+	for id >= len(s.groups) {
+		s.groups = append(s.groups, Group{})
+	}
+	s.groups[id] = Group{slices.Clone(g.Ports), slices.Clone(g.Weights)}
+}
+
+// SetPort sets what is known of a port.
+func (s *Switch) SetPort(port int, p Port) { s.ports[port] = p }
+
+// Ingress decides about a packet that arrives, or comes round once more. A
+// packet of Group -1 has but one way, which is no matter of the scheme.
+func (s *Switch) Ingress(p *Packet, now Time) Decision {
+	first := p.Round.Count == 0
+	if first {
+		s.unwrap(p, now)
+		if c, ok := s.choice.(*rehash); ok && p.Ack {
+			c.heed(p, now)
+		}
+	}
+	d := Decision{Slot: -1, Port: -1}
+	if p.Group >= 0 {
+		d = s.decide(p, now)
+	}
+	if s.guard != nil && first {
+		d.Notice = s.guard.predict(p, now)
+	}
+	if d.Again {
+		p.Round.Count++
+	} else if d.Slot >= 0 {
+		s.wrap(p, d.Slot)
+	}
+	return d
+}
+
+func (s *Switch) decide(p *Packet, now Time) (d Decision) {
+	g := &s.groups[p.Group]
+	s.pass = pass{Packet: p, now: now, n: len(g.Ports), held: -1}
+	if s.guard == nil {
+		d.Slot = s.grain.decide(&s.pass)
+	} else {
+		d.Slot, d.Again = s.guard.reroute(&s.pass, s.grain)
+	}
+	d.Port = -1
+	if d.Slot >= 0 {
+		d.Port = g.Ports[d.Slot]
+	}
+	return d
+}
+
+// byGroup is something that is remembered of each group.
+type byGroup[T any] []T
+
+func (l *byGroup[T]) of(group int) *T {
+	for group >= len(*l) {
+		*l = append(*l, *new(T))
+	}
+	return &(*l)[group]
+}
+
+// port is the egress port of a path.
+func (s *Switch) port(p *pass, slot int) int { return s.groups[p.Group].Ports[slot] }
+
+// random draws a number from 0 to n-1.
+func (s *Switch) random(n int) int { return int(s.cfg.Random(0, uint64(n-1))) }
+
+// A Departure is a packet that leaves the queue of a port.
+type Departure struct {
+	Port int
+	Met  int // packets that stood in the queue when it came
+	Left int // packets that it leaves behind
+	Len  int // bytes of it
+
+	Packet *Packet
+	Queued Time // when it was queued
+}
+
+// A Report is what egress tells ingress about a port.
+type Report struct {
+	Port int
+	Len  uint32 // of the queue, in packets
+	L    uint8  // the queue's occupancy that the last packet met, 255 is full
+	T    Time   // since the packet before
+	V    uint8  // Rising or Falling
+	Sent uint32 // bytes sent lately
+}
+
+// Egress takes note of a packet that leaves. If it returns true, Learn is to be
+// called with the report once that has come round.
+func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
+	if s.guard != nil {
+		s.guard.depart(d)
+	}
+	r, due := s.signal.egress(d, now)
+	if o, ok := s.signal.(overlaid); ok && d.Packet.Overlay.Valid {
+		o.pass(&d.Packet.Overlay, d.Port, now)
+	}
+	if due && s.cfg.Direct {
+		s.signal.learn(r, now)
+		due = false
+	}
+	return r, due && !s.transit
+}
+
+// Learn takes in a report.
+func (s *Switch) Learn(r Report, now Time) { s.signal.learn(r, now) }
