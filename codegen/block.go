@@ -39,12 +39,11 @@ type block struct {
 	on  []string // the granularities that a choice makes sense with
 	why string   // and the reason
 
-	holds      string // the register that keeps the path of a flow
-	memory     bool   // a granularity that remembers the path of a flow
-	sees       bool   // a choice that sees to the flow itself, whatever the granularity
-	canHash    bool   // a choice that can take its draw from the 5-tuple
-	fixed      bool   // a signal that stays as it is, so that such a draw stays too
-	port, slot bool   // what a signal is looked up by
+	holds   string // the register that keeps the path of a flow
+	sees    bool   // a choice that sees to the flow itself, whatever the granularity
+	canHash bool   // a choice that can take its draw from the 5-tuple
+	fixed   bool   // a signal that stays as it is, so that such a draw stays too
+	port    bool   // a signal that is looked up by port, not by path
 
 	// A signal that exists between the edges of the network alone: elsewhere
 	// switches hash, and do what these parts do.

@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -148,13 +147,4 @@ func isWord(text string, i int) bool {
 	}
 	c := text[i]
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// unusedRegister names a register that no statement touches, for tests.
-func (v *view) unusedRegister() string {
-	i := slices.IndexFunc(v.manifest.Registers, func(r Register) bool { return strings.Count(v.body, r.Name+".") == 0 })
-	if i < 0 {
-		return ""
-	}
-	return v.manifest.Registers[i].Name
 }

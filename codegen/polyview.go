@@ -157,3 +157,13 @@ func (v *view) PolySource() []string {
 	}
 	return wrap(text)
 }
+
+// PolyRange says how T becomes a byte.
+func (v *view) PolyRange() []string {
+	p := v.polynomial()
+	bytes := fmt.Sprintf("0 to 255 stand for %d to %d us, by 255*2^16/%d.", p.T.Min, p.T.Max, p.T.Max-p.T.Min)
+	if v.params.Coeffs != nil {
+		return wrap("The data's T: " + bytes)
+	}
+	return wrap("The paper does not say how it normalises T. " + bytes)
+}

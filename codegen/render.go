@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/p4lb/p4lb/templates"
 )
+
+// architecture names the templates. Another one is another folder of them.
+const architecture = "v1model"
 
 // A sheet holds the templates of an architecture: those of the skeleton, and
 // by block those of the others.
@@ -58,7 +62,7 @@ var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*
 
 // render makes the program's text and fills the manifest.
 func (v *view) render() (string, error) {
-	s, err := newSheet("v1model", v.blocks)
+	s, err := newSheet(architecture, v.blocks)
 	if err != nil {
 		return "", err
 	}
@@ -135,6 +139,9 @@ func (v *view) UseWith(name, text, word string) string {
 // Text is the word given with UseWith.
 func (v *view) Text() string { return v.word }
 
+// Now is the time of the packet's arrival, in ingress.
+func (v *view) Now() string { return v.execute(v.sheet.skeleton, "now") }
+
 // Signal is a template of the row's signal.
 func (v *view) Signal(text string) string { return v.of(v.row.block(signal), text) }
 
@@ -145,7 +152,7 @@ func (v *view) Guard(text string) string { return v.of(v.row.block(guard), text)
 func (v *view) Choose() string {
 	text := v.of(v.runs.block(choice), "choose")
 	if v.In("candidates") && !v.In("reroute") {
-		text = "candidates.apply();\n" + text
+		text = v.Use("candidates", "apply") + "\n" + text
 	}
 	return text
 }
@@ -173,6 +180,7 @@ func (v *view) of(b *block, text string) string {
 
 // notes is what the manifest templates hold.
 type notes struct {
+	Types     map[string]int // widths of what the skeleton names
 	Registers []Register
 	Counters  []Counter
 	Tables    []Table
@@ -213,9 +221,10 @@ func (v *view) note(text string) {
 	if err := yaml.UnmarshalWithOptions([]byte(text), &n, yaml.Strict()); err != nil && v.err == nil {
 		v.err = fmt.Errorf("reading what a template says of itself: %w", err)
 	}
+	maps.Copy(v.types, n.Types)
 	m := &v.manifest
 	for _, r := range n.Registers {
-		r.Width = widthOf(r.Type)
+		r.Width = v.widthOf(r.Type)
 		for _, x := range indexes {
 			if x.name == r.Index {
 				r.Size = x.size
@@ -233,12 +242,9 @@ func (v *view) note(text string) {
 }
 
 // widthOf is the width of a type of the program.
-func widthOf(p4type string) int {
-	switch p4type {
-	case "time_us_t":
-		return 48
-	case "slot_t":
-		return 8
+func (v *view) widthOf(p4type string) int {
+	if width, ok := v.types[p4type]; ok {
+		return width
 	}
 	var width int
 	fmt.Sscanf(p4type, "bit<%d>", &width)

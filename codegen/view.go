@@ -21,6 +21,7 @@ type view struct {
 	cmax int64         // its maximum
 
 	sheet    *sheet
+	types    map[string]int
 	places   map[string]string
 	body     string
 	manifest Manifest
@@ -39,7 +40,7 @@ func newView(row Row, p Params) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{row: row, runs: row, params: p, values: values, places: map[string]string{}}
+	v := &view{row: row, runs: row, params: p, values: values, places: map[string]string{}, types: map[string]int{}}
 	if v.transit() {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
@@ -184,7 +185,7 @@ func (v *view) Marks() bool { return v.In("ecn") }
 func (v *view) OneWay() bool { return v.row.Signal == "one-way" }
 
 // Memory reports whether the granularity remembers the path of a flow.
-func (v *view) Memory() bool { return v.runs.block(granularity).memory }
+func (v *view) Memory() bool { return v.runs.block(granularity).holds != "" }
 
 // Holds is the register that keeps the path of a flow.
 func (v *view) Holds() string {
@@ -208,14 +209,6 @@ func (v *view) Granularity() string { return v.runs.Granularity }
 
 // FromHash reports whether draws are taken from the 5-tuple.
 func (v *view) FromHash() bool { return v.runs.Granularity == "flow" && v.runs.hashes() }
-
-// Now is the time of the packet's arrival, in ingress.
-func (v *view) Now() string {
-	if v.In("reroute") {
-		return "meta.now"
-	}
-	return "std.ingress_global_timestamp"
-}
 
 // Load is the register of what a port sent lately, LoadSymbol the paper's.
 func (v *view) Load() string { return v.row.block(signal).load }

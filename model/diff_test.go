@@ -44,7 +44,7 @@ func steepPoly(degree int) *fitting.Poly {
 
 // rlb are parameters with which everything happens in a short time.
 func rlb(more ...string) map[string]string {
-	set := map[string]string{"dt": "40us", "twarn": "400us", "qpfc": "64KB", "qth": "8KB", "hold": "300us", "rc": "3"}
+	set := map[string]string{"dt": "40us", "twarn": "400us", "qpfc": "64KB", "qth": "8000B", "hold": "300us", "rc": "3"}
 	for i := 0; i < len(more); i += 2 {
 		set[more[i]] = more[i+1]
 	}
@@ -77,23 +77,23 @@ func schemes() []scheme {
 		{"qdaps", codegen.Params{Ports: 8, Set: map[string]string{"tb": "10us", "d": "2"}}},
 		{"qdaps-star", codegen.Params{Ports: 4, Set: map[string]string{"tb": "10us"}}},
 		{"pdlb", codegen.Params{Ports: 8}},
-		{"hula", codegen.Params{Ports: 4, Role: "tor", Set: map[string]string{"tb": "50us", "gap": "50us"}}},
+		{"hula", codegen.Params{Ports: 4, Role: "tor", Set: map[string]string{"tb": "50us", "gap": "50us", "tfail": "200us"}}},
 		{"hula", codegen.Params{Ports: 8, Role: "agg", StatePath: "shared", Set: map[string]string{"gap": "50us"}}},
 		{"dhlb", codegen.Params{Ports: 4, Role: "tor", Set: map[string]string{"tb": "50us", "gap": "50us"}}},
 		{"dhlb", codegen.Params{Ports: 8, Role: "agg", Set: map[string]string{"tb": "50us", "gap": "50us"}}},
 		{"conga", codegen.Params{Ports: 4, Set: map[string]string{"tb": "50us", "gap": "50us"}}},
 		{"conga", codegen.Params{Ports: 4, Role: "spine"}},
-		{"hermes", codegen.Params{Ports: 6, Set: map[string]string{"timeout": "2ms", "sent": "20KB", "tecn": "30%"}}},
+		{"hermes", codegen.Params{Ports: 6, Set: map[string]string{"timeout": "2ms", "sent": "20000B", "tecn": "30%"}}},
 		{"flowbender", codegen.Params{Ports: 4}},
 		{"clove", codegen.Params{Ports: 4, Set: map[string]string{"gap": "50us"}}},
 		{"drill+rlb", codegen.Params{Ports: 4, Set: rlb()}},
 		{"presto+rlb", codegen.Params{Ports: 4, Set: rlb("cell", "8KB")}},
 		{"letflow+rlb", codegen.Params{Ports: 8, StatePath: "shared", Set: rlb("predict", "threshold")}},
-		{"hermes+rlb", codegen.Params{Ports: 4, Set: rlb("sent", "20KB", "timeout", "2ms")}},
+		{"hermes+rlb", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"drill+rlb-star", codegen.Params{Ports: 6, Set: rlb()}},
-		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb()}},
+		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb("owd", "true")}},
 		{"letflow+rlb-star", codegen.Params{Ports: 4, Set: rlb()}},
-		{"hermes+rlb-star", codegen.Params{Ports: 4, Set: rlb("sent", "20KB", "timeout", "2ms")}},
+		{"hermes+rlb-star", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"qall-pkt+rlb", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},
 		{"conga+rlb-star", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},
 	}
@@ -277,7 +277,7 @@ func (tr *traffic) run(count int) {
 		if k == len(phases)-1 {
 			tr.without(firstPort + ph.dead)
 		}
-		for range count / len(phases) {
+		for range (count + len(phases) - 1) / len(phases) {
 			tr.step(ph.pause)
 		}
 	}

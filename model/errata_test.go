@@ -269,22 +269,26 @@ func TestErratumRLB6_RecirculationDelay(t *testing.T) {
 	}
 }
 
-// Eq. 6 holds an accumulated delay against a difference of RTTs.
+// Eq. 6 holds an accumulated delay against a difference of RTTs; owd halves
+// that.
 func TestErratumRLB7_RTTDifference(t *testing.T) {
-	r := rlbRig(t, "rlb-star", rlb("rc", "9"), 100, 140)
-	r.write("nrc", 0, 9)
-	r.warn(0)
-	r.send(tcp(0, 1))
-	start, rounds := r.now, 0
-	for slot := -1; slot < 0; rounds++ {
-		it := r.rounds[0]
-		r.rounds = r.rounds[1:]
-		r.now += 10
-		slot = r.comeAgain(it)
-	}
-	// t_rc is 10: at 40 µs the next round would end 50 µs after the arrival.
-	if rounds != 4 || r.now-start != 40 {
-		t.Errorf("%d rounds in %d us, want 4 in 40, what the other path is slower", rounds, r.now-start)
+	for owd, want := range map[string]int{"false": 4, "true": 2} {
+		r := rlbRig(t, "rlb-star", rlb("rc", "9", "owd", owd), 100, 140)
+		r.write("nrc", 0, 9)
+		r.warn(0)
+		r.send(tcp(0, 1))
+		start, rounds := r.now, 0
+		for slot := -1; slot < 0; rounds++ {
+			it := r.rounds[0]
+			r.rounds = r.rounds[1:]
+			r.now += 10
+			slot = r.comeAgain(it)
+		}
+		// t_rc is 10: after 40 µs the next round would end 50 µs after the
+		// arrival.
+		if rounds != want || r.now-start != model.Time(10*want) {
+			t.Errorf("owd=%s: %d rounds in %d us, want %d of 10 us each", owd, rounds, r.now-start, want)
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ type Params struct {
 	Hold       Time   // a warning counts, and is not repeated, so long
 	Derivative bool   // predict by growth; else as soon as QTh is exceeded
 	Rounds     int    // a packet comes round at most so often
+	Halve      bool   // RTT differences count half, as the one-way delays that they stand for
 }
 
 // Set sets a constant from what the catalogue calls it and the number that it
@@ -99,6 +100,8 @@ func (p *Params) Set(name string, number int64) error {
 		p.Derivative = number == 0
 	case "rc":
 		p.Rounds = int(number)
+	case "owd":
+		p.Halve = number == 1
 	case "delay":
 		p.Delay = number
 	case "degree":

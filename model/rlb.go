@@ -158,7 +158,11 @@ func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
 	if next < 0 {
 		return fastest, 0
 	}
-	return next, Time(paths[next].rtt - paths[slot].rtt)
+	gain = Time(paths[next].rtt - paths[slot].rtt)
+	if g.cfg.Halve {
+		gain /= 2
+	}
+	return next, gain
 }
 
 // mayRecirculate bounds the rounds of a packet; RLB* bounds them by the room in

@@ -375,9 +375,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     lay_grids(1, meta.end_1);
                     lay_grids(2, meta.end_2);
                     lay_grids(3, meta.end_3);
-                    if (meta.total == 0) {
+                    if (meta.total == 0) { // nothing speaks for any path
                         random(meta.slot, 8w0, meta.n - 1);
-                    } else {
+                    } else { // grids count from 1
                         random(meta.grid, 32w1, meta.total);
                         if (meta.grid <= meta.end_0) {
                             meta.slot = 0;
@@ -418,7 +418,8 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
+    // the paper does not say how to condense it, and forgets to note the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

@@ -421,6 +421,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.Q = Q;
     }
 
+    // The copy goes back to where the packet came from.
     action notify() {
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
@@ -440,6 +441,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.key = slot == meta.slot ? key : meta.key;
     }
 
+    // Whether the path chosen may be paused (Algorithm 1, line 3).
     action find_warning() {
         slot_t slot = meta.slot;
         port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
@@ -450,6 +452,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.rerouting = expected ? 1w1 : 1w0;
     }
 
+    // The first choice is looked at again after a round.
     action look_further() {
         meta.base = meta.slot;
         meta.fastest = 0xFFFFFFFFFF;
@@ -603,6 +606,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
+    // The packet leaves the ingress queue that count_in put it into.
     action count_out() {
         bit<32> Q;
         ig_q.read(Q, (bit<32>)meta.in_port);

@@ -253,6 +253,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
+    // The paths to the destination. Alg. 1, line 5, finds them by the ingress port,
+    // which says nothing about that in a leaf with hosts of its own.
     action set_candidates(port_t port_0, port_t port_1, port_t port_2, port_t port_3) {
         meta.port_0 = port_0;
         meta.port_1 = port_1;
@@ -285,6 +287,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // Each packet notes its time, which Alg. 1 forgets.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -326,9 +329,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     lay_grids(1, meta.port_1, meta.end_1);
                     lay_grids(2, meta.port_2, meta.end_2);
                     lay_grids(3, meta.port_3, meta.end_3);
-                    if (meta.total == 0) {
+                    if (meta.total == 0) { // nothing speaks for any path
                         random(meta.slot, 8w0, meta.n - 1);
-                    } else {
+                    } else { // grids count from 1
                         random(meta.grid, 32w1, meta.total);
                         if (meta.grid <= meta.end_0) {
                             meta.slot = 0;
@@ -375,7 +378,8 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
+    // the paper does not say how to condense it, and forgets to note the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

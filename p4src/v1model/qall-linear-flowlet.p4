@@ -255,6 +255,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
+    // The paths to the destination. Alg. 1, line 5, finds them by the ingress port,
+    // which says nothing about that in a leaf with hosts of its own.
     action set_candidates(port_t port_0, port_t port_1, port_t port_2, port_t port_3) {
         meta.port_0 = port_0;
         meta.port_1 = port_1;
@@ -284,18 +286,21 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         // fractions of 256, as the polynomial was fitted to: the terms are shifted to
         // one scale.
         int<64> l = (int<64>)(bit<64>)L;
-        // T from 0 to 10000 us becomes 0 to 255, by 255*2^16/10000.
+        // The paper does not say how it normalises T. 0 to 255 stand for 0 to 10000
+        // us, by 255*2^16/10000.
         bit<48> waited = T < 10000 ? T : 10000;
         int<64> t = (int<64>)(bit<64>)(waited * 1671 >> 16);
         int<64> sum = (16 << 8)
             + (26 * l - 46 * t);
         sum = sum >> 8;
+        // Far from the data the polynomial may be negative, or explode.
         bit<32> C = sum < (int<64>)(bit<64>)C_MAX ? (bit<32>)(bit<64>)sum : C_MAX;
         C = sum > 0 ? C : 0;
         q_C.write(port, C);
     }
 
     // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // Each packet notes its time, which Alg. 1 forgets.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -337,9 +342,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     lay_grids(1, meta.port_1, meta.end_1);
                     lay_grids(2, meta.port_2, meta.end_2);
                     lay_grids(3, meta.port_3, meta.end_3);
-                    if (meta.total == 0) {
+                    if (meta.total == 0) { // nothing speaks for any path
                         random(meta.slot, 8w0, meta.n - 1);
-                    } else {
+                    } else { // grids count from 1
                         random(meta.grid, 32w1, meta.total);
                         if (meta.grid <= meta.end_0) {
                             meta.slot = 0;
@@ -386,7 +391,8 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
+    // the paper does not say how to condense it, and forgets to note the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

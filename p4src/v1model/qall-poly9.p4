@@ -280,6 +280,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
+    // The paths to the destination. Alg. 1, line 5, finds them by the ingress port,
+    // which says nothing about that in a leaf with hosts of its own.
     action set_candidates(port_t port_0, port_t port_1, port_t port_2, port_t port_3) {
         meta.port_0 = port_0;
         meta.port_1 = port_1;
@@ -308,7 +310,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         // The pattern that the controller gives. l and t are bytes that mean fractions
         // of 256: the terms are shifted to one scale.
         int<128> l = (int<128>)(bit<128>)L;
-        // T from 0 to 10000 us becomes 0 to 255, by 255*2^16/10000.
+        // The paper does not say how it normalises T. 0 to 255 stand for 0 to 10000
+        // us, by 255*2^16/10000.
         bit<48> waited = T < 10000 ? T : 10000;
         int<128> t = (int<128>)(bit<128>)(waited * 1671 >> 16);
         int<128> l2 = l * l;
@@ -350,6 +353,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                + (int<128>)meta.c_3_6 * l3 * t6 + (int<128>)meta.c_2_7 * l2 * t7 + (int<128>)meta.c_1_8 * l * t8
                + (int<128>)meta.c_0_9 * t9);
         sum = sum >> 72;
+        // Far from the data the polynomial may be negative, or explode.
         bit<32> C = sum < (int<128>)(bit<128>)C_MAX ? (bit<32>)(bit<128>)sum : C_MAX;
         C = sum > 0 ? C : 0;
         q_C.write(port, C);
@@ -460,9 +464,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 lay_grids(1, meta.port_1, meta.end_1);
                 lay_grids(2, meta.port_2, meta.end_2);
                 lay_grids(3, meta.port_3, meta.end_3);
-                if (meta.total == 0) {
+                if (meta.total == 0) { // nothing speaks for any path
                     random(meta.slot, 8w0, meta.n - 1);
-                } else {
+                } else { // grids count from 1
                     random(meta.grid, 32w1, meta.total);
                     if (meta.grid <= meta.end_0) {
                         meta.slot = 0;
@@ -507,7 +511,8 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
+    // the paper does not say how to condense it, and forgets to note the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

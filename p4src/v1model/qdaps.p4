@@ -359,7 +359,8 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
+    // the paper does not say how to condense it, and forgets to note the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }
