@@ -32,7 +32,6 @@ type rig struct {
 	tape   []draw // what the program has drawn and the model not yet
 
 	now     model.Time
-	began   model.Time
 	groups  []model.Group
 	queues  map[int]*queue
 	ports   []int   // of the queues, in order
