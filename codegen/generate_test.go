@@ -2,6 +2,7 @@ package codegen_test
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -106,6 +108,11 @@ func checkManifest(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
 	for _, h := range m.Headers {
 		if len(h.Fields) == 0 || h.Meaning == "" {
 			t.Errorf("%s: header %s is not explained", m.Scheme, h.Name)
+		}
+		for _, f := range h.Fields {
+			if f.Meaning == "" || f.Width == 0 {
+				t.Errorf("%s: field %s of header %s is not explained", m.Scheme, f.Name, h.Name)
+			}
 		}
 	}
 }
@@ -227,6 +234,57 @@ func TestParameters(t *testing.T) {
 				_, text := generate(t, row, params)
 				compile(t, row.Name+" "+name, text)
 				checkText(t, row.Name+" "+name, text)
+			}
+		}
+	}
+}
+
+// TestCoefficients generates for polynomials of a user's own, whose data had
+// ranges of their own, and refuses one whose sum has no accumulator.
+func TestCoefficients(t *testing.T) {
+	for degree := 1; degree <= fitting.MaxDegree; degree++ {
+		row, err := codegen.Compose("packet", "fitted", "grid", "none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		poly := fitting.Poly{Degree: degree, Scale: 1000, L: fitting.Range{Min: 20, Max: 200}, T: fitting.Range{Min: 50, Max: 9000}}
+		for i := range fitting.Terms(degree) {
+			poly.Coeff = append(poly.Coeff, int64(1000-i*7))
+		}
+		params := codegen.Params{Coeffs: &poly, Set: map[string]string{"degree": fmt.Sprint(degree)}}
+		_, text := generate(t, row, params)
+		compile(t, fmt.Sprint("degree ", degree), text)
+		checkText(t, fmt.Sprint("degree ", degree), text)
+
+		// 63 bits, and 8 for each degree, exceed the accumulator from degree 8
+		// on; before that it is the weights that exceed their width.
+		poly.Coeff[0] = math.MaxInt64
+		want := "more than the 4294967295 of 32 bits"
+		if degree >= 8 {
+			want = "more than the 128 of the widest accumulator"
+		}
+		if _, err := codegen.Generate(row, params); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("degree %d: got %v, want %q", degree, err, want)
+		}
+	}
+}
+
+// TestErratum188 wants the two forms of Eq. 13 to differ in the one coefficient
+// that the paper misprints, in the maximum that follows, and in what is said.
+func TestErratum188(t *testing.T) {
+	row, err := codegen.Lookup("qall-poly3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, right := generate(t, row, codegen.Params{})
+	_, printed := generate(t, row, codegen.Params{Printed: true})
+	for text, want := range map[string][]string{
+		right:   {" + 1887 * l * t ", "C_MAX = 34;", "The paper prints 188 for l*t, but its own Eq. 10 gives 1887"},
+		printed: {" + 188 * l * t ", "C_MAX = 27;", "The paper prints 188 for l*t; its own Eq. 10 gives 1887"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(strings.ReplaceAll(text, "\n        // ", " "), w) {
+				t.Errorf("no %q in the program", w)
 			}
 		}
 	}

@@ -60,6 +60,10 @@ func newView(row Row, p Params) (*view, error) {
 	return v, nil
 }
 
+// maxPort is the highest port that can have an interface: the programs use some
+// above it to bring packets round.
+const maxPort = 499
+
 // complete fills in defaults and checks what is no parameter of the row.
 func (p *Params) complete(row Row) error {
 	if p.Ports == 0 {
@@ -78,8 +82,8 @@ func (p *Params) complete(row Row) error {
 		return unknown("state path", p.StatePath, StatePaths)
 	case !slices.Contains(Roles, p.Role):
 		return unknown("role", p.Role, Roles)
-	case p.MaxPort > 510:
-		return fmt.Errorf("port %d: want at most 510, 511 drops", p.MaxPort)
+	case p.MaxPort > maxPort:
+		return fmt.Errorf("port %d: want at most %d, those above lead round within the switch", p.MaxPort, maxPort)
 	case row.Signal != "fitted" && p.Printed:
 		return fmt.Errorf("errata printed: %s has none that could be kept", row.Name)
 	case row.Signal != "fitted" && (p.Coeffs != nil || p.Runtime):

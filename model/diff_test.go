@@ -15,13 +15,13 @@ import (
 	"github.com/p4lb/p4lb/model"
 )
 
-// packets is how many packets a scheme is compared on: 20,000, and 100,000 if
-// P4LB_LONG is set.
+// packets is how many packets a scheme is compared on: 20,000, 100,000 if P4LB_LONG
+// is set, and fewer where it would take long.
 func packets() int {
 	switch {
 	case os.Getenv("P4LB_LONG") != "":
 		return 100_000
-	case testing.Short():
+	case testing.Short() || raced:
 		return 4_000
 	}
 	return 20_000

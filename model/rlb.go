@@ -59,14 +59,12 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
 	in.bytes += uint32(p.Len)
-	near := in.bytes > g.cfg.QTh
-	if due := now.Since(in.began) >= g.cfg.DT; g.cfg.Derivative {
+	near, due := in.bytes > g.cfg.QTh, now.Since(in.began) >= g.cfg.DT
+	if g.cfg.Derivative {
 		growth, room := int64(in.bytes)-int64(in.before), max(0, int64(g.cfg.QPFC)-int64(in.bytes))
 		near = near && due && growth > 0 && room*int64(g.cfg.DT) < growth*int64(g.cfg.TWarn)
-		if due {
-			in.before, in.began = in.bytes, now
-		}
-	} else if due {
+	}
+	if due {
 		in.before, in.began = in.bytes, now
 	}
 	switch {

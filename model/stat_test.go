@@ -17,7 +17,7 @@ const programDraws = 100_000
 // modelDraws are those of a model: a million for some sizes of the group, fewer
 // for the others.
 func modelDraws(n int) int {
-	if n == 2 || n == 7 || n == model.MaxPaths {
+	if !raced && (n == 2 || n == 7 || n == model.MaxPaths) {
 		return 1_000_000
 	}
 	return 100_000

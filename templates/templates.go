@@ -4,24 +4,34 @@
 // A block contributes to fixed places of the skeleton, by templates of the
 // place's name:
 //
-//	registers         YAML: what the block remembers, and what it means
-//	needs             YAML: what the block asks of whoever runs the switch
-//	constants         declarations
-//	headers, header   header types, and their members of headers_t
-//	metadata          members of metadata_t
-//	parser.select     cases of the select on the EtherType
-//	parser.states     states of the parser
-//	functions         functions beside the controls
-//	ingress.locals    actions and tables of the ingress
-//	ingress.frames    an if for packets that are no traffic, up to its else
-//	ingress.begin     statements for every packet from a port, first
-//	ingress.end       statements for every routed packet, last
-//	egress.locals, egress.frames, egress.apply   likewise
-//	deparser          emits
+//	manifest        YAML: what the block's registers, tables, headers, clone
+//	                sessions, multicast groups, virtual ports and tasks mean;
+//	                the registers are declared from it
+//	constants       constants beside those of parameters
+//	headers         header types; header.outer and header.inner are their places
+//	                in headers_t, before and after Ethernet, emit.outer and
+//	                emit.inner those in the deparser
+//	metadata        members of metadata_t
+//	parser.states   states, which parser.again (a packet that comes round),
+//	                parser.select (an EtherType) and parser.l4 lead to
+//	ingress.locals  actions and tables
+//	ingress.start   statements for every packet
+//	ingress.frames  an if for packets that are no traffic, up to its else
+//	ingress.begin   statements for every packet that is, before it is routed
+//	ingress.chosen  statements for every packet that has a path
+//	ingress.end     statements for every packet, last
+//	egress.locals, egress.tables, egress.frames, egress.apply
+//	                the same for egress
+//	strip           statements that take the block's headers off a copy
 //
-// Beside the places, a granularity defines decide, a choice choose, a guard
-// keep, and a signal whatever its choice reads. Indentation does not matter:
-// the text is laid out afterwards.
+// Some parts have places of their own: report.fields, report.fill and
+// report.learn are what a report says, how, and what comes of it; probe.learn
+// what a probe teaches; again.reasons why a packet may come round.
+//
+// Beside the places, a granularity defines decide, a choice choose, a guard what
+// part-reroute asks for, and a signal what its choice reads: cost, weight, or
+// something of their own. Parts define pieces of text that others use. Lines and
+// blank lines come out as they are, indentation does not matter.
 package templates
 
 import (

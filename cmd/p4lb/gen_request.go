@@ -102,6 +102,8 @@ func (r *genRequest) complete(cmd *cobra.Command, c *cli) error {
 		return usageError(cmd, "--scheme, --all and a composition exclude each other")
 	case n == 0:
 		return usageError(cmd, "gen wants --scheme, --all or a composition")
+	case r.All && (len(r.Set) > 0 || r.Coeffs != "" || r.Errata != ""):
+		return usageError(cmd, "--all goes without --set, --coeffs and --errata: schemes differ in what they take")
 	case composed && (r.Granularity == "" || r.Choice == ""):
 		return usageError(cmd, "a composition wants --granularity and --choice at least")
 	}
@@ -126,7 +128,8 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 	}
 	var file genRequest
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))
+		text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return errors.New(text)
 	}
 	given := cmd.Flags().Changed
 	naming := given("scheme") || given("all") || given("granularity") || given("choice")

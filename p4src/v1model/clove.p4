@@ -65,8 +65,8 @@ header ipv4_t {
 
 // A probe goes along one path to a leaf and comes back.
 header path_probe_t {
-    bit<8>  src; // leaf, by the number of the groups that lead to it
-    bit<8>  dst;
+    bit<8>  src;   // leaf that it comes from, by the number of the groups that lead there
+    bit<8>  dst;   // leaf that it goes to
     bit<8>  path;  // slot at the leaf that sent it first
     bit<8>  flags; // 1 reply, 2 met a long queue
     bit<48> tx_ts; // when that leaf sent it, us

@@ -79,7 +79,7 @@ header ipv4_t {
 // What egress tells ingress about a port.
 header report_t {
     bit<32> sent; // bytes sent lately
-    bit<16> port;
+    bit<16> port; // the egress port
 }
 
 // What CONGA's leaves tell each other with every packet.
@@ -88,7 +88,7 @@ header overlay_t {
     bit<3> ce;        // the most congested link of it so far
     bit<4> fb_lbtag;  // a path of the leaf that the packet goes to
     bit<3> fb_metric; // its congestion
-    bit<2> pad;
+    bit<2> pad;       // to a whole byte
 }
 
 struct headers_t {

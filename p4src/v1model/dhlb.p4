@@ -77,18 +77,18 @@ header ipv4_t {
 // What egress tells ingress about a port.
 header report_t {
     bit<32> sent; // bytes sent lately
-    bit<16> port;
+    bit<16> port; // the egress port
 }
 
 // The load of the paths to a ToR switch, along the way that the probe took (Fig. 2).
 header probe_t {
-    bit<8>  origin; // the ToR switch, by the number of the groups that lead to it
-    bit<16> seq;
+    bit<8>  origin;    // the ToR switch, by the number of the groups that lead to it
+    bit<16> seq;       // counts the probes of the origin
     bit<8>  maxdeg;    // the least load degree along the path
     bit<8>  hop;       // switches passed
     bit<8>  switch_id; // the last of them
-    bit<16> in_port;
-    bit<16> out_port;
+    bit<16> in_port;   // there
+    bit<16> out_port;  // there
 }
 
 struct headers_t {

@@ -63,15 +63,14 @@ header ipv4_t {
 
 // What egress tells ingress about a port.
 header report_t {
-    bit<32> len; // of the queue, in packets
-    bit<16> port;
+    bit<32> len;  // of the queue, in packets
+    bit<16> port; // the egress port
 }
 
 struct headers_t {
     report_t   report;
     ethernet_t ethernet;
-
-    ipv4_t ipv4;
+    ipv4_t     ipv4;
 }
 
 struct metadata_t {
@@ -332,7 +331,6 @@ control LbDeparser(packet_out pkt, in headers_t hdr) {
     apply {
         pkt.emit(hdr.report);
         pkt.emit(hdr.ethernet);
-
         pkt.emit(hdr.ipv4);
     }
 }

@@ -77,7 +77,7 @@ header ipv4_t {
 // What egress tells ingress about a port.
 header report_t {
     bit<32> sent; // bytes sent lately
-    bit<16> port;
+    bit<16> port; // the egress port
 }
 
 // What the paths to a ToR switch carry, along the way that the probe took.

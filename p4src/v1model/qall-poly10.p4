@@ -78,8 +78,7 @@ header report_t {
 struct headers_t {
     report_t   report;
     ethernet_t ethernet;
-
-    ipv4_t ipv4;
+    ipv4_t     ipv4;
 }
 
 struct metadata_t {
@@ -613,7 +612,6 @@ control LbDeparser(packet_out pkt, in headers_t hdr) {
     apply {
         pkt.emit(hdr.report);
         pkt.emit(hdr.ethernet);
-
         pkt.emit(hdr.ipv4);
     }
 }

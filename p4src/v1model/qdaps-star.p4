@@ -68,8 +68,8 @@ header ipv4_t {
 
 // What egress tells ingress about a port.
 header report_t {
-    bit<32> len; // of the queue, in packets
-    bit<16> port;
+    bit<32> len;  // of the queue, in packets
+    bit<16> port; // the egress port
 }
 
 // When the packet left its leaf, and what the other one needs to know.

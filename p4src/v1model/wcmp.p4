@@ -46,8 +46,7 @@ header ipv4_t {
 
 struct headers_t {
     ethernet_t ethernet;
-
-    ipv4_t ipv4;
+    ipv4_t     ipv4;
 }
 
 struct metadata_t {
@@ -244,7 +243,6 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 control LbDeparser(packet_out pkt, in headers_t hdr) {
     apply {
         pkt.emit(hdr.ethernet);
-
         pkt.emit(hdr.ipv4);
     }
 }
