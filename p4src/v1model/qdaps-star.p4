@@ -379,7 +379,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             q_len.write((bit<32>)hdr.report.port, hdr.report.len);
             drop();
         } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && std.checksum_error == 0) {
-            if (hdr.overlay.isValid() && leaf_of.apply().hit) {
+            if (hdr.overlay.isValid()) {
+                if (!leaf_of.apply().hit) {
+                    exit; // nobody's: it is dropped
+                }
                 receive();
             }
             ipv4_route.apply();
