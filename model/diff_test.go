@@ -124,7 +124,9 @@ func TestCompositions(t *testing.T) {
 					if err != nil {
 						continue
 					}
-					count++
+					if count++; raced && count%5 > 0 {
+						continue
+					}
 					set := map[string]string{}
 					for name, value := range rlb("tb", "50us", "gap", "50us", "cell", "8KB", "timeout", "2ms", "sent", "8KB") {
 						if slices.ContainsFunc(row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {

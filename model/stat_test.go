@@ -12,7 +12,12 @@ import (
 )
 
 // programDraws are the draws of a program in a test of frequencies.
-const programDraws = 100_000
+func programDraws() int {
+	if raced {
+		return 10_000
+	}
+	return 100_000
+}
 
 // modelDraws are those of a model: a million for some sizes of the group, fewer
 // for the others.
@@ -102,7 +107,7 @@ func modelTaken(t *testing.T, cfg model.Config, g model.Group) []int {
 func (r *rig) programTaken() []int {
 	r.t.Helper()
 	taken := make([]int, len(r.groups[0].Ports))
-	for range programDraws {
+	for range programDraws() {
 		slot := r.send(tcp(0, 1))
 		taken[slot]++
 		q := r.queues[r.groups[0].Ports[slot]]

@@ -404,7 +404,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     meta.len = meta.last_len;
                 }
                 if (meta.S != 0 && meta.len > meta.S) {
-                    // Large flow rerouting (Section III-C).
+                    // Rerouting of large flows (Section III-C), S by Eq. 14.
                     meta.slot = meta.shortest_slot;
                     meta.QD = meta.shortest_QD;
                 }
