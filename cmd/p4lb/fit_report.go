@@ -157,7 +157,7 @@ func reportLoss(w io.Writer, name string, l *fitting.Loss) {
 	}
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
+func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // listLibrary prints which patterns the library has a model of, and what it was
 // fitted to.
