@@ -39,15 +39,18 @@ var rooms = map[string][]string{
 	"p4/lower":  {"p4/syntax", "p4/types", "bmv2"},
 	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
 
-	"controller": {"fabric", "codegen", "bmv2"},
+	"controller": {"fabric", "codegen", "fitting", "bmv2"},
+	// The target that runs the switches in the process itself.
+	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
+
 	"sim":        {"dataplane", "fabric", "model"},
 	"lab": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
-		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "sim",
+		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 	},
 	"cmd": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
-		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "sim", "lab", "live", "examples",
+		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim", "lab", "live", "examples",
 	},
 }
 
@@ -56,7 +59,7 @@ var shell = []string{"cmd", "live"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"p4rt", "controller", "cmd"}
+var grpcRooms = []string{"p4rt", "controller", "controller/embedded", "cmd"}
 
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.

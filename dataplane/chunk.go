@@ -3,8 +3,9 @@ package dataplane
 import "encoding/binary"
 
 // A chunk is a run of fields of a header that ends on a byte boundary and has
-// at most 64 bits: it is read from and written to the packet with one load or
-// store. A wider field is a chunk of its own if it lies on bytes.
+// at most 64 bits, and as many of them as it can: it is read from and written
+// to the packet with one load or store. A wider field is a chunk of its own if
+// it lies on bytes.
 type chunk struct {
 	bytes  int
 	shift  int // of an 8-byte load, to bring the chunk's end to bit 0
@@ -32,19 +33,32 @@ func cutChunks(t *headerType) []chunk {
 	}
 	var chunks []chunk
 	for i := 0; i < len(t.fields); {
-		n, width := 1, t.fields[i].width
-		for width%8 != 0 && width <= 64 && i+n < len(t.fields) {
-			width += t.fields[i+n].width
-			n++
-		}
-		wide := n == 1 && width > 64
-		if width%8 != 0 || width > 64 && !wide {
+		n, width := longestRun(t.fields[i:])
+		if n == 0 {
 			return nil
 		}
-		chunks = append(chunks, newChunk(t.fields[i:i+n], width, wide))
+		chunks = append(chunks, newChunk(t.fields[i:i+n], width, width > 64))
 		i += n
 	}
 	return chunks
+}
+
+// longestRun is how many of the fields make a chunk, and their bits; 0 if none
+// do.
+func longestRun(fields []field) (n, width int) {
+	if first := fields[0].width; first > 64 && first%8 == 0 {
+		return 1, first
+	}
+	bits := 0
+	for i, f := range fields {
+		if bits += f.width; bits > 64 {
+			break
+		}
+		if bits%8 == 0 {
+			n, width = i+1, bits
+		}
+	}
+	return n, width
 }
 
 func newChunk(fields []field, width int, wide bool) chunk {
@@ -134,6 +148,9 @@ func putChunk(dst []byte, v uint64) {
 		binary.BigEndian.PutUint16(dst, uint16(v))
 	case 4:
 		binary.BigEndian.PutUint32(dst, uint32(v))
+	case 6:
+		binary.BigEndian.PutUint16(dst, uint16(v>>32))
+		binary.BigEndian.PutUint32(dst[2:], uint32(v))
 	case 8:
 		binary.BigEndian.PutUint64(dst, v)
 	default:

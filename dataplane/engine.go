@@ -81,7 +81,7 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	e.sw.mu.Lock()
 	defer e.sw.mu.Unlock()
 	e.reclaim()
-	e.out = e.sw.runIngress(e.sw.receive(port, data, now), now, e.out[:0])
+	e.out = e.sw.runIngress(e.sw.receive(port, data, 0, now), now, e.out[:0])
 	e.settle(now)
 	return e.run(now)
 }

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/p4"
 )
 
 // programs are all programs in the testdata folders.
@@ -39,6 +42,7 @@ func programs(t testing.TB) map[string][]byte {
 func FuzzProgram(f *testing.F) {
 	var docs [][]byte
 	list := programs(f)
+	maps.Copy(list, schemes(f))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		docs = append(docs, withoutSource(f, list[name]))
 	}
@@ -135,30 +139,84 @@ func collect(v any, slots *[]func(any), values *[]any) {
 	}
 }
 
+// schemes are the programs of the catalogue.
+func schemes(t testing.TB) map[string][]byte {
+	t.Helper()
+	list := map[string][]byte{}
+	for _, row := range codegen.Catalogue() {
+		program, err := codegen.Generate(row, codegen.Params{})
+		must(t, err)
+		compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+		must(t, err)
+		list[row.Name] = compiled.JSON()
+	}
+	return list
+}
+
+// busy makes an engine whose tables all lead on: what misses calls the action
+// with the most parameters, which are all 3.
+func busy(t testing.TB, doc []byte) *Engine {
+	t.Helper()
+	c, err := bmv2.Load(doc)
+	must(t, err)
+	s, err := New(c, Options{})
+	must(t, err)
+	params := map[string][]bmv2.RuntimeParam{}
+	for _, a := range c.Actions {
+		params[a.Name] = a.RuntimeData
+	}
+	for _, p := range c.Pipelines {
+		for _, table := range p.Tables {
+			var call ActionCall
+			for _, name := range table.Actions {
+				if len(params[name]) > len(call.Params) {
+					call = ActionCall{Name: name}
+					for _, d := range params[name] {
+						v := make([]byte, (d.Bitwidth+7)/8)
+						v[len(v)-1] = 3 >> max(0, 2-d.Bitwidth)
+						call.Params = append(call.Params, v)
+					}
+				}
+			}
+			if call.Name != "" {
+				_ = s.TableSetDefault(table.Name, Target{Action: call}) // some tables' defaults are fixed
+			}
+		}
+	}
+	for _, session := range []uint16{5, 7, 500, 1003} {
+		must(t, s.SetMirror(uint32(session), MirrorSession{Port: uint32(session) % 502, HasPort: true, Group: uint32(session) % 4}))
+	}
+	for _, group := range []uint32{1, 3, 900, 1003} {
+		must(t, s.SetGroup(group, []Replica{{1, 1}, {2, 2}}))
+	}
+	return NewEngine(s)
+}
+
 // Whatever comes in, a program goes on, and leaves nothing on the stack.
 func FuzzPacket(f *testing.F) {
+	list := programs(f)
+	maps.Copy(list, schemes(f))
 	var engines []*Engine
-	for name, data := range programs(f) {
-		c, err := bmv2.Load(data)
-		must(f, err)
-		s, err := New(c, Options{})
-		if err != nil {
-			f.Fatalf("%s: %v", name, err)
-		}
-		must(f, s.SetMirror(5, MirrorSession{Port: 2, HasPort: true}))
-		must(f, s.SetMirror(7, MirrorSession{Port: 3, HasPort: true, Group: 1}))
-		must(f, s.SetGroup(1, []Replica{{1, 1}, {2, 2}}))
-		engines = append(engines, NewEngine(s))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		engines = append(engines, busy(f, list[name]))
 	}
-	f.Add(udp(80, 1, 2, 3, 4))
-	f.Add([]byte{})
-	f.Add([]byte{4, 1, 0, 0, 1, 2, 3})
-	f.Fuzz(func(t *testing.T, packet []byte) {
-		for _, e := range engines {
-			e.Process(1, packet, time.Second)
-			if e.sw.ex.used != 0 {
-				t.Fatalf("%d words left on the stack", e.sw.ex.used)
-			}
+	for i := range engines {
+		f.Add(uint8(i), uint16(3), udp(80, 1, 2, 3, 4))
+		for typ := byte(0xB5); typ <= 0xB7; typ++ { // the schemes' own headers
+			p := udp(80, 1, 2, 3, 4)
+			p = append(append(slices.Clone(p[:12]), 0x88, typ, 2, 0, 3, 0, 0, 0, 9), p[14:]...)
+			f.Add(uint8(i), uint16(255), p)
+		}
+	}
+	f.Add(uint8(0), uint16(1), []byte{})
+	f.Add(uint8(0), uint16(1), []byte{4, 1, 0, 0, 1, 2, 3})
+	now := time.Second
+	f.Fuzz(func(t *testing.T, program uint8, port uint16, packet []byte) {
+		e := engines[int(program)%len(engines)]
+		now += 100 * time.Microsecond
+		e.Process(uint32(port)%512, packet, now)
+		if e.sw.ex.used != 0 {
+			t.Fatalf("%d words left on the stack", e.sw.ex.used)
 		}
 	})
 }

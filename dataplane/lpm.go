@@ -26,8 +26,9 @@ const stride = 6
 type trieNode struct {
 	ends     uint64 // bit 2^len-1+prefix: a prefix ends here
 	branches uint64
-	results  []int32
+	first    int32 // the first result, which mostly is the only one, in the same cache line
 	kids     []trieNode
+	others   []int32
 }
 
 // prefixesOf[c] has the bits of all prefixes of the six bits c, so that the
@@ -101,8 +102,46 @@ func (n *trieNode) best(c uint64, otherwise int32) int32 {
 	if m == 0 {
 		return otherwise
 	}
-	top := uint64(1)<<(bits.Len64(m)-1) - 1
-	return n.results[bits.OnesCount64(n.ends&top)]
+	return n.result(uint64(1) << (bits.Len64(m) - 1))
+}
+
+// result is that of the prefix of a bit of ends.
+func (n *trieNode) result(bit uint64) int32 {
+	i := bits.OnesCount64(n.ends & (bit - 1))
+	if i == 0 {
+		return n.first
+	}
+	return n.others[i-1]
+}
+
+// setResult adds or replaces the result of a bit of ends.
+func (n *trieNode) setResult(bit uint64, val int32) {
+	i := bits.OnesCount64(n.ends & (bit - 1))
+	switch fresh := n.ends&bit == 0; {
+	case i == 0 && fresh && n.ends != 0:
+		n.others = slices.Insert(n.others, 0, n.first)
+		n.first = val
+	case i == 0:
+		n.first = val
+	case fresh:
+		n.others = slices.Insert(n.others, i-1, val)
+	default:
+		n.others[i-1] = val
+	}
+	n.ends |= bit
+}
+
+// dropResult removes the result of a bit of ends.
+func (n *trieNode) dropResult(bit uint64) {
+	i := bits.OnesCount64(n.ends & (bit - 1))
+	n.ends &^= bit
+	switch {
+	case i > 0:
+		n.others = slices.Delete(n.others, i-1, i)
+	case n.ends != 0:
+		n.first = n.others[0]
+		n.others = slices.Delete(n.others, 0, 1)
+	}
 }
 
 func (n *trieNode) find64(key uint64) int32 {
@@ -168,14 +207,7 @@ func (n *trieNode) insert(key []uint64, at, length int, val int32) {
 		}
 		n = &n.kids[i]
 	}
-	bit := endBit(key, at, length)
-	i := bits.OnesCount64(n.ends & (bit - 1))
-	if n.ends&bit != 0 {
-		n.results[i] = val
-		return
-	}
-	n.ends |= bit
-	n.results = slices.Insert(n.results, i, val)
+	n.setResult(endBit(key, at, length), val)
 }
 
 // endBit is the bit of a prefix within the node that it ends in.
@@ -203,9 +235,7 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 			n.kids = slices.Delete(n.kids, i, i+1)
 		}
 	} else if bit := endBit(key, at, length); n.ends&bit != 0 {
-		i := bits.OnesCount64(n.ends & (bit - 1))
-		n.ends &^= bit
-		n.results = slices.Delete(n.results, i, i+1)
+		n.dropResult(bit)
 	}
 	return n.ends == 0 && n.branches == 0
 }
@@ -230,5 +260,5 @@ func (x *lpmIndex) findExact(key []uint64, length int) int32 {
 	if n.ends&bit == 0 {
 		return none
 	}
-	return n.results[bits.OnesCount64(n.ends&(bit-1))]
+	return n.result(bit)
 }

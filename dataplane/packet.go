@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type Packet struct {
 	// buf[head:end].
 	buf              []byte
 	start, head, end int
+	extra            int // bytes that follow, of which only the number is known
 
 	id            uint64
 	ingressPort   uint32
@@ -61,7 +63,7 @@ func (s *Switch) newPacket(n int) *Packet {
 		p = &Packet{w: make([]uint64, s.lay.words)}
 	}
 	if need := s.headroom + n + slack; len(p.buf) < need {
-		p.buf = make([]byte, max(need, s.headroom+2048+slack))
+		p.buf = make([]byte, roundUp(need))
 	}
 	p.ex, p.limit = &s.ex, math.MaxInt
 	p.start = s.headroom
@@ -69,6 +71,15 @@ func (s *Switch) newPacket(n int) *Packet {
 	s.nextID++
 	p.id = s.nextID
 	return p
+}
+
+// roundUp makes the sizes of buffers few, so that packets of other lengths can
+// have them, and small, so that a simulator's million packets fit in memory.
+func roundUp(n int) int {
+	if n <= 512 {
+		return (n + 63) &^ 63
+	}
+	return 1 << bits.Len(uint(n-1))
 }
 
 // Free gives a packet back to its switch. Its bytes must not be used
@@ -91,6 +102,10 @@ func (p *Packet) Bytes() []byte { return p.payload() }
 // Len is the length of the packet as simple_switch counts it for queues and
 // metadata: that received, plus headers added, minus headers removed.
 func (p *Packet) Len() int { return p.length }
+
+// Extra is the number of bytes that follow Bytes on the wire but are not there:
+// those of ReceiveHead, less what truncate cuts off.
+func (p *Packet) Extra() int { return min(p.extra, max(0, p.limit-(p.end-p.head))) }
 
 // IngressPort is where the packet, or what it was copied from, came in. The
 // metadata of that name is 0 after a recirculation.
@@ -123,6 +138,7 @@ func (p *Packet) fail(s *Switch, msg string) {
 func (s *Switch) copyBytes(p *Packet, from int) *Packet {
 	c := s.newPacket(p.end - from)
 	copy(c.buf[c.start:], p.buf[from:p.end])
+	c.extra = p.extra
 	c.ingressPort, c.ingressLength = p.ingressPort, p.ingressLength
 	return c
 }

@@ -103,7 +103,7 @@ func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 	q.nextSeq++
 	q.count++
 	if qu.n == 1 {
-		heap.Push(&q.servers[p.egressPort%servers][p.priority], qu)
+		q.servers[p.egressPort%servers][p.priority].add(qu)
 	}
 	return depth, true
 }
@@ -133,9 +133,13 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	qu.head = (qu.head + 1) % len(qu.ring)
 	qu.n--
 	q.count--
-	if qu.n == 0 {
+	switch {
+	case len(*best) == 1 && qu.n > 0: // still the only one
+	case len(*best) == 1:
+		best.Pop()
+	case qu.n == 0:
 		heap.Pop(best)
-	} else {
+	default:
 		heap.Fix(best, 0)
 	}
 	return p, qu.n
@@ -192,6 +196,15 @@ func (qu *queue) before(o *queue) bool {
 
 // A queueHeap has the queue whose first packet leaves earliest on top.
 type queueHeap []*queue
+
+// add puts in a queue that has its first packet. Mostly it is the only one.
+func (h *queueHeap) add(qu *queue) {
+	if len(*h) == 0 {
+		h.Push(qu)
+		return
+	}
+	heap.Push(h, qu)
+}
 
 // Len is part of heap.Interface.
 func (h queueHeap) Len() int { return len(h) }

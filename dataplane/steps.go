@@ -46,15 +46,26 @@ const (
 func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.receive(port, data, now)
+	return s.receive(port, data, 0, now)
 }
 
-func (s *Switch) receive(port uint32, data []byte, now time.Duration) *Packet {
+// ReceiveHead takes in a packet of which only the first bytes are there, and
+// the number of those that follow. All lengths count them. To the program they
+// are payload: a parser that wants to extract or look at them finds that the
+// packet ends too soon, and checksums with payload leave them out.
+func (s *Switch) ReceiveHead(port uint32, head []byte, extra int, now time.Duration) *Packet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.receive(port, head, extra, now)
+}
+
+func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	copy(p.buf[p.start:], data)
-	p.ingressPort, p.ingressLength, p.length = port, len(data), len(data)
+	length := len(data) + extra
+	p.extra, p.ingressPort, p.ingressLength, p.length = extra, port, length, length
 	s.std.ingressPort.put(p, uint64(port))
-	s.std.packetLength.put(p, uint64(len(data)))
+	s.std.packetLength.put(p, uint64(length))
 	s.std.instanceType.put(p, instanceNormal)
 	s.std.ingressTime.put(p, uint64(now.Microseconds()))
 	return p
@@ -267,7 +278,7 @@ func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
 		s.trace(p, Event{Kind: EventRecirculate})
 	}
 	c := s.copyBytes(p, p.head)
-	c.ingressLength, c.length = c.end-c.start, c.end-c.start
+	c.ingressLength, c.length = c.end-c.start+c.extra, c.end-c.start+c.extra
 	s.copyList(c, p, p.recirculate)
 	s.std.instanceType.put(c, instanceRecirculated)
 	s.std.packetLength.put(c, uint64(c.length))

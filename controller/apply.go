@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// apply makes changes, in an order that leaves no packet without a way: what is
+// inserted and modified comes after what it refers to, what is deleted before.
+// Each rank is a request of its own, since a switch may do the updates of one
+// in any order. It returns how many changes the switch has taken.
+func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err error) {
+	var batches [2 * ranks][]step
+	var cells []step
+	var queues []step
+	for _, s := range steps {
+		switch {
+		case s.cell != nil:
+			cells = append(cells, s)
+		case s.queue != nil:
+			queues = append(queues, s)
+		case s.Kind == Delete:
+			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], s)
+		default:
+			batches[s.rank] = append(batches[s.rank], s)
+		}
+	}
+	// Registers and queues first: packets are to find them right.
+	for _, f := range []func() (int, error){
+		func() (int, error) { return x.writeCells(ctx, cells) },
+		func() (int, error) { return x.setQueues(ctx, queues) },
+	} {
+		n, err := f()
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+	}
+	for _, batch := range batches {
+		n, err := x.writeSteps(ctx, batch)
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+func (x *exchange) writeSteps(ctx context.Context, batch []step) (int, error) {
+	updates := make([]*p4v1.Update, len(batch))
+	for i, s := range batch {
+		updates[i] = s.update
+	}
+	return x.write(ctx, updates, func(i int) string { return batch[i].Object })
+}
+
+// writeCells writes neighbours that get the same value at once.
+func (x *exchange) writeCells(ctx context.Context, list []step) (taken int, err error) {
+	for len(list) > 0 {
+		first, n := *list[0].cell, 1
+		for n < len(list) && list[n].cell.Register == first.Register && list[n].cell.From == first.From+n && list[n].cell.Value == first.Value {
+			n++
+		}
+		if err := x.registers().Write(ctx, first.Register, first.From, first.From+n, first.Value); err != nil {
+			return taken, fmt.Errorf("writing register %s: %w", first.Register, err)
+		}
+		taken += n
+		list = list[n:]
+	}
+	return taken, nil
+}
+
+func (x *exchange) setQueues(ctx context.Context, list []step) (taken int, err error) {
+	for _, s := range list {
+		if err := x.link.endpoint.Queues.SetQueue(ctx, *s.queue); err != nil {
+			return taken, fmt.Errorf("setting the queue of port %d: %w", s.queue.Port, err)
+		}
+		taken++
+	}
+	return taken, nil
+}
+
+// replace pushes a program. A switch that keeps sessions and groups loses them
+// first: inserted once more, they would make every copy twice.
+func (x *exchange) replace(ctx context.Context, c *p4v1.ForwardingPipelineConfig, ran bool) error {
+	if x.link.endpoint.Limits.KeepsReplication && ran {
+		if err := x.clearReplication(ctx); err != nil {
+			return err
+		}
+	}
+	return x.push(ctx, c)
+}
+
+func (x *exchange) clearReplication(ctx context.Context) error {
+	have := &contents{objects: map[string]object{}}
+	if err := x.liveReplication(ctx, have); err != nil {
+		return err
+	}
+	var steps []step
+	for _, o := range have.objects {
+		steps = append(steps, x.step(Delete, o, o.value))
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Object, b.Object) })
+	_, err := x.apply(ctx, steps)
+	return err
+}

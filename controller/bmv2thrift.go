@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/bmv2/thrift"
+)
+
+// A Thrift reaches the registers and queues of a simple_switch by its Thrift
+// server, which is the only way to them there. It connects when it is first
+// asked, and again after the connection was lost.
+type Thrift struct {
+	address string
+
+	mu     sync.Mutex
+	client *thrift.Client
+	queues map[int]Queue // as set: the switch does not tell them
+}
+
+var (
+	_ Registers = (*Thrift)(nil)
+	_ Queues    = (*Thrift)(nil)
+)
+
+// NewThrift makes the Thrift of the server at an address such as
+// 127.0.0.1:9090.
+func NewThrift(address string) *Thrift {
+	return &Thrift{address: address, queues: map[int]Queue{}}
+}
+
+// single is the number of cells up to which they are read one by one: a
+// register is otherwise read whole, since Thrift has no ranges for reading.
+const single = 4
+
+// Read appends the cells from ≤ i < to of a register to dst. More than a few
+// are those of one moment.
+func (t *Thrift) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	var cells []uint64
+	first := from
+	err := t.call(ctx, func(c *thrift.Client) (err error) {
+		if to-from > single {
+			cells, err = c.RegisterReadAll(ctx, name)
+			first = 0
+		} else {
+			cells, err = readSingle(ctx, c, name, from, to)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return dst, err
+	case from < first || to-first > len(cells):
+		return dst, fmt.Errorf("cells %d to %d of %s, which has %d", from, to-1, name, len(cells))
+	}
+	return append(dst, cells[from-first:to-first]...), nil
+}
+
+func readSingle(ctx context.Context, c *thrift.Client, name string, from, to int) ([]uint64, error) {
+	cells := make([]uint64, 0, single)
+	for i := from; i < to; i++ {
+		v, err := c.RegisterRead(ctx, name, i)
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, v)
+	}
+	return cells, nil
+}
+
+// Write sets the cells from ≤ i < to of a register.
+func (t *Thrift) Write(ctx context.Context, name string, from, to int, value uint64) error {
+	return t.call(ctx, func(c *thrift.Client) error {
+		return c.RegisterWriteRange(ctx, name, from, to, value)
+	})
+}
+
+// Clock is that of the data plane.
+func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
+	err = t.call(ctx, func(c *thrift.Client) error {
+		now, err = c.Elapsed(ctx)
+		return err
+	})
+	return now, err
+}
+
+// Queue returns what SetQueue has set, and false before.
+func (t *Thrift) Queue(_ context.Context, port int) (Queue, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q, ok := t.queues[port]
+	return q, ok, nil
+}
+
+// SetQueue sets the rate and the depth of a port's queues.
+func (t *Thrift) SetQueue(ctx context.Context, q Queue) error {
+	return t.call(ctx, func(c *thrift.Client) error {
+		if err := c.SetQueueDepth(ctx, q.Port, -1, q.Depth); err != nil {
+			return err
+		}
+		if err := c.SetQueueRate(ctx, q.Port, -1, q.Rate); err != nil {
+			return err
+		}
+		t.queues[q.Port] = q
+		return nil
+	})
+}
+
+// KnownQueues are those that have been set, by port.
+func (t *Thrift) KnownQueues() []Queue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make([]Queue, 0, len(t.queues))
+	for _, q := range t.queues {
+		list = append(list, q)
+	}
+	slices.SortFunc(list, func(a, b Queue) int { return a.Port - b.Port })
+	return list
+}
+
+// Assume takes it that the queues have been set so, by somebody before.
+func (t *Thrift) Assume(list []Queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range list {
+		t.queues[q.Port] = q
+	}
+}
+
+// Forget takes it that the switch is a new one: its queues are as it made them,
+// and connections lead nowhere.
+func (t *Thrift) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.queues)
+	t.hangUp()
+}
+
+// Close closes the connection, if there is one.
+func (t *Thrift) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hangUp()
+	return nil
+}
+
+func (t *Thrift) hangUp() {
+	if t.client != nil {
+		t.client.Close()
+		t.client = nil
+	}
+}
+
+// call has f speak to the switch, once more where a connection from before
+// turns out to be dead. What the switch itself answers is final.
+func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		old := t.client != nil
+		if !old {
+			c, err := thrift.Dial(ctx, t.address)
+			if err != nil {
+				return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+			}
+			t.client = c
+		}
+		err := f(t.client)
+		var answer *thrift.Error
+		if err == nil || errors.As(err, &answer) {
+			return err
+		}
+		t.hangUp()
+		if !old || ctx.Err() != nil {
+			return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// A conn is the connection to one switch. It has a goroutine that opens a
+// stream, claims to be primary, and does so again when the stream has ended.
+type conn struct {
+	name   string
+	target Target
+	opts   *DeployOptions
+	end    context.CancelFunc
+	ended  chan struct{}
+
+	// busy is held while the contents of the switch are looked at and changed.
+	busy sync.Mutex
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed when what follows changes
+	election ElectionID
+	epoch    int // counts the times that this controller has become primary
+	link     *link
+	err      error // why there is no link, or it is not primary
+	settled  bool  // err will not go away by waiting for it
+}
+
+// A link is a stream that is open.
+type link struct {
+	endpoint Endpoint
+	client   p4v1.P4RuntimeClient
+	send     func(*p4v1.StreamMessageRequest) error
+	primary  bool
+}
+
+// The time between attempts to connect doubles from the first to the second.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+func newConn(ctx context.Context, name string, t Target, o *DeployOptions) *conn {
+	ctx, end := context.WithCancel(ctx)
+	c := &conn{
+		name: name, target: t, opts: o, end: end, ended: make(chan struct{}),
+		changed: make(chan struct{}), election: o.Election,
+	}
+	go c.run(ctx)
+	return c
+}
+
+// close ends the connection and waits for it.
+func (c *conn) close() {
+	c.end()
+	<-c.ended
+}
+
+// run connects again and again until ctx ends.
+func (c *conn) run(ctx context.Context) {
+	defer close(c.ended)
+	pause := firstPause
+	for ctx.Err() == nil {
+		before := c.count()
+		again, err := c.session(ctx)
+		if c.count() != before {
+			pause = firstPause
+		}
+		c.down(err)
+		if again {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func (c *conn) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
+}
+
+// session is one stream from beginning to end. again says that the next one may
+// begin at once, with another election id.
+func (c *conn) session(ctx context.Context) (again bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e, err := c.target.Endpoint(c.name)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	cc, err := dial(e, c.opts.Timeout)
+	if err != nil {
+		return false, err
+	}
+	defer cc.Close()
+	client := p4v1.NewP4RuntimeClient(cc)
+	stream, err := client.StreamChannel(ctx)
+	if err != nil {
+		return false, c.streamError(e, err)
+	}
+	var sending sync.Mutex
+	l := &link{endpoint: e, client: client, send: func(m *p4v1.StreamMessageRequest) error {
+		sending.Lock()
+		defer sending.Unlock()
+		return stream.Send(m)
+	}}
+	// The server may be silent for a while, but not before its first answer.
+	var silent atomic.Bool
+	watchdog := time.AfterFunc(c.opts.Timeout, func() {
+		silent.Store(true)
+		cancel()
+	})
+	defer watchdog.Stop()
+	if err := l.send(c.claim(e)); err != nil {
+		_, err = stream.Recv() // says why
+		return c.lost(e, err)
+	}
+	for {
+		m, err := stream.Recv()
+		watchdog.Stop()
+		switch {
+		case err != nil && silent.Load():
+			return false, fmt.Errorf("%w: no answer from %s within %v", ErrUnreachable, e.Address, c.opts.Timeout)
+		case err != nil:
+			return c.lost(e, err)
+		}
+		if u := m.GetArbitration(); u != nil {
+			if claim := c.arbitrated(l, u); claim {
+				if err := l.send(c.claim(e)); err != nil {
+					return c.lost(e, err)
+				}
+			}
+		} else if e := m.GetError(); e != nil && c.opts.Log != nil {
+			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", e.GetMessage())
+		}
+	}
+}
+
+// claim is an arbitration message with the present election id. One of zero is
+// none: with that a controller can only wait.
+func (c *conn) claim(e Endpoint) *p4v1.StreamMessageRequest {
+	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
+	c.mu.Lock()
+	if !c.election.IsZero() {
+		u.ElectionId = c.election.proto()
+	}
+	c.mu.Unlock()
+	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}}
+}
+
+// arbitrated notes who is primary, and reports whether to claim it with a
+// larger election id.
+func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool) {
+	highest := electionOf(u.GetElectionId())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch codes.Code(u.GetStatus().GetCode()) {
+	case codes.OK:
+		if !l.primary {
+			c.epoch++
+		}
+		l.primary, c.link, c.err, c.settled = true, l, nil, false
+	case codes.NotFound:
+		// Nobody is primary: whoever was is gone.
+		l.primary, c.link = false, l
+		if c.election.Less(highest.Next()) {
+			c.election = highest.Next()
+		}
+		claim = true
+	default:
+		l.primary, c.link = false, l
+		if c.opts.Takeover {
+			c.election = highest.Next()
+			claim = true
+		}
+		c.err = notPrimary(highest)
+		c.settled = !c.opts.Takeover && !c.opts.Backup
+	}
+	c.announce()
+	return claim
+}
+
+func notPrimary(highest ElectionID) error {
+	return &Error{
+		Err:  fmt.Errorf("%w, with election id %v", ErrNotPrimary, highest),
+		Hint: "--takeover makes this one primary, --backup waits until the other is gone",
+	}
+}
+
+// lost says why a stream has ended.
+func (c *conn) lost(e Endpoint, err error) (again bool, why error) {
+	if status.Code(err) != codes.InvalidArgument {
+		return false, c.streamError(e, err)
+	}
+	// The election id is another controller's, who is alive.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.election
+	switch {
+	case c.opts.Takeover:
+		c.election = taken.Next()
+		return true, notPrimary(taken)
+	case c.opts.Backup && !taken.IsZero():
+		c.election = ElectionID{}
+		return true, notPrimary(taken)
+	}
+	c.settled = true
+	return false, notPrimary(taken)
+}
+
+// streamError is why there is no stream, by the code that the server or the
+// network has given.
+func (c *conn) streamError(e Endpoint, err error) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
+		return &Error{
+			Err:  fmt.Errorf("%w at %s: %s", ErrUnreachable, e.Address, lastPart(s.Message())),
+			Hint: "is a P4Runtime server running there? the topology's grpc says where to look",
+		}
+	}
+	c.mu.Lock()
+	c.settled = true
+	c.mu.Unlock()
+	hint := ""
+	if s.Code() == codes.NotFound {
+		hint = "the topology's id is the device id of the switch"
+	}
+	return &Error{Err: fmt.Errorf("%w to be controlled as device %d at %s: %s (%v)", ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
+}
+
+// lastPart is what gRPC's message about a connection comes down to.
+func lastPart(msg string) string {
+	const quoted = "desc = "
+	for i := len(msg) - len(quoted); i >= 0; i-- {
+		if msg[i:i+len(quoted)] == quoted {
+			msg = msg[i+len(quoted):]
+			break
+		}
+	}
+	return msg
+}
+
+// down notes that there is no stream.
+func (c *conn) down(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.link, c.err = nil, err
+	c.announce()
+}
+
+// announce wakes those who wait. The caller holds c.mu.
+func (c *conn) announce() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// primary waits until this controller is primary, at most until ctx is done,
+// and returns the stream and its epoch.
+func (c *conn) primary(ctx context.Context) (*link, int, error) {
+	for {
+		c.mu.Lock()
+		l, epoch, err, settled, changed := c.link, c.epoch, c.err, c.settled, c.changed
+		c.mu.Unlock()
+		switch {
+		case l != nil && l.primary:
+			return l, epoch, nil
+		case settled && err != nil:
+			return nil, 0, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if err == nil {
+				err = fmt.Errorf("%w: %w", ErrUnreachable, ctx.Err())
+			}
+			return nil, 0, err
+		}
+	}
+}
+
+// electionNow is the election id to write with.
+func (c *conn) electionNow() *p4v1.Uint128 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.election.proto()
+}
+
+// maxMessage is the size of the largest message that is taken: a program.
+const maxMessage = 64 << 20
+
+// dial prepares a connection; it is made when it is used first.
+func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if e.TLS != nil {
+		creds = credentials.NewTLS(e.TLS)
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		// Whether to try again is decided here, not in there.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: lastPause, MaxDelay: lastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: timeout}),
+	}
+	if e.Dial != nil {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return e.Dial(ctx) }))
+	}
+	cc, err := grpc.NewClient("passthrough:"+e.Address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, e.Address, err)
+	}
+	return cc, nil
+}
+
+// packetOut hands a packet to the switch.
+func (c *conn) packetOut(packet []byte) error {
+	c.mu.Lock()
+	l, err := c.link, c.err
+	c.mu.Unlock()
+	if l == nil || !l.primary {
+		return fmt.Errorf("%s: sending a packet: %w", c.name, cmp.Or(err, ErrUnreachable))
+	}
+	return l.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
+}

@@ -1,0 +1,256 @@
+package controller
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// Contents are what a switch holds, or should: objects by their keys, in the
+// canonical form that makes them comparable.
+type contents struct {
+	objects map[string]object // entries, sessions, groups
+	cells   []Cells           // of registers, one by one
+	queues  []Queue
+}
+
+// An object is something that P4Runtime writes.
+type object struct {
+	entity *p4v1.Entity
+	value  string // what modifying it would change
+	rank   int    // when it is written, see apply.go
+	preset bool   // it cannot be inserted or deleted: a default action
+}
+
+// Ranks are the order in which objects are written, such that what refers to
+// something comes after it. Deleting goes the other way round.
+const (
+	rankReplication = iota
+	rankEntry
+	rankRoute // leads packets to other entries
+	ranks
+)
+
+// desired are the contents of a plan.
+func (s *SwitchPlan) desired() (*contents, error) {
+	x, err := s.Pipeline.indexed()
+	if err != nil {
+		return nil, err
+	}
+	c := &contents{objects: map[string]object{}, queues: s.Queues}
+	for _, e := range s.Entries {
+		c.addEntry(x.entry(e), x)
+	}
+	for _, t := range x.tables {
+		c.addInitial(t)
+	}
+	for _, session := range s.Sessions {
+		c.addSession(&p4v1.CloneSessionEntry{SessionId: uint32(session.ID), Replicas: replicas([]int{session.Port})})
+	}
+	for _, g := range s.Groups {
+		c.addGroup(&p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.ID), Replicas: replicas(g.Ports)})
+	}
+	for _, r := range s.Registers {
+		for i := r.From; i < r.To; i++ {
+			c.cells = append(c.cells, Cells{r.Register, i, i + 1, r.Value})
+		}
+	}
+	slices.SortFunc(c.cells, func(a, b Cells) int {
+		return cmp.Or(strings.Compare(a.Register, b.Register), cmp.Compare(a.From, b.From))
+	})
+	return c, nil
+}
+
+// addInitial wants the default action of the program back in a table that has
+// no key and is not in the plan.
+func (c *contents) addInitial(t *tableInfo) {
+	if len(t.fields) > 0 || t.fixed {
+		return
+	}
+	e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
+	if key := entryKey(e); c.objects[key].entity == nil {
+		c.objects[key] = object{entity: tableEntity(e), value: noAction, rank: rankEntry, preset: true}
+	}
+}
+
+// noAction is the value of a default action that is the program's own.
+const noAction = ""
+
+func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
+	o := object{entity: tableEntity(e), value: actionValue(e), rank: rankEntry, preset: e.GetIsDefaultAction()}
+	if t := x.byID[e.GetTableId()]; t != nil {
+		if short(t.name) == routeTable {
+			o.rank = rankRoute
+		}
+		if o.preset && isInitial(t, e) {
+			o.value = noAction
+		}
+	}
+	c.objects[entryKey(e)] = o
+}
+
+// isInitial reports whether a default entry is what the program begins with.
+func isInitial(t *tableInfo, e *p4v1.TableEntry) bool {
+	a := e.GetAction().GetAction()
+	return a == nil || a.GetActionId() == t.initial && len(a.GetParams()) == 0
+}
+
+func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
+	c.objects[fmt.Sprintf("session %d", e.GetSessionId())] = object{
+		entity: replicationEntity(&p4v1.PacketReplicationEngineEntry{
+			Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: e},
+		}),
+		value: replicaValue(e.GetReplicas()), rank: rankReplication,
+	}
+}
+
+func (c *contents) addGroup(e *p4v1.MulticastGroupEntry) {
+	c.objects[fmt.Sprintf("group %d", e.GetMulticastGroupId())] = object{
+		entity: replicationEntity(&p4v1.PacketReplicationEngineEntry{
+			Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: e},
+		}),
+		value: replicaValue(e.GetReplicas()), rank: rankReplication,
+	}
+}
+
+func tableEntity(e *p4v1.TableEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
+}
+
+func replicationEntity(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+}
+
+func replicas(ports []int) []*p4v1.Replica {
+	list := make([]*p4v1.Replica, len(ports))
+	for i, p := range ports {
+		// The form of before version 1.4, which every server knows.
+		list[i] = &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: uint32(p)}, Instance: 1}
+	}
+	return list
+}
+
+// entry encodes an entry of a plan, which has been checked.
+func (x *index) entry(e Entry) *p4v1.TableEntry {
+	t := x.byName[e.Table]
+	a := t.actions[e.Action]
+	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil}
+	for i, m := range e.Match {
+		f := &p4v1.FieldMatch{FieldId: t.fields[i].id}
+		switch {
+		case t.fields[i].kind == configv1.MatchField_LPM && m.Bits == 0:
+			continue // left out, as P4Runtime wants what matches everything
+		case t.fields[i].kind == configv1.MatchField_LPM:
+			f.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
+		default:
+			f.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(m.Value)}}
+		}
+		out.Match = append(out.Match, f)
+	}
+	action := &p4v1.Action{ActionId: a.id}
+	for i, arg := range e.Args {
+		action.Params = append(action.Params, &p4v1.Action_Param{ParamId: a.params[i].id, Value: number(arg.Value)})
+	}
+	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: action}}
+	return out
+}
+
+// number is P4Runtime's canonical form: big-endian, as short as it can be.
+func number(v uint64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], v)
+	return trimmed(b[:])
+}
+
+// trimmed is the canonical form of a number that may have zeros in front.
+func trimmed(b []byte) []byte {
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	return b
+}
+
+// entryKey identifies an entry within its switch.
+func entryKey(e *p4v1.TableEntry) string {
+	b := fmt.Appendf(nil, "table %d ", e.GetTableId())
+	if e.GetIsDefaultAction() {
+		return string(append(b, "default"...))
+	}
+	b = fmt.Appendf(b, "%d ", e.GetPriority())
+	fields := slices.Clone(e.GetMatch())
+	slices.SortFunc(fields, func(a, b *p4v1.FieldMatch) int { return cmp.Compare(a.GetFieldId(), b.GetFieldId()) })
+	for _, f := range fields {
+		b = fmt.Appendf(b, "%d=%s ", f.GetFieldId(), matchText(f))
+	}
+	return string(b)
+}
+
+// matchText writes a match; the kinds tell themselves apart.
+func matchText(f *p4v1.FieldMatch) string {
+	switch m := f.GetFieldMatchType().(type) {
+	case *p4v1.FieldMatch_Exact_:
+		return digits(m.Exact.GetValue())
+	case *p4v1.FieldMatch_Lpm:
+		return fmt.Sprintf("%s/%d", digits(m.Lpm.GetValue()), m.Lpm.GetPrefixLen())
+	case *p4v1.FieldMatch_Ternary_:
+		return fmt.Sprintf("%s&%s", digits(m.Ternary.GetValue()), digits(m.Ternary.GetMask()))
+	case *p4v1.FieldMatch_Range_:
+		return fmt.Sprintf("%s-%s", digits(m.Range.GetLow()), digits(m.Range.GetHigh()))
+	case *p4v1.FieldMatch_Optional_:
+		return "?" + digits(m.Optional.GetValue())
+	}
+	return "other"
+}
+
+func digits(b []byte) string { return new(big.Int).SetBytes(b).String() }
+
+// actionValue is what an entry does, as text. What is no direct action differs
+// from everything that a plan has.
+func actionValue(e *p4v1.TableEntry) string {
+	a := e.GetAction().GetAction()
+	if a == nil {
+		if e.GetAction() == nil {
+			return noAction
+		}
+		return "a member or group of an action profile"
+	}
+	b := fmt.Appendf(nil, "%d", a.GetActionId())
+	params := slices.Clone(a.GetParams())
+	slices.SortFunc(params, func(a, b *p4v1.Action_Param) int { return cmp.Compare(a.GetParamId(), b.GetParamId()) })
+	for _, p := range params {
+		b = fmt.Appendf(b, " %d=%s", p.GetParamId(), digits(p.GetValue()))
+	}
+	return string(b)
+}
+
+// replicaValue is where copies go, as text: the ports, and instances that are
+// not 1. So copies that have been doubled differ.
+func replicaValue(list []*p4v1.Replica) string {
+	var ports []string
+	for _, r := range list {
+		text := fmt.Sprintf("%5d", replicaPort(r))
+		if r.GetInstance() != 1 {
+			text += fmt.Sprintf("#%d", r.GetInstance())
+		}
+		ports = append(ports, text)
+	}
+	slices.Sort(ports)
+	for i := range ports {
+		ports[i] = strings.TrimSpace(ports[i])
+	}
+	return strings.Join(ports, " ")
+}
+
+// replicaPort is the port of a replica in either form.
+func replicaPort(r *p4v1.Replica) uint32 {
+	if b := r.GetPort(); len(b) > 0 {
+		return uint32(new(big.Int).SetBytes(b).Uint64())
+	}
+	return r.GetEgressPort()
+}

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// DeployOptions are how a plan is carried out. The zero value works.
+type DeployOptions struct {
+	// Election is the election id. The zero value stands for 1.
+	Election ElectionID
+	// Takeover: where another controller is primary, exceed its election id.
+	Takeover bool
+	// Backup: where another controller is primary, wait until it is gone.
+	Backup bool
+	// DryRun: find the differences, write nothing.
+	DryRun bool
+	// Atomic: where one switch fails, put all back to what they held.
+	Atomic bool
+	// Parallel is the number of switches at a time; 0 stands for 16.
+	Parallel int
+	// Timeout is how long one request may take, and how long to try to connect
+	// to a switch; 0 stands for 10 s.
+	Timeout time.Duration
+	// Progress hears of every step of every switch, one at a time.
+	Progress func(Progress)
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+// A Progress is a step of a deployment.
+type Progress struct {
+	Switch string
+	Step   string // connect, read, push, write, verify, done, failed
+	Done   int    // switches that are done or failed
+	Of     int
+}
+
+// Deploy makes the switches of a target hold a plan, and reads back whether
+// they do. One that fails does not stop the others; the error says which did,
+// the report what happened to each. It starts the target, but does not close
+// it.
+func Deploy(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Report, error) {
+	c, err := New(ctx, p, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Deploy(ctx)
+}
+
+// A Controller has a connection to every switch of a plan, for as long as it is
+// open: it reconnects to those that vanish.
+type Controller struct {
+	controllerState
+}
+
+// New starts a target and begins to connect to its switches.
+func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
+	return newController(ctx, p, t, o)
+}
+
+// Deploy makes the switches hold the plan. It may be called again.
+func (c *Controller) Deploy(ctx context.Context) (*Report, error) { return c.deploy(ctx) }
+
+// Plan is what the switches are to hold.
+func (c *Controller) Plan() *Plan { return c.plan() }
+
+// SetPlan makes another plan the one to hold, from the next Deploy on. It must
+// be of the same switches.
+func (c *Controller) SetPlan(ctx context.Context, p *Plan) error { return c.setPlan(ctx, p) }
+
+// Keep makes a switch hold the plan again whenever it has come back, until ctx
+// is done. changed hears of every switch that was looked at; nil ignores them.
+func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
+	return c.keep(ctx, changed)
+}
+
+// Registers reaches those of the named switch.
+func (c *Controller) Registers(name string) (Registers, error) { return c.registers(name) }
+
+// PacketOut hands a packet to the named switch, as one from its CPU port.
+func (c *Controller) PacketOut(ctx context.Context, name string, packet []byte) error {
+	return c.packetOut(ctx, name, packet)
+}
+
+// Close ends all connections. It leaves the target as it is.
+func (c *Controller) Close() error { return c.closeAll() }

@@ -1,0 +1,107 @@
+package controller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// StateFile is where a deployment is noted unless another file is named.
+const StateFile = ".p4lb/deployed.json"
+
+// A Deployed is the note of a deployment: what others need to know about it so
+// that they need no arguments.
+type Deployed struct {
+	Version  int    `json:"version"`
+	Scheme   string `json:"scheme"`
+	Target   string `json:"target"`
+	PID      int    `json:"pid"`      // of the process that keeps it up; 0: none
+	Topology string `json:"topology"` // as YAML
+	ByLeaf   bool   `json:"by_leaf"`  // the ids of groups are numbers of leaves
+
+	Manifests map[fabric.Role]*codegen.Manifest `json:"manifests"`
+	Switches  []DeployedSwitch                  `json:"switches"`
+}
+
+// A DeployedSwitch is where a switch of a deployment is.
+type DeployedSwitch struct {
+	Name   string      `json:"name"`
+	Role   fabric.Role `json:"role"`
+	Device uint64      `json:"device_id"`
+	GRPC   string      `json:"grpc"`
+	Thrift string      `json:"thrift,omitempty"`
+}
+
+const deployedVersion = 1
+
+// NewDeployed notes a plan and where its switches are. Those that the target
+// cannot say it of are where the topology has them.
+func NewDeployed(p *Plan, t Target, pid int) *Deployed {
+	d := &Deployed{
+		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid,
+		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping == fabric.ByLeaf,
+		Manifests: map[fabric.Role]*codegen.Manifest{},
+	}
+	for _, s := range p.Switches {
+		d.Manifests[s.Role] = &s.Pipeline.Manifest
+		sw := p.Topology.Switch(s.Name)
+		note := DeployedSwitch{Name: s.Name, Role: s.Role, Device: s.Device, GRPC: sw.GRPC, Thrift: sw.Thrift}
+		if e, err := t.Endpoint(s.Name); err == nil {
+			note.Device, note.GRPC, note.Thrift = e.Device, e.Address, e.Thrift
+		}
+		d.Switches = append(d.Switches, note)
+	}
+	return d
+}
+
+// Write writes the note to a file, all or nothing, with the folders on the way.
+func (d *Deployed) Write(file string) error {
+	text, err := json.MarshalIndent(d, "", " ")
+	if err != nil {
+		return fmt.Errorf("encoding the state: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	part := file + ".part"
+	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	if err := os.Rename(part, file); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	return nil
+}
+
+// ErrNotDeployed is wrapped by the error about a file of a deployment that is
+// not there.
+var ErrNotDeployed = errors.New("nothing has been deployed from here")
+
+// ReadDeployed reads the note of a deployment, and its topology.
+func ReadDeployed(file string) (*Deployed, *fabric.Topology, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w: there is no %s", ErrNotDeployed, file)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the state: %w", err)
+	}
+	d := &Deployed{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, err)
+	}
+	if d.Version != deployedVersion {
+		return nil, nil, fmt.Errorf("reading the state: %s has version %d, want %d", file, d.Version, deployedVersion)
+	}
+	t, err := fabric.Load(file, []byte(d.Topology))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the state: %w", err)
+	}
+	return d, t, nil
+}

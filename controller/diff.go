@@ -1,0 +1,206 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// A step is a change with how it is made: by an update, by writing a cell, or
+// by setting a queue.
+type step struct {
+	Change
+	update *p4v1.Update
+	rank   int
+	cell   *Cells
+	queue  *Queue
+}
+
+// diff lists the steps from what a switch has to what it should. Cells and
+// queues that it cannot say anything of are in neither.
+func (x *exchange) diff(have, want *contents) []step {
+	var list []step
+	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
+		w := want.objects[key]
+		h, there := have.objects[key]
+		switch {
+		case w.preset && h.value == w.value:
+		case w.preset || there && h.value != w.value:
+			list = append(list, x.step(Modify, w, h.value))
+		case !there:
+			list = append(list, x.step(Insert, w, ""))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(have.objects)) {
+		if _, wanted := want.objects[key]; !wanted && !have.objects[key].preset {
+			list = append(list, x.step(Delete, have.objects[key], have.objects[key].value))
+		}
+	}
+	list = append(list, cellSteps(have.cells, want.cells)...)
+	return append(list, x.queueSteps(have.queues, want.queues)...)
+}
+
+func (x *exchange) step(kind ChangeKind, o object, before string) step {
+	s := step{
+		Change: Change{Kind: kind, Object: x.index.describe(o.entity)},
+		update: &p4v1.Update{Type: updateTypes[kind], Entity: o.entity},
+		rank:   o.rank,
+	}
+	if before != "" {
+		s.Before = x.index.describeValue(o.entity, before)
+	}
+	if kind != Delete {
+		s.After = x.index.describeValue(o.entity, o.value)
+	}
+	return s
+}
+
+var updateTypes = map[ChangeKind]p4v1.Update_Type{
+	Insert: p4v1.Update_INSERT, Modify: p4v1.Update_MODIFY, Delete: p4v1.Update_DELETE,
+}
+
+// cellSteps compares cells that are known on both sides; both are in order.
+func cellSteps(have, want []Cells) []step {
+	values := map[Cells]uint64{}
+	for _, h := range have {
+		values[Cells{h.Register, h.From, h.To, 0}] = h.Value
+	}
+	var list []step
+	for _, w := range want {
+		before, known := values[Cells{w.Register, w.From, w.To, 0}]
+		if known && before != w.Value {
+			list = append(list, step{
+				Change: Change{Modify, fmt.Sprintf("register %s[%d]", w.Register, w.From), strconv.FormatUint(before, 10), strconv.FormatUint(w.Value, 10)},
+				cell:   &w,
+			})
+		}
+	}
+	return list
+}
+
+// queueSteps compares queues; those that nothing is known of are set.
+func (x *exchange) queueSteps(have, want []Queue) []step {
+	if x.link.endpoint.Queues == nil {
+		return nil
+	}
+	known := map[int]Queue{}
+	for _, h := range have {
+		known[h.Port] = h
+	}
+	var list []step
+	for _, w := range want {
+		h, ok := known[w.Port]
+		if ok && h == w {
+			continue
+		}
+		s := step{Change: Change{Kind: Modify, Object: fmt.Sprintf("queue of port %d", w.Port), After: w.String()}, queue: &w}
+		if ok {
+			s.Before = h.String()
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// String is the rate and the depth, as in 33333 packets/s, 64 packets.
+func (q Queue) String() string {
+	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
+}
+
+// describe names an object by the names of the program.
+func (x *index) describe(e *p4v1.Entity) string {
+	if r := e.GetPacketReplicationEngineEntry(); r != nil {
+		if g := r.GetMulticastGroupEntry(); g != nil {
+			return fmt.Sprintf("multicast group %d", g.GetMulticastGroupId())
+		}
+		return fmt.Sprintf("clone session %d", r.GetCloneSessionEntry().GetSessionId())
+	}
+	entry := e.GetTableEntry()
+	t := x.byID[entry.GetTableId()]
+	if t == nil {
+		return fmt.Sprintf("table %d %s", entry.GetTableId(), entryKey(entry))
+	}
+	if entry.GetIsDefaultAction() {
+		return t.name + " default"
+	}
+	var b strings.Builder
+	b.WriteString(t.name)
+	for _, m := range entry.GetMatch() {
+		for _, f := range t.fields {
+			if f.id == m.GetFieldId() {
+				fmt.Fprintf(&b, " %s=%s", short(f.name), f.show(m))
+			}
+		}
+	}
+	return b.String()
+}
+
+// show writes a match: addresses as such.
+func (f fieldInfo) show(m *p4v1.FieldMatch) string {
+	if l := m.GetLpm(); l != nil && f.width == 32 {
+		return fmt.Sprintf("%s/%d", showNumber(numberOf(l.GetValue()), 32), l.GetPrefixLen())
+	}
+	if e := m.GetExact(); e != nil {
+		return showNumber(numberOf(e.GetValue()), f.width)
+	}
+	return matchText(m)
+}
+
+func numberOf(b []byte) uint64 {
+	var v uint64
+	for _, c := range b {
+		v = v<<8 | uint64(c)
+	}
+	return v
+}
+
+// showNumber writes a number of some bits: 48 as a MAC address, 32 as that of a
+// host where it looks like one.
+func showNumber(v uint64, width int) string {
+	switch {
+	case width == 48:
+		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", byte(v>>40), byte(v>>32), byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	case width == 32:
+		return fmt.Sprintf("%d.%d.%d.%d", byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	}
+	return strconv.FormatUint(v, 10)
+}
+
+// describeValue writes what an object does, which value is as in contents.
+func (x *index) describeValue(e *p4v1.Entity, value string) string {
+	if e.GetTableEntry() == nil {
+		return "ports " + value
+	}
+	if value == noAction {
+		return "the program's own"
+	}
+	id, params, _ := strings.Cut(value, " ")
+	n, err := strconv.ParseUint(id, 10, 32)
+	t := x.byID[e.GetTableEntry().GetTableId()]
+	if err != nil || t == nil || t.byAction[uint32(n)] == nil {
+		return value
+	}
+	a := t.byAction[uint32(n)]
+	var args []string
+	for _, field := range strings.Fields(params) {
+		id, v, _ := strings.Cut(field, "=")
+		for _, p := range a.params {
+			if strconv.Itoa(int(p.id)) == id {
+				args = append(args, p.name+"="+showArg(v, p.width))
+			}
+		}
+	}
+	return a.name + "(" + strings.Join(args, ", ") + ")"
+}
+
+func showArg(text string, width int) string {
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || width != 48 {
+		return text
+	}
+	return showNumber(v, width)
+}

@@ -1,0 +1,235 @@
+// Package embedded is the target that needs nothing: every switch of a plan is
+// a p4rt.Device with its server in this process, joined by the links of the
+// topology.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+// Options are how the switches run. The zero value serves P4Runtime and Thrift
+// at the addresses of the topology, and moves packets in real time.
+type Options struct {
+	// Load links a program; nil stands for BMv2 JSON, read once for all
+	// switches that run it.
+	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
+	// Memory: connections within the process, no addresses.
+	Memory bool
+	// AnyPort: free ports rather than those of the topology.
+	AnyPort bool
+	// Still: links move no packets; a simulator takes the data planes.
+	Still bool
+	// Seed begins the random numbers; each switch has its own from it.
+	Seed uint64
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+// A Target runs switches in this process.
+type Target struct {
+	opts Options
+
+	mu     sync.Mutex
+	nodes  map[string]*node
+	links  map[linkEnds]*link
+	hosts  map[string]*Host
+	closed bool
+}
+
+var _ controller.Target = (*Target)(nil)
+
+// New makes a target without switches.
+func New(o Options) *Target {
+	if o.Load == nil {
+		o.Load = sharedLoader()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Target{opts: o, nodes: map[string]*node{}, links: map[linkEnds]*link{}, hosts: map[string]*Host{}}
+}
+
+// Name is embedded.
+func (t *Target) Name() string { return "embedded" }
+
+// Start makes the switches and links that are not there yet, and takes links
+// down and up as the plan's topology has them. A switch that cannot be had,
+// since its address is taken, fails by its Endpoint.
+func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("the embedded switches have been closed")
+	}
+	for i, s := range p.Switches {
+		if n := t.nodes[s.Name]; n != nil {
+			continue
+		}
+		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort)}
+		t.nodes[s.Name] = n
+	}
+	if !t.opts.Still {
+		t.connect(p.Topology)
+	}
+	for _, s := range p.Switches {
+		n := t.nodes[s.Name]
+		if n.dev != nil || n.stopped {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := n.start(); err != nil {
+			t.opts.Log.Error("starting a switch", "name", s.Name, "error", err)
+		}
+	}
+	return nil
+}
+
+// connect makes the links, and sets whether they carry packets.
+func (t *Target) connect(topology *fabric.Topology) {
+	for _, l := range topology.Links {
+		ends := linkEnds{l.A, l.B}
+		made := t.links[ends]
+		if made == nil {
+			made = newLink()
+			t.links[ends] = made
+			t.attach(l.A, made.a)
+			t.attach(l.B, made.b)
+		}
+		made.set(!l.Down)
+	}
+}
+
+// attach gives an end of a link to the switch or host there.
+func (t *Target) attach(at fabric.End, e *end) {
+	if n := t.nodes[at.Node]; n != nil {
+		n.ends = append(n.ends, portEnd{uint32(at.Port), e})
+		if n.dev != nil {
+			n.addPort(n.ends[len(n.ends)-1])
+		}
+		return
+	}
+	e.open()
+	t.hosts[at.Node] = &Host{end: e}
+}
+
+// Endpoint says how the named switch is reached.
+func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
+	n, err := t.node(name)
+	if err != nil {
+		return controller.Endpoint{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n.dev == nil {
+		return controller.Endpoint{}, n.why()
+	}
+	e := controller.Endpoint{
+		Address: n.grpc.Addr().String(), Device: n.sw.ID,
+		Registers: registers{n.dev}, Queues: queues{n.dev},
+	}
+	if n.thriftListener != nil {
+		e.Thrift = n.thriftListener.Addr().String()
+	}
+	if n.memory != nil {
+		e.Address, e.Dial = "memory:"+name, func(ctx context.Context) (net.Conn, error) { return n.memory.DialContext(ctx) }
+	}
+	return e, nil
+}
+
+func (t *Target) node(name string) (*node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("there is no switch %s", name)
+}
+
+// Device returns the named switch, or nil where it does not run.
+func (t *Target) Device(name string) *p4rt.Device {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n.dev
+	}
+	return nil
+}
+
+// Switch returns the data plane of the named switch: nil before the first
+// program, another one after each.
+func (t *Target) Switch(name string) *dataplane.Switch {
+	if d := t.Device(name); d != nil {
+		return d.Switch()
+	}
+	return nil
+}
+
+// Host returns the named host, or nil. There are none where links stand still.
+func (t *Target) Host(name string) *Host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hosts[name]
+}
+
+// Stop ends the named switch as if its process had died: connections break, its
+// state is lost.
+func (t *Target) Stop(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.stopped = true
+	return n.stop()
+}
+
+// Restart begins the named switch anew, empty, at the address it had.
+func (t *Target) Restart(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("the embedded switches have been closed")
+	}
+	n.stopped = true
+	err = n.stop()
+	n.stopped = false
+	return errors.Join(err, n.start())
+}
+
+// Close ends all switches.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	var names []string
+	for name := range t.nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, t.nodes[name].stop())
+	}
+	for _, h := range t.hosts {
+		h.end.Close()
+	}
+	return errors.Join(errs...)
+}

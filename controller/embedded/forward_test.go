@@ -1,0 +1,84 @@
+package embedded_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// TestForward deploys schemes on topologies and sends packets between hosts,
+// with a link failed and restored. All schemes run on two networks, a few on
+// all; P4LB_ALL=1 has all schemes run on all networks, which takes some minutes.
+func TestForward(t *testing.T) {
+	everywhere := []string{"wcmp", "hula", "drill+rlb"}
+	small := []string{"qall", "dhlb"}
+	all := os.Getenv("P4LB_ALL") != ""
+	for _, p := range fabric.Presets() {
+		for _, scheme := range codegen.Names() {
+			if all || slices.Contains(everywhere, scheme) || slices.Contains(small, p.Name) {
+				t.Run(p.Name+"/"+scheme, func(t *testing.T) { forward(t, p.Name, scheme) })
+			}
+		}
+	}
+}
+
+func forward(t *testing.T, name, scheme string) {
+	topology := preset(t, name)
+	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
+		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
+	}
+	const most = 300
+	target := newTarget(t, embedded.Options{Memory: true, Still: true, Seed: 1})
+	p := plan(t, scheme, topology)
+	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	step := func(topology *fabric.Topology) *controller.Report {
+		t.Helper()
+		r, err := c.Deploy(testContext(t))
+		if err != nil || !r.Verified() {
+			t.Fatalf("%v", err)
+		}
+		newNetwork(t, topology, target).ping(t, most)
+		return r
+	}
+	step(topology)
+	broken, changed := failOne(t, topology)
+	if err := c.SetPlan(testContext(t), plan(t, scheme, broken)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range step(broken).Switches {
+		if s.Pushed {
+			t.Errorf("%s: a failed link makes no other program", s.Name)
+		}
+		if s.Written > 0 && len(p.Switch(s.Name).Groups) == 0 && p.Grouping == fabric.ByHops && !slices.Contains(changed, s.Name) {
+			t.Errorf("%s: %d changes, but the link does not concern it: %v", s.Name, s.Written, s.Changes)
+		}
+	}
+	if err := c.SetPlan(testContext(t), p); err != nil {
+		t.Fatal(err)
+	}
+	step(topology)
+}
+
+// failOne takes the first link down that is between switches and not the only
+// way of a host, and returns whose routes that changes.
+func failOne(t *testing.T, topology *fabric.Topology) (*fabric.Topology, []string) {
+	t.Helper()
+	for i, l := range topology.Links {
+		if l.Down || topology.Switch(l.A.Node) == nil || topology.Switch(l.B.Node) == nil {
+			continue
+		}
+		broken := topology.Fail(i)
+		return broken, broken.Routes().Changed(topology.Routes(), fabric.ByHops)
+	}
+	t.Fatal("there is no link between switches")
+	return nil, nil
+}

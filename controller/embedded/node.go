@@ -1,0 +1,186 @@
+package embedded
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+// A node is a switch with its servers. The lock is the target's.
+type node struct {
+	target *Target
+	sw     fabric.Switch
+	seed   uint64
+	cpu    uint32
+	ends   []portEnd
+
+	stopped bool   // on purpose
+	failed  error  // of the last start
+	address string // of the first start, kept for later ones
+
+	dev            *p4rt.Device // nil: it does not run
+	server         *p4rt.Server
+	thrift         *thrift.Server
+	grpc           net.Listener
+	thriftListener net.Listener
+	memory         *bufconn.Listener // the same as grpc, where connections are in memory
+	serving        sync.WaitGroup
+}
+
+type portEnd struct {
+	port uint32
+	end  *end
+}
+
+// why says why the node does not run.
+func (n *node) why() error {
+	if n.failed != nil {
+		return n.failed
+	}
+	return fmt.Errorf("switch %s does not run", n.sw.Name)
+}
+
+func (n *node) start() (err error) {
+	defer func() {
+		if n.failed = err; err != nil {
+			n.stop()
+		}
+	}()
+	if err := n.listen(); err != nil {
+		return err
+	}
+	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{CPUPort: n.cpu, Seed: n.seed, Load: n.target.opts.Load})
+	if err != nil {
+		return err
+	}
+	n.server, err = p4rt.NewServer(n.dev, p4rt.Options{DeviceID: n.sw.ID, Log: n.target.opts.Log.With("switch", n.sw.Name)})
+	if err != nil {
+		return err
+	}
+	n.serving.Add(1)
+	go func(s *p4rt.Server, l net.Listener) {
+		defer n.serving.Done()
+		s.Serve(l)
+	}(n.server, n.grpc)
+	if n.thriftListener != nil {
+		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
+		n.serving.Add(1)
+		go func(s *thrift.Server, l net.Listener) {
+			defer n.serving.Done()
+			s.Serve(l)
+		}(n.thrift, n.thriftListener)
+	}
+	for _, e := range n.ends {
+		n.addPort(e)
+	}
+	return nil
+}
+
+func (n *node) addPort(e portEnd) {
+	e.end.open()
+	if err := n.dev.AddPort(e.port, e.end, nil); err != nil {
+		n.target.opts.Log.Error("connecting a port", "switch", n.sw.Name, "port", e.port, "error", err)
+		return
+	}
+	n.dev.SetPortUp(e.port, e.end.up())
+}
+
+// listen takes the addresses. Thrift is a convenience: that its address is taken
+// is no reason to go without the switch.
+func (n *node) listen() (err error) {
+	if n.target.opts.Memory {
+		n.memory = bufconn.Listen(1 << 16)
+		n.grpc = n.memory
+		return nil
+	}
+	const anyPort = "127.0.0.1:0"
+	address, thriftAddress := n.sw.GRPC, n.sw.Thrift
+	if n.target.opts.AnyPort {
+		address, thriftAddress = anyPort, anyPort
+	}
+	if n.address != "" {
+		address = n.address
+	}
+	if n.grpc, err = net.Listen("tcp", address); err != nil {
+		return fmt.Errorf("serving P4Runtime at %s: %w", address, bare(err))
+	}
+	n.address = n.grpc.Addr().String()
+	if thriftAddress != "" {
+		if n.thriftListener, err = net.Listen("tcp", thriftAddress); err != nil {
+			n.thriftListener = nil
+			n.target.opts.Log.Warn("no Thrift", "switch", n.sw.Name, "address", thriftAddress, "error", bare(err))
+		}
+	}
+	return nil
+}
+
+// bare is an error of package net without the operation and the address.
+func bare(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// stop ends the node at once.
+func (n *node) stop() error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	var err error
+	if n.server != nil {
+		n.server.Stop(now)
+	}
+	if n.grpc != nil {
+		n.grpc.Close()
+	}
+	if n.thrift != nil {
+		n.thrift.Close()
+	}
+	if n.thriftListener != nil {
+		n.thriftListener.Close()
+	}
+	if n.dev != nil {
+		err = n.dev.Close()
+	}
+	n.serving.Wait()
+	n.dev, n.server, n.thrift, n.grpc, n.thriftListener, n.memory = nil, nil, nil, nil, nil, nil
+	return err
+}
+
+// sharedLoader loads BMv2 JSON, each program once.
+func sharedLoader() func([]byte, dataplane.Options) (*dataplane.Switch, error) {
+	type program struct {
+		once   sync.Once
+		config *bmv2.Config
+		err    error
+	}
+	var mu sync.Mutex
+	programs := map[[sha256.Size]byte]*program{}
+	return func(text []byte, o dataplane.Options) (*dataplane.Switch, error) {
+		sum := sha256.Sum256(text)
+		mu.Lock()
+		p := programs[sum]
+		if p == nil {
+			p = &program{}
+			programs[sum] = p
+		}
+		mu.Unlock()
+		p.once.Do(func() { p.config, p.err = bmv2.Load(text) })
+		if p.err != nil {
+			return nil, p.err
+		}
+		return dataplane.New(p.config, o)
+	}
+}

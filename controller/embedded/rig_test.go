@@ -1,0 +1,140 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4"
+)
+
+// patience is how long a test waits for something that must come.
+const patience = 60 * time.Second
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// programs remembers what has been compiled.
+var programs sync.Map
+
+type programKey struct {
+	scheme string
+	role   fabric.Role
+	ports  int
+	max    int
+	cpu    string
+}
+
+// pipelines compiles a scheme for the roles of a topology.
+func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabric.Role]*controller.Pipeline {
+	t.Helper()
+	most, highest := controller.Sizes(topology)
+	all := map[fabric.Role]*controller.Pipeline{}
+	for _, s := range topology.Switches {
+		if all[s.Role] != nil {
+			continue
+		}
+		key := programKey{scheme: scheme, role: s.Role, ports: most, max: highest}
+		p, ok := programs.Load(key)
+		if !ok {
+			p = compile(t, key)
+			programs.Store(key, p)
+		}
+		all[s.Role] = p.(*controller.Pipeline)
+	}
+	return all
+}
+
+func compile(t testing.TB, key programKey) *controller.Pipeline {
+	t.Helper()
+	row, err := codegen.Parse(key.scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := codegen.Generate(row, codegen.Params{Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := p4.Compile(fstest.MapFS{"x.p4": {Data: []byte(g.P4)}}, "x.p4", p4.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &controller.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
+}
+
+func preset(t testing.TB, name string) *fabric.Topology {
+	t.Helper()
+	p, err := fabric.PresetNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := p.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology
+}
+
+// coefficients are some for schemes that leave them to the controller: the more
+// in the queue the worse.
+func coefficients(all map[fabric.Role]*controller.Pipeline) map[string]int64 {
+	set := map[string]int64{}
+	for _, p := range all {
+		for _, a := range p.P4Info.GetActions() {
+			for _, param := range a.GetParams() {
+				if param.GetName()[0] == 'c' {
+					set[param.GetName()] = 0
+				}
+			}
+		}
+	}
+	set["c_1_0"] = 700
+	set["c_0_1"] = -300
+	return set
+}
+
+func plan(t testing.TB, scheme string, topology *fabric.Topology) *controller.Plan {
+	t.Helper()
+	all := pipelines(t, scheme, topology)
+	p, err := controller.NewPlan(topology, all, controller.PlanOptions{Coefficients: coefficients(all)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newTarget(t testing.TB, o embedded.Options) *embedded.Target {
+	target := embedded.New(o)
+	t.Cleanup(func() {
+		if err := target.Close(); err != nil {
+			t.Errorf("closing the target: %v", err)
+		}
+	})
+	return target
+}
+
+func deploy(t testing.TB, p *controller.Plan, target controller.Target, o controller.DeployOptions) *controller.Report {
+	t.Helper()
+	r, err := controller.Deploy(testContext(t), p, target, o)
+	if err != nil {
+		var list controller.Errors
+		if errors.As(err, &list) {
+			t.Fatal(list)
+		}
+		t.Fatal(err)
+	}
+	if !r.Verified() {
+		t.Fatalf("not verified: %+v", r)
+	}
+	return r
+}

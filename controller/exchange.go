@@ -1,0 +1,185 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// An exchange is what is said to one switch while this controller is primary
+// there.
+type exchange struct {
+	c       *conn
+	link    *link
+	timeout time.Duration
+	index   *index
+	notes   []string
+}
+
+func (x *exchange) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(x.notes, text) {
+		x.notes = append(x.notes, text)
+	}
+}
+
+// fault turns the error of a request into one of this package; what says what
+// was asked for.
+func (x *exchange) fault(err error, what string) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return fmt.Errorf("%s: %w any more: %s", what, ErrUnreachable, lastPart(s.Message()))
+	case codes.PermissionDenied:
+		return fmt.Errorf("%s: %w: %s", what, ErrNotPrimary, s.Message())
+	case codes.Unimplemented:
+		return fmt.Errorf("%s: %w: %s: %w", what, ErrRefused, s.Message(), errors.ErrUnsupported)
+	}
+	return fmt.Errorf("%s: %w: %s (%v)", what, ErrRefused, s.Message(), s.Code())
+}
+
+// passing reports whether it makes sense to try again: the switch or the
+// network has failed, rather than said no.
+func passing(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNotPrimary) || errors.Is(err, errUnsettled)
+}
+
+// errUnsettled: the switch does not hold what it has taken.
+var errUnsettled = errors.New("the switch does not hold what it has taken")
+
+// config reads the program that the switch runs; nil if there is none.
+func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineConfigRequest_ResponseType) (*p4v1.ForwardingPipelineConfig, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	r, err := x.link.client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: x.link.endpoint.Device, ResponseType: kind,
+	})
+	switch status.Code(err) {
+	case codes.OK:
+		return r.GetConfig(), nil
+	case codes.FailedPrecondition, codes.NotFound:
+		return nil, nil // that is how BMv2 and Stratum say that there is none
+	}
+	return nil, x.fault(err, "reading the program")
+}
+
+// push makes the switch run a program.
+func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, max(x.timeout, 10*time.Second)) // linking takes its time
+	defer cancel()
+	_, err := x.link.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
+		DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(),
+		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: c,
+	})
+	if err != nil {
+		return x.fault(err, "pushing the program")
+	}
+	return nil
+}
+
+// read reads entities.
+func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	return readEntities(ctx, x.link, func(err error) error { return x.fault(err, "reading "+what) }, list...)
+}
+
+func readEntities(ctx context.Context, l *link, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+	stream, err := l.client.Read(ctx, &p4v1.ReadRequest{DeviceId: l.endpoint.Device, Entities: list})
+	if err != nil {
+		return nil, fault(err)
+	}
+	var all []*p4v1.Entity
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fault(err)
+		}
+		all = append(all, m.GetEntities()...)
+	}
+}
+
+// write attempts updates, and returns how many the switch has taken. The error
+// is about the first that it has not.
+func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
+	batch := x.link.endpoint.Limits.Batch
+	if batch == 0 {
+		batch = 1000
+	}
+	for from := 0; from < len(list); from += batch {
+		part := list[from:min(from+batch, len(list))]
+		n, err := x.writeBatch(ctx, part, func(i int) string { return name(from + i) })
+		taken += n
+		if err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	_, err = x.link.client.Write(ctx, &p4v1.WriteRequest{
+		DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(), Updates: list,
+	})
+	if err == nil {
+		return len(list), nil
+	}
+	taken, first, count := updateErrors(err)
+	if first == nil {
+		return 0, x.fault(err, fmt.Sprintf("writing %d updates, beginning with %s", len(list), name(0)))
+	}
+	more := ""
+	if count > 1 {
+		more = fmt.Sprintf(", and %d more", count-1)
+	}
+	return taken, fmt.Errorf("%s %s: %w: %s (%v)%s", verbs[list[first.at].GetType()], name(first.at), ErrRefused, first.msg, first.code, more)
+}
+
+var verbs = map[p4v1.Update_Type]string{
+	p4v1.Update_INSERT: "inserting", p4v1.Update_MODIFY: "modifying", p4v1.Update_DELETE: "deleting",
+}
+
+// An updateError is why one update of a batch was refused.
+type updateError struct {
+	at   int
+	code codes.Code
+	msg  string
+}
+
+// updateErrors takes the error of a batch apart: how many updates were taken,
+// which was the first that was not, and how many were not. first is nil where
+// the error says nothing of single updates.
+func updateErrors(err error) (taken int, first *updateError, refused int) {
+	for i, d := range status.Convert(err).Details() {
+		e, ok := d.(*p4v1.Error)
+		switch {
+		case !ok:
+		case e.GetCanonicalCode() == int32(codes.OK):
+			taken++
+		default:
+			refused++
+			if first == nil {
+				first = &updateError{i, codes.Code(e.GetCanonicalCode()), e.GetMessage()}
+			}
+		}
+	}
+	return taken, first, refused
+}
+
+// sameProgram reports whether what the switch runs is the plan's.
+func sameProgram(c *p4v1.ForwardingPipelineConfig, p *Pipeline, x *index) bool {
+	return c.GetCookie().GetCookie() == x.cookie && proto.Equal(c.GetP4Info(), p.P4Info)
+}

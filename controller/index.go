@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// An index finds what a P4Info is about by name, as manifests name it, and by
+// id, as switches do.
+type index struct {
+	cookie    uint64
+	tables    []*tableInfo
+	byName    map[string]*tableInfo
+	byID      map[uint32]*tableInfo
+	registers map[string]*registerInfo
+	byReg     map[uint32]*registerInfo
+}
+
+type tableInfo struct {
+	id       uint32
+	name     string
+	fields   []fieldInfo
+	actions  map[string]*actionInfo // by the name without its control
+	byAction map[uint32]*actionInfo
+	initial  uint32 // the default action of the program
+	size     int64
+	fixed    bool // the entries are the program's
+}
+
+type fieldInfo struct {
+	id    uint32
+	name  string
+	width int
+	kind  configv1.MatchField_MatchType
+}
+
+type actionInfo struct {
+	id     uint32
+	name   string // without its control
+	params []fieldInfo
+}
+
+type registerInfo struct {
+	id   uint32
+	name string
+	size int
+}
+
+// indexed returns the index, which is made once.
+func (p *Pipeline) indexed() (*index, error) {
+	p.once.Do(func() {
+		p.index, p.err = newIndex(p.P4Info, p.Config)
+		if p.err == nil {
+			p.err = p.index.match(&p.Manifest)
+		}
+	})
+	return p.index, p.err
+}
+
+func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
+	if info == nil {
+		return nil, errors.New("there is no P4Info")
+	}
+	cookie, err := cookieOf(info, config)
+	if err != nil {
+		return nil, err
+	}
+	x := &index{
+		cookie: cookie,
+		byName: map[string]*tableInfo{}, byID: map[uint32]*tableInfo{},
+		registers: map[string]*registerInfo{}, byReg: map[uint32]*registerInfo{},
+	}
+	actions := map[uint32]*actionInfo{}
+	for _, a := range info.GetActions() {
+		info := &actionInfo{id: a.GetPreamble().GetId(), name: short(a.GetPreamble().GetName())}
+		for _, p := range a.GetParams() {
+			info.params = append(info.params, fieldInfo{id: p.GetId(), name: p.GetName(), width: int(p.GetBitwidth())})
+		}
+		actions[info.id] = info
+	}
+	for _, t := range info.GetTables() {
+		x.addTable(t, actions)
+	}
+	for _, r := range info.GetRegisters() {
+		info := &registerInfo{id: r.GetPreamble().GetId(), name: r.GetPreamble().GetName(), size: int(r.GetSize())}
+		x.registers[info.name], x.byReg[info.id] = info, info
+	}
+	return x, nil
+}
+
+func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
+	info := &tableInfo{
+		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(), size: t.GetSize(), fixed: t.GetIsConstTable(),
+		initial: t.GetInitialDefaultAction().GetActionId(),
+		actions: map[string]*actionInfo{}, byAction: map[uint32]*actionInfo{},
+	}
+	for _, f := range t.GetMatchFields() {
+		info.fields = append(info.fields, fieldInfo{
+			id: f.GetId(), name: f.GetName(), width: int(f.GetBitwidth()), kind: f.GetMatchType(),
+		})
+	}
+	for _, ref := range t.GetActionRefs() {
+		if a := actions[ref.GetId()]; a != nil {
+			info.actions[a.name], info.byAction[a.id] = a, a
+		}
+	}
+	x.tables = append(x.tables, info)
+	x.byName[info.name], x.byID[info.id] = info, info
+}
+
+// match reports what the manifest has and the P4Info has not: they are of
+// different programs then.
+func (x *index) match(m *codegen.Manifest) error {
+	for _, t := range m.Tables {
+		if x.byName[t.Name] == nil {
+			return fmt.Errorf("the manifest of %s does not match its program: that has no table %s", m.Scheme, t.Name)
+		}
+	}
+	for _, r := range m.Registers {
+		info := x.registers[r.Name]
+		if info == nil || info.size != r.Size {
+			return fmt.Errorf("the manifest of %s does not match its program: that has no register %s of %d cells", m.Scheme, r.Name, r.Size)
+		}
+	}
+	return nil
+}
+
+// cookieOf is a number that stands for a program: two that differ have the same
+// one with a chance of 2^-64.
+func cookieOf(info *configv1.P4Info, config []byte) (uint64, error) {
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(info)
+	if err != nil {
+		return 0, fmt.Errorf("encoding the P4Info: %w", err)
+	}
+	h := sha256.New()
+	binary.Write(h, binary.BigEndian, uint64(len(text)))
+	h.Write(text)
+	h.Write(config)
+	return binary.BigEndian.Uint64(h.Sum(nil)), nil
+}
+
+// short is the name of an object without the control that it is in.
+func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -1,0 +1,240 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Reading is one value of a switch by what it means: a cell of a register, or
+// a quantity that several cells say together.
+type Reading struct {
+	Register string `json:"register,omitempty"` // "" for a quantity that is computed
+	Quantity string `json:"quantity"`           // what it is in a word, such as occupancy; else the register's name
+	Cell     int    `json:"cell"`               // the register's cell
+	Index    string `json:"index,omitempty"`    // what the cell is about: port 3, or leaf 2 path 1
+	Port     int    `json:"port,omitempty"`     // 0 where it is about none
+	Peer     string `json:"peer,omitempty"`     // the node behind the port
+	Group    int    `json:"group,omitempty"`    // of next hops; 0 where it is about none
+	Path     int    `json:"path,omitempty"`     // of the group, counted from 1; 0 where it is about none
+
+	Raw   uint64  `json:"raw"`            // the cell as it is; 0 for a computed quantity
+	Value float64 `json:"value"`          // in Unit
+	Unit  string  `json:"unit,omitempty"` // "" for a plain number
+	Text  string  `json:"text"`           // the value as a person reads it
+
+	Change float64 `json:"change"` // since the snapshot before
+	Rate   float64 `json:"rate"`   // change per second of the switch's clock
+
+	Meaning string `json:"meaning,omitempty"`
+
+	// Minor readings are what the program keeps for itself: times, and what
+	// egress has measured before it tells ingress.
+	Minor bool `json:"minor,omitempty"`
+}
+
+// A Snapshot is what a switch held at one moment.
+type Snapshot struct {
+	Time     time.Duration `json:"time_ns"` // of whoever reads, since the first round of a Survey
+	Switch   string        `json:"switch"`
+	Role     string        `json:"role"`
+	Scheme   string        `json:"scheme"`
+	Clock    time.Duration `json:"clock_ns"`          // of the switch itself
+	Guessed  bool          `json:"guessed,omitempty"` // the switch does not tell its clock: it is the latest time in its registers
+	Readings []Reading     `json:"readings"`
+	Flows    []FlowTable   `json:"flows,omitempty"`
+}
+
+// InspectOptions say what is read. The zero value reads everything.
+type InspectOptions struct {
+	// Registers are the names of those to read; none stands for all.
+	Registers []string
+	// NoFlows leaves out the tables of flows, which are nearly all of the cells.
+	NoFlows bool
+}
+
+// An Inspector reads the registers of one switch again and again. It must not
+// be used from two goroutines at once.
+type Inspector struct {
+	node *Node
+	regs Registers
+	opts InspectOptions
+
+	arrays []*array
+	byName map[string]*array
+
+	start  time.Time
+	before time.Duration // clock of the snapshot before, 0 for none
+	last   map[readingKey]float64
+	next   map[readingKey]float64
+}
+
+// An array is a register with what was last read of it.
+type array struct {
+	*codegen.Register
+	index  indexKind
+	moment bool // cells are times of the switch's clock
+	cells  []uint64
+}
+
+// NewInspector makes an inspector of a switch. A register that the program does
+// not have is an error.
+func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error) {
+	in := &Inspector{
+		node: n, regs: regs, opts: o, byName: map[string]*array{}, start: time.Now(),
+		last: map[readingKey]float64{}, next: map[readingKey]float64{},
+	}
+	for i := range n.Manifest.Registers {
+		r := &n.Manifest.Registers[i]
+		a := &array{Register: r, index: indexKinds[r.Index], moment: isMoment(r)}
+		in.byName[r.Name] = a
+		named := slices.Contains(o.Registers, r.Name)
+		if named || len(o.Registers) == 0 && !(o.NoFlows && a.index == byFlow) {
+			in.arrays = append(in.arrays, a)
+		}
+	}
+	for _, name := range o.Registers {
+		if in.byName[name] == nil {
+			return nil, unknownRegister(n, name)
+		}
+	}
+	return in, nil
+}
+
+// unknownRegister names the registers that there are.
+func unknownRegister(n *Node, name string) error {
+	var have []string
+	for _, r := range n.Manifest.Registers {
+		have = append(have, r.Name)
+	}
+	hint := n.Manifest.Scheme + " has " + strings.Join(have, ", ")
+	if len(have) == 0 {
+		hint = n.Manifest.Scheme + " keeps nothing in registers"
+	}
+	return &Error{Switch: n.Name, Err: fmt.Errorf("there is no register %q", name), Hint: hint}
+}
+
+// Node is the switch that is looked into.
+func (in *Inspector) Node() *Node { return in.node }
+
+// Snapshot reads the registers and says what they mean. Each register is of one
+// moment where the switch can, all of them nearly so.
+func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
+	for _, a := range in.arrays {
+		var err error
+		if a.cells, err = in.regs.Read(ctx, a.Name, 0, in.used(a), a.cells[:0]); err != nil {
+			return nil, in.explain(a.Name, err)
+		}
+	}
+	s := &Snapshot{Switch: in.node.Name, Role: in.node.Manifest.Role, Scheme: in.node.Manifest.Scheme}
+	clock, err := in.regs.Clock(ctx)
+	switch {
+	case err == nil:
+		s.Clock = clock
+	case errors.Is(err, ErrNoClock):
+		s.Clock, s.Guessed = in.latest(), true
+	default:
+		return nil, in.explain("the clock", err)
+	}
+	r := &reader{in: in, s: s, ports: in.portsInUse(), groups: in.groupsInUse()}
+	for _, a := range in.arrays {
+		r.read(a)
+	}
+	if len(in.opts.Registers) == 0 {
+		r.derive()
+	}
+	in.before = s.Clock
+	in.last, in.next = in.next, in.last
+	clear(in.next)
+	return s, nil
+}
+
+// explain adds what was read to an error, and what to do about a register that
+// the switch does not have: it runs another program.
+func (in *Inspector) explain(what string, err error) error {
+	return &Error{
+		Switch: in.node.Name, Err: fmt.Errorf("reading %s: %w", what, err),
+		Hint: "does the switch run " + in.node.Manifest.Scheme + "? p4lb deploy --diff compares",
+	}
+}
+
+// used is how many cells of a register can hold something here.
+func (in *Inspector) used(a *array) int {
+	n := a.Size
+	switch {
+	case a.index == byPort && len(in.node.Ports) > 0:
+		n = portCells(in.node)
+	case a.index == byGroup && len(in.node.Groups) > 0:
+		n = in.lastGroup() + 1
+	case a.index == byPath && len(in.node.Groups) > 0:
+		n = (in.lastGroup() + 1) << 4
+	}
+	return min(n, a.Size)
+}
+
+func (in *Inspector) lastGroup() int { return in.node.Groups[len(in.node.Groups)-1].ID }
+
+// latest is the latest time in any register that tells when something was.
+func (in *Inspector) latest() (clock time.Duration) {
+	for _, a := range in.arrays {
+		if !a.moment || ahead(a.Register) {
+			continue
+		}
+		for _, v := range a.cells {
+			clock = max(clock, micros(v))
+		}
+	}
+	return clock
+}
+
+// portsInUse are the ports of the switch, or where these are not known those
+// that a register has something about.
+func (in *Inspector) portsInUse() []fabric.Port {
+	if len(in.node.Ports) > 0 {
+		return in.node.Ports
+	}
+	var list []fabric.Port
+	for _, i := range in.occupied(byPort, 0) {
+		list = append(list, fabric.Port{Number: i})
+	}
+	return list
+}
+
+// groupsInUse likewise are the groups. Without a topology nothing is known of
+// their next hops but how many a program can have.
+func (in *Inspector) groupsInUse() []fabric.Group {
+	if len(in.node.Groups) > 0 {
+		return in.node.Groups
+	}
+	ids := append(in.occupied(byGroup, 0), in.occupied(byPath, 4)...)
+	slices.Sort(ids)
+	var list []fabric.Group
+	for _, id := range slices.Compact(ids) {
+		list = append(list, fabric.Group{ID: id, Hops: make([]fabric.Hop, in.node.Manifest.Paths)})
+	}
+	return list
+}
+
+// occupied lists the indexes, without their low bits, under which any register
+// of a kind holds something.
+func (in *Inspector) occupied(kind indexKind, shift int) []int {
+	var list []int
+	for _, a := range in.arrays {
+		if a.index != kind {
+			continue
+		}
+		for i, v := range a.cells {
+			if v != 0 {
+				list = append(list, i>>shift)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+)
+
+// A Peek reads the registers of a switch by P4Runtime without being one of its
+// controllers, which every server allows. It cannot write.
+type Peek struct {
+	p4Registers
+	conn *grpc.ClientConn
+}
+
+var _ Registers = (*Peek)(nil)
+
+// NewPeek asks the switch at an endpoint which program it runs.
+func NewPeek(ctx context.Context, e Endpoint, timeout time.Duration) (*Peek, error) {
+	conn, err := dial(e, timeout)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPeek(ctx, e, conn, timeout)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func newPeek(ctx context.Context, e Endpoint, conn *grpc.ClientConn, timeout time.Duration) (*Peek, error) {
+	client := p4v1.NewP4RuntimeClient(conn)
+	short, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reply, err := client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: e.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE,
+	})
+	if err != nil {
+		return nil, registerFault(err, "asking for the program, to read", "any")
+	}
+	info := reply.GetConfig().GetP4Info()
+	if info == nil {
+		return nil, fmt.Errorf("%w: the switch at %s runs no program yet", ErrOtherProgram, e.Address)
+	}
+	x, err := newIndex(info, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
+}
+
+// Close closes the connection.
+func (p *Peek) Close() error { return p.conn.Close() }

@@ -1,0 +1,268 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// An indexKind is what the cells of a register are about.
+type indexKind int
+
+const (
+	bySwitch indexKind = iota // there is one cell
+	byPort
+	byGroup
+	byPath // group<<4 + slot
+	byFlow
+	byMemory // group·m + k: DRILL's memory
+)
+
+// indexKinds are the kinds by their names in manifests.
+var indexKinds = map[string]indexKind{
+	"switch": bySwitch, "port": byPort, "group": byGroup, "path": byPath, "flow": byFlow, "memory": byMemory,
+}
+
+// isMoment reports whether the cells of a register are points of time rather
+// than spans of it: manifests then say when something was, or will be.
+func isMoment(r *codegen.Register) bool {
+	return r.Unit == "us" && (strings.HasPrefix(r.Meaning, "when ") || ahead(r))
+}
+
+// ahead reports whether the times in a register lie in the future.
+func ahead(r *codegen.Register) bool {
+	return strings.HasPrefix(r.Meaning, "until when ") || strings.HasPrefix(r.Meaning, "when the flow's last packet should ")
+}
+
+func micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
+
+// A readingKey tells readings of one switch apart.
+type readingKey struct {
+	quantity string
+	cell     int
+}
+
+// A reader turns the cells of one snapshot into readings.
+type reader struct {
+	in     *Inspector
+	s      *Snapshot
+	ports  []fabric.Port
+	groups []fabric.Group
+}
+
+// quantities are the words for registers that say one thing about a port or a
+// path, whatever the scheme.
+var quantities = map[string]string{
+	"q_L": "occupancy", "q_T": "dequeue interval", "q_V": "trend", "q_C": "congestion", "q_len": "queue",
+	"deg": "degree", "rtt": "delay", "ecn": "marks", "rc_cnt": "recirculations", "pd_gran": "granularity",
+	"to_leaf": "congestion", "min_util": "utilisation in bytes", "best_hop": "best path",
+}
+
+// read makes the readings of a register.
+func (r *reader) read(a *array) {
+	switch a.index {
+	case bySwitch:
+		if len(a.cells) > 0 {
+			r.add(a, 0, Reading{})
+		}
+	case byPort:
+		for _, p := range r.ports {
+			r.add(a, p.Number, Reading{Index: portName(p.Number), Port: p.Number, Peer: p.Peer})
+		}
+	case byGroup:
+		for _, g := range r.groups {
+			r.add(a, g.ID, Reading{Index: r.groupName(g.ID), Group: g.ID})
+		}
+	case byPath:
+		for _, g := range r.groups {
+			for slot, hop := range g.Hops {
+				r.add(a, g.ID<<4+slot, r.path(g, slot, hop))
+			}
+		}
+	case byMemory:
+		m := max(1, int(r.in.node.parameter("m")))
+		for _, g := range r.groups {
+			for k := range m {
+				r.add(a, g.ID*m+k, Reading{Index: fmt.Sprintf("%s memory %d", r.groupName(g.ID), k+1), Group: g.ID})
+			}
+		}
+	case byFlow:
+		if len(r.in.opts.Registers) > 0 {
+			r.flows(a)
+		}
+	}
+}
+
+// path is the reading of a path, yet without a value.
+func (r *reader) path(g fabric.Group, slot int, hop fabric.Hop) Reading {
+	reading := Reading{Index: fmt.Sprintf("%s path %d", r.groupName(g.ID), slot+1), Group: g.ID, Path: slot + 1, Port: hop.Port}
+	if p, ok := r.in.node.port(hop.Port); ok {
+		reading.Peer = p.Peer
+	}
+	return reading
+}
+
+func portName(number int) string { return fmt.Sprintf("port %d", number) }
+
+// groupName is what a group leads to where its number says so.
+func (r *reader) groupName(id int) string {
+	if r.in.node.ByLeaf {
+		return fmt.Sprintf("leaf %d", id)
+	}
+	return fmt.Sprintf("group %d", id)
+}
+
+// flows makes readings of the occupied cells of a register by flow. They are
+// many: this is for who has asked for the register.
+func (r *reader) flows(a *array) {
+	for i, v := range a.cells {
+		if v != 0 {
+			r.add(a, i, Reading{Index: fmt.Sprintf("flow %d", i)})
+		}
+	}
+}
+
+// add completes the reading of a cell.
+func (r *reader) add(a *array, cell int, reading Reading) {
+	if cell >= len(a.cells) {
+		return
+	}
+	raw := a.cells[cell]
+	reading.Register, reading.Quantity, reading.Cell = a.Name, a.Name, cell
+	if word := quantities[a.Name]; word != "" {
+		reading.Quantity = word
+	}
+	reading.Raw, reading.Unit, reading.Meaning = raw, a.Unit, a.Meaning
+	reading.Value = r.value(a, raw)
+	reading.Text = r.text(a, raw, reading)
+	reading.Minor = a.moment || reading.Quantity == a.Name && (a.Symbol == "" || strings.HasPrefix(a.Name, "qe_"))
+	if !a.moment && a.Unit != "slot" && a.Unit != "trend" {
+		r.change(&reading, a.Name)
+	}
+	r.s.Readings = append(r.s.Readings, reading)
+}
+
+// value is a cell in its unit.
+func (r *reader) value(a *array, raw uint64) float64 {
+	if a.Valid > 0 {
+		raw &= 1<<a.Valid - 1
+	}
+	if a.Scale > 0 {
+		return float64(raw) / float64(a.Scale)
+	}
+	return float64(raw)
+}
+
+// change compares a reading with the snapshot before.
+func (r *reader) change(reading *Reading, name string) {
+	key := readingKey{name, reading.Cell}
+	r.in.next[key] = reading.Value
+	before, ok := r.in.last[key]
+	if !ok {
+		return
+	}
+	reading.Change = reading.Value - before
+	if span := (r.s.Clock - r.in.before).Seconds(); span > 0 {
+		reading.Rate = reading.Change / span
+	}
+}
+
+// text is a cell as a person reads it.
+func (r *reader) text(a *array, raw uint64, reading Reading) string {
+	switch {
+	case a.Valid > 0 && raw>>a.Valid&1 == 0:
+		return "none"
+	case a.moment:
+		return r.age(raw)
+	}
+	switch a.Unit {
+	case "slot":
+		return r.slotText(int(raw&0xff), reading)
+	case "trend":
+		return trendText(raw)
+	}
+	return valueText(reading.Value, a.Unit)
+}
+
+// age says how long a time of the switch's clock is past, or ahead.
+func (r *reader) age(raw uint64) string {
+	if raw == 0 {
+		return "never"
+	}
+	if d := r.s.Clock - micros(raw); d >= 0 {
+		return durationText(d) + " ago"
+	} else {
+		return "in " + durationText(-d)
+	}
+}
+
+// slotText names the path of a slot, with its port where the group is known.
+func (r *reader) slotText(slot int, reading Reading) string {
+	text := fmt.Sprintf("path %d", slot+1)
+	for _, g := range r.groups {
+		if reading.Group == g.ID && slot < len(g.Hops) && g.Hops[slot].Port != 0 {
+			return text + ", " + portName(g.Hops[slot].Port)
+		}
+	}
+	return text
+}
+
+func trendText(raw uint64) string {
+	switch raw {
+	case 1:
+		return "falling"
+	case 2:
+		return "rising"
+	}
+	return "unknown"
+}
+
+// valueText writes a value in its unit.
+func valueText(v float64, unit string) string {
+	switch unit {
+	case "us":
+		return durationText(time.Duration(v * 1e3))
+	case "share":
+		return fmt.Sprintf("%.3g %%", 100*v)
+	case "occupancy", "congestion":
+		return fmt.Sprintf("%.2f", v)
+	case "bytes":
+		return bytesText(v)
+	case "", "number", "degree":
+		return plainText(v)
+	}
+	return plainText(v) + " " + unit
+}
+
+// durationText writes a time in about three digits.
+func durationText(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d us", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func bytesText(v float64) string {
+	switch {
+	case v >= 1<<20:
+		return fmt.Sprintf("%.4g MB", v/(1<<20))
+	case v >= 1<<10:
+		return fmt.Sprintf("%.4g KB", v/(1<<10))
+	}
+	return fmt.Sprintf("%.0f B", v)
+}
+
+func plainText(v float64) string {
+	if v == float64(int64(v)) {
+		return fmt.Sprintf("%d", int64(v))
+	}
+	return fmt.Sprintf("%.3g", v)
+}

@@ -1,0 +1,211 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// A job is one switch of a deployment.
+type job struct {
+	c      *controllerState
+	plan   *SwitchPlan
+	conn   *conn
+	report *SwitchReport
+	of     int
+
+	before *snapshot // what the switch held before, where that may be wanted back
+}
+
+func (j *job) step(name string) { j.c.step(j.plan.Name, name, j.of) }
+
+// finish notes how a job has ended.
+func (j *job) finish(err error) {
+	if err == nil {
+		j.step("done")
+		return
+	}
+	e := &Error{Switch: j.plan.Name, Err: err}
+	var inner *Error
+	if errors.As(err, &inner) {
+		e.Hint = inner.Hint
+	}
+	j.report.Err, j.report.Error = e, e.Error()
+	j.step("failed")
+}
+
+// deploy makes one switch hold its plan. What it does can be done again at any
+// point, so that is what it does when the switch vanishes meanwhile.
+func (j *job) deploy(ctx context.Context) error {
+	j.conn.busy.Lock()
+	defer j.conn.busy.Unlock()
+	var err error
+	for range attempts {
+		if err = j.attempt(ctx); err == nil || !passing(err) || ctx.Err() != nil || j.c.opts.DryRun {
+			return err
+		}
+		j.c.opts.Log.Debug("once more", "switch", j.plan.Name, "after", err)
+	}
+	return err
+}
+
+// attempt reads, changes and reads again.
+func (j *job) attempt(ctx context.Context) error {
+	x, epoch, err := j.exchange(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { j.report.Notes = x.notes }()
+	want, err := j.plan.desired()
+	if err != nil {
+		return err
+	}
+	if x.link.endpoint.Limits.NoReplication {
+		if err := j.withoutReplication(); err != nil {
+			return err
+		}
+	}
+	j.step("read")
+	push, ran, err := j.look(ctx, x)
+	if err != nil {
+		return err
+	}
+	have := &contents{objects: map[string]object{}}
+	if !push {
+		if have, err = x.live(ctx, want); err != nil {
+			return err
+		}
+	} else if err := j.push(ctx, x, ran, want, have); err != nil {
+		return err
+	}
+	steps := x.diff(have, want)
+	for _, s := range steps {
+		j.report.Changes = append(j.report.Changes, s.Change)
+	}
+	if j.c.opts.DryRun {
+		return nil
+	}
+	if len(steps) > 0 {
+		j.step("write")
+		n, err := x.apply(ctx, steps)
+		j.report.Written += n
+		if err != nil {
+			return err
+		}
+		if err := j.verify(ctx, x, want); err != nil {
+			return err
+		}
+	}
+	j.report.Verified = true
+	j.c.mu.Lock()
+	defer j.c.mu.Unlock()
+	if j.c.now.byName[j.plan.Name] == j.plan {
+		j.c.good[j.plan.Name] = epoch
+	}
+	return nil
+}
+
+// exchange waits until this controller is primary.
+func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
+	j.step("connect")
+	index, err := j.plan.Pipeline.indexed()
+	if err != nil {
+		return nil, 0, err
+	}
+	if !j.c.opts.Backup {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, j.c.opts.Timeout)
+		defer cancel()
+	}
+	link, epoch, err := j.conn.primary(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &exchange{c: j.conn, link: link, timeout: j.c.opts.Timeout, index: index}, epoch, nil
+}
+
+func (j *job) withoutReplication() error {
+	if n := len(j.plan.Sessions) + len(j.plan.Groups); n > 0 {
+		return &Error{
+			Err:  fmt.Errorf("the scheme wants %d clone sessions and multicast groups, which this target does not have", n),
+			Hint: "p4lb schemes lists schemes that do without, such as ecmp, wcmp and letflow",
+		}
+	}
+	return nil
+}
+
+// look reads which program runs, and reports whether it must be replaced, and
+// whether there is one at all.
+func (j *job) look(ctx context.Context, x *exchange) (push, runs bool, err error) {
+	have, err := x.config(ctx, p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE)
+	if err != nil {
+		return false, false, err
+	}
+	return !sameProgram(have, j.plan.Pipeline, x.index), have.GetP4Info() != nil, nil
+}
+
+// push replaces the program and reads back which one runs. The tables are empty
+// then; what else there is goes into have. Entries that are the same in both
+// programs are not kept: what they mean may have changed.
+func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *contents) error {
+	j.report.Changes = append(j.report.Changes, Change{
+		Kind: Push, Object: "program", After: fmt.Sprintf("%s for the role %s", j.plan.Pipeline.Manifest.Scheme, j.plan.Role),
+	})
+	if j.c.opts.DryRun {
+		return nil
+	}
+	j.step("push")
+	config := &p4v1.ForwardingPipelineConfig{
+		P4Info: j.plan.Pipeline.P4Info, P4DeviceConfig: j.plan.Pipeline.Config,
+		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.index.cookie},
+	}
+	if err := x.replace(ctx, config, ran); err != nil {
+		return err
+	}
+	j.report.Pushed = true
+	again, _, err := j.look(ctx, x)
+	if err != nil {
+		return err
+	}
+	if again {
+		return &Error{
+			Err:  fmt.Errorf("%w: the switch answers with another P4Info or cookie than those it has just been given", ErrOtherProgram),
+			Hint: "does another controller write to it?",
+		}
+	}
+	now, err := x.live(ctx, want)
+	if err == nil {
+		*have = *now
+	}
+	return err
+}
+
+// verify reads the switch again: there must be nothing left to do.
+func (j *job) verify(ctx context.Context, x *exchange, want *contents) error {
+	j.step("verify")
+	push, _, err := j.look(ctx, x)
+	switch {
+	case err != nil:
+		return err
+	case push:
+		return fmt.Errorf("%w: its program is another one", errUnsettled)
+	}
+	have, err := x.live(ctx, want)
+	if err != nil {
+		return err
+	}
+	var left []step
+	for _, s := range x.diff(have, want) {
+		if s.queue != nil && s.Before == "" {
+			x.note("the rates and depths of queues cannot be read back: they are not verified")
+			continue
+		}
+		left = append(left, s)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: %d differences are left, the first to %s %s", errUnsettled, len(left), left[0].Kind, left[0].Object)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// keep watches every switch until ctx is done.
+func (c *controllerState) keep(ctx context.Context, changed func(SwitchReport)) error {
+	var telling sync.Mutex
+	tell := func(r SwitchReport) {
+		telling.Lock()
+		defer telling.Unlock()
+		if changed != nil {
+			changed(r)
+		}
+	}
+	var all sync.WaitGroup
+	for name, conn := range c.conns {
+		all.Go(func() { c.keepOne(ctx, name, conn, tell) })
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// keepOne looks at a switch whenever this controller has become primary there
+// once more: the switch or the connection has been away, or another controller
+// was at work.
+func (c *controllerState) keepOne(ctx context.Context, name string, conn *conn, tell func(SwitchReport)) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		changed, due := c.due(name, conn)
+		if !due {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		r := SwitchReport{Name: name}
+		j := &job{c: c, plan: c.plan().Switch(name), conn: conn, report: &r, of: 1}
+		j.finish(j.deploy(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		tell(r)
+		if r.Err == nil {
+			pause = firstPause
+			continue
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// due reports whether a switch is there and has not been looked at since; if
+// not, changed is closed when that may be different.
+func (c *controllerState) due(name string, conn *conn) (changed <-chan struct{}, due bool) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := conn.link != nil && conn.link.primary
+	good, looked := c.good[name]
+	return conn.changed, there && (!looked || good != conn.epoch)
+}

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"sync"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Pipeline is a compiled program with what it means. It must not be copied or
+// changed once it is in use; switches of one role share it.
+type Pipeline struct {
+	Manifest codegen.Manifest
+	P4Info   *configv1.P4Info
+	Config   []byte // p4_device_config: BMv2 JSON, or what the target wants
+
+	once  sync.Once
+	index *index
+	err   error
+}
+
+// PlanOptions are what a topology leaves open. The zero value works.
+type PlanOptions struct {
+	// MTU is the size of the packets, in bytes, by which rates become packets
+	// per second; 0 stands for 1500.
+	MTU int
+	// Queue is the capacity of a queue in packets where the topology states
+	// neither that nor a buffer; 0 stands for 64.
+	Queue int
+	// Coefficients are those of a polynomial that the program leaves to the
+	// controller, by the names of the action's parameters.
+	Coefficients map[string]int64
+}
+
+// A Plan is what every switch of a network must hold.
+type Plan struct {
+	Scheme   string           `json:"scheme"`
+	Topology *fabric.Topology `json:"-"`
+	Routes   *fabric.Routes   `json:"-"`
+	Grouping fabric.Grouping  `json:"-"` // what the ids of groups mean
+	Switches []*SwitchPlan    `json:"switches"`
+	Options  PlanOptions      `json:"-"` // nothing left open
+	byName   map[string]*SwitchPlan
+}
+
+// A SwitchPlan is what one switch must hold.
+type SwitchPlan struct {
+	Name     string       `json:"name"`
+	Role     fabric.Role  `json:"role"`
+	Device   uint64       `json:"device_id"`
+	Leaf     int          `json:"leaf,omitempty"` // its number as a destination; 0: it has no hosts
+	CPUPort  int          `json:"cpu_port"`
+	Pipeline *Pipeline    `json:"-"`
+	Routes   fabric.Table `json:"-"` // what Entries were made of
+
+	Entries   []Entry     `json:"entries"`
+	Sessions  []Session   `json:"clone_sessions"`
+	Groups    []Multicast `json:"multicast_groups"`
+	Registers []Cells     `json:"registers"`
+	Queues    []Queue     `json:"queues"`
+}
+
+// An Entry is one of a table, or with no Match the default action of the table.
+type Entry struct {
+	Table  string  `json:"table"`
+	Match  []Match `json:"match,omitempty"`
+	Action string  `json:"action"`
+	Args   []Arg   `json:"args,omitempty"`
+}
+
+// A Match is what an entry says about one field of the key.
+type Match struct {
+	Field string `json:"field"`
+	Value uint64 `json:"value"`
+	Bits  int    `json:"bits"` // of the prefix; for an exact match all
+	Width int    `json:"-"`
+}
+
+// An Arg is an argument of an action.
+type Arg struct {
+	Name  string `json:"name"`
+	Value uint64 `json:"value"`
+	Width int    `json:"-"`
+}
+
+// A Session is a clone session that leads to a port.
+type Session struct {
+	ID   int `json:"id"`
+	Port int `json:"port"`
+}
+
+// A Multicast is a multicast group with the ports that it leads to.
+type Multicast struct {
+	ID    int   `json:"id"`
+	Ports []int `json:"ports"`
+}
+
+// Cells are the cells From ≤ i < To of a register, and what they begin with.
+type Cells struct {
+	Register string `json:"register"`
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Value    uint64 `json:"value"`
+}
+
+// A Queue is the queue of a port.
+type Queue struct {
+	Port  int    `json:"port"`
+	Rate  uint64 `json:"rate"`  // packets per second
+	Depth int    `json:"depth"` // packets
+}
+
+// NewPlan computes what every switch of a topology must hold, with one program
+// for each role. The error, if any, is of type Errors.
+func NewPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
+	return newPlan(t, pipelines, o)
+}
+
+// Switch returns the plan of the named switch, or nil.
+func (p *Plan) Switch(name string) *SwitchPlan { return p.byName[name] }

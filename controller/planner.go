@@ -1,0 +1,290 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+const (
+	defaultMTU   = 1500
+	defaultQueue = 64 // as simple_switch has it
+	defaultCPU   = 255
+)
+
+func newPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
+	if o.MTU < 0 || o.Queue < 0 {
+		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
+	}
+	o.MTU, o.Queue = cmp.Or(o.MTU, defaultMTU), cmp.Or(o.Queue, defaultQueue)
+	p := &Plan{Topology: t, Routes: t.Routes(), Options: o, byName: map[string]*SwitchPlan{}}
+	for _, pipeline := range pipelines {
+		p.Grouping = max(p.Grouping, groupingOf(&pipeline.Manifest))
+	}
+	var errs Errors
+	for i := range t.Switches {
+		b := &planner{plan: p, sw: &t.Switches[i], number: i + 1}
+		s := b.switchPlan(pipelines)
+		errs = append(errs, b.errs...)
+		if s != nil {
+			p.Scheme = cmp.Or(p.Scheme, s.Pipeline.Manifest.Scheme)
+			p.Switches = append(p.Switches, s)
+			p.byName[s.Name] = s
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return p, nil
+}
+
+// A planner makes the plan of one switch.
+type planner struct {
+	plan   *Plan
+	sw     *fabric.Switch
+	number int // of the switch, from 1
+	m      *codegen.Manifest
+	x      *index
+	ports  []fabric.Port
+	out    *SwitchPlan
+	errs   Errors
+}
+
+func (b *planner) fail(hint, format string, args ...any) {
+	b.errs = append(b.errs, &Error{Switch: b.sw.Name, Err: fmt.Errorf(format, args...), Hint: hint})
+}
+
+// switchPlan is nil where there is no program to plan for.
+func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *SwitchPlan {
+	pipeline := pipelines[b.sw.Role]
+	if pipeline == nil {
+		b.fail("generate one with --role "+string(b.sw.Role), "there is no program for the role %s", b.sw.Role)
+		return nil
+	}
+	var err error
+	if b.x, err = pipeline.indexed(); err != nil {
+		b.fail("generate program and manifest together", "%w", err)
+		return nil
+	}
+	b.m, b.ports = &pipeline.Manifest, b.plan.Topology.Ports(b.sw.Name)
+	b.out = &SwitchPlan{
+		Name: b.sw.Name, Role: b.sw.Role, Device: b.sw.ID, Leaf: b.sw.Leaf, Pipeline: pipeline,
+		CPUPort: defaultCPU,
+	}
+	for _, v := range b.m.Parameters {
+		if v.Name == "cpu" {
+			b.out.CPUPort = int(v.Int)
+		}
+	}
+	b.out.Routes, _ = b.plan.Routes.Table(b.sw.Name, b.plan.Grouping)
+	b.checkPorts()
+	b.checkGroups()
+	if len(b.errs) > 0 {
+		return b.out
+	}
+	b.addTables()
+	b.addSessions()
+	b.addMulticasts()
+	b.addCells()
+	b.addQueues()
+	return b.out
+}
+
+// checkPorts finds links at ports that the program needs for itself.
+func (b *planner) checkPorts() {
+	for _, p := range b.ports {
+		if p.Number == b.out.CPUPort {
+			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link, and is that of the controller", p.Number)
+		}
+		for _, v := range b.m.VirtualPorts {
+			if p.Number == v.Port {
+				b.fail("give the link another port, or generate the program for the ports in use", "port %d has a link, and is one that no interface may be attached to", p.Number)
+			}
+		}
+	}
+}
+
+// checkGroups finds groups that are larger than the program's.
+func (b *planner) checkGroups() {
+	worst := fabric.Group{}
+	for _, g := range b.out.Routes.Groups {
+		if len(g.Hops) > len(worst.Hops) {
+			worst = g
+		}
+	}
+	if n := len(worst.Hops); n > b.m.Paths {
+		b.fail(fmt.Sprintf("generate it with --ports %d (at most %d)", n, codegen.MaxPaths), "group %d has %d next hops, the program of the role %s is for %d", worst.ID, n, b.sw.Role, b.m.Paths)
+	}
+}
+
+// add adds an entry to a table: the values of the key in its order, and the
+// arguments of the action by name.
+func (b *planner) add(table, action string, key []Match, args func(name string) (uint64, bool)) {
+	info := b.x.byName[table]
+	a := info.actions[action]
+	if a == nil || len(key) != len(info.fields) && key != nil {
+		b.fail("", "table %s has no action %s for %d keys", table, action, len(key))
+		return
+	}
+	e := Entry{Table: table, Action: action}
+	for i, m := range key {
+		f := info.fields[i]
+		m.Field, m.Width = f.name, f.width
+		if f.kind != configv1.MatchField_LPM {
+			m.Bits = f.width
+		}
+		b.checkWidth(table, m.Field, m.Value, m.Width)
+		e.Match = append(e.Match, m)
+	}
+	for _, p := range a.params {
+		v, ok := args(p.name)
+		if !ok {
+			b.fail("", "table %s: nothing is known about the argument %s of %s", table, p.name, action)
+			return
+		}
+		b.checkWidth(table, p.name, v, p.width)
+		e.Args = append(e.Args, Arg{Name: p.name, Value: v, Width: p.width})
+	}
+	b.out.Entries = append(b.out.Entries, e)
+}
+
+func (b *planner) checkWidth(table, name string, v uint64, width int) {
+	if width < 64 && v>>width != 0 {
+		b.fail("the network is too large for the program", "table %s: %s is %d, which %d bits cannot hold", table, name, v, width)
+	}
+}
+
+// exact is a key of numbers.
+func exact(values ...int) []Match {
+	key := make([]Match, len(values))
+	for i, v := range values {
+		key[i].Value = uint64(v)
+	}
+	return key
+}
+
+// arguments are those of an action, by name.
+type arguments map[string]uint64
+
+func (a arguments) get(name string) (uint64, bool) {
+	v, ok := a[name]
+	return v, ok
+}
+
+// addTables fills the tables of the manifest, and checks that they have room.
+func (b *planner) addTables() {
+	for _, t := range b.m.Tables {
+		info := b.x.byName[t.Name]
+		fill := tableFillers[short(t.Name)]
+		switch {
+		case info.fixed:
+		case fill == nil:
+			b.fail("this version of p4lb cannot deploy the program", "nothing is known about table %s (%s)", t.Name, t.Meaning)
+		default:
+			before := len(b.out.Entries)
+			fill(b, t.Name)
+			if n := len(b.out.Entries) - before; int64(n) > info.size && len(info.fields) > 0 {
+				b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.size)
+			}
+		}
+	}
+}
+
+func (b *planner) addSessions() {
+	for _, s := range b.m.CloneSessions {
+		if !s.PerPort {
+			b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session, Port: s.Port})
+			continue
+		}
+		for _, p := range b.ports {
+			if p.PeerTier > 0 {
+				b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session + p.Number, Port: p.Number})
+			}
+		}
+	}
+}
+
+func (b *planner) addMulticasts() {
+	for _, g := range b.m.MulticastGroups {
+		members := groupMembers[g.Members]
+		if members == nil {
+			b.fail("this version of p4lb cannot deploy the program", "nothing is known about multicast group %d with the members %q", g.Group, g.Members)
+			continue
+		}
+		if !g.PerPort {
+			b.addMulticast(g.Group, members(b, nil))
+			continue
+		}
+		for i := range b.ports {
+			b.addMulticast(g.Group+b.ports[i].Number, members(b, &b.ports[i]))
+		}
+	}
+}
+
+func (b *planner) addMulticast(id int, ports []int) {
+	if len(ports) > 0 {
+		slices.Sort(ports)
+		b.out.Groups = append(b.out.Groups, Multicast{ID: id, Ports: ports})
+	}
+}
+
+// addQueues gives every port that has a link the rate of the link. Virtual
+// ports stay without.
+func (b *planner) addQueues() {
+	for _, p := range b.ports {
+		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: b.packetRate(p.Rate), Depth: b.capacity(p)})
+	}
+}
+
+// packetRate is how many full packets a link carries in a second.
+func (b *planner) packetRate(r fabric.Rate) uint64 {
+	return uint64(max(1, int64(r)/int64(8*b.plan.Options.MTU)))
+}
+
+// capacity is that of a port's queue in packets: as the topology states it, or
+// the port's share of the switch's buffer.
+func (b *planner) capacity(p fabric.Port) int {
+	switch {
+	case p.Queue > 0:
+		return p.Queue
+	case b.sw.Buffer > 0:
+		return max(2, int(b.sw.Buffer)/len(b.ports)/b.plan.Options.MTU)
+	}
+	return b.plan.Options.Queue
+}
+
+// Sizes are what the programs for a topology have to be generated for: the
+// largest group of next hops and the highest number of a port. The group is one
+// of any links failing, as far as programs go: then all ports of a switch that
+// lead to other switches may be next hops, those down as well as those up.
+func Sizes(t *fabric.Topology) (group, port int) {
+	healthy := t.Restore(allLinks(t)...).Routes()
+	for _, s := range t.Switches {
+		ways := 0
+		for _, p := range t.Ports(s.Name) {
+			port = max(port, p.Number)
+			if p.PeerTier > 0 {
+				ways++
+			}
+		}
+		group = max(group, min(ways, codegen.MaxPaths))
+		table, _ := healthy.Table(s.Name, fabric.ByLeaf)
+		for _, g := range table.Groups {
+			group = max(group, len(g.Hops))
+		}
+	}
+	return max(group, 2), port
+}
+
+func allLinks(t *fabric.Topology) []int {
+	list := make([]int, len(t.Links))
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

@@ -1,0 +1,173 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// p4Registers reaches registers by P4Runtime, where the server can.
+type p4Registers struct {
+	link     *link
+	index    *index
+	timeout  time.Duration
+	election func() *p4v1.Uint128
+}
+
+// oneByOne is the number of cells up to which only these are asked for.
+const oneByOne = 64
+
+// Read appends cells to dst.
+func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	info, err := r.find(name, from, to)
+	if err != nil {
+		return dst, err
+	}
+	var ask []*p4v1.Entity
+	if to-from > oneByOne {
+		ask = []*p4v1.Entity{registerEntity(&p4v1.RegisterEntry{RegisterId: info.id})}
+	} else {
+		for i := from; i < to; i++ {
+			ask = append(ask, registerEntity(&p4v1.RegisterEntry{RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)}}))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	list, err := readEntities(ctx, r.link, func(err error) error { return registerFault(err, "reading", name) }, ask...)
+	if err != nil {
+		return dst, err
+	}
+	values, seen := make([]uint64, to-from), 0
+	for _, e := range list {
+		cell := e.GetRegisterEntry()
+		if i := int(cell.GetIndex().GetIndex()); cell.GetRegisterId() == info.id && i >= from && i < to {
+			values[i-from] = numberOf(cell.GetData().GetBitstring())
+			seen++
+		}
+	}
+	if seen != to-from {
+		return dst, fmt.Errorf("reading register %s: %d of %d cells came", name, seen, to-from)
+	}
+	return append(dst, values...), nil
+}
+
+// Write sets cells.
+func (r *p4Registers) Write(ctx context.Context, name string, from, to int, value uint64) error {
+	info, err := r.find(name, from, to)
+	if err != nil {
+		return err
+	}
+	if r.election == nil {
+		return fmt.Errorf("writing register %s: %w: only the primary controller may", name, ErrNotPrimary)
+	}
+	var list []*p4v1.Update
+	for i := from; i < to; i++ {
+		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: registerEntity(&p4v1.RegisterEntry{
+			RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)},
+			Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(value)}},
+		})})
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	_, err = r.link.client.Write(ctx, &p4v1.WriteRequest{DeviceId: r.link.endpoint.Device, ElectionId: r.election(), Updates: list})
+	return registerFault(err, "writing", name)
+}
+
+// Clock cannot be had by P4Runtime.
+func (r *p4Registers) Clock(context.Context) (time.Duration, error) { return 0, ErrNoClock }
+
+func (r *p4Registers) find(name string, from, to int) (*registerInfo, error) {
+	info := r.index.registers[name]
+	switch {
+	case info == nil:
+		return nil, fmt.Errorf("the program has no register %s", name)
+	case from < 0 || from > to || to > info.size:
+		return nil, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, info.size-1)
+	}
+	return info, nil
+}
+
+func registerEntity(e *p4v1.RegisterEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: e}}
+}
+
+// registerFault is the error of a request; it wraps errors.ErrUnsupported where
+// the server has no registers at all.
+func registerFault(err error, doing, name string) error {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	code, msg := s.Code(), s.Message()
+	if _, first, _ := updateErrors(err); first != nil {
+		code, msg = first.code, first.msg
+	}
+	switch code {
+	case codes.Unimplemented:
+		return fmt.Errorf("%s register %s over P4Runtime: %w by this switch", doing, name, errors.ErrUnsupported)
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return fmt.Errorf("%s register %s: the switch %w: %s", doing, name, ErrUnreachable, lastPart(msg))
+	case codes.PermissionDenied:
+		return fmt.Errorf("%s register %s: %w: %s", doing, name, ErrNotPrimary, msg)
+	}
+	return fmt.Errorf("%s register %s: %w: %s (%v)", doing, name, ErrRefused, msg, code)
+}
+
+// switchRegisters reaches the registers of a switch by whatever its present
+// connection offers.
+type switchRegisters struct {
+	conn    *conn
+	plan    *SwitchPlan
+	timeout time.Duration
+}
+
+func (r *switchRegisters) now() (Registers, error) {
+	r.conn.mu.Lock()
+	l, err := r.conn.link, r.conn.err
+	r.conn.mu.Unlock()
+	if l == nil {
+		return nil, &Error{Switch: r.plan.Name, Err: cmp.Or(err, ErrUnreachable)}
+	}
+	index, err := r.plan.Pipeline.indexed()
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{c: r.conn, link: l, timeout: r.timeout, index: index}
+	if reg := x.registers(); reg != nil {
+		return reg, nil
+	}
+	return nil, &Error{Switch: r.plan.Name, Err: fmt.Errorf("registers: %w by this target", errors.ErrUnsupported)}
+}
+
+// Read appends cells to dst.
+func (r *switchRegisters) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	reg, err := r.now()
+	if err != nil {
+		return dst, err
+	}
+	return reg.Read(ctx, name, from, to, dst)
+}
+
+// Write sets cells.
+func (r *switchRegisters) Write(ctx context.Context, name string, from, to int, value uint64) error {
+	reg, err := r.now()
+	if err != nil {
+		return err
+	}
+	return reg.Write(ctx, name, from, to, value)
+}
+
+// Clock is that of the switch.
+func (r *switchRegisters) Clock(ctx context.Context) (time.Duration, error) {
+	reg, err := r.now()
+	if err != nil {
+		return 0, err
+	}
+	return reg.Clock(ctx)
+}

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"errors"
+	"time"
+)
+
+// A Report is what a deployment has done.
+type Report struct {
+	Switches []SwitchReport `json:"switches"` // in the order of the plan
+	Elapsed  time.Duration  `json:"elapsed_ns"`
+}
+
+// A SwitchReport is what a deployment has done to one switch.
+type SwitchReport struct {
+	Name string `json:"name"`
+	// Pushed: the program was not the one that ran.
+	Pushed bool `json:"pushed"`
+	// Changes are the differences that were found, and but for a dry run
+	// applied.
+	Changes []Change `json:"changes,omitempty"`
+	// Written is the number of them that the switch has taken.
+	Written int `json:"written"`
+	// Verified: what the switch holds was read again and is the plan.
+	Verified bool `json:"verified"`
+	// RolledBack: the switch was put back to what it held before.
+	RolledBack bool `json:"rolled_back,omitempty"`
+	// Notes say what could not be done or looked at, without being an error.
+	Notes []string `json:"notes,omitempty"`
+	// Err is why the switch does not hold the plan.
+	Err error `json:"-"`
+	// Error is what Err says.
+	Error string `json:"error,omitempty"`
+}
+
+// A Change is a difference between the plan and a switch.
+type Change struct {
+	Kind   ChangeKind `json:"change"`
+	Object string     `json:"object"`           // such as "LbIngress.member gid=2 slot=0"
+	Before string     `json:"before,omitempty"` // what the switch holds
+	After  string     `json:"after,omitempty"`  // what it should
+}
+
+// A ChangeKind says what is done to an object.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Insert ChangeKind = "insert"
+	Modify ChangeKind = "modify"
+	Delete ChangeKind = "delete"
+	Push   ChangeKind = "push" // a program
+)
+
+// Written is the number of changes on all switches.
+func (r *Report) Written() int {
+	n := 0
+	for _, s := range r.Switches {
+		n += s.Written
+	}
+	return n
+}
+
+// Verified reports whether every switch holds the plan.
+func (r *Report) Verified() bool {
+	for _, s := range r.Switches {
+		if !s.Verified {
+			return false
+		}
+	}
+	return true
+}
+
+// Err joins the errors of all switches, as Errors; nil if there are none.
+func (r *Report) Err() error {
+	var list Errors
+	for _, s := range r.Switches {
+		var e *Error
+		if errors.As(s.Err, &e) {
+			list = append(list, e)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return list
+}

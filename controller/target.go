@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+// A Target is where a plan is deployed to. It brings switches up, or knows
+// where they are.
+type Target interface {
+	// Name is the target's in messages, such as embedded or bmv2.
+	Name() string
+	// Start brings up the switches of a plan, or finds out whether they are
+	// there, as far as that is for the target to know. It may be called again
+	// with another plan of the same switches, and leaves those that run alone.
+	Start(ctx context.Context, p *Plan) error
+	// Endpoint says how the named switch is reached. It is asked again before
+	// every attempt to connect.
+	Endpoint(name string) (Endpoint, error)
+	// Close ends what Start has begun.
+	Close() error
+}
+
+// An Endpoint is how to reach a switch. Only Address must be set.
+type Endpoint struct {
+	Address string // host:port of its P4Runtime server
+	Device  uint64 // its device id there
+	Thrift  string // host:port of its Thrift server, "" for none; for others to use
+	// Dial connects to it; nil stands for TCP to Address.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// TLS is how to speak to it; nil is without.
+	TLS *tls.Config
+	// Registers reaches its registers; nil stands for P4Runtime.
+	Registers Registers
+	// Queues reaches its queues; nil where the target has no way to.
+	Queues Queues
+	// Limits are what its P4Runtime server lacks.
+	Limits Limits
+}
+
+// Limits are what a P4Runtime server lacks, or does in its own way.
+type Limits struct {
+	// KeepsReplication: clone sessions and multicast groups outlive the program.
+	// They are deleted before a new one is pushed, since inserting them again
+	// would double the copies.
+	KeepsReplication bool
+	// NoRegisters: RegisterEntry is UNIMPLEMENTED.
+	NoRegisters bool
+	// NoReplication: there are no clone sessions and multicast groups. A plan
+	// that wants some is refused.
+	NoReplication bool
+	// Batch is the largest number of updates in a request; 0 stands for 1000.
+	Batch int
+}
+
+// Registers are those of one switch, however it is reached. Its methods may be
+// called at the same time.
+type Registers interface {
+	// Read appends the cells from ≤ i < to of a register to dst, all of one
+	// moment where the switch can.
+	Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error)
+	// Write sets these cells to a value.
+	Write(ctx context.Context, name string, from, to int, value uint64) error
+	// Clock is that of the switch's timestamps. The error wraps ErrNoClock where
+	// it cannot be had.
+	Clock(ctx context.Context) (time.Duration, error)
+}
+
+// Queues are those of one switch.
+type Queues interface {
+	// Queue returns what is known of the queue of a port; false where nothing
+	// is, since no one has set it or it cannot be read back.
+	Queue(ctx context.Context, port int) (Queue, bool, error)
+	// SetQueue sets the rate and the depth.
+	SetQueue(ctx context.Context, q Queue) error
+}

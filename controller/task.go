@@ -1,0 +1,303 @@
+package controller
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Task is what a controller has to do again and again while the programs run:
+// send probes, compute thresholds, look for failures. It owns no clock and
+// reaches the switches through what it is handed, so that a simulation runs the
+// same code in virtual time.
+type Task interface {
+	// Name is the task's in the manifest.
+	Name() string
+	// Switch is the switch that the task is about, "" for all together.
+	Switch() string
+	// Run does what is due now and returns when it is due again: Never, if it
+	// is not. It does so with an error too, which concerns this time only.
+	Run(now time.Duration, f Fabric) (next time.Duration, err error)
+}
+
+// Never is when a task is due that is done for good.
+const Never = time.Duration(1<<63 - 1)
+
+// A Fabric is what tasks reach of the switches, by their names.
+type Fabric interface {
+	// ReadRegister appends the cells from ≤ i < to of a register to dst.
+	ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error)
+	// WriteRegister sets the cells from ≤ i < to.
+	WriteRegister(sw, register string, from, to int, value uint64) error
+	// Clock is the clock of the switch's own timestamps.
+	Clock(sw string) (time.Duration, error)
+	// PacketOut makes the switch process a frame as one from the controller.
+	PacketOut(sw string, frame []byte) error
+	// QueuesEmpty reports whether no packet waits in the switch. Where the
+	// switch does not tell, the error is errors.ErrUnsupported.
+	QueuesEmpty(sw string) (bool, error)
+}
+
+// A Node is a switch of a fabric as tasks and inspectors know it: where it
+// stands, and what it runs.
+type Node struct {
+	Name     string
+	Role     fabric.Role
+	Leaf     int // the number of a switch with hosts, 0 for the others
+	Manifest *codegen.Manifest
+	Ports    []fabric.Port  // that have a link, by number
+	Groups   []fabric.Group // of next hops
+	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
+}
+
+// Nodes lists the switches of the plan with what they run.
+func (p *Plan) Nodes() []*Node {
+	var list []*Node
+	for _, s := range p.Switches {
+		list = append(list, &Node{
+			Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: &s.Pipeline.Manifest,
+			Ports: p.Topology.Ports(s.Name), Groups: s.Routes.Groups, ByLeaf: p.Grouping == fabric.ByLeaf,
+		})
+	}
+	return list
+}
+
+// NewNodes lists the switches of a fabric with what they run, by their roles.
+func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*codegen.Manifest, by fabric.Grouping) ([]*Node, error) {
+	routes := t.Routes()
+	var list []*Node
+	for _, s := range t.Switches {
+		m := manifests[s.Role]
+		if m == nil {
+			return nil, fmt.Errorf("switch %s: there is no program for the role %s", s.Name, s.Role)
+		}
+		table, _ := routes.Table(s.Name, by)
+		list = append(list, &Node{
+			Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
+			Ports: t.Ports(s.Name), Groups: table.Groups, ByLeaf: by == fabric.ByLeaf,
+		})
+	}
+	return list, nil
+}
+
+// GroupingOf says what the ids of groups mean to the programs of a fabric: what
+// one of them wants, all get.
+func GroupingOf(manifests map[fabric.Role]*codegen.Manifest) (by fabric.Grouping) {
+	for _, m := range manifests {
+		by = max(by, groupingOf(m))
+	}
+	return by
+}
+
+// parameter is a parameter that the program was generated with, 0 where it has
+// none of that name.
+func (n *Node) parameter(name string) int64 { return parameterOf(n.Manifest, name) }
+
+func parameterOf(m *codegen.Manifest, name string) int64 {
+	for _, p := range m.Parameters {
+		if p.Name == name {
+			return p.Int
+		}
+	}
+	return 0
+}
+
+// period is a parameter that is a time.
+func (n *Node) period(name string) time.Duration { return time.Duration(n.parameter(name)) }
+
+// register finds a register of the program.
+func (n *Node) register(name string) (*codegen.Register, bool) {
+	i := slices.IndexFunc(n.Manifest.Registers, func(r codegen.Register) bool { return r.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &n.Manifest.Registers[i], true
+}
+
+// has reports whether the program has all of these registers.
+func (n *Node) has(names ...string) bool {
+	for _, name := range names {
+		if _, ok := n.register(name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// port finds a port by its number.
+func (n *Node) port(number int) (fabric.Port, bool) {
+	i := slices.IndexFunc(n.Ports, func(p fabric.Port) bool { return p.Number == number })
+	if i < 0 {
+		return fabric.Port{}, false
+	}
+	return n.Ports[i], true
+}
+
+// A Schedule runs tasks when they are due. It is what the real-time loop and
+// simulations have in common; it waits for nothing.
+type Schedule struct {
+	queue taskQueue
+	count int
+	due   []dueTask
+	runs  []taskRun
+}
+
+// A dueTask is a task and when it is due; earlier ones of a moment were added
+// earlier.
+type dueTask struct {
+	task Task
+	at   time.Duration
+	seq  int
+}
+
+// NewSchedule makes a schedule of tasks that are all due at once.
+func NewSchedule(tasks []Task, now time.Duration) *Schedule {
+	s := &Schedule{}
+	for _, t := range tasks {
+		s.add(t, now)
+	}
+	return s
+}
+
+func (s *Schedule) add(t Task, at time.Duration) {
+	heap.Push(&s.queue, dueTask{t, at, s.count})
+	s.count++
+}
+
+// Next is when the next task is due, Never if none is.
+func (s *Schedule) Next() time.Duration {
+	if len(s.queue) == 0 {
+		return Never
+	}
+	return s.queue[0].at
+}
+
+// A TaskError is what a task ran into.
+type TaskError struct {
+	Task   string
+	Switch string // "" for all together
+	Err    error
+}
+
+// Error says which task it was, and where.
+func (e *TaskError) Error() string {
+	if e.Switch == "" {
+		return fmt.Sprintf("task %s: %v", e.Task, e.Err)
+	}
+	return fmt.Sprintf("task %s of %s: %v", e.Task, e.Switch, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *TaskError) Unwrap() error { return e.Err }
+
+// Run runs every task that is due, each once at most: one that cannot keep up
+// with its period must not keep the others from running. The errors are of type
+// TaskError; the tasks stay in the schedule.
+func (s *Schedule) Run(now time.Duration, f Fabric) []error {
+	var errs []error
+	for _, r := range s.runEach(now, f) {
+		if r.err != nil {
+			errs = append(errs, &TaskError{r.task.Name(), r.task.Switch(), r.err})
+		}
+	}
+	return errs
+}
+
+// A taskRun is how one run of a task ended.
+type taskRun struct {
+	task Task
+	err  error
+}
+
+func (s *Schedule) runEach(now time.Duration, f Fabric) []taskRun {
+	s.due, s.runs = s.due[:0], s.runs[:0]
+	for len(s.queue) > 0 && s.Next() <= now {
+		s.due = append(s.due, heap.Pop(&s.queue).(dueTask))
+	}
+	for _, d := range s.due {
+		next, err := d.task.Run(now, f)
+		s.runs = append(s.runs, taskRun{d.task, err})
+		if next != Never {
+			s.add(d.task, max(next, now+1))
+		}
+	}
+	return s.runs
+}
+
+// taskQueue is a heap by time.
+type taskQueue []dueTask
+
+func (q taskQueue) Len() int { return len(q) }
+
+func (q taskQueue) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(q[i].at, q[j].at), cmp.Compare(q[i].seq, q[j].seq)) < 0
+}
+
+func (q taskQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push and Pop are what package heap wants.
+func (q *taskQueue) Push(x any) { *q = append(*q, x.(dueTask)) }
+
+// Pop removes the last one.
+func (q *taskQueue) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return last
+}
+
+// TaskOptions are what tasks depend on beside the programs and the topology. The
+// zero value takes what the papers take.
+type TaskOptions struct {
+	MTU      int           // bytes of a full packet; 0: 1500
+	FlowSize float64       // bytes of a long flow; 0: 1.6 MB, the mean of web search
+	Flows    int           // that share the paths between two leaves; 0: 10
+	Queue    int           // packets of a queue where the topology does not say; 0: 64
+	Recheck  time.Duration // how often what is written once is looked at; 0: 1 s
+
+	// Alert hears of what a person should know: a port found faulty. Nil
+	// ignores it. It is called by Run.
+	Alert func(Alert)
+	// Ageing hears of every sweep over flows that wait for their last packet.
+	Ageing func(FlowAges)
+}
+
+// An Alert is something that a task has found.
+type Alert struct {
+	Time   time.Duration // of the task's clock
+	Task   string
+	Switch string
+	Port   int    // 0 where it is about none
+	Text   string // one line
+}
+
+// String is the alert in one line.
+func (a Alert) String() string { return a.Switch + ": " + a.Text }
+
+func (o TaskOptions) withDefaults() TaskOptions {
+	o.MTU = cmp.Or(o.MTU, 1500)
+	o.FlowSize = cmp.Or(o.FlowSize, 1.6e6)
+	o.Flows = cmp.Or(o.Flows, 10)
+	o.Queue = cmp.Or(o.Queue, 64)
+	o.Recheck = cmp.Or(o.Recheck, time.Second)
+	if o.Alert == nil {
+		o.Alert = func(Alert) {}
+	}
+	if o.Ageing == nil {
+		o.Ageing = func(FlowAges) {}
+	}
+	return o
+}
+
+func (o TaskOptions) validate() error {
+	if o.MTU < 0 || o.FlowSize < 0 || o.Flows < 0 || o.Queue < 0 || o.Recheck < 0 {
+		return errors.New("the options of tasks cannot be negative")
+	}
+	return nil
+}

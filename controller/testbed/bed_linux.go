@@ -1,0 +1,203 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A bed is a deployment that this process holds.
+type bed struct {
+	o        Options
+	name     string // as nameOf makes it
+	lock     *os.File
+	note     note
+	switches []*node
+	noDelays sync.Once // that has been said
+
+	links *fabric.Topology // as they are up or down now
+}
+
+// A note is what the next process has to know of a deployment.
+type note struct {
+	Topology string                `json:"topology"` // with all links up
+	MTU      int                   `json:"mtu"`
+	Block    int                   `json:"block"` // of addresses
+	Queues   map[string]knownQueue `json:"queues,omitempty"`
+}
+
+// A knownQueue is what the queues of a switch have been set to, as long as it
+// is that process.
+type knownQueue struct {
+	PID    int                `json:"pid"`
+	Queues []controller.Queue `json:"queues"`
+}
+
+// openBed takes over the network of the plan, or builds it where there is none
+// such. Its switches may not run yet.
+func openBed(o Options, p *controller.Plan) (*bed, error) {
+	name := o.Name
+	if name == "" {
+		name = p.Topology.Name
+	}
+	b := &bed{o: o, name: nameOf(name)}
+	var err error
+	if b.lock, err = takeLock(b.name); err != nil {
+		return nil, err
+	}
+	if err := b.adoptOrBuild(p); err != nil {
+		b.lock.Close()
+		return nil, err
+	}
+	for i, s := range p.Switches {
+		b.switches = append(b.switches, b.newNode(i, s, p.Topology.Ports(s.Name)))
+	}
+	return b, b.findProcesses()
+}
+
+func (b *bed) adoptOrBuild(p *controller.Plan) error {
+	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU}
+	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && complete(b.name, p.Topology) {
+		b.o.Log.Info("taking over", "deployment", b.name)
+		b.note = *had
+		return nil
+	}
+	found, err := remove(b.name)
+	if err != nil {
+		return err
+	}
+	if found {
+		b.o.Log.Info("removed what an earlier run left", "deployment", b.name)
+	}
+	if want.Block, err = freeBlock(b.name); err != nil {
+		return err
+	}
+	b.note = want
+	if err := b.build(p); err != nil {
+		_, e := remove(b.name)
+		return errors.Join(err, e)
+	}
+	return b.writeNote()
+}
+
+// run starts the switches that do not run as the plan wants them, all at once.
+func (b *bed) run(ctx context.Context, p *controller.Plan) error {
+	errs := make([]error, len(b.switches))
+	var wg sync.WaitGroup
+	for i, n := range b.switches {
+		n.plan = p.Switches[i]
+		if n.fits() {
+			continue
+		}
+		wg.Go(func() {
+			n.stop()
+			errs[i] = n.start(ctx)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// close lets go of the deployment.
+func (b *bed) close(keep bool) error {
+	defer b.lock.Close()
+	b.note.Queues = map[string]knownQueue{}
+	for _, n := range b.switches {
+		if q := n.remote.KnownQueues(); len(q) > 0 && n.alive() {
+			b.note.Queues[n.plan.Name] = knownQueue{n.pid(), q}
+		}
+		n.remote.Close()
+	}
+	if keep {
+		return b.writeNote()
+	}
+	for _, n := range b.switches {
+		n.stop()
+	}
+	_, err := remove(b.name)
+	return err
+}
+
+// dir is where the files of a deployment are.
+func dir(name string) string { return filepath.Join(RunDir, name) }
+
+// takeLock makes this process the only one that works on a deployment. The
+// kernel takes the lock back when the process ends, however it does.
+func takeLock(name string) (*os.File, error) {
+	if err := os.MkdirAll(RunDir, 0o755); err != nil {
+		return nil, fmt.Errorf("noting the deployment: %w", err)
+	}
+	f, err := os.OpenFile(dir(name)+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, &controller.Error{
+			Err:  fmt.Errorf("deployment %s: %w", name, ErrBusy),
+			Hint: "end that process, or give this deployment another name",
+		}
+	}
+	return f, nil
+}
+
+func readNote(name string) (*note, error) {
+	text, err := os.ReadFile(filepath.Join(dir(name), "note.json"))
+	if err != nil {
+		return nil, err
+	}
+	n := &note{}
+	return n, json.Unmarshal(text, n)
+}
+
+func (b *bed) writeNote() error {
+	text, err := json.Marshal(b.note)
+	if err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir(b.name), "note.json"), text, 0o644); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	return nil
+}
+
+// remove takes away all that bears the name of a deployment: processes, links,
+// namespaces, files.
+func remove(name string) (found bool, err error) {
+	if n, err := readNote(name); err == nil {
+		if err := removeManagement(n.Block); err != nil {
+			return true, err
+		}
+	}
+	spaces, err := namespacesOf(name)
+	if err != nil {
+		return false, err
+	}
+	if err := endProcesses(spaces); err != nil {
+		return true, err
+	}
+	for _, s := range spaces {
+		if err := deleteNamespace(s); err != nil {
+			return true, err
+		}
+	}
+	_, err = os.Stat(dir(name))
+	found = err == nil || len(spaces) > 0
+	if err := os.RemoveAll(dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found, fmt.Errorf("removing the files of the deployment: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,177 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// namespaceDir is where the kernel's namespaces have names, by convention of
+// the program ip.
+const namespaceDir = "/run/netns"
+
+// makeNamespace makes an empty namespace.
+func makeNamespace(name string) error {
+	return onThread(func() error {
+		ns, err := netns.NewNamed(name)
+		if err != nil {
+			return fmt.Errorf("making namespace %s: %w", name, err)
+		}
+		return ns.Close()
+	})
+}
+
+// deleteNamespace takes the name away; the kernel removes the rest when the
+// last process has left.
+func deleteNamespace(name string) error {
+	err := netns.DeleteNamed(name)
+	if errors.Is(err, unix.EINVAL) { // a file that nothing is mounted on
+		err = os.Remove(filepath.Join(namespaceDir, name))
+	}
+	if err != nil {
+		return fmt.Errorf("deleting namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// inNamespace calls f where the network is that of the namespace.
+func inNamespace(name string, f func() error) error {
+	return onThread(func() error {
+		ns, err := netns.GetFromName(name)
+		if err != nil {
+			return fmt.Errorf("opening namespace %s: %w", name, err)
+		}
+		defer ns.Close()
+		if err := netns.Set(ns); err != nil {
+			return fmt.Errorf("entering namespace %s: %w", name, err)
+		}
+		return f()
+	})
+}
+
+// onThread calls f on a thread that may go to another namespace and comes back
+// afterwards. It could be the process' first thread, which can never be given
+// up.
+func onThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		home, err := netns.Get()
+		if err != nil {
+			done <- fmt.Errorf("opening the own namespace: %w", err)
+			return
+		}
+		defer home.Close()
+		err = f()
+		if back := netns.Set(home); back == nil {
+			runtime.UnlockOSThread() // or else the thread ends here
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// namespacesOf lists the namespaces of a deployment.
+func namespacesOf(name string) ([]string, error) {
+	entries, err := os.ReadDir(namespaceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	var list []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix(name)) {
+			list = append(list, e.Name())
+		}
+	}
+	return list, nil
+}
+
+// complete reports whether all nodes of the topology have their namespace.
+func complete(name string, t *fabric.Topology) bool {
+	there := func(node string) bool {
+		return inode(filepath.Join(namespaceDir, namespace(name, node))) != 0
+	}
+	for _, s := range t.Switches {
+		if !there(s.Name) {
+			return false
+		}
+	}
+	for _, h := range t.Hosts {
+		if !there(h.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// inode identifies a namespace; 0 is none.
+func inode(path string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// processes lists the processes in namespaces, by the name of the namespace,
+// other than this one.
+func processes(spaces []string) (map[string][]int, error) {
+	byInode := map[uint64]string{}
+	for _, s := range spaces {
+		if i := inode(filepath.Join(namespaceDir, s)); i != 0 {
+			byInode[i] = s
+		}
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("listing processes: %w", err)
+	}
+	list := map[string][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if s, ok := byInode[inode(fmt.Sprintf("/proc/%d/ns/net", pid))]; ok {
+			list[s] = append(list[s], pid)
+		}
+	}
+	return list, nil
+}
+
+// endTime is how long processes are given to end by themselves.
+const endTime = 2 * time.Second
+
+// endProcesses asks what runs in namespaces to end, and then makes it.
+func endProcesses(spaces []string) error {
+	deadline := time.Now().Add(endTime)
+	for signal := unix.SIGTERM; ; {
+		running, err := processes(spaces)
+		if err != nil || len(running) == 0 {
+			return err
+		}
+		if time.Now().After(deadline) {
+			signal = unix.SIGKILL
+		}
+		for _, pids := range running {
+			for _, pid := range pids {
+				unix.Kill(pid, signal)
+			}
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// pollEvery is how often is looked whether a process has come or gone.
+const pollEvery = 20 * time.Millisecond

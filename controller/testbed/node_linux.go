@@ -1,0 +1,257 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// The ports of a switch's servers, which are always the same: each switch has
+// an address of its own.
+const (
+	grpcPort   = "9559"
+	thriftPort = "9090"
+)
+
+// startTime is how long a switch may take until its servers answer.
+const startTime = 20 * time.Second
+
+// A node is a switch.
+type node struct {
+	bed    *bed
+	plan   *controller.SwitchPlan
+	ports  []fabric.Port
+	grpc   string
+	thrift string
+	remote *controller.Thrift
+
+	mu      sync.Mutex
+	process *process // nil: none
+}
+
+// A process is a switch that runs. One that an earlier process of p4lb has
+// started is nobody's child any more, and has no end to wait for.
+type process struct {
+	pid   int
+	cpu   string        // its --cpu-port
+	ended chan struct{} // closed when a child has ended; nil for others
+}
+
+func (b *bed) newNode(i int, s *controller.SwitchPlan, ports []fabric.Port) *node {
+	address := management(b.note.Block, i, 1).String()
+	n := &node{
+		bed: b, plan: s, ports: ports,
+		grpc: net.JoinHostPort(address, grpcPort), thrift: net.JoinHostPort(address, thriftPort),
+	}
+	n.remote = controller.NewThrift(n.thrift)
+	return n
+}
+
+// findProcesses finds the switches that run already.
+func (b *bed) findProcesses() error {
+	var spaces []string
+	for _, n := range b.switches {
+		spaces = append(spaces, namespace(b.name, n.plan.Name))
+	}
+	running, err := processes(spaces)
+	if err != nil {
+		return err
+	}
+	for i, n := range b.switches {
+		for _, pid := range running[spaces[i]] {
+			if args := argsOf(pid); filepath.Base(args[0]) == filepath.Base(b.o.Program) {
+				n.process = &process{pid: pid, cpu: args[len(args)-1]}
+				if known := b.note.Queues[n.plan.Name]; known.PID == pid {
+					n.remote.Assume(known.Queues)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// argsOf is the command line of a process, at least one word.
+func argsOf(pid int) []string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // none if it has ended
+	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+}
+
+func (n *node) pid() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return 0
+	}
+	return n.process.pid
+}
+
+func (n *node) alive() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process != nil && n.process.alive()
+}
+
+// fits reports whether the switch runs as the plan wants it.
+func (n *node) fits() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process != nil && n.process.alive() && n.process.cpu == n.cpu()
+}
+
+// cpu is the last argument of the switch.
+func (n *node) cpu() string { return strconv.Itoa(n.plan.CPUPort) }
+
+func (p *process) alive() bool {
+	if p.ended == nil {
+		return unix.Kill(p.pid, 0) == nil
+	}
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop kills the switch and waits for its end.
+func (n *node) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return
+	}
+	if n.process.alive() {
+		unix.Kill(n.process.pid, unix.SIGKILL)
+	}
+	for n.process.alive() {
+		time.Sleep(pollEvery)
+	}
+	n.process = nil
+}
+
+// start starts the switch, without a program, and waits until it answers.
+func (n *node) start(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.remote.Forget()
+	if err := n.raise(); err != nil {
+		return &controller.Error{Switch: n.plan.Name, Err: err}
+	}
+	p, err := n.launch()
+	if err != nil {
+		return &controller.Error{Switch: n.plan.Name, Err: err}
+	}
+	n.process = p
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for _, address := range []string{n.grpc, n.thrift} {
+		if err := n.await(ctx, p, address); err != nil {
+			return &controller.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
+		}
+	}
+	return nil
+}
+
+// raise puts all ports up: a switch takes only those that are.
+func (n *node) raise() error {
+	s, err := openSpace(namespace(n.bed.name, n.plan.Name))
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for _, p := range n.ports {
+		if err := s.up(portName(p.Number), true); err != nil {
+			return fmt.Errorf("putting port %d up: %w", p.Number, err)
+		}
+	}
+	return nil
+}
+
+func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.Name+".log") }
+
+// args are those of the switch's command line.
+func (n *node) args() []string {
+	args := []string{
+		"--no-p4", "--device-id", strconv.FormatUint(n.plan.Device, 10), "--thrift-port", thriftPort,
+		"--notifications-addr", "ipc://" + filepath.Join(dir(n.bed.name), n.plan.Name+".ipc"),
+	}
+	for _, p := range n.ports {
+		args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, portName(p.Number)))
+	}
+	return append(args, "--", "--grpc-server-addr", n.grpc, "--cpu-port", n.cpu())
+}
+
+// launch starts the process in its namespace.
+//
+// A switch that is not to be kept dies with this process: the kernel sees to
+// it, even if that is killed. What the kernel watches is the thread that has
+// started the switch, so the thread is there for as long as the switch.
+func (n *node) launch() (*process, error) {
+	log, err := os.OpenFile(n.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(n.bed.o.Program, n.args()...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !n.bed.o.Keep {
+		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
+	}
+	p := &process{cpu: n.cpu(), ended: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		err := inNamespace(namespace(n.bed.name, n.plan.Name), func() error {
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			started <- nil
+			cmd.Wait()
+			close(p.ended)
+			return nil
+		})
+		if err != nil {
+			started <- err
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", n.bed.o.Program, err)
+	}
+	p.pid = cmd.Process.Pid
+	return p, nil
+}
+
+// errEnded is a switch that has ended by itself.
+var errEnded = errors.New("the switch has ended as soon as it was started")
+
+// await waits until a server answers.
+func (n *node) await(ctx context.Context, p *process, address string) error {
+	var d net.Dialer
+	for {
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.ended:
+			return errEnded
+		case <-ctx.Done():
+			return fmt.Errorf("%w at %s: %w", controller.ErrUnreachable, address, err)
+		case <-time.After(pollEvery):
+		}
+	}
+}

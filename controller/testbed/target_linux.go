@@ -1,0 +1,174 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Target runs switches as processes of this machine.
+type Target struct {
+	o Options
+
+	mu  sync.Mutex
+	bed *bed // nil before Start
+}
+
+var _ controller.Target = (*Target)(nil)
+
+// New makes a target without switches.
+func New(o Options) *Target {
+	o.validate()
+	return &Target{o: o}
+}
+
+// Name is bmv2.
+func (t *Target) Name() string { return "bmv2" }
+
+// Start builds the network, or takes over the one that an earlier process has
+// kept, starts those switches that do not run, and puts links up and down as
+// the topology of the plan says.
+func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := checkPlan(p); err != nil {
+		return err
+	}
+	if t.bed == nil {
+		if err := t.o.usable(); err != nil {
+			return err
+		}
+		b, err := openBed(t.o, p)
+		if err != nil {
+			return err
+		}
+		t.bed = b
+	}
+	if t.bed.note.Topology != bare(p.Topology) {
+		return &controller.Error{
+			Err:  errors.New("the topology is not the one that runs"),
+			Hint: "only links may fail and come back; for another network, deploy anew",
+		}
+	}
+	if err := t.bed.run(ctx, p); err != nil {
+		return err
+	}
+	return t.bed.setLinks(p.Topology)
+}
+
+// usable finds out what is missing on this machine.
+func (o *Options) usable() error {
+	if os.Geteuid() != 0 {
+		return &controller.Error{
+			Err:  errors.New("the bmv2 target makes network namespaces, which wants root"),
+			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
+		}
+	}
+	path, err := exec.LookPath(o.Program)
+	if err != nil {
+		return &controller.Error{
+			Err:  fmt.Errorf("there is no %s on PATH", o.Program),
+			Hint: "install BMv2 with P4Runtime, or leave out --target: the embedded switch wants nothing",
+		}
+	}
+	o.Program = path
+	return nil
+}
+
+// Endpoint says how the named switch is reached.
+func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
+	n, err := t.node(name)
+	if err != nil {
+		return controller.Endpoint{}, err
+	}
+	return controller.Endpoint{
+		Address: n.grpc, Device: n.plan.Device, Thrift: n.thrift,
+		Registers: n.remote, Queues: n.remote,
+		Limits: controller.Limits{KeepsReplication: true, NoRegisters: true},
+	}, nil
+}
+
+// node is the switch of that name.
+func (t *Target) node(name string) (*node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return nil, errors.New("the switches have not been started")
+	}
+	for _, n := range t.bed.switches {
+		if n.plan.Name == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no switch %s", name)
+}
+
+// SetLinks puts links up and down as the topology says.
+func (t *Target) SetLinks(topology *fabric.Topology) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bed.setLinks(topology)
+}
+
+// Stop kills the named switch: its state is lost, its ports stay.
+func (t *Target) Stop(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	n.stop()
+	return nil
+}
+
+// Restart begins the named switch anew, empty.
+func (t *Target) Restart(ctx context.Context, name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	n.stop()
+	if err := n.start(ctx); err != nil {
+		return err
+	}
+	return t.SetLinks(n.bed.links)
+}
+
+// Shell is what to write before a command so that it runs on a host or a
+// switch.
+func (t *Target) Shell(node string) []string { return Shell(t.bed.name, node) }
+
+// In calls f where the network is that of the named host or switch. f must not
+// leave its goroutine.
+func (t *Target) In(node string, f func() error) error {
+	return inNamespace(namespace(t.bed.name, node), f)
+}
+
+// Close ends the switches and takes everything away, or with Keep leaves it.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return nil
+	}
+	b := t.bed
+	t.bed = nil
+	return b.close(t.o.Keep)
+}
+
+// Remove takes away what there is of a deployment. ok is false if there was
+// nothing.
+func Remove(name string) (ok bool, err error) {
+	name = nameOf(name)
+	lock, err := takeLock(name)
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	return remove(name)
+}

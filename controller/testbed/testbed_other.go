@@ -1,0 +1,43 @@
+//go:build !linux
+
+package testbed
+
+import (
+	"context"
+	"errors"
+
+	"github.com/p4lb/p4lb/controller"
+)
+
+var errLinux = &controller.Error{
+	Err:  errors.New("the bmv2 target makes network namespaces, which only Linux has"),
+	Hint: "leave out --target: the embedded switch runs everywhere",
+}
+
+// A Target runs nothing on this system.
+type Target struct{}
+
+var _ controller.Target = (*Target)(nil)
+
+// New makes a target that cannot be started.
+func New(Options) *Target { return &Target{} }
+
+// Name is bmv2.
+func (t *Target) Name() string { return "bmv2" }
+
+// Start fails.
+func (t *Target) Start(context.Context, *controller.Plan) error { return errLinux }
+
+// Endpoint fails.
+func (t *Target) Endpoint(string) (controller.Endpoint, error) {
+	return controller.Endpoint{}, errLinux
+}
+
+// Shell is nothing to write.
+func (t *Target) Shell(string) []string { return nil }
+
+// Close does nothing.
+func (t *Target) Close() error { return nil }
+
+// Remove finds nothing.
+func Remove(string) (bool, error) { return false, errLinux }

@@ -1,0 +1,344 @@
+package controller_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/big"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4"
+)
+
+// A virtualNet is a fabric of data planes in virtual time, with what a plan
+// says in their tables: packets take the delay of each link and nothing else.
+type virtualNet struct {
+	t        *testing.T
+	plan     *controller.Plan
+	now      time.Duration
+	switches map[string]*virtualSwitch
+	flying   []flight
+	// heard are the packets that have come to hosts.
+	heard map[string][][]byte
+	// silent switches do not tell whether their queues are empty.
+	silent bool
+	// lost are links by their ends that lose everything.
+	lost map[fabric.End]bool
+	out  int // packets from the controller
+}
+
+type virtualSwitch struct {
+	plan   *controller.SwitchPlan
+	engine *dataplane.Engine
+	ports  map[int]fabric.Port
+}
+
+// A flight is a packet on a link.
+type flight struct {
+	at   time.Duration
+	to   fabric.End
+	data []byte
+}
+
+var _ controller.Fabric = (*virtualNet)(nil)
+
+// pipelines are generated and compiled once for all tests.
+var pipelines = struct {
+	sync.Mutex
+	made map[string]*controller.Pipeline
+}{made: map[string]*controller.Pipeline{}}
+
+// newPipeline generates and compiles the program of a scheme for a role.
+func newPipeline(t testing.TB, scheme string, role fabric.Role, set map[string]string) *controller.Pipeline {
+	t.Helper()
+	key := scheme + " " + string(role)
+	for _, name := range slices.Sorted(keysOf(set)) {
+		key += " " + name + "=" + set[name]
+	}
+	pipelines.Lock()
+	defer pipelines.Unlock()
+	if p := pipelines.made[key]; p != nil {
+		return p
+	}
+	row, err := codegen.Parse(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := codegen.Generate(row, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64, Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
+	pipelines.made[key] = p
+	return p
+}
+
+func keysOf(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// newPlan plans a scheme on a topology.
+func newPlan(t testing.TB, top *fabric.Topology, scheme string, set map[string]string) *controller.Plan {
+	t.Helper()
+	made := map[fabric.Role]*controller.Pipeline{}
+	for _, s := range top.Switches {
+		if made[s.Role] == nil {
+			made[s.Role] = newPipeline(t, scheme, s.Role, set)
+		}
+	}
+	plan, err := controller.NewPlan(top, made, controller.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// leafSpine is two leaves and two spines with two links between each pair.
+func leafSpine(t testing.TB, delay time.Duration) *fabric.Topology {
+	t.Helper()
+	top, err := fabric.LeafSpine{Parallel: 2, Links: fabric.Links{
+		HostRate: 100 * fabric.Mbps, Rate: 400 * fabric.Mbps, Delay: delay, Queue: 64,
+	}}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+func newVirtualNet(t *testing.T, top *fabric.Topology, scheme string, set map[string]string) *virtualNet {
+	t.Helper()
+	n := &virtualNet{
+		t: t, plan: newPlan(t, top, scheme, set), now: time.Second,
+		switches: map[string]*virtualSwitch{}, heard: map[string][][]byte{}, lost: map[fabric.End]bool{},
+	}
+	for _, s := range n.plan.Switches {
+		n.switches[s.Name] = n.newSwitch(s)
+	}
+	return n
+}
+
+func (n *virtualNet) newSwitch(s *controller.SwitchPlan) *virtualSwitch {
+	n.t.Helper()
+	config, err := loadConfig(s.Pipeline.Config)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	sw, err := dataplane.New(config, dataplane.Options{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	v := &virtualSwitch{plan: s, engine: dataplane.NewEngine(sw), ports: map[int]fabric.Port{}}
+	for _, p := range n.plan.Topology.Ports(s.Name) {
+		v.ports[p.Number] = p
+	}
+	n.fill(sw, s)
+	return v
+}
+
+// fill puts what the plan says into a data plane.
+func (n *virtualNet) fill(sw *dataplane.Switch, s *controller.SwitchPlan) {
+	n.t.Helper()
+	check := func(err error) {
+		n.t.Helper()
+		if err != nil {
+			n.t.Fatalf("%s: %v", s.Name, err)
+		}
+	}
+	for _, e := range s.Entries {
+		control, _, _ := strings.Cut(e.Table, ".")
+		call := dataplane.ActionCall{Name: control + "." + e.Action}
+		for _, a := range e.Args {
+			call.Params = append(call.Params, bigEndian(a.Value))
+		}
+		target := dataplane.Target{Kind: dataplane.TargetAction, Action: call}
+		if len(e.Match) == 0 {
+			check(sw.TableSetDefault(e.Table, target))
+			continue
+		}
+		entry := dataplane.Entry{Target: target}
+		for _, m := range e.Match {
+			entry.Match = append(entry.Match, dataplane.Match{Value: bigEndian(m.Value), PrefixLen: m.Bits})
+		}
+		_, err := sw.TableAdd(e.Table, entry)
+		check(err)
+	}
+	for _, c := range s.Sessions {
+		check(sw.SetMirror(uint32(c.ID), dataplane.MirrorSession{HasPort: true, Port: uint32(c.Port)}))
+	}
+	for _, g := range s.Groups {
+		var list []dataplane.Replica
+		for i, p := range g.Ports {
+			list = append(list, dataplane.Replica{Instance: uint32(i), Port: uint32(p)})
+		}
+		check(sw.SetGroup(uint32(g.ID), list))
+	}
+	for _, c := range s.Registers {
+		check(sw.RegisterWriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)))
+	}
+}
+
+func bigEndian(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
+
+// send has a switch process a packet now.
+func (n *virtualNet) send(at fabric.End, data []byte) {
+	s := n.switches[at.Node]
+	for _, o := range s.engine.Process(uint32(at.Port), data, n.now) {
+		n.leave(s, int(o.Port), slices.Clone(o.Data))
+	}
+}
+
+// leave puts a packet on the link behind a port.
+func (n *virtualNet) leave(s *virtualSwitch, port int, data []byte) {
+	p, ok := s.ports[port]
+	if !ok || p.Down || n.lost[fabric.End{Node: s.plan.Name, Port: port}] {
+		return
+	}
+	if p.PeerTier == 0 {
+		n.heard[p.Peer] = append(n.heard[p.Peer], data)
+		return
+	}
+	n.flying = append(n.flying, flight{n.now + p.Delay, fabric.End{Node: p.Peer, Port: p.PeerPort}, data})
+}
+
+// settle lets time pass until no packet is on its way, and at least to a time.
+func (n *virtualNet) settle(until time.Duration) {
+	for len(n.flying) > 0 {
+		slices.SortStableFunc(n.flying, func(a, b flight) int { return cmp.Compare(a.at, b.at) })
+		f := n.flying[0]
+		n.flying = n.flying[1:]
+		n.now = max(n.now, f.at)
+		n.send(f.to, f.data)
+	}
+	n.now = max(n.now, until)
+}
+
+// play runs tasks until a time, and what they cause.
+func (n *virtualNet) play(tasks []controller.Task, until time.Duration) {
+	n.t.Helper()
+	s := controller.NewSchedule(tasks, n.now)
+	for s.Next() <= until {
+		n.settle(s.Next())
+		for _, err := range s.Run(n.now, n) {
+			n.t.Fatal(err)
+		}
+	}
+	n.settle(until)
+}
+
+// tasks are those that the plan wants.
+func (n *virtualNet) tasks(o controller.TaskOptions) []controller.Task {
+	n.t.Helper()
+	list, err := controller.Tasks(n.plan, o)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return list
+}
+
+func (n *virtualNet) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
+	cells, err := n.switches[sw].engine.Switch().RegisterCells(register, nil)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, cells[from:to]...), nil
+}
+
+func (n *virtualNet) WriteRegister(sw, register string, from, to int, value uint64) error {
+	return n.switches[sw].engine.Switch().RegisterWriteRange(register, from, to, new(big.Int).SetUint64(value))
+}
+
+func (n *virtualNet) Clock(string) (time.Duration, error) { return n.now, nil }
+
+func (n *virtualNet) PacketOut(sw string, frame []byte) error {
+	n.out++
+	n.send(fabric.End{Node: sw, Port: n.switches[sw].plan.CPUPort}, frame)
+	return nil
+}
+
+func (n *virtualNet) QueuesEmpty(string) (bool, error) {
+	if n.silent {
+		return false, errors.ErrUnsupported
+	}
+	return true, nil
+}
+
+// cell reads one cell.
+func (n *virtualNet) cell(sw, register string, i int) uint64 {
+	n.t.Helper()
+	cells, err := n.ReadRegister(sw, register, i, i+1, nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return cells[0]
+}
+
+// write sets one cell.
+func (n *virtualNet) write(sw, register string, i int, v uint64) {
+	n.t.Helper()
+	if err := n.WriteRegister(sw, register, i, i+1, v); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// registers are those of one switch, as an inspector reads them.
+func (n *virtualNet) registers(sw string) controller.Registers { return virtualRegisters{n, sw} }
+
+type virtualRegisters struct {
+	n  *virtualNet
+	sw string
+}
+
+func (r virtualRegisters) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	return r.n.ReadRegister(r.sw, name, from, to, dst)
+}
+
+func (r virtualRegisters) Write(_ context.Context, name string, from, to int, value uint64) error {
+	return r.n.WriteRegister(r.sw, name, from, to, value)
+}
+
+func (r virtualRegisters) Clock(context.Context) (time.Duration, error) { return r.n.now, nil }
+
+// host sends a UDP packet from one host to another.
+func (n *virtualNet) host(from, to string, sport uint16, size int) {
+	n.t.Helper()
+	src, dst := n.plan.Topology.Host(from), n.plan.Topology.Host(to)
+	n.send(fabric.End{Node: src.Switch, Port: src.Port}, udp(src, dst, sport, size))
+}
+
+// udp makes a packet of a size, from Ethernet on.
+func udp(src, dst *fabric.Host, sport uint16, size int) []byte {
+	b := slices.Concat(dst.MAC[:], src.MAC[:], []byte{8, 0})
+	b = append(b, 0x45, 0)
+	b = binary.BigEndian.AppendUint16(b, uint16(size-14))
+	b = append(b, 0, 0, 0, 0, 64, 17, 0, 0)
+	for _, a := range []netip.Addr{src.IP.Addr(), dst.IP.Addr()} {
+		four := a.As4()
+		b = append(b, four[:]...)
+	}
+	b = binary.BigEndian.AppendUint16(b, sport)
+	b = binary.BigEndian.AppendUint16(b, 9)
+	b = binary.BigEndian.AppendUint16(b, uint16(size-34))
+	b = append(b, 0, 0)
+	return append(b, make([]byte, size-len(b))...)
+}

@@ -1,0 +1,329 @@
+package controller
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// What follows is all that is known about the contents of programs: the words
+// that manifests are made of.
+
+// groupingOf says what a program wants the ids of groups to mean. They are the
+// numbers of the leaves where a table says so, and where paths have weights:
+// those depend on the destination. What one role wants, all get.
+func groupingOf(m *codegen.Manifest) fabric.Grouping {
+	for _, t := range m.Tables {
+		switch short(t.Name) {
+		case "leaf", "leaf_of", "arrival":
+			return fabric.ByLeaf
+		case "candidates":
+			if strings.Contains(strings.Join(t.Actions, " "), "weight_0") {
+				return fabric.ByLeaf
+			}
+		}
+	}
+	return fabric.ByHops
+}
+
+// tableFillers say what the entries of tables are, by the names of the tables
+// without their control.
+var tableFillers = map[string]func(b *planner, table string){
+	"ipv4_route": (*planner).fillRoutes,
+	"member":     (*planner).fillMembers,
+	"candidates": (*planner).fillCandidates,
+	"leaf":       (*planner).fillLeaves,
+	"leaf_of":    (*planner).fillLeafOf,
+	"arrival":    (*planner).fillArrivals,
+	"self":       (*planner).fillSelf,
+	"port_cfg":   (*planner).fillPorts,
+	"pattern":    (*planner).fillPattern,
+}
+
+// fillRoutes: the next hop, or the group.
+func (b *planner) fillRoutes(table string) {
+	sizes := map[int]int{}
+	for _, g := range b.out.Routes.Groups {
+		sizes[g.ID] = len(g.Hops)
+	}
+	for _, r := range b.out.Routes.Routes {
+		addr := r.Prefix.Addr().As4()
+		key := []Match{{Value: uint64(binary.BigEndian.Uint32(addr[:])), Bits: r.Prefix.Bits()}}
+		if r.Group == 0 {
+			b.add(table, "forward", key, hopArgs(r.Hop).get)
+		} else {
+			b.add(table, "set_group", key, arguments{"gid": uint64(r.Group), "n": uint64(sizes[r.Group])}.get)
+		}
+	}
+}
+
+func hopArgs(h fabric.Hop) arguments {
+	return arguments{"port": uint64(h.Port), "dmac": macNumber(h.Dst), "smac": macNumber(h.Src)}
+}
+
+func macNumber(m fabric.MAC) uint64 {
+	var b [8]byte
+	copy(b[2:], m[:])
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// fillMembers: the paths of each group, slot by slot.
+func (b *planner) fillMembers(table string) {
+	for _, g := range b.out.Routes.Groups {
+		for slot, hop := range g.Hops {
+			b.add(table, "forward", exact(g.ID, slot), hopArgs(hop).get)
+		}
+	}
+}
+
+// fillCandidates: an argument for each attribute and slot, such as port_0; 0
+// beyond the last path.
+func (b *planner) fillCandidates(table string) {
+	for _, g := range b.out.Routes.Groups {
+		weights := b.weights(g)
+		b.add(table, "set_candidates", exact(g.ID), func(name string) (uint64, bool) {
+			i := strings.LastIndexByte(name, '_')
+			slot, err := strconv.Atoi(name[i+1:])
+			if i < 0 || err != nil {
+				return 0, false
+			}
+			if slot >= len(g.Hops) {
+				return 0, true
+			}
+			port := b.port(g.Hops[slot].Port)
+			switch name[:i] {
+			case "port":
+				return uint64(port.Number), true
+			case "svc": // us/65536
+				return min(math.MaxUint32, 65536*1e6/b.packetRate(port.Rate)), true
+			case "weight":
+				return weights[slot], true
+			}
+			return 0, false
+		})
+	}
+}
+
+func (b *planner) port(number int) fabric.Port {
+	i := slices.IndexFunc(b.ports, func(p fabric.Port) bool { return p.Number == number })
+	return b.ports[i]
+}
+
+// fillLeaves: the way of a probe to every leaf, which for this one ends here.
+// Where several ways are equally short, leaves share them out.
+func (b *planner) fillLeaves(table string) {
+	for _, leaf := range b.plan.Topology.Leaves() {
+		if leaf.Name == b.sw.Name {
+			if b.x.byName[table].actions["at_home"] != nil {
+				b.add(table, "at_home", exact(leaf.Leaf), arguments{"id": uint64(leaf.Leaf)}.get)
+			}
+			continue
+		}
+		if hops := b.hops(leaf); len(hops) > 0 {
+			port := hops[leaf.Leaf%len(hops)].Number
+			b.add(table, "set_port", exact(leaf.Leaf), arguments{"port": uint64(port)}.get)
+		}
+	}
+}
+
+// hops are the ports that lead to a leaf, in the order of their slots.
+func (b *planner) hops(leaf *fabric.Switch) []fabric.Port {
+	hops, _ := b.plan.Routes.NextHops(b.sw.Name, leaf.Name) // both are there
+	return hops
+}
+
+// fillLeafOf: the leaf of every address that is not below this switch, whether
+// or not there is a way back.
+func (b *planner) fillLeafOf(table string) {
+	for _, d := range b.plan.Topology.Destinations() {
+		if d.Leaf != b.sw.Leaf {
+			addr := d.Prefix.Addr().As4()
+			key := []Match{{Value: uint64(binary.BigEndian.Uint32(addr[:])), Bits: d.Prefix.Bits()}}
+			b.add(table, "set_leaf", key, arguments{"leaf": uint64(d.Leaf)}.get)
+		}
+	}
+}
+
+// fillArrivals: a probe that comes in where packets to its origin go out knows
+// about that path.
+func (b *planner) fillArrivals(table string) {
+	for _, leaf := range b.plan.Topology.Leaves() {
+		if leaf.Name == b.sw.Name {
+			continue
+		}
+		for slot, p := range b.hops(leaf) {
+			b.add(table, "set_arrival", exact(leaf.Leaf, p.Number), arguments{"slot": uint64(slot)}.get)
+		}
+	}
+}
+
+// fillSelf: the number of the switch, which signs probes.
+func (b *planner) fillSelf(table string) {
+	b.add(table, "sign_probe", nil, arguments{"id": uint64(b.number)}.get)
+}
+
+// fillPorts: the reciprocal of each queue's capacity.
+func (b *planner) fillPorts(table string) {
+	for _, p := range b.ports {
+		rl := 255 * 65536 / max(1, b.capacity(p)-1)
+		b.add(table, "set_port_cfg", exact(p.Number), arguments{"rl": min(uint64(rl), 1<<24-1)}.get)
+	}
+}
+
+// fillPattern: the polynomial, as two's complements.
+func (b *planner) fillPattern(table string) {
+	given := b.plan.Options.Coefficients
+	if len(given) == 0 {
+		b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
+		return
+	}
+	widths := map[string]int{}
+	for _, p := range b.x.byName[table].actions["set_pattern"].params {
+		widths[p.name] = p.width
+	}
+	b.add(table, "set_pattern", nil, func(name string) (uint64, bool) {
+		w := widths[name]
+		v, ok := given[name]
+		if !ok || w < 64 && (v >= 1<<(w-1) || v < -1<<(w-1)) {
+			return 0, false
+		}
+		return uint64(v) & (1<<w - 1), true
+	})
+}
+
+// weights are in proportion to what each path of a group can carry: the rate of
+// the link, or less where the next switch cannot send as much on. Parallel
+// links share what it can.
+func (b *planner) weights(g fabric.Group) []uint64 {
+	if b.plan.Grouping != fabric.ByLeaf {
+		return make([]uint64, len(g.Hops))
+	}
+	rates := b.plan.hopRates(b.sw.Name, g.ID)
+	weights := make([]uint64, len(g.Hops))
+	var divisor, largest uint64
+	for i, h := range g.Hops {
+		weights[i] = max(1, uint64(rates[h.Port]/fabric.Kbps))
+		divisor, largest = gcd(weights[i], divisor), max(largest, weights[i])
+	}
+	const most = 1 << 20 // 16 of them add up to less than 32 bits
+	if largest/divisor > most {
+		divisor = largest / most
+	}
+	for i := range weights {
+		weights[i] = max(1, weights[i]/divisor)
+	}
+	return weights
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// hopRates is what each next hop from a switch to a leaf can carry, by port.
+func (p *Plan) hopRates(from string, leaf int) map[int]fabric.Rate {
+	to := p.Topology.Leaves()[leaf-1]
+	hops, _ := p.Routes.NextHops(from, to.Name)
+	links := map[string]fabric.Rate{} // to each next switch together
+	for _, h := range hops {
+		links[h.Peer] += h.Rate
+	}
+	onward := map[string]fabric.Rate{}
+	for peer := range links {
+		onward[peer] = math.MaxInt64
+		if peer != to.Name {
+			onward[peer] = 0
+			for _, r := range p.hopRates(peer, leaf) {
+				onward[peer] += r
+			}
+		}
+	}
+	rates := map[int]fabric.Rate{}
+	for _, h := range hops {
+		share := float64(h.Rate) / float64(links[h.Peer])
+		rates[h.Number] = min(h.Rate, fabric.Rate(math.Round(share*float64(onward[h.Peer]))))
+	}
+	return rates
+}
+
+// routeTable is the table whose entries refer to those of others.
+const routeTable = "ipv4_route"
+
+// groupMembers say which ports multicast groups lead to, by the manifest's
+// words: for what came in at a port, or nil.
+var groupMembers = map[string]func(b *planner, from *fabric.Port) []int{
+	"the ports to switches above": func(b *planner, _ *fabric.Port) []int {
+		return b.portsTo(func(p fabric.Port) bool { return p.PeerTier > b.sw.Role.Tier() })
+	},
+	"the ports a probe from that port goes on to: from below, all to other switches; from above, those below": func(b *planner, from *fabric.Port) []int {
+		here := b.sw.Role.Tier()
+		if from.PeerTier == 0 {
+			return nil
+		}
+		below := from.PeerTier < here
+		return b.portsTo(func(p fabric.Port) bool {
+			return p.Number != from.Number && (below || p.PeerTier < here)
+		})
+	},
+}
+
+// portsTo are the ports to other switches that are up and meet a condition.
+func (b *planner) portsTo(ok func(fabric.Port) bool) []int {
+	var list []int
+	for _, p := range b.ports {
+		if p.PeerTier > 0 && !p.Down && ok(p) {
+			list = append(list, p.Number)
+		}
+	}
+	return list
+}
+
+// addCells gives the registers that the controller writes, and no task does,
+// what they begin with.
+func (b *planner) addCells() {
+	tasks := map[string]bool{}
+	for _, t := range b.m.Tasks {
+		for _, name := range t.Writes {
+			tasks[name] = true
+		}
+	}
+	for _, r := range b.m.Registers {
+		if r.Writer != "controller" || tasks[r.Name] {
+			continue
+		}
+		if r.Index == "path" && r.Unit == "us" {
+			b.addRoundTrips(r.Name)
+		} else {
+			b.fail("this version of p4lb cannot deploy the program", "nothing is known about register %s (%s)", r.Name, r.Meaning)
+		}
+	}
+}
+
+// addRoundTrips gives a register the round-trip times of the paths from here,
+// at group*16 + slot, by the delays of the links alone.
+func (b *planner) addRoundTrips(register string) {
+	for _, g := range b.out.Routes.Groups {
+		if g.ID > len(b.plan.Topology.Leaves()) {
+			continue
+		}
+		leaf := b.plan.Topology.Leaves()[g.ID-1]
+		for slot, h := range g.Hops {
+			port := b.port(h.Port)
+			rtt := 2 * port.Delay
+			if span, ok := b.plan.Routes.Span(port.Peer, leaf.Name); ok {
+				rtt += span.RTT
+			}
+			at := g.ID*codegen.MaxPaths + slot
+			us := uint64((rtt + time.Microsecond/2) / time.Microsecond)
+			b.out.Registers = append(b.out.Registers, Cells{Register: register, From: at, To: at + 1, Value: us})
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package dataplane
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSumFields holds the checksum of fields where they are against that of
+// their bytes.
+func TestSumFields(t *testing.T) {
+	r := rand.New(rand.NewPCG(16, 1))
+	for range 2000 {
+		k := &calculation{algoID: "csum16", algo: hashFunc(func(d []byte) uint64 { return uint64(internetChecksum(d)) })}
+		p := &Packet{w: []uint64{1}}
+		for total := 0; total < 1+r.IntN(300); {
+			width := 1 + r.IntN(maxSummed)
+			total += width
+			in := input{width: width, parts: []part{{off: len(p.w), mask: mask64(width), width: width}}}
+			// Bits above a field's width are none of the sum's business.
+			p.w = append(p.w, []uint64{r.Uint64(), 0, mask64(width)}[r.IntN(3)])
+			if last := len(k.inputs) - 1; last < 0 || !k.inputs[last].join(in) {
+				k.inputs = append(k.inputs, in)
+			}
+		}
+		if k.terms, k.termsValid = k.sumTerms(); k.terms == nil {
+			t.Fatalf("no sum of %v", k.inputs)
+		}
+		for _, valid := range []uint64{1, 0} {
+			p.w[0] = valid
+			if got, want := k.sumFields(p), k.algo.sum(appendInputs(nil, k.inputs, p)); got != want {
+				t.Fatalf("valid %d, %+v of %x: %#x, want %#x", valid, k.terms, p.w, got, want)
+			}
+		}
+	}
+}

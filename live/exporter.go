@@ -1,0 +1,227 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// An Exporter serves the latest frame as metrics that Prometheus scrapes. What
+// a scrape costs does not depend on switches: they are read when a frame is
+// made, and the text is written once for each frame that is scraped at all.
+type Exporter struct {
+	mu       sync.Mutex
+	frame    *Frame
+	text     []byte // of frame, nil until somebody asks
+	reads    map[string]int
+	failures map[string]int
+}
+
+// Show makes f what is served.
+func (e *Exporter) Show(f *Frame) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frame, e.text = f, nil
+	if e.reads == nil {
+		e.reads, e.failures = map[string]int{}, map[string]int{}
+	}
+	for i := range f.Switches {
+		sw := &f.Switches[i]
+		e.reads[sw.Name]++
+		if sw.Err != "" {
+			e.failures[sw.Name]++
+		}
+	}
+}
+
+// Tee hands on the frames of a source and shows each to e as well.
+func (e *Exporter) Tee(source Source) Source {
+	return SourceFunc(func(ctx context.Context) (*Frame, error) {
+		f, err := source.Next(ctx)
+		if err == nil {
+			e.Show(f)
+		}
+		return f, err
+	})
+}
+
+// Serve answers at l until ctx ends: /metrics, and a page that leads there.
+func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", e)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<!doctype html><title>p4lb</title><p>p4lb: <a href="/metrics">metrics</a></p>`)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	err := server.Serve(l)
+	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving metrics at %v: %w", l.Addr(), err)
+}
+
+// ServeHTTP answers a scrape, in Prometheus' text format, version 0.0.4.
+func (e *Exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Write(e.metrics())
+}
+
+// metrics is the text of the latest frame, empty before the first. It is never
+// changed once it is written.
+func (e *Exporter) metrics() []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.text == nil && e.frame != nil {
+		var p page
+		for _, m := range metrics {
+			p.family(m)
+			m.write(&p, m.name, e)
+		}
+		e.text = p.Bytes()
+	}
+	return e.text
+}
+
+// A metric is a family of them.
+type metric struct {
+	name, kind, help string
+	write            func(p *page, name string, e *Exporter)
+}
+
+// metrics are all that there are; docs/grafana.json counts on them.
+var metrics = []metric{
+	{"p4lb_register", "gauge", "A cell of a register, or what several cells say together, in the unit of its label.", writeRegisters},
+	{"p4lb_switch_up", "gauge", "1 if the switch could be read the last time.", writeUp},
+	{"p4lb_switch_clock_seconds", "gauge", "The clock of the switch's own timestamps.", writeClocks},
+	{"p4lb_reads_total", "counter", "How often the switch was to be read.", writeReads},
+	{"p4lb_read_failures_total", "counter", "How often the switch could not be read.", writeFailures},
+}
+
+func writeRegisters(p *page, name string, e *Exporter) {
+	for i := range e.frame.Switches {
+		sw := &e.frame.Switches[i]
+		head := p.labels("scheme", e.frame.Scheme, "switch", sw.Name)
+		for j := range sw.Values {
+			v := &sw.Values[j]
+			p.begin(name, head)
+			p.label("register", v.Register)
+			p.place(v)
+			p.label("unit", v.Unit)
+			p.end(v.Number)
+		}
+	}
+}
+
+func writeUp(p *page, name string, e *Exporter) {
+	for _, sw := range e.frame.Switches {
+		up := 1.0
+		if sw.Err != "" {
+			up = 0
+		}
+		p.begin(name, p.labels("scheme", e.frame.Scheme, "switch", sw.Name, "role", sw.Role))
+		p.end(up)
+	}
+}
+
+func writeClocks(p *page, name string, e *Exporter) {
+	for _, sw := range e.frame.Switches {
+		if sw.Err == "" {
+			p.begin(name, p.labels("scheme", e.frame.Scheme, "switch", sw.Name))
+			p.end(sw.Clock.Seconds())
+		}
+	}
+}
+
+func writeReads(p *page, name string, e *Exporter)    { e.writeCounts(p, name, e.reads) }
+func writeFailures(p *page, name string, e *Exporter) { e.writeCounts(p, name, e.failures) }
+
+func (e *Exporter) writeCounts(p *page, name string, counts map[string]int) {
+	for _, sw := range e.frame.Switches {
+		p.begin(name, p.labels("scheme", e.frame.Scheme, "switch", sw.Name))
+		p.end(float64(counts[sw.Name]))
+	}
+}
+
+// A page is the text that a scrape gets.
+type page struct {
+	bytes.Buffer
+	number []byte
+}
+
+func (p *page) family(m metric) {
+	fmt.Fprintf(p, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
+}
+
+// labels writes pairs of names and values aside, for several lines.
+func (p *page) labels(pairs ...string) string {
+	var aside page
+	for i := 0; i < len(pairs); i += 2 {
+		aside.label(pairs[i], pairs[i+1])
+	}
+	return aside.String()
+}
+
+// begin starts a line with labels that are written already.
+func (p *page) begin(name, labels string) {
+	p.WriteString(name)
+	p.WriteByte('{')
+	p.WriteString(labels)
+}
+
+// label adds one. A label without a value is the same as none.
+func (p *page) label(name, value string) {
+	if value == "" {
+		return
+	}
+	if b := p.Bytes(); len(b) > 0 && b[len(b)-1] != '{' {
+		p.WriteByte(',')
+	}
+	p.WriteString(name)
+	p.WriteString(`="`)
+	for i := range len(value) {
+		switch b := value[i]; b {
+		case '\\', '"':
+			p.WriteByte('\\')
+			p.WriteByte(b)
+		case '\n':
+			p.WriteString(`\n`)
+		default:
+			p.WriteByte(b)
+		}
+	}
+	p.WriteByte('"')
+}
+
+// place says which cell it is: by numbers, or by words where there are none.
+func (p *page) place(v *Value) {
+	if v.Port == 0 && v.Group == 0 && v.Path == 0 {
+		p.label("index", v.Index)
+		return
+	}
+	p.count("port", v.Port)
+	p.label("peer", v.Peer)
+	p.count("group", v.Group)
+	p.count("path", v.Path)
+}
+
+func (p *page) count(name string, n int) {
+	if n != 0 {
+		p.label(name, strconv.Itoa(n))
+	}
+}
+
+func (p *page) end(x float64) {
+	p.WriteString("} ")
+	p.number = strconv.AppendFloat(p.number[:0], x, 'g', -1, 64)
+	p.Write(p.number)
+	p.WriteByte('\n')
+}

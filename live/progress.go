@@ -1,0 +1,130 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ProgressOptions say what a Progress tells, and to whom.
+type ProgressOptions struct {
+	Out      io.Writer
+	Terminal bool   // Out is one: a bar that moves, rather than a line now and then
+	What     string // is being done, such as deploy
+	Unit     string // of the work, in the plural: switches
+	Total    int    // of Unit; 0 where it is not known yet
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// How often a Progress says something.
+const (
+	barEvery  = 100 * time.Millisecond
+	lineEvery = 10 * time.Second
+)
+
+// barWidth is the length of the bar in columns.
+const barWidth = 24
+
+// A Progress tells how far a long piece of work is: percent, rate and the time
+// that is left. Its methods may be called at the same time.
+type Progress struct {
+	o     ProgressOptions
+	mu    sync.Mutex
+	start time.Time
+	last  time.Time // when something was said
+	done  int
+	note  string
+	drawn bool // there is a bar on the line
+}
+
+// NewProgress begins a piece of work.
+func NewProgress(o ProgressOptions) *Progress {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	now := o.Now()
+	return &Progress{o: o, start: now, last: now}
+}
+
+// Set says how much is done by now, and with a few words at what the work is.
+func (p *Progress) Set(done int, note string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.note = done, note
+	now := p.o.Now()
+	every := lineEvery
+	if p.o.Terminal {
+		every = barEvery
+	}
+	if now.Sub(p.last) >= every {
+		p.last = now
+		p.say(now)
+	}
+}
+
+// SetTotal says how much work there is.
+func (p *Progress) SetTotal(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Total = n
+}
+
+// End takes the bar off the terminal, so that results follow.
+func (p *Progress) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		io.WriteString(p.o.Out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+func (p *Progress) say(now time.Time) {
+	text := strings.Join(p.facts(now.Sub(p.start)), ", ")
+	if !p.o.Terminal {
+		fmt.Fprintf(p.o.Out, "%s: %s\n", p.o.What, text)
+		return
+	}
+	fmt.Fprintf(p.o.Out, "\r%s %s %s\x1b[K", p.o.What, bar(p.share()), text)
+	p.drawn = true
+}
+
+// share is what is done of all, -1 where that is not known.
+func (p *Progress) share() float64 {
+	if p.o.Total <= 0 {
+		return -1
+	}
+	return min(1, float64(p.done)/float64(p.o.Total))
+}
+
+// facts are what there is to say, as far as it is known.
+func (p *Progress) facts(elapsed time.Duration) []string {
+	var facts []string
+	if share := p.share(); share >= 0 {
+		facts = append(facts, fmt.Sprintf("%.0f %%", math.Floor(100*share)), fmt.Sprintf("%d of %d %s", p.done, p.o.Total, p.o.Unit))
+	} else {
+		facts = append(facts, fmt.Sprintf("%d %s", p.done, p.o.Unit))
+	}
+	rate := float64(p.done) / elapsed.Seconds()
+	if p.done > 0 && elapsed > 0 {
+		facts = append(facts, strconv.FormatFloat(math.Round(rate*10)/10, 'f', -1, 64)+"/s")
+		if p.o.Total > p.done {
+			left := time.Duration(float64(p.o.Total-p.done) / rate * float64(time.Second))
+			facts = append(facts, left.Round(time.Second).String()+" left")
+		}
+	}
+	if p.note != "" {
+		facts = append(facts, p.note)
+	}
+	return facts
+}
+
+func bar(share float64) string {
+	full := int(max(0, share) * barWidth)
+	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+}

@@ -1,0 +1,136 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A row is a line of the table: a cell, or all cells of a register of one
+// switch, where value is the greatest of them.
+type row struct {
+	sw      string
+	value   Value
+	history []float64
+
+	used, cells int     // cells that are not zero, and all
+	mean        float64 // of all cells
+
+	err string // instead of all that
+}
+
+// A column is one of the table's.
+type column struct {
+	head  string
+	right bool
+	keep  int // where the screen is narrow, the column with the least goes first
+	text  func(r *row) string
+	order func(a, b *row) int // nil: nothing to sort by
+}
+
+// historyHead is the head of the column that takes the room that is left.
+const historyHead = "HISTORY"
+
+var (
+	columnSwitch   = column{head: "SWITCH", keep: 5, text: func(r *row) string { return r.sw }}
+	columnRegister = column{head: "REGISTER", keep: 6, text: func(r *row) string { return r.value.Register }, order: byRegister}
+	columnHistory  = column{head: historyHead, keep: 3}
+)
+
+// cellColumns are those of a switch's view.
+var cellColumns = []column{
+	columnRegister,
+	{head: "WHERE", keep: 7, text: func(r *row) string { return r.value.Index }},
+	{head: "VALUE", keep: 8, right: true, text: func(r *row) string { return r.value.text() }, order: byNumber},
+	{head: "CHANGE", keep: 4, right: true, text: func(r *row) string { return signed(r.value.Change) }, order: byChange},
+	{head: "PER SECOND", keep: 2, right: true, text: func(r *row) string { return signed(r.value.Rate) }, order: byRate},
+	columnHistory,
+	{head: "MEANING", keep: 1, text: func(r *row) string { return r.value.Meaning }},
+}
+
+// summaryColumns are those of the view of the whole fabric.
+var summaryColumns = []column{
+	columnSwitch,
+	columnRegister,
+	{head: "USED", keep: 2, right: true, text: func(r *row) string { return fmt.Sprintf("%d/%d", r.used, r.cells) }, order: byUse},
+	{head: "GREATEST", keep: 8, right: true, text: func(r *row) string { return r.value.text() }, order: byNumber},
+	{head: "AT", keep: 4, text: func(r *row) string { return r.value.Index }},
+	{head: "MEAN", keep: 2, right: true, text: func(r *row) string { return number(r.mean) }, order: byMean},
+	columnHistory,
+	{head: "MEANING", keep: 1, text: func(r *row) string { return r.value.Meaning }},
+}
+
+func byRegister(a, b *row) int { return cmp.Compare(a.value.Register, b.value.Register) }
+func byNumber(a, b *row) int   { return cmp.Compare(b.value.Number, a.value.Number) }
+func byRate(a, b *row) int     { return cmp.Compare(size(b.value.Rate), size(a.value.Rate)) }
+func byChange(a, b *row) int   { return cmp.Compare(size(b.value.Change), size(a.value.Change)) }
+func byMean(a, b *row) int     { return cmp.Compare(b.mean, a.mean) }
+func byUse(a, b *row) int {
+	return cmp.Compare(b.used*max(a.cells, 1), a.used*max(b.cells, 1))
+}
+
+func size(x float64) float64 { return max(x, -x) }
+
+// cells makes a row of each value of a switch.
+func cells(sw *Switch, m *memory) []row {
+	rows := make([]row, len(sw.Values))
+	for i, v := range sw.Values {
+		rows[i] = row{sw: sw.Name, value: v, history: m.of(cellOf(sw.Name, v))}
+	}
+	return rows
+}
+
+// summaries makes a row of each register of a switch, in their order.
+func summaries(sw *Switch) []row {
+	if sw.Err != "" {
+		return []row{{sw: sw.Name, err: sw.Err}}
+	}
+	var rows []row
+	place := map[string]int{}
+	for _, v := range sw.Values {
+		i, ok := place[v.Register]
+		if !ok {
+			i = len(rows)
+			place[v.Register] = i
+			rows = append(rows, row{sw: sw.Name, value: v})
+		}
+		rows[i].add(v)
+	}
+	for i := range rows {
+		rows[i].mean /= float64(rows[i].cells)
+	}
+	return rows
+}
+
+// add counts a cell of the register; mean is the sum until all are in.
+func (r *row) add(v Value) {
+	r.cells++
+	r.mean += v.Number
+	if v.Number != 0 {
+		r.used++
+	}
+	if v.Number > r.value.Number {
+		r.value = v
+	}
+}
+
+// idle reports whether there is nothing to see: zero, now and before.
+func (r *row) idle() bool {
+	if r.err != "" || r.value.Number != 0 || r.used > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.history, func(x float64) bool { return x != 0 })
+}
+
+// matches reports whether each word of the filter, in lower case, occurs in
+// what the row is about.
+func (r *row) matches(words []string) bool {
+	text := strings.ToLower(r.sw + " " + r.value.Register + " " + r.value.Index + " " + r.value.Meaning)
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}

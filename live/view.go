@@ -1,0 +1,214 @@
+package live
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/lipgloss"
+)
+
+// styles are how parts of the screen look.
+type styles struct {
+	title, tab, head, cursor, alarm, faint, spark func(string) string
+}
+
+// newStyles makes styles for the terminal that o has, plain ones if there are
+// to be no colours.
+func newStyles(o Options) styles {
+	plain := func(s string) string { return s }
+	if o.NoColor {
+		return styles{plain, plain, plain, plain, plain, plain, plain}
+	}
+	out := o.Out
+	if out == nil {
+		out = os.Stdout
+	}
+	r := lipgloss.NewRenderer(out)
+	with := func(style lipgloss.Style) func(string) string {
+		return func(s string) string { return style.Render(s) }
+	}
+	colour := func(light, dark string) lipgloss.Style {
+		return r.NewStyle().Foreground(lipgloss.AdaptiveColor{Light: light, Dark: dark})
+	}
+	return styles{
+		title:  with(r.NewStyle().Bold(true)),
+		tab:    with(r.NewStyle().Bold(true).Reverse(true)),
+		head:   with(colour("4", "12").Bold(true)),
+		cursor: with(r.NewStyle().Bold(true)),
+		alarm:  with(colour("1", "9")),
+		faint:  with(r.NewStyle().Faint(true)),
+		spark:  with(colour("2", "10")),
+	}
+}
+
+// Lines beside the table: title, views, heads, state, help.
+const otherLines = 5
+
+// tableHeight is the number of rows that fit; on a screen of a few lines what
+// stands around the table gives way.
+func (s *screen) tableHeight() int {
+	if s.height > otherLines+1 {
+		return s.height - otherLines
+	}
+	return max(0, s.height-1)
+}
+
+// View draws the screen.
+func (s *screen) View() string {
+	if s.width <= 0 || s.height <= 0 {
+		return ""
+	}
+	table := s.table()
+	if s.height <= otherLines+1 {
+		return strings.Join(append(table, s.stateLine())[:min(s.height, len(table)+1)], "\n")
+	}
+	for len(table) < s.tableHeight()+1 {
+		table = append(table, "")
+	}
+	lines := append([]string{s.titleLine(), s.viewsLine()}, table...)
+	return strings.Join(append(lines, s.stateLine(), s.helpLine()), "\n")
+}
+
+// titleLine says what is watched and when. The facts that fit are shown, the
+// state of the watching first.
+func (s *screen) titleLine() string {
+	facts := []string{"p4lb"}
+	if s.ended {
+		facts = append(facts, "ended")
+	}
+	if s.paused {
+		facts = append(facts, "paused")
+	}
+	if f := s.frame; f != nil {
+		facts = append(facts, clock(f), named(f), count(len(f.Switches), "switch", "switches"))
+	}
+	line := facts[0]
+	for _, fact := range facts[1:] {
+		if utf8.RuneCountInString(line)+2+utf8.RuneCountInString(fact) > s.width {
+			break
+		}
+		line += "  " + fact
+	}
+	return s.styles.title(cut(line, s.width))
+}
+
+func clock(f *Frame) string {
+	if f.Virtual {
+		return fmt.Sprintf("%v simulated", f.Time.Round(time.Microsecond))
+	}
+	return f.Time.Round(100 * time.Millisecond).String()
+}
+
+func named(f *Frame) string {
+	if f.Fabric == "" {
+		return f.Scheme
+	}
+	return f.Scheme + " on " + f.Fabric
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// viewsLine names the views, the present one marked, as many around it as fit.
+func (s *screen) viewsLine() string {
+	names := []string{"fabric"}
+	if s.frame != nil {
+		for _, sw := range s.frame.Switches {
+			names = append(names, sw.Name)
+		}
+	}
+	now := s.at(s.view) + 1
+	from, to := around(names, now, s.width)
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if i > from {
+			b.WriteByte(' ')
+		}
+		switch {
+		case i != now:
+			b.WriteString(" " + names[i] + " ")
+		default:
+			b.WriteString(s.styles.tab(cut("["+names[i]+"]", s.width)))
+		}
+	}
+	return b.String()
+}
+
+// around is the widest range of names that has place i and fits, each name
+// taking three columns more than its length.
+func around(names []string, i, width int) (from, to int) {
+	room := func(k int) int { return utf8.RuneCountInString(names[k]) + 3 }
+	from, to = i, i+1
+	left := width + 1 - room(i)
+	for {
+		grown := false
+		if to < len(names) && room(to) <= left {
+			left -= room(to)
+			to++
+			grown = true
+		}
+		if from > 0 && room(from-1) <= left {
+			from--
+			left -= room(from)
+			grown = true
+		}
+		if !grown {
+			return from, to
+		}
+	}
+}
+
+// stateLine says what the table shows, or what is being typed, or what is
+// wrong.
+func (s *screen) stateLine() string {
+	switch {
+	case s.typing:
+		return cut("filter: "+s.filter+"_", s.width)
+	case s.complain != "":
+		return s.styles.alarm(cut(s.complain, s.width))
+	case s.frame == nil:
+		return s.styles.faint(cut("waiting for the switches", s.width))
+	}
+	facts := []string{fmt.Sprintf("%d of %d", len(s.rows), s.of)}
+	if s.sort >= 0 || s.reverse {
+		facts = append(facts, "by "+s.sortName())
+	}
+	if s.filter != "" {
+		facts = append(facts, "filter "+s.filter)
+	}
+	if s.noIdle {
+		facts = append(facts, "without idle ones")
+	}
+	return s.styles.faint(cut(strings.Join(facts, ", "), s.width))
+}
+
+func (s *screen) sortName() string {
+	name := "place"
+	if s.sort >= 0 {
+		name = strings.ToLower(s.columns[s.sort].head)
+	}
+	if s.reverse {
+		name += ", reversed"
+	}
+	return name
+}
+
+// helpLine names the keys, as many as fit.
+func (s *screen) helpLine() string {
+	var line string
+	for _, b := range bindings {
+		next := line + b.key + " " + b.does
+		if utf8.RuneCountInString(next) > s.width {
+			break
+		}
+		line = next + "  "
+	}
+	return s.styles.faint(strings.TrimRight(line, " "))
+}

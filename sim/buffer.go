@@ -1,0 +1,163 @@
+package sim
+
+import "time"
+
+// The buffer of a switch is shared by its ports. A queue is limited to its own
+// number of bytes, or with Options.Alpha to a multiple of what is free (dynamic
+// thresholds). With PFC no queue is limited, so that nothing is lost before the
+// buffer is full; instead each ingress port is, whose peer is told to pause.
+
+// admit decides whether a packet may join a queue.
+func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
+	if s.buffer > 0 && s.used+p.Size > s.buffer {
+		return BufferFull, false
+	}
+	if s.net.opts.PFC.On && o.peer != nil {
+		return 0, true
+	}
+	limit := o.limit
+	if s.net.opts.Alpha > 0 && s.buffer > 0 {
+		limit = int(s.net.opts.Alpha * float64(s.buffer-s.used))
+	}
+	if o.bytes+p.Size > limit {
+		return QueueFull, false
+	}
+	return 0, true
+}
+
+// charge notes that a packet waits in the switch.
+func (s *Switch) charge(p *Packet) {
+	p.charged = p.Size
+	s.used += p.charged
+	s.count.MaxBuffer = max(s.count.MaxBuffer, s.used)
+	if p.from != nil && s.net.opts.PFC.On {
+		p.from.hold(p.charged)
+	}
+}
+
+// discharge notes that it leaves.
+func (s *Switch) discharge(p *Packet) {
+	s.used -= p.charged
+	if p.from != nil && s.net.opts.PFC.On {
+		p.from.hold(-p.charged)
+	}
+	p.charged = 0
+}
+
+// pfcState is what a switch knows of what came in at a port.
+type pfcState struct {
+	held    int  // bytes of it in the buffer
+	pausing bool // the peer has been told to pause
+	sent    int64
+	line    []pauseFrame // on their way to the peer
+	flight  event
+}
+
+// hold counts bytes that came in at the port, and pauses the peer or lets it go
+// on.
+func (o *Port) hold(bytes int) {
+	o.pfc.held += bytes
+	if o.peer == nil {
+		return
+	}
+	pause := o.pauseAt()
+	switch {
+	case !o.pfc.pausing && o.pfc.held > pause:
+		o.signal(true)
+	case o.pfc.pausing && o.pfc.held <= max(0, pause-int(o.net.opts.PFC.Resume)):
+		o.signal(false)
+	}
+}
+
+// pauseAt is the number of bytes at which the peer is paused.
+func (o *Port) pauseAt() int {
+	c := &o.net.opts.PFC
+	if c.Pause > 0 {
+		return int(c.Pause)
+	}
+	free := o.sw.buffer - o.sw.used - o.sw.headroom()
+	return int(c.Alpha * float64(max(0, free)))
+}
+
+// headroom is what is set aside for what comes after pauses.
+func (s *Switch) headroom() int {
+	if s.reserve == 0 {
+		for _, o := range s.Ports() {
+			s.reserve += o.headroom()
+		}
+	}
+	return s.reserve
+}
+
+// headroom is what the peer may still send after it was told to pause: for two
+// delays of the link, and a packet that either end is in the middle of.
+func (o *Port) headroom() int {
+	if h := o.net.opts.PFC.Headroom; h > 0 {
+		return int(h)
+	}
+	return int(2*o.rate*int64(o.delay)/int64(8*time.Second)) + 2*o.net.frame()
+}
+
+// A pauseFrame is a PFC frame on its way.
+type pauseFrame struct {
+	at    time.Duration
+	pause bool
+}
+
+// pauseLen is the length of a PFC frame.
+const pauseLen = 64
+
+// signal sends a PFC frame to the peer: before all that waits, but not before
+// the end of the packet on its way out. What it takes from the link is not
+// counted.
+func (o *Port) signal(pause bool) {
+	o.pfc.pausing = pause
+	o.pfc.sent++
+	if o.link.down {
+		return
+	}
+	at := max(o.net.now, o.free) + time.Duration(pauseLen*8*int64(time.Second)/o.rate) + o.delay
+	o.pfc.line = append(o.pfc.line, pauseFrame{at, pause})
+	if o.pfc.flight.place == 0 {
+		o.pfc.flight.what = (*pauseHandler)(o)
+		o.net.events.plan(&o.pfc.flight, at)
+	}
+}
+
+type pauseHandler Port
+
+func (h *pauseHandler) fire() { (*Port)(h).heard() }
+
+// heard lets the first PFC frame arrive.
+func (o *Port) heard() {
+	f := o.pfc.line[0]
+	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
+	if len(o.pfc.line) > 0 {
+		o.net.events.plan(&o.pfc.flight, o.pfc.line[0].at)
+	}
+	if o.link.down {
+		return
+	}
+	if f.pause {
+		o.peer.pause()
+	} else {
+		o.peer.resume()
+	}
+}
+
+// pause keeps the port from sending after the packet on its way out.
+func (o *Port) pause() {
+	if !o.paused {
+		o.paused, o.since = true, o.net.now
+		o.count.Pauses++
+	}
+}
+
+// resume lets the port go on.
+func (o *Port) resume() {
+	if o.paused {
+		o.paused = false
+		o.count.Paused += o.net.now - o.since
+		o.wake()
+	}
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestEcho echoes the mark of every packet, with and without delayed
+// acknowledgments: there, a change of marks is told at once, of what came before
+// it (RFC 8257, Figure 1).
+func TestEcho(t *testing.T) {
+	type answer struct {
+		ack  int64
+		echo bool
+	}
+	marks := []bool{false, true, true, true, false, false, true}
+	for _, c := range []struct {
+		name  string
+		delay time.Duration
+		want  []answer
+	}{
+		{"at once", 0, []answer{{1, false}, {2, true}, {3, true}, {4, true}, {5, false}, {6, false}, {7, true}}},
+		{"delayed", time.Millisecond, []answer{{1, false}, {3, true}, {4, true}, {6, false}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newTCPReceiver(usual(t, func(u *Tuning) { u.DelayedAck = c.delay }), new(FlowStats))
+			var got []answer
+			for i, ce := range marks {
+				r.receive(0, &Packet{Seq: int64(i) * segment, Payload: segment, CE: ce})
+				for r.ready(0) {
+					var a Packet
+					r.emit(0, &a)
+					got = append(got, answer{a.Ack / segment, a.Echo})
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAlpha holds DCTCP's estimate and its window against values by hand.
+func TestAlpha(t *testing.T) {
+	s := newTCPSender(usual(t, func(u *Tuning) { u.Gain = 0.25 }), new(FlowStats), 1000*segment, true)
+	s.threshold = 10 * segment // in congestion avoidance from the beginning
+	var at int64
+	round := func(segments, marked int64) {
+		for s.ready(0) {
+			s.emit(0, new(Packet))
+		}
+		for i := range segments {
+			at += segment
+			s.receive(0, &Packet{Kind: Ack, Ack: at, Echo: i >= segments-marked})
+		}
+	}
+	check := func(alpha float64, window int64) {
+		t.Helper()
+		if math.Abs(s.share.alpha-alpha) > 1e-12 || s.window != window {
+			t.Errorf("alpha %v, window %d, want %v and %d", s.share.alpha, s.window, alpha, window)
+		}
+	}
+	// The first acknowledgment ends the first window of the count.
+	round(10, 0)
+	check(0.75, 11*segment)
+	// The first of these eleven ends a window without marks. Then the mark of
+	// the last takes off alpha/2.
+	round(11, 1)
+	check(0.5625, 7907) // 11000 - 3093
+	// The first of these ends a window of eleven, one of them marked.
+	round(7, 0)
+	check(0.5625*0.75+0.25/11, 7907)
+}
+
+// TestDCTCPShare reduces the window once in a window of marks, whatever their
+// number, and never grows it there.
+func TestDCTCPShare(t *testing.T) {
+	s := newTCPSender(usual(t, nil), new(FlowStats), 1000*segment, true)
+	for s.ready(0) {
+		s.emit(0, new(Packet))
+	}
+	for i := range int64(10) {
+		s.receive(0, &Packet{Kind: Ack, Ack: (i + 1) * segment, Echo: true})
+	}
+	if s.window != 5*segment || s.threshold != 5*segment || s.share.alpha != 1 {
+		t.Errorf("window %d, threshold %d, alpha %v after ten marks", s.window, s.threshold, s.share.alpha)
+	}
+}

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Host is a host. Its NIC sends what it is given in that order, at the rate
+// of its link, and never drops.
+type Host struct {
+	Name string
+	IP   uint32
+
+	net     *Network
+	place   int // among the hosts
+	mac     fabric.MAC
+	gateway fabric.MAC
+	nic     *Port
+	drained []drain
+}
+
+// A drain is a function that waits for the NIC to hold less.
+type drain struct {
+	below int
+	f     func()
+}
+
+func newHost(n *Network, h *fabric.Host) *Host {
+	a := h.IP.Addr().As4()
+	return &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[:]), net: n, place: len(n.hosts), mac: h.MAC}
+}
+
+// NIC is the port of the host.
+func (h *Host) NIC() *Port { return h.nic }
+
+// Queued is the number of bytes that the NIC has not begun to send.
+func (h *Host) Queued() int { return h.nic.bytes }
+
+// WhenBelow calls f once, as soon as the NIC holds fewer bytes. Who waits
+// longest is called first. A function that gives the NIC a packet and waits
+// anew, each time, shares it evenly with others that do the same.
+func (h *Host) WhenBelow(bytes int, f func()) {
+	if h.nic.bytes < bytes && len(h.drained) == 0 {
+		f()
+		return
+	}
+	h.drained = append(h.drained, drain{bytes, f})
+}
+
+// Send gives a packet to the NIC.
+func (h *Host) Send(p *Packet) {
+	p.Sent = h.net.now
+	f := p.Flow
+	d := &f.ahead
+	if p.Kind != Data {
+		d = &f.back
+	}
+	p.Size = d.n + p.Payload
+	if h.net.bytes {
+		d.write(p)
+	} else {
+		mp := &p.native.Packet
+		mp.Flow = d.tuple
+		mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
+		mp.Echo = mp.Ack && p.Echo
+	}
+	p.CE = false
+	h.net.begin(p)
+	h.nic.accept(p)
+}
+
+// depart lets a packet leave the NIC.
+func (h *Host) depart(p *Packet, o *Port) {
+	o.transmit(p)
+	for len(h.drained) > 0 && o.bytes < h.drained[0].below {
+		f := h.drained[0].f
+		h.drained = append(h.drained[:0], h.drained[1:]...)
+		f()
+	}
+}
+
+// receive takes in a packet.
+func (h *Host) receive(p *Packet) {
+	n := h.net
+	switch {
+	case p.Flow == nil:
+		// A switch's notice to the one upstream: hosts know none.
+		n.lose(p, Consumed)
+		return
+	case p.Dst != h:
+		n.lose(p, Stray)
+		return
+	}
+	n.ledger.delivered.add(p)
+	if n.bytes && !p.CE {
+		p.CE = marked(p.head)
+	}
+	if p.Kind == Data {
+		p.Flow.receiver.receive(p)
+	} else {
+		p.Flow.sender.receive(p)
+	}
+	n.release(p)
+}

@@ -1,0 +1,322 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/p4lb/p4lb/model"
+)
+
+// A Model is what a switch is to run in place of a program.
+type Model struct {
+	model.Config // its Random is set by LoadModel
+
+	// ReportLen is the bytes of the header that copies to ingress carry.
+	ReportLen int
+	// ProbeMark: probes along paths are marked that met more packets.
+	ProbeMark int
+	// Direct and the rest are in Config.
+}
+
+// native is the engine that runs a model. What the program would do beside
+// choosing paths, to reports, probes and notices, it does here: packets of the
+// same lengths take the same ways at the same times.
+type native struct {
+	s     *Switch
+	o     Model
+	model *model.Switch
+	look  *lookups
+}
+
+// LoadModel lets the switch run the model of its scheme. Nothing may wait in
+// the switch.
+func (s *Switch) LoadModel(o Model, t Tables) error {
+	if s.net.bytes {
+		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
+	}
+	o.Random = Random(s.net.opts.Seed, s.Name)
+	m, err := model.New(o.Config)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	e := &native{s: s, o: o, model: m}
+	s.engine = e
+	return s.SetTables(t)
+}
+
+// SetTables replaces what the controller has put into a switch that runs a
+// model. What the model remembers stays.
+func (s *Switch) SetTables(t Tables) error {
+	e, ok := s.engine.(*native)
+	if !ok {
+		return fmt.Errorf("switch %s runs no model", s.Name)
+	}
+	look, err := newLookups(t)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	look.resolve(s.net.hosts)
+	look.configure(e.model)
+	e.look = look
+	return nil
+}
+
+// clock is a time as switches tell it.
+func clock(t time.Duration) model.Time { return model.Time(t/time.Microsecond) & (1<<48 - 1) }
+
+func (e *native) now() model.Time { return clock(e.s.net.now) }
+
+func (e *native) ingress(p *Packet) {
+	switch {
+	case p.Flow == nil:
+		e.takeControl(p)
+	case p.native.again:
+		p.native.again = false
+		p.Size -= roundLen
+		e.decide(p, p.native.stamp)
+	default:
+		e.takeData(p)
+	}
+}
+
+// takeData lets a packet of a host pass ingress for the first time.
+func (e *native) takeData(p *Packet) {
+	mp := &p.native.Packet
+	to := e.look.toHost[p.Dst.place]
+	mp.Len, mp.In, mp.Group, mp.From = p.Size, p.from.Number, -1, e.look.leafHost[p.Src.place]
+	mp.Round = model.Round{}
+	if to.group != 0 {
+		mp.Group = to.group
+	}
+	if mp.Overlay.Valid && e.o.Edge && mp.From < 0 || to.group == 0 && to.port < 0 {
+		e.s.drop(p)
+		return
+	}
+	p.native.port = to.port
+	e.decide(p, e.now())
+}
+
+// decide asks the model for the way of a packet.
+func (e *native) decide(p *Packet, now model.Time) {
+	mp := &p.native.Packet
+	received, overlaid := p.Size, mp.Overlay.Valid
+	d := e.model.Ingress(mp, now)
+	if mp.Overlay.Valid != overlaid {
+		p.Size += e.overlayLen(mp.Overlay.Valid)
+	}
+	if d.Notice != model.None {
+		e.notify(p, received, d.Notice)
+	}
+	switch {
+	case d.Again:
+		p.Size += roundLen
+		e.s.enqueue(p, againPort)
+	case mp.Group < 0:
+		e.s.enqueue(p, p.native.port)
+	case d.Port < 0:
+		e.s.drop(p)
+	default:
+		e.s.enqueue(p, d.Port)
+	}
+}
+
+// What schemes add to packets.
+const (
+	roundLen   = 9 // RLB's header for packets that come round
+	noticeLen  = ethernetLen + 11
+	againPort  = 501  // RLB's port for those
+	reports    = 500  // the clone session of reports
+	notices    = 1000 // that of notices to port 0, and so on
+	probesUp   = 900  // the multicast group of a leaf's own probes
+	probesFrom = 1000 // that of probes from port 0, and so on
+)
+
+// overlayLen is by how many bytes a packet grows with the header that leaves
+// exchange, or shrinks without it.
+func (e *native) overlayLen(on bool) int {
+	n := 2 // CONGA
+	if e.o.Signal == "one-way" {
+		n = 14
+	}
+	if !on {
+		return -n
+	}
+	return n
+}
+
+// notify sends a copy of a packet back as a notice, unless a host is there.
+func (e *native) notify(p *Packet, size int, what model.Notice) {
+	port, ok := e.look.Sessions[notices+p.from.Number]
+	if !ok {
+		return
+	}
+	c := e.s.copyOf(p, size)
+	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold}
+	e.s.enqueue(c, port)
+}
+
+// tell returns what a packet of a switch tells.
+func (p *Packet) tell() *control {
+	if p.ctl == nil {
+		p.ctl = new(control)
+	}
+	return p.ctl
+}
+
+func (e *native) enqueued(p *Packet, depth int) {
+	p.native.met, p.native.queued = depth, e.now()
+}
+
+func (e *native) egress(p *Packet, o *Port, depth int) fate {
+	mp := &p.native.Packet
+	if p.Flow == nil {
+		switch p.ctl.form {
+		case reportForm:
+			p.Size = p.native.short
+			p.native.stamp = e.now()
+			return round
+		case noticeForm:
+			p.Size = noticeLen
+			return sent
+		}
+		*mp = model.Packet{Group: -1}
+		e.markProbe(p)
+	}
+	d := model.Departure{Port: o.Number, Met: p.native.met, Left: depth, Len: p.Size, Packet: mp, Queued: p.native.queued}
+	if o.Number == againPort {
+		e.model.ComeRound(d)
+		p.native.again, p.native.stamp = true, e.now()
+		return round
+	}
+	if r, due := e.model.Egress(d, e.now()); due {
+		e.report(p, r)
+	}
+	return sent
+}
+
+// report sends a copy of a packet round, as a report.
+func (e *native) report(p *Packet, r model.Report) {
+	port, ok := e.look.Sessions[reports]
+	if !ok {
+		return
+	}
+	c := e.s.copyOf(p, p.Size)
+	*c.tell() = control{form: reportForm, report: r}
+	// The report takes the place of the headers.
+	c.native.short = e.o.ReportLen
+	if p.Flow != nil {
+		c.native.short += p.Size - ethernetLen - ipv4Len
+		if p.native.Overlay.Valid {
+			c.native.short -= e.overlayLen(true)
+		}
+	}
+	e.s.enqueue(c, port)
+}
+
+func (e *native) markProbe(p *Packet) {
+	if p.ctl.form == pathForm && e.o.ProbeMark > 0 && p.native.met > e.o.ProbeMark {
+		p.ctl.path.flags |= probeMarked
+	}
+}
+
+func (e *native) forget(*Packet) {}
+
+// takeControl takes in a packet of a switch or the controller.
+func (e *native) takeControl(p *Packet) {
+	if p.from == e.s.cpu {
+		c, ok := readControl(p.head, e.o.Signal == "degree")
+		if !ok {
+			e.s.drop(p)
+			return
+		}
+		*p.tell() = c
+	}
+	switch p.ctl.form {
+	case reportForm:
+		e.model.Learn(p.ctl.report, p.native.stamp)
+		e.s.drop(p)
+	case noticeForm:
+		e.model.Heed(p.from.Number, p.ctl.notice, p.ctl.hold, e.now())
+		e.s.drop(p)
+	case probeForm:
+		e.takeProbe(p)
+	case pathForm:
+		e.takePathProbe(p)
+	}
+}
+
+// takeProbe takes in a probe of HULA or DHLB, and floods it further.
+func (e *native) takeProbe(p *Packet) {
+	group := probesUp
+	if p.from != e.s.cpu {
+		news, ok := e.model.Probe(p.ctl.probe, p.from.Number, e.now())
+		if !ok || e.o.Edge {
+			e.s.drop(p)
+			return
+		}
+		p.ctl.probe, group = news, probesFrom+p.from.Number
+	}
+	for _, port := range e.look.Multicast[group] {
+		c := e.s.copyOf(p, p.Size)
+		*c.tell() = *p.ctl
+		e.s.enqueue(c, port)
+	}
+	e.s.drop(p)
+}
+
+// takePathProbe sends a probe along a path, onwards, back, or learns from it.
+func (e *native) takePathProbe(p *Packet) {
+	k := &p.ctl.path
+	if p.from == e.s.cpu {
+		k.sent = e.now()
+		if ports := e.look.groups[int(k.dst)]; int(k.path) < len(ports) {
+			e.s.enqueue(p, ports[k.path])
+			return
+		}
+		e.s.drop(p)
+		return
+	}
+	port, onward := e.look.toLeaf[int(k.dst)]
+	switch {
+	case onward:
+		e.s.enqueue(p, port)
+	case int(k.dst) != e.look.home:
+		e.s.drop(p)
+	case k.flags&probeReply == 0:
+		k.dst, k.src, k.flags = k.src, uint8(e.look.home), k.flags|probeReply
+		e.s.enqueue(p, p.from.Number)
+	default:
+		e.model.LearnPath(model.PathNews{
+			Group: int(k.src), Slot: int(k.path), RTT: uint32(e.now().Since(k.sent)), Marked: k.flags&probeMarked != 0,
+		}, e.now())
+		e.s.drop(p)
+	}
+}
+
+func (e *native) register(name string, dst []uint64) ([]uint64, error) {
+	cells := e.model.Cells(name)
+	if cells == nil {
+		return dst, fmt.Errorf("the model of switch %s has no register %s", e.s.Name, name)
+	}
+	return append(dst, cells...), nil
+}
+
+func (e *native) setRegister(name string, from, to int, value uint64) error {
+	for i := from; i < to; i++ {
+		switch name {
+		case "qd_S":
+			e.model.SetThreshold(uint32(value))
+		case "pd_gran":
+			e.model.SetGranularity(i, uint16(value))
+		case "nrc":
+			e.model.SetRounds(uint16(value))
+		case "faulty":
+			e.model.SetFaulty(i, value == 1)
+		case "rtt":
+			e.model.LearnPath(model.PathNews{Group: i / model.MaxPaths, Slot: i % model.MaxPaths, RTT: uint32(value)}, 0)
+		default:
+			return fmt.Errorf("the model of switch %s does not take the register %s", e.s.Name, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// Options are what New needs beside the topology. The zero value works.
+type Options struct {
+	Seed uint64
+	// MTU is the bytes of the largest IP packet of hosts; zero: 1500.
+	MTU int
+	// Queue is the bytes that wait at a port at most, where its link states no
+	// packets (which count as an MTU each); zero: 256 of them.
+	Queue fabric.Size
+	ECN   ECN
+	PFC   PFC
+	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
+	// this many times what is free of it, in place of its own limit.
+	Alpha   float64
+	Virtual Virtual
+	// CPU is the port of switches that leads to the controller; zero: 255.
+	CPU int
+}
+
+// An ECN says when switches mark packets that are capable of it. A queue of
+// fewer than Min bytes marks none, one of Max or more all, in between a share
+// that rises to P. Min = Max is DCTCP's threshold K; zero values mark nothing.
+type ECN struct {
+	Min, Max fabric.Size
+	P        float64
+}
+
+// A PFC pauses the other end of a link when too much of what it has sent waits
+// in the switch. With it, switches limit no queue, only the buffer.
+type PFC struct {
+	On bool
+	// Pause is the bytes of an ingress port at which its peer is paused. If it
+	// is zero, that is Alpha times what is free of the buffer.
+	Pause fabric.Size
+	Alpha float64 // zero: 1/16
+	// Resume is how far below that its peer goes on; zero: two packets.
+	Resume fabric.Size
+	// Headroom is the bytes that may still come after a pause; zero: what the
+	// link brings in two delays, and two packets of both ends.
+	Headroom fabric.Size
+}
+
+// A Virtual says how fast packets come round within a switch: through ports
+// without interface. All share no rate: each has its own.
+type Virtual struct {
+	Rate    fabric.Rate   // zero: 100 Gbps
+	Latency time.Duration // zero: 1 µs
+}
+
+func (o *Options) validate() error {
+	if o.MTU < 0 || o.MTU > 0 && o.MTU < 128 || o.MTU > 9216 {
+		return fmt.Errorf("an MTU of %d is outside 128..9216", o.MTU)
+	}
+	if o.Alpha < 0 || o.PFC.Alpha < 0 || o.ECN.P < 0 || o.ECN.P > 1 || o.ECN.Max < o.ECN.Min {
+		return errors.New("a share or threshold of ECN, PFC or buffer makes no sense")
+	}
+	if o.MTU == 0 {
+		o.MTU = 1500
+	}
+	if o.Queue == 0 {
+		o.Queue = fabric.Size(256 * (o.MTU + ethernetLen))
+	}
+	if o.ECN.P == 0 {
+		o.ECN.P = 1
+	}
+	if o.PFC.Alpha == 0 {
+		o.PFC.Alpha = 1.0 / 16
+	}
+	if o.PFC.Resume == 0 {
+		o.PFC.Resume = fabric.Size(2 * (o.MTU + ethernetLen))
+	}
+	if o.Virtual.Rate == 0 {
+		o.Virtual.Rate = 100 * fabric.Gbps
+	}
+	if o.Virtual.Latency == 0 {
+		o.Virtual.Latency = time.Microsecond
+	}
+	if o.CPU == 0 {
+		o.CPU = 255
+	}
+	return nil
+}
+
+// A Network is a simulated network. It is for one goroutine.
+type Network struct {
+	topology *fabric.Topology
+	opts     Options
+	now      time.Duration
+	events   schedule
+	stopped  bool
+	random   *rand.Rand // of what has no source of its own
+
+	hosts    []*Host
+	switches []*Switch
+	byName   map[string]any // *Host or *Switch
+	links    []*Link
+	flows    int
+
+	bytes  bool // switches look at header bytes
+	pool   *Packet
+	ledger ledger
+	hops   int64
+}
+
+// New makes the network of a topology. Its switches drop everything until they
+// are given programs or models.
+func New(t *fabric.Topology, o Options) (*Network, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	n := &Network{topology: t, opts: o, byName: map[string]any{}}
+	n.random = n.stream("network")
+	for i := range t.Switches {
+		s := newSwitch(n, &t.Switches[i])
+		n.switches = append(n.switches, s)
+		n.byName[s.Name] = s
+	}
+	for i := range t.Hosts {
+		h := newHost(n, &t.Hosts[i])
+		n.hosts = append(n.hosts, h)
+		n.byName[h.Name] = h
+	}
+	for i := range t.Links {
+		n.links = append(n.links, n.connect(i, &t.Links[i]))
+	}
+	for _, h := range n.hosts {
+		h.gateway = h.nic.peer.mac
+	}
+	return n, nil
+}
+
+// Topology is what the network was made from, all links as they were then.
+func (n *Network) Topology() *fabric.Topology { return n.topology }
+
+// Now is the time since the beginning.
+func (n *Network) Now() time.Duration { return n.now }
+
+// Options are those that the network was made with, zero values filled in.
+func (n *Network) Options() Options { return n.opts }
+
+// Hosts are the hosts, in the order of the topology.
+func (n *Network) Hosts() []*Host { return n.hosts }
+
+// Switches are the switches, in the order of the topology.
+func (n *Network) Switches() []*Switch { return n.switches }
+
+// Host returns the named host, or nil.
+func (n *Network) Host(name string) *Host {
+	h, _ := n.byName[name].(*Host)
+	return h
+}
+
+// Switch returns the named switch, or nil.
+func (n *Network) Switch(name string) *Switch {
+	s, _ := n.byName[name].(*Switch)
+	return s
+}
+
+// Hops is the number of packets that switches have taken in so far.
+func (n *Network) Hops() int64 { return n.hops }
+
+// At calls f at a time, or now if that is past.
+func (n *Network) At(t time.Duration, f func()) {
+	c := &call{f: f}
+	c.ev.what = c
+	n.events.plan(&c.ev, max(t, n.now))
+}
+
+// Every calls f after each interval, from now on, until it returns false.
+func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) {
+	var t *Timer
+	t = n.NewTimer(func() {
+		if f(n.now) {
+			t.After(interval)
+		}
+	})
+	t.After(interval)
+}
+
+// A call is a function that is called once.
+type call struct {
+	ev event
+	f  func()
+}
+
+func (c *call) fire() { c.f() }
+
+// Run lets everything happen up to a time, and checks that no byte was lost
+// without a reason. It ends earlier if nothing is left to happen, or after
+// Stop. Calling it again goes on.
+func (n *Network) Run(until time.Duration) error {
+	n.stopped = false
+	for !n.stopped {
+		h := n.events.heap
+		if len(h) == 0 || h[0].at > until {
+			break
+		}
+		n.now = h[0].at
+		ev := h[0].ev
+		ev.place = 0
+		n.events.remove(0)
+		ev.what.fire()
+	}
+	if !n.stopped && until != never {
+		n.now = max(n.now, until)
+	}
+	return n.Audit()
+}
+
+// Stop ends Run after the event that calls it.
+func (n *Network) Stop() { n.stopped = true }
+
+// Forever is a time for Run: until nothing is left to happen.
+const Forever = never
+
+// stream makes the random numbers of one consumer: what others draw does not
+// change them.
+func (n *Network) stream(consumer string) *rand.Rand { return Stream(n.opts.Seed, consumer) }
+
+// Stream makes the random numbers of a named consumer from the seed of a run.
+func Stream(seed uint64, consumer string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(consumer))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}

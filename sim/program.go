@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// program is the engine that runs a P4 program.
+type program struct {
+	s  *Switch
+	sw *dataplane.Switch
+	// out is a stack: what egress makes of one packet may send others through
+	// egress before the rest is looked at.
+	out []dataplane.Outcome
+}
+
+// Random is the source of random numbers that the program or model of a switch
+// is to draw from, so that a run is determined by its seed, and both draw the
+// same.
+func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
+	r := Stream(seed, "switch/"+switchName)
+	return func(lo, hi uint64) uint64 {
+		if n := hi - lo + 1; n != 0 {
+			return lo + r.Uint64N(n)
+		}
+		return r.Uint64()
+	}
+}
+
+// Load lets the switch run a program. Nothing may wait in the switch.
+func (s *Switch) Load(sw *dataplane.Switch) {
+	s.engine = &program{s: s, sw: sw}
+	s.net.bytes = true
+}
+
+func (e *program) ingress(p *Packet) {
+	s := e.s
+	now := s.net.now
+	if p.dp == nil {
+		p.dp = e.sw.ReceiveHead(uint32(p.from.Number), p.head, p.extra, now)
+	}
+	dp, base := p.dp, len(e.out)
+	e.out = e.sw.Ingress(dp, now, e.out)
+	alive := false
+	for i := base; i < len(e.out); i++ {
+		o := e.out[i]
+		switch {
+		case o.Kind == dataplane.ToIngress: // resubmitted
+			alive, p.dp = true, o.Packet
+			s.loop.transmit(p)
+		case o.Packet == dp:
+			alive = true
+			p.Size = dp.Len()
+			s.enqueue(p, int(o.Port))
+		default:
+			e.duplicate(p, o)
+		}
+	}
+	e.out = e.out[:base]
+	if !alive {
+		p.dp = nil
+		s.drop(p)
+	}
+}
+
+// duplicate queues a copy that the program has made of a packet.
+func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
+	c := e.s.copyOf(p, o.Packet.Len())
+	c.dp = o.Packet
+	e.s.enqueue(c, int(o.Port))
+}
+
+func (e *program) enqueued(p *Packet, depth int) { e.sw.Enqueued(p.dp, depth, e.s.net.now) }
+
+func (e *program) egress(p *Packet, _ *Port, depth int) fate {
+	dp, base := p.dp, len(e.out)
+	p.dp = nil
+	e.out = e.sw.Egress(dp, depth, e.s.net.now, e.out)
+	f := gone
+	for i := base; i < len(e.out); i++ {
+		o := e.out[i]
+		switch o.Kind {
+		case dataplane.ToQueue:
+			e.duplicate(p, o)
+		case dataplane.ToIngress:
+			p.dp, p.Size = o.Packet, o.Packet.Len()
+			f = round
+		case dataplane.ToPort:
+			p.head = append(p.head[:0], o.Packet.Bytes()...)
+			p.extra = o.Packet.Extra()
+			p.Size = len(p.head) + p.extra
+			e.sw.Free(o.Packet)
+			f = sent
+		}
+	}
+	e.out = e.out[:base]
+	return f
+}
+
+func (e *program) forget(p *Packet) {
+	if p.dp != nil {
+		e.sw.Free(p.dp)
+		p.dp = nil
+	}
+}
+
+func (e *program) register(name string, dst []uint64) ([]uint64, error) {
+	return e.sw.RegisterCells(name, dst)
+}
+
+func (e *program) setRegister(name string, from, to int, value uint64) error {
+	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
+}

@@ -1,0 +1,297 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// An engine decides what becomes of packets in a switch. Both kinds make the
+// same of them: the P4 program, and the model of its scheme.
+type engine interface {
+	// ingress takes in a packet that arrives, or comes round. It sends it and
+	// its copies on with Switch.enqueue, or ends it with Switch.lose.
+	ingress(p *Packet)
+	// enqueued notes that a packet waits behind others.
+	enqueued(p *Packet, depth int)
+	// egress lets a packet leave its queue, with others left behind. Its copies
+	// are sent on first.
+	egress(p *Packet, o *Port, depth int) fate
+	// forget frees what the engine keeps of a packet that ends.
+	forget(p *Packet)
+	// register is for looking from outside, and setRegister for the controller.
+	register(name string, dst []uint64) ([]uint64, error)
+	setRegister(name string, from, to int, value uint64) error
+}
+
+// A fate is what becomes of a packet after egress.
+type fate int
+
+const (
+	sent  fate = iota
+	round      // it goes through ingress again
+	gone
+)
+
+// A Switch is a switch: ports with queues, a buffer that they share, and an
+// engine that decides.
+type Switch struct {
+	Name string
+	Role fabric.Role
+
+	net    *Network
+	engine engine
+	ports  [fabric.MaxPort + 1]*Port
+	macs   map[int]fabric.MAC
+	cpu    *Port // where the controller's packets come in, and those for it leave
+	loop   *Port // for what goes round without a port of its own
+
+	buffer  int // bytes; 0: no limit but those of the queues
+	used    int
+	reserve int // of it, for what comes after pauses
+	faults  *faults
+	random  *rand.Rand // for ECN
+	count   SwitchCounters
+
+	packetIn func(port int, bytes []byte)
+}
+
+// SwitchCounters are what a switch has counted.
+type SwitchCounters struct {
+	Received     int64 // packets from links
+	Recirculated int64 // packets that went round
+	Copies       int64 // that were made of packets
+	CopyBytes    int64
+	MaxBuffer    int // bytes in use
+}
+
+func newSwitch(n *Network, spec *fabric.Switch) *Switch {
+	s := &Switch{Name: spec.Name, Role: spec.Role, net: n, buffer: int(spec.Buffer), macs: map[int]fabric.MAC{}}
+	s.random = n.stream("ecn/" + s.Name)
+	for _, p := range n.topology.Ports(s.Name) {
+		s.macs[p.Number] = p.MAC
+	}
+	s.cpu = n.newPort(n.opts.CPU)
+	s.cpu.sw = s
+	s.loop = s.virtual(-1)
+	s.engine = idle{s}
+	return s
+}
+
+// virtual makes a port that leads round.
+func (s *Switch) virtual(number int) *Port {
+	o := s.net.newPort(number)
+	o.sw = s
+	o.rate, o.delay = int64(s.net.opts.Virtual.Rate), s.net.opts.Virtual.Latency
+	o.limit = int(s.net.opts.Queue)
+	return o
+}
+
+// AddVirtual makes ports, by number, that lead round: packets that the program
+// sends there and recirculates pass ingress again.
+func (s *Switch) AddVirtual(ports ...int) {
+	for _, number := range ports {
+		if s.ports[number] == nil {
+			s.ports[number] = s.virtual(number)
+		}
+	}
+}
+
+// Port returns the port of a number, or nil.
+func (s *Switch) Port(number int) *Port {
+	if number < 0 || number >= len(s.ports) {
+		return nil
+	}
+	return s.ports[number]
+}
+
+// Ports are the ports that have a link, by number.
+func (s *Switch) Ports() []*Port {
+	var list []*Port
+	for _, o := range s.ports {
+		if o != nil && o.link != nil {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Counters are the switch's.
+func (s *Switch) Counters() SwitchCounters { return s.count }
+
+// Buffered is the number of bytes that wait in the switch.
+func (s *Switch) Buffered() int { return s.used }
+
+// OnPacketIn sets what gets the packets to the controller. The bytes are valid
+// until it returns.
+func (s *Switch) OnPacketIn(f func(port int, bytes []byte)) { s.packetIn = f }
+
+// PacketOut lets a packet of the controller come in at the port to it.
+func (s *Switch) PacketOut(bytes []byte) {
+	p := s.net.newPacket()
+	p.Kind = Control
+	p.head = append(p.head, bytes...)
+	p.Size = len(bytes)
+	s.net.begin(p)
+	p.from = s.cpu
+	s.engine.ingress(p)
+}
+
+// ReadRegister appends the cells of a register of the program to dst: also where
+// the switch runs the model.
+func (s *Switch) ReadRegister(name string, dst []uint64) ([]uint64, error) {
+	return s.engine.register(name, dst)
+}
+
+// WriteRegister sets the cells from ≤ i < to. A model takes what a controller
+// has to write.
+func (s *Switch) WriteRegister(name string, from, to int, value uint64) error {
+	return s.engine.setRegister(name, from, to, value)
+}
+
+// receive takes in a packet from a link.
+func (s *Switch) receive(p *Packet, o *Port) {
+	s.net.hops++
+	s.count.Received++
+	p.from = o
+	if s.faults != nil {
+		if why, hit := s.faults.strike(p); hit {
+			s.net.lose(p, why)
+			return
+		}
+	}
+	s.engine.ingress(p)
+}
+
+// comeRound takes in a packet that has been round.
+func (s *Switch) comeRound(p *Packet) {
+	s.count.Recirculated++
+	s.engine.ingress(p)
+}
+
+// end ends a packet that no queue or link holds.
+func (s *Switch) end(p *Packet, why Reason) {
+	s.engine.forget(p)
+	s.net.lose(p, why)
+}
+
+// drop ends a packet that the engine drops.
+func (s *Switch) drop(p *Packet) {
+	if p.Kind == Control {
+		s.end(p, Consumed)
+	} else {
+		s.end(p, Program)
+	}
+}
+
+// copyOf makes a copy, which is to have a size.
+func (s *Switch) copyOf(p *Packet, size int) *Packet {
+	c := s.net.newPacket()
+	c.Kind, c.Size = Control, size
+	s.net.begin(c)
+	s.count.Copies++
+	s.count.CopyBytes += int64(size)
+	return c
+}
+
+// enqueue puts a packet into the queue of a port, if there is room.
+func (s *Switch) enqueue(p *Packet, number int) {
+	if number == s.cpu.Number {
+		s.toController(p)
+		return
+	}
+	o := s.Port(number)
+	if o == nil {
+		s.end(p, NoPort)
+		return
+	}
+	if why, ok := s.admit(p, o); !ok {
+		o.count.Dropped++
+		o.count.DroppedBytes += int64(p.Size)
+		s.end(p, why)
+		return
+	}
+	s.engine.enqueued(p, s.depth(o.bytes))
+	if p.ECT && !p.CE && s.marks(o.bytes+p.Size) {
+		p.mark = true
+		o.count.Marked++
+	}
+	s.charge(p)
+	o.accept(p)
+}
+
+// depth is a number of bytes as programs count queues: in packets of full
+// length.
+func (s *Switch) depth(bytes int) int {
+	frame := s.net.frame()
+	return (bytes + frame - 1) / frame
+}
+
+// marks decides about a packet that makes a queue so long (RED without
+// averaging, as switches do it for DCTCP and DCQCN).
+func (s *Switch) marks(bytes int) bool {
+	e := &s.net.opts.ECN
+	b := fabric.Size(bytes)
+	switch {
+	case e.Max == 0 || b <= e.Min:
+		return false
+	case b > e.Max || e.Min == e.Max:
+		return true
+	}
+	return s.random.Float64() < e.P*float64(b-e.Min)/float64(e.Max-e.Min)
+}
+
+// depart lets a packet leave the queue of a port.
+func (s *Switch) depart(p *Packet, o *Port) {
+	s.discharge(p)
+	switch s.engine.egress(p, o, s.depth(o.bytes)) {
+	case gone:
+		s.drop(p)
+	case round:
+		if o.peer != nil {
+			o = s.loop
+		}
+		o.transmit(p)
+	default:
+		if o.peer == nil {
+			s.end(p, NoPort)
+			return
+		}
+		if p.mark {
+			p.mark, p.CE = false, true
+			if s.net.bytes {
+				markBytes(p.head)
+			}
+		}
+		o.transmit(p)
+	}
+}
+
+// toController passes a packet through egress at once: the way to the
+// controller has neither queue nor rate.
+func (s *Switch) toController(p *Packet) {
+	s.engine.enqueued(p, 0)
+	switch s.engine.egress(p, s.cpu, 0) {
+	case gone:
+		s.drop(p)
+	case round:
+		s.loop.transmit(p)
+	default:
+		if s.packetIn != nil {
+			s.packetIn(s.cpu.Number, p.head)
+		}
+		s.end(p, Consumed)
+	}
+}
+
+// idle is the engine of a switch that has none.
+type idle struct{ s *Switch }
+
+func (e idle) ingress(p *Packet)             { e.s.net.lose(p, NoProgram) }
+func (idle) enqueued(*Packet, int)           {}
+func (idle) egress(*Packet, *Port, int) fate { return gone }
+func (idle) forget(*Packet)                  {}
+func (e idle) register(name string, dst []uint64) ([]uint64, error) {
+	return dst, errNoProgram(e.s.Name)
+}
+func (e idle) setRegister(string, int, int, uint64) error { return errNoProgram(e.s.Name) }

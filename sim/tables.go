@@ -1,0 +1,325 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/model"
+)
+
+// Tables are what a controller has put into a switch. A switch that runs a
+// model takes them as they are, by the names that programs give to tables,
+// actions and arguments, without the controls that they are in: so both engines
+// are set up from the same plan.
+type Tables struct {
+	Entries   []Entry
+	Sessions  map[int]int   // clone sessions: the port that each leads to
+	Multicast map[int][]int // groups: the ports
+}
+
+// An Entry is one of a table, or with no Key its default action.
+type Entry struct {
+	Table  string
+	Key    []Key
+	Action string
+	Args   map[string]uint64
+}
+
+// A Key is what an entry says about one field.
+type Key struct {
+	Value uint64
+	Bits  int // of the prefix, in a table for longest prefixes
+}
+
+// A way is where packets to a host go: to a port, or to a group if that is not
+// 0. What goes nowhere has port -1.
+type way struct{ port, group int }
+
+// nowhere is the way of a host that no entry is about.
+var nowhere = way{port: -1}
+
+// lookups are the tables of a model, as it needs them.
+type lookups struct {
+	routes   []prefix // ipv4_route; 0 is no group
+	leaves   []prefix // leaf_of
+	toHost   []way    // by host, found in routes when first needed
+	leafHost []int    // by host, found in leaves; -1: not there
+	groups   map[int][]int
+	weights  map[int][]uint32
+	toLeaf   map[int]int // leaf: the port of a probe
+	home     int         // leaf: this switch's number
+	number   int         // self
+	service  map[int]uint32
+	capacity map[int]int
+	pattern  []int64
+	Tables
+}
+
+type prefix struct {
+	addr, mask uint32
+	bits       int
+	to         way
+}
+
+// newLookups reads tables.
+func newLookups(t Tables) (*lookups, error) {
+	l := &lookups{
+		Tables: t, groups: map[int][]int{}, weights: map[int][]uint32{}, toLeaf: map[int]int{}, home: -1,
+		service: map[int]uint32{}, capacity: map[int]int{},
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		read := entryReaders[base(e.Table)]
+		if read == nil {
+			return nil, fmt.Errorf("no model has a table %s", e.Table)
+		}
+		if err := read(l, e); err != nil {
+			return nil, fmt.Errorf("table %s: %w", e.Table, err)
+		}
+	}
+	return l, nil
+}
+
+// base is a name without the control that it is in.
+func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// entryReaders are by the names of tables.
+var entryReaders = map[string]func(*lookups, *Entry) error{
+	"ipv4_route": (*lookups).addRoute,
+	"member":     (*lookups).addMember,
+	"candidates": (*lookups).addCandidates,
+	"port_cfg":   (*lookups).addPort,
+	"leaf":       (*lookups).addLeaf,
+	"leaf_of":    (*lookups).addLeafOf,
+	"arrival":    (*lookups).addArrival,
+	"self":       (*lookups).addSelf,
+	"pattern":    (*lookups).addPattern,
+}
+
+func newPrefix(k Key, to way) prefix {
+	mask := uint32(0)
+	if k.Bits > 0 {
+		mask = ^uint32(0) << (32 - k.Bits)
+	}
+	return prefix{uint32(k.Value) & mask, mask, k.Bits, to}
+}
+
+func (l *lookups) addRoute(e *Entry) error {
+	to := nowhere
+	switch base(e.Action) {
+	case "set_port", "forward":
+		to = way{port: int(e.Args["port"])}
+	case "set_group":
+		to = way{port: -1, group: int(e.Args["gid"])}
+	}
+	l.routes = append(l.routes, newPrefix(e.Key[0], to))
+	return nil
+}
+
+func (l *lookups) addMember(e *Entry) error {
+	return l.addPath(int(e.Key[0].Value), int(e.Key[1].Value), int(e.Args["port"]))
+}
+
+func (l *lookups) addPath(group, slot, port int) error {
+	if slot >= model.MaxPaths {
+		return fmt.Errorf("slot %d is more than a group can have", slot)
+	}
+	ports := l.groups[group]
+	for len(ports) <= slot {
+		ports = append(ports, -1)
+	}
+	ports[slot] = port
+	l.groups[group] = ports
+	return nil
+}
+
+// addCandidates reads what is known of the paths beside their ports, which
+// members tell as well.
+func (l *lookups) addCandidates(e *Entry) error {
+	group := int(e.Key[0].Value)
+	for name, v := range e.Args {
+		kind, place, ok := strings.Cut(name, "_")
+		slot, err := strconv.Atoi(place)
+		if !ok || err != nil || slot >= model.MaxPaths {
+			return fmt.Errorf("nothing is known about the argument %s", name)
+		}
+		switch kind {
+		case "weight":
+			for len(l.weights[group]) <= slot {
+				l.weights[group] = append(l.weights[group], 0)
+			}
+			l.weights[group][slot] = uint32(v)
+		case "svc":
+			if port, ok := e.Args["port_"+place]; ok && v != 0 {
+				l.service[int(port)] = uint32(v)
+			}
+		}
+	}
+	return nil
+}
+
+// addPort finds the capacity of a queue from its reciprocal, which is
+// 255*2^16/(capacity-1).
+func (l *lookups) addPort(e *Entry) error {
+	rl := int(e.Args["rl"])
+	if rl == 0 {
+		return fmt.Errorf("a queue of port %d without capacity", e.Key[0].Value)
+	}
+	l.capacity[int(e.Key[0].Value)] = 1 + 255<<16/rl
+	return nil
+}
+
+func (l *lookups) addLeaf(e *Entry) error {
+	if base(e.Action) == "at_home" {
+		l.home = int(e.Key[0].Value)
+	} else {
+		l.toLeaf[int(e.Key[0].Value)] = int(e.Args["port"])
+	}
+	return nil
+}
+
+func (l *lookups) addLeafOf(e *Entry) error {
+	l.leaves = append(l.leaves, newPrefix(e.Key[0], way{group: int(e.Args["leaf"])}))
+	return nil
+}
+
+// addArrival makes a group of what leads to the origin of probes: also where
+// there is but one way, which packets need no group for.
+func (l *lookups) addArrival(e *Entry) error {
+	return l.addPath(int(e.Key[0].Value), int(e.Args["slot"]), int(e.Key[1].Value))
+}
+
+func (l *lookups) addSelf(e *Entry) error {
+	l.number = int(e.Args["id"])
+	return nil
+}
+
+// addPattern reads the coefficients of a polynomial, c_i_j of L^i T^j, into the
+// order of the model: by degree, then by j.
+func (l *lookups) addPattern(e *Entry) error {
+	for degree := 0; len(l.pattern) < len(e.Args); degree++ {
+		for j := range degree + 1 {
+			name := fmt.Sprintf("c_%d_%d", degree-j, j)
+			v, ok := e.Args[name]
+			if !ok {
+				return fmt.Errorf("the coefficient %s is not there", name)
+			}
+			l.pattern = append(l.pattern, int64(int32(v)))
+		}
+	}
+	return nil
+}
+
+// longest finds the longest prefix of an address.
+func longest(list []prefix, addr uint32) (to way, ok bool) {
+	most := -1
+	for i := range list {
+		if p := &list[i]; addr&p.mask == p.addr && p.bits > most {
+			to, most = p.to, p.bits
+		}
+	}
+	return to, most >= 0
+}
+
+// resolve finds the ways to all hosts, and their leaves.
+func (l *lookups) resolve(hosts []*Host) {
+	for _, h := range hosts {
+		to, ok := longest(l.routes, h.IP)
+		if !ok {
+			to = nowhere
+		}
+		l.toHost = append(l.toHost, to)
+		leaf := -1
+		if to, ok := longest(l.leaves, h.IP); ok {
+			leaf = to.group
+		}
+		l.leafHost = append(l.leafHost, leaf)
+	}
+}
+
+// configure tells a model about its groups and ports.
+func (l *lookups) configure(m *model.Switch) {
+	if l.pattern != nil {
+		m.SetPattern(l.pattern)
+	}
+	for id, ports := range l.groups {
+		m.SetGroup(id, model.Group{Ports: ports, Weights: l.weights[id]})
+	}
+	for port, capacity := range l.capacity {
+		m.SetPort(port, model.Port{Capacity: capacity, Service: l.service[port]})
+	}
+	for port, service := range l.service {
+		if l.capacity[port] == 0 {
+			m.SetPort(port, model.Port{Service: service})
+		}
+	}
+}
+
+// control is what a native packet that belongs to no flow tells.
+type control struct {
+	form   form
+	report model.Report
+	notice model.Notice
+	hold   model.Time
+	probe  model.Probe
+	path   pathProbe
+}
+
+// A form is a packet that switches or the controller make.
+type form uint8
+
+const (
+	noForm form = iota
+	reportForm
+	noticeForm
+	probeForm
+	pathForm
+)
+
+// A pathProbe goes along a path to a leaf and back.
+type pathProbe struct {
+	src, dst, path, flags uint8
+	sent                  model.Time
+}
+
+// Flags of a path probe.
+const (
+	probeReply  = 1
+	probeMarked = 2
+)
+
+// EtherTypes of what schemes put on the wire.
+const (
+	typeNotice = 0x88B5
+	typeProbe  = 0x88B6
+	typePath   = 0x88B7
+)
+
+// readControl reads the packets that a controller sends.
+func readControl(b []byte, degree bool) (c control, ok bool) {
+	if len(b) < ethernetLen {
+		return c, false
+	}
+	body := b[ethernetLen:]
+	switch binary.BigEndian.Uint16(b[12:]) {
+	case typeProbe:
+		c.form = probeForm
+		if degree && len(body) >= 5 {
+			c.probe = model.Probe{Origin: int(body[0]), Degree: body[3], Hop: body[4]}
+			return c, true
+		}
+		if !degree && len(body) >= 6 {
+			c.probe = model.Probe{Origin: int(binary.BigEndian.Uint16(body)), Util: binary.BigEndian.Uint32(body[2:])}
+			return c, true
+		}
+	case typePath:
+		if len(body) >= 10 {
+			c.form = pathForm
+			c.path = pathProbe{src: body[0], dst: body[1], path: body[2], flags: body[3]}
+			return c, true
+		}
+	}
+	return c, false
+}

@@ -1,0 +1,284 @@
+package sim
+
+import "time"
+
+// A tcpSender is the sending half of a TCP connection: NewReno's congestion
+// control (RFC 5681, 6582) with the scoreboard and loss recovery of RFC 6675,
+// which includes limited transmit, and the timer of RFC 6298.
+//
+// Four places in the flow say where it stands, una ≤ repeat, lost ≤ high:
+//
+//	una     the first byte that is not acknowledged (HighACK + 1)
+//	repeat  the end of what has been sent again (HighRxt + 1)
+//	lost    below it, what is not SACKed counts as lost
+//	high    the end of what has been sent (HighData + 1)
+//
+// While nothing is wrong, una = repeat = lost. Bytes between repeat and lost
+// that are not SACKed have left the network and wait for being sent again; of
+// those between lost and repeat there are two in it. So the RFC's pipe is what
+// is sent and neither acknowledged nor SACKed, less the former or plus the
+// latter: owed. A timeout is the same with all that was sent counted as lost.
+type tcpSender struct {
+	t       *Tuning
+	c       *FlowStats
+	ecn     bool // DCTCP
+	segment int64
+
+	size              int64
+	una, repeat, lost int64
+	high              int64
+	phase             tcpPhase
+	recover           int64  // the phase ends when all before is acknowledged
+	sacked            ranges // between una and high
+	sackedBytes       int64
+	owed              int64 // lost bytes that are still to be sent again
+	rescued           bool  // RescueRxt is set
+	first             bool  // the first segment is to go again, whatever the window
+
+	window    int64 // cwnd
+	threshold int64 // ssthresh
+	credit    int64 // bytes acknowledged towards the window's next segment
+	limited   int64 // what was sent before this met the limit of the window
+	dup       int   // DupAcks
+	run       int64 // acknowledgments in a row that acknowledge nothing
+
+	rtt    roundTrip
+	alarm  time.Duration // of the retransmission timer
+	backed bool          // it has run out for what is now outstanding
+
+	share dctcp
+}
+
+// A tcpPhase is what the sender is about.
+type tcpPhase uint8
+
+const (
+	tcpOpen      tcpPhase = iota
+	tcpRecovery           // fast recovery: from duplicate acknowledgments
+	tcpResending          // slow start from the first byte after a timeout
+)
+
+func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
+	s := &tcpSender{t: t, c: c, ecn: ecn, size: size, threshold: never64, alarm: never}
+	s.segment = int64(t.Segment)
+	s.window = min(int64(t.Window)*s.segment, t.MaxWindow)
+	s.rtt.init(t)
+	s.share.alpha = 1
+	return s
+}
+
+// never64 is more bytes than any flow has.
+const never64 = int64(never)
+
+func (s *tcpSender) deadline() time.Duration { return s.alarm }
+
+// pipe estimates the bytes in the network.
+func (s *tcpSender) pipe() int64 { return s.high - s.una - s.sackedBytes - s.owed }
+
+// ready reports whether a segment may be sent now.
+func (s *tcpSender) ready(time.Duration) bool {
+	if s.first {
+		return true
+	}
+	if s.window-s.pipe() < s.segment {
+		s.limited = s.high
+		return false
+	}
+	_, length := s.pick()
+	return length > 0
+}
+
+// emit makes the segment that ready has promised.
+func (s *tcpSender) emit(now time.Duration, p *Packet) {
+	seq, length := s.pick()
+	p.Seq, p.Payload, p.ECT, p.Stamp = seq, int(length), s.ecn, now
+	p.Last = seq+length == s.size
+	s.first = false
+	s.c.Sent++
+	if seq == s.high {
+		s.high += length
+	} else {
+		p.Number = 1
+		s.c.Retransmitted++
+		s.again(now, seq, length)
+	}
+	if s.alarm == never {
+		s.alarm = now + s.rtt.rto
+	}
+}
+
+// again notes what is sent once more. A rescue does not move repeat.
+func (s *tcpSender) again(now time.Duration, seq, length int64) {
+	s.owed -= length
+	if s.rescue(seq) {
+		s.rescued = true
+	} else {
+		s.repeat = seq + length
+	}
+	if s.phase == tcpRecovery {
+		s.alarm = now + s.rtt.rto // RFC 6675, Section 6: the careful variant
+	}
+}
+
+// rescue reports whether what is sent again at seq is so by NextSeg's rule 4.
+func (s *tcpSender) rescue(seq int64) bool {
+	return seq >= max(s.lost, s.sacked.top())
+}
+
+// pick is NextSeg of RFC 6675: the next bytes to send. Its rule 4, the rescue of
+// a tail that nothing is known of, is left out for what has been sent again in
+// this recovery, where it would only send a copy.
+func (s *tcpSender) pick() (seq, length int64) {
+	if s.phase == tcpOpen {
+		return s.high, min(s.segment, s.size-s.high)
+	}
+	seq, end := s.sacked.gap(max(s.repeat, s.una), s.high)
+	switch {
+	case seq < s.lost: // rule 1
+	case s.high < s.size: // rule 2
+		return s.high, min(s.segment, s.size-s.high)
+	case s.phase != tcpRecovery:
+		return seq, 0
+	case seq < s.sacked.top(): // rule 3
+	case seq < s.high && !s.rescued: // rule 4
+		seq = max(seq, s.high-1-(s.high-1)%s.segment)
+		end = s.high
+	default:
+		return seq, 0
+	}
+	return seq, min(s.segment, end-seq)
+}
+
+// receive takes in an acknowledgment.
+func (s *tcpSender) receive(now time.Duration, a *Packet) {
+	flight, before := s.high-s.una, s.una+s.sackedBytes
+	fresh := s.score(a)
+	acked := a.Ack - s.una
+	if acked > 0 {
+		s.advance(now, a, acked)
+	} else if acked == 0 && flight > 0 {
+		s.countDuplicate()
+	}
+	if s.ecn {
+		s.congested(s.una+s.sackedBytes-before, a.Echo)
+	}
+	if acked > 0 && s.phase != tcpRecovery && !a.Echo && s.una > s.share.reduced {
+		s.grow(acked, flight)
+	}
+	if fresh > 0 {
+		s.duplicate(now)
+	}
+	if s.phase != tcpOpen {
+		s.owe()
+	}
+}
+
+// score is Update of RFC 6675; it returns how many bytes are SACKed for the
+// first time.
+func (s *tcpSender) score(a *Packet) (fresh int64) {
+	for _, r := range a.Sacks[:a.NSacks] {
+		r.From, r.To = max(r.From, s.una, a.Ack), min(r.To, s.high)
+		fresh += s.sacked.add(r)
+	}
+	s.sackedBytes += fresh
+	return fresh
+}
+
+// advance moves the window to a cumulative acknowledgment.
+func (s *tcpSender) advance(now time.Duration, a *Packet, acked int64) {
+	s.una = a.Ack
+	s.sackedBytes -= s.sacked.drop(s.una)
+	s.repeat, s.lost = max(s.repeat, s.una), max(s.lost, s.una)
+	s.dup, s.run, s.backed, s.first = 0, 0, false, false
+	s.rtt.sample(now - a.Stamp)
+	s.alarm = never
+	if s.una < s.high {
+		s.alarm = now + s.rtt.rto
+	} else if s.una == s.size {
+		s.c.Acknowledged = now
+	}
+	if s.phase != tcpOpen && s.una >= s.recover {
+		s.phase, s.owed, s.credit = tcpOpen, 0, 0
+		s.rescued = false
+		s.repeat, s.lost = s.una, s.una
+	}
+}
+
+// countDuplicate counts what looks like a duplicate acknowledgment to those who
+// do not read SACK: the measure of reordering that papers print.
+func (s *tcpSender) countDuplicate() {
+	s.run++
+	s.c.DupAcks++
+	s.c.DupRun = max(s.c.DupRun, s.run)
+}
+
+// duplicate takes in an acknowledgment with new SACK information: what RFC 6675
+// calls a duplicate.
+func (s *tcpSender) duplicate(now time.Duration) {
+	lost := s.sacked.lost(s.t.DupAcks, s.segment)
+	switch s.phase {
+	case tcpRecovery:
+		s.lost = max(s.lost, lost)
+	case tcpOpen:
+		s.dup++
+		if s.dup >= s.t.DupAcks || lost > s.una {
+			s.recovery(now, lost)
+		}
+	}
+}
+
+// recovery starts fast recovery. The first segment goes again at once.
+func (s *tcpSender) recovery(now time.Duration, lost int64) {
+	s.c.Recoveries++
+	s.phase, s.recover = tcpRecovery, s.high
+	s.threshold = max((s.high-s.una)/2, 2*s.segment)
+	s.window = s.threshold
+	s.repeat, s.rescued, s.first = s.una, false, true
+	_, end := s.sacked.gap(s.una, s.high)
+	s.lost = max(lost, min(end, s.una+s.segment))
+	s.alarm = now + s.rtt.rto
+}
+
+// owe counts what was lost and has not been sent again; it is negative for what
+// was sent again without being lost.
+func (s *tcpSender) owe() {
+	if s.repeat <= s.lost {
+		s.owed = s.lost - s.repeat - s.sacked.within(s.repeat, s.lost)
+	} else {
+		s.owed = -(s.repeat - s.lost - s.sacked.within(s.lost, s.repeat))
+	}
+}
+
+// grow opens the window (RFC 5681, Section 3.1), unless it was not what held
+// the sender back (RFC 7661).
+func (s *tcpSender) grow(acked, flight int64) {
+	slow := s.window < s.threshold
+	if held := s.una-acked <= s.limited || slow && s.window < 2*flight; !held {
+		return
+	}
+	if slow {
+		s.window += min(acked, s.segment)
+	} else if s.credit += acked; s.credit >= s.window {
+		s.credit -= s.window
+		s.window += s.segment
+	}
+	s.window = min(s.window, s.t.MaxWindow)
+}
+
+// tick is told that time has passed.
+func (s *tcpSender) tick(now time.Duration) {
+	if now < s.alarm {
+		return
+	}
+	s.c.Timeouts++
+	if !s.backed { // RFC 5681, equation 4: only the first time
+		s.threshold = max((s.high-s.una)/2, 2*s.segment)
+	}
+	s.backed = true
+	s.window, s.credit, s.dup, s.first = s.segment, 0, 0, false
+	s.phase, s.recover = tcpResending, s.high
+	s.repeat, s.lost = s.una, s.high
+	s.owe()
+	s.rtt.backOff()
+	s.alarm = now + s.rtt.rto
+}
