@@ -42,15 +42,17 @@ var rooms = map[string][]string{
 	"controller": {"fabric", "codegen", "fitting", "bmv2"},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
+	// The target that runs BMv2 in network namespaces.
+	"controller/testbed": {"controller", "fabric"},
 
-	"sim":        {"dataplane", "fabric", "model"},
+	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 	},
 	"cmd": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
-		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim", "lab", "live", "examples",
+		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "controller/testbed", "sim", "lab", "live", "examples",
 	},
 }
 

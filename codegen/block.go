@@ -52,6 +52,8 @@ type block struct {
 
 	load, symbol string // the register of a signal that watches utilisation
 
+	cannot string // why the architecture has none, and what comes nearest
+
 	check func(*view) error // proves the arithmetic, or says what is wrong
 }
 

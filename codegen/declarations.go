@@ -60,11 +60,11 @@ type constant struct {
 // Constants are the parameters that the program names.
 func (v *view) Constants() []constant {
 	var list []constant
-	for _, p := range v.row.Parameters() {
+	for _, p := range v.row.parameters(v.arch) {
 		if p.constant != "" && v.Names(p.constant) {
 			val := v.values[p.Name]
 			text := fmt.Sprintf("%s; %s=%s. %s.", p.Meaning, p.Name, val.Text, p.Source)
-			list = append(list, constant{p.p4type, p.constant, p.inProgram(val), wrap(text)})
+			list = append(list, constant{v.arch.typeOf(p.p4type), p.constant, v.arch.count(&p, val), wrap(text)})
 		}
 	}
 	return list

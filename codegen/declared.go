@@ -29,7 +29,7 @@ func (m *Manifest) declared(text string) error {
 	for i := range m.Tables {
 		tables[m.Tables[i].Name] = &m.Tables[i]
 	}
-	var control string
+	var control, unknown string
 	var header *Header
 	var table *Table
 	actions := map[string]string{}
@@ -45,9 +45,11 @@ func (m *Manifest) declared(text string) error {
 		} else if f := actionLine.FindStringSubmatch(line); f != nil {
 			actions[f[1]] = f[1] + "(" + parameterNames(f[2]) + ")"
 		} else if f := tableLine.FindStringSubmatch(line); f != nil {
-			if table = tables[control+"."+f[1]]; table == nil {
-				return fmt.Errorf("the manifest does not know table %s.%s", control, f[1])
+			if table, unknown = tables[control+"."+f[1]], ""; table == nil {
+				unknown = control + "." + f[1]
 			}
+		} else if line == "        const entries = {" {
+			unknown = "" // the program fills it itself
 		} else if f := keyLine.FindStringSubmatch(line); f != nil && table != nil {
 			table.Keys = append(table.Keys, f[1]+": "+f[2])
 		} else if f := entryLine.FindStringSubmatch(line); f != nil && table != nil {
@@ -55,7 +57,9 @@ func (m *Manifest) declared(text string) error {
 		} else if line == "}" {
 			header = nil
 		} else if line == "    }" {
-			table = nil
+			if table = nil; unknown != "" {
+				return fmt.Errorf("the manifest does not know table %s", unknown)
+			}
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ const MaxPaths = 16
 // Params are what a user asks for beside the row. The zero value gives the
 // papers' programs for groups of up to 4 paths.
 type Params struct {
+	Arch      string            // one of Archs; "" stands for v1model
 	Ports     int               // paths of the largest group, 2 to MaxPaths; 0 stands for 4
 	MaxPort   int               // the highest port number in use, 0 where that is not known
 	Set       map[string]string // parameters by name, in their units
@@ -55,9 +56,22 @@ func Generate(row Row, p Params) (*Program, error) {
 }
 
 // Parameters lists what can be set of the row, with the row's defaults.
-func (r Row) Parameters() []Param {
+func (r Row) Parameters() []Param { return r.parameters(software) }
+
+// parameters are those for an architecture, which are the same but for a few
+// that the hardware adds: the papers' blocks say what can be set.
+func (r Row) parameters(a *architecture) []Param {
 	var list []Param
-	for _, b := range r.blocks(true, false) {
+	built, err := r.blocks(software, true, false)
+	if err == nil && a != software {
+		var more []*block
+		more, err = r.blocks(a, true, false)
+		built = append(built, more...)
+	}
+	if err != nil {
+		return nil // what cannot be built has none
+	}
+	for _, b := range built {
 		for _, name := range b.params {
 			p := *param(name)
 			for _, defaults := range []map[string]string{r.Defaults, r.block(guard).defaults} {
@@ -75,8 +89,8 @@ func (r Row) Parameters() []Param {
 
 // blocks lists the row's blocks in the order in which they contribute: parts
 // first, each once. In transit the signal has other parts, and nothing to tell
-// ingress.
-func (r Row) blocks(recirc, transit bool) []*block {
+// ingress. An architecture may lack a block.
+func (r Row) blocks(a *architecture, recirc, transit bool) ([]*block, error) {
 	wanted := map[*block]bool{}
 	var want func(b *block, parts []string)
 	want = func(b *block, parts []string) {
@@ -85,12 +99,15 @@ func (r Row) blocks(recirc, transit bool) []*block {
 			parts = slices.Concat(parts, b.recirc)
 		}
 		for _, name := range parts {
-			p := lookup(part, name)
+			p := a.lookup(part, name)
 			want(p, p.parts)
 		}
 	}
 	for _, k := range kinds {
-		b := r.block(k)
+		b := a.lookup(k, r.block(k).name)
+		if b == nil || b.cannot != "" {
+			return nil, a.refuse(r, r.block(k), b)
+		}
 		if k == signal && transit {
 			want(b, b.transit)
 		} else {
@@ -98,17 +115,17 @@ func (r Row) blocks(recirc, transit bool) []*block {
 		}
 	}
 	var list []*block
-	for _, b := range blocks {
+	for _, b := range a.blocks {
 		if wanted[b] {
 			list = append(list, b)
 		}
 	}
-	return list
+	return list, nil
 }
 
 // values sets the row's parameters.
-func (r Row) values(set map[string]string) (map[string]Value, error) {
-	known := r.Parameters()
+func (r Row) values(a *architecture, set map[string]string) (map[string]Value, error) {
+	known := r.parameters(a)
 	values := map[string]Value{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.ContainsFunc(known, func(p Param) bool { return p.Name == name }) {

@@ -23,6 +23,8 @@ type Manifest struct {
 	MulticastGroups []Multicast   `json:"multicast_groups"`
 	VirtualPorts    []VirtualPort `json:"virtual_ports"`
 	Tasks           []Task        `json:"tasks"`
+
+	*Hardware // of programs for Tofino
 }
 
 // A Register is an array that the program remembers something in.
@@ -32,13 +34,16 @@ type Register struct {
 	Size    int    `json:"size"`
 	Width   int    `json:"width"`
 	Unit    string `json:"unit,omitempty"`
-	Scale   int64  `json:"scale,omitempty"` // the value stands for value/Scale
-	Valid   int    `json:"valid,omitempty"` // this bit set: there is a value below it
-	Writer  string `json:"writer"`          // data plane, controller or both
+	Scale   int64  `json:"scale,omitempty"`   // the value stands for value/Scale
+	Valid   int    `json:"valid,omitempty"`   // this bit set: there is a value below it
+	Writer  string `json:"writer"`            // data plane, controller or both
+	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
+	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
 	Symbol  string `json:"symbol,omitempty"`
 	Meaning string `json:"meaning"`
 
-	Type string `json:"-" yaml:"type"` // in the program
+	Type  string `json:"-" yaml:"type"`  // in the program
+	Start string `json:"-" yaml:"start"` // what all cells start with, there
 }
 
 // A Counter is an array that the program counts in.
@@ -56,6 +61,13 @@ type Table struct {
 	Meaning string   `json:"meaning"`
 	Keys    []string `json:"keys"`    // with their match kind
 	Actions []string `json:"actions"` // with their parameters
+	BfRt    string   `json:"bfrt,omitempty"`
+}
+
+// A Cell is one of a Register.
+type Cell struct {
+	Index int   `json:"index"`
+	Value int64 `json:"value"`
 }
 
 // A Header is one that the scheme itself puts on the wire, or sends round
@@ -80,6 +92,7 @@ type Session struct {
 	Session int    `json:"session"`
 	Port    int    `json:"port,omitempty"`
 	PerPort bool   `json:"per_port,omitempty" yaml:"per_port"`
+	Bytes   int    `json:"bytes,omitempty"` // a copy is cut to so many
 	Meaning string `json:"meaning"`
 }
 

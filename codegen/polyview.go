@@ -15,11 +15,12 @@ type polyView struct {
 	Powers []polyPower
 	Groups []polyGroup // by total degree
 
-	ScalesL           bool // L is not normalised by its own scale
-	LMin, LReciprocal int64
-	TMin, TMax        int64
-	TRange            int64
-	TReciprocal       int64
+	ScalesL     bool // L is not normalised by its own scale
+	LMin, LMax  int64
+	LReciprocal int64
+	TMin, TMax  int64
+	TRange      int64
+	TReciprocal int64
 }
 
 // A polyGroup is the terms of one total degree.
@@ -40,7 +41,7 @@ func (v *view) Poly() *polyView {
 	l := p.LRange()
 	pv := &polyView{
 		Degree: p.Degree, Width: p.Width(), Shift: 8 * p.Degree,
-		ScalesL: l != fitting.Range{Min: 0, Max: 255}, LMin: l.Min, LReciprocal: l.Reciprocal(),
+		ScalesL: l != fitting.Range{Min: 0, Max: 255}, LMin: l.Min, LMax: l.Max, LReciprocal: l.Reciprocal(),
 		TMin: p.T.Min, TMax: p.T.Max, TRange: p.T.Max - p.T.Min, TReciprocal: p.T.Reciprocal(),
 		Groups: make([]polyGroup, p.Degree+1),
 	}
@@ -156,6 +157,12 @@ func (v *view) PolySource() []string {
 		}
 	}
 	return wrap(text)
+}
+
+// PolyScaledL says how L becomes a byte that means something else.
+func (v *view) PolyScaledL() []string {
+	p := v.polynomial()
+	return wrap(fmt.Sprintf("The data's L: 0 to 255 stand for %d to %d, by 255*2^16/%d.", p.L.Min, p.L.Max, p.L.Max-p.L.Min))
 }
 
 // PolyRange says how T becomes a byte.

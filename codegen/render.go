@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,9 +16,6 @@ import (
 	"github.com/p4lb/p4lb/templates"
 )
 
-// architecture names the templates. Another one is another folder of them.
-const architecture = "v1model"
-
 // A sheet holds the templates of an architecture: those of the skeleton, and
 // by block those of the others.
 type sheet struct {
@@ -25,9 +23,9 @@ type sheet struct {
 	blocks   map[*block]*template.Template
 }
 
-// newSheet parses the templates that the blocks name.
-func newSheet(architecture string, list []*block) (*sheet, error) {
-	files, err := templates.For(architecture)
+// newSheet parses the templates in a folder that the blocks name.
+func newSheet(folder string, list []*block) (*sheet, error) {
+	files, err := templates.For(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +60,7 @@ var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*
 
 // render makes the program's text and fills the manifest.
 func (v *view) render() (string, error) {
-	s, err := newSheet(architecture, v.blocks)
+	s, err := newSheet(v.arch.folder, v.blocks)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +72,11 @@ func (v *view) render() (string, error) {
 		return "", v.err
 	}
 	text = layOut(text)
-	return text, v.manifest.declared(text)
+	if err := v.manifest.declared(text); err != nil {
+		return "", err
+	}
+	v.arch.complete(v)
+	return text, nil
 }
 
 // execute runs one template.
@@ -122,13 +124,13 @@ func (v *view) contributions(name string) string {
 }
 
 // spaced are the places whose contributions stand apart.
-var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables"}
+var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables", "structs", "egress.parser.states"}
 
 // Has reports whether any block contributes to a place.
 func (v *view) Has(name string) bool { return v.Place(name) != "" }
 
 // Use is a template of a part.
-func (v *view) Use(name, text string) string { return v.of(lookup(part, name), text) }
+func (v *view) Use(name, text string) string { return v.of(v.arch.lookup(part, name), text) }
 
 // UseWith is a template of a part that takes a word, as Text.
 func (v *view) UseWith(name, text, word string) string {
@@ -143,15 +145,15 @@ func (v *view) Text() string { return v.word }
 func (v *view) Now() string { return v.execute(v.sheet.skeleton, "now") }
 
 // Signal is a template of the row's signal.
-func (v *view) Signal(text string) string { return v.of(v.row.block(signal), text) }
+func (v *view) Signal(text string) string { return v.of(v.built(v.row, signal), text) }
 
 // Guard is a template of the row's guard.
-func (v *view) Guard(text string) string { return v.of(v.row.block(guard), text) }
+func (v *view) Guard(text string) string { return v.of(v.built(v.row, guard), text) }
 
 // Choose is the statements that set meta.slot.
 func (v *view) Choose() string {
-	text := v.of(v.runs.block(choice), "choose")
-	if v.In("candidates") && !v.In("reroute") {
+	text := v.of(v.built(v.runs, choice), "choose")
+	if v.arch.software && v.In("candidates") && !v.In("reroute") {
 		text = v.Use("candidates", "apply") + "\n" + text
 	}
 	return text
@@ -167,12 +169,15 @@ func (v *view) Decide() string {
 }
 
 // Unguarded is Decide without the guard.
-func (v *view) Unguarded() string { return v.of(v.runs.block(granularity), "decide") }
+func (v *view) Unguarded() string { return v.of(v.built(v.runs, granularity), "decide") }
+
+// built is the row's block of a kind as the architecture builds it.
+func (v *view) built(r Row, k kind) *block { return v.arch.lookup(k, r.block(k).name) }
 
 func (v *view) of(b *block, text string) string {
 	t := v.sheet.blocks[b]
 	if t == nil || t.Lookup(text) == nil {
-		v.err = fmt.Errorf("block %s has no template %q", b.name, text)
+		v.err = errors.Join(v.err, fmt.Errorf("no template %q in block %v", text, b))
 		return ""
 	}
 	return strings.TrimSpace(v.execute(t, text))
@@ -189,6 +194,12 @@ type notes struct {
 	Groups    []Multicast
 	Ports     []VirtualPort
 	Tasks     []Task
+
+	// Of Tofino.
+	Mirrors       []Session
+	Recirculation []int
+	Generators    []Generator
+	Deviations    []Deviation
 }
 
 // describe fills the manifest from the templates.
@@ -200,11 +211,12 @@ func (v *view) describe() {
 		Role: v.params.Role, Paths: v.N(),
 		Counters: []Counter{}, Headers: []Header{}, Registers: []Register{}, CloneSessions: []Session{},
 		MulticastGroups: []Multicast{}, VirtualPorts: []VirtualPort{}, Tasks: []Task{}, Parameters: []Value{},
+		Hardware: &Hardware{},
 	}
 	if r.feedsBack() {
 		v.manifest.StatePath = v.params.StatePath
 	}
-	for _, p := range r.Parameters() {
+	for _, p := range r.parameters(v.arch) {
 		v.manifest.Parameters = append(v.manifest.Parameters, v.values[p.Name])
 	}
 	v.note(v.execute(v.sheet.skeleton, "manifest"))
@@ -224,7 +236,7 @@ func (v *view) note(text string) {
 	maps.Copy(v.types, n.Types)
 	m := &v.manifest
 	for _, r := range n.Registers {
-		r.Width = v.widthOf(r.Type)
+		r.Width = max(r.Width, v.widthOf(r.Type))
 		for _, x := range indexes {
 			if x.name == r.Index {
 				r.Size = x.size
@@ -239,6 +251,10 @@ func (v *view) note(text string) {
 	m.MulticastGroups = append(m.MulticastGroups, n.Groups...)
 	m.VirtualPorts = append(m.VirtualPorts, n.Ports...)
 	m.Tasks = append(m.Tasks, n.Tasks...)
+	m.MirrorSessions = append(m.MirrorSessions, n.Mirrors...)
+	m.Recirculation = append(m.Recirculation, n.Recirculation...)
+	m.Generators = append(m.Generators, n.Generators...)
+	m.Deviations = append(m.Deviations, n.Deviations...)
 }
 
 // widthOf is the width of a type of the program.

@@ -42,7 +42,10 @@ func (r Row) hashes() bool {
 }
 
 // feedsBack reports whether egress tells ingress something.
-func (r Row) feedsBack() bool { return slices.Contains(r.blocks(true, false), lookup(part, "report")) }
+func (r Row) feedsBack() bool {
+	list, err := r.blocks(software, true, false)
+	return err == nil && slices.Contains(list, lookup(part, "report"))
+}
 
 // canonical is the name of a row that nobody has published.
 func (r Row) canonical() string {

@@ -13,6 +13,7 @@ import (
 type view struct {
 	row    Row // as asked for
 	runs   Row // what the role makes of it
+	arch   *architecture
 	params Params
 	values map[string]Value
 	blocks []*block
@@ -36,15 +37,21 @@ func newView(row Row, p Params) (*view, error) {
 	if err := p.complete(row); err != nil {
 		return nil, err
 	}
-	values, err := row.values(p.Set)
+	arch, err := architectureOf(p.Arch)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{row: row, runs: row, params: p, values: values, places: map[string]string{}, types: map[string]int{}}
+	values, err := row.values(arch, p.Set)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{row: row, runs: row, arch: arch, params: p, values: values, places: map[string]string{}, types: map[string]int{}}
 	if v.transit() {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
-	v.blocks = v.runs.blocks(p.StatePath == "recirc", v.transit())
+	if v.blocks, err = v.runs.blocks(arch, p.StatePath == "recirc", v.transit()); err != nil {
+		return nil, err
+	}
 	if row.Signal == "fitted" {
 		if err := v.fit(); err != nil {
 			return nil, err
@@ -82,6 +89,8 @@ func (p *Params) complete(row Row) error {
 		return unknown("state path", p.StatePath, StatePaths)
 	case !slices.Contains(Roles, p.Role):
 		return unknown("role", p.Role, Roles)
+	case p.StatePath == "shared" && p.Arch != "" && p.Arch != software.name:
+		return fmt.Errorf("state path shared: ingress and egress of %s have no registers in common, want recirc", p.Arch)
 	case p.MaxPort > maxPort:
 		return fmt.Errorf("port %d: want at most %d, those above lead round within the switch", p.MaxPort, maxPort)
 	case row.Signal != "fitted" && p.Printed:
@@ -163,7 +172,7 @@ func (v *view) Few() bool { return v.runs.Choice == "ordered" && int(v.Int("d"))
 func (v *view) Shuffles() bool { return v.runs.Choice == "sampled" || v.Few() }
 
 // Int is the value of a parameter as the program has it.
-func (v *view) Int(name string) int64 { return param(name).inProgram(v.values[name]) }
+func (v *view) Int(name string) int64 { return v.arch.count(param(name), v.values[name]) }
 
 // Word is the value of a parameter as a user writes it.
 func (v *view) Word(name string) string { return v.values[name].Text }
@@ -180,7 +189,10 @@ func (v *view) Reported() string {
 }
 
 // In reports whether a part is among the row's blocks.
-func (v *view) In(name string) bool { return slices.Contains(v.blocks, lookup(part, name)) }
+func (v *view) In(name string) bool {
+	b := v.arch.lookup(part, name)
+	return b != nil && slices.Contains(v.blocks, b)
+}
 
 // Marks reports whether long queues mark probes.
 func (v *view) Marks() bool { return v.In("ecn") }

@@ -38,6 +38,10 @@ type conn struct {
 	link     *link
 	err      error // why there is no link, or it is not primary
 	settled  bool  // err will not go away by waiting for it
+
+	// displaced: another controller has become primary after this one. It keeps
+	// the switch even when it ends: what it has written is not to be undone.
+	displaced bool
 }
 
 // A link is a stream that is open.
@@ -113,6 +117,9 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 	}
 	defer cc.Close()
 	client := p4v1.NewP4RuntimeClient(cc)
+	if c.opts.DryRun {
+		return false, c.observe(ctx, &link{endpoint: e, client: client, primary: true})
+	}
 	stream, err := client.StreamChannel(ctx)
 	if err != nil {
 		return false, c.streamError(e, err)
@@ -149,18 +156,39 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 					return c.lost(e, err)
 				}
 			}
-		} else if e := m.GetError(); e != nil && c.opts.Log != nil {
+		} else if e := m.GetError(); e != nil {
 			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", e.GetMessage())
 		}
 	}
 }
 
-// claim is an arbitration message with the present election id. One of zero is
-// none: with that a controller can only wait.
+// observe is a session without a stream: reading takes none, and disturbs no
+// other controller.
+func (c *conn) observe(ctx context.Context, l *link) error {
+	short, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	_, err := l.client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: l.endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
+	})
+	// That there is no program is an answer too.
+	if err != nil && status.Code(err) != codes.FailedPrecondition {
+		return c.streamError(l.endpoint, err)
+	}
+	c.mu.Lock()
+	c.epoch++
+	c.link, c.err, c.settled = l, nil, false
+	c.announce()
+	c.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// claim is an arbitration message with the present election id, or without one
+// from a controller that only watches.
 func (c *conn) claim(e Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
-	if !c.election.IsZero() {
+	if !c.election.IsZero() && !c.displaced {
 		u.ElectionId = c.election.proto()
 	}
 	c.mu.Unlock()
@@ -182,18 +210,22 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 	case codes.NotFound:
 		// Nobody is primary: whoever was is gone.
 		l.primary, c.link = false, l
-		if c.election.Less(highest.Next()) {
+		if claim = !c.displaced; claim && c.election.Less(highest.Next()) {
 			c.election = highest.Next()
 		}
-		claim = true
 	default:
-		l.primary, c.link = false, l
-		if c.opts.Takeover {
-			c.election = highest.Next()
-			claim = true
+		l.primary, c.link, c.err = false, l, notPrimary(highest)
+		switch {
+		case c.opts.Backup:
+		case c.opts.Takeover && c.epoch == 0:
+			c.election, claim = highest.Next(), true
+		default:
+			if c.epoch > 0 && !c.displaced {
+				c.displaced = true
+				c.opts.Log.Warn("another controller has taken over; this one leaves it the switch", "switch", c.name)
+			}
+			c.settled = true
 		}
-		c.err = notPrimary(highest)
-		c.settled = !c.opts.Takeover && !c.opts.Backup
 	}
 	c.announce()
 	return claim
@@ -216,7 +248,7 @@ func (c *conn) lost(e Endpoint, err error) (again bool, why error) {
 	defer c.mu.Unlock()
 	taken := c.election
 	switch {
-	case c.opts.Takeover:
+	case c.opts.Takeover && c.epoch == 0:
 		c.election = taken.Next()
 		return true, notPrimary(taken)
 	case c.opts.Backup && !taken.IsZero():
@@ -245,7 +277,7 @@ func (c *conn) streamError(e Endpoint, err error) error {
 	if s.Code() == codes.NotFound {
 		hint = "the topology's id is the device id of the switch"
 	}
-	return &Error{Err: fmt.Errorf("%w to be controlled as device %d at %s: %s (%v)", ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
+	return &Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
 }
 
 // lastPart is what gRPC's message about a connection comes down to.
@@ -337,7 +369,7 @@ func (c *conn) packetOut(packet []byte) error {
 	l, err := c.link, c.err
 	c.mu.Unlock()
 	if l == nil || !l.primary {
-		return fmt.Errorf("%s: sending a packet: %w", c.name, cmp.Or(err, ErrUnreachable))
+		return fmt.Errorf("sending a packet: %w", cmp.Or(err, ErrUnreachable))
 	}
 	return l.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
 }

@@ -12,9 +12,12 @@ type DeployOptions struct {
 	Election ElectionID
 	// Takeover: where another controller is primary, exceed its election id.
 	Takeover bool
-	// Backup: where another controller is primary, wait until it is gone.
+	// Backup: where another controller is primary, wait until it is gone, at
+	// first and whenever one takes over. Without it, a controller that has been
+	// displaced leaves the switch to the other one for good.
 	Backup bool
-	// DryRun: find the differences, write nothing.
+	// DryRun: find the differences, write nothing. It takes no election, and
+	// leaves other controllers what they have.
 	DryRun bool
 	// Atomic: where one switch fails, put all back to what they held.
 	Atomic bool

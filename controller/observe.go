@@ -33,19 +33,23 @@ var observationColumns = []string{"clock_us", "switch", "port", "egress_traffic"
 // A Meter counts what the ports of a switch have sent. The Registers of a
 // target implement it where the target can.
 type Meter interface {
-	// Sent is the number of bytes that a port has sent, since any time.
+	// Sent is the number of bytes that a port has sent, since any time. The
+	// error wraps errors.ErrUnsupported where nobody counts them.
 	Sent(ctx context.Context, port int) (uint64, error)
 }
 
-// An Observer samples the egress ports of a switch that lead to other switches,
-// or where it is a spine all: QALL's observation step. It must not be used from
-// two goroutines at once.
+// SentCounter is the name of the counter by which Thrift servers that are not
+// BMv2's tell what ports have sent. No program can have one of that name.
+const SentCounter = "port sent"
+
+// An Observer samples the egress ports of a switch that lead to other switches:
+// QALL's observation step. It must not be used from two goroutines at once.
 type Observer struct {
 	node  *Node
 	regs  Registers
-	meter Meter // nil: the program counts
+	meter Meter // nil: the target counts nothing
 	ports []fabric.Port
-	load  string // the register of the bytes that fade, if it does
+	load  string // the register of the bytes that fade, "" for none
 
 	before time.Duration
 	sent   []uint64 // of each port at the sample before
@@ -57,7 +61,7 @@ type Observer struct {
 var observed = []string{"q_L", "q_T", "q_upd"}
 
 // NewObserver makes an observer of a switch. The program must measure queue
-// behaviour, and it or the target the traffic.
+// behaviour.
 func NewObserver(n *Node, regs Registers) (*Observer, error) {
 	if !n.has(observed...) {
 		return nil, &Error{Switch: n.Name,
@@ -73,13 +77,9 @@ func NewObserver(n *Node, regs Registers) (*Observer, error) {
 	}
 	o.meter, _ = regs.(Meter)
 	for _, name := range []string{"dre", "u"} {
-		if o.meter == nil && n.has(name, name+"_ts") {
+		if n.has(name, name+"_ts") {
 			o.load = name
 		}
-	}
-	if o.meter == nil && o.load == "" {
-		return nil, &Error{Switch: n.Name, Err: errors.New("neither the program nor the target counts what ports send"),
-			Hint: "the embedded target does, and bmv2 where its interfaces are on this machine"}
 	}
 	o.sent, o.seen = make([]uint64, len(o.ports)), make([]uint64, len(o.ports))
 	return o, nil
@@ -105,7 +105,7 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 	for i, p := range o.ports {
 		traffic, err := o.traffic(ctx, i, clock, span)
 		if err != nil {
-			return list, fmt.Errorf("%s: counting what port %d has sent: %w", o.node.Name, p.Number, err)
+			return list, fmt.Errorf("counting what port %d has sent: %w", p.Number, err)
 		}
 		updated := o.cells["q_upd"][p.Number]
 		fresh := updated != o.seen[i]
@@ -122,15 +122,28 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 	return list, nil
 }
 
-// traffic is what a port has sent since the last sample, in bit/s.
+// traffic is what a port has sent since the last sample, in bit/s: as the
+// target counts it, or else the program.
 func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span float64) (float64, error) {
 	port := o.ports[i].Number
 	if o.meter != nil {
 		sent, err := o.meter.Sent(ctx, port)
-		rate := float64(sent-o.sent[i]) * 8 / max(span, 1e-9)
-		o.sent[i] = sent
-		return rate, err
+		if !errors.Is(err, errors.ErrUnsupported) {
+			rate := float64(sent-o.sent[i]) * 8 / max(span, 1e-9)
+			o.sent[i] = sent
+			return rate, err
+		}
+		o.meter = nil
 	}
+	if o.load == "" {
+		return 0, &Error{Switch: o.node.Name, Err: errors.New("neither the target nor the program counts what ports send"),
+			Hint: "the embedded target does, and bmv2 where its switches run on this machine"}
+	}
+	return o.faded(ctx, port, clock)
+}
+
+// faded is the traffic by the bytes that the program lets fade.
+func (o *Observer) faded(ctx context.Context, port int, clock time.Duration) (float64, error) {
 	bytes, err := o.regs.Read(ctx, o.load, port, port+1, nil)
 	if err != nil {
 		return 0, err

@@ -100,7 +100,10 @@ func (s *SwitchReport) state() string {
 	case len(s.Notes) > 0:
 		return s.Notes[0]
 	}
-	return "not touched"
+	if len(s.Changes) > 0 {
+		return "differs"
+	}
+	return "as planned"
 }
 
 // ChangeRows are the changes of all switches as a table.

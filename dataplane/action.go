@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -117,12 +116,11 @@ func jumpTarget(e *bmv2.Expr, count int) (int, error) {
 }
 
 // put writes an argument to its place in the action data.
-func (pr param) put(args []uint64, v *big.Int) {
-	limbs := bigLimbs(new(big.Int).And(v, pow2less1(pr.width)), wordsOf(pr.width))
+func (pr param) put(args, number []uint64) {
 	if pr.negative {
-		wideExtend(limbs, pr.width)
+		wideExtend(number, pr.width)
 	}
-	copy(args[pr.off:], limbs)
+	copy(args[pr.off:], number)
 }
 
 // An argOf is the argument of an action.

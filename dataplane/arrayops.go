@@ -65,6 +65,22 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
+// RegisterRange likewise appends the cells from ≤ i < to.
+func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
+	list = dst
+	err = s.withRegister(name, func(r *registerArray) error {
+		switch {
+		case r.words > 1:
+			return fmt.Errorf("register %s has %d bits, more than 64", name, r.width)
+		case from < 0 || from > to || to > r.size:
+			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.size-1)
+		}
+		list = append(dst, r.cells[from:to]...)
+		return nil
+	})
+	return list, err
+}
+
 // RegisterWrite sets a cell; v is cut to the register's width.
 func (s *Switch) RegisterWrite(name string, index int, v *big.Int) error {
 	return s.RegisterWriteRange(name, index, index+1, v)

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
@@ -157,7 +158,7 @@ func (a *action) constArgs(list []string) ([]uint64, error) {
 			return nil, err
 		}
 		p := a.params[i]
-		p.put(args, v)
+		p.put(args, bigLimbs(new(big.Int).And(v, pow2less1(p.width)), wordsOf(p.width)))
 	}
 	return args, nil
 }

@@ -146,9 +146,8 @@ func (k *tableKey) build(p *Packet, dst []uint64) {
 }
 
 // put writes a number to the field's place in a key.
-func (f *keyField) put(dst []uint64, v *big.Int) {
-	limbs := bigLimbs(v, f.words)
-	for j, x := range limbs {
+func (f *keyField) put(dst, number []uint64) {
+	for j, x := range number {
 		if f.mask != nil {
 			x &= f.mask[j]
 		}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -133,6 +134,9 @@ func newMeterArray(c *bmv2.MeterArray) (*meterArray, error) {
 // grow makes room for n meters. Direct ones come with the entries of their
 // table.
 func (m *meterArray) grow(n int) {
+	if n > cap(m.cells) {
+		m.cells = slices.Grow(m.cells, max(n-len(m.cells), len(m.cells)))
+	}
 	for len(m.cells) < n {
 		m.cells = append(m.cells, meter{rates: m.rates})
 	}

@@ -21,6 +21,8 @@ type Packet struct {
 	start, head, end int
 	extra            int // bytes that follow, of which only the number is known
 
+	parked []byte // the packet without its storage; see Park
+
 	id            uint64
 	ingressPort   uint32
 	now           time.Duration // the time of the current step
@@ -49,6 +51,13 @@ type Packet struct {
 // at any of them.
 const slack = 16
 
+// storage is the large part of a packet, which it has only while it is worked
+// on. What was given back last is used first: it is still in the cache.
+type storage struct {
+	w   []uint64
+	buf []byte
+}
+
 // newPacket returns a packet with zero headers and metadata and room for n
 // bytes.
 func (s *Switch) newPacket(n int) *Packet {
@@ -56,25 +65,44 @@ func (s *Switch) newPacket(n int) *Packet {
 	if last := len(s.free) - 1; last >= 0 {
 		p = s.free[last]
 		s.free = s.free[:last]
-		w, buf := p.w, p.buf
-		*p = Packet{w: w, buf: buf}
-		clear(w)
+		parked := p.parked[:0]
+		*p = Packet{parked: parked}
 	} else {
-		p = &Packet{w: make([]uint64, s.lay.words)}
+		p = new(Packet)
 	}
-	if need := s.headroom + n + slack; len(p.buf) < need {
-		p.buf = make([]byte, roundUp(need))
-	}
+	s.equip(p, n)
+	clear(p.w)
 	p.ex, p.limit = &s.ex, math.MaxInt
-	p.start = s.headroom
-	p.head, p.end = p.start, p.start+n
 	s.nextID++
 	p.id = s.nextID
 	return p
 }
 
+// equip gives a packet its storage, with room for n bytes.
+func (s *Switch) equip(p *Packet, n int) {
+	if last := len(s.spare) - 1; last >= 0 {
+		p.w, p.buf = s.spare[last].w, s.spare[last].buf
+		s.spare = s.spare[:last]
+	} else {
+		p.w = make([]uint64, s.lay.words)
+	}
+	if need := s.headroom + n + slack; len(p.buf) < need {
+		p.buf = make([]byte, roundUp(need))
+	}
+	p.start = s.headroom
+	p.head, p.end = p.start, p.start+n
+}
+
+// strip takes a packet's storage.
+func (s *Switch) strip(p *Packet) {
+	if p.w != nil {
+		s.spare = append(s.spare, storage{p.w, p.buf})
+		p.w, p.buf = nil, nil
+	}
+}
+
 // roundUp makes the sizes of buffers few, so that packets of other lengths can
-// have them, and small, so that a simulator's million packets fit in memory.
+// have them, and small.
 func roundUp(n int) int {
 	if n <= 512 {
 		return (n + 63) &^ 63
@@ -90,7 +118,10 @@ func (s *Switch) Free(p *Packet) {
 	s.mu.Unlock()
 }
 
-func (s *Switch) release(p *Packet) { s.free = append(s.free, p) }
+func (s *Switch) release(p *Packet) {
+	s.strip(p)
+	s.free = append(s.free, p)
+}
 
 // ID numbers the packets of a switch, copies included.
 func (p *Packet) ID() uint64 { return p.id }

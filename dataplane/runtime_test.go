@@ -327,6 +327,14 @@ func TestRegisters(t *testing.T) {
 	if !slices.Equal(cells[9:14], []uint64{0, 9, 9, 9, 0}) {
 		t.Errorf("cells %v", cells[9:14])
 	}
+	some, err := s.RegisterRange("I.flow_path", 9, 14, []uint64{5})
+	must(t, err)
+	if !slices.Equal(some, []uint64{5, 0, 9, 9, 9, 0}) {
+		t.Errorf("some cells %v", some)
+	}
+	if _, err := s.RegisterRange("I.flow_path", 65530, 65537, nil); err == nil {
+		t.Error("a range beyond the last cell was read")
+	}
 	for _, i := range []int{-1, 65536} {
 		if s.RegisterWrite("I.flow_path", i, v) == nil {
 			t.Errorf("cell %d was written", i)

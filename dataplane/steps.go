@@ -217,6 +217,9 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 }
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
+	if p.w == nil {
+		s.unpark(p)
+	}
 	p.now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))
 	s.egress.apply(s, p)

@@ -45,6 +45,7 @@ type Switch struct {
 	mirrors mirrors
 
 	free   []*Packet
+	spare  []storage
 	now    time.Duration // of the last packet
 	nextID uint64
 }

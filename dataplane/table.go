@@ -1,9 +1,9 @@
 package dataplane
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
@@ -240,36 +240,28 @@ func (c *call) run(s *Switch, p *Packet) *node {
 	return c.next
 }
 
-// number reads a big-endian number that must fit width bits.
-func number(b []byte, width int) (*big.Int, bool) {
-	v := new(big.Int).SetBytes(b)
-	return v, v.BitLen() <= width
-}
-
-// key turns the matches of an entry into the form of the table's index.
+// entryKey turns the matches of an entry into the form of the table's index,
+// and into the canonical one.
 func (t *table) entryKey(e *tableEntry) error {
 	if len(e.match) != len(t.key.fields) || len(e.match) == 0 {
 		return ErrBadMatch
 	}
-	e.key = make([]uint64, t.key.words)
 	for i := range e.match {
-		f := &t.key.fields[i]
-		v, ok := number(e.match[i].Value, f.width)
-		if !ok || f.kind == MatchLPM && (e.match[i].PrefixLen < 0 || e.match[i].PrefixLen > f.width) {
+		m, f := &e.match[i], &t.key.fields[i]
+		if !fits(m.Value, f.width) || f.kind == MatchLPM && (m.PrefixLen < 0 || m.PrefixLen > f.width) {
 			return fmt.Errorf("%w: field %s", ErrBadMatch, f.name)
 		}
 		if f.kind == MatchLPM {
-			e.prefix = e.match[i].PrefixLen
-			v.And(v, prefixMask(f.width, e.prefix))
+			e.prefix = m.PrefixLen
 		}
-		f.put(e.key, v)
+	}
+	e.match = canonical(t.key, e.match)
+	e.key = make([]uint64, t.key.words)
+	for i := range e.match {
+		f := &t.key.fields[i]
+		f.put(e.key, limbs(e.match[i].Value, f.words))
 	}
 	return nil
-}
-
-// prefixMask has the first n of width bits set.
-func prefixMask(width, n int) *big.Int {
-	return new(big.Int).Lsh(pow2less1(n), uint(width-n))
 }
 
 // demands turns the matches of an entry into what the ternary index wants.
@@ -291,28 +283,27 @@ func (t *table) demands(e *tableEntry) (ternaryEntry, error) {
 }
 
 func (f *keyField) demand(m Match) (ternaryField, bool) {
-	d := ternaryField{word: f.word}
-	v, ok := number(m.Value, f.width)
-	mask, okMask := pow2less1(f.width), true
+	d := ternaryField{word: f.word, mask: prefixLimbs(f.width, f.width)}
+	ok := fits(m.Value, f.width)
 	switch f.kind {
 	case MatchTernary:
-		mask, okMask = number(m.Mask, f.width)
+		ok = ok && fits(m.Mask, f.width)
+		d.mask = limbs(m.Mask, f.words)
 	case MatchOptional:
 		if m.Value == nil {
-			mask = new(big.Int)
+			clear(d.mask)
 		}
 	case MatchLPM:
-		if okMask = m.PrefixLen >= 0 && m.PrefixLen <= f.width; okMask {
-			mask = prefixMask(f.width, m.PrefixLen)
+		if ok = ok && m.PrefixLen >= 0 && m.PrefixLen <= f.width; ok {
+			d.mask = prefixLimbs(f.width, m.PrefixLen)
 		}
 	case MatchRange:
-		high, okHigh := number(m.High, f.width)
-		okMask = okHigh && v.Cmp(high) <= 0
-		d.high = make([]uint64, f.words)
-		copy(d.high, bigLimbs(high, f.words))
+		n := bytesOf(f.width)
+		ok = ok && fits(m.High, f.width) && bytes.Compare(aligned(m.Value, n), aligned(m.High, n)) <= 0
+		d.high = limbs(m.High, f.words)
 	}
-	d.value, d.mask = make([]uint64, f.words), bigLimbs(mask, f.words)
-	for i, x := range bigLimbs(v, f.words) {
+	d.value = make([]uint64, f.words)
+	for i, x := range limbs(m.Value, f.words) {
 		if f.mask != nil && d.high == nil {
 			d.mask[i] &= f.mask[i]
 		}
@@ -321,5 +312,5 @@ func (f *keyField) demand(m Match) (ternaryField, bool) {
 			d.value[i] &= d.mask[i]
 		}
 	}
-	return d, ok && okMask
+	return d, ok
 }

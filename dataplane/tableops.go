@@ -2,7 +2,7 @@ package dataplane
 
 import (
 	"encoding/binary"
-	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
@@ -19,6 +19,9 @@ func (t *table) add(e tableEntry) (Handle, error) {
 		return 0, ErrTableFull
 	}
 	h := t.handles.take()
+	if int(h) == cap(t.entries) { // append alone would copy a large table many times
+		t.entries = slices.Grow(t.entries, int(h)+16)
+	}
 	for int(h) >= len(t.entries) {
 		t.entries = append(t.entries, tableEntry{})
 	}
@@ -52,11 +55,7 @@ func (t *table) prepare(e *tableEntry) (ternaryEntry, error) {
 		}
 		return d, err
 	}
-	err := t.entryKey(e)
-	if err == nil {
-		e.match = canonical(t.key, e.match)
-	}
-	return ternaryEntry{}, err
+	return ternaryEntry{}, t.entryKey(e)
 }
 
 // canonical writes matches in one way, so that equal ones can be found: full
@@ -66,23 +65,23 @@ func canonical(k *tableKey, list []Match) []Match {
 	for i, m := range list {
 		f := &k.fields[i]
 		n := bytesOf(f.width)
-		v := new(big.Int).SetBytes(m.Value)
+		if f.kind == MatchOptional && m.Value == nil {
+			continue
+		}
+		v := aligned(m.Value, n)
 		switch f.kind {
 		case MatchLPM:
-			v.And(v, prefixMask(f.width, m.PrefixLen))
+			clearLow(v, f.width-m.PrefixLen)
 			out[i].PrefixLen = m.PrefixLen
 		case MatchTernary:
-			mask := new(big.Int).SetBytes(m.Mask)
-			v.And(v, mask)
-			out[i].Mask = mask.FillBytes(make([]byte, n))
-		case MatchRange:
-			out[i].High = new(big.Int).SetBytes(m.High).FillBytes(make([]byte, n))
-		case MatchOptional:
-			if m.Value == nil {
-				continue
+			out[i].Mask = aligned(m.Mask, n)
+			for j := range v {
+				v[j] &= out[i].Mask[j]
 			}
+		case MatchRange:
+			out[i].High = aligned(m.High, n)
 		}
-		out[i].Value = v.FillBytes(make([]byte, n))
+		out[i].Value = v
 	}
 	return out
 }
@@ -211,11 +210,10 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 	}
 	args := make([]uint64, a.argWords)
 	for i, b := range params {
-		v, ok := number(b, a.params[i].width)
-		if !ok {
+		if !fits(b, a.params[i].width) {
 			return nil, ErrBadParams
 		}
-		a.params[i].put(args, v)
+		a.params[i].put(args, limbs(b, wordsOf(a.params[i].width)))
 	}
 	return args, nil
 }

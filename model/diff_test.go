@@ -51,9 +51,10 @@ func rlb(more ...string) map[string]string {
 	return set
 }
 
-// schemes are the rows that programs and models are compared on.
+// schemes are the rows that programs and models are compared on: those of a
+// kind of their own, some in several forms, and what is left of the catalogue.
 func schemes() []scheme {
-	return []scheme{
+	list := []scheme{
 		{"ecmp", codegen.Params{Ports: 16}},
 		{"wcmp", codegen.Params{Ports: 8}},
 		{"rps", codegen.Params{Ports: 5}},
@@ -97,6 +98,12 @@ func schemes() []scheme {
 		{"qall-pkt+rlb", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},
 		{"conga+rlb-star", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},
 	}
+	for i, name := range codegen.Names() {
+		if !slices.ContainsFunc(list, func(sc scheme) bool { return sc.name == name }) {
+			list = append(list, scheme{name, codegen.Params{Ports: 2 + i%15, Set: map[string]string{"tb": "50us"}}})
+		}
+	}
+	return list
 }
 
 // TestChoices sends the same packets through the programs and the models.

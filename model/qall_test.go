@@ -149,6 +149,22 @@ func TestErratumQALL6_Normalisation(t *testing.T) {
 	}
 }
 
+// TestOccupancyBeyondTheData has a range of L whose reciprocal is cut off: its
+// end stands for 254, and so must every occupancy beyond it.
+func TestOccupancyBeyondTheData(t *testing.T) {
+	for _, l := range []fitting.Range{{Min: 0, Max: 200}, {Min: 20, Max: 220}, {Min: 7, Max: 255}, {Min: 254, Max: 255}} {
+		poly := fitting.Poly{Degree: 1, Scale: 1, Coeff: []int64{0, 256, 0}, L: l, T: fitting.Range{Max: 1000}} // C is the byte of L
+		r := newRig(t, scheme{"qall-linear", codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0s"}}}, 1)
+		r.setPort(firstPort, 256, 10)
+		for met := range 256 {
+			within := min(max(int64(met), l.Min), l.Max) - l.Min
+			if got, want := r.congestion(met, 10), within*(255<<16/(l.Max-l.Min))>>16; got != want {
+				t.Errorf("the data's L is %d to %d: %d becomes %d, want %d", l.Min, l.Max, met, got, want)
+			}
+		}
+	}
+}
+
 // eq4Rig is qall-pkt, reported at every packet, with n ports of 256 places.
 func eq4Rig(t *testing.T, n int, set map[string]string) *rig {
 	t.Helper()

@@ -127,8 +127,9 @@ func newModel(t testing.TB, man codegen.Manifest, p codegen.Params, random func(
 	if cfg.Poly = p.Coeffs; cfg.Poly == nil && man.Signal == "fitted" && !p.Runtime {
 		for _, v := range man.Parameters {
 			if v.Name == "degree" {
-				poly, _ := fitting.Paper(int(v.Int), p.Printed)
-				cfg.Poly = &poly
+				if poly, ok := fitting.Paper(int(v.Int), p.Printed); ok { // else the controller gives one
+					cfg.Poly = &poly
+				}
 			}
 		}
 	}

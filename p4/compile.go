@@ -1,9 +1,10 @@
 // Package p4 compiles P4_16 programs for the v1model architecture: text in,
 // BMv2 JSON and P4Info out. It is the façade of the compiler, whose stages are
-// packages syntax, types and lower.
+// packages syntax, types and lower. Programs for Tofino are checked, and have
+// P4Info; what runs them is another compiler.
 //
 // The program and its includes are read from an fs.FS; nothing else is touched.
-// core.p4 and v1model.p4 are built in.
+// core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.
 package p4
 
 import (
@@ -27,6 +28,8 @@ type Options struct {
 	IncludeDirs []string
 	// Defines are macros: NAME, which is 1, or NAME=VALUE.
 	Defines []string
+	// Arch is one of Archs; "" takes what the program includes.
+	Arch string
 	// Show turns a name in the file system into the one that messages show;
 	// nil leaves names alone.
 	Show func(name string) string
@@ -36,6 +39,7 @@ type Options struct {
 type Program struct {
 	File *syntax.File
 	Info *types.Info
+	Arch string // one of Archs, "" where the program has no main
 
 	Config *bmv2.Config     // nil before Lower
 	P4Info *configv1.P4Info // nil before Describe
@@ -61,21 +65,50 @@ func Compile(fsys fs.FS, name string, opts Options) (*Program, error) {
 // Check reads and checks the named program, for whatever architecture it is
 // written. The error, if any, is a syntax.Errors.
 func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
-	file, errs := syntax.Parse(fsys, name, syntax.Options{
-		IncludeDirs: opts.IncludeDirs,
-		Includes:    p4src.Include(),
-		Defines:     append([]string{"__TARGET_BMV2__"}, opts.Defines...), // as p4c-bm2-ss does
-		Show:        opts.Show,
-	})
+	file, arch, errs := parse(fsys, name, opts)
 	if file == nil {
 		return nil, errs
 	}
 	info, more := types.Check(file)
-	errs = append(errs, more...).Clean()
+	errs = append(errs, more...)
+	if opts.Arch != "" && arch != "" && arch != opts.Arch {
+		errs = append(errs, foreign(file, arch, opts.Arch))
+	}
+	errs = errs.Clean()
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	return &Program{File: file, Info: info, Warnings: errs}, nil
+	return &Program{File: file, Info: info, Arch: arch, Warnings: errs}, nil
+}
+
+// parse reads a program, and finds its architecture. Only what has been read
+// tells which macros the program expects, so it may take a second look.
+func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.Errors) {
+	arch := opts.Arch
+	if arch == "" {
+		arch = Archs[0]
+	}
+	file, errs := parseFor(fsys, name, opts, arch)
+	if file == nil {
+		return nil, "", errs
+	}
+	is := archOf(file)
+	if is == "" || is == arch || opts.Arch != "" {
+		return file, is, errs
+	}
+	if file, errs = parseFor(fsys, name, opts, is); file == nil {
+		return nil, "", errs
+	}
+	return file, is, errs
+}
+
+func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File, syntax.Errors) {
+	return syntax.Parse(fsys, name, syntax.Options{
+		IncludeDirs: opts.IncludeDirs,
+		Includes:    p4src.Include(),
+		Defines:     append([]string{targets[arch]}, opts.Defines...), // as p4c does
+		Show:        opts.Show,
+	})
 }
 
 // Main is the name of the package that the program instantiates as main, ""
@@ -97,6 +130,9 @@ func (p *Program) Lower() error {
 	if p.Main() == "" {
 		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run"}}
 	}
+	if p.Arch == "tna" || p.Arch == "t2na" {
+		return syntax.Errors{{Pos: mainDecl(p.File).Pos(), Msg: "BMv2 runs programs for v1model, with #include <v1model.p4>; this one is for " + p.Arch}}
+	}
 	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name})
 	if err := p.add(errs); err != nil {
 		return err
@@ -108,7 +144,7 @@ func (p *Program) Lower() error {
 // Describe makes P4Info, which is possible for programs that Lower does not
 // support too. The error, if any, is a syntax.Errors.
 func (p *Program) Describe() error {
-	info, errs := lower.P4Info(p.File, p.Info, lower.Options{})
+	info, errs := lower.P4Info(p.File, p.Info, lower.Options{Arch: p.Arch})
 	if err := p.add(errs); err != nil {
 		return err
 	}

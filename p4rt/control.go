@@ -45,35 +45,36 @@ func (d *Device) RegisterSize(name string) (cells int, ok bool) {
 // ReadRegister returns the cells from ≤ i < to as they are at one moment. A
 // cell that has more than 64 bits set is the largest number.
 func (d *Device) ReadRegister(name string, from, to int) ([]uint64, error) {
+	return d.AppendRegister(nil, name, from, to)
+}
+
+// AppendRegister appends what ReadRegister returns to dst: who watches large
+// registers needs no new memory each time.
+func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint64, error) {
 	sw, err := d.running()
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	cells, width, err := sw.RegisterInfo(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return dst, err
 	case from < 0 || to > cells || from > to:
-		return nil, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, cells-1)
+		return dst, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, cells-1)
 	case width <= 64:
-		list, err := sw.RegisterCells(name, nil)
-		if err != nil {
-			return nil, err
-		}
-		return list[from:to], nil
+		return sw.RegisterRange(name, from, to, dst)
 	}
 	wide, err := sw.RegisterReadAll(name)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	list := make([]uint64, 0, to-from)
 	for _, v := range wide[from:to] {
 		if !v.IsUint64() {
 			v.SetUint64(math.MaxUint64)
 		}
-		list = append(list, v.Uint64())
+		dst = append(dst, v.Uint64())
 	}
-	return list, nil
+	return dst, nil
 }
 
 // WriteRegister sets the cells from ≤ i < to; the value is cut to their width.

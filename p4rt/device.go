@@ -81,6 +81,8 @@ type attached struct {
 	number uint32
 	dirty  bool
 	failed func(error) // hears of the first error in sending
+
+	packets, bytes uint64 // that were sent
 }
 
 // NewDevice makes a device without program.
@@ -198,6 +200,16 @@ func (d *Device) SetPortUp(number uint32, up bool) {
 	}
 }
 
+// Sent is what a port has sent since it was connected.
+func (d *Device) Sent(number uint32) (packets, bytes uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.ports[number]; p != nil {
+		return p.packets, p.bytes
+	}
+	return 0, 0
+}
+
 func (d *Device) portUp(number uint32) bool {
 	down, there := (*d.down.Load())[number]
 	return there && !down
@@ -238,6 +250,8 @@ func (d *Device) emit(list []dataplane.Out) {
 			continue
 		}
 		p.Send(o.Data)
+		p.packets++
+		p.bytes += uint64(len(o.Data))
 		if !p.dirty {
 			p.dirty = true
 			d.dirty = append(d.dirty, p)

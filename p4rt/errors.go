@@ -57,17 +57,21 @@ func prefixed(err error, format string, args ...any) error {
 // one p4.v1.Error for each element, in order.
 func batchError(what string, results []error) error {
 	failed := 0
+	for _, err := range results {
+		if err != nil {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
 	details := make([]protoadapt.MessageV1, len(results))
 	for i, err := range results {
 		e := &p4v1.Error{CanonicalCode: int32(codeOf(err))}
 		if err != nil {
-			failed++
 			e.Message = err.Error()
 		}
 		details[i] = protoadapt.MessageV1Of(e)
-	}
-	if failed == 0 {
-		return nil
 	}
 	msg := fmt.Sprintf("%d of %d %s failed", failed, len(results), what)
 	st, err := status.New(codes.Unknown, msg).WithDetails(details...)

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -11,12 +12,16 @@ import (
 	"github.com/p4lb/p4lb/sim"
 )
 
-// busy makes a network of some hosts at 8 per leaf, each of which sends to one
-// elsewhere at 70 % of its link.
-func busy(b *testing.B, hosts int, load func(*sim.Network, *fabric.Topology)) *sim.Network {
+// busy makes a network of some hosts below leaves with four spines, each of
+// which sends to one elsewhere at 70 % of its link.
+func busy(b *testing.B, leaves, hosts int, load func(*sim.Network, *fabric.Topology)) *sim.Network {
+	perLeaf := hosts / leaves
 	topo := leafSpine(b, fabric.LeafSpine{
-		Leaves: hosts / 8, Spines: 4, Hosts: 8, // groups of four paths
-		Links: fabric.Links{HostRate: 10 * fabric.Gbps, Rate: 20 * fabric.Gbps, HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: 256},
+		Leaves: leaves, Spines: 4, Hosts: perLeaf,
+		Links: fabric.Links{
+			HostRate: 10 * fabric.Gbps, Rate: fabric.Rate(perLeaf) * 5 / 2 * fabric.Gbps,
+			HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: 256,
+		},
 	})
 	n, err := sim.New(topo, sim.Options{Seed: 1})
 	if err != nil {
@@ -24,12 +29,13 @@ func busy(b *testing.B, hosts int, load func(*sim.Network, *fabric.Topology)) *s
 	}
 	load(n, topo)
 	for i := range hosts {
-		_, err := n.StartFlow(sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", (i+8*(1+i%(hosts/8-1)))%hosts+1), Rate: 7e9})
+		to := (i + perLeaf*(1+i%(leaves-1))) % hosts
+		_, err := n.StartFlow(sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", to+1), Rate: 7e9})
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := n.Run(time.Millisecond); err != nil {
+	if err := n.Run(300 * time.Microsecond); err != nil {
 		b.Fatal(err)
 	}
 	return n
@@ -41,14 +47,21 @@ func BenchmarkNetwork(b *testing.B) {
 	engines := map[string]func(testing.TB, *sim.Network, *controller.Plan){"p4": loadP4, "native": loadModels}
 	for _, engine := range []string{"p4", "native"} {
 		for _, scheme := range []string{"ecmp", "drill", "qall-pkt", "qall-poly3"} {
-			for _, hosts := range []int{32, 128, 1024} {
+			for leaves, hosts := range map[int]int{4: 32, 8: 128, 32: 1024} {
 				b.Run(fmt.Sprintf("%s/%s/%d", engine, scheme, hosts), func(b *testing.B) {
-					n := busy(b, hosts, func(n *sim.Network, topo *fabric.Topology) { engines[engine](b, n, plan(b, topo, scheme, nil)) })
+					n := busy(b, leaves, hosts, func(n *sim.Network, topo *fabric.Topology) { engines[engine](b, n, plan(b, topo, scheme, nil)) })
+					runtime.GC()
 					b.ReportAllocs()
 					b.ResetTimer()
 					start, begin := n.Hops(), cpuTime()
-					for n.Hops()-start < int64(b.N) {
-						n.Run(n.Now() + 200*time.Microsecond)
+					n.Every(5*time.Microsecond, func(time.Duration) bool {
+						if n.Hops()-start >= int64(b.N) {
+							n.Stop()
+						}
+						return n.Hops()-start < int64(b.N)
+					})
+					if err := n.Run(sim.Forever); err != nil {
+						b.Fatal(err)
 					}
 					b.ReportMetric(float64(n.Hops()-start)/(cpuTime()-begin).Seconds()/1e6, "Mhops/s")
 				})

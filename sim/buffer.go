@@ -27,21 +27,21 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 
 // charge notes that a packet waits in the switch.
 func (s *Switch) charge(p *Packet) {
-	p.charged = p.Size
-	s.used += p.charged
+	p.charged = true
+	s.used += p.Size
 	s.count.MaxBuffer = max(s.count.MaxBuffer, s.used)
 	if p.from != nil && s.net.opts.PFC.On {
-		p.from.hold(p.charged)
+		p.from.hold(p.Size)
 	}
 }
 
 // discharge notes that it leaves.
 func (s *Switch) discharge(p *Packet) {
-	s.used -= p.charged
+	p.charged = false
+	s.used -= p.Size
 	if p.from != nil && s.net.opts.PFC.On {
-		p.from.hold(-p.charged)
+		p.from.hold(-p.Size)
 	}
-	p.charged = 0
 }
 
 // pfcState is what a switch knows of what came in at a port.
@@ -113,12 +113,12 @@ const pauseLen = 64
 func (o *Port) signal(pause bool) {
 	o.pfc.pausing = pause
 	o.pfc.sent++
-	if o.link.down {
+	if o.down {
 		return
 	}
 	at := max(o.net.now, o.free) + time.Duration(pauseLen*8*int64(time.Second)/o.rate) + o.delay
 	o.pfc.line = append(o.pfc.line, pauseFrame{at, pause})
-	if o.pfc.flight.place == 0 {
+	if !o.pfc.flight.planned() {
 		o.pfc.flight.what = (*pauseHandler)(o)
 		o.net.events.plan(&o.pfc.flight, at)
 	}
@@ -135,7 +135,7 @@ func (o *Port) heard() {
 	if len(o.pfc.line) > 0 {
 		o.net.events.plan(&o.pfc.flight, o.pfc.line[0].at)
 	}
-	if o.link.down {
+	if o.down {
 		return
 	}
 	if f.pause {

@@ -118,7 +118,7 @@ func TestGoBack(t *testing.T) {
 			var stats FlowStats
 			u := usual(t, func(u *Tuning) { u.RDMA.NackEvery = 30 * µs })
 			s, r := newDCQCNSender(u, &stats, 10*segment, 10e9), newGoBackReceiver(u, &stats)
-			w := &wire{a: s, b: r, delay: 50 * µs, spacing: µs, fate: losing(c.lose...)}
+			w := &cable{a: s, b: r, delay: 50 * µs, spacing: µs, fate: losing(c.lose...)}
 			w.run(time.Second)
 			if r.expected != s.size || s.una != s.size {
 				t.Fatalf("arrived up to %d", r.expected)
@@ -178,7 +178,7 @@ func TestPace(t *testing.T) {
 	u := usual(t, nil)
 	s := newDCQCNSender(u, &stats, 5*segment, 10e9)
 	s.r.rate = 1e9
-	w := &wire{a: s, b: newGoBackReceiver(u, &stats), delay: 50 * µs}
+	w := &cable{a: s, b: newGoBackReceiver(u, &stats), delay: 50 * µs}
 	w.run(time.Second)
 	gap := time.Duration((segment + UDPHeaders) * 8) // ns at 1 Gb/s
 	for i, f := range w.sent {

@@ -4,7 +4,9 @@ import "time"
 
 // A dcqcnSender is the sending half of an RDMA connection: paced by DCQCN, and
 // going back to the first missing byte when a Nack or a timeout says so. Its
-// window, if it has one, only bounds what a broken path can swallow.
+// window, if it has one, only bounds what a broken path can swallow. The timeout
+// follows the round trips as TCP's, in place of who would configure the card for
+// the network that it is in.
 type dcqcnSender struct {
 	t *Tuning
 	c *FlowStats
@@ -15,11 +17,14 @@ type dcqcnSender struct {
 	next  int64         // to be sent next
 	high  int64         // the end of what has been sent
 	at    time.Duration // when the pace allows the next packet; never: it always does
+	rtt   roundTrip
 	alarm time.Duration
 }
 
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
-	return &dcqcnSender{t: t, c: c, r: newReaction(&t.RDMA, line), size: size, at: never, alarm: never}
+	s := &dcqcnSender{t: t, c: c, r: newReaction(&t.RDMA, line), size: size, at: never, alarm: never}
+	s.rtt.init(t)
+	return s
 }
 
 // open reports whether there is something to send, whenever that is.
@@ -63,7 +68,7 @@ func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 	}
 	s.r.sent(length)
 	if s.alarm == never {
-		s.alarm = now + s.t.MinRTO
+		s.alarm = now + s.rtt.rto
 	}
 }
 
@@ -78,10 +83,11 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	}
 	if a.Ack > s.una {
 		s.una = a.Ack
+		s.rtt.sample(now - a.Stamp)
 		s.next = max(s.next, s.una)
 		s.alarm = never
 		if s.una < s.high {
-			s.alarm = now + s.t.MinRTO
+			s.alarm = now + s.rtt.rto
 		} else if s.una == s.size {
 			s.c.Acknowledged = now
 		}
@@ -105,7 +111,8 @@ func (s *dcqcnSender) tick(now time.Duration) {
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
-		s.alarm = now + s.t.MinRTO
+		s.rtt.backOff()
+		s.alarm = now + s.rtt.rto
 	}
 }
 

@@ -11,12 +11,15 @@ type handler interface{ fire() }
 // An event is something that happens at a time. It is part of what it happens
 // to, so that planning it allocates nothing; it can be planned once at a time.
 type event struct {
-	place int // in the heap, from 1; 0: not planned
-	what  handler
+	seq  uint64 // of its plan; 0: not planned
+	what handler
 }
 
-// A plan is an event's entry in the heap. Of two at the same time, the one
-// planned first comes first: seq counts.
+func (e *event) planned() bool { return e.seq != 0 }
+
+// A plan is an event's entry in the schedule. Of two at the same time, the one
+// with the smaller number comes first. A plan whose event has another number has
+// been cancelled.
 type plan struct {
 	at  time.Duration
 	seq uint64
@@ -26,9 +29,14 @@ type plan struct {
 func (a *plan) before(b *plan) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 
 // A schedule is a heap of plans with four children to a node: half as deep as
-// one with two, and the children share cache lines.
+// one with two, and the children share cache lines. Nothing outside of the heap
+// is touched when plans move in it: a large network does not fit in the cache.
+//
+// What has been taken off the top leaves a hole there until the next plan,
+// which fills it: most events plan another one.
 type schedule struct {
 	heap []plan
+	hole bool
 	seq  uint64
 }
 
@@ -45,52 +53,69 @@ func (s *schedule) plan(e *event, at time.Duration) { s.planAs(e, at, s.next()) 
 
 // planAs does so with a number drawn earlier.
 func (s *schedule) planAs(e *event, at time.Duration, seq uint64) {
-	s.heap = append(s.heap, plan{})
-	s.up(len(s.heap)-1, plan{at, seq, e})
+	e.seq = seq
+	p := plan{at, seq, e}
+	if s.hole {
+		s.hole = false
+		s.down(p)
+		return
+	}
+	s.heap = append(s.heap, p)
+	s.up(p)
 }
 
 // cancel takes an event back. It need not be planned.
-func (s *schedule) cancel(e *event) {
-	if e.place == 0 {
-		return
+func (s *schedule) cancel(e *event) { e.seq = 0 }
+
+// pop takes the first event off the schedule, if there is one by a time.
+func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
+	for {
+		if s.hole {
+			s.close()
+		}
+		if len(s.heap) == 0 || s.heap[0].at > until {
+			return nil, 0
+		}
+		p := &s.heap[0]
+		s.hole = true
+		if p.ev.seq == p.seq {
+			p.ev.seq = 0
+			return p.ev, p.at
+		}
 	}
-	i := e.place - 1
-	e.place = 0
-	s.remove(i)
 }
 
-// remove closes the gap at a place.
-func (s *schedule) remove(i int) {
+// close fills the hole with the last plan.
+func (s *schedule) close() {
+	s.hole = false
 	last := len(s.heap) - 1
-	moved := s.heap[last]
+	p := s.heap[last]
 	s.heap[last].ev = nil
 	s.heap = s.heap[:last]
-	if i == last {
-		return
-	}
-	if i > 0 && moved.before(&s.heap[(i-1)/children]) {
-		s.up(i, moved)
-	} else {
-		s.down(i, moved)
+	if last > 0 {
+		s.down(p)
 	}
 }
 
-// up puts p at place i or above.
-func (s *schedule) up(i int, p plan) {
+// up puts p, for which there is room at the end, where it belongs.
+func (s *schedule) up(p plan) {
+	h := s.heap
+	i := len(h) - 1
 	for i > 0 {
 		parent := (i - 1) / children
-		if !p.before(&s.heap[parent]) {
+		if !p.before(&h[parent]) {
 			break
 		}
-		s.put(i, s.heap[parent])
+		h[i] = h[parent]
 		i = parent
 	}
-	s.put(i, p)
+	h[i] = p
 }
 
-// down puts p at place i or below.
-func (s *schedule) down(i int, p plan) {
+// down puts p, for which there is room at the top, where it belongs.
+func (s *schedule) down(p plan) {
 	h := s.heap
+	i := 0
 	for {
 		first := i*children + 1
 		if first >= len(h) {
@@ -105,15 +130,10 @@ func (s *schedule) down(i int, p plan) {
 		if !h[least].before(&p) {
 			break
 		}
-		s.put(i, h[least])
+		h[i] = h[least]
 		i = least
 	}
-	s.put(i, p)
-}
-
-func (s *schedule) put(i int, p plan) {
-	s.heap[i] = p
-	p.ev.place = i + 1
+	h[i] = p
 }
 
 // A Timer calls a function at a time. Setting it again is cheap, as
@@ -140,11 +160,8 @@ func (n *Network) NewTimer(f func()) *Timer {
 // Set lets the timer run out at a time, whatever was set before.
 func (t *Timer) Set(at time.Duration) {
 	t.deadline = at
-	if t.ev.place != 0 {
-		if t.planned <= at {
-			return
-		}
-		t.net.events.cancel(&t.ev)
+	if t.ev.planned() && t.planned <= at {
+		return
 	}
 	t.planned = at
 	t.net.events.plan(&t.ev, at)

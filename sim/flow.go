@@ -70,6 +70,14 @@ func (n *Network) StartFlow(s FlowSpec) (*Flow, error) {
 	return f, nil
 }
 
+// toward is the headers of packets of a kind.
+func (f *Flow) toward(k Kind) *headers {
+	if k == Data {
+		return &f.ahead
+	}
+	return &f.back
+}
+
 // finish notes that the last byte has arrived. The transports call it, once.
 func (f *Flow) finish() {
 	f.Finished = f.net.now

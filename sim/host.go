@@ -51,19 +51,10 @@ func (h *Host) WhenBelow(bytes int, f func()) {
 // Send gives a packet to the NIC.
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
-	f := p.Flow
-	d := &f.ahead
-	if p.Kind != Data {
-		d = &f.back
-	}
+	d := p.Flow.toward(p.Kind)
 	p.Size = d.n + p.Payload
 	if h.net.bytes {
 		d.write(p)
-	} else {
-		mp := &p.native.Packet
-		mp.Flow = d.tuple
-		mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
-		mp.Echo = mp.Ack && p.Echo
 	}
 	p.CE = false
 	h.net.begin(p)

@@ -63,7 +63,7 @@ type ledger struct {
 
 // begin notes a packet that hosts, switches or the controller have made.
 func (n *Network) begin(p *Packet) {
-	p.born = p.Size
+	p.born = int32(p.Size)
 	n.ledger.began.add(p)
 }
 
@@ -93,9 +93,7 @@ func (n *Network) InFlight() Tally {
 		for p := o.queue.head; p != nil; p = p.next {
 			t.add(p)
 		}
-		for p := o.wire.head; p != nil; p = p.next {
-			t.add(p)
-		}
+		o.wire.each(t.add)
 	}
 	for _, h := range n.hosts {
 		count(h.nic)

@@ -6,16 +6,15 @@ import "github.com/p4lb/p4lb/fabric"
 type Link struct {
 	Place int // in the topology's Links
 	A, B  *Port
-
-	down bool
 }
 
 // connect makes the link at a place of the topology.
 func (n *Network) connect(i int, l *fabric.Link) *Link {
-	link := &Link{Place: i, down: l.Down}
+	link := &Link{Place: i}
 	link.A, link.B = n.end(l.A, l), n.end(l.B, l)
 	link.A.peer, link.B.peer = link.B, link.A
 	link.A.link, link.B.link = link, link
+	link.A.down, link.B.down = l.Down, l.Down
 	return link
 }
 
@@ -45,23 +44,23 @@ func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
 func (n *Network) Links() []*Link { return n.links }
 
 // Down reports whether the link has failed.
-func (l *Link) Down() bool { return l.down }
+func (l *Link) Down() bool { return l.A.down }
 
 // Fail cuts the link: what is on it is lost, and what is sent to it.
 func (l *Link) Fail() {
-	l.down = true
+	l.A.down, l.B.down = true, true
 	l.A.cut()
 	l.B.cut()
 }
 
 // Restore repairs the link.
-func (l *Link) Restore() { l.down = false }
+func (l *Link) Restore() { l.A.down, l.B.down = false, false }
 
 // cut loses what is on the link, and any pause: nobody is there to end it.
 func (o *Port) cut() {
 	o.net.events.cancel(&o.arriving)
-	for o.wire.head != nil {
-		o.net.lose(o.wire.pop(), LinkDown)
+	for o.wire.n > 0 {
+		o.net.lose(o.wire.pop().p, LinkDown)
 	}
 	o.resume()
 }

@@ -15,7 +15,6 @@ type Model struct {
 	ReportLen int
 	// ProbeMark: probes along paths are marked that met more packets.
 	ProbeMark int
-	// Direct and the rest are in Config.
 }
 
 // native is the engine that runs a model. What the program would do beside
@@ -26,6 +25,9 @@ type native struct {
 	o     Model
 	model *model.Switch
 	look  *lookups
+	// persists: the scheme keeps something with packets.
+	persists bool
+	packet   model.Packet // that the model is told about
 }
 
 // LoadModel lets the switch run the model of its scheme. Nothing may wait in
@@ -40,6 +42,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		return fmt.Errorf("switch %s: %w", s.Name, err)
 	}
 	e := &native{s: s, o: o, model: m}
+	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way"
 	s.engine = e
 	return s.SetTables(t)
 }
@@ -70,49 +73,67 @@ func (e *native) ingress(p *Packet) {
 	switch {
 	case p.Flow == nil:
 		e.takeControl(p)
-	case p.native.again:
-		p.native.again = false
+	case p.again:
+		p.again = false
 		p.Size -= roundLen
 		e.decide(p, p.native.stamp)
 	default:
-		e.takeData(p)
+		p.native.received = p.Size
+		if e.persists {
+			p.native.round = model.Round{}
+		}
+		e.decide(p, e.now())
 	}
 }
 
-// takeData lets a packet of a host pass ingress for the first time.
-func (e *native) takeData(p *Packet) {
-	mp := &p.native.Packet
-	to := e.look.toHost[p.Dst.place]
-	mp.Len, mp.In, mp.Group, mp.From = p.Size, p.from.Number, -1, e.look.leafHost[p.Src.place]
-	mp.Round = model.Round{}
-	if to.group != 0 {
-		mp.Group = to.group
+// describe tells the model about a packet. What the model does not change is
+// found anew each time, so that packets stay small.
+func (e *native) describe(p *Packet) *model.Packet {
+	d := p.Flow.toward(p.Kind)
+	mp := &e.packet
+	mp.Flow, mp.Len, mp.In = d.tuple, p.native.received, p.from.Number
+	mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
+	mp.Echo = mp.Ack && p.Echo
+	if e.persists {
+		mp.Overlay, mp.Round = p.native.overlay, p.native.round
 	}
-	if mp.Overlay.Valid && e.o.Edge && mp.From < 0 || to.group == 0 && to.port < 0 {
-		e.s.drop(p)
-		return
+	return mp
+}
+
+// remember keeps what the model has changed.
+func (e *native) remember(p *Packet) {
+	if e.persists {
+		p.native.overlay, p.native.round = e.packet.Overlay, e.packet.Round
 	}
-	p.native.port = to.port
-	e.decide(p, e.now())
 }
 
 // decide asks the model for the way of a packet.
 func (e *native) decide(p *Packet, now model.Time) {
-	mp := &p.native.Packet
-	received, overlaid := p.Size, mp.Overlay.Valid
+	mp := e.describe(p)
+	to := e.look.toHost[p.Dst.place]
+	mp.Group, mp.From = -1, e.look.leafHost[p.Src.place]
+	if to.group != 0 {
+		mp.Group = to.group
+	}
+	overlaid := mp.Overlay.Valid
+	if overlaid && e.o.Edge && mp.From < 0 || to.group == 0 && to.port < 0 {
+		e.s.drop(p)
+		return
+	}
 	d := e.model.Ingress(mp, now)
+	e.remember(p)
 	if mp.Overlay.Valid != overlaid {
 		p.Size += e.overlayLen(mp.Overlay.Valid)
 	}
 	if d.Notice != model.None {
-		e.notify(p, received, d.Notice)
+		e.notify(p, d.Notice)
 	}
 	switch {
 	case d.Again:
 		p.Size += roundLen
 		e.s.enqueue(p, againPort)
-	case mp.Group < 0:
-		e.s.enqueue(p, p.native.port)
+	case to.group == 0:
+		e.s.enqueue(p, to.port)
 	case d.Port < 0:
 		e.s.drop(p)
 	default:
@@ -145,12 +166,12 @@ func (e *native) overlayLen(on bool) int {
 }
 
 // notify sends a copy of a packet back as a notice, unless a host is there.
-func (e *native) notify(p *Packet, size int, what model.Notice) {
+func (e *native) notify(p *Packet, what model.Notice) {
 	port, ok := e.look.Sessions[notices+p.from.Number]
 	if !ok {
 		return
 	}
-	c := e.s.copyOf(p, size)
+	c := e.s.copyOf(p, p.native.received)
 	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold}
 	e.s.enqueue(c, port)
 }
@@ -164,30 +185,49 @@ func (p *Packet) tell() *control {
 }
 
 func (e *native) enqueued(p *Packet, depth int) {
-	p.native.met, p.native.queued = depth, e.now()
+	p.met = int32(depth)
+	if e.persists {
+		p.native.queued = e.now()
+	}
 }
 
 func (e *native) egress(p *Packet, o *Port, depth int) fate {
-	mp := &p.native.Packet
 	if p.Flow == nil {
-		switch p.ctl.form {
-		case reportForm:
-			p.Size = p.native.short
-			p.native.stamp = e.now()
-			return round
-		case noticeForm:
-			p.Size = noticeLen
-			return sent
-		}
-		*mp = model.Packet{Group: -1}
-		e.markProbe(p)
+		return e.egressControl(p, o, depth)
 	}
-	d := model.Departure{Port: o.Number, Met: p.native.met, Left: depth, Len: p.Size, Packet: mp, Queued: p.native.queued}
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: e.describe(p), Queued: p.native.queued}
 	if o.Number == againPort {
 		e.model.ComeRound(d)
-		p.native.again, p.native.stamp = true, e.now()
+		e.remember(p)
+		p.again, p.native.stamp = true, e.now()
 		return round
 	}
+	r, due := e.model.Egress(d, e.now())
+	e.remember(p)
+	if due {
+		e.report(p, r)
+	}
+	return sent
+}
+
+// egressControl lets a packet of a switch leave. Probes are packets among
+// others to what is measured.
+func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
+	switch p.ctl.form {
+	case reportForm:
+		p.Size = p.native.short
+		p.native.stamp = e.now()
+		return round
+	case noticeForm:
+		p.Size = noticeLen
+		return sent
+	case pathForm:
+		if e.o.ProbeMark > 0 && int(p.met) > e.o.ProbeMark {
+			p.ctl.path.flags |= probeMarked
+		}
+	}
+	e.packet = model.Packet{Group: -1}
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet, Queued: p.native.queued}
 	if r, due := e.model.Egress(d, e.now()); due {
 		e.report(p, r)
 	}
@@ -206,17 +246,11 @@ func (e *native) report(p *Packet, r model.Report) {
 	c.native.short = e.o.ReportLen
 	if p.Flow != nil {
 		c.native.short += p.Size - ethernetLen - ipv4Len
-		if p.native.Overlay.Valid {
+		if p.native.overlay.Valid {
 			c.native.short -= e.overlayLen(true)
 		}
 	}
 	e.s.enqueue(c, port)
-}
-
-func (e *native) markProbe(p *Packet) {
-	if p.ctl.form == pathForm && e.o.ProbeMark > 0 && p.native.met > e.o.ProbeMark {
-		p.ctl.path.flags |= probeMarked
-	}
 }
 
 func (e *native) forget(*Packet) {}

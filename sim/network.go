@@ -202,14 +202,11 @@ func (c *call) fire() { c.f() }
 func (n *Network) Run(until time.Duration) error {
 	n.stopped = false
 	for !n.stopped {
-		h := n.events.heap
-		if len(h) == 0 || h[0].at > until {
+		ev, at := n.events.pop(until)
+		if ev == nil {
 			break
 		}
-		n.now = h[0].at
-		ev := h[0].ev
-		ev.place = 0
-		n.events.remove(0)
+		n.now = at
 		ev.what.fire()
 	}
 	if !n.stopped && until != never {

@@ -40,54 +40,54 @@ type Range struct{ From, To int64 }
 // length. Packets belong to the Network: who gets one in receive must not keep
 // it.
 type Packet struct {
-	Flow    *Flow
-	Kind    Kind
-	Payload int   // bytes
-	Seq     int64 // Data: place of the first byte in the flow
-	Ack     int64 // Ack, Nack: all bytes before have arrived
-	Sacks   [3]Range
-	NSacks  int // of Sacks in use
+	// What every hop looks at is one line of the cache.
+	next *Packet // in the queue that it is in, or the pool
+	from *Port   // the port of this switch that it came in at
+	dp   *dataplane.Packet
+	Flow *Flow
+	Dst  *Host
+	// Size is the length on the wire, from the Ethernet header on. Send sets
+	// it.
+	Size int
+	born int32 // bytes that it is accounted for with, from its beginning to its end
+	met  int32 // packets that stood in the queue when it came
 
-	ECT  bool // capable of ECN
-	CE   bool // congestion was met
-	Echo bool // Ack: the receiver has seen CE (ECE)
-	Last bool // Data: the flow ends with it
+	Kind    Kind
+	ECT     bool // capable of ECN
+	CE      bool // congestion was met
+	Echo    bool // Ack: the receiver has seen CE (ECE)
+	Last    bool // Data: the flow ends with it
+	mark    bool // gets CE on its way out
+	charged bool // it occupies the switch's buffer
+	again   bool // it comes round
+
+	Src     *Host
+	head    []byte // the header bytes, where switches run P4
+	extra   int    // bytes that follow head: the payload
+	Payload int    // bytes
+	Seq     int64  // Data: place of the first byte in the flow
+
+	Ack    int64 // Ack, Nack: all bytes before have arrived
+	Sacks  [3]Range
+	NSacks int // of Sacks in use
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: what an Ack echoes of Sent
 	Number int64         // the transport's own: say, transmissions before
 
-	// Size is the length on the wire, from the Ethernet header on. Send sets
-	// it.
-	Size int
-
-	Src, Dst *Host
-
-	head    []byte            // the header bytes, where switches run P4
-	extra   int               // bytes that follow them: the payload
-	dp      *dataplane.Packet // inside a P4 switch
-	native  nativePacket      // inside a native one
-	ctl     *control          // what it tells there, if it has no flow
-	mark    bool              // gets CE on its way out
-	charged int               // bytes that it occupies in the switch's buffer
-	from    *Port             // the port of this switch that it came in at
-	to      *Port             // that it waits for
-
-	born int // bytes that it is accounted for with, from its beginning to its end
-
-	next *Packet // in the queue or on the link that it is in, or the pool
-	at   time.Duration
-	seq  uint64 // with at: when it arrives
+	native nativePacket // what models add
+	ctl    *control     // what it tells there, if it has no flow
 }
 
-// nativePacket is what the native engine knows of a packet.
+// nativePacket is what models add to a packet, beside what is found in its flow:
+// what stays from hop to hop, and from ingress to egress.
 type nativePacket struct {
-	model.Packet
-	met, port int        // packets that it met; where it goes without a choice
-	short     int        // its length after a round, for a report
-	queued    model.Time // when it was
-	again     bool       // it comes round
-	stamp     model.Time // when it went round
+	overlay  model.Overlay
+	round    model.Round
+	received int        // bytes, when it came in
+	short    int        // bytes after a round, of a report
+	queued   model.Time // when it was
+	stamp    model.Time // when it went round
 }
 
 // newPacket takes a packet from the pool.
@@ -105,7 +105,7 @@ func (n *Network) newPacket() *Packet {
 // release gives a packet back.
 func (n *Network) release(p *Packet) {
 	p.next = n.pool
-	p.Flow, p.Src, p.Dst, p.from, p.to = nil, nil, nil, nil, nil
+	p.Flow, p.Src, p.Dst, p.from = nil, nil, nil, nil
 	n.pool = p
 }
 

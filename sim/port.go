@@ -25,6 +25,48 @@ func (q *fifo) pop() *Packet {
 	return p
 }
 
+// An arrival is a packet on a link, with its place in the schedule.
+type arrival struct {
+	at  time.Duration
+	seq uint64
+	p   *Packet
+}
+
+// A transit is the packets on a link, in a ring that grows: the next one's time is
+// at hand without a look at that packet.
+type transit struct {
+	ring    []arrival // a power of two of them
+	head, n int
+}
+
+func (w *transit) first() *arrival { return &w.ring[w.head] }
+
+func (w *transit) push(a arrival) {
+	if w.n == len(w.ring) {
+		ring := make([]arrival, max(4, 2*w.n))
+		for i := range w.n {
+			ring[i] = w.ring[(w.head+i)&(w.n-1)]
+		}
+		w.ring, w.head = ring, 0
+	}
+	w.ring[(w.head+w.n)&(len(w.ring)-1)] = a
+	w.n++
+}
+
+func (w *transit) pop() arrival {
+	a := w.ring[w.head]
+	w.head = (w.head + 1) & (len(w.ring) - 1)
+	w.n--
+	return a
+}
+
+// each calls f for all packets.
+func (w *transit) each(f func(*Packet)) {
+	for i := range w.n {
+		f(w.ring[(w.head+i)&(len(w.ring)-1)].p)
+	}
+}
+
 // A Port is where a switch or host sends: a queue, and the link behind it. What
 // comes in there is the peer's. A port of a switch that leads round, or to the
 // controller, has no peer.
@@ -33,33 +75,32 @@ func (q *fifo) pop() *Packet {
 // second one, when the link is free again, is planned only while the queue is
 // not empty. Of the packets on the link, only the first is in the schedule.
 type Port struct {
-	Number int // of a switch; 0 at a host
-
 	net  *Network
 	sw   *Switch // or
 	host *Host
-	link *Link
 	peer *Port
-	mac  fabric.MAC
 
-	rate  int64 // bit/s
-	rest  int64 // of the last division by rate: what a bit takes is no whole ns
-	delay time.Duration
-	limit int // bytes that may wait
+	Number int           // of a switch; 0 at a host
+	rate   int64         // bit/s
+	rest   int64         // of the last division by rate: what a bit takes is no whole ns
+	free   time.Duration // when the link has taken in the last packet
+	delay  time.Duration
 
-	queue   fifo
-	bytes   int // of queue
-	packets int
-	free    time.Duration // when the link has taken in the last packet
-	serving event         // at free, if packets wait
-
-	wire     fifo
+	queue    fifo
+	bytes    int // of queue
+	packets  int
+	limit    int   // bytes that may wait
+	paused   bool  // by the peer
+	down     bool  // the link
+	serving  event // at free, if packets wait
 	arriving event // of the first of wire
+	wire     transit
+	count    Counters
 
-	paused bool // by the peer
-	since  time.Duration
-	pfc    pfcState
-	count  Counters
+	link  *Link
+	mac   fabric.MAC
+	since time.Duration // that it is paused
+	pfc   pfcState
 }
 
 // Counters are what a port has counted.
@@ -130,7 +171,6 @@ func (o *Port) Counters() Counters {
 
 // accept puts a packet into the queue, which must have room.
 func (o *Port) accept(p *Packet) {
-	p.to = o
 	o.queue.push(p)
 	o.bytes += p.Size
 	o.packets++
@@ -140,7 +180,7 @@ func (o *Port) accept(p *Packet) {
 
 // wake lets the port send if it can: at once, or when the link is free.
 func (o *Port) wake() {
-	if o.queue.head == nil || o.paused || o.serving.place != 0 {
+	if o.queue.head == nil || o.paused || o.serving.planned() {
 		return
 	}
 	if o.free > o.net.now {
@@ -171,14 +211,14 @@ func (o *Port) transmit(p *Packet) {
 	o.count.Packets++
 	o.count.Bytes += int64(p.Size)
 	o.free = o.net.now + o.time(p.Size)
-	if o.link != nil && o.link.down {
+	if o.down {
 		o.net.lose(p, LinkDown)
 		return
 	}
-	p.at, p.seq = o.free+o.delay, o.net.events.next()
-	o.wire.push(p)
-	if o.arriving.place == 0 {
-		o.net.events.planAs(&o.arriving, p.at, p.seq)
+	at, seq := o.free+o.delay, o.net.events.next()
+	o.wire.push(arrival{at, seq, p})
+	if !o.arriving.planned() {
+		o.net.events.planAs(&o.arriving, at, seq)
 	}
 }
 
@@ -193,8 +233,9 @@ func (o *Port) time(bytes int) time.Duration {
 
 // arrive hands the first packet on the link over.
 func (o *Port) arrive() {
-	p := o.wire.pop()
-	if next := o.wire.head; next != nil {
+	p := o.wire.pop().p
+	if o.wire.n > 0 {
+		next := o.wire.first()
 		o.net.events.planAs(&o.arriving, next.at, next.seq)
 	}
 	switch {

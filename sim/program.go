@@ -71,7 +71,16 @@ func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 	e.s.enqueue(c, int(o.Port))
 }
 
-func (e *program) enqueued(p *Packet, depth int) { e.sw.Enqueued(p.dp, depth, e.s.net.now) }
+// parkBehind is how many packets wait before one that is made small: those that
+// leave soon are not worth the work.
+const parkBehind = 8
+
+func (e *program) enqueued(p *Packet, depth int) {
+	e.sw.Enqueued(p.dp, depth, e.s.net.now)
+	if depth >= parkBehind {
+		e.sw.Park(p.dp)
+	}
+}
 
 func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)

@@ -271,8 +271,11 @@ func (s *tcpSender) tick(now time.Duration) {
 		return
 	}
 	s.c.Timeouts++
-	if !s.backed { // RFC 5681, equation 4: only the first time
-		s.threshold = max((s.high-s.una)/2, 2*s.segment)
+	if !s.backed {
+		// RFC 5681, equation 4: only the first time. What is SACKed has left
+		// the network, though it counts in the RFC's FlightSize: after a
+		// retransmission was lost, that is all that was sent since.
+		s.threshold = max((s.high-s.una-s.sackedBytes)/2, 2*s.segment)
 	}
 	s.backed = true
 	s.window, s.credit, s.dup, s.first = s.segment, 0, 0, false

@@ -42,7 +42,7 @@ func TestSlowStart(t *testing.T) {
 			1: 4 5 6 7 8 9`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, s, _, _ := tcpWire(usual(t, c.change), c.segments*segment, false)
+			w, s, _, _ := tcpCable(usual(t, c.change), c.segments*segment, false)
 			s.threshold = c.threshold
 			w.run(time.Second)
 			if got, want := w.rounds(), strings.ReplaceAll(c.want, "\t", "")[1:]+"\n"; got != want {
@@ -104,7 +104,7 @@ func TestRecovery(t *testing.T) {
 		{"rescue", 10, []int{3, 9}, []int{3, 9}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, s, r, stats := tcpWire(usual(t, nil), c.segments*segment, false)
+			w, s, r, stats := tcpCable(usual(t, nil), c.segments*segment, false)
 			w.fate = losing(c.lose...)
 			w.run(time.Second)
 			if r.expected != s.size || s.una != s.size || stats.Acknowledged == 0 {
@@ -126,7 +126,7 @@ func TestRecovery(t *testing.T) {
 // TestTimeout lets nothing through for a while: the timer runs out after three
 // times 10 ms, and twice as long each time after that.
 func TestTimeout(t *testing.T) {
-	w, s, _, stats := tcpWire(usual(t, nil), 30*segment, false)
+	w, s, _, stats := tcpCable(usual(t, nil), 30*segment, false)
 	w.fate = func(p *Packet, n int) []time.Duration {
 		if w.now < 200*time.Millisecond {
 			return nil
@@ -148,6 +148,22 @@ func TestTimeout(t *testing.T) {
 	}
 	if s.rtt.rto != 10*time.Millisecond {
 		t.Errorf("timeout of %v after round trips of 100 µs", s.rtt.rto)
+	}
+}
+
+// TestLostRetransmissionHalvesWhatIsOut has the timeout after a lost
+// retransmission halve what is in the network, not all that was sent meanwhile.
+func TestLostRetransmissionHalvesWhatIsOut(t *testing.T) {
+	w, s, _, stats := tcpCable(usual(t, nil), 2000*segment, false)
+	w.fate = losing(0, 12)
+	for stats.Timeouts == 0 {
+		w.run(w.now + time.Millisecond)
+	}
+	if sent := s.high / segment; sent < 500 {
+		t.Fatalf("only %d segments sent before the timeout", sent)
+	}
+	if s.threshold > 3*segment { // the window was 6
+		t.Errorf("threshold of %d", s.threshold)
 	}
 }
 
@@ -180,7 +196,7 @@ func TestReordering(t *testing.T) {
 		{2, []int{}, 2, 2, 1, 2, 2},
 		{3, []int{0}, 3, 3, 1, 4, 3}, // the copy is acknowledged as well
 	} {
-		w, _, _, stats := tcpWire(usual(t, nil), 30*segment, false)
+		w, _, _, stats := tcpCable(usual(t, nil), 30*segment, false)
 		w.spacing = time.Microsecond
 		w.fate = func(p *Packet, n int) []time.Duration {
 			if p.Kind == Data && n == 0 && c.overtaken > 0 {
@@ -203,7 +219,7 @@ func TestReordering(t *testing.T) {
 
 // TestDupAckThreshold makes a connection patient.
 func TestDupAckThreshold(t *testing.T) {
-	w, _, _, _ := tcpWire(usual(t, func(u *Tuning) { u.DupAcks = 5 }), 9*segment, false)
+	w, _, _, _ := tcpCable(usual(t, func(u *Tuning) { u.DupAcks = 5 }), 9*segment, false)
 	w.spacing = time.Microsecond
 	w.fate = func(p *Packet, n int) []time.Duration {
 		if p.Kind == Data && n == 0 {
@@ -219,7 +235,7 @@ func TestDupAckThreshold(t *testing.T) {
 
 // TestLostAcks needs no segment twice: later acknowledgments say it all.
 func TestLostAcks(t *testing.T) {
-	w, s, _, stats := tcpWire(usual(t, nil), 100*segment, false)
+	w, s, _, stats := tcpCable(usual(t, nil), 100*segment, false)
 	w.fate = func(p *Packet, n int) []time.Duration {
 		if p.Kind == Ack && n%3 != 2 && p.Ack < s.size {
 			return nil

@@ -131,6 +131,9 @@ func (s *source) start() { s.ask() }
 func (s *source) receive(p *Packet) {
 	s.half.receive(s.net.now, p)
 	s.ask()
+	if s.Acknowledged > 0 {
+		s.sender, s.Flow.receiver = over{}, over{}
+	}
 }
 
 // ask queues for the NIC if there is something to send.
@@ -192,6 +195,18 @@ func (s *sink) answer() {
 		})
 	}
 	setTimer(s.timer, at)
+}
+
+// over is both ends of a flow whose bytes have arrived and are acknowledged: the
+// state is given up, copies may still come.
+type over struct{}
+
+func (over) start() {}
+
+func (over) receive(p *Packet) {
+	if p.Kind == Data {
+		p.Flow.Duplicates++
+	}
 }
 
 func setTimer(t *Timer, at time.Duration) {

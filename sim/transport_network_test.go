@@ -201,6 +201,29 @@ func TestDCTCPQueue(t *testing.T) {
 	}
 }
 
+// TestOnlyTheLostIsSentAgain overloads a short queue: where nothing is
+// reordered, each packet that was dropped is sent again, and no other.
+func TestOnlyTheLostIsSentAgain(t *testing.T) {
+	for _, transport := range []Transport{TCP, DCTCP} {
+		n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 8, Buffer: 9e6, Links: fabric.Links{
+			HostRate: 10 * fabric.Gbps, Rate: 5 * fabric.Gbps, HostDelay: 2 * time.Microsecond, Delay: 20 * time.Microsecond, Queue: 32,
+		}}, model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{Seed: 1, ECN: ecnAt(20)})
+		d := &dumbbell{Network: n, hosts: 8}
+		d.start(t, 8, FlowSpec{Transport: transport, Bytes: 5e6})
+		d.run(t, Forever)
+		var sum FlowStats
+		for _, f := range d.flows {
+			sum.Retransmitted += f.Retransmitted
+			sum.Duplicates += f.Duplicates
+		}
+		dropped := d.bottleneck(t).Counters().Dropped
+		t.Logf("%v: %d dropped, %d sent again", transport, dropped, sum.Retransmitted)
+		if dropped == 0 || sum.Retransmitted != dropped+sum.Duplicates || sum.Duplicates > 2 {
+			t.Errorf("%v: %d dropped, %d sent again, %d copies arrived", transport, dropped, sum.Retransmitted, sum.Duplicates)
+		}
+	}
+}
+
 // TestNoAllocation sends without allocating once the pools are full: a packet
 // costs nothing but time.
 func TestNoAllocation(t *testing.T) {
@@ -217,5 +240,44 @@ func TestNoAllocation(t *testing.T) {
 		if allocs > 10 {
 			t.Errorf("%v: %.0f allocations in 5 ms", c.transport, allocs)
 		}
+	}
+}
+
+// TestMG1PS holds flows that share a NIC against the theory of processor
+// sharing: whatever the distribution of their sizes, on average each takes
+// 1/(1-ρ) times what it would take alone.
+func TestMG1PS(t *testing.T) {
+	const load, rate, short, long, shorts = 0.6, 1e9, 20, 200, 0.9
+	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1, Links: fabric.Links{HostRate: rate, Rate: 10 * rate}},
+		model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{})
+	random := Stream(1, "arrivals")
+	tuning := &Tuning{Window: 1000} // nothing but the NIC holds a flow back
+	alone := func(segments float64) float64 { return segments * 1514 * 8 / rate * float64(time.Second) }
+	transit := alone(1) + 2*alone(0.1) // of a packet, behind the NIC
+	mean := shorts*short + (1-shorts)*long
+	var sum, flows [2]float64
+	for at := 0.0; at < 6*float64(time.Second); at += random.ExpFloat64() * alone(mean) / load {
+		kind, segments := 0, int64(short)
+		if random.Float64() >= shorts {
+			kind, segments = 1, long
+		}
+		n.At(time.Duration(at), func() {
+			_, err := n.StartFlow(FlowSpec{From: "h1", To: "h2", Bytes: segments * 1460, Transport: TCP, Tuning: tuning, Done: func(f *Flow) {
+				sum[kind] += float64(f.Finished-f.Started) - transit
+				flows[kind]++
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := n.Run(Forever); err != nil {
+		t.Fatal(err)
+	}
+	total := (sum[0] + sum[1]) / (flows[0]*alone(short) + flows[1]*alone(long)) * (1 - load)
+	t.Logf("%v flows; short ones take %.3f, long ones %.3f, all %.3f of what theory says", flows,
+		sum[0]/flows[0]/alone(short)*(1-load), sum[1]/flows[1]/alone(long)*(1-load), total)
+	if total < 0.97 || total > 1.03 {
+		t.Errorf("flows take %.3f of what theory says", total)
 	}
 }

@@ -10,11 +10,11 @@ import (
 type Tuning struct {
 	Segment int // bytes of payload in a full packet; zero: what the MTU has room for
 
-	// TCP and DCTCP.
+	// TCP and DCTCP; the timeouts are DCQCN's as well.
 	Window     int           // segments of the initial window; zero: 10
 	MaxWindow  int64         // bytes that the receiver lets be outstanding; zero: no limit
 	DupAcks    int           // duplicate acknowledgments that tell of a loss; zero: 3
-	MinRTO     time.Duration // the least retransmission timeout; zero: 10 ms. DCQCN: the timeout
+	MinRTO     time.Duration // the least retransmission timeout; zero: 10 ms
 	FirstRTO   time.Duration // before there is a measurement; zero: three times MinRTO
 	MaxRTO     time.Duration // zero: 60 s
 	DelayedAck time.Duration // acknowledge every other packet, or after this; zero: every packet at once

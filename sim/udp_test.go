@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/model"
 )
 
 // TestUDPRate keeps the rate exactly, also where an interval is no whole number
@@ -44,5 +47,31 @@ func TestPoisson(t *testing.T) {
 	deviation := math.Sqrt(squares/n - mean*mean)
 	if math.Abs(mean-8000) > 80 || math.Abs(deviation-8000) > 120 {
 		t.Errorf("intervals of %.0f ns, deviation %.0f, want 8000", mean, deviation)
+	}
+}
+
+// TestMD1 holds the queue of a port that packets of one length come to at
+// random against theory: ρ²/2(1-ρ) wait on average (Pollaczek and Khinchine).
+func TestMD1(t *testing.T) {
+	const sources, rate = 8, 1e9
+	for _, load := range []float64{0.5, 0.7} {
+		n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: sources, Links: fabric.Links{
+			HostRate: 100 * fabric.Gbps, Rate: rate, Queue: 100000,
+		}}, model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{Seed: 1})
+		d := &dumbbell{Network: n, hosts: sources}
+		share := 1472.0 / 1514 // of payload
+		d.start(t, sources, FlowSpec{Rate: int64(load * rate * share / sources), Tuning: &Tuning{Poisson: true}})
+		port, sum, samples := d.bottleneck(t), 0, 0
+		d.Every(5*µs, func(time.Duration) bool {
+			sum += port.QueuePackets()
+			samples++
+			return true
+		})
+		d.run(t, 8*time.Second)
+		got, want := float64(sum)/float64(samples), load*load/2/(1-load)
+		t.Logf("load %.1f: %.4f packets wait on average, theory says %.4f, of %d", load, got, want, port.Counters().Packets)
+		if math.Abs(got/want-1) > 0.03 {
+			t.Errorf("load %.1f: %.4f packets wait on average, theory says %.4f", load, got, want)
+		}
 	}
 }

@@ -39,7 +39,7 @@ import (
 	"io/fs"
 )
 
-//go:embed v1model/*.tmpl
+//go:embed v1model/*.tmpl tna/*.tmpl
 var files embed.FS
 
 // For returns the templates of an architecture.

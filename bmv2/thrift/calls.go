@@ -141,9 +141,9 @@ func registerReadAll(t Target, in record) (any, exception) {
 	if err != nil {
 		return nil, otherError
 	}
-	list := make([]int64, len(values))
+	list := make([]uint64, len(values))
 	for i, v := range values {
-		list[i] = saturate(v)
+		list[i] = uint64(saturate(v))
 	}
 	return list, 0
 }

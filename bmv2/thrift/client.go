@@ -57,21 +57,31 @@ func (c *Client) Close() error { return c.conn.Close() }
 // call makes a call and returns what is in field 0 of the result, nil for
 // void. If ctx ends first, the connection is lost.
 func (c *Client) call(ctx context.Context, service, method string, args fields) (any, error) {
+	replies, err := c.calls(ctx, service, method, []fields{args})
+	if err != nil {
+		return nil, err
+	}
+	return result0(method, replies[0])
+}
+
+// calls makes several calls of a method at once: the switch answers one after
+// the other, without a way there and back between them.
+func (c *Client) calls(ctx context.Context, service, method string, args []fields) ([]record, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
 		return nil, c.broken
 	}
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
-	reply, err := c.exchange(ctx, service+":"+method, args)
+	replies, err := c.exchange(ctx, service+":"+method, args)
 	if !stop() && err == nil {
 		err = ctx.Err() // the connection is closed, answer or not
 	}
 	var refused *Error
 	switch {
 	case err == nil:
-		return result0(method, reply)
-	case errors.As(err, &refused):
+		return replies, nil
+	case errors.As(err, &refused) && len(args) == 1:
 		return nil, refused
 	case ctx.Err() != nil:
 		err = ctx.Err()
@@ -81,17 +91,36 @@ func (c *Client) call(ctx context.Context, service, method string, args fields) 
 	return nil, c.broken
 }
 
-func (c *Client) exchange(ctx context.Context, name string, args fields) (record, error) {
-	c.seq++
-	if err := c.out.WriteMessageBegin(ctx, name, wire.CALL, c.seq); err != nil {
+// exchange sends the calls and reads the answers.
+func (c *Client) exchange(ctx context.Context, name string, args []fields) ([]record, error) {
+	first := c.seq + 1
+	for _, a := range args {
+		c.seq++
+		if err := c.out.WriteMessageBegin(ctx, name, wire.CALL, c.seq); err != nil {
+			return nil, err
+		}
+		if err := writeFields(ctx, c.out, "args", a); err != nil {
+			return nil, err
+		}
+		if err := c.out.WriteMessageEnd(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.out.Flush(ctx); err != nil {
 		return nil, err
 	}
-	if err := writeFields(ctx, c.out, "args", args); err != nil {
-		return nil, err
+	replies := make([]record, len(args))
+	for i := range replies {
+		var err error
+		if replies[i], err = c.reply(ctx, name, first+int32(i)); err != nil {
+			return nil, err
+		}
 	}
-	if err := finish(ctx, c.out); err != nil {
-		return nil, err
-	}
+	return replies, nil
+}
+
+// reply reads the answer to a call.
+func (c *Client) reply(ctx context.Context, name string, call int32) (record, error) {
 	_, typ, seq, err := c.in.ReadMessageBegin(ctx)
 	if err != nil {
 		return nil, err
@@ -104,8 +133,8 @@ func (c *Client) exchange(ctx context.Context, name string, args fields) (record
 		return nil, err
 	}
 	switch {
-	case seq != c.seq:
-		return nil, fmt.Errorf("the answer is to call %d, not %d", seq, c.seq)
+	case seq != call:
+		return nil, fmt.Errorf("the answer is to call %d, not %d", seq, call)
 	case typ == wire.EXCEPTION:
 		return nil, &Error{Call: name, Code: reply.int32At(2), Msg: "the switch refuses: " + reply.textAt(1)}
 	case typ != wire.REPLY:
@@ -157,18 +186,37 @@ func (c *Client) RegisterRead(ctx context.Context, name string, index int) (uint
 	return uint64(x), err
 }
 
-// RegisterReadAll returns all cells, those of one moment.
-func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, error) {
-	v, err := c.call(ctx, "standard", "bm_register_read_all", named(name))
-	list, err := as[[]int64](v, err, "bm_register_read_all")
+// RegisterReadRange returns the cells from ≤ i < to, which are not all of one
+// moment: for a few cells of a large register. The calls for them go out
+// together.
+func (c *Client) RegisterReadRange(ctx context.Context, name string, from, to int) ([]uint64, error) {
+	if from >= to {
+		return nil, nil
+	}
+	args := make([]fields, 0, to-from)
+	for i := from; i < to; i++ {
+		args = append(args, named(name, field{3, int32(i)}))
+	}
+	replies, err := c.calls(ctx, "standard", "bm_register_read", args)
 	if err != nil {
 		return nil, err
 	}
-	cells := make([]uint64, len(list))
-	for i, x := range list {
+	cells := make([]uint64, len(replies))
+	for i, r := range replies {
+		v, err := result0("bm_register_read", r)
+		x, err := as[int64](v, err, "bm_register_read")
+		if err != nil {
+			return nil, err
+		}
 		cells[i] = uint64(x)
 	}
 	return cells, nil
+}
+
+// RegisterReadAll returns all cells, those of one moment.
+func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, error) {
+	v, err := c.call(ctx, "standard", "bm_register_read_all", named(name))
+	return as[[]uint64](v, err, "bm_register_read_all")
 }
 
 // RegisterWrite sets a cell.

@@ -2,14 +2,17 @@ package thrift
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"slices"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
 )
 
 // The wire says of each value what it is, so it can be read without knowing
 // what to expect: as bool, int8, int16, int32, int64, float64, []byte (strings
-// too), record, or []any; a list of 64-bit integers as []int64.
+// too), record, or []any; a list of 64-bit integers as []uint64.
 
 // A record is a struct: values by field id.
 type record map[int16]any
@@ -85,6 +88,9 @@ func readList(ctx context.Context, in wire.TProtocol, depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n < 0 {
+		return nil, fmt.Errorf("a list of %d elements", n)
+	}
 	if typ == wire.I64 {
 		return readInts(ctx, in, n)
 	}
@@ -100,16 +106,44 @@ func readList(ctx context.Context, in wire.TProtocol, depth int) (any, error) {
 	return list, in.ReadListEnd(ctx)
 }
 
-func readInts(ctx context.Context, in wire.TProtocol, n int) ([]int64, error) {
-	list := make([]int64, 0, min(n, 1<<16))
-	for range n {
-		v, err := in.ReadI64(ctx)
-		if err != nil {
+// intsAtOnce is how many 64-bit integers are read or written at once: a register
+// is a list of many, and to ask the protocol for each would be most of what
+// reading one costs.
+const intsAtOnce = 4096
+
+// readInts reads the elements of a list, which the binary protocol lays out one
+// after the other.
+func readInts(ctx context.Context, in wire.TProtocol, n int) ([]uint64, error) {
+	list := make([]uint64, 0, min(n, 1<<16))
+	buf := make([]byte, 8*min(n, intsAtOnce))
+	for n > 0 {
+		part := buf[:8*min(n, intsAtOnce)]
+		if _, err := io.ReadFull(in.Transport(), part); err != nil {
 			return nil, err
 		}
-		list = append(list, v)
+		n -= len(part) / 8
+		for ; len(part) > 0; part = part[8:] {
+			list = append(list, binary.BigEndian.Uint64(part))
+		}
 	}
 	return list, in.ReadListEnd(ctx)
+}
+
+func writeInts(ctx context.Context, out wire.TProtocol, list []uint64) error {
+	if err := out.WriteListBegin(ctx, wire.I64, len(list)); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, 8*min(len(list), intsAtOnce))
+	for part := range slices.Chunk(list, intsAtOnce) {
+		buf = buf[:0]
+		for _, x := range part {
+			buf = binary.BigEndian.AppendUint64(buf, x)
+		}
+		if _, err := out.Transport().Write(buf); err != nil {
+			return err
+		}
+	}
+	return out.WriteListEnd(ctx)
 }
 
 func writeFields(ctx context.Context, out wire.TProtocol, name string, list fields) error {
@@ -145,7 +179,7 @@ func typeOf(v any) wire.TType {
 		return wire.STRING
 	case fields:
 		return wire.STRUCT
-	case []int64:
+	case []uint64:
 		return wire.LIST
 	}
 	panic(fmt.Sprintf("thrift: no type for %T", v))
@@ -166,16 +200,7 @@ func writeValue(ctx context.Context, out wire.TProtocol, v any) error {
 	case fields:
 		return writeFields(ctx, out, "", v)
 	}
-	list := v.([]int64)
-	if err := out.WriteListBegin(ctx, wire.I64, len(list)); err != nil {
-		return err
-	}
-	for _, x := range list {
-		if err := out.WriteI64(ctx, x); err != nil {
-			return err
-		}
-	}
-	return out.WriteListEnd(ctx)
+	return writeInts(ctx, out, v.([]uint64))
 }
 
 // int32At, int64At and textAt read an argument; a missing one is zero, as

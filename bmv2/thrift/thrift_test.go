@@ -147,6 +147,16 @@ func TestRegisters(t *testing.T) {
 	if want := []uint64{1, 2, 3, math.MaxInt64}; err != nil || !slices.Equal(all, want) {
 		t.Errorf("read %v, %v, want %v: the wire saturates", all, err, want)
 	}
+	some, err := c.RegisterReadRange(ctx, "r", 1, 4)
+	if want := []uint64{2, 3, math.MaxInt64}; err != nil || !slices.Equal(some, want) {
+		t.Errorf("cells 1 to 3 are %v, error %v; want %v", some, err, want)
+	}
+	if some, err = c.RegisterReadRange(ctx, "r", 2, 6); err == nil || some != nil {
+		t.Errorf("cells 2 to 5 of 4 are %v, error %v", some, err)
+	}
+	if v, err := c.RegisterRead(ctx, "r", 0); err != nil || v != 1 {
+		t.Errorf("cell 0 is %d, error %v, after a range that was refused", v, err)
+	}
 	if err := c.RegisterWriteRange(ctx, "r", 1, 3, 9); err != nil {
 		t.Error(err)
 	}
@@ -284,7 +294,7 @@ func TestUnknownMethod(t *testing.T) {
 type tables struct{}
 
 func (tables) Write(ctx context.Context, p wire.TProtocol) error {
-	return writeFields(ctx, p, "args", fields{{1, int32(0)}, {2, "table"}, {3, fields{{1, []int64{1, 2}}, {2, true}}}})
+	return writeFields(ctx, p, "args", fields{{1, int32(0)}, {2, "table"}, {3, fields{{1, []uint64{1, 2}}, {2, true}}}})
 }
 
 func (tables) Read(ctx context.Context, p wire.TProtocol) error { return p.Skip(ctx, wire.STRUCT) }
@@ -311,6 +321,19 @@ func TestBrokenClient(t *testing.T) {
 	c, ctx := dial(t, addr)
 	if _, err := c.Elapsed(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNegativeListLength: a list of -1 elements used to end the whole process.
+func TestNegativeListLength(t *testing.T) {
+	for _, elements := range []string{"\x0c", "\x0a", "\x0b"} { // structs, 64-bit integers, strings
+		var in, out wire.TMemoryBuffer
+		in.Buffer, out.Buffer = bytes.NewBufferString("\x80\x01\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x01\x0f\x00\x01"+elements+"\xff\xff\xff\xff\x00"), &bytes.Buffer{}
+		conf := configuration()
+		err := NewServer(newFake(), 1).answer(context.Background(), wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf))
+		if err == nil {
+			t.Errorf("a list of -1 elements of type %q is taken", elements)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +34,9 @@ func newBench(c *cli) *cobra.Command {
   switch   the embedded switch on one core: packets per second through the
            programs of the examples
 
-Without a name it measures everything.`,
+Without a name it measures everything. The first line says how fast the machine
+is now, by a loop that does nothing else: figures of other hours or machines
+compare by it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, ok := benches[name]; !ok {
@@ -46,7 +49,7 @@ Without a name it measures everything.`,
 			if len(args) == 0 {
 				args = all
 			}
-			var list []measurement
+			list := []measurement{benchMachine(cmd.Context(), runs)}
 			for _, name := range args {
 				more, err := benches[name](cmd.Context(), runs)
 				if err != nil {
@@ -68,6 +71,27 @@ type measurement struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Detail string  `json:"detail"`
+}
+
+// machineSteps is the length of the loop of benchMachine.
+const machineSteps = 1_000_000
+
+// benchMachine measures a loop of integer operations that wait for each other.
+func benchMachine(ctx context.Context, runs int) measurement {
+	x := uint64(1)
+	spent, err := repeat(ctx, runs, time.Second, threadTime, func() error {
+		for range machineSteps {
+			x ^= x << 13
+			x ^= x >> 7
+			x ^= x << 17
+		}
+		return nil
+	})
+	if err != nil || x == 0 {
+		return measurement{Name: "machine.step", Unit: "ns", Detail: "interrupted"}
+	}
+	return measurement{"machine.step", float64(median(spent).Nanoseconds()) / machineSteps, "ns",
+		"six dependent integer operations, CPU time of one core: how fast the machine is now"}
 }
 
 func showMeasurements(c *cli, form format, list []measurement) error {

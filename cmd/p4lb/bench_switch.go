@@ -28,9 +28,6 @@ var switchBenches = []switchBench{
 	{"feedback", "each packet cloned at egress and the clone recirculated"},
 }
 
-// benchTime is how long one run of a benchmark of the generated programs takes.
-const benchTime = 100 * time.Millisecond
-
 // benchPackets is how many packets one run of a switch benchmark has.
 const benchPackets = 20_000
 

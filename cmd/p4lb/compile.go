@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,18 +17,26 @@ func newCompile(c *cli) *cobra.Command {
 		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb]",
 		Short: "Compile a P4_16 program to BMv2 JSON and P4Info",
 		Long: `Compile reads a P4_16 program for the v1model architecture and writes BMv2 JSON
-(-o) and P4Info in text form (--p4info). Without either it only checks, which
-works for programs of other architectures too. core.p4 and v1model.p4 are built
-in; a file of that name in a folder named with -I comes first.
+(-o) and P4Info in text form (--p4info). Without either it only checks.
+core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
+folder named with -I comes first.
+
+Programs for Tofino, which include tna.p4, and for Tofino 2, which include
+t2na.p4, are checked, and have P4Info; p4lb lint checks what the hardware can
+do. What a program includes tells its architecture; --arch insists on one.
 
 Errors and warnings go to standard error. After an error nothing is written: a
 file that was there before stays as it was.`,
 		Example: `  p4lb compile router.p4
   p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
-  p4lb compile -I include -D PORTS=16 router.p4 -o router.json`,
+  p4lb compile -I include -D PORTS=16 router.p4 -o router.json
+  p4lb compile --arch tna p4src/tna/ecmp.p4 --p4info ecmp.p4info.txtpb`,
 		Args: wantArgs(1, 1, "one program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.name = args[0]
+			if err := wantArch(cmd, j.opts.Arch); err != nil {
+				return err
+			}
 			if j.json != "" && j.json == j.p4info {
 				return usageError(cmd, "-o and --p4info both name %s", j.json)
 			}
@@ -35,6 +45,7 @@ file that was there before stays as it was.`,
 	}
 	flags := cmd.Flags()
 	addSourceFlags(cmd, &j.opts)
+	addArchFlag(cmd, &j.opts.Arch, "what the program must be for")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
 	flags.BoolVar(&j.strict, "werror", false, "treat warnings as errors")
@@ -45,6 +56,20 @@ file that was there before stays as it was.`,
 func addSourceFlags(cmd *cobra.Command, opts *p4.Options) {
 	cmd.Flags().StringArrayVarP(&opts.IncludeDirs, "include", "I", nil, "look for includes in `DIR` (repeatable)")
 	cmd.Flags().StringArrayVarP(&opts.Defines, "define", "D", nil, "define a macro, as `NAME[=VALUE]` (repeatable)")
+}
+
+// addArchFlag gives cmd the flag that names an architecture.
+func addArchFlag(cmd *cobra.Command, arch *string, meaning string) {
+	cmd.Flags().StringVar(arch, "arch", "", meaning+": the `ARCH` v1model, tna or t2na")
+	completeWith(cmd, "arch", p4.Archs)
+}
+
+// wantArch checks the flag.
+func wantArch(cmd *cobra.Command, arch string) error {
+	if arch != "" && !slices.Contains(p4.Archs, arch) {
+		return usageError(cmd, "--arch %s: want %s", arch, strings.Join(p4.Archs, ", "))
+	}
+	return nil
 }
 
 // A compileJob is one run of the compile verb.
@@ -62,8 +87,8 @@ func (j *compileJob) run() error {
 		return err
 	}
 	// Without an output everything is tried that could be asked for.
-	try := j.json == "" && j.p4info == "" && p.Main() == "V1Switch"
-	if j.json != "" || try {
+	try := j.json == "" && j.p4info == "" && p.Arch != ""
+	if j.json != "" || try && p.Arch == "v1model" {
 		if err := p.Lower(); err != nil {
 			return j.c.diagnose(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,11 +41,16 @@ A file of parameters (-f) is YAML with the names of the flags:
   ports: 8
   set: {tb: 500us, tau: 5ms}
 
+For Tofino (--arch tna) and Tofino 2 (--arch t2na) there is no S.json: another
+compiler makes what the hardware loads. The manifest then says how the program
+deviates from the paper, and by how much.
+
 What the command line says comes before what the file says. After an error
 nothing is written.`,
 		Example: `  p4lb gen --scheme qall-poly3 -o build
   p4lb gen --scheme letflow --set gap=100us --ports 8 -o build
   p4lb gen --scheme qall-poly5 --coeffs model.json -o build
+  p4lb gen --scheme drill --arch tna -o build
   p4lb gen --all -o build`,
 		Args: wantArgs(0, 0, "no arguments, a scheme is given by --scheme"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,7 +125,7 @@ func generate(row codegen.Row, params codegen.Params) (*generated, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
 	}
-	compiled, err := p4.Compile(fstest.MapFS{name: {Data: text}}, name, p4.Options{})
+	compiled, err := compileGenerated(fstest.MapFS{name: {Data: text}}, name, params.Arch)
 	if err != nil {
 		return nil, fmt.Errorf("the program of %s does not compile: %w", row.Name, err)
 	}
@@ -127,6 +133,20 @@ func generate(row codegen.Row, params codegen.Params) (*generated, error) {
 		return nil, fmt.Errorf("the program of %s: %w", row.Name, err)
 	}
 	return &generated{program.Name, text, compiled, program.Manifest}, nil
+}
+
+// compileGenerated compiles a program as far as its architecture goes.
+func compileGenerated(fsys fs.FS, name, arch string) (*p4.Program, error) {
+	p, err := p4.Check(fsys, name, p4.Options{Arch: arch})
+	if err != nil {
+		return nil, err
+	}
+	if p.Arch == "v1model" {
+		if err := p.Lower(); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.Describe()
 }
 
 func asErrors(list syntax.Errors) []error {
@@ -171,12 +191,15 @@ type namedFile struct {
 }
 
 func (g *generated) files() []namedFile {
-	return []namedFile{
+	list := []namedFile{
 		{g.name + ".p4", g.text},
-		{g.name + ".json", g.compiled.JSON()},
 		{g.name + ".p4info.txtpb", g.compiled.P4InfoText()},
 		{g.name + ".manifest.json", g.manifestText()},
 	}
+	if g.compiled.Config != nil {
+		list = append(list, namedFile{g.name + ".json", g.compiled.JSON()})
+	}
+	return list
 }
 
 func (g *generated) manifestText() []byte {

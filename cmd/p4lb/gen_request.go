@@ -27,6 +27,7 @@ type genRequest struct {
 	Guard       string `yaml:"guard"`
 
 	Set       map[string]string `yaml:"set"`
+	Arch      string            `yaml:"arch"`
 	Ports     string            `yaml:"ports"`
 	Coeffs    string            `yaml:"coeffs"`
 	StatePath string            `yaml:"state-path"`
@@ -52,6 +53,7 @@ func (r *genRequest) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
 	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
+	addArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")
 	completeWith(cmd, "scheme", codegen.Names())
 	completeWith(cmd, "role", codegen.Roles)
 	completeWith(cmd, "state-path", codegen.StatePaths)
@@ -139,6 +141,7 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 		take(&r.Signal, file.Signal, given("signal"))
 		take(&r.Guard, file.Guard, given("guard"))
 	}
+	take(&r.Arch, file.Arch, given("arch"))
 	take(&r.Ports, file.Ports, given("ports"))
 	take(&r.Coeffs, file.Coeffs, given("coeffs"))
 	take(&r.StatePath, file.StatePath, given("state-path"))
@@ -171,7 +174,7 @@ func (r *genRequest) rows() ([]codegen.Row, error) {
 
 // params are the parameters asked for.
 func (r *genRequest) params(c *cli) (codegen.Params, error) {
-	p := codegen.Params{Set: r.Set, StatePath: r.StatePath, Role: r.Role}
+	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role}
 	var err error
 	if p.Ports, p.MaxPort, err = parsePorts(r.Ports); err != nil {
 		return p, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 )
 
@@ -20,6 +21,7 @@ const (
 	formatTable format = "table"
 	formatJSON  format = "json"
 	formatCSV   format = "csv"
+	formatYAML  format = "yaml"
 )
 
 // addFormat gives cmd the flag -o with the formats that it has.
@@ -66,7 +68,7 @@ func joinFormats(list []format) string {
 // A grid is a result in rows, the first being the heads of the columns.
 type grid [][]string
 
-// show writes rows in the chosen form; whole is what JSON shows.
+// show writes rows in the chosen form; whole is what JSON and YAML show.
 func show(w io.Writer, f format, rows grid, whole any) error {
 	switch f {
 	case formatJSON:
@@ -74,6 +76,8 @@ func show(w io.Writer, f format, rows grid, whole any) error {
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(whole)
+	case formatYAML:
+		return showYAML(w, whole)
 	case formatCSV:
 		return csv.NewWriter(w).WriteAll(rows)
 	}
@@ -82,4 +86,17 @@ func show(w io.Writer, f format, rows grid, whole any) error {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	return tw.Flush()
+}
+
+// showYAML writes what JSON would, with the same names.
+func showYAML(w io.Writer, whole any) error {
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return err
+	}
+	if text, err = yaml.JSONToYAML(text); err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }

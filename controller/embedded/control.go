@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -13,8 +14,7 @@ type registers struct{ dev *p4rt.Device }
 
 // Read appends cells to dst.
 func (r registers) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
-	cells, err := r.dev.ReadRegister(name, from, to)
-	return append(dst, cells...), err
+	return r.dev.AppendRegister(dst, name, from, to)
 }
 
 // Write sets cells.
@@ -24,6 +24,35 @@ func (r registers) Write(_ context.Context, name string, from, to int, value uin
 
 // Clock is that of the device.
 func (r registers) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
+
+// Sent is what a port has sent.
+func (r registers) Sent(_ context.Context, port int) (uint64, error) {
+	_, bytes := r.dev.Sent(uint32(port))
+	return bytes, nil
+}
+
+var _ controller.Meter = registers{}
+
+// metered adds a counter to those of the program, for clients of the Thrift
+// server: what ports have sent.
+type metered struct{ *p4rt.Device }
+
+// CounterSize is the number of cells of a counter.
+func (m metered) CounterSize(name string) (cells int, ok bool) {
+	if name == controller.SentCounter {
+		return fabric.MaxPort + 1, true
+	}
+	return m.Device.CounterSize(name)
+}
+
+// ReadCounter returns a cell of a counter.
+func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err error) {
+	if name == controller.SentCounter {
+		packets, bytes = m.Device.Sent(uint32(index))
+		return packets, bytes, nil
+	}
+	return m.Device.ReadCounter(name, index)
+}
 
 // queues are those of a device.
 type queues struct{ dev *p4rt.Device }

@@ -143,8 +143,20 @@ func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()
 	}
-	if n.memory != nil {
-		e.Address, e.Dial = "memory:"+name, func(ctx context.Context) (net.Conn, error) { return n.memory.DialContext(ctx) }
+	dev, memory := n.dev, n.memory
+	if memory != nil {
+		e.Address, e.Dial = "memory:"+name, memory.DialContext
+		return e, nil
+	}
+	// A connection is to the device that registers and queues are of, not to one
+	// that has been started since.
+	e.Dial = func(ctx context.Context) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.Address)
+		if err == nil && t.Device(name) != dev {
+			c.Close()
+			return nil, fmt.Errorf("switch %s has been restarted", name)
+		}
+		return c, err
 	}
 	return e, nil
 }

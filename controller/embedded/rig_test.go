@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for something that must come.
-const patience = 60 * time.Second
+const patience = 20 * time.Second
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -148,9 +149,6 @@ func (n *node) start(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.remote.Forget()
-	if err := n.raise(); err != nil {
-		return &controller.Error{Switch: n.plan.Name, Err: err}
-	}
 	p, err := n.launch()
 	if err != nil {
 		return &controller.Error{Switch: n.plan.Name, Err: err}
@@ -161,21 +159,6 @@ func (n *node) start(ctx context.Context) error {
 	for _, address := range []string{n.grpc, n.thrift} {
 		if err := n.await(ctx, p, address); err != nil {
 			return &controller.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
-		}
-	}
-	return nil
-}
-
-// raise puts all ports up: a switch takes only those that are.
-func (n *node) raise() error {
-	s, err := openSpace(namespace(n.bed.name, n.plan.Name))
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	for _, p := range n.ports {
-		if err := s.up(portName(p.Number), true); err != nil {
-			return fmt.Errorf("putting port %d up: %w", p.Number, err)
 		}
 	}
 	return nil
@@ -195,7 +178,9 @@ func (n *node) args() []string {
 	return append(args, "--", "--grpc-server-addr", n.grpc, "--cpu-port", n.cpu())
 }
 
-// launch starts the process in its namespace.
+// launch starts the process in its namespace. The program ip becomes the
+// switch, after it has seen to a /sys that shows the namespace's interfaces:
+// the switch looks there whether its ports are up.
 //
 // A switch that is not to be kept dies with this process: the kernel sees to
 // it, even if that is killed. What the kernel watches is the thread that has
@@ -206,26 +191,23 @@ func (n *node) launch() (*process, error) {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(n.bed.o.Program, n.args()...)
+	line := append(Shell(n.bed.name, n.plan.Name), n.bed.o.Program)
+	cmd := exec.Command(line[0], append(line[1:], n.args()...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if !n.bed.o.Keep {
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
 	p := &process{cpu: n.cpu(), ended: make(chan struct{})}
-	started := make(chan error, 1)
+	started := make(chan error)
 	go func() {
-		err := inNamespace(namespace(n.bed.name, n.plan.Name), func() error {
-			if err := cmd.Start(); err != nil {
-				return err
-			}
-			started <- nil
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
 			cmd.Wait()
 			close(p.ended)
-			return nil
-		})
-		if err != nil {
-			started <- err
 		}
 	}()
 	if err := <-started; err != nil {

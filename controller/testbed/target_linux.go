@@ -70,6 +70,12 @@ func (o *Options) usable() error {
 			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
 		}
 	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		return &controller.Error{
+			Err:  errors.New("there is no ip on PATH"),
+			Hint: "it is in the package iproute2 of most distributions",
+		}
+	}
 	path, err := exec.LookPath(o.Program)
 	if err != nil {
 		return &controller.Error{
@@ -141,7 +147,11 @@ func (t *Target) Restart(ctx context.Context, name string) error {
 
 // Shell is what to write before a command so that it runs on a host or a
 // switch.
-func (t *Target) Shell(node string) []string { return Shell(t.bed.name, node) }
+func (t *Target) Shell(node string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Shell(t.bed.name, node)
+}
 
 // In calls f where the network is that of the named host or switch. f must not
 // leave its goroutine.

@@ -9,12 +9,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
-	"golang.org/x/sys/unix"
-
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 )
 
 const (
@@ -112,16 +110,13 @@ func (s *space) close() {
 	s.ns.Close()
 }
 
-// up puts an interface up or down.
-func (s *space) up(name string, up bool) error {
+// up puts an interface up.
+func (s *space) up(name string) error {
 	l, err := s.handle.LinkByName(name)
 	if err != nil {
 		return err
 	}
-	if up {
-		return s.handle.LinkSetUp(l)
-	}
-	return s.handle.LinkSetDown(l)
+	return s.handle.LinkSetUp(l)
 }
 
 // build makes the namespaces and joins them.
@@ -196,10 +191,10 @@ func (b *bed) makeSpace(node string) (*space, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.up("lo", true)
+	return s, s.up("lo")
 }
 
-// join makes a link, down at first.
+// join makes a link.
 func (b *bed) join(t *fabric.Topology, l fabric.Link, spaces map[string]*space, mtu int) error {
 	nameA, macA, mtuA := endOf(t, l.A, mtu)
 	nameB, macB, mtuB := endOf(t, l.B, mtu)
@@ -219,7 +214,7 @@ func (b *bed) join(t *fabric.Topology, l fabric.Link, spaces map[string]*space, 
 		if err != nil {
 			return err
 		}
-		if err := b.delay(spaces[end.node], end.name, l); err != nil {
+		if err := spaces[end.node].up(end.name); err != nil {
 			return err
 		}
 	}
@@ -237,29 +232,6 @@ func endOf(t *fabric.Topology, e fabric.End, mtu int) (name string, mac fabric.M
 		}
 	}
 	return portName(e.Port), mac, switchMTU
-}
-
-// delay makes what is sent at an interface take as long as the link says.
-func (b *bed) delay(s *space, name string, l fabric.Link) error {
-	if l.Delay <= 0 {
-		return nil
-	}
-	dev, err := s.handle.LinkByName(name)
-	if err != nil {
-		return err
-	}
-	qdisc := netlink.NewNetem(
-		netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
-		netlink.NetemQdiscAttrs{Latency: uint32(l.Delay.Microseconds()), Limit: 10000},
-	)
-	err = s.handle.QdiscAdd(qdisc)
-	if errors.Is(err, unix.ENOENT) {
-		b.noDelays.Do(func() {
-			b.o.Log.Warn("the kernel has no netem: links have no delay of their own")
-		})
-		return nil
-	}
-	return err
 }
 
 // manage joins a switch to this process' own namespace.
@@ -302,9 +274,6 @@ func (b *bed) settle(t *fabric.Topology, h *fabric.Host, s *space) error {
 	if err := s.handle.AddrAdd(dev, &netlink.Addr{IPNet: addr}); err != nil {
 		return err
 	}
-	if err := s.handle.LinkSetUp(dev); err != nil {
-		return err
-	}
 	index := dev.Attrs().Index
 	_, mac, _ := endOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
 	known := []net.IP{gateway}
@@ -322,33 +291,4 @@ func (b *bed) settle(t *fabric.Topology, h *fabric.Host, s *space) error {
 		}
 	}
 	return s.handle.RouteAdd(&netlink.Route{LinkIndex: index, Gw: gateway, Flags: int(netlink.FLAG_ONLINK)})
-}
-
-// setLinks puts links up, or down where the topology has them so.
-func (b *bed) setLinks(t *fabric.Topology) error {
-	b.links = t
-	spaces := map[string]*space{}
-	defer func() {
-		for _, s := range spaces {
-			s.close()
-		}
-	}()
-	for _, l := range t.Links {
-		for _, e := range []fabric.End{l.A, l.B} {
-			if spaces[e.Node] == nil {
-				s, err := openSpace(namespace(b.name, e.Node))
-				if err != nil {
-					return err
-				}
-				spaces[e.Node] = s
-			}
-			// A host stays up: it would forget its routes. The other end is enough.
-			if name, _, _ := endOf(t, e, 0); name != hostPort {
-				if err := spaces[e.Node].up(name, !l.Down); err != nil {
-					return fmt.Errorf("setting link %v: %w", l, err)
-				}
-			}
-		}
-	}
-	return nil
 }

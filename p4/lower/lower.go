@@ -25,6 +25,8 @@ type Options struct {
 	Program string
 	// Compiler is what __meta__ names as the compiler.
 	Compiler string
+	// Arch is the architecture that P4Info names, v1model by default.
+	Arch string
 }
 
 // A block is the place in the architecture that code is generated for.

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -32,17 +33,20 @@ type infoGen struct {
 	out  *configv1.P4Info
 	errs []*syntax.Error
 
-	profiles map[string][]string // action profile → its tables
-	digests  map[*externCall]string
-	unnamed  int             // how many digests had to be given a name
-	seen     map[uint32]bool // actions and digests that are in the message
+	arch string
+
+	profiles  map[string][]string // action profile → its tables
+	selectors map[string]*site    // action profile → the selector over it, where they are two
+	digests   map[*externCall]string
+	unnamed   int             // how many digests had to be given a name
+	seen      map[uint32]bool // actions and digests that are in the message
 }
 
-func newInfoGen(file *syntax.File, info *types.Info, _ Options) *infoGen {
+func newInfoGen(file *syntax.File, info *types.Info, opts Options) *infoGen {
 	return &infoGen{
 		file: file, info: info, view: newView(file, info), ids: newSymbols(), out: &configv1.P4Info{},
-		profiles: map[string][]string{},
-		digests:  map[*externCall]string{}, seen: map[uint32]bool{},
+		arch: cmp.Or(opts.Arch, "v1model"), profiles: map[string][]string{}, selectors: map[string]*site{},
+		digests: map[*externCall]string{}, seen: map[uint32]bool{},
 	}
 }
 

@@ -12,13 +12,20 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// externKinds are the extern objects of v1model that have ids.
+// externKinds are the extern objects of v1model and of TNA that have ids.
 var externKinds = map[string]symbolKind{
 	"counter": counterKind, "direct_counter": directCounterKind, "meter": meterKind, "direct_meter": directMeterKind,
 	"register": registerKind, "action_profile": profileKind, "action_selector": profileKind,
+
+	"Counter": counterKind, "DirectCounter": directCounterKind, "Meter": meterKind, "DirectMeter": directMeterKind,
+	"Register": registerKind, "ActionProfile": profileKind, "ActionSelector": profileKind, "Digest": digestKind,
 }
 
 func (g *infoGen) collectExtern(s *site) {
+	if p := profileOf(s); p != s {
+		g.selectors[p.name] = s
+		return
+	}
 	if kind, ok := externKinds[s.extern().Name]; ok {
 		g.unique(kind, s.name, s.at)
 		g.ids.add(g, kind, s.name, s.notes, s.at)
@@ -41,9 +48,20 @@ func (g *infoGen) collectTable(t *tableSite) {
 	}
 }
 
+// profileOf is the action profile of a selector that was given one, as TNA
+// does: to the control plane both are one. Other objects stand for themselves.
+func profileOf(s *site) *site {
+	if p, ok := s.arg("action_profile").(*site); ok {
+		return p
+	}
+	return s
+}
+
 // attachable says what the properties of a table can name.
 var attachable = map[string][]string{
-	"implementation": {"action_profile", "action_selector"}, "counters": {"direct_counter"}, "meters": {"direct_meter"},
+	"implementation": {"action_profile", "action_selector", "ActionProfile", "ActionSelector"},
+	"counters":       {"direct_counter", "DirectCounter"},
+	"meters":         {"direct_meter", "DirectMeter"},
 }
 
 // attached is the extern object that a property of a table names or makes;
@@ -60,7 +78,7 @@ func (g *infoGen) attached(t *tableSite, property string) *site {
 		if s == nil || s.extern() == nil {
 			return nil
 		}
-		return s
+		return profileOf(s)
 	}
 	call := g.info.Calls[c]
 	a := p.Annotations.Get("name")
@@ -78,23 +96,30 @@ func (g *infoGen) attached(t *tableSite, property string) *site {
 
 func (g *infoGen) addExtern(s *site) {
 	g.typeInfo()
+	if profileOf(s) != s {
+		return
+	}
 	switch s.extern().Name {
-	case "counter":
+	case "counter", "Counter":
 		g.out.Counters = append(g.out.Counters, &configv1.Counter{
 			Preamble: g.preamble(counterKind, s.name, s.notes), Spec: counterSpec(s), Size: g.size(s),
 		})
-	case "meter":
+	case "meter", "Meter":
 		g.out.Meters = append(g.out.Meters, &configv1.Meter{
 			Preamble: g.preamble(meterKind, s.name, s.notes), Spec: meterSpec(s), Size: g.size(s),
 		})
-	case "register":
+	case "register", "Register":
 		r := &configv1.Register{Preamble: g.preamble(registerKind, s.name, s.notes), Size: int32(g.size(s))}
 		if args := s.extern().Args; len(args) > 0 {
 			r.TypeSpec = g.typeSpec(args[0])
 		}
 		g.out.Registers = append(g.out.Registers, r)
-	case "action_profile", "action_selector":
+	case "action_profile", "action_selector", "ActionProfile", "ActionSelector":
 		g.addProfile(s)
+	case "Digest":
+		if args := s.extern().Args; len(args) > 0 {
+			g.out.Digests = append(g.out.Digests, &configv1.Digest{Preamble: g.preamble(digestKind, s.name, s.notes), TypeSpec: g.typeSpec(args[0])})
+		}
 	}
 }
 
@@ -108,10 +133,11 @@ func (g *infoGen) size(s *site) int64 {
 	return n.Int64()
 }
 
-// unitOf is the member of CounterType or MeterType that the constructor got.
+// unitOf is the member of CounterType or MeterType that the constructor got,
+// which TNA writes in capitals.
 func unitOf(s *site) string {
 	if e, ok := s.arg("type").(*types.EnumValue); ok {
-		return e.Type.Members[e.Index].Name
+		return strings.ToLower(e.Type.Members[e.Index].Name)
 	}
 	return ""
 }
@@ -130,12 +156,12 @@ func meterSpec(s *site) *configv1.MeterSpec {
 
 // addDirect adds the counters and meters of a table's entries.
 func (g *infoGen) addDirect(t *tableSite, out *configv1.Table) {
-	if s := g.attached(t, "counters"); s != nil && s.extern().Name == "direct_counter" {
+	if s := g.attached(t, "counters"); s != nil && externKinds[s.extern().Name] == directCounterKind {
 		c := &configv1.DirectCounter{Preamble: g.preamble(directCounterKind, s.name, s.notes), Spec: counterSpec(s), DirectTableId: out.Preamble.Id}
 		g.out.DirectCounters = append(g.out.DirectCounters, c)
 		out.DirectResourceIds = append(out.DirectResourceIds, c.Preamble.Id)
 	}
-	if s := g.attached(t, "meters"); s != nil && s.extern().Name == "direct_meter" {
+	if s := g.attached(t, "meters"); s != nil && externKinds[s.extern().Name] == directMeterKind {
 		m := &configv1.DirectMeter{Preamble: g.preamble(directMeterKind, s.name, s.notes), Spec: meterSpec(s), DirectTableId: out.Preamble.Id}
 		g.out.DirectMeters = append(g.out.DirectMeters, m)
 		out.DirectResourceIds = append(out.DirectResourceIds, m.Preamble.Id)
@@ -155,13 +181,19 @@ func (g *infoGen) addProfileOf(t *tableSite, out *configv1.Table) {
 }
 
 func (g *infoGen) addProfile(s *site) {
-	selector := s.extern().Name == "action_selector"
+	name := s.extern().Name
+	selector := name == "action_selector" || name == "ActionSelector" || g.selectors[s.name] != nil
 	p := &configv1.ActionProfile{
 		Preamble:     g.preamble(profileKind, s.name, s.notes, "max_group_size", "selector_size_semantics", "max_member_weight"),
 		WithSelector: selector, Size: g.size(s),
 	}
 	g.out.ActionProfiles = append(g.out.ActionProfiles, p)
 	g.selectorLimits(p, s.notes)
+	if sel := g.selectors[s.name]; sel != nil {
+		if n := types.Number(sel.arg("max_group_size")); n != nil && n.IsInt64() {
+			p.MaxGroupSize = int32(n.Int64())
+		}
+	}
 	tables := g.profiles[s.name]
 	sort.Strings(tables)
 	for _, name := range tables {

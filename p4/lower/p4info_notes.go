@@ -176,7 +176,7 @@ func (g *infoGen) addPkgInfo() {
 		return
 	}
 	p := &configv1.PkgInfo{
-		Arch: "v1model", Doc: g.doc(main.Annotations),
+		Arch: g.arch, Doc: g.doc(main.Annotations),
 		Annotations:           g.annotations(main.Annotations, "pkginfo", "platform_property"),
 		StructuredAnnotations: g.structured(main.Annotations),
 	}

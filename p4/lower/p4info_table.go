@@ -131,9 +131,11 @@ func (g *infoGen) addTable(t *tableSite) {
 	}
 	g.addProfileOf(t, out)
 	g.addDirect(t, out)
-	if p := tableProperty(t.decl, "support_timeout"); p != nil {
-		if v, ok := g.view.fold(p.Value, t.site.scope).(bool); ok && v {
-			out.IdleTimeoutBehavior = configv1.Table_NOTIFY_CONTROL
+	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter in TNA
+		if p := tableProperty(t.decl, name); p != nil {
+			if v, ok := g.view.fold(p.Value, t.site.scope).(bool); ok && v {
+				out.IdleTimeoutBehavior = configv1.Table_NOTIFY_CONTROL
+			}
 		}
 	}
 }

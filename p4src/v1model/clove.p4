@@ -19,6 +19,7 @@ typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
+
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 

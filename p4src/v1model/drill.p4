@@ -19,6 +19,7 @@ typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
+
 // The metadata that comes along, and why the packet comes.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
@@ -104,9 +105,11 @@ register<bit<16>>(MEMORIES) dr_mem;  // the 1 paths that were the least before, 
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    // What comes round comes from no port. The metadata alone does not say so:
+    // simple_switch parses an ingress clone with what another packet left there.
     state start {
-        transition select(meta.again) {
-            AGAIN_REPORT: report;
+        transition select(std.ingress_port, meta.again) {
+            (0, AGAIN_REPORT): report;
             default: ethernet;
         }
     }
@@ -115,7 +118,6 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         pkt.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
             TYPE_IPV4: ipv4;
-
             default: accept;
         }
     }

@@ -19,6 +19,7 @@ typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
+
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
@@ -87,7 +88,6 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         pkt.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
             TYPE_IPV4: ipv4;
-
             default: accept;
         }
     }

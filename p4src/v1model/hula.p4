@@ -18,6 +18,7 @@ typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
+
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
@@ -130,9 +131,11 @@ register<time_us_t>(GROUPS) upd;     // when a probe last told so
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    // What comes round comes from no port. The metadata alone does not say so:
+    // simple_switch parses an ingress clone with what another packet left there.
     state start {
-        transition select(meta.again) {
-            AGAIN_REPORT: report;
+        transition select(std.ingress_port, meta.again) {
+            (0, AGAIN_REPORT): report;
             default: ethernet;
         }
     }

@@ -59,7 +59,6 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         pkt.extract(hdr.ethernet);
         transition select(hdr.ethernet.type) {
             TYPE_IPV4: ipv4;
-
             default: accept;
         }
     }

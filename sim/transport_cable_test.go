@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A wire joins two halves in virtual time: what a half has to say is on its way
+// A cable joins two halves in virtual time: what a half has to say is on its way
 // at once, a packet every spacing, and arrives after the delay.
-type wire struct {
+type cable struct {
 	now     time.Duration
 	delay   time.Duration // one way
 	spacing time.Duration // between packets with data
@@ -55,15 +55,15 @@ func usual(t testing.TB, change func(*Tuning)) *Tuning {
 	return &u
 }
 
-// tcpWire joins the halves of a connection with a round-trip time of 100 µs.
-func tcpWire(t *Tuning, size int64, ecn bool) (*wire, *tcpSender, *tcpReceiver, *FlowStats) {
+// tcpCable joins the halves of a connection with a round-trip time of 100 µs.
+func tcpCable(t *Tuning, size int64, ecn bool) (*cable, *tcpSender, *tcpReceiver, *FlowStats) {
 	c := new(FlowStats)
 	s, r := newTCPSender(t, c, size, ecn), newTCPReceiver(t, c)
-	return &wire{a: s, b: r, delay: 50 * time.Microsecond}, s, r, c
+	return &cable{a: s, b: r, delay: 50 * time.Microsecond}, s, r, c
 }
 
 // run lets everything happen until nothing is left, or it takes too long.
-func (w *wire) run(until time.Duration) {
+func (w *cable) run(until time.Duration) {
 	for {
 		w.pump()
 		at := min(w.a.deadline(), w.b.deadline())
@@ -89,7 +89,7 @@ func (w *wire) run(until time.Duration) {
 }
 
 // pump takes the packets that the halves have.
-func (w *wire) pump() {
+func (w *cable) pump() {
 	for w.a.ready(w.now) {
 		var p Packet
 		w.a.emit(w.now, &p)
@@ -105,7 +105,7 @@ func (w *wire) pump() {
 	}
 }
 
-func (w *wire) launch(way int, p Packet, at time.Duration, to half) {
+func (w *cable) launch(way int, p Packet, at time.Duration, to half) {
 	late := []time.Duration{0}
 	if w.fate != nil {
 		late = w.fate(&p, w.count[way])
@@ -122,7 +122,7 @@ func (w *wire) launch(way int, p Packet, at time.Duration, to half) {
 }
 
 // rounds prints which segments were sent when, in round-trip times of 100 µs.
-func (w *wire) rounds() string {
+func (w *cable) rounds() string {
 	var b strings.Builder
 	for i := 0; i < len(w.sent); {
 		at, from := w.sent[i].at, i
@@ -139,7 +139,7 @@ func (w *wire) rounds() string {
 }
 
 // again lists the segments that were sent again, in order.
-func (w *wire) again() []int {
+func (w *cable) again() []int {
 	list := []int{}
 	for _, f := range w.sent {
 		if f.p.Number > 0 {

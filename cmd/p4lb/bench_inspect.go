@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing/fstest"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4"
+)
+
+// inspectScheme is the scheme with the most cells: four registers of 65,536 and
+// five of 16,384.
+const inspectScheme = "hermes+rlb-star"
+
+// An inspectRig is a fabric of embedded switches to look into.
+type inspectRig struct {
+	plan   *controller.Plan
+	target *embedded.Target
+	nodes  []*controller.Node
+}
+
+// newInspectRig brings up so many leaves, and two spines.
+func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
+	top, err := fabric.LeafSpine{Leaves: leaves, Spines: 2, Parallel: 2, Hosts: 1}.Make()
+	if err != nil {
+		return nil, err
+	}
+	pipelines := map[fabric.Role]*controller.Pipeline{}
+	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
+		if pipelines[role], err = inspectPipeline(role); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := controller.NewPlan(top, pipelines, controller.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := &inspectRig{plan: plan, target: embedded.New(embedded.Options{AnyPort: true}), nodes: plan.Nodes()}
+	if _, err := controller.Deploy(ctx, plan, r.target, controller.DeployOptions{}); err != nil {
+		r.target.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func inspectPipeline(role fabric.Role) (*controller.Pipeline, error) {
+	row, err := codegen.Parse(inspectScheme)
+	if err != nil {
+		return nil, err
+	}
+	program, err := codegen.Generate(row, codegen.Params{Role: string(role), MaxPort: 64})
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
+}
+
+// occupy fills a quarter of the slots of flows, as traffic would.
+func occupy(ctx context.Context, n *controller.Node, regs controller.Registers) error {
+	for _, r := range n.Manifest.Registers {
+		if r.Index == "flow" {
+			if err := regs.Write(ctx, r.Name, 0, r.Size/4, 1<<15+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// benchInspect measures how often registers can be read.
+func benchInspect(ctx context.Context, runs int) ([]measurement, error) {
+	r, err := newInspectRig(ctx, 18)
+	if err != nil {
+		return nil, fmt.Errorf("bringing switches up: %w", err)
+	}
+	defer r.target.Close()
+	var list []measurement
+	for _, way := range r.ways() {
+		m, err := r.measure(ctx, runs, way)
+		if err != nil {
+			return nil, fmt.Errorf("measuring %s: %w", way.name, err)
+		}
+		list = append(list, m)
+	}
+	m, err := r.watch(ctx, runs)
+	if err != nil {
+		return nil, fmt.Errorf("measuring a watch: %w", err)
+	}
+	list = append(list, m)
+	bmv2, err := benchInspectBMv2(ctx, runs, r)
+	if err != nil {
+		return nil, fmt.Errorf("measuring simple_switch: %w", err)
+	}
+	return append(list, bmv2...), nil
+}
+
+// A wayIn is one to the registers of a switch.
+type wayIn struct {
+	name, detail string
+	open         func(ctx context.Context) (controller.Registers, error)
+}
+
+// ways are those to the first leaf.
+func (r *inspectRig) ways() []wayIn {
+	endpoint := func() (controller.Endpoint, error) { return r.target.Endpoint(r.nodes[0].Name) }
+	return []wayIn{
+		{"direct", "in the process of the switch", func(context.Context) (controller.Registers, error) {
+			e, err := endpoint()
+			return e.Registers, err
+		}},
+		{"thrift", "by Thrift over loopback, client and server in one process", func(context.Context) (controller.Registers, error) {
+			e, err := endpoint()
+			return controller.NewThrift(e.Thrift), err
+		}},
+		{"p4runtime", "by P4Runtime over loopback, client and server in one process", func(ctx context.Context) (controller.Registers, error) {
+			e, err := endpoint()
+			if err != nil {
+				return nil, err
+			}
+			return controller.NewPeek(ctx, e, reachTimeout)
+		}},
+	}
+}
+
+// measure reads all registers of the first leaf again and again.
+func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (measurement, error) {
+	n := r.nodes[0]
+	regs, err := way.open(ctx)
+	if err != nil {
+		return measurement{}, err
+	}
+	if c, ok := regs.(interface{ Close() error }); ok {
+		defer c.Close()
+	}
+	e, err := r.target.Endpoint(n.Name)
+	if err != nil {
+		return measurement{}, err
+	}
+	if err := occupy(ctx, n, e.Registers); err != nil {
+		return measurement{}, err
+	}
+	return snapshots(ctx, runs, "inspect.embedded."+way.name, way.detail, n, regs)
+}
+
+// snapshots measures how often a second all registers of a switch can be read
+// and explained.
+func snapshots(ctx context.Context, runs int, name, detail string, n *controller.Node, regs controller.Registers) (measurement, error) {
+	in, err := controller.NewInspector(n, regs, controller.InspectOptions{})
+	if err != nil {
+		return measurement{}, err
+	}
+	cells := 0
+	for _, reg := range n.Manifest.Registers {
+		cells += reg.Size
+	}
+	start := time.Now()
+	spent, err := repeat(ctx, runs, 2*time.Second, func() time.Duration { return time.Since(start) }, func() error {
+		_, err := in.Snapshot(ctx)
+		return err
+	})
+	if err != nil {
+		return measurement{}, err
+	}
+	return measurement{
+		Name: name, Value: 1 / median(spent).Seconds(), Unit: "snapshots/s",
+		Detail: fmt.Sprintf("all registers of a leaf with %s (%d cells), %s, median of %d", n.Manifest.Scheme, cells, detail, len(spent)),
+	}, nil
+}
+
+// watchPeriod is how often p4lb inspect --watch reads.
+const watchPeriod = 500 * time.Millisecond
+
+// watch measures what it costs to watch 20 switches: to read them and to make
+// the frame that is shown.
+func (r *inspectRig) watch(ctx context.Context, runs int) (measurement, error) {
+	s := &site{scheme: inspectScheme}
+	var list []*controller.Inspector
+	for _, n := range r.nodes {
+		e, err := r.target.Endpoint(n.Name)
+		if err != nil {
+			return measurement{}, err
+		}
+		in, err := controller.NewInspector(n, e.Registers, controller.InspectOptions{})
+		if err != nil {
+			return measurement{}, err
+		}
+		list = append(list, in)
+	}
+	source := &surveySource{site: s, survey: controller.NewSurvey(list)}
+	spent, err := repeat(ctx, runs, 4*time.Second, processTime, func() error {
+		round, err := source.next(ctx)
+		if err == nil {
+			round.frame()
+		}
+		return err
+	})
+	if err != nil {
+		return measurement{}, err
+	}
+	share := 100 * median(spent).Seconds() / watchPeriod.Seconds()
+	return measurement{
+		Name: "inspect.watch", Value: share, Unit: "% of a core",
+		Detail: fmt.Sprintf("%d switches with %s read every %v in their process, CPU time of a round %v, median of %d",
+			len(list), inspectScheme, watchPeriod, median(spent).Round(10*time.Microsecond), len(spent)),
+	}, nil
+}
+
+// benchInspectBMv2 measures a simple_switch where there is one.
+func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]measurement, error) {
+	path, err := exec.LookPath("simple_switch")
+	if err != nil {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "p4lb-bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	n := r.nodes[0]
+	program := filepath.Join(dir, "p.json")
+	if err := os.WriteFile(program, r.plan.Switch(n.Name).Pipeline.Config, 0o644); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, "--thrift-port", strconv.Itoa(port), "--log-level", "off", "--notifications-addr", "ipc://"+program+".ipc", program)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	regs := controller.NewThrift(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	defer regs.Close()
+	if err := awaitClock(ctx, regs); err != nil {
+		return nil, err
+	}
+	if err := occupy(ctx, n, regs); err != nil {
+		return nil, err
+	}
+	m, err := snapshots(ctx, runs, "inspect.bmv2.thrift", "by Thrift from simple_switch", n, regs)
+	return []measurement{m}, err
+}
+
+// freePort is a port that nobody listens at.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// awaitClock waits until a switch answers.
+func awaitClock(ctx context.Context, regs controller.Registers) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := regs.Clock(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}

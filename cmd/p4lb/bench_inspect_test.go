@@ -1,0 +1,22 @@
+package main
+
+import "testing"
+
+// TestBenchInspect measures once, and wants a figure for every way to registers
+// and for a watch.
+func TestBenchInspect(t *testing.T) {
+	list, err := benchInspect(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range list {
+		t.Logf("%s %.4g %s: %s", m.Name, m.Value, m.Unit, m.Detail)
+		seen[m.Name] = m.Value > 0
+	}
+	for _, name := range []string{"inspect.embedded.direct", "inspect.embedded.thrift", "inspect.embedded.p4runtime", "inspect.watch"} {
+		if !seen[name] {
+			t.Errorf("no figure %s", name)
+		}
+	}
+}

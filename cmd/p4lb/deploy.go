@@ -1,0 +1,372 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/live"
+)
+
+func newDeploy(c *cli) *cobra.Command {
+	j := &deployJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET]",
+		Short: "Bring a scheme onto a network and keep it there",
+		Long: `Deploy generates the program of a scheme for every role in a network, computes
+what every switch must hold, compares that with what it does hold, writes the
+differences and reads them back. A second deploy writes nothing; after a change
+of the topology or the scheme only what that changes is written.
+
+Then it stays: it runs the tasks that the scheme wants of a controller (probes,
+thresholds), and brings switches that come back to what they must hold. With
+--once it ends instead. Ctrl-C ends it.
+
+The target says where the switches are:
+
+  embedded     in this process, served at the addresses of the topology, which
+               needs nothing else; --any-port takes free ports instead. Where
+               another p4lb deploy has brought them up from this folder, its
+               switches are taken over rather than brought up again
+  p4runtime    P4Runtime servers at the addresses of the topology
+  tofino       Tofino switches with Stratum there; --device-config names what
+               their compiler has made for each role
+  bmv2         a simple_switch_grpc for each switch, started here in network
+               namespaces that veth links join, with the hosts (wants root);
+               --keep leaves them up, --attach takes switches that run already
+
+--dry-run prints the plan and needs no switch; --diff prints what is different
+on the switches and writes nothing. With --atomic either all switches hold the
+new plan in the end or all what they held before.
+
+What is deployed is noted in .p4lb/deployed.json, so that p4lb inspect, register
+and observe find it.
+
+Exit codes: 1 the topology, the scheme or the plan is wrong; 3 a switch could not
+be reached or has refused something; 4 interrupted.`,
+		Example: `  p4lb deploy --scheme qall-poly3 --topology qall
+  p4lb deploy --scheme ecmp --topology net.yaml --dry-run
+  p4lb deploy --scheme dhlb --topology net.yaml --target p4runtime --atomic --once
+  p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff`,
+		Args: wantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := j.check(cmd); err != nil {
+				return err
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// A deployJob is one run of the deploy verb.
+type deployJob struct {
+	c       *cli
+	request schemeRequest
+
+	topology string
+	fail     []string
+	target   string
+	dryRun   bool
+	diff     bool
+	atomic   bool
+	once     bool
+	noTasks  bool
+	format   format
+	state    string
+
+	owner *controller.Deployed // who has the switches that were taken over
+
+	anyPort  bool
+	seed     uint64
+	configs  []string
+	tls      clientTLS
+	bmv2     bmv2Flags
+	election string
+	takeover bool
+	backup   bool
+	timeout  time.Duration
+	mtu      int
+	queue    int
+}
+
+func (j *deployJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	j.request.addFlags(cmd)
+	f.StringVar(&j.topology, "topology", "", "the `TOPOLOGY`, a YAML file or a preset")
+	addFailFlag(cmd, &j.fail)
+	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
+	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
+	f.BoolVar(&j.diff, "diff", false, "print what is different on the switches, and write nothing")
+	f.BoolVar(&j.atomic, "atomic", false, "if one switch fails, put all back to what they held")
+	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
+	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
+	addFormat(cmd, &j.format, formatTable, formatJSON, formatYAML, formatCSV)
+	f.StringVar(&j.state, "state", controller.StateFile, "note the deployment in `FILE`")
+	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
+	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
+	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE` (repeatable)")
+	j.bmv2.addFlags(cmd)
+	j.tls.addFlags(cmd)
+	f.StringVar(&j.election, "election-id", "1", "the election `ID`: the controller with the largest is primary")
+	f.BoolVar(&j.takeover, "takeover", false, "become primary where another controller is")
+	f.BoolVar(&j.backup, "backup", false, "where another controller is primary, wait until it is gone")
+	f.DurationVar(&j.timeout, "timeout", 5*time.Second, "how long a switch may take to answer")
+	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
+	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
+	completeWith(cmd, "target", targetNames)
+	if err := cmd.RegisterFlagCompletionFunc("topology", completeTopology); err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+// check finds mistakes in the command line.
+func (j *deployJob) check(cmd *cobra.Command) error {
+	switch {
+	case j.request.Scheme == "" && j.request.file == "" && !j.bmv2.remove:
+		return usageError(cmd, "deploy wants a --scheme")
+	case j.topology == "":
+		return usageError(cmd, "deploy wants a --topology")
+	case j.takeover && j.backup:
+		return usageError(cmd, "--takeover and --backup exclude each other")
+	case j.dryRun && j.diff:
+		return usageError(cmd, "--dry-run and --diff exclude each other: the first needs no switches, the second does")
+	case j.timeout <= 0:
+		return usageError(cmd, "--timeout %v: want a positive time", j.timeout)
+	case len(j.configs) > 0 && j.target != targetTofino:
+		return usageError(cmd, "--device-config is for --target tofino")
+	case j.target == targetTofino && len(j.configs) == 0 && !j.dryRun:
+		return usageError(cmd, "--target tofino wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+	}
+	if _, err := parseElection(j.election); err != nil {
+		return usageError(cmd, "--election-id %s: %w", j.election, err)
+	}
+	if !knownTarget(j.target) {
+		return usageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
+	}
+	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
+		return err
+	}
+	return j.request.check(cmd, j.c)
+}
+
+// parseElection reads an election id: a number, or with a dot its high and low
+// 64 bits.
+func parseElection(text string) (controller.ElectionID, error) {
+	var id controller.ElectionID
+	high, low, both := strings.Cut(text, ".")
+	if !both {
+		high, low = "0", text
+	}
+	var errs [2]error
+	id.High, errs[0] = strconv.ParseUint(high, 10, 64)
+	id.Low, errs[1] = strconv.ParseUint(low, 10, 64)
+	if errors.Join(errs[:]...) != nil || id.IsZero() {
+		return id, errors.New("want a number above 0, or HIGH.LOW")
+	}
+	return id, nil
+}
+
+// run plans, and deploys if that is what is wanted.
+func (j *deployJob) run(ctx context.Context) error {
+	if j.bmv2.remove {
+		return j.takeAway()
+	}
+	plan, err := j.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if j.dryRun {
+		return show(j.c.out, j.format, plan.Rows(), plan)
+	}
+	target, attached, err := j.openTarget(plan)
+	if err != nil {
+		return err
+	}
+	err = j.deploy(ctx, plan, target, attached)
+	return errors.Join(err, target.Close())
+}
+
+// deploy carries the plan out, and stays if that is wanted.
+func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target controller.Target, attached bool) error {
+	options := j.options(attached)
+	bar := j.progress(plan, &options)
+	c, err := controller.New(ctx, plan, target, options)
+	if err != nil {
+		bar.End()
+		return deployFailure(err)
+	}
+	defer c.Close()
+	report, err := c.Deploy(ctx)
+	bar.End()
+	if err := j.showReport(report); err != nil {
+		return err
+	}
+	if err := j.c.out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", bareError(err))
+	}
+	if err != nil {
+		return j.deployErrors(err)
+	}
+	if j.diff {
+		return nil
+	}
+	// The switches end with this process.
+	ours := j.target == targetEmbedded && !attached || j.target == targetBMv2 && !j.bmv2.keep && !j.bmv2.attach
+	if j.once && ours {
+		return nil
+	}
+	if err := j.note(plan, target).Write(j.state); err != nil {
+		return err
+	}
+	if err := j.howTo(target, plan); err != nil {
+		return err
+	}
+	if j.once {
+		return nil
+	}
+	if ours {
+		defer os.Remove(j.state)
+	}
+	return j.stay(ctx, c, plan)
+}
+
+// note notes the deployment. Switches that have been taken over stay those of
+// the process that has them.
+func (j *deployJob) note(plan *controller.Plan, target controller.Target) *controller.Deployed {
+	d := controller.NewDeployed(plan, target, os.Getpid())
+	if j.owner != nil {
+		d.Target, d.PID = j.owner.Target, j.owner.PID
+		for i, s := range d.Switches {
+			for _, o := range j.owner.Switches {
+				if o.Name == s.Name {
+					d.Switches[i].Thrift = o.Thrift
+				}
+			}
+		}
+	}
+	return d
+}
+
+func (j *deployJob) options(attached bool) controller.DeployOptions {
+	election, _ := parseElection(j.election) // has been checked
+	return controller.DeployOptions{
+		Election: election, Takeover: j.takeover || attached && !j.backup, Backup: j.backup,
+		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.log,
+	}
+}
+
+// A deployBar shows how far a deployment is, until it ends.
+type deployBar struct {
+	*live.Progress
+	ended atomic.Bool
+}
+
+// End ends the bar, however much is heard of later.
+func (b *deployBar) End() {
+	if b.Progress != nil && !b.ended.Swap(true) {
+		b.Progress.End()
+	}
+}
+
+// progress makes a bar that hears of what is done with the options.
+func (j *deployJob) progress(plan *controller.Plan, o *controller.DeployOptions) *deployBar {
+	bar := &deployBar{}
+	if j.c.quiet {
+		return bar
+	}
+	bar.Progress = live.NewProgress(live.ProgressOptions{
+		Out: j.c.err, Terminal: isTerminal(j.c.err), What: "deploy", Unit: "switches", Total: len(plan.Switches),
+	})
+	o.Progress = func(p controller.Progress) {
+		if !bar.ended.Load() {
+			bar.Set(p.Done, p.Switch+": "+p.Step)
+		}
+	}
+	return bar
+}
+
+// showReport prints what has been done, or with --diff what is different.
+func (j *deployJob) showReport(r *controller.Report) error {
+	if j.diff && (j.format == formatTable || j.format == formatCSV) {
+		rows := r.ChangeRows()
+		if len(rows) == 1 && r.Err() == nil && j.format == formatTable {
+			_, err := fmt.Fprintln(j.c.out, "nothing differs")
+			return err
+		}
+		return show(j.c.out, j.format, rows, r)
+	}
+	if err := show(j.c.out, j.format, r.Rows(), r); err != nil {
+		return err
+	}
+	if j.format != formatTable {
+		return nil
+	}
+	j.showNotes(r)
+	if r.Verified() {
+		_, err := fmt.Fprintf(j.c.out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
+		return err
+	}
+	return nil
+}
+
+// showNotes prints the notes, each once with the switches that it is about.
+func (j *deployJob) showNotes(r *controller.Report) {
+	about := map[string][]string{}
+	var order []string
+	for _, s := range r.Switches {
+		for _, n := range s.Notes {
+			if about[n] == nil {
+				order = append(order, n)
+			}
+			about[n] = append(about[n], s.Name)
+		}
+	}
+	for _, n := range order {
+		fmt.Fprintf(j.c.out, "note: %s (%s)\n", n, abbreviated(about[n]))
+	}
+}
+
+// deployErrors prints the errors of switches, a line each with its hint.
+func (j *deployJob) deployErrors(err error) error {
+	var list controller.Errors
+	if !errors.As(err, &list) {
+		return deployFailure(err)
+	}
+	for _, e := range list[:len(list)-1] {
+		j.c.report(deployFailure(e))
+	}
+	return deployFailure(list[len(list)-1])
+}
+
+// deployFailure gives an error about switches its exit code and its hint.
+func deployFailure(err error) error {
+	f := &failure{code: exitRefused, err: err}
+	var e *controller.Error
+	if errors.As(err, &e) {
+		f.hint = e.Hint
+	}
+	return f
+}
+
+// planErrors prints what is wrong with a plan.
+func (j *deployJob) planErrors(err error) error {
+	var list controller.Errors
+	if !errors.As(err, &list) {
+		return withHint(err)
+	}
+	for _, e := range list[:len(list)-1] {
+		j.c.report(hinted(e, "%s", e.Hint))
+	}
+	last := list[len(list)-1]
+	return hinted(last, "%s", last.Hint)
+}

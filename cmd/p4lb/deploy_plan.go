@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A schemeRequest is what a user says about a scheme that is not generated for
+// a single role.
+type schemeRequest struct {
+	genRequest
+}
+
+func (r *schemeRequest) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	f.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
+	f.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
+	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
+	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
+	completeWith(cmd, "scheme", codegen.Names())
+	completeWith(cmd, "state-path", codegen.StatePaths)
+}
+
+// check completes the request.
+func (r *schemeRequest) check(cmd *cobra.Command, c *cli) error {
+	if err := r.complete(cmd, c); err != nil {
+		return err
+	}
+	switch {
+	case r.All:
+		return usageError(cmd, "%s is for one scheme, not for all", cmd.Name())
+	case r.Role != "" || r.Ports != "":
+		return usageError(cmd, "role and ports follow from the topology: leave them out of %s", displayName(r.file))
+	}
+	return nil
+}
+
+// plan generates the programs and computes what every switch must hold.
+func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
+	t, err := j.c.topology(j.topology)
+	if err != nil {
+		return nil, err
+	}
+	if t, err = failLinks(t, j.fail); err != nil {
+		return nil, err
+	}
+	pipelines, err := j.pipelines(ctx, t)
+	if err != nil {
+		return nil, withHint(err)
+	}
+	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{MTU: j.mtu, Queue: j.queue})
+	if err != nil {
+		return nil, j.planErrors(err)
+	}
+	return plan, nil
+}
+
+// pipelines generates and compiles the program of each role, all at once.
+func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
+	if j.target == targetTofino {
+		j.request.Arch = "tna"
+	}
+	all, err := pipelinesOf(ctx, j.c, &j.request, t)
+	if err != nil || j.target != targetTofino {
+		return all, err
+	}
+	return all, j.loadDeviceConfigs(all)
+}
+
+// pipelinesOf makes the programs of a scheme that a topology wants.
+func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
+	rows, err := r.rows()
+	if err != nil {
+		return nil, err
+	}
+	params, err := r.params(c)
+	if err != nil {
+		return nil, err
+	}
+	params.Ports, params.MaxPort = controller.Sizes(t)
+	roles := map[fabric.Role]bool{}
+	for _, s := range t.Switches {
+		roles[s.Role] = true
+	}
+	names := slices.Sorted(maps.Keys(roles))
+	made, errs := make([]*generated, len(names)), make([]error, len(names))
+	var wait sync.WaitGroup
+	for i, role := range names {
+		p := params
+		p.Role = string(role)
+		wait.Go(func() {
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				made[i], errs[i] = generate(rows[0], p)
+			}
+		})
+	}
+	wait.Wait()
+	all := map[fabric.Role]*controller.Pipeline{}
+	for i, role := range names {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		p := &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info}
+		if params.Arch == "" || params.Arch == codegen.Archs[0] {
+			p.Config = made[i].compiled.JSON()
+		}
+		all[role] = p
+	}
+	return all, nil
+}
+
+// loadDeviceConfigs reads what the compiler of the hardware has made.
+func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*controller.Pipeline) error {
+	for _, text := range j.configs {
+		role, file, ok := strings.Cut(text, "=")
+		p := all[fabric.Role(role)]
+		if !ok || p == nil {
+			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, roleNames(all))
+		}
+		config, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", file, bareError(err))
+		}
+		p.Config = config
+	}
+	for role, p := range all {
+		if len(p.Config) == 0 && !j.dryRun {
+			return fmt.Errorf("there is no --device-config for the role %s", role)
+		}
+	}
+	return nil
+}
+
+func roleNames(all map[fabric.Role]*controller.Pipeline) string {
+	var list []string
+	for _, role := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, string(role))
+	}
+	return strings.Join(list, ", ")
+}

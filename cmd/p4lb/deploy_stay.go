@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/p4lb/p4lb/controller"
+)
+
+// stay runs tasks and looks after the switches until ctx ends. On SIGHUP it
+// reads the topology again.
+func (j *deployJob) stay(ctx context.Context, c *controller.Controller, plan *controller.Plan) error {
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		c.Keep(ctx, j.told)
+	}()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	for plan != nil {
+		inner, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- j.runTasks(inner, c, plan) }()
+		select {
+		case <-ctx.Done():
+			plan = nil
+		case <-again:
+			plan = j.replan(ctx, c, plan)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			return err
+		}
+	}
+	<-kept
+	return nil
+}
+
+// told logs what has become of a switch that was away.
+func (j *deployJob) told(r controller.SwitchReport) {
+	if r.Err != nil {
+		j.c.log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
+		return
+	}
+	j.c.log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
+}
+
+// replan deploys the topology as it is now. What is wrong with it changes
+// nothing.
+func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before *controller.Plan) *controller.Plan {
+	plan, err := j.plan(ctx)
+	if err == nil {
+		err = c.SetPlan(ctx, plan)
+	}
+	if err != nil {
+		j.c.report(err)
+		return before
+	}
+	r, err := c.Deploy(ctx)
+	if err != nil {
+		j.c.report(j.deployErrors(err))
+	}
+	j.c.log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
+	return plan
+}
+
+// runTasks runs what the scheme wants of a controller.
+func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan *controller.Plan) error {
+	if j.noTasks {
+		return nil
+	}
+	tasks, err := controller.Tasks(plan, controller.TaskOptions{
+		MTU: j.mtu, Queue: j.queue,
+		Alert: func(a controller.Alert) { j.c.log.Warn(a.Text, "switch", a.Switch) },
+	})
+	if err != nil || len(tasks) == 0 {
+		return err
+	}
+	j.c.log.Info("running tasks", "number", len(tasks))
+	c.Loop(ctx, tasks, controller.LoopOptions{Log: j.c.log})
+	return nil
+}

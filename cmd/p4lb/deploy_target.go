@@ -1,0 +1,111 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+)
+
+// The targets of deploy.
+const (
+	targetEmbedded = "embedded"
+	targetBMv2     = "bmv2"
+	targetServers  = "p4runtime"
+	targetTofino   = "tofino"
+)
+
+var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofino}
+
+func knownTarget(name string) bool { return slices.Contains(targetNames, name) }
+
+// openTarget makes the target. attached says that the embedded switches are
+// those of another process.
+func (j *deployJob) openTarget(plan *controller.Plan) (target controller.Target, attached bool, err error) {
+	config, err := j.tls.config(j.c)
+	if err != nil {
+		return nil, false, err
+	}
+	options := controller.ServersOptions{TLS: config}
+	switch j.target {
+	case targetServers:
+		return controller.NewServers(options), false, nil
+	case targetTofino:
+		return controller.NewTofino(options), false, nil
+	case targetBMv2:
+		return j.bmv2.open(j.c, options), false, nil
+	}
+	if j.owner = j.running(plan); j.owner != nil {
+		j.c.log.Info("taking over the switches of another process", "pid", j.owner.PID)
+		options.Addresses = map[string]string{}
+		for _, s := range j.owner.Switches {
+			options.Addresses[s.Name] = s.GRPC
+		}
+		return controller.NewServers(options), true, nil
+	}
+	return embedded.New(embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}), false, nil
+}
+
+// running is the deployment of another process that has these very switches
+// embedded and is alive, or nil.
+func (j *deployJob) running(plan *controller.Plan) *controller.Deployed {
+	d, _, err := controller.ReadDeployed(j.state)
+	if err != nil || d.Target != targetEmbedded || d.PID == 0 || len(d.Switches) != len(plan.Switches) {
+		return nil
+	}
+	for _, s := range d.Switches {
+		if plan.Switch(s.Name) == nil {
+			return nil
+		}
+	}
+	p, err := os.FindProcess(d.PID)
+	if err != nil || d.PID == os.Getpid() || p.Signal(syscall.Signal(0)) != nil {
+		return nil
+	}
+	return d
+}
+
+// clientTLS are the flags that say how to speak to servers with TLS.
+type clientTLS struct{ ca, cert, key string }
+
+func (t *clientTLS) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.ca, "tls-ca", "", "p4runtime, tofino: speak TLS to servers with a certificate signed by those in `FILE`")
+	f.StringVar(&t.cert, "tls-cert", "", "with the certificate of this client in `FILE`")
+	f.StringVar(&t.key, "tls-key", "", "and its key in `FILE`")
+}
+
+// config is nil without TLS.
+func (t *clientTLS) config(c *cli) (*tls.Config, error) {
+	if t.ca == "" {
+		if t.cert != "" || t.key != "" {
+			return nil, hinted(errors.New("--tls-cert and --tls-key want --tls-ca"), "name the certificates that the servers' are signed by")
+		}
+		return nil, nil
+	}
+	text, err := c.readSource(t.ca)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	if !config.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading %s: there is no certificate in it", t.ca)
+	}
+	if t.cert == "" && t.key == "" {
+		return config, nil
+	}
+	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate %s and its key: %w", t.cert, bareError(err))
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}

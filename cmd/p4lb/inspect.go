@@ -1,0 +1,473 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/live"
+)
+
+func newInspect(c *cli) *cobra.Command {
+	j := &inspectJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "inspect [SWITCH]... [--register R]... [--watch] [-o FORMAT]",
+		Short: "Show what switches hold, by what it means",
+		Long: `Inspect reads the registers of switches and says what they mean: queue
+occupancy, dequeue interval, trend, congestion index, weights and shares of
+paths, delays, load degrees, utilisation, warnings, recirculations, and how full
+the tables of flows are. The manifests of the programs say how; no scheme is
+known by name.
+
+` + reachHelp + `
+
+On a terminal --watch shows the fabric as it changes. --record keeps every
+reading in FILE.csv or FILE.parquet, with the clock of each switch, and --replay
+shows such a file again. --listen serves the readings as metrics for Prometheus.
+These go on until they are interrupted, or for as long as --for says.
+
+The table leaves out what programs keep for themselves, unless -v is given; the
+other forms, and --register, leave out nothing.`,
+		Example: `  p4lb inspect
+  p4lb inspect l1 --register fl_port -o csv
+  p4lb inspect --watch
+  p4lb inspect --record run.parquet --every 100ms --for 1m
+  p4lb inspect --listen :9464
+  p4lb inspect --thrift 127.0.0.1:9090 --manifest qall-poly3.manifest.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := j.check(cmd, args); err != nil {
+				return err
+			}
+			return j.run(cmd.Context(), args)
+		},
+		ValidArgsFunction: j.completeSwitches,
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// An inspectJob is one run of the inspect verb.
+type inspectJob struct {
+	c     *cli
+	reach reach
+	form  format
+
+	registers []string
+	watch     bool
+	record    string
+	replay    string
+	listen    string
+	every     time.Duration
+	span      time.Duration
+	noFlows   bool
+}
+
+func (j *inspectJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
+	f.BoolVar(&j.noFlows, "no-flows", false, "leave out the tables of flows, which are nearly all of what is read")
+	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
+	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
+	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
+	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
+	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
+	f.StringVar(&j.listen, "listen", "", "serve metrics at `ADDR`, such as :9464")
+	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV, formatYAML)
+	j.reach.addFlags(cmd)
+}
+
+// completeSwitches offers the switches of the deployment.
+func (j *inspectJob) completeSwitches(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return j.reach.switchNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// switchNames are those of the deployment, none where there is none.
+func (r *reach) switchNames() []string {
+	d, _, err := controller.ReadDeployed(r.state)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, sw := range d.Switches {
+		names = append(names, sw.Name)
+	}
+	return names
+}
+
+func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case j.every <= 0:
+		return usageError(cmd, "--every %v: want a time above 0", j.every)
+	case j.span < 0:
+		return usageError(cmd, "--for %v: want a time above 0", j.span)
+	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
+		return usageError(cmd, "--replay goes without --record and --register: it shows what is there")
+	case j.record != "" && recordFormat(j.record) == "":
+		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(controller.RecordFormats, " or ."))
+	}
+	return j.reach.check(cmd)
+}
+
+// recordFormat is the form that a file's name says, "" for none.
+func recordFormat(name string) string {
+	ext := strings.TrimPrefix(filepath.Ext(name), ".")
+	if !slices.Contains(controller.RecordFormats, ext) {
+		return ""
+	}
+	return ext
+}
+
+// goesOn reports whether more than one round is read.
+func (j *inspectJob) goesOn() bool { return j.watch || j.record != "" || j.listen != "" || j.span > 0 }
+
+func (j *inspectJob) run(ctx context.Context, args []string) error {
+	source, end, err := j.source(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if j.span > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, j.span)
+		defer cancel()
+	}
+	if !j.goesOn() && j.replay == "" {
+		round, err := source.next(ctx)
+		if err != nil {
+			return err
+		}
+		return j.showRound(round)
+	}
+	return j.follow(ctx, source)
+}
+
+// A round is what all switches held at one moment.
+type round struct {
+	scheme   string
+	fabric   string
+	time     time.Duration
+	switches []controller.Result
+	roles    map[string]string
+}
+
+// A roundSource gives rounds: from switches, or from a recording. It returns
+// io.EOF after the last.
+type roundSource interface {
+	next(ctx context.Context) (*round, error)
+}
+
+// source is where rounds come from, and how that ends.
+func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, func(), error) {
+	if j.replay != "" {
+		return j.openReplay(args)
+	}
+	s, err := j.reach.open(ctx, j.c, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.reachable(j.c); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	survey, err := j.survey(s)
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return &surveySource{site: s, survey: survey, every: j.every}, s.close, nil
+}
+
+// survey makes an inspector for each switch. Switches of a role that lacks a
+// register are left out, unless all do.
+func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
+	var list []*controller.Inspector
+	var first error
+	for _, sw := range s.switches {
+		in, err := controller.NewInspector(sw.node, sw.registers, controller.InspectOptions{Registers: j.registers, NoFlows: j.noFlows})
+		if err != nil {
+			first = errors.Join(first, err)
+			continue
+		}
+		list = append(list, in)
+	}
+	if len(list) == 0 {
+		return nil, explained(first)
+	}
+	return controller.NewSurvey(list), nil
+}
+
+// explained gives an error of the controller its hint.
+func explained(err error) error {
+	var known *controller.Error
+	if errors.As(err, &known) && known.Hint != "" {
+		return hinted(known, "%s", known.Hint)
+	}
+	return err
+}
+
+// A surveySource reads switches, with a pause between rounds.
+type surveySource struct {
+	site   *site
+	survey *controller.Survey
+	every  time.Duration
+	due    time.Time
+}
+
+func (s *surveySource) next(ctx context.Context) (*round, error) {
+	if wait := time.Until(s.due); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+	s.due = time.Now().Add(s.every)
+	short, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	r := &round{scheme: s.site.scheme, fabric: s.site.fabric, switches: s.survey.Round(short), roles: map[string]string{}}
+	for _, in := range s.survey.Inspectors() {
+		r.roles[in.Node().Name] = string(in.Node().Role)
+	}
+	for _, result := range r.switches {
+		if result.Snapshot != nil {
+			r.time = result.Snapshot.Time
+		}
+	}
+	return r, r.failure(ctx)
+}
+
+// failure is the error of a round in which no switch answered.
+func (r *round) failure(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var first error
+	for _, result := range r.switches {
+		if result.Err == nil {
+			return nil
+		}
+		if first == nil {
+			first = result.Err
+		}
+	}
+	return vanished(first)
+}
+
+// A replaySource plays a recording, at the speed it was recorded with where
+// paced is set.
+type replaySource struct {
+	recording *controller.Recording
+	only      []string
+	paced     bool
+	start     time.Time
+	first     time.Duration
+}
+
+func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
+	file, err := os.Open(j.replay)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+	}
+	end := func() { file.Close() }
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errIsFolder
+	}
+	if err != nil {
+		end()
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+	}
+	recording, err := controller.OpenRecording(j.replay, file, info.Size())
+	if err != nil {
+		end()
+		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
+	}
+	return &replaySource{recording: recording, only: only, paced: j.watch || j.listen != ""}, end, nil
+}
+
+func (s *replaySource) next(ctx context.Context) (*round, error) {
+	list, err := s.recording.Round()
+	if err != nil {
+		return nil, err
+	}
+	r := &round{scheme: list[0].Scheme, time: list[0].Time, roles: map[string]string{}}
+	for _, snapshot := range list {
+		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
+			r.switches = append(r.switches, controller.Result{Switch: snapshot.Switch, Snapshot: snapshot})
+			r.roles[snapshot.Switch] = snapshot.Role
+		}
+	}
+	if s.start.IsZero() {
+		s.start, s.first = time.Now(), r.time
+	}
+	if wait := time.Until(s.start.Add(r.time - s.first)); s.paced && wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+	return r, nil
+}
+
+// follow reads round after round: for the screen, for a file, for Prometheus, or
+// to print each.
+func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var sinks []func(*round) error
+	if j.record != "" {
+		sink, end, err := j.openRecord()
+		if err != nil {
+			return err
+		}
+		sinks = append(sinks, sink)
+		defer end()
+	}
+	if j.listen != "" {
+		sink, err := j.openExporter(ctx, cancel)
+		if err != nil {
+			return err
+		}
+		sinks = append(sinks, sink)
+	}
+	if j.watch && j.form == formatTable && isTerminal(os.Stdout) {
+		return j.screen(ctx, source, sinks)
+	}
+	if j.watch || j.record == "" && j.listen == "" {
+		sinks = append(sinks, j.printer())
+	}
+	return j.drain(ctx, source, sinks)
+}
+
+// drain hands rounds to the sinks until there are no more, or it is interrupted,
+// which is how it is meant to end.
+func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func(*round) error) error {
+	var last *round
+	for {
+		r, err := source.next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			if last != nil && j.replay != "" && !j.watch && j.record == "" && j.listen == "" {
+				return j.showRound(last)
+			}
+			return nil
+		case ctx.Err() != nil:
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+				return cause
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+		last = r
+		for _, sink := range sinks {
+			if err := sink(r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// printer shows every round; of a recording that is not watched the last alone
+// is shown, by drain.
+func (j *inspectJob) printer() func(*round) error {
+	if j.replay != "" && !j.watch {
+		return func(*round) error { return nil }
+	}
+	return func(r *round) error {
+		if err := j.showRound(r); err != nil {
+			return err
+		}
+		return j.c.out.Flush()
+	}
+}
+
+// openRecord begins a recording.
+func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err error) {
+	file, err := os.Create(j.record)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing %s: %w", j.record, bareError(err))
+	}
+	recorder, err := controller.NewRecorder(file, recordFormat(j.record))
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("writing %s: %w", j.record, err)
+	}
+	rounds := 0
+	sink = func(r *round) error {
+		rounds++
+		for _, result := range r.switches {
+			if result.Snapshot == nil {
+				j.c.log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+				continue
+			}
+			if err := recorder.Record(result.Snapshot); err != nil {
+				return fmt.Errorf("writing %s: %w", j.record, bareError(err))
+			}
+		}
+		return nil
+	}
+	end = func() {
+		if err := errors.Join(recorder.Close(), file.Close()); err != nil {
+			j.c.log.Error("the recording is not complete", "file", j.record, "error", err)
+			return
+		}
+		j.c.log.Info("recorded", "file", j.record, "rounds", rounds)
+	}
+	return sink, end, nil
+}
+
+// openExporter serves metrics; when that fails, so does all.
+func (j *inspectJob) openExporter(ctx context.Context, cancel context.CancelCauseFunc) (func(*round) error, error) {
+	l, err := net.Listen("tcp", j.listen)
+	if err != nil {
+		return nil, refused("serving metrics at "+j.listen, err)
+	}
+	j.c.log.Info("serving metrics", "address", "http://"+l.Addr().String()+"/metrics")
+	exporter := &live.Exporter{}
+	go func() {
+		if err := exporter.Serve(ctx, l); err != nil {
+			cancel(err)
+		}
+	}()
+	return func(r *round) error {
+		exporter.Show(r.frame())
+		return nil
+	}, nil
+}
+
+// screen shows rounds on the terminal. It is done when the user says so.
+func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []func(*round) error) error {
+	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
+		r, err := source.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, sink := range sinks {
+			if err := sink(r); err != nil {
+				return nil, err
+			}
+		}
+		return r.frame(), nil
+	})
+	err := live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A reach is how the switches are found that a verb looks into: by the note of
+// a deployment, by a topology with a scheme, or one by its address.
+type reach struct {
+	state    string
+	topology string
+	scheme   string
+	set      []string
+
+	grpc     string
+	thrift   string
+	device   uint64
+	manifest string
+
+	timeout time.Duration
+}
+
+// How long one switch may take to answer.
+const reachTimeout = 5 * time.Second
+
+// reachHelp says how switches are found, for the help of the verbs.
+const reachHelp = `The switches are those that p4lb deploy has brought up from this folder, noted in
+.p4lb/deployed.json. --topology with --scheme stands for any others that run a
+scheme at the addresses of the topology, and --thrift or --grpc with --manifest
+for a single one. Registers are read by Thrift where there is an address for it,
+else by P4Runtime, which tells no clock.`
+
+func (r *reach) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.state, "state", controller.StateFile, "the note of the deployment is `FILE`")
+	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
+	f.StringVar(&r.scheme, "scheme", "", "they run this `SCHEME`")
+	f.StringArrayVar(&r.set, "set", nil, "with this parameter, as `NAME=VALUE` (repeatable)")
+	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
+	f.StringVar(&r.grpc, "grpc", "", "one switch, whose P4Runtime server is at `ADDR`")
+	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
+	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
+	completeWith(cmd, "scheme", codegen.Names())
+	if err := cmd.RegisterFlagCompletionFunc("topology", completeTopology); err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+// check refuses what the flags together make no sense of.
+func (r *reach) check(cmd *cobra.Command) error {
+	one := r.thrift != "" || r.grpc != ""
+	many := r.topology != "" || r.scheme != ""
+	switch {
+	case one && many:
+		return usageError(cmd, "--topology and an address: either the switches of a topology or one")
+	case one && r.manifest == "":
+		return usageError(cmd, "--thrift and --grpc want the --manifest of the program: it says what registers mean")
+	case !one && r.manifest != "":
+		return usageError(cmd, "--manifest wants the address of a switch, --thrift or --grpc")
+	case many && (r.topology == "" || r.scheme == ""):
+		return usageError(cmd, "--topology and --scheme go together")
+	case len(r.set) > 0 && !many:
+		return usageError(cmd, "--set is about the --scheme")
+	case (one || many) && cmd.Flags().Changed("state"):
+		return usageError(cmd, "--state: the switches are named otherwise")
+	}
+	return nil
+}
+
+// A reached switch is one with the way to its registers.
+type reached struct {
+	node      *controller.Node
+	registers controller.Registers
+	err       error // why there is no way
+}
+
+// A site is all that a verb looks into.
+type site struct {
+	scheme   string
+	fabric   string
+	topology *fabric.Topology // nil where only one switch is known
+	switches []*reached
+}
+
+// close closes the connections.
+func (s *site) close() {
+	for _, sw := range s.switches {
+		if c, ok := sw.registers.(io.Closer); ok {
+			c.Close()
+		}
+	}
+}
+
+// open finds the switches and connects to those that are named, or to all.
+func (r *reach) open(ctx context.Context, c *cli, names []string) (*site, error) {
+	s, endpoints, err := r.find(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.only(names); err != nil {
+		return nil, err
+	}
+	for _, sw := range s.switches {
+		sw.registers, sw.err = connect(ctx, endpoints[sw.node.Name])
+	}
+	return s, nil
+}
+
+// find knows the switches, and where each is.
+func (r *reach) find(c *cli) (*site, map[string]controller.Endpoint, error) {
+	switch {
+	case r.thrift != "" || r.grpc != "":
+		return r.findOne(c)
+	case r.topology != "":
+		return r.findScheme(c)
+	}
+	return r.findDeployed()
+}
+
+// findDeployed reads the note of a deployment.
+func (r *reach) findDeployed() (*site, map[string]controller.Endpoint, error) {
+	d, t, err := controller.ReadDeployed(r.state)
+	if errors.Is(err, controller.ErrNotDeployed) {
+		return nil, nil, hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
+	}
+	if err != nil {
+		return nil, nil, hinted(err, "p4lb deploy writes it anew")
+	}
+	by := fabric.ByHops
+	if d.ByLeaf {
+		by = fabric.ByLeaf
+	}
+	nodes, err := controller.NewNodes(t, d.Manifests, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newSite(d.Scheme, t, nodes)
+	endpoints := map[string]controller.Endpoint{}
+	for _, sw := range d.Switches {
+		endpoints[sw.Name] = controller.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
+	}
+	return s, endpoints, nil
+}
+
+func newSite(scheme string, t *fabric.Topology, nodes []*controller.Node) *site {
+	s := &site{scheme: scheme, fabric: t.Name, topology: t}
+	for _, n := range nodes {
+		s.switches = append(s.switches, &reached{node: n})
+	}
+	return s
+}
+
+// findScheme takes the topology's addresses, and manifests as p4lb deploy would
+// generate them.
+func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error) {
+	t, err := c.topology(r.topology)
+	if err != nil {
+		return nil, nil, err
+	}
+	manifests, err := r.manifests(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := controller.NewNodes(t, manifests, controller.GroupingOf(manifests))
+	if err != nil {
+		return nil, nil, err
+	}
+	endpoints := map[string]controller.Endpoint{}
+	for _, sw := range t.Switches {
+		endpoints[sw.Name] = controller.Endpoint{Address: sw.GRPC, Device: sw.ID, Thrift: sw.Thrift}
+	}
+	return newSite(r.scheme, t, nodes), endpoints, nil
+}
+
+// manifests generates the program of each role for its manifest.
+func (r *reach) manifests(t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
+	row, err := codegen.Parse(r.scheme)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, s := range r.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--set %s: want NAME=VALUE", s)
+		}
+		set[name] = value
+	}
+	manifests := map[fabric.Role]*codegen.Manifest{}
+	for _, sw := range t.Switches {
+		if manifests[sw.Role] != nil {
+			continue
+		}
+		p, err := codegen.Generate(row, codegen.Params{Role: string(sw.Role), Ports: codegen.MaxPaths, Set: set})
+		if err != nil {
+			return nil, err
+		}
+		manifests[sw.Role] = &p.Manifest
+	}
+	return manifests, nil
+}
+
+// findOne knows one switch, by the manifest of its program.
+func (r *reach) findOne(c *cli) (*site, map[string]controller.Endpoint, error) {
+	text, err := c.readSource(r.manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &codegen.Manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, nil, hinted(fmt.Errorf("reading %s: %w", displayName(r.manifest), err), "want the manifest.json that p4lb gen writes beside a program")
+	}
+	if m.Scheme == "" {
+		return nil, nil, hinted(fmt.Errorf("reading %s: it names no scheme", displayName(r.manifest)), "want the manifest.json that p4lb gen writes beside a program")
+	}
+	name := r.thrift
+	if name == "" {
+		name = r.grpc
+	}
+	s := &site{scheme: m.Scheme, switches: []*reached{{node: &controller.Node{Name: name, Role: fabric.Role(m.Role), Manifest: m}}}}
+	return s, map[string]controller.Endpoint{name: {Address: r.grpc, Device: r.device, Thrift: r.thrift}}, nil
+}
+
+// only keeps the switches that are named; none stands for all.
+func (s *site) only(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var have []string
+	for _, sw := range s.switches {
+		have = append(have, sw.node.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return hinted(fmt.Errorf("there is no switch %q", name), "there are %s", abbreviated(have))
+		}
+	}
+	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool { return !slices.Contains(names, sw.node.Name) })
+	return nil
+}
+
+// abbreviated lists names, not more of them than fit a line.
+func abbreviated(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// connect finds the way to the registers of a switch.
+func connect(ctx context.Context, e controller.Endpoint) (controller.Registers, error) {
+	switch {
+	case e.Registers != nil:
+		return e.Registers, nil
+	case e.Thrift != "":
+		t := controller.NewThrift(e.Thrift)
+		short, cancel := context.WithTimeout(ctx, reachTimeout)
+		defer cancel()
+		if _, err := t.Clock(short); err == nil || e.Address == "" {
+			return t, err
+		}
+		t.Close()
+	}
+	peek, err := controller.NewPeek(ctx, e, reachTimeout)
+	if err != nil {
+		return nil, err // not a nil *Peek in an interface
+	}
+	return peek, nil
+}
+
+// vanished is an error about a switch that cannot be reached; the exit code says
+// so.
+func vanished(err error) error {
+	f := &failure{code: exitInput, err: err}
+	var known *controller.Error
+	if errors.As(err, &known) {
+		f.hint = known.Hint
+	}
+	if errors.Is(err, controller.ErrUnreachable) {
+		f.code, f.hint = exitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
+	}
+	return f
+}
+
+// reachable keeps the switches that there is a way to, and says which there is
+// none to. It is an error if none is left.
+func (s *site) reachable(c *cli) error {
+	var last error
+	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool {
+		if sw.err == nil {
+			return false
+		}
+		if last != nil {
+			c.report(last)
+		}
+		last = vanished(fmt.Errorf("%s: %w", sw.node.Name, sw.err))
+		return true
+	})
+	if last != nil && len(s.switches) > 0 {
+		c.report(last)
+		return nil
+	}
+	return last
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/live"
+)
+
+// frame is the round as package live shows it.
+func (r *round) frame() *live.Frame {
+	f := &live.Frame{Scheme: r.scheme, Fabric: r.fabric, Time: r.time}
+	for _, result := range r.switches {
+		sw := live.Switch{Name: result.Switch, Role: r.roles[result.Switch]}
+		if result.Err != nil {
+			sw.Err = result.Err.Error()
+		} else {
+			sw.Clock = result.Snapshot.Clock
+			for _, reading := range result.Snapshot.Readings {
+				sw.Values = append(sw.Values, valueOf(reading))
+			}
+		}
+		f.Switches = append(f.Switches, sw)
+	}
+	return f
+}
+
+func valueOf(r controller.Reading) live.Value {
+	return live.Value{
+		Register: nameOf(r), Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
+		Number: r.Value, Unit: r.Unit, Text: r.Text, Change: r.Change, Rate: r.Rate, Meaning: r.Meaning,
+	}
+}
+
+// nameOf is the register, or what is computed from several.
+func nameOf(r controller.Reading) string {
+	if r.Register != "" {
+		return r.Register
+	}
+	return r.Quantity
+}
+
+// showRound prints a round in the chosen form.
+func (j *inspectJob) showRound(r *round) error {
+	switch j.form {
+	case formatTable:
+		return j.showTables(r)
+	case formatCSV:
+		return show(j.c.out, j.form, longGrid(r), nil)
+	}
+	return show(j.c.out, j.form, nil, r.views())
+}
+
+// A switchView is what is shown of a switch: a snapshot, or why there is none.
+type switchView struct {
+	*controller.Snapshot
+	Failed string `json:"failed,omitempty"`
+	Name   string `json:"name,omitempty"` // of a switch that has failed
+}
+
+func (r *round) views() []switchView {
+	var list []switchView
+	for _, result := range r.switches {
+		v := switchView{Snapshot: result.Snapshot}
+		if result.Err != nil {
+			v.Failed, v.Name = result.Err.Error(), result.Switch
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// longGrid has a row for every reading.
+func longGrid(r *round) grid {
+	rows := grid{{"switch", "clock_us", "register", "quantity", "cell", "index", "port", "peer", "group", "path", "raw", "value", "unit", "text", "change", "rate"}}
+	for _, result := range r.switches {
+		if result.Snapshot == nil {
+			continue
+		}
+		for _, v := range result.Snapshot.Readings {
+			rows = append(rows, []string{
+				result.Switch, strconv.FormatInt(result.Snapshot.Clock.Microseconds(), 10), v.Register, v.Quantity,
+				strconv.Itoa(v.Cell), v.Index, numberOrNothing(v.Port), v.Peer, numberOrNothing(v.Group), numberOrNothing(v.Path),
+				strconv.FormatUint(v.Raw, 10), realNumber(v.Value), v.Unit, v.Text, realNumber(v.Change), realNumber(v.Rate),
+			})
+		}
+	}
+	return rows
+}
+
+func realNumber(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
+
+func numberOrNothing(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// showTables prints a table for each thing that readings are about: ports,
+// paths, groups, and switches as a whole, with the readings side by side.
+func (j *inspectJob) showTables(r *round) error {
+	tables := []*pivot{
+		{title: "PORT", about: func(v *controller.Reading) bool { return v.Port != 0 && v.Path == 0 }},
+		{title: "PATH", about: func(v *controller.Reading) bool { return v.Path != 0 }},
+		{title: "GROUP", about: func(v *controller.Reading) bool { return v.Group != 0 }},
+		{title: "FLOW", about: func(v *controller.Reading) bool { return strings.HasPrefix(v.Index, "flow ") }},
+		{title: "", about: func(*controller.Reading) bool { return true }},
+	}
+	detail := j.c.verbose || len(j.registers) > 0
+	for _, result := range r.switches {
+		if result.Err != nil {
+			j.c.log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+			continue
+		}
+		for i := range result.Snapshot.Readings {
+			v := &result.Snapshot.Readings[i]
+			if v.Minor && !detail {
+				continue
+			}
+			at := slices.IndexFunc(tables, func(p *pivot) bool { return p.about(v) })
+			tables[at].add(result.Switch, v)
+		}
+	}
+	shown := 0
+	for _, p := range tables {
+		if len(p.rows) == 0 {
+			continue
+		}
+		if shown++; shown > 1 {
+			fmt.Fprintln(j.c.out)
+		}
+		if err := show(j.c.out, formatTable, p.grid(), nil); err != nil {
+			return err
+		}
+	}
+	j.showClocks(r)
+	if shown == 0 {
+		fmt.Fprintln(j.c.out, r.scheme+" keeps nothing in registers that there is anything in")
+	}
+	return nil
+}
+
+// showClocks says how long the switches run, where they tell.
+func (j *inspectJob) showClocks(r *round) {
+	for _, result := range r.switches {
+		if result.Snapshot != nil && j.c.verbose {
+			j.c.log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
+		}
+	}
+}
+
+// A pivot is a table with a row for each thing and a column for each reading.
+type pivot struct {
+	title string
+	about func(*controller.Reading) bool
+
+	columns []string
+	rows    []*pivotRow
+	find    map[string]*pivotRow
+}
+
+type pivotRow struct {
+	head  []string
+	cells map[string]string
+}
+
+func (p *pivot) add(sw string, v *controller.Reading) {
+	column, index := v.Quantity, v.Index
+	if p.title == "" {
+		index = "" // all that is about a switch as a whole stands in its row
+	}
+	if !slices.Contains(p.columns, column) {
+		p.columns = append(p.columns, column)
+	}
+	key := sw + "\x00" + index
+	row := p.find[key]
+	if row == nil {
+		row = &pivotRow{head: p.head(sw, v), cells: map[string]string{}}
+		if p.find == nil {
+			p.find = map[string]*pivotRow{}
+		}
+		p.find[key] = row
+		p.rows = append(p.rows, row)
+	}
+	row.cells[column] = v.Text
+}
+
+// head names what a row is about.
+func (p *pivot) head(sw string, v *controller.Reading) []string {
+	switch p.title {
+	case "PORT":
+		return []string{sw, strconv.Itoa(v.Port), v.Peer}
+	case "PATH":
+		return []string{sw, v.Index, numberOrNothing(v.Port), v.Peer}
+	case "":
+		return []string{sw}
+	}
+	return []string{sw, v.Index}
+}
+
+func (p *pivot) grid() grid {
+	head := map[string][]string{
+		"PORT": {"SWITCH", "PORT", "PEER"}, "PATH": {"SWITCH", "PATH", "PORT", "PEER"},
+		"GROUP": {"SWITCH", "GROUP"}, "FLOW": {"SWITCH", "FLOW"}, "": {"SWITCH"},
+	}[p.title]
+	for _, c := range p.columns {
+		head = append(head, strings.ToUpper(c))
+	}
+	rows := grid{head}
+	for _, r := range p.rows {
+		row := slices.Clone(r.head)
+		for _, c := range p.columns {
+			row = append(row, r.cells[c])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4"
+)
+
+// A deployment is a fabric of embedded switches with the note that verbs find
+// them by.
+type deployment struct {
+	t      *testing.T
+	plan   *controller.Plan
+	target *embedded.Target
+	state  string
+}
+
+// deployed brings a scheme up on two leaves and two spines.
+func deployed(t *testing.T, scheme string) *deployment {
+	t.Helper()
+	top, err := fabric.LeafSpine{Parallel: 2, Links: fabric.Links{HostRate: 100 * fabric.Mbps, Rate: 400 * fabric.Mbps, Queue: 64}}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := codegen.Parse(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipelines := map[fabric.Role]*controller.Pipeline{}
+	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
+		program, err := codegen.Generate(row, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipelines[role] = &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
+	}
+	d := &deployment{t: t, target: embedded.New(embedded.Options{AnyPort: true}), state: filepath.Join(t.TempDir(), "deployed.json")}
+	t.Cleanup(func() { d.target.Close() })
+	if d.plan, err = controller.NewPlan(top, pipelines, controller.PlanOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := controller.Deploy(t.Context(), d.plan, d.target, controller.DeployOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := controller.NewDeployed(d.plan, d.target, os.Getpid()).Write(d.state); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// write sets cells of a register in a switch.
+func (d *deployment) write(sw, register string, cell int, value uint64) {
+	d.t.Helper()
+	if err := d.target.Device(sw).WriteRegister(register, cell, cell+1, value); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run runs a verb on the deployment.
+func (d *deployment) run(ctx context.Context, stdin string, args ...string) (code int, out, errs string) {
+	d.t.Helper()
+	var stdout, stderr syncBuffer
+	code = run(ctx, append(args, "--state", d.state), strings.NewReader(stdin), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// ok runs a verb that must end well, and returns what it prints.
+func (d *deployment) ok(args ...string) string {
+	d.t.Helper()
+	code, out, errs := d.run(d.t.Context(), "", args...)
+	if code != exitDone {
+		d.t.Fatalf("p4lb %s: exit code %d: %s", strings.Join(args, " "), code, errs)
+	}
+	return out
+}
+
+// A syncBuffer can be looked at while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestInspectByMeaning wants QALL's registers in words, side by side.
+func TestInspectByMeaning(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	port := d.plan.Switch("l1").Routes.Groups[0].Hops[0].Port
+	d.write("l1", "q_L", port, 107)
+	d.write("l1", "q_T", port, 1300)
+	d.write("l1", "q_V", port, 2)
+	d.write("l1", "q_C", port, 2550000)
+	out := d.ok("inspect", "l1")
+	for _, rx := range []string{
+		`(?m)^SWITCH +PORT +PEER +OCCUPANCY +DEQUEUE INTERVAL +TREND +CONGESTION$`,
+		`(?m)^l1 +3 +s1 +0\.42 +1\.3 ms +rising +0\.50$`,
+		`(?m)^SWITCH +PATH +PORT +PEER +WEIGHT +SHARE$`,
+		`(?m)^l1 +group 1 path 1 +3 +s1 +2550000 +14\.3 %$`,
+		`(?m)^l1 +group 1 path 2 +4 +s1 +5100000 +28\.6 %$`,
+	} {
+		if !regexp.MustCompile(rx).MatchString(out) {
+			t.Errorf("nothing like %s in\n%s", rx, out)
+		}
+	}
+	if strings.Contains(out, "s1 ") && strings.Contains(out, "\ns1") {
+		t.Errorf("a switch that was not asked for:\n%s", out)
+	}
+}
+
+// TestInspectForms wants the same readings in every form.
+func TestInspectForms(t *testing.T) {
+	d := deployed(t, "dhlb")
+	d.write("l1", "deg", 2<<4+1, 3)
+	var list []controller.Snapshot
+	if err := json.Unmarshal([]byte(d.ok("inspect", "l1", "-o", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	find := func(register string, cell int) controller.Reading {
+		i := slices.IndexFunc(list[0].Readings, func(r controller.Reading) bool { return r.Register == register && r.Cell == cell })
+		if i < 0 {
+			t.Fatalf("no reading of %s[%d]", register, cell)
+		}
+		return list[0].Readings[i]
+	}
+	if r := find("deg", 2<<4+1); r.Value != 3 || r.Index != "leaf 2 path 2" || r.Peer != "s1" || r.Quantity != "degree" {
+		t.Errorf("the degree is read as %+v", r)
+	}
+	if len(list) != 1 || list[0].Switch != "l1" || list[0].Clock <= 0 || list[0].Guessed {
+		t.Errorf("snapshots of %d switches, clock %v", len(list), list[0].Clock)
+	}
+	rows, err := csv.NewReader(strings.NewReader(d.ok("inspect", "l1", "-o", "csv"))).ReadAll()
+	if err != nil || len(rows) != 1+len(list[0].Readings) {
+		t.Errorf("%d lines of CSV (error %v), want %d", len(rows), err, 1+len(list[0].Readings))
+	}
+	if text := d.ok("inspect", "l1", "-o", "yaml"); !strings.Contains(text, "quantity: degree") || !strings.Contains(text, "index: leaf 2 path 2") {
+		t.Errorf("YAML without the degree:\n%.300s", text)
+	}
+	one := d.ok("inspect", "l1", "--register", "deg", "-o", "csv")
+	if !strings.Contains(one, "deg,degree,33,leaf 2 path 2") || strings.Contains(one, "deg_ts") {
+		t.Errorf("--register deg:\n%s", one)
+	}
+}
+
+// TestInspectRecordReplay records, and wants the last round again.
+func TestInspectRecordReplay(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	d.write("l1", "q_L", 3, 51)
+	for _, form := range controller.RecordFormats {
+		file := filepath.Join(t.TempDir(), "run."+form)
+		d.ok("inspect", "l1", "l2", "--record", file, "--every", "1ms", "--for", "50ms", "-q")
+		var out, errs strings.Builder
+		if code := run(t.Context(), []string{"inspect", "--replay", file, "l1"}, nil, &out, &errs); code != exitDone {
+			t.Fatalf("exit code %d: %s", code, errs.String())
+		}
+		if live := d.ok("inspect", "l1"); out.String() != live {
+			t.Errorf("%s: replayed\n%s\nlive\n%s", form, out.String(), live)
+		}
+	}
+}
+
+// TestInspectListen wants the readings as metrics, and an end when told so.
+func TestInspectListen(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	d.write("l1", "q_L", 3, 51)
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr syncBuffer
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"inspect", "--listen", "127.0.0.1:0", "--every", "5ms", "--state", d.state}, strings.NewReader(""), &stdout, &stderr)
+	}()
+	address := regexp.MustCompile(`http://[^/ ]+/metrics`)
+	var metrics string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && !strings.Contains(metrics, `register="q_L"`); {
+		url := address.FindString(stderr.String())
+		if url == "" {
+			continue
+		}
+		reply, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		b.ReadFrom(reply.Body)
+		reply.Body.Close()
+		metrics = b.String()
+	}
+	cancel()
+	if code := <-done; code != exitDone {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+	if !regexp.MustCompile(`p4lb_register\{scheme="qall-pkt",switch="l1",register="q_L",port="3"[^}]*\} 0\.2\n`).MatchString(metrics) {
+		t.Errorf("no occupancy of port 3 in\n%.2000s", metrics)
+	}
+}
+
+// TestRegister reads and writes cells, and asks before it writes several.
+func TestRegister(t *testing.T) {
+	d := deployed(t, "pdlb")
+	d.ok("register", "write", "l1", "pd_gran", "2", "16")
+	if out := d.ok("register", "read", "l1", "pd_gran", "2", "-o", "csv"); out != "CELL,VALUE,HEX\n2,16,0x10\n" {
+		t.Errorf("read %q", out)
+	}
+	if out := d.ok("register", "read", "l1", "pd_gran"); !regexp.MustCompile(`(?s)^CELL +VALUE +HEX\n2 +16 +0x10\n$`).MatchString(out) {
+		t.Errorf("read all: %q", out)
+	}
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		code  int
+		want  string // in cell 7 afterwards
+	}{
+		{"", []string{"0-9", "3"}, exitInput, "0"},
+		{"n\n", []string{"0-9", "3"}, exitInput, "0"},
+		{"y\n", []string{"0-9", "3"}, exitDone, "3"},
+		{"", []string{"all", "0x5", "--yes"}, exitDone, "5"},
+		{"", []string{"7", "65536"}, exitInput, "5"},
+		{"", []string{"1024", "1"}, exitInput, "5"},
+		{"", []string{"5-3", "1"}, exitInput, "5"},
+		{"", []string{"7", "many"}, exitInput, "5"},
+	} {
+		code, _, errs := d.run(t.Context(), c.stdin, append([]string{"register", "write", "l1", "pd_gran"}, c.args...)...)
+		if code != c.code {
+			t.Errorf("write %v with %q: exit code %d, want %d: %s", c.args, c.stdin, code, c.code, errs)
+		}
+		if out := d.ok("register", "read", "l1", "pd_gran", "7", "-o", "csv"); !strings.Contains(out, "\n7,"+c.want+",") {
+			t.Errorf("write %v with %q: then %q", c.args, c.stdin, out)
+		}
+	}
+}
+
+// TestInspectUnreachable: a switch that is gone is named, with exit code 3; one
+// of several does not stop the others.
+func TestInspectUnreachable(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	if err := d.target.Stop("l2"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := d.run(t.Context(), "", "inspect")
+	if code != exitDone || !strings.Contains(out, "l1") || !strings.Contains(errs, "error: l2: ") {
+		t.Errorf("exit code %d, output %.100q, errors %q", code, out, errs)
+	}
+	code, _, errs = d.run(t.Context(), "", "inspect", "l2")
+	if code != exitRefused || !strings.Contains(errs, "error: l2: ") || !strings.Contains(errs, "hint: ") {
+		t.Errorf("exit code %d, errors %q", code, errs)
+	}
+}
+
+// TestInspectByAddress finds one switch by its address and a manifest, by
+// Thrift and by P4Runtime, and the ports by what its registers hold.
+func TestInspectByAddress(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	d.write("l1", "q_L", 3, 51)
+	text, err := json.Marshal(d.plan.Switch("l1").Pipeline.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(t.TempDir(), "m.json")
+	if err := os.WriteFile(manifest, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--thrift", e.Thrift}, {"--grpc", e.Address, "--device-id", "1"}} {
+		var out, errs strings.Builder
+		args = append(append([]string{"inspect", "--manifest", manifest}, args...), "-o", "csv")
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitDone {
+			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
+		}
+		if !strings.Contains(out.String(), "q_L,occupancy,3,port 3,3,") {
+			t.Errorf("%v: no occupancy of port 3 in\n%s", args, out.String())
+		}
+	}
+}

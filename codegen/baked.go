@@ -1,0 +1,203 @@
+package codegen
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A pipeline without multiplication looks the congestion index up: egress by
+// what it measures, cut to 4 bits, ingress the weights of all paths by their
+// levels. Both tables are the controller's to fill; the manifest has the values.
+
+// A Baked is a table whose entries are computed in advance.
+type Baked struct {
+	Table  string     `json:"table"`
+	Action string     `json:"action"`
+	Keys   []BakedKey `json:"keys"` // the first counts least often up
+
+	// Values are the action's argument for each key. Where that would be too
+	// many, Weights says how much each level of a path counts: the arguments
+	// are the sums of the paths' weights, each and those before it, all but the
+	// last, scaled so that all together make Total. If all are 0, those of
+	// level Zero count alike.
+	Values  []int `json:"values,omitempty"`
+	Weights []int `json:"weights,omitempty"`
+	Total   int   `json:"total,omitempty"`
+	Zero    []int `json:"zero,omitempty"`
+}
+
+// A BakedKey is one field of the key.
+type BakedKey struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"` // it goes from 0 to Values-1
+}
+
+// Ends are the arguments of an entry for the levels of all paths.
+func (b *Baked) Ends(levels []int) []int {
+	sum := 0
+	weights := make([]int, len(levels))
+	for i, level := range levels {
+		weights[i] = b.Weights[level]
+		sum += weights[i]
+	}
+	for i, level := range levels {
+		if sum == 0 || weights == nil {
+			weights[i] = b.zero(level)
+		}
+	}
+	if sum == 0 {
+		for _, w := range weights {
+			sum += w
+		}
+	}
+	ends := make([]int, len(levels)-1)
+	so := 0
+	for i := range ends {
+		so += weights[i]
+		if sum > 0 {
+			ends[i] = min(so*b.Total/sum, b.Total-1)
+		}
+	}
+	return ends
+}
+
+func (b *Baked) zero(level int) int {
+	for _, z := range b.Zero {
+		if z == level {
+			return 1
+		}
+	}
+	return 0
+}
+
+// levelBits is how wide the level of a path is: all of them are the key of one
+// table of at most 65,536 entries.
+func levelBits(paths int) int { return min(4, max(12/paths, min(16/paths, 2))) }
+
+// Levels are those of a path, Absent not among them.
+func (v *view) Levels() int { return 1<<levelBits(v.N()) - 1 }
+
+// Worst is the level of the most congested path.
+func (v *view) Worst() int { return v.Levels() - 1 }
+
+// Absent is the level of a slot that the group does not have.
+func (v *view) Absent() int { return v.Levels() }
+
+// LevelTop is the number of a level's highest bit.
+func (v *view) LevelTop() int { return levelBits(v.N()) - 1 }
+
+// GridsSize is the number of vectors of levels.
+func (v *view) GridsSize() int { return 1 << (levelBits(v.N()) * v.N()) }
+
+// bakeable wants room for two levels beside Absent.
+func bakeable(v *view) error {
+	if v.N() > 8 {
+		return fmt.Errorf("%d paths: the weights of all are looked up in one table of 65536 entries, which leaves %d bit for each path; want at most 8", v.N(), 16/v.N())
+	}
+	return nil
+}
+
+// index is the congestion index of bytes l and t and a trend of 1 or 2, as a
+// share of its maximum; ok is false where only the controller knows it.
+func (v *view) index(l, t, trend int64) (c float64, ok bool) {
+	switch {
+	case v.row.Signal == "behaviour":
+		return float64(l*(255-t)*trend) / (255 * 255 * 2), true
+	case v.poly == nil || v.cmax == 0:
+		return 0, false
+	}
+	return float64(v.poly.Eval(l, t, v.cmax)) / float64(v.cmax), true
+}
+
+// level is the index of a cell of the table: its mean over the bytes in it.
+func (v *view) level(L, T, V int64) int {
+	sum, n := 0.0, 0
+	for l := L << 4; l < (L+1)<<4; l += 3 {
+		for t := T << 4; t < (T+1)<<4; t += 3 {
+			c, _ := v.index(l, t, V+1)
+			sum += c
+			n++
+		}
+	}
+	return min(v.Worst(), int(sum/float64(n)*float64(v.Levels())))
+}
+
+// IndexAbout says where the index comes from.
+func (v *view) IndexAbout() string {
+	switch {
+	case v.row.Signal == "behaviour":
+		return "Eq. 4 divided by its maximum"
+	case v.params.Runtime:
+		return "that the controller bakes from its fit"
+	}
+	return "the polynomial divided by its maximum"
+}
+
+// BakedError is the share of pairs of measurements that the table ranks the
+// other way round than the formula does.
+func (v *view) BakedError() string {
+	if _, ok := v.index(0, 0, 1); !ok {
+		return "known once the controller has baked its fit"
+	}
+	const pairs = 20000
+	r := rand.New(rand.NewPCG(1, 1))
+	draw := func() (float64, int) {
+		l, t, trend := r.Int64N(256), r.Int64N(256), 1+r.Int64N(2)
+		c, _ := v.index(l, t, trend)
+		return c, v.level(l>>4, t>>4, trend-1)
+	}
+	inverted := 0
+	for range pairs {
+		c, level := draw()
+		d, other := draw()
+		if c < d && level > other || c > d && level < other {
+			inverted++
+		}
+	}
+	return percent(float64(inverted)/pairs) + " of pairs of measurements rank the other way round"
+}
+
+// LevelError is the width of a level.
+func (v *view) LevelError() string {
+	return percent(0.5/float64(v.Levels())) + " of the index at most"
+}
+
+// baked lists the tables to fill.
+func (v *view) baked() []Baked {
+	var list []Baked
+	if v.In("measure") {
+		b := Baked{Table: "LbEgress.index", Action: "set_level", Keys: []BakedKey{{"L", 16}, {"T", 16}, {"V", 2}}}
+		if _, ok := v.index(0, 0, 1); ok {
+			for V := range int64(2) {
+				for T := range int64(16) {
+					for L := range int64(16) {
+						b.Values = append(b.Values, v.level(L, T, V))
+					}
+				}
+			}
+		}
+		list = append(list, b)
+	}
+	if v.In("baked") {
+		b := Baked{Table: "LbIngress.grids", Action: "set_ends", Total: 256}
+		for i := range v.N() {
+			b.Keys = append(b.Keys, BakedKey{fmt.Sprint("level_", i), v.Levels() + 1})
+		}
+		b.Weights, b.Zero = v.levelWeights()
+		list = append(list, b)
+	}
+	return list
+}
+
+// levelWeights is Eq. 6 for the levels of a path: what is left of the worst, and
+// at least one for a path that is there. Degrees are weights themselves.
+func (v *view) levelWeights() (weights, zero []int) {
+	for level := range v.Levels() {
+		if v.row.Signal == "degree" {
+			weights = append(weights, level)
+		} else {
+			weights = append(weights, 2*(v.Worst()-level)+1)
+		}
+	}
+	return append(weights, 0), []int{0}
+}

@@ -1,0 +1,292 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// What the templates for Tofino are told beside the rest: sizes of tables that
+// stand for arithmetic, and how far they are from it.
+
+// Hardware is what a Manifest says of a program for Tofino alone.
+type Hardware struct {
+	Arch           string      `json:"arch"`
+	PipeScope      string      `json:"pipe_scope"`
+	MirrorSessions []Session   `json:"mirror_sessions,omitempty"`
+	Recirculation  []int       `json:"recirculation_ports,omitempty"`
+	Generators     []Generator `json:"packet_generators,omitempty"`
+	Deviations     []Deviation `json:"deviations,omitempty"`
+	Baked          []Baked     `json:"baked,omitempty"`
+}
+
+// A Generator is an application of the packet generator.
+type Generator struct {
+	App     int    `json:"app"`
+	Every   string `json:"every"`
+	Packet  string `json:"packet"` // what its buffer holds
+	Meaning string `json:"meaning"`
+}
+
+// A Deviation is something that the hardware makes different from the paper,
+// with its cost.
+type Deviation struct {
+	What  string `json:"what"`
+	Why   string `json:"why"`
+	Error string `json:"error"`
+}
+
+// Include is the file that declares the architecture.
+func (v *view) Include() string { return v.arch.name + ".p4" }
+
+// SlotBits is the width of slots: where a register holds one beside a time,
+// both are as wide.
+func (v *view) SlotBits() int {
+	switch {
+	case v.Orders():
+		return 32
+	case v.runs.Choice == "best-hop":
+		return 16
+	}
+	return 8
+}
+
+// RecircPort leads round within a pipe.
+func (v *view) RecircPort() int { return v.arch.recircPort }
+
+// RecircPorts are those of all pipes.
+func (v *view) RecircPorts() string {
+	var list []string
+	for pipe := range 4 {
+		list = append(list, fmt.Sprint(pipe<<7|v.arch.recircPort))
+	}
+	return strings.Join(list, ", ")
+}
+
+// NoPort stands in for the ports of slots that a group does not have.
+func (v *view) NoPort() int { return 511 }
+
+// IndexOf is the type of a register's index.
+func (v *view) IndexOf(r Register) string {
+	switch r.Index {
+	case "port":
+		return "PortId_t"
+	case "flow":
+		return "bit<16>"
+	case "group":
+		return "gid_t"
+	}
+	return "bit<32>"
+}
+
+// Choice is a template of the row's choice.
+func (v *view) Choice(text string) string { return v.of(v.built(v.runs, choice), text) }
+
+// InCells reports whether flows are cut into cells that are numbered.
+func (v *view) InCells() bool {
+	return v.runs.Granularity == "flowcell" || v.runs.Granularity == "adaptive"
+}
+
+// InTurn reports whether cells take paths in turn.
+func (v *view) InTurn() bool { return v.InCells() && v.runs.Choice == "round-robin" }
+
+// Orders reports whether packets stay in order.
+func (v *view) Orders() bool { return v.runs.Choice == "ordered" }
+
+// Remembers reports whether a path is remembered from one packet to the next.
+func (v *view) Remembers() bool { return v.Orders() || v.runs.Choice == "sampled" && v.Int("m") > 0 }
+
+// Own reports whether the switch makes probes.
+func (v *view) Own() bool { return v.In("cpu") }
+
+// draws is how many values a draw has that is shared out among paths.
+const draws = 4096
+
+// A share is the part of all draws that lead to one slot of a group of n.
+type share struct{ N, Last, Slot, From, To int }
+
+// Shares divides the draws among the slots, for groups of all sizes.
+func (v *view) Shares() []share {
+	var list []share
+	for n := 1; n <= v.N(); n++ {
+		for k := range n {
+			list = append(list, share{n, n - 1, k, draws * k / n, draws*(k+1)/n - 1})
+		}
+	}
+	return list
+}
+
+// SharesSize is how many there are.
+func (v *view) SharesSize() int { return len(v.Shares()) }
+
+// SpreadError is how far the worst share is from an even one.
+func (v *view) SpreadError() string {
+	worst := 0.0
+	for _, s := range v.Shares() {
+		worst = max(worst, math.Abs(float64((s.To-s.From+1)*s.N)/draws-1))
+	}
+	return percent(worst)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
+
+// Wraps are the sums of two slots of a group of n, and what they are modulo n.
+func (v *view) Wraps() []share {
+	var list []share
+	for n := 1; n <= v.N(); n++ {
+		for sum := range 2*n - 1 {
+			list = append(list, share{N: n, From: sum, Slot: sum % n})
+		}
+	}
+	return list
+}
+
+// WrapsSize is how many there are.
+func (v *view) WrapsSize() int { return len(v.Wraps()) }
+
+// Cuts are the places between the paths' grids.
+func (v *view) Cuts() []int { return v.Slots()[:v.Last()] }
+
+// EndParams lists the parameters of set_ends.
+func (v *view) EndParams() string {
+	var list []string
+	for _, i := range v.Cuts() {
+		list = append(list, fmt.Sprint("bit<8> end_", i))
+	}
+	return inLines(8, list)
+}
+
+// A first is a line of the table that finds the first path with grids left.
+type first struct {
+	Key  string
+	Slot int
+}
+
+// Firsts are its lines: the fewer paths may have any left, the earlier.
+func (v *view) Firsts() []first {
+	var list []first
+	for slot := v.Last(); slot >= 0; slot-- {
+		var key []string
+		for i := range v.Cuts() {
+			if i < slot {
+				key = append(key, "0")
+			} else {
+				key = append(key, "_")
+			}
+		}
+		list = append(list, first{strings.Join(key, ", "), slot})
+	}
+	return list
+}
+
+// A step is a line of a table that cuts a number off to 4 bits.
+type step struct {
+	key   string
+	Level int
+}
+
+// String is the line's key.
+func (s step) String() string { return s.key }
+
+// Steps are the lines: level i from i<<shift on, the last without an end.
+func (v *view) Steps(shift, width int) []step {
+	var list []step
+	mask := (uint64(1)<<width - 1) &^ (uint64(1)<<shift - 1)
+	for i := range 15 {
+		list = append(list, step{fmt.Sprintf("%#x &&& %#x", i<<shift, mask), i})
+	}
+	return append(list, step{"_", 15})
+}
+
+// shiftFor is how far n is shifted to fit into 16 steps.
+func shiftFor(n int64) int {
+	shift := 0
+	for int64(16)<<shift < n {
+		shift++
+	}
+	return shift
+}
+
+// packet is the size of packets that queues are measured in, in bytes.
+const packet = 1500
+
+// Cells is the capacity of a queue in cells.
+func (v *view) Cells() int64 { return v.Int("qcap") * packet / int64(v.arch.cellBytes) }
+
+// CellShift makes 16 steps of it.
+func (v *view) CellShift() int { return shiftFor(v.Cells()) }
+
+// CellStep is one step, in cells.
+func (v *view) CellStep() int { return 1 << v.CellShift() }
+
+// tauTicks is the interval that counts as idle.
+func (v *view) tauTicks() int64 {
+	if v.poly != nil {
+		return v.poly.T.Max * 1000 / tick
+	}
+	return v.Int("tau")
+}
+
+// TickShift makes 16 steps of tau.
+func (v *view) TickShift() int { return shiftFor(v.tauTicks()) }
+
+// TickStep is one step, in ticks.
+func (v *view) TickStep() int { return 1 << v.TickShift() }
+
+// DepthShift turns a queue's cells into ticks where those are asked for, by the
+// rate of the links, as well as a shift can.
+func (v *view) DepthShift() int {
+	if !v.Orders() {
+		return 0
+	}
+	return max(0, int(math.Round(math.Log2(v.cellsPerTick()))))
+}
+
+// cellsPerTick is how many cells a link carries in a tick.
+func (v *view) cellsPerTick() float64 {
+	return float64(v.values["link"].Int) * tick / 8e9 / float64(v.arch.cellBytes)
+}
+
+// DepthUnit is what queue lengths are in.
+func (v *view) DepthUnit() string {
+	if v.Orders() {
+		return "1024ns"
+	}
+	return fmt.Sprintf("cells of %d bytes", v.arch.cellBytes)
+}
+
+// DelayError is how far the shift is from the rate.
+func (v *view) DelayError() string {
+	return percent(math.Abs(v.cellsPerTick()/float64(int(1)<<v.DepthShift())-1)) + " of a queue's delay"
+}
+
+// CPUPort is where the controller's packets come in. Device ports are not those
+// of a software switch: unless it was set, it is the PCIe port of pipe 0.
+func (v *view) CPUPort() int64 {
+	if _, given := v.params.Set["cpu"]; given || v.arch == nil {
+		return v.Int("cpu")
+	}
+	return v.arch.cpuPort
+}
+
+// full is the utilisation of a link that is busy all the time.
+const full = 256
+
+// LoadDegrees is DHLB's Table 1 for utilisations.
+func (v *view) LoadDegrees() []degreeRange {
+	var list []degreeRange
+	from := int64(0)
+	for _, d := range v.Degrees() {
+		to := (d.To + 1) * full / v.WindowBytes()
+		if d.Degree == 0 {
+			to = 1 << 16
+		}
+		list = append(list, degreeRange{from, to - 1, d.Degree})
+		from = to
+	}
+	return list
+}
+
+// FilterError is the most by which an exponential and a linear decay with the
+// same time constant differ: at its end, 1/e.
+func (v *view) FilterError() string { return percent(1 / math.E) }

@@ -1,0 +1,225 @@
+package codegen_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// oracleDir holds for each scheme what simple_switch did with its program:
+// commands, packets in (>) and out (<), changes to registers (set), and in the
+// end what was in these (=). A packet is in hexadecimal digits, +N stands for N
+// more bytes of 0.
+const oracleDir = "../testdata/oracle/schemes"
+
+// oraclePackets is how many packets a record has.
+const oraclePackets = 400
+
+// oracleParams are parameters of a scheme with which much happens soon.
+func oracleParams(row codegen.Row, i int) codegen.Params {
+	set := map[string]string{
+		"dt": "40us", "twarn": "400us", "qpfc": "64KB", "qth": "8000B", "hold": "300us", "rc": "3",
+		"cell": "4KB", "timeout": "2ms", "sent": "8000B", "gap": "300us", "tb": "40us",
+	}
+	p := codegen.Params{Ports: []int{4, 8, 3, 16}[i%4], Set: map[string]string{}}
+	for _, known := range row.Parameters() {
+		if v, ok := set[known.Name]; ok {
+			p.Set[known.Name] = v
+		}
+	}
+	if row.Signal == "utilisation" || row.Signal == "degree" {
+		p.Role = "tor"
+	}
+	return p
+}
+
+// A leaving is a packet that leaves.
+type leaving struct {
+	port uint32
+	data string
+}
+
+// A subject is a switch with a program.
+type subject interface {
+	commands(lines []string) error // of simple_switch_CLI
+	set(register string, index int, value uint64) error
+	send(port uint32, data []byte, want int) ([]leaving, error) // want are expected
+	cells(register string) ([]uint64, error)
+}
+
+// TestOracle repeats on the embedded switch what simple_switch was recorded to
+// do with each scheme's program: the same packets leave at the same ports, and
+// the same is left in all registers. With SIMPLE_SWITCH, the folder of its
+// programs, the records are made anew first.
+func TestOracle(t *testing.T) {
+	names := codegen.Names()
+	for i, name := range names {
+		t.Run(name, func(t *testing.T) {
+			row, err := codegen.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, text := generate(t, row, oracleParams(row, i))
+			text = rigged(t, text)
+			config := compile(t, name, text)
+			if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {
+				record(t, dir, program.Manifest, config, text, uint64(i))
+			} else {
+				t.Parallel()
+			}
+			replay(t, name, config, text)
+		})
+	}
+	files, err := filepath.Glob(oracleDir + "/*.gz")
+	if err != nil || len(files) != len(names) {
+		t.Errorf("%d records of %d schemes: %v", len(files), len(names), err)
+	}
+}
+
+func oracleFile(name string) string { return filepath.Join(oracleDir, name+".txt.gz") }
+
+// replay compares the embedded switch with a record.
+func replay(t *testing.T, name string, config *bmv2.Config, text string) {
+	t.Helper()
+	lines := readRecord(t, name)
+	e := newEmbedded(t, config)
+	var commands []string
+	packets := 0
+	for i := 0; i < len(lines); i++ {
+		f := strings.Fields(lines[i])
+		switch f[0] {
+		case "#":
+		case "digest":
+			if f[1] != digest(text) {
+				t.Fatalf("%s: the program is no longer the one that was recorded", name)
+			}
+		case ">":
+			if err := e.commands(commands); err != nil {
+				t.Fatal(err)
+			}
+			commands = nil
+			packets++
+			i = replayPacket(t, e, lines, i)
+		case "set":
+			if err := e.set(f[1], number(t, f[2]), uint64(number(t, f[3]))); err != nil {
+				t.Fatal(err)
+			}
+		case "=":
+			compareCells(t, e, f)
+		default:
+			commands = append(commands, lines[i])
+		}
+	}
+	if packets != oraclePackets {
+		t.Errorf("%d packets", packets)
+	}
+}
+
+// replayPacket sends the packet of a line and compares what leaves with the
+// lines after it, of which it returns the last.
+func replayPacket(t *testing.T, e *embedded, lines []string, i int) int {
+	t.Helper()
+	f := strings.Fields(lines[i])
+	got, err := e.send(uint32(number(t, f[1])), packed(t, f[2]), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []leaving
+	for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "< ") {
+		i++
+		w := strings.Fields(lines[i])
+		want = append(want, leaving{uint32(number(t, w[1])), string(packed(t, w[2]))})
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("line %d, packet at port %s:\n%s\nleaves simple_switch as\n%sand here as\n%s", i+1, f[1], f[2], leavings(want), leavings(got))
+	}
+	return i
+}
+
+// compareCells compares a register with a line of INDEX:VALUE, for those that
+// are not 0.
+func compareCells(t *testing.T, e *embedded, f []string) {
+	t.Helper()
+	cells, err := e.cells(f[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(cellList(cells), " "), strings.Join(f[2:], " "); got != want {
+		t.Errorf("register %s has on simple_switch\n%s\nand here\n%s", f[1], want, got)
+	}
+}
+
+func cellList(cells []uint64) []string {
+	var list []string
+	for i, v := range cells {
+		if v != 0 {
+			list = append(list, fmt.Sprintf("%d:%d", i, v))
+		}
+	}
+	return list
+}
+
+func leavings(list []leaving) string {
+	var b strings.Builder
+	for _, l := range list {
+		fmt.Fprintf(&b, "< %d %s\n", l.port, pack([]byte(l.data)))
+	}
+	return b.String()
+}
+
+func readRecord(t *testing.T, name string) []string {
+	t.Helper()
+	f, err := os.Open(oracleFile(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(z); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+func number(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// pack writes a packet.
+func pack(b []byte) string {
+	short := bytes.TrimRight(b, "\x00")
+	if len(b)-len(short) < 4 {
+		return hex.EncodeToString(b) + "+0"
+	}
+	return fmt.Sprintf("%x+%d", short, len(b)-len(short))
+}
+
+func packed(t *testing.T, s string) []byte {
+	t.Helper()
+	digits, zeros, _ := strings.Cut(s, "+")
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(b, make([]byte, number(t, zeros))...)
+}

@@ -1,0 +1,75 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Park makes a packet small that is to wait in a queue: its headers and metadata
+// are mostly zeros. Egress makes it large again; until then it has no Bytes. It
+// is for those who have very many packets in queues.
+func (s *Switch) Park(p *Packet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.parked = appendWords(p.parked[:0], p.w)
+	p.parked = append(p.parked, p.buf[p.head:p.end]...)
+	p.end -= p.head
+	s.strip(p)
+}
+
+// unpark is the way back.
+func (s *Switch) unpark(p *Packet) {
+	s.equip(p, p.end)
+	rest := readWords(p.w, p.parked)
+	copy(p.buf[p.start:], rest)
+}
+
+// appendWords writes words shortly: for each 32 of them eight bytes that say
+// which are not zero, and which of these take more than 32 bits; then those.
+func appendWords(b []byte, w []uint64) []byte {
+	for len(w) > 0 {
+		block := w[:min(32, len(w))]
+		w = w[len(block):]
+		at := len(b)
+		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0)
+		var some, long uint32
+		for i, v := range block {
+			switch {
+			case v == 0:
+			case v>>32 == 0:
+				some |= 1 << i
+				b = binary.LittleEndian.AppendUint32(b, uint32(v))
+			default:
+				some |= 1 << i
+				long |= 1 << i
+				b = binary.LittleEndian.AppendUint64(b, v)
+			}
+		}
+		binary.LittleEndian.PutUint32(b[at:], some)
+		binary.LittleEndian.PutUint32(b[at+4:], long)
+	}
+	return b
+}
+
+// readWords reads what appendWords has written, and returns what follows.
+func readWords(w []uint64, b []byte) []byte {
+	clear(w)
+	for len(w) > 0 {
+		block := w[:min(32, len(w))]
+		w = w[len(block):]
+		some, long := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+		b = b[8:]
+		for some != 0 {
+			i := bits.TrailingZeros32(some)
+			some &= some - 1
+			if long>>i&1 == 0 {
+				block[i] = uint64(binary.LittleEndian.Uint32(b))
+				b = b[4:]
+			} else {
+				block[i] = binary.LittleEndian.Uint64(b)
+				b = b[8:]
+			}
+		}
+	}
+	return b
+}

@@ -1,0 +1,195 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"embed"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// A CDF is a distribution of flow sizes: between two points it is a straight
+// line. Two points of the same size are a step of the probability, two of the
+// same probability a gap in the sizes.
+type CDF struct {
+	Name   string
+	About  string
+	Points []SizePoint
+
+	// Stated is the mean that the file claims, 0 for none.
+	Stated float64
+}
+
+// A SizePoint says that a flow has at most so many bytes with probability P.
+type SizePoint struct{ Bytes, P float64 }
+
+//go:embed workloads/*.txt
+var workloadFiles embed.FS
+
+// Workloads lists the distributions that come with the lab, by name.
+func Workloads() []string {
+	entries, err := workloadFiles.ReadDir("workloads")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
+	}
+	return names
+}
+
+// WorkloadNamed returns a distribution that comes with the lab.
+func WorkloadNamed(name string) (*CDF, error) {
+	text, err := workloadFiles.ReadFile("workloads/" + name + ".txt")
+	if err != nil {
+		return nil, fmt.Errorf("no workload %q: there are %s, and files of lines \"bytes p\"", name, strings.Join(Workloads(), ", "))
+	}
+	return ParseCDF(name+".txt", text)
+}
+
+// ParseCDF reads a distribution: a line for each point, "bytes p", and comments
+// behind #. A comment that says "mean N" is checked against the points.
+func ParseCDF(file string, text []byte) (*CDF, error) {
+	name := file[strings.LastIndexByte(file, '/')+1:]
+	c := &CDF{Name: strings.TrimSuffix(name, ".txt")}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line, comment, _ := strings.Cut(lines.Text(), "#")
+		c.note(comment)
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := c.add(line); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	if err := c.finish(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+// note takes the first comment as what the distribution is about, and the mean.
+func (c *CDF) note(comment string) {
+	comment = strings.TrimSpace(comment)
+	if c.About == "" {
+		c.About = comment
+	}
+	if _, rest, ok := strings.Cut(comment, "mean "); ok {
+		if v, err := strconv.ParseFloat(strings.Fields(rest + " x")[0], 64); err == nil {
+			c.Stated = v
+		}
+	}
+}
+
+// add appends a point.
+func (c *CDF) add(line string) error {
+	fields := strings.Fields(line)
+	if len(fields) != 2 {
+		return fmt.Errorf("want two numbers, bytes and probability, got %q", strings.TrimSpace(line))
+	}
+	x, errX := strconv.ParseFloat(fields[0], 64)
+	p, errP := strconv.ParseFloat(fields[1], 64)
+	switch {
+	case errX != nil || !(x >= 0) || math.IsInf(x, 0):
+		return fmt.Errorf("bytes %q: want a number from 0", fields[0])
+	case errP != nil || !(p >= 0 && p <= 1):
+		return fmt.Errorf("probability %q: want a number from 0 to 1", fields[1])
+	}
+	if n := len(c.Points); n > 0 {
+		last := c.Points[n-1]
+		if x < last.Bytes {
+			return fmt.Errorf("bytes %s after %g: sizes must not fall", fields[0], last.Bytes)
+		}
+		if p < last.P {
+			return fmt.Errorf("probability %s after %g: probabilities must not fall", fields[1], last.P)
+		}
+	}
+	c.Points = append(c.Points, SizePoint{x, p})
+	return nil
+}
+
+// finish checks what only the whole can tell.
+func (c *CDF) finish() error {
+	if len(c.Points) < 2 {
+		return fmt.Errorf("want two points or more, got %d", len(c.Points))
+	}
+	if p := c.Points[0].P; p > 0 { // what lies below the first point has its size
+		c.Points = append([]SizePoint{{c.Points[0].Bytes, 0}}, c.Points...)
+	}
+	if last := c.Points[len(c.Points)-1]; last.P < 1 {
+		return fmt.Errorf("the last probability is %g: want 1", last.P)
+	}
+	mean := c.Mean()
+	if mean < 1 {
+		return fmt.Errorf("the mean is %g bytes: want 1 or more", mean)
+	}
+	if c.Stated > 0 && math.Abs(mean/c.Stated-1) > 0.005 {
+		return fmt.Errorf("the points have a mean of %.0f bytes, and the comment says %.0f", mean, c.Stated)
+	}
+	return nil
+}
+
+// Mean is the mean size in bytes.
+func (c *CDF) Mean() float64 {
+	sum := 0.0
+	for i := 1; i < len(c.Points); i++ {
+		a, b := c.Points[i-1], c.Points[i]
+		sum += (b.P - a.P) * (a.Bytes + b.Bytes) / 2
+	}
+	return sum
+}
+
+// Quantile is the size below which a share u of the flows is; a flow has at
+// least one byte.
+func (c *CDF) Quantile(u float64) int64 {
+	i := sort.Search(len(c.Points), func(i int) bool { return c.Points[i].P > u })
+	if i == len(c.Points) {
+		return max(1, int64(c.Points[i-1].Bytes))
+	}
+	if i == 0 {
+		return max(1, int64(c.Points[0].Bytes))
+	}
+	a, b := c.Points[i-1], c.Points[i]
+	return max(1, int64(math.Round(a.Bytes+(b.Bytes-a.Bytes)*(u-a.P)/(b.P-a.P))))
+}
+
+// Cut is the distribution with every flow above limit cut down to it, which
+// keeps a short run from being about one flow.
+func (c *CDF) Cut(limit float64) *CDF {
+	cut := &CDF{Name: c.Name, About: c.About}
+	for i, pt := range c.Points {
+		if pt.Bytes > limit {
+			if i > 0 && c.Points[i-1].Bytes < limit {
+				a := c.Points[i-1]
+				p := a.P + (pt.P-a.P)*(limit-a.Bytes)/(pt.Bytes-a.Bytes)
+				cut.Points = append(cut.Points, SizePoint{limit, p})
+			}
+			break
+		}
+		cut.Points = append(cut.Points, pt)
+	}
+	if n := len(cut.Points); n == 0 || cut.Points[n-1].P < 1 {
+		cut.Points = append(cut.Points, SizePoint{limit, 1})
+	}
+	return cut
+}
+
+// Text writes the distribution as ParseCDF reads it.
+func (c *CDF) Text() []byte {
+	var b bytes.Buffer
+	if c.About != "" {
+		fmt.Fprintf(&b, "# %s\n", c.About)
+	}
+	for _, p := range c.Points {
+		fmt.Fprintf(&b, "%-9.10g %.6g\n", p.Bytes, p.P)
+	}
+	return b.Bytes()
+}

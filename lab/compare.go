@@ -1,0 +1,224 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Comparison is what the runs of an experiment came to, by row.
+type Comparison struct {
+	Experiment *Experiment
+	Results    []*Result // by job; nil: not run
+	Rows       []*Row
+}
+
+// A Row is a scheme in a case at a load: a run for each seed.
+type Row struct {
+	Case   *Case
+	Scheme *Scheme
+	Load   float64
+	Runs   []*Result // those that are done, by seed
+}
+
+// ErrUnseeded is wrapped by the refusal to compare rows that did not see the
+// same flows.
+var ErrUnseeded = errors.New("rows with other seeds cannot be compared")
+
+func newComparison(x *Experiment, jobs []*Job, results []*Result) *Comparison {
+	c := &Comparison{Experiment: x, Results: results}
+	var row *Row
+	for i, j := range jobs {
+		if row == nil || row.Case != j.Case || row.Scheme != j.Scheme || row.Load != j.Load {
+			row = &Row{Case: j.Case, Scheme: j.Scheme, Load: j.Load}
+			c.Rows = append(c.Rows, row)
+		}
+		if results[i] != nil {
+			row.Runs = append(row.Runs, results[i])
+		}
+	}
+	return c
+}
+
+// Row finds the row of a label in a case, at a load.
+func (c *Comparison) Row(caseName, label string, load float64) *Row {
+	for _, r := range c.Rows {
+		if r.Case.Name == caseName && r.Scheme.Label == label && r.Load == load {
+			return r
+		}
+	}
+	return nil
+}
+
+// values are a metric of the row by seed; NaN where a run does not have it.
+func (r *Row) values(metric string) []float64 {
+	var list []float64
+	for _, run := range r.Runs {
+		v, ok := run.Metrics[metric]
+		if !ok {
+			v = math.NaN()
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// Estimate is a metric of the row, with its confidence interval.
+func (r *Row) Estimate(metric string) Estimate { return NewEstimate(r.values(metric)) }
+
+// Against estimates by how many percent a metric of the row lies below that of
+// another row. Both must be of runs with the same seeds, of different programs.
+func (r *Row) Against(other *Row, metric string) (Estimate, error) {
+	if err := r.comparable(other); err != nil {
+		return Estimate{}, err
+	}
+	return Reduction(r.values(metric), other.values(metric)), nil
+}
+
+// comparable refuses what no conclusion can be drawn from.
+func (r *Row) comparable(other *Row) error {
+	if len(r.Runs) != len(other.Runs) || len(r.Runs) == 0 {
+		return fmt.Errorf("%s has %d runs and %s %d: %w", r.Scheme.Label, len(r.Runs), other.Scheme.Label, len(other.Runs), ErrUnseeded)
+	}
+	for i, a := range r.Runs {
+		b := other.Runs[i]
+		if a.Seed != b.Seed || a.Seed == 0 {
+			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, ErrUnseeded)
+		}
+		if r.Case == other.Case && a.Engine == b.Engine && sameMap(a.Programs, b.Programs) && sameMap(a.Parameters, b.Parameters) {
+			return fmt.Errorf("%s and %s: %w", a.Label, b.Label, ErrSame)
+		}
+	}
+	return nil
+}
+
+func sameMap(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || w != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Table is the comparison in rows: for each case and load a line for each
+// scheme, with its metrics and what the first scheme gains over it.
+func (c *Comparison) Table() [][]string {
+	x := c.Experiment
+	head := []string{"SCHEME"}
+	withCase, withLoad := len(x.Cases) > 1, c.severalLoads()
+	if withLoad {
+		head = append([]string{"LOAD"}, head...)
+	}
+	if withCase {
+		head = append([]string{"CASE"}, head...)
+	}
+	for _, name := range x.Metrics {
+		m, _ := metricNamed(name, x.Classes)
+		head = append(head, m.label())
+	}
+	first := x.Metrics[0]
+	base := x.Schemes[0].Label
+	head = append(head, fmt.Sprintf("%s BY %s", first, base))
+	table := [][]string{head}
+	for _, r := range c.Rows {
+		line := []string{r.Scheme.Label}
+		if withLoad {
+			line = append([]string{number(r.Load)}, line...)
+		}
+		if withCase {
+			line = append([]string{r.Case.Name}, line...)
+		}
+		for _, m := range x.Metrics {
+			line = append(line, r.Estimate(m).String())
+		}
+		table = append(table, append(line, c.gain(r, base, first)))
+	}
+	return table
+}
+
+// gain is what the base row saves against a row.
+func (c *Comparison) gain(r *Row, base, metric string) string {
+	b := c.Row(r.Case.Name, base, r.Load)
+	if b == nil || b == r || len(r.Runs) == 0 {
+		return ""
+	}
+	e, err := b.Against(r, metric)
+	if err != nil {
+		return ""
+	}
+	e.Mean = -e.Mean
+	return e.Signed() + " %"
+}
+
+func (c *Comparison) severalLoads() bool {
+	var loads []float64
+	for _, r := range c.Rows {
+		if !slices.Contains(loads, r.Load) {
+			loads = append(loads, r.Load)
+		}
+	}
+	return len(loads) > 1
+}
+
+// String is the estimate as tables show it: 12.3 ±0.4.
+func (e Estimate) String() string {
+	switch {
+	case math.IsNaN(e.Mean):
+		return "-"
+	case e.N < 2:
+		return digits(e.Mean)
+	}
+	return digits(e.Mean) + " ±" + digits(e.Half)
+}
+
+// Signed is the estimate with its sign.
+func (e Estimate) Signed() string {
+	if e.Mean > 0 {
+		return "+" + e.String()
+	}
+	return e.String()
+}
+
+// digits writes three digits that count.
+func digits(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a >= 100 || a == 0:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case a >= 1:
+		return fmt.Sprintf("%.2f", v)
+	case a >= 0.1:
+		return fmt.Sprintf("%.3f", v)
+	case a >= 0.001:
+		return fmt.Sprintf("%.4f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
+// csv is the table with all metrics: a line for each row and metric.
+func (c *Comparison) csv() []byte {
+	var b bytes.Buffer
+	b.WriteString("case,scheme,load,metric,unit,mean,ci95,runs\n")
+	for _, r := range c.Rows {
+		for _, m := range allMetrics(c.Experiment.Classes) {
+			if e := r.Estimate(m.key); !math.IsNaN(e.Mean) {
+				fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%.8g,%.8g,%d\n", r.Case.Name, r.Scheme.Label, number(r.Load), m.key, m.Unit, e.Mean, e.Half, e.N)
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+func sortedPairs(list [][2]string) [][2]string {
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
+	return list
+}

@@ -1,0 +1,259 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// A deployment is what the switches of a run hold, and how that is changed.
+type deployment interface {
+	// plan is what they hold.
+	plan() *controller.Plan
+	// change makes them hold what fits a topology with other links down.
+	change(ctx context.Context, t *fabric.Topology) error
+	close()
+}
+
+// deploy brings a run's scheme onto its switches: the programs by the controller
+// that deploys to real ones too, or the models.
+func deploy(ctx context.Context, r *running) (deployment, error) {
+	plan, err := r.plan(r.topo)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range plan.Switches {
+		for _, v := range s.Pipeline.Manifest.VirtualPorts {
+			r.net.Switch(s.Name).AddVirtual(v.Port)
+		}
+	}
+	if r.Scheme.Engine == EngineNative {
+		return deployModels(r, plan)
+	}
+	return deployPrograms(ctx, r, plan)
+}
+
+// plan is what the switches must hold with some links down.
+func (r *running) plan(t *fabric.Topology) (*controller.Plan, error) {
+	pipelines := map[fabric.Role]*controller.Pipeline{}
+	for role, p := range r.setup.byRole {
+		var err error
+		if pipelines[role], err = p.pipeline(); err != nil {
+			return nil, err
+		}
+	}
+	return controller.NewPlan(t, pipelines, controller.PlanOptions{Queue: r.Case.Switches.Queue})
+}
+
+// programsAtWork is the deployment of P4 programs: P4Runtime servers within the
+// process, whose data planes the simulator takes.
+type programsAtWork struct {
+	r      *running
+	target *embedded.Target
+	ctl    *controller.Controller
+	now    *controller.Plan
+}
+
+func deployPrograms(ctx context.Context, r *running, plan *controller.Plan) (deployment, error) {
+	chance := newChance()
+	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
+	d := &programsAtWork{r: r, target: target, now: plan}
+	var err error
+	if d.ctl, err = controller.New(ctx, plan, target, controller.DeployOptions{}); err != nil {
+		target.Close()
+		return nil, err
+	}
+	if err := d.apply(ctx); err != nil {
+		d.close()
+		return nil, err
+	}
+	for _, s := range plan.Switches {
+		sw := target.Switch(s.Name)
+		chance.seed(sw, sim.Random(r.Seed, s.Name))
+		r.net.Switch(s.Name).Load(sw)
+	}
+	return d, nil
+}
+
+// apply makes the switches hold the plan, and fails if one does not.
+func (d *programsAtWork) apply(ctx context.Context) error {
+	report, err := d.ctl.Deploy(ctx)
+	if err != nil {
+		return fmt.Errorf("deploying: %w", err)
+	}
+	if !report.Verified() {
+		return fmt.Errorf("deploying: not every switch holds the plan")
+	}
+	return nil
+}
+
+func (d *programsAtWork) plan() *controller.Plan { return d.now }
+
+func (d *programsAtWork) change(ctx context.Context, t *fabric.Topology) error {
+	plan, err := d.r.plan(t)
+	if err != nil {
+		return err
+	}
+	if err := d.ctl.SetPlan(ctx, plan); err != nil {
+		return err
+	}
+	d.now = plan
+	return d.apply(ctx)
+}
+
+func (d *programsAtWork) close() {
+	d.ctl.Close()
+	d.target.Close()
+}
+
+// A chance gives the switches the random numbers that a run's seed says. A
+// switch is made before it is known which it is, so they are set afterwards.
+type chance struct {
+	mu      sync.Mutex
+	configs map[string]*bmv2.Config
+	sources map[*dataplane.Switch]*drawing
+}
+
+type drawing struct{ draw func(lo, hi uint64) uint64 }
+
+func newChance() *chance {
+	return &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
+}
+
+// load links a program, which is read once for all switches that run it.
+func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	config := c.configs[string(program)]
+	if config == nil {
+		var err error
+		if config, err = bmv2.Load(program); err != nil {
+			return nil, err
+		}
+		c.configs[string(program)] = config
+	}
+	d := &drawing{o.Random}
+	o.Random = func(lo, hi uint64) uint64 { return d.draw(lo, hi) }
+	sw, err := dataplane.New(config, o)
+	if err == nil {
+		c.sources[sw] = d
+	}
+	return sw, err
+}
+
+func (c *chance) seed(sw *dataplane.Switch, draw func(lo, hi uint64) uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources[sw].draw = draw
+}
+
+// taskFabric is what the controller's tasks reach: the switches of the
+// simulation. What they write takes effect after a latency; so a task decides
+// on what it saw that long ago.
+type taskFabric struct {
+	r       *running
+	latency time.Duration
+	cells   []uint64
+	sent    int64 // frames
+	bytes   int64
+}
+
+var _ controller.Fabric = (*taskFabric)(nil)
+
+// startTasks lets the controller's tasks run in virtual time.
+func (r *running) startTasks() {
+	tasks, err := controller.Tasks(r.deploy.plan(), controller.TaskOptions{
+		FlowSize: r.longFlow(),
+		Alert:    func(a controller.Alert) { r.alerts = append(r.alerts, a.String()) },
+	})
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	r.tasks = &taskFabric{r: r, latency: time.Duration(r.x.Latency)}
+	schedule := controller.NewSchedule(tasks, 0)
+	var turn func()
+	turn = func() {
+		for _, err := range schedule.Run(r.net.Now(), r.tasks) {
+			r.fail(err)
+		}
+		if next := schedule.Next(); next != controller.Never {
+			r.net.At(next, turn)
+		}
+	}
+	r.net.At(0, turn)
+}
+
+// longFlow is the mean size of the first traffic's flows, which some solvers ask
+// for.
+func (r *running) longFlow() float64 {
+	d, err := newDraw(&r.Case.Traffic[0], r.topo, newRandom(1, 0))
+	if err != nil || d.Pattern == List {
+		return 0
+	}
+	return d.mean()
+}
+
+// ReadRegister appends cells of a register to dst.
+func (f *taskFabric) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return dst, fmt.Errorf("there is no switch %q", sw)
+	}
+	cells, err := s.ReadRegister(register, f.cells[:0])
+	f.cells = cells
+	if err != nil {
+		return dst, err
+	}
+	if from < 0 || to > len(cells) || from > to {
+		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", register, len(cells), from, to)
+	}
+	return append(dst, cells[from:to]...), nil
+}
+
+// WriteRegister sets cells, once the latency has passed.
+func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return fmt.Errorf("there is no switch %q", sw)
+	}
+	f.later(func() {
+		if err := s.WriteRegister(register, from, to, value); err != nil {
+			f.r.fail(err)
+		}
+	})
+	return nil
+}
+
+// Clock is the virtual time, which all switches have.
+func (f *taskFabric) Clock(string) (time.Duration, error) { return f.r.net.Now(), nil }
+
+// PacketOut makes a switch process a frame, once the latency has passed.
+func (f *taskFabric) PacketOut(sw string, frame []byte) error {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return fmt.Errorf("there is no switch %q", sw)
+	}
+	f.sent++
+	f.bytes += int64(len(frame))
+	f.later(func() { s.PacketOut(frame) })
+	return nil
+}
+
+// QueuesEmpty reports whether no packet waits in the switch.
+func (f *taskFabric) QueuesEmpty(sw string) (bool, error) {
+	return f.r.net.Switch(sw).Buffered() == 0, nil
+}
+
+func (f *taskFabric) later(do func()) { f.r.net.At(f.r.net.Now()+f.latency, do) }

@@ -1,0 +1,406 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// An Experiment compares schemes in one network under the same flows. Each
+// scheme is run in each case at each load with each seed.
+type Experiment struct {
+	File    string   `yaml:"-"` // of a paper's experiment: its name for PaperFile
+	Name    string   `yaml:"name"`
+	About   string   `yaml:"about"`
+	Paper   string   `yaml:"paper"`
+	Figures []string `yaml:"figures"`
+	Assumed []string `yaml:"assumed"` // what the paper leaves out, and was chosen here
+	Scaled  string   `yaml:"scaled"`  // what is smaller than in the paper
+
+	Setting `yaml:",inline"`
+
+	Schemes  []Scheme    `yaml:"schemes"`
+	Loads    []LoadLevel `yaml:"loads"`
+	Seeds    Seeds       `yaml:"seeds"`
+	Engine   string      `yaml:"engine"`
+	Interval Time        `yaml:"interval"` // between samples of the links
+	Latency  Time        `yaml:"latency"`  // of a controller task: from its look to its effect
+	Classes  []Class     `yaml:"classes"`  // of flows, by size
+	Metrics  []string    `yaml:"metrics"`  // of the table
+
+	Cases   []Case   `yaml:"cases"`
+	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
+	Targets []Target `yaml:"targets"`
+}
+
+// A Setting is what a case may change of an experiment.
+type Setting struct {
+	Topology  Network       `yaml:"topology"`
+	Fail      []string      `yaml:"fail"` // links that are down from the start
+	Traffic   []Traffic     `yaml:"traffic"`
+	Transport TransportSpec `yaml:"transport"`
+	Switches  SwitchSpec    `yaml:"switches"`
+	Faults    []Fault       `yaml:"faults"`
+	Duration  Time          `yaml:"duration"` // in which flows start
+	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
+	Drain     Time          `yaml:"drain"`    // for the last flows to end
+}
+
+// A Case is an experiment with something changed.
+type Case struct {
+	Name    string            `yaml:"name"`
+	X       float64           `yaml:"x"` // its place on the axis, where cases are a sweep
+	Setting `yaml:",inline"`  // what is not given is as in the experiment
+	Loads   []LoadLevel       `yaml:"loads"`
+	Seeds   Seeds             `yaml:"seeds"`
+	Schemes []string          `yaml:"schemes"` // labels; empty: all
+	Set     map[string]string `yaml:"set"`     // parameters of all schemes that have them
+}
+
+// A Network is the topology of an experiment: a preset or file, or a maker.
+type Network struct {
+	Name      string     `yaml:"-"`
+	LeafSpine *LeafSpine `yaml:"leaf-spine"`
+	FatTree   *FatTree   `yaml:"fat-tree"`
+}
+
+// LeafSpine is fabric.LeafSpine as a file writes it.
+type LeafSpine struct {
+	Leaves           int     `yaml:"leaves"`
+	Spines           int     `yaml:"spines"`
+	Parallel         int     `yaml:"parallel"`
+	Hosts            int     `yaml:"hosts"`
+	Oversubscription float64 `yaml:"oversubscription"`
+	Buffer           Size    `yaml:"buffer"`
+	Links            `yaml:",inline"`
+}
+
+// FatTree is fabric.FatTree as a file writes it.
+type FatTree struct {
+	K      int  `yaml:"k"`
+	Hosts  int  `yaml:"hosts"`
+	Buffer Size `yaml:"buffer"`
+	Links  `yaml:",inline"`
+}
+
+// Links is fabric.Links as a file writes it.
+type Links struct {
+	HostRate  Bitrate `yaml:"host-rate"`
+	Rate      Bitrate `yaml:"rate"`
+	HostDelay Time    `yaml:"host-delay"`
+	Delay     Time    `yaml:"delay"`
+	Queue     int     `yaml:"queue"`
+}
+
+// A Scheme is a row of the comparison.
+type Scheme struct {
+	Scheme    string            `yaml:"scheme"`
+	Label     string            `yaml:"label"` // the scheme's name where there is none
+	Set       map[string]string `yaml:"set"`
+	StatePath string            `yaml:"state-path"`
+	Coeffs    string            `yaml:"coeffs"` // a model's file
+	Errata    string            `yaml:"errata"`
+	Engine    string            `yaml:"engine"`
+
+	row codegen.Row
+}
+
+// TransportSpec is what hosts send with.
+type TransportSpec struct {
+	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn or udp
+	MinRTO Time   `yaml:"min-rto"`
+	DupAck int    `yaml:"dupacks"`
+	MSS    int    `yaml:"mss"`
+	Window int    `yaml:"window"` // of the beginning, in packets
+
+	MaxWindow Size `yaml:"max-window"` // that the receiver allows
+}
+
+// SwitchSpec is what the switches' queues do.
+type SwitchSpec struct {
+	ECN    int     `yaml:"ecn"`     // mark from so many packets
+	KMin   Size    `yaml:"ecn-min"` // or by RED between two sizes
+	KMax   Size    `yaml:"ecn-max"`
+	PMax   float64 `yaml:"ecn-p"`
+	Queue  int     `yaml:"queue"` // packets, instead of the topology's
+	Buffer Size    `yaml:"buffer"`
+	PFC    *bool   `yaml:"pfc"`
+	Pause  Size    `yaml:"pfc-threshold"` // of an ingress port; 0: dynamic
+	Alpha  float64 `yaml:"pfc-alpha"`
+}
+
+// A Fault is something that happens to a link or a switch while flows run.
+type Fault struct {
+	At     Time    `yaml:"at"`
+	Until  Time    `yaml:"until"` // 0: to the end
+	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
+	Switch string  `yaml:"switch"`
+	Down   bool    `yaml:"down"`       // the link is down, or all of the switch, and the controller is told
+	Drop   float64 `yaml:"drop"`       // the switch loses this share of the packets, and nobody is told
+	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
+}
+
+// A Class is the flows up to a size, and above that of the class before.
+type Class struct {
+	Name string `yaml:"name"`
+	Upto Size   `yaml:"upto"` // 0: no limit
+}
+
+// Warmup is a time, or a share of the duration.
+type Warmup struct {
+	Share float64
+	Time  Time
+	given bool
+}
+
+// Seeds are the seeds of an experiment: so many from 1, or those of a list.
+type Seeds []uint64
+
+// A LoadLevel is a share from 0 to 1, both left out.
+type LoadLevel float64
+
+// The engines.
+const (
+	EngineP4     = "p4"     // every switch runs the generated program
+	EngineNative = "native" // every switch runs the reference model
+)
+
+// Transports lists what hosts can send with.
+var Transports = []string{"tcp", "dctcp", "dcqcn", "udp"}
+
+// The defaults of an experiment.
+const (
+	defaultDuration = Time(time.Second)
+	defaultWarmup   = 0.05
+	defaultLoad     = 0.7
+	defaultLatency  = Time(100 * time.Microsecond)
+)
+
+// defaultClasses are the mice and elephants that the papers speak of.
+var defaultClasses = []Class{{"short", 100 * 1000}, {"medium", 1000 * 1000}, {"long", 0}}
+
+// defaults fills in what an experiment leaves out.
+func (x *Experiment) defaults() {
+	if len(x.Loads) == 0 {
+		x.Loads = []LoadLevel{defaultLoad}
+	}
+	if len(x.Seeds) == 0 {
+		x.Seeds = Seeds{1}
+	}
+	if x.Engine == "" {
+		x.Engine = EngineP4
+	}
+	if x.Latency == 0 {
+		x.Latency = defaultLatency
+	}
+	if len(x.Classes) == 0 {
+		x.Classes = defaultClasses
+	}
+	if len(x.Metrics) == 0 {
+		x.Metrics = DefaultMetrics
+	}
+	x.Setting.defaults()
+	if len(x.Cases) == 0 {
+		x.Cases = []Case{{}}
+	}
+	for i := range x.Cases {
+		x.Cases[i].inherit(x)
+	}
+	for i := range x.Schemes {
+		s := &x.Schemes[i]
+		if s.Label == "" {
+			s.Label = s.Scheme
+		}
+		if s.Engine == "" {
+			s.Engine = x.Engine
+		}
+	}
+}
+
+func (s *Setting) defaults() {
+	if s.Topology == (Network{}) {
+		s.Topology.Name = "qall"
+	}
+	if len(s.Traffic) == 0 {
+		s.Traffic = []Traffic{{}}
+	}
+	if s.Duration == 0 {
+		s.Duration = defaultDuration
+	}
+	if !s.Warmup.given {
+		s.Warmup = Warmup{Share: defaultWarmup}
+	}
+	if s.Drain == 0 {
+		s.Drain = 20 * s.Duration
+	}
+	if s.Transport.Kind == "" {
+		s.Transport.Kind = "tcp"
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if t.Pattern == "" {
+			t.Pattern = AllToAll
+		}
+		if t.Workload == "" && t.Size == 0 {
+			t.Workload = "websearch"
+		}
+		if t.Pattern == Incast && t.Degree == 0 {
+			t.Degree = 15
+		}
+	}
+}
+
+// inherit takes over what the case leaves as it is.
+func (c *Case) inherit(x *Experiment) {
+	if c.Topology == (Network{}) {
+		c.Topology = x.Topology
+	}
+	if c.Fail == nil {
+		c.Fail = x.Fail
+	}
+	if c.Traffic == nil {
+		c.Traffic = x.Traffic
+	}
+	if c.Transport.Kind == "" {
+		c.Transport = x.Transport
+	}
+	if c.Switches == (SwitchSpec{}) {
+		c.Switches = x.Switches
+	}
+	if c.Faults == nil {
+		c.Faults = x.Faults
+	}
+	if c.Duration == 0 {
+		c.Duration = x.Duration
+		if c.Drain == 0 {
+			c.Drain = x.Drain
+		}
+	}
+	if !c.Warmup.given {
+		c.Warmup = x.Warmup
+	}
+	if c.Loads == nil {
+		c.Loads = x.Loads
+	}
+	if c.Seeds == nil {
+		c.Seeds = x.Seeds
+	}
+	c.Setting.defaults()
+}
+
+// warmup is the time before which flows do not count.
+func (s *Setting) warmup() time.Duration {
+	if s.Warmup.Time > 0 {
+		return time.Duration(s.Warmup.Time)
+	}
+	return time.Duration(s.Warmup.Share * float64(s.Duration))
+}
+
+// Whole is the experiment as the paper has it, without what was scaled down.
+func (x *Experiment) Whole() *Experiment {
+	if x.Full == nil {
+		return x
+	}
+	whole := *x
+	f := *x.Full
+	f.inherit(x)
+	whole.Setting, whole.Loads, whole.Seeds, whole.Full, whole.Scaled = f.Setting, f.Loads, f.Seeds, nil, ""
+	whole.Cases = slices.Clone(x.Cases)
+	for i := range whole.Cases {
+		c := &whole.Cases[i]
+		if x.Full.Topology != (Network{}) {
+			c.Topology = f.Topology
+		}
+		if x.Full.Duration != 0 {
+			c.Duration, c.Warmup, c.Drain = f.Duration, f.Warmup, f.Drain
+		}
+		if x.Full.Loads != nil {
+			c.Loads = f.Loads
+		}
+		if x.Full.Seeds != nil {
+			c.Seeds = f.Seeds
+		}
+	}
+	return &whole
+}
+
+// schemesOf lists the rows of a case.
+func (x *Experiment) schemesOf(c *Case) []*Scheme {
+	var list []*Scheme
+	for i := range x.Schemes {
+		if s := &x.Schemes[i]; len(c.Schemes) == 0 || slices.Contains(c.Schemes, s.Label) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// set is what a scheme's parameters are set to in a case.
+func (s *Scheme) set(c *Case) map[string]string {
+	set := map[string]string{}
+	for _, p := range s.row.Parameters() {
+		if v, ok := c.Set[p.Name]; ok {
+			set[p.Name] = v
+		}
+	}
+	for name, v := range s.Set {
+		set[name] = v
+	}
+	return set
+}
+
+// make makes the network with the links down that fail from the start.
+func (n Network) make(read func(string) ([]byte, error)) (*fabric.Topology, error) {
+	switch {
+	case n.LeafSpine != nil:
+		m := n.LeafSpine
+		return fabric.LeafSpine{
+			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts,
+			Oversubscription: m.Oversubscription, Buffer: fabric.Size(m.Buffer), Links: m.links(),
+		}.Make()
+	case n.FatTree != nil:
+		m := n.FatTree
+		return fabric.FatTree{Name: "fat-tree", K: m.K, Hosts: m.Hosts, Buffer: fabric.Size(m.Buffer), Links: m.links()}.Make()
+	}
+	if text, err := read(n.Name); err == nil {
+		return fabric.Load(n.Name, text)
+	}
+	p, err := fabric.PresetNamed(n.Name)
+	if err != nil {
+		return nil, fmt.Errorf("no file of that name, and %w", err)
+	}
+	return p.Make()
+}
+
+func (l Links) links() fabric.Links {
+	return fabric.Links{
+		HostRate: fabric.Rate(l.HostRate), Rate: fabric.Rate(l.Rate),
+		HostDelay: time.Duration(l.HostDelay), Delay: time.Duration(l.Delay), Queue: l.Queue,
+	}
+}
+
+// length is the time in which flows start: to the last of them where their
+// times are given.
+func (s *Setting) length() time.Duration { return time.Duration(s.Duration) }
+
+// Adjust takes another engine for all rows, and the seeds 1 to n, unless they
+// are "" and 0.
+func (x *Experiment) Adjust(engine string, seeds int) error {
+	if engine != "" && engine != EngineP4 && engine != EngineNative || seeds < 0 {
+		return fmt.Errorf("engine %q with %d seeds: want p4 or native, and at least one seed", engine, seeds)
+	}
+	for i := range x.Schemes {
+		if engine != "" {
+			x.Schemes[i].Engine = engine
+		}
+	}
+	for i := range x.Cases {
+		if seeds > 0 {
+			x.Cases[i].Seeds = FirstSeeds(seeds)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/sim"
+)
+
+// planFaults lets the faults of the case happen when they are due.
+func (r *running) planFaults(ctx context.Context) error {
+	var down []int // at the moment
+	for i := range r.Case.Faults {
+		f := &r.Case.Faults[i]
+		links, err := f.links(r.topo)
+		if err != nil {
+			return err
+		}
+		strike := func(on bool) {
+			if err := r.strike(f, links, on); err != nil {
+				r.fail(err)
+				return
+			}
+			if !f.Down {
+				return
+			}
+			down = toggled(down, links, on)
+			now := slices.Clone(down)
+			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() { r.reroute(ctx, now) })
+		}
+		r.net.At(time.Duration(f.At), func() { strike(true) })
+		if f.Until > 0 {
+			r.net.At(time.Duration(f.Until), func() { strike(false) })
+		}
+	}
+	return nil
+}
+
+// toggled adds links to a list, or takes them out.
+func toggled(list, links []int, on bool) []int {
+	list = slices.DeleteFunc(list, func(l int) bool { return slices.Contains(links, l) })
+	if on {
+		list = append(list, links...)
+	}
+	return list
+}
+
+// reroute has the controller deploy what fits the links that are down.
+func (r *running) reroute(ctx context.Context, down []int) {
+	if err := r.deploy.change(ctx, r.topo.Fail(down...)); err != nil && ctx.Err() == nil {
+		r.fail(err)
+	}
+}
+
+// strike begins a fault, or ends it.
+func (r *running) strike(f *Fault, links []int, on bool) error {
+	switch {
+	case f.Down:
+		for _, l := range links {
+			if on {
+				r.net.Links()[l].Fail()
+			} else {
+				r.net.Links()[l].Restore()
+			}
+		}
+		return nil
+	case f.Drop > 0:
+		share := f.Drop
+		if !on {
+			share = 0
+		}
+		return r.net.Switch(f.Switch).DropSilently(share)
+	default:
+		return r.blackHole(r.net.Switch(f.Switch), f.Hole, on)
+	}
+}
+
+// blackHole makes a switch lose all packets of a share of the pairs of hosts.
+func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
+	rng := newRandom(r.Seed, 0x686f6c65)
+	for _, a := range r.topo.Hosts {
+		for _, b := range r.topo.Hosts {
+			if a.Name == b.Name || a.Switch == b.Switch || rng.Float64() >= share {
+				continue
+			}
+			if err := sw.BlackHole(a.Name, b.Name, on); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

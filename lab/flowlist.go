@@ -1,0 +1,96 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Flow is one transfer: so many bytes from one host to another.
+type Flow struct {
+	Src, Dst int // places in Topology.Hosts
+	Bytes    int64
+	Start    time.Duration
+
+	// Group numbers the transfers that belong together, as the responses to one
+	// request do, from 1; 0 is on its own.
+	Group int
+	// Class names what produced the flow.
+	Class string
+
+	kind       string  // of transport; "": the case's
+	rate       Bitrate // of UDP
+	background bool
+}
+
+// ParseFlows reads a flow list: a line "src dst bytes start_s" for each flow,
+// with hosts by name, or by their place counted from 0, and comments behind #.
+func ParseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
+	places := map[string]int{}
+	for i := range t.Hosts {
+		places[strconv.Itoa(i)] = i
+	}
+	for i, h := range t.Hosts {
+		places[h.Name] = i
+	}
+	var list []Flow
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		f, err := parseFlow(fields, places)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+		list = append(list, f)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: there is no flow", file)
+	}
+	return list, nil
+}
+
+func parseFlow(fields []string, places map[string]int) (Flow, error) {
+	if len(fields) != 4 {
+		return Flow{}, fmt.Errorf("want src, dst, bytes and start_s, got %q", strings.Join(fields, " "))
+	}
+	src, okSrc := places[fields[0]]
+	dst, okDst := places[fields[1]]
+	size, errSize := strconv.ParseInt(fields[2], 10, 64)
+	start, errStart := strconv.ParseFloat(fields[3], 64)
+	switch {
+	case !okSrc:
+		return Flow{}, fmt.Errorf("src: there is no host %q", fields[0])
+	case !okDst:
+		return Flow{}, fmt.Errorf("dst: there is no host %q", fields[1])
+	case src == dst:
+		return Flow{}, fmt.Errorf("dst: %s sends to itself", fields[1])
+	case errSize != nil || size < 1:
+		return Flow{}, fmt.Errorf("bytes %q: want a whole number above 0", fields[2])
+	case errStart != nil || !(start >= 0 && start < 1e6):
+		return Flow{}, fmt.Errorf("start_s %q: want seconds from 0", fields[3])
+	}
+	return Flow{Src: src, Dst: dst, Bytes: size, Start: time.Duration(math.Round(start * 1e9))}, nil
+}
+
+// FlowList writes flows as ParseFlows reads them.
+func FlowList(flows []Flow, t *fabric.Topology) []byte {
+	var b bytes.Buffer
+	b.WriteString("# src dst bytes start_s\n")
+	for _, f := range flows {
+		fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds())
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,125 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// Manifest is all that is needed to repeat an experiment. It says nothing about
+// when and where it ran, so that a repetition writes the same.
+type Manifest struct {
+	Format     string            `json:"format"`
+	Name       string            `json:"name"`
+	Versions   map[string]string `json:"versions"`
+	Experiment any               `json:"experiment"` // with everything filled in
+	Workloads  map[string]string `json:"workloads,omitempty"`
+	Topologies map[string]string `json:"topologies"`
+	Rows       []ManifestRow     `json:"rows"`
+	Runs       []string          `json:"runs"`
+}
+
+// ManifestRow is a scheme in a case.
+type ManifestRow struct {
+	Case       string            `json:"case,omitempty"`
+	Label      string            `json:"label"`
+	Scheme     string            `json:"scheme"`
+	Engine     string            `json:"engine"`
+	Parameters map[string]string `json:"parameters"`
+	Programs   map[string]string `json:"programs"` // digests by role
+	Seeds      []uint64          `json:"seeds"`
+	Loads      []LoadLevel       `json:"loads"`
+}
+
+// manifestFile is its name in a folder of results.
+const manifestFile = "manifest.json"
+
+// keepManifest writes the manifest of the runs to come.
+func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
+	if err := r.clean(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
+		return fileError("making", r.Dir, err)
+	}
+	m := Manifest{
+		Format: "p4lb-lab 1", Name: x.Name, Versions: versions(), Experiment: x.plain(),
+		Workloads: map[string]string{}, Topologies: map[string]string{},
+	}
+	for _, j := range jobs {
+		row := ManifestRow{
+			Case: j.Case.Name, Label: j.Scheme.Label, Scheme: j.Scheme.Scheme, Engine: j.Scheme.Engine,
+			Parameters: j.setup.parameters(), Programs: j.setup.digests(), Seeds: j.Case.Seeds, Loads: j.Case.Loads,
+		}
+		if !slices.ContainsFunc(m.Rows, func(o ManifestRow) bool { return o.Case == row.Case && o.Label == row.Label }) {
+			m.Rows = append(m.Rows, row)
+		}
+		m.Topologies[j.setup.topo.Name] = string(j.setup.topo.YAML())
+		for _, t := range j.Case.Traffic {
+			if t.cdf != nil {
+				m.Workloads[t.cdf.Name] = string(t.cdf.Text())
+			}
+		}
+		m.Runs = append(m.Runs, j.Name())
+	}
+	return writeJSON(filepath.Join(r.Dir, manifestFile), m)
+}
+
+// clean removes what an earlier experiment has left in the folder: all its runs,
+// or when this one goes on, those that were killed. A folder that holds anything
+// but results is left alone.
+func (r *Runner) clean() error {
+	runs := filepath.Join(r.Dir, "runs")
+	if _, err := os.Stat(filepath.Join(r.Dir, manifestFile)); err != nil {
+		if list, _ := os.ReadDir(runs); len(list) > 0 {
+			return fmt.Errorf("%s holds runs and no %s: want another folder", r.Dir, manifestFile)
+		}
+		return nil
+	}
+	if !r.Resume {
+		if err := os.RemoveAll(runs); err != nil {
+			return fileError("removing", runs, err)
+		}
+		return nil
+	}
+	return filepath.WalkDir(runs, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fileError("reading", name, err)
+		case d.IsDir() && strings.HasPrefix(d.Name(), tempPrefix):
+			os.RemoveAll(name)
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// plain is the experiment as far as it is to be read again: the parts of cases
+// that were filled in are all there.
+func (x *Experiment) plain() any {
+	cut := *x
+	cut.Full, cut.Targets = nil, nil
+	return cut
+}
+
+// versions are those of what determines a result.
+func versions() map[string]string {
+	v := map[string]string{"go": runtime.Version(), "p4lb": "(devel)"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v["p4lb"] = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v["commit"] = s.Value
+			}
+		}
+	}
+	return v
+}

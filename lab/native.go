@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/model"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// modelsAtWork is the deployment of models: the same plan, put into the switches
+// directly, since models speak no P4Runtime.
+type modelsAtWork struct {
+	r   *running
+	now *controller.Plan
+}
+
+func deployModels(r *running, plan *controller.Plan) (deployment, error) {
+	for _, s := range plan.Switches {
+		m, err := r.setup.model(&s.Pipeline.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		sw := r.net.Switch(s.Name)
+		if err := sw.LoadModel(m, tablesOf(s)); err != nil {
+			return nil, err
+		}
+		for _, c := range s.Registers {
+			if err := sw.WriteRegister(c.Register, c.From, c.To, c.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &modelsAtWork{r, plan}, nil
+}
+
+func (d *modelsAtWork) plan() *controller.Plan { return d.now }
+
+func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
+	plan, err := d.r.plan(t)
+	if err != nil {
+		return err
+	}
+	d.now = plan
+	for _, s := range plan.Switches {
+		if err := d.r.net.Switch(s.Name).SetTables(tablesOf(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *modelsAtWork) close() {}
+
+// model is the model of what a manifest describes.
+func (u *setup) model(m *codegen.Manifest) (sim.Model, error) {
+	out := sim.Model{ReportLen: reportLen(m), Config: model.Config{
+		Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
+		Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared",
+	}}
+	for _, v := range m.Parameters {
+		switch {
+		case v.Name == "degree" && m.Signal == "fitted":
+			out.Poly = u.polynomial(int(v.Int))
+		case v.Name == "ecnk":
+			out.ProbeMark = int(v.Int)
+		}
+		if err := out.Set(v.Name, v.Int); err != nil {
+			return out, fmt.Errorf("the model of %s: %w", m.Scheme, err)
+		}
+	}
+	return out, nil
+}
+
+// polynomial is the one that the programs are generated with.
+func (u *setup) polynomial(degree int) *fitting.Poly {
+	if u.poly != nil {
+		return u.poly
+	}
+	if p, ok := fitting.Paper(degree, u.scheme.Errata == "printed"); ok {
+		return &p
+	}
+	return nil
+}
+
+// reportLen is the length of the header that a report brings to ingress.
+func reportLen(m *codegen.Manifest) int {
+	bits := 0
+	for _, h := range m.Headers {
+		if h.Name == "report" {
+			for _, f := range h.Fields {
+				bits += f.Width
+			}
+		}
+	}
+	return bits / 8
+}
+
+// tablesOf are what a plan puts into a switch.
+func tablesOf(s *controller.SwitchPlan) sim.Tables {
+	t := sim.Tables{Sessions: map[int]int{}, Multicast: map[int][]int{}}
+	for _, e := range s.Entries {
+		entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}
+		for _, m := range e.Match {
+			entry.Key = append(entry.Key, sim.Key{Value: m.Value, Bits: m.Bits})
+		}
+		for _, a := range e.Args {
+			entry.Args[a.Name] = a.Value
+		}
+		t.Entries = append(t.Entries, entry)
+	}
+	for _, c := range s.Sessions {
+		t.Sessions[c.ID] = c.Port
+	}
+	for _, g := range s.Groups {
+		t.Multicast[g.ID] = g.Ports
+	}
+	return t
+}

@@ -1,0 +1,179 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// simRegisters are those of a switch in the simulation, as tools reach those of
+// a real one.
+type simRegisters struct {
+	net   *sim.Network
+	sw    *sim.Switch
+	cells []uint64
+}
+
+var (
+	_ controller.Registers = (*simRegisters)(nil)
+	_ controller.Meter     = (*simRegisters)(nil)
+)
+
+// Read appends cells to dst.
+func (r *simRegisters) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	cells, err := r.sw.ReadRegister(name, r.cells[:0])
+	r.cells = cells
+	if err != nil {
+		return dst, err
+	}
+	if from < 0 || from > to || to > len(cells) {
+		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", name, len(cells), from, to)
+	}
+	return append(dst, cells[from:to]...), nil
+}
+
+// Write sets cells.
+func (r *simRegisters) Write(_ context.Context, name string, from, to int, value uint64) error {
+	return r.sw.WriteRegister(name, from, to, value)
+}
+
+// Clock is the virtual time.
+func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.net.Now(), nil }
+
+// Sent is what a port has sent.
+func (r *simRegisters) Sent(_ context.Context, port int) (uint64, error) {
+	p := r.sw.Port(port)
+	if p == nil {
+		return 0, fmt.Errorf("switch %s has no port %d", r.sw.Name, port)
+	}
+	return uint64(p.Counters().Bytes), nil
+}
+
+// Record makes a Recorder that keeps what all switches remember, at intervals of
+// virtual time, in one of controller.RecordFormats: what p4lb inspect --replay
+// shows.
+func Record(w io.Writer, format string, every time.Duration) Recorder {
+	return &recording{w: w, format: format, every: every}
+}
+
+type recording struct {
+	w      io.Writer
+	format string
+	every  time.Duration
+
+	to         controller.Recorder
+	inspectors []*controller.Inspector
+	failed     error
+}
+
+// Begin plans the snapshots.
+func (r *recording) Begin(v *View) (err error) {
+	if r.to, err = controller.NewRecorder(r.w, r.format); err != nil {
+		return err
+	}
+	for _, n := range v.Nodes {
+		in, err := controller.NewInspector(n, &simRegisters{net: v.Net, sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
+		if err != nil {
+			return err
+		}
+		r.inspectors = append(r.inspectors, in)
+	}
+	end := v.Job.Case.length()
+	v.Net.Every(r.every, func(now time.Duration) bool {
+		r.failed = r.snapshot()
+		return r.failed == nil && now+r.every <= end
+	})
+	return nil
+}
+
+func (r *recording) snapshot() error {
+	for _, in := range r.inspectors {
+		s, err := in.Snapshot(context.Background())
+		if err != nil {
+			return err
+		}
+		if err := r.to.Record(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End writes what is left.
+func (r *recording) End() error {
+	if r.failed != nil {
+		return r.failed
+	}
+	return r.to.Close()
+}
+
+// Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
+// between switches, and how their queues behaved meanwhile, from 5 % of the
+// duration on. The scheme need not measure queue behaviour itself: the simulator
+// knows.
+func Observe(w io.Writer, format string, every time.Duration) Recorder {
+	return &observing{w: w, format: format, every: every}
+}
+
+type observing struct {
+	w      io.Writer
+	format string
+	every  time.Duration
+
+	to     *controller.ObservationWriter
+	ports  []*watched
+	list   []controller.Observation
+	failed error
+}
+
+// Begin plans the samples.
+func (o *observing) Begin(v *View) (err error) {
+	if o.to, err = controller.NewObservationWriter(o.w, o.format); err != nil {
+		return err
+	}
+	for _, sw := range v.Net.Switches() {
+		for _, p := range v.Topology.Ports(sw.Name) {
+			if port := sw.Port(p.Number); p.PeerTier > 0 && port != nil && !p.Down {
+				o.ports = append(o.ports, &watched{Port: port, sw: sw, limit: float64(max(1, port.Limit()))})
+			}
+		}
+	}
+	end := v.Job.Case.length()
+	v.Net.Every(o.every, func(now time.Duration) bool {
+		o.failed = o.sample(now, now >= v.Job.Case.warmup())
+		return o.failed == nil && now+o.every <= end
+	})
+	return nil
+}
+
+// sample writes a row for each port that has sent something.
+func (o *observing) sample(now time.Duration, keep bool) error {
+	o.list = o.list[:0]
+	for _, w := range o.ports {
+		c := w.Counters()
+		packets, bytes := c.Packets-w.last.Packets, c.Bytes-w.last.Bytes
+		w.last = c
+		if packets == 0 || !keep {
+			continue
+		}
+		o.list = append(o.list, controller.Observation{
+			ClockUS: now.Microseconds(), Switch: w.sw.Name, Port: int64(w.Number),
+			Traffic:  float64(bytes) * 8 / o.every.Seconds() / 1e3,
+			Queue:    100 * min(1, float64(w.Queue())/w.limit),
+			Interval: o.every.Seconds() * 1e6 / float64(packets),
+		})
+	}
+	return o.to.Write(o.list)
+}
+
+// End writes what is left.
+func (o *observing) End() error {
+	if o.failed != nil {
+		return o.failed
+	}
+	return o.to.Close()
+}

@@ -1,0 +1,368 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// A Job is one run to be made: a row in a case at a load with a seed.
+type Job struct {
+	Case   *Case
+	Scheme *Scheme
+	Load   float64
+	Seed   uint64
+
+	setup *setup
+	x     *Experiment
+}
+
+// Name names the run, and the folder that keeps it.
+func (j *Job) Name() string {
+	name := fmt.Sprintf("%s/load-%s/seed-%d", fileName(j.Scheme.Label), number(j.Load), j.Seed)
+	if j.Case.Name != "" {
+		name = fileName(j.Case.Name) + "/" + name
+	}
+	return name
+}
+
+// fileName keeps what is harmless in the name of a file.
+func fileName(s string) string {
+	return string(slices.Collect(func(yield func(byte) bool) {
+		for i := range len(s) {
+			c := s[i]
+			if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' && i > 0) {
+				c = '_'
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}))
+}
+
+// A Result is what a run came to.
+type Result struct {
+	Experiment string             `json:"experiment"`
+	Case       string             `json:"case,omitempty"`
+	Scheme     string             `json:"scheme"`
+	Label      string             `json:"label"`
+	Engine     string             `json:"engine"`
+	Load       float64            `json:"load"`
+	Seed       uint64             `json:"seed"`
+	Spec       string             `json:"spec"` // digest of all that determines the run
+	Programs   map[string]string  `json:"programs"`
+	Parameters map[string]string  `json:"parameters"`
+	Flows      int                `json:"flows"`   // that count
+	Hops       int64              `json:"hops"`    // packets that switches took in
+	Elapsed    time.Duration      `json:"elapsed"` // in virtual time
+	Metrics    map[string]float64 `json:"metrics"`
+	Lost       map[string]int64   `json:"lost,omitempty"` // packets by reason
+	Plots      Plots              `json:"plots"`
+	Alerts     []string           `json:"alerts,omitempty"`
+}
+
+// Plots are the curves of one run.
+type Plots struct {
+	FCT      []float64 `json:"fct_ms"`   // quantiles 0 to 100 % in steps of 1 %
+	Slowdown []float64 `json:"slowdown"` // likewise
+	Time     []float64 `json:"time_s"`
+	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time
+	Names    []string  `json:"paths"`  // links upwards
+	Shares   []float64 `json:"shares"` // of the bytes of their leaf, by Names
+}
+
+// run runs a job. The rows of flows and links go to the writers, nil for none.
+// record, if not nil, sees the run while it runs.
+func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
+	r, err := j.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if record != nil {
+		if err := record.Begin(r.view()); err != nil {
+			return nil, err
+		}
+	}
+	r.sampler = newSampler(r, links)
+	r.sampler.start()
+	if err := r.startFlows(); err != nil {
+		return nil, err
+	}
+	if err := r.planFaults(ctx); err != nil {
+		return nil, err
+	}
+	r.startTasks()
+	if err := r.advance(ctx); err != nil {
+		return nil, err
+	}
+	if record != nil {
+		if err := record.End(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.sampler.err(); err != nil {
+		return nil, err
+	}
+	result := r.result()
+	return result, writeFlows(flows, r)
+}
+
+// A running is a run at work.
+type running struct {
+	*Job
+	net     *sim.Network
+	topo    *fabric.Topology
+	deploy  deployment
+	nodes   []*controller.Node
+	flows   []*outcome
+	sims    []*sim.Flow // by flow; nil: not begun
+	left    int         // flows to end
+	sampler *sampler
+	tasks   *taskFabric
+	alerts  []string
+	failed  error // in an event
+}
+
+// prepare makes the network with what its switches run.
+func (j *Job) prepare(ctx context.Context) (*running, error) {
+	r := &running{Job: j, topo: j.setup.topo}
+	var err error
+	if r.net, err = sim.New(r.topo, j.simOptions()); err != nil {
+		return nil, err
+	}
+	if r.deploy, err = deploy(ctx, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Name(), err)
+	}
+	r.nodes = r.deploy.plan().Nodes()
+	return r, nil
+}
+
+func (r *running) close() { r.deploy.close() }
+
+// simOptions are the network's.
+func (j *Job) simOptions() sim.Options {
+	w := &j.Case.Switches
+	const frame = 1514
+	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha}
+	if w.PFC != nil && *w.PFC {
+		o.PFC = sim.PFC{On: true, Pause: fabric.Size(w.Pause), Alpha: w.Alpha}
+		o.Alpha = 0
+	}
+	switch {
+	case w.KMax > 0:
+		o.ECN = sim.ECN{Min: fabric.Size(w.KMin), Max: fabric.Size(w.KMax), P: w.PMax}
+	case w.ECN > 0:
+		k := fabric.Size(w.ECN * frame)
+		o.ECN = sim.ECN{Min: k, Max: k}
+	}
+	if w.Queue > 0 {
+		o.Queue = fabric.Size(w.Queue * frame)
+	}
+	return o
+}
+
+// startFlows plans the beginning of all flows.
+func (r *running) startFlows() error {
+	flows, err := Generate(r.topo, r.Case.Traffic, r.Load, r.Case.length(), r.Seed)
+	if err != nil {
+		return err
+	}
+	if len(flows) == 0 {
+		return fmt.Errorf("%s: no flow begins within %v: want a longer duration", r.Name(), r.Case.Duration)
+	}
+	r.flows = make([]*outcome, len(flows))
+	r.sims = make([]*sim.Flow, len(flows))
+	routes := r.topo.Routes()
+	for i, f := range flows {
+		kind, tuning := r.transport(f)
+		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
+		o.counts = kind != sim.UDP && f.Start >= r.Case.warmup() && !f.background
+		o.ideal = r.ideal(routes, f)
+		r.flows[i] = o
+		if o.counts {
+			r.left++
+		}
+		spec := sim.FlowSpec{
+			From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes,
+			Transport: kind, Tuning: tuning, Rate: int64(f.rate),
+		}
+		if o.counts {
+			spec.Done = func(*sim.Flow) { r.ended() }
+		}
+		r.net.At(f.Start, func() { r.begin(i, spec) })
+	}
+	if r.left == 0 {
+		return fmt.Errorf("%s: all flows begin in the warm-up of %v: want a longer duration", r.Name(), r.Case.warmup())
+	}
+	return nil
+}
+
+func (r *running) begin(i int, spec sim.FlowSpec) {
+	f, err := r.net.StartFlow(spec)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.sims[i] = f
+}
+
+// ended counts down the flows that the run waits for.
+func (r *running) ended() {
+	if r.left--; r.left == 0 && r.net.Now() >= r.Case.length() {
+		r.net.Stop()
+	}
+}
+
+func (r *running) fail(err error) {
+	if r.failed == nil {
+		r.failed = err
+	}
+	r.net.Stop()
+}
+
+// transport is what a flow is sent with.
+func (r *running) transport(f Flow) (sim.Transport, *sim.Tuning) {
+	t := &r.Case.Transport
+	kind := t.Kind
+	if f.kind != "" {
+		kind = f.kind
+	}
+	k, err := sim.ParseTransport(kind)
+	if err != nil {
+		panic(err) // it has been checked
+	}
+	return k, &sim.Tuning{
+		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+	}
+}
+
+// ideal is the slowdown's denominator: the base round trip and the bytes at the
+// rate of the slowest link.
+func (r *running) ideal(routes *fabric.Routes, f Flow) time.Duration {
+	src, dst := r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name
+	span, ok := routes.Span(src, dst)
+	if !ok {
+		return time.Duration(math.MaxInt64)
+	}
+	return span.RTT + time.Duration(float64(f.Bytes)*8/float64(span.Rate)*1e9)
+}
+
+// advance lets virtual time pass: to the end of the duration, and then until the
+// flows have ended or the drain is over. Between steps it looks whether the run
+// is to stop.
+func (r *running) advance(ctx context.Context) error {
+	length, end := r.Case.length(), r.Case.length()+time.Duration(r.Case.Drain)
+	const steps = 1024
+	for k := 1; k <= steps; k++ {
+		if err := r.step(ctx, length*time.Duration(k)/steps); err != nil {
+			return err
+		}
+	}
+	for at := length; at < end && r.left > 0; {
+		at = min(at+max(length/steps, 10*time.Microsecond), end)
+		if err := r.step(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *running) step(ctx context.Context, until time.Duration) error {
+	if err := r.net.Run(until); err != nil {
+		return err
+	}
+	if r.failed != nil {
+		return r.failed
+	}
+	return ctx.Err()
+}
+
+// result puts together what the run came to.
+func (r *running) result() *Result {
+	end := r.net.Now()
+	counted := 0
+	for i, o := range r.flows {
+		o.end = end
+		if f := r.sims[i]; f != nil {
+			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
+		}
+		if o.counts {
+			counted++
+		}
+	}
+	m := r.sampler.measured()
+	m.flows, m.classes = r.flows, r.x.Classes
+	res := &Result{
+		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
+		Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
+		Flows: counted, Hops: r.net.Hops(), Elapsed: end, Metrics: m.values(), Plots: r.plots(), Alerts: r.alerts,
+	}
+	for _, why := range sim.Reasons() {
+		if n := r.net.Lost(why).Packets; n > 0 {
+			if res.Lost == nil {
+				res.Lost = map[string]int64{}
+			}
+			res.Lost[why.String()] = n
+		}
+	}
+	return res
+}
+
+func (r *running) plots() Plots {
+	p := r.sampler.plots()
+	var fct, slow []float64
+	for _, o := range r.flows {
+		if o.counts {
+			fct = append(fct, fctMS(o))
+			slow = append(slow, slowdown(o))
+		}
+	}
+	slices.Sort(fct)
+	slices.Sort(slow)
+	for q := 0; q <= 100; q++ {
+		p.FCT = append(p.FCT, round(percentile(fct, float64(q)/100)))
+		p.Slowdown = append(p.Slowdown, round(percentile(slow, float64(q)/100)))
+	}
+	return p
+}
+
+// round keeps six digits, which is all that a plot shows.
+func round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	scale := math.Pow(10, 6-math.Ceil(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// classOf is the place of the class that flows of a size belong to.
+func classOf(classes []Class, bytes int64) int {
+	for i, c := range classes {
+		if c.Upto == 0 || bytes <= int64(c.Upto) {
+			return i
+		}
+	}
+	return len(classes) - 1
+}
+
+// parameters are those that the programs were generated with, as the leaf's
+// manifest has them.
+func (u *setup) parameters() map[string]string {
+	p := map[string]string{}
+	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
+		for _, v := range u.byRole[role].manifest.Parameters {
+			p[v.Name] = v.Text
+		}
+	}
+	return p
+}

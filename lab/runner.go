@@ -1,0 +1,224 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Runner runs experiments, independent runs side by side.
+type Runner struct {
+	Dir    string // for results; "" keeps them in memory alone
+	Cores  int    // 0: all
+	Resume bool   // take the runs that Dir has for done
+	Read   Reader // of the files that the experiment names; nil: none
+
+	// Progress hears of every run that has ended, one at a time.
+	Progress func(Progress)
+	// Record, if not nil, looks at the first run while it runs.
+	Record Recorder
+	// Parquet: flows and links also in that form.
+	Parquet bool
+}
+
+// Progress is how far an experiment has got.
+type Progress struct {
+	Done, Of int
+	Taken    int // of Done: were there already
+	Name     string
+	Hops     int64         // of this run
+	Took     time.Duration // this run, in real time
+	Err      error
+}
+
+// ErrSame is wrapped by the refusal to compare rows that run the same.
+var ErrSame = errors.New("two rows run the same program")
+
+// Jobs lists the runs of an experiment, the seeds of a row one after the other,
+// with the programs generated. Rows that would run the same are refused.
+func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
+	read := r.Read
+	if read == nil {
+		read = noFiles
+	}
+	made := newPrograms(read)
+	var jobs []*Job
+	for i := range x.Cases {
+		c := &x.Cases[i]
+		t, err := c.Topology.make(read)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = failed(t, c.Fail); err != nil {
+			return nil, err
+		}
+		setups, err := setUps(made, x, c, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, load := range c.Loads {
+			for _, u := range setups {
+				for _, seed := range c.Seeds {
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x})
+				}
+			}
+		}
+	}
+	return jobs, nil
+}
+
+func failed(t *fabric.Topology, names []string) (*fabric.Topology, error) {
+	for _, name := range names {
+		links, err := t.FindLinks(name)
+		if err != nil {
+			return nil, err
+		}
+		t = t.Fail(links...)
+	}
+	return t, nil
+}
+
+// setUps generates the programs of all rows of a case.
+func setUps(made *programs, x *Experiment, c *Case, t *fabric.Topology) ([]*setup, error) {
+	var list []*setup
+	seen := map[string]string{}
+	for _, s := range x.schemesOf(c) {
+		u, err := made.setUp(s, c, t)
+		if err != nil {
+			return nil, err
+		}
+		id := u.identity()
+		if other, ok := seen[id]; ok {
+			return nil, fmt.Errorf("%s and %s: %w", other, s.Label, ErrSame)
+		}
+		seen[id] = s.Label
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+// Run runs an experiment. When ctx is done it stops the runs that are under way
+// and returns what is finished with ctx's error; so it does with the first
+// error of a run, but for those of other runs it goes on.
+func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		return nil, err
+	}
+	if r.Dir != "" {
+		if err := r.keepManifest(x, jobs); err != nil {
+			return nil, err
+		}
+	}
+	w := &work{r: r, jobs: jobs, results: make([]*Result, len(jobs))}
+	err = w.all(ctx)
+	c := newComparison(x, jobs, w.results)
+	if ctx.Err() != nil {
+		return c, ctx.Err()
+	}
+	return c, err
+}
+
+// work is the running of jobs.
+type work struct {
+	r       *Runner
+	jobs    []*Job
+	results []*Result
+
+	mu    sync.Mutex
+	next  int
+	done  int
+	taken int
+	errs  []error
+	full  bool // the disk is: there is no use in going on
+}
+
+// all runs the jobs on all cores.
+func (w *work) all(ctx context.Context) error {
+	cores := w.r.Cores
+	if cores <= 0 {
+		cores = runtime.GOMAXPROCS(0)
+	}
+	var workers sync.WaitGroup
+	for range min(cores, len(w.jobs)) {
+		workers.Go(func() {
+			for i := w.take(ctx); i >= 0; i = w.take(ctx) {
+				w.one(ctx, i)
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(w.errs...)
+}
+
+// take returns the next job, -1 if there is none.
+func (w *work) take(ctx context.Context) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == len(w.jobs) || ctx.Err() != nil || w.full {
+		return -1
+	}
+	w.next++
+	return w.next - 1
+}
+
+// one runs a job. A run that panics is lost, and no other.
+func (w *work) one(ctx context.Context, i int) {
+	j := w.jobs[i]
+	began := time.Now()
+	result, taken, err := w.attempt(ctx, i)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil && err != nil {
+		return // cut off
+	}
+	w.results[i] = result
+	w.done++
+	p := Progress{Done: w.done, Of: len(w.jobs), Name: j.Name(), Took: time.Since(began)}
+	if taken {
+		w.taken++
+	}
+	if err != nil {
+		w.full = w.full || errors.Is(err, ErrDiskFull)
+		p.Err = fmt.Errorf("%s: %w", j.Name(), err)
+		w.errs = append(w.errs, p.Err)
+	} else {
+		p.Hops = result.Hops
+	}
+	p.Taken = w.taken
+	if w.r.Progress != nil {
+		w.r.Progress(p)
+	}
+}
+
+func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 4096)
+			err = fmt.Errorf("the run failed: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	j := w.jobs[i]
+	var record Recorder
+	if i == 0 {
+		record = w.r.Record
+	}
+	if w.r.Dir == "" {
+		result, err = j.run(ctx, nil, nil, record)
+		return result, false, err
+	}
+	s := &store{dir: w.r.Dir, parquet: w.r.Parquet}
+	if w.r.Resume && record == nil {
+		if have := s.load(j); have != nil {
+			return have, true, nil
+		}
+	}
+	result, err = s.run(j, func(flows, links *os.File) (*Result, error) { return j.run(ctx, flows, links, record) })
+	return result, false, err
+}

@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// An Estimate is what some runs, one per seed, say about a number: the mean and
+// the half-width of its 95 % confidence interval by Student's t.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Half float64 `json:"half"` // 0 with one run, which tells nothing about it
+	N    int     `json:"n"`
+}
+
+// NewEstimate estimates the mean from values of independent runs. Values that
+// are no number, as the tail of no flows, are left out.
+func NewEstimate(values []float64) Estimate {
+	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	n := len(values)
+	if n == 0 {
+		return Estimate{Mean: math.NaN()}
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	mean := sum / float64(n)
+	if n == 1 {
+		return Estimate{Mean: mean, N: 1}
+	}
+	ss := 0.0
+	for _, v := range values {
+		ss += (v - mean) * (v - mean)
+	}
+	se := math.Sqrt(ss / float64(n-1) / float64(n))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
+	return Estimate{Mean: mean, Half: t * se, N: n}
+}
+
+// Excludes reports whether the interval does not contain v: two runs at least.
+func (e Estimate) Excludes(v float64) bool {
+	return e.N > 1 && math.Abs(e.Mean-v) > e.Half
+}
+
+// Low and High are the ends of the interval.
+func (e Estimate) Low() float64 { return e.Mean - e.Half }
+
+// High is the upper end of the interval.
+func (e Estimate) High() float64 { return e.Mean + e.Half }
+
+// Reduction estimates by how many percent a lies below b, seed by seed: the runs
+// of a seed have the same flows, so their difference varies less than they do.
+func Reduction(a, b []float64) Estimate {
+	n := min(len(a), len(b))
+	diff := make([]float64, n)
+	for i := range n {
+		diff[i] = math.NaN()
+		if b[i] != 0 {
+			diff[i] = 100 * (b[i] - a[i]) / b[i]
+		}
+	}
+	return NewEstimate(diff)
+}
+
+// percentile is the value that a share p of the sorted values does not exceed,
+// by the nearest rank; NaN of none.
+func percentile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	i := int(math.Ceil(p*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
+}
+
+// average is the mean; NaN of none.
+func average(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// variance is the mean square distance from the mean.
+func variance(values []float64) float64 {
+	m := average(values)
+	sum := 0.0
+	for _, v := range values {
+		sum += (v - m) * (v - m)
+	}
+	return sum / float64(len(values))
+}
+
+// paretoShape is the shape of the heavy tail where a paper says no more.
+const paretoShape = 1.2
+
+// boundedPareto is the quantile u of a Pareto distribution cut at both ends.
+func boundedPareto(lo, hi, u float64) float64 {
+	r := math.Pow(lo/hi, paretoShape)
+	return lo / math.Pow(1-u*(1-r), 1/paretoShape)
+}
+
+func paretoMean(lo, hi float64) float64 {
+	const a = paretoShape
+	r := math.Pow(lo/hi, a)
+	return math.Pow(lo, a) / (1 - r) * a / (a - 1) * (math.Pow(lo, 1-a) - math.Pow(hi, 1-a))
+}

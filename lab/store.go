@@ -1,0 +1,204 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// A store keeps finished runs, each in a folder of its own below runs: its
+// result, its flows and its links. A folder appears when the run is complete,
+// under its name, all at once.
+type store struct {
+	dir     string
+	parquet bool
+}
+
+// Files of a run's folder.
+const (
+	resultFile = "result.json"
+	flowsFile  = "flows.csv"
+	linksFile  = "links.csv"
+)
+
+// tempPrefix begins the names of folders of runs that are under way.
+const tempPrefix = ".tempPrefix-"
+
+// ErrDiskFull is wrapped by the error of a run that could not be kept.
+var ErrDiskFull = errors.New("the disk is full")
+
+// spec is a digest of all that determines a run: what differs makes it another
+// run, which --resume does not take for done.
+func (j *Job) spec() string {
+	text, err := json.Marshal(struct {
+		Format     int
+		Setting    Setting
+		Scheme     Scheme
+		Params     map[string]string
+		Programs   map[string]string
+		Topology   string
+		Classes    []Class
+		Interval   Time
+		Latency    Time
+		Load       float64
+		Seed       uint64
+		Workloads  []string
+		FlowCounts []int
+	}{
+		2, j.Case.Setting, *j.Scheme, j.setup.parameters(), j.setup.digests(), string(j.setup.topo.YAML()), j.x.Classes, j.x.Interval, j.x.Latency,
+		j.Load, j.Seed, j.workloads(), nil,
+	})
+	if err != nil {
+		panic(err) // plain data
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// workloads are the texts of the distributions and flow lists.
+func (j *Job) workloads() []string {
+	var list []string
+	for _, t := range j.Case.Traffic {
+		switch {
+		case t.cdf != nil:
+			list = append(list, string(t.cdf.Text()))
+		case t.flows != nil:
+			list = append(list, string(FlowList(t.flows, j.setup.topo)))
+		}
+	}
+	return list
+}
+
+func (s *store) path(j *Job) string {
+	return filepath.Join(s.dir, "runs", filepath.FromSlash(j.Name()))
+}
+
+// load returns the result of a run that is done, nil if it is not.
+func (s *store) load(j *Job) *Result {
+	text, err := os.ReadFile(filepath.Join(s.path(j), resultFile))
+	if err != nil {
+		return nil
+	}
+	var r Result
+	if json.Unmarshal(text, &r) != nil || r.Spec != j.spec() {
+		return nil
+	}
+	return &r
+}
+
+// run runs a job and keeps what it came to.
+func (s *store) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*Result, error) {
+	final := s.path(j)
+	parent := filepath.Dir(final)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return nil, fileError("making", parent, err)
+	}
+	temp, err := os.MkdirTemp(parent, tempPrefix)
+	if err != nil {
+		return nil, fileError("making a folder in", parent, err)
+	}
+	defer os.RemoveAll(temp)
+	r, err := s.fill(temp, do)
+	if err != nil {
+		return nil, err
+	}
+	if s.parquet {
+		if err := addParquet(temp); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return nil, fileError("keeping", final, err)
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return nil, fileError("replacing", final, err)
+	}
+	if err := os.Rename(temp, final); err != nil {
+		return nil, fileError("keeping", final, err)
+	}
+	return r, nil
+}
+
+// fill makes the files of a run.
+func (s *store) fill(dir string, do func(flows, links *os.File) (*Result, error)) (r *Result, err error) {
+	flows, err := os.Create(filepath.Join(dir, flowsFile))
+	if err != nil {
+		return nil, fileError("writing", flowsFile, err)
+	}
+	defer func() { err = errors.Join(err, closing(flows)) }()
+	links, err := os.Create(filepath.Join(dir, linksFile))
+	if err != nil {
+		return nil, fileError("writing", linksFile, err)
+	}
+	defer func() { err = errors.Join(err, closing(links)) }()
+	if r, err = do(flows, links); err != nil {
+		return nil, diskError(err)
+	}
+	return r, writeJSON(filepath.Join(dir, resultFile), r)
+}
+
+func closing(f *os.File) error {
+	if err := f.Close(); err != nil {
+		return fileError("writing", f.Name(), err)
+	}
+	return nil
+}
+
+// writeJSON writes a file in JSON.
+func writeJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return WriteFile(name, append(text, '\n'))
+}
+
+// WriteFile writes a file, all of it or nothing: another process sees the old
+// one until the new one is complete.
+func WriteFile(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if err != nil {
+		return fileError("writing", name, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fileError("writing", name, err)
+	}
+	return nil
+}
+
+// fileError names the file once, and a full disk for what it is.
+func fileError(doing, name string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)
+	}
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("%s %s: %w", doing, name, err)
+}
+
+// diskError is a run's error, in one line if it is about a full disk.
+func diskError(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return fileError("writing", path.Path, err)
+	}
+	return err
+}

@@ -1,0 +1,405 @@
+package lab
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Target is a statement of a paper that an experiment is held against: an
+// order of schemes, a reduction, a ratio or a value of a metric.
+type Target struct {
+	Name   string    `yaml:"name"`   // as the paper says it
+	Figure string    `yaml:"figure"` // such as fig9 or table3
+	Metric string    `yaml:"metric"`
+	Case   string    `yaml:"case"`
+	Load   LoadLevel `yaml:"load"` // 0: the largest
+	UpTo   bool      `yaml:"upto"` // the paper says "up to": the best of all loads
+
+	Order []string `yaml:"order"` // rows from the least to the most
+
+	Of          string   `yaml:"of"`
+	Against     string   `yaml:"against"`      // a row: percent by which Of lies below it
+	AgainstCase string   `yaml:"against-case"` // the same row in another case
+	Ratio       bool     `yaml:"ratio"`        // Of over Against, instead of percent
+	Printed     *float64 `yaml:"printed"`
+	Band        float64  `yaml:"band"` // how far off still counts: points for reductions, otherwise percent; 0: 15
+	AtMost      *float64 `yaml:"at-most"`
+	AtLeast     *float64 `yaml:"at-least"`
+}
+
+// A Verdict says how a target fared.
+type Verdict string
+
+// The verdicts.
+const (
+	Within  Verdict = "within band"
+	Holds   Verdict = "ordering holds"
+	NotSo   Verdict = "not reproduced"
+	Unknown Verdict = "not measured"
+)
+
+// An Outcome is a target and what was measured.
+type Outcome struct {
+	*Target
+	Experiment string
+	Printed    string
+	Measured   string
+	Load       float64
+	Verdict    Verdict
+	Note       string
+}
+
+const defaultBand = 15
+
+func (x *Experiment) checkTargets(src *source) error {
+	for i := range x.Targets {
+		if err := x.checkTarget(&x.Targets[i]); err != nil {
+			return src.wrong(fmt.Sprintf("targets[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (x *Experiment) checkTarget(t *Target) error {
+	if _, err := metricNamed(t.Metric, x.Classes); err != nil {
+		return err
+	}
+	if t.Band == 0 {
+		t.Band = defaultBand
+	}
+	for _, name := range []string{t.Case, t.AgainstCase} {
+		if name != "" && !slices.ContainsFunc(x.Cases, func(c Case) bool { return c.Name == name }) {
+			return fmt.Errorf("there is no case %q", name)
+		}
+	}
+	rows := slices.Clone(t.Order)
+	if len(t.Order) == 0 {
+		rows = append(rows, t.Of)
+	}
+	if t.Against != "" {
+		rows = append(rows, t.Against)
+	}
+	for _, label := range rows {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.Label == label }) {
+			return fmt.Errorf("there is no row %q", label)
+		}
+	}
+	switch {
+	case len(t.Order) == 1:
+		return errors.New("order: want two rows or more")
+	case len(t.Order) == 0 && t.Printed == nil && t.AtMost == nil && t.AtLeast == nil:
+		return errors.New("want an order, a printed value, at-most or at-least")
+	}
+	return nil
+}
+
+// Judge holds a comparison against the targets of its experiment.
+func (c *Comparison) Judge() []Outcome {
+	var list []Outcome
+	for i := range c.Experiment.Targets {
+		t := &c.Experiment.Targets[i]
+		var o Outcome
+		switch {
+		case len(t.Order) > 0:
+			o = c.judgeOrder(t)
+		case t.Against == "" && t.AgainstCase == "":
+			o = c.judgeValue(t)
+		default:
+			o = c.judgePair(t)
+		}
+		o.Target, o.Experiment = t, c.Experiment.Name
+		list = append(list, o)
+	}
+	return list
+}
+
+// loads are those at which a target is looked at.
+func (c *Comparison) loads(t *Target) []float64 {
+	var all []float64
+	for _, r := range c.Rows {
+		if r.Case.Name == t.Case && len(r.Runs) > 0 && !slices.Contains(all, r.Load) {
+			all = append(all, r.Load)
+		}
+	}
+	switch {
+	case t.Load > 0:
+		return []float64{float64(t.Load)}
+	case len(all) > 0 && !t.UpTo:
+		return []float64{slices.Max(all)}
+	}
+	return all
+}
+
+// judgeOrder looks whether the rows come in the order, and which neighbours can
+// be told apart.
+func (c *Comparison) judgeOrder(t *Target) Outcome {
+	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
+	loads := c.loads(t)
+	if len(loads) == 0 {
+		return o
+	}
+	o.Load = loads[0]
+	var rows []*Row
+	for _, label := range t.Order {
+		r := c.Row(t.Case, label, o.Load)
+		if r == nil || len(r.Runs) == 0 {
+			o.Note = label + " has not run"
+			return o
+		}
+		rows = append(rows, r)
+	}
+	order := slices.Clone(rows)
+	slices.SortStableFunc(order, func(a, b *Row) int {
+		return compareFloats(a.Estimate(t.Metric).Mean, b.Estimate(t.Metric).Mean)
+	})
+	var parts []string
+	for _, r := range order {
+		parts = append(parts, r.Scheme.Label+" "+digits(r.Estimate(t.Metric).Mean))
+	}
+	o.Measured = strings.Join(parts, " < ")
+	holds, sure := 0, 0
+	for i := 1; i < len(rows); i++ {
+		e, err := rows[i-1].Against(rows[i], t.Metric)
+		if err == nil && e.Mean > 0 {
+			holds++
+			if e.Excludes(0) {
+				sure++
+			}
+		}
+	}
+	n := len(rows) - 1
+	o.Verdict, o.Note = NotSo, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
+	if holds == n {
+		o.Verdict = Holds
+	}
+	return o
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// judgePair judges a reduction or ratio between two rows, or between two cases
+// of one.
+func (c *Comparison) judgePair(t *Target) Outcome {
+	o := Outcome{Verdict: Unknown}
+	var best Estimate
+	for _, load := range c.loads(t) {
+		e, err := c.pair(t, load)
+		if err != nil {
+			o.Note = err.Error()
+			continue
+		}
+		if o.Load == 0 || e.Mean > best.Mean {
+			best, o.Load = e, load
+		}
+	}
+	unit := " %"
+	if t.Ratio {
+		unit = " x"
+	}
+	o.Printed = t.printed(unit)
+	if o.Load == 0 {
+		return o
+	}
+	o.Note = ""
+	o.Measured = best.String() + unit
+	o.Verdict = t.verdict(best)
+	return o
+}
+
+// pair is the reduction or ratio at a load.
+func (c *Comparison) pair(t *Target, load float64) (Estimate, error) {
+	against, inCase := t.Against, t.AgainstCase
+	if against == "" {
+		against = t.Of
+	}
+	if inCase == "" {
+		inCase = t.Case
+	}
+	a, b := c.Row(t.Case, t.Of, load), c.Row(inCase, against, load)
+	if a == nil || b == nil {
+		return Estimate{}, fmt.Errorf("%s or %s has not run at load %g", t.Of, against, load)
+	}
+	if !t.Ratio {
+		return a.Against(b, t.Metric)
+	}
+	if err := a.comparable(b); err != nil {
+		return Estimate{}, err
+	}
+	x, y := a.values(t.Metric), b.values(t.Metric)
+	for i := range x {
+		x[i] /= y[i]
+	}
+	return NewEstimate(x), nil
+}
+
+// judgeValue judges a metric of one row by itself.
+func (c *Comparison) judgeValue(t *Target) Outcome {
+	o := Outcome{Printed: t.printed(""), Verdict: Unknown}
+	loads := c.loads(t)
+	if len(loads) == 0 {
+		return o
+	}
+	o.Load = loads[0]
+	r := c.Row(t.Case, t.Of, o.Load)
+	if r == nil || len(r.Runs) == 0 {
+		o.Note = t.Of + " has not run"
+		return o
+	}
+	e := r.Estimate(t.Metric)
+	if math.IsNaN(e.Mean) {
+		o.Note = "there was nothing to measure"
+		return o
+	}
+	o.Measured, o.Verdict = e.String(), t.verdict(e)
+	return o
+}
+
+// printed is what the paper says.
+func (t *Target) printed(unit string) string {
+	var parts []string
+	if t.Printed != nil {
+		s := digits(*t.Printed) + unit
+		if t.UpTo {
+			s = "up to " + s
+		}
+		parts = append(parts, s)
+	}
+	if t.AtLeast != nil {
+		parts = append(parts, "at least "+digits(*t.AtLeast)+unit)
+	}
+	if t.AtMost != nil {
+		parts = append(parts, "at most "+digits(*t.AtMost)+unit)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdict judges a number. A reduction that is too large or too small still
+// shows that the order holds, if its interval excludes none at all.
+func (t *Target) verdict(e Estimate) Verdict {
+	pair := (t.Against != "" || t.AgainstCase != "") && !t.Ratio
+	sure := e.N < 2 || !pair || e.Excludes(0)
+	in := t.AtLeast == nil || e.Mean >= *t.AtLeast
+	in = in && (t.AtMost == nil || e.Mean <= *t.AtMost)
+	if t.Printed != nil {
+		width := t.Band
+		if !pair {
+			width = math.Abs(*t.Printed) * t.Band / 100
+		}
+		in = in && math.Abs(e.Mean-*t.Printed) <= width
+	}
+	sameSign := pair && t.Printed != nil && e.Mean*(*t.Printed) > 0
+	switch {
+	case in && sure && (!pair || t.Printed == nil || sameSign):
+		return Within
+	case sameSign && sure:
+		return Holds
+	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.Excludes(1):
+		return Holds
+	}
+	return NotSo
+}
+
+//go:embed papers/*.yaml
+var paperFiles embed.FS
+
+// Papers lists the papers that there are experiments of.
+func Papers() []string {
+	var names []string
+	for _, f := range paperNames() {
+		name, _, _ := strings.Cut(f, "-")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// paperNames lists the experiments of the papers, without .yaml.
+func paperNames() []string {
+	entries, err := paperFiles.ReadDir("papers")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}
+
+// PaperFile is the text of an experiment of a paper.
+func PaperFile(name string) ([]byte, error) { return paperFiles.ReadFile("papers/" + name + ".yaml") }
+
+// Paper reads the experiments of a paper: all, or what a figure needs. full
+// takes them as large as the paper has them.
+func Paper(paper, figure string, full bool) ([]*Experiment, error) {
+	var list []*Experiment
+	var figures []string
+	for _, name := range paperNames() {
+		if name != paper && !strings.HasPrefix(name, paper+"-") {
+			continue
+		}
+		text, err := PaperFile(name)
+		if err != nil {
+			return nil, err
+		}
+		x, err := Load("papers/"+name+".yaml", text, nil)
+		if err != nil {
+			return nil, err
+		}
+		x.File = name
+		if full {
+			x = x.Whole()
+		}
+		figures = append(figures, x.Figures...)
+		if figure == "" || slices.Contains(x.Figures, figure) {
+			list = append(list, x.only(figure))
+		}
+	}
+	switch {
+	case len(figures) == 0:
+		return nil, fmt.Errorf("there are no experiments of %q: want one of %s", paper, strings.Join(Papers(), ", "))
+	case len(list) == 0:
+		return nil, fmt.Errorf("there is no experiment for %s of %s: want one of %s", figure, paper, strings.Join(figures, ", "))
+	}
+	return list, nil
+}
+
+// only keeps of an experiment the targets of a figure, and the cases that they
+// are about.
+func (x *Experiment) only(figure string) *Experiment {
+	if figure == "" {
+		return x
+	}
+	cut := *x
+	cut.Name += "-" + figure
+	cut.Targets, cut.Cases = nil, nil
+	wanted := map[string]bool{}
+	for _, t := range x.Targets {
+		if t.Figure == figure {
+			cut.Targets = append(cut.Targets, t)
+			wanted[t.Case] = true
+			if t.AgainstCase != "" {
+				wanted[t.AgainstCase] = true
+			}
+		}
+	}
+	for _, c := range x.Cases {
+		if wanted[c.Name] || len(wanted) == 0 {
+			cut.Cases = append(cut.Cases, c)
+		}
+	}
+	return &cut
+}

@@ -1,0 +1,305 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A Reader reads the files that an experiment names: topologies, workloads,
+// flow lists, models.
+type Reader func(name string) ([]byte, error)
+
+// noFiles is the Reader of who brings none.
+func noFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+// Load reads an experiment, checks all of it and fills in what it leaves out.
+// file is what messages call it. An error about the text is a *FileError.
+func Load(file string, text []byte, read Reader) (*Experiment, error) {
+	x := new(Experiment)
+	src, err := decode(file, text, x)
+	if err != nil {
+		return nil, err
+	}
+	return x, x.complete(src, read)
+}
+
+// Complete checks an experiment that was put together in the program, and fills
+// in what it leaves out. name is what messages call it.
+func (x *Experiment) Complete(name string, read Reader) error {
+	return x.complete(&source{file: name}, read)
+}
+
+// complete checks the experiment, key by key.
+func (x *Experiment) complete(src *source, read Reader) error {
+	if read == nil {
+		read = noFiles
+	}
+	x.defaults()
+	if len(x.Schemes) == 0 {
+		return src.wrong("schemes", errors.New("there is no scheme to run"))
+	}
+	if err := x.checkSchemes(src, read); err != nil {
+		return err
+	}
+	if err := x.checkMetrics(src); err != nil {
+		return err
+	}
+	for i := range x.Cases {
+		if err := x.checkCase(i, src, read); err != nil {
+			return err
+		}
+	}
+	return x.checkTargets(src)
+}
+
+func (x *Experiment) checkSchemes(src *source, read Reader) error {
+	labels := map[string]bool{}
+	for i := range x.Schemes {
+		s, key := &x.Schemes[i], fmt.Sprintf("schemes[%d]", i)
+		var err error
+		if s.row, err = codegen.Parse(s.Scheme); err != nil {
+			return src.wrong(key, err)
+		}
+		switch {
+		case labels[s.Label]:
+			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
+		case s.Engine != EngineP4 && s.Engine != EngineNative:
+			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
+		case s.Errata != "" && s.Errata != "printed":
+			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
+		}
+		labels[s.Label] = true
+		for name := range s.Set {
+			if !slices.ContainsFunc(s.row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {
+				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.Scheme, parameterNames(s.row)))
+			}
+		}
+		if s.Coeffs != "" {
+			if _, err := read(s.Coeffs); err != nil {
+				return src.wrong(key+".coeffs", fmt.Errorf("reading %s: %w", s.Coeffs, err))
+			}
+		}
+	}
+	return nil
+}
+
+func parameterNames(row codegen.Row) string {
+	var names []string
+	for _, p := range row.Parameters() {
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (x *Experiment) checkMetrics(src *source) error {
+	for i, name := range x.Metrics {
+		if _, err := metricNamed(name, x.Classes); err != nil {
+			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
+		}
+	}
+	for i, c := range x.Classes {
+		if last := i == len(x.Classes)-1; c.Name == "" || (c.Upto == 0) != last || i > 0 && !last && c.Upto <= x.Classes[i-1].Upto {
+			return src.wrong(fmt.Sprintf("classes[%d]", i), errors.New("want a name and a limit above the one before; none for the last class"))
+		}
+	}
+	return nil
+}
+
+// checkCase checks one case; its keys are those of the experiment where it has
+// none of its own.
+func (x *Experiment) checkCase(i int, src *source, read Reader) error {
+	c := &x.Cases[i]
+	own := fmt.Sprintf("cases[%d].", i)
+	at := func(key string) string {
+		if src.has(own + key) {
+			return own + key
+		}
+		return key
+	}
+	t, err := c.Topology.make(read)
+	if err != nil {
+		return src.wrong(at("topology"), err)
+	}
+	for j, name := range c.Fail {
+		links, err := t.FindLinks(name)
+		if err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("fail"), j), err)
+		}
+		t = t.Fail(links...)
+	}
+	for j := range c.Traffic {
+		if err := c.Traffic[j].resolve(t, read); err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
+		}
+	}
+	if !slices.Contains(Transports, c.Transport.Kind) {
+		return src.wrong(at("transport"), fmt.Errorf("transport %q: want one of %s", c.Transport.Kind, strings.Join(Transports, ", ")))
+	}
+	for j := range c.Faults {
+		if err := c.Faults[j].check(t); err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)
+		}
+	}
+	for _, label := range c.Schemes {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.Label == label }) {
+			return src.wrong(own+"schemes", fmt.Errorf("there is no row %q", label))
+		}
+	}
+	if c.warmup() >= c.length() {
+		return src.wrong(at("warmup"), fmt.Errorf("the warm-up is as long as the whole duration of %v", c.Duration))
+	}
+	return x.checkFit(c, t, src, at)
+}
+
+// checkFit checks that the topology and the schemes go together.
+func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
+	widest := widestGroup(t)
+	for i, s := range x.Schemes {
+		if widest > codegen.MaxPaths {
+			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
+		}
+		p := codegen.Params{Set: x.Schemes[i].set(c), Ports: max(2, widest), MaxPort: highestPort(t), Role: string(t.Leaves()[0].Role)}
+		if _, err := codegen.Generate(s.row, p); err != nil {
+			return src.wrong(fmt.Sprintf("schemes[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// has reports whether the text has the key.
+func (s *source) has(key string) bool {
+	if s.tree == nil {
+		return false
+	}
+	found := false
+	for _, doc := range s.tree.Docs {
+		if doc.Body != nil {
+			found = found || hasPath(doc.Body, "$."+key)
+		}
+	}
+	return found
+}
+
+// resolve reads what the traffic names, and tries it.
+func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
+	if !slices.Contains(Patterns, tr.Pattern) {
+		return fmt.Errorf("pattern %q: want one of %s", tr.Pattern, strings.Join(Patterns, ", "))
+	}
+	if tr.Kind != "" && !slices.Contains(Transports, tr.Kind) {
+		return fmt.Errorf("transport %q: want one of %s", tr.Kind, strings.Join(Transports, ", "))
+	}
+	switch {
+	case tr.Load < 0 || tr.Load > 1:
+		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
+	case tr.Share < 0 || tr.Share > 1:
+		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
+	case tr.Pattern == Burst && len(tr.At) == 0:
+		return errors.New("pattern burst: want the times, as at: [1ms]")
+	case tr.Pattern == List:
+		text, err := read(tr.File)
+		if err != nil {
+			return fmt.Errorf("reading flow list %q: %w", tr.File, err)
+		}
+		tr.flows, err = ParseFlows(tr.File, text, t)
+		return err
+	}
+	if tr.Size == 0 {
+		if tr.cdf, err = workload(tr.Workload, read); err != nil {
+			return err
+		}
+		if tr.Cut > 0 {
+			tr.cdf = tr.cdf.Cut(float64(tr.Cut))
+		}
+	}
+	if tr.LoadOf != "" && tr.LoadOf != OfHosts && tr.LoadOf != OfFabric {
+		if _, err := fabric.ParseRate(tr.LoadOf); err != nil {
+			return fmt.Errorf("load-of %q: want hosts, fabric or a rate", tr.LoadOf)
+		}
+	}
+	d, err := newDraw(tr, t, newRandom(1, 0))
+	if err != nil {
+		return err
+	}
+	_, err = d.rate(defaultLoad)
+	return err
+}
+
+// workload finds a distribution by name, or reads it from a file.
+func workload(name string, read Reader) (*CDF, error) {
+	if text, err := read(name); err == nil {
+		return ParseCDF(name, text)
+	}
+	return WorkloadNamed(name)
+}
+
+// check says what is wrong with a fault.
+func (f *Fault) check(t *fabric.Topology) error {
+	what := 0
+	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0} {
+		if set {
+			what++
+		}
+	}
+	switch {
+	case what != 1:
+		return errors.New("want one of down, drop and black-hole")
+	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
+		return errors.New("want a share from 0 to 1")
+	case f.Until != 0 && f.Until <= f.At:
+		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
+	case (f.Link == "") == (f.Switch == ""):
+		return errors.New("want either a link or a switch")
+	case !f.Down && f.Switch == "":
+		return errors.New("drop and black-hole are of a switch")
+	}
+	_, err := f.links(t)
+	return err
+}
+
+// links are the places in Topology.Links that the fault is about.
+func (f *Fault) links(t *fabric.Topology) ([]int, error) {
+	if f.Link != "" {
+		return t.FindLinks(f.Link)
+	}
+	if t.Switch(f.Switch) == nil {
+		return nil, fmt.Errorf("there is no switch %q", f.Switch)
+	}
+	var list []int
+	for _, p := range t.Ports(f.Switch) {
+		list = append(list, p.Link)
+	}
+	return list, nil
+}
+
+// widestGroup is the largest number of next hops of any switch.
+func widestGroup(t *fabric.Topology) int {
+	n := 0
+	routes := t.Routes()
+	for _, s := range t.Switches {
+		table, _ := routes.Table(s.Name, fabric.ByLeaf)
+		for _, g := range table.Groups {
+			n = max(n, len(g.Hops))
+		}
+	}
+	return n
+}
+
+// highestPort is the largest port number of any switch.
+func highestPort(t *fabric.Topology) int {
+	n := 0
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			n = max(n, p.Number)
+		}
+	}
+	return n
+}

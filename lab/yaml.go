@@ -1,0 +1,329 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// Time is a time as a file writes it: 500us, 1.5ms, 2s.
+type Time time.Duration
+
+// UnmarshalYAML reads a time.
+func (t *Time) UnmarshalYAML(n ast.Node) error { return scalar(n, t.parse) }
+
+func (t *Time) parse(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("time %q: want a time such as 500us, 1.5ms or 2s", text)
+	}
+	*t = Time(d)
+	return nil
+}
+
+// String is the time as a file writes it.
+func (t Time) String() string { return fabric.FormatDelay(time.Duration(t)) }
+
+// MarshalText writes what String writes.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// Size is a number of bytes as a file writes it, with units of powers of ten as
+// the papers count flows: 64KB is 64,000, and 64KiB is 65,536.
+type Size int64
+
+// sizeUnits are the units of a Size; those that end like others come first.
+var sizeUnits = []struct {
+	suffix string
+	bytes  float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
+
+// UnmarshalYAML reads a size.
+func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.parse) }
+
+func (s *Size) parse(text string) error {
+	for _, u := range sizeUnits {
+		rest, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(rest, 64)
+		if err != nil || !(v > 0 && v*u.bytes < 1e12) {
+			break
+		}
+		*s = Size(math.Round(v * u.bytes))
+		return nil
+	}
+	return fmt.Errorf("size %q: want bytes such as 1500, 64KB, 1MB or 9MiB", text)
+}
+
+// String is the size as a file writes it.
+func (s Size) String() string {
+	switch {
+	case s >= 1e6 && s%1e5 == 0:
+		return number(float64(s)/1e6) + "MB"
+	case s >= 1e3 && s%100 == 0:
+		return number(float64(s)/1e3) + "KB"
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// MarshalText writes what String writes.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Bitrate is a rate as a file writes it: 400Mbps, 40G.
+type Bitrate fabric.Rate
+
+// UnmarshalYAML reads a rate.
+func (r *Bitrate) UnmarshalYAML(n ast.Node) error {
+	return scalar(n, func(text string) error {
+		v, err := fabric.ParseRate(text)
+		*r = Bitrate(v)
+		return err
+	})
+}
+
+// MarshalText writes the rate as a file writes it.
+func (r Bitrate) MarshalText() ([]byte, error) { return fabric.Rate(r).MarshalText() }
+
+// UnmarshalYAML reads a time or a share such as 5%.
+func (w *Warmup) UnmarshalYAML(n ast.Node) error { return scalar(n, w.parse) }
+
+func (w *Warmup) parse(text string) error {
+	w.given = true
+	if text == "0" {
+		return nil
+	}
+	share, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		return w.Time.parse(text)
+	}
+	v, err := strconv.ParseFloat(share, 64)
+	if err != nil || !(v >= 0 && v < 100) {
+		return fmt.Errorf("warm-up %q: want a time, or a share below 100%%", text)
+	}
+	w.Share = v / 100
+	return nil
+}
+
+// MarshalText writes the warm-up as a file writes it.
+func (w Warmup) MarshalText() ([]byte, error) {
+	if w.Time > 0 {
+		return w.Time.MarshalText()
+	}
+	return []byte(number(w.Share*100) + "%"), nil
+}
+
+// UnmarshalYAML reads a load, as 0.7 or 70%.
+func (l *LoadLevel) UnmarshalYAML(n ast.Node) error { return scalar(n, l.Parse) }
+
+// Parse reads a load as a file writes it.
+func (l *LoadLevel) Parse(text string) error {
+	in, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(in, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v <= 1) {
+		return fmt.Errorf("load %s: want a share above 0 and up to 1, such as 0.7", text)
+	}
+	*l = LoadLevel(v)
+	return nil
+}
+
+// UnmarshalYAML reads the number of seeds or the seeds themselves.
+func (s *Seeds) UnmarshalYAML(n ast.Node) error {
+	var many int
+	var list []uint64
+	switch {
+	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= 1000:
+		*s = FirstSeeds(many)
+	case n.Type() == ast.SequenceType && yaml.NodeToValue(n, &list) == nil && len(list) > 0 && !slices.Contains(list, 0):
+		*s = list
+	default:
+		return misplaced(n, errors.New("want how many, up to 1000, or a list of numbers above 0 such as [1, 2, 3]"))
+	}
+	return nil
+}
+
+// FirstSeeds are the seeds from 1 to n.
+func FirstSeeds(n int) Seeds {
+	var s Seeds
+	for i := 1; i <= n; i++ {
+		s = append(s, uint64(i))
+	}
+	return s
+}
+
+// UnmarshalYAML reads the name of a preset or file, or a maker.
+func (n *Network) UnmarshalYAML(node ast.Node) error {
+	type maker Network
+	return shortOrLong(node, &n.Name, (*maker)(n))
+}
+
+// UnmarshalYAML reads a scheme's name, or the scheme with what is set of it.
+func (s *Scheme) UnmarshalYAML(node ast.Node) error {
+	type long Scheme
+	return shortOrLong(node, &s.Scheme, (*long)(s))
+}
+
+// UnmarshalYAML reads a transport's name, or the transport with its constants.
+func (t *TransportSpec) UnmarshalYAML(node ast.Node) error {
+	type long TransportSpec
+	return shortOrLong(node, &t.Kind, (*long)(t))
+}
+
+// shortOrLong reads a name, or the mapping that it is short for.
+func shortOrLong(n ast.Node, name *string, long any) error {
+	if n.Type() == ast.StringType {
+		return yaml.NodeToValue(n, name)
+	}
+	return yaml.NodeToValue(n, long, yaml.Strict())
+}
+
+// scalar hands a scalar's text to its reader.
+func scalar(n ast.Node, read func(string) error) error {
+	if err := read(n.GetToken().Value); err != nil {
+		return misplaced(n, err)
+	}
+	return nil
+}
+
+// misplaced is an error about a node.
+func misplaced(n ast.Node, err error) error {
+	return &FileError{Line: n.GetToken().Position.Line, Key: strings.TrimPrefix(n.GetPath(), "$."), Msg: err.Error()}
+}
+
+// A FileError is a mistake in an experiment, with its place.
+type FileError struct {
+	File string
+	Line int    // 0 where it is about no line
+	Key  string // such as traffic[0].workload
+	Msg  string
+}
+
+// Error is the mistake in one line, as in exp.yaml:7: loads[1]: load 1.2: …
+func (e *FileError) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Key != "" {
+		s += ": " + e.Key
+	}
+	return s + ": " + e.Msg
+}
+
+// A source is an experiment's text, to find the lines of its keys in.
+type source struct {
+	file string
+	tree *ast.File
+}
+
+// wrong is an error about a key, given as a path such as loads[1].
+func (s *source) wrong(key string, err error) error {
+	e := &FileError{File: s.file, Key: key, Msg: err.Error()}
+	e.Line = s.line(key)
+	return e
+}
+
+// line finds the line of a key, or of what it would stand in.
+func (s *source) line(key string) int {
+	for s.tree != nil && key != "" {
+		if p, err := yaml.PathString("$." + key); err == nil {
+			if node, err := p.FilterFile(s.tree); err == nil && node != nil {
+				return node.GetToken().Position.Line
+			}
+		}
+		key = key[:max(0, strings.LastIndexAny(key, ".["))]
+	}
+	return 0
+}
+
+// decode reads the text into x, with no key left over.
+func decode(file string, text []byte, x *Experiment) (*source, error) {
+	tree, err := parser.ParseBytes(text, 0)
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(text, x, yaml.Strict())
+	}
+	if err != nil {
+		return nil, syntaxError(file, tree, err)
+	}
+	return &source{file, tree}, nil
+}
+
+// syntaxError turns an error of the YAML package into one line with its place.
+func syntaxError(file string, tree *ast.File, err error) error {
+	e := &FileError{File: file, Msg: err.Error()}
+	var y yaml.Error
+	if errors.As(err, &e) {
+		e.File = file
+	} else if errors.As(err, &y) {
+		e.Msg = y.GetMessage()
+		if t := y.GetToken(); t != nil {
+			e.Line = t.Position.Line
+			e.Key = keyAt(tree, e.Line)
+		}
+	}
+	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
+	if name, ok := strings.CutPrefix(e.Msg, "unknown field "); ok {
+		e.Msg = "there is no such key " + strings.Trim(name, `"`)
+	}
+	return e
+}
+
+// keyAt is the path of the key that stands on a line.
+func keyAt(tree *ast.File, line int) string {
+	found := ""
+	if tree == nil {
+		return found
+	}
+	for _, doc := range tree.Docs {
+		if doc.Body != nil {
+			ast.Walk(lineVisitor{line, &found}, doc.Body)
+		}
+	}
+	return strings.TrimPrefix(found, "$.")
+}
+
+type lineVisitor struct {
+	line  int
+	found *string
+}
+
+// Visit looks at one node of the tree.
+func (v lineVisitor) Visit(n ast.Node) ast.Visitor {
+	if t := n.GetToken(); t != nil && t.Position.Line == v.line && n.GetPath() != "$" {
+		*v.found = n.GetPath()
+	}
+	return v
+}
+
+// hasPath reports whether a node of that path is in the tree.
+func hasPath(body ast.Node, path string) bool {
+	found := false
+	ast.Walk(pathVisitor{path, &found}, body)
+	return found
+}
+
+type pathVisitor struct {
+	path  string
+	found *bool
+}
+
+// Visit looks at one node of the tree.
+func (v pathVisitor) Visit(n ast.Node) ast.Visitor {
+	if n.GetPath() == v.path {
+		*v.found = true
+	}
+	return v
+}
