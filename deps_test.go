@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"p4/syntax": {},
 	"p4/types":  {"p4/syntax"},
 	"p4/lower":  {"p4/syntax", "p4/types", "bmv2"},
+	"p4/lint":   {"p4/syntax", "p4/types"},
 	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
 
 	"controller": {"fabric", "codegen", "fitting", "bmv2"},
@@ -52,7 +53,7 @@ var rooms = map[string][]string{
 	},
 	"cmd": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
-		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "controller/testbed", "sim", "lab", "live", "examples",
+		"p4/syntax", "p4/types", "p4/lower", "p4/lint", "p4", "controller", "controller/embedded", "controller/testbed", "sim", "lab", "live", "examples",
 	},
 }
 

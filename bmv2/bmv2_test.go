@@ -395,6 +395,9 @@ func TestLoadErrors(t *testing.T) {
 		{`"action_ids" : [0]`, `"action_ids" : [4]`, "pipelines[0].tables[0].action_ids[0]: unknown action id 4"},
 		{`"action_data" : ["0x1"]`, `"action_data" : []`, "pipelines[0].tables[0].default_entry: action set takes 1 arguments, found 0"},
 		{`"action_data" : ["0x2"]`, `"action_data" : ["2z"]`, `pipelines[0].tables[0].entries[0].action_entry.action_data[0]: "2z"`},
+		{`"action_data" : ["0x2"]`, `"action_data" : ["-0x2"]`, "pipelines[0].tables[0].entries[0].action_entry.action_data[0]: -0x2 is negative, which simple_switch does not take"},
+		{`"action_data" : ["0x1"]`, `"action_data" : ["-0x1"]`, "pipelines[0].tables[0].default_entry.action_data[0]: -0x1 is negative"},
+		{`"key" : "0x0100"`, `"key" : "-0x0100"`, "pipelines[0].tables[0].entries[0].match_key[0]: -0x0100 is negative"},
 		{`"version" : [2, 23]`, `"version" : [1, 0]`, "__meta__.version: version is not 2.x"},
 		{`"actions" : ["set"]`, `"actions" : [null]`, "pipelines[0].tables[0].actions[0]: null is not allowed here"},
 	} {

@@ -1,5 +1,7 @@
 package bmv2
 
+import "strings"
+
 func (v *validator) pipelines() {
 	v.tables = map[string]bool{}
 	ids := map[string]bool{}
@@ -86,9 +88,17 @@ func (v *validator) action(path string, id int, data []string) {
 		v.failf(path, "action %s takes %d arguments, found %d", a.Name, len(a.RuntimeData), len(data))
 	}
 	for i, d := range data {
-		if _, err := ParseHex(d); err != nil {
-			v.failf(at(path+".action_data", i), "%w", err)
-		}
+		v.entryNumber(at(path+".action_data", i), d)
+	}
+}
+
+// entryNumber checks a number of an entry. p4c writes negative ones for signed
+// fields and parameters; over these simple_switch ends with an assertion.
+func (v *validator) entryNumber(path, hex string) {
+	if _, err := ParseHex(hex); err != nil {
+		v.failf(path, "%w", err)
+	} else if strings.HasPrefix(hex, "-") {
+		v.failf(path, "%s is negative, which simple_switch does not take in an entry", hex)
 	}
 }
 
@@ -191,9 +201,7 @@ func (v *validator) entry(path string, t *Table, e *Entry) {
 			v.failf(where, "match_type %q, the table's key has %q", k.MatchType, t.Key[i].MatchType)
 		}
 		for _, hex := range k.values() {
-			if _, err := ParseHex(hex); err != nil {
-				v.failf(where, "%w", err)
-			}
+			v.entryNumber(where, hex)
 		}
 	}
 	if e.ActionEntry == nil {

@@ -290,3 +290,90 @@ func (v *view) LoadDegrees() []degreeRange {
 // FilterError is the most by which an exponential and a linear decay with the
 // same time constant differ: at its end, 1/e.
 func (v *view) FilterError() string { return percent(1 / math.E) }
+
+// Ranks reports whether levels carry the slot of their path in the low bits.
+func (v *view) Ranks() bool { return v.row.Choice == "least" }
+
+// A round compares the paths in pairs, each pair's least staying with its first.
+type round struct {
+	Number int
+	Pairs  []pair
+}
+
+type pair struct{ First, Second int }
+
+// Rounds are those until one path is left.
+func (v *view) Rounds() []round {
+	var list []round
+	for distance := 1; distance < v.N(); distance *= 2 {
+		r := round{Number: len(list)}
+		for i := 0; i+distance < v.N(); i += 2 * distance {
+			r.Pairs = append(r.Pairs, pair{i, i + distance})
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// Eighths are the ranges of utilisations that CONGA's 3 bits stand for.
+func (v *view) Eighths() []share {
+	var list []share
+	for i := range 8 {
+		to := full/8*(i+1) - 1
+		if i == 7 {
+			to = 1<<16 - 1
+		}
+		list = append(list, share{From: full / 8 * i, To: to, Slot: i * 16})
+	}
+	return list
+}
+
+// ReportPort is the port that a report is about: the one that the packet leaves
+// at, or for RLB the one it came in at.
+func (v *view) ReportPort() string {
+	if v.In("reroute") {
+		return "hdr.bridge.port"
+	}
+	return "eg.egress_port"
+}
+
+// Derivative reports whether RLB looks at the growth of queues.
+func (v *view) Derivative() bool { return v.Word("predict") == "derivative" }
+
+// WarnShift is T_warn in intervals dt, as the nearest power of 2.
+func (v *view) WarnShift() int {
+	return max(0, int(math.Round(math.Log2(v.warnRatio()))))
+}
+
+func (v *view) warnRatio() float64 {
+	return float64(v.values["twarn"].Int) / float64(max(1, v.values["dt"].Int))
+}
+
+// PredictionError is how far the power of 2 is from the ratio.
+func (v *view) PredictionError() string {
+	return percent(math.Abs(float64(int(1)<<v.WarnShift())/v.warnRatio() - 1))
+}
+
+// Detours are the lines of RLB's walk over the paths: from each, the first in
+// the order of slots that nothing warns about.
+func (v *view) Detours() []first {
+	var list []first
+	for slot := range v.N() {
+		for turn := range v.N() {
+			to := (slot + turn) % v.N()
+			key := []string{fmt.Sprint(slot)}
+			for i := range v.N() {
+				if i == to {
+					key = append(key, "0")
+				} else {
+					key = append(key, "_")
+				}
+			}
+			list = append(list, first{strings.Join(key, ", "), to})
+		}
+	}
+	return list
+}
+
+// DetoursSize is how many there are.
+func (v *view) DetoursSize() int { return len(v.Detours()) }

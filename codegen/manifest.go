@@ -44,6 +44,7 @@ type Register struct {
 
 	Type  string `json:"-" yaml:"type"`  // in the program
 	Start string `json:"-" yaml:"start"` // what all cells start with, there
+	Local bool   `json:"-" yaml:"local"` // a control declares it
 }
 
 // A Counter is an array that the program counts in.
@@ -66,7 +67,7 @@ type Table struct {
 
 // A Cell is one of a Register.
 type Cell struct {
-	Index int   `json:"index"`
+	Index int   `json:"index"` // -1: all
 	Value int64 `json:"value"`
 }
 

@@ -83,7 +83,7 @@ func TestOracle(t *testing.T) {
 	}
 	files, err := filepath.Glob(oracleDir + "/*.gz")
 	if err != nil || len(files) != len(names) {
-		t.Errorf("%d records of %d schemes: %v", len(files), len(names), err)
+		t.Errorf("%d records, %d schemes: %v", len(files), len(names), err)
 	}
 }
 

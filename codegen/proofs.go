@@ -80,7 +80,7 @@ func provesPrediction(v *view) error {
 	case given != 0 && given >= qpfc:
 		return fmt.Errorf("qth=%s: want less than Q_PFC, which is %s", v.Word("qth"), v.Word("qpfc"))
 	case given == 0 && dC > upper:
-		return fmt.Errorf("no value for Q_th: [d*C, Q_PFC - d*C*(n-1)] is [%d, %d] bytes with d=%s, C=%s, n=%d, Q_PFC=%s; give qth, of %d for instance",
+		return fmt.Errorf("no value for Q_th: [d*C, Q_PFC - d*C*(n-1)] is [%d, %d] bytes with d=%s, C=%s, n=%d, Q_PFC=%s; give one, such as qth=%dB",
 			dC, upper, v.Word("delay"), v.Word("link"), n, v.Word("qpfc"), min(dC, qpfc/2))
 	}
 	return nil

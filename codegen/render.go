@@ -124,7 +124,7 @@ func (v *view) contributions(name string) string {
 }
 
 // spaced are the places whose contributions stand apart.
-var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables", "structs", "egress.parser.states"}
+var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables", "structs", "controls", "egress.parser.states"}
 
 // Has reports whether any block contributes to a place.
 func (v *view) Has(name string) bool { return v.Place(name) != "" }

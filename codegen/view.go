@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,6 +96,8 @@ func (p *Params) complete(row Row) error {
 		return fmt.Errorf("port %d: want at most %d, those above lead round within the switch", p.MaxPort, maxPort)
 	case row.Signal != "fitted" && p.Printed:
 		return fmt.Errorf("errata printed: %s has none that could be kept", row.Name)
+	case p.Printed && (p.Coeffs != nil || p.Runtime):
+		return errors.New("errata printed: the coefficients are not the paper's")
 	case row.Signal != "fitted" && (p.Coeffs != nil || p.Runtime):
 		return fmt.Errorf("coefficients given: %s has no polynomial", row.Name)
 	}
@@ -111,6 +114,8 @@ func (v *view) Edge() bool { return v.params.Role == "leaf" || v.params.Role == 
 func (v *view) fit() error {
 	degree := int(v.values["degree"].Int)
 	switch {
+	case v.params.Printed && degree != 3:
+		return fmt.Errorf("errata printed: %s has none that could be kept, a polynomial of degree 3 has", v.row.Name)
 	case v.params.Runtime:
 		return nil
 	case v.params.Coeffs != nil:
@@ -150,6 +155,15 @@ func (v *view) Turns() []int { return count(v.params.Ports)[1:] }
 
 // Draws are the random paths of a sampled choice, all there are at most.
 func (v *view) Draws() []int { return count(min(int(v.Int("d")), v.N())) }
+
+// Drawn are the draws of a shuffle: as many as a sampled choice looks at, or
+// until an ordered one has found enough.
+func (v *view) Drawn() []int {
+	if v.Few() {
+		return v.Slots()
+	}
+	return v.Draws()
+}
 
 // Memories are the paths that a sampled choice remembers.
 func (v *view) Memories() []int { return count(int(v.Int("m"))) }

@@ -66,7 +66,7 @@ func (x *exchange) writeCells(ctx context.Context, list []step) (taken int, err 
 			n++
 		}
 		if err := x.registers().Write(ctx, first.Register, first.From, first.From+n, first.Value); err != nil {
-			return taken, fmt.Errorf("writing register %s: %w", first.Register, err)
+			return taken, err
 		}
 		taken += n
 		list = list[n:]

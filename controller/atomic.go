@@ -41,7 +41,7 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 
 // atomically deploys to all switches or to none: it touches one only when all
 // are there, and puts back what it has changed when one fails after all.
-func (c *controllerState) atomically(ctx context.Context, jobs []*job) {
+func (c *Controller) atomically(ctx context.Context, jobs []*job) {
 	c.each(jobs, func(j *job) { j.report.Err = j.remember(ctx) })
 	if failed := firstFailed(jobs); failed != "" {
 		for _, j := range jobs {
@@ -77,7 +77,7 @@ func (c *controllerState) atomically(ctx context.Context, jobs []*job) {
 func (j *job) give(note string) {
 	if j.report.Err == nil {
 		j.report.Notes = append(j.report.Notes, note)
-		j.step("failed")
+		j.step(stepFailed)
 		return
 	}
 	j.finish(j.report.Err)

@@ -39,7 +39,7 @@ func NewThrift(address string) *Thrift {
 // register is otherwise read whole, since Thrift has no ranges for reading. A
 // switch takes about as long for so many calls as for a register of 16,384
 // cells.
-const few = 128
+const few = 64
 
 // Read appends the cells from ≤ i < to of a register to dst. More than a few
 // are those of one moment.

@@ -3,8 +3,10 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,7 @@ type conn struct {
 	link     *link
 	err      error // why there is no link, or it is not primary
 	settled  bool  // err will not go away by waiting for it
+	refused  bool  // another controller is primary
 
 	// displaced: another controller has become primary after this one. It keeps
 	// the switch even when it ends: what it has written is not to be undone.
@@ -49,8 +52,13 @@ type link struct {
 	endpoint Endpoint
 	client   p4v1.P4RuntimeClient
 	send     func(*p4v1.StreamMessageRequest) error
-	primary  bool
+	primary  bool // guarded by the lock of the conn
+	claims   int  // of larger election ids
 }
+
+// maxClaims is how often a controller tries a larger election id before it
+// concludes that the switch does not want it.
+const maxClaims = 16
 
 // The time between attempts to connect doubles from the first to the second.
 const (
@@ -130,6 +138,12 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 		defer sending.Unlock()
 		return stream.Send(m)
 	}}
+	return c.converse(l, stream, cancel)
+}
+
+// converse claims to be primary and listens until the stream ends.
+func (c *conn) converse(l *link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
+	e := l.endpoint
 	// The server may be silent for a while, but not before its first answer.
 	var silent atomic.Bool
 	watchdog := time.AfterFunc(c.opts.Timeout, func() {
@@ -206,7 +220,7 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 		if !l.primary {
 			c.epoch++
 		}
-		l.primary, c.link, c.err, c.settled = true, l, nil, false
+		l.primary, c.link, c.err, c.settled, c.refused = true, l, nil, false, false
 	case codes.NotFound:
 		// Nobody is primary: whoever was is gone.
 		l.primary, c.link = false, l
@@ -224,7 +238,13 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 				c.displaced = true
 				c.opts.Log.Warn("another controller has taken over; this one leaves it the switch", "switch", c.name)
 			}
-			c.settled = true
+			c.giveWay()
+		}
+	}
+	if claim {
+		if l.claims++; l.claims > maxClaims {
+			claim, c.settled = false, true
+			c.err = fmt.Errorf("%w: no election id makes this controller primary, not even %v", ErrRefused, c.election)
 		}
 	}
 	c.announce()
@@ -255,8 +275,26 @@ func (c *conn) lost(e Endpoint, err error) (again bool, why error) {
 		c.election = ElectionID{}
 		return true, notPrimary(taken)
 	}
-	c.settled = true
+	c.giveWay()
 	return false, notPrimary(taken)
+}
+
+// giveWay accepts that another controller is primary, if that is so a little
+// later too: one that has just ended is primary until the switch has noticed.
+// The caller holds c.mu.
+func (c *conn) giveWay() {
+	if c.refused {
+		return
+	}
+	c.refused, c.settled = true, false
+	time.AfterFunc(c.opts.Timeout/10, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.refused {
+			c.settled = true
+			c.announce()
+		}
+	})
 }
 
 // streamError is why there is no stream, by the code that the server or the
@@ -282,14 +320,19 @@ func (c *conn) streamError(e Endpoint, err error) error {
 
 // lastPart is what gRPC's message about a connection comes down to.
 func lastPart(msg string) string {
-	const quoted = "desc = "
-	for i := len(msg) - len(quoted); i >= 0; i-- {
-		if msg[i:i+len(quoted)] == quoted {
-			msg = msg[i+len(quoted):]
-			break
+	for _, intro := range []string{"desc = ", "Error while dialing: ", "connect: "} {
+		if i := strings.LastIndex(msg, intro); i >= 0 {
+			msg = msg[i+len(intro):]
 		}
 	}
-	return msg
+	return strings.Trim(msg, `"`)
+}
+
+// watch returns what is closed when the connection changes.
+func (c *conn) watch() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
 }
 
 // down notes that there is no stream.
@@ -312,9 +355,10 @@ func (c *conn) primary(ctx context.Context) (*link, int, error) {
 	for {
 		c.mu.Lock()
 		l, epoch, err, settled, changed := c.link, c.epoch, c.err, c.settled, c.changed
+		primary := l != nil && l.primary
 		c.mu.Unlock()
 		switch {
-		case l != nil && l.primary:
+		case primary:
 			return l, epoch, nil
 		case settled && err != nil:
 			return nil, 0, err
@@ -322,8 +366,11 @@ func (c *conn) primary(ctx context.Context) (*link, int, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if err == nil {
-				err = fmt.Errorf("%w: %w", ErrUnreachable, ctx.Err())
+			switch {
+			case errors.Is(ctx.Err(), context.Canceled):
+				return nil, 0, ctx.Err()
+			case err == nil:
+				err = fmt.Errorf("%w: no answer within %v", ErrUnreachable, c.opts.Timeout)
 			}
 			return nil, 0, err
 		}
@@ -351,7 +398,9 @@ func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		// Whether to try again is decided here, not in there.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: lastPause, MaxDelay: lastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: timeout}),
+		// Servers in C++ hang up on clients that ask for signs of life more often
+		// than every five minutes.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: timeout}),
 	}
 	if e.Dial != nil {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return e.Dial(ctx) }))
@@ -367,8 +416,9 @@ func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 func (c *conn) packetOut(packet []byte) error {
 	c.mu.Lock()
 	l, err := c.link, c.err
+	primary := l != nil && l.primary
 	c.mu.Unlock()
-	if l == nil || !l.primary {
+	if !primary {
 		return fmt.Errorf("sending a packet: %w", cmp.Or(err, ErrUnreachable))
 	}
 	return l.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})

@@ -51,7 +51,9 @@ func (s *SwitchPlan) desired() (*contents, error) {
 		c.addInitial(t)
 	}
 	for _, session := range s.Sessions {
-		c.addSession(&p4v1.CloneSessionEntry{SessionId: uint32(session.ID), Replicas: replicas([]int{session.Port})})
+		c.addSession(&p4v1.CloneSessionEntry{
+			SessionId: uint32(session.ID), Replicas: replicas([]int{session.Port}), PacketLengthBytes: int32(session.Bytes),
+		})
 	}
 	for _, g := range s.Groups {
 		c.addGroup(&p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.ID), Replicas: replicas(g.Ports)})
@@ -102,11 +104,15 @@ func isInitial(t *tableInfo, e *p4v1.TableEntry) bool {
 }
 
 func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
+	value := replicaValue(e.GetReplicas())
+	if n := e.GetPacketLengthBytes(); n > 0 {
+		value += fmt.Sprintf(", cut to %d bytes", n)
+	}
 	c.objects[fmt.Sprintf("session %d", e.GetSessionId())] = object{
 		entity: replicationEntity(&p4v1.PacketReplicationEngineEntry{
 			Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: e},
 		}),
-		value: replicaValue(e.GetReplicas()), rank: rankReplication,
+		value: value, rank: rankReplication,
 	}
 }
 

@@ -35,7 +35,7 @@ type DeployOptions struct {
 // A Progress is a step of a deployment.
 type Progress struct {
 	Switch string
-	Step   string // connect, read, push, write, verify, done, failed
+	Step   string // connect, read, push, write, verify, roll back, done, failed
 	Done   int    // switches that are done or failed
 	Of     int
 }
@@ -52,41 +52,3 @@ func Deploy(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Report, e
 	defer c.Close()
 	return c.Deploy(ctx)
 }
-
-// A Controller has a connection to every switch of a plan, for as long as it is
-// open: it reconnects to those that vanish.
-type Controller struct {
-	controllerState
-}
-
-// New starts a target and begins to connect to its switches.
-func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
-	return newController(ctx, p, t, o)
-}
-
-// Deploy makes the switches hold the plan. It may be called again.
-func (c *Controller) Deploy(ctx context.Context) (*Report, error) { return c.deploy(ctx) }
-
-// Plan is what the switches are to hold.
-func (c *Controller) Plan() *Plan { return c.plan() }
-
-// SetPlan makes another plan the one to hold, from the next Deploy on. It must
-// be of the same switches.
-func (c *Controller) SetPlan(ctx context.Context, p *Plan) error { return c.setPlan(ctx, p) }
-
-// Keep makes a switch hold the plan again whenever it has come back, until ctx
-// is done. changed hears of every switch that was looked at; nil ignores them.
-func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
-	return c.keep(ctx, changed)
-}
-
-// Registers reaches those of the named switch.
-func (c *Controller) Registers(name string) (Registers, error) { return c.registers(name) }
-
-// PacketOut hands a packet to the named switch, as one from its CPU port.
-func (c *Controller) PacketOut(ctx context.Context, name string, packet []byte) error {
-	return c.packetOut(ctx, name, packet)
-}
-
-// Close ends all connections. It leaves the target as it is.
-func (c *Controller) Close() error { return c.closeAll() }

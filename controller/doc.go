@@ -17,6 +17,16 @@
 // difference whether a switch has restarted, or the controller has. A
 // Controller does the same whenever a switch comes back.
 //
+// While a plan is deployed there is more to do. Tasks makes what the manifests
+// name: probes, thresholds, the search for failures (task*.go). A Schedule runs
+// tasks when they are due, by any clock: Controller.Loop by that of the machine,
+// simulations by their own.
+//
+// Whoever looks into switches needs no plan, only manifests. An Inspector reads
+// the registers of one and says what they mean (inspect*.go), a Survey those of
+// many; a Recorder keeps that, a Recording gives it back. An Observer samples
+// ports for a fit (observe.go).
+//
 // What is known here about schemes is a vocabulary alone: the names of tables,
 // parameters and groups that manifests are made of (vocabulary.go).
 package controller

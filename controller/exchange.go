@@ -49,11 +49,14 @@ func (x *exchange) fault(err error, what string) error {
 // passing reports whether it makes sense to try again: the switch or the
 // network has failed, rather than said no.
 func passing(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNotPrimary) || errors.Is(err, errUnsettled)
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
 }
 
 // errUnsettled: the switch does not hold what it has taken.
 var errUnsettled = errors.New("the switch does not hold what it has taken")
+
+// errChanged is a refusal that another look may resolve.
+var errChanged = fmt.Errorf("%w", ErrRefused)
 
 // config reads the program that the switch runs; nil if there is none.
 func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineConfigRequest_ResponseType) (*p4v1.ForwardingPipelineConfig, error) {
@@ -145,7 +148,13 @@ func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name fun
 	if count > 1 {
 		more = fmt.Sprintf(", and %d more", count-1)
 	}
-	return taken, fmt.Errorf("%s %s: %w: %s (%v)%s", verbs[list[first.at].GetType()], name(first.at), ErrRefused, first.msg, first.code, more)
+	reason := ErrRefused
+	if first.code == codes.AlreadyExists || first.code == codes.NotFound {
+		// The switch has changed since it was read, for instance by what a
+		// controller wrote that has just died: it is worth another look.
+		reason = errChanged
+	}
+	return taken, fmt.Errorf("%s %s: %w: %s (%v)%s", verbs[list[first.at].GetType()], name(first.at), reason, first.msg, first.code, more)
 }
 
 var verbs = map[p4v1.Update_Type]string{

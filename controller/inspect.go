@@ -57,6 +57,12 @@ type InspectOptions struct {
 	Registers []string
 	// NoFlows leaves out the tables of flows, which are nearly all of the cells.
 	NoFlows bool
+	// FlowsEvery is how often the tables of flows are read; in between, what was
+	// said of them last is said again. 0 is each time.
+	FlowsEvery time.Duration
+	// Everything reads registers too that nothing is said about unless they are
+	// named: what programs remember of each flow beside its path and its time.
+	Everything bool
 }
 
 // An Inspector reads the registers of one switch again and again. It must not
@@ -69,8 +75,9 @@ type Inspector struct {
 	arrays []*array
 	byName map[string]*array
 
-	start  time.Time
 	before time.Duration // clock of the snapshot before, 0 for none
+	flows  []FlowTable   // that were made last
+	swept  time.Time     // when
 	last   map[readingKey]float64
 	next   map[readingKey]float64
 }
@@ -87,15 +94,14 @@ type array struct {
 // not have is an error.
 func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error) {
 	in := &Inspector{
-		node: n, regs: regs, opts: o, byName: map[string]*array{}, start: time.Now(),
+		node: n, regs: regs, opts: o, byName: map[string]*array{},
 		last: map[readingKey]float64{}, next: map[readingKey]float64{},
 	}
 	for i := range n.Manifest.Registers {
 		r := &n.Manifest.Registers[i]
 		a := &array{Register: r, index: indexKinds[r.Index], moment: isMoment(r)}
 		in.byName[r.Name] = a
-		named := slices.Contains(o.Registers, r.Name)
-		if named || len(o.Registers) == 0 && !(o.NoFlows && a.index == byFlow) {
+		if in.wants(a) {
 			in.arrays = append(in.arrays, a)
 		}
 	}
@@ -105,6 +111,17 @@ func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error)
 		}
 	}
 	return in, nil
+}
+
+// wants reports whether a register is read each time.
+func (in *Inspector) wants(a *array) bool {
+	switch {
+	case len(in.opts.Registers) > 0:
+		return slices.Contains(in.opts.Registers, a.Name)
+	case a.index != byFlow || in.opts.Everything:
+		return true
+	}
+	return !in.opts.NoFlows && (a.Valid > 0 || a.moment)
 }
 
 // unknownRegister names the registers that there are.
@@ -126,7 +143,14 @@ func (in *Inspector) Node() *Node { return in.node }
 // Snapshot reads the registers and says what they mean. Each register is of one
 // moment where the switch can, all of them nearly so.
 func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
+	sweep := in.opts.FlowsEvery == 0 || time.Since(in.swept) >= in.opts.FlowsEvery
+	if sweep {
+		in.swept = time.Now()
+	}
 	for _, a := range in.arrays {
+		if a.index == byFlow && !sweep {
+			continue
+		}
 		var err error
 		if a.cells, err = in.regs.Read(ctx, a.Name, 0, in.used(a), a.cells[:0]); err != nil {
 			return nil, in.explain(a.Name, err)
@@ -148,6 +172,13 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	if len(in.opts.Registers) == 0 {
 		r.derive()
+		if sweep {
+			in.flows = r.flowTables()
+		}
+		s.Flows = in.flows
+		for _, t := range s.Flows {
+			r.fullness(t)
+		}
 	}
 	in.before = s.Clock
 	in.last, in.next = in.next, in.last

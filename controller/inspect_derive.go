@@ -13,12 +13,6 @@ func (r *reader) derive() {
 	r.warnings()
 	r.weights()
 	r.rounds()
-	if !r.in.opts.NoFlows {
-		r.s.Flows = r.flowTables()
-		for _, t := range r.s.Flows {
-			r.fullness(t)
-		}
-	}
 }
 
 // quantity adds a reading that is computed.
@@ -122,11 +116,14 @@ func (r *reader) weights() {
 	}
 }
 
-// weightRule is how the program computes weights, by the register that they are
-// computed from: QALL's Eq. 6 with its least weight, DHLB's degrees, Clove's
-// marks, free places of a queue. It is nil where weights are in no register.
+// weightRule is how the program computes weights: from the controller's, or by
+// the register that they are computed from: QALL's Eq. 6 with its least weight,
+// DHLB's degrees, Clove's marks, free places of a queue. It is nil where nothing
+// is known of them.
 func (r *reader) weightRule() func(fabric.Group, int, fabric.Hop) float64 {
 	switch {
+	case r.in.node.Weights != nil:
+		return func(g fabric.Group, slot int, _ fabric.Hop) float64 { return float64(r.in.node.Weights[g.ID][slot]) }
 	case r.in.byName["q_C"] != nil:
 		return r.congestionWeight
 	case r.in.byName["deg"] != nil:

@@ -7,6 +7,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // A Peek reads the registers of a switch by P4Runtime without being one of its
@@ -40,17 +42,29 @@ func newPeek(ctx context.Context, e Endpoint, conn *grpc.ClientConn, timeout tim
 		DeviceId: e.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE,
 	})
 	if err != nil {
-		return nil, registerFault(err, "asking for the program, to read", "any")
+		return nil, peekFault(err, e.Address)
 	}
 	info := reply.GetConfig().GetP4Info()
 	if info == nil {
-		return nil, fmt.Errorf("%w: the switch at %s runs no program yet", ErrOtherProgram, e.Address)
+		return nil, fmt.Errorf("%w: the switch at %s runs none yet", ErrOtherProgram, e.Address)
 	}
 	x, err := newIndex(info, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
+}
+
+// peekFault is the error of asking for the program.
+func peekFault(err error, address string) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return fmt.Errorf("%w by P4Runtime at %s: %s", ErrUnreachable, address, lastPart(s.Message()))
+	case codes.FailedPrecondition:
+		return fmt.Errorf("%w: the switch at %s runs none yet", ErrOtherProgram, address)
+	}
+	return fmt.Errorf("asking the switch at %s for its program: %w: %s (%v)", address, ErrRefused, s.Message(), s.Code())
 }
 
 // Close closes the connection.

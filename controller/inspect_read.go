@@ -83,10 +83,14 @@ func (r *reader) read(a *array) {
 			}
 		}
 	case byMemory:
+		begin := len(r.s.Readings)
 		m := max(1, int(r.in.node.parameter("m")))
 		for _, g := range r.groups {
 			for k := range m {
 				r.add(a, g.ID*m+k, Reading{Index: fmt.Sprintf("%s memory %d", r.groupName(g.ID), k+1), Group: g.ID})
+			}
+			for i := range r.s.Readings[begin:] {
+				r.s.Readings[begin+i].Group = 0 // by which several would be the same
 			}
 		}
 	case byFlow:

@@ -4,27 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
 // A job is one switch of a deployment.
 type job struct {
-	c      *controllerState
+	c      *Controller
 	plan   *SwitchPlan
 	conn   *conn
 	report *SwitchReport
-	of     int
+	meter  *meter
 
 	before *snapshot // what the switch held before, where that may be wanted back
 }
 
-func (j *job) step(name string) { j.c.step(j.plan.Name, name, j.of) }
+func (j *job) step(name string) { j.meter.step(j.plan.Name, name) }
 
 // finish notes how a job has ended.
 func (j *job) finish(err error) {
 	if err == nil {
-		j.step("done")
+		j.step(stepDone)
 		return
 	}
 	e := &Error{Switch: j.plan.Name, Err: err}
@@ -33,7 +34,7 @@ func (j *job) finish(err error) {
 		e.Hint = inner.Hint
 	}
 	j.report.Err, j.report.Error = e, e.Error()
-	j.step("failed")
+	j.step(stepFailed)
 }
 
 // deploy makes one switch hold its plan. What it does can be done again at any
@@ -41,22 +42,29 @@ func (j *job) finish(err error) {
 func (j *job) deploy(ctx context.Context) error {
 	j.conn.busy.Lock()
 	defer j.conn.busy.Unlock()
-	var err error
-	for range attempts {
-		if err = j.attempt(ctx); err == nil || !passing(err) || ctx.Err() != nil || j.c.opts.DryRun {
+	pause := firstPause
+	for n := 1; ; n++ {
+		changed := j.conn.watch()
+		x, epoch, err := j.exchange(ctx)
+		if err != nil {
+			return err // it has waited long enough
+		}
+		err = j.attempt(ctx, x, epoch)
+		if err == nil || !passing(err) || ctx.Err() != nil || j.c.opts.DryRun || n == attempts {
 			return err
 		}
 		j.c.opts.Log.Debug("once more", "switch", j.plan.Name, "after", err)
+		select {
+		case <-changed: // the connection is another one
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause *= 2
 	}
-	return err
 }
 
 // attempt reads, changes and reads again.
-func (j *job) attempt(ctx context.Context) error {
-	x, epoch, err := j.exchange(ctx)
-	if err != nil {
-		return err
-	}
+func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	defer func() { j.report.Notes = x.notes }()
 	want, err := j.plan.desired()
 	if err != nil {
@@ -101,7 +109,7 @@ func (j *job) attempt(ctx context.Context) error {
 	j.report.Verified = true
 	j.c.mu.Lock()
 	defer j.c.mu.Unlock()
-	if j.c.now.byName[j.plan.Name] == j.plan {
+	if j.c.plan.byName[j.plan.Name] == j.plan {
 		j.c.good[j.plan.Name] = epoch
 	}
 	return nil

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// keep watches every switch until ctx is done.
-func (c *controllerState) keep(ctx context.Context, changed func(SwitchReport)) error {
+// Keep makes a switch hold the plan again whenever it has come back, until ctx
+// is done. changed hears of every switch that was looked at, one at a time; nil
+// ignores them.
+func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
 	var telling sync.Mutex
 	tell := func(r SwitchReport) {
 		telling.Lock()
@@ -27,7 +29,7 @@ func (c *controllerState) keep(ctx context.Context, changed func(SwitchReport)) 
 // keepOne looks at a switch whenever this controller has become primary there
 // once more: the switch or the connection has been away, or another controller
 // was at work.
-func (c *controllerState) keepOne(ctx context.Context, name string, conn *conn, tell func(SwitchReport)) {
+func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell func(SwitchReport)) {
 	pause := firstPause
 	for ctx.Err() == nil {
 		changed, due := c.due(name, conn)
@@ -39,7 +41,7 @@ func (c *controllerState) keepOne(ctx context.Context, name string, conn *conn, 
 			continue
 		}
 		r := SwitchReport{Name: name}
-		j := &job{c: c, plan: c.plan().Switch(name), conn: conn, report: &r, of: 1}
+		j := &job{c: c, plan: c.Plan().Switch(name), conn: conn, report: &r, meter: &meter{c: c, of: 1}}
 		j.finish(j.deploy(ctx))
 		if ctx.Err() != nil {
 			return
@@ -59,7 +61,7 @@ func (c *controllerState) keepOne(ctx context.Context, name string, conn *conn, 
 
 // due reports whether a switch is there and has not been looked at since; if
 // not, changed is closed when that may be different.
-func (c *controllerState) due(name string, conn *conn) (changed <-chan struct{}, due bool) {
+func (c *Controller) due(name string, conn *conn) (changed <-chan struct{}, due bool) {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	c.mu.Lock()

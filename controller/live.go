@@ -111,7 +111,7 @@ func (x *exchange) liveCells(ctx context.Context, c *contents, want []Cells) err
 			x.note("no way to the registers: %s begin with 0", nameCells(want))
 			return nil
 		case err != nil:
-			return fmt.Errorf("reading register %s: %w", name, err)
+			return err
 		case len(values) != to-from:
 			return fmt.Errorf("reading register %s: %w: %d cells came, %d were asked for", name, errUnsettled, len(values), to-from)
 		}

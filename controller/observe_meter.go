@@ -14,6 +14,12 @@ var _ Meter = (*Thrift)(nil)
 // for it. BMv2's has none: there the interfaces are asked, if the switch runs on
 // this machine.
 func (t *Thrift) Sent(ctx context.Context, port int) (bytes uint64, err error) {
+	t.mu.Lock()
+	m := t.interfaces
+	t.mu.Unlock()
+	if m != nil {
+		return m.sent(port)
+	}
 	err = t.call(ctx, func(c *thrift.Client) error {
 		_, bytes, err = c.CounterRead(ctx, SentCounter, port)
 		return err
@@ -22,12 +28,11 @@ func (t *Thrift) Sent(ctx context.Context, port int) (bytes uint64, err error) {
 	if !errors.As(err, &answer) {
 		return bytes, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.interfaces == nil {
-		if t.interfaces, err = newInterfaceMeter(t.address); err != nil {
-			return 0, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
-		}
+	if m, err = newInterfaceMeter(t.address); err != nil {
+		return 0, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
-	return t.interfaces.sent(port)
+	t.mu.Lock()
+	t.interfaces = m
+	t.mu.Unlock()
+	return m.sent(port)
 }

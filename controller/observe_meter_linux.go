@@ -20,9 +20,9 @@ type interfaceMeter struct {
 }
 
 // newInterfaceMeter finds the switch by the port of its Thrift server, which is
-// among its arguments.
+// among its arguments, and by its address, which its network namespace has.
 func newInterfaceMeter(address string) (*interfaceMeter, error) {
-	_, port, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +36,38 @@ func newInterfaceMeter(address string) (*interfaceMeter, error) {
 			continue // the process has ended, or is another user's
 		}
 		args := strings.Split(string(text), "\x00")
-		if strings.HasPrefix(filepath.Base(args[0]), "simple_switch") && argument(args, "--thrift-port") == port {
-			return &interfaceMeter{filepath.Dir(file), args}, nil
+		process := filepath.Dir(file)
+		if strings.HasPrefix(filepath.Base(args[0]), "simple_switch") && argument(args, "--thrift-port") == port && isAt(process, host) {
+			return &interfaceMeter{process, args}, nil
 		}
 	}
 	return nil, fmt.Errorf("no simple_switch on this machine serves Thrift at %s", address)
+}
+
+// isAt reports whether a process can be reached at an address of this machine:
+// in this network namespace, or in one that has the address for itself.
+func isAt(process, host string) bool {
+	if ip := net.ParseIP(host); ip == nil || ip.IsLoopback() {
+		ours, err := os.Readlink("/proc/self/ns/net")
+		its, e := os.Readlink(filepath.Join(process, "ns/net"))
+		return err == nil && e == nil && ours == its
+	}
+	text, err := os.ReadFile(filepath.Join(process, "net/fib_trie"))
+	return err == nil && hasAddress(string(text), host)
+}
+
+// hasAddress reports whether a table like /proc/net/fib_trie has an address as
+// a local one: it is followed by a line that says so.
+func hasAddress(table, host string) bool {
+	found := false
+	for line := range strings.Lines(table) {
+		line = strings.TrimSpace(line)
+		if found && line == "/32 host LOCAL" {
+			return true
+		}
+		found = line == "|-- "+host
+	}
+	return false
 }
 
 // sent is what the interface behind a port has sent.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -87,8 +88,9 @@ type Arg struct {
 
 // A Session is a clone session that leads to a port.
 type Session struct {
-	ID   int `json:"id"`
-	Port int `json:"port"`
+	ID    int `json:"id"`
+	Port  int `json:"port"`
+	Bytes int `json:"bytes,omitempty"` // that copies are cut to; 0: they are whole
 }
 
 // A Multicast is a multicast group with the ports that it leads to.
@@ -120,3 +122,26 @@ func NewPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOpti
 
 // Switch returns the plan of the named switch, or nil.
 func (p *Plan) Switch(name string) *SwitchPlan { return p.byName[name] }
+
+// Cut says who cannot be reached with the links that are down, a line each, nil
+// for nobody. Packets to them are dropped; there is no reason not to deploy.
+func (p *Plan) Cut() []string {
+	var list []string
+	for _, h := range p.Topology.Hosts {
+		for _, port := range p.Topology.Ports(h.Switch) {
+			if port.Number == h.Port && port.Down {
+				list = append(list, fmt.Sprintf("%s at %s: its link is down", h.Name, h.Switch))
+			}
+		}
+	}
+	leaves := p.Topology.Leaves()
+	for _, to := range leaves {
+		for _, from := range leaves {
+			if hops, _ := p.Routes.NextHops(from.Name, to.Name); from != to && len(hops) == 0 && from.Leaf < to.Leaf {
+				list = append(list, fmt.Sprintf("the hosts of %s: no way from %s", to.Name, from.Name))
+				break
+			}
+		}
+	}
+	return list
+}

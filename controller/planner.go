@@ -101,12 +101,24 @@ func (b *planner) checkPorts() {
 		if p.Number == b.out.CPUPort {
 			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link, and is that of the controller", p.Number)
 		}
-		for _, v := range b.m.VirtualPorts {
-			if p.Number == v.Port {
+		for _, taken := range b.ownPorts() {
+			if p.Number == taken {
 				b.fail("give the link another port, or generate the program for the ports in use", "port %d has a link, and is one that no interface may be attached to", p.Number)
 			}
 		}
 	}
+}
+
+// ownPorts are those that the program sends packets round by.
+func (b *planner) ownPorts() []int {
+	var list []int
+	for _, v := range b.m.VirtualPorts {
+		list = append(list, v.Port)
+	}
+	if b.m.Hardware != nil {
+		list = append(list, b.m.Hardware.Recirculation...)
+	}
+	return list
 }
 
 // checkGroups finds groups that are larger than the program's.
@@ -181,6 +193,9 @@ func (b *planner) addTables() {
 	for _, t := range b.m.Tables {
 		info := b.x.byName[t.Name]
 		fill := tableFillers[short(t.Name)]
+		if b.baked(t.Name) != nil {
+			fill = (*planner).fillBaked
+		}
 		switch {
 		case info.fixed:
 		case fill == nil:
@@ -196,14 +211,18 @@ func (b *planner) addTables() {
 }
 
 func (b *planner) addSessions() {
-	for _, s := range b.m.CloneSessions {
+	sessions := b.m.CloneSessions
+	if b.m.Hardware != nil {
+		sessions = slices.Concat(sessions, b.m.Hardware.MirrorSessions)
+	}
+	for _, s := range sessions {
 		if !s.PerPort {
-			b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session, Port: s.Port})
+			b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session, Port: s.Port, Bytes: s.Bytes})
 			continue
 		}
 		for _, p := range b.ports {
 			if p.PeerTier > 0 {
-				b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session + p.Number, Port: p.Number})
+				b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session + p.Number, Port: p.Number, Bytes: s.Bytes})
 			}
 		}
 	}

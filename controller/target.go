@@ -56,7 +56,7 @@ type Limits struct {
 }
 
 // Registers are those of one switch, however it is reached. Its methods may be
-// called at the same time.
+// called at the same time; their errors name the register.
 type Registers interface {
 	// Read appends the cells from ≤ i < to of a register to dst, all of one
 	// moment where the switch can.

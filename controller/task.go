@@ -35,13 +35,28 @@ type Fabric interface {
 	ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error)
 	// WriteRegister sets the cells from ≤ i < to.
 	WriteRegister(sw, register string, from, to int, value uint64) error
-	// Clock is the clock of the switch's own timestamps.
+	// Clock is the clock of the switch's own timestamps. The error wraps
+	// ErrNoClock where it cannot be had.
 	Clock(sw string) (time.Duration, error)
 	// PacketOut makes the switch process a frame as one from the controller.
 	PacketOut(sw string, frame []byte) error
 	// QueuesEmpty reports whether no packet waits in the switch. Where the
 	// switch does not tell, the error is errors.ErrUnsupported.
 	QueuesEmpty(sw string) (bool, error)
+}
+
+// clockOr is the clock of a switch, or where that cannot be had the latest of
+// the times that it has noted.
+func clockOr(f Fabric, sw string, times []uint64) (time.Duration, error) {
+	clock, err := f.Clock(sw)
+	if !errors.Is(err, ErrNoClock) {
+		return clock, err
+	}
+	var latest uint64
+	for _, t := range times {
+		latest = max(latest, t)
+	}
+	return micros(latest), nil
 }
 
 // A Node is a switch of a fabric as tasks and inspectors know it: where it
@@ -54,34 +69,48 @@ type Node struct {
 	Ports    []fabric.Port  // that have a link, by number
 	Groups   []fabric.Group // of next hops
 	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
+
+	// Weights are those that the plan gives the paths of each group, by its id,
+	// where the program takes weights from the controller.
+	Weights map[int][]uint64
 }
 
 // Nodes lists the switches of the plan with what they run.
 func (p *Plan) Nodes() []*Node {
 	var list []*Node
 	for _, s := range p.Switches {
-		list = append(list, &Node{
-			Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: &s.Pipeline.Manifest,
-			Ports: p.Topology.Ports(s.Name), Groups: s.Routes.Groups, ByLeaf: p.Grouping == fabric.ByLeaf,
-		})
+		list = append(list, p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest))
 	}
 	return list
 }
 
+// node is a switch that runs the program of a manifest.
+func (p *Plan) node(s *fabric.Switch, m *codegen.Manifest) *Node {
+	table, _ := p.Routes.Table(s.Name, p.Grouping)
+	n := &Node{
+		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
+		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping == fabric.ByLeaf,
+	}
+	if m.Signal == "weights" {
+		n.Weights = map[int][]uint64{}
+		for _, g := range n.Groups {
+			n.Weights[g.ID] = (&planner{plan: p, sw: s}).weights(g)
+		}
+	}
+	return n
+}
+
 // NewNodes lists the switches of a fabric with what they run, by their roles.
 func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*codegen.Manifest, by fabric.Grouping) ([]*Node, error) {
-	routes := t.Routes()
+	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: by}
 	var list []*Node
-	for _, s := range t.Switches {
+	for i := range t.Switches {
+		s := &t.Switches[i]
 		m := manifests[s.Role]
 		if m == nil {
 			return nil, fmt.Errorf("switch %s: there is no program for the role %s", s.Name, s.Role)
 		}
-		table, _ := routes.Table(s.Name, by)
-		list = append(list, &Node{
-			Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
-			Ports: t.Ports(s.Name), Groups: table.Groups, ByLeaf: by == fabric.ByLeaf,
-		})
+		list = append(list, p.node(s, m))
 	}
 	return list, nil
 }

@@ -24,6 +24,7 @@ type LoopOptions struct {
 type LoopReport struct {
 	Runs   int           // of tasks
 	Failed int           // of them
+	Slowed int           // of them, which took too long for their periods
 	Late   time.Duration // the longest that a task ran after it was due
 }
 
@@ -41,27 +42,37 @@ func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) Loop
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	f := &liveFabric{ctx: ctx, timeout: o.Timeout, c: c, registers: map[string]Registers{}}
-	l := &loop{opts: o, broken: map[string]string{}, fabric: f}
-	guarded := make([]Task, len(tasks))
+	l := &loop{opts: o, broken: map[string]string{}, slowed: map[string]int{}, fabric: f}
+	paced := make([]Task, len(tasks))
 	for i, t := range tasks {
-		guarded[i] = patient{t, o.BackOff}
+		paced[i] = &pacedTask{Task: t, loop: l, rest: 2 * time.Duration(len(tasks))}
 	}
-	return l.run(ctx, NewSchedule(guarded, 0))
+	return l.run(ctx, NewSchedule(paced, 0))
 }
 
-// A patient task rests for a while after an error.
-type patient struct {
+// A pacedTask rests for a while after an error. It also rests for a multiple of
+// the time that it took: so all tasks together take half of the loop's time,
+// and one that wants more probes than can be sent sends fewer, rather than keep
+// a processor busy and the others waiting.
+type pacedTask struct {
 	Task
-	rest time.Duration
+	loop *loop
+	rest time.Duration // how many times as long as it ran
 }
 
 // Run runs the task.
-func (p patient) Run(now time.Duration, f Fabric) (time.Duration, error) {
+func (p *pacedTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	start := time.Now()
 	next, err := p.Task.Run(now, f)
 	if err != nil {
-		next = max(next, now+p.rest)
+		return max(next, now+p.loop.opts.BackOff), err
 	}
-	return next, err
+	due := now + p.rest*time.Since(start)
+	if due <= next {
+		return next, nil
+	}
+	p.loop.slow(p.Name(), next-now, due-now)
+	return due, nil
 }
 
 // A loop runs a schedule in real time.
@@ -69,6 +80,7 @@ type loop struct {
 	opts   LoopOptions
 	fabric Fabric
 	broken map[string]string // the last error of each task that fails
+	slowed map[string]int    // runs of tasks of a name that took too long
 	report LoopReport
 }
 
@@ -89,6 +101,18 @@ func (l *loop) run(ctx context.Context, s *Schedule) LoopReport {
 	}
 	<-ctx.Done()
 	return l.report
+}
+
+// oftenSlow is after how many runs that took too long it is no accident.
+const oftenSlow = 1000
+
+// slow notes a run that took too long, and says so once if that is the rule.
+func (l *loop) slow(task string, period, takes time.Duration) {
+	l.report.Slowed++
+	l.slowed[task]++
+	if l.slowed[task] == oftenSlow {
+		l.opts.Log.Warn("a task cannot keep its period on all switches", "task", task, "period", period, "lately", takes)
+	}
 }
 
 // note counts the runs and logs what has changed.
@@ -187,9 +211,7 @@ func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	q, ok := r.(interface {
-		QueuesEmpty(ctx context.Context) (bool, error)
-	})
+	q, ok := r.(queueTeller)
 	if !ok {
 		return false, errors.ErrUnsupported
 	}
@@ -197,3 +219,35 @@ func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	defer cancel()
 	return q.QueuesEmpty(ctx)
 }
+
+// A queueTeller knows whether packets wait in a switch. The Registers of a
+// target are one where the target can tell.
+type queueTeller interface {
+	QueuesEmpty(ctx context.Context) (bool, error)
+}
+
+// QueuesEmpty asks the target.
+func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
+	reg, err := r.now()
+	if err != nil {
+		return false, err
+	}
+	if q, ok := reg.(queueTeller); ok {
+		return q.QueuesEmpty(ctx)
+	}
+	return false, errors.ErrUnsupported
+}
+
+// Sent asks the target, as Meter wants it.
+func (r *switchRegisters) Sent(ctx context.Context, port int) (uint64, error) {
+	reg, err := r.now()
+	if err != nil {
+		return 0, err
+	}
+	if m, ok := reg.(Meter); ok {
+		return m.Sent(ctx, port)
+	}
+	return 0, errors.ErrUnsupported
+}
+
+var _ Meter = (*switchRegisters)(nil)

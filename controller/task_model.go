@@ -114,7 +114,7 @@ func (g *granularityTask) read(f Fabric) (clock time.Duration, err error) {
 	if g.gran, err = f.ReadRegister(g.sw, "pd_gran", 0, groups, g.gran[:0]); err != nil {
 		return 0, err
 	}
-	return f.Clock(g.sw)
+	return clockOr(f, g.sw, g.at)
 }
 
 // solve is Algorithm 1 for the paths to one leaf; ok is false while no delay is

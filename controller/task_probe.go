@@ -152,7 +152,7 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 	if m.at, err = f.ReadRegister(s.name, "u_ts", 0, last, m.at[:0]); err != nil {
 		return 0, err
 	}
-	now, err := f.Clock(s.name)
+	now, err := clockOr(f, s.name, m.at)
 	if err != nil {
 		return 0, err
 	}

@@ -405,6 +405,29 @@ func TestEveryTask(t *testing.T) {
 	}
 }
 
+// TestTimeless: where the switch does not tell its clock, tasks go by the times
+// in its registers.
+func TestTimeless(t *testing.T) {
+	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "pdlb", nil)
+	n.timeless = true
+	n.play(n.tasks(controller.TaskOptions{}), n.now+3*ms)
+	if gran := n.cell("l1", "pd_gran", 2); gran == 0 {
+		t.Error("no granularity although the delays are known")
+	}
+	n = newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
+	n.timeless = true
+	for port, p := range n.switches["l1"].ports {
+		if p.PeerTier > 0 {
+			n.write("l1", "u", port, 512)
+			n.write("l1", "u_ts", port, 77)
+		}
+	}
+	next, err := n.tasks(controller.TaskOptions{})[0].Run(n.now, quiet{n})
+	if want := 20 * ms; err != nil || next-n.now != want { // 1 % at one of two leaves
+		t.Errorf("the next probes are due in %v (error %v), want %v", next-n.now, err, want)
+	}
+}
+
 // TestUnknownTask: a manifest from elsewhere is refused by the task's name.
 func TestUnknownTask(t *testing.T) {
 	top := leafSpine(t, 0)

@@ -33,6 +33,8 @@ type virtualNet struct {
 	heard map[string][][]byte
 	// silent switches do not tell whether their queues are empty.
 	silent bool
+	// timeless switches do not tell their clock.
+	timeless bool
 	// lost are links by their ends that lose everything.
 	lost map[fabric.End]bool
 	out  int // packets from the controller
@@ -268,7 +270,12 @@ func (n *virtualNet) WriteRegister(sw, register string, from, to int, value uint
 	return n.switches[sw].engine.Switch().RegisterWriteRange(register, from, to, new(big.Int).SetUint64(value))
 }
 
-func (n *virtualNet) Clock(string) (time.Duration, error) { return n.now, nil }
+func (n *virtualNet) Clock(string) (time.Duration, error) {
+	if n.timeless {
+		return 0, controller.ErrNoClock
+	}
+	return n.now, nil
+}
 
 func (n *virtualNet) PacketOut(sw string, frame []byte) error {
 	n.out++
@@ -336,9 +343,20 @@ func udp(src, dst *fabric.Host, sport uint16, size int) []byte {
 		four := a.As4()
 		b = append(b, four[:]...)
 	}
+	binary.BigEndian.PutUint16(b[24:], ipChecksum(b[14:34]))
 	b = binary.BigEndian.AppendUint16(b, sport)
 	b = binary.BigEndian.AppendUint16(b, 9)
 	b = binary.BigEndian.AppendUint16(b, uint16(size-34))
 	b = append(b, 0, 0)
 	return append(b, make([]byte, size-len(b))...)
+}
+
+// ipChecksum is that of a header whose checksum is 0.
+func ipChecksum(header []byte) uint16 {
+	sum := uint32(0)
+	for i := 0; i < len(header); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(header[i:]))
+	}
+	sum = sum>>16 + sum&0xffff
+	return ^uint16(sum>>16 + sum)
 }

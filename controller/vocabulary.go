@@ -23,6 +23,10 @@ func groupingOf(m *codegen.Manifest) fabric.Grouping {
 		switch short(t.Name) {
 		case "leaf", "leaf_of", "arrival":
 			return fabric.ByLeaf
+		case "grids":
+			if len(t.Keys) > 0 && strings.Contains(t.Keys[0], "gid") {
+				return fabric.ByLeaf
+			}
 		case "candidates":
 			if strings.Contains(strings.Join(t.Actions, " "), "weight_0") {
 				return fabric.ByLeaf
@@ -42,6 +46,7 @@ var tableFillers = map[string]func(b *planner, table string){
 	"leaf_of":    (*planner).fillLeafOf,
 	"arrival":    (*planner).fillArrivals,
 	"self":       (*planner).fillSelf,
+	"grids":      (*planner).fillGrids,
 	"port_cfg":   (*planner).fillPorts,
 	"pattern":    (*planner).fillPattern,
 }
@@ -79,11 +84,28 @@ func (b *planner) fillMembers(table string) {
 		for slot, hop := range g.Hops {
 			b.add(table, "forward", exact(g.ID, slot), hopArgs(hop).get)
 		}
+		if !b.drawsGrids() {
+			continue
+		}
+		// The last of the 256 grids is beyond the ends of all paths, which have
+		// 8 bits: in a smaller group it counts as the last path's.
+		for slot := len(g.Hops); slot < b.m.Paths; slot++ {
+			b.add(table, "forward", exact(g.ID, slot), hopArgs(g.Hops[len(g.Hops)-1]).get)
+		}
 	}
 }
 
-// fillCandidates: an argument for each attribute and slot, such as port_0; 0
-// beyond the last path.
+// absent is an attribute of a path that a group does not have. On hardware the
+// state of port 511 is that of no path.
+func (b *planner) absent(attribute string) uint64 {
+	if b.m.Hardware != nil && attribute == "port" {
+		return fabric.MaxPort + 1
+	}
+	return 0
+}
+
+// fillCandidates: an argument for each attribute and slot, such as port_0, also
+// of slots beyond the last path.
 func (b *planner) fillCandidates(table string) {
 	for _, g := range b.out.Routes.Groups {
 		weights := b.weights(g)
@@ -94,7 +116,7 @@ func (b *planner) fillCandidates(table string) {
 				return 0, false
 			}
 			if slot >= len(g.Hops) {
-				return 0, true
+				return b.absent(name[:i]), true
 			}
 			port := b.port(g.Hops[slot].Port)
 			switch name[:i] {
@@ -158,14 +180,34 @@ func (b *planner) fillArrivals(table string) {
 			continue
 		}
 		for slot, p := range b.hops(leaf) {
-			b.add(table, "set_arrival", exact(leaf.Leaf, p.Number), arguments{"slot": uint64(slot)}.get)
+			b.add(table, "set_arrival", exact(leaf.Leaf, p.Number), arguments{"slot": uint64(slot), "onward": b.onward(p)}.get)
 		}
 	}
 }
 
-// fillSelf: the number of the switch, which signs probes.
+// onward is the multicast group of what came in at a port, 0 where that goes
+// nowhere.
+func (b *planner) onward(p fabric.Port) uint64 {
+	for _, g := range b.m.MulticastGroups {
+		if members := groupMembers[g.Members]; g.PerPort && members != nil && len(members(b, &p)) > 0 {
+			return uint64(g.Group + p.Number)
+		}
+	}
+	return 0
+}
+
+// fillSelf: the number of the switch, which signs probes, in the default action
+// or for each port that they come in at.
 func (b *planner) fillSelf(table string) {
-	b.add(table, "sign_probe", nil, arguments{"id": uint64(b.number)}.get)
+	if len(b.x.byName[table].fields) == 0 {
+		b.add(table, "sign_probe", nil, arguments{"id": uint64(b.number)}.get)
+		return
+	}
+	for _, p := range b.ports {
+		if p.PeerTier > 0 {
+			b.add(table, "sign_probe", exact(p.Number), arguments{"id": uint64(b.number), "in_port": uint64(p.Number)}.get)
+		}
+	}
 }
 
 // fillPorts: the reciprocal of each queue's capacity.
@@ -180,7 +222,7 @@ func (b *planner) fillPorts(table string) {
 func (b *planner) fillPattern(table string) {
 	given := b.plan.Options.Coefficients
 	if len(given) == 0 {
-		b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
+		b.noPolynomial()
 		return
 	}
 	widths := map[string]int{}
@@ -197,61 +239,9 @@ func (b *planner) fillPattern(table string) {
 	})
 }
 
-// weights are in proportion to what each path of a group can carry: the rate of
-// the link, or less where the next switch cannot send as much on. Parallel
-// links share what it can.
-func (b *planner) weights(g fabric.Group) []uint64 {
-	if b.plan.Grouping != fabric.ByLeaf {
-		return make([]uint64, len(g.Hops))
-	}
-	rates := b.plan.hopRates(b.sw.Name, g.ID)
-	weights := make([]uint64, len(g.Hops))
-	var divisor, largest uint64
-	for i, h := range g.Hops {
-		weights[i] = max(1, uint64(rates[h.Port]/fabric.Kbps))
-		divisor, largest = gcd(weights[i], divisor), max(largest, weights[i])
-	}
-	const most = 1 << 20 // 16 of them add up to less than 32 bits
-	if largest/divisor > most {
-		divisor = largest / most
-	}
-	for i := range weights {
-		weights[i] = max(1, weights[i]/divisor)
-	}
-	return weights
-}
-
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
-// hopRates is what each next hop from a switch to a leaf can carry, by port.
-func (p *Plan) hopRates(from string, leaf int) map[int]fabric.Rate {
-	to := p.Topology.Leaves()[leaf-1]
-	hops, _ := p.Routes.NextHops(from, to.Name)
-	links := map[string]fabric.Rate{} // to each next switch together
-	for _, h := range hops {
-		links[h.Peer] += h.Rate
-	}
-	onward := map[string]fabric.Rate{}
-	for peer := range links {
-		onward[peer] = math.MaxInt64
-		if peer != to.Name {
-			onward[peer] = 0
-			for _, r := range p.hopRates(peer, leaf) {
-				onward[peer] += r
-			}
-		}
-	}
-	rates := map[int]fabric.Rate{}
-	for _, h := range hops {
-		share := float64(h.Rate) / float64(links[h.Peer])
-		rates[h.Number] = min(h.Rate, fabric.Rate(math.Round(share*float64(onward[h.Peer]))))
-	}
-	return rates
+// noPolynomial fails for want of coefficients.
+func (b *planner) noPolynomial() {
+	b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
 }
 
 // routeTable is the table whose entries refer to those of others.

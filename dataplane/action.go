@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
@@ -52,8 +51,8 @@ func (a *action) run(p *Packet, args []uint64) {
 
 func (l *linker) action(c *bmv2.Action) (*action, error) {
 	a := &action{name: c.Name, id: c.ID}
-	for i, r := range c.RuntimeData {
-		pr := param{name: r.Name, off: a.argWords, width: r.Bitwidth, negative: l.negative[argOf{c.ID, i}]}
+	for _, r := range c.RuntimeData {
+		pr := param{name: r.Name, off: a.argWords, width: r.Bitwidth}
 		a.params = append(a.params, pr)
 		a.argWords += wordsOf(r.Bitwidth)
 	}
@@ -116,36 +115,4 @@ func jumpTarget(e *bmv2.Expr, count int) (int, error) {
 }
 
 // put writes an argument to its place in the action data.
-func (pr param) put(args, number []uint64) {
-	if pr.negative {
-		wideExtend(number, pr.width)
-	}
-	copy(args[pr.off:], number)
-}
-
-// An argOf is the argument of an action.
-type argOf struct{ action, index int }
-
-// negativeArgs finds the arguments for which the program's own entries pass
-// negative numbers.
-func negativeArgs(c *bmv2.Config) map[argOf]bool {
-	args := map[argOf]bool{}
-	note := func(id int, data []string) {
-		for i, d := range data {
-			if strings.HasPrefix(d, "-") {
-				args[argOf{id, i}] = true
-			}
-		}
-	}
-	for _, p := range c.Pipelines {
-		for _, t := range p.Tables {
-			if t.DefaultEntry != nil {
-				note(t.DefaultEntry.ActionID, t.DefaultEntry.ActionData)
-			}
-			for _, e := range t.Entries {
-				note(e.ActionEntry.ActionID, e.ActionEntry.ActionData)
-			}
-		}
-	}
-	return args
-}
+func (pr param) put(args, number []uint64) { copy(args[pr.off:], number) }

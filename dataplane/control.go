@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
@@ -145,8 +144,7 @@ func (s *Switch) fillEntry(t *table, e *bmv2.Entry) error {
 	return err
 }
 
-// constArgs reads the arguments that the program itself gives an action. They
-// may be negative, unlike those from the control plane.
+// constArgs reads the arguments that the program itself gives an action.
 func (a *action) constArgs(list []string) ([]uint64, error) {
 	if len(list) != len(a.params) {
 		return nil, ErrBadParams
@@ -158,13 +156,12 @@ func (a *action) constArgs(list []string) ([]uint64, error) {
 			return nil, err
 		}
 		p := a.params[i]
-		p.put(args, bigLimbs(new(big.Int).And(v, pow2less1(p.width)), wordsOf(p.width)))
+		p.put(args, bigLimbs(v.And(v, pow2less1(p.width)), wordsOf(p.width)))
 	}
 	return args, nil
 }
 
-// hexMatch reads a match of the program. p4c writes negative numbers for
-// signed fields.
+// hexMatch reads a match of the program.
 func hexMatch(k *bmv2.MatchKey, width int) (Match, error) {
 	m := Match{PrefixLen: k.PrefixLength}
 	for _, f := range []struct {

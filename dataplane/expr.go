@@ -17,17 +17,13 @@ type linker struct {
 	// self is the header whose length expression is being linked: locals are
 	// its fields.
 	self *header
-	// negative are the arguments that can be negative.
-	negative map[argOf]bool
 }
 
-// A param is a parameter of an action: its place in the action data. It is
-// negative if the program itself passes a negative number for it.
+// A param is a parameter of an action: its place in the action data.
 type param struct {
-	name     string
-	off      int
-	width    int
-	negative bool
+	name  string
+	off   int
+	width int
 }
 
 // An exprKind is what an expression denotes.

@@ -87,7 +87,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	if err := s.std.find(s.lay); err != nil {
 		return nil, err
 	}
-	l := &linker{sw: s, lay: s.lay, negative: negativeArgs(c)}
+	l := &linker{sw: s, lay: s.lay}
 	if err := l.link(c); err != nil {
 		return nil, err
 	}

@@ -107,16 +107,9 @@ func wideField(f field) func(*Packet, []uint64) {
 // argValue is a parameter of the running action.
 func argValue(pr param) value {
 	v := value{lo: new(big.Int), hi: pow2less1(pr.width), kind: argKind, off: pr.off}
-	if pr.negative {
-		v.lo, v.hi = new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(pr.width-1))), pow2less1(pr.width-1)
-	}
 	if pr.width > 64 {
 		off, n := pr.off, wordsOf(pr.width)
-		extend := wideCopyUnsigned
-		if pr.negative {
-			extend = wideCopy
-		}
-		v.wide = func(p *Packet, dst []uint64) { extend(dst, p.args[off:off+n]) }
+		v.wide = func(p *Packet, dst []uint64) { wideCopyUnsigned(dst, p.args[off:off+n]) }
 	}
 	return v
 }

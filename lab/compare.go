@@ -125,7 +125,9 @@ func (c *Comparison) Table() [][]string {
 	}
 	first := x.Metrics[0]
 	base := x.Schemes[0].Label
-	head = append(head, fmt.Sprintf("%s BY %s", first, base))
+	if len(x.Schemes) > 1 {
+		head = append(head, fmt.Sprintf("%s OF %s AGAINST IT", first, base))
+	}
 	table := [][]string{head}
 	for _, r := range c.Rows {
 		line := []string{r.Scheme.Label}
@@ -138,7 +140,10 @@ func (c *Comparison) Table() [][]string {
 		for _, m := range x.Metrics {
 			line = append(line, r.Estimate(m).String())
 		}
-		table = append(table, append(line, c.gain(r, base, first)))
+		if len(x.Schemes) > 1 {
+			line = append(line, c.gain(r, base, first))
+		}
+		table = append(table, line)
 	}
 	return table
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/fabric"
 )
 
 // An Experiment compares schemes in one network under the same flows. Each
@@ -26,10 +25,11 @@ type Experiment struct {
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
-	Interval Time        `yaml:"interval"` // between samples of the links
-	Latency  Time        `yaml:"latency"`  // of a controller task: from its look to its effect
-	Classes  []Class     `yaml:"classes"`  // of flows, by size
-	Metrics  []string    `yaml:"metrics"`  // of the table
+	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, or shared where a switch reads its queues at once
+	Interval Time        `yaml:"interval"`   // between samples of the links
+	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
+	Classes  []Class     `yaml:"classes"`    // of flows, by size
+	Metrics  []string    `yaml:"metrics"`    // of the table
 
 	Cases   []Case   `yaml:"cases"`
 	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
@@ -39,6 +39,7 @@ type Experiment struct {
 // A Setting is what a case may change of an experiment.
 type Setting struct {
 	Topology  Network       `yaml:"topology"`
+	Links     []LinkChange  `yaml:"links"`
 	Fail      []string      `yaml:"fail"` // links that are down from the start
 	Traffic   []Traffic     `yaml:"traffic"`
 	Transport TransportSpec `yaml:"transport"`
@@ -121,15 +122,14 @@ type TransportSpec struct {
 
 // SwitchSpec is what the switches' queues do.
 type SwitchSpec struct {
-	ECN    int     `yaml:"ecn"`     // mark from so many packets
-	KMin   Size    `yaml:"ecn-min"` // or by RED between two sizes
-	KMax   Size    `yaml:"ecn-max"`
-	PMax   float64 `yaml:"ecn-p"`
-	Queue  int     `yaml:"queue"` // packets, instead of the topology's
-	Buffer Size    `yaml:"buffer"`
-	PFC    *bool   `yaml:"pfc"`
-	Pause  Size    `yaml:"pfc-threshold"` // of an ingress port; 0: dynamic
-	Alpha  float64 `yaml:"pfc-alpha"`
+	ECN   int     `yaml:"ecn"`     // mark from so many packets
+	KMin  Size    `yaml:"ecn-min"` // or by RED between two sizes
+	KMax  Size    `yaml:"ecn-max"`
+	PMax  float64 `yaml:"ecn-p"`
+	Queue int     `yaml:"queue"` // packets, instead of the topology's
+	PFC   *bool   `yaml:"pfc"`
+	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: dynamic
+	Alpha float64 `yaml:"pfc-alpha"`
 }
 
 // A Fault is something that happens to a link or a switch while flows run.
@@ -217,6 +217,9 @@ func (x *Experiment) defaults() {
 		if s.Engine == "" {
 			s.Engine = x.Engine
 		}
+		if s.StatePath == "" {
+			s.StatePath = x.State
+		}
 	}
 }
 
@@ -257,6 +260,9 @@ func (s *Setting) defaults() {
 func (c *Case) inherit(x *Experiment) {
 	if c.Topology == (Network{}) {
 		c.Topology = x.Topology
+	}
+	if c.Links == nil {
+		c.Links = x.Links
 	}
 	if c.Fail == nil {
 		c.Fail = x.Fail
@@ -350,36 +356,6 @@ func (s *Scheme) set(c *Case) map[string]string {
 		set[name] = v
 	}
 	return set
-}
-
-// make makes the network with the links down that fail from the start.
-func (n Network) make(read func(string) ([]byte, error)) (*fabric.Topology, error) {
-	switch {
-	case n.LeafSpine != nil:
-		m := n.LeafSpine
-		return fabric.LeafSpine{
-			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts,
-			Oversubscription: m.Oversubscription, Buffer: fabric.Size(m.Buffer), Links: m.links(),
-		}.Make()
-	case n.FatTree != nil:
-		m := n.FatTree
-		return fabric.FatTree{Name: "fat-tree", K: m.K, Hosts: m.Hosts, Buffer: fabric.Size(m.Buffer), Links: m.links()}.Make()
-	}
-	if text, err := read(n.Name); err == nil {
-		return fabric.Load(n.Name, text)
-	}
-	p, err := fabric.PresetNamed(n.Name)
-	if err != nil {
-		return nil, fmt.Errorf("no file of that name, and %w", err)
-	}
-	return p.Make()
-}
-
-func (l Links) links() fabric.Links {
-	return fabric.Links{
-		HostRate: fabric.Rate(l.HostRate), Rate: fabric.Rate(l.Rate),
-		HostDelay: time.Duration(l.HostDelay), Delay: time.Duration(l.Delay), Queue: l.Queue,
-	}
 }
 
 // length is the time in which flows start: to the last of them where their

@@ -51,11 +51,8 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 	var jobs []*Job
 	for i := range x.Cases {
 		c := &x.Cases[i]
-		t, err := c.Topology.make(read)
+		t, err := c.network(read)
 		if err != nil {
-			return nil, err
-		}
-		if t, err = failed(t, c.Fail); err != nil {
 			return nil, err
 		}
 		setups, err := setUps(made, x, c, t)
@@ -71,17 +68,6 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 		}
 	}
 	return jobs, nil
-}
-
-func failed(t *fabric.Topology, names []string) (*fabric.Topology, error) {
-	for _, name := range names {
-		links, err := t.FindLinks(name)
-		if err != nil {
-			return nil, err
-		}
-		t = t.Fail(links...)
-	}
-	return t, nil
 }
 
 // setUps generates the programs of all rows of a case.
@@ -154,7 +140,14 @@ func (w *work) all(ctx context.Context) error {
 		})
 	}
 	workers.Wait()
-	return errors.Join(w.errs...)
+	switch n := len(w.errs); n {
+	case 0:
+		return nil
+	case 1:
+		return w.errs[0]
+	default:
+		return fmt.Errorf("%w (and %d more runs failed)", w.errs[0], n-1)
+	}
 }
 
 // take returns the next job, -1 if there is none.

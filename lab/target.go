@@ -134,8 +134,8 @@ func (c *Comparison) loads(t *Target) []float64 {
 	return all
 }
 
-// judgeOrder looks whether the rows come in the order, and which neighbours can
-// be told apart.
+// judgeOrder looks whether the rows come in the order, the first and the last
+// beyond their interval, and which neighbours can be told apart.
 func (c *Comparison) judgeOrder(t *Target) Outcome {
 	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
 	loads := c.loads(t)
@@ -172,8 +172,9 @@ func (c *Comparison) judgeOrder(t *Target) Outcome {
 		}
 	}
 	n := len(rows) - 1
+	ends, err := rows[0].Against(rows[n], t.Metric)
 	o.Verdict, o.Note = NotSo, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
-	if holds == n {
+	if holds == n && err == nil && (ends.N < 2 || ends.Excludes(0)) {
 		o.Verdict = Holds
 	}
 	return o

@@ -26,7 +26,10 @@ func Load(file string, text []byte, read Reader) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x, x.complete(src, read)
+	if err := x.complete(src, read); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 // Complete checks an experiment that was put together in the program, and fills
@@ -71,6 +74,8 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
 		case s.Engine != EngineP4 && s.Engine != EngineNative:
 			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
+		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
+			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc or shared", s.StatePath))
 		case s.Errata != "" && s.Errata != "printed":
 			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
 		}
@@ -125,16 +130,10 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		}
 		return key
 	}
-	t, err := c.Topology.make(read)
+	t, err := c.network(read)
 	if err != nil {
-		return src.wrong(at("topology"), err)
-	}
-	for j, name := range c.Fail {
-		links, err := t.FindLinks(name)
-		if err != nil {
-			return src.wrong(fmt.Sprintf("%s[%d]", at("fail"), j), err)
-		}
-		t = t.Fail(links...)
+		key, rest, _ := strings.Cut(err.Error(), ": ")
+		return src.wrong(at(key), errors.New(rest))
 	}
 	for j := range c.Traffic {
 		if err := c.Traffic[j].resolve(t, read); err != nil {

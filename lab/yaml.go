@@ -48,9 +48,10 @@ var sizeUnits = []struct {
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
 // UnmarshalYAML reads a size.
-func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.parse) }
+func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.Parse) }
 
-func (s *Size) parse(text string) error {
+// Parse reads a size as a file writes it.
+func (s *Size) Parse(text string) error {
 	for _, u := range sizeUnits {
 		rest, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
@@ -231,7 +232,8 @@ type source struct {
 
 // wrong is an error about a key, given as a path such as loads[1].
 func (s *source) wrong(key string, err error) error {
-	e := &FileError{File: s.file, Key: key, Msg: err.Error()}
+	msg, _, _ := strings.Cut(err.Error(), "\n")
+	e := &FileError{File: s.file, Key: key, Msg: msg}
 	e.Line = s.line(key)
 	return e
 }
@@ -276,7 +278,11 @@ func syntaxError(file string, tree *ast.File, err error) error {
 	}
 	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
 	if name, ok := strings.CutPrefix(e.Msg, "unknown field "); ok {
-		e.Msg = "there is no such key " + strings.Trim(name, `"`)
+		name = strings.Trim(name, `"`)
+		if i := strings.Index(e.Key, name); i >= 0 {
+			e.Key = e.Key[:i+len(name)]
+		}
+		e.Msg = "there is no such key as " + name
 	}
 	return e
 }

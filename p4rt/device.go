@@ -210,6 +210,17 @@ func (d *Device) Sent(number uint32) (packets, bytes uint64) {
 	return 0, 0
 }
 
+// Idle reports whether no packet is queued.
+func (d *Device) Idle() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return true
+	}
+	_, queued := d.engine.Next()
+	return !queued
+}
+
 func (d *Device) portUp(number uint32) bool {
 	down, there := (*d.down.Load())[number]
 	return there && !down

@@ -13,7 +13,7 @@ import (
 )
 
 // busy makes a network of some hosts below leaves with four spines, each of
-// which sends to one elsewhere at 70 % of its link.
+// which sends to one elsewhere with DCTCP.
 func busy(b *testing.B, leaves, hosts int, load func(*sim.Network, *fabric.Topology)) *sim.Network {
 	perLeaf := hosts / leaves
 	topo := leafSpine(b, fabric.LeafSpine{
@@ -23,19 +23,19 @@ func busy(b *testing.B, leaves, hosts int, load func(*sim.Network, *fabric.Topol
 			HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: 256,
 		},
 	})
-	n, err := sim.New(topo, sim.Options{Seed: 1})
+	n, err := sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: 65 * 1514, Max: 65 * 1514}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	load(n, topo)
 	for i := range hosts {
 		to := (i + perLeaf*(1+i%(leaves-1))) % hosts
-		_, err := n.StartFlow(sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", to+1), Rate: 7e9})
+		_, err := n.StartFlow(sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", to+1), Transport: sim.DCTCP})
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := n.Run(300 * time.Microsecond); err != nil {
+	if err := n.Run(2 * time.Millisecond); err != nil {
 		b.Fatal(err)
 	}
 	return n

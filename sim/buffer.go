@@ -15,11 +15,11 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	if s.net.opts.PFC.On && o.peer != nil {
 		return 0, true
 	}
-	limit := o.limit
+	limit := int(o.limit)
 	if s.net.opts.Alpha > 0 && s.buffer > 0 {
 		limit = int(s.net.opts.Alpha * float64(s.buffer-s.used))
 	}
-	if o.bytes+p.Size > limit {
+	if int(o.bytes)+p.Size > limit {
 		return QueueFull, false
 	}
 	return 0, true

@@ -130,6 +130,24 @@ func TestGoBack(t *testing.T) {
 	}
 }
 
+// TestStaleNack does not go back for a packet that has arrived since.
+func TestStaleNack(t *testing.T) {
+	var stats FlowStats
+	s := newDCQCNSender(usual(t, nil), &stats, 10*segment, 10e9)
+	for s.ready(0) {
+		s.emit(0, new(Packet))
+	}
+	s.receive(0, &Packet{Kind: Ack, Ack: 5 * segment})
+	s.receive(0, &Packet{Kind: Nack, Ack: 3 * segment})
+	if s.next != s.size || stats.Nacks != 0 {
+		t.Errorf("goes on with %d after a Nack of what is acknowledged", s.next)
+	}
+	s.receive(0, &Packet{Kind: Nack, Ack: 6 * segment}) // and acknowledges packet 5
+	if s.next != 6*segment || stats.Nacks != 1 {
+		t.Errorf("goes on with %d after a Nack of 6", s.next)
+	}
+}
+
 // TestNackInterval repeats a Nack for the same packet only so often.
 func TestNackInterval(t *testing.T) {
 	r := newGoBackReceiver(usual(t, nil), new(FlowStats))

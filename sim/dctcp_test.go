@@ -74,17 +74,19 @@ func TestAlpha(t *testing.T) {
 	check(0.5625*0.75+0.25/11, 7907)
 }
 
-// TestDCTCPShare reduces the window once in a window of marks, whatever their
-// number, and never grows it there.
-func TestDCTCPShare(t *testing.T) {
-	s := newTCPSender(usual(t, nil), new(FlowStats), 1000*segment, true)
-	for s.ready(0) {
-		s.emit(0, new(Packet))
-	}
-	for i := range int64(10) {
-		s.receive(0, &Packet{Kind: Ack, Ack: (i + 1) * segment, Echo: true})
-	}
-	if s.window != 5*segment || s.threshold != 5*segment || s.share.alpha != 1 {
-		t.Errorf("window %d, threshold %d, alpha %v after ten marks", s.window, s.threshold, s.share.alpha)
+// TestDCTCPWindow reduces the window once in a window of data, whether one
+// packet of it is marked or all, and does not grow it there.
+func TestDCTCPWindow(t *testing.T) {
+	for _, marked := range []int64{1, 10} {
+		s := newTCPSender(usual(t, nil), new(FlowStats), 1000*segment, true)
+		for s.ready(0) {
+			s.emit(0, new(Packet))
+		}
+		for i := range int64(10) {
+			s.receive(0, &Packet{Kind: Ack, Ack: (i + 1) * segment, Echo: i < marked})
+		}
+		if s.window != 5*segment || s.threshold != 5*segment {
+			t.Errorf("window %d, threshold %d after %d marks", s.window, s.threshold, marked)
+		}
 	}
 }

@@ -7,7 +7,7 @@
 //
 //	n, err := sim.New(topology, sim.Options{Seed: 1})
 //	n.Switch("l1").Load(program)              // a dataplane.Switch, by whoever deploys
-//	n.Switch("s1").LoadModel(native)          // or a model.Switch
+//	n.Switch("l1").LoadModel(model, tables)   // or, in all switches, the model of a scheme
 //	n.At(5*time.Millisecond, func() { n.StartFlow(sim.FlowSpec{From: "h1", To: "h9", Bytes: 1e6}) })
 //	n.Every(time.Millisecond, sample)
 //	err = n.Run(time.Second)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 	"time"
 
@@ -27,6 +26,9 @@ func TestEnginesAgree(t *testing.T) {
 				"ecn":   {Seed: 4, ECN: sim.ECN{Min: 15000, Max: 40000, P: 0.5}},
 				"pfc":   {Seed: 5, PFC: sim.PFC{On: true, Pause: 20000}},
 			} {
+				if name != "drops" && row.Signal == "fitted" && row.Name != "qall-poly3" {
+					continue // the polynomials differ in nothing else
+				}
 				t.Run(name, func(t *testing.T) {
 					a := crossRun(t, topo, p, o, loadP4)
 					b := crossRun(t, topo, p, o, loadModels)
@@ -114,7 +116,18 @@ func startTasks(n *sim.Network, p *controller.Plan, s *controller.SwitchPlan) {
 			every(700*time.Microsecond, func() { node.WriteRegister("pd_gran", 0, 3, uint64(n.Now()/time.Millisecond)%7+1) })
 		case "recirculation-limit":
 			every(time.Millisecond, func() { node.WriteRegister("nrc", 0, 1, 3) })
+		case "rezero":
+			every(500*time.Microsecond, func() {
+				if node.Buffered() == 0 {
+					node.WriteRegister("ig_q", 0, 512, 0)
+				}
+			})
 		case "failure-detection":
+			every(3*time.Millisecond, func() {
+				node.WriteRegister("rc_cnt", 0, 512, 0)
+				node.WriteRegister("rc_sum", 0, 1, 0)
+				node.WriteRegister("rc_pkts", 0, 1, 0)
+			})
 			n.At(5*time.Millisecond, func() { node.WriteRegister("faulty", 5, 6, 1) })
 			n.At(15*time.Millisecond, func() { node.WriteRegister("faulty", 5, 6, 0) })
 		}
@@ -176,15 +189,14 @@ func compareRegisters(t *testing.T, man *codegen.Manifest, x, y *sim.Switch) {
 			t.Error(err)
 			continue
 		}
-		for len(w) < len(v) {
-			w = append(w, 0)
+		if len(w) != len(v) {
+			t.Errorf("switch %s: %s has %d cells with programs, %d with models", x.Name, reg.Name, len(v), len(w))
+			continue
 		}
-		if !reflect.DeepEqual(v, w[:len(v)]) {
-			for i := range v {
-				if v[i] != w[i] {
-					t.Errorf("switch %s: %s[%d] is %d with programs, %d with models", x.Name, reg.Name, i, v[i], w[i])
-					break
-				}
+		for i := range v {
+			if v[i] != w[i] {
+				t.Errorf("switch %s: %s[%d] is %d with programs, %d with models", x.Name, reg.Name, i, v[i], w[i])
+				break
 			}
 		}
 	}

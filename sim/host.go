@@ -35,13 +35,13 @@ func newHost(n *Network, h *fabric.Host) *Host {
 func (h *Host) NIC() *Port { return h.nic }
 
 // Queued is the number of bytes that the NIC has not begun to send.
-func (h *Host) Queued() int { return h.nic.bytes }
+func (h *Host) Queued() int { return int(h.nic.bytes) }
 
 // WhenBelow calls f once, as soon as the NIC holds fewer bytes. Who waits
 // longest is called first. A function that gives the NIC a packet and waits
 // anew, each time, shares it evenly with others that do the same.
 func (h *Host) WhenBelow(bytes int, f func()) {
-	if h.nic.bytes < bytes && len(h.drained) == 0 {
+	if int(h.nic.bytes) < bytes && len(h.drained) == 0 {
 		f()
 		return
 	}
@@ -64,7 +64,7 @@ func (h *Host) Send(p *Packet) {
 // depart lets a packet leave the NIC.
 func (h *Host) depart(p *Packet, o *Port) {
 	o.transmit(p)
-	for len(h.drained) > 0 && o.bytes < h.drained[0].below {
+	for len(h.drained) > 0 && int(o.bytes) < h.drained[0].below {
 		f := h.drained[0].f
 		h.drained = append(h.drained[:0], h.drained[1:]...)
 		f()

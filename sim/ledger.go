@@ -63,7 +63,7 @@ type ledger struct {
 
 // begin notes a packet that hosts, switches or the controller have made.
 func (n *Network) begin(p *Packet) {
-	p.born = int32(p.Size)
+	p.born = p.Size
 	n.ledger.began.add(p)
 }
 

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/p4lb/p4lb/fabric"
+import (
+	"math"
+
+	"github.com/p4lb/p4lb/fabric"
+)
 
 // A Link joins two ports.
 type Link struct {
@@ -22,10 +26,7 @@ func (n *Network) connect(i int, l *fabric.Link) *Link {
 func (n *Network) end(e fabric.End, l *fabric.Link) *Port {
 	p := n.newPort(e.Port)
 	p.rate, p.delay = int64(l.Rate), l.Delay
-	p.limit = int(n.opts.Queue)
-	if l.Queue > 0 {
-		p.limit = l.Queue * n.frame()
-	}
+	p.limit = clampQueue(n.opts.queue(0))
 	switch node := n.byName[e.Node].(type) {
 	case *Host:
 		p.host, node.nic = node, p
@@ -33,9 +34,16 @@ func (n *Network) end(e fabric.End, l *fabric.Link) *Port {
 	case *Switch:
 		p.sw, node.ports[e.Port] = node, p
 		p.mac = node.macs[e.Port]
+		p.limit = clampQueue(n.opts.queue(node.share))
+	}
+	if l.Queue > 0 {
+		p.limit = clampQueue(l.Queue * n.frame())
 	}
 	return p
 }
+
+// clampQueue is a number of bytes that may wait, at most 2 GiB.
+func clampQueue(bytes int) int32 { return int32(min(bytes, math.MaxInt32)) }
 
 // frame is the length of the largest packet of hosts.
 func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
@@ -56,11 +64,14 @@ func (l *Link) Fail() {
 // Restore repairs the link.
 func (l *Link) Restore() { l.A.down, l.B.down = false, false }
 
-// cut loses what is on the link, and any pause: nobody is there to end it.
+// cut loses what is on the link, PFC frames too, and ends any pause: nobody is
+// there to do it.
 func (o *Port) cut() {
 	o.net.events.cancel(&o.arriving)
+	o.net.events.cancel(&o.pfc.flight)
+	o.pfc.pausing, o.pfc.line = false, o.pfc.line[:0]
 	for o.wire.n > 0 {
-		o.net.lose(o.wire.pop().p, LinkDown)
+		o.net.lose(o.wire.pop(), LinkDown)
 	}
 	o.resume()
 }

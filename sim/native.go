@@ -15,6 +15,9 @@ type Model struct {
 	ReportLen int
 	// ProbeMark: probes along paths are marked that met more packets.
 	ProbeMark int
+	// Cells are how many a register of the program has, by name. Those that the
+	// model does not keep are 0.
+	Cells map[string]int
 }
 
 // native is the engine that runs a model. What the program would do beside
@@ -78,23 +81,26 @@ func (e *native) ingress(p *Packet) {
 		p.Size -= roundLen
 		e.decide(p, p.native.stamp)
 	default:
-		p.native.received = p.Size
 		if e.persists {
-			p.native.round = model.Round{}
+			p.native.received, p.native.round = p.Size, model.Round{}
 		}
 		e.decide(p, e.now())
 	}
 }
 
 // describe tells the model about a packet. What the model does not change is
-// found anew each time, so that packets stay small.
+// found anew each time, so that packets stay small, and what only some schemes
+// ask for is left out for others: a look at the hosts and ports of a large
+// network is what takes the time.
 func (e *native) describe(p *Packet) *model.Packet {
 	d := p.Flow.toward(p.Kind)
 	mp := &e.packet
-	mp.Flow, mp.Len, mp.In = d.tuple, p.native.received, p.from.Number
+	mp.Flow, mp.Len = d.tuple, p.Size
 	mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
 	mp.Echo = mp.Ack && p.Echo
 	if e.persists {
+		mp.Len = p.native.received
+		mp.In, mp.From = p.from.Number, e.look.leafHost[p.Src.place]
 		mp.Overlay, mp.Round = p.native.overlay, p.native.round
 	}
 	return mp
@@ -110,10 +116,10 @@ func (e *native) remember(p *Packet) {
 // decide asks the model for the way of a packet.
 func (e *native) decide(p *Packet, now model.Time) {
 	mp := e.describe(p)
-	to := e.look.toHost[p.Dst.place]
-	mp.Group, mp.From = -1, e.look.leafHost[p.Src.place]
+	to := e.look.toHost[p.place]
+	mp.Group = -1
 	if to.group != 0 {
-		mp.Group = to.group
+		mp.Group = int(to.group)
 	}
 	overlaid := mp.Overlay.Valid
 	if overlaid && e.o.Edge && mp.From < 0 || to.group == 0 && to.port < 0 {
@@ -133,7 +139,7 @@ func (e *native) decide(p *Packet, now model.Time) {
 		p.Size += roundLen
 		e.s.enqueue(p, againPort)
 	case to.group == 0:
-		e.s.enqueue(p, to.port)
+		e.s.enqueue(p, int(to.port))
 	case d.Port < 0:
 		e.s.drop(p)
 	default:
@@ -195,7 +201,10 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	if p.Flow == nil {
 		return e.egressControl(p, o, depth)
 	}
-	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: e.describe(p), Queued: p.native.queued}
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	if e.persists {
+		d.Packet, d.Queued = e.describe(p), p.native.queued
+	}
 	if o.Number == againPort {
 		e.model.ComeRound(d)
 		e.remember(p)
@@ -227,7 +236,7 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 		}
 	}
 	e.packet = model.Packet{Group: -1}
-	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet, Queued: p.native.queued}
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
 	if r, due := e.model.Egress(d, e.now()); due {
 		e.report(p, r)
 	}
@@ -332,23 +341,16 @@ func (e *native) register(name string, dst []uint64) ([]uint64, error) {
 	if cells == nil {
 		return dst, fmt.Errorf("the model of switch %s has no register %s", e.s.Name, name)
 	}
-	return append(dst, cells...), nil
+	dst = append(dst, cells...)
+	for range e.o.Cells[name] - len(cells) {
+		dst = append(dst, 0)
+	}
+	return dst, nil
 }
 
 func (e *native) setRegister(name string, from, to int, value uint64) error {
 	for i := from; i < to; i++ {
-		switch name {
-		case "qd_S":
-			e.model.SetThreshold(uint32(value))
-		case "pd_gran":
-			e.model.SetGranularity(i, uint16(value))
-		case "nrc":
-			e.model.SetRounds(uint16(value))
-		case "faulty":
-			e.model.SetFaulty(i, value == 1)
-		case "rtt":
-			e.model.LearnPath(model.PathNews{Group: i / model.MaxPaths, Slot: i % model.MaxPaths, RTT: uint32(value)}, 0)
-		default:
+		if !e.model.SetCell(name, i, value) {
 			return fmt.Errorf("the model of switch %s does not take the register %s", e.s.Name, name)
 		}
 	}

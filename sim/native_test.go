@@ -38,6 +38,10 @@ func newModel(t testing.TB, man *codegen.Manifest) sim.Model {
 		Granularity: man.Granularity, Signal: man.Signal, Choice: man.Choice, Guard: man.Guard,
 		Paths: man.Paths, Edge: man.Role == "leaf" || man.Role == "tor", Direct: man.StatePath == "shared",
 	}}
+	m.Cells = map[string]int{}
+	for _, r := range man.Registers {
+		m.Cells[r.Name] = r.Size
+	}
 	for _, v := range man.Parameters {
 		if v.Name == "degree" && man.Signal == "fitted" {
 			if poly, ok := fitting.Paper(int(v.Int), false); ok {

@@ -16,7 +16,8 @@ type Options struct {
 	// MTU is the bytes of the largest IP packet of hosts; zero: 1500.
 	MTU int
 	// Queue is the bytes that wait at a port at most, where its link states no
-	// packets (which count as an MTU each); zero: 256 of them.
+	// number of packets, which count as an MTU each. Zero: the port's share of
+	// the switch's buffer, and without one 64 packets.
 	Queue fabric.Size
 	ECN   ECN
 	PFC   PFC
@@ -68,9 +69,6 @@ func (o *Options) validate() error {
 	if o.MTU == 0 {
 		o.MTU = 1500
 	}
-	if o.Queue == 0 {
-		o.Queue = fabric.Size(256 * (o.MTU + ethernetLen))
-	}
 	if o.ECN.P == 0 {
 		o.ECN.P = 1
 	}
@@ -90,6 +88,17 @@ func (o *Options) validate() error {
 		o.CPU = 255
 	}
 	return nil
+}
+
+// queue is the limit of a queue whose share of a buffer is known, or 0.
+func (o *Options) queue(share int) int {
+	switch {
+	case o.Queue > 0:
+		return int(o.Queue)
+	case share > 0:
+		return share
+	}
+	return 64 * (o.MTU + ethernetLen)
 }
 
 // A Network is a simulated network. It is for one goroutine.

@@ -48,9 +48,9 @@ type Packet struct {
 	Dst  *Host
 	// Size is the length on the wire, from the Ethernet header on. Send sets
 	// it.
-	Size int
-	born int32 // bytes that it is accounted for with, from its beginning to its end
-	met  int32 // packets that stood in the queue when it came
+	Size  int
+	place int32 // of Dst among the hosts
+	met   int32 // packets that stood in the queue when it came
 
 	Kind    Kind
 	ECT     bool // capable of ECN
@@ -62,6 +62,7 @@ type Packet struct {
 	again   bool // it comes round
 
 	Src     *Host
+	born    int    // bytes that it is accounted for with, from its beginning to its end
 	head    []byte // the header bytes, where switches run P4
 	extra   int    // bytes that follow head: the payload
 	Payload int    // bytes
@@ -118,6 +119,7 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 	if k != Data {
 		p.Src, p.Dst = f.Dst, f.Src
 	}
+	p.place = int32(p.Dst.place)
 	return p
 }
 

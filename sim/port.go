@@ -36,34 +36,40 @@ type arrival struct {
 // at hand without a look at that packet.
 type transit struct {
 	ring    []arrival // a power of two of them
-	head, n int
+	head, n int32
 }
 
 func (w *transit) first() *arrival { return &w.ring[w.head] }
 
 func (w *transit) push(a arrival) {
-	if w.n == len(w.ring) {
-		ring := make([]arrival, max(4, 2*w.n))
-		for i := range w.n {
-			ring[i] = w.ring[(w.head+i)&(w.n-1)]
-		}
-		w.ring, w.head = ring, 0
+	if int(w.n) == len(w.ring) {
+		w.grow()
 	}
-	w.ring[(w.head+w.n)&(len(w.ring)-1)] = a
+	w.ring[int(w.head+w.n)&(len(w.ring)-1)] = a
 	w.n++
 }
 
-func (w *transit) pop() arrival {
-	a := w.ring[w.head]
-	w.head = (w.head + 1) & (len(w.ring) - 1)
+func (w *transit) grow() {
+	ring := make([]arrival, max(4, 2*len(w.ring)))
+	for i := range w.ring {
+		ring[i] = w.ring[(int(w.head)+i)&(len(w.ring)-1)]
+	}
+	w.ring, w.head = ring, 0
+}
+
+func (w *transit) pop() *Packet {
+	a := &w.ring[w.head]
+	p := a.p
+	a.p = nil
+	w.head = int32(int(w.head+1) & (len(w.ring) - 1))
 	w.n--
-	return a
+	return p
 }
 
 // each calls f for all packets.
 func (w *transit) each(f func(*Packet)) {
 	for i := range w.n {
-		f(w.ring[(w.head+i)&(len(w.ring)-1)].p)
+		f(w.ring[int(w.head+i)&(len(w.ring)-1)].p)
 	}
 }
 
@@ -75,28 +81,30 @@ func (w *transit) each(f func(*Packet)) {
 // second one, when the link is free again, is planned only while the queue is
 // not empty. Of the packets on the link, only the first is in the schedule.
 type Port struct {
-	net  *Network
-	sw   *Switch // or
-	host *Host
-	peer *Port
-
-	Number int           // of a switch; 0 at a host
-	rate   int64         // bit/s
-	rest   int64         // of the last division by rate: what a bit takes is no whole ns
-	free   time.Duration // when the link has taken in the last packet
-	delay  time.Duration
-
-	queue    fifo
-	bytes    int // of queue
-	packets  int
-	limit    int   // bytes that may wait
-	paused   bool  // by the peer
-	down     bool  // the link
-	serving  event // at free, if packets wait
+	// What arrivals need, what the queue needs, and what both do: lines of the
+	// cache.
 	arriving event // of the first of wire
 	wire     transit
-	count    Counters
+	peer     *Port
 
+	queue   fifo
+	bytes   int32 // of queue
+	packets int32
+	limit   int32         // bytes that may wait
+	paused  bool          // by the peer
+	down    bool          // the link
+	rate    int64         // bit/s
+	rest    int64         // of the last division by rate: what a bit takes is no whole ns
+	free    time.Duration // when the link has taken in the last packet
+
+	serving event // at free, if packets wait
+	net     *Network
+	sw      *Switch // or
+	host    *Host
+	delay   time.Duration
+	Number  int // of a switch; 0 at a host
+
+	count Counters
 	link  *Link
 	mac   fabric.MAC
 	since time.Duration // that it is paused
@@ -149,13 +157,13 @@ func (o *Port) Link() *Link { return o.link }
 func (o *Port) Rate() fabric.Rate { return fabric.Rate(o.rate) }
 
 // Queue is the number of bytes that wait.
-func (o *Port) Queue() int { return o.bytes }
+func (o *Port) Queue() int { return int(o.bytes) }
 
 // QueuePackets is the number of packets that wait.
-func (o *Port) QueuePackets() int { return o.packets }
+func (o *Port) QueuePackets() int { return int(o.packets) }
 
 // Limit is the number of bytes that may wait.
-func (o *Port) Limit() int { return o.limit }
+func (o *Port) Limit() int { return int(o.limit) }
 
 // Paused reports whether the port may not send (PFC).
 func (o *Port) Paused() bool { return o.paused }
@@ -172,9 +180,9 @@ func (o *Port) Counters() Counters {
 // accept puts a packet into the queue, which must have room.
 func (o *Port) accept(p *Packet) {
 	o.queue.push(p)
-	o.bytes += p.Size
+	o.bytes += int32(p.Size)
 	o.packets++
-	o.count.MaxQueue = max(o.count.MaxQueue, o.bytes)
+	o.count.MaxQueue = max(o.count.MaxQueue, int(o.bytes))
 	o.wake()
 }
 
@@ -196,7 +204,7 @@ func (o *Port) serve() {
 		return
 	}
 	p := o.queue.pop()
-	o.bytes -= p.Size
+	o.bytes -= int32(p.Size)
 	o.packets--
 	if o.sw != nil {
 		o.sw.depart(p, o)
@@ -233,7 +241,7 @@ func (o *Port) time(bytes int) time.Duration {
 
 // arrive hands the first packet on the link over.
 func (o *Port) arrive() {
-	p := o.wire.pop().p
+	p := o.wire.pop()
 	if o.wire.n > 0 {
 		next := o.wire.first()
 		o.net.events.planAs(&o.arriving, next.at, next.seq)

@@ -47,6 +47,7 @@ type Switch struct {
 	loop   *Port // for what goes round without a port of its own
 
 	buffer  int // bytes; 0: no limit but those of the queues
+	share   int // of each port with a link
 	used    int
 	reserve int // of it, for what comes after pauses
 	faults  *faults
@@ -71,6 +72,7 @@ func newSwitch(n *Network, spec *fabric.Switch) *Switch {
 	for _, p := range n.topology.Ports(s.Name) {
 		s.macs[p.Number] = p.MAC
 	}
+	s.share = s.buffer / max(1, len(s.macs))
 	s.cpu = n.newPort(n.opts.CPU)
 	s.cpu.sw = s
 	s.loop = s.virtual(-1)
@@ -83,7 +85,7 @@ func (s *Switch) virtual(number int) *Port {
 	o := s.net.newPort(number)
 	o.sw = s
 	o.rate, o.delay = int64(s.net.opts.Virtual.Rate), s.net.opts.Virtual.Latency
-	o.limit = int(s.net.opts.Queue)
+	o.limit = clampQueue(s.net.opts.queue(0))
 	return o
 }
 
@@ -211,8 +213,8 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		s.end(p, why)
 		return
 	}
-	s.engine.enqueued(p, s.depth(o.bytes))
-	if p.ECT && !p.CE && s.marks(o.bytes+p.Size) {
+	s.engine.enqueued(p, s.depth(int(o.bytes)))
+	if p.ECT && !p.CE && s.marks(int(o.bytes)+p.Size) {
 		p.mark = true
 		o.count.Marked++
 	}
@@ -244,7 +246,7 @@ func (s *Switch) marks(bytes int) bool {
 // depart lets a packet leave the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
-	switch s.engine.egress(p, o, s.depth(o.bytes)) {
+	switch s.engine.egress(p, o, s.depth(int(o.bytes))) {
 	case gone:
 		s.drop(p)
 	case round:

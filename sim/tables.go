@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,7 +34,7 @@ type Key struct {
 
 // A way is where packets to a host go: to a port, or to a group if that is not
 // 0. What goes nowhere has port -1.
-type way struct{ port, group int }
+type way struct{ port, group int32 }
 
 // nowhere is the way of a host that no entry is about.
 var nowhere = way{port: -1}
@@ -110,9 +109,9 @@ func (l *lookups) addRoute(e *Entry) error {
 	to := nowhere
 	switch base(e.Action) {
 	case "set_port", "forward":
-		to = way{port: int(e.Args["port"])}
+		to = way{port: int32(e.Args["port"])}
 	case "set_group":
-		to = way{port: -1, group: int(e.Args["gid"])}
+		to = way{port: -1, group: int32(e.Args["gid"])}
 	}
 	l.routes = append(l.routes, newPrefix(e.Key[0], to))
 	return nil
@@ -181,7 +180,7 @@ func (l *lookups) addLeaf(e *Entry) error {
 }
 
 func (l *lookups) addLeafOf(e *Entry) error {
-	l.leaves = append(l.leaves, newPrefix(e.Key[0], way{group: int(e.Args["leaf"])}))
+	l.leaves = append(l.leaves, newPrefix(e.Key[0], way{group: int32(e.Args["leaf"])}))
 	return nil
 }
 
@@ -233,7 +232,7 @@ func (l *lookups) resolve(hosts []*Host) {
 		l.toHost = append(l.toHost, to)
 		leaf := -1
 		if to, ok := longest(l.leaves, h.IP); ok {
-			leaf = to.group
+			leaf = int(to.group)
 		}
 		l.leafHost = append(l.leafHost, leaf)
 	}
@@ -255,71 +254,4 @@ func (l *lookups) configure(m *model.Switch) {
 			m.SetPort(port, model.Port{Service: service})
 		}
 	}
-}
-
-// control is what a native packet that belongs to no flow tells.
-type control struct {
-	form   form
-	report model.Report
-	notice model.Notice
-	hold   model.Time
-	probe  model.Probe
-	path   pathProbe
-}
-
-// A form is a packet that switches or the controller make.
-type form uint8
-
-const (
-	noForm form = iota
-	reportForm
-	noticeForm
-	probeForm
-	pathForm
-)
-
-// A pathProbe goes along a path to a leaf and back.
-type pathProbe struct {
-	src, dst, path, flags uint8
-	sent                  model.Time
-}
-
-// Flags of a path probe.
-const (
-	probeReply  = 1
-	probeMarked = 2
-)
-
-// EtherTypes of what schemes put on the wire.
-const (
-	typeNotice = 0x88B5
-	typeProbe  = 0x88B6
-	typePath   = 0x88B7
-)
-
-// readControl reads the packets that a controller sends.
-func readControl(b []byte, degree bool) (c control, ok bool) {
-	if len(b) < ethernetLen {
-		return c, false
-	}
-	body := b[ethernetLen:]
-	switch binary.BigEndian.Uint16(b[12:]) {
-	case typeProbe:
-		c.form = probeForm
-		if degree && len(body) >= 5 {
-			c.probe = model.Probe{Origin: int(body[0]), Degree: body[3], Hop: body[4]}
-			return c, true
-		}
-		if !degree && len(body) >= 6 {
-			c.probe = model.Probe{Origin: int(binary.BigEndian.Uint16(body)), Util: binary.BigEndian.Uint32(body[2:])}
-			return c, true
-		}
-	case typePath:
-		if len(body) >= 10 {
-			c.form = pathForm
-			c.path = pathProbe{src: body[0], dst: body[1], path: body[2], flags: body[3]}
-			return c, true
-		}
-	}
-	return c, false
 }

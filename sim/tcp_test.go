@@ -85,7 +85,11 @@ func TestRecovery(t *testing.T) {
 		{"middle", 30, []int{4}, []int{4}, 1, 0},
 		{"two", 30, []int{3, 5}, []int{3, 5}, 1, 0},
 		{"burst", 30, []int{2, 3, 4, 5, 6}, []int{2, 3, 4, 5, 6}, 1, 0},
+		// All is known with the third duplicate, and no more will come.
+		{"burst at the end", 10, []int{2, 3, 4, 5, 6}, []int{2, 3, 4, 5, 6}, 1, 0},
 		{"every other", 30, []int{1, 3, 5, 7, 9}, []int{1, 3, 5, 7, 9}, 1, 0},
+		// Nothing tells yet that 7 is lost when there is room: rule 3.
+		{"not known to be lost", 10, []int{2, 7}, []int{2, 7}, 1, 0},
 		// The duplicate of one segment arrives, of two, of three.
 		{"third from the end", 10, []int{7}, []int{7}, 0, 1},
 		{"fourth from the end", 10, []int{6}, []int{6}, 1, 0},

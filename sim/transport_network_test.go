@@ -176,6 +176,26 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
+// TestTurns has the flows of a host take turns at its NIC, also those that
+// started later or have more to ask for.
+func TestTurns(t *testing.T) {
+	d := newDumbbell(t, 4, Options{})
+	for i, window := range []int{400, 400, 2000, 8000} {
+		d.At(time.Duration(i)*time.Millisecond, func() {
+			f, err := d.StartFlow(FlowSpec{From: "h1", To: fmt.Sprint("h", 5+i), Transport: TCP, Tuning: &Tuning{Window: window}})
+			if err != nil {
+				t.Error(err)
+			}
+			d.flows = append(d.flows, f)
+		})
+	}
+	d.run(t, 5*time.Millisecond)
+	shares := d.received(t, 55*time.Millisecond)
+	if jain(shares) < 0.9999 {
+		t.Errorf("shares %v", shares)
+	}
+}
+
 // TestDCTCPQueue has the queue hover at the threshold: never empty, seldom far
 // above.
 func TestDCTCPQueue(t *testing.T) {

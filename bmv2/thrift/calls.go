@@ -141,11 +141,7 @@ func registerReadAll(t Target, in record) (any, exception) {
 	if err != nil {
 		return nil, otherError
 	}
-	list := make([]uint64, len(values))
-	for i, v := range values {
-		list[i] = uint64(saturate(v))
-	}
-	return list, 0
+	return values, 0
 }
 
 func registerWrite(t Target, in record) (any, exception) {

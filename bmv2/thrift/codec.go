@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
@@ -137,7 +138,7 @@ func writeInts(ctx context.Context, out wire.TProtocol, list []uint64) error {
 	for part := range slices.Chunk(list, intsAtOnce) {
 		buf = buf[:0]
 		for _, x := range part {
-			buf = binary.BigEndian.AppendUint64(buf, x)
+			buf = binary.BigEndian.AppendUint64(buf, min(x, math.MaxInt64)) // the wire has signed ones
 		}
 		if _, err := out.Transport().Write(buf); err != nil {
 			return err

@@ -14,23 +14,30 @@ import (
 func newBench(c *cli) *cobra.Command {
 	benches := map[string]func(context.Context, int) ([]measurement, error){
 		"compile": benchCompile,
+		"control": benchControl,
 		"fit":     benchFit,
 		"gen":     benchGen,
+		"sim":     benchSim,
 		"switch":  benchSwitch,
 	}
 	all := slices.Sorted(maps.Keys(benches))
 	var form format
 	var runs int
 	cmd := &cobra.Command{
-		Use:   "bench [compile] [fit] [gen] [switch] [-o FORMAT]",
+		Use:   "bench [compile] [control] [fit] [gen] [sim] [switch] [-o FORMAT]",
 		Short: "Measure p4lb on this machine",
 		Long: `Bench measures and prints each result with its unit and what was run.
 
   compile  the compiler on a program for flowlet switching: each of its stages
            in a warm process, and the whole process as a user starts it
+  control  deployments on embedded switches: from the command to verified, a
+           second time, and after a link has failed; how often the registers of
+           a switch can be read, and what it takes to watch 20 of them
   fit      fitting a congestion index to as many observations as QALL has
   gen      the generator, and packets per second through each program of the
            catalogue
+  sim      the simulator on one core: packet-hops per second with programs in
+           every switch, and with models; what a packet takes of the memory
   switch   the embedded switch on one core: packets per second through the
            programs of the examples
 

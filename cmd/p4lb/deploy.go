@@ -337,15 +337,42 @@ func (j *deployJob) showNotes(r *controller.Report) {
 }
 
 // deployErrors prints the errors of switches, a line each with its hint.
-func (j *deployJob) deployErrors(err error) error {
+func (j *deployJob) deployErrors(err error) error { return j.eachError(err, deployFailure) }
+
+// planErrors prints what is wrong with a plan likewise.
+func (j *deployJob) planErrors(err error) error {
+	return j.eachError(err, func(err error) error {
+		var e *controller.Error
+		if errors.As(err, &e) {
+			return hinted(err, "%s", e.Hint)
+		}
+		return withHint(err)
+	})
+}
+
+// eachError prints all of a list but the last, which it returns. What is the
+// same for several switches is said once.
+func (j *deployJob) eachError(err error, failure func(error) error) error {
 	var list controller.Errors
 	if !errors.As(err, &list) {
-		return deployFailure(err)
+		return failure(err)
 	}
-	for _, e := range list[:len(list)-1] {
-		j.c.report(deployFailure(e))
+	about := map[string][]string{}
+	var merged controller.Errors
+	for _, e := range list {
+		text := e.Err.Error() + e.Hint
+		if about[text] == nil {
+			merged = append(merged, e)
+		}
+		about[text] = append(about[text], e.Switch)
 	}
-	return deployFailure(list[len(list)-1])
+	for i, e := range merged {
+		err = failure(&controller.Error{Switch: abbreviated(about[e.Err.Error()+e.Hint]), Err: e.Err, Hint: e.Hint})
+		if i < len(merged)-1 {
+			j.c.report(err)
+		}
+	}
+	return err
 }
 
 // deployFailure gives an error about switches its exit code and its hint.
@@ -356,17 +383,4 @@ func deployFailure(err error) error {
 		f.hint = e.Hint
 	}
 	return f
-}
-
-// planErrors prints what is wrong with a plan.
-func (j *deployJob) planErrors(err error) error {
-	var list controller.Errors
-	if !errors.As(err, &list) {
-		return withHint(err)
-	}
-	for _, e := range list[:len(list)-1] {
-		j.c.report(hinted(e, "%s", e.Hint))
-	}
-	last := list[len(list)-1]
-	return hinted(last, "%s", last.Hint)
 }

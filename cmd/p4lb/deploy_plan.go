@@ -65,6 +65,9 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 	if err != nil {
 		return nil, j.planErrors(err)
 	}
+	for _, text := range plan.Cut() {
+		j.c.log.Warn("cut off", "who", text)
+	}
 	return plan, nil
 }
 

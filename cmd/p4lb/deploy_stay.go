@@ -20,6 +20,7 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, plan *co
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
+	j.c.log.Info("keeping the switches as planned, until Ctrl-C", "state", j.state)
 	for plan != nil {
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)

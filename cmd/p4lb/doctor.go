@@ -42,8 +42,9 @@ func examine() []finding {
 	return []finding{
 		{"cores", fmt.Sprint(runtime.NumCPU()), "conformance runs that many programs at once"},
 		{"p4c", firstInPath("p4c-bm2-ss", "p4c"), "comparing its output with that of p4lb compile"},
-		{"BMv2", firstInPath("simple_switch_grpc", "simple_switch"), "running the JSON of p4lb compile on the reference switch"},
-		{"network namespaces", namespaces(), "switches and hosts joined by veth pairs on this machine"},
+		{"BMv2", firstInPath("simple_switch_grpc", "simple_switch"), "running the JSON of p4lb compile on the reference switch; p4lb deploy --target bmv2, if it is simple_switch_grpc"},
+		{"network namespaces", namespaces(), "switches and hosts joined by veth pairs on this machine, as p4lb deploy --target bmv2 does"},
+		{"iproute2", firstInPath("ip"), "p4lb deploy --target bmv2, and commands on its hosts: ip netns exec"},
 	}
 }
 

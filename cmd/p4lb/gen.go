@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-//go:generate go test . -run ^TestGoldens$ -update
+//go:generate go test . -run ^TestGoldens -update
 
 func newGen(c *cli) *cobra.Command {
 	j := &genJob{c: c}
@@ -34,6 +34,9 @@ A scheme is a row of the catalogue, which p4lb schemes shows, with a guard if yo
 like (drill+rlb); or a composition of blocks that nobody has published:
 
   p4lb gen --granularity flowlet --signal queue --choice grid --guard rlb
+
+What can be set of a scheme p4lb schemes SCHEME shows, and what schemes can be
+composed of p4lb schemes --blocks.
 
 A file of parameters (-f) is YAML with the names of the flags:
 

@@ -36,8 +36,8 @@ reading in FILE.csv or FILE.parquet, with the clock of each switch, and --replay
 shows such a file again. --listen serves the readings as metrics for Prometheus.
 These go on until they are interrupted, or for as long as --for says.
 
-The table leaves out what programs keep for themselves, unless -v is given; the
-other forms, and --register, leave out nothing.`,
+Tables and the screen leave out what programs keep for themselves, unless -v is
+given; the other forms, and --register, leave out nothing.`,
 		Example: `  p4lb inspect
   p4lb inspect l1 --register fl_port -o csv
   p4lb inspect --watch
@@ -115,7 +115,7 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 	case j.record != "" && recordFormat(j.record) == "":
 		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(controller.RecordFormats, " or ."))
 	}
-	return j.reach.check(cmd)
+	return j.reach.check(cmd, j.c)
 }
 
 // recordFormat is the form that a file's name says, "" for none.
@@ -151,179 +151,6 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	return j.follow(ctx, source)
 }
 
-// A round is what all switches held at one moment.
-type round struct {
-	scheme   string
-	fabric   string
-	time     time.Duration
-	switches []controller.Result
-	roles    map[string]string
-}
-
-// A roundSource gives rounds: from switches, or from a recording. It returns
-// io.EOF after the last.
-type roundSource interface {
-	next(ctx context.Context) (*round, error)
-}
-
-// source is where rounds come from, and how that ends.
-func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, func(), error) {
-	if j.replay != "" {
-		return j.openReplay(args)
-	}
-	s, err := j.reach.open(ctx, j.c, args)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.reachable(j.c); err != nil {
-		s.close()
-		return nil, nil, err
-	}
-	survey, err := j.survey(s)
-	if err != nil {
-		s.close()
-		return nil, nil, err
-	}
-	return &surveySource{site: s, survey: survey, every: j.every}, s.close, nil
-}
-
-// survey makes an inspector for each switch. Switches of a role that lacks a
-// register are left out, unless all do.
-func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
-	var list []*controller.Inspector
-	var first error
-	for _, sw := range s.switches {
-		in, err := controller.NewInspector(sw.node, sw.registers, controller.InspectOptions{Registers: j.registers, NoFlows: j.noFlows})
-		if err != nil {
-			first = errors.Join(first, err)
-			continue
-		}
-		list = append(list, in)
-	}
-	if len(list) == 0 {
-		return nil, explained(first)
-	}
-	return controller.NewSurvey(list), nil
-}
-
-// explained gives an error of the controller its hint.
-func explained(err error) error {
-	var known *controller.Error
-	if errors.As(err, &known) && known.Hint != "" {
-		return hinted(known, "%s", known.Hint)
-	}
-	return err
-}
-
-// A surveySource reads switches, with a pause between rounds.
-type surveySource struct {
-	site   *site
-	survey *controller.Survey
-	every  time.Duration
-	due    time.Time
-}
-
-func (s *surveySource) next(ctx context.Context) (*round, error) {
-	if wait := time.Until(s.due); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timer.C:
-		}
-	}
-	s.due = time.Now().Add(s.every)
-	short, cancel := context.WithTimeout(ctx, reachTimeout)
-	defer cancel()
-	r := &round{scheme: s.site.scheme, fabric: s.site.fabric, switches: s.survey.Round(short), roles: map[string]string{}}
-	for _, in := range s.survey.Inspectors() {
-		r.roles[in.Node().Name] = string(in.Node().Role)
-	}
-	for _, result := range r.switches {
-		if result.Snapshot != nil {
-			r.time = result.Snapshot.Time
-		}
-	}
-	return r, r.failure(ctx)
-}
-
-// failure is the error of a round in which no switch answered.
-func (r *round) failure(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var first error
-	for _, result := range r.switches {
-		if result.Err == nil {
-			return nil
-		}
-		if first == nil {
-			first = result.Err
-		}
-	}
-	return vanished(first)
-}
-
-// A replaySource plays a recording, at the speed it was recorded with where
-// paced is set.
-type replaySource struct {
-	recording *controller.Recording
-	only      []string
-	paced     bool
-	start     time.Time
-	first     time.Duration
-}
-
-func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
-	file, err := os.Open(j.replay)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
-	}
-	end := func() { file.Close() }
-	info, err := file.Stat()
-	if err == nil && info.IsDir() {
-		err = errIsFolder
-	}
-	if err != nil {
-		end()
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
-	}
-	recording, err := controller.OpenRecording(j.replay, file, info.Size())
-	if err != nil {
-		end()
-		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
-	}
-	return &replaySource{recording: recording, only: only, paced: j.watch || j.listen != ""}, end, nil
-}
-
-func (s *replaySource) next(ctx context.Context) (*round, error) {
-	list, err := s.recording.Round()
-	if err != nil {
-		return nil, err
-	}
-	r := &round{scheme: list[0].Scheme, time: list[0].Time, roles: map[string]string{}}
-	for _, snapshot := range list {
-		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
-			r.switches = append(r.switches, controller.Result{Switch: snapshot.Switch, Snapshot: snapshot})
-			r.roles[snapshot.Switch] = snapshot.Role
-		}
-	}
-	if s.start.IsZero() {
-		s.start, s.first = time.Now(), r.time
-	}
-	if wait := time.Until(s.start.Add(r.time - s.first)); s.paced && wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timer.C:
-		}
-	}
-	return r, nil
-}
-
 // follow reads round after round: for the screen, for a file, for Prometheus, or
 // to print each.
 func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
@@ -345,7 +172,7 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 		}
 		sinks = append(sinks, sink)
 	}
-	if j.watch && j.form == formatTable && isTerminal(os.Stdout) {
+	if j.watch && j.form == formatTable && isTerminal(os.Stdout) && isTerminal(j.c.err) {
 		return j.screen(ctx, source, sinks)
 	}
 	if j.watch || j.record == "" && j.listen == "" {
@@ -446,7 +273,7 @@ func (j *inspectJob) openExporter(ctx context.Context, cancel context.CancelCaus
 		}
 	}()
 	return func(r *round) error {
-		exporter.Show(r.frame())
+		exporter.Show(r.frame(true))
 		return nil
 	}, nil
 }
@@ -463,7 +290,7 @@ func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []fun
 				return nil, err
 			}
 		}
-		return r.frame(), nil
+		return r.frame(j.c.verbose || len(j.registers) > 0), nil
 	})
 	err := live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
 	if ctx.Err() != nil {

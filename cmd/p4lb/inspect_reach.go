@@ -22,15 +22,13 @@ import (
 type reach struct {
 	state    string
 	topology string
-	scheme   string
-	set      []string
+	request  schemeRequest
 
 	grpc     string
 	thrift   string
 	device   uint64
 	manifest string
-
-	timeout time.Duration
+	tls      clientTLS
 }
 
 // How long one switch may take to answer.
@@ -47,35 +45,36 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.state, "state", controller.StateFile, "the note of the deployment is `FILE`")
 	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
-	f.StringVar(&r.scheme, "scheme", "", "they run this `SCHEME`")
-	f.StringArrayVar(&r.set, "set", nil, "with this parameter, as `NAME=VALUE` (repeatable)")
+	r.request.addFlags(cmd)
 	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
 	f.StringVar(&r.grpc, "grpc", "", "one switch, whose P4Runtime server is at `ADDR`")
 	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
 	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
-	completeWith(cmd, "scheme", codegen.Names())
+	r.tls.addFlags(cmd)
 	if err := cmd.RegisterFlagCompletionFunc("topology", completeTopology); err != nil {
 		panic(err) // the flag has just been defined
 	}
 }
 
 // check refuses what the flags together make no sense of.
-func (r *reach) check(cmd *cobra.Command) error {
+func (r *reach) check(cmd *cobra.Command, c *cli) error {
 	one := r.thrift != "" || r.grpc != ""
-	many := r.topology != "" || r.scheme != ""
+	scheme := r.request.Scheme != "" || r.request.file != ""
 	switch {
-	case one && many:
+	case one && (r.topology != "" || scheme):
 		return usageError(cmd, "--topology and an address: either the switches of a topology or one")
 	case one && r.manifest == "":
 		return usageError(cmd, "--thrift and --grpc want the --manifest of the program: it says what registers mean")
 	case !one && r.manifest != "":
 		return usageError(cmd, "--manifest wants the address of a switch, --thrift or --grpc")
-	case many && (r.topology == "" || r.scheme == ""):
+	case (r.topology != "") != scheme:
 		return usageError(cmd, "--topology and --scheme go together")
-	case len(r.set) > 0 && !many:
+	case len(r.request.set) > 0 && !scheme:
 		return usageError(cmd, "--set is about the --scheme")
-	case (one || many) && cmd.Flags().Changed("state"):
+	case (one || scheme) && cmd.Flags().Changed("state"):
 		return usageError(cmd, "--state: the switches are named otherwise")
+	case scheme:
+		return r.request.check(cmd, c)
 	}
 	return nil
 }
@@ -113,8 +112,14 @@ func (r *reach) open(ctx context.Context, c *cli, names []string) (*site, error)
 	if err := s.only(names); err != nil {
 		return nil, err
 	}
+	tls, err := r.tls.config(c)
+	if err != nil {
+		return nil, err
+	}
 	for _, sw := range s.switches {
-		sw.registers, sw.err = connect(ctx, endpoints[sw.node.Name])
+		e := endpoints[sw.node.Name]
+		e.TLS = tls
+		sw.registers, sw.err = connect(ctx, e)
 	}
 	return s, nil
 }
@@ -170,7 +175,7 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 	if err != nil {
 		return nil, nil, err
 	}
-	manifests, err := r.manifests(t)
+	manifests, err := r.manifests(c, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,31 +187,29 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 	for _, sw := range t.Switches {
 		endpoints[sw.Name] = controller.Endpoint{Address: sw.GRPC, Device: sw.ID, Thrift: sw.Thrift}
 	}
-	return newSite(r.scheme, t, nodes), endpoints, nil
+	return newSite(nodes[0].Manifest.Scheme, t, nodes), endpoints, nil
 }
 
 // manifests generates the program of each role for its manifest.
-func (r *reach) manifests(t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
-	row, err := codegen.Parse(r.scheme)
+func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
+	rows, err := r.request.rows()
+	if err != nil {
+		return nil, withHint(err)
+	}
+	params, err := r.request.params(c)
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]string{}
-	for _, s := range r.set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--set %s: want NAME=VALUE", s)
-		}
-		set[name] = value
-	}
+	params.Ports, params.MaxPort = controller.Sizes(t)
 	manifests := map[fabric.Role]*codegen.Manifest{}
 	for _, sw := range t.Switches {
 		if manifests[sw.Role] != nil {
 			continue
 		}
-		p, err := codegen.Generate(row, codegen.Params{Role: string(sw.Role), Ports: codegen.MaxPaths, Set: set})
+		params.Role = string(sw.Role)
+		p, err := codegen.Generate(rows[0], params)
 		if err != nil {
-			return nil, err
+			return nil, withHint(err)
 		}
 		manifests[sw.Role] = &p.Manifest
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/p4lb/p4lb/live"
 )
 
-// frame is the round as package live shows it.
-func (r *round) frame() *live.Frame {
+// frame is the round as package live shows it, with what programs keep for
+// themselves or without.
+func (r *round) frame(minor bool) *live.Frame {
 	f := &live.Frame{Scheme: r.scheme, Fabric: r.fabric, Time: r.time}
 	for _, result := range r.switches {
 		sw := live.Switch{Name: result.Switch, Role: r.roles[result.Switch]}
@@ -21,7 +22,9 @@ func (r *round) frame() *live.Frame {
 		} else {
 			sw.Clock = result.Snapshot.Clock
 			for _, reading := range result.Snapshot.Readings {
-				sw.Values = append(sw.Values, valueOf(reading))
+				if minor || !reading.Minor {
+					sw.Values = append(sw.Values, valueOf(reading))
+				}
 			}
 		}
 		f.Switches = append(f.Switches, sw)

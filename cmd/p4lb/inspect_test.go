@@ -20,6 +20,8 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/p4"
 )
 
@@ -303,4 +305,141 @@ func TestInspectByAddress(t *testing.T) {
 			t.Errorf("%v: no occupancy of port 3 in\n%s", args, out.String())
 		}
 	}
+}
+
+// TestInspectMismatch: a switch that runs another program is named, with what
+// to do.
+func TestInspectMismatch(t *testing.T) {
+	d := deployed(t, "ecmp")
+	program, err := codegen.Generate(must(codegen.Lookup("pdlb")), codegen.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(program.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(t.TempDir(), "m.json")
+	if err := os.WriteFile(manifest, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []string{"--thrift=" + e.Thrift, "--grpc=" + e.Address} {
+		var out, errs strings.Builder
+		code := run(t.Context(), []string{"inspect", "--manifest", manifest, way}, strings.NewReader(""), &out, &errs)
+		if code != exitInput || !strings.Contains(errs.String(), "hint: does the switch run pdlb? p4lb deploy --diff compares") {
+			t.Errorf("%s: exit code %d, errors %q", way, code, errs.String())
+		}
+	}
+}
+
+// TestInspectWaits goes on while switches are gone, and says that they are.
+func TestInspectWaits(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr syncBuffer
+	done := make(chan int)
+	go func() {
+		done <- run(ctx, []string{"inspect", "l1", "--watch", "-o", "json", "--every", "5ms", "--state", d.state}, strings.NewReader(""), &stdout, &stderr)
+	}()
+	wait := func(text string) {
+		t.Helper()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		deadline := time.After(30 * time.Second)
+		for from := len(stdout.String()); !strings.Contains(stdout.String()[from:], text); {
+			select {
+			case <-tick.C:
+			case code := <-done:
+				t.Fatalf("exit code %d: %s", code, stderr.String())
+			case <-deadline:
+				t.Fatalf("no %s within half a minute", text)
+			}
+		}
+	}
+	wait(`"switch": "l1"`)
+	if err := d.target.Stop("l1"); err != nil {
+		t.Fatal(err)
+	}
+	wait(`"failed": `)
+	cancel()
+	if code := <-done; code != exitDone {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestObserve sends packets through the fabric and wants a dataset that fit
+// reads, in both forms.
+func TestObserve(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	from, to := d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3")
+	packet := ipPacket(from, to, 1000)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(100 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				d.target.Host("h1").Send(packet)
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	for _, form := range controller.RecordFormats {
+		file := filepath.Join(t.TempDir(), "obs."+form)
+		d.ok("observe", "l1", "s1", "s2", "-o", file, "--rows", "40", "--every", "5ms", "-q")
+		var rows fitting.Rows
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dataset.Read(t.Context(), dataset.File{Name: file, Reader: f}, dataset.Options{}, &rows); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		traffic := 0.0
+		for r := range rows.All() {
+			traffic += r.Y
+		}
+		if rows.Len() != 40 || traffic <= 0 {
+			t.Errorf("%s: %d rows with a traffic of %v kbit/s", form, rows.Len(), traffic)
+		}
+	}
+}
+
+// TestObserveRefuses: a scheme that measures no queue behaviour is named.
+func TestObserveRefuses(t *testing.T) {
+	d := deployed(t, "ecmp")
+	code, _, errs := d.run(t.Context(), "", "observe", "-o", filepath.Join(t.TempDir(), "x.csv"))
+	if code != exitInput || !strings.Contains(errs, "ecmp does not measure") || !strings.Contains(errs, "hint: deploy a scheme that does, such as qall-pkt") {
+		t.Errorf("exit code %d, errors %q", code, errs)
+	}
+}
+
+// ipPacket is an IPv4 packet of a size between two hosts.
+func ipPacket(from, to *fabric.Host, size int) []byte {
+	b := slices.Concat(to.MAC[:], from.MAC[:], []byte{8, 0, 0x45, 0, byte((size - 14) >> 8), byte(size - 14), 0, 0, 0, 0, 64, 17, 0, 0})
+	src, dst := from.IP.Addr().As4(), to.IP.Addr().As4()
+	b = slices.Concat(b, src[:], dst[:])
+	sum := 0
+	for i := 14; i < 34; i += 2 {
+		sum += int(b[i])<<8 + int(b[i+1])
+	}
+	sum = sum>>16 + sum&0xffff
+	b[24], b[25] = ^byte(sum>>8), ^byte(sum)
+	return append(b, make([]byte, size-len(b))...)
 }

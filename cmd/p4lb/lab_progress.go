@@ -60,22 +60,16 @@ func (p *labProgress) tick() {
 	}
 }
 
-// ended takes note of a run that has ended. One that failed is said at once.
+// ended takes note of a run that has ended.
 func (p *labProgress) ended(now lab.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = now
 	p.hops += now.Hops
-	if now.Err != nil {
+	if p.c.verbose {
 		p.clear()
-		fmt.Fprintf(p.c.err, "%s %v\n", p.c.paint.red("error:"), firstLine(now.Err))
 	}
 	p.c.log.Debug("run", "name", now.Name, "took", now.Took.Round(time.Millisecond), "hops", now.Hops)
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 // show draws the bar, or prints a line.

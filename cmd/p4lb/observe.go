@@ -75,7 +75,7 @@ func (j *observeJob) check(cmd *cobra.Command) error {
 	case j.span < 0 || j.rows < 0:
 		return usageError(cmd, "--for and --rows cannot be negative")
 	}
-	return j.reach.check(cmd)
+	return j.reach.check(cmd, j.c)
 }
 
 func (j *observeJob) run(ctx context.Context, args []string) error {

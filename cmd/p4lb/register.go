@@ -94,7 +94,7 @@ range unless -v is given.`,
   p4lb register read l1 fl_port -o csv`,
 		Args: wantArgs(2, 3, "a switch, a register and its cells"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.check(cmd); err != nil {
+			if err := r.check(cmd, c); err != nil {
 				return err
 			}
 			cells := "all"
@@ -178,7 +178,7 @@ What the data plane or a task of the controller writes as well does not stay.`,
   p4lb register write l1 faulty all 0 --yes`,
 		Args: wantArgs(4, 4, "a switch, a register, its cells and a value"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.check(cmd); err != nil {
+			if err := r.check(cmd, c); err != nil {
 				return err
 			}
 			return writeCells(cmd.Context(), c, &r, yes, args)

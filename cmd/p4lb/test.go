@@ -29,7 +29,14 @@ A test is a list of lines in p4c's Simple Test Framework:
   packet 3 0200000000010200...                         a packet comes in at port 3
   expect 1 0200******** 0800$                          one leaves at port 1: * is
                                                        any digit, $ the end
-On a port that a test names, nothing else may leave.`,
+  no_packet                                            nothing else leaves
+  check_counter hits(3) packets == 2                   of the counter hits
+  remove all                                           all entries
+  mirroring_add 5 2                                    clone session 5 to port 2
+
+On a port that a test names, nothing else may leave. Commands of
+simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
+mc_node_associate, counter_*, register_*, meter_*.`,
 		Example: `  p4lb test router.p4 router.stf
   p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf`,
 		Args: wantArgs(2, -1, "a program and one or more tests"),

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
@@ -19,7 +20,10 @@ func (r registers) Read(_ context.Context, name string, from, to int, dst []uint
 
 // Write sets cells.
 func (r registers) Write(_ context.Context, name string, from, to int, value uint64) error {
-	return r.dev.WriteRegister(name, from, to, value)
+	if err := r.dev.WriteRegister(name, from, to, value); err != nil {
+		return fmt.Errorf("writing register %s: %w", name, err)
+	}
+	return nil
 }
 
 // Clock is that of the device.
@@ -32,6 +36,9 @@ func (r registers) Sent(_ context.Context, port int) (uint64, error) {
 }
 
 var _ controller.Meter = registers{}
+
+// QueuesEmpty reports whether no packet waits in the switch.
+func (r registers) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
 
 // metered adds a counter to those of the program, for clients of the Thrift
 // server: what ports have sent.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type fault struct {
 	write     func(ctx context.Context, r *p4v1.WriteRequest) error
 	read      func(all []*p4v1.Entity) ([]*p4v1.Entity, error)
 	stream    func(n int) error // before the nth message to the switch
+	answer    func(*p4v1.StreamMessageResponse)
 }
 
 func (f *fault) GetForwardingPipelineConfig(ctx context.Context, r *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
@@ -112,6 +114,9 @@ func (f *fault) StreamChannel(up p4v1.P4Runtime_StreamChannelServer) error {
 				failed <- err
 				return
 			}
+			if f.answer != nil {
+				f.answer(m)
+			}
 			up.Send(m)
 		}
 	}()
@@ -182,8 +187,11 @@ func TestRefused(t *testing.T) {
 	}{
 		{"stream", &fault{stream: func(int) error { return status.Error(codes.PermissionDenied, "no controllers on Sundays") }},
 			controller.ErrRefused, "no controllers on Sundays"},
-		{"silence", &fault{stream: func(int) error { select {} }},
+		{"silence", &fault{stream: func(int) error { <-t.Context().Done(); return nil }},
 			controller.ErrUnreachable, "within 300ms"},
+		{"never primary", &fault{answer: func(m *p4v1.StreamMessageResponse) {
+			m.GetArbitration().Status.Code = int32(codes.NotFound)
+		}}, controller.ErrRefused, "no election id makes this controller primary, not even 18"},
 		{"reading the config", &fault{getConfig: func(*p4v1.GetForwardingPipelineConfigResponse) error { return no }},
 			controller.ErrRefused, "reading the program: refused: the hardware is on fire (Internal)"},
 		{"the config", &fault{setConfig: func(*p4v1.SetForwardingPipelineConfigRequest) error {
@@ -211,8 +219,12 @@ func TestRefused(t *testing.T) {
 		{"half the answer", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
 			return all[:len(all)/2], status.Error(codes.Unavailable, "connection reset by peer")
 		}}, controller.ErrUnreachable, "connection reset by peer"},
-		{"forgetting", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) { return all[:len(all)/2], nil }},
-			nil, "already"},
+		{"forgetting", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
+			return slices.DeleteFunc(all, func(e *p4v1.Entity) bool { return len(e.GetTableEntry().GetMatch()) == 2 }), nil
+		}}, controller.ErrRefused, "inserting LbIngress.member gid=1 slot=0"},
+		{"forgetting registers", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
+			return slices.DeleteFunc(all, func(e *p4v1.Entity) bool { return e.GetRegisterEntry() != nil }), nil
+		}}, nil, "reading register rtt: 0 of 18 cells came"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := plan(t, "drill+rlb", preset(t, "qall"))

@@ -32,7 +32,7 @@ func forward(t *testing.T, name, scheme string) {
 	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
 	}
-	const most = 300
+	const most = 100 // pairs of hosts, each with two flows
 	target := newTarget(t, embedded.Options{Memory: true, Still: true, Seed: 1})
 	p := plan(t, scheme, topology)
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{})

@@ -121,9 +121,6 @@ func (b *bed) close(keep bool) error {
 	if keep {
 		return b.writeNote()
 	}
-	for _, n := range b.switches {
-		n.stop()
-	}
 	_, err := remove(b.name)
 	return err
 }
@@ -174,21 +171,19 @@ func (b *bed) writeNote() error {
 	return nil
 }
 
-// remove takes away all that bears the name of a deployment: processes, links,
-// namespaces, files.
+// remove takes away all that bears the name of a deployment: processes,
+// namespaces, files. Links go with the namespaces, in the kernel's own time.
+// Waiting comes last: whoever interrupts it has nothing left behind.
 func remove(name string) (found bool, err error) {
-	if n, err := readNote(name); err == nil {
-		if err := removeManagement(n.Block); err != nil {
-			return true, err
-		}
-	}
 	spaces, err := namespacesOf(name)
 	if err != nil {
 		return false, err
 	}
-	if err := endProcesses(spaces); err != nil {
-		return true, err
+	running, err := processes(spaces)
+	if err != nil {
+		return false, err
 	}
+	running.signal(unix.SIGTERM)
 	for _, s := range spaces {
 		if err := deleteNamespace(s); err != nil {
 			return true, err
@@ -199,5 +194,6 @@ func remove(name string) (found bool, err error) {
 	if err := os.RemoveAll(dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, fmt.Errorf("removing the files of the deployment: %w", err)
 	}
+	running.awaitEnd()
 	return found, nil
 }

@@ -124,9 +124,17 @@ func inode(path string) uint64 {
 	return st.Ino
 }
 
-// processes lists the processes in namespaces, by the name of the namespace,
-// other than this one.
-func processes(spaces []string) (map[string][]int, error) {
+// A resident is a process in a namespace of a deployment.
+type resident struct {
+	pid   int
+	space string // the name of the namespace
+	inode uint64 // what it is to the kernel
+}
+
+type residents []resident
+
+// processes lists what runs in namespaces, other than this process.
+func processes(spaces []string) (residents, error) {
 	byInode := map[uint64]string{}
 	for _, s := range spaces {
 		if i := inode(filepath.Join(namespaceDir, s)); i != 0 {
@@ -137,41 +145,49 @@ func processes(spaces []string) (map[string][]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
 	}
-	list := map[string][]int{}
+	var list residents
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if s, ok := byInode[inode(fmt.Sprintf("/proc/%d/ns/net", pid))]; ok {
-			list[s] = append(list[s], pid)
+		i := inodeOf(pid)
+		if s, ok := byInode[i]; ok {
+			list = append(list, resident{pid, s, i})
 		}
 	}
 	return list, nil
 }
 
-// endTime is how long processes are given to end by themselves.
-const endTime = 2 * time.Second
+// inodeOf identifies the namespace of a process; 0 is none, which one has that
+// has ended, even if nobody has waited for it.
+func inodeOf(pid int) uint64 { return inode(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
-// endProcesses asks what runs in namespaces to end, and then makes it.
-func endProcesses(spaces []string) error {
-	deadline := time.Now().Add(endTime)
-	for signal := unix.SIGTERM; ; {
-		running, err := processes(spaces)
-		if err != nil || len(running) == 0 {
-			return err
+// signal sends a signal to those that are still there, and says whether there
+// are any.
+func (list residents) signal(s unix.Signal) (any bool) {
+	for _, r := range list {
+		if inodeOf(r.pid) == r.inode {
+			any = true
+			unix.Kill(r.pid, s)
 		}
-		if time.Now().After(deadline) {
-			signal = unix.SIGKILL
-		}
-		for _, pids := range running {
-			for _, pid := range pids {
-				unix.Kill(pid, signal)
-			}
-		}
-		time.Sleep(pollEvery)
 	}
+	return any
 }
 
-// pollEvery is how often is looked whether a process has come or gone.
-const pollEvery = 20 * time.Millisecond
+const (
+	// endTime is how long processes are given to end by themselves.
+	endTime = 2 * time.Second
+	// pollEvery is how often is looked whether a process has come or gone.
+	pollEvery = 20 * time.Millisecond
+)
+
+// awaitEnd waits until all have ended that have been asked to, and then makes
+// them.
+func (list residents) awaitEnd() {
+	deadline := time.Now().Add(endTime)
+	for list.signal(0) && time.Now().Before(deadline) {
+		time.Sleep(pollEvery)
+	}
+	list.signal(unix.SIGKILL)
+}

@@ -73,16 +73,25 @@ func (b *bed) findProcesses() error {
 		return err
 	}
 	for i, n := range b.switches {
-		for _, pid := range running[spaces[i]] {
-			if args := argsOf(pid); filepath.Base(args[0]) == filepath.Base(b.o.Program) {
-				n.process = &process{pid: pid, cpu: args[len(args)-1]}
-				if known := b.note.Queues[n.plan.Name]; known.PID == pid {
-					n.remote.Assume(known.Queues)
-				}
+		for _, r := range running {
+			if r.space == spaces[i] {
+				n.adopt(r.pid)
 			}
 		}
 	}
 	return nil
+}
+
+// adopt takes a process over that is the switch.
+func (n *node) adopt(pid int) {
+	args := argsOf(pid)
+	if filepath.Base(args[0]) != filepath.Base(n.bed.o.Program) {
+		return
+	}
+	n.process = &process{pid: pid, cpu: args[len(args)-1]}
+	if known := n.bed.note.Queues[n.plan.Name]; known.PID == pid {
+		n.remote.Assume(known.Queues)
+	}
 }
 
 // argsOf is the command line of a process, at least one word.
@@ -118,7 +127,7 @@ func (n *node) cpu() string { return strconv.Itoa(n.plan.CPUPort) }
 
 func (p *process) alive() bool {
 	if p.ended == nil {
-		return unix.Kill(p.pid, 0) == nil
+		return inodeOf(p.pid) != 0
 	}
 	select {
 	case <-p.ended:

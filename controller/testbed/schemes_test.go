@@ -3,6 +3,7 @@
 package testbed_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
@@ -31,11 +33,17 @@ var schemes = []string{
 	"drill+rlb", "presto+rlb", "letflow+rlb", "hermes+rlb", "drill+rlb-star",
 }
 
-// settings are where the papers' parameters ask too much of simple_switch: a
-// probe of every switch every 200 us is more than it forwards.
-var settings = map[string]map[string]string{
-	"hula": {"tprobe": "20ms", "tfail": "100ms"},
-	"dhlb": {"tprobe": "20ms"},
+// settings are what is set of a row, beside the papers' parameters: a probe of
+// every switch or path every 200 or 500 us is more than simple_switch forwards.
+func settings(row codegen.Row) map[string]string {
+	rare := map[string]string{"tprobe": "20ms", "tpath": "20ms", "tfail": "100ms"}
+	set := map[string]string{}
+	for _, p := range row.Parameters() {
+		if rare[p.Name] != "" {
+			set[p.Name] = rare[p.Name]
+		}
+	}
+	return set
 }
 
 // TestSchemes deploys schemes one after the other on a network of real switches,
@@ -58,22 +66,20 @@ func TestSchemes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			rows = append(rows, scheme+"\t"+setText(scheme)+"\t"+try(t, c, scheme, topology, hosts))
+			rows = append(rows, scheme+"\t"+setText(t, scheme)+"\t"+try(t, c, scheme, topology, hosts))
 		})
 	}
 	compareOracle(t, rows)
 }
 
 // setText is what has been set, "-" for nothing.
-func setText(scheme string) string {
-	if len(settings[scheme]) == 0 {
-		return "-"
-	}
+func setText(t *testing.T, scheme string) string {
+	set := settings(parse(t, scheme))
 	var list []string
-	for _, k := range slices.Sorted(maps.Keys(settings[scheme])) {
-		list = append(list, k+"="+settings[scheme][k])
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		list = append(list, k+"="+set[k])
 	}
-	return strings.Join(list, " ")
+	return cmp.Or(strings.Join(list, " "), "-")
 }
 
 // try is the row of a scheme.

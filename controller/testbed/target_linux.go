@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
@@ -49,6 +50,7 @@ func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
 			return err
 		}
 		t.bed = b
+		t.o.warnOfProbes(p)
 	}
 	if t.bed.note.Topology != bare(p.Topology) {
 		return &controller.Error{
@@ -61,6 +63,8 @@ func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
 	}
 	return t.bed.setLinks(p.Topology)
 }
+
+var errNotStarted = errors.New("the switches have not been started")
 
 // usable finds out what is missing on this machine.
 func (o *Options) usable() error {
@@ -87,6 +91,24 @@ func (o *Options) usable() error {
 	return nil
 }
 
+// manyProbes is how often simple_switch can be given something to do by its
+// controller beside its work.
+const manyProbes = 5 * time.Millisecond
+
+// warnOfProbes tells of tasks that would keep the switches busy by themselves.
+func (o *Options) warnOfProbes(p *controller.Plan) {
+	told := map[string]bool{}
+	for _, s := range p.Switches {
+		for _, task := range s.Pipeline.Manifest.Tasks {
+			every, err := time.ParseDuration(task.Every)
+			if err == nil && every < manyProbes && len(task.Reads) == 0 && !told[task.Name] {
+				told[task.Name] = true
+				o.Log.Warn("simple_switch hardly keeps up with so many packets of its controller", "task", task.Name, "every", task.Every)
+			}
+		}
+	}
+}
+
 // Endpoint says how the named switch is reached.
 func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
 	n, err := t.node(name)
@@ -105,7 +127,7 @@ func (t *Target) node(name string) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.bed == nil {
-		return nil, errors.New("the switches have not been started")
+		return nil, errNotStarted
 	}
 	for _, n := range t.bed.switches {
 		if n.plan.Name == name {
@@ -119,6 +141,9 @@ func (t *Target) node(name string) (*node, error) {
 func (t *Target) SetLinks(topology *fabric.Topology) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.bed == nil {
+		return errNotStarted
+	}
 	return t.bed.setLinks(topology)
 }
 
@@ -146,17 +171,26 @@ func (t *Target) Restart(ctx context.Context, name string) error {
 }
 
 // Shell is what to write before a command so that it runs on a host or a
-// switch.
+// switch; nothing before Start.
 func (t *Target) Shell(node string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.bed == nil {
+		return nil
+	}
 	return Shell(t.bed.name, node)
 }
 
 // In calls f where the network is that of the named host or switch. f must not
 // leave its goroutine.
 func (t *Target) In(node string, f func() error) error {
-	return inNamespace(namespace(t.bed.name, node), f)
+	t.mu.Lock()
+	b := t.bed
+	t.mu.Unlock()
+	if b == nil {
+		return errNotStarted
+	}
+	return inNamespace(namespace(b.name, node), f)
 }
 
 // Close ends the switches and takes everything away, or with Keep leaves it.

@@ -50,18 +50,24 @@ func leafSpine(t *testing.T) *fabric.Topology {
 	return topology
 }
 
-func plan(t *testing.T, scheme string, topology *fabric.Topology) *controller.Plan {
+func parse(t *testing.T, scheme string) codegen.Row {
 	t.Helper()
 	row, err := codegen.Parse(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return row
+}
+
+func plan(t *testing.T, scheme string, topology *fabric.Topology) *controller.Plan {
+	t.Helper()
+	row := parse(t, scheme)
 	most, highest := controller.Sizes(topology)
 	all := map[fabric.Role]*controller.Pipeline{}
 	for _, s := range topology.Switches {
 		if all[s.Role] == nil {
 			g, err := codegen.Generate(row, codegen.Params{
-				Ports: most, MaxPort: highest, Role: string(s.Role), Set: settings[scheme],
+				Ports: most, MaxPort: highest, Role: string(s.Role), Set: settings(row),
 			})
 			if err != nil {
 				t.Fatal(err)

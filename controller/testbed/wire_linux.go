@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
@@ -43,8 +42,9 @@ func management(block, sw, end int) netip.Addr {
 // namespace. Names of interfaces have 15 letters at most.
 func managementName(block, sw int) string { return fmt.Sprintf("p4lb%02x-%d", block, sw) }
 
-// freeBlock finds a block of which no address is in use on this machine. Each
-// name begins to look elsewhere.
+// freeBlock finds a block of which no address is in use on this machine, by
+// another deployment or by one that the kernel is not yet done with. Each name
+// begins to look elsewhere.
 func freeBlock(name string) (int, error) {
 	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -66,24 +66,6 @@ func freeBlock(name string) (int, error) {
 		}
 	}
 	return 0, errors.New("198.18.0.0/15 has no block of addresses that is free")
-}
-
-// removeManagement removes the management links of a block. They would go with
-// their namespaces, but the kernel takes its time.
-func removeManagement(block int) error {
-	links, err := netlink.LinkList()
-	if err != nil {
-		return fmt.Errorf("listing interfaces: %w", err)
-	}
-	head := strings.TrimSuffix(managementName(block, 0), "0")
-	for _, l := range links {
-		if name := l.Attrs().Name; strings.HasPrefix(name, head) {
-			if err := netlink.LinkDel(l); err != nil {
-				return fmt.Errorf("removing interface %s: %w", name, err)
-			}
-		}
-	}
-	return nil
 }
 
 // A space is an open namespace.

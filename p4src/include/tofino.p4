@@ -295,9 +295,9 @@ extern SelectorAction {
 
 // A copy of the packet to a mirror session: as it came in at ingress, as it
 // leaves at egress, with a header before it. For deparsers, as the three that
-// follow.
+// follow. The form without mirror_type is an old one, but in ingress p4c knows
+// no other.
 extern Mirror {
-    @deprecated("a Mirror wants its value of mirror_type")
     Mirror();
     Mirror(MirrorType_t mirror_type);
     void emit(in MirrorId_t session_id);

@@ -42,7 +42,7 @@ func BenchmarkSnapshot(b *testing.B) {
 					}
 				}
 			}
-			in, err := controller.NewInspector(plan.Nodes()[0], regs, controller.InspectOptions{})
+			in, err := controller.NewInspector(plan.Nodes()[0], regs, controller.InspectOptions{Everything: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 // startBMv2 runs a simple_switch with the program, where there is one.
-func startBMv2(b *testing.B, s *controller.SwitchPlan) controller.Registers {
+func startBMv2(b testing.TB, s *controller.SwitchPlan) controller.Registers {
 	b.Helper()
 	path, err := exec.LookPath("simple_switch")
 	if err != nil {
@@ -87,5 +87,41 @@ func startBMv2(b *testing.B, s *controller.SwitchPlan) controller.Registers {
 		} else if time.Now().After(deadline) {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestBMv2 reads a real simple_switch by Thrift: cells, ranges, whole registers
+// and the clock, which goes on.
+func TestBMv2(t *testing.T) {
+	plan := newPlan(t, leafSpine(t, 0), "dhlb", nil)
+	regs := startBMv2(t, plan.Switch("l1"))
+	if regs == nil {
+		t.Skip("there is no simple_switch on PATH")
+	}
+	ctx := t.Context()
+	for register, cell := range map[string]int{"deg": 2<<4 + 1, "fl_port": 4711} {
+		if err := regs.Write(ctx, register, cell, cell+1, 3|1<<15); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := controller.NewInspector(plan.Nodes()[0], regs, controller.InspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshot(t, in)
+	if r := reading(t, s, "degree", "leaf 2 path 2"); r.Raw != 3 { // of 8 bits
+		t.Errorf("the degree is read as %+v", r)
+	}
+	if f := s.Flows[0]; f.Occupied != 1 || f.Paths[3] != 1 {
+		t.Errorf("the table of flows is read as %+v", f)
+	}
+	if next := snapshot(t, in); next.Clock <= s.Clock || s.Guessed {
+		t.Errorf("clock %v, then %v", s.Clock, next.Clock)
+	}
+	if _, err := regs.Read(ctx, "degrees", 0, 1, nil); err == nil {
+		t.Error("a register that is not there was read")
+	}
+	if _, err := regs.(controller.Meter).Sent(ctx, 1); err == nil {
+		t.Error("a port without interface has sent something")
 	}
 }

@@ -19,21 +19,21 @@ const (
 	attempts = 4
 )
 
-// controllerState is what is inside a Controller.
-type controllerState struct {
+// A Controller has a connection to every switch of a plan, for as long as it is
+// open: it reconnects to those that vanish. Its methods may be called at the same
+// time.
+type Controller struct {
 	target Target
 	opts   DeployOptions
 	conns  map[string]*conn
 
 	mu   sync.Mutex
-	now  *Plan
+	plan *Plan
 	good map[string]int // the epoch of a connection in which its switch was verified
-
-	progress sync.Mutex
-	finished int
 }
 
-func newController(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
+// New starts a target and begins to connect to its switches.
+func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
 	o.Parallel, o.Timeout = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.Timeout, defaultTimeout)
 	if o.Parallel < 0 || o.Timeout < 0 {
 		return nil, fmt.Errorf("parallel %d, timeout %v: want positive numbers", o.Parallel, o.Timeout)
@@ -50,7 +50,7 @@ func newController(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Co
 	if err := t.Start(ctx, p); err != nil {
 		return nil, fmt.Errorf("starting the switches (%s): %w", t.Name(), err)
 	}
-	c := &Controller{controllerState{target: t, opts: o, conns: map[string]*conn{}, now: p, good: map[string]int{}}}
+	c := &Controller{target: t, opts: o, conns: map[string]*conn{}, plan: p, good: map[string]int{}}
 	for _, s := range p.Switches {
 		// The connections outlive ctx, which is that of the beginning.
 		c.conns[s.Name] = newConn(context.WithoutCancel(ctx), s.Name, t, &c.opts)
@@ -58,13 +58,16 @@ func newController(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Co
 	return c, nil
 }
 
-func (c *controllerState) plan() *Plan {
+// Plan is what the switches are to hold.
+func (c *Controller) Plan() *Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now
+	return c.plan
 }
 
-func (c *controllerState) setPlan(ctx context.Context, p *Plan) error {
+// SetPlan makes another plan the one to hold, from the next Deploy on. It must
+// be of the same switches.
+func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
 	for _, s := range p.Switches {
 		if c.conns[s.Name] == nil {
 			return &Error{Switch: s.Name, Err: errors.New("is not among the switches of the deployment"), Hint: "deploy the new topology anew"}
@@ -78,20 +81,21 @@ func (c *controllerState) setPlan(ctx context.Context, p *Plan) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.good = p, map[string]int{}
+	c.plan, c.good = p, map[string]int{}
 	return nil
 }
 
-// deploy works on all switches, some at a time.
-func (c *controllerState) deploy(ctx context.Context) (*Report, error) {
+// Deploy makes the switches hold the plan, some at a time. It may be called
+// again.
+func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
 	begin := time.Now()
-	p := c.plan()
+	p := c.Plan()
 	r := &Report{Switches: make([]SwitchReport, len(p.Switches))}
 	jobs := make([]*job, len(p.Switches))
-	c.finished = 0
+	m := &meter{c: c, tell: c.opts.Progress, of: len(p.Switches)}
 	for i, s := range p.Switches {
 		r.Switches[i].Name = s.Name
-		jobs[i] = &job{c: c, plan: s, conn: c.conns[s.Name], report: &r.Switches[i], of: len(p.Switches)}
+		jobs[i] = &job{c: c, plan: s, conn: c.conns[s.Name], report: &r.Switches[i], meter: m}
 	}
 	if c.opts.Atomic && !c.opts.DryRun {
 		c.atomically(ctx, jobs)
@@ -103,7 +107,7 @@ func (c *controllerState) deploy(ctx context.Context) (*Report, error) {
 }
 
 // each calls do for every job, so many at a time as the options say.
-func (c *controllerState) each(jobs []*job, do func(*job)) {
+func (c *Controller) each(jobs []*job, do func(*job)) {
 	slots := make(chan struct{}, c.opts.Parallel)
 	var all sync.WaitGroup
 	for _, j := range jobs {
@@ -116,28 +120,46 @@ func (c *controllerState) each(jobs []*job, do func(*job)) {
 	all.Wait()
 }
 
-// step tells the progress.
-func (c *controllerState) step(name, step string, of int) {
-	c.progress.Lock()
-	defer c.progress.Unlock()
-	if step == "done" || step == "failed" {
-		c.finished++
+// A meter counts the switches that are done with.
+type meter struct {
+	c    *Controller
+	tell func(Progress)
+	of   int
+
+	mu   sync.Mutex
+	done int
+}
+
+// step notes a step of a switch.
+func (m *meter) step(name, step string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if step == stepDone || step == stepFailed {
+		m.done++
 	}
-	c.opts.Log.Debug("deploy", "switch", name, "step", step)
-	if c.opts.Progress != nil {
-		c.opts.Progress(Progress{Switch: name, Step: step, Done: c.finished, Of: of})
+	m.c.opts.Log.Debug("deploy", "switch", name, "step", step)
+	if m.tell != nil {
+		m.tell(Progress{Switch: name, Step: step, Done: m.done, Of: m.of})
 	}
 }
 
-func (c *controllerState) registers(name string) (Registers, error) {
-	s := c.plan().Switch(name)
+// The last step of a switch.
+const (
+	stepDone   = "done"
+	stepFailed = "failed"
+)
+
+// Registers reaches those of the named switch.
+func (c *Controller) Registers(name string) (Registers, error) {
+	s := c.Plan().Switch(name)
 	if s == nil {
 		return nil, &Error{Err: fmt.Errorf("there is no switch %s", name)}
 	}
 	return &switchRegisters{conn: c.conns[name], plan: s, timeout: c.opts.Timeout}, nil
 }
 
-func (c *controllerState) packetOut(_ context.Context, name string, packet []byte) error {
+// PacketOut hands a packet to the named switch, as one from its CPU port.
+func (c *Controller) PacketOut(_ context.Context, name string, packet []byte) error {
 	conn := c.conns[name]
 	if conn == nil {
 		return &Error{Err: fmt.Errorf("there is no switch %s", name)}
@@ -145,7 +167,8 @@ func (c *controllerState) packetOut(_ context.Context, name string, packet []byt
 	return conn.packetOut(packet)
 }
 
-func (c *controllerState) closeAll() error {
+// Close ends all connections. It leaves the target as it is.
+func (c *Controller) Close() error {
 	for _, conn := range c.conns {
 		conn.end()
 	}

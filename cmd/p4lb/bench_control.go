@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+)
+
+// A controlCase is a deployment that is measured.
+type controlCase struct {
+	name   string
+	scheme string
+	what   string
+	make   func() (*fabric.Topology, error)
+}
+
+// The most demanding scheme is that with the largest program.
+const controlScheme, controlLarge = "qall-poly3", "hermes+rlb-star"
+
+func controlCases() []controlCase {
+	leafSpine := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 2, Hosts: 16}
+	fatTree := fabric.FatTree{K: 8}
+	return []controlCase{
+		{"leafspine", controlScheme, "2 x 2 leaf-spine with 32 hosts", leafSpine.Make},
+		{"leafspine_large", controlLarge, "2 x 2 leaf-spine with 32 hosts", leafSpine.Make},
+		{"fattree8", controlScheme, "fat-tree of 80 switches and 128 hosts", fatTree.Make},
+		{"fattree8_large", controlLarge, "fat-tree of 80 switches and 128 hosts", fatTree.Make},
+	}
+}
+
+// benchControl measures deployments on embedded switches: as a user starts
+// them, and within a process.
+func benchControl(ctx context.Context, runs int) ([]measurement, error) {
+	dir, err := os.MkdirTemp("", "p4lb-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var list []measurement
+	for _, c := range controlCases() {
+		t, err := c.make()
+		if err != nil {
+			return nil, err
+		}
+		process, err := c.process(ctx, t, dir, min(runs, 5))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, process...)
+	}
+	for _, c := range controlCases() {
+		t, err := c.make()
+		if err != nil {
+			return nil, err
+		}
+		again, err := c.again(ctx, t, min(runs, 5))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, again...)
+	}
+	inspect, err := benchInspect(ctx, runs)
+	return append(list, inspect...), err
+}
+
+// process measures p4lb deploy as a user starts it, from the command to the end
+// of the process after every switch has been verified.
+func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string, runs int) ([]measurement, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program: %w", err)
+	}
+	file := filepath.Join(dir, c.name+".yaml")
+	if err := os.WriteFile(file, t.YAML(), 0o666); err != nil {
+		return nil, err
+	}
+	var wall, busy []time.Duration
+	var memory []int64
+	for range runs {
+		cmd := exec.CommandContext(ctx, self, "deploy", "--scheme", c.scheme, "--topology", file, "--once", "--any-port", "-q")
+		cmd.Dir = dir
+		start := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("running p4lb deploy: %w: %s", err, out)
+		}
+		wall = append(wall, time.Since(start))
+		busy = append(busy, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		memory = append(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	}
+	what := fmt.Sprintf("p4lb deploy --scheme %s --once, %s, embedded with real sockets: command to verified, process from start to end, median of %d", c.scheme, c.what, runs)
+	return []measurement{
+		{"control." + c.name + ".process", median(wall).Seconds(), "s", what},
+		{"control." + c.name + ".process_cpu", median(busy).Seconds(), "s", "its CPU time, median"},
+		{"control." + c.name + ".process_memory", float64(median(memory)) / 1024, "MiB", "its peak resident memory, median"},
+	}, nil
+}
+
+// again measures what a second deployment takes and writes, and what a link
+// that fails does, in one process with connections in memory.
+func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([]measurement, error) {
+	r := &schemeRequest{genRequest{Scheme: c.scheme, Set: map[string]string{}}}
+	pipelines, err := pipelinesOf(ctx, nil, r, t)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	links, err := t.FindLinks(t.Leaves()[0].Name + ":" + fmt.Sprint(firstUplink(t)))
+	if err != nil {
+		return nil, err
+	}
+	broken, err := controller.NewPlan(t.Fail(links...), pipelines, controller.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	target := embedded.New(embedded.Options{Memory: true})
+	defer target.Close()
+	k, err := controller.New(ctx, plan, target, controller.DeployOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	if _, err := k.Deploy(ctx); err != nil {
+		return nil, err
+	}
+	var idle, failed []time.Duration
+	written, changed := 0, 0
+	for range runs {
+		for _, p := range []*controller.Plan{plan, broken} {
+			if err := k.SetPlan(ctx, p); err != nil {
+				return nil, err
+			}
+			report, err := k.Deploy(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if changed = report.Written(); p == broken {
+				failed = append(failed, report.Elapsed)
+			}
+			report, err = k.Deploy(ctx)
+			if err != nil {
+				return nil, err
+			}
+			idle = append(idle, report.Elapsed)
+			written += report.Written()
+		}
+	}
+	if written != 0 {
+		return nil, errors.New("deployments of what is there already have written something")
+	}
+	where := fmt.Sprintf("%s, %s, connections in memory, median of ", c.scheme, c.what)
+	return []measurement{
+		{"control." + c.name + ".again", milliseconds(median(idle)), "ms", fmt.Sprintf("deploy what is there already, %s%d", where, len(idle))},
+		{"control." + c.name + ".again_written", float64(written), "writes", "in all of these together"},
+		{"control." + c.name + ".link", milliseconds(median(failed)), "ms", fmt.Sprintf("deploy after a link of a leaf has failed, %s%d", where, len(failed))},
+		{"control." + c.name + ".link_written", float64(changed), "writes", "in one of these"},
+	}, nil
+}
+
+// firstUplink is the first port of the first leaf that leads to a switch.
+func firstUplink(t *fabric.Topology) int {
+	for _, p := range t.Ports(t.Leaves()[0].Name) {
+		if p.PeerTier > 0 {
+			return p.Number
+		}
+	}
+	return 0
+}

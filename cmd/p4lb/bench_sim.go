@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing/fstest"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/model"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// A simBench is a network to measure: what its switches run, a scheme, leaves
+// with four spines above them, and hosts. Every host sends to one below another
+// leaf, and hears from one.
+type simBench struct {
+	engine, scheme string
+	leaves, hosts  int
+}
+
+var simBenches = []simBench{
+	{"p4", "ecmp", 4, 32},
+	{"p4", "qall-poly3", 4, 32},
+	{"p4", "ecmp", 8, 128},
+	{"p4", "ecmp", 32, 1024},
+	{"native", "ecmp", 4, 32},
+	{"native", "qall-poly3", 4, 32},
+	{"native", "ecmp", 8, 128},
+	{"native", "ecmp", 32, 1024},
+}
+
+// benchHops is how many packet-hops one run of a simulator benchmark has: each
+// is the way of a packet through one switch.
+const benchHops = 200_000
+
+// benchSim measures the simulator on one core, with generated programs in every
+// switch, deployed as to real ones, and with the models of their schemes.
+func benchSim(ctx context.Context, runs int) ([]measurement, error) {
+	var list []measurement
+	for _, b := range simBenches {
+		m, err := b.run(ctx, runs)
+		if err != nil {
+			return nil, fmt.Errorf("measuring %s: %w", b.name(), err)
+		}
+		list = append(list, m)
+	}
+	for _, scheme := range []string{"ecmp", "qall-poly3"} {
+		m, err := benchSimMemory(ctx, simBench{"p4", scheme, 4, 32})
+		if err != nil {
+			return nil, fmt.Errorf("measuring the memory of packets: %w", err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts) }
+
+// run takes the median rate of some runs, which go on with the same network.
+func (b simBench) run(ctx context.Context, runs int) (measurement, error) {
+	n, closing, err := b.network(ctx, 256)
+	if err != nil {
+		return measurement{}, err
+	}
+	defer closing()
+	if err := b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err != nil {
+		return measurement{}, err
+	}
+	if err := n.Run(2 * time.Millisecond); err != nil { // warms up
+		return measurement{}, err
+	}
+	runtime.GC()
+	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error { return passHops(n, benchHops) })
+	if err != nil {
+		return measurement{}, err
+	}
+	return measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
+		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
+}
+
+// passHops runs a network for so many packet-hops.
+func passHops(n *sim.Network, hops int64) error {
+	end := n.Hops() + hops
+	n.Every(time.Microsecond, func(time.Duration) bool {
+		if n.Hops() >= end {
+			n.Stop()
+		}
+		return n.Hops() < end
+	})
+	return n.Run(sim.Forever)
+}
+
+// network makes the network, with queues of so many packets, and deploys the
+// scheme.
+func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closing func(), err error) {
+	below := b.hosts / b.leaves
+	topo, err := fabric.LeafSpine{Leaves: b.leaves, Spines: 4, Hosts: below, Links: fabric.Links{
+		HostRate: 10 * fabric.Gbps, Rate: fabric.Rate(below) * 5 / 2 * fabric.Gbps,
+		HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: queue,
+	}}.Make()
+	if err != nil {
+		return nil, nil, err
+	}
+	const threshold = 65 * 1514 // DCTCP's K
+	if n, err = sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}}); err != nil {
+		return nil, nil, err
+	}
+	plan, err := b.plan(topo)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range plan.Switches {
+		for _, v := range s.Pipeline.Manifest.VirtualPorts {
+			n.Switch(s.Name).AddVirtual(v.Port)
+		}
+	}
+	if b.engine == "native" {
+		return n, func() {}, loadSimModels(n, plan)
+	}
+	closing, err = loadSimPrograms(ctx, n, plan)
+	return n, closing, err
+}
+
+// plan generates and compiles the programs and plans what the switches hold.
+func (b simBench) plan(topo *fabric.Topology) (*controller.Plan, error) {
+	row, err := codegen.Parse(b.scheme)
+	if err != nil {
+		return nil, err
+	}
+	pipelines := map[fabric.Role]*controller.Pipeline{}
+	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
+		made, err := codegen.Generate(row, codegen.Params{Ports: 4, Role: string(role)})
+		if err != nil {
+			return nil, err
+		}
+		const file = "program.p4"
+		out, err := p4.Compile(fstest.MapFS{file: {Data: []byte(made.P4)}}, file, p4.Options{})
+		if err != nil {
+			return nil, err
+		}
+		pipelines[role] = &controller.Pipeline{Manifest: made.Manifest, P4Info: out.P4Info, Config: out.JSON()}
+	}
+	return controller.NewPlan(topo, pipelines, controller.PlanOptions{})
+}
+
+// loadSimPrograms deploys over P4Runtime, within the process.
+func loadSimPrograms(ctx context.Context, n *sim.Network, plan *controller.Plan) (closing func(), err error) {
+	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: 1})
+	c, err := controller.New(ctx, plan, target, controller.DeployOptions{})
+	if err != nil {
+		return nil, errors.Join(err, target.Close())
+	}
+	closing = func() {
+		c.Close()
+		target.Close()
+	}
+	report, err := c.Deploy(ctx)
+	if err == nil && !report.Verified() {
+		err = errors.New("not every switch holds the plan")
+	}
+	if err != nil {
+		closing()
+		return nil, err
+	}
+	for _, s := range plan.Switches {
+		n.Switch(s.Name).Load(target.Switch(s.Name))
+	}
+	return closing, nil
+}
+
+// loadSimModels gives the switches models. They need what ECMP and QALL have.
+func loadSimModels(n *sim.Network, plan *controller.Plan) error {
+	for _, s := range plan.Switches {
+		m := &s.Pipeline.Manifest
+		cfg := model.Config{Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard, Paths: m.Paths, Edge: s.Leaf != 0}
+		for _, v := range m.Parameters {
+			if err := cfg.Set(v.Name, v.Int); err != nil {
+				return err
+			}
+		}
+		if p, ok := fitting.Paper(3, false); ok {
+			cfg.Poly = &p
+		}
+		t := sim.Tables{Sessions: map[int]int{}}
+		for _, e := range s.Entries {
+			entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}
+			for _, k := range e.Match {
+				entry.Key = append(entry.Key, sim.Key{Value: k.Value, Bits: k.Bits})
+			}
+			for _, a := range e.Args {
+				entry.Args[a.Name] = a.Value
+			}
+			t.Entries = append(t.Entries, entry)
+		}
+		for _, c := range s.Sessions {
+			t.Sessions[c.ID] = c.Port
+		}
+		if err := n.Switch(s.Name).LoadModel(sim.Model{Config: cfg, ReportLen: 10}, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send starts a flow from each host to one as far into its leaf, below another
+// one.
+func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
+	below := b.hosts / b.leaves
+	for i := range b.hosts {
+		to := (i + below*(1+i%(b.leaves-1))) % b.hosts
+		spec.From, spec.To = n.Hosts()[i].Name, n.Hosts()[to].Name
+		if _, err := n.StartFlow(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchSimMemory measures what a packet takes that waits in a switch: all hosts
+// send to one.
+func benchSimMemory(ctx context.Context, b simBench) (measurement, error) {
+	n, closing, err := b.network(ctx, 1<<20)
+	if err != nil {
+		return measurement{}, err
+	}
+	defer closing()
+	for _, h := range n.Hosts()[1:] {
+		if _, err := n.StartFlow(sim.FlowSpec{From: h.Name, To: n.Hosts()[0].Name, Rate: int64(10 * fabric.Gbps)}); err != nil {
+			return measurement{}, err
+		}
+	}
+	heap := func(until time.Duration) (int64, error) {
+		err := n.Run(until)
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc), err
+	}
+	before, err := heap(100 * time.Microsecond)
+	if err != nil {
+		return measurement{}, err
+	}
+	packets := n.InFlight().Packets
+	after, err := heap(2 * time.Millisecond)
+	if err != nil {
+		return measurement{}, err
+	}
+	packets = n.InFlight().Packets - packets
+	return measurement{"sim.packet." + b.scheme, float64(after-before) / float64(packets), "B",
+		fmt.Sprintf("heap for each of %d packets that wait in switches with programs", packets)}, nil
+}

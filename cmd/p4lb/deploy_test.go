@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/p4lb/p4lb/controller"
+)
+
+// A staying deploy is a process of p4lb deploy that keeps its switches up.
+type staying struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	log *bufio.Reader
+	out bytes.Buffer
+}
+
+// stay starts p4lb deploy in a folder and waits until it keeps the switches.
+func stay(t *testing.T, dir string, args ...string) *staying {
+	t.Helper()
+	s := &staying{t: t, cmd: exec.Command("p4lb", append([]string{"deploy", "--any-port"}, args...)...)}
+	s.cmd.Dir, s.cmd.Stdout = dir, &s.out
+	log, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.log = bufio.NewReader(log)
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cmd.Process.Kill() })
+	s.wait("keeping the switches as planned")
+	return s
+}
+
+// wait reads messages until one has the text.
+func (s *staying) wait(text string) string {
+	s.t.Helper()
+	var all strings.Builder
+	for {
+		line, err := s.log.ReadString('\n')
+		all.WriteString(line)
+		if strings.Contains(line, text) {
+			return all.String()
+		}
+		if err != nil {
+			s.t.Fatalf("%q never comes: %s", text, &all)
+		}
+	}
+}
+
+// end interrupts the process, which is how it is meant to end.
+func (s *staying) end() {
+	s.t.Helper()
+	s.cmd.Process.Signal(os.Interrupt)
+	rest := new(bytes.Buffer)
+	rest.ReadFrom(s.log)
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("p4lb deploy ended with %v: %s", err, rest)
+	}
+}
+
+func p4lb(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("p4lb", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("p4lb %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestDeployAgain: the switches of a process that stays are taken over by the
+// next deploy, which writes what has changed and nothing else. The process
+// before leaves them alone, and takes its note along when it ends.
+func TestDeployAgain(t *testing.T) {
+	dir := t.TempDir()
+	first := stay(t, dir, "--scheme", "hula", "--topology", "qall")
+	d, _, err := controller.ReadDeployed(filepath.Join(dir, controller.StateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.PID != first.cmd.Process.Pid || d.Target != "embedded" || len(d.Switches) != 4 || d.Scheme != "hula" || !d.ByLeaf {
+		t.Errorf("the note is %+v", d)
+	}
+	again := []string{"deploy", "--scheme", "hula", "--topology", "qall", "--once"}
+	if out := p4lb(t, dir, append(again, "--diff")...); !strings.Contains(out, "nothing differs") {
+		t.Errorf("the switches differ from the plan: %s", out)
+	}
+	if out := p4lb(t, dir, again...); !strings.Contains(out, " 0 changes written") {
+		t.Errorf("the second deploy writes: %s", out)
+	}
+	first.wait("another controller has taken over")
+	failed := append(again, "--fail", "l1-s1")
+	if out := p4lb(t, dir, failed...); !regexp.MustCompile(` [1-9]\d* changes written`).MatchString(out) {
+		t.Errorf("a failed link changes nothing: %s", out)
+	}
+	if out := p4lb(t, dir, append(failed, "--diff")...); !strings.Contains(out, "nothing differs") {
+		t.Errorf("the process before has taken the change back: %s", out)
+	}
+	first.end()
+	if _, err := os.Stat(filepath.Join(dir, controller.StateFile)); !os.IsNotExist(err) {
+		t.Errorf("the note is still there: %v", err)
+	}
+	if !strings.Contains(first.out.String(), "4 switches verified") {
+		t.Errorf("the output was %s", &first.out)
+	}
+}
+
+// TestDeployReload: on SIGHUP a process that stays reads its topology again.
+func TestDeployReload(t *testing.T) {
+	dir := t.TempDir()
+	write := func(down string) {
+		text := p4lb(t, dir, "topo", "leaf-spine", "--leaves", "2", "--spines", "2")
+		text = strings.Replace(text, "ends: [l1:3, s1:1],", "ends: [l1:3, s1:1], "+down, 1)
+		if err := os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	s := stay(t, dir, "--scheme", "ecmp", "--topology", "net.yaml")
+	s.cmd.Process.Signal(syscall.SIGHUP)
+	if line := s.wait("deployed again"); !strings.Contains(line, "written=0 verified=true") {
+		t.Errorf("the same topology: %s", line)
+	}
+	write("down: true,")
+	s.cmd.Process.Signal(syscall.SIGHUP)
+	if line := s.wait("deployed again"); strings.Contains(line, "written=0") || !strings.Contains(line, "verified=true") {
+		t.Errorf("a link less: %s", line)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "net.yaml"), []byte("switches: 7\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Process.Signal(syscall.SIGHUP)
+	s.wait("error:")
+	s.end()
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// hardwareArchs are the architectures without a switch of our own, whose
+// programs are in a folder each beside those for v1model.
+var hardwareArchs = []string{"tna", "t2na"}
+
+// maxHardwareLines is what a program for a group of 4 may have at most: it is
+// there to be read.
+const maxHardwareLines = 900
+
+// TestGoldensHardware compares the programs for Tofino with those on disk. A row
+// that an architecture lacks is refused with a reason, and has no program.
+func TestGoldensHardware(t *testing.T) {
+	for _, arch := range hardwareArchs {
+		dir := filepath.Join("../../p4src", arch)
+		want := map[string]bool{}
+		for _, row := range codegen.Catalogue() {
+			g, err := generate(row, codegen.Params{Arch: arch})
+			if err != nil {
+				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
+					t.Error(err)
+				}
+				continue
+			}
+			if n := g.lines(); n > maxHardwareLines {
+				t.Errorf("%s for %s has %d lines, want at most %d", row.Name, arch, n, maxHardwareLines)
+			}
+			name := filepath.Join(dir, g.name+".p4")
+			want[name] = true
+			compareGolden(t, name, g.text)
+		}
+		have, err := filepath.Glob(filepath.Join(dir, "*.p4"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range have {
+			if !want[name] {
+				t.Errorf("%s is the program of no scheme", name)
+			}
+		}
+	}
+}
+
+// compareGolden compares text with a file, or writes it there with -update.
+func compareGolden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	golden, err := os.ReadFile(name)
+	if err != nil {
+		t.Error(err)
+	} else if diff := cmp.Diff(string(golden), string(text)); diff != "" {
+		t.Errorf("%s, golden (-) and generated (+):\n%s", name, diff)
+	}
+}
+
+// TestHardwareSizes generates every row for groups of several sizes, as a leaf
+// and as a spine: what comes out passes the checks without a warning.
+func TestHardwareSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred programs")
+	}
+	for _, ports := range []int{2, 8, 16} {
+		for _, role := range []string{"leaf", "spine"} {
+			for _, row := range codegen.Catalogue() {
+				_, err := generate(row, codegen.Params{Arch: "tna", Ports: ports, Role: role})
+				if err != nil && !refusal(err) {
+					t.Errorf("%d paths, %s: %v", ports, role, err)
+				}
+			}
+		}
+	}
+}
+
+// refusal reports whether an error says that a row cannot exist.
+func refusal(err error) bool {
+	return strings.Contains(err.Error(), " for tna: ") || strings.Contains(err.Error(), "want at most")
+}

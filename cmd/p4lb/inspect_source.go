@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+)
+
+// A round is what all switches held at one moment.
+type round struct {
+	scheme   string
+	fabric   string
+	time     time.Duration
+	switches []controller.Result
+	roles    map[string]string
+}
+
+// A roundSource gives rounds: from switches, or from a recording. It returns
+// io.EOF after the last.
+type roundSource interface {
+	next(ctx context.Context) (*round, error)
+}
+
+// source is where rounds come from, and how that ends.
+func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, func(), error) {
+	if j.replay != "" {
+		return j.openReplay(args)
+	}
+	s, err := j.reach.open(ctx, j.c, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.reachable(j.c); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	survey, err := j.survey(s)
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return &surveySource{site: s, survey: survey, every: j.every}, s.close, nil
+}
+
+// survey makes an inspector for each switch. Switches of a role that lacks a
+// register are left out, unless all do.
+func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
+	var list []*controller.Inspector
+	var first error
+	for _, sw := range s.switches {
+		in, err := controller.NewInspector(sw.node, sw.registers, j.options())
+		if err != nil {
+			first = errors.Join(first, err)
+			continue
+		}
+		list = append(list, in)
+	}
+	if len(list) == 0 {
+		return nil, explained(first)
+	}
+	return controller.NewSurvey(list), nil
+}
+
+// flowsEvery is how often a watch reads the tables of flows, which are most of
+// what there is to read and change slowly as a whole.
+const flowsEvery = 2 * time.Second
+
+func (j *inspectJob) options() controller.InspectOptions {
+	o := controller.InspectOptions{Registers: j.registers, NoFlows: j.noFlows}
+	if j.record == "" {
+		o.FlowsEvery = flowsEvery
+	}
+	return o
+}
+
+// explained gives an error of the controller its hint.
+func explained(err error) error {
+	var known *controller.Error
+	if errors.As(err, &known) && known.Hint != "" {
+		return hinted(known, "%s", known.Hint)
+	}
+	return err
+}
+
+// A surveySource reads switches, with a pause between rounds.
+type surveySource struct {
+	site   *site
+	survey *controller.Survey
+	every  time.Duration
+	due    time.Time
+	begun  bool // there has been a round
+}
+
+func (s *surveySource) next(ctx context.Context) (*round, error) {
+	if wait := time.Until(s.due); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+	s.due = time.Now().Add(s.every)
+	short, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	r := &round{scheme: s.site.scheme, fabric: s.site.fabric, switches: s.survey.Round(short), roles: map[string]string{}}
+	for _, in := range s.survey.Inspectors() {
+		r.roles[in.Node().Name] = string(in.Node().Role)
+	}
+	for _, result := range r.switches {
+		if result.Snapshot != nil {
+			r.time = result.Snapshot.Time
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err := r.failure(); err != nil && !s.begun {
+		return nil, err
+	}
+	s.begun = true // who watches waits for switches that have vanished
+	return r, nil
+}
+
+// failure is the error of a round in which no switch answered.
+func (r *round) failure() error {
+	var first error
+	for _, result := range r.switches {
+		if result.Err == nil {
+			return nil
+		}
+		if first == nil {
+			first = result.Err
+		}
+	}
+	return vanished(first)
+}
+
+// A replaySource plays a recording, at the speed it was recorded with where
+// paced is set.
+type replaySource struct {
+	recording *controller.Recording
+	only      []string
+	paced     bool
+	start     time.Time
+	first     time.Duration
+}
+
+func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
+	file, err := os.Open(j.replay)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+	}
+	end := func() { file.Close() }
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errIsFolder
+	}
+	if err != nil {
+		end()
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+	}
+	recording, err := controller.OpenRecording(j.replay, file, info.Size())
+	if err != nil {
+		end()
+		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
+	}
+	return &replaySource{recording: recording, only: only, paced: j.watch || j.listen != ""}, end, nil
+}
+
+func (s *replaySource) next(ctx context.Context) (*round, error) {
+	list, err := s.recording.Round()
+	if err != nil {
+		return nil, err
+	}
+	r := &round{scheme: list[0].Scheme, time: list[0].Time, roles: map[string]string{}}
+	for _, snapshot := range list {
+		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
+			r.switches = append(r.switches, controller.Result{Switch: snapshot.Switch, Snapshot: snapshot})
+			r.roles[snapshot.Switch] = snapshot.Role
+		}
+	}
+	if s.start.IsZero() {
+		s.start, s.first = time.Now(), r.time
+	}
+	if wait := time.Until(s.start.Add(r.time - s.first)); s.paced && wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/lab"
+)
+
+// A labJob is the running of experiments.
+type labJob struct {
+	c       *cli
+	dir     string
+	cores   int
+	resume  bool
+	observe string
+	record  string
+	every   time.Duration
+	parquet bool
+
+	markdown string
+	sections []byte
+	command  string // that repeats an experiment, up to its name
+}
+
+func (j *labJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&j.dir, "output", "o", "", "write the results into the folder `DIR` (default results/ and the experiment's name)")
+	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
+	f.BoolVar(&j.resume, "resume", false, "take the runs that the folder has for done")
+	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
+	f.StringVar(&j.markdown, "markdown", "", "write how the targets fared to `FILE`, in Markdown")
+	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
+	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
+	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe and record every `TIME`")
+}
+
+func (j *labJob) check(cmd *cobra.Command) error {
+	for _, f := range []struct{ flag, name string }{{"observe", j.observe}, {"record", j.record}} {
+		if f.name != "" && recordFormat(f.name) == "" {
+			return usageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(controller.RecordFormats, " or ."))
+		}
+	}
+	switch {
+	case j.observe != "" && j.record != "":
+		return usageError(cmd, "--observe and --record exclude each other")
+	case j.every <= 0:
+		return usageError(cmd, "--every %v: want a time above 0", j.every)
+	case j.cores < 0:
+		return usageError(cmd, "--cores %d: want 1 or more", j.cores)
+	}
+	return nil
+}
+
+func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
+	if err := j.check(cmd); err != nil {
+		return err
+	}
+	var outcomes []lab.Outcome
+	began := time.Now()
+	j.command = strings.Join(append([]string{cmd.CommandPath()}, cmd.Flags().Args()...), " ")
+	for _, x := range list {
+		more, err := j.one(cmd.Context(), x, len(list) > 1)
+		if err != nil {
+			return err
+		}
+		outcomes = append(outcomes, more...)
+	}
+	if j.markdown != "" {
+		if err := lab.WriteFile(j.markdown, j.sections); err != nil {
+			return err
+		}
+	}
+	if len(outcomes) > 0 {
+		return j.showOutcomes(list, outcomes, time.Since(began))
+	}
+	return nil
+}
+
+// one runs an experiment and shows what it came to, also if it was cut short.
+func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]lab.Outcome, error) {
+	dir := j.dir
+	switch {
+	case dir == "":
+		dir = filepath.Join("results", x.Name)
+	case several:
+		dir = filepath.Join(dir, x.Name)
+	}
+	r := &lab.Runner{Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: os.ReadFile}
+	finish, err := j.recorder(r)
+	if err != nil {
+		return nil, err
+	}
+	bar := newLabProgress(j.c, x.Name)
+	r.Progress = bar.ended
+	began := time.Now()
+	comparison, err := r.Run(ctx, x)
+	bar.close()
+	err = errors.Join(explainLab(err), finish(err == nil))
+	if comparison == nil {
+		return nil, err
+	}
+	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
+		return nil, err
+	}
+	if e := show(j.c.out, formatTable, comparison.Table(), nil); e != nil {
+		return nil, e
+	}
+	j.c.out.Flush()
+	if ctx.Err() != nil {
+		fmt.Fprintf(j.c.err, "%s p4lb lab … --resume goes on with the runs that are missing\n", j.c.paint.bold("hint:"))
+		return nil, ctx.Err()
+	}
+	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
+	report, e := comparison.Keep(dir)
+	if err == nil && e == nil {
+		fmt.Fprintf(j.c.out, "\n%s\n", report)
+	}
+	return comparison.Judge(), errors.Join(err, e)
+}
+
+// recorder sets up what looks at the first run. The function that it returns
+// puts the file in place, or throws it away.
+func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
+	target, look := j.observe, lab.Observe
+	if j.record != "" {
+		target, look = j.record, lab.Record
+	}
+	if target == "" {
+		return func(bool) error { return nil }, nil
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", target, bareError(err))
+	}
+	r.Record = look(temp, recordFormat(target), j.every)
+	return func(good bool) error {
+		err := temp.Close()
+		if !good || err != nil {
+			os.Remove(temp.Name())
+			return err
+		}
+		return errors.Join(os.Chmod(temp.Name(), 0o644), os.Rename(temp.Name(), target))
+	}, nil
+}
+
+// explainLab adds a way out where there is one.
+func explainLab(err error) error {
+	switch {
+	case errors.Is(err, lab.ErrSame):
+		return hinted(err, "rows must differ in what they run: another scheme, --set or engine")
+	case errors.Is(err, lab.ErrDiskFull):
+		return hinted(err, "what was finished is kept: make room, then --resume")
+	}
+	return withHint(err)
+}
+
+// showOutcomes prints how the targets of papers fared.
+func (j *labJob) showOutcomes(list []*lab.Experiment, outcomes []lab.Outcome, took time.Duration) error {
+	rows := grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
+	for _, o := range outcomes {
+		rows = append(rows, []string{o.Figure, o.Name, o.Printed, o.Measured, string(o.Verdict)})
+	}
+	fmt.Fprintln(j.c.out)
+	if err := show(j.c.out, formatTable, rows, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(j.c.out)
+	for _, x := range list {
+		for _, a := range x.Assumed {
+			fmt.Fprintf(j.c.out, "assumed: %s\n", a)
+		}
+		if x.Scaled != "" {
+			fmt.Fprintf(j.c.out, "smaller than in the paper: %s\n", x.Scaled)
+		}
+	}
+	if !j.c.quiet {
+		fmt.Fprintf(j.c.err, "took %v\n", took.Round(time.Second))
+	}
+	return nil
+}

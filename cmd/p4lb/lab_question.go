@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lab"
+)
+
+// A labQuestion is an experiment asked by flags.
+type labQuestion struct {
+	scheme, topology, workload, pattern, transport, engine, coeffs, state, cut, loadOf string
+	vs, fail, set, metrics                                                             []string
+	loads                                                                              []string
+	seeds                                                                              int
+	duration, drain                                                                    time.Duration
+	ecn                                                                                int
+	pfc                                                                                bool
+}
+
+func (q *labQuestion) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	f.StringSliceVar(&q.vs, "vs", nil, "compare with these `SCHEMES`")
+	f.StringVar(&q.workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
+	f.StringVar(&q.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB: a short run is then not about one flow")
+	f.StringSliceVar(&q.loads, "load", []string{"0.7"}, "`LOAD` from 0 to 1 (repeatable)")
+	f.StringVar(&q.loadOf, "load-of", lab.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
+	f.StringVar(&q.topology, "topology", "qall", "the network: a `FILE` or a preset of p4lb topo presets")
+	f.StringArrayVar(&q.fail, "fail", nil, "a `LINK` is down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
+	f.StringVar(&q.pattern, "pattern", lab.Halves, "who sends to whom: "+strings.Join(lab.Patterns[:4], ", "))
+	f.StringVar(&q.transport, "transport", "tcp", "what hosts send with: "+strings.Join(lab.Transports, ", "))
+	f.IntVar(&q.ecn, "ecn", 0, "switches mark from `N` packets on (default 65 with dctcp, else never)")
+	f.BoolVar(&q.pfc, "pfc", false, "links are lossless: PFC")
+	f.DurationVar(&q.duration, "duration", 2*time.Second, "flows begin within this virtual `TIME`")
+	f.IntVar(&q.seeds, "seeds", 3, "run with the seeds 1 to `N`")
+	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
+	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
+	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
+	f.StringVar(&q.engine, "engine", lab.EngineP4, "what the switches run: p4, or native for the models, which is faster")
+	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	completeWith(cmd, "state-path", codegen.StatePaths)
+	completeWith(cmd, "scheme", codegen.Names())
+	completeWith(cmd, "vs", codegen.Names())
+	completeWith(cmd, "workload", lab.Workloads())
+	completeWith(cmd, "transport", lab.Transports)
+	completeWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
+}
+
+// experiment is what the flags ask for.
+func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
+	switch {
+	case q.scheme == "":
+		return nil, usageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
+	case q.seeds < 1 || q.seeds > 1000:
+		return nil, usageError(cmd, "--seeds %d: want 1 to 1000", q.seeds)
+	case q.duration <= 0:
+		return nil, usageError(cmd, "--duration %v: want a time above 0", q.duration)
+	}
+	x := &lab.Experiment{Name: "lab", Engine: q.engine, State: q.state, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics}
+	x.Topology.Name, x.Fail = q.topology, q.fail
+	x.Traffic = []lab.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
+	if q.cut != "" {
+		if err := x.Traffic[0].Cut.Parse(q.cut); err != nil {
+			return nil, usageError(cmd, "--cut: %w", err)
+		}
+	}
+	x.Transport.Kind, x.Duration = q.transport, lab.Time(q.duration)
+	x.Switches.ECN, x.Switches.PFC = q.ecn, &q.pfc
+	if q.ecn == 0 && q.transport == "dctcp" {
+		x.Switches.ECN = 65
+	}
+	for _, text := range q.loads {
+		var l lab.LoadLevel
+		if err := l.Parse(text); err != nil {
+			return nil, usageError(cmd, "--load: %w", err)
+		}
+		x.Loads = append(x.Loads, l)
+	}
+	set := map[string]string{}
+	for _, s := range q.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, usageError(cmd, "--set %s: want NAME=VALUE", s)
+		}
+		set[name] = value
+	}
+	x.Cases = []lab.Case{{Set: set}}
+	for i, name := range append([]string{q.scheme}, q.vs...) {
+		s := lab.Scheme{Scheme: name}
+		if i == 0 {
+			s.Coeffs = q.coeffs
+			if q.coeffs != "" {
+				s.Label = name + "-fitted"
+			}
+		}
+		x.Schemes = append(x.Schemes, s)
+	}
+	x.About = fmt.Sprintf("%s against %s: %s at load %s in %s", q.scheme, strings.Join(q.vs, ", "), q.workload, strings.Join(q.loads, ", "), q.topology)
+	return x, x.Complete("the experiment", os.ReadFile)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/lab"
+)
+
+// TestLabInterrupted: an interrupted lab says so by its exit code, keeps what is
+// finished, and goes on from there.
+func TestLabInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill,rps", "--workload", "webserver", "--duration", "20ms",
+		"--seeds", "4", "--cores", "1", "--engine", "native", "-o", dir}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out strings.Builder
+	errs := &cancelling{word: "seed-1", cancel: cancel}
+	if code := run(ctx, append(args, "-v"), nil, &out, errs); code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	if !strings.Contains(errs.String(), "--resume goes on") || !strings.HasSuffix(errs.String(), "error: interrupted\n") {
+		t.Errorf("it says %q", errs.String())
+	}
+	if !strings.Contains(out.String(), "ecmp") {
+		t.Errorf("the table lacks what is finished: %q", out.String())
+	}
+	first := filepath.Join(dir, "runs/ecmp/load-0.7/seed-1/result.json")
+	before, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if code := run(t.Context(), append(args, "--resume"), nil, &out, errs); code != exitDone || !strings.Contains(out.String(), "report.html") {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	if after, err := os.Stat(first); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("the first run was run again: %v", err)
+	}
+}
+
+// A cancelling writer calls cancel when it has been told a word.
+type cancelling struct {
+	strings.Builder
+	word   string
+	cancel func()
+}
+
+// Write keeps the text.
+func (w *cancelling) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.word) {
+		w.cancel()
+	}
+	return w.Builder.Write(p)
+}
+
+// TestLabProgress: lines where nobody watches, a bar with what is left on a
+// terminal.
+func TestLabProgress(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		var errs strings.Builder
+		c := &cli{err: &errs, quiet: true}
+		c.setUp()
+		p := newLabProgress(c, "demo")
+		p.live, p.began = live, time.Now().Add(-10*time.Second)
+		p.ended(lab.Progress{Done: 3, Of: 12, Taken: 1, Hops: 4e6})
+		p.show()
+		p.close()
+		got := errs.String()
+		want := "demo: 25%  3 of 12 runs, 0.40 M hops/s, 45s left\n"
+		if live {
+			want = "\r\x1b[Kdemo [=======                       ]  25%  3 of 12 runs, 0.40 M hops/s, 45s left"
+		}
+		if got != want {
+			t.Errorf("live %t: got %q, want %q", live, got, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/lint"
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// lintTargets are the switches that programs are held to.
+var lintTargets = map[string]lint.Target{"tna": lint.Tofino1, "t2na": lint.Tofino2}
+
+func newLint(c *cli) *cobra.Command {
+	var opts p4.Options
+	cmd := &cobra.Command{
+		Use:   "lint FILE.p4 [--arch tna|t2na]",
+		Short: "Find what a program asks of Tofino that it cannot do",
+		Long: `Lint checks a program for Tofino (which includes tna.p4) or Tofino 2 (t2na.p4) as
+compile does, and then against what the hardware can do, with the place of each
+trouble:
+
+  multiplication, division, modulo and shifts by a field; sums of three; a value
+  used in the action that computes it
+  conditions on more than 44 bits; < and > of two fields, or of more than 12 bits
+  a register accessed twice by a packet; cells that are not 8, 16, 32 or two such
+  halves; more comparisons and fields than a stateful ALU has
+  a table applied twice; ranges of more than 20 bits; more than 32 bits of hashes
+  and random numbers in an action
+  more steps that wait for each other than there are stages
+
+A program that passes may still be too large: the compiler has the last word.`,
+		Example: `  p4lb lint p4src/tna/letflow.p4
+  p4lb lint --arch t2na -I include mine.p4`,
+		Args: wantArgs(1, 1, "one program"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, ok := lintTargets[opts.Arch]; !ok && opts.Arch != "" {
+				return usageError(cmd, "--arch %s: want tna or t2na", opts.Arch)
+			}
+			return c.lint(args[0], opts)
+		},
+	}
+	addSourceFlags(cmd, &opts)
+	cmd.Flags().StringVar(&opts.Arch, "arch", "", "what the program must be for: the `ARCH` tna or t2na")
+	completeWith(cmd, "arch", []string{"tna", "t2na"})
+	return cmd
+}
+
+// lint prints what is wrong with the program in the named file.
+func (c *cli) lint(name string, opts p4.Options) error {
+	p, err := c.checkProgram(name, opts)
+	if err != nil {
+		return err
+	}
+	target, ok := lintTargets[p.Arch]
+	if !ok {
+		return hinted(fmt.Errorf("linting %s: %w", displayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
+	}
+	if errs := lint.Check(p.File, p.Info, target); len(errs) > 0 {
+		return c.diagnose(syntax.Errors(errs))
+	}
+	return c.warn(p.Warnings, false)
+}
+
+var errNotTofino = errors.New("it is not a program for Tofino")

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// tofinoCompilers are the compilers with a Tofino backend, by name.
+var tofinoCompilers = []string{"p4c-barefoot", "bf-p4c"}
+
+func newResources(c *cli) *cobra.Command {
+	j := &resourcesJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "resources [--arch tna|t2na] [--scheme SCHEME]... [--ports N]... [-o FORMAT]",
+		Short: "Have the open compiler say what programs take of Tofino",
+		Long: `Resources generates schemes for Tofino (tna) or Tofino 2 (t2na), has the open
+compiler p4c compile each, and shows what it takes, in the form of RLB's Table I:
+stages of ingress and egress, and over both SRAM and TCAM blocks, bytes of the
+match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
+
+The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on the PATH or
+named by --compiler; its own includes are found by -I if it does not know them.
+A scheme that the architecture lacks, or that does not fit, has a line that says
+why.`,
+		Example: `  p4lb resources --scheme letflow --ports 4
+  p4lb resources --arch t2na --ports 2 --ports 4 --ports 8 -o csv`,
+		Args: wantArgs(0, 0, "no arguments, schemes are given by --scheme"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, ok := lintTargets[j.arch]; !ok {
+				return usageError(cmd, "--arch %s: want tna or t2na", j.arch)
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&j.arch, "arch", "tna", "the `ARCH` tna or t2na")
+	flags.StringArrayVar(&j.schemes, "scheme", nil, "a `SCHEME` (repeatable; default the whole catalogue)")
+	flags.IntSliceVar(&j.ports, "ports", []int{4}, "paths of the largest group (repeatable)")
+	flags.StringVar(&j.compiler, "compiler", "", "the compiler, `FILE`")
+	flags.StringArrayVarP(&j.includes, "include", "I", nil, "a `DIR` of the compiler's includes (repeatable)")
+	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "give a compilation up after this")
+	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
+	completeWith(cmd, "scheme", codegen.Names())
+	completeWith(cmd, "arch", []string{"tna", "t2na"})
+	return cmd
+}
+
+// A resourcesJob is one run of the resources verb.
+type resourcesJob struct {
+	c        *cli
+	arch     string
+	schemes  []string
+	ports    []int
+	compiler string
+	includes []string
+	timeout  time.Duration
+	form     format
+}
+
+// A consumption is what one program takes, or why it does not exist.
+type consumption struct {
+	Scheme  string  `json:"scheme"`
+	Paths   int     `json:"paths"`
+	Lines   int     `json:"lines,omitempty"`
+	Ingress int     `json:"ingress_stages,omitempty"`
+	Egress  int     `json:"egress_stages,omitempty"`
+	Taken   *demand `json:"resources,omitempty"`
+	Note    string  `json:"note,omitempty"`
+}
+
+func (j *resourcesJob) run(ctx context.Context) error {
+	if j.compiler == "" {
+		j.compiler = firstInPath(tofinoCompilers...)
+	}
+	if j.compiler == "" {
+		return hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on the PATH, or name it with --compiler")
+	}
+	if len(j.schemes) == 0 {
+		j.schemes = codegen.Names()
+	}
+	dir, err := os.MkdirTemp("", "p4lb-resources")
+	if err != nil {
+		return fmt.Errorf("making a folder for the compiler: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	var list []consumption
+	for _, name := range j.schemes {
+		row, err := codegen.Parse(name)
+		if err != nil {
+			return withHint(err)
+		}
+		for _, n := range j.ports {
+			u, err := j.measure(ctx, dir, row, n)
+			if err != nil {
+				return err
+			}
+			list = append(list, u)
+			j.c.log.Debug("compiled", "scheme", name, "paths", n, "ingress", u.Ingress, "egress", u.Egress)
+		}
+	}
+	rows := grid{{"SCHEME", "PATHS", "LINES", "INGRESS", "EGRESS", "SRAM", "TCAM", "EXACT", "TERNARY", "HASH", "GATEWAY", "VLIW", "SALU", "NOTE"}}
+	for _, u := range list {
+		rows = append(rows, u.row())
+	}
+	return show(j.c.out, j.form, rows, list)
+}
+
+var errNoCompiler = errors.New("there is no compiler for Tofino on the PATH")
+
+// measure compiles one program. What the program lacks is a note; an error ends
+// the run.
+func (j *resourcesJob) measure(ctx context.Context, dir string, row codegen.Row, ports int) (consumption, error) {
+	u := consumption{Scheme: row.Name, Paths: ports}
+	g, err := generate(row, codegen.Params{Arch: j.arch, Ports: ports})
+	if err != nil {
+		_, u.Note, _ = strings.Cut(err.Error(), ": ")
+		return u, nil
+	}
+	u.Lines = g.lines()
+	source := filepath.Join(dir, "program.p4")
+	if err := os.WriteFile(source, g.text, 0o666); err != nil {
+		return u, fmt.Errorf("writing the program: %w", bareError(err))
+	}
+	out := filepath.Join(dir, "out")
+	if err := os.RemoveAll(out); err != nil {
+		return u, fmt.Errorf("removing what the compiler wrote last: %w", bareError(err))
+	}
+	if text, err := j.compile(ctx, source, out); err != nil {
+		if ctx.Err() != nil {
+			return u, ctx.Err()
+		}
+		u.Note = firstError(text, err)
+		return u, nil
+	}
+	if u.Ingress, u.Egress, err = stagesOf(filepath.Join(out, "pipe", "program.bfa")); err != nil {
+		return u, err
+	}
+	if u.Taken, err = demandOf(filepath.Join(out, "pipe", "logs", "resources.json")); err != nil {
+		return u, err
+	}
+	if have := lintTargets[j.arch].Stages; max(u.Ingress, u.Egress) > have {
+		u.Note = fmt.Sprintf("does not fit: %s has %d stages", lintTargets[j.arch].Name, have)
+	}
+	return u, nil
+}
+
+// compile runs the compiler, and returns what it says.
+func (j *resourcesJob) compile(ctx context.Context, source, out string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timeout)
+	defer cancel()
+	target, number := "tofino", "1"
+	if j.arch == "t2na" {
+		target, number = "tofino2", "2"
+	}
+	args := []string{"--target", target, "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "--verbose=2", "-o", out}
+	for _, dir := range j.includes {
+		args = append(args, "-I", dir)
+	}
+	text, err := exec.CommandContext(ctx, j.compiler, append(args, source)...).CombinedOutput()
+	if ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("no result after %v", j.timeout)
+	}
+	return string(text), err
+}
+
+// firstError is the line of a compiler's output that says what is wrong.
+func firstError(text string, err error) string {
+	for line := range strings.Lines(text) {
+		if _, rest, ok := strings.Cut(line, "error:"); ok {
+			return "does not compile: " + strings.TrimSpace(rest)
+		}
+	}
+	return "does not compile: " + err.Error()
+}
+
+// row is the consumption as a line of the table.
+func (u consumption) row() []string {
+	row := []string{u.Scheme, fmt.Sprint(u.Paths)}
+	if u.Taken == nil {
+		for range 11 {
+			row = append(row, "-")
+		}
+		return append(row, u.Note)
+	}
+	d := u.Taken
+	for _, n := range []int{u.Lines, u.Ingress, u.Egress, d.SRAM, d.TCAM, d.Exact, d.Ternary, d.HashBits, d.Gateways, d.VLIW, d.StatefulALUs} {
+		row = append(row, fmt.Sprint(n))
+	}
+	return append(row, u.Note)
+}

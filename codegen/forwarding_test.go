@@ -1,0 +1,115 @@
+package codegen_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// forwardingRecord says how the programs, as they are, fared on the real
+// switches.
+const forwardingRecord = "../testdata/oracle/forwarding.tsv"
+
+// forwardingHead explains the record; the version of the switch follows.
+const forwardingHead = `# Each program of the catalogue on BMv2: filled through simple_switch_CLI on simple_switch,
+# and through P4Runtime on simple_switch_grpc. Of so many packets to groups so many left once,
+# at a port of their group, for its next hop. The digest is of the program's text.
+# Recorded by SIMPLE_SWITCH=DIR go test ./codegen -run Forwarding
+`
+
+// forwardedPackets is how many packets a program is sent.
+const forwardedPackets = 24
+
+// TestForwardingRecord holds the record against today's programs. With
+// SIMPLE_SWITCH, the folder of the switches, the record is made anew first.
+func TestForwardingRecord(t *testing.T) {
+	if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {
+		recordForwarding(t, dir)
+	}
+	text, err := os.ReadFile(forwardingRecord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := readTable(t, string(text), 4)
+	all := fmt.Sprintf("%d of %d", forwardedPackets, forwardedPackets)
+	for _, row := range codegen.Catalogue() {
+		_, program := generate(t, row, codegen.Params{})
+		switch got := record[row.Name]; {
+		case got == nil:
+			t.Errorf("%s is not in the record", row.Name)
+		case got[0] != digest(program):
+			t.Errorf("%s is no longer the program that was recorded", row.Name)
+		case got[1] != all || got[2] != all:
+			t.Errorf("%s: %s forwarded by simple_switch, %s by simple_switch_grpc", row.Name, got[1], got[2])
+		}
+	}
+	if len(record) != len(codegen.Catalogue()) {
+		t.Errorf("%d schemes in the record, %d in the catalogue", len(record), len(codegen.Catalogue()))
+	}
+}
+
+func recordForwarding(t *testing.T, dir string) {
+	t.Helper()
+	var b strings.Builder
+	for i, row := range codegen.Catalogue() {
+		program, text := generate(t, row, codegen.Params{})
+		config := compile(t, row.Name, text)
+		tr := newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i))
+		commands := entries(config, program.Manifest, tr)
+		plain := startSimpleSwitch(t, dir, config)
+		if i == 0 {
+			fmt.Fprintf(&b, "%s# %s\nscheme\tdigest\tsimple_switch\tsimple_switch_grpc\n", forwardingHead, plain.version)
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", row.Name, digest(text),
+			forwarded(t, plain, commands, tr), forwarded(t, startSimpleSwitchGRPC(t, dir, text), commands, tr))
+	}
+	if err := os.WriteFile(forwardingRecord, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A forwarder is a switch as far as forwarding wants it.
+type forwarder interface {
+	commands(lines []string) error
+	send(port uint32, data []byte, want int) ([]leaving, error)
+}
+
+// forwarded counts the packets that a switch forwards as it should.
+func forwarded(t *testing.T, s forwarder, commands []string, tr *rigTraffic) string {
+	t.Helper()
+	if err := s.commands(commands); err != nil {
+		t.Fatal(err)
+	}
+	good := 0
+	for i := range forwardedPackets {
+		gid := i % groups
+		packet := make([]byte, 100)
+		copy(packet, tr.ethernet(nil, 0x0800))
+		ip := packet[14:]
+		ip[0], ip[3], ip[8], ip[9] = 0x45, 86, 64, 17
+		binary.BigEndian.PutUint32(ip[12:], hostAddr(firstHost))
+		binary.BigEndian.PutUint32(ip[16:], groupNet(gid)+uint32(i))
+		binary.BigEndian.PutUint16(ip[10:], internetChecksum(ip[:20]))
+		binary.BigEndian.PutUint16(ip[20:], uint16(1000+i))
+		out, err := s.send(firstHost, packet, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out) != 1 {
+			t.Logf("packet %d leaves as\n%s", i, leavings(out))
+			continue
+		}
+		for slot := range groupSize(gid, tr.ports) {
+			nextHop := bytes48(uint64(0x100 + slot))
+			if int(out[0].port) == memberPort(gid, slot, tr.ports) && bytes.HasPrefix([]byte(out[0].data), nextHop) {
+				good++
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d", good, forwardedPackets)
+}

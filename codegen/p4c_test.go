@@ -1,0 +1,205 @@
+package codegen_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// p4cRecord says what p4c made of each program.
+const p4cRecord = "../testdata/oracle/p4c-rows.tsv"
+
+// p4cHead explains the record; the version of p4c follows.
+const p4cHead = `# The programs that these arguments of p4lb gen give, compiled by p4c for BMv2.
+# The digest is of the program's text: whatever changes that makes the line stale.
+# P4C="p4c-bm2-ss --std p4-16 -I p4c/p4include" go test ./codegen -run P4c -timeout 2h
+# compiles the stale ones and records the results: ok is no error and no warning.
+`
+
+// A p4cLine is a line of the record, by the arguments.
+type p4cLine struct{ lines, digest, result string }
+
+// TestP4cRecord holds the record of p4c's results against today's programs: it
+// has all of them as they are, and p4c took each without a warning.
+func TestP4cRecord(t *testing.T) {
+	command := strings.Fields(os.Getenv("P4C"))
+	text, err := os.ReadFile(p4cRecord)
+	if err != nil && len(command) == 0 {
+		t.Fatal(err)
+	}
+	record, today := readP4cRecord(t, string(text)), p4cPrograms(t)
+	if len(command) > 0 {
+		record = runP4c(t, command, record, today)
+	}
+	for args, program := range today {
+		switch got := record[args]; {
+		case got.result == "":
+			t.Errorf("p4lb gen %s: not in the record", args)
+		case got.digest != digest(program):
+			t.Errorf("p4lb gen %s: the program is no longer what p4c compiled", args)
+		case got.result != "ok":
+			t.Errorf("p4lb gen %s: p4c: %s", args, got.result)
+		}
+		if n := strings.Count(program, "\n"); n > maxLines {
+			t.Errorf("p4lb gen %s: %d lines, more than %d", args, n, maxLines)
+		}
+	}
+	for args := range record {
+		if today[args] == "" {
+			t.Errorf("p4lb gen %s: in the record, but no longer a program of its own", args)
+		}
+	}
+}
+
+func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }
+
+// p4cPrograms are the texts by the arguments that give them: each scheme at
+// each size, and what a role, a state path, run-time coefficients and printed
+// errata change; the others under RLB too.
+func p4cPrograms(t *testing.T) map[string]string {
+	t.Helper()
+	list, seen := map[string]string{}, map[string]bool{}
+	add := func(name string, p codegen.Params, options string) {
+		row, err := codegen.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := codegen.Generate(row, p); err != nil && options != "" {
+			return // the option is not for this row
+		}
+		_, text := generate(t, row, p)
+		if key := name + digest(text); !seen[key] {
+			seen[key] = true
+			list[fmt.Sprintf("--scheme %s --ports %d%s", name, p.Ports, options)] = text
+		}
+	}
+	for _, name := range codegen.Names() {
+		for _, n := range []int{2, 4, 8, codegen.MaxPaths} {
+			add(name, codegen.Params{Ports: n}, "")
+		}
+		for _, n := range []int{4, codegen.MaxPaths} {
+			add(name, codegen.Params{Ports: n, StatePath: "shared"}, " --state-path shared")
+			add(name, codegen.Params{Ports: n, Runtime: true}, " --coeffs runtime")
+		}
+		for _, role := range codegen.Roles {
+			add(name, codegen.Params{Ports: 4, Role: role}, " --role "+role)
+		}
+		add(name, codegen.Params{Ports: 4, Printed: true}, " --errata printed")
+		if !strings.Contains(name, "+") {
+			for _, guard := range []string{"+rlb", "+rlb-star"} {
+				add(name+guard, codegen.Params{Ports: 4}, "")
+			}
+		}
+	}
+	return list
+}
+
+func readP4cRecord(t *testing.T, text string) map[string]p4cLine {
+	t.Helper()
+	record := map[string]p4cLine{}
+	for args, columns := range readTable(t, text, 4) {
+		record[args] = p4cLine{columns[0], columns[1], columns[2]}
+	}
+	return record
+}
+
+// readTable reads a record: rows by their first column, under a row of titles;
+// # begins a comment.
+func readTable(t *testing.T, text string, columns int) map[string][]string {
+	t.Helper()
+	rows := map[string][]string{}
+	titles := true
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case len(f) != columns:
+			t.Fatalf("%d columns in %q", len(f), line)
+		case titles:
+			titles = false
+		default:
+			rows[f[0]] = f[1:]
+		}
+	}
+	return rows
+}
+
+// runP4c compiles the programs that the record does not have as they are, and
+// writes it anew.
+func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map[string]string) map[string]p4cLine {
+	t.Helper()
+	version, err := exec.Command(command[0], "--version").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := p4cHead + "# p4c" + strings.TrimPrefix(strings.Join(strings.Fields(string(version)), " "), command[0]) + "\narguments\tlines\tdigest\tresult\n"
+	fresh := map[string]p4cLine{}
+	var stale []string
+	for _, args := range slices.Sorted(maps.Keys(today)) {
+		if line := record[args]; line.digest == digest(today[args]) && line.result == "ok" {
+			fresh[args] = line
+		} else {
+			stale = append(stale, args)
+		}
+	}
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
+	for _, args := range stale {
+		slots <- struct{}{}
+		work.Go(func() {
+			program := today[args]
+			line := p4cLine{fmt.Sprint(strings.Count(program, "\n")), digest(program), p4c(t, command, program)}
+			mu.Lock()
+			defer mu.Unlock()
+			fresh[args] = line
+			writeP4cRecord(t, head, fresh) // after an interruption it goes on from here
+			<-slots
+		})
+	}
+	work.Wait()
+	writeP4cRecord(t, head, fresh)
+	return fresh
+}
+
+func writeP4cRecord(t *testing.T, head string, record map[string]p4cLine) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(head)
+	for _, args := range slices.Sorted(maps.Keys(record)) {
+		l := record[args]
+		fmt.Fprintln(&b, strings.Join([]string{args, l.lines, l.digest, l.result}, "\t"))
+	}
+	if err := os.WriteFile(p4cRecord, []byte(b.String()), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// p4c compiles a program: "ok", or the first line that it says.
+func p4c(t *testing.T, command []string, program string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "program.p4")
+	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
+		return err.Error()
+	}
+	args := append(slices.Clone(command[1:]), "-o", strings.TrimSuffix(file, ".p4")+".json", file)
+	said, err := exec.Command(command[0], args...).CombinedOutput()
+	first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+	switch {
+	case first != "":
+		return strings.ReplaceAll(first, "\t", " ")
+	case err != nil:
+		return err.Error()
+	}
+	return "ok"
+}

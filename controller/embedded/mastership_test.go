@@ -1,0 +1,111 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+)
+
+// running deploys and stays.
+func running(t *testing.T, p *controller.Plan, target controller.Target, o controller.DeployOptions) *controller.Controller {
+	t.Helper()
+	c, err := controller.New(testContext(t), p, target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := c.Deploy(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestNotPrimary: a second controller is refused, with a way out, whether its
+// election id is the same, smaller or, above 64 bits, smaller still.
+func TestNotPrimary(t *testing.T) {
+	p := plan(t, "ecmp", preset(t, "qall"))
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	first := controller.ElectionID{High: 1, Low: 5}
+	running(t, p, target, controller.DeployOptions{Election: first})
+	for _, id := range []controller.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}} {
+		_, err := controller.Deploy(testContext(t), p, target, controller.DeployOptions{Election: id})
+		var e *controller.Error
+		if !errors.Is(err, controller.ErrNotPrimary) || !errors.As(err, &e) || !strings.Contains(e.Hint, "--takeover") {
+			t.Errorf("election id %v: %v", id, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), "with election id 0x10000000000000005") {
+			t.Errorf("election id %v: the error does not say who is primary: %v", id, err)
+		}
+	}
+	deploy(t, p, target, controller.DeployOptions{Election: controller.ElectionID{High: 2}})
+}
+
+// TestTakeover: whoever is told to becomes primary; who was before leaves the
+// switches alone from then on.
+func TestTakeover(t *testing.T) {
+	p := plan(t, "ecmp", preset(t, "qall"))
+	other := plan(t, "ecmp", preset(t, "qall").Fail(39))
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	c := running(t, p, target, controller.DeployOptions{})
+	ctx, cancel := context.WithCancel(testContext(t))
+	var kept sync.WaitGroup
+	kept.Go(func() { c.Keep(ctx, nil) })
+	r := deploy(t, other, target, controller.DeployOptions{Takeover: true})
+	if r.Written() == 0 {
+		t.Error("the plans are the same: the test is worth nothing")
+	}
+	if _, err := c.Deploy(testContext(t)); !errors.Is(err, controller.ErrNotPrimary) {
+		t.Errorf("the controller before: %v", err)
+	}
+	if err := c.PacketOut(testContext(t), "l1", []byte{1}); !errors.Is(err, controller.ErrNotPrimary) {
+		t.Errorf("a packet of the controller before: %v", err)
+	}
+	cancel()
+	kept.Wait()
+	settled(t, other, target)
+}
+
+// TestBackup: a backup waits until the primary is gone, then looks after the
+// switches; what it finds right it does not write.
+func TestBackup(t *testing.T) {
+	p := plan(t, "ecmp", preset(t, "qall"))
+	for name, id := range map[string]controller.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "largest id": {High: 7}} {
+		t.Run(name, func(t *testing.T) {
+			target := newTarget(t, embedded.Options{Memory: true, Still: true})
+			primary := controller.ElectionID{Low: 1}
+			if name == "smaller id" {
+				primary.Low = 2
+			}
+			if name == "largest id" {
+				primary = controller.ElectionID{High: ^uint64(0), Low: ^uint64(0) - 1}
+			}
+			c := running(t, p, target, controller.DeployOptions{Election: primary})
+			b, err := controller.New(testContext(t), p, target, controller.DeployOptions{Election: id, Backup: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			ctx, cancel := context.WithCancel(testContext(t))
+			told := make(chan controller.SwitchReport, len(p.Switches))
+			var kept sync.WaitGroup
+			kept.Go(func() { b.Keep(ctx, func(r controller.SwitchReport) { told <- r }) })
+			if n := len(told); n != 0 {
+				t.Errorf("the backup has looked at %d switches while there is a primary", n)
+			}
+			c.Close()
+			for range p.Switches {
+				if r := <-told; !r.Verified || r.Written != 0 {
+					t.Errorf("%s: verified %v, %d written: %v", r.Name, r.Verified, r.Written, r.Err)
+				}
+			}
+			cancel()
+			kept.Wait()
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package controller_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p4lb/p4lb/controller"
+)
+
+// TestRecording wants back what was recorded, round by round, in both forms.
+func TestRecording(t *testing.T) {
+	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
+	inspectors := []*controller.Inspector{n.inspector("l1", controller.InspectOptions{}), n.inspector("s1", controller.InspectOptions{})}
+	var rounds [][]*controller.Snapshot
+	for i := range 3 {
+		n.write("l1", "deg", 2<<4+1, uint64(i))
+		n.now += ms
+		var round []*controller.Snapshot
+		for _, in := range inspectors {
+			s := snapshot(t, in)
+			s.Time = time.Duration(i) * 7 * ms
+			round = append(round, s)
+		}
+		rounds = append(rounds, round)
+	}
+	for _, form := range controller.RecordFormats {
+		var file bytes.Buffer
+		w, err := controller.NewRecorder(&file, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, round := range rounds {
+			for _, s := range round {
+				if err := w.Record(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := controller.OpenRecording("f", bytes.NewReader(file.Bytes()), int64(file.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, round := range rounds {
+			got, err := r.Round()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []*controller.Snapshot
+			for _, s := range round { // neither meanings nor tables of flows are recorded
+				bare := *s
+				bare.Flows, bare.Readings = nil, slices.Clone(s.Readings)
+				for j := range bare.Readings {
+					bare.Readings[j].Meaning = ""
+				}
+				want = append(want, &bare)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, round %d (-recorded +read):\n%.1000s", form, i, diff)
+			}
+		}
+		if _, err := r.Round(); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: after the last round: %v", form, err)
+		}
+	}
+}
+
+// TestBrokenRecording names the file and the line of what is wrong.
+func TestBrokenRecording(t *testing.T) {
+	var good bytes.Buffer
+	w, err := controller.NewRecorder(&good, "csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Record(&controller.Snapshot{Switch: "l1", Readings: []controller.Reading{{Quantity: "x"}, {Quantity: "y"}}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(good.String(), "\n")
+	for _, c := range []struct{ text, want string }{
+		{"", "f: empty"},
+		{"a,b\n", "f:1: no column time_us"},
+		{lines[0] + lines[1] + strings.Replace(lines[2], ",0,", ",none,", 1), `f:3: clock_us: "none" is not a number`},
+		{lines[0] + "1,2\n", "f:2: wrong number of fields"},
+		{lines[0] + "\"", "f:2: "},
+		{"PAR1 and nothing else", "f: no recording: "},
+	} {
+		r, err := controller.OpenRecording("f", strings.NewReader(c.text), int64(len(c.text)))
+		for err == nil {
+			_, err = r.Round()
+		}
+		if !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%.40q: error %q, want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// FuzzRecording reads anything without a panic.
+func FuzzRecording(f *testing.F) {
+	for _, form := range controller.RecordFormats {
+		var file bytes.Buffer
+		w, err := controller.NewRecorder(&file, form)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if err := errors.Join(w.Record(&controller.Snapshot{Switch: "l1", Readings: []controller.Reading{{Quantity: "x"}}}), w.Close()); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := controller.OpenRecording("f", bytes.NewReader(text), int64(len(text)))
+		for range 1000 {
+			if err != nil {
+				return
+			}
+			_, err = r.Round()
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// means are those that the papers print, in bytes, or that the points give where
+// they print none.
+var means = map[string]float64{
+	"websearch": 1.711e6, "datamining": 7.47e6, "webserver": 66.1e3, "cachefollower": 713e3, "hadoop": 120e3,
+	"qdaps-ws": 1.6e6, "qdaps-dm": 7.4e6,
+}
+
+func TestWorkloads(t *testing.T) {
+	for _, name := range Workloads() {
+		c, err := WorkloadNamed(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want, ok := means[name]
+		if !ok {
+			t.Errorf("%s: the test knows no mean", name)
+		}
+		if got := c.Mean(); math.Abs(got/want-1) > 0.005 {
+			t.Errorf("%s has a mean of %.0f, want %.0f", name, got, want)
+		}
+		again, err := ParseCDF("again", c.Text())
+		if err != nil {
+			t.Errorf("%s does not read what it has written: %v", name, err)
+		} else if math.Abs(again.Mean()/c.Mean()-1) > 1e-6 {
+			t.Errorf("%s has another mean when it is read again: %g", name, again.Mean())
+		}
+	}
+}
+
+// TestQuantiles draws by the midpoints of a fine grid: the sum must be the mean.
+func TestQuantiles(t *testing.T) {
+	for _, name := range Workloads() {
+		c, err := WorkloadNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 100000
+		sum, last := 0.0, int64(0)
+		for i := range n {
+			v := c.Quantile((float64(i) + 0.5) / n)
+			if v < last || v < 1 {
+				t.Fatalf("%s: a size of %d after %d", name, v, last)
+			}
+			last = v
+			sum += float64(v)
+		}
+		if got := sum / n; math.Abs(got/c.Mean()-1) > 0.001 {
+			t.Errorf("%s: the quantiles have a mean of %.0f, the points %.0f", name, got, c.Mean())
+		}
+	}
+}
+
+// TestSteps: two points of a size are a step, two of a probability a gap.
+func TestSteps(t *testing.T) {
+	c, err := ParseCDF("steps.txt", []byte("100 0\n100 .5 # half of all\n200 .5\n300 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u, want := range map[float64]int64{0: 100, 0.25: 100, 0.499: 100, 0.5: 200, 0.75: 250, 1: 300} {
+		if got := c.Quantile(u); got != want {
+			t.Errorf("the quantile %g is %d, want %d", u, got, want)
+		}
+	}
+	if got := c.Mean(); got != 175 {
+		t.Errorf("the mean is %g, want 175", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	c, err := ParseCDF("c", []byte("0 0\n100 .5\n300 1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := c.Cut(200)
+	for u, want := range map[float64]int64{0.25: 50, 0.75: 200, 0.99: 200} {
+		if got := cut.Quantile(u); got != want {
+			t.Errorf("the quantile %g is %d, want %d", u, got, want)
+		}
+	}
+	if got := c.Cut(1000).Mean(); got != c.Mean() {
+		t.Errorf("a cut above all sizes changes the mean to %g", got)
+	}
+}
+
+func TestCDFErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "want two points or more"},
+		{"10 0", "want two points or more"},
+		{"10 0\n20 .5", "the last probability is 0.5: want 1"},
+		{"10 0\n5 1", "f.txt:2: bytes 5 after 10"},
+		{"10 .5\n\n20 .4", "f.txt:3: probability .4 after 0.5"},
+		{"10 0\n20 1.5", "f.txt:2: probability \"1.5\""},
+		{"-1 0\n20 1", "f.txt:1: bytes \"-1\""},
+		{"x 0\n20 1", "f.txt:1: bytes \"x\""},
+		{"NaN 0\n20 1", "f.txt:1: bytes"},
+		{"10 0 3\n20 1", "f.txt:1: want two numbers"},
+		{"0 0\n0 1", "the mean is 0 bytes"},
+		{"# mean 100\n0 0\n100 1", "have a mean of 50 bytes, and the comment says 100"},
+	} {
+		_, err := ParseCDF("f.txt", []byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func FuzzParseCDF(f *testing.F) {
+	for _, name := range Workloads() {
+		c, err := WorkloadNamed(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(c.Text())
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := ParseCDF("f", text)
+		if (c == nil) != (err != nil) {
+			t.Fatalf("got %v and %v", c, err)
+		}
+		if err != nil {
+			return
+		}
+		for _, u := range []float64{0, 0.1, 0.5, 0.999, 1} {
+			if c.Quantile(u) < 1 {
+				t.Fatalf("the quantile %g is %d", u, c.Quantile(u))
+			}
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Markdown writes how the targets of an experiment fared, with what it was and
+// what was assumed, as a section of a document.
+func (c *Comparison) Markdown(command string, took time.Duration) []byte {
+	x := c.Experiment
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "### %s\n\n%s.\n\n`%s`", x.Name, strings.TrimSuffix(x.About, "."), command)
+	if took > 0 {
+		fmt.Fprintf(&b, " (%s)", took.Round(time.Second))
+	}
+	b.WriteString("\n\n| | target | printed | measured | verdict |\n|---|---|---|---|---|\n")
+	for _, o := range c.Judge() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", o.Figure, o.Name, o.Printed, o.measuredAt(x), verdictMark(o))
+	}
+	b.WriteString("\n")
+	list := func(head string, items []string) {
+		if len(items) > 0 {
+			fmt.Fprintf(&b, "%s: %s.\n\n", head, strings.Join(items, "; "))
+		}
+	}
+	list("Assumed", x.Assumed)
+	if x.Scaled != "" {
+		list("Smaller than in the paper", []string{x.Scaled})
+	}
+	return b.Bytes()
+}
+
+// measuredAt is what was measured, with the load where there are several.
+func (o *Outcome) measuredAt(x *Experiment) string {
+	several := false
+	for i := range x.Cases {
+		several = several || len(x.Cases[i].Loads) > 1
+	}
+	if several && o.Measured != "" {
+		return fmt.Sprintf("%s, load %s", o.Measured, number(o.Load))
+	}
+	return o.Measured
+}
+
+// verdictMark is the verdict, bold where it is good, with the note.
+func verdictMark(o Outcome) string {
+	s := string(o.Verdict)
+	if o.Verdict == Within || o.Verdict == Holds {
+		s = "**" + s + "**"
+	}
+	if o.Note != "" {
+		s += " (" + o.Note + ")"
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPapers reads every experiment of a paper, whole ones too.
+func TestPapers(t *testing.T) {
+	if got := strings.Join(Papers(), " "); got != "dhlb pdlb qall qdaps rlb" {
+		t.Errorf("the papers are %s", got)
+	}
+	for _, paper := range Papers() {
+		for _, full := range []bool{false, true} {
+			list, err := Paper(paper, "", full)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range list {
+				checkPaper(t, x)
+				for i := range x.Cases {
+					if _, err := x.Cases[i].network(noFiles); err != nil {
+						t.Errorf("%s: %v", x.Name, err)
+					}
+				}
+			}
+		}
+	}
+	if _, err := Paper("qall", "fig99", false); err == nil || !strings.Contains(err.Error(), "fig9") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Paper("nosuch", "", false); err == nil || !strings.Contains(err.Error(), "qdaps") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// checkPaper wants an experiment to say what it is held against and on which
+// assumptions, and each figure to have a target.
+func checkPaper(t *testing.T, x *Experiment) {
+	t.Helper()
+	if len(x.Targets) == 0 || len(x.Assumed) == 0 || x.About == "" || x.Paper == "" {
+		t.Errorf("%s: %d targets, %d assumptions, about %q of %q", x.Name, len(x.Targets), len(x.Assumed), x.About, x.Paper)
+	}
+	for _, c := range x.Cases {
+		if len(c.Seeds) < 5 {
+			t.Errorf("%s: %d seeds", x.Name, len(c.Seeds))
+		}
+	}
+	for _, figure := range x.Figures {
+		if cut := x.only(figure); len(cut.Targets) == 0 || len(cut.Cases) == 0 {
+			t.Errorf("%s: %s has %d targets in %d cases", x.Name, figure, len(cut.Targets), len(cut.Cases))
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	v := func(x float64) *float64 { return &x }
+	sure := func(mean float64) Estimate { return Estimate{Mean: mean, Half: 1, N: 5} }
+	pair := Target{Of: "a", Against: "b", Printed: v(40), Band: 15}
+	ratio := Target{Of: "a", Against: "b", Ratio: true, Printed: v(2), Band: 25}
+	value := Target{Of: "a", Printed: v(10), Band: 50}
+	for _, c := range []struct {
+		name string
+		t    Target
+		e    Estimate
+		want Verdict
+	}{
+		{"met", pair, sure(40), Within},
+		{"at the edge", pair, sure(26), Within},
+		{"too little", pair, sure(10), Holds},
+		{"too much", pair, sure(80), Holds},
+		{"the other way", pair, sure(-10), NotSo},
+		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, NotSo},
+		{"in the band but not beyond zero", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, NotSo},
+		{"in the band with the other sign", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), NotSo},
+		{"ratio met", ratio, Estimate{Mean: 2.4, Half: 0.1, N: 5}, Within},
+		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, Holds},
+		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, NotSo},
+		{"value met", value, Estimate{Mean: 14, Half: 9, N: 5}, Within},
+		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, NotSo},
+		{"at least", Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
+		{"not even", Target{Of: "a", AtLeast: v(3)}, sure(2), NotSo},
+		{"between", Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6), NotSo},
+	} {
+		if got := c.t.verdict(c.e); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// judged is a comparison with made-up runs.
+func judged(t *testing.T, targets string, runs map[string][]float64) []Outcome {
+	t.Helper()
+	x := load(t, "schemes: [ecmp, drill, rps]\nloads: [0.5, 0.9]\nseeds: 3\nmetrics: [fct-mean]\ntargets:\n"+targets)
+	jobs, err := (&Runner{}).Jobs(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make([]*Result, len(jobs))
+	for i, j := range jobs {
+		v := runs[j.Scheme.Label]
+		k := int(j.Seed-1) + 3*int((j.Load-0.5)/0.4+0.5)
+		if k < len(v) {
+			results[i] = &Result{Label: j.Scheme.Label, Seed: j.Seed, Programs: map[string]string{"leaf": j.Scheme.Label},
+				Metrics: map[string]float64{"fct-mean": v[k]}}
+		}
+	}
+	return newComparison(x, jobs, results).Judge()
+}
+
+func TestJudge(t *testing.T) {
+	runs := map[string][]float64{
+		"drill": {10, 20, 30, 10, 21, 30},
+		"ecmp":  {11, 22, 33, 20, 40, 60},
+		"rps":   {10, 23, 30, 30, 60, 90},
+	}
+	got := judged(t, `
+ - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45, upto: true}
+ - {name: b, metric: fct-mean, of: drill, against: ecmp, printed: 9, load: 0.5}
+ - {name: c, metric: fct-mean, order: [drill, ecmp, rps]}
+ - {name: d, metric: fct-mean, order: [ecmp, drill], load: 0.9}
+ - {name: e, metric: fct-mean, of: ecmp, against: drill, ratio: true, printed: 2}
+ - {name: f, metric: fct-mean, of: rps, at-least: 50}
+ - {name: in order but not beyond doubt, metric: fct-mean, load: 0.5, order: [drill, rps]}
+`, runs)
+	for i, want := range []Verdict{Within, Within, Holds, NotSo, Within, Within, NotSo} {
+		if got[i].Verdict != want {
+			t.Errorf("%s: %s with %s measured, want %s", got[i].Name, got[i].Verdict, got[i].Measured, want)
+		}
+	}
+	if got[0].Load != 0.9 || got[1].Load != 0.5 {
+		t.Errorf("judged at the loads %g and %g", got[0].Load, got[1].Load)
+	}
+	if want := "drill 20.3 < ecmp 40.0 < rps 60.0"; got[2].Measured != want {
+		t.Errorf("got %s, want %s", got[2].Measured, want)
+	}
+}
+
+// TestJudgeMissing: what has not run is not judged.
+func TestJudgeMissing(t *testing.T) {
+	for _, o := range judged(t, ` - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45}
+ - {name: c, metric: fct-mean, order: [drill, ecmp, rps]}
+ - {name: f, metric: fct-mean, of: rps, at-least: 50}
+`, map[string][]float64{"drill": {1, 2, 3, 1, 2, 3}}) {
+		if o.Verdict != Unknown {
+			t.Errorf("%s: %s", o.Name, o.Verdict)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLoad(t *testing.T) {
+	x, err := Load("x.yaml", []byte(`
+name: x
+topology: {leaf-spine: {leaves: 2, spines: 3, hosts: 2, rate: 10G}}
+links: [{link: s1, rate: 1G}]
+schemes: [ecmp, {scheme: drill, label: four, set: {d: 4}}]
+traffic:
+  - {workload: webserver, pattern: halves}
+loads: [0.5, 70%]
+seeds: [4, 7]
+duration: 200ms
+warmup: 20ms
+transport: {kind: dctcp, min-rto: 5ms}
+cases:
+  - {name: a}
+  - {name: b, fail: [l1-s2], duration: 1s, warmup: 10%}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Loads[1] != 0.7 || len(x.Seeds) != 2 || x.Schemes[1].Label != "four" || x.Transport.MinRTO != Time(5*time.Millisecond) {
+		t.Errorf("got %+v", x)
+	}
+	if a, b := &x.Cases[0], &x.Cases[1]; a.warmup() != 20*time.Millisecond || b.warmup() != 100*time.Millisecond || b.Traffic[0].Pattern != Halves {
+		t.Errorf("got the cases %+v and %+v", a, b)
+	}
+	topo, err := x.Cases[1].network(noFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range topo.Ports("s1") {
+		if p.Rate != 1e9 {
+			t.Errorf("the link %+v has not been changed", p)
+		}
+	}
+	if hops, _ := topo.Routes().NextHops("l1", "l2"); len(hops) != 2 {
+		t.Errorf("with a link down there are %d next hops, want 2", len(hops))
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	files := func(name string) ([]byte, error) {
+		if name == "falls.txt" {
+			return []byte("10 0\n5 1\n"), nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	for _, c := range []struct{ text, want string }{
+		{"schems: [ecmp]", "x.yaml:1: schems: there is no such key as schems"},
+		{"schemes: [ecmp]\ntraffic:\n - workload: websearch\n   patern: halves", "x.yaml:4: traffic[0].patern: there is no such key"},
+		{"name: x", "x.yaml: schemes: there is no scheme to run"},
+		{"schemes: [ecmp", "x.yaml:1: "},
+		{"schemes: [ecmp]\nloads:\n - 0.5\n - 1.2", "x.yaml:4: loads[1]: load 1.2: want a share"},
+		{"schemes: [ecmp]\nloads: [0]", "x.yaml:2: loads[0]: load 0: want a share"},
+		{"schemes: [ecmp]\nduration: 3", `x.yaml:2: duration: time "3"`},
+		{"schemes: [ecmp]\nseeds: [0]", "x.yaml:2: seeds: want how many"},
+		{"schemes:\n - ecmp\n - foo", `x.yaml:3: schemes[1]: there is no scheme "foo"`},
+		{"schemes:\n - ecmp\n - ecmp", "x.yaml:3: schemes[1]: two rows are called ecmp"},
+		{"schemes:\n - scheme: drill\n   set:\n     q: 2", "x.yaml:4: schemes[0].set.q: drill has no such parameter"},
+		{"schemes:\n - {scheme: drill, set: {d: 2000}}", "x.yaml:2: schemes[0]: "},
+		{"schemes: [ecmp]\ntopology: nonet", "x.yaml:2: topology: no file of that name"},
+		{"schemes: [ecmp]\ntopology: rlb-pfc", "x.yaml:2: topology: 40 next hops in rlb-pfc"},
+		{"schemes: [ecmp]\nlinks: [{link: l9-s1, rate: 1G}]", "x.yaml:2: links[0]: there is no link"},
+		{"schemes: [ecmp]\nfail: [l9-s1]", "x.yaml:2: fail: there is no link"},
+		{"schemes: [ecmp]\ntraffic:\n - {workload: falls.txt}", "x.yaml:3: traffic[0]: falls.txt:2: bytes 5 after 10"},
+		{"schemes: [ecmp]\ntraffic:\n - {workload: nosuch}", `x.yaml:3: traffic[0]: no workload "nosuch"`},
+		{"schemes: [ecmp]\ntraffic:\n - {pattern: x}", `x.yaml:3: traffic[0]: pattern "x"`},
+		{"schemes: [ecmp]\ntraffic:\n - {pattern: burst}", "x.yaml:3: traffic[0]: pattern burst: want the times"},
+		{"schemes: [ecmp]\ntraffic:\n - {from: [h77]}", `x.yaml:3: traffic[0]: from: there is no host "h77"`},
+		{"schemes: [ecmp]\ntransport: quic", `x.yaml:2: transport: transport "quic"`},
+		{"schemes: [ecmp]\nmetrics:\n - fct-mean\n - x", `x.yaml:4: metrics[1]: there is no metric "x"`},
+		{"schemes: [ecmp]\nmetrics: ['queue-mean:short']", "x.yaml:2: metrics[0]: metric queue-mean is not measured by class"},
+		{"schemes: [ecmp]\nwarmup: 5s", "x.yaml:2: warmup: the warm-up is as long"},
+		{"schemes: [ecmp]\nengine: fast", "x.yaml:"},
+		{"schemes: [ecmp]\nfaults:\n - {at: 1ms, link: l1-s1, drop: 0.1}", "x.yaml:3: faults[0]: drop and black-hole are of a switch"},
+		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, until: 1ms, link: l1-s1, down: true}", "x.yaml:3: faults[0]: until 1ms is not after at 2ms"},
+		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1}", "x.yaml:3: faults[0]: want one of down"},
+		{"schemes: [ecmp]\ncases:\n - {name: a}\n - {name: b, topology: nonet}", "x.yaml:4: cases[1].topology: no file"},
+		{"schemes: [ecmp]\ntargets:\n - {metric: fct-mean, of: drill, printed: 1}", `x.yaml:3: targets[0]: there is no row "drill"`},
+	} {
+		_, err := Load("x.yaml", []byte(c.text), files)
+		var place *FileError
+		switch {
+		case err == nil:
+			t.Errorf("%q: no error, want %s", c.text, c.want)
+		case !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n"):
+			t.Errorf("%q:\ngot  %v\nwant %s", c.text, err, c.want)
+		case !errors.As(err, &place):
+			t.Errorf("%q: %v is no FileError", c.text, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte("schemes: [ecmp]\ntopology: qall\nloads: [0.5]\nduration: 10ms"))
+	f.Add([]byte("schemes: [{scheme: drill, set: {d: 4}}]\ncases: [{name: a, x: 1}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		x, err := Load("f", text, nil)
+		if (x == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", x, err)
+		}
+	})
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]Size{"1500": 1500, "64KB": 64000, "64KiB": 65536, "1.5MB": 1500000, "9MiB": 9 << 20, "20B": 20} {
+		var s Size
+		if err := s.Parse(text); err != nil || s != want {
+			t.Errorf("%s is %d, want %d (%v)", text, s, want, err)
+		}
+	}
+	for _, text := range []string{"", "KB", "-1KB", "1e300MB", "x"} {
+		var s Size
+		if err := s.Parse(text); err == nil {
+			t.Errorf("%q is %d", text, s)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// registers looks at what is declared: cells, and the bodies of actions on them.
+func (l *linter) registers() {
+	for _, d := range l.file.Decls {
+		syntax.Inspect(d, func(n syntax.Node) bool {
+			inst, ok := n.(*syntax.InstDecl)
+			if !ok {
+				return true
+			}
+			switch t := l.externOf(inst); {
+			case t == nil:
+			case (t.Name == "Register" || t.Name == "DirectRegister") && len(t.Args) > 0:
+				l.cell(inst, t.Args[0])
+			case t.Name == "Random" && len(t.Args) > 0:
+				if w, ok := types.WidthOf(t.Args[0]); ok && w > maxImmediate {
+					l.errorf(inst, "a random number of %d bits, at most %d", w, maxImmediate)
+				}
+			case isRegisterAction(t.Name):
+				l.action(inst)
+			}
+			return true
+		})
+	}
+}
+
+// isRegisterAction knows RegisterAction and its kin of Tofino 2.
+func isRegisterAction(name string) bool {
+	return strings.HasPrefix(name, "RegisterAction") || strings.HasPrefix(name, "DirectRegisterAction")
+}
+
+// cell wants a width that a stateful ALU has.
+func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
+	halves := []int{}
+	if s, ok := t.(*types.Struct); ok {
+		for _, f := range s.Fields {
+			w, _ := types.WidthOf(f.Type)
+			halves = append(halves, w)
+		}
+	} else if w, ok := types.WidthOf(t); ok {
+		halves = append(halves, w)
+	}
+	sum := 0
+	for _, w := range halves {
+		sum += w
+	}
+	switch {
+	case len(halves) > 2:
+		l.errorf(d, "a register with %d values in a cell, at most 2", len(halves))
+	case len(halves) == 2 && halves[0] != halves[1]:
+		l.errorf(d, "a register with halves of %d and %d bits: both must have as many", halves[0], halves[1])
+	case sum > l.target.CellBits:
+		l.errorf(d, "a register with a cell of %d bits, at most %d", sum, l.target.CellBits)
+	case len(halves) > 0 && !slices.Contains([]int{1, 8, 16, 32, 64}, halves[0]):
+		l.errorf(d, "a register with a cell of %d bits: want 1, 8, 16, 32 or two such halves", halves[0])
+	}
+}
+
+// maxOperands are the fields of the packet that a stateful ALU reads.
+const maxOperands = 2
+
+// action bounds the body of a RegisterAction by the ALU.
+func (l *linter) action(d *syntax.InstDecl) {
+	for _, member := range d.Body {
+		f, ok := member.(*syntax.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		a := alu{l: l, own: map[string]bool{}}
+		for _, p := range f.Params {
+			a.own[p.Name.Value] = true
+		}
+		a.block(f.Body)
+	}
+}
+
+// An alu is the body of one RegisterAction as far as it has been read.
+type alu struct {
+	l           *linter
+	own         map[string]bool // parameters and variables of the body
+	comparisons []string
+	operands    []string
+}
+
+func (a *alu) block(b *syntax.BlockStmt) {
+	for _, s := range b.Stmts {
+		a.stmt(s)
+	}
+}
+
+func (a *alu) stmt(s syntax.Stmt) {
+	switch s := s.(type) {
+	case *syntax.BlockStmt:
+		a.block(s)
+	case *syntax.IfStmt:
+		a.reads(s.Cond, s)
+		a.compares(s.Cond, s)
+		a.stmt(s.Then)
+		if s.Else != nil {
+			a.stmt(s.Else)
+		}
+	case *syntax.AssignStmt:
+		a.reads(s.RHS, s)
+		a.computes(s.RHS)
+	case *syntax.DeclStmt:
+		if v, ok := s.Decl.(*syntax.VarDecl); ok {
+			a.own[v.Name.Value] = true
+		}
+	}
+}
+
+// compares counts the different comparisons of the body.
+func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
+	a.computes(cond)
+	syntax.Inspect(cond, func(n syntax.Node) bool {
+		x, ok := n.(*syntax.BinaryExpr)
+		if !ok || x.Op < syntax.Lss || x.Op > syntax.Neq || a.l.constant(x) {
+			return true
+		}
+		// a < b and a >= b are one.
+		text := complement(x)
+		if !slices.Contains(a.comparisons, text) {
+			if a.comparisons = append(a.comparisons, text); len(a.comparisons) == a.l.target.Comparisons+1 {
+				a.l.errorf(at, "%d comparisons, the stateful ALU has %d", len(a.comparisons), a.l.target.Comparisons)
+			}
+		}
+		return true
+	})
+}
+
+// complement writes a comparison and its opposite alike.
+func complement(x *syntax.BinaryExpr) string {
+	op := map[syntax.Operator]string{
+		syntax.Lss: "<", syntax.Geq: "<", syntax.Gtr: ">", syntax.Leq: ">", syntax.Eql: "=", syntax.Neq: "=",
+	}[x.Op]
+	return syntax.String(x.X) + op + syntax.String(x.Y)
+}
+
+// computes wants operators that the ALU has.
+func (a *alu) computes(x syntax.Expr) {
+	syntax.Inspect(x, func(n syntax.Node) bool {
+		b, ok := n.(*syntax.BinaryExpr)
+		if !ok || a.l.constant(b) {
+			return true
+		}
+		a.l.binary(b, " in the stateful ALU")
+		return true
+	})
+}
+
+// reads counts the different fields of the packet that the body looks at.
+func (a *alu) reads(x syntax.Expr, at syntax.Node) {
+	syntax.Inspect(x, func(n syntax.Node) bool {
+		var text string
+		switch n := n.(type) {
+		case *syntax.SelectorExpr:
+			if root, ok := n.X.(*syntax.Name); ok && a.own[root.Value] || a.l.constant(n) {
+				return false
+			}
+			text = syntax.String(n)
+		case *syntax.Name:
+			if a.own[n.Value] || a.l.constant(n) || !a.variable(n) {
+				return false
+			}
+			text = n.Value
+		case *syntax.CallExpr:
+			return false
+		default:
+			return true
+		}
+		if !slices.Contains(a.operands, text) {
+			if a.operands = append(a.operands, text); len(a.operands) == maxOperands+1 {
+				a.l.errorf(at, "%d fields of the packet, the stateful ALU reads %d", len(a.operands), maxOperands)
+			}
+		}
+		return false
+	})
+}
+
+func (a *alu) variable(n *syntax.Name) bool {
+	o := a.l.info.Uses[n]
+	return o != nil && (o.Kind == types.VarObj || o.Kind == types.ParamObj && !o.Ctor)
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A noted event writes down that it happened, and plans others meanwhile.
+type noted struct {
+	event
+	id int
+	f  func(id int)
+}
+
+func (e *noted) fire() { e.f(e.id) }
+
+// TestSchedule plans and cancels at random, also while events happen, beside a
+// list that is sorted each time.
+func TestSchedule(t *testing.T) {
+	type entry struct {
+		at time.Duration
+		id int
+	}
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var s schedule
+		var list []entry // in the order of planning
+		events := map[int]*noted{}
+		var now time.Duration
+		add := func() {
+			e := &noted{id: len(events)}
+			e.what, events[e.id] = e, e
+			at := now + time.Duration(rnd.IntN(20))
+			s.plan(&e.event, at)
+			list = append(list, entry{at, e.id})
+		}
+		drop := func() {
+			if len(list) == 0 {
+				return
+			}
+			i := rnd.IntN(len(list))
+			s.cancel(&events[list[i].id].event)
+			list = slices.Delete(list, i, i+1)
+		}
+		for range 30 {
+			add()
+		}
+		for steps := 0; ; steps++ {
+			e, at := s.pop(never)
+			if e == nil {
+				break
+			}
+			first := slices.MinFunc(list, func(a, b entry) int { return int(a.at - b.at) })
+			if at < now || at != first.at || e.what.(*noted).id != first.id {
+				t.Fatalf("seed %d: event %d at %v, want %d at %v", seed, e.what.(*noted).id, at, first.id, first.at)
+			}
+			now = at
+			list = slices.DeleteFunc(list, func(x entry) bool { return x.id == first.id })
+			for range rnd.IntN(4) {
+				if rnd.IntN(4) == 0 {
+					drop()
+				} else if steps < 500 {
+					add()
+				}
+			}
+		}
+		if len(list) != 0 {
+			t.Fatalf("seed %d: %d events never happened", seed, len(list))
+		}
+	}
+}
+
+// TestTimer sets a timer later, earlier, and stops it.
+func TestTimer(t *testing.T) {
+	n := &Network{}
+	var rang []time.Duration
+	timer := n.NewTimer(func() { rang = append(rang, n.now) })
+	timer.Set(10)
+	timer.Set(30)
+	n.At(20, func() {
+		if !timer.Running() {
+			t.Error("the timer does not run at 20")
+		}
+	})
+	n.At(31, func() { timer.Set(50); timer.Set(40) })
+	n.At(41, func() { timer.Set(60); timer.Stop() })
+	n.At(70, func() { timer.After(5) })
+	if err := n.Run(Forever); err != nil {
+		t.Fatal(err)
+	}
+	if want := []time.Duration{30, 40, 75}; !slices.Equal(rang, want) {
+		t.Errorf("the timer rang at %v, want %v", rang, want)
+	}
+}
