@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // A pipeline without multiplication looks the congestion index up: egress by
@@ -13,7 +14,7 @@ import (
 type Baked struct {
 	Table  string     `json:"table"`
 	Action string     `json:"action"`
-	Keys   []BakedKey `json:"keys"` // the first counts least often up
+	Keys   []BakedKey `json:"keys"` // the first counts up fastest
 
 	// Values are the action's argument for each key. Where that would be too
 	// many, Weights says how much each level of a path counts: the arguments
@@ -34,21 +35,14 @@ type BakedKey struct {
 
 // Ends are the arguments of an entry for the levels of all paths.
 func (b *Baked) Ends(levels []int) []int {
-	sum := 0
-	weights := make([]int, len(levels))
-	for i, level := range levels {
-		weights[i] = b.Weights[level]
-		sum += weights[i]
-	}
-	for i, level := range levels {
-		if sum == 0 || weights == nil {
-			weights[i] = b.zero(level)
-		}
-	}
+	weights, sum := b.weigh(levels, func(level int) int { return b.Weights[level] })
 	if sum == 0 {
-		for _, w := range weights {
-			sum += w
-		}
+		weights, sum = b.weigh(levels, func(level int) int {
+			if slices.Contains(b.Zero, level) {
+				return 1
+			}
+			return 0
+		})
 	}
 	ends := make([]int, len(levels)-1)
 	so := 0
@@ -61,13 +55,12 @@ func (b *Baked) Ends(levels []int) []int {
 	return ends
 }
 
-func (b *Baked) zero(level int) int {
-	for _, z := range b.Zero {
-		if z == level {
-			return 1
-		}
+func (b *Baked) weigh(levels []int, weight func(level int) int) (weights []int, sum int) {
+	for _, level := range levels {
+		weights = append(weights, weight(level))
+		sum += weight(level)
 	}
-	return 0
+	return weights, sum
 }
 
 // levelBits is how wide the level of a path is: all of them are the key of one
@@ -122,6 +115,19 @@ func (v *view) level(L, T, V int64) int {
 	return min(v.Worst(), int(sum/float64(n)*float64(v.Levels())))
 }
 
+// cells are the levels of all cells of the table, L counting up fastest.
+func (v *view) cells() []int {
+	var list []int
+	for V := range int64(2) {
+		for T := range int64(16) {
+			for L := range int64(16) {
+				list = append(list, v.level(L, T, V))
+			}
+		}
+	}
+	return list
+}
+
 // IndexAbout says where the index comes from.
 func (v *view) IndexAbout() string {
 	switch {
@@ -141,10 +147,11 @@ func (v *view) BakedError() string {
 	}
 	const pairs = 20000
 	r := rand.New(rand.NewPCG(1, 1))
+	levels := v.cells()
 	draw := func() (float64, int) {
 		l, t, trend := r.Int64N(256), r.Int64N(256), 1+r.Int64N(2)
 		c, _ := v.index(l, t, trend)
-		return c, v.level(l>>4, t>>4, trend-1)
+		return c, levels[(trend-1)<<8|t>>4<<4|l>>4]
 	}
 	inverted := 0
 	for range pairs {
@@ -168,13 +175,7 @@ func (v *view) baked() []Baked {
 	if v.In("measure") {
 		b := Baked{Table: "LbEgress.index", Action: "set_level", Keys: []BakedKey{{"L", 16}, {"T", 16}, {"V", 2}}}
 		if _, ok := v.index(0, 0, 1); ok {
-			for V := range int64(2) {
-				for T := range int64(16) {
-					for L := range int64(16) {
-						b.Values = append(b.Values, v.level(L, T, V))
-					}
-				}
-			}
+			b.Values = v.cells()
 		}
 		list = append(list, b)
 	}

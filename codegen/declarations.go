@@ -32,6 +32,14 @@ func (v *view) SizeOf(r Register) string {
 	return "1"
 }
 
+// cellsOf is the number of cells of a register with an index.
+func (v *view) cellsOf(index string, usual int) int {
+	if index == "flow" {
+		return v.flowSlots(usual)
+	}
+	return usual
+}
+
 // A sizeConstant is the number of cells of registers with one index.
 type sizeConstant struct {
 	Constant string
@@ -44,7 +52,7 @@ func (v *view) Sizes() []sizeConstant {
 	var list []sizeConstant
 	for _, x := range indexes {
 		if x.constant != "" && v.Names(x.constant) {
-			list = append(list, sizeConstant{x.constant, x.size, x.meaning})
+			list = append(list, sizeConstant{x.constant, v.cellsOf(x.name, x.size), x.meaning})
 		}
 	}
 	return list

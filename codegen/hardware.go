@@ -377,3 +377,12 @@ func (v *view) Detours() []first {
 
 // DetoursSize is how many there are.
 func (v *view) DetoursSize() int { return len(v.Detours()) }
+
+// flowSlots is how many flows are told apart. On Tofino 2 a stage has no room
+// for as many cells of 64 bits as CRC16 has values.
+func (v *view) flowSlots(usual int) int {
+	if v.arch.name == tofino2.name && (v.InCells() || v.Orders()) {
+		return usual / 2
+	}
+	return usual
+}

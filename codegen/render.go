@@ -239,7 +239,7 @@ func (v *view) note(text string) {
 		r.Width = max(r.Width, v.widthOf(r.Type))
 		for _, x := range indexes {
 			if x.name == r.Index {
-				r.Size = x.size
+				r.Size = v.cellsOf(x.name, x.size)
 			}
 		}
 		m.Registers = append(m.Registers, r)

@@ -20,8 +20,9 @@ type p4Registers struct {
 	election func() *p4v1.Uint128
 }
 
-// oneByOne is the number of cells up to which only these are asked for.
-const oneByOne = 64
+// oneByOne is the number of cells up to which only these are asked for: a
+// register by path has 16,384 of which a fabric uses some hundred.
+const oneByOne = 512
 
 // Read appends cells to dst.
 func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {

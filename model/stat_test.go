@@ -13,7 +13,7 @@ import (
 
 // programDraws are the draws of a program in a test of frequencies.
 func programDraws() int {
-	if raced {
+	if testing.Short() {
 		return 10_000
 	}
 	return 100_000
@@ -22,7 +22,7 @@ func programDraws() int {
 // modelDraws are those of a model: a million for some sizes of the group, fewer
 // for the others.
 func modelDraws(n int) int {
-	if !raced && (n == 2 || n == 7 || n == model.MaxPaths) {
+	if !testing.Short() && (n == 2 || n == 7 || n == model.MaxPaths) {
 		return 1_000_000
 	}
 	return 100_000

@@ -75,19 +75,23 @@ func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error
 	if err != nil {
 		return err
 	}
-	words, err := p.cells(r)
-	if err != nil {
-		return failf(codes.Internal, "%v", err)
-	}
 	if r.data.form != bitForm || r.data.width > 64 {
+		words, err := p.cells(r)
+		if err != nil {
+			return failf(codes.Internal, "%v", err)
+		}
 		p.addCells(out, id, r, words, from, to)
 		return nil
 	}
-	for i := from; i < to; i++ {
+	words, err := p.sw.RegisterRange(r.name, from, to, nil)
+	if err != nil {
+		return failf(codes.Internal, "%v", err)
+	}
+	for i, v := range words {
 		if out.cells == nil {
-			out.cells = make([]byte, 0, min((to-i)*cellSize, maxCellsSize+cellSize))
+			out.cells = make([]byte, 0, min((len(words)-i)*cellSize, maxCellsSize+cellSize))
 		}
-		out.cells = appendCell(out.cells, id, i, words[i])
+		out.cells = appendCell(out.cells, id, from+i, v)
 		if len(out.cells) >= maxCellsSize {
 			out.flushCells()
 		}

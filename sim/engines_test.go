@@ -17,7 +17,10 @@ import (
 // switches: all flows must finish at the same times, all ports must have sent
 // and dropped the same, and the switches must remember the same.
 func TestEnginesAgree(t *testing.T) {
-	for _, row := range codegen.Catalogue() {
+	for i, row := range codegen.Catalogue() {
+		if testing.Short() && i%6 > 0 {
+			continue
+		}
 		t.Run(row.Name, func(t *testing.T) {
 			topo := leafSpine(t, twoByTwo())
 			p := plan(t, topo, row.Name, nil)

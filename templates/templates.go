@@ -28,6 +28,13 @@
 // report.learn are what a report says, how, and what comes of it; probe.learn
 // what a probe teaches; again.reasons why a packet may come round.
 //
+// The skeleton for Tofino, in folder tna, has some places more: structs are cells
+// of registers; controls come before that of ingress, which can be applied once
+// for each path; ingress.routed is for packets that have a route, ingress.both
+// for reports and probes as well; parser.source tells where a packet comes from,
+// as egress.source does; egress has metadata, headers to parse and a deparser of
+// its own. A deviation from the paper is part of a block's manifest.
+//
 // Beside the places, a granularity defines decide, a choice choose, a guard what
 // part-reroute asks for, and a signal what its choice reads: cost, weight, or
 // something of their own. Parts define pieces of text that others use. Lines and

@@ -97,7 +97,7 @@ func benchInspect(ctx context.Context, runs int) ([]measurement, error) {
 		}
 		list = append(list, m)
 	}
-	m, err := r.watch(ctx)
+	m, err := r.watch(ctx, time.Duration(min(runs, 10))*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("measuring a watch: %w", err)
 	}
@@ -182,12 +182,9 @@ func snapshots(ctx context.Context, runs int, name, detail string, n *controller
 	}, nil
 }
 
-// watchTime is how long a watch is measured.
-const watchTime = 8 * time.Second
-
 // watch measures what it costs to watch 20 switches as p4lb inspect does: to
 // read them by Thrift twice a second, and to make the frames that are shown.
-func (r *inspectRig) watch(ctx context.Context) (measurement, error) {
+func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return measurement{}, err

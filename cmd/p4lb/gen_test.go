@@ -64,6 +64,9 @@ func writeGolden(t *testing.T, name string, text []byte) {
 // several sizes: each packet leaves once, by a path of the group, with new
 // addresses, a lower TTL and a right checksum.
 func TestGeneratedForward(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred programs")
+	}
 	for _, ports := range []int{2, 16} {
 		list, err := generateAll(t.Context(), codegen.Catalogue(), codegen.Params{Ports: ports})
 		if err != nil {

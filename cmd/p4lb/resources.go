@@ -30,6 +30,8 @@ match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
 
 The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on the PATH or
 named by --compiler; its own includes are found by -I if it does not know them.
+Where its assembler bfas is on the PATH too, or named by --assembler, programs
+are assembled to what the hardware loads.
 A scheme that the architecture lacks, or that does not fit, has a line that says
 why.`,
 		Example: `  p4lb resources --scheme letflow --ports 4
@@ -47,6 +49,7 @@ why.`,
 	flags.StringArrayVar(&j.schemes, "scheme", nil, "a `SCHEME` (repeatable; default the whole catalogue)")
 	flags.IntSliceVar(&j.ports, "ports", []int{4}, "paths of the largest group (repeatable)")
 	flags.StringVar(&j.compiler, "compiler", "", "the compiler, `FILE`")
+	flags.StringVar(&j.assembler, "assembler", "", "the assembler, `FILE`")
 	flags.StringArrayVarP(&j.includes, "include", "I", nil, "a `DIR` of the compiler's includes (repeatable)")
 	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "give a compilation up after this")
 	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
@@ -57,14 +60,15 @@ why.`,
 
 // A resourcesJob is one run of the resources verb.
 type resourcesJob struct {
-	c        *cli
-	arch     string
-	schemes  []string
-	ports    []int
-	compiler string
-	includes []string
-	timeout  time.Duration
-	form     format
+	c         *cli
+	arch      string
+	schemes   []string
+	ports     []int
+	compiler  string
+	assembler string
+	includes  []string
+	timeout   time.Duration
+	form      format
 }
 
 // A consumption is what one program takes, or why it does not exist.
@@ -84,6 +88,9 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	}
 	if j.compiler == "" {
 		return hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on the PATH, or name it with --compiler")
+	}
+	if j.assembler == "" {
+		j.assembler = firstInPath("bfas")
 	}
 	if len(j.schemes) == 0 {
 		j.schemes = codegen.Names()
@@ -150,19 +157,39 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, row codegen.Row,
 	}
 	if have := lintTargets[j.arch].Stages; max(u.Ingress, u.Egress) > have {
 		u.Note = fmt.Sprintf("does not fit: %s has %d stages", lintTargets[j.arch].Name, have)
+	} else if j.assembler != "" {
+		if text, err := j.assemble(ctx, out); err != nil {
+			u.Note = firstError(text, err)
+		}
 	}
 	return u, nil
+}
+
+// target is what the compiler calls the switch.
+func (j *resourcesJob) target() string {
+	if j.arch == "t2na" {
+		return "tofino2"
+	}
+	return "tofino"
+}
+
+// assemble runs the assembler on what the compiler wrote.
+func (j *resourcesJob) assemble(ctx context.Context, out string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timeout)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(out, "binary"), filepath.Join(out, "pipe", "program.bfa")).CombinedOutput()
+	return string(text), err
 }
 
 // compile runs the compiler, and returns what it says.
 func (j *resourcesJob) compile(ctx context.Context, source, out string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
-	target, number := "tofino", "1"
+	number := "1"
 	if j.arch == "t2na" {
-		target, number = "tofino2", "2"
+		number = "2"
 	}
-	args := []string{"--target", target, "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "--verbose=2", "-o", out}
+	args := []string{"--target", j.target(), "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "--verbose=2", "-o", out}
 	for _, dir := range j.includes {
 		args = append(args, "-I", dir)
 	}

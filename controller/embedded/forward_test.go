@@ -14,13 +14,15 @@ import (
 // TestForward deploys schemes on topologies and sends packets between hosts,
 // with a link failed and restored. All schemes run on two networks, a few on
 // all; P4LB_ALL=1 has all schemes run on all networks, which takes some minutes.
+// With -short it is the few on the two.
 func TestForward(t *testing.T) {
 	everywhere := []string{"wcmp", "hula", "drill+rlb"}
 	small := []string{"qall", "dhlb"}
 	all := os.Getenv("P4LB_ALL") != ""
 	for _, p := range fabric.Presets() {
 		for _, scheme := range codegen.Names() {
-			if all || slices.Contains(everywhere, scheme) || slices.Contains(small, p.Name) {
+			few, here := slices.Contains(everywhere, scheme), slices.Contains(small, p.Name)
+			if all || few && here || !testing.Short() && (few || here) {
 				t.Run(p.Name+"/"+scheme, func(t *testing.T) { forward(t, p.Name, scheme) })
 			}
 		}

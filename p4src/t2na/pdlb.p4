@@ -30,7 +30,7 @@ const PortId_t PORT_OF_PIPE = 0x7F; // mask
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
 const bit<8> PROBE_REPLY = 1; // flags of a probe
 
-const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 

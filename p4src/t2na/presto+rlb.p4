@@ -37,7 +37,7 @@ const MirrorId_t SESSION_REPORT = 1; // leads to RECIRCULATION
 const bit<8> REPORT = 0xFF;          // first byte of a report
 
 const bit<32> PORTS = 512;   // ports of the switch
-const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 
 // Delta t: how often the growth of an ingress queue is looked at; dt=1ms. RLB,
 // Section III-B: the link delay, 2 us; a software switch wants 1 ms.

@@ -18,7 +18,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 
 // the size of a flowcell; cell=64KB. Presto: 64 KB, the largest segment that
 // hosts offload.

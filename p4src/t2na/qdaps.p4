@@ -32,7 +32,7 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 const ticks_t LONGEST_QUEUE = 0x20000; // 134 ms
 
 const bit<32> PORTS = 512;   // ports of the switch
-const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 
 // T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,

@@ -119,6 +119,7 @@ struct ingress_metadata_t {
     bit<1>   fresh; // a flowlet begins
     bit<16>  util;  // of the path that the probe came along
     slot_t   hop;   // the best path
+    bit<16>  least; // utilisation of the best path
     bit<16>  lost;  // by how much it is better than the probe's
     bit<1>   old;   // no probe has come along it lately
 }
@@ -232,6 +233,9 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // Ingress: the route, and the path.
 
+// What a register with two halves gives fits a container of its width only.
+@pa_container_size("ingress", "meta.least", 16)
+@pa_container_size("ingress", "meta.hop", 16)
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,
                   in ingress_intrinsic_metadata_from_parser_t prsr,
@@ -424,7 +428,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     };
 
     action learn_best() {
-        hdr.probe.util = note_probe.execute(meta.gid);
+        meta.least = note_probe.execute(meta.gid);
     }
 
     action find_best() {
@@ -494,7 +498,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // Whether the probe came along another path than the best one.
     action find_lost() {
-        meta.lost = meta.util - hdr.probe.util;
+        meta.lost = meta.util - meta.least;
     }
 
     Random<bit<12>>() random;

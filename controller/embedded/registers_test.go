@@ -1,0 +1,114 @@
+package embedded_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+)
+
+// TestRegisterWays reaches the registers and counts of a switch directly and by
+// Thrift, and wants the same from both.
+func TestRegisterWays(t *testing.T) {
+	topology := preset(t, "qall")
+	p := plan(t, "hula", topology)
+	target := newTarget(t, embedded.Options{AnyPort: true})
+	deploy(t, p, target, controller.DeployOptions{})
+	e, err := target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thrift := controller.NewThrift(e.Thrift)
+	defer thrift.Close()
+	ctx := testContext(t)
+	if err := e.Registers.Write(ctx, "best_hop", 3, 5, 0x18001); err != nil { // of 16 bits
+		t.Fatal(err)
+	}
+	if err := target.Device("l1").WriteRegister("u", 400, 401, 7); err != nil {
+		t.Fatal(err)
+	}
+	for name, regs := range map[string]controller.Registers{"direct": e.Registers, "Thrift": thrift} {
+		for _, c := range []struct {
+			register string
+			from, to int
+			want     []uint64
+		}{
+			{"best_hop", 2, 6, []uint64{0, 0x8001, 0x8001, 0}},
+			{"best_hop", 3, 3, nil},
+			{"u", 399, 402, []uint64{0, 7, 0}},
+			{"u", 300, 402, append(make([]uint64, 100), 7, 0)},
+		} {
+			got, err := regs.Read(ctx, c.register, c.from, c.to, []uint64{42})
+			if err != nil || !slices.Equal(got, append([]uint64{42}, c.want...)) {
+				t.Errorf("%s: %s[%d:%d] is %v, error %v; want %v behind 42", name, c.register, c.from, c.to, got, err, c.want)
+			}
+		}
+		for _, c := range []struct {
+			register string
+			from, to int
+		}{{"best_hop", 1000, 1025}, {"best_hop", -1, 2}, {"worst_hop", 0, 1}} {
+			if got, err := regs.Read(ctx, c.register, c.from, c.to, nil); err == nil {
+				t.Errorf("%s: %s[%d:%d] is %v", name, c.register, c.from, c.to, got)
+			}
+		}
+	}
+	if empty, err := e.Registers.(interface {
+		QueuesEmpty(context.Context) (bool, error)
+	}).QueuesEmpty(ctx); err != nil || !empty {
+		t.Errorf("queues empty: %v, error %v", empty, err)
+	}
+}
+
+// TestSent counts what a port sends: probes, which all have the same length.
+func TestSent(t *testing.T) {
+	topology := preset(t, "qall")
+	p := plan(t, "hula", topology)
+	target := newTarget(t, embedded.Options{AnyPort: true})
+	ctx := testContext(t)
+	c, err := controller.New(ctx, p, target, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Deploy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := controller.Tasks(p, controller.TaskOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop, cancel := context.WithCancel(ctx)
+	done := make(chan controller.LoopReport)
+	go func() { done <- c.Loop(loop, tasks, controller.LoopOptions{}) }()
+	up := p.Switch("l1").Routes.Groups[0].Hops[0].Port
+	for packets := uint64(0); packets < 3; packets, _ = target.Device("l1").Sent(uint32(up)) {
+		if ctx.Err() != nil {
+			t.Fatal("no probes go out")
+		}
+	}
+	cancel()
+	if report := <-done; report.Failed > 0 {
+		t.Errorf("%+v", report)
+	}
+	regs, err := c.Registers("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thrift := controller.NewThrift(e.Thrift)
+	defer thrift.Close()
+	const frame = 14 + 6 // Ethernet; origin and util
+	for name, m := range map[string]controller.Meter{"controller": regs.(controller.Meter), "Thrift": thrift} {
+		if sent, err := m.Sent(ctx, up); err != nil || sent < 3*frame || sent%frame != 0 {
+			t.Errorf("%s: port %d has sent %d bytes, error %v; want a multiple of %d", name, up, sent, err, frame)
+		}
+		if sent, err := m.Sent(ctx, 1); err != nil || sent != 0 {
+			t.Errorf("%s: port 1 to a host has sent %d bytes, error %v", name, sent, err)
+		}
+	}
+}
