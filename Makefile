@@ -29,9 +29,5 @@ check:
 	$(GO) mod tidy -diff
 	$(GO) generate ./... && git diff --exit-code -- p4src
 
-demo: build # compiles the examples, generates QALL, and sends packets through what came out
-	@mkdir -p build && for p in examples/*.p4; do name=build/$$(basename $$p .p4); \
-		bin/p4lb compile $$p -o $$name.json --p4info $$name.p4info.txtpb && \
-		bin/p4lb test $$name.json $${p%.p4}.stf || exit 1; \
-	done
-	@bin/p4lb gen --scheme qall-poly3 -o build && bin/p4lb test build/qall-poly3.json examples/schemes/qall-poly3.stf
+demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its generated program
+	@bin/p4lb lab run examples/demo.yaml -o build/demo

@@ -140,6 +140,7 @@ func replicationEntry(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity_PacketR
 func replicas(ports []string) []*p4v1.Replica {
 	var list []*p4v1.Replica
 	for _, port := range inNumbers(ports) {
+		//lint:ignore SA1019 what servers of all ages take
 		list = append(list, &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: port}, Instance: 1})
 	}
 	return list

@@ -28,8 +28,6 @@ const rigHeader = `header rig_t {
 struct headers_t {
     rig_t rig;`
 
-const rigBytes = 28
-
 var rigRewrites = []struct {
 	pattern *regexp.Regexp
 	with    string

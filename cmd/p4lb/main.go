@@ -1,4 +1,4 @@
-// Command p4lb compiles P4_16 programs and runs them on packets.
+// Command p4lb generates, runs, deploys and measures load balancers in P4_16.
 package main
 
 import (

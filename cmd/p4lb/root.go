@@ -48,12 +48,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func newRoot(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p4lb VERB [ARG]...",
-		Short: "Compile P4_16 programs and run them on packets",
-		Long: `p4lb compiles P4_16 programs for the v1model architecture and runs them on
-packets, in one binary: no p4c, no BMv2, nothing to install.`,
-		Example: `  p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
-  p4lb test router.p4 router.stf
-  p4lb fmt -w router.p4`,
+		Short: "Generate, run, deploy and measure load balancers in P4_16",
+		Long: `p4lb generates, compiles, runs, deploys, measures and inspects in-network load
+balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`,
+		Example: `  p4lb schemes
+  p4lb gen --scheme qall-poly3 -o out
+  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --load 0.7
+  p4lb deploy --scheme qall-poly3 --topology qall
+  p4lb inspect --watch`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
