@@ -83,6 +83,7 @@ func (g *infoGen) build() {
 		return
 	}
 	g.collect()
+	g.ids.pipe = g.pipe()
 	g.ids.assign()
 	for _, s := range g.view.globals {
 		g.addExtern(s)
@@ -104,6 +105,22 @@ func (g *infoGen) build() {
 		g.addControllerHeader(h)
 	}
 	g.addPkgInfo()
+}
+
+// pipe is the name of the pipeline that a program for TNA consists of.
+func (g *infoGen) pipe() string {
+	main := g.mainDecl()
+	if main == nil || len(main.Args) == 0 {
+		return ""
+	}
+	name, ok := syntax.Unparen(main.Args[0].Value).(*syntax.Name)
+	if !ok {
+		return ""
+	}
+	if pkg, ok := g.info.Types[name].Type.(*types.Package); !ok || pkg.Name != "Pipeline" {
+		return ""
+	}
+	return name.Value
 }
 
 // addUnit adds what belongs to the parser or control as a whole.

@@ -35,6 +35,7 @@ type symbols struct {
 	taken    map[uint32]bool
 	names    map[string]bool
 	suffixes map[string]int // how many names end in it, at component boundaries
+	pipe     string         // of TNA, which all names but those of actions are hashed with
 }
 
 func newSymbols() *symbols {
@@ -96,9 +97,17 @@ func (s *symbols) assign() {
 		}
 		sort.Strings(open)
 		for _, name := range open {
-			ids[name] = s.probe(kind, hashName(name))
+			ids[name] = s.probe(kind, hashName(s.hashed(kind, name)))
 		}
 	}
+}
+
+// hashed is what an id is the hash of.
+func (s *symbols) hashed(kind symbolKind, name string) string {
+	if s.pipe == "" || kind == actionKind {
+		return name
+	}
+	return s.pipe + "." + name
 }
 
 func (s *symbols) probe(kind symbolKind, hash uint32) uint32 {

@@ -316,12 +316,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     action find_path() {
         bit<32> path = (bit<32>)meta.gid << 4 | (bit<32>)meta.slot;
-
         bit<32> rtt_p;
         bit<8> ecn_p;
         rtt.read(rtt_p, path);
         ecn.read(ecn_p, path);
-
         meta.rtt = rtt_p;
         meta.ecn = ecn_p;
         meta.congested = ecn_p > T_ECN && rtt_p > T_RTT_HIGH;
@@ -333,23 +331,18 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // moves for a notably better one only.
     action look_at(in slot_t slot) {
         bit<32> path = (bit<32>)meta.gid << 4 | (bit<32>)slot;
-
         bit<32> rtt_p;
         bit<8> ecn_p;
         rtt.read(rtt_p, path);
         ecn.read(ecn_p, path);
-
         bit<32> rate;
         time_us_t last;
         path_rate.read(rate, path);
         path_ts.read(last, path);
         time_us_t elapsed = std.ingress_global_timestamp - last;
-
         rate = elapsed >> 10 != 0 ? 0 : rate - (bit<32>)((bit<64>)rate * (bit<64>)elapsed >> 10);
-
         bool good = ecn_p < T_ECN && rtt_p < T_RTT_LOW;
         bool bad = ecn_p > T_ECN && rtt_p > T_RTT_HIGH;
-
         bool notably = meta.rtt > rtt_p + DELTA_RTT && (bit<16>)meta.ecn > (bit<16>)ecn_p + DELTA_ECN;
         bool open = slot < meta.n && !bad && (!meta.moving || notably);
         slot_t rank = slot < meta.first ? slot + meta.n - meta.first : slot - meta.first;
@@ -361,13 +354,11 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     action charge_path() {
         bit<32> path = (bit<32>)meta.gid << 4 | (bit<32>)meta.slot;
-
         bit<32> rate;
         time_us_t last;
         path_rate.read(rate, path);
         path_ts.read(last, path);
         time_us_t elapsed = std.ingress_global_timestamp - last;
-
         rate = elapsed >> 10 != 0 ? 0 : rate - (bit<32>)((bit<64>)rate * (bit<64>)elapsed >> 10);
         path_rate.write(path, std.packet_length + rate);
         path_ts.write(path, std.ingress_global_timestamp);

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/csv"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// TestTofinoRecord holds the record of what p4c made of the programs to the
+// programs of today: a row whose program has another length has been measured
+// before it changed.
+func TestTofinoRecord(t *testing.T) {
+	f, err := os.Open("../../testdata/oracle/tofino.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comma = '\t'
+	r.LazyQuotes = true
+	rows, err := r.ReadAll()
+	if err != nil || len(rows) < 2 {
+		t.Fatalf("%d rows: %v", len(rows), err)
+	}
+	for _, row := range rows[1:] {
+		arch, scheme, lines := row[0], row[1], row[3]
+		ports, err := strconv.Atoi(row[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := codegen.Parse(scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := generate(found, codegen.Params{Arch: arch, Ports: ports})
+		switch {
+		case err != nil && lines != "-":
+			t.Errorf("%s for %s, %d paths: %v", scheme, arch, ports, err)
+		case err == nil && lines != "-" && strconv.Itoa(g.lines()) != lines:
+			t.Errorf("%s for %s, %d paths: %d lines, measured with %s", scheme, arch, ports, g.lines(), lines)
+		}
+	}
+}
+
+// TestFirstError takes the line of the compiler's output that says what is wrong.
+func TestFirstError(t *testing.T) {
+	text := "x.p4(3): warning: unused\nx.p4(5): error: condition too complex\n"
+	if got, want := firstError(text, os.ErrInvalid), "does not compile: condition too complex"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := firstError("", os.ErrInvalid), "does not compile: invalid argument"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
