@@ -56,7 +56,7 @@ func convert(from, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, closing(out)) }()
 	schema := parquet.NewSchema("rows", group)
-	w := parquet.NewWriter(out, schema, parquet.Compression(&parquet.Zstd))
+	w := parquet.NewGenericWriter[any](out, schema, parquet.Compression(&parquet.Zstd))
 	if err := copyRows(w, rows, schema, names); err != nil {
 		return fileError("writing", to, err)
 	}
@@ -66,7 +66,7 @@ func convert(from, to string) (err error) {
 	return nil
 }
 
-func copyRows(w *parquet.Writer, rows *csv.Reader, schema *parquet.Schema, names []string) error {
+func copyRows(w *parquet.GenericWriter[any], rows *csv.Reader, schema *parquet.Schema, names []string) error {
 	place := make([]int, len(names))
 	for i, name := range names {
 		leaf, _ := schema.Lookup(name)

@@ -36,7 +36,6 @@ type sampler struct {
 	queues    []float64
 	ages      mean
 	grains    mean
-	taken     int
 
 	beginning totals // when the warm-up was over
 	finish    totals // when the duration was

@@ -28,7 +28,7 @@ of the topology or the scheme only what that changes is written.
 
 Then it stays: it runs the tasks that the scheme wants of a controller (probes,
 thresholds), and brings switches that come back to what they must hold. With
---once it ends instead. Ctrl-C ends it.
+--once it ends instead. SIGHUP makes it read the topology again, Ctrl-C ends it.
 
 The target says where the switches are:
 

@@ -18,7 +18,7 @@ type labQuestion struct {
 	vs, fail, set, metrics                                                             []string
 	loads                                                                              []string
 	seeds                                                                              int
-	duration, drain                                                                    time.Duration
+	duration                                                                           time.Duration
 	ecn                                                                                int
 	pfc                                                                                bool
 }

@@ -190,6 +190,9 @@ func (j *resourcesJob) compile(ctx context.Context, source, out string) (string,
 		number = "2"
 	}
 	args := []string{"--target", j.target(), "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "--verbose=2", "-o", out}
+	if j.arch == "t2na" {
+		args = append(args, "--no-clot") // the assembler loses count of them
+	}
 	for _, dir := range j.includes {
 		args = append(args, "-I", dir)
 	}
