@@ -136,7 +136,7 @@ func replicationEntity(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
 func replicas(ports []int) []*p4v1.Replica {
 	list := make([]*p4v1.Replica, len(ports))
 	for i, p := range ports {
-		// The form of before version 1.4, which every server knows.
+		//lint:ignore SA1019 the form of before version 1.4, which every server knows
 		list[i] = &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: uint32(p)}, Instance: 1}
 	}
 	return list
@@ -258,5 +258,6 @@ func replicaPort(r *p4v1.Replica) uint32 {
 	if b := r.GetPort(); len(b) > 0 {
 		return uint32(new(big.Int).SetBytes(b).Uint64())
 	}
+	//lint:ignore SA1019 servers that predate port answer with egress_port
 	return r.GetEgressPort()
 }

@@ -79,7 +79,7 @@ func incast(t *testing.T, o Options, buffer fabric.Size) (n *Network, flows []*F
 // is lost. With it everything arrives, although it may be the hosts that wait;
 // no pause outlasts its cause.
 func TestPFC(t *testing.T) {
-	n, flows := incast(t, Options{}, 0)
+	n, _ := incast(t, Options{}, 0)
 	if lost := n.Lost(QueueFull).Packets; lost == 0 {
 		t.Error("nothing is lost without PFC")
 	}
@@ -89,7 +89,7 @@ func TestPFC(t *testing.T) {
 		{On: true},
 		{On: true, Alpha: 1},
 	} {
-		n, flows = incast(t, Options{PFC: pfc}, 2*fabric.MB)
+		n, flows := incast(t, Options{PFC: pfc}, 2*fabric.MB)
 		for why := range reasons {
 			if lost := n.Lost(why); lost.Packets != 0 {
 				t.Errorf("%+v: %v lost, %v", pfc, lost, why)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,8 +128,6 @@ type faulty struct {
 	t     testing.TB
 	name  string
 	fault *fault
-
-	mu    sync.Mutex
 	front *bufconn.Listener
 }
 
@@ -375,6 +372,7 @@ func TestDoubled(t *testing.T) {
 	var twice []*p4v1.Replica
 	for instance := range 2 {
 		for _, port := range g.Ports {
+			//lint:ignore SA1019 the form that the controller sends
 			twice = append(twice, &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: uint32(port)}, Instance: uint32(instance + 1)})
 		}
 	}

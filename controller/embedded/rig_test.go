@@ -32,7 +32,6 @@ type programKey struct {
 	role   fabric.Role
 	ports  int
 	max    int
-	cpu    string
 }
 
 // pipelines compiles a scheme for the roles of a topology.
