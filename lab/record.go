@@ -57,17 +57,16 @@ func (r *simRegisters) Sent(_ context.Context, port int) (uint64, error) {
 // virtual time, in one of controller.RecordFormats: what p4lb inspect --replay
 // shows.
 func Record(w io.Writer, format string, every time.Duration) Recorder {
-	return &recording{w: w, format: format, every: every}
+	r := &recording{w: w, format: format}
+	r.look = looking{every: every, each: r.keep}
+	return r
 }
 
 type recording struct {
 	w      io.Writer
 	format string
-	every  time.Duration
-
-	to         controller.Recorder
-	inspectors []*controller.Inspector
-	failed     error
+	look   looking
+	to     controller.Recorder
 }
 
 // Begin plans the snapshots.
@@ -75,27 +74,11 @@ func (r *recording) Begin(v *View) (err error) {
 	if r.to, err = controller.NewRecorder(r.w, r.format); err != nil {
 		return err
 	}
-	for _, n := range v.Nodes {
-		in, err := controller.NewInspector(n, &simRegisters{net: v.Net, sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
-		if err != nil {
-			return err
-		}
-		r.inspectors = append(r.inspectors, in)
-	}
-	end := v.Job.Case.length()
-	v.Net.Every(r.every, func(now time.Duration) bool {
-		r.failed = r.snapshot()
-		return r.failed == nil && now+r.every <= end
-	})
-	return nil
+	return r.look.Begin(v)
 }
 
-func (r *recording) snapshot() error {
-	for _, in := range r.inspectors {
-		s, err := in.Snapshot(context.Background())
-		if err != nil {
-			return err
-		}
+func (r *recording) keep(list []*controller.Snapshot) error {
+	for _, s := range list {
 		if err := r.to.Record(s); err != nil {
 			return err
 		}
@@ -105,11 +88,58 @@ func (r *recording) snapshot() error {
 
 // End writes what is left.
 func (r *recording) End() error {
-	if r.failed != nil {
-		return r.failed
+	if err := r.look.End(); err != nil {
+		return err
 	}
 	return r.to.Close()
 }
+
+// Watch makes a Recorder that hands on what all switches remember, at intervals
+// of virtual time, which stands still until each returns.
+func Watch(every time.Duration, each func([]*controller.Snapshot) error) Recorder {
+	return &looking{every: every, each: each}
+}
+
+type looking struct {
+	every time.Duration
+	each  func([]*controller.Snapshot) error
+
+	inspectors []*controller.Inspector
+	failed     error
+}
+
+// Begin plans the snapshots.
+func (l *looking) Begin(v *View) error {
+	for _, n := range v.Nodes {
+		in, err := controller.NewInspector(n, &simRegisters{net: v.Net, sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
+		if err != nil {
+			return err
+		}
+		l.inspectors = append(l.inspectors, in)
+	}
+	end := v.Job.Case.length()
+	v.Net.Every(l.every, func(now time.Duration) bool {
+		l.failed = l.snapshot(now)
+		return l.failed == nil && now+l.every <= end
+	})
+	return nil
+}
+
+func (l *looking) snapshot(now time.Duration) error {
+	var list []*controller.Snapshot
+	for _, in := range l.inspectors {
+		s, err := in.Snapshot(context.Background())
+		if err != nil {
+			return err
+		}
+		s.Time = now
+		list = append(list, s)
+	}
+	return l.each(list)
+}
+
+// End says what went wrong on the way.
+func (l *looking) End() error { return l.failed }
 
 // Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
 // between switches, and how their queues behaved meanwhile, from 5 % of the

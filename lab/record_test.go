@@ -3,7 +3,9 @@ package lab
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +55,29 @@ func TestRecord(t *testing.T) {
 	list, err := recording.Round()
 	if err != nil || len(list) != 4 || list[0].Clock != time.Millisecond {
 		t.Errorf("a round of %d switches, %v", len(list), err)
+	}
+}
+
+// TestWatch: whoever watches gets all switches, moment by moment of virtual time,
+// and ends the run with an error.
+func TestWatch(t *testing.T) {
+	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[qall-pkt]", 1))
+	var at []time.Duration
+	enough := errors.New("enough")
+	_, err := (&Runner{Dir: t.TempDir(), Cores: 1, Record: Watch(time.Millisecond, func(list []*controller.Snapshot) error {
+		if len(list) != 4 || list[0].Scheme != "qall-pkt" || len(list[3].Readings) == 0 {
+			t.Errorf("%d snapshots", len(list))
+		}
+		if at = append(at, list[0].Time); len(at) == 3 {
+			return enough
+		}
+		return nil
+	})}).Run(t.Context(), x)
+	if !errors.Is(err, enough) {
+		t.Errorf("the run ended with %v", err)
+	}
+	if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(at, want) {
+		t.Errorf("looked at %v", at)
 	}
 }
 

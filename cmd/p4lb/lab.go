@@ -28,7 +28,9 @@ column is what the first scheme saves against a row, paired by seed.
 -o names the folder of the results: report.html, the table, plots, manifest.json
 with all that is needed to repeat the experiment, and for each run its flows and
 links in CSV. An interrupted lab keeps the runs that are finished, and --resume
-goes on from there.
+goes on from there. --watch shows on the terminal what the switches of the first
+run hold, as p4lb inspect --watch does of real ones; while the screen is paused,
+virtual time stands still.
 
   lab run FILE.yaml    an experiment with everything that can be set
   lab paper NAME       the experiments of a paper, and what it prints

@@ -24,6 +24,7 @@ type labJob struct {
 	resume  bool
 	observe string
 	record  string
+	watch   bool
 	every   time.Duration
 	parquet bool
 
@@ -41,7 +42,8 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.markdown, "markdown", "", "write how the targets fared to `FILE`, in Markdown")
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
-	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe and record every `TIME`")
+	f.BoolVarP(&j.watch, "watch", "w", false, "show on the terminal what the switches hold while that run goes on")
+	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
 
 func (j *labJob) check(cmd *cobra.Command) error {
@@ -51,8 +53,10 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case j.observe != "" && j.record != "":
-		return usageError(cmd, "--observe and --record exclude each other")
+	case j.observe != "" && j.record != "", j.watch && j.observe+j.record != "":
+		return usageError(cmd, "--observe, --record and --watch exclude each other")
+	case j.watch && !isTerminal(os.Stdout):
+		return usageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
 		return usageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.cores < 0:
@@ -102,8 +106,13 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]la
 	}
 	bar := newLabProgress(j.c, x.Name)
 	r.Progress = bar.ended
+	leave := func() error { return nil }
+	if j.watch {
+		leave = j.screen(ctx, r, x, bar)
+	}
 	began := time.Now()
 	comparison, err := r.Run(ctx, x)
+	err = errors.Join(err, leave())
 	bar.close()
 	err = errors.Join(explainLab(err), finish(err == nil))
 	if comparison == nil {

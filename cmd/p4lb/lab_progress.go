@@ -18,6 +18,7 @@ type labProgress struct {
 	began time.Time
 
 	mu      sync.Mutex
+	hidden  bool // something else has the terminal
 	last    lab.Progress
 	hops    int64
 	printed time.Time
@@ -74,7 +75,7 @@ func (p *labProgress) ended(now lab.Progress) {
 
 // show draws the bar, or prints a line.
 func (p *labProgress) show() {
-	if p.last.Of == 0 && !p.live {
+	if p.hidden || p.last.Of == 0 && !p.live {
 		return
 	}
 	share := 0.0
@@ -88,6 +89,13 @@ func (p *labProgress) show() {
 	}
 	full := int(share * barWidth)
 	fmt.Fprintf(p.c.err, "\r\x1b[K%s [%s%s] %s", p.name, strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), text)
+}
+
+// hide leaves the terminal to something else, or takes it back.
+func (p *labProgress) hide(hidden bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hidden = hidden
 }
 
 // left estimates the time that is left, by the runs that were not there already.

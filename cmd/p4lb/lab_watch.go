@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/live"
+)
+
+// frameEvery is how long a frame of a lab is seen at least.
+const frameEvery = 100 * time.Millisecond
+
+// screen shows the first run of an experiment while it goes on. A run that is
+// ahead of the screen waits for it, and so stands still while that is paused;
+// once the user has left the screen it goes on alone. The function that screen
+// returns waits until then.
+func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, bar *labProgress) (leave func() error) {
+	rounds, left, ended := make(chan *round), make(chan struct{}), make(chan struct{})
+	r.Record = lab.Watch(j.every, func(list []*controller.Snapshot) error {
+		select {
+		case rounds <- roundOf(list, x.Name):
+		case <-left:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
+		pace := time.NewTimer(frameEvery)
+		defer pace.Stop()
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		select {
+		case r := <-rounds:
+			return r.frame(j.c.verbose), nil
+		case <-ended:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	bar.hide(true)
+	var err error
+	go func() {
+		defer close(left)
+		err = live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
+		bar.hide(false)
+	}()
+	return func() error {
+		close(ended)
+		<-left
+		return err
+	}
+}
+
+// roundOf puts snapshots of one moment together.
+func roundOf(list []*controller.Snapshot, name string) *round {
+	r := &round{fabric: name, roles: map[string]string{}}
+	for _, s := range list {
+		r.scheme, r.time = s.Scheme, s.Time
+		r.roles[s.Switch] = s.Role
+		r.switches = append(r.switches, controller.Result{Switch: s.Switch, Snapshot: s})
+	}
+	return r
+}
