@@ -24,7 +24,7 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, plan *co
 	for plan != nil {
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
-		go func() { done <- j.runTasks(inner, c, plan) }()
+		go func(p *controller.Plan) { done <- j.runTasks(inner, c, p) }(plan)
 		select {
 		case <-ctx.Done():
 			plan = nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -105,3 +106,21 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("got %q and %q", out.String(), errs.String())
 	}
 }
+
+// TestInterruptedInput: a verb that waits for input which does not come stops.
+func TestInterruptedInput(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, _ := io.Pipe()
+	var out, errs strings.Builder
+	asked := readerFunc(func(p []byte) (int, error) {
+		cancel()
+		return silent.Read(p)
+	})
+	if code := run(ctx, []string{"fmt", "-"}, asked, &out, &errs); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, &errs)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -32,7 +32,7 @@ type cli struct {
 // run executes one command line and returns the exit code. A verb that ends well
 // although it was interrupted was done, or is one that is ended that way.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{in: stdin, out: bufio.NewWriter(stdout), err: stderr}
+	c := &cli{in: interruptible{ctx, stdin}, out: bufio.NewWriter(stdout), err: stderr}
 	root := newRoot(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -43,6 +43,33 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = &failure{code: exitInterrupted, err: errors.New("interrupted")}
 	}
 	return c.report(err)
+}
+
+// An interruptible reader does not keep a verb waiting for input that nobody
+// wants any more.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read reads in the background, into memory of its own: it may outlive the call.
+func (i interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text := make([]byte, len(p))
+		n, err := i.r.Read(text)
+		done <- result{text[:n], err}
+	}()
+	select {
+	case r := <-done:
+		return copy(p, r.text), r.err
+	case <-i.ctx.Done():
+		return 0, context.Cause(i.ctx)
+	}
 }
 
 func newRoot(c *cli) *cobra.Command {
