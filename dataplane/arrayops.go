@@ -150,6 +150,9 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*counter)) error {
 	switch {
 	case !t.counters:
 		return fmt.Errorf("table %s: counters: %w", name, ErrNotSupported)
+	case h == DefaultEntry:
+		f(&t.missed)
+		return nil
 	case e == nil:
 		return fmt.Errorf("table %s: %w", name, ErrBadHandle)
 	}
@@ -207,6 +210,9 @@ func (s *Switch) withMeter(name string, index int, f func(*meter) error) error {
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
+	if m.direct && int64(index) == int64(DefaultEntry) {
+		return f(&m.missed)
+	}
 	if m.direct && (s.tables[m.table] == nil || s.tables[m.table].entry(Handle(index)) == nil) {
 		return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
 	}
@@ -240,6 +246,27 @@ func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err erro
 		return nil
 	})
 	return rates, err
+}
+
+// MeterCounts returns what a meter has marked green, yellow and red.
+func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
+	err = s.withMeter(name, index, func(m *meter) error {
+		for i, c := range m.seen {
+			v[i] = Count{c.packets, c.bytes}
+		}
+		return nil
+	})
+	return v, err
+}
+
+// SetMeterCounts sets what MeterCounts returns.
+func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
+	return s.withMeter(name, index, func(m *meter) error {
+		for i, c := range v {
+			m.seen[i] = counter{c.Packets, c.Bytes}
+		}
+		return nil
+	})
 }
 
 // MeterSetAll sets the rates of all cells of a meter array.

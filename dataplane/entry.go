@@ -55,6 +55,10 @@ type Match struct {
 // profile. Free handles are used again, lowest first, as in BMv2.
 type Handle uint32
 
+// DefaultEntry stands for the default entry of a table where counters and
+// direct meters go by handle. It counts and meters the packets that miss.
+const DefaultEntry Handle = 1<<32 - 1
+
 // An ActionCall is an action with its arguments, big-endian.
 type ActionCall struct {
 	Name   string

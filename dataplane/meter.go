@@ -48,6 +48,7 @@ type meter struct {
 	buckets    [maxRates]bucket // highest rate first
 	rates      int
 	configured bool
+	seen       [maxRates + 1]counter // by colour
 }
 
 // maxRates is the number of rates of a P4 meter.
@@ -61,11 +62,24 @@ type meterArray struct {
 	target field
 	rates  int
 	cells  []meter
+	missed meter // of the default entry, if direct
+}
+
+// mark stores the colour that a direct meter gives p.
+func (a *meterArray) mark(m *meter, p *Packet) {
+	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & mask64(min(a.target.width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the
-// switch's start.
+// switch's start, and counts it.
 func (m *meter) execute(bytes bool, length int, now time.Duration) uint64 {
+	c := m.color(bytes, length, now)
+	m.seen[c].packets++
+	m.seen[c].bytes += uint64(length)
+	return c
+}
+
+func (m *meter) color(bytes bool, length int, now time.Duration) uint64 {
 	if !m.configured {
 		return 0
 	}
@@ -124,7 +138,7 @@ func newMeterArray(c *bmv2.MeterArray) (*meterArray, error) {
 	if c.RateCount < 1 || c.RateCount > maxRates {
 		return nil, errRateCount
 	}
-	m := &meterArray{name: c.Name, bytes: c.Type == "bytes", direct: c.IsDirect, table: c.Binding, rates: c.RateCount}
+	m := &meterArray{name: c.Name, bytes: c.Type == "bytes", direct: c.IsDirect, table: c.Binding, rates: c.RateCount, missed: meter{rates: c.RateCount}}
 	if !m.direct {
 		m.grow(c.Size)
 	}

@@ -12,6 +12,10 @@ type MirrorSession struct {
 	Port    uint32
 	HasPort bool
 	Group   uint32 // 0: none
+	// Priority is the queue that the clones go to; 0 leaves it to the program.
+	Priority int
+	// Length is what a clone has of the packet's bytes; 0 is all.
+	Length int
 }
 
 // maxSession is the largest number of a session.
@@ -34,6 +38,12 @@ func (m *mirrors) get(id uint16) (MirrorSession, bool) {
 func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
 	if id > maxSession {
 		return fmt.Errorf("clone session %d is outside 0..%d", id, maxSession)
+	}
+	if m.Priority < 0 || m.Priority >= s.opts.Priorities || m.Length < 0 {
+		return fmt.Errorf("clone session %d: priority %d is outside 0..%d or the length %d negative", id, m.Priority, s.opts.Priorities-1, m.Length)
+	}
+	if f := s.std.priority; m.Priority > 0 && (!f.ok || uint64(m.Priority) > f.mask) {
+		return fmt.Errorf("clone session %d: priority %d does not fit the program's priority field", id, m.Priority)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

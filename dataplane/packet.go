@@ -157,6 +157,24 @@ func (p *Packet) truncate(n uint64) {
 	}
 }
 
+// shorten cuts the bytes from the end so that n are left; 0 leaves all. What
+// the headers take cannot be cut before they are written: limit sees to that.
+func (p *Packet) shorten(n int) {
+	surplus := p.length - n
+	if n == 0 || surplus <= 0 {
+		return
+	}
+	p.length, p.ingressLength = n, min(n, p.ingressLength)
+	absent := min(surplus, p.extra)
+	p.extra -= absent
+	surplus -= absent
+	present := min(surplus, p.end-p.head)
+	p.end -= present
+	if surplus > present {
+		p.truncate(uint64(n))
+	}
+}
+
 // fail drops the packet because of an assertion.
 func (p *Packet) fail(s *Switch, msg string) {
 	p.exit, p.dead = true, true

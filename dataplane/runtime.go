@@ -212,6 +212,18 @@ func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err err
 	return fields, ordered, err
 }
 
+// ActionWidths returns the widths of an action's parameters.
+func (s *Switch) ActionWidths(name string) (widths []int, err error) {
+	a := s.actionByName(name)
+	if a == nil {
+		return nil, fmt.Errorf("unknown action %q", name)
+	}
+	for _, p := range a.params {
+		widths = append(widths, p.width)
+	}
+	return widths, nil
+}
+
 // SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
 func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
 	return s.withTable(name, func(t *table) error {

@@ -245,6 +245,9 @@ func TestMeterColours(t *testing.T) {
 	if rates, _ := s.MeterRates("I.limit", 2); !slices.Equal(rates, []MeterRate{{1e-6, 2}, {2e-6, 4}}) {
 		t.Errorf("rates %v", rates)
 	}
+	if c, err := s.MeterCounts("I.limit", 2); err != nil || c[0].Packets != 3 || c[1].Packets != 3 || c[2].Packets != 2 {
+		t.Errorf("counted %v, %v", c, err)
+	}
 	must(t, s.MeterReset("I.limit", 2))
 	if _, data := send(t, e, time.Second, 6, 2, 0); data[1] != 0 {
 		t.Errorf("a meter without rates marks %d", data[1])
@@ -257,6 +260,27 @@ func TestMeterColours(t *testing.T) {
 		if _, data := send(t, e, time.Second, 3, 0, 1); data[1] != want {
 			t.Errorf("direct meter, packet %d: %d, want %d", i, data[1], want)
 		}
+	}
+}
+
+// TestDefaultEntryCountsMisses: simple_switch has neither counter nor meter for
+// what misses, so that a meter without rates does nothing.
+func TestDefaultEntryCountsMisses(t *testing.T) {
+	e, s := misc(t, Options{})
+	must(t, s.SetValueSet("P.known", [][]byte{{6}, {3}}))
+	must(t, s.TableSetDefault("I.direct", act("I.marked", be(1, 2))))
+	send(t, e, time.Second, 3, 0, 1)
+	must(t, s.MeterSet("I.entry_limit", int(DefaultEntry), []MeterRate{{0, 4}, {0, 8}}))
+	for i, want := range []byte{0, 1, 2} {
+		if _, data := send(t, e, time.Second, 3, 0, 1); data[1] != want {
+			t.Errorf("packet %d: %d, want %d", i, data[1], want)
+		}
+	}
+	if c, err := s.EntryCounter("I.direct", DefaultEntry); err != nil || c.Packets != 4 {
+		t.Errorf("counted %v, %v", c, err)
+	}
+	if c, err := s.MeterCounts("I.entry_limit", int(DefaultEntry)); err != nil || c[0].Packets != 1 || c[1].Packets != 1 || c[2].Packets != 1 {
+		t.Errorf("marked %v, %v", c, err)
 	}
 }
 

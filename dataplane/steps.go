@@ -151,6 +151,7 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	}
 	c := s.copyBytes(p, p.start)
 	c.now, c.length = p.now, size
+	c.shorten(session.Length)
 	s.std.ingressPort.put(c, uint64(p.ingressPort))
 	s.parse(c)
 	s.resetMetadata(c)
@@ -162,6 +163,9 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 // toSession sends a clone to its session's group and port; without either it
 // is gone.
 func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
+	if m.Priority > 0 {
+		s.std.priority.put(c, uint64(m.Priority))
+	}
 	if m.Group != 0 {
 		out = s.multicast(c, m.Group, out)
 	}
@@ -268,6 +272,7 @@ func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
 		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
+	c.shorten(session.Length)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.cloneList)
 	s.std.instanceType.put(c, instanceEgressClone)

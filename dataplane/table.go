@@ -45,6 +45,7 @@ type table struct {
 	base    *node // on a miss without action
 
 	counters bool
+	missed   counter // of the default entry
 	ageing   bool
 	meters   *meterArray
 }
@@ -195,7 +196,7 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 		e.lastHit = p.now
 	}
 	if t.meters != nil {
-		p.w[t.meters.target.off] = t.meters.cells[slot].execute(t.meters.bytes, p.ingressLength, p.now) & mask64(min(t.meters.target.width, 64))
+		t.meters.mark(&t.meters.cells[slot], p)
 	}
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
@@ -209,6 +210,13 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 func (t *table) applyMiss(s *Switch, p *Packet) *node {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
+	}
+	if t.counters {
+		t.missed.add(p)
+	}
+	// simple_switch has no meter here, and leaves the colour as it was.
+	if t.meters != nil && t.meters.missed.configured {
+		t.meters.mark(&t.meters.missed, p)
 	}
 	switch {
 	case !t.defUsed:

@@ -25,8 +25,8 @@ func (in *info) parseAction(a *p4v1.Action) (dataplane.ActionCall, error) {
 			return call, failf(codes.InvalidArgument, "action %s: parameter %s is missing", act.name, act.params[i].name)
 		}
 		var err error
-		if call.Params[i], err = canonize(&p.Value, act.params[i].width); err != nil {
-			return call, recode(prefixed(err, "action %s: parameter %s", act.name, act.params[i].name), codes.InvalidArgument)
+		if call.Params[i], err = parseValue(&p.Value, act.params[i].width, act.params[i].names); err != nil {
+			return call, unsound(prefixed(err, "action %s: parameter %s", act.name, act.params[i].name))
 		}
 	}
 	// All parameters are there: what is left over is unknown or a repetition.
@@ -72,7 +72,7 @@ func (in *info) actionMessage(ids map[string]*actionInfo, call dataplane.ActionC
 	}
 	a := &p4v1.Action{ActionId: act.id}
 	for i, p := range act.params {
-		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: p.id, Value: canonical(call.Params[i])})
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: p.id, Value: showValue(canonical(call.Params[i]), p.names)})
 	}
 	return a
 }

@@ -182,12 +182,6 @@ func TestMeters(t *testing.T) {
 	}
 	s.wantWrite(codes.InvalidArgument, update(ins, entity(0, config)))
 	s.wantWrite(codes.OutOfRange, update(mod, entity(4, config)))
-	counted := entity(0, config)
-	counted.GetMeterEntry().CounterData = &p4v1.MeterCounterData{}
-	s.wantWrite(codes.Unimplemented, update(mod, counted))
-	if _, err := s.read(counted); updateCodes(err)[0] != codes.Unimplemented {
-		t.Errorf("reading colours: %v", err)
-	}
 
 	r := route(t, "\x0a\x00\x00\x00", 8, "\x01")
 	direct := &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: keyOf(r), Config: config}}}
@@ -197,6 +191,72 @@ func TestMeters(t *testing.T) {
 	if got := s.mustRead(1, direct)[0]; !proto.Equal(got, direct) {
 		t.Errorf("read back %v, want %v", got, direct)
 	}
+}
+
+// TestMeterCounters: meters count by colour, and the counters are written and
+// read through each entity that has them.
+func TestMeterCounters(t *testing.T) {
+	s := configured(t)
+	in, out := newTestPort(), newTestPort()
+	s.must(s.rig.dev.AddPort(1, in, nil))
+	s.must(s.rig.dev.AddPort(4, out, nil))
+	packet := frame(2, 9, "eighteen bytes")
+	cell := func(c *p4v1.MeterConfig, d *p4v1.MeterCounterData) *p4v1.Entity {
+		return &p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{
+			MeterId: idOf(t, "AllIngress.limit"), Index: &p4v1.Index{Index: 1}, Config: c, CounterData: d,
+		}}}
+	}
+	counts := func(green, yellow, red int64) *p4v1.MeterCounterData {
+		n := int64(len(packet))
+		return &p4v1.MeterCounterData{
+			Green:  &p4v1.CounterData{PacketCount: green, ByteCount: green * n},
+			Yellow: &p4v1.CounterData{PacketCount: yellow, ByteCount: yellow * n},
+			Red:    &p4v1.CounterData{PacketCount: red, ByteCount: red * n},
+		}
+	}
+	// No rates, only bursts: one packet, one more, no more.
+	config := &p4v1.MeterConfig{Cburst: int64(len(packet)), Pburst: 2 * int64(len(packet))}
+	s.must(s.write(
+		insert(t, exactEntry(t, "AllIngress.macs", "AllIngress.forward", []string{"\x04"}, "\x02", "\x01")),
+		update(mod, cell(config, nil)),
+	))
+	for range 5 {
+		in.in <- packet
+		out.wantPacket(t, packet)
+	}
+	want := func(e *p4v1.Entity) {
+		t.Helper()
+		if got := s.mustRead(1, e)[0]; !proto.Equal(got, e) {
+			t.Errorf("read %v, want %v", got, e)
+		}
+	}
+	want(cell(config, counts(1, 1, 3)))
+	want(cell(config, nil))
+	if err := s.writeAs(p4v1.WriteRequest_ROLLBACK_ON_ERROR, update(mod, cell(config, counts(9, 9, 9))), update(ins, cell(config, nil))); err == nil {
+		t.Fatal("a batch that inserts a meter is done")
+	}
+	want(cell(config, counts(1, 1, 3)))
+	s.must(s.write(update(mod, cell(config, counts(7, 0, 0)))))
+	want(cell(config, counts(7, 0, 0)))
+
+	r := route(t, "\x0a\x00\x00\x00", 8, "\x01")
+	s.must(s.write(insert(t, r)))
+	direct := directMeter(keyOf(r), config)
+	direct.GetDirectMeterEntry().CounterData = counts(1, 2, 3)
+	s.must(s.write(update(mod, direct)))
+	want(direct)
+	filter := keyOf(r)
+	filter.MeterCounterData = &p4v1.MeterCounterData{}
+	if got := s.mustRead(1, entityOf(filter))[0].GetTableEntry(); !proto.Equal(got.GetMeterCounterData(), counts(1, 2, 3)) {
+		t.Errorf("read %v", got)
+	}
+	r.MeterConfig, r.MeterCounterData = config, counts(4, 5, 6)
+	s.must(s.write(modify(t, r)))
+	direct.GetDirectMeterEntry().CounterData = counts(4, 5, 6)
+	want(direct)
+	missed := directMeter(defaultRoute(t), nil)
+	missed.GetDirectMeterEntry().CounterData = counts(0, 0, 0)
+	want(missed)
 }
 
 func TestValueSets(t *testing.T) {

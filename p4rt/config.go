@@ -6,6 +6,8 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane"
 )
 
 // SetForwardingPipelineConfig checks, saves or realises a program.
@@ -108,6 +110,11 @@ func (s *Server) reconcile(p *pipeline) error {
 		s.run(p)
 		return nil
 	}
+	for name, t := range p.info.translations {
+		if o := old.info.translations[name]; o != nil {
+			t.inherit(o)
+		}
+	}
 	for _, u := range old.contents() {
 		if err := p.update(nil, nil, u); err != nil {
 			return recode(prefixed(err, "the forwarding state cannot be kept"), codes.InvalidArgument)
@@ -163,7 +170,13 @@ func (p *pipeline) modifications() []*p4v1.Update {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: e})
 	}
 	for _, t := range p.tables {
-		if t.def != t.initial {
+		switch fixed := t.constDefault || t.info.profile != nil; {
+		case t.def == t.initial:
+		case fixed: // all that it may have got
+			modify(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{
+				TableEntry: keyOf(t.def), Config: t.def.GetMeterConfig(),
+			}}})
+		default:
 			modify(entityOf(t.def))
 		}
 	}
@@ -204,6 +217,8 @@ func (p *pipeline) inherit(old *pipeline) {
 	}
 	for id, t := range p.tables {
 		if o := old.tables[id]; o != nil && t.info.counter && o.info.counter {
+			missed := countOf(old.entryCounter(o, o.defaultEntry()))
+			p.must(p.sw.SetEntryCounter(t.info.name, dataplane.DefaultEntry, missed))
 			for key, e := range t.entries {
 				if before := o.entries[key]; before != nil {
 					p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(old.entryCounter(o, before))))

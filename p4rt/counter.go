@@ -74,8 +74,10 @@ func (p *pipeline) directEntry(m *p4v1.TableEntry, has func(*tableInfo) bool, wh
 	switch {
 	case !has(t.info):
 		return nil, nil, t.failf(codes.InvalidArgument, "its entries have no %ss", what)
+	case m.GetIsDefaultAction() && (len(m.GetMatch()) > 0 || m.GetPriority() != 0):
+		return nil, nil, t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
 	case m.GetIsDefaultAction():
-		return nil, nil, t.failf(codes.Unimplemented, "the default entry has no %s on this target", what)
+		return t, t.defaultEntry(), nil
 	}
 	k, err := t.key(m)
 	if err != nil {
@@ -108,11 +110,23 @@ func (p *pipeline) writeDirectCounter(j *journal, typ p4v1.Update_Type, m *p4v1.
 	}
 	before := p.entryCounter(t, e)
 	p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetData())))
-	j.add(func() { p.must(p.sw.SetEntryCounter(t.info.name, t.entries[e.id].handle, countOf(before))) })
+	j.add(func() { p.must(p.sw.SetEntryCounter(t.info.name, t.again(e).handle, countOf(before))) })
 	return nil
 }
 
-var errMeterCounters = failf(codes.Unimplemented, "this target does not count packets by colour")
+// meterCounters is what a meter has counted by colour.
+func (p *pipeline) meterCounters(m *meterInfo, index int) *p4v1.MeterCounterData {
+	c, err := p.sw.MeterCounts(m.name, index)
+	p.must(err)
+	return &p4v1.MeterCounterData{Green: counterData(c[0]), Yellow: counterData(c[1]), Red: counterData(c[2])}
+}
+
+// setMeterCounters is the reverse; nil leaves all as it is.
+func (p *pipeline) setMeterCounters(m *meterInfo, index int, d *p4v1.MeterCounterData) {
+	if d != nil {
+		p.must(p.sw.SetMeterCounts(m.name, index, [3]dataplane.Count{countOf(d.GetGreen()), countOf(d.GetYellow()), countOf(d.GetRed())}))
+	}
+}
 
 // meterRates checks a meter's configuration and puts it into the form of the
 // data plane: committed rate, peak rate, per microsecond.
@@ -156,9 +170,6 @@ func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEnt
 	if err := onlyModify(typ, "a meter"); err != nil {
 		return err
 	}
-	if m.GetCounterData() != nil {
-		return errMeterCounters
-	}
 	from, to, err := span(m.GetIndex(), mi.size, "meter "+mi.name)
 	if err != nil {
 		return err
@@ -171,10 +182,13 @@ func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEnt
 	configs := p.meters[m.GetMeterId()]
 	for i := from; i < to; i++ {
 		before := configs[i]
+		counted := p.meterCounters(mi, i)
 		p.setMeter(mi, i, m.GetConfig())
+		p.setMeterCounters(mi, i, m.GetCounterData())
 		configs[i] = m.GetConfig()
 		j.add(func() {
 			p.setMeter(mi, i, before)
+			p.setMeterCounters(mi, i, counted)
 			configs[i] = before
 		})
 	}
@@ -185,9 +199,6 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 	if err := onlyModify(typ, "a direct meter"); err != nil {
 		return err
 	}
-	if m.GetCounterData() != nil {
-		return errMeterCounters
-	}
 	t, e, err := p.directEntry(m.GetTableEntry(), hasMeter, "meter")
 	if err != nil {
 		return err
@@ -197,9 +208,14 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 			return err
 		}
 	}
-	before := e.msg.GetMeterConfig()
+	before, counted := e.msg.GetMeterConfig(), p.meterCounters(t.info.meter, int(e.handle))
 	p.setEntryMeter(t, e, m.GetConfig())
-	j.add(func() { p.setEntryMeter(t, t.entries[e.id], before) })
+	p.setMeterCounters(t.info.meter, int(e.handle), m.GetCounterData())
+	j.add(func() {
+		again := t.again(e)
+		p.setEntryMeter(t, again, before)
+		p.setMeterCounters(t.info.meter, int(again.handle), counted)
+	})
 	return nil
 }
 
@@ -208,4 +224,7 @@ func (p *pipeline) setEntryMeter(t *tableState, e *tableEntry, c *p4v1.MeterConf
 	next.MeterConfig = c
 	p.setMeter(t.info.meter, int(e.handle), c)
 	e.msg = next
+	if e.handle == dataplane.DefaultEntry {
+		t.def = next
+	}
 }

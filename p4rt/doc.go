@@ -34,10 +34,33 @@
 //   - A role's config is a P4Info with the objects that the role may touch.
 //   - RECONCILE_AND_COMMIT keeps registers and counters as well where both
 //     programs have the same; what the new program lacks of them is lost, while
-//     an entry that it cannot have refuses the config.
+//     an entry that it cannot have refuses the config. Meters count anew.
+//   - The counter of a default entry counts what misses, and its meter, once
+//     it is configured, marks that. Reading the direct counters or meters of a
+//     whole table leaves the default entry out, as reading its entries does.
+//   - A meter without configuration counts what it is asked about as green.
+//   - packet_length_bytes cuts a clone where it is made: one of the ingress
+//     before it is parsed, so that egress finds no header that is cut, one of
+//     the egress behind its headers first. What egress puts before it is not
+//     counted, except where the cut is within the headers of an egress clone.
+//   - class_of_service is the priority of the clone's queue, so there are as
+//     many classes as the device has priorities; 0 leaves the choice to the
+//     program, whose clones have priority 0 unless it keeps another one.
+//   - What number a string of a translated type has is up to the target: see
+//     translation.
 //
-// UNIMPLEMENTED are: meter counters by colour, excess bursts, counters and
-// meters of default entries, backup replicas, truncation and class of service
-// of clone sessions, value sets that are not matched exactly, types translated
-// to strings, externs.
+// Not implemented, and why:
+//
+//   - Excess bursts: BMv2's meters have two independent buckets; there is no
+//     place for what one leaves to the other.
+//   - Backup replicas: copies go to their port whether it is up or not.
+//   - Value sets that are not matched exactly: the data plane compares whole
+//     members under the mask of the select alone.
+//   - Strings for ports outside of tables, actions, packet metadata, digests
+//     and registers, as in replicas and watch ports: P4Info does not say which
+//     type ports have. For the same reason the server cannot know the names of
+//     ports elsewhere unless the program lists them: other than by these, ports
+//     go by decimal numbers.
+//   - Random choice in selectors: BMv2's choose by hash.
+//   - Externs: v1model has none beyond those that have entities of their own.
 package p4rt

@@ -193,7 +193,7 @@ func TestBadEntries(t *testing.T) {
 		"no idle timeout":      {insert(t, with(func(e *p4v1.TableEntry) { e.IdleTimeoutNs = 1 })), codes.InvalidArgument},
 		"no counter":           {insert(t, with(func(e *p4v1.TableEntry) { e.CounterData = &p4v1.CounterData{} })), codes.InvalidArgument},
 		"no meter":             {insert(t, with(func(e *p4v1.TableEntry) { e.MeterConfig = &p4v1.MeterConfig{} })), codes.InvalidArgument},
-		"meter counters":       {insert(t, with(func(e *p4v1.TableEntry) { e.MeterCounterData = &p4v1.MeterCounterData{} })), codes.Unimplemented},
+		"meter counters":       {insert(t, with(func(e *p4v1.TableEntry) { e.MeterCounterData = &p4v1.MeterCounterData{} })), codes.InvalidArgument},
 		"keyless":              {insert(t, &p4v1.TableEntry{TableId: idOf(t, "AllIngress.keyless"), Action: tableAction(action(t, "AllIngress.mark", "\x01"))}), codes.InvalidArgument},
 		"modify nothing":       {modify(t, ok), codes.NotFound},
 		"delete nothing":       {remove(t, ok), codes.NotFound},

@@ -48,6 +48,15 @@ func recode(err error, code codes.Code) error {
 	return &failure{code, err.Error()}
 }
 
+// unsound gives a byte string that is no value of its type the code that it has
+// in matches, arguments and packet metadata.
+func unsound(err error) error {
+	if codeOf(err) == codes.OutOfRange {
+		return recode(err, codes.InvalidArgument)
+	}
+	return err
+}
+
 // prefixed says what err is about.
 func prefixed(err error, format string, args ...any) error {
 	return &failure{codeOf(err), fmt.Sprintf(format, args...) + ": " + err.Error()}

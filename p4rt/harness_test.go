@@ -93,7 +93,14 @@ type rig struct {
 
 func newRig(t testing.TB, opts Options) *rig {
 	t.Helper()
-	dev, err := NewDevice(DeviceOptions{CPUPort: 255, Load: loadProgram})
+	return newRigOn(t, opts, DeviceOptions{})
+}
+
+// newRigOn is newRig with a device that is not the usual one.
+func newRigOn(t testing.TB, opts Options, device DeviceOptions) *rig {
+	t.Helper()
+	device.CPUPort, device.Load = 255, loadProgram
+	dev, err := NewDevice(device)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,8 @@ type info struct {
 	directMeters   map[uint32]uint32
 
 	packetIn, packetOut *packetHeader // nil where the program has none
+
+	translations translations
 }
 
 // An actionInfo is an action with its parameters in the program's order.
@@ -43,6 +45,7 @@ type paramInfo struct {
 	id    uint32
 	name  string
 	width int
+	names *translation // nil: a number
 }
 
 // A fieldInfo is one field of a table's or value set's key.
@@ -51,6 +54,7 @@ type fieldInfo struct {
 	name  string
 	match configv1.MatchField_MatchType
 	width int
+	names *translation // nil: a number
 }
 
 // A tableInfo is a table with its key in the program's order.
@@ -105,6 +109,7 @@ func newInfo(p *configv1.P4Info) (*info, error) {
 		meters: map[uint32]*meterInfo{}, registers: map[uint32]*registerInfo{},
 		valueSets: map[uint32]*valueSetInfo{}, digests: map[uint32]*digestInfo{},
 		directCounters: map[uint32]uint32{}, directMeters: map[uint32]uint32{},
+		translations: translations{},
 	}
 	if err := checkIDs(p); err != nil {
 		return nil, err
@@ -144,21 +149,32 @@ const maxWidth = 1 << 16
 func checkWidth(pre *configv1.Preamble, what, name string, width int) error {
 	switch {
 	case width == 0:
-		return infoError(pre, "%s %s has no width: types translated to strings are not supported", what, name)
+		return infoError(pre, "%s %s has neither a width nor a type that is translated to strings", what, name)
 	case width < 0 || width > maxWidth:
 		return infoError(pre, "%s %s has %d bits, want 1 to %d", what, name, width, maxWidth)
 	}
 	return nil
 }
 
+// param checks a parameter or a piece of packet metadata. The width of one that
+// is translated to a string is known later.
+func (in *info) param(pre *configv1.Preamble, what string, p paramInfo) (paramInfo, error) {
+	if p.names != nil {
+		p.width = 0
+		return p, nil
+	}
+	return p, checkWidth(pre, what, p.name, p.width)
+}
+
 func (in *info) addActions() error {
 	for _, a := range in.proto.GetActions() {
 		act := &actionInfo{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName()}
 		for _, p := range a.GetParams() {
-			if err := checkWidth(a.GetPreamble(), "parameter", p.GetName(), int(p.GetBitwidth())); err != nil {
+			param, err := in.param(a.GetPreamble(), "parameter", paramInfo{p.GetId(), p.GetName(), int(p.GetBitwidth()), in.names(p.GetTypeName())})
+			if err != nil {
 				return err
 			}
-			act.params = append(act.params, paramInfo{p.GetId(), p.GetName(), int(p.GetBitwidth())})
+			act.params = append(act.params, param)
 		}
 		in.actions[act.id] = act
 	}
@@ -176,7 +192,7 @@ func (in *info) addTables() error {
 	for _, t := range in.proto.GetTables() {
 		tb := &tableInfo{Table: t, name: t.GetPreamble().GetName(), actions: map[uint32]configv1.ActionRef_Scope{}}
 		var err error
-		if tb.fields, tb.ranked, err = newFields(t.GetPreamble(), t.GetMatchFields()); err != nil {
+		if tb.fields, tb.ranked, err = in.newFields(t.GetPreamble(), t.GetMatchFields()); err != nil {
 			return err
 		}
 		for _, ref := range t.GetActionRefs() {
@@ -215,9 +231,9 @@ func (p *profileInfo) allow(actions map[uint32]configv1.ActionRef_Scope) {
 }
 
 // newFields reads a key. ranked is whether several entries can match.
-func newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fieldInfo, ranked bool, err error) {
+func (in *info) newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fieldInfo, ranked bool, err error) {
 	for _, f := range src {
-		fd := fieldInfo{f.GetId(), f.GetName(), f.GetMatchType(), int(f.GetBitwidth())}
+		fd := fieldInfo{f.GetId(), f.GetName(), f.GetMatchType(), int(f.GetBitwidth()), in.names(f.GetTypeName())}
 		switch fd.match {
 		case configv1.MatchField_EXACT, configv1.MatchField_LPM:
 		case configv1.MatchField_TERNARY, configv1.MatchField_RANGE, configv1.MatchField_OPTIONAL:
@@ -225,7 +241,12 @@ func newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fie
 		default:
 			return nil, false, infoError(pre, "match field %s: this target does not match %q", fd.name, f.GetOtherMatchType())
 		}
-		if err := checkWidth(pre, "match field", fd.name, fd.width); err != nil {
+		if fd.names != nil {
+			if fd.match != configv1.MatchField_EXACT && fd.match != configv1.MatchField_OPTIONAL {
+				return nil, false, infoError(pre, "match field %s is translated to strings, which are matched exactly or optionally, not as %v", fd.name, fd.match)
+			}
+			fd.width = 0
+		} else if err := checkWidth(pre, "match field", fd.name, fd.width); err != nil {
 			return nil, false, err
 		}
 		fields = append(fields, fd)
@@ -241,7 +262,7 @@ func (in *info) addArrays() error {
 		in.meters[m.GetPreamble().GetId()] = &meterInfo{m.GetPreamble().GetName(), m.GetSize(), m.GetSpec()}
 	}
 	for _, r := range in.proto.GetRegisters() {
-		t, err := newDataType(in.proto.GetTypeInfo(), r.GetTypeSpec())
+		t, err := newDataType(in.proto.GetTypeInfo(), in.translations, r.GetTypeSpec())
 		if err != nil {
 			return infoError(r.GetPreamble(), "%v", err)
 		}
@@ -272,14 +293,14 @@ func (in *info) addDirect() error {
 
 func (in *info) addSets() error {
 	for _, v := range in.proto.GetValueSets() {
-		fields, _, err := newFields(v.GetPreamble(), v.GetMatch())
+		fields, _, err := in.newFields(v.GetPreamble(), v.GetMatch())
 		if err != nil {
 			return err
 		}
 		in.valueSets[v.GetPreamble().GetId()] = &valueSetInfo{v.GetPreamble().GetName(), fields, int(v.GetSize())}
 	}
 	for _, d := range in.proto.GetDigests() {
-		t, err := newDataType(in.proto.GetTypeInfo(), d.GetTypeSpec())
+		t, err := newDataType(in.proto.GetTypeInfo(), in.translations, d.GetTypeSpec())
 		if err != nil {
 			return infoError(d.GetPreamble(), "%v", err)
 		}
@@ -292,10 +313,11 @@ func (in *info) addPacketHeaders() error {
 	for _, m := range in.proto.GetControllerPacketMetadata() {
 		h := &packetHeader{}
 		for _, f := range m.GetMetadata() {
-			if err := checkWidth(m.GetPreamble(), "metadata", f.GetName(), int(f.GetBitwidth())); err != nil {
+			field, err := in.param(m.GetPreamble(), "metadata", paramInfo{f.GetId(), f.GetName(), int(f.GetBitwidth()), in.names(f.GetTypeName())})
+			if err != nil {
 				return err
 			}
-			h.fields = append(h.fields, paramInfo{f.GetId(), f.GetName(), int(f.GetBitwidth())})
+			h.fields = append(h.fields, field)
 			h.bits += int(f.GetBitwidth())
 		}
 		switch m.GetPreamble().GetName() {

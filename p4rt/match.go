@@ -39,7 +39,7 @@ func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.Fiel
 		given++
 		var err error
 		if k.match[i], err = parseMatch(&fields[i], kinds[i], m); err != nil {
-			return k, recode(prefixed(err, "match field %s", fields[i].name), codes.InvalidArgument)
+			return k, unsound(prefixed(err, "match field %s", fields[i].name))
 		}
 		id = appendMatch(id, i, &k.match[i])
 	}
@@ -147,7 +147,7 @@ func parseMatch(f *fieldInfo, kind dataplane.MatchKind, m *p4v1.FieldMatch) (dat
 }
 
 func parseExact(f *fieldInfo, value *[]byte) (dataplane.Match, error) {
-	b, err := canonize(value, f.width)
+	b, err := parseValue(value, f.width, f.names)
 	return dataplane.Match{Value: b}, err
 }
 
@@ -216,8 +216,11 @@ func less(a, b []byte) bool {
 // fieldMatch is the message for a match of the data plane, nil where it
 // matches anything.
 func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
-	value := canonical(m.Value)
 	fm := &p4v1.FieldMatch{FieldId: f.id}
+	if f.match == configv1.MatchField_OPTIONAL && (m.Value == nil || m.Mask != nil && isZero(canonical(m.Mask))) {
+		return nil
+	}
+	value := showValue(canonical(m.Value), f.names)
 	switch f.match {
 	case configv1.MatchField_EXACT:
 		fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: value}}
@@ -238,9 +241,6 @@ func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 		}
 		return nil
 	default:
-		if m.Value == nil || m.Mask != nil && isZero(canonical(m.Mask)) {
-			return nil
-		}
 		fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: value}}
 	}
 	return fm

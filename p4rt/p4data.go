@@ -13,6 +13,7 @@ import (
 type dataType struct {
 	form    dataForm
 	width   int
+	names   *translation // of a stringForm
 	members []*dataType
 }
 
@@ -23,6 +24,7 @@ const (
 	intForm
 	boolForm
 	enumForm // a serializable one
+	stringForm
 	structForm
 	headerForm
 	tupleForm
@@ -35,12 +37,13 @@ const maxMembers = 1 << 12
 // A typeResolver turns types of P4Info into dataTypes.
 type typeResolver struct {
 	types   *configv1.P4TypeInfo
+	names   translations
 	members int // seen so far
 }
 
 // newDataType resolves a type of P4Info.
-func newDataType(types *configv1.P4TypeInfo, spec *configv1.P4DataTypeSpec) (*dataType, error) {
-	return (&typeResolver{types: types}).resolve(spec)
+func newDataType(types *configv1.P4TypeInfo, names translations, spec *configv1.P4DataTypeSpec) (*dataType, error) {
+	return (&typeResolver{types: types, names: names}).resolve(spec)
 }
 
 func (r *typeResolver) resolve(spec *configv1.P4DataTypeSpec) (*dataType, error) {
@@ -96,8 +99,10 @@ func (r *typeResolver) newType(name string) (*dataType, error) {
 		return r.resolve(t.GetOriginalType())
 	case t.GetTranslatedType().GetSdnBitwidth() > 0:
 		return scalarType(bitForm, t.GetTranslatedType().GetSdnBitwidth())
+	case t.GetTranslatedType().GetSdnString() != nil:
+		return &dataType{form: stringForm, names: r.names.of(r.types, name)}, nil
 	}
-	return nil, fmt.Errorf("type %q is translated to a string, which is not supported", name)
+	return nil, fmt.Errorf("type %q is translated to nothing", name)
 }
 
 func (r *typeResolver) structType(name string) (*dataType, error) {
@@ -182,8 +187,11 @@ func (t *dataType) number(words []uint64) *p4v1.P4Data {
 
 // bytes is the canonical byte string of a number of the type.
 func (t *dataType) bytes(words []uint64) []byte {
-	if t.form == intForm {
+	switch t.form {
+	case intForm:
 		return shortestSigned(words, t.width)
+	case stringForm:
+		return t.names.text(shortest(words, t.width))
 	}
 	return shortest(words, t.width)
 }
@@ -200,6 +208,9 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 		case intForm:
 			b, err := signed(v.Bitstring, t.width)
 			return signedWords(b, n, t.width), err
+		case stringForm:
+			b, err := t.names.number(v.Bitstring)
+			return toWords(b, n), err
 		}
 	case *p4v1.P4Data_Bool:
 		if t.form == boolForm && v.Bool {

@@ -50,9 +50,10 @@ func metadataValue(list []*p4v1.PacketMetadata, f paramInfo) ([]byte, error) {
 		if m.GetMetadataId() != f.id {
 			continue
 		}
-		b, err := unsigned(m.GetValue(), f.width)
+		v := m.GetValue() // the message stays as it is
+		b, err := parseValue(&v, f.width, f.names)
 		if err != nil {
-			return nil, recode(prefixed(err, "metadata %s", f.name), codes.InvalidArgument)
+			return nil, unsound(prefixed(err, "metadata %s", f.name))
 		}
 		return b, nil
 	}
@@ -69,7 +70,11 @@ func (h *packetHeader) decode(frame []byte) *p4v1.PacketIn {
 	m := &p4v1.PacketIn{Payload: frame[n:]}
 	at := 0
 	for _, f := range h.fields {
-		m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: f.id, Value: getBits(frame, at, f.width)})
+		v := getBits(frame, at, f.width)
+		if f.names != nil {
+			v = f.names.text(v)
+		}
+		m.Metadata = append(m.Metadata, &p4v1.PacketMetadata{MetadataId: f.id, Value: v})
 		at += f.width
 	}
 	return m

@@ -167,7 +167,7 @@ func TestMulticastAndClone(t *testing.T) {
 		"replica twice": {update(mod, multicastEntity(&p4v1.MulticastGroupEntry{MulticastGroupId: 5, Replicas: []*p4v1.Replica{replica("\x01", 1), replica("\x01", 1)}})), codes.InvalidArgument},
 		"instance":      {update(mod, multicastEntity(&p4v1.MulticastGroupEntry{MulticastGroupId: 5, Replicas: []*p4v1.Replica{replica("\x01", 1<<16)}})), codes.InvalidArgument},
 		"port":          {update(mod, multicastEntity(&p4v1.MulticastGroupEntry{MulticastGroupId: 5, Replicas: []*p4v1.Replica{replica("\x02\x00", 1)}})), codes.InvalidArgument},
-		"class":         {update(mod, cloneEntity(&p4v1.CloneSessionEntry{SessionId: 100, ClassOfService: 1})), codes.Unimplemented},
+		"class":         {update(mod, cloneEntity(&p4v1.CloneSessionEntry{SessionId: 100, ClassOfService: 1})), codes.InvalidArgument},
 		"neither":       {update(ins, &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{}}), codes.InvalidArgument},
 	} {
 		if s.wantWrite(c.code, c.u); t.Failed() {
@@ -304,7 +304,7 @@ func TestIdleTimeout(t *testing.T) {
 }
 
 func TestBitsOfHeaders(t *testing.T) {
-	h := &packetHeader{fields: []paramInfo{{1, "a", 9}, {2, "b", 7}, {3, "c", 48}}, bits: 64}
+	h := &packetHeader{fields: []paramInfo{{1, "a", 9, nil}, {2, "b", 7, nil}, {3, "c", 48, nil}}, bits: 64}
 	m := &p4v1.PacketOut{Payload: []byte("x"), Metadata: []*p4v1.PacketMetadata{
 		{MetadataId: 1, Value: []byte{0x01, 0xff}}, {MetadataId: 2, Value: []byte{0x01}}, {MetadataId: 3, Value: []byte{0xab, 0xcd}},
 	}}

@@ -58,6 +58,9 @@ func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger
 	if p.sw, err = dev.load(programOf(c.GetP4DeviceConfig()), p.onDigest); err != nil {
 		return nil, failf(codes.InvalidArgument, "p4_device_config: %v", err)
 	}
+	if err := p.fitNames(); err != nil {
+		return nil, err
+	}
 	if err := p.fill(); err != nil {
 		return nil, err
 	}

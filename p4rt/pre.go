@@ -1,6 +1,8 @@
 package p4rt
 
 import (
+	"math"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
@@ -149,33 +151,40 @@ func (p *pipeline) writeClone(j *journal, typ p4v1.Update_Type, m *p4v1.CloneSes
 	} else if err := checkClone(m); err != nil {
 		return prefixed(err, "clone session %d", id)
 	}
-	p.setClone(id, m)
-	j.add(func() { p.setClone(id, before) })
+	if err := p.setClone(id, m); err != nil {
+		return recode(err, codes.InvalidArgument)
+	}
+	j.add(func() { p.must(p.setClone(id, before)) })
 	return nil
 }
 
 func checkClone(m *p4v1.CloneSessionEntry) error {
 	switch {
-	case m.GetClassOfService() != 0:
-		return failf(codes.Unimplemented, "this target has no classes of service")
+	case m.GetClassOfService() > math.MaxInt32:
+		return failf(codes.InvalidArgument, "there is no class of service %d", m.GetClassOfService())
 	case m.GetPacketLengthBytes() < 0:
 		return failf(codes.InvalidArgument, "packet_length_bytes is negative")
-	case m.GetPacketLengthBytes() > 0:
-		return failf(codes.Unimplemented, "this target does not truncate clones: the program can, with truncate")
 	}
 	_, err := parseReplicas(m.GetReplicas())
 	return err
 }
 
 // setClone makes a session as a checked message says; nil removes it. Its
-// copies are those of a multicast group.
-func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) {
-	p.setReplicas(firstSession+id, m.GetReplicas(), m != nil)
+// copies are those of a multicast group, their class of service is the priority
+// of their queues.
+func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	if m == nil {
-		p.must(p.sw.DeleteMirror(id))
+		p.setReplicas(firstSession+id, nil, false)
 		delete(p.clones, id)
-		return
+		return p.sw.DeleteMirror(id)
 	}
-	p.must(p.sw.SetMirror(id, dataplane.MirrorSession{Group: firstSession + id}))
+	err := p.sw.SetMirror(id, dataplane.MirrorSession{
+		Group: firstSession + id, Priority: int(m.GetClassOfService()), Length: int(m.GetPacketLengthBytes()),
+	})
+	if err != nil {
+		return err
+	}
+	p.setReplicas(firstSession+id, m.GetReplicas(), true)
 	p.clones[id] = m
+	return nil
 }

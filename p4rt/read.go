@@ -98,11 +98,8 @@ func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *answer) error {
 			return p.readCounter(id, x.CounterEntry.GetIndex(), out)
 		})
 	case *p4v1.Entity_MeterEntry:
-		if x.MeterEntry.GetCounterData() != nil {
-			return errMeterCounters
-		}
 		return eachID(sc, p.info.meters, x.MeterEntry.GetMeterId(), "meter", func(id uint32) error {
-			return p.readMeter(id, x.MeterEntry.GetIndex(), out)
+			return p.readMeter(id, x.MeterEntry, out)
 		})
 	case *p4v1.Entity_RegisterEntry:
 		return eachID(sc, p.info.registers, x.RegisterEntry.GetRegisterId(), "register", func(id uint32) error {
@@ -111,10 +108,10 @@ func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *answer) error {
 	case *p4v1.Entity_DirectCounterEntry:
 		return p.readDirect(sc, x.DirectCounterEntry.GetTableEntry(), hasCounter, "counter", out, p.directCounter)
 	case *p4v1.Entity_DirectMeterEntry:
-		if x.DirectMeterEntry.GetCounterData() != nil {
-			return errMeterCounters
-		}
-		return p.readDirect(sc, x.DirectMeterEntry.GetTableEntry(), hasMeter, "meter", out, p.directMeter)
+		counters := x.DirectMeterEntry.GetCounterData() != nil
+		return p.readDirect(sc, x.DirectMeterEntry.GetTableEntry(), hasMeter, "meter", out, func(t *tableState, e *tableEntry) *p4v1.Entity {
+			return p.directMeter(t, e, counters)
+		})
 	case *p4v1.Entity_PacketReplicationEngineEntry:
 		return p.readReplication(sc, x.PacketReplicationEngineEntry, out)
 	case *p4v1.Entity_ValueSetEntry:
@@ -178,7 +175,7 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *answer) err
 		if len(m.GetMatch()) > 0 || m.GetPriority() != 0 {
 			return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
 		}
-		out.add(entityOf(t.def))
+		p.addEntry(t, t.defaultEntry(), m, out)
 		return nil
 	}
 	match := ""
@@ -216,13 +213,11 @@ func (p *pipeline) inTurns(list []*tableEntry, f func(*tableEntry)) {
 // checkRead refuses to read what the table does not have.
 func (t *tableState) checkRead(m *p4v1.TableEntry) error {
 	switch {
-	case m.GetMeterCounterData() != nil:
-		return errMeterCounters
 	case m.GetTimeSinceLastHit() != nil && (m.GetIsDefaultAction() || !t.timesOut()):
 		return t.failf(codes.InvalidArgument, "its entries do not time out")
 	case m.GetCounterData() != nil && !t.info.counter:
 		return t.failf(codes.InvalidArgument, "its entries have no counters")
-	case m.GetMeterConfig() != nil && t.info.meter == nil:
+	case (m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil) && t.info.meter == nil:
 		return t.failf(codes.InvalidArgument, "its entries have no meters")
 	}
 	return nil
@@ -252,7 +247,7 @@ func (p *pipeline) addEntry(t *tableState, e *tableEntry, m *p4v1.TableEntry, ou
 	if !passes(e.msg, m, m.GetTableId() != 0) {
 		return
 	}
-	if m.GetCounterData() == nil && m.GetTimeSinceLastHit() == nil && (m.GetMeterConfig() != nil || e.msg.GetMeterConfig() == nil) {
+	if m.GetCounterData() == nil && m.GetMeterCounterData() == nil && m.GetTimeSinceLastHit() == nil && (m.GetMeterConfig() != nil || e.msg.GetMeterConfig() == nil) {
 		out.add(entityOf(e.msg))
 		return
 	}
@@ -264,7 +259,10 @@ func (p *pipeline) addEntry(t *tableState, e *tableEntry, m *p4v1.TableEntry, ou
 	if m.GetCounterData() != nil && t.info.counter {
 		msg.CounterData = p.entryCounter(t, e)
 	}
-	if m.GetTimeSinceLastHit() != nil && t.timesOut() {
+	if m.GetMeterCounterData() != nil && t.info.meter != nil {
+		msg.MeterCounterData = p.meterCounters(t.info.meter, int(e.handle))
+	}
+	if m.GetTimeSinceLastHit() != nil && t.timesOut() && !e.msg.GetIsDefaultAction() {
 		at, err := p.sw.LastHit(t.info.name, e.handle)
 		p.must(err)
 		msg.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(max(0, p.clock()-at))}
@@ -315,16 +313,18 @@ func (p *pipeline) readCounter(id uint32, index *p4v1.Index, out *answer) error 
 	return nil
 }
 
-func (p *pipeline) readMeter(id uint32, index *p4v1.Index, out *answer) error {
+func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *answer) error {
 	m := p.info.meters[id]
-	from, to, err := span(index, m.size, "meter "+m.name)
+	from, to, err := span(filter.GetIndex(), m.size, "meter "+m.name)
 	if err != nil {
 		return err
 	}
 	for i := from; i < to; i++ {
-		out.add(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{
-			MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: p.meters[id][i],
-		}}})
+		e := &p4v1.MeterEntry{MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: p.meters[id][i]}
+		if filter.GetCounterData() != nil {
+			e.CounterData = p.meterCounters(m, i)
+		}
+		out.add(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo
 
 // keyOf is an entry with no more than what identifies it.
 func keyOf(m *p4v1.TableEntry) *p4v1.TableEntry {
-	return &p4v1.TableEntry{TableId: m.GetTableId(), Match: m.GetMatch(), Priority: m.GetPriority()}
+	return &p4v1.TableEntry{TableId: m.GetTableId(), Match: m.GetMatch(), Priority: m.GetPriority(), IsDefaultAction: m.GetIsDefaultAction()}
 }
 
 func (p *pipeline) directCounter(t *tableState, e *tableEntry) *p4v1.Entity {
@@ -363,10 +363,12 @@ func (p *pipeline) directCounter(t *tableState, e *tableEntry) *p4v1.Entity {
 	}}}
 }
 
-func (p *pipeline) directMeter(_ *tableState, e *tableEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{
-		TableEntry: keyOf(e.msg), Config: e.msg.GetMeterConfig(),
-	}}}
+func (p *pipeline) directMeter(t *tableState, e *tableEntry, counters bool) *p4v1.Entity {
+	m := &p4v1.DirectMeterEntry{TableEntry: keyOf(e.msg), Config: e.msg.GetMeterConfig()}
+	if counters {
+		m.CounterData = p.meterCounters(t.info.meter, int(e.handle))
+	}
+	return &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: m}}
 }
 
 func (p *pipeline) readReplication(sc *scope, m *p4v1.PacketReplicationEngineEntry, out *answer) error {

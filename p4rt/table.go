@@ -56,6 +56,20 @@ func (t *tableState) remove(e *tableEntry) {
 	t.list = t.list[:last]
 }
 
+// defaultEntry is the default entry as one among others. It is made when it is
+// needed: def is what lasts.
+func (t *tableState) defaultEntry() *tableEntry {
+	return &tableEntry{msg: t.def, handle: dataplane.DefaultEntry}
+}
+
+// again is what an entry has become when a batch is taken back.
+func (t *tableState) again(e *tableEntry) *tableEntry {
+	if e.handle == dataplane.DefaultEntry {
+		return t.defaultEntry()
+	}
+	return t.entries[e.id]
+}
+
 func (t *tableState) failf(code codes.Code, format string, args ...any) error {
 	return prefixed(failf(code, format, args...), "table %s", t.info.name)
 }
@@ -183,6 +197,9 @@ func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
 	if t.info.counter {
 		m.CounterData = p.entryCounter(t, e)
 	}
+	if t.info.meter != nil {
+		m.MeterCounterData = p.meterCounters(t.info.meter, int(e.handle))
+	}
 	return m
 }
 
@@ -239,10 +256,14 @@ func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState,
 		return t.failf(codes.InvalidArgument, "the default entry does not time out")
 	case t.constDefault || t.info.profile != nil:
 		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrConstDefault)
-	case m.GetCounterData() != nil || m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil:
-		return t.failf(codes.Unimplemented, "the default entry has no counter or meter on this target")
 	}
-	before := t.def
+	if err := t.checkResources(m); err != nil {
+		return err
+	}
+	before := p.snapshot(t, t.defaultEntry())
+	if t.def == t.initial {
+		before.Action = nil
+	}
 	if err := p.setDefault(t, m); err != nil {
 		return err
 	}
@@ -250,10 +271,23 @@ func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState,
 	return nil
 }
 
-// setDefault sets the default entry, or resets it where m has no action.
+// setDefault sets the default entry with what belongs to it. Without an action
+// in m it has that of the program again.
 func (p *pipeline) setDefault(t *tableState, m *p4v1.TableEntry) error {
-	if m.GetAction() == nil || m == t.initial {
+	if err := p.setDefaultAction(t, m); err != nil {
+		return err
+	}
+	p.setResources(t, t.defaultEntry(), m, false)
+	return nil
+}
+
+func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
+	if m.GetAction() == nil {
 		t.def = t.initial
+		if m.GetMeterConfig() != nil {
+			t.def = stored(t.initial)
+			t.def.MeterConfig = m.GetMeterConfig()
+		}
 		return t.refused(p.sw.TableResetDefault(t.info.name))
 	}
 	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
@@ -300,10 +334,8 @@ func (t *tableState) checkResources(m *p4v1.TableEntry) error {
 		return t.failf(codes.InvalidArgument, "its entries do not time out")
 	case m.GetCounterData() != nil && !t.info.counter:
 		return t.failf(codes.InvalidArgument, "its entries have no counters")
-	case m.GetMeterConfig() != nil && t.info.meter == nil:
+	case (m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil) && t.info.meter == nil:
 		return t.failf(codes.InvalidArgument, "its entries have no meters")
-	case m.GetMeterCounterData() != nil:
-		return errMeterCounters
 	}
 	if m.GetMeterConfig() == nil {
 		return nil
@@ -320,7 +352,10 @@ func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry
 	if t.info.meter != nil && (m.GetMeterConfig() != nil || !fresh) {
 		p.setMeter(t.info.meter, int(e.handle), m.GetMeterConfig())
 	}
-	if t.timesOut() && (m.GetIdleTimeoutNs() > 0 || !fresh) {
+	if t.info.meter != nil {
+		p.setMeterCounters(t.info.meter, int(e.handle), m.GetMeterCounterData())
+	}
+	if t.timesOut() && !m.GetIsDefaultAction() && (m.GetIdleTimeoutNs() > 0 || !fresh) {
 		p.must(p.sw.SetIdleTimeout(t.info.name, e.handle, time.Duration(m.GetIdleTimeoutNs()), p.clock()))
 	}
 }

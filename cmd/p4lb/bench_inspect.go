@@ -207,7 +207,7 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (measur
 	return measurement{
 		Name: "inspect.watch", Value: 100 * busy.Seconds() / watchTime.Seconds(), Unit: "% of a core",
 		Detail: fmt.Sprintf("p4lb inspect on %d switches with %s, by Thrift, twice a second, the tables of flows every %v: CPU time of its process in %v",
-			len(r.nodes), inspectScheme, flowsEvery, watchTime),
+			len(r.nodes), inspectScheme, flowsEvery(len(r.nodes)), watchTime),
 	}, nil
 }
 

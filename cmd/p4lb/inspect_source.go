@@ -53,7 +53,7 @@ func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
 	var list []*controller.Inspector
 	var first error
 	for _, sw := range s.switches {
-		in, err := controller.NewInspector(sw.node, sw.registers, j.options())
+		in, err := controller.NewInspector(sw.node, sw.registers, j.options(len(s.switches)))
 		if err != nil {
 			first = errors.Join(first, err)
 			continue
@@ -66,14 +66,16 @@ func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
 	return controller.NewSurvey(list), nil
 }
 
-// flowsEvery is how often a watch reads the tables of flows, which are most of
-// what there is to read and change slowly as a whole.
-const flowsEvery = 2 * time.Second
+// flowsEvery is how often a watch of so many switches reads the tables of flows,
+// which are most of what there is to read and change slowly as a whole.
+func flowsEvery(switches int) time.Duration {
+	return max(time.Second, time.Duration(switches)*300*time.Millisecond)
+}
 
-func (j *inspectJob) options() controller.InspectOptions {
+func (j *inspectJob) options(switches int) controller.InspectOptions {
 	o := controller.InspectOptions{Registers: j.registers, NoFlows: j.noFlows}
 	if j.record == "" {
-		o.FlowsEvery = flowsEvery
+		o.FlowsEvery = flowsEvery(switches)
 	}
 	return o
 }
