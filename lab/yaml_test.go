@@ -104,6 +104,7 @@ func TestLoadErrors(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte("schemes: [ecmp]\ntopology: qall\nloads: [0.5]\nduration: 10ms"))
 	f.Add([]byte("schemes: [{scheme: drill, set: {d: 4}}]\ncases: [{name: a, x: 1}]"))
+	f.Add([]byte("schemes: !tag\nloads"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		x, err := Load("f", text, nil)
 		if (x == nil) == (err == nil) {
@@ -124,5 +125,13 @@ func TestSizes(t *testing.T) {
 		if err := s.Parse(text); err == nil {
 			t.Errorf("%q is %d", text, s)
 		}
+	}
+}
+
+// TestTagOfNothing: a tag without a value made the YAML package panic.
+func TestTagOfNothing(t *testing.T) {
+	_, err := Load("f", []byte("topology: qall\nschemes: !tag\nloads"), nil)
+	if err == nil || err.Error() != "f:2: want plain keys and values, without anchors, tags and merges" {
+		t.Errorf("got %v", err)
 	}
 }

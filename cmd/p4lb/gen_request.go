@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lab"
 )
 
 // A genRequest is what a user asks of the generator, on the command line and in
@@ -127,6 +129,11 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 	text, err := c.readSource(r.file)
 	if err != nil {
 		return errors.Unwrap(err)
+	}
+	if tree, err := parser.ParseBytes(text, 0); err == nil {
+		if line := lab.Unplain(tree); line > 0 {
+			return fmt.Errorf("line %d: want plain keys and values, without anchors, tags and merges", line)
+		}
 	}
 	var file genRequest
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {

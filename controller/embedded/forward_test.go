@@ -34,7 +34,10 @@ func forward(t *testing.T, name, scheme string) {
 	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
 	}
-	const most = 100 // pairs of hosts, each with two flows
+	most := 100 // pairs of hosts, each with two flows
+	if os.Getenv("P4LB_ALL") != "" {
+		most = 10_000 // all of them, of up to 100 hosts
+	}
 	target := newTarget(t, embedded.Options{Memory: true, Still: true, Seed: 1})
 	p := plan(t, scheme, topology)
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{})
