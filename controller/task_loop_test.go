@@ -46,18 +46,17 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestLoop runs PDLB's tasks on real switches: probes go out, delays come back,
-// and granularities follow. A switch that dies and comes back empty gets its
-// own again.
-func TestLoop(t *testing.T) {
-	plan := newPlan(t, leafSpine(t, 0), "pdlb", nil)
+// deployTasks deploys a scheme to switches in this process, and gives its tasks.
+func deployTasks(t *testing.T, scheme string) (*embedded.Target, *controller.Controller, []controller.Task) {
+	t.Helper()
+	plan := newPlan(t, leafSpine(t, 0), scheme, nil)
 	target := embedded.New(embedded.Options{Memory: true})
-	defer target.Close()
+	t.Cleanup(func() { target.Close() })
 	c, err := controller.New(t.Context(), plan, target, controller.DeployOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	if _, err := c.Deploy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +64,14 @@ func TestLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return target, c, tasks
+}
+
+// TestLoop runs PDLB's tasks on real switches: probes go out, delays come back,
+// and granularities follow. A switch that dies and comes back empty gets its
+// own again.
+func TestLoop(t *testing.T) {
+	target, c, tasks := deployTasks(t, "pdlb")
 	ctx, cancel := context.WithCancel(t.Context())
 	var log syncBuffer
 	done := make(chan controller.LoopReport)
@@ -108,21 +115,7 @@ func TestLoop(t *testing.T) {
 // TestLoopRezero: the embedded switch says that it holds no packet, so what is
 // left of RLB's ingress queues goes at once.
 func TestLoopRezero(t *testing.T) {
-	plan := newPlan(t, leafSpine(t, 0), "drill+rlb", nil)
-	target := embedded.New(embedded.Options{Memory: true})
-	defer target.Close()
-	c, err := controller.New(t.Context(), plan, target, controller.DeployOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Deploy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tasks, err := controller.Tasks(plan, controller.TaskOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target, c, tasks := deployTasks(t, "drill+rlb")
 	if err := target.Device("l1").WriteRegister("ig_q", 3, 4, 4711); err != nil {
 		t.Fatal(err)
 	}

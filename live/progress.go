@@ -67,13 +67,6 @@ func (p *Progress) Set(done int, note string) {
 	}
 }
 
-// SetTotal says how much work there is.
-func (p *Progress) SetTotal(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.o.Total = n
-}
-
 // End takes the bar off the terminal, so that results follow.
 func (p *Progress) End() {
 	p.mu.Lock()

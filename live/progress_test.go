@@ -13,7 +13,7 @@ func TestProgressLines(t *testing.T) {
 	p.Set(0, "")
 	now = now.Add(10 * time.Second)
 	p.Set(0, "connecting")
-	p.SetTotal(80)
+	p = NewProgress(ProgressOptions{Out: &out, What: "deploy", Unit: "switches", Total: 80, Now: func() time.Time { return now }})
 	for done := 1; done <= 60; done++ {
 		now = now.Add(500 * time.Millisecond)
 		p.Set(done, "")
@@ -22,10 +22,10 @@ func TestProgressLines(t *testing.T) {
 	p.Set(80, "l80")
 	p.End()
 	const want = `deploy: 0 switches, connecting
-deploy: 25 %, 20 of 80 switches, 1/s, 1m0s left
-deploy: 50 %, 40 of 80 switches, 1.3/s, 30s left
-deploy: 75 %, 60 of 80 switches, 1.5/s, 13s left
-deploy: 100 %, 80 of 80 switches, 1.6/s, l80
+deploy: 25 %, 20 of 80 switches, 2/s, 30s left
+deploy: 50 %, 40 of 80 switches, 2/s, 20s left
+deploy: 75 %, 60 of 80 switches, 2/s, 10s left
+deploy: 100 %, 80 of 80 switches, 2/s, l80
 `
 	if out.String() != want {
 		t.Errorf("got:\n%swant:\n%s", out.String(), want)

@@ -99,14 +99,8 @@ type surveySource struct {
 }
 
 func (s *surveySource) next(ctx context.Context) (*round, error) {
-	if wait := time.Until(s.due); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timer.C:
-		}
+	if err := pause(ctx, time.Until(s.due)); err != nil {
+		return nil, err
 	}
 	s.due = time.Now().Add(s.every)
 	short, cancel := context.WithTimeout(ctx, reachTimeout)
@@ -191,14 +185,25 @@ func (s *replaySource) next(ctx context.Context) (*round, error) {
 	if s.start.IsZero() {
 		s.start, s.first = time.Now(), r.time
 	}
-	if wait := time.Until(s.start.Add(r.time - s.first)); s.paced && wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-timer.C:
+	if s.paced {
+		if err := pause(ctx, time.Until(s.start.Add(r.time-s.first))); err != nil {
+			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// pause waits, but no longer than ctx lasts.
+func pause(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }

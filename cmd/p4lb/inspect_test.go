@@ -278,19 +278,26 @@ func TestInspectUnreachable(t *testing.T) {
 	}
 }
 
+// manifestFile writes a manifest and returns its name.
+func manifestFile(t *testing.T, m any) string {
+	t.Helper()
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "m.json")
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // TestInspectByAddress finds one switch by its address and a manifest, by
 // Thrift and by P4Runtime, and the ports by what its registers hold.
 func TestInspectByAddress(t *testing.T) {
 	d := deployed(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
-	text, err := json.Marshal(d.plan.Switch("l1").Pipeline.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest := filepath.Join(t.TempDir(), "m.json")
-	if err := os.WriteFile(manifest, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	manifest := manifestFile(t, d.plan.Switch("l1").Pipeline.Manifest)
 	e, err := d.target.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)
@@ -315,14 +322,7 @@ func TestInspectMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(program.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest := filepath.Join(t.TempDir(), "m.json")
-	if err := os.WriteFile(manifest, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	manifest := manifestFile(t, program.Manifest)
 	e, err := d.target.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)

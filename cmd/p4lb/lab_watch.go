@@ -28,12 +28,8 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 		return nil
 	})
 	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
-		pace := time.NewTimer(frameEvery)
-		defer pace.Stop()
-		select {
-		case <-pace.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := pause(ctx, frameEvery); err != nil {
+			return nil, err
 		}
 		select {
 		case r := <-rounds:

@@ -43,6 +43,7 @@ p4lb inspect says what cells mean.
 
 // A cellRange is cells of a register of one switch: from ≤ i < to.
 type cellRange struct {
+	site     *site
 	sw       *reached
 	register *codegen.Register
 	from, to int
@@ -53,7 +54,7 @@ type cellRange struct {
 func (s *site) parseCells(register, cells string) (*cellRange, error) {
 	sw := s.switches[0]
 	m := sw.node.Manifest
-	r := &cellRange{sw: sw}
+	r := &cellRange{site: s, sw: sw}
 	var have []string
 	for i := range m.Registers {
 		have = append(have, m.Registers[i].Name)
@@ -126,6 +127,21 @@ func (r *reach) openOne(ctx context.Context, c *cli, name string) (*site, error)
 	return s, nil
 }
 
+// openCells finds a switch as openOne does, and cells of it. The caller closes
+// their site.
+func (r *reach) openCells(ctx context.Context, c *cli, sw, register, cells string) (*cellRange, error) {
+	s, err := r.openOne(ctx, c, sw)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.parseCells(register, cells)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return at, nil
+}
+
 // A cellView is a cell as it is shown.
 type cellView struct {
 	Cell  int    `json:"cell"`
@@ -133,15 +149,11 @@ type cellView struct {
 }
 
 func readCells(ctx context.Context, c *cli, r *reach, form format, sw, register, cells string) error {
-	s, err := r.openOne(ctx, c, sw)
+	at, err := r.openCells(ctx, c, sw, register, cells)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	at, err := s.parseCells(register, cells)
-	if err != nil {
-		return err
-	}
+	defer at.site.close()
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	values, err := at.sw.registers.Read(ctx, register, at.from, at.to, nil)
@@ -191,15 +203,11 @@ What the data plane or a task of the controller writes as well does not stay.`,
 
 func writeCells(ctx context.Context, c *cli, r *reach, yes bool, args []string) error {
 	sw, register, cells, text := args[0], args[1], args[2], args[3]
-	s, err := r.openOne(ctx, c, sw)
+	at, err := r.openCells(ctx, c, sw, register, cells)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	at, err := s.parseCells(register, cells)
-	if err != nil {
-		return err
-	}
+	defer at.site.close()
 	value, err := strconv.ParseUint(text, 0, 64)
 	switch {
 	case err != nil:

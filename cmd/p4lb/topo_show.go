@@ -10,15 +10,21 @@ import (
 )
 
 func newTopoShow(c *cli) *cobra.Command {
+	cmd := newTopoPrint(c, (*fabric.Topology).YAML)
+	cmd.Use = "show TOPOLOGY [--fail LINK]... [-o FILE]"
+	cmd.Short = "Write a preset or a file with everything filled in"
+	cmd.Long = `Show writes a topology as YAML with all that was left out: roles, ports, ids and
+addresses. What was filled in does not change when links are added to the result.`
+	cmd.Example = `  p4lb topo show qdaps-8x8 -o net.yaml
+  p4lb topo show net.yaml --fail l1:17 -o failed.yaml`
+	return cmd
+}
+
+// newTopoPrint makes a command that writes a topology in one of its forms.
+func newTopoPrint(c *cli, form func(*fabric.Topology) []byte) *cobra.Command {
 	var file string
 	var fail []string
 	cmd := &cobra.Command{
-		Use:   "show TOPOLOGY [--fail LINK]... [-o FILE]",
-		Short: "Write a preset or a file with everything filled in",
-		Long: `Show writes a topology as YAML with all that was left out: roles, ports, ids and
-addresses. What was filled in does not change when links are added to the result.`,
-		Example: `  p4lb topo show qdaps-8x8 -o net.yaml
-  p4lb topo show net.yaml --fail l1:17 -o failed.yaml`,
 		Args: wantArgs(1, 1, "one topology"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := c.topology(args[0])
@@ -28,7 +34,7 @@ addresses. What was filled in does not change when links are added to the result
 			if t, err = failLinks(t, fail); err != nil {
 				return err
 			}
-			return c.writeResult(file, t.YAML())
+			return c.writeResult(file, form(t))
 		},
 		ValidArgsFunction: completeTopology,
 	}
@@ -107,30 +113,13 @@ be said here is left out with a warning.`,
 }
 
 func newTopoGraph(c *cli) *cobra.Command {
-	var file string
-	var fail []string
-	cmd := &cobra.Command{
-		Use:   "graph TOPOLOGY [--fail LINK]... [-o FILE.svg]",
-		Short: "Draw a network as SVG",
-		Long: `Graph draws a row for each tier, the hosts of a leaf as dots, and links in the
+	cmd := newTopoPrint(c, (*fabric.Topology).SVG)
+	cmd.Use = "graph TOPOLOGY [--fail LINK]... [-o FILE.svg]"
+	cmd.Short = "Draw a network as SVG"
+	cmd.Long = `Graph draws a row for each tier, the hosts of a leaf as dots, and links in the
 colour of their rate and delay, dashed where they are down. In a browser the
-mouse shows addresses and ports.`,
-		Example: `  p4lb topo graph dhlb -o dhlb.svg`,
-		Args:    wantArgs(1, 1, "one topology"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := c.topology(args[0])
-			if err != nil {
-				return err
-			}
-			if t, err = failLinks(t, fail); err != nil {
-				return err
-			}
-			return c.writeResult(file, t.SVG())
-		},
-		ValidArgsFunction: completeTopology,
-	}
-	addFailFlag(cmd, &fail)
-	addResultFlag(cmd, &file)
+mouse shows addresses and ports.`
+	cmd.Example = `  p4lb topo graph dhlb -o dhlb.svg`
 	return cmd
 }
 
