@@ -38,8 +38,10 @@ type Progress struct {
 	start time.Time
 	last  time.Time // when something was said
 	done  int
+	had   int // of done, before it began
 	note  string
 	drawn bool // there is a bar on the line
+	held  bool
 }
 
 // NewProgress begins a piece of work.
@@ -56,12 +58,38 @@ func (p *Progress) Set(done int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.note = done, note
+	p.tick()
+}
+
+// Of says how much work there is, and how much of it was there before: neither
+// rate nor the time that is left count that.
+func (p *Progress) Of(total, had int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.o.Total, p.had = total, had
+}
+
+// Tick says how the time goes, where Set is called but seldom.
+func (p *Progress) Tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tick()
+}
+
+// Hold leaves the terminal to something else, or takes it back.
+func (p *Progress) Hold(held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = held
+}
+
+func (p *Progress) tick() {
 	now := p.o.Now()
 	every := lineEvery
 	if p.o.Terminal {
 		every = barEvery
 	}
-	if now.Sub(p.last) >= every {
+	if now.Sub(p.last) >= every && !p.held {
 		p.last = now
 		p.say(now)
 	}
@@ -103,8 +131,8 @@ func (p *Progress) facts(elapsed time.Duration) []string {
 	} else {
 		facts = append(facts, fmt.Sprintf("%d %s", p.done, p.o.Unit))
 	}
-	rate := float64(p.done) / elapsed.Seconds()
-	if p.done > 0 && elapsed > 0 {
+	rate := float64(p.done-p.had) / elapsed.Seconds()
+	if p.done > p.had && elapsed > 0 {
 		facts = append(facts, strconv.FormatFloat(math.Round(rate*10)/10, 'f', -1, 64)+"/s")
 		if p.o.Total > p.done {
 			left := time.Duration(float64(p.o.Total-p.done) / rate * float64(time.Second))

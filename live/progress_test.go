@@ -49,3 +49,22 @@ func TestProgressBar(t *testing.T) {
 		t.Errorf("got:\n%q\nwant:\n%q", out.String(), want)
 	}
 }
+
+// TestProgressHeld says nothing while something else has the terminal, and
+// afterwards how much time has gone by, also without anything done.
+func TestProgressHeld(t *testing.T) {
+	var out strings.Builder
+	now := time.Unix(0, 0)
+	p := NewProgress(ProgressOptions{Out: &out, What: "lab", Unit: "runs", Now: func() time.Time { return now }})
+	p.Of(6, 2)
+	p.Hold(true)
+	now = now.Add(20 * time.Second)
+	p.Set(3, "")
+	p.Hold(false)
+	now = now.Add(5 * time.Second)
+	p.Tick()
+	p.Tick()
+	if want := "lab: 50 %, 3 of 6 runs, 0/s, 1m15s left\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/live"
 )
 
 // TestLabInterrupted: an interrupted lab says so by its exit code, keeps what is
@@ -59,25 +60,22 @@ func (w *cancelling) Write(p []byte) (int, error) {
 	return w.Builder.Write(p)
 }
 
-// TestLabProgress: lines where nobody watches, a bar with what is left on a
-// terminal.
+// TestLabProgress: runs that were there before make the others no faster.
 func TestLabProgress(t *testing.T) {
-	for _, live := range []bool{false, true} {
-		var errs strings.Builder
-		c := &cli{err: &errs, quiet: true}
-		c.setUp()
-		p := newLabProgress(c, "demo")
-		p.live, p.began = live, time.Now().Add(-10*time.Second)
-		p.ended(lab.Progress{Done: 3, Of: 12, Taken: 1, Hops: 4e6})
-		p.show()
-		p.close()
-		got := errs.String()
-		want := "demo: 25%  3 of 12 runs, 0.40 M hops/s, 45s left\n"
-		if live {
-			want = "\r\x1b[Kdemo [=======                       ]  25%  3 of 12 runs, 0.40 M hops/s, 45s left"
-		}
-		if got != want {
-			t.Errorf("live %t: got %q, want %q", live, got, want)
-		}
+	var errs strings.Builder
+	c := &cli{err: &errs}
+	c.setUp()
+	now := time.Now()
+	clock := func() time.Time {
+		now = now.Add(20 * time.Second)
+		return now
+	}
+	o := live.ProgressOptions{Out: &errs, What: "demo", Unit: "runs", Now: clock}
+	p := &labProgress{Progress: live.NewProgress(o), c: c, began: time.Now().Add(-20 * time.Second), stop: make(chan struct{})}
+	p.ended(lab.Progress{Done: 3, Of: 12, Taken: 1, Hops: 8e6})
+	p.close()
+	const want = "demo: 25 %, 3 of 12 runs, 0.1/s, 1m30s left, 0.40 M hops/s\n"
+	if errs.String() != want {
+		t.Errorf("got %q, want %q", errs.String(), want)
 	}
 }

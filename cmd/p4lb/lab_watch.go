@@ -40,12 +40,12 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 			return nil, ctx.Err()
 		}
 	})
-	bar.hide(true)
+	bar.Hold(true)
 	var err error
 	go func() {
 		defer close(left)
 		err = live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
-		bar.hide(false)
+		bar.Hold(false)
 	}()
 	return func() error {
 		close(ended)
