@@ -21,12 +21,12 @@ type modelsAtWork struct {
 
 func deployModels(r *running, plan *controller.Plan) (deployment, error) {
 	for _, s := range plan.Switches {
-		m, err := r.setup.model(&s.Pipeline.Manifest)
+		m, err := ModelOf(&s.Pipeline.Manifest, r.setup.polynomial)
 		if err != nil {
 			return nil, err
 		}
 		sw := r.net.Switch(s.Name)
-		if err := sw.LoadModel(m, tablesOf(s)); err != nil {
+		if err := sw.LoadModel(m, TablesOf(s)); err != nil {
 			return nil, err
 		}
 		for _, c := range s.Registers {
@@ -47,7 +47,7 @@ func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
 	}
 	d.now = plan
 	for _, s := range plan.Switches {
-		if err := d.r.net.Switch(s.Name).SetTables(tablesOf(s)); err != nil {
+		if err := d.r.net.Switch(s.Name).SetTables(TablesOf(s)); err != nil {
 			return err
 		}
 	}
@@ -56,16 +56,23 @@ func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
 
 func (d *modelsAtWork) close() {}
 
-// model is the model of what a manifest describes.
-func (u *setup) model(m *codegen.Manifest) (sim.Model, error) {
-	out := sim.Model{ReportLen: reportLen(m), Config: model.Config{
-		Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
-		Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared",
-	}}
+// ModelOf is the model of what a manifest describes. poly finds the polynomial
+// of a degree, for schemes whose signal is fitted.
+func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
+	out := sim.Model{
+		Config: model.Config{
+			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
+			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared",
+		},
+		ReportLen: reportLen(m), Cells: map[string]int{},
+	}
+	for _, r := range m.Registers {
+		out.Cells[r.Name] = r.Size
+	}
 	for _, v := range m.Parameters {
 		switch {
 		case v.Name == "degree" && m.Signal == "fitted":
-			out.Poly = u.polynomial(int(v.Int))
+			out.Poly = poly(int(v.Int))
 		case v.Name == "ecnk":
 			out.ProbeMark = int(v.Int)
 		}
@@ -100,8 +107,8 @@ func reportLen(m *codegen.Manifest) int {
 	return bits / 8
 }
 
-// tablesOf are what a plan puts into a switch.
-func tablesOf(s *controller.SwitchPlan) sim.Tables {
+// TablesOf are what a plan puts into a switch that runs a model.
+func TablesOf(s *controller.SwitchPlan) sim.Tables {
 	t := sim.Tables{Sessions: map[int]int{}, Multicast: map[int][]int{}}
 	for _, e := range s.Entries {
 		entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}

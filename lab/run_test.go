@@ -117,6 +117,31 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// TestEnginesAgreeUnderPressure: the models of schemes whose controller reads and
+// writes registers, and of one with RLB that makes packets come round, run as
+// the programs do.
+func TestEnginesAgreeUnderPressure(t *testing.T) {
+	const text = `
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, buffer: 1MB}}
+state-path: shared
+schemes: [pdlb, hermes, {scheme: drill+rlb, set: {dt: 10us, twarn: 200us, qpfc: 30KB, qth: 5KB, hold: 200us, tpath: 50us}}]
+traffic: [{pattern: incast, degree: 4, size: 200KB, rate: 300}, {workload: webserver, load-of: fabric}]
+transport: dcqcn
+switches: {pfc: true, pfc-threshold: 30KB, ecn-min: 50KB, ecn-max: 100KB, ecn-p: 0.2}
+loads: [0.5]
+duration: 10ms
+`
+	p4, native := t.TempDir(), t.TempDir()
+	run(t, &Runner{Dir: p4}, load(t, text))
+	c := run(t, &Runner{Dir: native}, load(t, text+"engine: native\n"))
+	sameTrees(t, tree(t, filepath.Join(p4, "runs")), tree(t, filepath.Join(native, "runs")), resultFile)
+	for label, metric := range map[string]string{"pdlb": "granularity", "hermes": "pauses", "drill+rlb": "recirculated"} {
+		if v := c.Row("", label, 0.5).Estimate(metric).Mean; !(v > 0) {
+			t.Errorf("%s: %s is %g: there was nothing to agree on", label, metric, v)
+		}
+	}
+}
+
 // TestResume: what is finished is not run again, what is missing or of another
 // experiment is.
 func TestResume(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/model"
+	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -176,34 +176,20 @@ func loadSimPrograms(ctx context.Context, n *sim.Network, plan *controller.Plan)
 	return closing, nil
 }
 
-// loadSimModels gives the switches models. They need what ECMP and QALL have.
+// loadSimModels gives the switches the models of their programs.
 func loadSimModels(n *sim.Network, plan *controller.Plan) error {
+	poly := func(degree int) *fitting.Poly {
+		if p, ok := fitting.Paper(degree, false); ok {
+			return &p
+		}
+		return nil
+	}
 	for _, s := range plan.Switches {
-		m := &s.Pipeline.Manifest
-		cfg := model.Config{Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard, Paths: m.Paths, Edge: s.Leaf != 0}
-		for _, v := range m.Parameters {
-			if err := cfg.Set(v.Name, v.Int); err != nil {
-				return err
-			}
+		m, err := lab.ModelOf(&s.Pipeline.Manifest, poly)
+		if err != nil {
+			return err
 		}
-		if p, ok := fitting.Paper(3, false); ok {
-			cfg.Poly = &p
-		}
-		t := sim.Tables{Sessions: map[int]int{}}
-		for _, e := range s.Entries {
-			entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}
-			for _, k := range e.Match {
-				entry.Key = append(entry.Key, sim.Key{Value: k.Value, Bits: k.Bits})
-			}
-			for _, a := range e.Args {
-				entry.Args[a.Name] = a.Value
-			}
-			t.Entries = append(t.Entries, entry)
-		}
-		for _, c := range s.Sessions {
-			t.Sessions[c.ID] = c.Port
-		}
-		if err := n.Switch(s.Name).LoadModel(sim.Model{Config: cfg, ReportLen: 10}, t); err != nil {
+		if err := n.Switch(s.Name).LoadModel(m, lab.TablesOf(s)); err != nil {
 			return err
 		}
 	}
