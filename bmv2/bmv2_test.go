@@ -340,6 +340,7 @@ func TestExprForms(t *testing.T) {
 		{`{"type":"register_array","value":"r"}`, Ref(TypeRegisterArray, "r")},
 		{`{"type":"counter_array","value":"k"}`, Ref(TypeCounterArray, "k")},
 		{`{"type":"meter_array","value":"m"}`, Ref(TypeMeterArray, "m")},
+		{`{"type":"filter_array","value":"f"}`, Ref(TypeFilterArray, "f")},
 		{`{"type":"extern","value":"e"}`, Ref(TypeExtern, "e")},
 		{`{"type":"payload","value":null}`, &Expr{Type: TypePayload}},
 		{`{"type":"parameters_vector","value":{}}`, Vector()},
@@ -438,6 +439,7 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
+	f.Add([]byte(write(f, pipe())))
 	f.Add([]byte(`{"actions":[{"primitives":[{"op":"x","parameters":[7,{"type":"expression","value":{"op":"?"}}]}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Load(data)

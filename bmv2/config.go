@@ -24,6 +24,7 @@ type Config struct {
 	MeterArrays       []*MeterArray       `bmv2:"meter_arrays"`
 	CounterArrays     []*CounterArray     `bmv2:"counter_arrays"`
 	RegisterArrays    []*RegisterArray    `bmv2:"register_arrays"`
+	FilterArrays      []*FilterArray      `bmv2:"filter_arrays,omitempty"`
 	Calculations      []*Calculation      `bmv2:"calculations"`
 	LearnLists        []*FieldList        `bmv2:"learn_lists"`
 	Actions           []*Action           `bmv2:"actions"`
@@ -41,6 +42,23 @@ type Config struct {
 type Meta struct {
 	Version  []int  `bmv2:"version"`
 	Compiler string `bmv2:"compiler,omitempty"`
+	// Architecture is "" in BMv2's own documents, TNA or T2NA in those that
+	// have a pipe of Tofino in the same terms.
+	Architecture string `bmv2:"architecture,omitempty"`
+}
+
+// The architectures of programs that BMv2 cannot run.
+const (
+	TNA  = "tna"
+	T2NA = "t2na"
+)
+
+// Architecture is that of the document, "" for v1model.
+func (c *Config) Architecture() string {
+	if c.Meta == nil {
+		return ""
+	}
+	return c.Meta.Architecture
 }
 
 // SourceInfo is where in the P4 program an object comes from.
@@ -207,6 +225,19 @@ type RegisterArray struct {
 	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 	Size       int         `bmv2:"size"`
 	Bitwidth   int         `bmv2:"bitwidth"`
+	// Initial is what the cells start with, as a hexstr; "" is 0, which is
+	// all that BMv2 knows.
+	Initial string `bmv2:"initial,omitempty"`
+}
+
+// A FilterArray is an array of low-pass filters for values of Bitwidth bits.
+// Tofino has them, BMv2 has not.
+type FilterArray struct {
+	Name       string      `bmv2:"name"`
+	ID         int         `bmv2:"id"`
+	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
+	Size       int         `bmv2:"size"`
+	Bitwidth   int         `bmv2:"bitwidth"`
 }
 
 // A Calculation is a hash over a list of inputs.
@@ -215,7 +246,22 @@ type Calculation struct {
 	ID         int         `bmv2:"id"`
 	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 	Algo       string      `bmv2:"algo"`
+	CRC        *CRC        `bmv2:"crc,omitempty"` // of the algorithm AlgoCRC
 	Input      []*Expr     `bmv2:"input"`
+}
+
+// AlgoCRC is the algorithm of a Calculation that brings its polynomial along.
+const AlgoCRC = "crc_custom"
+
+// A CRC is a cyclic redundancy check of Width bits, 8 to 64. Poly (without the
+// leading bit), Init and Xor are hexstr; Reversed is of both input bytes and
+// result.
+type CRC struct {
+	Width    int    `bmv2:"width"`
+	Poly     string `bmv2:"poly"`
+	Init     string `bmv2:"init"`
+	Xor      string `bmv2:"xor"`
+	Reversed bool   `bmv2:"reversed"`
 }
 
 // A Checksum writes (update) or checks (verify) the field Target.

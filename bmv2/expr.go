@@ -29,6 +29,7 @@ const (
 	TypeRegisterArray    ExprType = "register_array"     // Name
 	TypeCounterArray     ExprType = "counter_array"      // Name
 	TypeMeterArray       ExprType = "meter_array"        // Name
+	TypeFilterArray      ExprType = "filter_array"       // Name
 	TypeExtern           ExprType = "extern"             // Name
 	TypeExpression       ExprType = "expression"         // Op, Left, Right, Cond; or Inner
 	TypeParametersVector ExprType = "parameters_vector"  // List

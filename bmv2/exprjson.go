@@ -56,8 +56,8 @@ func (e *Expr) decodeValue(d *decoder, v *node) {
 			d.slice(v, reflect.ValueOf(&e.List).Elem())
 		}
 	case TypeString, TypeHeader, TypeHeaderStack, TypeHeaderUnion, TypeHeaderUnionStack,
-		TypeCalculation, TypeRegisterArray, TypeCounterArray, TypeMeterArray, TypeExtern,
-		TypeRegular, TypeStack:
+		TypeCalculation, TypeRegisterArray, TypeCounterArray, TypeMeterArray, TypeFilterArray,
+		TypeExtern, TypeRegular, TypeStack:
 		e.Name = d.text(v)
 	default:
 		d.failf("unknown type %q", string(e.Type))

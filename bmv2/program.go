@@ -6,6 +6,9 @@ type Parser struct {
 	ID          int           `bmv2:"id"`
 	InitState   string        `bmv2:"init_state"`
 	ParseStates []*ParseState `bmv2:"parse_states"`
+	// ReadsError is set where the control that follows reads parser_err:
+	// otherwise Tofino drops what its ingress parser finds wrong.
+	ReadsError bool `bmv2:"reads_error,omitempty"`
 }
 
 // A ParseState does its operations, then follows the first transition that

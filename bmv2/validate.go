@@ -11,8 +11,8 @@ import (
 func (c *Config) Validate() error {
 	v := &validator{c: c}
 	steps := []func(){
-		v.meta, v.headerTypes, v.headers, v.stacks, v.unions, v.unionStacks, v.arrays,
-		v.names, v.lists, v.actions, v.parsers, v.deparsers, v.pipelines, v.bindings, v.checksums,
+		v.meta, v.headerTypes, v.headers, v.stacks, v.unions, v.unionStacks, v.arrays, v.filters,
+		v.names, v.lists, v.actions, v.parsers, v.deparsers, v.pipelines, v.bindings, v.checksums, v.pipe,
 	}
 	for _, step := range steps {
 		if step(); v.err != nil {
@@ -232,6 +232,9 @@ func (v *validator) arrays() {
 		if a.Bitwidth <= 0 || a.Bitwidth > maxWidth {
 			v.failf(at("register_arrays", i), "bitwidth %d is outside 1..%d", a.Bitwidth, maxWidth)
 		}
+		if a.Initial != "" {
+			v.number(at("register_arrays", i)+".initial", a.Initial, a.Bitwidth)
+		}
 	}
 }
 
@@ -253,6 +256,9 @@ func (v *validator) names() {
 	for _, a := range v.c.RegisterArrays {
 		add(TypeRegisterArray, a.Name)
 		add(TypeRegister, a.Name)
+	}
+	for _, a := range v.c.FilterArrays {
+		add(TypeFilterArray, a.Name)
 	}
 	for _, a := range v.c.Calculations {
 		add(TypeCalculation, a.Name)
@@ -284,6 +290,7 @@ func (v *validator) lists() {
 		v.exprs(at("learn_lists", i)+".elements", l.Elements)
 	}
 	for i, k := range v.c.Calculations {
+		v.crc(at("calculations", i), k)
 		v.exprs(at("calculations", i)+".input", k.Input)
 	}
 	for i, a := range v.c.FieldAliases {

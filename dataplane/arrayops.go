@@ -100,10 +100,10 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 	})
 }
 
-// RegisterReset sets all cells to zero.
+// RegisterReset sets all cells to zero, or to what the program starts with.
 func (s *Switch) RegisterReset(name string) error {
 	return s.withRegister(name, func(r *registerArray) error {
-		clear(r.cells)
+		r.reset()
 		return nil
 	})
 }

@@ -41,7 +41,9 @@ const maxRun = 56
 func (l *linker) calculation(c *bmv2.Calculation) (*calculation, error) {
 	k := &calculation{name: c.Name, algoID: c.Algo}
 	var err error
-	if k.algo, err = newHasher(c.Algo); err != nil {
+	if c.CRC != nil {
+		k.algo = crcOf(c.CRC)
+	} else if k.algo, err = newHasher(c.Algo); err != nil {
 		return nil, err
 	}
 	k.inputs, k.payload, err = l.inputs(c.Input)

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 // A CRC describes a cyclic redundancy check as BMv2's custom ones are
@@ -100,4 +102,19 @@ func (s *Switch) SetCRC(calculation string, c CRC) error {
 	}
 	k.algo = newCRC(c)
 	return nil
+}
+
+// crcOf makes the CRC that a calculation brings along.
+func crcOf(c *bmv2.CRC) *crcTable {
+	number := func(hex string) uint64 {
+		v, err := bmv2.ParseHex(hex)
+		if err != nil {
+			return 0 // not of a document that is valid
+		}
+		return lowBits(v)
+	}
+	return newCRC(CRC{
+		Width: c.Width, Poly: number(c.Poly), Init: number(c.Init), XorOut: number(c.Xor),
+		ReflectIn: c.Reversed, ReflectOut: c.Reversed,
+	})
 }

@@ -8,18 +8,19 @@ import (
 
 // A deparser writes the valid headers in their order before the payload.
 type deparser struct {
-	order []*header
-	steps []step
+	order  []*header
+	before *action // what is done first
 }
 
-func (l *linker) deparser(c *bmv2.Config) (*deparser, error) {
-	d := &deparser{}
+// deparser links the deparser of a name, or the first one.
+func (l *linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error) {
+	d := &deparser{before: &action{}}
 	if len(c.Deparsers) == 0 {
 		return d, nil
 	}
 	src := c.Deparsers[0]
 	for _, x := range c.Deparsers {
-		if x.Name == "deparser" {
+		if x.Name == deparserName {
 			src = x
 		}
 	}
@@ -30,12 +31,9 @@ func (l *linker) deparser(c *bmv2.Config) (*deparser, error) {
 		}
 		d.order = append(d.order, h)
 	}
-	for i, p := range src.Primitives {
-		do, err := l.primitive(p)
-		if err != nil {
-			return nil, fmt.Errorf("deparser: primitive %d (%s): %w", i, p.Op, err)
-		}
-		d.steps = append(d.steps, do)
+	var err error
+	if d.before, err = l.action(&bmv2.Action{Name: src.Name, Primitives: src.Primitives}); err != nil {
+		return nil, fmt.Errorf("deparser: %w", err)
 	}
 	return d, nil
 }
@@ -53,18 +51,21 @@ func (d *deparser) room() int {
 // the bytes that they, or others, were parsed from.
 func (s *Switch) deparse(p *Packet) {
 	s.updateChecksums(p)
-	for _, do := range s.deparser.steps {
-		do(p)
-	}
+	s.deparser.before.run(p, nil)
+	s.deparser.emit(s, p)
+}
+
+// emit puts the valid headers before the payload.
+func (d *deparser) emit(s *Switch, p *Packet) {
 	n := 0
-	for _, h := range s.deparser.order {
+	for _, h := range d.order {
 		if h.isValid(p) {
 			n += h.bytes(p)
 		}
 	}
 	at := p.head - n
 	p.head = at
-	for _, h := range s.deparser.order {
+	for _, h := range d.order {
 		switch {
 		case !h.isValid(p):
 		case h.typ.chunks != nil:

@@ -35,7 +35,11 @@ const maxAgain = 1024
 const maxRounds = 1 << 16
 
 // NewEngine puts queues around s.
-func NewEngine(s *Switch) *Engine { return &Engine{sw: s, queues: NewQueues(s.opts.Priorities)} }
+func NewEngine(s *Switch) *Engine {
+	e := &Engine{sw: s, queues: NewQueues(s.opts.Priorities)}
+	e.queues.cell = s.CellSize()
+	return e
+}
 
 // Switch is the switch inside.
 func (e *Engine) Switch() *Switch { return e.sw }
@@ -63,7 +67,7 @@ func (e *Engine) Swap(s *Switch) {
 	e.queues.flush(old.release)
 	e.again, e.first = nil, 0
 	e.sent, e.result = nil, nil
-	e.sw = s
+	e.sw, e.queues.cell = s, s.CellSize()
 }
 
 // Drops is the number of packets that found their queue full.
@@ -81,7 +85,22 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	e.sw.mu.Lock()
 	defer e.sw.mu.Unlock()
 	e.reclaim()
-	e.out = e.sw.runIngress(e.sw.receive(port, data, 0, now), now, e.out[:0])
+	return e.take(e.sw.receive(port, data, 0, now), now)
+}
+
+// Generate does the same with a packet of the packet generator; see
+// Switch.Generate.
+func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration) []Out {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sw.mu.Lock()
+	defer e.sw.mu.Unlock()
+	e.reclaim()
+	return e.take(e.sw.generate(app, batch, number, data, now), now)
+}
+
+func (e *Engine) take(p *Packet, now time.Duration) []Out {
+	e.out = e.sw.runIngress(p, now, e.out[:0])
 	e.settle(now)
 	return e.run(now)
 }

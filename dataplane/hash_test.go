@@ -1,6 +1,10 @@
 package dataplane
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
 
 // The check values of the CRC catalogue, of xxHash and of RFC 1071.
 func TestHashKnownAnswers(t *testing.T) {
@@ -100,6 +104,25 @@ func TestBitWriterAgainstReadBits(t *testing.T) {
 			if got[j] != values[i][j] {
 				t.Errorf("field %d of %d bits: %x, want %x", i, w, got, values[i])
 			}
+		}
+	}
+}
+
+// The check values of published CRCs, over the digits 1 to 9.
+func TestCRCOfCalculation(t *testing.T) {
+	for _, c := range []struct {
+		crc  bmv2.CRC
+		want uint64
+	}{
+		{bmv2.CRC{Width: 8, Poly: "0x07", Init: "0x0", Xor: "0x0"}, 0xf4},
+		{bmv2.CRC{Width: 10, Poly: "0x233", Init: "0x0", Xor: "0x0"}, 0x199},
+		{bmv2.CRC{Width: 16, Poly: "0x1021", Init: "0xffff", Xor: "0x0"}, 0x29b1},
+		{bmv2.CRC{Width: 16, Poly: "0x8005", Init: "0x0", Xor: "0x0", Reversed: true}, 0xbb3d},
+		{bmv2.CRC{Width: 32, Poly: "0x04c11db7", Init: "0xffffffff", Xor: "0xffffffff", Reversed: true}, 0xcbf43926},
+		{bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0xffffffffffffffff", Xor: "0xffffffffffffffff", Reversed: true}, 0x995dc9bbdf1939fa},
+	} {
+		if got := crcOf(&c.crc).sum([]byte("123456789")); got != c.want {
+			t.Errorf("%+v: %#x, want %#x", c.crc, got, c.want)
 		}
 	}
 }

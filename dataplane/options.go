@@ -14,6 +14,13 @@ type Options struct {
 	// Random draws uniformly from lo to hi, both included. Without it the
 	// switch has a generator that always starts the same.
 	Random func(lo, hi uint64) uint64
+	// Loopback are the ports of Tofino that lead round to its ingress; nil
+	// stands for those of the hardware, in each pipe 68 to 71 of Tofino 1 and 6
+	// of Tofino 2.
+	Loopback []uint32
+	// CPU is the port of the copies that a program for Tofino makes for the
+	// CPU; nil if there is none.
+	CPU *uint32
 	// Digest gets the digests, during Ingress. The record is valid until it
 	// returns. It must not call the Switch.
 	Digest func(Digest)

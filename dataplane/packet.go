@@ -22,6 +22,7 @@ type Packet struct {
 	extra            int // bytes that follow, of which only the number is known
 
 	parked []byte // the packet without its storage; see Park
+	tm     *forTM // of Tofino alone
 
 	id            uint64
 	ingressPort   uint32
@@ -39,6 +40,7 @@ type Packet struct {
 	resubmit     uint16
 	recirculate  uint16
 	digest       uint16
+	entry        int32 // the entry last hit
 
 	steps         int // taken in the current control
 	exit          bool
@@ -65,10 +67,12 @@ func (s *Switch) newPacket(n int) *Packet {
 	if last := len(s.free) - 1; last >= 0 {
 		p = s.free[last]
 		s.free = s.free[:last]
-		parked := p.parked[:0]
-		*p = Packet{parked: parked}
+		*p = Packet{parked: p.parked[:0], tm: p.tm}
 	} else {
 		p = new(Packet)
+		if s.tofino != nil {
+			p.tm = new(forTM)
+		}
 	}
 	s.equip(p, n)
 	clear(p.w)
@@ -83,7 +87,7 @@ func (s *Switch) equip(p *Packet, n int) {
 	if last := len(s.spare) - 1; last >= 0 {
 		p.w, p.buf = s.spare[last].w, s.spare[last].buf
 		s.spare = s.spare[:last]
-	} else {
+	} else if s.tofino == nil {
 		p.w = make([]uint64, s.lay.words)
 	}
 	if need := s.headroom + n + slack; len(p.buf) < need {
@@ -95,7 +99,7 @@ func (s *Switch) equip(p *Packet, n int) {
 
 // strip takes a packet's storage.
 func (s *Switch) strip(p *Packet) {
-	if p.w != nil {
+	if p.buf != nil {
 		s.spare = append(s.spare, storage{p.w, p.buf})
 		p.w, p.buf = nil, nil
 	}

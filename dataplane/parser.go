@@ -11,6 +11,7 @@ import (
 // raises.
 type errorCodes struct {
 	none, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
+	noMatch                                                            int64 // Tofino's alone
 }
 
 // newErrorCodes reads the codes. An error that the program does not list gets
@@ -33,6 +34,7 @@ func newErrorCodes(list []bmv2.NamedValue) errorCodes {
 	return errorCodes{
 		none: code("NoError"), tooShort: code("PacketTooShort"), stackOutOfBounds: code("StackOutOfBounds"),
 		headerTooShort: code("HeaderTooShort"), timeout: code("ParserTimeout"), invalid: code("ParserInvalidArgument"),
+		noMatch: code("NoMatch"),
 	}
 }
 
@@ -58,15 +60,21 @@ const maxParseStates = 1 << 16
 // parse runs the parser on p. An error stops it; the packet goes on, with the
 // error in its metadata.
 func (s *Switch) parse(p *Packet) {
-	p.parserError, p.checksumError = uint64(s.parser.codes.none), false
+	p.checksumError = false
+	s.parser.run(s, p)
+	s.verifyChecksums(p)
+}
+
+func (ps *parser) run(s *Switch, p *Packet) {
+	p.parserError = uint64(ps.codes.none)
 	states := 0
-	for st := s.parser.first; st != nil; states++ {
+	for st := ps.first; st != nil; states++ {
 		if s.opts.Trace != nil {
 			s.trace(p, Event{Kind: EventParseState, Name: st.name})
 		}
 		code := st.run(p)
 		if code == noError && states == maxParseStates {
-			code = s.parser.codes.timeout
+			code = ps.codes.timeout
 		}
 		if code != noError {
 			p.parserError = uint64(code)
@@ -77,7 +85,6 @@ func (s *Switch) parse(p *Packet) {
 		}
 		st = st.next(p)
 	}
-	s.verifyChecksums(p)
 }
 
 func (st *parseState) run(p *Packet) int64 {
@@ -89,14 +96,15 @@ func (st *parseState) run(p *Packet) int64 {
 	return noError
 }
 
-func (l *linker) parser(c *bmv2.Config) (*parser, error) {
+// parser links the parser of a name, or the first one.
+func (l *linker) parser(c *bmv2.Config, name string) (*parser, error) {
 	ps := &parser{codes: newErrorCodes(c.Errors)}
 	if len(c.Parsers) == 0 {
 		return ps, nil
 	}
 	src := c.Parsers[0]
 	for _, s := range c.Parsers {
-		if s.Name == "parser" {
+		if s.Name == name {
 			src = s
 		}
 	}
@@ -108,6 +116,9 @@ func (l *linker) parser(c *bmv2.Config) (*parser, error) {
 		if err := l.parseState(states[s.Name], s, states, ps.codes); err != nil {
 			return nil, fmt.Errorf("parse state %s: %w", s.Name, err)
 		}
+	}
+	if l.sw.tofino != nil {
+		refuse(ps, src, states)
 	}
 	ps.first = states[src.InitState]
 	return ps, nil

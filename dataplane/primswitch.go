@@ -10,6 +10,11 @@ import (
 // ones.
 func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 	a := p.Parameters
+	if l.sw.tofino != nil {
+		if do, err := l.pipePrimitive(p); do != nil || err != nil {
+			return do, err
+		}
+	}
 	switch p.Op {
 	case "drop":
 		return l.drop(), nil
@@ -177,7 +182,7 @@ func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
 	at, set := index.low(), dst.set()
 	return func(p *Packet) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
-			set(p, m.cells[i].execute(m.bytes, p.ingressLength, p.now))
+			set(p, m.colors[m.cells[i].execute(m.bytes, p.ingressLength, p.now)])
 		}
 	}, nil
 }

@@ -11,7 +11,8 @@ import (
 // with a capacity in packets and a rate in packets per second. A packet's time
 // to leave is fixed when it is queued. Ports share four servers (port modulo
 // 4); a server takes from the highest priority that has a packet whose time
-// has come, the oldest first.
+// has come, the oldest first. With programs for Tofino the lengths that they
+// give are in cells, the capacities in packets all the same.
 //
 // Queues are not safe for concurrent use.
 type Queues struct {
@@ -20,6 +21,7 @@ type Queues struct {
 	delay      time.Duration
 	near       []*portQueues // by port, for the low ones
 	far        map[uint32]*portQueues
+	cell       int                  // bytes of the cells that lengths count, 0 if packets
 	servers    [servers][]queueHeap // by priority
 	nextSeq    uint64
 	count      int
@@ -40,6 +42,7 @@ type portQueues struct {
 type queue struct {
 	ring     []queued
 	head, n  int
+	length   int // in packets or cells
 	capacity int
 	delay    time.Duration
 	last     time.Duration // when the newest packet leaves
@@ -90,14 +93,15 @@ func (q *Queues) newPort() *portQueues {
 func (q *Queues) Len(port uint32, priority int) int { return q.port(port).queues[priority].n }
 
 // Push queues p for the port and priority that Ingress or Egress has set, and
-// returns how many packets were there before. It does not if the queue is
-// full.
+// returns how many packets, or cells, were there before. It does not if the
+// queue is full.
 func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 	qu := &q.port(p.egressPort).queues[p.priority]
-	depth = qu.n
-	if depth >= qu.capacity {
+	depth = qu.length
+	if qu.n >= qu.capacity {
 		return depth, false
 	}
+	qu.length += cells(p, q.cell)
 	qu.last = max(now, qu.last+qu.delay)
 	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})
 	q.nextSeq++
@@ -121,7 +125,7 @@ func (qu *queue) push(e queued) {
 }
 
 // Pop takes the packet that leaves next at time now, and returns how many
-// remain in its queue; nil if none may leave yet.
+// packets, or cells, remain in its queue; nil if none may leave yet.
 func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	best := q.top(now)
 	if best == nil {
@@ -132,6 +136,7 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	qu.ring[qu.head].p = nil
 	qu.head = (qu.head + 1) % len(qu.ring)
 	qu.n--
+	qu.length -= cells(p, q.cell)
 	q.count--
 	switch {
 	case len(*best) == 1 && qu.n > 0: // still the only one
@@ -142,7 +147,15 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	default:
 		heap.Fix(best, 0)
 	}
-	return p, qu.n
+	return p, qu.length
+}
+
+// cells is how many cells a packet takes, or 1 where packets are counted.
+func cells(p *Packet, size int) int {
+	if size == 0 {
+		return 1
+	}
+	return max(1, (p.length+size-1)/size)
 }
 
 // flush empties the queues.

@@ -15,13 +15,27 @@ type registerArray struct {
 	words int
 	mask  uint64 // of a cell of at most 64 bits
 	cells []uint64
+	// initial is what a cell starts with, nil for 0.
+	initial []uint64
 }
 
 func newRegisterArray(c *bmv2.RegisterArray) *registerArray {
 	r := &registerArray{name: c.Name, size: c.Size, width: c.Bitwidth, words: wordsOf(c.Bitwidth)}
 	r.mask = mask64(min(c.Bitwidth, 64))
 	r.cells = make([]uint64, r.size*r.words)
+	if v, err := bmv2.ParseHex(c.Initial); err == nil { // it is valid, or empty
+		r.initial = bigLimbs(v, r.words)
+		r.reset()
+	}
 	return r
+}
+
+// reset gives all cells their initial value.
+func (r *registerArray) reset() {
+	clear(r.cells)
+	for at := 0; r.initial != nil && at < len(r.cells); at += r.words {
+		copy(r.cells[at:], r.initial)
+	}
 }
 
 // registerRead links register_read: out of range the destination stays.

@@ -64,6 +64,10 @@ func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration)
 	copy(p.buf[p.start:], data)
 	length := len(data) + extra
 	p.extra, p.ingressPort, p.ingressLength, p.length = extra, port, length, length
+	if s.tofino != nil {
+		s.tofino.arrive(p, now)
+		return p
+	}
 	s.std.ingressPort.put(p, uint64(port))
 	s.std.packetLength.put(p, uint64(length))
 	s.std.instanceType.put(p, instanceNormal)
@@ -80,6 +84,9 @@ func (s *Switch) Ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 }
 
 func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	if s.tofino != nil {
+		return s.tofino.ingress(p, now, out)
+	}
 	p.now, s.now = now, now
 	size := p.length
 	s.parse(p)
@@ -201,10 +208,13 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 }
 
 // Enqueued notes in p that it has been put into its queue behind depth
-// packets.
+// packets, or cells where there is a CellSize.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+	}
+	if s.tofino != nil {
+		p.tm.enqTime, p.tm.enqDepth = now, depth
 	}
 	if s.std.queueing {
 		s.std.enqTime.put(p, uint64(now.Microseconds()))
@@ -213,7 +223,7 @@ func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 }
 
 // Egress runs the egress control on a packet that leaves its queue, with depth
-// packets still in it. The outcomes are appended to out.
+// packets (or cells) still in it. The outcomes are appended to out.
 func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,8 +231,11 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 }
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
-	if p.w == nil {
+	if p.buf == nil {
 		s.unpark(p)
+	}
+	if s.tofino != nil {
+		return s.tofino.egress(p, depth, now, out)
 	}
 	p.now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))

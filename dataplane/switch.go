@@ -20,6 +20,8 @@ type Switch struct {
 	ex   machine
 	bits bitWriter // of the deparser
 	std  stdFields
+	// tofino is set for a program for Tofino, which then runs it.
+	tofino *tofino
 
 	parser   *parser
 	ingress  *pipeline
@@ -36,6 +38,7 @@ type Switch struct {
 	registers  map[string]*registerArray
 	counters   map[string]*counterArray
 	meters     map[string]*meterArray
+	filters    map[string]*filterArray
 	calcs      map[string]*calculation
 	vsets      map[string]*valueSet
 	fieldLists [][]listItem
@@ -44,6 +47,7 @@ type Switch struct {
 	pre     replication
 	mirrors mirrors
 
+	made   []byte // by the packet generator
 	free   []*Packet
 	spare  []storage
 	now    time.Duration // of the last packet
@@ -77,17 +81,23 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	s := &Switch{
 		cfg: c, opts: o, actionByID: map[int]*action{}, tables: map[string]*table{},
 		profiles: map[string]*profile{}, registers: map[string]*registerArray{},
-		counters: map[string]*counterArray{}, meters: map[string]*meterArray{},
+		counters: map[string]*counterArray{}, meters: map[string]*meterArray{}, filters: map[string]*filterArray{},
 		calcs: map[string]*calculation{}, vsets: map[string]*valueSet{},
 	}
 	var err error
 	if s.lay, err = newLayout(c); err != nil {
 		return nil, err
 	}
+	l := &linker{sw: s, lay: s.lay}
+	if c.Architecture() != "" {
+		if err := l.linkPipe(c); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 	if err := s.std.find(s.lay); err != nil {
 		return nil, err
 	}
-	l := &linker{sw: s, lay: s.lay}
 	if err := l.link(c); err != nil {
 		return nil, err
 	}
@@ -99,10 +109,11 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 func (s *Switch) Config() *bmv2.Config { return s.cfg }
 
 func (l *linker) link(c *bmv2.Config) error {
-	steps := []func(*bmv2.Config) error{
-		l.arrays, l.calculations, l.lists, l.allActions, l.parse, l.pipelines, l.deparse,
-		func(c *bmv2.Config) error { return l.checksums(c.Checksums) },
-	}
+	return inTurn(c, l.arrays, l.calculations, l.lists, l.allActions, l.parse, l.pipelines, l.deparse,
+		func(c *bmv2.Config) error { return l.checksums(c.Checksums) })
+}
+
+func inTurn(c *bmv2.Config, steps ...func(*bmv2.Config) error) error {
 	for _, step := range steps {
 		if err := step(c); err != nil {
 			return err
@@ -133,12 +144,18 @@ func (l *linker) arrays(c *bmv2.Config) error {
 		if err != nil {
 			return fmt.Errorf("meter %s: %w", m.Name, err)
 		}
+		if s.tofino != nil {
+			a.colors[maxRates] = 3
+		}
 		if m.ResultTarget != nil {
 			if a.target, err = l.lay.field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
 				return fmt.Errorf("meter %s: %w", m.Name, err)
 			}
 		}
 		s.meters[m.Name] = a
+	}
+	for _, f := range c.FilterArrays {
+		s.filters[f.Name] = newFilterArray(f)
 	}
 	for _, v := range c.ParseVSets {
 		s.vsets[v.Name] = newValueSet(v)
@@ -183,12 +200,12 @@ func (s *Switch) actionByName(name string) *action {
 }
 
 func (l *linker) parse(c *bmv2.Config) (err error) {
-	l.sw.parser, err = l.parser(c)
+	l.sw.parser, err = l.parser(c, "parser")
 	return err
 }
 
 func (l *linker) deparse(c *bmv2.Config) (err error) {
-	l.sw.deparser, err = l.deparser(c)
+	l.sw.deparser, err = l.deparser(c, "deparser")
 	return err
 }
 

@@ -189,6 +189,7 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 		return t.applyMiss(s, p)
 	}
 	e := &t.entries[slot]
+	p.entry = slot
 	if t.counters {
 		e.counter.add(p)
 	}
@@ -211,6 +212,7 @@ func (t *table) applyMiss(s *Switch, p *Packet) *node {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
 	}
+	p.entry = none
 	if t.counters {
 		t.missed.add(p)
 	}

@@ -1,0 +1,78 @@
+package bmv2
+
+import "slices"
+
+// pipeHeaders are the types of what Tofino puts before a packet for its
+// parsers.
+var pipeHeaders = []string{"ingress_intrinsic_metadata_t", "egress_intrinsic_metadata_t"}
+
+// pipe checks that a document for Tofino has the blocks of a pipe.
+func (v *validator) pipe() {
+	switch v.c.Architecture() {
+	case "":
+		return
+	case TNA, T2NA:
+	default:
+		v.failf("__meta__.architecture", "unknown architecture %q, only %s and %s are known", v.c.Architecture(), TNA, T2NA)
+		return
+	}
+	for _, name := range pipeHeaders {
+		if v.types[name] == nil {
+			v.failf("header_types", "a program for %s needs the header type %s", v.c.Architecture(), name)
+		}
+	}
+	c := v.c
+	v.block("parsers", "ingress_parser", slices.ContainsFunc(c.Parsers, func(p *Parser) bool { return p.Name == "ingress_parser" }))
+	v.block("parsers", "egress_parser", slices.ContainsFunc(c.Parsers, func(p *Parser) bool { return p.Name == "egress_parser" }))
+	v.block("pipelines", "ingress", slices.ContainsFunc(c.Pipelines, func(p *Pipeline) bool { return p.Name == "ingress" }))
+	v.block("pipelines", "egress", slices.ContainsFunc(c.Pipelines, func(p *Pipeline) bool { return p.Name == "egress" }))
+	v.block("deparsers", "ingress_deparser", slices.ContainsFunc(c.Deparsers, func(d *Deparser) bool { return d.Name == "ingress_deparser" }))
+	v.block("deparsers", "egress_deparser", slices.ContainsFunc(c.Deparsers, func(d *Deparser) bool { return d.Name == "egress_deparser" }))
+}
+
+func (v *validator) block(path, name string, found bool) {
+	if !found {
+		v.failf(path, "a program for %s needs %s", v.c.Architecture(), name)
+	}
+}
+
+func (v *validator) filters() {
+	list := v.c.FilterArrays
+	v.unique("filter_arrays", len(list), func(i int) (string, int) { return list[i].Name, list[i].ID })
+	for i, a := range list {
+		v.size(at("filter_arrays", i), a.Size)
+		if a.Bitwidth <= 0 || a.Bitwidth > 64 {
+			v.failf(at("filter_arrays", i), "bitwidth %d is outside 1..64", a.Bitwidth)
+		}
+	}
+}
+
+// crc checks that the calculation has a polynomial if and only if its
+// algorithm needs one.
+func (v *validator) crc(path string, k *Calculation) {
+	if (k.Algo == AlgoCRC) != (k.CRC != nil) {
+		v.failf(path, "algorithm %q with crc %v: crc belongs to %s", k.Algo, k.CRC != nil, AlgoCRC)
+		return
+	}
+	if k.CRC == nil {
+		return
+	}
+	if k.CRC.Width < 8 || k.CRC.Width > 64 {
+		v.failf(path+".crc", "width %d is outside 8..64", k.CRC.Width)
+		return
+	}
+	v.number(path+".crc.poly", k.CRC.Poly, k.CRC.Width)
+	v.number(path+".crc.init", k.CRC.Init, k.CRC.Width)
+	v.number(path+".crc.xor", k.CRC.Xor, k.CRC.Width)
+}
+
+// number checks that a hexstr is a number of at most width bits.
+func (v *validator) number(path, hex string, width int) {
+	n, err := ParseHex(hex)
+	switch {
+	case err != nil:
+		v.failf(path, "%w", err)
+	case n.Sign() < 0 || n.BitLen() > width:
+		v.failf(path, "%s does not fit %d bits", hex, width)
+	}
+}

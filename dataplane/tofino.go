@@ -1,0 +1,221 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A program for Tofino runs in a pipe of two halves, each with a parser, a
+// control and a deparser of its own, with the traffic manager between them:
+//
+//	port → ingress → traffic manager → (a queue per Outcome) → egress → port
+//
+// What passes between the two are bytes: headers and metadata end with each
+// half. The parsers find what the hardware knows of a packet before its first
+// byte:
+//
+//	ingress  intrinsic metadata, port metadata or the header of a resubmit, packet
+//	egress   intrinsic metadata, the header of a mirror if it is a copy, packet
+//
+// The rest of what the hardware tells and is told are the fields of metadata
+// of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md).
+//
+// What differs from the hardware: lengths leave the four bytes of the frame's
+// checksum out; a queue is as long as its caller says; nothing is pruned from
+// a multicast group; packets of the generator come when the caller makes them.
+
+// A tofino runs the program of a Switch as a pipe of Tofino does.
+type tofino struct {
+	sw   *Switch
+	chip chip
+	// vector holds headers and metadata of the one packet that is worked on.
+	vector []uint64
+
+	in, out gress
+
+	inHeader  ingressHeader
+	outHeader egressHeader
+	tm        tmFields
+	errors    map[uint64]uint64 // bits of parser_err, by the program's error codes
+
+	loops    []bool // by port
+	portData [][]byte
+
+	asked requests
+}
+
+// A chip is what differs between Tofino 1 and 2.
+type chip struct {
+	cell      int    // bytes that queues count in
+	portData  int    // bytes of port metadata
+	loops     []byte // ports of a pipe that lead round
+	generator uint32
+	appBits   int // of the number of a packet generator's application
+	// selects is whether a mirror can take the other form of the packet.
+	selects bool
+}
+
+var chips = map[string]chip{
+	bmv2.TNA:  {cell: 80, portData: 8, loops: []byte{68, 69, 70, 71}, generator: 68, appBits: 3},
+	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
+}
+
+// A gress is one half of the pipe.
+type gress struct {
+	name       string
+	parser     *parser
+	control    *pipeline
+	deparser   *deparser
+	readsError bool // its control looks at parser_err
+
+	time, parserErr stdField
+	drop, mirrorIO  stdField
+}
+
+// forTM is what goes with the bytes of a packet through the traffic manager.
+type forTM struct {
+	enqTime     time.Duration
+	enqDepth    int
+	rid         uint16
+	ridFirst    bool
+	qid, cos    uint8
+	bypass      bool // egress
+	resubmitted bool
+}
+
+// The number of bits of a device port, and of the pipes that it names.
+const (
+	devPorts = 512
+	pipes    = 4
+)
+
+// CellSize is how many bytes a cell has, in which the program's queue lengths
+// are counted; 0 if they count packets.
+func (s *Switch) CellSize() int {
+	if s.tofino == nil {
+		return 0
+	}
+	return s.tofino.chip.cell
+}
+
+// Cells is what a packet adds to the length of its queue: its cells, or 1 if
+// packets are counted.
+func (s *Switch) Cells(p *Packet) int {
+	return cells(p, s.CellSize())
+}
+
+// linkPipe links a program for Tofino.
+func (l *linker) linkPipe(c *bmv2.Config) error {
+	s := l.sw
+	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.lay.words)}
+	s.tofino = t
+	err := inTurn(c, l.arrays, l.calculations, l.lists, l.allActions, l.pipelines, l.blocks)
+	if err != nil {
+		return err
+	}
+	t.inHeader.find(s.lay)
+	t.outHeader.find(s.lay)
+	t.tm.find(s.lay)
+	t.in.find(s.lay, "ig")
+	t.out.find(s.lay, "eg")
+	t.errors = errorBits(c.Errors)
+	t.setLoops(s.opts.Loopback)
+	t.portData = make([][]byte, devPorts)
+	s.headroom = t.in.deparser.room() + t.out.deparser.room() + t.chip.portData + 2*maxIntrinsic
+	return nil
+}
+
+func (l *linker) blocks(c *bmv2.Config) error {
+	t := l.sw.tofino
+	for _, g := range []struct {
+		*gress
+		name    string
+		control *pipeline
+	}{{&t.in, "ingress", l.sw.ingress}, {&t.out, "egress", l.sw.egress}} {
+		var err error
+		if g.parser, err = l.parser(c, g.name+"_parser"); err != nil {
+			return fmt.Errorf("%s parser: %w", g.name, err)
+		}
+		if g.deparser, err = l.deparser(c, g.name+"_deparser"); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+		i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == g.name+"_parser" })
+		g.gress.control, g.gress.name, g.readsError = g.control, g.name, c.Parsers[i].ReadsError
+	}
+	return nil
+}
+
+// find looks up the fields that the hardware itself reads or writes.
+func (g *gress) find(l *layout, prefix string) {
+	g.time.find(l, prefix+"_prsr_md", "global_tstamp")
+	g.parserErr.find(l, prefix+"_prsr_md", "parser_err")
+	g.drop.find(l, prefix+"_dprsr_md", "drop_ctl")
+	g.mirrorIO.find(l, prefix+"_dprsr_md", "mirror_io_select")
+}
+
+func (f *stdField) find(l *layout, header, name string) {
+	if fd, err := l.field(header, name); err == nil {
+		*f = stdField{off: fd.off, mask: mask64(min(fd.width, 64)), ok: true}
+	}
+}
+
+func (t *tofino) setLoops(ports []uint32) {
+	t.loops = make([]bool, devPorts)
+	if ports == nil {
+		for pipe := range uint32(pipes) {
+			for _, port := range t.chip.loops {
+				ports = append(ports, pipe<<7|uint32(port))
+			}
+		}
+	}
+	for _, port := range ports {
+		if port < devPorts {
+			t.loops[port] = true
+		}
+	}
+}
+
+// SetPortMetadata sets what the ingress parser finds in front of the packets
+// of a port, after the intrinsic metadata; what is missing is zero.
+func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
+	if s.tofino == nil {
+		return fmt.Errorf("port metadata: %w", ErrNotSupported)
+	}
+	if n := s.tofino.chip.portData; port >= devPorts || len(data) > n {
+		return fmt.Errorf("port metadata: port %d is outside 0..%d or %d bytes are more than %d", port, devPorts-1, len(data), n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tofino.portData[port] = slices.Clone(data)
+	return nil
+}
+
+// open gives a packet the vector, empty.
+func (t *tofino) open(p *Packet, now time.Duration) {
+	clear(t.vector)
+	p.w, p.now = t.vector, now
+	p.digest, p.parserError = 0, 0
+	t.asked.clear()
+}
+
+// close takes it away: only bytes leave a half of the pipe.
+func (t *tofino) close(p *Packet) { p.w = nil }
+
+func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
+	t.close(p)
+	return t.sw.drop(p, why, out)
+}
+
+// parse runs a half's parser from head bytes before the packet on. It returns
+// false if the hardware drops the packet for what was wrong.
+func (t *tofino) parse(g *gress, p *Packet, head int) bool {
+	p.head = p.start - head
+	g.parser.run(t.sw, p)
+	wrong := p.parserError != uint64(g.parser.codes.none)
+	g.time.put(p, uint64(p.now))
+	g.parserErr.put(p, t.errors[p.parserError])
+	return !wrong || g.readsError
+}

@@ -1,0 +1,70 @@
+package dataplane
+
+import "time"
+
+// egress runs the second half of the pipe on a packet from a queue.
+func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
+	if p.tm.bypass {
+		p.now = now
+		return t.send(p, out)
+	}
+	t.open(p, now)
+	if t.chip.selects {
+		// A mirror shows what leaves, as on Tofino 1, unless the program asks
+		// for what came: so the compiler has it.
+		t.out.mirrorIO.put(p, 1)
+	}
+	t.parse(&t.out, p, t.outHeader.put(p, depth))
+	t.out.control.apply(t.sw, p)
+	p.exit = false
+	if p.dead {
+		return t.drop(p, "assertion", out)
+	}
+	t.out.deparser.before.run(p, nil)
+	if p.digest != 0 {
+		t.sw.learn(p, p.digest)
+	}
+	dropped := t.out.drop.get(p)
+	mirrors := t.asked.mirror && dropped&dropMirror == 0
+	if mirrors && t.chip.selects && t.out.mirrorIO.get(p) == 0 {
+		out, mirrors = t.mirror(p, p.start, out), false
+	}
+	if dropped&dropPacket != 0 && !mirrors {
+		return t.drop(p, "egress", out)
+	}
+	t.write(&t.out, p)
+	if mirrors {
+		out = t.mirror(p, p.start, out)
+	}
+	if dropped&dropPacket != 0 {
+		return t.drop(p, "egress", out)
+	}
+	t.close(p)
+	return t.send(p, out)
+}
+
+// send is the way out of a port, or round to ingress.
+func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
+	if p.egressPort < devPorts && t.loops[p.egressPort] {
+		return t.recirculate(p, out)
+	}
+	if t.sw.opts.Trace != nil {
+		t.sw.trace(p, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+	}
+	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
+}
+
+// recirculate makes of a packet that leaves by a port that leads round one
+// that comes in there.
+func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
+	if t.sw.opts.Trace != nil {
+		t.sw.trace(p, Event{Kind: EventRecirculate})
+	}
+	c := t.sw.copyBytes(p, p.head)
+	c.ingressPort = p.egressPort
+	c.length = c.end - c.start + c.extra
+	c.ingressLength = c.length
+	t.arrive(c, p.now)
+	t.sw.release(p)
+	return append(out, Outcome{Kind: ToIngress, Packet: c})
+}

@@ -1,0 +1,73 @@
+package dataplane
+
+import "github.com/p4lb/p4lb/bmv2"
+
+// The bits of parser_err.
+const (
+	errNoMatch     = 0x0001
+	errPartial     = 0x0002
+	errCounter     = 0x0004
+	errUserTimeout = 0x0008
+	errTimeout     = 0x0010
+	errOwner       = 0x0080
+	errMultiWrite  = 0x0100
+)
+
+// errorBits gives the errors that a program declares their bits. Those that
+// the hardware does not know count as no match.
+func errorBits(list []bmv2.NamedValue) map[uint64]uint64 {
+	codes := newErrorCodes(list)
+	bits := map[uint64]uint64{}
+	for _, e := range list {
+		bits[uint64(e.Value)] = errNoMatch
+		switch e.Name {
+		case "CounterRange":
+			bits[uint64(e.Value)] = errCounter
+		case "Timeout":
+			bits[uint64(e.Value)] = errUserTimeout
+		case "PhvOwner":
+			bits[uint64(e.Value)] = errOwner
+		case "MultiWrite":
+			bits[uint64(e.Value)] = errMultiWrite
+		}
+	}
+	bits[uint64(codes.noMatch)] = errNoMatch
+	bits[uint64(codes.tooShort)] = errPartial
+	bits[uint64(codes.headerTooShort)] = errPartial
+	bits[uint64(codes.stackOutOfBounds)] = errMultiWrite
+	bits[uint64(codes.invalid)] = errNoMatch
+	bits[uint64(codes.timeout)] = errTimeout
+	bits[uint64(codes.none)] = 0
+	return bits
+}
+
+// rejected is the error code of the state reject. parser_err has no bit for it.
+const rejected int64 = -2
+
+// refuse makes what v1model accepts an error: a select in which nothing
+// matches, and the state reject.
+func refuse(ps *parser, src *bmv2.Parser, states map[string]*parseState) {
+	fail := func(name string, code int64) *parseState {
+		return &parseState{name: name, ops: []parserOp{func(*Packet) int64 { return code }}}
+	}
+	noMatch := fail("no match", ps.codes.noMatch)
+	for _, s := range src.ParseStates {
+		st := states[s.Name]
+		if s.Name == "reject" {
+			*st = *fail(s.Name, rejected)
+			continue
+		}
+		if len(st.cases) > 0 && !hasDefault(s) {
+			st.others = noMatch
+		}
+	}
+}
+
+func hasDefault(s *bmv2.ParseState) bool {
+	for _, t := range s.Transitions {
+		if t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default") {
+			return true
+		}
+	}
+	return false
+}

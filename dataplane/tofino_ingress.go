@@ -1,0 +1,183 @@
+package dataplane
+
+import "time"
+
+// noPort is where ingress sends a packet that it gives no port: nowhere.
+const noPort = devPorts - 1
+
+// tmFields are what ingress asks of the traffic manager.
+type tmFields struct {
+	port, bypass, cos, qid, toCPU, groupA, groupB stdField
+}
+
+func (f *tmFields) find(l *layout) {
+	f.port.find(l, "ig_tm_md", "ucast_egress_port")
+	f.bypass.find(l, "ig_tm_md", "bypass_egress")
+	f.cos.find(l, "ig_tm_md", "ingress_cos")
+	f.qid.find(l, "ig_tm_md", "qid")
+	f.toCPU.find(l, "ig_tm_md", "copy_to_cpu")
+	f.groupA.find(l, "ig_tm_md", "mcast_grp_a")
+	f.groupB.find(l, "ig_tm_md", "mcast_grp_b")
+}
+
+// arrive notes when a packet came in.
+func (t *tofino) arrive(p *Packet, now time.Duration) {
+	p.now = now
+	*p.tm = forTM{}
+	if n := t.chip.portData; p.ingressPort < devPorts {
+		data := p.buf[p.start-n : p.start]
+		clear(data[copy(data, t.portData[p.ingressPort]):])
+	}
+}
+
+// ingress runs the first half of the pipe and the traffic manager.
+func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	arrived := p.now
+	t.sw.now = now
+	t.open(p, now)
+	t.tm.port.put(p, noPort)
+	head := t.inHeader.put(p, t.chip.portData, arrived)
+	if !t.parse(&t.in, p, head) {
+		return t.drop(p, "parser error", out)
+	}
+	t.in.control.apply(t.sw, p)
+	p.exit = false
+	if p.dead {
+		return t.drop(p, "assertion", out)
+	}
+	t.in.deparser.before.run(p, nil)
+	if p.digest != 0 {
+		t.sw.learn(p, p.digest)
+	}
+	dropped := t.in.drop.get(p)
+	mirrors := t.asked.mirror && dropped&dropMirror == 0
+	late := mirrors && t.in.mirrorIO.get(p) != 0
+	if mirrors && !late {
+		out = t.mirror(p, p.start, out)
+	}
+	if t.asked.resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
+		return t.resubmit(p, now, out)
+	}
+	return t.forward(p, dropped, late, out)
+}
+
+// The bits of drop_ctl.
+const (
+	dropPacket = 1 << iota
+	dropCPU
+	dropMirror
+)
+
+// forward deparses the packet and hands it, and copies of it, to their queues.
+func (t *tofino) forward(p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
+	port, a, b := t.tm.port.get(p), t.tm.groupA.get(p), t.tm.groupB.get(p)
+	if !t.tm.port.ok {
+		port = noPort
+	}
+	if dropped&dropPacket != 0 {
+		port, a, b = noPort, 0, 0
+	}
+	cpu := t.sw.opts.CPU
+	if t.tm.toCPU.get(p) == 0 || dropped&dropCPU != 0 {
+		cpu = nil
+	}
+	if port == noPort && a|b == 0 && cpu == nil && !mirrorLate {
+		return t.drop(p, "ingress", out)
+	}
+	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p)), uint8(t.tm.cos.get(p))
+	p.tm.bypass = t.tm.bypass.get(p) != 0
+	t.write(&t.in, p)
+	if mirrorLate {
+		out = t.mirror(p, p.start, out)
+	}
+	t.close(p)
+	out = t.multicast(p, uint32(a), out)
+	out = t.multicast(p, uint32(b), out)
+	if cpu != nil {
+		out = t.toQueue(t.replica(p), *cpu, out)
+	}
+	if port != noPort {
+		return t.toQueue(p, uint32(port), out)
+	}
+	t.sw.release(p)
+	return out
+}
+
+// write puts the headers before the payload; with them the packet is nothing
+// but bytes.
+func (t *tofino) write(g *gress, p *Packet) {
+	g.deparser.emit(t.sw, p)
+	p.start = p.head
+	p.length = p.end - p.head + p.extra
+}
+
+// resubmit sends the packet as it came through ingress once more, with a
+// header where the port metadata was. The hardware does so once per packet.
+func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	if t.sw.opts.Trace != nil {
+		t.sw.trace(p, Event{Kind: EventResubmit})
+	}
+	t.close(p)
+	p.head, p.now, *p.tm = p.start, now, forTM{resubmitted: true}
+	data := p.buf[p.start-t.chip.portData : p.start]
+	clear(data[copy(data, t.asked.header):])
+	return append(out, Outcome{Kind: ToIngress, Packet: p})
+}
+
+// replica copies a packet of bytes, with what goes along.
+func (t *tofino) replica(p *Packet) *Packet {
+	c := t.sw.copyBytes(p, p.head)
+	c.length, c.now, *c.tm = p.length, p.now, *p.tm
+	return c
+}
+
+// multicast copies p to the members of a group; p itself stays.
+func (t *tofino) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
+	if group == 0 {
+		return out
+	}
+	copies := t.sw.pre.copies(group)
+	for i, r := range copies {
+		c := t.replica(p)
+		c.tm.rid = uint16(r.Instance)
+		c.tm.ridFirst = i == 0 || copies[i-1].Instance != r.Instance
+		out = t.toQueue(c, r.Port, out)
+	}
+	return out
+}
+
+// toQueue makes the outcome of a packet for a port. Queues that the switch
+// does not have are the highest one.
+func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
+	p.egressPort, p.priority = port, min(int(p.tm.qid), t.sw.opts.Priorities-1)
+	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
+}
+
+// mirror sends a copy of the packet's bytes from one on to the session that
+// the deparser has named, behind the header that it has given.
+func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
+	session, ok := t.sw.mirrors.get(t.asked.session)
+	if !ok {
+		return out
+	}
+	if t.sw.opts.Trace != nil {
+		t.sw.trace(p, Event{Kind: EventClone, Value: int64(t.asked.session)})
+	}
+	n := len(t.asked.header)
+	c := t.sw.newPacket(n + p.end - from)
+	copy(c.buf[c.start:], t.asked.header)
+	copy(c.buf[c.start+n:], p.buf[from:p.end])
+	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
+	c.length = c.end - c.start + c.extra
+	c.ingressLength = p.ingressLength + n
+	c.shorten(session.Length)
+	*c.tm = forTM{qid: uint8(session.Priority)}
+	if session.Group != 0 {
+		out = t.multicast(c, session.Group, out)
+	}
+	if session.HasPort {
+		return t.toQueue(c, session.Port, out)
+	}
+	t.sw.release(c)
+	return out
+}

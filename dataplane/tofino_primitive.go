@@ -1,0 +1,165 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// requests are what a deparser asks for; of several calls the last one counts.
+type requests struct {
+	mirror, resubmit bool
+	session          uint16
+	header           []byte // of the mirror or the resubmit
+}
+
+func (r *requests) clear() { r.mirror, r.resubmit, r.header = false, false, r.header[:0] }
+
+// pipePrimitive links the primitives of programs for Tofino; nil if p is not
+// one of them.
+func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
+	a := p.Parameters
+	switch p.Op {
+	case "mirror_emit":
+		return l.mirrorEmit(a)
+	case "resubmit_emit":
+		return l.resubmitEmit(a)
+	case "csum_add", "csum_subtract":
+		if err := arity(p, 2); err != nil {
+			return nil, err
+		}
+		return l.sum(p.Op, a[0], a[1])
+	case "csum_payload":
+		if err := arity(p, 1); err != nil {
+			return nil, err
+		}
+		return l.sumRest(a[0])
+	case "filter_execute":
+		if err := arity(p, 4); err != nil {
+			return nil, err
+		}
+		return l.filterExecute(a)
+	case "register_entry":
+		if err := arity(p, 1); err != nil {
+			return nil, err
+		}
+		dst, err := l.place(a[0])
+		if err != nil {
+			return nil, err
+		}
+		set := dst.set()
+		return func(p *Packet) { set(p, uint64(uint32(p.entry))) }, nil
+	case "drop", "mark_to_drop", "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress",
+		"resubmit", "recirculate", "truncate":
+		return nil, fmt.Errorf("%s is not for Tofino", p.Op)
+	}
+	return nil, nil
+}
+
+var errEmit = errors.New("the parameters are a session if it mirrors, and perhaps a header of whole bytes")
+
+// mirrorEmit notes the session and the header.
+func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
+	if len(a) < 1 || len(a) > 2 {
+		return nil, errEmit
+	}
+	v, err := l.number(a[0])
+	if err != nil {
+		return nil, err
+	}
+	header, err := l.emitted(a[1:], maxMirrorHeader)
+	if err != nil {
+		return nil, err
+	}
+	r, session := &l.sw.tofino.asked, v.low()
+	return func(p *Packet) {
+		r.mirror, r.session = true, uint16(session(p))
+		header(p)
+	}, nil
+}
+
+// maxMirrorHeader is the most bytes that a mirror can have before the packet.
+const maxMirrorHeader = 1 << 12
+
+func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
+	if len(a) > 1 {
+		return nil, errEmit
+	}
+	header, err := l.emitted(a, l.sw.tofino.chip.portData)
+	if err != nil {
+		return nil, err
+	}
+	r := &l.sw.tofino.asked
+	return func(p *Packet) {
+		r.resubmit = true
+		header(p)
+	}, nil
+}
+
+// emitted links what writes a header of at most size bytes, if there is one.
+func (l *linker) emitted(a []*bmv2.Expr, size int) (step, error) {
+	r := &l.sw.tofino.asked
+	if len(a) == 0 {
+		return func(*Packet) { r.header = r.header[:0] }, nil
+	}
+	ref, err := l.header(a[0])
+	if err != nil {
+		return nil, err
+	}
+	h := ref.h
+	if h == nil || h.typ.bits%8 != 0 || h.typ.varLen >= 0 {
+		return nil, errEmit
+	}
+	if h.typ.bits/8 > size {
+		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.name, h.typ.bits/8, size)
+	}
+	return func(p *Packet) {
+		b := bitWriter{buf: r.header[:0]}
+		h.write(&b, p)
+		r.header = b.finish()
+	}, nil
+}
+
+// sum links what adds the words of a calculation to a checksum, or takes them
+// off it. The checksum is the sum itself, in ones' complement, where
+// calculations give its complement; so taking off is adding that.
+func (l *linker) sum(op string, acc, calc *bmv2.Expr) (step, error) {
+	place, get, err := l.accumulator(acc)
+	if err != nil {
+		return nil, err
+	}
+	c := l.sw.calcs[calc.Name]
+	if calc.Type != bmv2.TypeCalculation || c == nil {
+		return nil, fmt.Errorf("%v is not a calculation", calc)
+	}
+	flip := uint64(0)
+	if op == "csum_add" {
+		flip = 0xffff
+	}
+	return func(p *Packet) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
+}
+
+// sumRest links what takes off all that the parser has not read yet.
+func (l *linker) sumRest(acc *bmv2.Expr) (step, error) {
+	place, get, err := l.accumulator(acc)
+	if err != nil {
+		return nil, err
+	}
+	return func(p *Packet) { place(p, onesSum(get(p), uint64(internetChecksum(p.payload())))) }, nil
+}
+
+func (l *linker) accumulator(e *bmv2.Expr) (func(*Packet, uint64), eval, error) {
+	pl, err := l.place(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := pl.value()
+	return pl.set(), v.low(), nil
+}
+
+// onesSum adds two numbers of 16 bits in ones' complement.
+func onesSum(a, b uint64) uint64 {
+	s := a + b
+	return s&0xffff + s>>16
+}
