@@ -1,7 +1,8 @@
-// Package p4 compiles P4_16 programs for the v1model architecture: text in,
-// BMv2 JSON and P4Info out. It is the façade of the compiler, whose stages are
-// packages syntax, types and lower. Programs for Tofino are checked, and have
-// P4Info; what runs them is another compiler.
+// Package p4 compiles P4_16 programs: text in, BMv2 JSON and P4Info out. It is
+// the façade of the compiler, whose stages are packages syntax, types and lower.
+// Programs for Tofino, TNA and T2NA, become documents in the terms of BMv2's that
+// say so and that package dataplane runs; for the hardware there is another
+// compiler.
 //
 // The program and its includes are read from an fs.FS; nothing else is touched.
 // core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.
@@ -130,10 +131,7 @@ func (p *Program) Lower() error {
 	if p.Main() == "" {
 		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run"}}
 	}
-	if p.Arch == "tna" || p.Arch == "t2na" {
-		return syntax.Errors{{Pos: mainDecl(p.File).Pos(), Msg: "BMv2 runs programs for v1model, with #include <v1model.p4>; this one is for " + p.Arch}}
-	}
-	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name})
+	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name, Arch: p.Arch})
 	if err := p.add(errs); err != nil {
 		return err
 	}
@@ -162,7 +160,8 @@ func (p *Program) add(errs syntax.Errors) error {
 	return nil
 }
 
-// JSON is the Config as a document that simple_switch loads.
+// JSON is the Config as a document, which simple_switch loads if the program is
+// for v1model.
 func (p *Program) JSON() []byte {
 	var b bytes.Buffer
 	p.Config.Write(&b) // a buffer takes everything

@@ -128,24 +128,48 @@ func (l *lowerer) inlineParser(x *syntax.CallExpr, inst *instance, t *types.Pars
 	l.copyBack(bs, e)
 }
 
-// lowerDeparser lowers the deparser: the order of emits, which BMv2 wants
-// without conditions, and primitives that run before.
-func (l *lowerer) lowerDeparser(inst *instance) {
-	c, ok := inst.typ.(*types.Control)
-	if !ok || len(c.Decl.Params) != 2 {
-		l.unsupported(inst.at, "this deparser; V1Switch wants a control with two parameters")
-	}
-	out := &bmv2.Deparser{Name: "deparser", ID: l.nextID("deparsers"), SourceInfo: l.source(c.Decl), Order: []string{}}
+// lowerDeparser lowers a deparser: the order of emits, which is without
+// conditions, and primitives that run before.
+func (l *lowerer) lowerDeparser(name string, inst *instance, args ...value) *bmv2.Deparser {
+	l.block = deparserBlock
+	out := &bmv2.Deparser{Name: name, ID: l.nextID("deparsers"), SourceInfo: l.controlSource(inst), Order: []string{}}
 	l.cfg.Deparsers = append(l.cfg.Deparsers, out)
-	l.deparser = out
-	code := l.inCode(func() { l.applyBlock(inst, l.packet(c.Decl.Params[0]), l.hdrs) })
-	for _, i := range prune(code.list) {
-		if i.kind != iPrim {
+	c := l.inCode(func() { l.applyBlock(inst, args...) })
+	rest := l.emits(out, prune(c.list))
+	for _, i := range rest {
+		if i.kind != iPrim && !l.arch.traits().branches {
 			l.unsupported(i.at, "conditions and jumps in a deparser on BMv2; emit writes only valid headers anyway")
 		}
-		out.Primitives = append(out.Primitives, l.primitive(i))
 	}
+	out.Primitives = l.primitives(&code{list: rest})
+	if len(out.Primitives) == 0 {
+		out.Primitives = nil
+	}
+	return out
 }
+
+// emits takes the emits out of the code, into the order.
+func (l *lowerer) emits(out *bmv2.Deparser, list []*instr) (rest []*instr) {
+	ahead := map[*label]bool{} // labels that jumps may lead to past what comes next
+	for _, i := range list {
+		delete(ahead, i.label)
+		if i.kind == iPrim && i.prim == emitPrimitive {
+			if len(ahead) > 0 {
+				l.unsupported(i.at, "emit under a condition; it writes only valid headers anyway")
+			}
+			out.Order = append(out.Order, i.args[0].(*header).name)
+			continue
+		}
+		for _, t := range i.targets() {
+			ahead[t] = true
+		}
+		rest = append(rest, i)
+	}
+	return rest
+}
+
+// emitPrimitive stands for an emit as long as the deparser is code.
+const emitPrimitive = "emit"
 
 // emitHeader adds the headers of v to the order.
 func (l *lowerer) emitHeader(v value, at syntax.Node) {
@@ -154,7 +178,7 @@ func (l *lowerer) emitHeader(v value, at syntax.Node) {
 	}
 	switch v := v.(type) {
 	case *header:
-		l.deparser.Order = append(l.deparser.Order, v.name)
+		l.prim(emitPrimitive, v)
 	case *union:
 		for _, m := range v.members {
 			l.emitHeader(m, at)
@@ -178,14 +202,14 @@ func (l *lowerer) emitHeader(v value, at syntax.Node) {
 
 // lowerChecksums lowers the verify or update control: calls of the checksum
 // functions, also under conditions, which become the checksums' own.
-func (l *lowerer) lowerChecksums(inst *instance, verify bool) {
+func (l *lowerer) lowerChecksums(inst *instance, verify bool, meta value) {
 	c, ok := inst.typ.(*types.Control)
 	if !ok || len(c.Decl.Params) != 2 {
 		l.unsupported(inst.at, "this checksum control; V1Switch wants one with two parameters")
 	}
 	e := inst.env.child()
 	e.bind(l.info.Defs[c.Decl.Params[0]], l.hdrs)
-	e.bind(l.info.Defs[c.Decl.Params[1]], l.meta)
+	e.bind(l.info.Defs[c.Decl.Params[1]], meta)
 	left := l.inCode(func() {
 		l.instanceLocals(inst, c.Decl.Locals)
 		for _, d := range c.Decl.Locals {

@@ -356,6 +356,21 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	return seen
 }
 
+// callExtern: the extern functions of core.p4, and the architecture's own.
+func (l *lowerer) callExtern(x *syntax.CallExpr, call *types.Call, e *env) value {
+	switch call.Callee.Name {
+	case "verify":
+		cond := l.scalar(call.Args[0], e)
+		m := l.mark()
+		err := l.scalar(call.Args[1], e)
+		l.prim("verify", l.stable(cond, m), err)
+		return nil
+	case "static_assert":
+		return boolEx(true)
+	}
+	return l.arch.function(x, call, e)
+}
+
 // callBuiltin: methods of headers, unions and stacks.
 func (l *lowerer) callBuiltin(x *syntax.CallExpr, call *types.Call, e *env) value {
 	recv := l.eval(call.Recv, e)

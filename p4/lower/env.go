@@ -84,6 +84,7 @@ type instance struct {
 	at    syntax.Node
 
 	applied []binding               // the arguments of the first application
+	active  *env                    // its latest application
 	vars    map[variable]value      // its local variables
 	params  map[*types.Object]value // where its parameters are copied to
 	table   *table                  // of direct counters and meters

@@ -113,7 +113,11 @@ func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
 			return l.applyOutcome(c, call, x.Sel.Value, e)
 		}
 	}
-	return l.selectPart(l.eval(x.X, e), x.Sel.Value, x)
+	v := l.selectPart(l.eval(x.X, e), x.Sel.Value, x)
+	if f, ok := v.(*field); ok {
+		f.named = true
+	}
+	return v
 }
 
 // selectPart is base.name.

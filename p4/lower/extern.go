@@ -12,6 +12,13 @@ func (l *lowerer) declareExtern(i *instance) {
 	if i.name != "" {
 		l.claim(i.extern().Name, i.name, i.at)
 	}
+	if !l.arch.declare(i) {
+		l.declareForeign(i)
+	}
+}
+
+// declare emits an extern object of v1model.
+func (l v1model) declare(i *instance) bool {
 	switch i.extern().Name {
 	case "counter":
 		l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
@@ -25,8 +32,9 @@ func (l *lowerer) declareExtern(i *instance) {
 		l.declareRegister(i)
 	case "direct_counter", "direct_meter", "action_profile", "action_selector", "Checksum16", "packet_in", "packet_out":
 	default:
-		l.declareForeign(i)
+		return false
 	}
+	return true
 }
 
 // claim notes the control plane's name of an object: one of a kind has it.
@@ -125,7 +133,7 @@ func (l *lowerer) meterType(i *instance, k int) string {
 func (l *lowerer) finishDirect() {
 	for _, i := range l.externs {
 		switch i.extern().Name {
-		case "direct_counter":
+		case "direct_counter", "DirectCounter":
 			if i.table == nil {
 				l.report(i.at, true, "direct counter %s is not attached to a table", i.name)
 				continue
@@ -133,12 +141,14 @@ func (l *lowerer) finishDirect() {
 			l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
 				Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, Binding: i.table.name,
 			})
-		case "direct_meter":
+		case "direct_meter", "DirectMeter":
 			l.finishDirectMeter(i)
-		case "action_selector":
+		case "action_selector", "ActionSelector":
 			if i.inputs == nil {
 				l.report(i.at, true, "action selector %s belongs to no table", i.name)
 			}
+		default:
+			l.arch.finish(i)
 		}
 	}
 }

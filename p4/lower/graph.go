@@ -11,13 +11,13 @@ import (
 )
 
 // lowerPipeline lowers the ingress or egress control to a pipeline.
-func (l *lowerer) lowerPipeline(name string, inst *instance) {
+func (l *lowerer) lowerPipeline(name string, inst *instance, args ...value) {
 	l.pipeline = &bmv2.Pipeline{
 		Name: name, ID: l.nextID("pipelines"), SourceInfo: l.controlSource(inst),
 		Tables: []*bmv2.Table{}, ActionProfiles: []*bmv2.ActionProfile{}, Conditionals: []*bmv2.Conditional{},
 	}
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
-	c := l.inCode(func() { l.applyBlock(inst, l.hdrs, l.meta, l.std) })
+	c := l.inCode(func() { l.applyBlock(inst, args...) })
 	g := &graph{l: l, list: prune(l.mergeSites(prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
 	l.pipeline.InitTable = g.build()
 }
@@ -33,7 +33,7 @@ func (l *lowerer) controlSource(inst *instance) *bmv2.SourceInfo {
 func (l *lowerer) applyBlock(inst *instance, args ...value) {
 	c, ok := inst.typ.(*types.Control)
 	if !ok || len(c.Decl.Params) != len(args) {
-		l.unsupported(inst.at, "a control with these parameters as a block of V1Switch")
+		l.unsupported(inst.at, "a control with these parameters as a block of %s", l.arch.traits().pkg)
 	}
 	e := inst.env.child()
 	for i, p := range c.Decl.Params {
@@ -45,6 +45,7 @@ func (l *lowerer) applyBlock(inst *instance, args ...value) {
 // controlBody lowers the declarations and the apply block.
 func (l *lowerer) controlBody(inst *instance, c *types.Control, e *env) {
 	e.ret = &label{}
+	inst.active = e
 	l.instanceLocals(inst, c.Decl.Locals)
 	for _, d := range c.Decl.Locals {
 		if _, isInst := d.(*syntax.InstDecl); !isInst {
@@ -198,18 +199,18 @@ func (g *graph) apply(i int, in *instr) string {
 
 // profile emits the table's action profile, once a pipeline.
 func (l *lowerer) profile(t *table) {
-	inst := t.impl
-	if inst == nil || l.profiles[inst] != nil {
+	if t.impl == nil || l.profiles[t.impl.profile()] != nil {
 		return
 	}
+	inst := t.impl.profile()
 	p := &bmv2.ActionProfile{Name: inst.name, ID: l.nextID("action_profiles"), SourceInfo: l.source(inst.at)}
 	size := 0
-	if inst.extern().Name == "action_selector" {
-		p.Selector = &bmv2.Selector{Algo: l.hashAlgorithm(inst.args[0], inst.at), Input: []*bmv2.Expr{}}
-		for _, x := range inst.inputs {
+	if t.impl.selects() {
+		p.Selector = &bmv2.Selector{Algo: l.arch.selectorAlgorithm(t.impl), Input: []*bmv2.Expr{}}
+		for _, x := range t.impl.inputs {
 			p.Selector.Input = append(p.Selector.Input, data(x, false))
 		}
-		size = 1
+		size = sizeOf[inst.extern().Name]
 	}
 	if v, ok := inst.args[size].(*ex); ok && v.isConst() {
 		p.MaxSize = int(v.v.Int64())
@@ -217,3 +218,6 @@ func (l *lowerer) profile(t *table) {
 	l.profiles[inst] = p
 	l.pipeline.ActionProfiles = append(l.pipeline.ActionProfiles, p)
 }
+
+// sizeOf says which argument of a constructor is the size, where not the first.
+var sizeOf = map[string]int{"action_selector": 1}

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -65,7 +66,15 @@ func layoutField(name string, st scalar) bmv2.HeaderField {
 // serves as a variable is padded.
 func (l *lowerer) padOrRefuse(ht *bmv2.HeaderType, t *types.Struct, bits int) {
 	ht.Fields = append(ht.Fields, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
-	l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; BMv2 pads it", t.Name, bits)
+	if !flexible(t) {
+		l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; %s pads it", t.Name, bits, l.arch.traits().runner)
+	}
+}
+
+// flexible reports whether the program leaves the layout of the header to the
+// compiler, as TNA has it.
+func flexible(t *types.Struct) bool {
+	return slices.ContainsFunc(t.Fields, func(f types.Field) bool { return f.Decl != nil && f.Decl.Annotations.Get("flexible") != nil })
 }
 
 func (l *lowerer) headerTypeName(t *types.Struct) string {
@@ -206,22 +215,6 @@ func (l *lowerer) allocVarbit(name string, st scalar) *field {
 	return &field{header: name, name: "field", st: st}
 }
 
-// architecture makes the places of V1Switch's parameters: the headers, the
-// user's metadata and the standard metadata.
-func (l *lowerer) architecture(parser *instance) {
-	t, ok := parser.typ.(*types.Parser)
-	if !ok || len(t.Decl.Params) != 4 {
-		l.unsupported(parser.at, "this parser; V1Switch wants one with four parameters")
-	}
-	paramType := func(i int) types.Type {
-		return underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
-	}
-	l.headerType0()
-	l.std = l.standardMetadata(paramType(3))
-	l.hdrs = l.archHeaders(paramType(1), t.Decl.Params[1])
-	l.meta = l.userMetadata(paramType(2), t.Decl.Params[2])
-}
-
 // headerType0 reserves the first header type and instance for the scalars,
 // which are complete only when everything is lowered.
 func (l *lowerer) headerType0() {
@@ -230,18 +223,18 @@ func (l *lowerer) headerType0() {
 	l.names[scalarsName], l.names[standardName] = 1, 1
 }
 
-// archHeaders lays out the struct of headers.
-func (l *lowerer) archHeaders(t types.Type, at syntax.Node) value {
+// archHeaders lays out the struct of headers, whose names start with prefix.
+func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok {
 		l.unsupported(at, "headers of type %s; a struct of headers, stacks and unions is wanted", t)
 	}
 	if s.Kind != syntax.StructKindStruct {
-		return l.archHeader("hdr", s, at)
+		return l.archHeader(prefix+"hdr", s, at)
 	}
 	a := &aggregate{typ: s}
 	for _, f := range s.Fields {
-		a.elems = append(a.elems, l.archHeader(controlPlaneName("", f.Decl.Annotations, f.Decl.Name), underlying(f.Type), f.Decl))
+		a.elems = append(a.elems, l.archHeader(prefix+controlPlaneName("", f.Decl.Annotations, f.Decl.Name), underlying(f.Type), f.Decl))
 	}
 	return a
 }
@@ -268,15 +261,16 @@ func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
 	return l.alloc(name, t, false)
 }
 
-// userMetadata lays out the user's metadata and its @field_list lists.
-func (l *lowerer) userMetadata(t types.Type, at syntax.Node) value {
+// userMetadata lays out the user's metadata, in variables whose names start with
+// prefix, and its @field_list lists.
+func (l *lowerer) userMetadata(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok || s.Kind != syntax.StructKindStruct {
 		l.unsupported(at, "metadata of type %s; a struct is wanted", t)
 	}
 	a := &aggregate{typ: s}
 	for _, f := range s.Fields {
-		name := "userMetadata." + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+		name := prefix + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
 		v := l.alloc(name, f.Type, false)
 		a.elems = append(a.elems, v)
 		if an := f.Decl.Annotations.Get("field_list"); an != nil {
@@ -337,25 +331,26 @@ func (l *lowerer) fieldList(index int) *bmv2.FieldList {
 	return list
 }
 
-// standardMetadata makes the header of standard_metadata_t with its aliases.
-func (l *lowerer) standardMetadata(t types.Type) *aggregate {
+// metadataHeader makes the header of a struct of the architecture, with its
+// aliases.
+func (l *lowerer) metadataHeader(name, typ string, t types.Type) *aggregate {
 	s, ok := t.(*types.Struct)
 	if !ok {
-		l.unsupported(l.at, "standard metadata of type %s", t)
+		l.unsupported(l.at, "%s of type %s", name, t)
 	}
-	ht := &bmv2.HeaderType{Name: standardName, ID: l.nextID("header_types")}
+	ht := &bmv2.HeaderType{Name: typ, ID: l.nextID("header_types")}
 	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
-	l.headerTypes[standardName] = ht
-	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: standardName, ID: l.nextID("headers"), HeaderType: standardName, Metadata: true, PIOmit: true})
+	l.headerTypes[typ] = ht
+	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: name, ID: l.nextID("headers"), HeaderType: typ, Metadata: true, PIOmit: true})
 	a, bits := &aggregate{typ: s}, 0
 	for _, f := range s.Fields {
 		st, _ := scalarOf(f.Type)
 		ht.Fields = append(ht.Fields, layoutField(f.Name, st))
-		a.elems = append(a.elems, &field{header: standardName, name: f.Name, st: st})
+		a.elems = append(a.elems, &field{header: name, name: f.Name, st: st})
 		bits += st.width
 		if an := f.Decl.Annotations.Get("alias"); an != nil {
 			if alias, ok := annotationString(an); ok {
-				l.cfg.FieldAliases = append(l.cfg.FieldAliases, bmv2.FieldAlias{Alias: alias, Field: bmv2.FieldRef{Header: standardName, Field: f.Name}})
+				l.cfg.FieldAliases = append(l.cfg.FieldAliases, bmv2.FieldAlias{Alias: alias, Field: bmv2.FieldRef{Header: name, Field: f.Name}})
 			}
 		}
 	}

@@ -32,6 +32,8 @@ func (l *lowerer) declareKey(t *table, k *syntax.KeyElem) *tableKey {
 	key.st = st
 	switch key.kind {
 	case "exact", "lpm", "ternary", "range", "optional", "selector":
+	case "atcam_partition_index", "dleft_hash": // how the hardware finds it
+		key.kind = "exact"
 	default:
 		l.unsupported(k, "the match kind %s", key.kind)
 	}

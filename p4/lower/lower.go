@@ -1,4 +1,6 @@
-// Package lower turns a checked program for v1model into BMv2 JSON and P4Info.
+// Package lower turns a checked program into BMv2 JSON and P4Info. A program
+// for TNA or T2NA becomes a document in the same terms, of one pipe (tofino.go),
+// which simple_switch does not run.
 //
 // It is a partial evaluator. Starting from the package main, it instantiates
 // parsers and controls and walks their bodies with an environment that binds
@@ -25,7 +27,8 @@ type Options struct {
 	Program string
 	// Compiler is what __meta__ names as the compiler.
 	Compiler string
-	// Arch is the architecture that P4Info names, v1model by default.
+	// Arch is the program's architecture: v1model, which is the default, tna or
+	// t2na.
 	Arch string
 }
 
@@ -61,9 +64,8 @@ type lowerer struct {
 	unionIDs    map[string]int
 	fieldLists  map[int]int // index of @field_list → id
 	ids         map[string]int
-	std         *aggregate
-	meta        value
-	hdrs        value
+	arch        architecture
+	hdrs        value // the headers of the block that is being lowered
 
 	code      *code
 	acts      map[actionKey]*bmv2.Action
@@ -76,7 +78,8 @@ type lowerer struct {
 	steps     int
 
 	pipeline *bmv2.Pipeline
-	deparser *bmv2.Deparser
+	reject   *label                         // of the parser that is being lowered
+	inTable  *table                         // whose action is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
 	copied   map[string]bool                // controls whose parameters have places of their own
 }
@@ -136,6 +139,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 		direct:      map[*syntax.CallExpr]*instance{},
 	}
 	l.scalars = &scalars{l: l}
+	l.arch = architectureOf(l)
 	return l
 }
 
@@ -156,10 +160,11 @@ func newConfig(opts Options) *bmv2.Config {
 	if compiler == "" {
 		compiler = "p4lb"
 	}
-	return &bmv2.Config{
-		Program: opts.Program,
-		Meta:    &bmv2.Meta{Version: []int{2, 24}, Compiler: compiler},
+	meta := &bmv2.Meta{Version: []int{2, 24}, Compiler: compiler}
+	if opts.Arch != v1modelName {
+		meta.Architecture = opts.Arch
 	}
+	return &bmv2.Config{Program: opts.Program, Meta: meta}
 }
 
 // errorf reports an error at n.
@@ -175,7 +180,7 @@ func (l *lowerer) report(n syntax.Node, warning bool, format string, args ...any
 	l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
 }
 
-// unsupported reports valid P4 that v1model on BMv2 cannot express and stops.
+// unsupported reports valid P4 that the document cannot express and stops.
 func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
 	l.errorf(n, "not supported: "+format, args...)
 	panic(bail{})
@@ -219,7 +224,7 @@ func fragment(n syntax.Node) string {
 	return ""
 }
 
-// program lowers the instance main of package V1Switch.
+// program lowers the instance main.
 func (l *lowerer) program() {
 	main := l.info.Top["main"]
 	if main == nil {
@@ -228,26 +233,11 @@ func (l *lowerer) program() {
 	decl, _ := main.Decl.(*syntax.InstDecl)
 	call := l.info.Insts[decl]
 	if decl == nil || call == nil {
-		l.errorf(main.Decl, "main must be an instance of the package V1Switch")
+		l.errorf(main.Decl, "main must be an instance of the package %s", l.arch.traits().pkg)
 		panic(bail{})
 	}
-	pkg, ok := call.Result.(*types.Package)
-	if !ok || pkg.Name != "V1Switch" || len(call.Args) != 6 {
-		l.unsupported(decl, "package %s; the architecture is v1model, whose package is V1Switch", typeName(call.Result))
-	}
-	root := &env{l: l}
-	var parts [6]*instance
-	for i, arg := range call.Args {
-		inst, ok := l.eval(arg, root).(*instance)
-		if !ok {
-			l.unsupported(arg, "%s as an argument of V1Switch", syntax.String(arg))
-		}
-		if b, ok := bodyOf(inst.typ); ok {
-			inst.name = b.blockName()
-		}
-		parts[i] = inst
-	}
-	l.switchBlocks(parts)
+	l.arch.program(decl, call)
+	l.finishDirect()
 	l.finishHeaders()
 }
 
@@ -258,23 +248,16 @@ func typeName(t types.Type) string {
 	return t.String()
 }
 
-// switchBlocks lowers the six programmable blocks of V1Switch.
-func (l *lowerer) switchBlocks(p [6]*instance) {
-	parser, verify, ingress, egress, compute, deparser := p[0], p[1], p[2], p[3], p[4], p[5]
-	l.architecture(parser)
-	l.globals()
-	l.lowerParser(parser)
-	l.block = ingressBlock
-	l.lowerPipeline("ingress", ingress)
-	l.block = egressBlock
-	l.lowerPipeline("egress", egress)
-	l.block = deparserBlock
-	l.lowerDeparser(deparser)
-	l.block = computeBlock
-	l.lowerChecksums(compute, false)
-	l.block = verifyBlock
-	l.lowerChecksums(verify, true)
-	l.finishDirect()
+// blockArg evaluates an argument of a package that is a parser or control.
+func (l *lowerer) blockArg(arg syntax.Expr, pkg string) *instance {
+	inst, ok := l.eval(arg, &env{l: l}).(*instance)
+	if !ok {
+		l.unsupported(arg, "%s as an argument of %s", syntax.String(arg), pkg)
+	}
+	if b, ok := bodyOf(inst.typ); ok {
+		inst.name = b.blockName()
+	}
+	return inst
 }
 
 // globals instantiates the extern objects declared at top level.

@@ -8,21 +8,28 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// lowerParser lowers the parser block.
-func (l *lowerer) lowerParser(inst *instance) {
+// lowerParser lowers a parser block.
+func (l *lowerer) lowerParser(name string, inst *instance, args ...value) *bmv2.Parser {
 	l.block = parserBlock
 	p := inst.typ.(*types.Parser)
-	out := &bmv2.Parser{Name: "parser", ID: l.nextID("parsers"), InitState: "start", ParseStates: []*bmv2.ParseState{}}
+	out := &bmv2.Parser{Name: name, ID: l.nextID("parsers"), InitState: "start", ParseStates: []*bmv2.ParseState{}}
 	l.cfg.Parsers = append(l.cfg.Parsers, out)
+	if l.reject = nil; l.arch.traits().rejects {
+		l.reject = &label{name: "reject"}
+	}
 	c := l.inCode(func() {
 		e := inst.env.child()
 		for i, prm := range p.Decl.Params {
-			e.bind(l.info.Defs[prm], []value{l.packet(prm), l.hdrs, l.meta, l.std}[i])
+			e.bind(l.info.Defs[prm], args[i])
 		}
 		l.parserBody(inst, p, e, nil)
+		if l.reject != nil {
+			l.place(l.reject)
+		}
 	})
 	s := &states{l: l, out: out, names: map[string]int{}}
 	s.build(prune(c.list))
+	return out
 }
 
 // packet stands for the parser's packet_in.
@@ -82,8 +89,7 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	}
 }
 
-// goTo continues at a state. A rejected packet goes on to the ingress with
-// parser_error as it is, so reject ends the parser as accept does.
+// goTo continues at a state.
 func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	lb := l.stateLabel(o, e, done)
 	if lb == nil {
@@ -93,7 +99,8 @@ func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	l.jump(lb)
 }
 
-// stateLabel is where a transition to o leads; nil ends the parser.
+// stateLabel is where a transition to o leads; nil ends the parser. That is what
+// reject does too where the architecture has no state for it.
 func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 	if o == nil {
 		return nil
@@ -104,7 +111,7 @@ func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 	if o.Name == "accept" {
 		return done
 	}
-	return nil
+	return l.reject
 }
 
 // selectState lowers a select. BMv2 keys are fields, so other keys go through

@@ -18,6 +18,8 @@ type field struct {
 	name   string
 	st     scalar
 	temp   bool // made by the compiler; its value dies with its last use
+	named  bool // the program names it
+	result bool // a temporary that a whole body may write: see renamed
 }
 
 // A header is one BMv2 header instance. Parts mirror the declared fields, of

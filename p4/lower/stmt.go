@@ -3,6 +3,7 @@ package lower
 import (
 	"math/big"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -131,11 +132,53 @@ func (l *lowerer) intoDestination(dst, src value, m int) bool {
 	if !ok || !isField || !f.temp || n <= m || f.st != d.st {
 		return false
 	}
+	if f.result {
+		return l.renamed(f, d, m)
+	}
 	last := l.code.list[n-1]
 	if t, sole := soleTarget(last); !sole || t != f {
 		return false
 	}
 	last.args[0] = d
+	return true
+}
+
+// renamed lets the code since m write d wherever it writes the temporary f, if
+// that code does nothing else with either.
+func (l *lowerer) renamed(f, d *field, m int) bool {
+	var writes []*instr
+	for _, i := range l.code.list[m:] {
+		if i.kind == iApply || i.kind == iExit || i.cond != nil && (i.cond.readsField(f) || i.cond.readsField(d)) {
+			return false
+		}
+		t, sole := soleTarget(i)
+		rest := i.args
+		if sole && t == f {
+			writes, rest = append(writes, i), i.args[1:]
+		}
+		for _, a := range rest {
+			if mentions(a, f) || mentions(a, d) {
+				return false
+			}
+		}
+	}
+	for _, i := range writes {
+		i.args[0] = d
+	}
+	return true
+}
+
+// mentions reports whether an argument of a primitive is, or may have to do
+// with, f.
+func mentions(a any, f *field) bool {
+	switch a := a.(type) {
+	case *ex:
+		return a.readsField(f)
+	case *field:
+		return a == f
+	case *bmv2.Expr: // by name: what is no array may hold f
+		return a.Type != bmv2.TypeRegisterArray
+	}
 	return true
 }
 

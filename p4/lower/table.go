@@ -174,23 +174,46 @@ func (l *lowerer) implementation(t *table) {
 		return
 	}
 	inst, ok := l.eval(p.Value, t.env).(*instance)
-	if !ok || inst.extern() == nil || inst.extern().Name != "action_profile" && inst.extern().Name != "action_selector" {
+	if ok && inst.extern() != nil && contains(lookups, inst.extern().Name) {
+		return // of no concern to what the table does
+	}
+	if !ok || inst.extern() == nil || !contains(attachable["implementation"], inst.extern().Name) {
 		l.errorf(p, "the implementation of table %s must be an action_profile or action_selector", t.name)
 		return
 	}
-	if inst.name == "" {
-		inst.name = l.unique("action_profile")
+	profile := inst.profile()
+	if profile.name == "" {
+		profile.name = l.unique("action_profile")
 		if a := p.Annotations.Get("name"); a != nil {
-			inst.name, _ = annotationString(a)
+			profile.name, _ = annotationString(a)
 		}
 	}
 	t.impl = inst
 	t.out.Type = bmv2.TableIndirect
-	if inst.extern().Name == "action_selector" {
+	if inst.selects() {
 		t.out.Type = bmv2.TableIndirectSelect
 		l.selectorInputs(t, inst, p)
 	}
-	t.out.ActionProfile = inst.name
+	t.out.ActionProfile = profile.name
+}
+
+// lookups are the externs that tell how a table of TNA finds its entries.
+var lookups = []string{"Alpm", "Atcam"}
+
+// selects reports whether the instance is an action selector.
+func (i *instance) selects() bool {
+	return i.extern().Name == "action_selector" || i.extern().Name == "ActionSelector"
+}
+
+// profile is the action profile of a selector that was given one (profileOf
+// does the same for P4Info).
+func (i *instance) profile() *instance {
+	if len(i.args) > 0 {
+		if p, ok := i.args[0].(*instance); ok {
+			return p
+		}
+	}
+	return i
 }
 
 // selectorInputs: all tables of one selector must hash the same fields.
@@ -222,26 +245,41 @@ func (l *lowerer) selectorInputs(t *table, inst *instance, p *syntax.Property) {
 // tableExterns attaches direct counters, direct meters and timeouts.
 func (l *lowerer) tableExterns(t *table) {
 	if p := t.property("counters"); p != nil {
-		if inst := l.attached(t, p, "direct_counter", "counter"); inst != nil {
+		if inst := l.attached(t, p, "direct_counter", "counter", "DirectCounter"); inst != nil {
 			t.out.WithCounters = true
 		}
 	}
 	if p := t.property("meters"); p != nil {
-		if inst := l.attached(t, p, "direct_meter"); inst != nil {
+		if inst := l.attached(t, p, "direct_meter", "DirectMeter"); inst != nil {
 			t.out.DirectMeters = inst.name
 		}
 	}
-	p := t.property("support_timeout")
-	if p == nil {
-		p = t.property("supportTimeout")
+	if p := t.property("registers"); p != nil {
+		l.attached(t, p, "DirectRegister")
 	}
-	if p != nil {
-		v := l.scalar(p.Value, t.env)
-		if !v.isConst() || !v.st.bool {
-			l.errorf(p, "support_timeout must be true or false")
+	if p := t.property("filters"); p != nil {
+		l.attached(t, p, "DirectLpf")
+	}
+	for _, name := range []string{"support_timeout", "supportTimeout", "idle_timeout"} {
+		if p := t.property(name); p != nil {
+			t.out.SupportTimeout = l.timeout(p, t)
+			return
 		}
-		t.out.SupportTimeout = v.isTrue()
 	}
+}
+
+// timeout reads the property that gives a table's entries a time to live: a
+// boolean, or T2NA's object IdleTimeout.
+func (l *lowerer) timeout(p *syntax.Property, t *table) bool {
+	v := l.eval(p.Value, t.env)
+	if inst, ok := v.(*instance); ok && inst.extern() != nil && inst.extern().Name == "IdleTimeout" {
+		return true
+	}
+	x := l.toEx(v, p.Value)
+	if !x.isConst() || !x.st.bool {
+		l.errorf(p, "%s must be true or false", p.Name.Value)
+	}
+	return x.isTrue()
 }
 
 func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *instance {
@@ -284,7 +322,9 @@ func (l *lowerer) addAction(t *table, r *syntax.ActionRef) *tableAction {
 
 func (l *lowerer) addCall(t *table, r *syntax.ActionRef, call *types.Call) *tableAction {
 	a := &tableAction{ref: r, obj: call.Callee}
+	l.inTable = t
 	a.out = l.action(call.Callee, call, t.env)
+	l.inTable = nil
 	a.name = a.out.Name
 	t.actions = append(t.actions, a)
 	t.out.ActionIDs = append(t.out.ActionIDs, a.out.ID)
@@ -317,7 +357,7 @@ func (l *lowerer) defaultAction(t *table) {
 	if a == nil {
 		return // the checker has reported it
 	}
-	if t.impl != nil {
+	if t.impl != nil && !l.arch.traits().defaults {
 		l.report(p, true, "BMv2 ignores the default action of table %s, which has an action profile", t.name)
 		return
 	}
@@ -336,7 +376,7 @@ func (l *lowerer) implicitDefault(t *table) {
 	if a == nil {
 		a = l.addCall(t, nil, &types.Call{Kind: types.ActionCall, Callee: o, Type: o.Type.(*types.Func)})
 	}
-	if t.impl == nil {
+	if t.impl == nil || l.arch.traits().defaults {
 		t.out.DefaultEntry = &bmv2.DefaultEntry{ActionID: a.out.ID, ActionData: []string{}}
 	}
 }

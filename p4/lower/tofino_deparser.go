@@ -1,0 +1,107 @@
+package lower
+
+import (
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// Mirror, Resubmit and Digest are for deparsers. Each has a value of the field
+// of the same name that must hold for it to do anything, if its constructor got
+// one.
+
+// asked runs f if the field that the architecture looks at has the value that
+// the object was made with.
+func (l *tofino) asked(c *externCallSite, name string, f func()) {
+	if l.block != deparserBlock {
+		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
+	}
+	want, _ := c.inst.arg(0).(*ex)
+	asks := l.gress.intrinsic("for_deparser", name)
+	if want == nil || asks == nil {
+		f()
+		return
+	}
+	if l.justAsked(asks, want) {
+		f()
+		return
+	}
+	end := &label{}
+	l.branch(equal(fieldEx(asks), cast(want, asks.st)), end)
+	f()
+	l.place(end)
+}
+
+// justAsked reports whether the program has asked for that very value itself.
+func (l *tofino) justAsked(f *field, want *ex) bool {
+	if l.mark() == 0 {
+		return false
+	}
+	last := l.code.list[l.mark()-1]
+	c := last.cond
+	return last.kind == iBranch && c.op == opBinary && c.tok == syntax.Eql && c.x.op == opField && c.x.f == f &&
+		want.isConst() && c.y.isConst() && c.y.v.Cmp(want.v) == 0
+}
+
+// mirrorCall: a copy of the packet goes to a session, with a header before it.
+func (l *tofino) mirrorCall(c *externCallSite) value {
+	l.asked(c, "mirror_type", func() {
+		session := l.scalar(c.arg("session_id"), c.e)
+		m := l.mark()
+		if h := l.prefix(c); h != nil {
+			l.prim("mirror_emit", l.stable(session, m), h)
+			return
+		}
+		l.prim("mirror_emit", session)
+	})
+	return nil
+}
+
+// resubmitCall: the packet goes through ingress again, with a header in place
+// of the port metadata.
+func (l *tofino) resubmitCall(c *externCallSite) value {
+	l.asked(c, "resubmit_type", func() {
+		if h := l.prefix(c); h != nil {
+			l.prim("resubmit_emit", h)
+			return
+		}
+		l.prim("resubmit_emit")
+	})
+	return nil
+}
+
+// prefix puts the header that goes before the packet into a variable: the
+// fields are what counts, not whether the argument is valid.
+func (l *tofino) prefix(c *externCallSite) *header {
+	x := c.arg("hdr")
+	if x == nil {
+		return nil
+	}
+	t, ok := underlying(c.e.typeOf(x)).(*types.Struct)
+	if len(c.call.TypeArgs) > 0 {
+		t, ok = underlying(c.e.subst(c.call.TypeArgs[0])).(*types.Struct)
+	}
+	if !ok || t.Kind == syntax.StructKindUnion {
+		l.unsupported(x, "%s before a packet; a header is wanted", c.e.typeOf(x))
+	}
+	if width := l.widthOf(t); width%8 != 0 {
+		l.unsupported(x, "a header of %d bits, which is not a whole number of bytes, before a packet", width)
+	}
+	v := l.scalarsOf(convert(l.eval(x, c.e), t), t)
+	h, ok := l.prefixes[c.inst]
+	if !ok || h.typ != t {
+		h = l.newHeader(l.unique(c.inst.name), t, true)
+		l.prefixes[c.inst] = h
+	}
+	l.assignHeader(h, &literal{typ: t, fields: v})
+	return h
+}
+
+// digestCall sends a message, named after the object.
+func (l *tofino) digestCall(c *externCallSite) value {
+	l.asked(c, "digest_type", func() {
+		arg := c.arg("data")
+		id := l.learnList(c.inst.name, l.eval(arg, c.e), c.x, arg)
+		l.prim("generate_digest", intEx(0, code32), id)
+	})
+	return nil
+}

@@ -1,0 +1,187 @@
+package lower
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+)
+
+// hashNames are the members of HashAlgorithm_t.
+var hashNames = []string{"IDENTITY", "RANDOM", "XOR8", "XOR16", "XOR32", "CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM"}
+
+// A hashFunction is an algorithm in the document's terms.
+type hashFunction struct {
+	algo string
+	crc  *bmv2.CRC
+}
+
+// hashFunctions are the algorithms but for IDENTITY, which is none, and CUSTOM.
+// RANDOM is a matrix that the compiler draws; any good hash does.
+var hashFunctions = map[string]hashFunction{
+	"RANDOM": {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0xad93d23594c935a9", Init: "0xffffffffffffffff", Xor: "0x00", Reversed: true}},
+	"XOR8":   {algo: "xor8"},
+	"XOR16":  {algo: "xor16"},
+	"XOR32":  {algo: "xor32"},
+	"CRC8":   {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 8, Poly: "0x07", Init: "0x00", Xor: "0x00"}},
+	"CRC16":  {algo: "crc16"},
+	"CRC32":  {algo: "crc32"},
+	"CRC64":  {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0x00", Xor: "0x00"}},
+}
+
+// hashName is the algorithm of a Hash.
+func (l *tofino) hashName(inst *instance) string {
+	a, ok := inst.arg(0).(*ex)
+	if !ok || !a.isConst() || !a.v.IsInt64() || a.v.Int64() >= int64(len(hashNames)) {
+		l.unsupported(inst.at, "a hash algorithm that is not a constant of HashAlgorithm_t")
+	}
+	return hashNames[a.v.Int64()]
+}
+
+func (l *tofino) hashFunction(inst *instance) hashFunction {
+	name := l.hashName(inst)
+	if name == "CUSTOM" {
+		return l.polynomial(inst)
+	}
+	f, ok := hashFunctions[name]
+	if !ok {
+		l.unsupported(inst.at, "the hash algorithm %s here", name)
+	}
+	return f
+}
+
+// polynomial reads the CRCPolynomial of a Hash.
+func (l *tofino) polynomial(inst *instance) hashFunction {
+	p, ok := inst.arg(1).(*instance)
+	if !ok || p.extern().Name != "CRCPolynomial" || len(p.args) != 6 {
+		l.unsupported(inst.at, "a custom hash without a CRCPolynomial")
+	}
+	arg := func(k int) *ex {
+		x, ok := p.args[k].(*ex)
+		if !ok || !x.isConst() {
+			l.errorf(p.at, "the arguments of CRCPolynomial must be constants")
+			panic(bail{})
+		}
+		return x
+	}
+	width := l.widthOf(p.extern().Args[0])
+	if width < 8 || width > 64 {
+		l.unsupported(p.at, "a CRC of %d bits", width)
+	}
+	hex := func(k int) string {
+		return bmv2.HexString(wrap(arg(k).v, scalar{width: width}), bytesOf(width))
+	}
+	return hashFunction{algo: bmv2.AlgoCRC, crc: &bmv2.CRC{
+		Width: width, Poly: hex(0), Init: hex(4), Xor: hex(5), Reversed: arg(1).isTrue(),
+	}}
+}
+
+// hashCall: IDENTITY is the data themselves, one after the other.
+func (l *tofino) hashCall(c *externCallSite) value {
+	st := l.resultShape(c)
+	arg := c.arg("data")
+	v := l.eval(arg, c.e)
+	if l.hashName(c.inst) == "IDENTITY" {
+		all := l.joined(l.numbers(v, arg))
+		if all == nil {
+			return intEx(0, st)
+		}
+		return cast(cast(all, scalar{width: st.width}), st)
+	}
+	fn := l.hashFunction(c.inst)
+	input := l.inputs(v, arg)
+	f := l.temp(scalar{width: st.width})
+	limit := new(big.Int).Lsh(big.NewInt(1), uint(min(st.width, 63)))
+	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: 64}))
+	return l.as(f, st)
+}
+
+func (l *tofino) calculationOf(fn hashFunction, input []*bmv2.Expr) *bmv2.Expr {
+	ref := l.calculation(fn.algo, input, false)
+	l.cfg.Calculations[len(l.cfg.Calculations)-1].CRC = fn.crc
+	return ref
+}
+
+// numbers lists the numbers that a value consists of.
+func (l *tofino) numbers(v value, at syntax.Node) []*ex {
+	var list []*ex
+	switch v := v.(type) {
+	case *aggregate:
+		for _, el := range v.elems {
+			list = append(list, l.numbers(el, at)...)
+		}
+	case *literal:
+		list = v.fields
+	case *header, *union, *stack:
+		for _, f := range leaves(v) {
+			list = append(list, fieldEx(f))
+		}
+	default:
+		list = append(list, l.toEx(v, at))
+	}
+	return list
+}
+
+// checksumCall: in a parser the sum is a variable, which starts at 0 and grows
+// in ones' complement; in a deparser update computes a checksum at once.
+func (l *tofino) checksumObjectCall(c *externCallSite) value {
+	if c.method == "update" {
+		return l.updateChecksum(c)
+	}
+	if l.block != parserBlock {
+		l.unsupported(c.x, "the method %s of Checksum outside of a parser", c.method)
+	}
+	u16 := scalar{width: 16}
+	sum := l.state(c.inst, u16)
+	switch c.method {
+	case "add", "subtract":
+		arg := c.arg("data")
+		input := l.inputs(l.eval(arg, c.e), arg)
+		l.prim(map[string]string{"add": "csum_add", "subtract": "csum_subtract"}[c.method], sum, l.calculation("csum16", input, false))
+		return nil
+	case "get":
+		return l.settled(fieldEx(sum))
+	case "verify":
+		// The sum over data and their checksum is all ones; it is 0 over zeros.
+		isNot := func(n int64) *ex { return not(equal(fieldEx(sum), intEx(n, u16))) }
+		t := l.temp(boolean)
+		l.set(t, andAlso(isNot(0xffff), isNot(0)))
+		return fieldEx(t)
+	case "subtract_all_and_deposit":
+		l.prim("csum_payload", sum)
+		l.assign(l.lvalue(c.arg("residual"), c.e), cast(fieldEx(sum), l.shape(c.arg("residual"), c.e)))
+		return nil
+	}
+	l.unsupported(c.x, "the method %s of Checksum", c.method)
+	return nil
+}
+
+// updateChecksum leaves the fields of headers that are not valid out, as the
+// hardware does.
+func (l *tofino) updateChecksum(c *externCallSite) value {
+	arg := c.arg("data")
+	u16 := scalar{width: 16}
+	input := l.inputs(l.eval(arg, c.e), arg)
+	f := l.temp(u16)
+	l.prim("modify_field_with_hash_based_offset", f, intEx(0, u16), l.calculation("csum16", input, false), intEx(0x10000, code32))
+	x := c.arg("zeros_as_ones")
+	if x == nil {
+		return f
+	}
+	ones := l.scalar(x, c.e)
+	return cond(andAlso(ones, equal(fieldEx(f), intEx(0, u16))), intEx(0xffff, u16), fieldEx(f))
+}
+
+// selectorAlgorithm is the algorithm of the Hash that the selector was given.
+func (l *tofino) selectorAlgorithm(inst *instance) string {
+	h, ok := inst.arg(1).(*instance)
+	if !ok {
+		l.unsupported(inst.at, "an action selector without a Hash")
+	}
+	switch name := l.hashName(h); name {
+	case "CRC16", "CRC32", "XOR16", "XOR32", "IDENTITY":
+		return strings.ToLower(name)
+	}
+	return "crc32" // which member it is does not matter, as long as it is spread
+}

@@ -1,0 +1,228 @@
+package lower
+
+import (
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// Packets go through the switch one at a time. So a RegisterAction, which is
+// one step for the hardware, may be three here: the cell is read, the body of
+// apply works on a variable, and the cell is written.
+
+// registerCall: the methods of registers themselves.
+func (l *tofino) registerCall(c *externCallSite) value {
+	t := c.inst.extern().Args[0]
+	switch c.method {
+	case "read":
+		if c.inst.extern().Name == "RegisterParam" {
+			return l.readCell(c.inst, intEx(0, code32), t)
+		}
+		return l.readCell(c.inst, l.slot(c, c.inst), t)
+	case "write":
+		index := l.slot(c, c.inst)
+		m := l.mark()
+		v := l.eval(c.arg("value"), c.e)
+		l.writeCell(c.inst, l.stable(index, m), v, t)
+		return v
+	}
+	l.unsupported(c.x, "the method %s of %s", c.method, c.inst.extern().Name)
+	return nil
+}
+
+// readCell reads a cell as a value of type t.
+func (l *tofino) readCell(reg *instance, index *ex, t types.Type) value {
+	st, isScalar := scalarOf(t)
+	raw := l.temp(scalar{width: l.widthOf(t)})
+	l.prim("register_read", raw, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index)
+	if isScalar && st == raw.st {
+		return raw
+	}
+	at := raw.st.width
+	return l.cutOut(fieldEx(raw), t, &at)
+}
+
+func (l *tofino) writeCell(reg *instance, index *ex, v value, t types.Type) {
+	v = convert(v, t)
+	l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index, l.joined(l.scalarsOf(v, t)))
+}
+
+// scalarsOf lists the numbers that a value of type t consists of.
+func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
+	switch v := v.(type) {
+	case *header:
+		var list []*ex
+		for _, f := range v.fields {
+			list = append(list, fieldEx(f))
+		}
+		return list
+	case *literal:
+		return v.fields
+	}
+	return l.flat(v, t)
+}
+
+// execute runs the method apply of a RegisterAction on a cell.
+func (l *tofino) execute(c *externCallSite) value {
+	reg, ok := c.inst.arg(0).(*instance)
+	apply := c.inst.implementation("apply")
+	if !ok || apply == nil {
+		l.unsupported(c.x, "this call of execute")
+	}
+	for _, name := range []string{"overflow", "underflow"} {
+		if f := c.inst.implementation(name); f != nil {
+			l.unsupported(f, "the method %s of %s", name, c.inst.extern().Name)
+		}
+	}
+	body := l.methodEnv(c)
+	params := l.paramObjects(apply.Params)
+	t := body.subst(params[0].Type)
+	if have := l.widthOf(body.subst(reg.extern().Args[0])); l.widthOf(t) != have {
+		l.unsupported(apply, "a RegisterAction for %d bits on a register of %d", l.widthOf(t), have)
+	}
+	index := l.slot(c, reg)
+	held := l.variable(c.inst, params[0], body)
+	use := l.cellUse(apply.Body, params[0])
+	if use.read {
+		m := l.mark()
+		if cell := l.readCell(reg, index, t); !l.intoDestination(held, cell, m) {
+			l.assign(held, cell)
+		}
+	}
+	body.bind(params[0], held)
+	results := l.results(apply.Body, params[1:], body)
+	l.enter(c.x, func() { l.stmts(apply.Body.Stmts, body) })
+	l.place(body.ret)
+	if use.written {
+		l.writeCell(reg, index, held, t)
+	}
+	return l.handOut(c, results)
+}
+
+// implementation is the method that the instance's body gives.
+func (i *instance) implementation(name string) *syntax.FuncDecl {
+	if i.decl == nil {
+		return nil
+	}
+	for _, d := range i.decl.Body {
+		if f, ok := d.(*syntax.FuncDecl); ok && f.Name.Value == name && f.Body != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// methodEnv is the environment of a method that an instance implements: it sees
+// what its control sees, as that was last applied.
+func (l *tofino) methodEnv(c *externCallSite) *env {
+	scope := c.inst.outer
+	if owner := scope.inst; owner != nil && owner.active != nil {
+		scope = owner.active
+	}
+	body := scope.child()
+	body.inst, body.ret, body.loops = c.inst, &label{}, c.e.loops
+	body.result, body.brk, body.cont = nil, nil, nil
+	return body
+}
+
+// variable is the place of a method's parameter, the same for all calls.
+func (l *tofino) variable(inst *instance, p *types.Object, body *env) value {
+	key := variable{obj: p}
+	if v, ok := inst.vars[key]; ok {
+		return v
+	}
+	if inst.vars == nil {
+		inst.vars = map[variable]value{}
+	}
+	v := l.alloc(inst.name+"."+p.Name, body.subst(p.Type), false)
+	inst.vars[key] = v
+	return v
+}
+
+// results makes variables for what execute returns. What apply does not assign
+// is 0.
+func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *env) []value {
+	var list []value
+	for _, p := range params {
+		v := l.alloc("tmp", body.subst(p.Type), true)
+		if f, ok := v.(*field); ok {
+			f.result = true
+		}
+		if !l.surelyAssigns(apply, p) {
+			l.assign(v, l.defaultOf(body.subst(p.Type)))
+		}
+		body.bind(p, v)
+		list = append(list, v)
+	}
+	return list
+}
+
+// handOut gives the first result to the caller, the others to the arguments
+// for them.
+func (l *tofino) handOut(c *externCallSite, results []value) value {
+	for k, name := range []string{"rv2", "rv3", "rv4"} {
+		if x := c.arg(name); x != nil && k+1 < len(results) {
+			l.assign(l.lvalue(x, c.e), results[k+1])
+		}
+	}
+	t := c.e.subst(c.call.Result)
+	switch {
+	case t == nil || t == types.Void:
+		return nil
+	case len(results) == 0:
+		return l.defaultOf(t)
+	}
+	return results[0]
+}
+
+// A cellUse says what a method does with its value.
+type cellUse struct{ read, written bool }
+
+// cellUse finds out whether the body reads o, the cell, before it writes it,
+// and whether it writes it at all.
+func (l *tofino) cellUse(body *syntax.BlockStmt, o *types.Object) cellUse {
+	use := cellUse{read: true, written: l.assigns(body, o)}
+	if len(body.Stmts) == 0 {
+		return use
+	}
+	first, ok := body.Stmts[0].(*syntax.AssignStmt)
+	if !ok || first.Op != syntax.NoOp || l.mentionsObject(first.RHS, o) {
+		return use
+	}
+	if n, ok := syntax.Unparen(first.LHS).(*syntax.Name); ok && l.info.Uses[n] == o {
+		use.read = false
+	}
+	return use
+}
+
+func (l *tofino) mentionsObject(x syntax.Node, o *types.Object) bool {
+	found := false
+	syntax.Inspect(x, func(n syntax.Node) bool {
+		if name, ok := n.(*syntax.Name); ok && l.info.Uses[name] == o {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// surelyAssigns reports whether every way through s assigns to o as a whole.
+func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
+	switch s := s.(type) {
+	case *syntax.BlockStmt:
+		for _, s := range s.Stmts {
+			if l.surelyAssigns(s, o) {
+				return true
+			}
+			if _, ok := s.(*syntax.ReturnStmt); ok {
+				return false
+			}
+		}
+	case *syntax.AssignStmt:
+		n, ok := syntax.Unparen(s.LHS).(*syntax.Name)
+		return ok && s.Op == syntax.NoOp && l.info.Uses[n] == o
+	case *syntax.IfStmt:
+		return s.Else != nil && l.surelyAssigns(s.Then, o) && l.surelyAssigns(s.Else, o)
+	}
+	return false
+}
