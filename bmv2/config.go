@@ -230,14 +230,15 @@ type RegisterArray struct {
 	Initial string `bmv2:"initial,omitempty"`
 }
 
-// A FilterArray is an array of low-pass filters for values of Bitwidth bits.
-// Tofino has them, BMv2 has not.
+// A FilterArray is an array of low-pass filters for values of Bitwidth bits, or
+// of random early detections by such filters. Tofino has them, BMv2 has not.
 type FilterArray struct {
 	Name       string      `bmv2:"name"`
 	ID         int         `bmv2:"id"`
 	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 	Size       int         `bmv2:"size"`
 	Bitwidth   int         `bmv2:"bitwidth"`
+	Wred       bool        `bmv2:"wred,omitempty"`
 }
 
 // A Calculation is a hash over a list of inputs.

@@ -31,7 +31,12 @@ func (pl *pipeline) apply(s *Switch, p *Packet) {
 	for n := pl.first; n != nil && !p.exit && p.steps < maxSteps; p.steps++ {
 		switch {
 		case n.table != nil:
-			n = n.table.apply(s, p)
+			if t := n.table; t.fixed && s.opts.Trace == nil {
+				t.def.action.run(p, t.def.args)
+				n = t.def.next
+			} else {
+				n = t.apply(s, p)
+			}
 		case n.cond != nil:
 			if n.cond(p) {
 				n = n.yes
@@ -120,6 +125,7 @@ func (s *Switch) fill(t *table, src *bmv2.Table) error {
 		}
 	}
 	t.immutable = src.Entries != nil
+	t.fixed = t.key.words == 0 && t.constDef && t.def.action != nil && t.profile == nil && !t.counters && t.meters == nil
 	return nil
 }
 

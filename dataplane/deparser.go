@@ -50,8 +50,12 @@ func (d *deparser) room() int {
 // deparse updates the checksums, and puts the headers before the payload: over
 // the bytes that they, or others, were parsed from.
 func (s *Switch) deparse(p *Packet) {
-	s.updateChecksums(p)
-	s.deparser.before.run(p, nil)
+	if s.updates != nil {
+		s.updateChecksums(p)
+	}
+	if s.deparser.before.code != nil {
+		s.deparser.before.run(p, nil)
+	}
 	s.deparser.emit(s, p)
 }
 

@@ -8,6 +8,10 @@
 // Engine puts simple_switch's queues in between. In the steady state a packet
 // costs no allocation.
 //
+// A program for Tofino, in the same terms, runs as a pipe of Tofino does: see
+// tofino.go for what that means, and Switch.CellSize, Generate, SetPortMetadata
+// and FilterSet for what only such programs have.
+//
 // The control plane uses the methods of Switch named after what they change:
 // TableAdd, MemberAdd, GroupAdd, RegisterWrite, MeterSet, SetMirror, SetGroup
 // and so on. Handles are those that BMv2 would give.

@@ -85,7 +85,9 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	e.sw.mu.Lock()
 	defer e.sw.mu.Unlock()
 	e.reclaim()
-	return e.take(e.sw.receive(port, data, 0, now), now)
+	e.out = e.sw.runIngress(e.sw.receive(port, data, 0, now), now, e.out[:0])
+	e.settle(now)
+	return e.run(now)
 }
 
 // Generate does the same with a packet of the packet generator; see
@@ -96,11 +98,7 @@ func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration
 	e.sw.mu.Lock()
 	defer e.sw.mu.Unlock()
 	e.reclaim()
-	return e.take(e.sw.generate(app, batch, number, data, now), now)
-}
-
-func (e *Engine) take(p *Packet, now time.Duration) []Out {
-	e.out = e.sw.runIngress(p, now, e.out[:0])
+	e.out = e.sw.runIngress(e.sw.generate(app, batch, number, data, now), now, e.out[:0])
 	e.settle(now)
 	return e.run(now)
 }

@@ -39,10 +39,12 @@ type filter struct {
 	set   bool
 	value float64
 	last  time.Duration
+	wred  WredSpec
 }
 
 type filterArray struct {
 	name  string
+	wred  bool
 	width int
 	limit float64 // of the result
 	cells []filter
@@ -50,20 +52,21 @@ type filterArray struct {
 
 func newFilterArray(c *bmv2.FilterArray) *filterArray {
 	return &filterArray{
-		name: c.Name, width: c.Bitwidth, limit: float64(mask64(c.Bitwidth)),
+		name: c.Name, wred: c.Wred, width: c.Bitwidth, limit: float64(mask64(c.Bitwidth)),
 		cells: make([]filter, c.Size),
 	}
 }
 
-// filterExecute links filter_execute; out of range it gives 0.
-func (l *linker) filterExecute(a []*bmv2.Expr) (step, error) {
+// filterExecute links filter_execute and wred_execute; out of range they give
+// 0.
+func (l *linker) filterExecute(a []*bmv2.Expr, wred bool) (step, error) {
 	dst, err := l.place(a[0])
 	if err != nil {
 		return nil, err
 	}
 	f := l.sw.filters[a[1].Name]
-	if a[1].Type != bmv2.TypeFilterArray || f == nil {
-		return nil, fmt.Errorf("%v is not a filter array", a[1])
+	if a[1].Type != bmv2.TypeFilterArray || f == nil || f.wred != wred {
+		return nil, fmt.Errorf("%v is not an array of filters of this kind", a[1])
 	}
 	value, err := l.number(a[2])
 	if err != nil {
@@ -73,7 +76,7 @@ func (l *linker) filterExecute(a []*bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, at, set := value.low(), index.low(), dst.set()
+	x, at, set, draw := value.low(), index.low(), dst.set(), l.sw.opts.Random
 	return func(p *Packet) {
 		i := uint64(uint32(at(p)))
 		if i >= uint64(len(f.cells)) {
@@ -82,7 +85,11 @@ func (l *linker) filterExecute(a []*bmv2.Expr) (step, error) {
 		}
 		k := &f.cells[i]
 		k.take(float64(x(p)), p.now)
-		set(p, f.result(k))
+		if wred {
+			set(p, b2u(k.wred.drops(k.value, draw)))
+		} else {
+			set(p, f.result(k))
+		}
 	}, nil
 }
 
@@ -123,11 +130,11 @@ func (f *filterArray) result(k *filter) uint64 {
 	return uint64(v)
 }
 
-func (s *Switch) withFilter(name string, index int, do func(*filterArray, *filter)) error {
+func (s *Switch) withFilter(name string, index int, wred bool, do func(*filterArray, *filter)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.filters[name]
-	if f == nil {
+	if f == nil || f.wred != wred {
 		return fmt.Errorf("unknown filter array %q", name)
 	}
 	if index < 0 || index >= len(f.cells) {
@@ -142,18 +149,18 @@ func (s *Switch) FilterSet(name string, index int, spec FilterSpec) error {
 	if err := spec.validate(); err != nil {
 		return fmt.Errorf("filter array %s: %w", name, err)
 	}
-	return s.withFilter(name, index, func(_ *filterArray, k *filter) { *k = filter{spec: spec, set: true} })
+	return s.withFilter(name, index, false, func(_ *filterArray, k *filter) { *k = filter{spec: spec, set: true} })
 }
 
 // FilterSpec is how a filter works; ok is false if it has not been set.
 func (s *Switch) FilterSpec(name string, index int) (spec FilterSpec, ok bool, err error) {
-	err = s.withFilter(name, index, func(_ *filterArray, k *filter) { spec, ok = k.spec, k.set })
+	err = s.withFilter(name, index, false, func(_ *filterArray, k *filter) { spec, ok = k.spec, k.set })
 	return spec, ok, err
 }
 
 // FilterValue is what a filter gave last.
 func (s *Switch) FilterValue(name string, index int) (v uint64, err error) {
-	err = s.withFilter(name, index, func(f *filterArray, k *filter) { v = f.result(k) })
+	err = s.withFilter(name, index, false, func(f *filterArray, k *filter) { v = f.result(k) })
 	return v, err
 }
 

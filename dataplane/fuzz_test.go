@@ -43,6 +43,8 @@ func FuzzProgram(f *testing.F) {
 	var docs [][]byte
 	list := programs(f)
 	maps.Copy(list, schemes(f, "letflow", "qall-pkt", "dhlb", "drill+rlb")) // few, as a change takes long in a large document
+	maps.Copy(list, pipeRows(f, bmv2.TNA, "letflow", "qall-pkt", "dhlb"))
+	maps.Copy(list, pipeRows(f, bmv2.T2NA, "qall-pkt", "conga"))
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		docs = append(docs, withoutSource(f, list[name]))
 	}
@@ -155,6 +157,20 @@ func schemes(t testing.TB, names ...string) map[string][]byte {
 	return list
 }
 
+// pipeRows are rows for Tofino, all of them if none is named.
+func pipeRows(t testing.TB, arch string, names ...string) map[string][]byte {
+	t.Helper()
+	list := map[string][]byte{}
+	for name, c := range rows[arch]() {
+		if len(names) == 0 || slices.Contains(names, name) {
+			var b bytes.Buffer
+			must(t, c.Write(&b))
+			list[arch+"/"+name] = b.Bytes()
+		}
+	}
+	return list
+}
+
 // busy makes an engine whose tables all lead on: what misses calls the action
 // with the most parameters, which are all 3.
 func busy(t testing.TB, doc []byte) *Engine {
@@ -188,6 +204,18 @@ func busy(t testing.TB, doc []byte) *Engine {
 	for _, session := range []uint16{5, 7, 500, 1003} {
 		must(t, s.SetMirror(uint32(session), MirrorSession{Port: uint32(session) % 502, HasPort: true, Group: uint32(session) % 4}))
 	}
+	for _, session := range []uint32{1, 2, 3} { // of Tofino
+		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
+	}
+	for name, f := range s.filters {
+		for i := range f.cells {
+			if f.wred {
+				must(t, s.WredSet(name, i, WredSpec{Time: time.Millisecond, Min: 100, Max: 1000, Probability: 0.5}))
+				continue
+			}
+			must(t, s.FilterSet(name, i, FilterSpec{Rate: true, Gain: time.Millisecond}))
+		}
+	}
 	for _, group := range []uint32{1, 3, 900, 1003} {
 		must(t, s.SetGroup(group, []Replica{{1, 1}, {2, 2}}))
 	}
@@ -198,6 +226,8 @@ func busy(t testing.TB, doc []byte) *Engine {
 func FuzzPacket(f *testing.F) {
 	list := programs(f)
 	maps.Copy(list, schemes(f, codegen.Names()...))
+	maps.Copy(list, pipeRows(f, bmv2.TNA))
+	maps.Copy(list, pipeRows(f, bmv2.T2NA))
 	var engines []*Engine
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		engines = append(engines, busy(f, list[name]))
@@ -208,6 +238,12 @@ func FuzzPacket(f *testing.F) {
 			p := udp(80, 1, 2, 3, 4)
 			p = append(append(slices.Clone(p[:12]), 0x88, typ, 2, 0, 3, 0, 0, 0, 9), p[14:]...)
 			f.Add(uint8(i), uint16(255), p)
+		}
+	}
+	for i := range engines { // reports and rounds of Tofino
+		for _, typ := range []byte{0xff, 0xfe, 1} {
+			f.Add(uint8(i), uint16(68), append([]byte{typ, 0, 3, 0, 9}, udp(80, 1, 2, 3, 4)...))
+			f.Add(uint8(i), uint16(6), append([]byte{typ, 0, 3, 0, 9}, udp(80, 1, 2, 3, 4)...))
 		}
 	}
 	f.Add(uint8(0), uint16(1), []byte{})

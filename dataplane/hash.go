@@ -37,6 +37,8 @@ func newHasher(algo string) (hasher, error) {
 		return newCRC(CRC{Width: 64, Poly: 0x1b, ReflectIn: true, ReflectOut: true}), nil
 	case "csum16", "cksum16":
 		return hashFunc(func(d []byte) uint64 { return uint64(internetChecksum(d)) }), nil
+	case "xor8": // of Tofino
+		return hashFunc(func(d []byte) uint64 { return xorSum(d, 1) }), nil
 	case "xor16":
 		return hashFunc(func(d []byte) uint64 { return xorSum(d, 2) }), nil
 	case "xor32":

@@ -26,6 +26,7 @@ func TestHashKnownAnswers(t *testing.T) {
 		{"csum16", "\x00\x01\xf2\x03\xf4\xf5\xf6\xf7\x10", 0x120d},
 		{"csum16", "\x00\x00", 0xffff},
 		{"csum16", "\xff\xff\xff\xff", 0},
+		{"xor8", "\x12\x34\xff", 0xd9},
 		{"xor16", "\x12\x34\xff\x00\x01", 0xec34},
 		{"xor32", "\x01\x02\x03\x04\xf0", 0xf1020304},
 		{"identity", "\x01\x02\x03", 0x010203},

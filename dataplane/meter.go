@@ -63,14 +63,11 @@ type meterArray struct {
 	rates  int
 	cells  []meter
 	missed meter // of the default entry, if direct
-	// colors are the numbers that the program sees: red is 2 in BMv2 and 3 in
-	// Tofino.
-	colors [maxRates + 1]uint64
 }
 
 // mark stores the colour that a direct meter gives p.
 func (a *meterArray) mark(m *meter, p *Packet) {
-	p.w[a.target.off] = a.colors[m.execute(a.bytes, p.ingressLength, p.now)] & mask64(min(a.target.width, 64))
+	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & mask64(min(a.target.width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the
@@ -141,7 +138,7 @@ func newMeterArray(c *bmv2.MeterArray) (*meterArray, error) {
 	if c.RateCount < 1 || c.RateCount > maxRates {
 		return nil, errRateCount
 	}
-	m := &meterArray{colors: [maxRates + 1]uint64{0, 1, 2}, name: c.Name, bytes: c.Type == "bytes", direct: c.IsDirect, table: c.Binding, rates: c.RateCount, missed: meter{rates: c.RateCount}}
+	m := &meterArray{name: c.Name, bytes: c.Type == "bytes", direct: c.IsDirect, table: c.Binding, rates: c.RateCount, missed: meter{rates: c.RateCount}}
 	if !m.direct {
 		m.grow(c.Size)
 	}

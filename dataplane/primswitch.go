@@ -182,7 +182,7 @@ func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
 	at, set := index.low(), dst.set()
 	return func(p *Packet) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
-			set(p, m.colors[m.cells[i].execute(m.bytes, p.ingressLength, p.now)])
+			set(p, m.cells[i].execute(m.bytes, p.ingressLength, p.now))
 		}
 	}, nil
 }

@@ -144,9 +144,6 @@ func (l *linker) arrays(c *bmv2.Config) error {
 		if err != nil {
 			return fmt.Errorf("meter %s: %w", m.Name, err)
 		}
-		if s.tofino != nil {
-			a.colors[maxRates] = 3
-		}
 		if m.ResultTarget != nil {
 			if a.target, err = l.lay.field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
 				return fmt.Errorf("meter %s: %w", m.Name, err)

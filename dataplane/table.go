@@ -36,6 +36,9 @@ type table struct {
 	// constAction is the only action that def may have, if not nil.
 	constAction *action
 	immutable   bool
+	// fixed tables are those that compilers make of statements: nothing is
+	// looked up in them, and they always do the same.
+	fixed bool
 
 	actions []*action
 	next    map[*action]*node

@@ -23,9 +23,13 @@ import (
 // The rest of what the hardware tells and is told are the fields of metadata
 // of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md).
 //
-// What differs from the hardware: lengths leave the four bytes of the frame's
-// checksum out; a queue is as long as its caller says; nothing is pruned from
+// What differs from the hardware: all pipes share one set of registers; lengths
+// leave the four bytes of the frame's checksum out; a queue is as long as its
+// caller says, and nothing is deflected from a full one; nothing is pruned from
 // a multicast group; packets of the generator come when the caller makes them.
+// A packet takes no time on its way: of the two times that ingress sees, the
+// first is that of Receive (or of the turn, if it comes round), the second that
+// of Ingress.
 
 // A tofino runs the program of a Switch as a pipe of Tofino does.
 type tofino struct {
@@ -65,7 +69,6 @@ var chips = map[string]chip{
 
 // A gress is one half of the pipe.
 type gress struct {
-	name       string
 	parser     *parser
 	control    *pipeline
 	deparser   *deparser
@@ -86,7 +89,7 @@ type forTM struct {
 	resubmitted bool
 }
 
-// The number of bits of a device port, and of the pipes that it names.
+// Device ports have 9 bits, of which two name the pipe.
 const (
 	devPorts = 512
 	pipes    = 4
@@ -143,7 +146,7 @@ func (l *linker) blocks(c *bmv2.Config) error {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
 		i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == g.name+"_parser" })
-		g.gress.control, g.gress.name, g.readsError = g.control, g.name, c.Parsers[i].ReadsError
+		g.gress.control, g.readsError = g.control, c.Parsers[i].ReadsError
 	}
 	return nil
 }
@@ -210,12 +213,16 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 }
 
 // parse runs a half's parser from head bytes before the packet on. It returns
-// false if the hardware drops the packet for what was wrong.
+// false if ingress has to drop the packet for what was wrong: if the program
+// does not look at that, or if no transition was found.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.head = p.start - head
 	g.parser.run(t.sw, p)
-	wrong := p.parserError != uint64(g.parser.codes.none)
 	g.time.put(p, uint64(p.now))
-	g.parserErr.put(p, t.errors[p.parserError])
-	return !wrong || g.readsError
+	if p.parserError == uint64(g.parser.codes.none) {
+		return true
+	}
+	wrong := t.errors[p.parserError]
+	g.parserErr.put(p, wrong)
+	return wrong == 0 || g.readsError && wrong&errNoMatch == 0
 }

@@ -34,30 +34,21 @@ func errorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	bits[uint64(codes.noMatch)] = errNoMatch
 	bits[uint64(codes.tooShort)] = errPartial
 	bits[uint64(codes.headerTooShort)] = errPartial
-	bits[uint64(codes.stackOutOfBounds)] = errMultiWrite
+	bits[uint64(codes.stackOutOfBounds)] = 0
 	bits[uint64(codes.invalid)] = errNoMatch
 	bits[uint64(codes.timeout)] = errTimeout
 	bits[uint64(codes.none)] = 0
 	return bits
 }
 
-// rejected is the error code of the state reject. parser_err has no bit for it.
-const rejected int64 = -2
-
-// refuse makes what v1model accepts an error: a select in which nothing
-// matches, and the state reject.
+// refuse makes a select in which nothing matches an error, where v1model goes
+// on. The state reject is no error: Tofino's compiler ends the parser there as
+// it does with accept, and so it does where a header stack is full.
 func refuse(ps *parser, src *bmv2.Parser, states map[string]*parseState) {
-	fail := func(name string, code int64) *parseState {
-		return &parseState{name: name, ops: []parserOp{func(*Packet) int64 { return code }}}
-	}
-	noMatch := fail("no match", ps.codes.noMatch)
+	code := ps.codes.noMatch
+	noMatch := &parseState{name: "no match", ops: []parserOp{func(*Packet) int64 { return code }}}
 	for _, s := range src.ParseStates {
-		st := states[s.Name]
-		if s.Name == "reject" {
-			*st = *fail(s.Name, rejected)
-			continue
-		}
-		if len(st.cases) > 0 && !hasDefault(s) {
+		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
 			st.others = noMatch
 		}
 	}

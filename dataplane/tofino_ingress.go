@@ -153,6 +153,10 @@ func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
 
+// maxFrame bounds the copies that mirrors make: a program may well mirror its
+// mirrors, each longer by a header.
+const maxFrame = 1 << 14
+
 // mirror sends a copy of the packet's bytes from one on to the session that
 // the deparser has named, behind the header that it has given.
 func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
@@ -164,6 +168,9 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 		t.sw.trace(p, Event{Kind: EventClone, Value: int64(t.asked.session)})
 	}
 	n := len(t.asked.header)
+	if n+p.end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
+		return out
+	}
 	c := t.sw.newPacket(n + p.end - from)
 	copy(c.buf[c.start:], t.asked.header)
 	copy(c.buf[c.start+n:], p.buf[from:p.end])

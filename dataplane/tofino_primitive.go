@@ -35,11 +35,11 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 			return nil, err
 		}
 		return l.sumRest(a[0])
-	case "filter_execute":
+	case "filter_execute", "wred_execute":
 		if err := arity(p, 4); err != nil {
 			return nil, err
 		}
-		return l.filterExecute(a)
+		return l.filterExecute(a, p.Op == "wred_execute")
 	case "register_entry":
 		if err := arity(p, 1); err != nil {
 			return nil, err

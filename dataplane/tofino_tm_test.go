@@ -40,6 +40,23 @@ func TestMirrorToGroup(t *testing.T) {
 	}, "01020304", "6:41020304 8:42020304 3:00020304")
 }
 
+// A mirror of each mirror, longer by a header: they end when they get too long.
+func TestMirrorsOfMirrors(t *testing.T) {
+	s := pipeProgram{
+		ingress:     prims(set(toPort3, 3)),
+		outDeparser: prims(do("add_header", "eg_m"), do("mirror_emit", 7, "eg_m")),
+	}.start(t, Options{})
+	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true}))
+	longest := 0
+	out := NewEngine(s).Process(5, make([]byte, 1000), time.Second)
+	for _, o := range out {
+		longest = max(longest, len(o.Data))
+	}
+	if longest > maxFrame || longest < maxFrame-4 || len(out) != 1+(longest-1000)/4 {
+		t.Errorf("%d packets of up to %d bytes", len(out), longest)
+	}
+}
+
 // A resubmitted packet comes as it came before, with the header in the port
 // metadata, and does not do so twice.
 func TestResubmit(t *testing.T) {

@@ -35,7 +35,7 @@ func newBench(c *cli) *cobra.Command {
            a switch can be read, and what it takes to watch 20 of them
   fit      fitting a congestion index to as many observations as QALL has
   gen      the generator, and packets per second through each program of the
-           catalogue
+           catalogue, and through some of those for Tofino and the slowest
   sim      the simulator on one core: packet-hops per second with programs in
            every switch, and with models; what a packet takes of the memory
   switch   the embedded switch on one core: packets per second through the

@@ -41,10 +41,14 @@ func benchGen(ctx context.Context, runs int) ([]measurement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("measuring %s: %w", g.name, err)
 		}
-		result = append(result, measurement{"gen." + g.name, rate, "Mpkt/s", "its program on the embedded switch, 4 paths, 200-byte packets of 256 flows, CPU time of one core"})
+		result = append(result, measurement{"gen." + g.name, rate, "Mpkt/s", "its program on the embedded switch, " + benchTraffic})
 	}
-	return result, nil
+	hardware, err := benchHardware(ctx, runs)
+	return append(result, hardware...), err
 }
+
+// benchTraffic says what the programs forward.
+const benchTraffic = "4 paths, 200-byte packets of 256 flows, CPU time of one core"
 
 // benchForwarding is the median rate of some runs in packets per µs of CPU time.
 func benchForwarding(ctx context.Context, g *generated, runs int) (float64, error) {
@@ -100,6 +104,9 @@ func newLeaf(g *generated, paths int) (*dataplane.Engine, error) {
 			l.keep(sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true}))
 		}
 	}
+	if g.manifest.Hardware != nil {
+		l.bake(g.manifest.Hardware)
+	}
 	for _, t := range g.manifest.Tables {
 		if fill, ok := leafTables[t.Name]; ok {
 			fill(l)
@@ -113,6 +120,7 @@ type leafRig struct {
 	sw     *dataplane.Switch
 	paths  int
 	widths map[string][]paramWidth
+	baked  map[string]bool // tables
 	err    error
 }
 
@@ -158,6 +166,11 @@ var leafTables = map[string]func(*leafRig){
 			}
 			return 1
 		}, dataplane.Match{Value: []byte{0, 1}})
+	},
+	"LbIngress.grids": func(l *leafRig) {
+		if !l.baked["LbIngress.grids"] { // then the weights are those of the group
+			l.add("LbIngress.grids", "LbIngress.set_ends", evenEnd(l.paths), dataplane.Match{Value: []byte{0, 1}})
+		}
 	},
 	"LbEgress.port_cfg": func(l *leafRig) {
 		for _, port := range append(countTo(l.paths), hostPort) {
