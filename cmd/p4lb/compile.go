@@ -22,15 +22,18 @@ core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
 folder named with -I comes first.
 
 Programs for Tofino, which include tna.p4, and for Tofino 2, which include
-t2na.p4, are checked, and have P4Info; p4lb lint checks what the hardware can
-do. What a program includes tells its architecture; --arch insists on one.
+t2na.p4, become JSON in the same terms, of one pipe with ingress and egress,
+each with a parser and a deparser. p4lb switch runs it, simple_switch does not;
+Tofino takes what the open compiler makes of the program. p4lb lint checks what
+the hardware can do. What a program includes tells its architecture; --arch
+insists on one.
 
 Errors and warnings go to standard error. After an error nothing is written: a
 file that was there before stays as it was.`,
 		Example: `  p4lb compile router.p4
   p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
   p4lb compile -I include -D PORTS=16 router.p4 -o router.json
-  p4lb compile --arch tna p4src/tna/ecmp.p4 --p4info ecmp.p4info.txtpb`,
+  p4lb compile --arch tna p4src/tna/ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb`,
 		Args: wantArgs(1, 1, "one program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.name = args[0]
@@ -88,7 +91,7 @@ func (j *compileJob) run() error {
 	}
 	// Without an output everything is tried that could be asked for.
 	try := j.json == "" && j.p4info == "" && p.Arch != ""
-	if j.json != "" || try && p.Arch == "v1model" {
+	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
 			return j.c.diagnose(err)
 		}

@@ -39,7 +39,7 @@ func (l *lowerer) assignHeader(d *header, src value) {
 			return
 		}
 		vals := l.snapshot(d.fields, s.fields)
-		l.prim("add_header", d)
+		l.prim(l.arch.traits().addHeader, d)
 		for i, f := range d.fields {
 			l.set(f, vals[i])
 		}

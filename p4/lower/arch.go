@@ -37,6 +37,9 @@ type traits struct {
 	rejects bool
 	// branches is set where deparsers may have conditions.
 	branches bool
+	// addHeader is the primitive of setValid: in BMv2's the fields start with 0,
+	// in Tofino they keep what they have.
+	addHeader string
 	// defaults is set where a table with an action profile keeps its default
 	// action.
 	defaults bool

@@ -42,15 +42,9 @@ func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instan
 
 func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Control, call *types.Call, e *env) {
 	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
-	if l.copied[inst.name] {
-		l.copyParams(inst, bs)
-	}
-	if inst.applied != nil && !sameBindings(inst.applied, bs) && l.hasTables(t.Decl) {
-		if l.copied[inst.name] {
-			l.unsupported(x, "applying %s, which has tables, to different instances", inst.name)
-		}
-		l.copied[inst.name] = true
-		panic(bail{})
+	l.copyParams(inst, bs)
+	if inst.applied != nil && l.hasTables(t.Decl) {
+		l.keepTogether(x, inst, bs)
 	}
 	inst.applied = bs
 	callee := inst.env.child()
@@ -62,42 +56,99 @@ func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Con
 	l.copyBack(bs, e)
 }
 
-func sameBindings(a, b []binding) bool {
-	for i := range a {
-		if a[i].value != b[i].value {
-			return false
-		}
+// keepTogether sees to it that the parameters of inst are in the same places as
+// when it was first applied: BMv2 has each table once, with one set of key
+// fields and one body for each action. What differs gets a place of its own in
+// another run.
+func (l *lowerer) keepTogether(x *syntax.CallExpr, inst *instance, bs []binding) {
+	var parts []string
+	for i, b := range bs {
+		parts = differing(parts, inst.name+"."+b.param.Name, inst.applied[i].value, b.value)
 	}
-	return true
+	if len(parts) == 0 {
+		return
+	}
+	for _, path := range parts {
+		if l.copied[path] {
+			l.unsupported(x, "applying %s, which has tables, to different instances", inst.name)
+		}
+		l.copied[path] = true
+	}
+	panic(bail{})
 }
 
-// copyParams gives the parameters places of their own: BMv2 has each table
-// once, with one set of key fields and one body for each action, so all
-// applications of its control must find their arguments in the same place.
-func (l *lowerer) copyParams(inst *instance, bs []binding) {
-	if inst.params == nil {
-		inst.params = map[*types.Object]value{}
+// differing adds the parts of path that are not the same place in a and b.
+func differing(list []string, path string, a, b value) []string {
+	if a == b {
+		return list
 	}
+	x, ok1 := a.(*aggregate)
+	y, ok2 := b.(*aggregate)
+	if !ok1 || !ok2 || len(x.elems) != len(y.elems) {
+		return append(list, path)
+	}
+	names, _, _ := components(x.typ)
+	if len(names) != len(x.elems) {
+		return append(list, path)
+	}
+	for i := range x.elems {
+		list = differing(list, path+"."+names[i], x.elems[i], y.elems[i])
+	}
+	return list
+}
+
+// copyParams gives the parts of parameters that differ from one application to
+// another places of their own.
+func (l *lowerer) copyParams(inst *instance, bs []binding) {
 	for i := range bs {
 		b := &bs[i]
-		if _, ok := b.value.(*instance); ok || b.value == nil {
+		own := l.ownPlace(inst, inst.name+"."+b.param.Name, b.value, inst.env.subst(b.param.Type), b.param.Dir)
+		if own == b.value {
 			continue
-		}
-		p := inst.params[b.param]
-		if p == nil {
-			p = l.alloc(inst.name+"."+b.param.Name, inst.env.subst(b.param.Type), false)
-			inst.params[b.param] = p
-		}
-		if b.param.Dir == syntax.Out {
-			l.resetHeaders(p)
-		} else {
-			l.assign(p, b.value)
 		}
 		if b.back == nil && b.param.Dir >= syntax.Out {
 			b.back = b.value
 		}
-		b.value = p
+		b.value = own
 	}
+}
+
+// ownPlace is v, or what stands for it in this control alone.
+func (l *lowerer) ownPlace(inst *instance, path string, v value, t types.Type, dir syntax.Direction) value {
+	if _, ok := v.(*instance); ok || v == nil {
+		return v
+	}
+	if l.copied[path] {
+		p := inst.params[path]
+		if p == nil {
+			p = l.alloc(path, t, false)
+			if inst.params == nil {
+				inst.params = map[string]value{}
+			}
+			inst.params[path] = p
+		}
+		if dir == syntax.Out {
+			l.resetHeaders(p)
+		} else {
+			l.assign(p, v)
+		}
+		return p
+	}
+	a, ok := v.(*aggregate)
+	names, parts, isStruct := components(t)
+	if !ok || !isStruct || len(parts) != len(a.elems) {
+		return v
+	}
+	whole, same := &aggregate{typ: a.typ}, true
+	for i, el := range a.elems {
+		own := l.ownPlace(inst, path+"."+names[i], el, parts[i], dir)
+		whole.elems = append(whole.elems, own)
+		same = same && own == el
+	}
+	if same {
+		return v
+	}
+	return whole
 }
 
 // hasTables reports whether the control or one inside of it has tables.

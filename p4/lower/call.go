@@ -43,6 +43,9 @@ type binding struct {
 	param *types.Object
 	value value
 	back  value // where an out value goes afterwards, nil by reference
+	// saved is set while the argument after this one is evaluated, which would
+	// have changed the value: it is in temporaries now.
+	saved bool
 }
 
 // bindArgs evaluates the arguments in order. visible tells whether the callee
@@ -52,9 +55,7 @@ func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, vis
 	for k, p := range params {
 		m := l.mark()
 		b := l.bindArg(p, k, call, e, bs, visible)
-		if l.mark() != m {
-			l.keepBefore(bs, m)
-		}
+		l.keepBefore(bs, m)
 		bs = append(bs, b)
 	}
 	return bs
@@ -63,6 +64,10 @@ func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, vis
 // keepBefore makes the in arguments already evaluated survive the code since m.
 func (l *lowerer) keepBefore(bs []binding, m int) {
 	for i := range bs {
+		if bs[i].saved {
+			bs[i].saved = false
+			continue
+		}
 		if bs[i].param.Dir == syntax.In || bs[i].param.Dir == syntax.NoDir {
 			n := l.mark()
 			bs[i].value = l.stableValue(bs[i].value, m)
@@ -158,9 +163,25 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 func (l *lowerer) spoiled(before []binding, place value) {
 	for i, b := range before {
 		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && overlaps(place, b.value) {
-			before[i].value = l.saved(b.value)
+			before[i].value, before[i].saved = l.savedParts(b.value, place), true
 		}
 	}
+}
+
+// savedParts saves what of v shares a place with place.
+func (l *lowerer) savedParts(v, place value) value {
+	a, ok := v.(*aggregate)
+	if !ok {
+		return l.saved(v)
+	}
+	c := &aggregate{typ: a.typ}
+	for _, el := range a.elems {
+		if overlaps(place, el) {
+			el = l.savedParts(el, place)
+		}
+		c.elems = append(c.elems, el)
+	}
+	return c
 }
 
 func overlapsBinding(bs []binding, v value) bool {
@@ -422,7 +443,7 @@ func (l *lowerer) setValidity(v value, valid bool, at syntax.Node) {
 	switch v := v.(type) {
 	case *header:
 		if valid {
-			l.prim("add_header", v)
+			l.prim(l.arch.traits().addHeader, v)
 		} else {
 			l.prim("remove_header", v)
 		}

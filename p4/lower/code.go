@@ -97,6 +97,9 @@ func (l *lowerer) set(f *field, e *ex) {
 		return
 	}
 	l.prim("assign", f, e)
+	if f.asked != nil {
+		l.prim("assign", f.asked, intEx(1, f.asked.st))
+	}
 }
 
 // mark is a place in the code to return to.
@@ -162,7 +165,7 @@ func (l *lowerer) clobbers(m int, x *ex) bool {
 // soleTarget is the one field that a primitive writes, where it is one.
 func soleTarget(i *instr) (*field, bool) {
 	switch i.prim {
-	case "assign", "register_read", "modify_field_with_hash_based_offset", "modify_field_rng_uniform":
+	case "assign", "register_read", "modify_field_with_hash_based_offset", "modify_field_rng_uniform", "register_entry", "filter_execute", "wred_execute":
 		f, ok := i.args[0].(*field)
 		return f, ok
 	}

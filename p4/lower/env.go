@@ -83,14 +83,14 @@ type instance struct {
 	outer *env             // where the instantiation stands
 	at    syntax.Node
 
-	applied []binding               // the arguments of the first application
-	active  *env                    // its latest application
-	vars    map[variable]value      // its local variables
-	params  map[*types.Object]value // where its parameters are copied to
-	table   *table                  // of direct counters and meters
-	target  value                   // where a direct meter leaves its result
-	inputs  []*ex                   // of an action selector
-	ready   bool                    // its locals are made
+	applied []binding          // the arguments of the first application
+	active  *env               // its latest application
+	vars    map[variable]value // its local variables
+	params  map[string]value   // where parts of its parameters are copied to
+	table   *table             // of direct counters and meters
+	target  value              // where a direct meter leaves its result
+	inputs  []*ex              // of an action selector
+	ready   bool               // its locals are made
 	block   block
 }
 

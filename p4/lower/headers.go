@@ -28,6 +28,11 @@ func (s *scalars) add(name string, st scalar, temp bool) *field {
 	return f
 }
 
+// drop forgets a variable that nothing mentions after all.
+func (s *scalars) drop(f *field) {
+	s.fields = slices.DeleteFunc(s.fields, func(g *field) bool { return g == f })
+}
+
 // headerType gives the BMv2 layout of a header, made at first use.
 func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	name := l.headerTypeName(t)
@@ -74,7 +79,7 @@ func (l *lowerer) padOrRefuse(ht *bmv2.HeaderType, t *types.Struct, bits int) {
 // flexible reports whether the program leaves the layout of the header to the
 // compiler, as TNA has it.
 func flexible(t *types.Struct) bool {
-	return slices.ContainsFunc(t.Fields, func(f types.Field) bool { return f.Decl != nil && f.Decl.Annotations.Get("flexible") != nil })
+	return t.Decl.Annotations.Get("flexible") != nil || slices.ContainsFunc(t.Fields, func(f types.Field) bool { return f.Decl != nil && f.Decl.Annotations.Get("flexible") != nil })
 }
 
 func (l *lowerer) headerTypeName(t *types.Struct) string {

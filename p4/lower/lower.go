@@ -81,7 +81,7 @@ type lowerer struct {
 	reject   *label                         // of the parser that is being lowered
 	inTable  *table                         // whose action is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
-	copied   map[string]bool                // controls whose parameters have places of their own
+	copied   map[string]bool                // parts of controls' parameters that have places of their own
 }
 
 // bail unwinds to Lower after an error that leaves nothing sensible to do.

@@ -20,6 +20,9 @@ type field struct {
 	temp   bool // made by the compiler; its value dies with its last use
 	named  bool // the program names it
 	result bool // a temporary that a whole body may write: see renamed
+	// asked is a variable that is 1 once the program has written the field, for
+	// those of the architecture whose 0 has a meaning; nil for all others.
+	asked *field
 }
 
 // A header is one BMv2 header instance. Parts mirror the declared fields, of

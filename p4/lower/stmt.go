@@ -129,7 +129,7 @@ func (l *lowerer) intoDestination(dst, src value, m int) bool {
 	}
 	d, isField := dst.(*field)
 	n := len(l.code.list)
-	if !ok || !isField || !f.temp || n <= m || f.st != d.st {
+	if !ok || !isField || !f.temp || n <= m || f.st != d.st || d.asked != nil {
 		return false
 	}
 	if f.result {
@@ -165,6 +165,7 @@ func (l *lowerer) renamed(f, d *field, m int) bool {
 	for _, i := range writes {
 		i.args[0] = d
 	}
+	l.scalars.drop(f)
 	return true
 }
 

@@ -258,7 +258,7 @@ func (l *lowerer) tableExterns(t *table) {
 		l.attached(t, p, "DirectRegister")
 	}
 	if p := t.property("filters"); p != nil {
-		l.attached(t, p, "DirectLpf")
+		l.attached(t, p, "DirectLpf", "DirectWred")
 	}
 	for _, name := range []string{"support_timeout", "supportTimeout", "idle_timeout"} {
 		if p := t.property(name); p != nil {
@@ -282,8 +282,16 @@ func (l *lowerer) timeout(p *syntax.Property, t *table) bool {
 	return x.isTrue()
 }
 
+// arrays are the externs of TNA that a table may name, but that it has no part
+// in: their cells are chosen by the calls.
+var arrays = []string{"Counter", "Meter", "Register", "Lpf", "Wred"}
+
+// attached is the object of a table's entries that one of its properties names.
 func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *instance {
 	inst, ok := l.eval(p.Value, t.env).(*instance)
+	if ok && inst.extern() != nil && contains(arrays, inst.extern().Name) {
+		return nil
+	}
 	if !ok || inst.extern() == nil || !contains(kinds, inst.extern().Name) {
 		l.errorf(p, "%s of table %s must be an instance of %s", p.Name.Value, t.name, kinds[0])
 		return nil

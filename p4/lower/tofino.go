@@ -54,7 +54,7 @@ const (
 
 // traits: what the ingress parser rejects is dropped.
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", pkg: switchPackage, rejects: true, branches: true, defaults: true}
+	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", rejects: true, branches: true, defaults: true}
 }
 
 // program lowers the one pipe of Switch.
@@ -141,6 +141,7 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 			g.given[in.typ] = l.metadataHeader(l.unique(in.name), in.typ, t)
 		}
 	}
+	l.watchTypes(g)
 	own := l.ownParams(parser, g)
 	if len(own) != 2 {
 		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
@@ -152,6 +153,34 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 		g.meta = l.alloc(name+".meta", t, false)
 	}
 	return g
+}
+
+// watchTypes notes whether the program writes the fields that tell which object
+// of the deparser is to do something, if 0 is one of their values: a packet for
+// which they are not written is not for that one.
+func (l *tofino) watchTypes(g *gress) {
+	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}} {
+		if f := g.intrinsic("for_deparser", w.field); f != nil && l.hasZeroType(w.extern) {
+			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
+		}
+	}
+}
+
+// hasZeroType reports whether the program has an object of the extern whose
+// type is 0, or not known.
+func (l *tofino) hasZeroType(extern string) bool {
+	for _, call := range l.info.Insts {
+		if x, ok := call.Result.(*types.Extern); !ok || x.Name != extern {
+			continue
+		}
+		if len(call.Args) == 0 {
+			return true
+		}
+		if n := types.Number(l.info.Types[syntax.Unparen(call.Args[0])].Value); n == nil || n.Sign() == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *tofino) topType(name string) types.Type {

@@ -11,22 +11,27 @@ import (
 
 // asked runs f if the field that the architecture looks at has the value that
 // the object was made with.
-func (l *tofino) asked(c *externCallSite, name string, f func()) {
+func (l *tofino) asked(c *methodCall, name string, f func()) {
 	if l.block != deparserBlock {
 		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
 	}
 	want, _ := c.inst.arg(0).(*ex)
 	asks := l.gress.intrinsic("for_deparser", name)
-	if want == nil || asks == nil {
+	if asks == nil {
 		f()
 		return
 	}
-	if l.justAsked(asks, want) {
-		f()
-		return
+	when := boolEx(true)
+	if asks.asked != nil {
+		when = equal(fieldEx(asks.asked), intEx(1, asks.asked.st))
+	}
+	if want != nil && !l.justAsked(asks, want) {
+		when = andAlso(when, equal(fieldEx(asks), cast(want, asks.st)))
 	}
 	end := &label{}
-	l.branch(equal(fieldEx(asks), cast(want, asks.st)), end)
+	if !when.isTrue() {
+		l.branch(when, end)
+	}
 	f()
 	l.place(end)
 }
@@ -43,22 +48,22 @@ func (l *tofino) justAsked(f *field, want *ex) bool {
 }
 
 // mirrorCall: a copy of the packet goes to a session, with a header before it.
-func (l *tofino) mirrorCall(c *externCallSite) value {
+func (l *tofino) mirrorCall(c *methodCall) value {
 	l.asked(c, "mirror_type", func() {
+		h := l.prefix(c) // writes nothing that the session could depend on
 		session := l.scalar(c.arg("session_id"), c.e)
-		m := l.mark()
-		if h := l.prefix(c); h != nil {
-			l.prim("mirror_emit", l.stable(session, m), h)
+		if h == nil {
+			l.prim("mirror_emit", session)
 			return
 		}
-		l.prim("mirror_emit", session)
+		l.prim("mirror_emit", session, h)
 	})
 	return nil
 }
 
 // resubmitCall: the packet goes through ingress again, with a header in place
 // of the port metadata.
-func (l *tofino) resubmitCall(c *externCallSite) value {
+func (l *tofino) resubmitCall(c *methodCall) value {
 	l.asked(c, "resubmit_type", func() {
 		if h := l.prefix(c); h != nil {
 			l.prim("resubmit_emit", h)
@@ -71,7 +76,7 @@ func (l *tofino) resubmitCall(c *externCallSite) value {
 
 // prefix puts the header that goes before the packet into a variable: the
 // fields are what counts, not whether the argument is valid.
-func (l *tofino) prefix(c *externCallSite) *header {
+func (l *tofino) prefix(c *methodCall) *header {
 	x := c.arg("hdr")
 	if x == nil {
 		return nil
@@ -97,7 +102,7 @@ func (l *tofino) prefix(c *externCallSite) *header {
 }
 
 // digestCall sends a message, named after the object.
-func (l *tofino) digestCall(c *externCallSite) value {
+func (l *tofino) digestCall(c *methodCall) value {
 	l.asked(c, "digest_type", func() {
 		arg := c.arg("data")
 		id := l.learnList(c.inst.name, l.eval(arg, c.e), c.x, arg)

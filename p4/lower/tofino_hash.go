@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -78,10 +79,10 @@ func (l *tofino) polynomial(inst *instance) hashFunction {
 }
 
 // hashCall: IDENTITY is the data themselves, one after the other.
-func (l *tofino) hashCall(c *externCallSite) value {
+func (l *tofino) hashCall(c *methodCall) value {
 	st := l.resultShape(c)
 	arg := c.arg("data")
-	v := l.eval(arg, c.e)
+	v := l.symmetric(c, arg, l.eval(arg, c.e))
 	if l.hashName(c.inst) == "IDENTITY" {
 		all := l.joined(l.numbers(v, arg))
 		if all == nil {
@@ -95,6 +96,40 @@ func (l *tofino) hashCall(c *externCallSite) value {
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(min(st.width, 63)))
 	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: 64}))
 	return l.as(f, st)
+}
+
+// symmetric puts the fields that @symmetric pairs, of the data v that x lists, in
+// the order of their values: either way round the hash is the same.
+func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
+	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
+	a, isList := v.(*aggregate)
+	if !ok || !isList || len(list.Elems) != len(a.elems) || c.inst.decl == nil {
+		return v
+	}
+	at := map[string]int{}
+	for i, el := range list.Elems {
+		at[l.pathName(el)] = i
+	}
+	out := &aggregate{typ: a.typ, elems: slices.Clone(a.elems)}
+	for _, an := range c.inst.decl.Annotations {
+		if an.Name.Value != "symmetric" || len(an.Exprs) != 2 {
+			continue
+		}
+		one, _ := an.Exprs[0].(*syntax.StringLit)
+		two, _ := an.Exprs[1].(*syntax.StringLit)
+		if one == nil || two == nil {
+			continue
+		}
+		i, ok1 := at[one.Value]
+		k, ok2 := at[two.Value]
+		if !ok1 || !ok2 {
+			l.unsupported(an, "@symmetric for what is not in the list that is hashed")
+		}
+		p, q := l.toEx(a.elems[i], x), l.toEx(a.elems[k], x)
+		less := binary(syntax.Lss, p, q, boolean)
+		out.elems[i], out.elems[k] = cond(less, p, q), cond(less, q, p)
+	}
+	return out
 }
 
 func (l *tofino) calculationOf(fn hashFunction, input []*bmv2.Expr) *bmv2.Expr {
@@ -125,7 +160,7 @@ func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 
 // checksumCall: in a parser the sum is a variable, which starts at 0 and grows
 // in ones' complement; in a deparser update computes a checksum at once.
-func (l *tofino) checksumObjectCall(c *externCallSite) value {
+func (l *tofino) checksumObjectCall(c *methodCall) value {
 	if c.method == "update" {
 		return l.updateChecksum(c)
 	}
@@ -159,7 +194,7 @@ func (l *tofino) checksumObjectCall(c *externCallSite) value {
 
 // updateChecksum leaves the fields of headers that are not valid out, as the
 // hardware does.
-func (l *tofino) updateChecksum(c *externCallSite) value {
+func (l *tofino) updateChecksum(c *methodCall) value {
 	arg := c.arg("data")
 	u16 := scalar{width: 16}
 	input := l.inputs(l.eval(arg, c.e), arg)

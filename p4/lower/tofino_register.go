@@ -11,7 +11,7 @@ import (
 // apply works on a variable, and the cell is written.
 
 // registerCall: the methods of registers themselves.
-func (l *tofino) registerCall(c *externCallSite) value {
+func (l *tofino) registerCall(c *methodCall) value {
 	t := c.inst.extern().Args[0]
 	switch c.method {
 	case "read":
@@ -63,7 +63,7 @@ func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
 }
 
 // execute runs the method apply of a RegisterAction on a cell.
-func (l *tofino) execute(c *externCallSite) value {
+func (l *tofino) execute(c *methodCall) value {
 	reg, ok := c.inst.arg(0).(*instance)
 	apply := c.inst.implementation("apply")
 	if !ok || apply == nil {
@@ -85,8 +85,11 @@ func (l *tofino) execute(c *externCallSite) value {
 	use := l.cellUse(apply.Body, params[0])
 	if use.read {
 		m := l.mark()
-		if cell := l.readCell(reg, index, t); !l.intoDestination(held, cell, m) {
+		cell := l.readCell(reg, index, t)
+		if !l.intoDestination(held, cell, m) {
 			l.assign(held, cell)
+		} else if f, ok := cell.(*field); ok {
+			l.scalars.drop(f)
 		}
 	}
 	body.bind(params[0], held)
@@ -114,7 +117,7 @@ func (i *instance) implementation(name string) *syntax.FuncDecl {
 
 // methodEnv is the environment of a method that an instance implements: it sees
 // what its control sees, as that was last applied.
-func (l *tofino) methodEnv(c *externCallSite) *env {
+func (l *tofino) methodEnv(c *methodCall) *env {
 	scope := c.inst.outer
 	if owner := scope.inst; owner != nil && owner.active != nil {
 		scope = owner.active
@@ -159,7 +162,7 @@ func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *
 
 // handOut gives the first result to the caller, the others to the arguments
 // for them.
-func (l *tofino) handOut(c *externCallSite, results []value) value {
+func (l *tofino) handOut(c *methodCall, results []value) value {
 	for k, name := range []string{"rv2", "rv3", "rv4"} {
 		if x := c.arg(name); x != nil && k+1 < len(results) {
 			l.assign(l.lvalue(x, c.e), results[k+1])

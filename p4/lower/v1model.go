@@ -15,7 +15,9 @@ type v1model struct{ *lowerer }
 const v1switch = "V1Switch"
 
 // traits: a rejected packet goes on to the ingress with parser_error as it is.
-func (l v1model) traits() traits { return traits{runner: "BMv2", pkg: v1switch} }
+func (l v1model) traits() traits {
+	return traits{runner: "BMv2", pkg: v1switch, addHeader: "add_header"}
+}
 
 // program lowers the six programmable blocks of V1Switch.
 func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
