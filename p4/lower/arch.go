@@ -32,9 +32,6 @@ type traits struct {
 	runner string
 	// pkg is the name of the package that main must be an instance of.
 	pkg string
-	// rejects is set where packets that a parser rejects have a fate of their
-	// own, so that reject is a parse state; otherwise it is as good as accept.
-	rejects bool
 	// branches is set where deparsers may have conditions.
 	branches bool
 	// addHeader is the primitive of setValid: in BMv2's the fields start with 0,

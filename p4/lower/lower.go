@@ -78,7 +78,6 @@ type lowerer struct {
 	steps     int
 
 	pipeline *bmv2.Pipeline
-	reject   *label                         // of the parser that is being lowered
 	inTable  *table                         // whose action is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
 	copied   map[string]bool                // parts of controls' parameters that have places of their own

@@ -14,18 +14,12 @@ func (l *lowerer) lowerParser(name string, inst *instance, args ...value) *bmv2.
 	p := inst.typ.(*types.Parser)
 	out := &bmv2.Parser{Name: name, ID: l.nextID("parsers"), InitState: "start", ParseStates: []*bmv2.ParseState{}}
 	l.cfg.Parsers = append(l.cfg.Parsers, out)
-	if l.reject = nil; l.arch.traits().rejects {
-		l.reject = &label{name: "reject"}
-	}
 	c := l.inCode(func() {
 		e := inst.env.child()
 		for i, prm := range p.Decl.Params {
 			e.bind(l.info.Defs[prm], args[i])
 		}
 		l.parserBody(inst, p, e, nil)
-		if l.reject != nil {
-			l.place(l.reject)
-		}
 	})
 	s := &states{l: l, out: out, names: map[string]int{}}
 	s.build(prune(c.list))
@@ -89,7 +83,9 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	}
 }
 
-// goTo continues at a state.
+// goTo continues at a state. A rejected packet goes on to the ingress with the
+// parser's error as it is, so reject ends the parser as accept does: so it is in
+// BMv2, and in what the open compiler makes for Tofino.
 func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	lb := l.stateLabel(o, e, done)
 	if lb == nil {
@@ -99,8 +95,7 @@ func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	l.jump(lb)
 }
 
-// stateLabel is where a transition to o leads; nil ends the parser. That is what
-// reject does too where the architecture has no state for it.
+// stateLabel is where a transition to o leads; nil ends the parser.
 func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 	if o == nil {
 		return nil
@@ -111,7 +106,7 @@ func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 	if o.Name == "accept" {
 		return done
 	}
-	return l.reject
+	return nil
 }
 
 // selectState lowers a select. BMv2 keys are fields, so other keys go through

@@ -52,9 +52,8 @@ const (
 	pipelinePackage = "Pipeline"
 )
 
-// traits: what the ingress parser rejects is dropped.
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", rejects: true, branches: true, defaults: true}
+	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true}
 }
 
 // program lowers the one pipe of Switch.

@@ -14,7 +14,6 @@ type v1model struct{ *lowerer }
 // v1switch is the package of v1model.p4.
 const v1switch = "V1Switch"
 
-// traits: a rejected packet goes on to the ingress with parser_error as it is.
 func (l v1model) traits() traits {
 	return traits{runner: "BMv2", pkg: v1switch, addHeader: "add_header"}
 }
