@@ -18,9 +18,9 @@ type Baked struct {
 
 	// Values are the action's argument for each key. Where that would be too
 	// many, Weights says how much each level of a path counts: the arguments
-	// are the sums of the paths' weights, each and those before it, all but the
-	// last, scaled so that all together make Total. If all are 0, those of
-	// level Zero count alike.
+	// are the last grids of all paths but the last one, of Total that are shared
+	// out by weight. If all weights are 0, the paths of level Zero count alike,
+	// and if there are none, all paths.
 	Values  []int `json:"values,omitempty"`
 	Weights []int `json:"weights,omitempty"`
 	Total   int   `json:"total,omitempty"`
@@ -44,13 +44,14 @@ func (b *Baked) Ends(levels []int) []int {
 			return 0
 		})
 	}
+	if sum == 0 {
+		weights, sum = b.weigh(levels, func(int) int { return 1 })
+	}
 	ends := make([]int, len(levels)-1)
 	so := 0
 	for i := range ends {
 		so += weights[i]
-		if sum > 0 {
-			ends[i] = min(so*b.Total/sum, b.Total-1)
-		}
+		ends[i] = max(so*b.Total/sum, 1) - 1
 	}
 	return ends
 }

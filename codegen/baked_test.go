@@ -7,21 +7,22 @@ import (
 	"testing"
 )
 
-// TestEnds: the sums of weights, scaled to 256; absent paths count nothing.
+// TestEnds: the last grid of each path, of 256; absent paths count nothing.
 func TestEnds(t *testing.T) {
-	b := Baked{Weights: []int{3, 1, 0}, Zero: []int{0}, Total: 256}
+	b := Baked{Weights: []int{3, 1, 0, 0}, Zero: []int{0}, Total: 256}
 	for _, c := range []struct{ levels, want []int }{
-		{[]int{0, 0, 0, 0}, []int{64, 128, 192}},
-		{[]int{0, 1, 2, 2}, []int{192, 255, 255}},
+		{[]int{0, 0, 0, 0}, []int{63, 127, 191}},
+		{[]int{0, 1, 2, 2}, []int{191, 255, 255}},
 		{[]int{2, 2, 2, 1}, []int{0, 0, 0}},
-		{[]int{1, 2, 1, 2}, []int{128, 128, 255}},
+		{[]int{1, 2, 1, 2}, []int{127, 127, 255}},
+		{[]int{3, 3, 3, 3}, []int{63, 127, 191}},
 	} {
 		if got := b.Ends(c.levels); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v", c.levels, got, c.want)
 		}
 	}
 	full := Baked{Weights: []int{0, 1, 2, 3, 4, 5, 0, 0}, Zero: []int{0}, Total: 256}
-	if got, want := full.Ends([]int{0, 0, 7, 7}), []int{128, 255, 255}; !slices.Equal(got, want) {
+	if got, want := full.Ends([]int{0, 0, 7, 7}), []int{127, 255, 255}; !slices.Equal(got, want) {
 		t.Errorf("paths of degree 0 alone: %v, want %v", got, want)
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 var (
 	headerLine = regexp.MustCompile(`^header (\w+)_t \{$`)
-	fieldLine  = regexp.MustCompile(`^    bit<(\d+)> +(\w+);(?: // (.*))?$`)
+	typeLine   = regexp.MustCompile(`^typedef bit<(\d+)> (\w+);`)
+	fieldLine  = regexp.MustCompile(`^    (?:bit<(\d+)>|(\w+)) +(\w+);(?: +// (.*))?$`)
 	actionLine = regexp.MustCompile(`^    action (\w+)\((.*)\) \{$`)
 	tableLine  = regexp.MustCompile(`^    table (\w+) \{$`)
 	keyLine    = regexp.MustCompile(`^            ([\w.]+): (\w+);$`)
@@ -32,16 +33,21 @@ func (m *Manifest) declared(text string) error {
 	var control, unknown string
 	var header *Header
 	var table *Table
-	actions := map[string]string{}
+	actions, types := map[string]string{}, map[string]string{"PortId_t": "9"}
 	for line := range strings.Lines(joined.ReplaceAllString(text, ", ")) {
 		line = strings.TrimSuffix(line, "\n")
 		if f := blockLine.FindStringSubmatch(line); f != nil {
 			control = f[1]
 		} else if f := headerLine.FindStringSubmatch(line); f != nil {
 			header = headers[f[1]]
+		} else if f := typeLine.FindStringSubmatch(line); f != nil {
+			types[f[2]] = f[1]
 		} else if f := fieldLine.FindStringSubmatch(line); f != nil && header != nil {
-			width, _ := strconv.Atoi(f[1])
-			header.Fields = append(header.Fields, Field{f[2], width, f[3]})
+			width, err := strconv.Atoi(f[1] + types[f[2]])
+			if err != nil {
+				return fmt.Errorf("header %s: field %s of the type %s, whose width is not known", header.Name, f[3], f[2])
+			}
+			header.Fields = append(header.Fields, Field{f[3], width, f[4]})
 		} else if f := actionLine.FindStringSubmatch(line); f != nil {
 			actions[f[1]] = f[1] + "(" + parameterNames(f[2]) + ")"
 		} else if f := tableLine.FindStringSubmatch(line); f != nil {

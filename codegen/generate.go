@@ -58,6 +58,15 @@ func Generate(row Row, p Params) (*Program, error) {
 // Parameters lists what can be set of the row, with the row's defaults.
 func (r Row) Parameters() []Param { return r.parameters(software) }
 
+// ParametersOn lists them for one of Archs: hardware adds a few.
+func (r Row) ParametersOn(arch string) ([]Param, error) {
+	a, err := architectureOf(arch)
+	if err != nil {
+		return nil, err
+	}
+	return r.parameters(a), nil
+}
+
 // parameters are those for an architecture, which are the same but for a few
 // that the hardware adds: the papers' blocks say what can be set.
 func (r Row) parameters(a *architecture) []Param {

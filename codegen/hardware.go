@@ -72,7 +72,7 @@ func (v *view) IndexOf(r Register) string {
 	case "port":
 		return "PortId_t"
 	case "flow":
-		return "bit<16>"
+		return v.FlowType()
 	case "group":
 		return "gid_t"
 	}
@@ -90,11 +90,17 @@ func (v *view) InCells() bool {
 // InTurn reports whether cells take paths in turn.
 func (v *view) InTurn() bool { return v.InCells() && v.runs.Choice == "round-robin" }
 
+// TakesTurns reports whether a register has the path whose turn it is.
+func (v *view) TakesTurns() bool { return v.runs.Choice == "round-robin" && !v.InCells() }
+
 // Orders reports whether packets stay in order.
 func (v *view) Orders() bool { return v.runs.Choice == "ordered" }
 
 // Remembers reports whether a path is remembered from one packet to the next.
 func (v *view) Remembers() bool { return v.Orders() || v.runs.Choice == "sampled" && v.Int("m") > 0 }
+
+// Sorts reports whether packets that come round are of several kinds.
+func (v *view) Sorts() bool { return v.Own() || v.In("again") }
 
 // Own reports whether the switch makes probes.
 func (v *view) Own() bool { return v.In("cpu") }
@@ -156,25 +162,27 @@ func (v *view) EndParams() string {
 	return inLines(8, list)
 }
 
-// A first is a line of the table that finds the first path with grids left.
+// A first is a line of a table that finds the first path of several.
 type first struct {
 	Key  string
 	Slot int
+	N    int // of groups of this size
 }
 
-// Firsts are its lines: the fewer paths may have any left, the earlier.
+// Firsts are the lines that find the first path whose grids reach the one drawn:
+// nothing is left to it.
 func (v *view) Firsts() []first {
 	var list []first
-	for slot := v.Last(); slot >= 0; slot-- {
+	for slot := range v.N() {
 		var key []string
 		for i := range v.Cuts() {
-			if i < slot {
+			if i == slot {
 				key = append(key, "0")
 			} else {
 				key = append(key, "_")
 			}
 		}
-		list = append(list, first{strings.Join(key, ", "), slot})
+		list = append(list, first{Key: strings.Join(key, ", "), Slot: slot})
 	}
 	return list
 }
@@ -291,8 +299,28 @@ func (v *view) LoadDegrees() []degreeRange {
 // same time constant differ: at its end, 1/e.
 func (v *view) FilterError() string { return percent(1 / math.E) }
 
+// Meter is the filter that measures what a port sends.
+func (v *view) Meter() string {
+	if name := v.Load(); name != "" {
+		return name
+	}
+	return "path_rate"
+}
+
 // Ranks reports whether levels carry the slot of their path in the low bits.
-func (v *view) Ranks() bool { return v.row.Choice == "least" }
+func (v *view) Ranks() bool { return v.row.Choice == "least" || v.row.Choice == "cautious" }
+
+// LevelWidth is the width of a level: a container of its own where levels are
+// compared, one of 32 bits where a register holds it beside a time.
+func (v *view) LevelWidth() int {
+	switch {
+	case v.row.Signal == "piggyback":
+		return 32
+	case v.Ranks():
+		return 16
+	}
+	return 8
+}
 
 // A round compares the paths in pairs, each pair's least staying with its first.
 type round struct {
@@ -328,13 +356,48 @@ func (v *view) Eighths() []share {
 	return list
 }
 
+// TwoSided reports whether reports are about two ports: the queue of the one
+// that a packet leaves at, and for RLB what has left of the one it came in at.
+func (v *view) TwoSided() bool { return v.In("reroute") && (v.In("depth") || v.In("levels")) }
+
+// ReportValues are what a report says.
+func (v *view) ReportValues() string {
+	return strings.Join(strings.Split(v.Place("report.values"), "\n"), ", ")
+}
+
 // ReportPort is the port that a report is about: the one that the packet leaves
-// at, or for RLB the one it came in at.
+// at, or where RLB alone asks for it the one it came in at.
 func (v *view) ReportPort() string {
-	if v.In("reroute") {
+	if v.In("reroute") && !v.TwoSided() {
 		return "hdr.bridge.port"
 	}
 	return "eg.egress_port"
+}
+
+// Star reports whether RLB has its limits.
+func (v *view) Star() bool { return v.row.Guard == "rlb-star" }
+
+// WarningType is a cell of RLB's warnings, and Until its time.
+func (v *view) WarningType() string {
+	if v.Star() {
+		return "warning_t"
+	}
+	return "ticks_t"
+}
+
+// Until is that time.
+func (v *view) Until() string {
+	if v.Star() {
+		return "held.until"
+	}
+	return "held"
+}
+
+// Longer compares the time since something with a limit, for a stateful ALU: it
+// computes with more than 32 bits unless the difference is signed. What is so
+// long ago that the clock has gone half round is longer as well.
+func (v *view) Longer(since, limit string) string {
+	return fmt.Sprintf("(span_t)(meta.now - %s) > (span_t)%s || (span_t)(meta.now - %[1]s) < 0", since, limit)
 }
 
 // Derivative reports whether RLB looks at the growth of queues.
@@ -358,18 +421,20 @@ func (v *view) PredictionError() string {
 // the order of slots that nothing warns about.
 func (v *view) Detours() []first {
 	var list []first
-	for slot := range v.N() {
-		for turn := range v.N() {
-			to := (slot + turn) % v.N()
-			key := []string{fmt.Sprint(slot)}
-			for i := range v.N() {
-				if i == to {
-					key = append(key, "0")
-				} else {
-					key = append(key, "_")
+	for n := 2; n <= v.N(); n++ {
+		for slot := range n {
+			for turn := range n {
+				to := (slot + turn) % n
+				key := []string{fmt.Sprint(slot)}
+				for i := range v.N() {
+					if i == to {
+						key = append(key, "0")
+					} else {
+						key = append(key, "_")
+					}
 				}
+				list = append(list, first{strings.Join(key, ", "), to, n})
 			}
-			list = append(list, first{strings.Join(key, ", "), to})
 		}
 	}
 	return list
@@ -381,8 +446,21 @@ func (v *view) DetoursSize() int { return len(v.Detours()) }
 // flowSlots is how many flows are told apart. On Tofino 2 a stage has no room
 // for as many cells of 64 bits as CRC16 has values.
 func (v *view) flowSlots(usual int) int {
-	if v.arch.name == tofino2.name && (v.InCells() || v.Orders()) {
+	if v.pairsFlows() {
 		return usual / 2
 	}
 	return usual
+}
+
+// pairsFlows reports whether that is so.
+func (v *view) pairsFlows() bool {
+	return v.arch.name == tofino2.name && (v.InCells() || v.Orders() || v.runs.Choice == "cautious" || v.runs.Choice == "rehash")
+}
+
+// FlowType is the type of a flow's slot.
+func (v *view) FlowType() string {
+	if v.pairsFlows() {
+		return "bit<15>"
+	}
+	return "bit<16>"
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -217,7 +218,12 @@ func (v *view) describe() {
 		v.manifest.StatePath = v.params.StatePath
 	}
 	for _, p := range r.parameters(v.arch) {
-		v.manifest.Parameters = append(v.manifest.Parameters, v.values[p.Name])
+		value := v.values[p.Name]
+		if p.Name == "cpu" && !v.arch.software {
+			value.Int = v.CPUPort()
+			value.Text = strconv.FormatInt(value.Int, 10)
+		}
+		v.manifest.Parameters = append(v.manifest.Parameters, value)
 	}
 	v.note(v.execute(v.sheet.skeleton, "manifest"))
 	for _, b := range v.blocks {

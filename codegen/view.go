@@ -42,15 +42,17 @@ func newView(row Row, p Params) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := row.values(arch, p.Set)
-	if err != nil {
+	if err := arch.hasRoom(row, p.Ports); err != nil {
 		return nil, err
 	}
-	v := &view{row: row, runs: row, arch: arch, params: p, values: values, places: map[string]string{}, types: map[string]int{}}
+	v := &view{row: row, runs: row, arch: arch, params: p, places: map[string]string{}, types: map[string]int{}}
 	if v.transit() {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
 	if v.blocks, err = v.runs.blocks(arch, p.StatePath == "recirc", v.transit()); err != nil {
+		return nil, err
+	}
+	if v.values, err = row.values(arch, p.Set); err != nil {
 		return nil, err
 	}
 	if row.Signal == "fitted" {

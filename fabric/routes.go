@@ -174,6 +174,19 @@ func (r *Routes) hops(s, leaf int) []Port {
 	return list
 }
 
+// pathsFrom is how many shortest paths to a leaf begin with a port.
+func (r *Routes) pathsFrom(p Port, leaf int) int {
+	next, _ := r.t.switchIndex(p.Peer)
+	if next == r.t.leaves[leaf] {
+		return 1
+	}
+	n := 0
+	for _, q := range r.hops(next, leaf) {
+		n += r.pathsFrom(q, leaf)
+	}
+	return n
+}
+
 // NextHops returns the ports, by number, through which the named switch sends
 // to the named host or leaf: none where there is no way, or where the switch is
 // that leaf.

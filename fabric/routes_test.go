@@ -126,6 +126,33 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestPlaces gives next hops places by the paths that begin with them, where
+// that differs.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name, from string
+		want       []int // ports
+	}{
+		{"qall", "l1", []int{17, 18, 19, 20}},
+		{"qall-asym", "l1", []int{17, 17, 18, 18, 19, 20}},
+		{"qall-asym", "s1", []int{3, 4}},
+		{"dhlb", "t1", []int{3, 4}},
+	} {
+		top := preset(t, c.name)
+		table, ok := top.Routes().Table(c.from, ByPath)
+		if !ok {
+			t.Fatalf("%s: there is no %s", c.name, c.from)
+		}
+		var got []int
+		for _, h := range hopsOf(t, table, top.Hosts[len(top.Hosts)-1].IP.Addr()) {
+			got = append(got, h.Port)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s of %s sends to the ports %v, want %v", c.from, c.name, got, c.want)
+		}
+	}
+}
+
 func checkTables(t *testing.T, top *Topology, by Grouping) {
 	t.Helper()
 	r := top.Routes()

@@ -19,6 +19,12 @@ const (
 	// same at every switch. Schemes that know something about each destination
 	// (CONGA, HULA, Hermes, QDAPS*, PDLB, DHLB) count on it.
 	ByLeaf
+
+	// ByPath is ByLeaf with a place in the group for each shortest path, as far
+	// as the next hops differ in that: one that twice as many paths begin with
+	// as with another has two places, so that a scheme which chooses among
+	// places sends it twice as much.
+	ByPath
 )
 
 // A Table is what a switch must hold to forward to every host.
@@ -40,7 +46,7 @@ type Route struct {
 // generated programs call a slot.
 type Group struct {
 	ID   int
-	Hops []Hop // by port
+	Hops []Hop // by port; ByPath: one may have several places
 }
 
 // A Hop is how a switch sends a packet on.
@@ -112,8 +118,10 @@ func (b *tableBuilder) route(d destination) (Route, bool) {
 	}
 	if _, ok := b.groups[id]; !ok {
 		g := Group{ID: id}
-		for _, p := range b.r.hops(b.s, d.leaf) {
-			g.Hops = append(g.Hops, p.hop())
+		hops := b.r.hops(b.s, d.leaf)
+		places := b.places(hops, d.leaf)
+		for i, p := range hops {
+			g.Hops = append(g.Hops, slices.Repeat([]Hop{p.hop()}, places[i])...)
 		}
 		if len(g.Hops) == 1 {
 			return Route{Prefix: d.prefix, Hop: g.Hops[0]}, true
@@ -121,6 +129,29 @@ func (b *tableBuilder) route(d destination) (Route, bool) {
 		b.groups[id] = g
 	}
 	return Route{Prefix: d.prefix, Group: id}, true
+}
+
+// places are how many each next hop has in its group.
+func (b *tableBuilder) places(hops []Port, leaf int) []int {
+	list, divisor := slices.Repeat([]int{1}, len(hops)), 0
+	if b.by != ByPath {
+		return list
+	}
+	for i, p := range hops {
+		list[i] = b.r.pathsFrom(p, leaf)
+		divisor = gcd(divisor, list[i])
+	}
+	for i := range list {
+		list[i] /= divisor
+	}
+	return list
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // A destination is a prefix all of whose hosts are at one leaf, given by its

@@ -152,12 +152,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // The group's paths in turn.
     RegisterAction<slot_t, gid_t, slot_t>(rr_slot) take_turn = {
         void apply(inout slot_t turn, out slot_t slot) {
-            slot = turn;
             if (turn >= meta.last) {
                 turn = 0;
             } else {
                 turn = turn + 1;
             }
+            slot = turn;
         }
     };
 

@@ -17,6 +17,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 // Port 6 of each pipe leads round within the switch.
 const PortId_t RECIRCULATION = 6;
@@ -563,7 +565,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

@@ -16,6 +16,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<16> slot_t;  // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -116,6 +118,7 @@ struct ingress_metadata_t {
     bit<1>   own;   // a probe that begins here
     PortId_t link;  // that is reported, or that a probe came in by
     bit<16>  load;  // its utilisation
+    bit<1>   heard; // a probe about a path of a group has come in
     bit<1>   fresh; // a flowlet begins
     bit<16>  util;  // of the path that the probe came along
     slot_t   hop;   // the best path
@@ -233,6 +236,8 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // Ingress: the route, and the path.
 
+// Else p4c for Tofino 2 puts it beside a bit that is set with it.
+@pa_container_size("ingress", "meta.gid", 16)
 // What a register with two halves gives fits a container of its width only.
 @pa_container_size("ingress", "meta.least", 16)
 @pa_container_size("ingress", "meta.hop", 16)
@@ -363,6 +368,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // The port at which a probe comes in leads back to the probe's origin.
     action set_arrival(slot_t slot) {
+        meta.heard = 1;
         meta.gid = hdr.probe.origin;
         meta.slot = slot;
         dprsr.drop_ctl = 1;
@@ -384,7 +390,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // A pause that is longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
-            if (meta.now - last > FLOWLET_GAP) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
                 fresh = 1;
             } else {
                 fresh = 0;
@@ -409,11 +415,11 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.util = max(meta.load, hdr.probe.util);
     }
 
-    // The best path changes for a better one, and with every probe that came along
-    // it.
+    // The best path changes for one that is as good, and with every probe that came
+    // along it.
     RegisterAction<best_t, gid_t, bit<16>>(best) note_probe = {
         void apply(inout best_t held, out bit<16> util) {
-            if (meta.util < held.util || held.hop == meta.slot) {
+            if (meta.util <= held.util || held.hop == meta.slot) {
                 held.util = meta.util;
                 held.hop = meta.slot;
             }
@@ -437,22 +443,22 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     table best_hop {
         key = {
-            hdr.probe.isValid(): exact;
+            meta.heard: exact;
         }
         actions = {
             learn_best;
             find_best;
         }
         const entries = {
-            true: learn_best();
-            false: find_best();
+            1: learn_best();
+            0: find_best();
         }
         size = 2;
     }
 
     RegisterAction<ticks_t, gid_t, bit<1>>(upd) is_old = {
         void apply(inout ticks_t held, out bit<1> old) {
-            if (meta.now - held > T_FAIL) {
+            if ((span_t)(meta.now - held) > (span_t)T_FAIL || (span_t)(meta.now - held) < 0) {
                 old = 1;
             } else {
                 old = 0;
@@ -480,7 +486,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     table age {
         key = {
-            hdr.probe.isValid(): exact;
+            meta.heard: exact;
             meta.lost: ternary;
         }
         actions = {
@@ -489,8 +495,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             NoAction;
         }
         const entries = {
-            (false, _): find_age();
-            (true, 0): note_age();
+            (0, _): find_age();
+            (1, 0): note_age();
         }
         default_action = NoAction();
         size = 2;
@@ -543,7 +549,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             drop();
         }
         load.apply();
-        if (hdr.probe.isValid()) {
+        if (meta.heard == 1) {
             find_util();
         }
         best_hop.apply();
@@ -613,7 +619,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

@@ -18,6 +18,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -128,21 +130,22 @@ struct headers_t {
 }
 
 struct ingress_metadata_t {
-    bool       bad_checksum;
-    gid_t      gid;
-    bit<8>     n;     // paths in the group; 0: there is nothing to choose
-    slot_t     slot;  // the path chosen
-    bit<16>    sport; // of TCP or UDP, else 0
-    bit<16>    dport;
-    ticks_t    now;    // when the packet came in
-    bit<32>    bytes;  // length of the IPv4 packet
-    bit<12>    draw;   // decides about the path
-    bit<16>    flow;   // slot of the flow
-    PortId_t   port_0; // egress ports of the group's paths
-    PortId_t   port_1;
-    PortId_t   port_2;
-    PortId_t   port_3;
-    PortId_t   in_port;  // where the packet came in, or that a report is about
+    bool     bad_checksum;
+    gid_t    gid;
+    bit<8>   n;     // paths in the group; 0: there is nothing to choose
+    slot_t   slot;  // the path chosen
+    bit<16>  sport; // of TCP or UDP, else 0
+    bit<16>  dport;
+    ticks_t  now;    // when the packet came in
+    bit<32>  bytes;  // length of the IPv4 packet
+    bit<12>  draw;   // decides about the path
+    bit<16>  flow;   // slot of the flow
+    PortId_t port_0; // egress ports of the group's paths
+    PortId_t port_1;
+    PortId_t port_2;
+    PortId_t port_3;
+    PortId_t in_port; // where the packet came in, or that a report is about
+
     bit<32>    came;     // bytes that came in there
     bit<32>    went;     // those that have left
     bit<32>    Q;        // the ingress queue
@@ -254,13 +257,14 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 // Ingress: the route, and the path.
 
 // A copy of the warnings about all ports, for the paths of one slot: packets
-// read it, warnings write it. Those without a path count as warned about.
+// read it, warnings write it.
 control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, inout bit<1> warned) {
     Register<ticks_t, PortId_t>(PORTS) until;
 
+    // A warning is over if more than HOLD is left of it: the clock has wrapped.
     RegisterAction<ticks_t, PortId_t, bit<1>>(until) tell = {
         void apply(inout ticks_t held, out bit<1> expected) {
-            if (held > meta.now) {
+            if ((span_t)(held - meta.now) > 0 && (span_t)(held - meta.now) <= (span_t)HOLD) {
                 expected = 1;
             } else {
                 expected = 0;
@@ -454,8 +458,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     };
 
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_out) learn_out = {
-        void apply(inout bit<32> held) {
+        void apply(inout bit<32> held, out bit<32> went) {
             held = hdr.report.bytes;
+            went = held;
         }
     };
 
@@ -464,7 +469,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     action learn_departures() {
-        learn_out.execute(meta.in_port);
+        meta.went = learn_out.execute(meta.in_port);
     }
 
     table departures {
@@ -491,7 +496,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     RegisterAction<base_t, PortId_t, bit<32>>(ig_0) find_base = {
         void apply(inout base_t held, out bit<32> Q) {
             Q = held.Q;
-            if (meta.now - held.at > DT) {
+            if ((span_t)(meta.now - held.at) > (span_t)DT || (span_t)(meta.now - held.at) < 0) {
                 held.Q = meta.Q;
                 held.at = meta.now;
             }
@@ -506,7 +511,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.growth = meta.growth << 1;
     }
 
-    action compare() {
+    action compare_growth() {
         meta.near = meta.growth |-| meta.room;
     }
 
@@ -517,7 +522,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     RegisterAction<ticks_t, PortId_t, bit<1>>(warn_sent) is_time = {
         void apply(inout ticks_t sent, out bit<1> due) {
-            if (meta.now - sent > HOLD) {
+            if ((span_t)(meta.now - sent) > (span_t)HOLD || (span_t)(meta.now - sent) < 0) {
                 sent = meta.now;
                 due = 1;
             } else {
@@ -553,6 +558,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // (Algorithm 1); the first choice if there is none.
     table detour {
         key = {
+            meta.n: exact;
             meta.slot: exact;
             meta.warned_0: ternary;
             meta.warned_1: ternary;
@@ -564,25 +570,38 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             NoAction;
         }
         const entries = {
-            (0, 0, _, _, _): set_detour(0);
-            (0, _, 0, _, _): set_detour(1);
-            (0, _, _, 0, _): set_detour(2);
-            (0, _, _, _, 0): set_detour(3);
-            (1, _, 0, _, _): set_detour(1);
-            (1, _, _, 0, _): set_detour(2);
-            (1, _, _, _, 0): set_detour(3);
-            (1, 0, _, _, _): set_detour(0);
-            (2, _, _, 0, _): set_detour(2);
-            (2, _, _, _, 0): set_detour(3);
-            (2, 0, _, _, _): set_detour(0);
-            (2, _, 0, _, _): set_detour(1);
-            (3, _, _, _, 0): set_detour(3);
-            (3, 0, _, _, _): set_detour(0);
-            (3, _, 0, _, _): set_detour(1);
-            (3, _, _, 0, _): set_detour(2);
+            (2, 0, 0, _, _, _): set_detour(0);
+            (2, 0, _, 0, _, _): set_detour(1);
+            (2, 1, _, 0, _, _): set_detour(1);
+            (2, 1, 0, _, _, _): set_detour(0);
+            (3, 0, 0, _, _, _): set_detour(0);
+            (3, 0, _, 0, _, _): set_detour(1);
+            (3, 0, _, _, 0, _): set_detour(2);
+            (3, 1, _, 0, _, _): set_detour(1);
+            (3, 1, _, _, 0, _): set_detour(2);
+            (3, 1, 0, _, _, _): set_detour(0);
+            (3, 2, _, _, 0, _): set_detour(2);
+            (3, 2, 0, _, _, _): set_detour(0);
+            (3, 2, _, 0, _, _): set_detour(1);
+            (4, 0, 0, _, _, _): set_detour(0);
+            (4, 0, _, 0, _, _): set_detour(1);
+            (4, 0, _, _, 0, _): set_detour(2);
+            (4, 0, _, _, _, 0): set_detour(3);
+            (4, 1, _, 0, _, _): set_detour(1);
+            (4, 1, _, _, 0, _): set_detour(2);
+            (4, 1, _, _, _, 0): set_detour(3);
+            (4, 1, 0, _, _, _): set_detour(0);
+            (4, 2, _, _, 0, _): set_detour(2);
+            (4, 2, _, _, _, 0): set_detour(3);
+            (4, 2, 0, _, _, _): set_detour(0);
+            (4, 2, _, 0, _, _): set_detour(1);
+            (4, 3, _, _, _, 0): set_detour(3);
+            (4, 3, 0, _, _, _): set_detour(0);
+            (4, 3, _, 0, _, _): set_detour(1);
+            (4, 3, _, _, 0, _): set_detour(2);
         }
         default_action = NoAction();
-        size = 16;
+        size = 29;
     }
 
     action add_bridge() {
@@ -595,7 +614,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // A pause that is longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
-            if (meta.now - last > FLOWLET_GAP) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
                 fresh = 1;
             } else {
                 fresh = 0;
@@ -647,7 +666,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.Q_before = find_base.execute(meta.in_port);
         find_growth();
         project();
-        compare();
+        compare_growth();
         if (meta.n != 0) {
             find_flow();
             meta.fresh = note_time.execute(meta.flow);
@@ -659,11 +678,11 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             member.apply();
         }
         if (meta.near != 0) {
-            if (meta.excess != 0) {
+            if (hdr.ipv4.isValid() && meta.excess != 0) {
                 meta.warn = is_time.execute(meta.in_port);
             }
         }
-        if (hdr.ipv4.isValid() && meta.warn == 1) {
+        if (meta.warn == 1) {
             upstream.apply();
         }
         add_bridge();
@@ -760,7 +779,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

@@ -89,7 +89,7 @@ struct ingress_metadata_t {
     bit<16> dport;
     ticks_t now;  // when the packet came in
     bit<12> draw; // decides about the path
-    bit<16> flow; // slot of the flow
+    bit<15> flow; // slot of the flow
     bit<1>  own;  // a probe that begins here
     gid_t   here; // the number of this leaf, for a probe that has arrived
     bit<32> path; // that a probe was sent along
@@ -110,7 +110,7 @@ struct flowcell_t {
 Register<ticks_t, bit<32>>(PATHS) rtt;    // how long a probe of the path took there and back
 Register<ticks_t, bit<32>>(PATHS) rtt_ts; // when it came back
 Register<bit<32>, gid_t>(GROUPS) pd_gran; // the size of flowcells to the leaf; 0 counts as 1
-Register<flowcell_t, bit<16>>(FLOWS) fc;  // packets of the flow's cell so far, and its number
+Register<flowcell_t, bit<15>>(FLOWS) fc;  // packets of the flow's cell so far, and its number
 
 // Ingress parser.
 
@@ -275,7 +275,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    Hash<bit<16>>(HashAlgorithm_t.CRC16) flow_slot;
+    Hash<bit<15>>(HashAlgorithm_t.CRC16) flow_slot;
 
     action find_flow() {
         meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
@@ -341,7 +341,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // Counts the flow's packets: a cell of gran of them is full (Algorithm 1; the
     // controller computes gran, Eq. 10).
-    RegisterAction<flowcell_t, bit<16>, bit<32>>(fc) fill_cell = {
+    RegisterAction<flowcell_t, bit<15>, bit<32>>(fc) fill_cell = {
         void apply(inout flowcell_t held, out bit<32> cell) {
             if (held.packets >= meta.gran) {
                 held.packets = 1;

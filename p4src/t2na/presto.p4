@@ -67,7 +67,7 @@ struct ingress_metadata_t {
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<32> bytes; // length of the IPv4 packet
-    bit<16> flow;  // slot of the flow
+    bit<15> flow;  // slot of the flow
     bit<32> cell;  // whose turn it is, from 0
     bit<32> last;  // n - 1
     bit<32> first; // path of the flow's first cell
@@ -84,7 +84,7 @@ struct flowcell_t {
 
 // Registers.
 
-Register<flowcell_t, bit<16>>(FLOWS) fc; // bytes of the flow's cell so far, and whose turn it is
+Register<flowcell_t, bit<15>>(FLOWS) fc; // bytes of the flow's cell so far, and whose turn it is
 
 // Ingress parser.
 
@@ -195,14 +195,14 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.bytes = length_hash.get(hdr.ipv4.total_len);
     }
 
-    Hash<bit<16>>(HashAlgorithm_t.CRC16) flow_slot;
+    Hash<bit<15>>(HashAlgorithm_t.CRC16) flow_slot;
 
     action find_flow() {
         meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
     }
 
     // A packet that would not fit into the flow's cell starts the next one.
-    RegisterAction<flowcell_t, bit<16>, bit<32>>(fc) fill_cell = {
+    RegisterAction<flowcell_t, bit<15>, bit<32>>(fc) fill_cell = {
         void apply(inout flowcell_t held, out bit<32> cell) {
             if (held.bytes + meta.bytes > CELL_BYTES) {
                 held.bytes = meta.bytes;

@@ -18,6 +18,8 @@ typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> level_t; // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -120,7 +122,7 @@ struct ingress_metadata_t {
     level_t  level_2;
     level_t  level_3;
     bit<1>   received; // the packet carries news from another leaf
-    bit<8>   tag;      // fed back: a path of the other leaf to us
+    slot_t   tag;      // fed back: a path of the other leaf to us
     bit<1>   fresh;    // a flowlet begins
     bit<32>  path;     // of a leaf to us
     level_t  metric;   // its congestion
@@ -149,7 +151,7 @@ struct told_t {
 // Registers.
 
 Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<bit<8>, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
+Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
 Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 Register<level_t, bit<32>>(PATHS) from_leaf; // congestion of that leaf's path to us, 0 to 7, times 16
@@ -279,7 +281,7 @@ control Remote(in headers_t hdr, in ingress_metadata_t meta, inout level_t level
 
     RegisterAction<told_t, gid_t, level_t>(to_leaf) tell = {
         void apply(inout told_t held, out level_t metric) {
-            if (meta.now - held.at > AGEING) {
+            if ((span_t)(meta.now - held.at) > (span_t)AGEING || (span_t)(meta.now - held.at) < 0) {
                 held.metric = (level_t)slot;
             } else {
                 held.metric = held.metric | (level_t)slot;
@@ -437,9 +439,14 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.ethernet.type = TYPE_IPV4;
     }
 
+    // A packet that goes on to another leaf has nothing to say here.
+    action pass_on() {
+        meta.received = 0;
+    }
+
     // Tells the leaf at the other end about its paths to us, in turn.
-    RegisterAction<bit<8>, gid_t, bit<8>>(fb_tag) take_tag = {
-        void apply(inout bit<8> held, out bit<8> tag) {
+    RegisterAction<slot_t, gid_t, slot_t>(fb_tag) take_tag = {
+        void apply(inout slot_t held, out slot_t tag) {
             tag = held;
             if (held >= 3) {
                 held = 0;
@@ -461,7 +468,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // A pause that is longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
-            if (meta.now - last > FLOWLET_GAP) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
                 fresh = 1;
             } else {
                 fresh = 0;
@@ -581,7 +588,11 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                 candidates.apply();
             }
             if (meta.received == 1) {
-                leaf_of.apply();
+                if (meta.n == 0) {
+                    leaf_of.apply();
+                } else {
+                    pass_on();
+                }
             }
         } else {
             drop();
@@ -684,7 +695,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

@@ -16,6 +16,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -118,6 +120,7 @@ struct ingress_metadata_t {
     bit<1>   own;     // a probe that begins here
     PortId_t link;    // that is reported, or that a probe came in by
     bit<16>  load;    // its utilisation
+    bit<1>   heard;   // a probe about a path of a group has come in
     bit<1>   fresh;   // a flowlet begins
     bit<32>  d;       // load degree of the link, then of the path
     bit<32>  level_0; // load degrees of the paths
@@ -125,10 +128,10 @@ struct ingress_metadata_t {
     bit<32>  level_2;
     bit<32>  level_3;
     bit<8>   grid;  // the one drawn, of 256
-    bit<8>   end_0; // first grid beyond the path
+    bit<8>   end_0; // last grid of the path
     bit<8>   end_1;
     bit<8>   end_2;
-    bit<8>   left_0; // grids of the path and those before it that are left beyond grid
+    bit<8>   left_0; // grids between the path and the one drawn
     bit<8>   left_1;
     bit<8>   left_2;
 }
@@ -241,11 +244,11 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // The load degrees of the paths in one slot: probes write them, packets read.
 control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level)(slot_t slot) {
-    Register<degree_t, gid_t>(GROUPS, {7, 0}) deg;
+    Register<degree_t, gid_t>(GROUPS, {0xFFFFFFFF, 0}) deg; // below any degree
 
     RegisterAction<degree_t, gid_t, bit<32>>(deg) note = {
         void apply(inout degree_t held) {
-            if (hdr.probe.maxdeg >= held.degree || meta.now - held.noted > 2 * T_PROBE) {
+            if ((span_t)hdr.probe.maxdeg >= (span_t)held.degree || (span_t)(meta.now - held.noted) > (span_t)(2 * T_PROBE)) {
                 held.degree = hdr.probe.maxdeg;
                 held.noted = meta.now;
             }
@@ -266,21 +269,26 @@ control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level
         level = tell.execute(meta.gid);
     }
 
+    action no_path() {
+        level = 7;
+    }
+
     table access {
         key = {
-            hdr.probe.isValid(): exact;
+            meta.heard: exact;
             meta.slot: ternary;
+            meta.n: range;
         }
         actions = {
             note_degree;
             tell_degree;
-            NoAction;
+            no_path;
         }
         const entries = {
-            (true, slot): note_degree();
-            (false, _): tell_degree();
+            (1, slot, _): note_degree();
+            (0, _, slot + 1 .. 255): tell_degree();
         }
-        default_action = NoAction();
+        default_action = no_path();
         size = 2;
     }
 
@@ -289,6 +297,8 @@ control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level
     }
 }
 
+// Else p4c for Tofino 2 puts it beside a bit that is set with it.
+@pa_container_size("ingress", "meta.gid", 16)
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,
                   in ingress_intrinsic_metadata_from_parser_t prsr,
@@ -389,6 +399,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // The port at which a probe comes in leads back to the probe's origin.
     action set_arrival(slot_t slot) {
+        meta.heard = 1;
         meta.gid = hdr.probe.origin;
         meta.slot = slot;
         dprsr.drop_ctl = 1;
@@ -410,7 +421,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // A pause that is longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
-            if (meta.now - last > FLOWLET_GAP) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
                 fresh = 1;
             } else {
                 fresh = 0;
@@ -486,12 +497,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // The first path whose grids go beyond the one drawn (QALL, Alg. 2 and Eq. 5),
+    // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
-        meta.left_0 = meta.end_0 |-| meta.grid;
-        meta.left_1 = meta.end_1 |-| meta.grid;
-        meta.left_2 = meta.end_2 |-| meta.grid;
+        meta.left_0 = meta.grid |-| meta.end_0;
+        meta.left_1 = meta.grid |-| meta.end_1;
+        meta.left_2 = meta.grid |-| meta.end_2;
     }
 
     action set_slot(slot_t slot) {
@@ -508,10 +519,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             set_slot;
         }
         const entries = {
-            (0, 0, 0): set_slot(3);
-            (0, 0, _): set_slot(2);
-            (0, _, _): set_slot(1);
-            (_, _, _): set_slot(0);
+            (0, _, _): set_slot(0);
+            (_, 0, _): set_slot(1);
+            (_, _, 0): set_slot(2);
+            (_, _, _): set_slot(3);
         }
         size = 4;
     }
@@ -537,7 +548,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
         load.apply();
         degree.apply();
-        if (hdr.probe.isValid()) {
+        if (meta.heard == 1) {
             find_least();
         }
         degree_0.apply(hdr, meta, meta.level_0);
@@ -609,7 +620,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

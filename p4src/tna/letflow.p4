@@ -16,6 +16,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -226,7 +228,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // A pause that is longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
-            if (meta.now - last > FLOWLET_GAP) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
                 fresh = 1;
             } else {
                 fresh = 0;

@@ -17,6 +17,8 @@ typedef bit<8> slot_t;   // a path within its group
 typedef bit<8> level_t;  // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 // Port 68 of each pipe leads round within the switch.
 const PortId_t RECIRCULATION = 68;
@@ -84,10 +86,10 @@ struct ingress_metadata_t {
     level_t  level_2;
     level_t  level_3;
     bit<8>   grid;  // the one drawn, of 256
-    bit<8>   end_0; // first grid beyond the path
+    bit<8>   end_0; // last grid of the path
     bit<8>   end_1;
     bit<8>   end_2;
-    bit<8>   left_0; // grids of the path and those before it that are left beyond grid
+    bit<8>   left_0; // grids between the path and the one drawn
     bit<8>   left_1;
     bit<8>   left_2;
 }
@@ -312,12 +314,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // The first path whose grids go beyond the one drawn (QALL, Alg. 2 and Eq. 5),
+    // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
-        meta.left_0 = meta.end_0 |-| meta.grid;
-        meta.left_1 = meta.end_1 |-| meta.grid;
-        meta.left_2 = meta.end_2 |-| meta.grid;
+        meta.left_0 = meta.grid |-| meta.end_0;
+        meta.left_1 = meta.grid |-| meta.end_1;
+        meta.left_2 = meta.grid |-| meta.end_2;
     }
 
     action set_slot(slot_t slot) {
@@ -334,10 +336,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             set_slot;
         }
         const entries = {
-            (0, 0, 0): set_slot(3);
-            (0, 0, _): set_slot(2);
-            (0, _, _): set_slot(1);
-            (_, _, _): set_slot(0);
+            (0, _, _): set_slot(0);
+            (_, 0, _): set_slot(1);
+            (_, _, 0): set_slot(2);
+            (_, _, _): set_slot(3);
         }
         size = 4;
     }
@@ -420,7 +422,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

@@ -17,6 +17,8 @@ typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<32> slot_t;  // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -29,7 +31,7 @@ const MirrorType_t MIRROR_REPORT = 1;
 const MirrorId_t SESSION_REPORT = 1; // leads to RECIRCULATION
 const bit<8> REPORT = 0xFF;          // first byte of a report
 
-const ticks_t LONGEST_QUEUE = 0x20000; // 134 ms
+const span_t LONGEST_QUEUE = 0x20000; // 134 ms
 
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
@@ -536,11 +538,11 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // Eq. 2 the other way round: the path is free to change if the packet leaves
-    // no sooner than the flow's last one, or if that is longer ago than any queue:
-    // the clock has wrapped.
+    // after the flow's last one, or if that would be further ahead than any queue:
+    // it is long ago, and the clock has wrapped.
     RegisterAction<order_t, bit<16>, slot_t>(fl) keep_order = {
         void apply(inout order_t held, out slot_t slot) {
-            if (meta.leaves >= held.D || held.D - meta.leaves > LONGEST_QUEUE) {
+            if ((span_t)(meta.leaves - held.D) > 0 || (span_t)(held.D - meta.leaves) > LONGEST_QUEUE) {
                 held.D = meta.leaves;
                 held.slot = meta.slot;
             }
@@ -643,7 +645,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

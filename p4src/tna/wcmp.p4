@@ -62,10 +62,10 @@ struct ingress_metadata_t {
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<8>  grid;  // the one drawn, of 256
-    bit<8>  end_0; // first grid beyond the path
+    bit<8>  end_0; // last grid of the path
     bit<8>  end_1;
     bit<8>  end_2;
-    bit<8>  left_0; // grids of the path and those before it that are left beyond grid
+    bit<8>  left_0; // grids between the path and the one drawn
     bit<8>  left_1;
     bit<8>  left_2;
 }
@@ -195,12 +195,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    // The first path whose grids go beyond the one drawn (QALL, Alg. 2 and Eq. 5),
+    // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
-        meta.left_0 = meta.end_0 |-| meta.grid;
-        meta.left_1 = meta.end_1 |-| meta.grid;
-        meta.left_2 = meta.end_2 |-| meta.grid;
+        meta.left_0 = meta.grid |-| meta.end_0;
+        meta.left_1 = meta.grid |-| meta.end_1;
+        meta.left_2 = meta.grid |-| meta.end_2;
     }
 
     action set_slot(slot_t slot) {
@@ -217,10 +217,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             set_slot;
         }
         const entries = {
-            (0, 0, 0): set_slot(3);
-            (0, 0, _): set_slot(2);
-            (0, _, _): set_slot(1);
-            (_, _, _): set_slot(0);
+            (0, _, _): set_slot(0);
+            (_, 0, _): set_slot(1);
+            (_, _, 0): set_slot(2);
+            (_, _, _): set_slot(3);
         }
         size = 4;
     }

@@ -1,12 +1,15 @@
-// presto+rlb: flowcells in turn, around paths that PFC is about to pause.
+// letflow+rlb-star: flowlets on random paths, around paths that PFC is about
+// to pause or that lead to a failed switch, with limits to recirculation.
 //
-// granularity  so many bytes of a flow, then another path
-// choice       the next path in turn
-// guard        around paths that PFC is about to pause
+// granularity  a pause in a flow allows another path
+// choice       any path, all alike
+// guard        around paths that PFC is about to pause or that lead to a
+//              failed switch, with limits to recirculation
 //
-// For groups of up to 4 paths, as leaf. After He et al., Presto, SIGCOMM 2015.
+// For groups of up to 4 paths, as leaf. After Vanini et al., Let It Flow, NSDI
+// 2017.
 #include <core.p4>
-#include <tna.p4>
+#include <t2na.p4>
 
 // Types and constants.
 
@@ -15,13 +18,17 @@ typedef bit<32> ipv4_addr_t;
 typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
+typedef bit<16> delay_t; // a delay in 1024 ns
+typedef int<32> span_t;  // between two times: only signed differences wrap in a stateful ALU
 
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// Port 68 of each pipe leads round within the switch.
-const PortId_t RECIRCULATION = 68;
+const PortId_t CPU_PORT = 0;
+
+// Port 6 of each pipe leads round within the switch.
+const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
 const bit<16> TYPE_CNM = 0x88B5;
@@ -32,12 +39,18 @@ const MirrorType_t MIRROR_CNM = 2;
 // Q_th = d*C, the lower end of [d*C, Q_PFC - d*C*(n-1)] (Section III-B.3), in bytes.
 const bit<32> Q_TH = 10000;
 
+const bit<8> AGAIN = 0xFE; // first byte of a packet that comes round
+
 const MirrorType_t MIRROR_REPORT = 1;
 const MirrorId_t SESSION_REPORT = 1; // leads to RECIRCULATION
 const bit<8> REPORT = 0xFF;          // first byte of a report
 
+const bit<16> TYPE_PATH_PROBE = 0x88B7;
+const bit<8> PROBE_REPLY = 1; // flags of a probe
+
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> GROUPS = 1024; // groups of paths
 
 // Delta t: how often the growth of an ingress queue is looked at; dt=1ms. RLB,
 // Section III-B: the link delay, 2 us; a software switch wants 1 ms.
@@ -55,9 +68,9 @@ const bit<32> Q_PFC = 262144;
 // open by RLB: two RTTs.
 const ticks_t HOLD = 1953;
 
-// the size of a flowcell; cell=64KB. Presto: 64 KB, the largest segment that
-// hosts offload.
-const bit<32> CELL_BYTES = 65536;
+// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
+// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+const ticks_t FLOWLET_GAP = 488;
 
 // T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
 // Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
@@ -109,6 +122,17 @@ header cnm_t {
     bit<32>  qlen; // its queue in bytes
 }
 
+// What a packet that comes round remembers.
+header again_t {
+    bit<8>   type; // AGAIN
+    slot_t   slot; // the path that the packet waits for
+    bit<7>   pad;
+    PortId_t port;  // where the packet came in
+    ticks_t  since; // when the packet came
+    ticks_t  sent;  // when it went round
+    bit<32>  count; // how often
+}
+
 // What egress tells ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
@@ -117,12 +141,24 @@ header report_t {
     bit<32>  bytes; // that came in at the port and have left
 }
 
+// A probe goes along one path to a leaf and comes back.
+header path_probe_t {
+    gid_t   src;   // leaf that it comes from, by the number of the groups that lead there
+    gid_t   dst;   // leaf that it goes to
+    bit<8>  path;  // slot at the leaf that sent it first
+    bit<8>  flags; // 1 reply
+    bit<32> tx_ts; // when that leaf sent it, in 1024 ns
+}
+
 struct headers_t {
-    bridge_t   bridge;
-    report_t   report;
-    ethernet_t ethernet;
-    cnm_t      cnm;
-    ipv4_t     ipv4;
+    pktgen_timer_header_t generated;
+    bridge_t              bridge;
+    again_t               again;
+    report_t              report;
+    ethernet_t            ethernet;
+    cnm_t                 cnm;
+    path_probe_t          path_probe;
+    ipv4_t                ipv4;
 }
 
 struct ingress_metadata_t {
@@ -134,12 +170,15 @@ struct ingress_metadata_t {
     bit<16>    dport;
     ticks_t    now;    // when the packet came in
     bit<32>    bytes;  // length of the IPv4 packet
+    bit<12>    draw;   // decides about the path
     bit<16>    flow;   // slot of the flow
     PortId_t   port_0; // egress ports of the group's paths
     PortId_t   port_1;
     PortId_t   port_2;
     PortId_t   port_3;
+    bit<1>     own;      // a probe that begins here
     PortId_t   in_port;  // where the packet came in, or that a report is about
+    bit<32>    counted;  // bytes of it that are not counted yet
     bit<32>    came;     // bytes that came in there
     bit<32>    went;     // those that have left
     bit<32>    Q;        // the ingress queue
@@ -156,11 +195,39 @@ struct ingress_metadata_t {
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
-    bit<32>    cell;  // whose turn it is, from 0
-    bit<32>    last;  // n - 1
-    bit<32>    first; // path of the flow's first cell
-    bit<32>    sum;   // that and the turn of the cell
-    bit<12>    draw;  // decides about first
+    bit<1>     again;  // the packet has been round
+    bit<1>     round;  // it has to go
+    slot_t     then;   // and remember this
+    gid_t      here;   // the number of this leaf, for a probe that has arrived
+    bit<32>    path;   // that a probe was sent along
+    ticks_t    trip;   // how long it took
+    delay_t    rtt;    // the same in 16 bits
+    bit<1>     learnt; // a probe has come back
+    bit<8>     along;  // the path that it was sent along
+    delay_t    rtt_0;  // round-trip times of the paths
+
+    delay_t rtt_1;
+
+    delay_t rtt_2;
+
+    delay_t rtt_3;
+    bit<1>  fresh;      // a flowlet begins
+    slot_t  other;      // the path that is to be taken otherwise
+    ticks_t since;      // when the packet came
+    ticks_t spent;      // since then
+    ticks_t round_took; // the round that the packet comes from
+    bit<32> count;      // rounds, with the one that may follow
+    bit<32> limit;      // of them
+    bit<32> beyond;     // rounds that are too many
+    delay_t elapsed;    // spent in 16 bits
+    delay_t took;       // round_took in 16 bits
+    delay_t loop;       // what the last round of any took
+    delay_t need;       // what waiting costs in all
+    delay_t rtt_base;   // of the path chosen
+    delay_t rtt_other;
+    delay_t gain; // of waiting
+    delay_t over; // of the gain over one round
+    delay_t lack; // of the gain for what waiting costs in all
 }
 
 struct egress_metadata_t {
@@ -172,15 +239,16 @@ struct egress_metadata_t {
     PortId_t   port;
 }
 
+// What is expected of a port.
+struct warning_t {
+    bit<32> closed; // 1: nothing good
+    ticks_t until;  // a pause
+}
+
 // The ingress queue when an interval began.
 struct base_t {
     bit<32> Q;
     ticks_t at;
-}
-
-struct flowcell_t {
-    bit<32> bytes;
-    bit<32> cell;
 }
 
 // Registers.
@@ -191,7 +259,13 @@ Register<bit<32>, PortId_t>(PORTS) eg_out;    // bytes that came in at the port 
 Register<base_t, PortId_t>(PORTS) ig_0;       // Q when the last interval began, and when that was
 Register<ticks_t, PortId_t>(PORTS) warn_sent; // when the switch behind the port was warned last
 Register<ticks_t, PortId_t>(PORTS) qe_clone;  // when the port was last reported
-Register<flowcell_t, bit<16>>(FLOWS) fc;      // bytes of the flow's cell so far, and whose turn it is
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;      // when the flow's last packet came
+Register<slot_t, bit<16>>(FLOWS) fl_port;     // the path of the flow's flowlet
+Register<delay_t, bit<32>>(1) t_rc;           // how long the last recirculation took
+Register<bit<32>, bit<32>>(1) nrc;            // how often a packet may come round
+Register<bit<32>, PortId_t>(PORTS) rc_cnt;    // recirculations for want of the port
+Register<bit<32>, bit<32>>(1) rc_sum;         // all of them
+Register<bit<32>, bit<32>>(1) rc_pkts;        // packets that chose among paths
 
 // Ingress parser.
 
@@ -204,7 +278,8 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         pkt.advance(PORT_METADATA_SIZE);
         meta.n = 0;
         transition select(ig.ingress_port) {
-            RECIRCULATION &&& PORT_OF_PIPE: report;
+            CPU_PORT: own;
+            RECIRCULATION &&& PORT_OF_PIPE: round;
             default: ethernet;
         }
     }
@@ -214,6 +289,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         transition select(hdr.ethernet.type) {
             TYPE_IPV4: ipv4;
             TYPE_CNM: cnm;
+            TYPE_PATH_PROBE: path_probe;
             default: accept;
         }
     }
@@ -245,13 +321,44 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         transition accept;
     }
 
+    // Probes begin with the packet generator, or with the controller.
+    state generated {
+        pkt.extract(hdr.generated);
+        transition own;
+    }
+
+    state own {
+        meta.own = 1;
+        transition ethernet;
+    }
+
+    // A packet of the packet generator begins with its number, others do not.
+    state round {
+        transition select(pkt.lookahead<bit<8>>()) {
+            AGAIN: again;
+            REPORT: report;
+            default: generated;
+        }
+    }
+
     state cnm {
         pkt.extract(hdr.cnm);
         transition accept;
     }
 
+    state again {
+        pkt.extract(hdr.again);
+        meta.again = 1;
+        transition ethernet;
+    }
+
     state report {
         pkt.extract(hdr.report);
+        transition accept;
+    }
+
+    state path_probe {
+        pkt.extract(hdr.path_probe);
         transition accept;
     }
 }
@@ -259,13 +366,14 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 // Ingress: the route, and the path.
 
 // A copy of the warnings about all ports, for the paths of one slot: packets
-// read it, warnings write it. Those without a path count as warned about.
+// read it, warnings write it.
 control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, inout bit<1> warned) {
-    Register<ticks_t, PortId_t>(PORTS) until;
+    Register<warning_t, PortId_t>(PORTS) until;
 
-    RegisterAction<ticks_t, PortId_t, bit<1>>(until) tell = {
-        void apply(inout ticks_t held, out bit<1> expected) {
-            if (held > meta.now) {
+    // A warning is over if more than HOLD is left of it: the clock has wrapped.
+    RegisterAction<warning_t, PortId_t, bit<1>>(until) tell = {
+        void apply(inout warning_t held, out bit<1> expected) {
+            if (held.closed != 0 || (span_t)(held.until - meta.now) > 0 && (span_t)(held.until - meta.now) <= (span_t)HOLD) {
                 expected = 1;
             } else {
                 expected = 0;
@@ -273,9 +381,9 @@ control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, 
         }
     };
 
-    RegisterAction<ticks_t, PortId_t, bit<1>>(until) learn = {
-        void apply(inout ticks_t held) {
-            held = meta.hold;
+    RegisterAction<warning_t, PortId_t, bit<1>>(until) learn = {
+        void apply(inout warning_t held) {
+            held.until = meta.hold;
         }
     };
 
@@ -304,6 +412,54 @@ control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, 
 
     apply {
         access.apply();
+    }
+}
+
+// What probes said of the paths in one slot: packets read it, probes that come
+// back write it.
+control Path(in headers_t hdr, in ingress_metadata_t meta, inout delay_t rtt_p)(bit<8> slot) {
+    Register<delay_t, gid_t>(GROUPS) rtt;
+
+    RegisterAction<delay_t, gid_t, delay_t>(rtt) read_rtt = {
+        void apply(inout delay_t held, out delay_t told) {
+            told = held;
+        }
+    };
+
+    RegisterAction<delay_t, gid_t, delay_t>(rtt) write_rtt = {
+        void apply(inout delay_t held) {
+            held = meta.rtt;
+        }
+    };
+
+    action tell_rtt() {
+        rtt_p = read_rtt.execute(meta.gid);
+    }
+
+    action learn_rtt() {
+        write_rtt.execute(meta.gid);
+    }
+
+    table delay {
+        key = {
+            meta.learnt: exact;
+            meta.along: ternary;
+        }
+        actions = {
+            tell_rtt;
+            learn_rtt;
+            NoAction;
+        }
+        const entries = {
+            (0, _): tell_rtt();
+            (1, slot): learn_rtt();
+        }
+        default_action = NoAction();
+        size = 2;
+    }
+
+    apply {
+        delay.apply();
     }
 }
 
@@ -370,6 +526,33 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.bytes = length_hash.get(hdr.ipv4.total_len);
     }
 
+    action set_slot(slot_t slot) {
+        meta.slot = slot;
+    }
+
+    table spread {
+        key = {
+            meta.n: exact;
+            meta.draw: range;
+        }
+        actions = {
+            set_slot;
+        }
+        const entries = {
+            (1, 0 .. 4095): set_slot(0);
+            (2, 0 .. 2047): set_slot(0);
+            (2, 2048 .. 4095): set_slot(1);
+            (3, 0 .. 1364): set_slot(0);
+            (3, 1365 .. 2729): set_slot(1);
+            (3, 2730 .. 4095): set_slot(2);
+            (4, 0 .. 1023): set_slot(0);
+            (4, 1024 .. 2047): set_slot(1);
+            (4, 2048 .. 3071): set_slot(2);
+            (4, 3072 .. 4095): set_slot(3);
+        }
+        size = 10;
+    }
+
     Hash<bit<16>>(HashAlgorithm_t.CRC16) flow_slot;
 
     action find_flow() {
@@ -398,6 +581,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     action find_origin() {
         meta.in_port = ig.ingress_port;
+        meta.counted = meta.bytes;
+    }
+
+    // A packet that has been round was counted when it came.
+    action recall_origin() {
+        meta.in_port = hdr.again.port;
     }
 
     // The port that a CNM comes in at leads to the switch that will pause it.
@@ -420,7 +609,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // The ingress queue: what came in and has not left.
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_in) count_in = {
         void apply(inout bit<32> held, out bit<32> came) {
-            held = held + meta.bytes;
+            held = held + meta.counted;
             came = held;
         }
     };
@@ -432,8 +621,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     };
 
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_out) learn_out = {
-        void apply(inout bit<32> held) {
+        void apply(inout bit<32> held, out bit<32> went) {
             held = hdr.report.bytes;
+            went = held;
         }
     };
 
@@ -442,7 +632,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     action learn_departures() {
-        learn_out.execute(meta.in_port);
+        meta.went = learn_out.execute(meta.in_port);
     }
 
     table departures {
@@ -469,7 +659,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     RegisterAction<base_t, PortId_t, bit<32>>(ig_0) find_base = {
         void apply(inout base_t held, out bit<32> Q) {
             Q = held.Q;
-            if (meta.now - held.at > DT) {
+            if ((span_t)(meta.now - held.at) > (span_t)DT || (span_t)(meta.now - held.at) < 0) {
                 held.Q = meta.Q;
                 held.at = meta.now;
             }
@@ -484,7 +674,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.growth = meta.growth << 1;
     }
 
-    action compare() {
+    action compare_growth() {
         meta.near = meta.growth |-| meta.room;
     }
 
@@ -495,7 +685,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     RegisterAction<ticks_t, PortId_t, bit<1>>(warn_sent) is_time = {
         void apply(inout ticks_t sent, out bit<1> due) {
-            if (meta.now - sent > HOLD) {
+            if ((span_t)(meta.now - sent) > (span_t)HOLD || (span_t)(meta.now - sent) < 0) {
                 sent = meta.now;
                 due = 1;
             } else {
@@ -524,13 +714,18 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     action set_detour(slot_t slot) {
-        meta.slot = slot;
+        meta.other = slot;
+    }
+
+    action keep_path() {
+        meta.other = meta.slot;
     }
 
     // The path chosen, or the next in the order of slots that nothing warns about
     // (Algorithm 1); the first choice if there is none.
     table detour {
         key = {
+            meta.n: exact;
             meta.slot: exact;
             meta.warned_0: ternary;
             meta.warned_1: ternary;
@@ -539,133 +734,387 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
         actions = {
             set_detour;
-            NoAction;
+            keep_path;
         }
         const entries = {
-            (0, 0, _, _, _): set_detour(0);
-            (0, _, 0, _, _): set_detour(1);
-            (0, _, _, 0, _): set_detour(2);
-            (0, _, _, _, 0): set_detour(3);
-            (1, _, 0, _, _): set_detour(1);
-            (1, _, _, 0, _): set_detour(2);
-            (1, _, _, _, 0): set_detour(3);
-            (1, 0, _, _, _): set_detour(0);
-            (2, _, _, 0, _): set_detour(2);
-            (2, _, _, _, 0): set_detour(3);
-            (2, 0, _, _, _): set_detour(0);
-            (2, _, 0, _, _): set_detour(1);
-            (3, _, _, _, 0): set_detour(3);
-            (3, 0, _, _, _): set_detour(0);
-            (3, _, 0, _, _): set_detour(1);
-            (3, _, _, 0, _): set_detour(2);
+            (2, 0, 0, _, _, _): set_detour(0);
+            (2, 0, _, 0, _, _): set_detour(1);
+            (2, 1, _, 0, _, _): set_detour(1);
+            (2, 1, 0, _, _, _): set_detour(0);
+            (3, 0, 0, _, _, _): set_detour(0);
+            (3, 0, _, 0, _, _): set_detour(1);
+            (3, 0, _, _, 0, _): set_detour(2);
+            (3, 1, _, 0, _, _): set_detour(1);
+            (3, 1, _, _, 0, _): set_detour(2);
+            (3, 1, 0, _, _, _): set_detour(0);
+            (3, 2, _, _, 0, _): set_detour(2);
+            (3, 2, 0, _, _, _): set_detour(0);
+            (3, 2, _, 0, _, _): set_detour(1);
+            (4, 0, 0, _, _, _): set_detour(0);
+            (4, 0, _, 0, _, _): set_detour(1);
+            (4, 0, _, _, 0, _): set_detour(2);
+            (4, 0, _, _, _, 0): set_detour(3);
+            (4, 1, _, 0, _, _): set_detour(1);
+            (4, 1, _, _, 0, _): set_detour(2);
+            (4, 1, _, _, _, 0): set_detour(3);
+            (4, 1, 0, _, _, _): set_detour(0);
+            (4, 2, _, _, 0, _): set_detour(2);
+            (4, 2, _, _, _, 0): set_detour(3);
+            (4, 2, 0, _, _, _): set_detour(0);
+            (4, 2, _, 0, _, _): set_detour(1);
+            (4, 3, _, _, _, 0): set_detour(3);
+            (4, 3, 0, _, _, _): set_detour(0);
+            (4, 3, _, 0, _, _): set_detour(1);
+            (4, 3, _, _, 0, _): set_detour(2);
         }
-        default_action = NoAction();
-        size = 16;
+        default_action = keep_path();
+        size = 29;
     }
 
     action add_bridge() {
         hdr.bridge.setValid();
         hdr.bridge.type = BRIDGE;
-        hdr.bridge.port = ig.ingress_port;
+        hdr.bridge.port = meta.in_port;
         hdr.bridge.bytes = meta.bytes;
     }
 
-    // A packet that would not fit into the flow's cell starts the next one.
-    RegisterAction<flowcell_t, bit<16>, bit<32>>(fc) fill_cell = {
-        void apply(inout flowcell_t held, out bit<32> cell) {
-            if (held.bytes + meta.bytes > CELL_BYTES) {
-                held.bytes = meta.bytes;
-                if (held.cell >= meta.last) {
-                    held.cell = 0;
-                } else {
-                    held.cell = held.cell + 1;
-                }
+    // The next pass counts the TTL.
+    action come_again() {
+        tm.ucast_egress_port = RECIRCULATION;
+        tm.bypass_egress = 1;
+        hdr.ipv4.ttl = hdr.ipv4.ttl + 1;
+        hdr.again.setValid();
+        hdr.again.type = AGAIN;
+        hdr.again.slot = meta.then;
+        hdr.again.port = meta.in_port;
+        hdr.again.since = meta.since;
+        hdr.again.sent = meta.now;
+        hdr.again.count = meta.count;
+    }
+
+    // The probe starts along the path that it names.
+    action start_probe() {
+        hdr.path_probe.tx_ts = meta.now;
+        meta.gid = hdr.path_probe.dst;
+        meta.slot = hdr.path_probe.path;
+        meta.n = 1;
+    }
+
+    action turn_probe() {
+        hdr.path_probe.dst = hdr.path_probe.src;
+        hdr.path_probe.src = meta.here;
+        hdr.path_probe.flags = PROBE_REPLY;
+        tm.ucast_egress_port = ig.ingress_port;
+    }
+
+    // A probe that has come back knows about the path it was sent along.
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) path_hash;
+
+    action find_path() {
+        meta.path = path_hash.get({hdr.path_probe.src[9:0], hdr.path_probe.path[3:0]});
+        meta.trip = meta.now - hdr.path_probe.tx_ts;
+        meta.learnt = 1;
+        meta.gid = hdr.path_probe.src;
+        meta.along = hdr.path_probe.path;
+    }
+
+    action at_home(gid_t id) {
+        meta.here = id;
+    }
+
+    table leaf {
+        key = {
+            hdr.path_probe.dst: exact;
+        }
+        actions = {
+            set_port;
+            at_home;
+            drop;
+        }
+        default_action = drop();
+        size = 256;
+    }
+
+    Hash<delay_t>(HashAlgorithm_t.IDENTITY) rtt_hash;
+
+    action find_rtt() {
+        meta.rtt = rtt_hash.get(meta.trip[15:0]);
+    }
+
+    Path(0) path_0;
+    Path(1) path_1;
+    Path(2) path_2;
+    Path(3) path_3;
+
+    // A pause that is longer than the gap ends the flow's flowlet.
+    RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
+        void apply(inout ticks_t last, out bit<1> fresh) {
+            if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
+                fresh = 1;
             } else {
-                held.bytes = held.bytes + meta.bytes;
+                fresh = 0;
             }
-            cell = held.cell;
+            last = meta.now;
         }
     };
 
-    // The flow's paths in turn, from one that its hash gives.
-    Hash<bit<12>>(HashAlgorithm_t.CRC16) first_hash;
+    // The path of the flowlet: the one just chosen if it begins.
+    RegisterAction<slot_t, bit<16>, slot_t>(fl_port) hold_path = {
+        void apply(inout slot_t held, out slot_t slot) {
+            if (meta.fresh == 1) {
+                held = meta.slot;
+            }
+            slot = held;
+        }
+    };
 
-    action set_first(bit<32> last, bit<32> first) {
-        meta.last = last;
-        meta.first = first;
+    Random<bit<12>>() random;
+
+    // What a packet remembers from round to round.
+    action begin_first() {
+        meta.since = meta.now;
+        meta.count = 1;
     }
 
-    table begin {
+    action begin_again() {
+        meta.since = hdr.again.since;
+        meta.spent = meta.now - hdr.again.since;
+        meta.round_took = meta.now - hdr.again.sent;
+        meta.count = hdr.again.count + 1;
+    }
+
+    Hash<delay_t>(HashAlgorithm_t.IDENTITY) spent_hash;
+    Hash<delay_t>(HashAlgorithm_t.IDENTITY) took_hash;
+
+    action find_elapsed() {
+        meta.elapsed = spent_hash.get(meta.spent[15:0]);
+    }
+
+    action find_took() {
+        meta.took = took_hash.get(meta.round_took[15:0]);
+    }
+
+    RegisterAction<delay_t, bit<32>, delay_t>(t_rc) tell_loop = {
+        void apply(inout delay_t held, out delay_t took) {
+            took = held;
+        }
+    };
+
+    RegisterAction<delay_t, bit<32>, delay_t>(t_rc) learn_loop = {
+        void apply(inout delay_t held, out delay_t took) {
+            held = meta.took;
+            took = held;
+        }
+    };
+
+    action find_loop() {
+        meta.loop = tell_loop.execute(0);
+    }
+
+    action note_loop() {
+        meta.loop = learn_loop.execute(0);
+    }
+
+    table recirculation {
         key = {
-            meta.n: exact;
-            meta.draw: range;
+            meta.again: exact;
         }
         actions = {
-            set_first;
+            find_loop;
+            note_loop;
         }
         const entries = {
-            (1, 0 .. 4095): set_first(0, 0);
-            (2, 0 .. 2047): set_first(1, 0);
-            (2, 2048 .. 4095): set_first(1, 1);
-            (3, 0 .. 1364): set_first(2, 0);
-            (3, 1365 .. 2729): set_first(2, 1);
-            (3, 2730 .. 4095): set_first(2, 2);
-            (4, 0 .. 1023): set_first(3, 0);
-            (4, 1024 .. 2047): set_first(3, 1);
-            (4, 2048 .. 3071): set_first(3, 2);
-            (4, 3072 .. 4095): set_first(3, 3);
+            0: find_loop();
+            1: note_loop();
         }
-        size = 10;
+        size = 2;
     }
 
-    action add_turn() {
-        meta.sum = meta.first + meta.cell;
+    RegisterAction<bit<32>, bit<32>, bit<32>>(nrc) tell_limit = {
+        void apply(inout bit<32> held, out bit<32> limit) {
+            limit = held;
+        }
+    };
+
+    RegisterAction<bit<32>, bit<32>, bit<32>>(rc_pkts) count_packet = {
+        void apply(inout bit<32> held) {
+            held = held + 1;
+        }
+    };
+
+    RegisterAction<bit<32>, bit<32>, bit<32>>(rc_sum) count_round = {
+        void apply(inout bit<32> held) {
+            held = held + 1;
+        }
+    };
+
+    RegisterAction<bit<32>, PortId_t, bit<32>>(rc_cnt) count_round_for = {
+        void apply(inout bit<32> held) {
+            held = held + 1;
+        }
+    };
+
+    action find_need() {
+        meta.need = meta.elapsed + meta.loop;
+        meta.beyond = meta.count |-| meta.limit;
     }
 
-    action set_slot(slot_t slot) {
-        meta.slot = slot;
+    action resume() {
+        meta.slot = hdr.again.slot;
     }
 
-    table wrap {
+    action base_is_0() {
+        meta.rtt_base = meta.rtt_0;
+    }
+
+    action other_is_0() {
+        meta.rtt_other = meta.rtt_0;
+    }
+
+    action base_is_1() {
+        meta.rtt_base = meta.rtt_1;
+    }
+
+    action other_is_1() {
+        meta.rtt_other = meta.rtt_1;
+    }
+
+    action base_is_2() {
+        meta.rtt_base = meta.rtt_2;
+    }
+
+    action other_is_2() {
+        meta.rtt_other = meta.rtt_2;
+    }
+
+    action base_is_3() {
+        meta.rtt_base = meta.rtt_3;
+    }
+
+    action other_is_3() {
+        meta.rtt_other = meta.rtt_3;
+    }
+
+    table base {
         key = {
-            meta.n: exact;
-            meta.sum: exact;
+            meta.slot: exact;
         }
         actions = {
-            set_slot;
+            base_is_0;
+            base_is_1;
+            base_is_2;
+            base_is_3;
         }
         const entries = {
-            (1, 0): set_slot(0);
-            (2, 0): set_slot(0);
-            (2, 1): set_slot(1);
-            (2, 2): set_slot(0);
-            (3, 0): set_slot(0);
-            (3, 1): set_slot(1);
-            (3, 2): set_slot(2);
-            (3, 3): set_slot(0);
-            (3, 4): set_slot(1);
-            (4, 0): set_slot(0);
-            (4, 1): set_slot(1);
-            (4, 2): set_slot(2);
-            (4, 3): set_slot(3);
-            (4, 4): set_slot(0);
-            (4, 5): set_slot(1);
-            (4, 6): set_slot(2);
+            0: base_is_0();
+            1: base_is_1();
+            2: base_is_2();
+            3: base_is_3();
         }
-        size = 16;
+        size = 4;
+    }
+
+    table instead {
+        key = {
+            meta.other: exact;
+        }
+        actions = {
+            other_is_0;
+            other_is_1;
+            other_is_2;
+            other_is_3;
+        }
+        const entries = {
+            0: other_is_0();
+            1: other_is_1();
+            2: other_is_2();
+            3: other_is_3();
+        }
+        size = 4;
+    }
+
+    action find_gain() {
+        meta.gain = meta.rtt_other |-| meta.rtt_base;
+    }
+
+    action compare_gain() {
+        meta.over = meta.gain |-| meta.loop;
+        meta.lack = meta.need |-| meta.gain;
+    }
+
+    action take_other() {
+        meta.slot = meta.other;
+    }
+
+    action wait() {
+        meta.round = 1;
+
+        meta.then = meta.slot;
+    }
+
+    // The path chosen comes first, if the next one is so much slower that the packet
+    // had better come round once more (Algorithm 1; Eq. 5 and 6).
+    table patience {
+        key = {
+            meta.over: ternary;
+            meta.lack: ternary;
+            meta.beyond: ternary;
+        }
+        actions = {
+            take_other;
+            wait;
+        }
+        const entries = {
+            (0, _, _): take_other();
+            (_, 0, 0): wait();
+            (_, _, _): take_other();
+        }
+        size = 3;
     }
 
     apply {
         read_clock();
+        hdr.generated.setInvalid();
         if (hdr.cnm.isValid()) {
             heed_warning();
             drop();
         } else if (hdr.report.isValid()) {
             meta.in_port = hdr.report.port;
             drop();
+        } else if (hdr.path_probe.isValid()) {
+            if (meta.own == 1) {
+                start_probe();
+            } else {
+                switch (leaf.apply().action_run) {
+                    at_home: {
+                        if (hdr.path_probe.flags == 0) {
+                            turn_probe();
+                        } else {
+                            find_path();
+                            find_rtt();
+
+                            drop();
+                        }
+                    }
+                }
+            }
         } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && !meta.bad_checksum) {
             find_length();
-            find_origin();
+            if (meta.again == 1) {
+                recall_origin();
+            } else {
+                find_origin();
+            }
+            if (meta.again == 1) {
+                begin_again();
+                find_elapsed();
+                find_took();
+            } else {
+                begin_first();
+            }
+            recirculation.apply();
+            meta.limit = tell_limit.execute(0);
+            find_need();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             ipv4_route.apply();
             if (meta.n != 0) {
@@ -686,27 +1135,50 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.Q_before = find_base.execute(meta.in_port);
         find_growth();
         project();
-        compare();
+        compare_growth();
+        path_0.apply(hdr, meta, meta.rtt_0);
+        path_1.apply(hdr, meta, meta.rtt_1);
+        path_2.apply(hdr, meta, meta.rtt_2);
+        path_3.apply(hdr, meta, meta.rtt_3);
         if (meta.n != 0) {
-            find_flow();
-            meta.draw = first_hash.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
-            begin.apply();
-            meta.cell = fill_cell.execute(meta.flow);
-            add_turn();
-            wrap.apply();
-            detour.apply();
+            if (!hdr.path_probe.isValid()) {
+                if (meta.again == 1) {
+                    resume();
+                } else {
+                    count_packet.execute(0);
+                    find_flow();
+                    meta.fresh = note_time.execute(meta.flow);
+                    meta.draw = random.get();
+                    spread.apply();
+                    meta.slot = hold_path.execute(meta.flow);
+                }
+                detour.apply();
+                base.apply();
+                instead.apply();
+                find_gain();
+
+                compare_gain();
+                patience.apply();
+            }
 
             member.apply();
         }
         if (meta.near != 0) {
-            if (meta.excess != 0) {
+            if (hdr.ipv4.isValid() && meta.excess != 0) {
                 meta.warn = is_time.execute(meta.in_port);
             }
         }
-        if (hdr.ipv4.isValid() && meta.warn == 1) {
+        if (meta.warn == 1) {
             upstream.apply();
         }
-        add_bridge();
+        if (meta.round == 1) {
+            count_round.execute(0);
+            count_round_for.execute(tm.ucast_egress_port);
+            come_again();
+        } else {
+            hdr.again.setInvalid();
+            add_bridge();
+        }
     }
 }
 
@@ -725,8 +1197,10 @@ control LbIngressDeparser(packet_out pkt, inout headers_t hdr, in ingress_metada
             hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
         });
         pkt.emit(hdr.bridge);
+        pkt.emit(hdr.again);
         pkt.emit(hdr.ethernet);
         pkt.emit(hdr.cnm);
+        pkt.emit(hdr.path_probe);
         pkt.emit(hdr.ipv4);
     }
 }
@@ -800,7 +1274,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if (meta.now - reported > T_B) {
+            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {

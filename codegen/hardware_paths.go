@@ -1,0 +1,115 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// What the templates for Tofino are told where probes know about paths, and
+// where packets come round.
+
+// Delays reports whether the delays of all paths are looked at at once.
+func (v *view) Delays() bool { return v.Classes() || v.Star() }
+
+// Classes reports whether probes put paths into classes.
+func (v *view) Classes() bool { return v.row.Signal == "classes" && v.Edge() }
+
+// KeepsMarks reports whether the share of marked probes of each path is kept.
+func (v *view) KeepsMarks() bool { return v.Marks() && v.Edge() }
+
+// ShareType is the type of a share of marks.
+func (v *view) ShareType() string {
+	if v.Leasts() {
+		return "level_t"
+	}
+	return "bit<8>"
+}
+
+// Leasts reports whether the share of marks is what is to be least.
+func (v *view) Leasts() bool { return v.row.Signal == "marks" }
+
+// Picked begins the names of the two delays that RLB* picks.
+func (v *view) Picked() string {
+	if v.Moves() {
+		return "picked"
+	}
+	return "rtt"
+}
+
+// Start is the time that queueing delays are added to.
+func (v *view) Start() string {
+	if v.OneWay() {
+		return "meta.start"
+	}
+	return "meta.now"
+}
+
+// Moves reports whether packets come round to move their flow.
+func (v *view) Moves() bool { return v.runs.Choice == "cautious" }
+
+// Closed is a level that no open path has: levels of 8 bits and a class above
+// the slot.
+func (v *view) Closed() string {
+	if v.Leasts() {
+		return "0xFFF0"
+	}
+	return "0xF00"
+}
+
+// AgainSlot says what the slot is that a packet comes round with.
+func (v *view) AgainSlot() string {
+	switch {
+	case !v.Star():
+		return "the path that the flow gets"
+	case v.runs.Choice == "cautious":
+		return "the path that the flow gets, or that the packet waits for"
+	}
+	return "the path that the packet waits for"
+}
+
+// DecideSize is the number of lines of the table that moves flows.
+func (v *view) DecideSize() int { return 2*v.N() + 3 }
+
+// MarkedUp is what a marked acknowledgement counts, MarkedDown what another one
+// counts down.
+func (v *view) MarkedUp() int64 { return 100 - v.Int("marked") }
+
+// MarkedDown is the share of marks that moves a flow, in percent.
+func (v *view) MarkedDown() int64 { return v.Int("marked") }
+
+// WindowTicks is the window that rates are measured in.
+func (v *view) WindowTicks() int64 { return ((1<<v.Int("window"))*1000 + tick/2) / tick }
+
+// WindowTime is that as a user writes it.
+func (v *view) WindowTime() string { return fmt.Sprintf("%d us", 1<<v.Int("window")) }
+
+// PacketBytes is the size of packets that queues are measured in.
+func (v *view) PacketBytes() int { return packet }
+
+// CellBytes is what queues count in.
+func (v *view) CellBytes() int { return v.arch.cellBytes }
+
+// ECNCells is the queue that marks probes.
+func (v *view) ECNCells() int64 { return v.Int("ecnk") * packet / int64(v.arch.cellBytes) }
+
+// ShareError is how far the filter's share of marked probes is from the average
+// of the program for BMv2, over probes that are marked at random: the filter
+// fades by the time that has passed, which for probes is as good as their number.
+func (v *view) ShareError() string {
+	const probes = 20000
+	r := rand.New(rand.NewPCG(1, 1))
+	keep := math.Exp(-1 / 7.5)
+	sum, filter, average := 0.0, 0.0, 0
+	for i := range probes {
+		mark := r.Float64() < 0.5+0.5*math.Sin(float64(i)/100)
+		average -= (average + 7) >> 3
+		filter *= keep
+		if mark {
+			average += 31
+			filter += 255 * (1 - keep)
+		}
+		sum += math.Abs(filter-float64(average)) / 255
+	}
+	return percent(sum/probes) + " of all probes on average, where all come back"
+}

@@ -1,0 +1,23 @@
+package fabric
+
+import "slices"
+
+// Renumber returns the topology with other numbers of the switches' ports: the
+// order of the links, the addresses and who is linked to whom stay. number is
+// called with a port's number and must give each of a switch another one.
+func (t *Topology) Renumber(number func(port int) int) *Topology {
+	u := *t
+	u.Switches, u.Hosts, u.Links = slices.Clone(t.Switches), slices.Clone(t.Hosts), slices.Clone(t.Links)
+	for i := range u.Hosts {
+		u.Hosts[i].Port = number(u.Hosts[i].Port)
+	}
+	for i := range u.Links {
+		for _, e := range []*End{&u.Links[i].A, &u.Links[i].B} {
+			if _, ok := t.switchIndex(e.Node); ok {
+				e.Port = number(e.Port)
+			}
+		}
+	}
+	u.index()
+	return &u
+}

@@ -1,0 +1,418 @@
+// flowbender: flows that congestion makes hash again.
+//
+// granularity  a flow keeps its path
+// signal       the congestion marks that TCP echoes
+// choice       a hash that a congested flow changes
+//
+// For groups of up to 4 paths, as leaf. After Kabbani et al., FlowBender,
+// CoNEXT 2014.
+#include <core.p4>
+#include <tna.p4>
+
+// Types and constants.
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_addr_t;
+typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<8> slot_t;   // a path within its group
+typedef bit<32> ticks_t; // time in 1024 ns
+
+typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
+
+const bit<16> TYPE_IPV4 = 0x0800;
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+
+const bit<8> TCP_ACK = 0x10;
+
+// The weights of acknowledgements for T = 5%.
+const bit<32> MARKED_ACK = 95;
+const bit<32> OTHER_ACK = -32w5;
+
+const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+
+// how long a flow's marks are counted; epoch=1ms. FlowBender: an RTT.
+const ticks_t EPOCH = 977;
+
+// Headers.
+
+header ethernet_t {
+    mac_t   dst;
+    mac_t   src;
+    bit<16> type;
+}
+
+header ipv4_t {
+    bit<4>      version;
+    bit<4>      ihl;
+    bit<6>      dscp;
+    bit<2>      ecn;
+    bit<16>     total_len;
+    bit<16>     id;
+    bit<3>      flags;
+    bit<13>     frag_offset;
+    bit<8>      ttl;
+    bit<8>      protocol;
+    bit<16>     checksum;
+    ipv4_addr_t src;
+    ipv4_addr_t dst;
+}
+
+// What TCP and UDP begin with.
+header ports_t {
+    bit<16> sport;
+    bit<16> dport;
+}
+
+// What TCP begins with.
+header tcp_t {
+    bit<16> sport;
+    bit<16> dport;
+    bit<32> seq;
+    bit<32> ack;
+    bit<8>  offset;
+    bit<8>  flags;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    ipv4_t     ipv4;
+}
+
+struct ingress_metadata_t {
+    bool    bad_checksum;
+    gid_t   gid;
+    bit<8>  n;     // paths in the group; 0: there is nothing to choose
+    slot_t  slot;  // the path chosen
+    bit<16> sport; // of TCP or UDP, else 0
+    bit<16> dport;
+    bit<8>  flags; // of TCP, else 0
+    ticks_t now;   // when the packet came in
+    bit<12> draw;  // decides about the path
+    bit<16> flow;  // slot of the flow
+    bit<32> step;  // the weight of the acknowledgement
+    bit<32> score; // of the epoch that has ended; above 0 the flow gets another hash
+    bit<8>  v;     // the flow's number
+}
+
+struct egress_metadata_t {}
+
+// What the acknowledgements of a flow's epoch say.
+struct epoch_t {
+    bit<32> score; // signed
+    ticks_t began;
+}
+
+// Registers.
+
+Register<bit<8>, bit<16>>(FLOWS) fb_v;     // changes the flow's hash, and so its path
+Register<epoch_t, bit<16>>(FLOWS) fb_echo; // 95 for each marked acknowledgement of the epoch less 5 for each of the others, and when the epoch began
+
+// Ingress parser.
+
+parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t meta,
+                       out ingress_intrinsic_metadata_t ig) {
+    Checksum() ipv4_checksum;
+
+    state start {
+        pkt.extract(ig);
+        pkt.advance(PORT_METADATA_SIZE);
+        meta.n = 0;
+        transition ethernet;
+    }
+
+    state ethernet {
+        pkt.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            TYPE_IPV4: ipv4;
+
+            default: accept;
+        }
+    }
+
+    // With options the checksum counts as bad: the deparser has room for none.
+    state ipv4 {
+        pkt.extract(hdr.ipv4);
+        ipv4_checksum.add(hdr.ipv4);
+        meta.bad_checksum = ipv4_checksum.verify();
+        // Only a first fragment without options has its ports where we look.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (5, 0, PROTOCOL_TCP): tcp;
+            (5, 0, PROTOCOL_UDP): ports;
+            default: no_ports;
+        }
+    }
+
+    // The ports are only looked at: they stay with the payload.
+    state ports {
+        ports_t both = pkt.lookahead<ports_t>();
+        meta.sport = both.sport;
+        meta.dport = both.dport;
+        transition accept;
+    }
+
+    state no_ports {
+        meta.sport = 0;
+        meta.dport = 0;
+        transition accept;
+    }
+
+    state tcp {
+        tcp_t head = pkt.lookahead<tcp_t>();
+        meta.sport = head.sport;
+        meta.dport = head.dport;
+        meta.flags = head.flags;
+        transition accept;
+    }
+}
+
+// Ingress: the route, and the path.
+
+control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
+                  in ingress_intrinsic_metadata_t ig,
+                  in ingress_intrinsic_metadata_from_parser_t prsr,
+                  inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+                  inout ingress_intrinsic_metadata_for_tm_t tm) {
+    action drop() {
+        dprsr.drop_ctl = 1;
+    }
+
+    action set_port(PortId_t port) {
+        tm.ucast_egress_port = port;
+    }
+
+    action forward(PortId_t port, mac_t dmac, mac_t smac) {
+        tm.ucast_egress_port = port;
+        hdr.ethernet.dst = dmac;
+        hdr.ethernet.src = smac;
+    }
+
+    action set_group(gid_t gid, bit<8> n) {
+        meta.gid = gid;
+        meta.n = n;
+    }
+
+    table ipv4_route {
+        key = {
+            hdr.ipv4.dst: lpm;
+        }
+        actions = {
+            set_port;
+            forward;
+            set_group;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    table member {
+        key = {
+            meta.gid: exact;
+            meta.slot: exact;
+        }
+        actions = {
+            forward;
+            drop;
+        }
+        default_action = drop();
+        size = 4096;
+    }
+
+    Hash<ticks_t>(HashAlgorithm_t.IDENTITY) clock;
+
+    action read_clock() {
+        meta.now = clock.get(prsr.global_tstamp[41:10]);
+    }
+
+    action set_slot(slot_t slot) {
+        meta.slot = slot;
+    }
+
+    table spread {
+        key = {
+            meta.n: exact;
+            meta.draw: range;
+        }
+        actions = {
+            set_slot;
+        }
+        const entries = {
+            (1, 0 .. 4095): set_slot(0);
+            (2, 0 .. 2047): set_slot(0);
+            (2, 2048 .. 4095): set_slot(1);
+            (3, 0 .. 1364): set_slot(0);
+            (3, 1365 .. 2729): set_slot(1);
+            (3, 2730 .. 4095): set_slot(2);
+            (4, 0 .. 1023): set_slot(0);
+            (4, 1024 .. 2047): set_slot(1);
+            (4, 2048 .. 3071): set_slot(2);
+            (4, 3072 .. 4095): set_slot(3);
+        }
+        size = 10;
+    }
+
+    Hash<bit<16>>(HashAlgorithm_t.CRC16) flow_slot;
+
+    action find_flow() {
+        meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
+    }
+
+    // An acknowledgement speaks of the flow in the other direction.
+    Hash<bit<16>>(HashAlgorithm_t.CRC16) back_slot;
+
+    action find_flow_back() {
+        meta.flow = back_slot.get({hdr.ipv4.dst, hdr.ipv4.src, hdr.ipv4.protocol, meta.dport, meta.sport});
+    }
+
+    action set_step(bit<32> step) {
+        meta.step = step;
+    }
+
+    table weigh {
+        key = {
+            meta.flags: ternary;
+        }
+        actions = {
+            set_step;
+        }
+        const entries = {
+            0x40 &&& 0x40: set_step(MARKED_ACK);
+            _: set_step(OTHER_ACK);
+        }
+        size = 2;
+    }
+
+    // At the end of an epoch of about an RTT: the score of its acknowledgements.
+    RegisterAction<epoch_t, bit<16>, bit<32>>(fb_echo) heed_echo = {
+        void apply(inout epoch_t held, out bit<32> score) {
+            score = 0;
+            if ((span_t)(meta.now - held.began) > (span_t)EPOCH || (span_t)(meta.now - held.began) < 0) {
+                score = held.score;
+                held.score = meta.step;
+                held.began = meta.now;
+            } else {
+                held.score = held.score + meta.step;
+            }
+        }
+    };
+
+    action heed() {
+        meta.score = heed_echo.execute(meta.flow);
+    }
+
+    Hash<bit<12>>(HashAlgorithm_t.CRC16) flow_hash;
+
+    RegisterAction<bit<8>, bit<16>, bit<8>>(fb_v) tell_number = {
+        void apply(inout bit<8> held, out bit<8> v) {
+            v = held;
+        }
+    };
+
+    RegisterAction<bit<8>, bit<16>, bit<8>>(fb_v) change_number = {
+        void apply(inout bit<8> held, out bit<8> v) {
+            held = held + 1;
+            v = held;
+        }
+    };
+
+    action find_number() {
+        meta.v = tell_number.execute(meta.flow);
+    }
+
+    action move_flow() {
+        meta.v = change_number.execute(meta.flow);
+    }
+
+    // A flow moves if more than T of the acknowledgements of an epoch were marked.
+    table number {
+        key = {
+            meta.score: ternary;
+        }
+        actions = {
+            find_number;
+            move_flow;
+        }
+        const entries = {
+            0: find_number();
+            0x80000000 &&& 0x80000000: find_number();
+            _: move_flow();
+        }
+        size = 3;
+    }
+
+    apply {
+        tm.bypass_egress = 1;
+        read_clock();
+
+        if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && !meta.bad_checksum) {
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            ipv4_route.apply();
+            weigh.apply();
+            if (meta.n != 0) {
+                find_flow();
+            } else {
+                find_flow_back();
+                if (meta.flags & TCP_ACK != 0) {
+                    heed();
+                }
+            }
+            number.apply();
+        } else {
+            drop();
+        }
+
+        if (meta.n != 0) {
+            meta.draw = flow_hash.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport, meta.v});
+            spread.apply();
+
+            member.apply();
+        }
+    }
+}
+
+control LbIngressDeparser(packet_out pkt, inout headers_t hdr, in ingress_metadata_t meta,
+                          in ingress_intrinsic_metadata_for_deparser_t dprsr) {
+    Checksum() ipv4_checksum;
+
+    apply {
+        hdr.ipv4.checksum = ipv4_checksum.update({
+            hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+            hdr.ipv4.total_len, hdr.ipv4.id, hdr.ipv4.flags, hdr.ipv4.frag_offset,
+            hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst
+        });
+        pkt.emit(hdr.ethernet);
+        pkt.emit(hdr.ipv4);
+    }
+}
+
+// Egress, which packets bypass.
+
+parser LbEgressParser(packet_in pkt, out headers_t hdr, out egress_metadata_t meta,
+                      out egress_intrinsic_metadata_t eg) {
+    state start {
+        pkt.extract(eg);
+
+        transition accept;
+    }
+}
+
+control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
+                 in egress_intrinsic_metadata_t eg,
+                 in egress_intrinsic_metadata_from_parser_t prsr,
+                 inout egress_intrinsic_metadata_for_deparser_t dprsr,
+                 inout egress_intrinsic_metadata_for_output_port_t oport) {
+    apply {}
+}
+
+control LbEgressDeparser(packet_out pkt, inout headers_t hdr, in egress_metadata_t meta,
+                         in egress_intrinsic_metadata_for_deparser_t dprsr) {
+    apply {
+        pkt.emit(hdr);
+    }
+}
+
+Pipeline(LbIngressParser(), LbIngress(), LbIngressDeparser(),
+         LbEgressParser(), LbEgress(), LbEgressDeparser()) pipe;
+
+Switch(pipe) main;
