@@ -16,23 +16,26 @@ import (
 func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err error) {
 	var batches [2 * ranks][]step
 	var cells []step
-	var queues []step
+	var queues, filters []step
 	for _, s := range steps {
 		switch {
 		case s.cell != nil:
 			cells = append(cells, s)
 		case s.queue != nil:
 			queues = append(queues, s)
+		case s.filter != nil:
+			filters = append(filters, s)
 		case s.Kind == Delete:
 			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], s)
 		default:
 			batches[s.rank] = append(batches[s.rank], s)
 		}
 	}
-	// Registers and queues first: packets are to find them right.
+	// Registers, queues and filters first: packets are to find them right.
 	for _, f := range []func() (int, error){
 		func() (int, error) { return x.writeCells(ctx, cells) },
 		func() (int, error) { return x.setQueues(ctx, queues) },
+		func() (int, error) { return x.setFilters(ctx, filters) },
 	} {
 		n, err := f()
 		taken += n

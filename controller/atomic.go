@@ -27,7 +27,7 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 		s.config = nil
 		return s, nil
 	}
-	about := &contents{queues: want.queues}
+	about := &contents{queues: want.queues} // filters are all read
 	if config.GetCookie().GetCookie() == x.index.cookie {
 		about.cells = want.cells
 	} else if s.index, err = newIndex(config.GetP4Info(), config.GetP4DeviceConfig()); err != nil {

@@ -18,6 +18,7 @@ type contents struct {
 	objects map[string]object // entries, sessions, groups
 	cells   []Cells           // of registers, one by one
 	queues  []Queue
+	filters []Filter
 }
 
 // An object is something that P4Runtime writes.
@@ -43,7 +44,7 @@ func (s *SwitchPlan) desired() (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contents{objects: map[string]object{}, queues: s.Queues}
+	c := &contents{objects: map[string]object{}, queues: s.Queues, filters: s.Filters}
 	for _, e := range s.Entries {
 		c.addEntry(x.entry(e), x)
 	}

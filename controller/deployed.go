@@ -45,7 +45,7 @@ const deployedVersion = 1
 func NewDeployed(p *Plan, t Target, pid int) *Deployed {
 	d := &Deployed{
 		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid,
-		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping == fabric.ByLeaf,
+		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,
 		Manifests: map[fabric.Role]*codegen.Manifest{},
 	}
 	for _, s := range p.Switches {

@@ -11,17 +11,18 @@ import (
 )
 
 // A step is a change with how it is made: by an update, by writing a cell, or
-// by setting a queue.
+// by setting a queue or a filter.
 type step struct {
 	Change
 	update *p4v1.Update
 	rank   int
 	cell   *Cells
 	queue  *Queue
+	filter *Filter
 }
 
-// diff lists the steps from what a switch has to what it should. Cells and
-// queues that it cannot say anything of are in neither.
+// diff lists the steps from what a switch has to what it should. Cells,
+// queues and filters that it cannot say anything of are in neither.
 func (x *exchange) diff(have, want *contents) []step {
 	var list []step
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
@@ -41,7 +42,8 @@ func (x *exchange) diff(have, want *contents) []step {
 		}
 	}
 	list = append(list, cellSteps(have.cells, want.cells)...)
-	return append(list, x.queueSteps(have.queues, want.queues)...)
+	list = append(list, x.queueSteps(have.queues, want.queues)...)
+	return append(list, filterSteps(have.filters, want.filters)...)
 }
 
 func (x *exchange) step(kind ChangeKind, o object, before string) step {

@@ -6,18 +6,56 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
 )
 
 // What programs for Tofino have beside the others: tables that stand for
 // arithmetic.
 
-// drawsGrids reports whether the hardware draws one of 256 grids.
-func (b *planner) drawsGrids() bool {
-	return b.m.Hardware != nil && slices.ContainsFunc(b.m.Tables, func(t codegen.Table) bool { return short(t.Name) == "grids" })
+// fillUpstream: the mirror session that leads back to the switch behind a port.
+func (b *planner) fillUpstream(table string) {
+	sessions := b.m.Hardware.MirrorSessions
+	i := slices.IndexFunc(sessions, func(s codegen.Session) bool { return s.PerPort })
+	if i < 0 {
+		b.fail("generate program and manifest together", "table %s wants a mirror session for each port, and the manifest has none", table)
+		return
+	}
+	for _, p := range b.ports {
+		if p.PeerTier > 0 {
+			b.add(table, "warn", exact(p.Number), arguments{"session": uint64(sessions[i].Session + p.Number)}.get)
+		}
+	}
 }
 
-// fillGrids: where the grids of each path but the last end, of 256 in
-// proportion to the weights.
+// DevicePorts returns a topology whose switches have the ports of a Tofino: what
+// the port is that the nth front port of a topology is. Where the topology has
+// none of those that the hardware keeps for itself it stays as it is: then its
+// ports may well be device ports already.
+func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
+	kept := map[string][]int{"tna": {0, 64, 65, 66, 67, 68, 69, 70, 71}, "t2na": {0, 1, 2, 3, 4, 5, 6, 7}}[arch]
+	inPipe := func(port int) bool { return slices.Contains(kept, port%pipePorts) }
+	for _, s := range t.Switches {
+		if slices.ContainsFunc(t.Ports(s.Name), func(p fabric.Port) bool { return inPipe(p.Number) }) {
+			return t.Renumber(func(port int) int {
+				free := pipePorts - len(kept)
+				pipe, n := (port-1)/free, (port-1)%free
+				for _, k := range kept {
+					if k <= n {
+						n++
+					}
+				}
+				return pipe*pipePorts + n
+			})
+		}
+	}
+	return t
+}
+
+// pipePorts is how many ports the number of a pipe stands for.
+const pipePorts = 128
+
+// fillGrids: the last grid of each path but the last, of 256 in proportion to
+// the weights.
 func (b *planner) fillGrids(table string) {
 	const total = 256
 	for _, g := range b.out.Routes.Groups {
@@ -35,7 +73,7 @@ func (b *planner) fillGrids(table string) {
 			for _, w := range weights[:min(slot+1, len(weights))] {
 				so += w
 			}
-			return min(so*total/all, total-1), true
+			return max(so*total/all, 1) - 1, true
 		})
 	}
 }
@@ -53,7 +91,7 @@ func (b *planner) baked(table string) *codegen.Baked {
 	return nil
 }
 
-// fillBaked: an entry for every key, the last field counting fastest.
+// fillBaked: an entry for every key, the first field counting fastest.
 func (b *planner) fillBaked(table string) {
 	baked := b.baked(table)
 	if len(baked.Values) == 0 && len(baked.Weights) == 0 {
@@ -70,8 +108,9 @@ func (b *planner) fillBaked(table string) {
 	}
 	for i := range total {
 		key := make([]int, len(baked.Keys))
-		for k, rest := len(key)-1, i; k >= 0; k-- {
-			key[k], rest = rest%baked.Keys[k].Values, rest/baked.Keys[k].Values
+		rest := i
+		for k, field := range baked.Keys {
+			key[k], rest = rest%field.Values, rest/field.Values
 		}
 		var args []int
 		if len(baked.Values) > 0 {

@@ -49,9 +49,10 @@ type actionInfo struct {
 }
 
 type registerInfo struct {
-	id   uint32
-	name string
-	size int
+	id     uint32
+	name   string
+	size   int
+	halves []int // the widths of the members, where a cell is a struct
 }
 
 // indexed returns the index, which is made once.
@@ -90,7 +91,11 @@ func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
 		x.addTable(t, actions)
 	}
 	for _, r := range info.GetRegisters() {
+		s := info.GetTypeInfo().GetStructs()[r.GetTypeSpec().GetStruct().GetName()]
 		info := &registerInfo{id: r.GetPreamble().GetId(), name: r.GetPreamble().GetName(), size: int(r.GetSize())}
+		for _, m := range s.GetMembers() {
+			info.halves = append(info.halves, int(m.GetTypeSpec().GetBitstring().GetBit().GetBitwidth()))
+		}
 		x.registers[info.name], x.byReg[info.id] = info, info
 	}
 	return x, nil

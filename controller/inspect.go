@@ -75,6 +75,9 @@ type Inspector struct {
 	arrays []*array
 	byName map[string]*array
 
+	fetched map[string][]uint64 // registers that arrays are parts of
+	fresh   map[string]bool     // those of this snapshot
+
 	before time.Duration // clock of the snapshot before, 0 for none
 	flows  []FlowTable   // that were made last
 	swept  time.Time     // when
@@ -88,6 +91,11 @@ type array struct {
 	index  indexKind
 	moment bool // cells are times of the switch's clock
 	cells  []uint64
+
+	// Of Tofino.
+	parts []part   // of registers that the array is made of; nil: it is the register itself
+	ticks bool     // they count in 1024 ns
+	raw   []uint64 // as the register has them
 }
 
 // NewInspector makes an inspector of a switch. A register that the program does
@@ -96,28 +104,49 @@ func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error)
 	in := &Inspector{
 		node: n, regs: regs, opts: o, byName: map[string]*array{},
 		last: map[readingKey]float64{}, next: map[readingKey]float64{},
+		fetched: map[string][]uint64{}, fresh: map[string]bool{},
 	}
-	for i := range n.Manifest.Registers {
-		r := &n.Manifest.Registers[i]
-		a := &array{Register: r, index: indexKinds[r.Index], moment: isMoment(r)}
-		in.byName[r.Name] = a
+	if err := checkNamed(n, o.Registers); err != nil {
+		return nil, err
+	}
+	for _, a := range arraysOf(n.Manifest, o.Registers) {
+		in.byName[a.Name] = a
 		if in.wants(a) {
 			in.arrays = append(in.arrays, a)
 		}
 	}
-	for _, name := range o.Registers {
-		if in.byName[name] == nil {
-			return nil, unknownRegister(n, name)
+	return in, nil
+}
+
+// arraysOf are the arrays that a program's registers make, of Tofino those of the
+// named ones.
+func arraysOf(m *codegen.Manifest, named []string) []*array {
+	if m.Hardware != nil {
+		return hardwareArrays(m, named)
+	}
+	list := make([]*array, len(m.Registers))
+	for i := range m.Registers {
+		r := &m.Registers[i]
+		list[i] = &array{Register: r, index: indexKinds[r.Index], moment: isMoment(r)}
+	}
+	return list
+}
+
+// checkNamed finds names of registers that the program does not have.
+func checkNamed(n *Node, names []string) error {
+	for _, name := range names {
+		if !n.has(name) {
+			return unknownRegister(n, name)
 		}
 	}
-	return in, nil
+	return nil
 }
 
 // wants reports whether a register is read each time.
 func (in *Inspector) wants(a *array) bool {
 	switch {
 	case len(in.opts.Registers) > 0:
-		return slices.Contains(in.opts.Registers, a.Name)
+		return a.parts != nil || slices.Contains(in.opts.Registers, a.Name)
 	case a.index != byFlow || in.opts.Everything:
 		return true
 	}
@@ -147,12 +176,19 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if sweep {
 		in.swept = time.Now()
 	}
+	clear(in.fresh)
 	for _, a := range in.arrays {
 		if a.index == byFlow && !sweep {
 			continue
 		}
+		if a.parts != nil {
+			if err := in.fetch(ctx, a); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		var err error
-		if a.cells, err = in.regs.Read(ctx, a.Name, 0, in.used(a), a.cells[:0]); err != nil {
+		if a.cells, err = in.regs.Read(ctx, a.Name, 0, in.used(a.index, a.Size), a.cells[:0]); err != nil {
 			return nil, in.explain(a.Name, err)
 		}
 	}
@@ -162,10 +198,12 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	case err == nil:
 		s.Clock = clock
 	case errors.Is(err, ErrNoClock):
+		in.assemble(middle)
 		s.Clock, s.Guessed = in.latest(), true
 	default:
 		return nil, in.explain("the clock", err)
 	}
+	in.assemble(s.Clock)
 	r := &reader{in: in, s: s, ports: in.portsInUse(), groups: in.groupsInUse()}
 	for _, a := range in.arrays {
 		r.read(a)
@@ -196,17 +234,17 @@ func (in *Inspector) explain(what string, err error) error {
 }
 
 // used is how many cells of a register can hold something here.
-func (in *Inspector) used(a *array) int {
-	n := a.Size
+func (in *Inspector) used(by indexKind, size int) int {
+	n := size
 	switch {
-	case a.index == byPort && len(in.node.Ports) > 0:
+	case by == byPort && len(in.node.Ports) > 0:
 		n = portCells(in.node)
-	case a.index == byGroup && len(in.node.Groups) > 0:
+	case by == byGroup && len(in.node.Groups) > 0:
 		n = in.lastGroup() + 1
-	case a.index == byPath && len(in.node.Groups) > 0:
+	case by == byPath && len(in.node.Groups) > 0:
 		n = (in.lastGroup() + 1) << 4
 	}
-	return min(n, a.Size)
+	return min(n, size)
 }
 
 func (in *Inspector) lastGroup() int { return in.node.Groups[len(in.node.Groups)-1].ID }

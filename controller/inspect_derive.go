@@ -121,6 +121,9 @@ func (r *reader) weights() {
 // DHLB's degrees, Clove's marks, free places of a queue. It is nil where nothing
 // is known of them.
 func (r *reader) weightRule() func(fabric.Group, int, fabric.Hop) float64 {
+	if baked := bakedGrids(r.in.node.Manifest); baked != nil {
+		return r.gridRule(baked)
+	}
 	switch {
 	case r.in.node.Weights != nil:
 		return func(g fabric.Group, slot int, _ fabric.Hop) float64 { return float64(r.in.node.Weights[g.ID][slot]) }

@@ -140,6 +140,12 @@ func (r *reader) add(a *array, cell int, reading Reading) {
 		reading.Quantity = word
 	}
 	reading.Raw, reading.Unit, reading.Meaning = raw, a.Unit, a.Meaning
+	if a.parts != nil {
+		reading.Raw = a.raw[cell]
+	}
+	if a.parts != nil && a.Unit == "share" {
+		reading.Quantity = "utilisation"
+	}
 	reading.Value = r.value(a, raw)
 	reading.Text = r.text(a, raw, reading)
 	reading.Minor = a.moment || reading.Quantity == a.Name && (a.Symbol == "" || strings.HasPrefix(a.Name, "qe_"))
@@ -184,6 +190,9 @@ func (r *reader) text(a *array, raw uint64, reading Reading) string {
 	}
 	switch a.Unit {
 	case "slot":
+		if a.parts != nil && raw >= uint64(r.in.node.Manifest.Paths) {
+			return "none"
+		}
 		return r.slotText(int(raw&0xff), reading)
 	case "trend":
 		return trendText(raw)
@@ -246,7 +255,7 @@ func durationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d us", d.Microseconds())
-	case d < time.Second:
+	case d < time.Second-500*time.Microsecond: // which are 1 s in three digits
 		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.3g s", d.Seconds())

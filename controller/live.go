@@ -10,7 +10,8 @@ import (
 )
 
 // live reads what the switch holds, as far as the plan is about it: all
-// entries, sessions and groups, but only the cells and queues of the plan.
+// entries, sessions, groups and filters, but only the cells and queues of the
+// plan.
 func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) {
 	c := &contents{objects: map[string]object{}}
 	entities := []*p4v1.Entity{tableEntity(&p4v1.TableEntry{})}
@@ -34,7 +35,10 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	if err := x.liveCells(ctx, c, want.cells); err != nil {
 		return nil, err
 	}
-	return c, x.liveQueues(ctx, c, want.queues)
+	if err := x.liveQueues(ctx, c, want.queues); err != nil {
+		return nil, err
+	}
+	return c, x.liveFilters(ctx, c, want.filters)
 }
 
 // fixed reports whether an entry is one that the program has brought along,

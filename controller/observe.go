@@ -63,6 +63,12 @@ var observed = []string{"q_L", "q_T", "q_upd"}
 // NewObserver makes an observer of a switch. The program must measure queue
 // behaviour.
 func NewObserver(n *Node, regs Registers) (*Observer, error) {
+	if n.Manifest.Hardware != nil {
+		return nil, &Error{Switch: n.Name,
+			Err:  errors.New("programs for Tofino keep the dequeue interval of no packet"),
+			Hint: "observe with the same scheme for v1model",
+		}
+	}
 	if !n.has(observed...) {
 		return nil, &Error{Switch: n.Name,
 			Err:  fmt.Errorf("%s does not measure occupancy and dequeue intervals: it has no registers %s", n.Manifest.Scheme, strings.Join(observed, ", ")),

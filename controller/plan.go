@@ -33,6 +33,9 @@ type PlanOptions struct {
 	// Coefficients are those of a polynomial that the program leaves to the
 	// controller, by the names of the action's parameters.
 	Coefficients map[string]int64
+	// Grouping is what groups are made of, where the programs do not ask for
+	// more.
+	Grouping fabric.Grouping
 }
 
 // A Plan is what every switch of a network must hold.
@@ -61,6 +64,7 @@ type SwitchPlan struct {
 	Groups    []Multicast `json:"multicast_groups"`
 	Registers []Cells     `json:"registers"`
 	Queues    []Queue     `json:"queues"`
+	Filters   []Filter    `json:"filters,omitempty"` // of Tofino
 }
 
 // An Entry is one of a table, or with no Match the default action of the table.
@@ -118,6 +122,19 @@ type Queue struct {
 // for each role. The error, if any, is of type Errors.
 func NewPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
 	return newPlan(t, pipelines, o)
+}
+
+// Around are the ports by which the program sends packets round, to which nobody
+// else may be attached.
+func (s *SwitchPlan) Around() []int {
+	var list []int
+	for _, v := range s.Pipeline.Manifest.VirtualPorts {
+		list = append(list, v.Port)
+	}
+	if h := s.Pipeline.Manifest.Hardware; h != nil {
+		list = append(list, h.Recirculation...)
+	}
+	return list
 }
 
 // Switch returns the plan of the named switch, or nil.

@@ -22,7 +22,7 @@ func newPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOpti
 		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
 	}
 	o.MTU, o.Queue = cmp.Or(o.MTU, defaultMTU), cmp.Or(o.Queue, defaultQueue)
-	p := &Plan{Topology: t, Routes: t.Routes(), Options: o, byName: map[string]*SwitchPlan{}}
+	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: o.Grouping, Options: o, byName: map[string]*SwitchPlan{}}
 	for _, pipeline := range pipelines {
 		p.Grouping = max(p.Grouping, groupingOf(&pipeline.Manifest))
 	}
@@ -92,6 +92,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *SwitchPlan {
 	b.addMulticasts()
 	b.addCells()
 	b.addQueues()
+	b.out.Filters = FiltersOf(b.m)
 	return b.out
 }
 
@@ -101,24 +102,12 @@ func (b *planner) checkPorts() {
 		if p.Number == b.out.CPUPort {
 			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link, and is that of the controller", p.Number)
 		}
-		for _, taken := range b.ownPorts() {
+		for _, taken := range b.out.Around() {
 			if p.Number == taken {
 				b.fail("give the link another port, or generate the program for the ports in use", "port %d has a link, and is one that no interface may be attached to", p.Number)
 			}
 		}
 	}
-}
-
-// ownPorts are those that the program sends packets round by.
-func (b *planner) ownPorts() []int {
-	var list []int
-	for _, v := range b.m.VirtualPorts {
-		list = append(list, v.Port)
-	}
-	if b.m.Hardware != nil {
-		list = append(list, b.m.Hardware.Recirculation...)
-	}
-	return list
 }
 
 // checkGroups finds groups that are larger than the program's.

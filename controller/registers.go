@@ -48,7 +48,7 @@ func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst [
 	for _, e := range list {
 		cell := e.GetRegisterEntry()
 		if i := int(cell.GetIndex().GetIndex()); cell.GetRegisterId() == info.id && i >= from && i < to {
-			values[i-from] = numberOf(cell.GetData().GetBitstring())
+			values[i-from] = info.number(cell.GetData())
 			seen++
 		}
 	}
@@ -71,7 +71,7 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 	for i := from; i < to; i++ {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: registerEntity(&p4v1.RegisterEntry{
 			RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)},
-			Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(value)}},
+			Data: info.data(value),
 		})})
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
@@ -92,6 +92,37 @@ func (r *p4Registers) find(name string, from, to int) (*registerInfo, error) {
 		return nil, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, info.size-1)
 	}
 	return info, nil
+}
+
+// number is a cell as one number: of a struct, the first member comes first.
+func (r *registerInfo) number(d *p4v1.P4Data) uint64 {
+	if len(r.halves) == 0 {
+		return numberOf(d.GetBitstring())
+	}
+	var v uint64
+	for i, m := range d.GetStruct().GetMembers() {
+		if i < len(r.halves) {
+			v = v<<r.halves[i] | numberOf(m.GetBitstring())
+		}
+	}
+	return v
+}
+
+// data is the message for such a number.
+func (r *registerInfo) data(v uint64) *p4v1.P4Data {
+	if len(r.halves) == 0 {
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(v)}}
+	}
+	members := make([]*p4v1.P4Data, len(r.halves))
+	for i := len(members) - 1; i >= 0; i-- {
+		part := v
+		if r.halves[i] < 64 {
+			part &= 1<<r.halves[i] - 1
+		}
+		members[i] = &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(part)}}
+		v >>= r.halves[i]
+	}
+	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: members}}}
 }
 
 func registerEntity(e *p4v1.RegisterEntry) *p4v1.Entity {

@@ -32,6 +32,9 @@ func (p *Plan) Rows() [][]string {
 		for _, q := range s.Queues {
 			add(fmt.Sprintf("queue of port %d", q.Port), q.String())
 		}
+		for _, f := range s.Filters {
+			add("filter "+f.Name, f.String())
+		}
 	}
 	return rows
 }

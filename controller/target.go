@@ -36,6 +36,8 @@ type Endpoint struct {
 	Registers Registers
 	// Queues reaches its queues; nil where the target has no way to.
 	Queues Queues
+	// Filters reaches its filters; nil where the target has no way to.
+	Filters Filters
 	// Limits are what its P4Runtime server lacks.
 	Limits Limits
 }

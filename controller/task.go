@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -59,6 +60,24 @@ func clockOr(f Fabric, sw string, times []uint64) (time.Duration, error) {
 	return micros(latest), nil
 }
 
+// inMicros turns what a register by time holds into µs, where hardware counts in
+// something else: moments that are nearest to the clock.
+func (n *Node) inMicros(register string, cells []uint64, clock time.Duration) {
+	r, ok := n.register(register)
+	if !ok || r.Unit != tickUnit {
+		return
+	}
+	for i, v := range cells {
+		switch {
+		case v == 0:
+		case strings.HasPrefix(r.Meaning, "when "):
+			cells[i] = moment(v, clock)
+		default:
+			cells[i] = v * 1024 / 1000
+		}
+	}
+}
+
 // A Node is a switch of a fabric as tasks and inspectors know it: where it
 // stands, and what it runs.
 type Node struct {
@@ -89,7 +108,7 @@ func (p *Plan) node(s *fabric.Switch, m *codegen.Manifest) *Node {
 	table, _ := p.Routes.Table(s.Name, p.Grouping)
 	n := &Node{
 		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
-		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping == fabric.ByLeaf,
+		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping >= fabric.ByLeaf,
 	}
 	if m.Signal == "weights" {
 		n.Weights = map[int][]uint64{}
@@ -286,7 +305,7 @@ func (q *taskQueue) Pop() any {
 type TaskOptions struct {
 	MTU      int           // bytes of a full packet; 0: 1500
 	FlowSize float64       // bytes of a long flow; 0: 1.6 MB, the mean of web search
-	Flows    int           // that share the paths between two leaves; 0: 10
+	Flows    int           // that share the paths between two leaves; 0: 1, as PDLB's equations have it
 	Queue    int           // packets of a queue where the topology does not say; 0: 64
 	Recheck  time.Duration // how often what is written once is looked at; 0: 1 s
 
@@ -312,7 +331,7 @@ func (a Alert) String() string { return a.Switch + ": " + a.Text }
 func (o TaskOptions) withDefaults() TaskOptions {
 	o.MTU = cmp.Or(o.MTU, 1500)
 	o.FlowSize = cmp.Or(o.FlowSize, 1.6e6)
-	o.Flows = cmp.Or(o.Flows, 10)
+	o.Flows = cmp.Or(o.Flows, 1)
 	o.Queue = cmp.Or(o.Queue, 64)
 	o.Recheck = cmp.Or(o.Recheck, time.Second)
 	if o.Alert == nil {

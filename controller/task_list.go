@@ -16,18 +16,28 @@ type taskMaker func(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, e
 // taskMakers are the tasks that manifests name.
 func taskMakers() map[string]taskMaker {
 	return map[string]taskMaker{
+		filterTask: doneByPlan, marksTask: doneByPlan,
 		"probe": func(_ *fabric.Topology, nodes []*Node, _ TaskOptions) ([]Task, error) {
 			t, err := newProbeTask(nodes)
 			return []Task{t}, err
 		},
-		"path-probe":          forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newPathProbeTask(n) }),
-		"granularity":         forEach(newGranularityTask),
-		"threshold":           forEach(newThresholdTask),
-		"rezero":              forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newRezeroTask(n) }),
+		"path-probe":  forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newPathProbeTask(n) }),
+		"granularity": forEach(newGranularityTask),
+		"threshold":   forEach(newThresholdTask),
+		"rezero": forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) {
+			if n.Manifest.Hardware != nil {
+				return newRestartTask(n)
+			}
+			return newRezeroTask(n)
+		}),
 		"recirculation-limit": forEach(func(_ *fabric.Topology, n *Node, o TaskOptions) (Task, error) { return newLimitTask(n, o) }),
+		"expire":              forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newExpireTask(n) }),
 		"failure-detection":   forEach(func(_ *fabric.Topology, n *Node, o TaskOptions) (Task, error) { return newFailureTask(n, o) }),
 	}
 }
+
+// doneByPlan makes no task.
+func doneByPlan(*fabric.Topology, []*Node, TaskOptions) ([]Task, error) { return nil, nil }
 
 // forEach makes a task for each switch.
 func forEach(one func(*fabric.Topology, *Node, TaskOptions) (Task, error)) taskMaker {

@@ -14,6 +14,7 @@ import (
 // Eq. 1 to 10), a size for each other leaf.
 type granularityTask struct {
 	sw      string
+	node    *Node
 	period  time.Duration
 	stale   time.Duration // a path unheard of for so long says nothing
 	average bool          // congested is what exceeds twice the average, as the paper prints
@@ -38,7 +39,7 @@ func newGranularityTask(t *fabric.Topology, n *Node, o TaskOptions) (Task, error
 		return nil, errors.New("the program lacks one of the registers rtt, rtt_ts and pd_gran")
 	}
 	g := &granularityTask{
-		sw: n.Name, period: n.period("period"), average: n.parameter("rule") == 1,
+		sw: n.Name, node: n, period: n.period("period"), average: n.parameter("rule") == 1,
 		stale: staleProbes * n.period("tpath"),
 	}
 	if g.period <= 0 {
@@ -52,7 +53,7 @@ func newGranularityTask(t *fabric.Topology, n *Node, o TaskOptions) (Task, error
 		}
 		g.leaves = append(g.leaves, leafPaths{group: group.ID, paths: len(group.Hops), model: fitting.PDLB{
 			C: packets(float64(span.Rate)/8, o), Buffer: float64(queueOf(n, group.Hops[0].Port, o)),
-			Size: packets(o.FlowSize, o), Flows: float64(o.Flows),
+			Size: fitting.PDLBFlow, Flows: float64(o.Flows),
 		}})
 	}
 	return g, nil
@@ -114,7 +115,11 @@ func (g *granularityTask) read(f Fabric) (clock time.Duration, err error) {
 	if g.gran, err = f.ReadRegister(g.sw, "pd_gran", 0, groups, g.gran[:0]); err != nil {
 		return 0, err
 	}
-	return clockOr(f, g.sw, g.at)
+	if clock, err = clockOr(f, g.sw, g.at); err == nil {
+		g.node.inMicros("rtt", g.rtt, clock)
+		g.node.inMicros("rtt_ts", g.at, clock)
+	}
+	return clock, err
 }
 
 // solve is Algorithm 1 for the paths to one leaf; ok is false while no delay is

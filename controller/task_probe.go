@@ -101,15 +101,16 @@ type meteredSwitch struct {
 	name     string
 	ports    []int
 	capacity []float64
+	reported bool // hardware: the program has the shares themselves, as last reported
 }
 
 func newLoadMeter(nodes []*Node) (*loadMeter, error) {
 	m := &loadMeter{window: int(nodes[0].parameter("window"))}
 	for _, n := range nodes {
-		if !n.has("u", "u_ts") {
+		s := &meteredSwitch{name: n.Name, reported: n.Manifest.Hardware != nil && n.has("u_in")}
+		if !s.reported && !n.has("u", "u_ts") {
 			return nil, fmt.Errorf("the program of %s measures no load: it has no registers u and u_ts", n.Name)
 		}
-		s := &meteredSwitch{name: n.Name}
 		for _, p := range n.Ports {
 			if p.PeerTier > 0 && !p.Down {
 				s.ports = append(s.ports, p.Number)
@@ -146,6 +147,15 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 		return 0, nil
 	}
 	last := s.ports[len(s.ports)-1] + 1
+	if s.reported {
+		m.u, err = f.ReadRegister(s.name, "u_in", 0, last, m.u[:0])
+		for _, p := range s.ports {
+			if err == nil {
+				total += min(1, float64(m.u[p])/fullLoad)
+			}
+		}
+		return total, err
+	}
 	if m.u, err = f.ReadRegister(s.name, "u", 0, last, m.u[:0]); err != nil {
 		return 0, err
 	}

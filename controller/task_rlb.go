@@ -96,21 +96,23 @@ type limitTask struct {
 	cells  int
 	model  fitting.RLB
 	most   int
+	node   *Node
 
 	queued []uint64
+	gone   []uint64 // of hardware
 }
 
 func newLimitTask(n *Node, o TaskOptions) (Task, error) {
 	t := &limitTask{
-		sw: n.Name, period: n.period("hold"), cells: portCells(n), most: int(n.parameter("rc")),
+		node: n, sw: n.Name, period: n.period("hold"), cells: portCells(n), most: int(n.parameter("rc")),
 		model: fitting.RLB{
 			N: float64(n.parameter("incast")), C: float64(n.parameter("link")) / 8, D: n.period("delay").Seconds(),
 			QPFC: float64(n.parameter("qpfc")), MTU: float64(o.MTU),
 		},
 	}
 	switch {
-	case !n.has("ig_q", "t_rc", "nrc"):
-		return nil, errors.New("the program lacks one of the registers ig_q, t_rc and nrc")
+	case !n.has("t_rc", "nrc") || !n.has("ig_q") && !n.has("ig_in", "ig_out"):
+		return nil, errors.New("the program lacks one of the registers t_rc, nrc and ig_q, or ig_in and ig_out")
 	case t.period <= 0:
 		return nil, errors.New("the program has no parameter hold")
 	}
@@ -126,8 +128,7 @@ func (t *limitTask) Switch() string { return t.sw }
 // Run writes the limit for the longest ingress queue.
 func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
-	var err error
-	if t.queued, err = f.ReadRegister(t.sw, "ig_q", 0, t.cells, t.queued[:0]); err != nil {
+	if err := t.read(f); err != nil {
 		return next, err
 	}
 	var longest uint64
@@ -139,10 +140,30 @@ func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if err != nil {
 		return next, err
 	}
+	t.node.inMicros("t_rc", round, 0)
 	m := t.model
 	m.TRC = float64(round[0]) / 1e6
 	_, limit := m.Recirculations(float64(longest))
 	return next, writeIfOther(f, t.sw, "nrc", uint64(min(limit, t.most)))
+}
+
+// read reads the ingress queues: on hardware, what came in less what is known to
+// have gone.
+func (t *limitTask) read(f Fabric) (err error) {
+	if t.node.has("ig_q") {
+		t.queued, err = f.ReadRegister(t.sw, "ig_q", 0, t.cells, t.queued[:0])
+		return err
+	}
+	if t.queued, err = f.ReadRegister(t.sw, "ig_in", 0, t.cells, t.queued[:0]); err != nil {
+		return err
+	}
+	if t.gone, err = f.ReadRegister(t.sw, "ig_out", 0, t.cells, t.gone[:0]); err != nil {
+		return err
+	}
+	for i, gone := range t.gone {
+		t.queued[i] -= min(t.queued[i], gone)
+	}
+	return nil
 }
 
 // A failureTask is RLB's Algorithm 2: where packets come round too often, the
@@ -163,7 +184,7 @@ type failureTask struct {
 func newFailureTask(n *Node, o TaskOptions) (Task, error) {
 	t := &failureTask{sw: n.Name, period: n.period("hold"), cells: portCells(n), node: n, alert: o.Alert}
 	switch {
-	case !n.has("rc_sum", "rc_pkts", "rc_cnt", "nrc", "faulty"):
+	case !n.has("rc_sum", "rc_pkts", "rc_cnt", "nrc") || !n.has("faulty") && n.Manifest.Hardware == nil:
 		return nil, errors.New("the program lacks one of the registers rc_sum, rc_pkts, rc_cnt, nrc and faulty")
 	case t.period <= 0:
 		return nil, errors.New("the program has no parameter hold")
@@ -192,7 +213,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		port = busiest(t.counts)
 	}
 	if port != 0 && port == t.suspect {
-		if err := f.WriteRegister(t.sw, "faulty", port, port+1, 1); err != nil {
+		if err := t.close(f, port); err != nil {
 			return next, err
 		}
 		t.alert(t.describe(now, port))
@@ -200,6 +221,21 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	}
 	t.suspect = port
 	return next, t.clear(f)
+}
+
+// close closes a port: on hardware by the first half of the cells about it, of
+// which there is a copy for each slot.
+func (t *failureTask) close(f Fabric, port int) error {
+	if t.node.has("faulty") {
+		return f.WriteRegister(t.sw, "faulty", port, port+1, 1)
+	}
+	var errs []error
+	for _, r := range t.node.Manifest.Registers {
+		if short(r.Name) == "until" {
+			errs = append(errs, f.WriteRegister(t.sw, r.Name, port, port+1, 1<<(r.Width/2)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // exceeded compares Rc_avg with N_rc. The program lets no packet come round more

@@ -161,7 +161,7 @@ func TestCloveProbes(t *testing.T) {
 // has them (Fig. 10: one of four paths is bad).
 func TestGranularity(t *testing.T) {
 	model := func(m, bad int, good, x float64) int {
-		p := fitting.PDLB{M: m, Bad: bad, Good: good, X: x, C: 400e6 / 8 / 1500, Buffer: 64, Size: 1.6e6 / 1500, Flows: 10}
+		p := fitting.PDLB{M: m, Bad: bad, Good: good, X: x, C: 400e6 / 8 / 1500, Buffer: 64, Size: fitting.PDLBFlow, Flows: 1}
 		gran, _, err := p.Granularity()
 		if err != nil {
 			t.Fatal(err)
@@ -209,6 +209,24 @@ func TestGranularity(t *testing.T) {
 	}
 	if alike, bad := model(4, 0, 100e-6, 1), model(4, 2, 100e-6, 3); alike > bad {
 		t.Errorf("granularity falls from %d to %d as paths go bad: cells are to grow", alike, bad)
+	}
+}
+
+// TestGranularityOfShortFlows: flows that are short on average end within their
+// first window, which no reordering has cut; with their size Eq. 10 would take
+// cells of one packet, however slow a path is.
+func TestGranularityOfShortFlows(t *testing.T) {
+	n := newVirtualNet(t, leafSpine(t, 0), "pdlb", nil)
+	for slot, v := range []uint64{100, 100, 300, 100} {
+		n.write("l1", "rtt", 2<<4+slot, v)
+		n.write("l1", "rtt_ts", 2<<4+slot, uint64(n.now.Microseconds()))
+	}
+	task := taskOf(t, n.tasks(controller.TaskOptions{FlowSize: 30e3}), "granularity", "l1")
+	if _, err := task.Run(n.now, n); err != nil {
+		t.Fatal(err)
+	}
+	if gran := n.cell("l1", "pd_gran", 2); gran <= 1 {
+		t.Errorf("granularity %d with a bad path and flows of 30 KB on average", gran)
 	}
 }
 

@@ -61,7 +61,8 @@ var pipelines = struct {
 	made map[string]*controller.Pipeline
 }{made: map[string]*controller.Pipeline{}}
 
-// newPipeline generates and compiles the program of a scheme for a role.
+// newPipeline generates and compiles the program of a scheme for a role: drill,
+// or drill@tna for Tofino.
 func newPipeline(t testing.TB, scheme string, role fabric.Role, set map[string]string) *controller.Pipeline {
 	t.Helper()
 	key := scheme + " " + string(role)
@@ -73,11 +74,12 @@ func newPipeline(t testing.TB, scheme string, role fabric.Role, set map[string]s
 	if p := pipelines.made[key]; p != nil {
 		return p
 	}
+	scheme, arch, _ := strings.Cut(scheme, "@")
 	row, err := codegen.Parse(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := codegen.Generate(row, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64, Set: set})
+	program, err := codegen.Generate(row, codegen.Params{Arch: arch, Role: string(role), Ports: 4, MaxPort: 64, Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +196,15 @@ func (n *virtualNet) fill(sw *dataplane.Switch, s *controller.SwitchPlan) {
 			list = append(list, dataplane.Replica{Instance: uint32(i), Port: uint32(p)})
 		}
 		check(sw.SetGroup(uint32(g.ID), list))
+	}
+	for _, f := range s.Filters {
+		for _, array := range sw.Config().FilterArrays {
+			for i := range array.Size {
+				if strings.HasSuffix(array.Name, "."+f.Name) {
+					check(sw.FilterSet(array.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}))
+				}
+			}
+		}
 	}
 	for _, c := range s.Registers {
 		check(sw.RegisterWriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)))

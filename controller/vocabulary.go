@@ -49,6 +49,7 @@ var tableFillers = map[string]func(b *planner, table string){
 	"grids":      (*planner).fillGrids,
 	"port_cfg":   (*planner).fillPorts,
 	"pattern":    (*planner).fillPattern,
+	"upstream":   (*planner).fillUpstream,
 }
 
 // fillRoutes: the next hop, or the group.
@@ -84,13 +85,13 @@ func (b *planner) fillMembers(table string) {
 		for slot, hop := range g.Hops {
 			b.add(table, "forward", exact(g.ID, slot), hopArgs(hop).get)
 		}
-		if !b.drawsGrids() {
+		if b.m.Hardware == nil {
 			continue
 		}
-		// The last of the 256 grids is beyond the ends of all paths, which have
-		// 8 bits: in a smaller group it counts as the last path's.
+		// What hardware remembers of a slot it does not check: if a group has
+		// become smaller, the slots that it had lead along the paths that it has.
 		for slot := len(g.Hops); slot < b.m.Paths; slot++ {
-			b.add(table, "forward", exact(g.ID, slot), hopArgs(g.Hops[len(g.Hops)-1]).get)
+			b.add(table, "forward", exact(g.ID, slot), hopArgs(g.Hops[slot%len(g.Hops)]).get)
 		}
 	}
 }
@@ -276,8 +277,10 @@ func (b *planner) portsTo(ok func(fabric.Port) bool) []int {
 	return list
 }
 
-// addCells gives the registers that the controller writes, and no task does,
-// what they begin with.
+// addCells gives registers what they begin with where that is not 0: those that
+// the controller writes, and no task does, and cells that stand for paths which
+// groups do not have. Those of a register whose cells all begin alike are the
+// program's.
 func (b *planner) addCells() {
 	tasks := map[string]bool{}
 	for _, t := range b.m.Tasks {
@@ -286,20 +289,34 @@ func (b *planner) addCells() {
 		}
 	}
 	for _, r := range b.m.Registers {
+		for _, c := range r.Initial {
+			if c.Index >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: c.Index, To: c.Index + 1, Value: uint64(c.Value)})
+			}
+		}
 		if r.Writer != "controller" || tasks[r.Name] {
 			continue
 		}
-		if r.Index == "path" && r.Unit == "us" {
-			b.addRoundTrips(r.Name)
-		} else {
+		slot := slotOf(&r)
+		switch {
+		case r.Index == "path" && r.Unit == "us":
+			b.addRoundTrips(r.Name, time.Microsecond, func(group, slot int) int { return group*codegen.MaxPaths + slot })
+		case r.Index == "group" && r.Unit == tickUnit && slot >= 0: // one of the registers for each slot
+			b.addRoundTrips(r.Name, tickTime, func(group, of int) int {
+				if of != slot {
+					return -1
+				}
+				return group
+			})
+		default:
 			b.fail("this version of p4lb cannot deploy the program", "nothing is known about register %s (%s)", r.Name, r.Meaning)
 		}
 	}
 }
 
-// addRoundTrips gives a register the round-trip times of the paths from here,
-// at group*16 + slot, by the delays of the links alone.
-func (b *planner) addRoundTrips(register string) {
+// addRoundTrips gives a register the round-trip times of the paths from here, by
+// the delays of the links alone, where at says that it has them.
+func (b *planner) addRoundTrips(register string, unit time.Duration, at func(group, slot int) int) {
 	for _, g := range b.out.Routes.Groups {
 		if g.ID > len(b.plan.Topology.Leaves()) {
 			continue
@@ -311,9 +328,9 @@ func (b *planner) addRoundTrips(register string) {
 			if span, ok := b.plan.Routes.Span(port.Peer, leaf.Name); ok {
 				rtt += span.RTT
 			}
-			at := g.ID*codegen.MaxPaths + slot
-			us := uint64((rtt + time.Microsecond/2) / time.Microsecond)
-			b.out.Registers = append(b.out.Registers, Cells{Register: register, From: at, To: at + 1, Value: us})
+			if i := at(g.ID, slot); i >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: register, From: i, To: i + 1, Value: uint64((rtt + unit/2) / unit)})
+			}
 		}
 	}
 }

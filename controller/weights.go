@@ -10,7 +10,7 @@ import (
 // the link, or less where the next switch cannot send as much on. Parallel
 // links share what it can.
 func (b *planner) weights(g fabric.Group) []uint64 {
-	if b.plan.Grouping != fabric.ByLeaf {
+	if b.plan.Grouping < fabric.ByLeaf {
 		return make([]uint64, len(g.Hops))
 	}
 	rates := b.plan.hopRates(b.sw.Name, g.ID)

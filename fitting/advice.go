@@ -26,7 +26,7 @@ type Network struct {
 	PFC      float64       // pause threshold of an ingress port in bytes; 0: 256 KB
 	Incast   int           // senders to one receiver; 0: the hosts of a leaf
 	FlowSize float64       // of a long flow in bytes; 0: 1.6 MB, the mean of web search
-	Flows    int           // that share the paths of a pair; 0: 10
+	Flows    int           // that share the paths of a pair; 0: 1
 	Recirc   time.Duration // delay of a recirculation; 0: the time of a packet on the wire
 }
 
@@ -40,7 +40,7 @@ func (n Network) withDefaults() Network {
 	set(&n.MTU, 1500)
 	set(&n.ECN, max(1, n.Buffer/4))
 	set(&n.Incast, max(1, n.Hosts))
-	set(&n.Flows, 10)
+	set(&n.Flows, 1)
 	if n.RTT == 0 {
 		n.RTT = 4 * n.Delay
 	}

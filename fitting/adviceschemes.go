@@ -121,7 +121,7 @@ func adviseRLB(n Network) ([]Advice, error) {
 
 func advisePDLB(n Network) ([]Advice, error) {
 	base := PDLB{M: n.Paths, Good: n.RTT.Seconds(), X: 1, C: n.pps(), Buffer: float64(n.Buffer),
-		Size: n.FlowSize / float64(n.MTU), Flows: float64(n.Flows)}
+		Size: PDLBFlow, Flows: float64(n.Flows)}
 	ratios := []float64{2, 3, 6}
 	if x := float64(n.SlowRTT) / float64(n.RTT); x > 1 {
 		ratios = []float64{x}
@@ -140,7 +140,7 @@ func advisePDLB(n Network) ([]Advice, error) {
 				name = "gran[0 bad]"
 			}
 			list = append(list, Advice{Name: name, Value: fmt.Sprintf("%d packets", gran),
-				Formula: fmt.Sprintf("argmin FCT over 1..44 = %.3g ms", fct*1e3), Source: "PDLB Eq. 10"})
+				Formula: fmt.Sprintf("argmin over 1..44 of the FCT of %d packets, %.3g ms", PDLBFlow, fct*1e3), Source: "PDLB Eq. 10"})
 			if bad == 0 {
 				break
 			}

@@ -8,6 +8,12 @@ import (
 // MaxGranularity is the largest flowcell of PDLB: 64 KB in packets.
 const MaxGranularity = 44
 
+// PDLBFlow is the F_size in packets that the paper verifies its model with. Who
+// forwards does not know how long a flow will be, and the mean of all is not what
+// to take for it: a flow of that size fits into the first window of Eq. 4, which
+// no reordering has cut yet, so that every granularity would do.
+const PDLBFlow = 10_000
+
 // PDLB is the model of a flow over good and bad paths that PDLB finds its
 // flowcell size with (Eq. 1 to 10). Lengths are in packets, C in packets/s and
 // times in s.
@@ -19,7 +25,7 @@ type PDLB struct {
 	C      float64 // rate of a path
 	Buffer float64 // of a path
 	Size   float64 // of a flow, F_size
-	Flows  float64 // that share the paths and their buffers; 0: 1
+	Flows  float64 // that share the paths and their buffers; 0: 1, as Eq. 4 to 9 have it
 
 	// Exact takes the probability that a window of n flowcells meets a bad path,
 	// 1 - (1 - N_b/m)^n, for (N_b/m)^W̄ of Eq. 7.

@@ -115,6 +115,20 @@ func TestPDLBCurve(t *testing.T) {
 	}
 }
 
+// TestPDLBFlow: a flow that fits into the first window says nothing about the
+// granularity, the one that the paper verifies its model with does.
+func TestPDLBFlow(t *testing.T) {
+	for _, c := range []struct {
+		size float64
+		want int
+	}{{100, 1}, {1000, 1}, {PDLBFlow, MaxGranularity}} {
+		p := PDLB{M: 8, Bad: 1, Good: 100e-6, X: 3, C: 10e9 / 8 / 1500, Buffer: 200, Size: c.size}
+		if gran, _, err := p.Granularity(); err != nil || gran != c.want {
+			t.Errorf("%g packets: granularity %d, %v, want %d", c.size, gran, err, c.want)
+		}
+	}
+}
+
 func TestPDLB(t *testing.T) {
 	p := PDLB{M: 8, Bad: 2, Good: 100e-6, X: 3, C: 1e5, Buffer: 250, Size: 1e4}
 	// Eq. 2 by hand: n = 1 is never out of order, n = 2 is 1 - (b² + bg + g²).

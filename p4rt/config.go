@@ -198,7 +198,7 @@ func (p *pipeline) modifications() []*p4v1.Update {
 func (p *pipeline) inherit(old *pipeline) {
 	for id, r := range p.info.registers {
 		o := old.info.registers[id]
-		if o == nil || o.name != r.name || o.size != r.size || o.data.width != r.data.width || o.data.form != r.data.form {
+		if o == nil || o.name != r.name || o.size != r.size || o.width() != r.width() || o.data.form != r.data.form {
 			continue
 		}
 		words, err := old.cells(o)

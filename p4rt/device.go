@@ -14,8 +14,10 @@ import (
 // DeviceOptions are what a device is made of. Without more than Load it is a
 // device without CPU port, with simple_switch's queues.
 type DeviceOptions struct {
-	// CPUPort is the port behind which the controllers are; 0 is none.
+	// CPUPort is the port behind which the controllers are; 0 is none, or where
+	// CPUZero is set the port of that number, as Tofino 2 has it.
 	CPUPort uint32
+	CPUZero bool
 	// DropPort is the egress_spec that drops; 0 stands for 511.
 	DropPort uint32
 	// Priorities is the number of queues per port; 0 stands for 1.
@@ -119,7 +121,12 @@ func (d *Device) Elapsed() time.Duration { return d.now() }
 
 // load links a program.
 func (d *Device) load(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
+	var cpu *uint32
+	if d.hasCPU() {
+		cpu = &d.opts.CPUPort
+	}
 	return d.opts.Load(program, dataplane.Options{
+		CPU:      cpu,
 		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
 		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
 		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
@@ -231,7 +238,7 @@ func (d *Device) portExists(number uint32) bool {
 	return there
 }
 
-func (d *Device) hasCPU() bool { return d.opts.CPUPort != 0 }
+func (d *Device) hasCPU() bool { return d.opts.CPUPort != 0 || d.opts.CPUZero }
 
 // receive processes packets that have come in at a port.
 func (d *Device) receive(port uint32, packets [][]byte) {

@@ -99,7 +99,10 @@ func newRig(t testing.TB, opts Options) *rig {
 // newRigOn is newRig with a device that is not the usual one.
 func newRigOn(t testing.TB, opts Options, device DeviceOptions) *rig {
 	t.Helper()
-	device.CPUPort, device.Load = 255, loadProgram
+	if device.CPUPort == 0 {
+		device.CPUPort = 255
+	}
+	device.Load = loadProgram
 	dev, err := NewDevice(device)
 	if err != nil {
 		t.Fatal(err)

@@ -200,7 +200,7 @@ func (p *pipeline) checkArrays() error {
 		switch {
 		case err != nil:
 			return failf(codes.InvalidArgument, "p4info: the program has no register %s", r.name)
-		case int64(size) != r.size || !r.data.scalar() || width != r.data.width && r.data.form != boolForm:
+		case int64(size) != r.size || width != r.width() && r.data.form != boolForm:
 			return failf(codes.InvalidArgument, "p4info: register %s is not that of the program, which has %d cells of %d bits", r.name, size, width)
 		}
 	}

@@ -22,7 +22,7 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 	if err != nil {
 		return err
 	}
-	words, err := r.data.parse(m.GetData())
+	words, err := r.parse(m.GetData())
 	if err != nil {
 		return prefixed(err, "register %s", r.name)
 	}
@@ -41,7 +41,7 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 }
 
 // cellWords is the number of words of a cell.
-func cellWords(r *registerInfo) int { return max(1, (r.data.width+63)/64) }
+func cellWords(r *registerInfo) int { return max(1, (r.width()+63)/64) }
 
 // cells reads a register as it is at one moment, a cell in as many words as it
 // takes.
@@ -75,7 +75,7 @@ func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error
 	if err != nil {
 		return err
 	}
-	if r.data.form != bitForm || r.data.width > 64 {
+	if r.data.form != bitForm || r.width() > 64 {
 		words, err := p.cells(r)
 		if err != nil {
 			return failf(codes.Internal, "%v", err)
@@ -138,12 +138,12 @@ func appendCell(b []byte, id uint32, index int, v uint64) []byte {
 	return b
 }
 
-// addCells is the general form, for cells that are wide or signed.
+// addCells is the general form, for cells that are wide, signed or structs.
 func (p *pipeline) addCells(out *answer, id uint32, r *registerInfo, words []uint64, from, to int) {
 	n := cellWords(r)
 	for i := from; i < to; i++ {
 		out.add(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-			RegisterId: id, Index: &p4v1.Index{Index: int64(i)}, Data: r.data.number(words[i*n : (i+1)*n]),
+			RegisterId: id, Index: &p4v1.Index{Index: int64(i)}, Data: r.message(words[i*n : (i+1)*n]),
 		}}})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
 )
@@ -59,6 +60,28 @@ func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err
 		return packets, bytes, nil
 	}
 	return m.Device.ReadCounter(name, index)
+}
+
+// filters are those of a device.
+type filters struct{ dev *p4rt.Device }
+
+// List returns those of the program that runs.
+func (f filters) List(context.Context) ([]controller.Filter, error) {
+	names, err := f.dev.Filters()
+	var list []controller.Filter
+	for _, name := range names {
+		spec, err := f.dev.FilterSpec(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, controller.Filter{Name: name, Sample: !spec.Rate, Time: spec.Gain, Shift: spec.Shift})
+	}
+	return list, err
+}
+
+// SetFilter sets all cells of a filter.
+func (f filters) SetFilter(_ context.Context, set controller.Filter) error {
+	return f.dev.SetFilter(set.Name, dataplane.FilterSpec{Rate: !set.Sample, Gain: set.Time, Decay: set.Time, Shift: set.Shift})
 }
 
 // queues are those of a device.

@@ -138,7 +138,7 @@ func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
 	}
 	e := controller.Endpoint{
 		Address: n.grpc.Addr().String(), Device: n.sw.ID,
-		Registers: registers{n.dev}, Queues: queues{n.dev},
+		Registers: registers{n.dev}, Queues: queues{n.dev}, Filters: filters{n.dev},
 	}
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -29,8 +30,44 @@ func TestForward(t *testing.T) {
 	}
 }
 
+// TestForwardHardware does the same with the programs for Tofino 1, and those for
+// Tofino 2 unless -short is given: all that exist.
+func TestForwardHardware(t *testing.T) {
+	archs, some := []string{"tna", "t2na"}, []string{"ecmp", "presto", "drill", "conga", "dhlb", "letflow+rlb"}
+	if testing.Short() {
+		archs = archs[:1]
+	}
+	for _, arch := range archs {
+		for _, scheme := range hardwareSchemes(t, arch) {
+			if !testing.Short() || slices.Contains(some, scheme) {
+				t.Run(arch+"/"+scheme, func(t *testing.T) { forward(t, "qall", scheme+"@"+arch) })
+			}
+		}
+	}
+}
+
+// hardwareSchemes are those of the catalogue that exist for an architecture. Of
+// QALL's polynomials, which differ in the entries of a table, it is one.
+func hardwareSchemes(t *testing.T, arch string) []string {
+	var list []string
+	for _, row := range codegen.Catalogue() {
+		polynomial := strings.HasPrefix(row.Name, "qall-poly") || strings.HasPrefix(row.Name, "qall-linear")
+		if polynomial && row.Name != "qall-poly3" {
+			continue
+		}
+		if _, err := codegen.Generate(row, codegen.Params{Arch: arch}); err == nil {
+			list = append(list, row.Name)
+		}
+	}
+	if len(list) < 15 {
+		t.Errorf("only %d schemes exist for %s: %q", len(list), arch, list)
+	}
+	return list
+}
+
 func forward(t *testing.T, name, scheme string) {
-	topology := preset(t, name)
+	_, arch, hardware := strings.Cut(scheme, "@")
+	topology := controller.DevicePorts(preset(t, name), arch)
 	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
 	}
@@ -55,6 +92,12 @@ func forward(t *testing.T, name, scheme string) {
 		return r
 	}
 	step(topology)
+	if hardware {
+		// What packets have done to registers is no reason to write them.
+		if r, err := c.Deploy(testContext(t)); err != nil || r.Written() != 0 {
+			t.Errorf("the second deployment has written %d objects (%v): %+v", r.Written(), err, r.Switches[0].Changes)
+		}
+	}
 	broken, changed := failOne(t, topology)
 	if err := c.SetPlan(testContext(t), plan(t, scheme, broken)); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -34,7 +35,8 @@ type programKey struct {
 	max    int
 }
 
-// pipelines compiles a scheme for the roles of a topology.
+// pipelines compiles a scheme for the roles of a topology: drill, or drill@tna
+// for Tofino.
 func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabric.Role]*controller.Pipeline {
 	t.Helper()
 	most, highest := controller.Sizes(topology)
@@ -56,11 +58,12 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 
 func compile(t testing.TB, key programKey) *controller.Pipeline {
 	t.Helper()
-	row, err := codegen.Parse(key.scheme)
+	scheme, arch, _ := strings.Cut(key.scheme, "@")
+	row, err := codegen.Parse(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := codegen.Generate(row, codegen.Params{Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	g, err := codegen.Generate(row, codegen.Params{Arch: arch, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
 	if err != nil {
 		t.Fatal(err)
 	}
