@@ -88,7 +88,7 @@ func (r *Row) comparable(other *Row) error {
 		if a.Seed != b.Seed || a.Seed == 0 {
 			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, ErrUnseeded)
 		}
-		if r.Case == other.Case && a.Engine == b.Engine && sameMap(a.Programs, b.Programs) && sameMap(a.Parameters, b.Parameters) {
+		if r.Case == other.Case && r.Scheme.Candidates == other.Scheme.Candidates && a.Engine == b.Engine && sameMap(a.Programs, b.Programs) && sameMap(a.Parameters, b.Parameters) {
 			return fmt.Errorf("%s and %s: %w", a.Label, b.Label, ErrSame)
 		}
 	}

@@ -31,9 +31,9 @@ func deploy(ctx context.Context, r *running) (deployment, error) {
 		return nil, err
 	}
 	for _, s := range plan.Switches {
-		for _, v := range s.Pipeline.Manifest.VirtualPorts {
-			r.net.Switch(s.Name).AddVirtual(v.Port)
-		}
+		sw := r.net.Switch(s.Name)
+		sw.SetCPU(s.CPUPort)
+		sw.AddVirtual(s.Around()...)
 	}
 	if r.Scheme.Engine == EngineNative {
 		return deployModels(r, plan)
@@ -50,7 +50,7 @@ func (r *running) plan(t *fabric.Topology) (*controller.Plan, error) {
 			return nil, err
 		}
 	}
-	return controller.NewPlan(t, pipelines, controller.PlanOptions{Queue: r.Case.Switches.Queue})
+	return controller.NewPlan(t, pipelines, controller.PlanOptions{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.grouping()})
 }
 
 // programsAtWork is the deployment of P4 programs: P4Runtime servers within the
@@ -236,8 +236,8 @@ func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint
 	return nil
 }
 
-// Clock is the virtual time, which all switches have.
-func (f *taskFabric) Clock(string) (time.Duration, error) { return f.r.net.Now(), nil }
+// Clock is that of the switch's timestamps.
+func (f *taskFabric) Clock(sw string) (time.Duration, error) { return f.r.net.Switch(sw).Clock(), nil }
 
 // PacketOut makes a switch process a frame, once the latency has passed.
 func (f *taskFabric) PacketOut(sw string, frame []byte) error {
@@ -247,6 +247,10 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	}
 	f.sent++
 	f.bytes += int64(len(frame))
+	if f.r.x.Probes == FromGenerator && f.r.Scheme.Arch != "" {
+		s.Generate(frame)
+		return nil
+	}
 	f.later(func() { s.PacketOut(frame) })
 	return nil
 }

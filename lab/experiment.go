@@ -1,11 +1,15 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/sim"
 )
 
 // An Experiment compares schemes in one network under the same flows. Each
@@ -25,11 +29,14 @@ type Experiment struct {
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
+	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
+	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
 	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, or shared where a switch reads its queues at once
 	Interval Time        `yaml:"interval"`   // between samples of the links
 	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
 	Classes  []Class     `yaml:"classes"`    // of flows, by size
 	Metrics  []string    `yaml:"metrics"`    // of the table
+	Observe  *Observing  `yaml:"observe"`    // and fit, for the metrics that begin with fit-
 
 	Cases   []Case   `yaml:"cases"`
 	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
@@ -104,7 +111,14 @@ type Scheme struct {
 	StatePath string            `yaml:"state-path"`
 	Coeffs    string            `yaml:"coeffs"` // a model's file
 	Errata    string            `yaml:"errata"`
-	Engine    string            `yaml:"engine"`
+
+	// Candidates are what the scheme chooses among: the ports to the next
+	// switches, or the paths that begin with them, of which a port may have
+	// several.
+	Candidates string `yaml:"candidates"`
+
+	Engine string `yaml:"engine"`
+	Arch   string `yaml:"arch"` // "" stands for v1model, once the experiment has been checked
 
 	row codegen.Row
 }
@@ -114,10 +128,36 @@ type TransportSpec struct {
 	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn or udp
 	MinRTO Time   `yaml:"min-rto"`
 	DupAck int    `yaml:"dupacks"`
+	MaxDup int    `yaml:"max-dupacks"` // as far as dupacks rises where packets are reordered, as in Linux up to 300
 	MSS    int    `yaml:"mss"`
 	Window int    `yaml:"window"` // of the beginning, in packets
 
 	MaxWindow Size `yaml:"max-window"` // that the receiver allows
+
+	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
+}
+
+// RDMASpec is sim.RDMA as a file writes it; what is not given is as there.
+type RDMASpec struct {
+	AlphaInterval Time    `yaml:"alpha-interval"`
+	CutInterval   Time    `yaml:"cut-interval"`
+	RaiseInterval Time    `yaml:"raise-interval"`
+	RaiseBytes    Size    `yaml:"raise-bytes"`
+	Recovery      int     `yaml:"recovery"`
+	Additive      Bitrate `yaml:"additive"`
+	Hyper         Bitrate `yaml:"hyper"`
+	NoticeEvery   Time    `yaml:"notice-every"`
+	NackEvery     Time    `yaml:"nack-every"`
+}
+
+// tuning is the simulator's form.
+func (s *RDMASpec) tuning() sim.RDMA {
+	return sim.RDMA{
+		AlphaInterval: time.Duration(s.AlphaInterval), CutInterval: time.Duration(s.CutInterval),
+		RaiseInterval: time.Duration(s.RaiseInterval), RaiseBytes: int64(s.RaiseBytes), Recovery: s.Recovery,
+		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
+		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery),
+	}
 }
 
 // SwitchSpec is what the switches' queues do.
@@ -141,6 +181,7 @@ type Fault struct {
 	Down   bool    `yaml:"down"`       // the link is down, or all of the switch, and the controller is told
 	Drop   float64 `yaml:"drop"`       // the switch loses this share of the packets, and nobody is told
 	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
+	Rate   Bitrate `yaml:"rate"`       // the link, or all of the switch, is that fast meanwhile, and nobody is told
 }
 
 // A Class is the flows up to a size, and above that of the class before.
@@ -166,6 +207,18 @@ type LoadLevel float64
 const (
 	EngineP4     = "p4"     // every switch runs the generated program
 	EngineNative = "native" // every switch runs the reference model
+)
+
+// Where probes come from on Tofino.
+const (
+	FromController = "controller"
+	FromGenerator  = "generator"
+)
+
+// What a scheme chooses among.
+const (
+	ByPorts = "ports"
+	ByPaths = "paths"
 )
 
 // Transports lists what hosts can send with.
@@ -211,8 +264,9 @@ func (x *Experiment) defaults() {
 	}
 	for i := range x.Schemes {
 		s := &x.Schemes[i]
+		s.settleArch(x.Arch)
 		if s.Label == "" {
-			s.Label = s.Scheme
+			s.Label = s.name()
 		}
 		if s.Engine == "" {
 			s.Engine = x.Engine
@@ -344,10 +398,44 @@ func (x *Experiment) schemesOf(c *Case) []*Scheme {
 	return list
 }
 
+// settleArch finds out what a row is for: a scheme may be called drill@tna. What
+// is for v1model says nothing of it.
+func (s *Scheme) settleArch(common string) {
+	if scheme, arch, ok := strings.Cut(s.Scheme, "@"); ok {
+		s.Scheme, s.Arch = scheme, arch
+	}
+	s.Arch = cmp.Or(s.Arch, common)
+	if s.Arch == codegen.Archs[0] {
+		s.Arch = ""
+	}
+}
+
+// name is the scheme's, with what it is for where that is hardware.
+func (s *Scheme) name() string {
+	if s.Arch == "" {
+		return s.Scheme
+	}
+	return s.Scheme + "@" + s.Arch
+}
+
+// grouping is what the scheme's groups are made of at least.
+func (s *Scheme) grouping() fabric.Grouping {
+	if s.Candidates == ByPaths {
+		return fabric.ByPath
+	}
+	return fabric.ByHops
+}
+
+// parameters are those that the scheme has.
+func (s *Scheme) parameters() []codegen.Param {
+	list, _ := s.row.ParametersOn(s.Arch) // the architecture has been checked
+	return list
+}
+
 // set is what a scheme's parameters are set to in a case.
 func (s *Scheme) set(c *Case) map[string]string {
 	set := map[string]string{}
-	for _, p := range s.row.Parameters() {
+	for _, p := range s.parameters() {
 		if v, ok := c.Set[p.Name]; ok {
 			set[p.Name] = v
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -13,7 +14,7 @@ func (r *running) planFaults(ctx context.Context) error {
 	var down []int // at the moment
 	for i := range r.Case.Faults {
 		f := &r.Case.Faults[i]
-		links, err := f.links(r.topo)
+		links, err := f.links(r.setup.named)
 		if err != nil {
 			return err
 		}
@@ -65,6 +66,8 @@ func (r *running) strike(f *Fault, links []int, on bool) error {
 			}
 		}
 		return nil
+	case f.Rate > 0:
+		return r.setRates(links, f.Rate, on)
 	case f.Drop > 0:
 		share := f.Drop
 		if !on {
@@ -74,6 +77,20 @@ func (r *running) strike(f *Fault, links []int, on bool) error {
 	default:
 		return r.blackHole(r.net.Switch(f.Switch), f.Hole, on)
 	}
+}
+
+// setRates makes links as fast as a fault says, or as the topology has them.
+func (r *running) setRates(links []int, rate Bitrate, on bool) error {
+	for _, l := range links {
+		now := fabric.Rate(rate)
+		if !on {
+			now = r.topo.Links[l].Rate
+		}
+		if err := r.net.Links()[l].SetRate(now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // blackHole makes a switch lose all packets of a share of the pairs of hosts.

@@ -31,6 +31,7 @@ type ManifestRow struct {
 	Label      string            `json:"label"`
 	Scheme     string            `json:"scheme"`
 	Engine     string            `json:"engine"`
+	Arch       string            `json:"arch,omitempty"` // "" is v1model
 	Parameters map[string]string `json:"parameters"`
 	Programs   map[string]string `json:"programs"` // digests by role
 	Seeds      []uint64          `json:"seeds"`
@@ -54,13 +55,13 @@ func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 	}
 	for _, j := range jobs {
 		row := ManifestRow{
-			Case: j.Case.Name, Label: j.Scheme.Label, Scheme: j.Scheme.Scheme, Engine: j.Scheme.Engine,
+			Case: j.Case.Name, Label: j.Scheme.Label, Scheme: j.Scheme.Scheme, Engine: j.Scheme.Engine, Arch: j.Scheme.Arch,
 			Parameters: j.setup.parameters(), Programs: j.setup.digests(), Seeds: j.Case.Seeds, Loads: j.Case.Loads,
 		}
 		if !slices.ContainsFunc(m.Rows, func(o ManifestRow) bool { return o.Case == row.Case && o.Label == row.Label }) {
 			m.Rows = append(m.Rows, row)
 		}
-		m.Topologies[j.setup.topo.Name] = string(j.setup.topo.YAML())
+		m.Topologies[j.setup.named.Name] = string(j.setup.named.YAML())
 		for _, t := range j.Case.Traffic {
 			if t.cdf != nil {
 				m.Workloads[t.cdf.Name] = string(t.cdf.Text())

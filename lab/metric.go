@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -30,7 +31,7 @@ var DefaultMetrics = []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown
 // Metrics lists what can be measured.
 func Metrics() []Metric { return slices.Clone(metrics) }
 
-var metrics = []Metric{
+var metrics = slices.Concat([]Metric{
 	{"fct-mean", "ms", "flow completion time, average", false, true, overFlows(fctMS, average)},
 	{"fct-p50", "ms", "flow completion time, median", false, true, overFlows(fctMS, quantile(0.5))},
 	{"fct-p99", "ms", "flow completion time, 99th percentile", false, true, overFlows(fctMS, quantile(0.99))},
@@ -55,6 +56,7 @@ var metrics = []Metric{
 	{"queue-variance", "", "variance of the occupancy of the queues upwards, 0 to 1", false, false, func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) }},
 	{"sharing", "%", "load-sharing accuracy: the busiest link upwards of a leaf over its idlest, less 1", false, false, func(m *measured, _ []*outcome) float64 { return 100 * m.sharing }},
 	{"utilisation", "%", "of the links upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation }},
+	{"utilisation-whole", "%", "of the links upwards, until the last flow has ended", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.whole }},
 	{"utilisation-min", "%", "of the idlest link upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.idlest }},
 	{"dropped", "%", "packets that found no room", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
 	{"pauses", "1/s", "PFC pauses", false, false, func(m *measured, _ []*outcome) float64 { return m.pauses }},
@@ -64,7 +66,7 @@ var metrics = []Metric{
 	{"probe-load", "%", "bytes of probes on the links between switches, of what these carry at most", false, false, func(m *measured, _ []*outcome) float64 { return m.probes }},
 	{"decision-delay", "ms", "age of what the ports' state was decided on, average", false, false, func(m *measured, _ []*outcome) float64 { return m.age }},
 	{"granularity", "packets", "PDLB's flowcells, average", false, false, func(m *measured, _ []*outcome) float64 { return m.granularity }},
-}
+}, fitMetrics())
 
 // A chosen metric is a Metric, of one class where it says so.
 type chosen struct {
@@ -152,10 +154,13 @@ type measured struct {
 	occupancy   []float64 // samples of the queues upwards, 0 to 1
 	sharing     float64
 	utilisation float64
+	whole       float64 // utilisation until the run was over
 	idlest      float64
 
 	dropped, pauses, paused, recirculated, copies, probes float64
 	age, granularity                                      float64
+
+	fit *fitting.Fit // of the ports; nil: the experiment has none
 }
 
 // values are all metrics of a run by name. What is not a number is left out.

@@ -29,6 +29,9 @@ func deployModels(r *running, plan *controller.Plan) (deployment, error) {
 		if err := sw.LoadModel(m, TablesOf(s)); err != nil {
 			return nil, err
 		}
+		if m.Hardware != nil {
+			continue // a model knows which paths a group has without cells that stand for the others
+		}
 		for _, c := range s.Registers {
 			if err := sw.WriteRegister(c.Register, c.From, c.To, c.Value); err != nil {
 				return nil, err
@@ -64,7 +67,20 @@ func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Mode
 			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
 			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared",
 		},
-		ReportLen: reportLen(m), Cells: map[string]int{},
+		ReportLen: headerLen(m, "report"), OverlayLen: headerLen(m, "overlay"), NoticeLen: headerLen(m, "cnm"), BridgeLen: headerLen(m, "bridge"),
+		Cells: map[string]int{},
+	}
+	if m.Hardware != nil {
+		if m.Choice == "cautious" {
+			return out, fmt.Errorf("the model of %s does not yet give the same run as its program for Tofino: take the engine %s", m.Scheme, EngineP4)
+		}
+		out.Hardware = hardwareOf(m)
+		if len(m.Recirculation) > 0 {
+			out.AgainLen, out.AgainPort = headerLen(m, "again"), m.Recirculation[0]
+		}
+		for _, s := range m.MirrorSessions {
+			out.MirrorLen = s.Bytes
+		}
 	}
 	for _, r := range m.Registers {
 		out.Cells[r.Name] = r.Size
@@ -75,6 +91,9 @@ func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Mode
 			out.Poly = poly(int(v.Int))
 		case v.Name == "ecnk":
 			out.ProbeMark = int(v.Int)
+			if out.Hardware != nil { // in cells, of packets of full length
+				out.ProbeMark = int(v.Int) * 1500 / out.Hardware.Cell
+			}
 		}
 		if err := out.Set(v.Name, v.Int); err != nil {
 			return out, fmt.Errorf("the model of %s: %w", m.Scheme, err)
@@ -94,11 +113,29 @@ func (u *setup) polynomial(degree int) *fitting.Poly {
 	return nil
 }
 
-// reportLen is the length of the header that a report brings to ingress.
-func reportLen(m *codegen.Manifest) int {
+// hardwareOf is what a manifest says of the hardware that its program is for.
+func hardwareOf(m *codegen.Manifest) *model.Hardware {
+	h := &model.Hardware{Cell: map[string]int{"tna": 80, "t2na": 176}[m.Arch]}
+	for _, b := range m.Baked {
+		if b.Values != nil {
+			h.Index = b.Values
+		} else {
+			h.Weights, h.Zero = b.Weights, b.Zero
+		}
+	}
+	for _, r := range m.Registers {
+		if r.Index == "flow" {
+			h.Flows = r.Size
+		}
+	}
+	return h
+}
+
+// headerLen is the length of a header, 0 where there is none of that name.
+func headerLen(m *codegen.Manifest, name string) int {
 	bits := 0
 	for _, h := range m.Headers {
-		if h.Name == "report" {
+		if h.Name == name {
 			for _, f := range h.Fields {
 				bits += f.Width
 			}

@@ -20,6 +20,7 @@ import (
 
 // A program is what one role of a scheme runs.
 type program struct {
+	arch     string
 	manifest codegen.Manifest
 	text     []byte
 	digest   string // of the text
@@ -45,13 +46,17 @@ type setup struct {
 	params  map[string]string
 	poly    *fitting.Poly
 	byRole  map[fabric.Role]*program
-	topo    *fabric.Topology
-	lengths int // of the largest group
+	topo    *fabric.Topology // with the ports that the row's switches have
+	named   *fabric.Topology // with those that the experiment speaks of
+	lengths int              // of the largest group
 }
 
 // setUp generates the programs of a row, one for each role in the network.
 func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error) {
-	u := &setup{scheme: s, params: s.set(c), byRole: map[fabric.Role]*program{}, topo: t, lengths: max(2, widestGroup(t))}
+	u := &setup{
+		scheme: s, params: s.set(c), byRole: map[fabric.Role]*program{},
+		topo: controller.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
+	}
 	if s.Coeffs != "" {
 		text, err := p.read(s.Coeffs)
 		if err != nil {
@@ -80,7 +85,7 @@ func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error)
 // generate generates the program of a role, or finds it.
 func (p *programs) generate(u *setup, role fabric.Role) (*program, error) {
 	made, err := codegen.Generate(u.scheme.row, codegen.Params{
-		Ports: u.lengths, MaxPort: highestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
+		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: highestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
 		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly,
 	})
 	if err != nil {
@@ -90,19 +95,28 @@ func (p *programs) generate(u *setup, role fabric.Role) (*program, error) {
 	digest := hex.EncodeToString(sum[:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// What a manifest says of tasks is not in the text of the program.
-	key := fmt.Sprintf("%s %+v", digest, made.Manifest)
+	key := digest + beside(&made.Manifest)
 	if p.list[key] == nil {
-		p.list[key] = &program{manifest: made.Manifest, digest: digest, text: []byte(made.P4)}
+		p.list[key] = &program{arch: u.scheme.Arch, manifest: made.Manifest, digest: digest, text: []byte(made.P4)}
 	}
 	return p.list[key], nil
+}
+
+// beside is what a manifest has that is not in the text of the program: tasks,
+// and for hardware the contents of tables.
+func beside(m *codegen.Manifest) string {
+	text := fmt.Sprintf(" %+v", m.Tasks)
+	if m.Hardware != nil {
+		text += fmt.Sprintf(" %+v", m.Hardware.Baked)
+	}
+	return text
 }
 
 // pipeline is the compiled program.
 func (g *program) pipeline() (*controller.Pipeline, error) {
 	g.compile.Do(func() {
 		const name = "program.p4"
-		made, err := p4.Compile(fstest.MapFS{name: {Data: g.text}}, name, p4.Options{})
+		made, err := p4.Compile(fstest.MapFS{name: {Data: g.text}}, name, p4.Options{Arch: g.arch})
 		if err != nil {
 			g.err = fmt.Errorf("the program of %s does not compile: %w", g.manifest.Scheme, err)
 			return
@@ -124,13 +138,30 @@ func (u *setup) digests() map[string]string {
 	return d
 }
 
+// spread reports whether the candidates are paths, and not as many with each
+// port.
+func (u *setup) spread() bool {
+	if u.scheme.Candidates != ByPaths {
+		return false
+	}
+	routes := u.topo.Routes()
+	return slices.ContainsFunc(u.topo.Switches, func(s fabric.Switch) bool {
+		byPath, _ := routes.Table(s.Name, fabric.ByPath)
+		byLeaf, _ := routes.Table(s.Name, fabric.ByLeaf)
+		return !slices.EqualFunc(byPath.Groups, byLeaf.Groups, func(a, b fabric.Group) bool { return len(a.Hops) == len(b.Hops) })
+	})
+}
+
 // identity tells rows apart that would run the same: engine, programs and what
 // the controller does beside them.
 func (u *setup) identity() string {
 	id := u.scheme.Engine
+	if u.spread() {
+		id += " among " + ByPaths
+	}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
 		p := u.byRole[role]
-		id += fmt.Sprintf("\n%s %s %+v", role, p.digest, p.manifest.Tasks)
+		id += fmt.Sprintf("\n%s %s", role, p.digest) + beside(&p.manifest)
 	}
 	return id
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
@@ -13,7 +14,6 @@ import (
 // simRegisters are those of a switch in the simulation, as tools reach those of
 // a real one.
 type simRegisters struct {
-	net   *sim.Network
 	sw    *sim.Switch
 	cells []uint64
 }
@@ -41,8 +41,8 @@ func (r *simRegisters) Write(_ context.Context, name string, from, to int, value
 	return r.sw.WriteRegister(name, from, to, value)
 }
 
-// Clock is the virtual time.
-func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.net.Now(), nil }
+// Clock is that of the switch's timestamps.
+func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
 
 // Sent is what a port has sent.
 func (r *simRegisters) Sent(_ context.Context, port int) (uint64, error) {
@@ -111,7 +111,7 @@ type looking struct {
 // Begin plans the snapshots.
 func (l *looking) Begin(v *View) error {
 	for _, n := range v.Nodes {
-		in, err := controller.NewInspector(n, &simRegisters{net: v.Net, sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
+		in, err := controller.NewInspector(n, &simRegisters{sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (l *looking) snapshot(now time.Duration) error {
 func (l *looking) End() error { return l.failed }
 
 // Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
-// between switches, and how their queues behaved meanwhile, from 5 % of the
-// duration on. The scheme need not measure queue behaviour itself: the simulator
+// between switches, and how their queues behaved meanwhile, from the end of the
+// warm-up on. The scheme need not measure queue behaviour itself: the simulator
 // knows.
 func Observe(w io.Writer, format string, every time.Duration) Recorder {
 	return &observing{w: w, format: format, every: every}
@@ -153,7 +153,10 @@ type observing struct {
 	w      io.Writer
 	format string
 	every  time.Duration
+	only   []string // switches; empty: all
+	latest bool     // the interval is that between the last two packets, not the average
 
+	keep   func([]controller.Observation) error
 	to     *controller.ObservationWriter
 	ports  []*watched
 	list   []controller.Observation
@@ -165,7 +168,16 @@ func (o *observing) Begin(v *View) (err error) {
 	if o.to, err = controller.NewObservationWriter(o.w, o.format); err != nil {
 		return err
 	}
+	o.keep = o.to.Write
+	o.plan(v)
+	return nil
+}
+
+func (o *observing) plan(v *View) {
 	for _, sw := range v.Net.Switches() {
+		if len(o.only) > 0 && !slices.Contains(o.only, sw.Name) {
+			continue
+		}
 		for _, p := range v.Topology.Ports(sw.Name) {
 			if port := sw.Port(p.Number); p.PeerTier > 0 && port != nil && !p.Down {
 				o.ports = append(o.ports, &watched{Port: port, sw: sw, limit: float64(max(1, port.Limit()))})
@@ -177,10 +189,9 @@ func (o *observing) Begin(v *View) (err error) {
 		o.failed = o.sample(now, now >= v.Job.Case.warmup())
 		return o.failed == nil && now+o.every <= end
 	})
-	return nil
 }
 
-// sample writes a row for each port that has sent something.
+// sample keeps a row for each port that has sent something.
 func (o *observing) sample(now time.Duration, keep bool) error {
 	o.list = o.list[:0]
 	for _, w := range o.ports {
@@ -196,8 +207,11 @@ func (o *observing) sample(now time.Duration, keep bool) error {
 			Queue:    100 * min(1, float64(w.Queue())/w.limit),
 			Interval: o.every.Seconds() * 1e6 / float64(packets),
 		})
+		if o.latest {
+			o.list[len(o.list)-1].Interval = c.Interval.Seconds() * 1e6
+		}
 	}
-	return o.to.Write(o.list)
+	return o.keep(o.list)
 }
 
 // End writes what is left.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -56,6 +57,7 @@ type Result struct {
 	Scheme     string             `json:"scheme"`
 	Label      string             `json:"label"`
 	Engine     string             `json:"engine"`
+	Arch       string             `json:"arch,omitempty"` // "" is v1model
 	Load       float64            `json:"load"`
 	Seed       uint64             `json:"seed"`
 	Spec       string             `json:"spec"` // digest of all that determines the run
@@ -95,6 +97,7 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	}
 	r.sampler = newSampler(r, links)
 	r.sampler.start()
+	rows := r.observe()
 	if err := r.startFlows(); err != nil {
 		return nil, err
 	}
@@ -113,7 +116,11 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	if err := r.sampler.err(); err != nil {
 		return nil, err
 	}
-	result := r.result()
+	fit, err := r.fit(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	result := r.result(fit)
 	return result, writeFlows(flows, r)
 }
 
@@ -242,7 +249,8 @@ func (r *running) transport(f Flow) (sim.Transport, *sim.Tuning) {
 		panic(err) // it has been checked
 	}
 	return k, &sim.Tuning{
-		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+		RDMA: t.RDMA.tuning(),
 	}
 }
 
@@ -288,7 +296,7 @@ func (r *running) step(ctx context.Context, until time.Duration) error {
 }
 
 // result puts together what the run came to.
-func (r *running) result() *Result {
+func (r *running) result(fit *fitting.Fit) *Result {
 	end := r.net.Now()
 	counted := 0
 	for i, o := range r.flows {
@@ -301,10 +309,10 @@ func (r *running) result() *Result {
 		}
 	}
 	m := r.sampler.measured()
-	m.flows, m.classes = r.flows, r.x.Classes
+	m.flows, m.classes, m.fit = r.flows, r.x.Classes, fit
 	res := &Result{
 		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
-		Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
+		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
 		Flows: counted, Hops: r.net.Hops(), Elapsed: end, Metrics: m.values(), Plots: r.plots(), Alerts: r.alerts,
 	}
 	for _, why := range sim.Reasons() {

@@ -124,8 +124,8 @@ func TestEnginesAgreeUnderPressure(t *testing.T) {
 	const text = `
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, buffer: 1MB}}
 state-path: shared
-schemes: [pdlb, hermes, {scheme: drill+rlb, set: {dt: 10us, twarn: 200us, qpfc: 30KB, qth: 5KB, hold: 200us, tpath: 50us}}]
-traffic: [{pattern: incast, degree: 4, size: 200KB, rate: 300}, {workload: webserver, load-of: fabric}]
+schemes: [pdlb, hermes, {scheme: drill+rlb, set: {predict: threshold, rc: 200, qpfc: 30KB, qth: 5KB, hold: 1ms, tpath: 50us}}]
+traffic: [{pattern: incast, degree: 4, size: 500KB, rate: 800}, {workload: webserver, load-of: fabric}]
 transport: dcqcn
 switches: {pfc: true, pfc-threshold: 30KB, ecn-min: 50KB, ecn-max: 100KB, ecn-p: 0.2}
 loads: [0.5]
@@ -139,6 +139,10 @@ duration: 10ms
 		if v := c.Row("", label, 0.5).Estimate(metric).Mean; !(v > 0) {
 			t.Errorf("%s: %s is %g: there was nothing to agree on", label, metric, v)
 		}
+	}
+	// What comes round is paused for as all else, not lost.
+	if v := c.Row("", "drill+rlb", 0.5).Estimate("dropped").Mean; v > 0 {
+		t.Errorf("drill+rlb: %g %% of the packets found no room, with PFC", v)
 	}
 }
 
@@ -291,6 +295,29 @@ cases:
 		if got := lost("cut")[sim.LinkDown.String()]; got > 60 {
 			t.Errorf("%s: %d packets were lost to a link that the controller knows to be down", engine, got)
 		}
+	}
+}
+
+// TestSlowerLink: flows take longer while links are slow, and not afterwards.
+func TestSlowerLink(t *testing.T) {
+	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1)+`
+engine: native
+cases:
+  - {name: whole}
+  - {name: slow, faults: [{at: 0s, link: l1-s1, rate: 50Mbps}]}
+  - {name: switch, faults: [{at: 0s, switch: s1, rate: 50Mbps}]}
+  - {name: over, faults: [{at: 100us, until: 200us, link: l1-s1, rate: 50Mbps}]}
+`)
+	c := run(t, &Runner{}, x)
+	mean := func(name string) float64 { return c.Row(name, "ecmp", 0.6).Estimate("fct-mean").Mean }
+	if a, b := mean("whole"), mean("slow"); !(b > 2*a) {
+		t.Errorf("%g ms with a slow link, %g without", b, a)
+	}
+	if a, b := mean("slow"), mean("switch"); !(b >= a) {
+		t.Errorf("%g ms with all links of a switch slow, %g with one", b, a)
+	}
+	if a, b := mean("whole"), mean("over"); math.Abs(b-a) > 0.2*a {
+		t.Errorf("%g ms after a link was slow, %g without", b, a)
 	}
 }
 

@@ -219,17 +219,17 @@ func (s *sampler) print(format string, args ...any) {
 }
 
 // look reads what the schemes themselves know: how old the state of the ports
-// is, and how large PDLB's flowcells are.
+// is, and how large PDLB's flowcells are where a leaf sends along several paths.
 func (s *sampler) look(now time.Duration) {
 	for _, n := range s.r.nodes {
 		if reg, ok := s.stamp[n.Name]; ok && s.sends(n.Name) {
 			s.lookAge(n.Name, reg, now)
 		}
-		if n.Leaf == 0 || !hasRegister(n.Manifest, "pd_gran") {
+		if n.Leaf == 0 || !hasRegister(n.Manifest, "pd_gran") || !s.sends(n.Name) {
 			continue
 		}
 		for _, g := range n.Groups {
-			if v, ok := s.cell(n.Name, "pd_gran", g.ID); ok && v > 0 {
+			if v, ok := s.cell(n.Name, "pd_gran", g.ID); ok && v > 0 && len(g.Hops) > 1 {
 				s.grains.add(float64(v))
 			}
 		}
@@ -312,6 +312,9 @@ func (s *sampler) utilisation(m *measured, seconds float64) {
 		m.idlest = min(m.idlest, u)
 	}
 	m.utilisation = all.value()
+	for _, w := range s.up {
+		m.whole += float64(w.Counters().Bytes) * 8 / float64(w.Rate()) / s.r.net.Now().Seconds() / float64(len(s.up))
+	}
 	for _, w := range s.ports {
 		m.pauses += float64(w.end.Pauses-w.begin.Pauses) / seconds
 		m.paused += 100 * (w.end.Paused - w.begin.Paused).Seconds() / seconds / float64(len(s.ports))

@@ -28,7 +28,7 @@ const (
 )
 
 // tempPrefix begins the names of folders of runs that are under way.
-const tempPrefix = ".tempPrefix-"
+const tempPrefix = ".run-"
 
 // ErrDiskFull is wrapped by the error of a run that could not be kept.
 var ErrDiskFull = errors.New("the disk is full")
@@ -37,22 +37,23 @@ var ErrDiskFull = errors.New("the disk is full")
 // run, which --resume does not take for done.
 func (j *Job) spec() string {
 	text, err := json.Marshal(struct {
-		Format     int
-		Setting    Setting
-		Scheme     Scheme
-		Params     map[string]string
-		Programs   map[string]string
-		Topology   string
-		Classes    []Class
-		Interval   Time
-		Latency    Time
-		Load       float64
-		Seed       uint64
-		Workloads  []string
-		FlowCounts []int
+		Format    int
+		Setting   Setting
+		Scheme    Scheme
+		Params    map[string]string
+		Programs  map[string]string
+		Topology  string
+		Classes   []Class
+		Interval  Time
+		Latency   Time
+		Probes    string
+		Load      float64
+		Seed      uint64
+		Workloads []string
+		Observe   *Observing
 	}{
-		2, j.Case.Setting, *j.Scheme, j.setup.parameters(), j.setup.digests(), string(j.setup.topo.YAML()), j.x.Classes, j.x.Interval, j.x.Latency,
-		j.Load, j.Seed, j.workloads(), nil,
+		2, j.Case.Setting, *j.Scheme, j.setup.parameters(), j.setup.digests(), string(j.setup.topo.YAML()), j.x.Classes, j.x.Interval, j.x.Latency, j.x.Probes,
+		j.Load, j.Seed, j.workloads(), j.x.Observe,
 	})
 	if err != nil {
 		panic(err) // plain data
@@ -198,7 +199,7 @@ func fileError(doing, name string, err error) error {
 func diskError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		return fileError("writing", path.Path, err)
+		return fileError("writing", filepath.Base(path.Path), err)
 	}
 	return err
 }

@@ -264,6 +264,12 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 		return o
 	}
 	o.Measured, o.Verdict = e.String(), t.verdict(e)
+	if e.N < len(r.Runs) {
+		o.Note = fmt.Sprintf("in %d of %d runs alone", e.N, len(r.Runs))
+		if e.N < 2 {
+			o.Verdict = Unknown
+		}
+	}
 	return o
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -44,6 +45,9 @@ func (x *Experiment) complete(src *source, read Reader) error {
 		read = noFiles
 	}
 	x.defaults()
+	if x.Probes != "" && x.Probes != FromController && x.Probes != FromGenerator {
+		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
+	}
 	if len(x.Schemes) == 0 {
 		return src.wrong("schemes", errors.New("there is no scheme to run"))
 	}
@@ -52,6 +56,11 @@ func (x *Experiment) complete(src *source, read Reader) error {
 	}
 	if err := x.checkMetrics(src); err != nil {
 		return err
+	}
+	if x.Observe != nil {
+		if err := x.Observe.check(); err != nil {
+			return src.wrong("observe", err)
+		}
 	}
 	for i := range x.Cases {
 		if err := x.checkCase(i, src, read); err != nil {
@@ -74,15 +83,19 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
 		case s.Engine != EngineP4 && s.Engine != EngineNative:
 			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
+		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
+			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
 			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc or shared", s.StatePath))
+		case s.Candidates != "" && s.Candidates != ByPorts && s.Candidates != ByPaths:
+			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
 		case s.Errata != "" && s.Errata != "printed":
 			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
 		}
 		labels[s.Label] = true
 		for name := range s.Set {
-			if !slices.ContainsFunc(s.row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {
-				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.Scheme, parameterNames(s.row)))
+			if !slices.ContainsFunc(s.parameters(), func(p codegen.Param) bool { return p.Name == name }) {
+				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.parameters())))
 			}
 		}
 		if s.Coeffs != "" {
@@ -94,9 +107,9 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 	return nil
 }
 
-func parameterNames(row codegen.Row) string {
+func parameterNames(list []codegen.Param) string {
 	var names []string
-	for _, p := range row.Parameters() {
+	for _, p := range list {
 		names = append(names, p.Name)
 	}
 	if len(names) == 0 {
@@ -140,8 +153,8 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
 		}
 	}
-	if !slices.Contains(Transports, c.Transport.Kind) {
-		return src.wrong(at("transport"), fmt.Errorf("transport %q: want one of %s", c.Transport.Kind, strings.Join(Transports, ", ")))
+	if err := c.Transport.check(); err != nil {
+		return src.wrong(at("transport"), err)
 	}
 	for j := range c.Faults {
 		if err := c.Faults[j].check(t); err != nil {
@@ -161,12 +174,15 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 
 // checkFit checks that the topology and the schemes go together.
 func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
-	widest := widestGroup(t)
 	for i, s := range x.Schemes {
+		widest := widestGroup(t, s.grouping())
 		if widest > codegen.MaxPaths {
 			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
 		}
-		p := codegen.Params{Set: x.Schemes[i].set(c), Ports: max(2, widest), MaxPort: highestPort(t), Role: string(t.Leaves()[0].Role)}
+		p := codegen.Params{
+			Arch: s.Arch, Set: x.Schemes[i].set(c), Ports: max(2, widest), MaxPort: highestPort(controller.DevicePorts(t, s.Arch)),
+			Role: string(t.Leaves()[0].Role),
+		}
 		if _, err := codegen.Generate(s.row, p); err != nil {
 			return src.wrong(fmt.Sprintf("schemes[%d]", i), err)
 		}
@@ -232,6 +248,19 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	return err
 }
 
+// check says what is wrong with a transport.
+func (t *TransportSpec) check() error {
+	switch {
+	case !slices.Contains(Transports, t.Kind):
+		return fmt.Errorf("transport %q: want one of %s", t.Kind, strings.Join(Transports, ", "))
+	case t.RDMA != (RDMASpec{}) && t.Kind != "dcqcn":
+		return fmt.Errorf("rdma with %s: its constants are dcqcn's", t.Kind)
+	case t.RDMA.Recovery < 0:
+		return fmt.Errorf("recovery %d: want 0 or more raises", t.RDMA.Recovery)
+	}
+	return nil
+}
+
 // workload finds a distribution by name, or reads it from a file.
 func workload(name string, read Reader) (*CDF, error) {
 	if text, err := read(name); err == nil {
@@ -243,21 +272,21 @@ func workload(name string, read Reader) (*CDF, error) {
 // check says what is wrong with a fault.
 func (f *Fault) check(t *fabric.Topology) error {
 	what := 0
-	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0} {
+	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0} {
 		if set {
 			what++
 		}
 	}
 	switch {
 	case what != 1:
-		return errors.New("want one of down, drop and black-hole")
+		return errors.New("want one of down, drop, black-hole and rate")
 	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
 		return errors.New("want a share from 0 to 1")
 	case f.Until != 0 && f.Until <= f.At:
 		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
 	case (f.Link == "") == (f.Switch == ""):
 		return errors.New("want either a link or a switch")
-	case !f.Down && f.Switch == "":
+	case !f.Down && f.Rate == 0 && f.Switch == "":
 		return errors.New("drop and black-hole are of a switch")
 	}
 	_, err := f.links(t)
@@ -279,12 +308,12 @@ func (f *Fault) links(t *fabric.Topology) ([]int, error) {
 	return list, nil
 }
 
-// widestGroup is the largest number of next hops of any switch.
-func widestGroup(t *fabric.Topology) int {
+// widestGroup is the largest group of any switch.
+func widestGroup(t *fabric.Topology, by fabric.Grouping) int {
 	n := 0
 	routes := t.Routes()
 	for _, s := range t.Switches {
-		table, _ := routes.Table(s.Name, fabric.ByLeaf)
+		table, _ := routes.Table(s.Name, by)
 		for _, g := range table.Groups {
 			n = max(n, len(g.Hops))
 		}

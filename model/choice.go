@@ -1,5 +1,7 @@
 package model
 
+import "encoding/binary"
+
 // newChoice makes the choice of a scheme.
 func newChoice(s *Switch) choice {
 	switch s.cfg.Choice {
@@ -8,7 +10,7 @@ func newChoice(s *Switch) choice {
 	case "uniform":
 		return uniform{s}
 	case "round-robin":
-		if s.cfg.Granularity == "packet" {
+		if s.cfg.Granularity == "packet" || s.tofino() && !s.inCells() {
 			return &inTurn{Switch: s}
 		}
 		return afterLast{s}
@@ -21,10 +23,17 @@ func newChoice(s *Switch) choice {
 	case "least":
 		return least{s}
 	case "ordered":
+		if s.tofino() {
+			s.cfg.D, s.cfg.M = 2, 1
+			return &orderly{sampled: sampled{Switch: s}}
+		}
 		if w, ok := s.signal.(waiter); ok {
 			return &ordered{Switch: s, signal: w}
 		}
 	case "cautious":
+		if s.tofino() {
+			return &wary{cautious: cautious{Switch: s}}
+		}
 		return &cautious{Switch: s}
 	case "rehash":
 		return &rehash{Switch: s}
@@ -35,12 +44,28 @@ func newChoice(s *Switch) choice {
 // hash is ECMP.
 type hash struct{ *Switch }
 
-func (c hash) choose(p *pass) int { return int(p.Flow.Hash()) % p.n }
+func (c hash) choose(p *pass) int {
+	if c.tofino() {
+		draw := uint64(p.Flow.Hash())
+		if !c.cfg.Edge { // the other bits have brought the flow here
+			draw >>= 4
+		}
+		return spread(draw, p.n)
+	}
+	return int(p.Flow.Hash()) % p.n
+}
 
-// uniform is RPS, LetFlow.
+// uniform is RPS, LetFlow. The parts of a flow are on hardware not drawn and
+// remembered, but found again by the hash of their numbers.
 type uniform struct{ *Switch }
 
-func (c uniform) choose(p *pass) int { return c.random(p.n) }
+func (c uniform) choose(p *pass) int {
+	if c.tofino() && c.inCells() {
+		b := p.Flow.bytes()
+		return spread(uint64(crc16(binary.BigEndian.AppendUint32(b[:], p.cell))), p.n)
+	}
+	return c.random(p.n)
+}
 
 // inTurn is DRB: all packets to a destination in turn.
 type inTurn struct {
@@ -50,6 +75,12 @@ type inTurn struct {
 
 func (c *inTurn) choose(p *pass) int {
 	next := c.next.of(p.Group)
+	if c.tofino() { // what is kept is the path taken last
+		if *next++; *next >= p.n {
+			*next = 0
+		}
+		return *next
+	}
 	slot := *next
 	if slot >= p.n {
 		slot = 0
@@ -59,10 +90,18 @@ func (c *inTurn) choose(p *pass) int {
 }
 
 // afterLast is Presto: the parts of a flow in turn. The first goes anywhere, so
-// that not all flows start on the same path.
+// that not all flows start on the same path; on hardware to where the flow's
+// hash leads, from which the parts are counted.
 type afterLast struct{ *Switch }
 
 func (c afterLast) choose(p *pass) int {
+	if c.tofino() {
+		turn := spread(uint64(p.Flow.Hash()), p.n) + int(p.cell)
+		if turn > 2*(p.n-1) {
+			return 0 // the group was larger when the turn was counted
+		}
+		return turn % p.n
+	}
 	if p.held < 0 {
 		return c.random(p.n)
 	}
@@ -81,11 +120,15 @@ func (o *shuffle) draw(s *Switch, k, n int) int {
 	return drawn
 }
 
-// least is the least loaded path. Ties go round from a random path on.
+// least is the least loaded path. Of equals the next counts from a random one
+// on, on hardware the first.
 type least struct{ *Switch }
 
 func (c least) choose(p *pass) int {
-	first := c.random(p.n)
+	first := 0
+	if !c.tofino() {
+		first = c.random(p.n)
+	}
 	slot, cost := -1, uint32(0)
 	for i := range p.n {
 		s := (first + i) % p.n
@@ -98,6 +141,9 @@ func (c least) choose(p *pass) int {
 
 // sampled is DRILL(d, m): the least loaded of d random paths, all different,
 // and of the m that were the least before. Of equals the first stands.
+//
+// Hardware draws the paths at once, so that they may be the same, and remembers
+// the least of them before it looks at what it has remembered.
 type sampled struct {
 	*Switch
 	best byGroup[[maxMemory]path] // of the last M decisions, the latest first
@@ -109,23 +155,35 @@ const maxMemory = 4
 func (c *sampled) choose(p *pass) int {
 	slot, least := 0, ^uint32(0)
 	look := func(candidate int) {
+		if candidate < 0 || candidate >= p.n {
+			return
+		}
 		if cost := c.signal.cost(p, candidate); cost < least {
 			slot, least = candidate, cost
 		}
 	}
 	var order shuffle
-	for k := range min(c.cfg.D, p.n) {
-		look(order.draw(c.Switch, k, p.n))
+	for k := range c.cfg.D {
+		if c.tofino() {
+			look(c.random(p.n))
+		} else if k < p.n {
+			look(order.draw(c.Switch, k, p.n))
+		}
 	}
-	memory := c.best.of(p.Group)[:c.cfg.M]
+	memory, drawn := c.best.of(p.Group)[:c.cfg.M], slot
 	for _, m := range memory {
-		if candidate := m.in(p.n); candidate >= 0 {
-			look(candidate)
+		if c.tofino() {
+			look(m.there())
+		} else {
+			look(m.in(p.n))
 		}
 	}
 	if len(memory) > 0 {
 		copy(memory[1:], memory)
 		memory[0] = remember(slot)
+		if c.tofino() {
+			memory[0] = remember(drawn)
+		}
 	}
 	return slot
 }
@@ -137,6 +195,15 @@ func (c *sampled) choose(p *pass) int {
 type grid struct{ *Switch }
 
 func (c grid) choose(p *pass) int {
+	if c.tofino() {
+		if hash := uint64(p.Flow.Hash()); c.cfg.Granularity == "flow" {
+			if !c.cfg.Edge {
+				hash >>= 8
+			}
+			return pick(c.grids(p), hash%grids)
+		}
+		return pick(c.grids(p), c.cfg.Random(0, grids-1))
+	}
 	var end [MaxPaths]uint64
 	var total uint64
 	for i := range p.n {

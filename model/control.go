@@ -26,6 +26,10 @@ func (s *Switch) SetFaulty(port int, failed bool) { s.controlled.faulty[port] = 
 // Cells knows it under. It is false if the model has no such register, or none
 // that is the controller's.
 func (s *Switch) SetCell(register string, index int, v uint64) bool {
+	if u, ok := s.signal.(*utilisation); ok && register == "best" && s.tofino() {
+		u.best.of(index).hop = 0 // what is written there stands for none
+		return true
+	}
 	switch register {
 	case "qd_S":
 		s.SetThreshold(uint32(v))
@@ -48,6 +52,12 @@ func (g *rlb) setCell(register string, index int, v uint32) bool {
 	switch register {
 	case "ig_q":
 		g.in[index].bytes = v
+	case "ig_in":
+		g.in[index].came = v
+	case "ig_out":
+		g.in[index].gone = v
+	case "eg_out":
+		g.left[index] = v
 	case "rc_cnt":
 		g.rounds[index] = v
 	case "rc_sum":

@@ -21,4 +21,8 @@
 // Random numbers are drawn in the order in which the programs draw them, so
 // that both sides can be fed from the same sequence. What the papers leave open
 // or get wrong is resolved here as in the programs, and said where it is.
+//
+// With a Hardware among its Params a Switch is a Tofino: what the hardware
+// forces to be different, and manifests declare, it does otherwise. hardware.go
+// has the list.
 package model

@@ -17,22 +17,38 @@ type echoes struct {
 
 func (c *rehash) choose(p *pass) int {
 	b := p.Flow.bytes()
-	v := c.flows[p.Flow.Hash()].v
-	return int(crc16(append(b[:], v))) % p.n
+	hash := crc16(append(b[:], c.flows[c.flowSlot(p.Flow)].v))
+	if c.tofino() {
+		return spread(uint64(hash), p.n)
+	}
+	return int(hash) % p.n
 }
 
 // heed takes in an acknowledgement, which is about the flow the other way.
+// Hardware looks at those that end here alone, and the one that ends an epoch
+// is the first of the next.
 func (c *rehash) heed(p *Packet, now Time) {
-	f := &c.flows[p.Flow.reverse().Hash()]
-	f.acks++
-	if p.Echo {
-		f.marks++
-	}
-	if now.Since(f.began) <= c.cfg.Epoch {
+	if c.tofino() && p.Group >= 0 {
 		return
 	}
-	if uint64(f.marks)*100 > uint64(f.acks)*c.cfg.Marked {
-		f.v++
+	f := &c.flows[c.flowSlot(p.Flow.reverse())]
+	if !c.tofino() {
+		f.count(p.Echo)
 	}
-	f.acks, f.marks, f.began = 0, 0, now
+	if now.Since(f.began) > c.cfg.Epoch {
+		if uint64(f.marks)*100 > uint64(f.acks)*c.cfg.Marked {
+			f.v++
+		}
+		f.acks, f.marks, f.began = 0, 0, now
+	}
+	if c.tofino() {
+		f.count(p.Echo)
+	}
+}
+
+func (f *echoes) count(marked bool) {
+	f.acks++
+	if marked {
+		f.marks++
+	}
 }

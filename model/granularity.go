@@ -33,6 +33,9 @@ func (p path) in(n int) int {
 	return int(p) - 1
 }
 
+// there is the slot where nothing says that there is none: 0.
+func (p path) there() int { return max(int(p), 1) - 1 }
+
 // memory is the paths of all flows.
 type memory struct {
 	*Switch
@@ -42,7 +45,7 @@ type memory struct {
 // recall finds the slot and the path of the packet's flow. A flow whose path
 // the group does not have any more has none.
 func (m *memory) recall(p *pass) {
-	p.key = p.Flow.Hash()
+	p.key = m.flowSlot(p.Flow)
 	p.held = m.paths[p.key].in(p.n)
 }
 
@@ -79,22 +82,47 @@ func (g *flowlet) decide(p *pass) int {
 	g.recall(p)
 	pause := p.now.Since(g.last[p.key])
 	g.last[p.key] = p.now
+	if g.tofino() {
+		return g.exchange(p, pause > g.cfg.Gap)
+	}
 	if p.held >= 0 && pause <= g.cfg.Gap {
 		return p.held
 	}
 	return g.renew(p)
 }
 
+// exchange is how hardware does that: it chooses for every packet, and keeps
+// what the first of a flowlet gets.
+func (g *flowlet) exchange(p *pass, fresh bool) int {
+	slot := g.choice.choose(p)
+	if fresh {
+		g.paths[p.key] = remember(slot)
+	}
+	return g.paths[p.key].there()
+}
+
 // flowcell chooses anew when Cell bytes are full (Presto): the packet that
-// would not fit is the first of the next cell.
+// would not fit is the first of the next cell. Hardware numbers the cells, and
+// counts the bytes that IPv4 states.
 type flowcell struct {
 	memory
 	bytes [Flows]uint32
+	turns [Flows]uint32
 }
 
 func (g *flowcell) decide(p *pass) int {
 	g.recall(p)
 	bytes := &g.bytes[p.key]
+	if g.tofino() {
+		size := p.ipv4()
+		if *bytes+size > g.cfg.Cell {
+			*bytes = 0
+			g.next(p)
+		}
+		*bytes += size
+		p.cell = g.turns[p.key]
+		return g.choice.choose(p)
+	}
 	if *bytes += uint32(p.Len); p.held >= 0 && *bytes <= g.cfg.Cell {
 		return p.held
 	}
@@ -102,16 +130,42 @@ func (g *flowcell) decide(p *pass) int {
 	return g.renew(p)
 }
 
+// next begins a cell: the next one, or after the last turn the first.
+func (g *flowcell) next(p *pass) {
+	cell := &g.turns[p.key]
+	if *cell++; g.cfg.Choice == "round-robin" && *cell >= uint32(p.n) {
+		*cell = 0
+	}
+}
+
+// inCells reports whether hardware numbers the parts of a flow.
+func (s *Switch) inCells() bool {
+	return s.cfg.Granularity == "flowcell" || s.cfg.Granularity == "adaptive"
+}
+
+// ipv4 is the length of a packet that IPv4 states.
+func (p *Packet) ipv4() uint32 { return uint32(p.Len - 14 - p.carried) }
+
 // adaptive chooses anew after as many packets as the controller has found best
 // for the destination (PDLB).
 type adaptive struct {
 	memory
 	count [Flows]uint16
+	turns [Flows]uint32 // on hardware, the numbers of the cells
 }
 
 func (g *adaptive) decide(p *pass) int {
 	g.recall(p)
 	count := &g.count[p.key]
+	if g.tofino() {
+		if *count >= *g.controlled.granularity.of(p.Group) {
+			*count = 0
+			g.turns[p.key]++
+		}
+		*count++
+		p.cell = g.turns[p.key]
+		return g.choice.choose(p)
+	}
 	if p.held >= 0 && *count < *g.controlled.granularity.of(p.Group) {
 		*count++
 		return p.held

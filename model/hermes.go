@@ -81,3 +81,70 @@ func (c *cautious) best(p *pass, than *pathState) int {
 	}
 	return slot
 }
+
+// wary is Hermes on hardware. The flow's path is read before it is known whether
+// it moves: if it does the packet comes round to write the new one, and those
+// behind it keep to the old one meanwhile. Rates are bytes in windows that begin
+// one after the other; that of a path is the utilisation of its first link, in
+// eighths. Of equals the first counts.
+type wary struct {
+	cautious
+	windows [Flows]struct {
+		bytes uint32
+		began Time
+	}
+}
+
+func (c *wary) choose(p *pass) int {
+	key := c.flowSlot(p.Flow)
+	f, w := &c.flows[key], &c.windows[key]
+	if p.Round.Count > 0 {
+		f.path = remember(p.Round.to)
+		return p.Round.to
+	}
+	held, size := f.path.there(), p.ipv4()
+	isNew := p.now.Since(f.last) > c.cfg.Timeout
+	f.last = p.now
+	if isNew {
+		f.sent = 0
+	}
+	f.sent = uint32(min(1<<32-1, uint64(f.sent)+uint64(size)))
+	slow := false
+	if p.now.Since(w.began) > c.cfg.Hardware.Interval(1000<<c.cfg.Window) {
+		slow = w.bytes < c.rateLimit()
+		w.bytes, w.began = 0, p.now
+	}
+	w.bytes += size
+
+	any := c.random(p.n)
+	to := -1
+	switch k := c.paths.of(p.Group)[held]; {
+	case isNew:
+		if to = c.best(p, nil); to < 0 {
+			to = any
+		}
+	case c.class(k) == congested && f.sent > c.cfg.Sent && slow:
+		to = c.best(p, &k)
+	}
+	if p.again = to >= 0; p.again {
+		p.Round.to = to
+	}
+	return held
+}
+
+// best is the path that a flow would move to, -1 if there is none that is open.
+func (c *wary) best(p *pass, than *pathState) int {
+	slot, least := -1, [2]int{congested}
+	for s := range p.n {
+		k := c.paths.of(p.Group)[s]
+		if than != nil && !(than.rtt > k.rtt+c.cfg.DRTT && int(than.marks) > int(k.marks)+c.cfg.DECN) {
+			continue
+		}
+		sent := c.signal.(*load).sent(c.port(p, s), p.now)
+		key := [2]int{c.class(k), int(c.signal.(*load).eighths(sent))}
+		if key[0] < least[0] || key[0] == least[0] && key[0] < congested && key[1] < least[1] {
+			slot, least = s, key
+		}
+	}
+	return slot
+}

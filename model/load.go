@@ -10,6 +10,7 @@ type load struct {
 	nothing
 	egressSide  [512]estimate
 	ingressSide [512]estimate
+	filters     [512]filter // in the place of the estimates, on hardware
 }
 
 type estimate struct {
@@ -27,6 +28,11 @@ func (e estimate) now(now Time, window uint) uint32 {
 }
 
 func (l *load) egress(d Departure, now Time) (Report, bool) {
+	if l.tofino() {
+		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.watch.read(now))
+		l.egressSide[d.Port] = estimate{sent, now}
+		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.cfg.Tb, now)
+	}
 	e := &l.egressSide[d.Port]
 	*e = estimate{uint32(d.Len) + e.now(now, l.cfg.Window), now}
 	if l.cfg.Direct {
@@ -38,15 +44,28 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }
 
-// sent is the load of a port, as far as ingress knows.
+// sent is the load of a port, as far as ingress knows: on hardware the
+// utilisation that was reported, which does not fade until the next report.
 func (l *load) sent(port int, now Time) uint32 {
+	if l.tofino() {
+		return l.ingressSide[port].bytes
+	}
 	return l.ingressSide[port].now(now, l.cfg.Window)
+}
+
+// eighths quantises a load to three bits.
+func (l *load) eighths(sent uint32) uint8 {
+	if l.tofino() {
+		return uint8(min(7, sent*8/full))
+	}
+	reciprocal := 8 << 32 / l.capacity()
+	return uint8(min(7, uint64(sent)*reciprocal>>32))
 }
 
 // A Probe tells about the paths to the switch that sent it.
 type Probe struct {
 	Origin int    // the group that leads there
-	Util   uint32 // HULA: bytes on the busiest link of the path
+	Util   uint32 // HULA: bytes on the busiest link of the path, on hardware its utilisation
 	Degree uint8  // DHLB: the least load degree of a link of the path
 	Hop    uint8  // DHLB: switches passed
 }
@@ -87,11 +106,16 @@ type bestHop struct {
 }
 
 // probe changes the best path for a better one, with any news of itself, and
-// if there has been none for too long.
+// if there has been none for too long. Hardware cannot look at the time as well:
+// it takes one that is as good too, and gives the best path up when asked for it.
 func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
 	util := max(p.Util, u.sent(port, now))
 	b := u.best.of(p.Origin)
-	if b.hop == 0 || b.hop == remember(slot) || util < b.util || now.Since(b.at) > u.cfg.TFail {
+	instead := now.Since(b.at) > u.cfg.TFail
+	if u.tofino() {
+		instead = util == b.util
+	}
+	if b.hop == 0 || b.hop == remember(slot) || util < b.util || instead {
 		*b = bestHop{remember(slot), util, now}
 	}
 	p.Util = b.util
@@ -102,7 +126,14 @@ func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
 type bestOf struct{ *Switch }
 
 func (c bestOf) choose(p *pass) int {
-	if slot := c.signal.(*utilisation).best.of(p.Group).hop.in(p.n); slot >= 0 {
+	best := c.signal.(*utilisation).best.of(p.Group)
+	if c.tofino() {
+		if best.hop == 0 || p.now.Since(best.at) > c.cfg.TFail {
+			return c.random(p.n)
+		}
+		return best.hop.there()
+	}
+	if slot := best.hop.in(p.n); slot >= 0 {
 		return slot
 	}
 	return c.random(p.n)
@@ -119,6 +150,7 @@ type degree struct {
 type pathDegree struct {
 	degree uint8
 	at     Time
+	known  bool // on hardware, where a path without news is none
 }
 
 // loadDegree is Table 1, its ranges closed below: percent of the link is used.
@@ -137,13 +169,35 @@ func loadDegree(percent uint64) uint8 {
 }
 
 func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
-	p.Degree = min(p.Degree, loadDegree(100*uint64(d.sent(port, now))/d.capacity()))
+	sent, whole := uint64(d.sent(port, now)), d.capacity()
+	if d.tofino() {
+		sent, whole = sent+1, full // the end of a step
+		p.Degree = min(p.Degree, loadDegree((100*sent-1)/whole))
+	} else {
+		p.Degree = min(p.Degree, loadDegree(100*sent/whole))
+	}
 	p.Hop++
 	k := &d.degrees.of(p.Origin)[slot]
-	if p.Degree >= k.degree || now.Since(k.at) > 2*d.cfg.TProbe {
-		*k = pathDegree{p.Degree, now}
+	old := now.Since(k.at) > 2*d.cfg.TProbe
+	if d.tofino() { // which takes news of more than half a clock ago for fresh
+		old = now.signed(k.at) > int64(2*d.cfg.TProbe)
+	}
+	if p.Degree >= k.degree || old {
+		*k = pathDegree{p.Degree, now, true}
 	}
 	return p
+}
+
+// cost is the level that hardware keeps.
+func (d *degree) cost(p *pass, slot int) uint32 {
+	h, k := d.cfg.Hardware, d.degrees.of(p.Group)[slot]
+	switch {
+	case h == nil:
+		return 0
+	case !k.known:
+		return uint32(len(h.Weights) - 1)
+	}
+	return uint32(k.degree)
 }
 
 func (d *degree) weight(p *pass, slot int) uint32 {

@@ -17,9 +17,21 @@ type overlaid interface {
 	pass(h *Overlay, port int, now Time)
 }
 
-// unwrap takes in what a packet says that comes from another leaf.
+// unwrap takes in what a packet says that comes from another leaf. Hardware looks
+// at what ends here alone.
 func (s *Switch) unwrap(p *Packet, now Time) {
+	p.carried = 0
 	if o, ok := s.signal.(overlaid); ok && s.cfg.Edge && p.Overlay.Valid && p.From >= 0 {
+		if s.tofino() {
+			p.carried = 10
+			if s.cfg.Signal == "one-way" {
+				p.carried = 16
+			}
+			if p.Group >= 0 {
+				p.Overlay = Overlay{}
+				return
+			}
+		}
 		o.receive(p.From, &p.Overlay, now)
 		p.Overlay = Overlay{}
 	}
@@ -49,24 +61,21 @@ type piggyback struct {
 	fromLeaf byGroup[[MaxPaths]uint8]
 }
 
-// eighths quantises a load to three bits.
-func (g *piggyback) eighths(sent uint32) uint8 {
-	reciprocal := 8 << 32 / g.capacity()
-	return uint8(min(7, uint64(sent)*reciprocal>>32))
-}
-
 // cost is the larger one of the local congestion and that of the path.
 func (g *piggyback) cost(p *pass, slot int) uint32 {
 	remote := g.toLeaf.of(p.Group)[slot]
 	if p.now.Since(remote.at) > g.cfg.Ageing {
 		remote.degree = 0
+		if g.tofino() { // whose clock comes round sooner: it forgets
+			g.toLeaf.of(p.Group)[slot].degree = 0
+		}
 	}
 	return uint32(max(remote.degree, g.eighths(g.sent(g.port(p, slot), p.now))))
 }
 
 func (g *piggyback) receive(leaf int, h *Overlay, now Time) {
 	g.fromLeaf.of(leaf)[h.Tag] = h.CE
-	g.toLeaf.of(leaf)[h.FbTag] = pathDegree{h.FbMetric, now}
+	g.toLeaf.of(leaf)[h.FbTag] = pathDegree{h.FbMetric, now, true}
 }
 
 func (g *piggyback) send(group int, h *Overlay) { h.FbMetric = g.fromLeaf.of(group)[h.FbTag] }

@@ -7,9 +7,11 @@ import (
 )
 
 // Params are the constants of the schemes, named as in the catalogue, in the
-// units of the switch: times in µs, sizes in bytes, queues in packets. A scheme
+// units of the switch: times as its clock, sizes in bytes, queues in packets. A scheme
 // reads those that it knows.
 type Params struct {
+	Hardware *Hardware // nil: a switch that computes as the papers do
+
 	Gap  Time   // flowlet: a longer pause ends it
 	Cell uint32 // flowcell: bytes
 
@@ -31,11 +33,13 @@ type Params struct {
 
 	Timeout   Time   // Hermes: a flow that pauses for longer is new
 	TECN      uint8  // a share of marks, of 255, that separates good from bad
-	Low, High uint32 // µs: good paths are faster, congested ones slower
-	DRTT      uint32 // µs by which a notably better path is faster
+	Low, High uint32 // µs, on hardware 1024 ns: good paths are faster, congested ones slower
+	DRTT      uint32 // the same, by which a notably better path is faster
 	DECN      int    // marks, of 255, that it has fewer
 	Sent      uint32 // a flow that moves has sent more bytes
 	R         uint64 // and less than this share of the link's rate, in percent
+
+	TPath int64 // Hermes, Clove on hardware: ns between probes of a path
 
 	Epoch  Time   // FlowBender: how long marks are counted
 	Marked uint64 // the share of marked acknowledgements that moves a flow, in percent
@@ -53,14 +57,14 @@ type Params struct {
 
 // Set sets a constant from what the catalogue calls it and the number that it
 // writes into manifests: times are in ns there. Names that mean nothing to the
-// model are an error.
+// model are an error. Hardware is to be set before.
 func (p *Params) Set(name string, number int64) error {
 	times := map[string]*Time{
 		"gap": &p.Gap, "tb": &p.Tb, "tau": &p.Tau, "age": &p.Age, "tfail": &p.TFail, "tprobe": &p.TProbe,
 		"ageing": &p.Ageing, "timeout": &p.Timeout, "dt": &p.DT, "twarn": &p.TWarn, "hold": &p.Hold, "epoch": &p.Epoch,
 	}
 	if t := times[name]; t != nil {
-		*t = Time(number / 1000)
+		*t = p.Hardware.Interval(number)
 		return nil
 	}
 	switch name {
@@ -81,11 +85,13 @@ func (p *Params) Set(name string, number int64) error {
 	case "decn":
 		p.DECN = int(number * 255 / 100)
 	case "low":
-		p.Low = uint32(number / 1000)
+		p.Low = uint32(p.Hardware.Count(p.Hardware.Interval(number)))
 	case "high":
-		p.High = uint32(number / 1000)
+		p.High = uint32(p.Hardware.Count(p.Hardware.Interval(number)))
 	case "drtt":
-		p.DRTT = uint32(number / 1000)
+		p.DRTT = uint32(p.Hardware.Count(p.Hardware.Interval(number)))
+	case "tpath":
+		p.TPath = number
 	case "sent":
 		p.Sent = uint32(number)
 	case "marked":
@@ -106,7 +112,7 @@ func (p *Params) Set(name string, number int64) error {
 		p.Delay = number
 	case "degree":
 		p.Degree = int(number)
-	case "cpu", "theta", "tmax", "tpath", "period", "rule", "ecnk", "incast":
+	case "cpu", "theta", "tmax", "period", "rule", "ecnk", "incast":
 		// What the controller does.
 	default:
 		return fmt.Errorf("unknown parameter %q", name)

@@ -18,13 +18,16 @@ func (r *rig) flood(p model.Probe, port int) {
 	r.probed++
 	b := append(make([]byte, 12), 0x88, 0xB6)
 	hula := r.man.Signal == "utilisation"
-	if hula {
+	if r.hw != nil {
+		b = r.hardwareProbe(b, p)
+	} else if hula {
 		b = binary.BigEndian.AppendUint16(b, uint16(p.Origin))
 		b = binary.BigEndian.AppendUint32(b, p.Util)
 	} else {
 		b = append(b, byte(p.Origin), 0, 7, p.Degree, p.Hop, 9, 0, 0, 0, 0)
 	}
 	r.out = r.sw.Ingress(r.sw.Receive(uint32(port), b, r.clock()), r.clock(), r.out[:0])
+	r.tape = nil // what hardware draws for probes too
 	want, ok := r.model.Probe(p, port, r.wrapped())
 	if r.man.Role == "tor" || r.man.Role == "leaf" || !ok {
 		if len(r.out) != 0 {
@@ -38,7 +41,7 @@ func (r *rig) flood(p model.Probe, port int) {
 	for _, o := range slices.Clone(r.out) {
 		r.sw.Enqueued(o.Packet, 0, r.clock())
 		// A probe is a packet among others to the measurement.
-		d := model.Departure{Port: int(o.Port), Len: o.Packet.Len(), Packet: &model.Packet{Group: -1}}
+		d := model.Departure{Port: int(o.Port), Len: len(b), Packet: &model.Packet{Group: -1}}
 		r.queues[int(o.Port)].items = append([]*item{}, r.queues[int(o.Port)].items...)
 		out := r.sw.Egress(o.Packet, 0, r.clock(), nil)
 		report, due := r.model.Egress(d, r.wrapped())
@@ -50,7 +53,9 @@ func (r *rig) flood(p model.Probe, port int) {
 				continue
 			}
 			got := e.Packet.Bytes()[14:]
-			if hula && binary.BigEndian.Uint32(got[2:]) != want.Util || !hula && (got[3] != want.Degree || got[4] != want.Hop) {
+			if r.hw != nil {
+				r.compareProbe(got, want)
+			} else if hula && binary.BigEndian.Uint32(got[2:]) != want.Util || !hula && (got[3] != want.Degree || got[4] != want.Hop) {
 				r.t.Fatalf("a probe goes on as % x, the model wants %+v", got, want)
 			}
 			r.sw.Free(e.Packet)
@@ -72,12 +77,19 @@ func (r *rig) learnPath(n model.PathNews) {
 	if n.Marked {
 		flags |= 2
 	}
-	b := append(make([]byte, 12), 0x88, 0xB7, byte(n.Group), here, byte(n.Slot), flags)
-	b = append(b, bytes6(model.Time(0).After(r.now-model.Time(n.RTT)))...)
-	r.out = r.sw.Ingress(r.sw.Receive(1, b, r.clock()), r.clock(), r.out[:0])
+	b := append(make([]byte, 12), 0x88, 0xB7)
+	if r.hw != nil {
+		b = append(b, 0, byte(n.Group), 0, here, byte(n.Slot), flags)
+		b = binary.BigEndian.AppendUint32(b, uint32(r.now)-n.RTT)
+	} else {
+		b = append(b, byte(n.Group), here, byte(n.Slot), flags)
+		b = append(b, bytes6(model.Time(0).After(r.now-model.Time(n.RTT)))...)
+	}
+	r.out = r.sw.Ingress(r.sw.Receive(hostPort, b, r.clock()), r.clock(), r.out[:0])
 	if len(r.out) != 0 {
 		r.t.Fatalf("a probe that has come back at %d goes on: %+v", r.now, r.out)
 	}
+	r.tape = nil
 	r.model.LearnPath(n, r.wrapped())
 }
 
@@ -86,10 +98,14 @@ func (r *rig) heed(port int, n model.Notice, hold model.Time) {
 	r.t.Helper()
 	b := append(make([]byte, 12), 0x88, 0xB5, byte(n), 0, 1, 0, 0, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, uint32(hold))
+	if r.hw != nil {
+		b = append(append(make([]byte, 12), 0x88, 0xB5, 1, 0, 7), 0, 0, 0, 9)
+	}
 	r.out = r.sw.Ingress(r.sw.Receive(uint32(port), b, r.clock()), r.clock(), r.out[:0])
 	if len(r.out) != 0 {
 		r.t.Fatalf("a CNM at %d goes on: %+v", r.now, r.out)
 	}
+	r.tape = nil
 	r.model.Heed(port, n, hold, r.wrapped())
 }
 

@@ -29,7 +29,7 @@ type behaviour struct {
 	cmax uint32
 
 	egressSide [512]struct {
-		sent Time // 0: never
+		sent Time // 0: never, except on hardware
 		l, v uint8
 	}
 	ingressSide [512]struct {
@@ -43,13 +43,16 @@ func newBehaviour(s *Switch, index interface {
 	congestion(r Report) uint32
 	max() uint32
 }) *behaviour {
+	if s.tofino() {
+		index = newBaked(s.cfg.Params)
+	}
 	return &behaviour{Switch: s, index: index, cmax: index.max()}
 }
 
 func (b *behaviour) egress(d Departure, now Time) (Report, bool) {
 	e := &b.egressSide[d.Port]
 	r := Report{Port: d.Port, L: b.occupancy(d), T: b.cfg.Tau}
-	if e.sent != 0 {
+	if e.sent != 0 || b.tofino() {
 		r.T = now.Since(e.sent)
 	}
 	switch {
@@ -63,8 +66,12 @@ func (b *behaviour) egress(d Departure, now Time) (Report, bool) {
 }
 
 // occupancy is L of 255, with the division by the queue's capacity as the
-// product that a switch makes of it.
+// product that a switch makes of it; on hardware in 16 steps of the cells that
+// any queue holds.
 func (b *behaviour) occupancy(d Departure) uint8 {
+	if k, ok := b.index.(*baked); ok {
+		return uint8(min(15, d.Met>>k.cells))
+	}
 	rl := 255 << 16 / (b.ports[d.Port].Capacity - 1)
 	return uint8(min(255, d.Met*rl>>16))
 }

@@ -334,5 +334,5 @@ func TestErratumQALLAlg1_Destination(t *testing.T) {
 
 // tcp is a packet to a group.
 func tcp(gid int, sport uint16) model.Packet {
-	return model.Packet{Flow: model.Flow{Src: 1, Dst: groupNet(gid) + 9, Protocol: 6, Sport: sport, Dport: 80}, Len: 100, In: 1, Group: gid}
+	return model.Packet{Flow: model.Flow{Src: 1, Dst: groupNet(gid) + 9, Protocol: 6, Sport: sport, Dport: 80}, Len: 100, In: hostPort, Group: gid}
 }

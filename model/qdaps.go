@@ -15,6 +15,32 @@ type ordered struct {
 	}
 }
 
+// orderly is QDAPS on hardware. The flow's register is accessed once, so that
+// the path is chosen first, as in DRILL, and taken if the packet leaves behind
+// the flow's last one. That it does is what is after half a clock's time too:
+// all but what a queue can take, past which the flow is new.
+type orderly struct {
+	sampled
+	flows [Flows]struct {
+		expected Time
+		path     path
+	}
+}
+
+// longestQueue is what no packet waits longer for: 134 ms.
+const longestQueue = 1 << 17 << tickShift
+
+func (c *orderly) choose(p *pass) int {
+	slot := c.sampled.choose(p)
+	queued, _ := c.signal.(waiter).queueing(p, slot)
+	leaves := p.now.After(Time(queued)<<tickShift + c.signal.(waiter).way(p, slot))
+	f := &c.flows[c.flowSlot(p.Flow)]
+	if f.expected.Since(leaves) > longestQueue {
+		f.expected, f.path = leaves, remember(slot)
+	}
+	return f.path.there()
+}
+
 // waiter is a signal that knows how long a packet would take.
 type waiter interface {
 	signal
@@ -110,6 +136,16 @@ type oneWay struct {
 }
 
 func (o *oneWay) way(p *pass, slot int) Time { return o.to.of(p.Group)[slot] }
+
+// cost is what hardware compares: the time to the other leaf by a path, by its
+// clock, against that of path 0.
+func (o *oneWay) cost(p *pass, slot int) uint32 {
+	if !o.tofino() {
+		return o.queue.cost(p, slot)
+	}
+	ahead := o.way(p, slot).Since(o.way(p, 0)).After(1 << 46)
+	return o.queue.cost(p, slot) + uint32(ahead>>tickShift)
+}
 
 func (o *oneWay) receive(leaf int, h *Overlay, now Time) {
 	o.from.of(leaf)[h.Tag] = now.Since(h.Sent)

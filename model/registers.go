@@ -5,6 +5,11 @@ package model
 // register. It is how model and program are compared, and how a native run is
 // looked at from outside.
 func (s *Switch) Cells(register string) []uint64 {
+	if s.tofino() {
+		if cells := s.hardwareCells(register); cells != nil {
+			return cells
+		}
+	}
 	for _, block := range []any{s.grain, s.signal, s.choice, s.guard, s} {
 		if k, ok := block.(keeper); ok {
 			if cells := k.cells(register); cells != nil {
@@ -36,7 +41,7 @@ func (s *Switch) cells(register string) []uint64 {
 	case "rtt":
 		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.rtt) })
 	case "rtt_ts":
-		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.at) })
+		return pathRegister(s.paths, func(k pathState) uint64 { return s.cfg.Hardware.Count(k.at) })
 	case "ecn":
 		return pathRegister(s.paths, func(k pathState) uint64 { return uint64(k.marks) })
 	}
@@ -91,7 +96,7 @@ func (g *perFlow) cells(register string) []uint64 {
 func (g *flowlet) cells(register string) []uint64 {
 	switch register {
 	case "fl_ts":
-		return numbers(g.last[:])
+		return g.times(g.last[:])
 	case "fl_port":
 		return pathCells(g.paths[:])
 	}
@@ -131,7 +136,7 @@ func (q *queue) cells(register string) []uint64 {
 	case "q_len":
 		return numbers(q.len[:])
 	case "qe_clone":
-		return numbers(q.last[:])
+		return q.times(q.last[:])
 	}
 	return nil
 }
@@ -142,13 +147,13 @@ func (b *behaviour) cells(register string) []uint64 {
 		e, in := &b.egressSide[i], &b.ingressSide[i]
 		switch register {
 		case "qe_last":
-			cells[i] = uint64(e.sent)
+			cells[i] = b.cfg.Hardware.Count(e.sent)
 		case "qe_L":
 			cells[i] = uint64(e.l)
 		case "qe_V":
 			cells[i] = uint64(e.v)
 		case "qe_clone":
-			cells[i] = uint64(b.last[i])
+			cells[i] = b.cfg.Hardware.Count(b.last[i])
 		case "q_L":
 			cells[i] = uint64(in.L)
 		case "q_T":
@@ -179,7 +184,7 @@ func (l *load) cells(register string) []uint64 {
 	case "u_in_ts", "dre_in_ts":
 		return collect(l.ingressSide[:], at)
 	case "qe_clone":
-		return numbers(l.last[:])
+		return l.times(l.last[:])
 	}
 	return nil
 }
@@ -191,7 +196,7 @@ func (u *utilisation) cells(register string) []uint64 {
 	case "min_util":
 		return collect(u.best, func(b bestHop) uint64 { return uint64(b.util) })
 	case "upd":
-		return collect(u.best, func(b bestHop) uint64 { return uint64(b.at) })
+		return collect(u.best, func(b bestHop) uint64 { return u.cfg.Hardware.Count(b.at) })
 	}
 	return u.load.cells(register)
 }
@@ -312,11 +317,11 @@ func (g *rlb) cells(register string) []uint64 {
 	case "ig_t0":
 		return queues(func(q ingressQueue) uint64 { return uint64(q.began) })
 	case "warn_sent":
-		return queues(func(q ingressQueue) uint64 { return uint64(q.warned) })
+		return queues(func(q ingressQueue) uint64 { return g.cfg.Hardware.Count(q.warned) })
 	case "warn_until":
 		return numbers(g.until[:])
 	case "t_rc":
-		return []uint64{uint64(g.loop)}
+		return []uint64{g.cfg.Hardware.Count(g.loop)}
 	case "rc_cnt":
 		return numbers(g.rounds[:])
 	case "rc_sum":

@@ -1,6 +1,9 @@
 package model
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // rlb is RLB around any scheme, or RLB* with its limits to recirculation and
 // the failed ports that the controller finds.
@@ -13,6 +16,9 @@ type rlb struct {
 
 	rounds     [512]uint32 // recirculations for want of the port
 	sum, count uint32      // of all rounds; of packets
+
+	reports reporter    // on hardware
+	left    [512]uint32 // there, what came in at a port and has left, in bytes
 }
 
 // ingressQueue is what is in the switch of an ingress port, for the prediction
@@ -22,7 +28,13 @@ type ingressQueue struct {
 	before uint32 // when the last interval began
 	began  Time
 	warned Time // 0: the switch upstream has not been warned, or the warning is over
+
+	// Hardware counts both, and learns by reports what has left.
+	came, gone uint32
 }
+
+// occupy is bytes on hardware: more may seem to have left than came.
+func (q *ingressQueue) occupy() { q.bytes = uint32(max(0, int32(q.came-q.gone))) }
 
 // A Notice is a congestion notification to the switch upstream.
 type Notice uint8
@@ -38,14 +50,19 @@ const (
 type Round struct {
 	Count  int
 	base   int    // the path chosen first
+	to     int    // the path that the flow gets
 	first  Time   // when the packet came
 	queued uint32 // when it was queued for coming round; 0: it was not
+	sent   Time   // the same, on hardware
 }
 
 // Heed takes in a notice from the switch behind a port.
 func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	if s.guard == nil {
 		return
+	}
+	if s.tofino() { // its notices say that there is one, and no more
+		n, hold = Warn, s.cfg.Hold
 	}
 	s.guard.until[port] = 0
 	if n == Warn {
@@ -58,6 +75,12 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 // reach QPFC within TWarn.
 func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
+	if g.tofino() {
+		if p.Round.Count == 0 {
+			in.came += p.ipv4()
+		}
+		return g.foresee(in, now)
+	}
 	in.bytes += uint32(p.Len)
 	near, due := in.bytes > g.cfg.QTh, now.Since(in.began) >= g.cfg.DT
 	if g.cfg.Derivative {
@@ -78,11 +101,56 @@ func (g *rlb) predict(p *Packet, now Time) Notice {
 	return None
 }
 
-// depart counts a packet out.
-func (g *rlb) depart(d Departure) {
+// foresee is how hardware predicts: every packet looks at the growth since the
+// interval began, and by T_warn/dt as a power of 2. It warns once every hold
+// time, and takes nothing back.
+func (g *rlb) foresee(in *ingressQueue, now Time) Notice {
+	in.occupy()
+	near := in.bytes > g.cfg.QTh
+	if g.cfg.Derivative {
+		growth, room := max(0, int64(in.bytes)-int64(in.before)), max(0, int64(g.cfg.QPFC)-int64(in.bytes))
+		near = near && growth<<g.ahead() > room
+		g.begin(in, now)
+	}
+	if near && now.Since(in.warned) > g.cfg.Hold {
+		in.warned = now
+		return Warn
+	}
+	return None
+}
+
+// ahead is T_warn in intervals, as a power of 2.
+func (g *rlb) ahead() uint {
+	return uint(max(0, math.Round(math.Log2(float64(g.cfg.TWarn)/float64(max(1, g.cfg.DT))))))
+}
+
+// begin begins an interval if the one before is over.
+func (g *rlb) begin(in *ingressQueue, now Time) {
+	if now.Since(in.began) > g.cfg.DT {
+		in.before, in.began = in.bytes, now
+	}
+}
+
+// learn takes in what has left, on hardware.
+func (g *rlb) learn(r Report, now Time) {
+	in := &g.in[r.In]
+	in.gone = r.Gone
+	in.occupy()
+	g.begin(in, now)
+}
+
+// depart counts a packet out. On hardware that is to be reported.
+func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
+	if g.tofino() {
+		port := d.Packet.In
+		g.left[port] += d.Packet.ipv4()
+		r.In, r.Gone = port, g.left[port]
+		return g.reports.due(port, g.cfg.Tb, now)
+	}
 	g.timeRound(d)
 	in := &g.in[d.Packet.In]
 	in.bytes -= min(in.bytes, uint32(d.Packet.Len))
+	return false
 }
 
 // timeRound measures how long a recirculation took: from one queueing to the
@@ -96,6 +164,9 @@ func (g *rlb) timeRound(d Departure) {
 // ComeRound takes note of a packet that leaves the switch's own port to come
 // round again.
 func (s *Switch) ComeRound(d Departure) {
+	if s.guard == nil || s.tofino() {
+		return
+	}
 	s.guard.timeRound(d)
 	d.Packet.Round.queued = uint32(d.Queued)
 }
@@ -104,12 +175,19 @@ func (g *rlb) paused(port int, now Time) bool {
 	if g.star && g.controlled.faulty[port] {
 		return true
 	}
+	if g.tofino() {
+		left := g.until[port].Since(now)
+		return left > 0 && left <= g.cfg.Hold
+	}
 	return g.until[port] != 0 && g.until[port].signed(now) > 0
 }
 
 // reroute is Algorithm 1, its loop cut to one turn for each other path: what
 // the path chosen gives way to, or that the packet had better come round.
 func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
+	if g.tofino() {
+		return g.evade(p, grain)
+	}
 	r := &p.Round
 	if r.Count == 0 {
 		r.base, r.first = grain.decide(p), p.now
@@ -135,6 +213,56 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		return r.base, false // all may be paused: the first choice
 	}
 	return slot, false
+}
+
+// evade is how hardware does that. RLB takes what is next in the order of slots.
+// RLB* has a packet come round instead if that saves time: it compares the path
+// chosen with the one that it would take otherwise, once.
+func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
+	if !g.star {
+		slot = g.detour(p, grain.decide(p))
+		return slot, p.again
+	}
+	r := &p.Round
+	if _, moves := g.choice.(*wary); moves || r.Count == 0 {
+		r.base = grain.decide(p)
+	}
+	if r.Count == 0 {
+		r.first = p.now
+		g.count++
+	} else {
+		g.loop = p.now.Since(r.sent)
+	}
+	r.sent = p.now
+	if p.again {
+		return r.base, true
+	}
+	slot = g.detour(p, r.base)
+	paths := g.paths.of(p.Group)
+	gain := Time(max(0, int64(paths[slot].rtt)-int64(paths[r.base].rtt)))
+	if g.cfg.Halve {
+		gain /= 2
+	}
+	gain <<= tickShift
+	if gain > g.loop && p.now.Since(r.first)+g.loop <= gain && r.Count < int(g.controlled.rounds) {
+		g.rounds[g.port(p, r.base%p.n)]++
+		g.sum++
+		r.to = r.base
+		return r.base, true
+	}
+	return slot, false
+}
+
+// detour is what hardware makes of Algorithm 1: the first path from the chosen
+// one on, in the order of slots, that is not paused.
+func (g *rlb) detour(p *pass, slot int) int {
+	for turn := range p.n {
+		next := (slot + turn) % p.n
+		if slot < p.n && !g.paused(g.port(p, next), p.now) {
+			return next
+		}
+	}
+	return slot
 }
 
 // suboptimal is the next path in the order of RTTs, the fastest after the

@@ -1,5 +1,7 @@
 package model
 
+import "math"
+
 // newSignal makes the signal of a scheme.
 func newSignal(s *Switch) signal {
 	switch s.cfg.Signal {
@@ -17,7 +19,12 @@ func newSignal(s *Switch) signal {
 		return &piggyback{load: load{Switch: s}}
 	case "one-way":
 		return &oneWay{queue: queue{Switch: s}}
-	case "delay", "classes", "echo":
+	case "classes":
+		if s.tofino() {
+			return &load{Switch: s} // of the paths' first links
+		}
+		return nothing{}
+	case "delay", "echo":
 		return nothing{} // what is known is with the paths, or the flows
 	case "marks":
 		return marks{Switch: s}
@@ -74,7 +81,17 @@ func (q *queue) weight(p *pass, slot int) uint32 {
 }
 
 func (q *queue) egress(d Departure, now Time) (Report, bool) {
-	return Report{Port: d.Port, Len: uint32(d.Left)}, q.cfg.Direct || q.due(d.Port, q.cfg.Tb, now)
+	return Report{Port: d.Port, Len: q.measured(d.Left)}, q.cfg.Direct || q.due(d.Port, q.cfg.Tb, now)
+}
+
+// measured is what a length is reported as. For QDAPS hardware makes times of
+// cells, by the power of 2 that is next to what a link sends in 1024 ns.
+func (q *queue) measured(length int) uint32 {
+	if q.tofino() && q.cfg.Choice == "ordered" {
+		cells := float64(q.cfg.Link) * 1024 / 8e9 / float64(q.cfg.Hardware.Cell)
+		length >>= max(0, int(math.Round(math.Log2(cells))))
+	}
+	return uint32(length)
 }
 
 func (q *queue) learn(r Report, _ Time) { q.len[r.Port] = r.Len }

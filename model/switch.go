@@ -47,6 +47,8 @@ type Packet struct {
 	From    int // the group that leads to the leaf that it comes from; -1: none
 	Overlay Overlay
 	Round   Round
+
+	carried int // bytes of the header that another leaf has added, on hardware
 }
 
 // A Decision is what becomes of a packet. Without a path, Slot and Port are -1:
@@ -75,16 +77,19 @@ type Switch struct {
 	paths      byGroup[[MaxPaths]pathState]
 	feedback   byGroup[int] // the path that the leaf there is told about next
 
-	pass pass // of the packet being decided about
+	pass  pass // of the packet being decided about
+	watch stopwatch
 }
 
 // A pass is a packet on its way through the decision.
 type pass struct {
 	*Packet
-	now  Time
-	n    int    // paths of the group
-	key  uint16 // slot of the flow
-	held int    // the path that the flow has had so far, -1 for none
+	now   Time
+	n     int    // paths of the group
+	key   uint16 // slot of the flow
+	cell  uint32 // of the flow, on hardware
+	again bool   // the packet has to come round, says the choice
+	held  int    // the path that the flow has had so far, -1 for none
 }
 
 // The blocks. A granularity asks the choice if its packet is to get a path
@@ -112,6 +117,9 @@ func New(cfg Config) (*Switch, error) {
 	transit := !cfg.Edge && slices.Contains(edgeSignals, cfg.Signal)
 	if transit {
 		cfg.Granularity, cfg.Choice = "flow", "hash"
+	}
+	if err := cfg.Hardware.validate(&cfg); err != nil {
+		return nil, err
 	}
 	if cfg.QTh == 0 {
 		cfg.QTh = uint32(cfg.Link * uint64(cfg.Delay) / 8_000_000_000) // d*C
@@ -161,7 +169,7 @@ func (s *Switch) Ingress(p *Packet, now Time) Decision {
 	if p.Group >= 0 {
 		d = s.decide(p, now)
 	}
-	if s.guard != nil && first {
+	if s.guard != nil && (first || s.tofino()) {
 		d.Notice = s.guard.predict(p, now)
 	}
 	if d.Again {
@@ -177,12 +185,13 @@ func (s *Switch) decide(p *Packet, now Time) (d Decision) {
 	s.pass = pass{Packet: p, now: now, n: len(g.Ports), held: -1}
 	if s.guard == nil {
 		d.Slot = s.grain.decide(&s.pass)
+		d.Again = s.pass.again
 	} else {
 		d.Slot, d.Again = s.guard.reroute(&s.pass, s.grain)
 	}
 	d.Port = -1
 	if d.Slot >= 0 {
-		d.Port = g.Ports[d.Slot]
+		d.Port = g.Ports[d.Slot%len(g.Ports)]
 	}
 	return d
 }
@@ -201,14 +210,19 @@ func (l *byGroup[T]) of(group int) *T {
 func (s *Switch) port(p *pass, slot int) int { return s.groups[p.Group].Ports[slot] }
 
 // random draws a number from 0 to n-1.
-func (s *Switch) random(n int) int { return int(s.cfg.Random(0, uint64(n-1))) }
+func (s *Switch) random(n int) int {
+	if s.tofino() {
+		return spread(s.cfg.Random(0, draws-1), n)
+	}
+	return int(s.cfg.Random(0, uint64(n-1)))
+}
 
 // A Departure is a packet that leaves the queue of a port.
 type Departure struct {
 	Port int
-	Met  int // packets that stood in the queue when it came
-	Left int // packets that it leaves behind
-	Len  int // bytes of it
+	Met  int // packets that stood in the queue when it came, or cells on hardware
+	Left int // those that it leaves behind
+	Len  int // bytes of it, on hardware as it came in
 
 	Packet *Packet
 	Queued Time // when it was queued
@@ -217,20 +231,24 @@ type Departure struct {
 // A Report is what egress tells ingress about a port.
 type Report struct {
 	Port int
-	Len  uint32 // of the queue, in packets
-	L    uint8  // the queue's occupancy that the last packet met, 255 is full
+	Len  uint32 // of the queue, in packets; on hardware in cells, or QDAPS's in 1024 ns
+	L    uint8  // the queue's occupancy that the last packet met, 255 is full; on hardware 15
 	T    Time   // since the packet before
 	V    uint8  // Rising or Falling
 	Sent uint32 // bytes sent lately
+
+	// RLB on hardware: what came in at a port and has left, in bytes.
+	In   int
+	Gone uint32
 }
 
 // Egress takes note of a packet that leaves. If it returns true, Learn is to be
 // called with the report once that has come round.
 func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
-	if s.guard != nil {
-		s.guard.depart(d)
-	}
 	r, due := s.signal.egress(d, now)
+	if s.guard != nil {
+		due = s.guard.depart(d, &r, now) || due
+	}
 	if o, ok := s.signal.(overlaid); ok && d.Packet.Overlay.Valid {
 		o.pass(&d.Packet.Overlay, d.Port, now)
 	}
@@ -242,4 +260,9 @@ func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
 }
 
 // Learn takes in a report.
-func (s *Switch) Learn(r Report, now Time) { s.signal.learn(r, now) }
+func (s *Switch) Learn(r Report, now Time) {
+	s.signal.learn(r, now)
+	if s.guard != nil && s.tofino() {
+		s.guard.learn(r, now)
+	}
+}

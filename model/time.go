@@ -1,7 +1,9 @@
 package model
 
-// A Time is the switch's clock: microseconds, 48 bits of them. It wraps after
-// nine years; what is asked of it are differences.
+// A Time is what the clock of a switch shows, 48 bits that wrap: microseconds,
+// which takes nine years, or on hardware 1024 ns in the upper 32 bits and
+// nothing in the others, which takes 73 minutes. What is asked of times are
+// differences.
 type Time uint64
 
 const clockMask Time = 1<<48 - 1

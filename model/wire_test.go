@@ -36,6 +36,17 @@ func (r *rig) frame(p model.Packet) []byte {
 
 // overlay writes the header that CONGA's or QDAPS*'s leaves exchange.
 func (r *rig) overlay(o model.Overlay) []byte {
+	if r.hw != nil && r.man.Signal == "one-way" {
+		b := binary.BigEndian.AppendUint32(nil, uint32(o.Tag))
+		b = binary.BigEndian.AppendUint32(b, uint32(o.FbTag))
+		b = binary.BigEndian.AppendUint32(b, uint32(r.hw.Count(o.Sent)))
+		return binary.BigEndian.AppendUint32(b, uint32(r.hw.Count(o.FbDelay)))
+	}
+	if r.hw != nil {
+		b := []byte{o.Tag, o.FbTag}
+		b = binary.BigEndian.AppendUint32(b, uint32(o.CE)<<4)
+		return binary.BigEndian.AppendUint32(b, uint32(o.FbMetric)<<4)
+	}
 	if r.man.Signal == "piggyback" {
 		return binary.BigEndian.AppendUint16(nil, uint16(o.Tag)<<12|uint16(o.CE)<<9|uint16(o.FbTag)<<5|uint16(o.FbMetric)<<2)
 	}
@@ -77,6 +88,11 @@ func (r *rig) compareNotice(o dataplane.Outcome, p model.Packet, want model.Noti
 		r.t.Fatalf("a CNM at %d becomes %+v", r.now, out)
 	}
 	b := out[0].Packet.Bytes()
+	if r.hw != nil {
+		r.compareWarning(b, p)
+		r.sw.Free(out[0].Packet)
+		return
+	}
 	if len(b) != 25 || binary.BigEndian.Uint16(b[12:]) != 0x88B5 || b[14] != byte(want) || int(binary.BigEndian.Uint16(b[15:])) != p.In {
 		r.t.Fatalf("the CNM at %d is % x, the model wants type %d for port %d", r.now, b, want, p.In)
 	}

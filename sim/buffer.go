@@ -5,14 +5,16 @@ import "time"
 // The buffer of a switch is shared by its ports. A queue is limited to its own
 // number of bytes, or with Options.Alpha to a multiple of what is free (dynamic
 // thresholds). With PFC no queue is limited, so that nothing is lost before the
-// buffer is full; instead each ingress port is, whose peer is told to pause.
+// buffer is full; instead each ingress port is, whose peer is told to pause. That
+// goes for what comes round in the switch too, but for copies: those of a port
+// without a peer are nobody's to pause.
 
 // admit decides whether a packet may join a queue.
 func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	if s.buffer > 0 && s.used+p.Size > s.buffer {
 		return BufferFull, false
 	}
-	if s.net.opts.PFC.On && o.peer != nil {
+	if s.net.opts.PFC.On && (o.peer != nil || p.Flow != nil) {
 		return 0, true
 	}
 	limit := int(o.limit)

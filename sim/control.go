@@ -46,8 +46,9 @@ const (
 	typePath   = 0x88B7
 )
 
-// readControl reads the packets that a controller sends.
-func readControl(b []byte, degree bool) (c control, ok bool) {
+// readControl reads the packets that a controller sends: probes of DHLB or of
+// HULA, with the fields of hardware or of a software switch.
+func readControl(b []byte, degree, hardware bool) (c control, ok bool) {
 	if len(b) < ethernetLen {
 		return c, false
 	}
@@ -55,6 +56,9 @@ func readControl(b []byte, degree bool) (c control, ok bool) {
 	switch binary.BigEndian.Uint16(b[12:]) {
 	case typeProbe:
 		c.form = probeForm
+		if hardware {
+			return readHardwareProbe(body, degree)
+		}
 		if degree && len(body) >= 5 {
 			c.probe = model.Probe{Origin: int(body[0]), Degree: body[3], Hop: body[4]}
 			return c, true
@@ -66,9 +70,27 @@ func readControl(b []byte, degree bool) (c control, ok bool) {
 	case typePath:
 		if len(body) >= 10 {
 			c.form = pathForm
+			if hardware { // leaves have 16 bits, of which 8 count
+				body = []byte{body[1], body[3], body[4], body[5]}
+			}
 			c.path = pathProbe{src: body[0], dst: body[1], path: body[2], flags: body[3]}
 			return c, true
 		}
 	}
 	return c, false
+}
+
+// readHardwareProbe reads a probe for Tofino: the origin in 16 bits, then HULA's
+// utilisation in 16, or DHLB's number in 16, degree in 32 and hops in 8.
+func readHardwareProbe(body []byte, degree bool) (c control, ok bool) {
+	switch {
+	case degree && len(body) >= 9:
+		c.probe = model.Probe{Degree: body[7], Hop: body[8]}
+	case !degree && len(body) >= 4:
+		c.probe = model.Probe{Util: uint32(binary.BigEndian.Uint16(body[2:]))}
+	default:
+		return c, false
+	}
+	c.form, c.probe.Origin = probeForm, int(binary.BigEndian.Uint16(body))
+	return c, true
 }

@@ -53,6 +53,49 @@ func TestFailureEndsPause(t *testing.T) {
 	}
 }
 
+// TestSlowerLink makes the link that a flow uses a tenth as fast, and repairs it:
+// the flow brings that much meanwhile, and nothing is lost where PFC pauses.
+func TestSlowerLink(t *testing.T) {
+	d := newDumbbell(t, 1, Options{PFC: PFC{On: true, Pause: 50e3}})
+	f, err := d.StartFlow(FlowSpec{From: "h1", To: "h2", Bytes: 1e9, Rate: int64(dumbbellRate)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := d.bottleneck(t).Link()
+	rate := link.A.Rate()
+	change := func(at time.Duration, r fabric.Rate) {
+		d.At(at, func() {
+			if err := link.SetRate(r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	change(4*time.Millisecond, rate/10)
+	change(8*time.Millisecond, rate)
+	brought := func(from, to time.Duration) float64 {
+		d.run(t, from)
+		before := f.Received
+		d.run(t, to)
+		return float64(f.Received-before) * 8 / (to - from).Seconds() / float64(rate)
+	}
+	for _, c := range []struct {
+		from, to time.Duration
+		want     float64
+	}{{2, 4, 1}, {5, 8, 0.1}, {9, 11, 1}} {
+		if got := brought(c.from*time.Millisecond, c.to*time.Millisecond); got < 0.9*c.want || got > c.want {
+			t.Errorf("from %d to %d ms %.3f of the link's rate arrives, want about %g", c.from, c.to, got, c.want)
+		}
+	}
+	for _, why := range Reasons() {
+		if lost := d.Lost(why); lost.Packets > 0 {
+			t.Errorf("%v lost by %v", lost, why)
+		}
+	}
+	if err := link.SetRate(0); err == nil {
+		t.Error("a rate of 0 is accepted")
+	}
+}
+
 // TestSilentDrops loses a share of what comes in.
 func TestSilentDrops(t *testing.T) {
 	d := newDumbbell(t, 1, Options{Seed: 2})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"math"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -63,6 +64,22 @@ func (l *Link) Fail() {
 
 // Restore repairs the link.
 func (l *Link) Restore() { l.A.down, l.B.down = false, false }
+
+// SetRate makes the link faster or slower, from the next packet on in either
+// direction. Hosts that send by the rate of their link keep to what it was when
+// a flow began.
+func (l *Link) SetRate(r fabric.Rate) error {
+	if r <= 0 {
+		return errors.New("a link's rate is above 0")
+	}
+	for _, o := range []*Port{l.A, l.B} {
+		o.rate, o.rest = int64(r), 0
+		if o.sw != nil {
+			o.sw.reserve = 0 // anew: headroom depends on rates
+		}
+	}
+	return nil
+}
 
 // cut loses what is on the link, PFC frames too, and ends any pause: nobody is
 // there to do it.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/p4lb/p4lb/model"
 )
@@ -13,6 +12,13 @@ type Model struct {
 
 	// ReportLen is the bytes of the header that copies to ingress carry.
 	ReportLen int
+	// Of hardware: the bytes of the header that leaves exchange, that of
+	// notices, that of what ingress tells egress about each packet, and what is
+	// left of a packet that is copied for a report or a notice.
+	OverlayLen, NoticeLen, BridgeLen, MirrorLen int
+	// Of hardware as well: the bytes of the header with which packets come
+	// round, and the port by which they do.
+	AgainLen, AgainPort int
 	// ProbeMark: probes along paths are marked that met more packets.
 	ProbeMark int
 	// Cells are how many a register of the program has, by name. Those that the
@@ -31,6 +37,7 @@ type native struct {
 	// persists: the scheme keeps something with packets.
 	persists bool
 	packet   model.Packet // that the model is told about
+	drawn    int          // random numbers, for the packet that is at work
 }
 
 // LoadModel lets the switch run the model of its scheme. Nothing may wait in
@@ -39,14 +46,19 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	if s.net.bytes {
 		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
 	}
-	o.Random = Random(s.net.opts.Seed, s.Name)
+	e := &native{s: s}
+	random := Random(s.net.opts.Seed, s.Name)
+	o.Random = func(lo, hi uint64) uint64 {
+		e.drawn++
+		return random(lo, hi)
+	}
 	m, err := model.New(o.Config)
 	if err != nil {
 		return fmt.Errorf("switch %s: %w", s.Name, err)
 	}
-	e := &native{s: s, o: o, model: m}
+	e.o, e.model = o, m
 	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way"
-	s.engine = e
+	s.run(e)
 	return s.SetTables(t)
 }
 
@@ -67,24 +79,45 @@ func (s *Switch) SetTables(t Tables) error {
 	return nil
 }
 
-// clock is a time as switches tell it.
-func clock(t time.Duration) model.Time { return model.Time(t/time.Microsecond) & (1<<48 - 1) }
+func (e *native) now() model.Time { return e.o.Hardware.Clock(int64(e.s.Clock())) }
 
-func (e *native) now() model.Time { return clock(e.s.net.now) }
+// drawAll draws what a program for Tofino draws for nothing: it does so before it
+// knows whether anybody asks. Which paths are to be looked at it draws for each
+// packet, and Hermes's new path for each that chooses.
+func (e *native) drawAll(choosing bool) {
+	most := 0
+	switch {
+	case e.o.Hardware == nil:
+	case e.o.Choice == "sampled" || e.o.Choice == "ordered":
+		most = 2
+	case e.o.Choice == "cautious" && choosing:
+		most = 1
+	}
+	for e.drawn < most {
+		e.o.Random(0, 1<<12-1)
+	}
+	e.drawn = 0
+}
 
 func (e *native) ingress(p *Packet) {
 	switch {
 	case p.Flow == nil:
+		e.drawAll(false)
 		e.takeControl(p)
 	case p.again:
 		p.again = false
-		p.Size -= roundLen
-		e.decide(p, p.native.stamp)
-	default:
-		if e.persists {
-			p.native.received, p.native.round = p.Size, model.Round{}
+		p.native.came = p.Size
+		p.Size -= e.roundLen()
+		when := p.native.stamp
+		if e.o.Hardware != nil {
+			when = e.now()
 		}
-		e.decide(p, e.now())
+		e.decide(p, when, true)
+	default:
+		if e.persists || e.o.Hardware != nil {
+			p.native.received, p.native.came, p.native.round = p.Size, p.Size, model.Round{}
+		}
+		e.decide(p, e.now(), false)
 	}
 }
 
@@ -113,8 +146,8 @@ func (e *native) remember(p *Packet) {
 	}
 }
 
-// decide asks the model for the way of a packet.
-func (e *native) decide(p *Packet, now model.Time) {
+// decide asks the model for the way of a packet, which may have been round.
+func (e *native) decide(p *Packet, now model.Time, again bool) {
 	mp := e.describe(p)
 	to := e.look.toHost[p.place]
 	mp.Group = -1
@@ -127,6 +160,7 @@ func (e *native) decide(p *Packet, now model.Time) {
 		return
 	}
 	d := e.model.Ingress(mp, now)
+	e.drawAll(to.group != 0 && !again)
 	e.remember(p)
 	if mp.Overlay.Valid != overlaid {
 		p.Size += e.overlayLen(mp.Overlay.Valid)
@@ -134,10 +168,13 @@ func (e *native) decide(p *Packet, now model.Time) {
 	if d.Notice != model.None {
 		e.notify(p, d.Notice)
 	}
+	if !d.Again {
+		p.Size += e.o.bridge()
+	}
 	switch {
 	case d.Again:
-		p.Size += roundLen
-		e.s.enqueue(p, againPort)
+		p.Size += e.roundLen()
+		e.s.enqueue(p, e.againPort())
 	case to.group == 0:
 		e.s.enqueue(p, int(to.port))
 	case d.Port < 0:
@@ -158,11 +195,30 @@ const (
 	probesFrom = 1000 // that of probes from port 0, and so on
 )
 
+// roundLen is by how many bytes packets that come round are longer, and againPort
+// the port by which they do.
+func (e *native) roundLen() int {
+	if e.o.Hardware != nil {
+		return e.o.AgainLen
+	}
+	return roundLen
+}
+
+func (e *native) againPort() int {
+	if e.o.Hardware != nil {
+		return e.o.AgainPort
+	}
+	return againPort
+}
+
 // overlayLen is by how many bytes a packet grows with the header that leaves
 // exchange, or shrinks without it.
 func (e *native) overlayLen(on bool) int {
 	n := 2 // CONGA
-	if e.o.Signal == "one-way" {
+	switch {
+	case e.o.Hardware != nil:
+		n = e.o.OverlayLen
+	case e.o.Signal == "one-way":
 		n = 14
 	}
 	if !on {
@@ -171,13 +227,43 @@ func (e *native) overlayLen(on bool) int {
 	return n
 }
 
+// bridge is by how many bytes packets are longer between ingress and egress.
+func (o *Model) bridge() int {
+	if o.Hardware == nil {
+		return 0
+	}
+	return o.BridgeLen
+}
+
+// mirrored is what a copy of a packet of a switch with a header before it takes
+// on hardware, which cuts it.
+func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header+bytes) }
+
+// session is the clone or mirror session of reports, or with a port that of
+// notices to it.
+func (o *Model) session(port int) int {
+	switch {
+	case o.Hardware == nil && port < 0:
+		return reports
+	case o.Hardware == nil:
+		return notices + port
+	case port < 0:
+		return 1
+	}
+	return 2 + port
+}
+
 // notify sends a copy of a packet back as a notice, unless a host is there.
 func (e *native) notify(p *Packet, what model.Notice) {
-	port, ok := e.look.Sessions[notices+p.from.Number]
+	port, ok := e.look.Sessions[e.o.session(p.from.Number)]
 	if !ok {
 		return
 	}
-	c := e.s.copyOf(p, p.native.received)
+	size := p.native.received
+	if e.o.Hardware != nil {
+		size = e.o.mirrored(e.o.NoticeLen, size)
+	}
+	c := e.s.copyOf(p, size)
 	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold}
 	e.s.enqueue(c, port)
 }
@@ -188,6 +274,13 @@ func (p *Packet) tell() *control {
 		p.ctl = new(control)
 	}
 	return p.ctl
+}
+
+func (e *native) cell() int {
+	if e.o.Hardware == nil {
+		return 0
+	}
+	return e.o.Hardware.Cell
 }
 
 func (e *native) enqueued(p *Packet, depth int) {
@@ -201,7 +294,15 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	if p.Flow == nil {
 		return e.egressControl(p, o, depth)
 	}
+	if e.o.Hardware != nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
+		p.again = true // past egress
+		return round
+	}
+	p.Size -= e.o.bridge()
 	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	if e.o.Hardware != nil {
+		d.Len = p.native.came
+	}
 	if e.persists {
 		d.Packet, d.Queued = e.describe(p), p.native.queued
 	}
@@ -228,9 +329,14 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 		p.native.stamp = e.now()
 		return round
 	case noticeForm:
-		p.Size = noticeLen
+		if e.o.Hardware == nil {
+			p.Size = noticeLen
+		}
 		return sent
+	case probeForm:
+		p.Size -= e.o.bridge()
 	case pathForm:
+		p.Size -= e.o.bridge()
 		if e.o.ProbeMark > 0 && int(p.met) > e.o.ProbeMark {
 			p.ctl.path.flags |= probeMarked
 		}
@@ -245,8 +351,15 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 
 // report sends a copy of a packet round, as a report.
 func (e *native) report(p *Packet, r model.Report) {
-	port, ok := e.look.Sessions[reports]
+	port, ok := e.look.Sessions[e.o.session(-1)]
 	if !ok {
+		return
+	}
+	if e.o.Hardware != nil {
+		c := e.s.copyOf(p, e.o.mirrored(e.o.ReportLen, p.Size))
+		*c.tell() = control{form: reportForm, report: r}
+		c.native.short = c.Size
+		e.s.enqueue(c, port)
 		return
 	}
 	c := e.s.copyOf(p, p.Size)
@@ -267,7 +380,7 @@ func (e *native) forget(*Packet) {}
 // takeControl takes in a packet of a switch or the controller.
 func (e *native) takeControl(p *Packet) {
 	if p.from == e.s.cpu {
-		c, ok := readControl(p.head, e.o.Signal == "degree")
+		c, ok := readControl(p.head, e.o.Signal == "degree", e.o.Hardware != nil)
 		if !ok {
 			e.s.drop(p)
 			return
@@ -302,9 +415,15 @@ func (e *native) takeProbe(p *Packet) {
 	for _, port := range e.look.Multicast[group] {
 		c := e.s.copyOf(p, p.Size)
 		*c.tell() = *p.ctl
-		e.s.enqueue(c, port)
+		e.send(c, port)
 	}
 	e.s.drop(p)
+}
+
+// send lets a probe leave ingress.
+func (e *native) send(p *Packet, port int) {
+	p.Size += e.o.bridge()
+	e.s.enqueue(p, port)
 }
 
 // takePathProbe sends a probe along a path, onwards, back, or learns from it.
@@ -313,7 +432,7 @@ func (e *native) takePathProbe(p *Packet) {
 	if p.from == e.s.cpu {
 		k.sent = e.now()
 		if ports := e.look.groups[int(k.dst)]; int(k.path) < len(ports) {
-			e.s.enqueue(p, ports[k.path])
+			e.send(p, ports[k.path])
 			return
 		}
 		e.s.drop(p)
@@ -322,15 +441,15 @@ func (e *native) takePathProbe(p *Packet) {
 	port, onward := e.look.toLeaf[int(k.dst)]
 	switch {
 	case onward:
-		e.s.enqueue(p, port)
+		e.send(p, port)
 	case int(k.dst) != e.look.home:
 		e.s.drop(p)
 	case k.flags&probeReply == 0:
 		k.dst, k.src, k.flags = k.src, uint8(e.look.home), k.flags|probeReply
-		e.s.enqueue(p, p.from.Number)
+		e.send(p, p.from.Number)
 	default:
 		e.model.LearnPath(model.PathNews{
-			Group: int(k.src), Slot: int(k.path), RTT: uint32(e.now().Since(k.sent)), Marked: k.flags&probeMarked != 0,
+			Group: int(k.src), Slot: int(k.path), RTT: uint32(e.o.Hardware.Count(e.now().Since(k.sent))), Marked: k.flags&probeMarked != 0,
 		}, e.now())
 		e.s.drop(p)
 	}

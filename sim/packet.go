@@ -86,6 +86,7 @@ type nativePacket struct {
 	overlay  model.Overlay
 	round    model.Round
 	received int        // bytes, when it came in
+	came     int        // bytes, when it came in last: it may have been round
 	short    int        // bytes after a round, of a report
 	queued   model.Time // when it was
 	stamp    model.Time // when it went round

@@ -90,12 +90,14 @@ type Port struct {
 	queue   fifo
 	bytes   int32 // of queue
 	packets int32
+	cells   int32         // that they fill, where the switch counts them
 	limit   int32         // bytes that may wait
 	paused  bool          // by the peer
 	down    bool          // the link
 	rate    int64         // bit/s
 	rest    int64         // of the last division by rate: what a bit takes is no whole ns
 	free    time.Duration // when the link has taken in the last packet
+	left    time.Duration // when that left the queue
 
 	serving event // at free, if packets wait
 	net     *Network
@@ -113,8 +115,9 @@ type Port struct {
 
 // Counters are what a port has counted.
 type Counters struct {
-	Packets, Bytes int64 // sent
-	Dropped        int64 // packets that found no room
+	Packets, Bytes int64         // sent
+	Interval       time.Duration // between the last two that were
+	Dropped        int64         // packets that found no room
 	DroppedBytes   int64
 	Marked         int64 // packets that got CE
 	MaxQueue       int   // bytes
@@ -182,6 +185,9 @@ func (o *Port) accept(p *Packet) {
 	o.queue.push(p)
 	o.bytes += int32(p.Size)
 	o.packets++
+	if o.sw != nil {
+		o.cells += o.sw.cellsOf(p.Size)
+	}
 	o.count.MaxQueue = max(o.count.MaxQueue, int(o.bytes))
 	o.wake()
 }
@@ -207,6 +213,7 @@ func (o *Port) serve() {
 	o.bytes -= int32(p.Size)
 	o.packets--
 	if o.sw != nil {
+		o.cells -= o.sw.cellsOf(p.Size)
 		o.sw.depart(p, o)
 	} else {
 		o.host.depart(p, o)
@@ -218,6 +225,7 @@ func (o *Port) serve() {
 func (o *Port) transmit(p *Packet) {
 	o.count.Packets++
 	o.count.Bytes += int64(p.Size)
+	o.count.Interval, o.left = o.net.now-o.left, o.net.now
 	o.free = o.net.now + o.time(p.Size)
 	if o.down {
 		o.net.lose(p, LinkDown)

@@ -10,6 +10,9 @@ import (
 type program struct {
 	s  *Switch
 	sw *dataplane.Switch
+	// park is the length of the queue, as the program counts it, behind which
+	// packets are made small.
+	park int
 	// out is a stack: what egress makes of one packet may send others through
 	// egress before the rest is looked at.
 	out []dataplane.Outcome
@@ -30,13 +33,17 @@ func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
 
 // Load lets the switch run a program. Nothing may wait in the switch.
 func (s *Switch) Load(sw *dataplane.Switch) {
-	s.engine = &program{s: s, sw: sw}
+	e := &program{s: s, sw: sw, park: parkBehind}
+	if cell := sw.CellSize(); cell > 0 {
+		e.park = parkBehind * s.net.frame() / cell
+	}
+	s.run(e)
 	s.net.bytes = true
 }
 
 func (e *program) ingress(p *Packet) {
 	s := e.s
-	now := s.net.now
+	now := s.Clock()
 	if p.dp == nil {
 		p.dp = e.sw.ReceiveHead(uint32(p.from.Number), p.head, p.extra, now)
 	}
@@ -76,16 +83,18 @@ func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 const parkBehind = 8
 
 func (e *program) enqueued(p *Packet, depth int) {
-	e.sw.Enqueued(p.dp, depth, e.s.net.now)
-	if depth >= parkBehind {
+	e.sw.Enqueued(p.dp, depth, e.s.Clock())
+	if depth >= e.park {
 		e.sw.Park(p.dp)
 	}
 }
 
+func (e *program) cell() int { return e.sw.CellSize() }
+
 func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)
 	p.dp = nil
-	e.out = e.sw.Egress(dp, depth, e.s.net.now, e.out)
+	e.out = e.sw.Egress(dp, depth, e.s.Clock(), e.out)
 	f := gone
 	for i := base; i < len(e.out); i++ {
 		o := e.out[i]

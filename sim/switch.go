@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -14,6 +15,9 @@ type engine interface {
 	ingress(p *Packet)
 	// enqueued notes that a packet waits behind others.
 	enqueued(p *Packet, depth int)
+	// cell is the unit that queues are counted in, in bytes; 0: packets of full
+	// length.
+	cell() int
 	// egress lets a packet leave its queue, with others left behind. Its copies
 	// are sent on first.
 	egress(p *Packet, o *Port, depth int) fate
@@ -45,6 +49,11 @@ type Switch struct {
 	macs   map[int]fabric.MAC
 	cpu    *Port // where the controller's packets come in, and those for it leave
 	loop   *Port // for what goes round without a port of its own
+
+	cellSize int           // of queues as the engine counts them; 0: it counts packets
+	up       time.Duration // since when it has been running when the run begins
+
+	generated int // packets
 
 	buffer  int // bytes; 0: no limit but those of the queues
 	share   int // of each port with a link
@@ -139,6 +148,27 @@ func (s *Switch) PacketOut(bytes []byte) {
 	s.engine.ingress(p)
 }
 
+// Generate lets a packet come from the packet generator of a Tofino, behind the
+// header of a timer. Elsewhere it is one of the controller's.
+func (s *Switch) Generate(bytes []byte) {
+	e, ok := s.engine.(*program)
+	if !ok || s.cellSize == 0 {
+		s.PacketOut(bytes)
+		return
+	}
+	p := s.net.newPacket()
+	p.Kind = Control
+	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
+	p.Size = p.dp.Len()
+	s.generated++
+	s.net.begin(p)
+	p.from = s.cpu
+	s.engine.ingress(p)
+}
+
+// generatorApp is the application of the packet generator that manifests name.
+const generatorApp = 1
+
 // ReadRegister appends the cells of a register of the program to dst: also where
 // the switch runs the model.
 func (s *Switch) ReadRegister(name string, dst []uint64) ([]uint64, error) {
@@ -213,7 +243,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		s.end(p, why)
 		return
 	}
-	s.engine.enqueued(p, s.depth(int(o.bytes)))
+	s.engine.enqueued(p, s.depth(o))
 	if p.ECT && !p.CE && s.marks(int(o.bytes)+p.Size) {
 		p.mark = true
 		o.count.Marked++
@@ -222,12 +252,42 @@ func (s *Switch) enqueue(p *Packet, number int) {
 	o.accept(p)
 }
 
-// depth is a number of bytes as programs count queues: in packets of full
-// length.
-func (s *Switch) depth(bytes int) int {
+// depth is a queue as programs count it: in packets of full length, or in cells
+// of which each packet fills its own.
+func (s *Switch) depth(o *Port) int {
+	if s.cellSize > 0 {
+		return int(o.cells)
+	}
 	frame := s.net.frame()
-	return (bytes + frame - 1) / frame
+	return (int(o.bytes) + frame - 1) / frame
 }
+
+// cellsOf is how many cells a packet takes.
+func (s *Switch) cellsOf(bytes int) int32 {
+	if s.cellSize == 0 {
+		return 0
+	}
+	return int32((bytes + s.cellSize - 1) / s.cellSize)
+}
+
+// uptime is how long a Tofino has been running when a run begins. To its
+// programs a register that is 0 stands for the moment at which it was switched
+// on: to them, all flows of the first moments would be ones of before.
+const uptime = time.Second
+
+// run puts an engine into the switch.
+func (s *Switch) run(e engine) {
+	s.engine, s.cellSize, s.up = e, e.cell(), 0
+	if s.cellSize > 0 {
+		s.up = uptime
+	}
+}
+
+// Clock is that of the switch's timestamps.
+func (s *Switch) Clock() time.Duration { return s.net.now + s.up }
+
+// SetCPU gives the port that leads to the controller another number.
+func (s *Switch) SetCPU(number int) { s.cpu.Number = number }
 
 // marks decides about a packet that makes a queue so long (RED without
 // averaging, as switches do it for DCTCP and DCQCN).
@@ -246,7 +306,7 @@ func (s *Switch) marks(bytes int) bool {
 // depart lets a packet leave the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
-	switch s.engine.egress(p, o, s.depth(int(o.bytes))) {
+	switch s.engine.egress(p, o, s.depth(o)) {
 	case gone:
 		s.drop(p)
 	case round:
@@ -291,6 +351,7 @@ type idle struct{ s *Switch }
 
 func (e idle) ingress(p *Packet)             { e.s.net.lose(p, NoProgram) }
 func (idle) enqueued(*Packet, int)           {}
+func (idle) cell() int                       { return 0 }
 func (idle) egress(*Packet, *Port, int) fate { return gone }
 func (idle) forget(*Packet)                  {}
 func (e idle) register(name string, dst []uint64) ([]uint64, error) {

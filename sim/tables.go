@@ -53,6 +53,7 @@ type lookups struct {
 	service  map[int]uint32
 	capacity map[int]int
 	pattern  []int64
+	sizes    map[int]int // of groups, where routes say so
 	Tables
 }
 
@@ -67,9 +68,13 @@ func newLookups(t Tables) (*lookups, error) {
 	l := &lookups{
 		Tables: t, groups: map[int][]int{}, weights: map[int][]uint32{}, toLeaf: map[int]int{}, home: -1,
 		service: map[int]uint32{}, capacity: map[int]int{},
+		sizes: map[int]int{},
 	}
 	for i := range t.Entries {
 		e := &t.Entries[i]
+		if base(e.Table) == "index" || base(e.Table) == "upstream" || base(e.Table) == "grids" && len(e.Key) > 1 {
+			continue // the model has these tables, or has sessions instead
+		}
 		read := entryReaders[base(e.Table)]
 		if read == nil {
 			return nil, fmt.Errorf("no model has a table %s", e.Table)
@@ -95,6 +100,7 @@ var entryReaders = map[string]func(*lookups, *Entry) error{
 	"arrival":    (*lookups).addArrival,
 	"self":       (*lookups).addSelf,
 	"pattern":    (*lookups).addPattern,
+	"grids":      (*lookups).addGrids,
 }
 
 func newPrefix(k Key, to way) prefix {
@@ -112,6 +118,7 @@ func (l *lookups) addRoute(e *Entry) error {
 		to = way{port: int32(e.Args["port"])}
 	case "set_group":
 		to = way{port: -1, group: int32(e.Args["gid"])}
+		l.sizes[int(to.group)] = int(e.Args["n"])
 	}
 	l.routes = append(l.routes, newPrefix(e.Key[0], to))
 	return nil
@@ -156,6 +163,23 @@ func (l *lookups) addCandidates(e *Entry) error {
 			}
 		}
 	}
+	return nil
+}
+
+// addGrids finds the weights of a group's paths from where their grids end, of
+// 256.
+func (l *lookups) addGrids(e *Entry) error {
+	var weights []uint32
+	before := -1
+	for slot := range len(e.Args) {
+		end, ok := e.Args[fmt.Sprintf("end_%d", slot)]
+		if !ok {
+			return fmt.Errorf("the end of path %d is not there", slot)
+		}
+		weights = append(weights, uint32(int(end)-before))
+		before = int(end)
+	}
+	l.weights[int(e.Key[0].Value)] = append(weights, uint32(255-before))
 	return nil
 }
 
@@ -244,7 +268,12 @@ func (l *lookups) configure(m *model.Switch) {
 		m.SetPattern(l.pattern)
 	}
 	for id, ports := range l.groups {
-		m.SetGroup(id, model.Group{Ports: ports, Weights: l.weights[id]})
+		weights := l.weights[id]
+		// Hardware has an entry for each slot that a group may have.
+		if n, ok := l.sizes[id]; ok && n < len(ports) {
+			ports, weights = ports[:n], weights[:min(n, len(weights))]
+		}
+		m.SetGroup(id, model.Group{Ports: ports, Weights: weights})
 	}
 	for port, capacity := range l.capacity {
 		m.SetPort(port, model.Port{Capacity: capacity, Service: l.service[port]})

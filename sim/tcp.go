@@ -42,11 +42,20 @@ type tcpSender struct {
 	dup       int   // DupAcks
 	run       int64 // acknowledgments in a row that acknowledge nothing
 
+	patience int // DupThresh; more than DupAcks after reordering
+	undo     tcpUndo
+
 	rtt    roundTrip
 	alarm  time.Duration // of the retransmission timer
 	backed bool          // it has run out for what is now outstanding
 
 	share dctcp
+}
+
+// A tcpUndo is what fast recovery has changed, in case nothing was lost.
+type tcpUndo struct {
+	began             time.Duration // when the first segment went again
+	window, threshold int64
 }
 
 // A tcpPhase is what the sender is about.
@@ -62,6 +71,7 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	s := &tcpSender{t: t, c: c, ecn: ecn, size: size, threshold: never64, alarm: never}
 	s.segment = int64(t.Segment)
 	s.window = min(int64(t.Window)*s.segment, t.MaxWindow)
+	s.patience = t.DupAcks
 	s.rtt.init(t)
 	s.share.alpha = 1
 	return s
@@ -151,6 +161,9 @@ func (s *tcpSender) pick() (seq, length int64) {
 
 // receive takes in an acknowledgment.
 func (s *tcpSender) receive(now time.Duration, a *Packet) {
+	if s.t.MaxDupAcks > 0 {
+		s.adapt(a)
+	}
 	flight, before := s.high-s.una, s.una+s.sackedBytes
 	fresh := s.score(a)
 	acked := a.Ack - s.una
@@ -170,6 +183,32 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	}
 	if s.phase != tcpOpen {
 		s.owe()
+	}
+}
+
+// adapt raises the threshold of duplicate acknowledgments when bytes arrive
+// late that were not sent again, as far as later ones were ahead of them: what
+// Linux does. If fast recovery has sent them again meanwhile, the timestamp that
+// comes back tells (RFC 3522), and what it did to the window is undone (RFC
+// 4015).
+func (s *tcpSender) adapt(a *Packet) {
+	late := s.sacked.top()
+	for _, r := range a.Sacks[:a.NSacks] {
+		if from, _ := s.sacked.gap(max(r.From, s.repeat), r.To); from < r.To {
+			late = min(late, from)
+		}
+	}
+	switch {
+	case a.Ack <= s.una:
+	case s.phase == tcpOpen:
+		late = min(late, s.una)
+	case s.phase == tcpRecovery && a.Stamp < s.undo.began:
+		late = min(late, s.una)
+		s.window, s.threshold = max(s.window, s.undo.window), max(s.threshold, s.undo.threshold)
+		s.recover = a.Ack
+	}
+	if ahead := (s.sacked.top() - late) / s.segment; ahead > int64(s.patience) {
+		s.patience = int(min(ahead, int64(s.t.MaxDupAcks)))
 	}
 }
 
@@ -215,13 +254,13 @@ func (s *tcpSender) countDuplicate() {
 // duplicate takes in an acknowledgment with new SACK information: what RFC 6675
 // calls a duplicate.
 func (s *tcpSender) duplicate(now time.Duration) {
-	lost := s.sacked.lost(s.t.DupAcks, s.segment)
+	lost := s.sacked.lost(s.patience, s.segment)
 	switch s.phase {
 	case tcpRecovery:
 		s.lost = max(s.lost, lost)
 	case tcpOpen:
 		s.dup++
-		if s.dup >= s.t.DupAcks || lost > s.una {
+		if s.dup >= s.patience || lost > s.una {
 			s.recovery(now, lost)
 		}
 	}
@@ -231,6 +270,7 @@ func (s *tcpSender) duplicate(now time.Duration) {
 func (s *tcpSender) recovery(now time.Duration, lost int64) {
 	s.c.Recoveries++
 	s.phase, s.recover = tcpRecovery, s.high
+	s.undo = tcpUndo{now, s.window, s.threshold}
 	s.threshold = max((s.high-s.una)/2, 2*s.segment)
 	s.window = s.threshold
 	s.repeat, s.rescued, s.first = s.una, false, true

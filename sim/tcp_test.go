@@ -108,7 +108,8 @@ func TestRecovery(t *testing.T) {
 		{"rescue", 10, []int{3, 9}, []int{3, 9}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, s, r, stats := tcpCable(usual(t, nil), c.segments*segment, false)
+			// That losses are no reordering, the patient know as well.
+			w, s, r, stats := tcpCable(usual(t, func(u *Tuning) { u.MaxDupAcks = 300 }), c.segments*segment, false)
 			w.fate = losing(c.lose...)
 			w.run(time.Second)
 			if r.expected != s.size || s.una != s.size || stats.Acknowledged == 0 {
@@ -234,6 +235,34 @@ func TestDupAckThreshold(t *testing.T) {
 	w.run(time.Second)
 	if got := w.again(); len(got) > 0 {
 		t.Errorf("sent again %v, overtaken by less than the threshold", got)
+	}
+}
+
+// TestPatience lets five segments overtake one, three times. Who learns from it
+// sends the first one again, takes back what that did to the window, and waits
+// for the others.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		most     int
+		again    int
+		patience int
+		halved   bool
+	}{{0, 3, 3, true}, {4, 3, 4, false}, {300, 1, 6, false}} {
+		w, s, _, stats := tcpCable(usual(t, func(u *Tuning) { u.MaxDupAcks = c.most }), 200*segment, false)
+		w.spacing = time.Microsecond
+		w.fate = func(p *Packet, n int) []time.Duration {
+			if p.Kind == Data && p.Number == 0 && slices.Contains([]int64{0, 40, 80}, p.Seq/segment) {
+				return []time.Duration{5500}
+			}
+			return []time.Duration{0}
+		}
+		w.run(time.Second)
+		if got := w.again(); len(got) != c.again || s.patience != c.patience || stats.Timeouts > 0 {
+			t.Errorf("up to %d: sent again %v, patience %d, %d timeouts", c.most, got, s.patience, stats.Timeouts)
+		}
+		if halved := s.threshold < never64; halved != c.halved {
+			t.Errorf("up to %d: the threshold of slow start is %d in the end", c.most, s.threshold)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type Tuning struct {
 	Window     int           // segments of the initial window; zero: 10
 	MaxWindow  int64         // bytes that the receiver lets be outstanding; zero: no limit
 	DupAcks    int           // duplicate acknowledgments that tell of a loss; zero: 3
+	MaxDupAcks int           // as far as that rises where packets are reordered, as in Linux, whose limit is 300; zero: it stays
 	MinRTO     time.Duration // the least retransmission timeout; zero: 10 ms
 	FirstRTO   time.Duration // before there is a measurement; zero: three times MinRTO
 	MaxRTO     time.Duration // zero: 60 s
@@ -101,7 +102,7 @@ func fill[T comparable](p *T, usual T) {
 func (t *Tuning) validate(room int) error {
 	d := &t.RDMA
 	for _, v := range []int64{
-		int64(t.Segment), int64(t.Window), t.MaxWindow, int64(t.DupAcks), int64(t.MinRTO), int64(t.FirstRTO),
+		int64(t.Segment), int64(t.Window), t.MaxWindow, int64(t.DupAcks), int64(t.MaxDupAcks), int64(t.MinRTO), int64(t.FirstRTO),
 		int64(t.MaxRTO), int64(t.DelayedAck), int64(d.AlphaInterval), int64(d.CutInterval), int64(d.RaiseInterval),
 		d.RaiseBytes, int64(d.Recovery), d.Additive, d.Hyper, d.MinRate, int64(d.NoticeEvery), int64(d.NackEvery),
 		int64(d.AckEvery), d.Window,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/live"
 )
@@ -33,7 +34,8 @@ thresholds), and brings switches that come back to what they must hold. With
 The target says where the switches are:
 
   embedded     in this process, served at the addresses of the topology, which
-               needs nothing else; --any-port takes free ports instead. Where
+               needs nothing else; --any-port takes free ports instead. It runs
+               the programs for Tofino too (--arch tna, t2na). Where
                another p4lb deploy has brought them up from this folder, its
                switches are taken over rather than brought up again
   p4runtime    P4Runtime servers at the addresses of the topology
@@ -55,7 +57,8 @@ be reached or has refused something; 4 interrupted.`,
 		Example: `  p4lb deploy --scheme qall-poly3 --topology qall
   p4lb deploy --scheme ecmp --topology net.yaml --dry-run
   p4lb deploy --scheme dhlb --topology net.yaml --target p4runtime --atomic --once
-  p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff`,
+  p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff
+  p4lb deploy --scheme drill --arch tna --topology qall`,
 		Args: wantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := j.check(cmd); err != nil {
@@ -156,7 +159,25 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
 		return err
 	}
-	return j.request.check(cmd, j.c)
+	if err := j.request.check(cmd, j.c); err != nil {
+		return err
+	}
+	return j.checkArch(cmd)
+}
+
+// checkArch settles what the programs are for: what the target takes.
+func (j *deployJob) checkArch(cmd *cobra.Command) error {
+	arch := &j.request.Arch
+	hardware := *arch != "" && *arch != codegen.Archs[0]
+	switch {
+	case j.target == targetTofino && *arch == "":
+		*arch = "tna"
+	case j.target == targetTofino && !hardware:
+		return usageError(cmd, "--target tofino takes --arch tna or t2na")
+	case j.target == targetBMv2 && hardware:
+		return usageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
+	}
+	return nil
 }
 
 // parseElection reads an election id: a number, or with a dot its high and low

@@ -30,6 +30,7 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
+	addArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
 	completeWith(cmd, "scheme", codegen.Names())
 	completeWith(cmd, "state-path", codegen.StatePaths)
 }
@@ -42,6 +43,8 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli) error {
 	switch {
 	case r.All:
 		return usageError(cmd, "%s is for one scheme, not for all", cmd.Name())
+	case wantArch(cmd, r.Arch) != nil:
+		return wantArch(cmd, r.Arch)
 	case r.Role != "" || r.Ports != "":
 		return usageError(cmd, "role and ports follow from the topology: leave them out of %s", displayName(r.file))
 	}
@@ -56,6 +59,9 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 	}
 	if t, err = failLinks(t, j.fail); err != nil {
 		return nil, err
+	}
+	if j.target == targetEmbedded {
+		t = j.devicePorts(t)
 	}
 	pipelines, err := j.pipelines(ctx, t)
 	if err != nil {
@@ -73,14 +79,22 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 
 // pipelines generates and compiles the program of each role, all at once.
 func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
-	if j.target == targetTofino {
-		j.request.Arch = "tna"
-	}
 	all, err := pipelinesOf(ctx, j.c, &j.request, t)
 	if err != nil || j.target != targetTofino {
 		return all, err
 	}
 	return all, j.loadDeviceConfigs(all)
+}
+
+// devicePorts gives the switches the ports of the hardware whose programs they
+// run: those that a topology counts from 1 may be ones that it has for itself.
+func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
+	d := controller.DevicePorts(t, j.request.Arch)
+	if d != t {
+		first := t.Switches[0].Name
+		j.c.log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
+	}
+	return d
 }
 
 // pipelinesOf makes the programs of a scheme that a topology wants.
@@ -117,9 +131,12 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 			return nil, errs[i]
 		}
 		p := &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info}
-		if params.Arch == "" || params.Arch == codegen.Archs[0] {
-			p.Config = made[i].compiled.JSON()
+		if made[i].compiled.Config == nil {
+			if err := made[i].compiled.Lower(); err != nil {
+				return nil, fmt.Errorf("the program of %s does not compile: %w", rows[0].Name, err)
+			}
 		}
+		p.Config = made[i].compiled.JSON()
 		all[role] = p
 	}
 	return all, nil
@@ -127,6 +144,9 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 
 // loadDeviceConfigs reads what the compiler of the hardware has made.
 func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*controller.Pipeline) error {
+	for _, p := range all {
+		p.Config = nil // what p4lb compiles is for its own switch
+	}
 	for _, text := range j.configs {
 		role, file, ok := strings.Cut(text, "=")
 		p := all[fabric.Role(role)]

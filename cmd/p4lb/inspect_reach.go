@@ -175,6 +175,7 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 	if err != nil {
 		return nil, nil, err
 	}
+	t = controller.DevicePorts(t, r.request.Arch)
 	manifests, err := r.manifests(c, t)
 	if err != nil {
 		return nil, nil, err

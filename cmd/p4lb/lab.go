@@ -21,6 +21,10 @@ runs the generated P4 program, deployed by the controller over P4Runtime, with
 byte-accurate queues, link rates and losses; hosts send with real transports. The
 same seed gives the same result files, on any number of cores.
 
+Programs may be those for Tofino (--arch tna, t2na), or those of one row
+(drill@tna): the switches then are Tofinos with what these have, from queues in
+cells to mirrors and recirculation ports.
+
 The flows of a run are drawn by its seed alone: every scheme gets the same ones.
 Numbers are means over the seeds with 95 % confidence intervals, and the last
 column is what the first scheme saves against a row, paired by seed.
@@ -37,6 +41,7 @@ virtual time stands still.
   lab list             workloads, metrics and papers`,
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
+  p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
   p4lb lab run experiment.yaml -o results/mine
   p4lb lab paper qall fig10`,
 		Args: cobra.ArbitraryArgs,
@@ -74,20 +79,29 @@ func newLabRun(c *cli) *cobra.Command {
   schemes:
     - qall-poly3
     - {scheme: drill, label: drill-4, set: {d: 4}}
+    - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: hosts}
   loads: [0.5, 0.7]
-  transport: dctcp            # tcp, dctcp, dcqcn, udp
+  transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
+                              # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
   switches: {ecn: 65, pfc: false}
   seeds: 5                    # how many, or which: [3, 5]
   duration: 2s                # flows begin within it; then it goes on until they end
   warmup: 5%
   faults:
     - {at: 500ms, until: 1s, link: l1-s1, down: true}
+    - {at: 1s, until: 1.5s, link: l1-s2, rate: 100Mbps}
     - {at: 1s, switch: s2, drop: 0.0035}
   engine: native              # the models in place of the programs: faster, same results
   metrics: [fct-mean, fct-p99:short, queue-variance]
 
+Faults make a link or switch fail (down), of which the controller hears; or a
+link slower (rate); or a switch lose a share of the packets (drop), or all those
+between a share of the pairs of hosts (black-hole), of which nobody hears.
+Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
+one. On Tofino probes come from the controller, or with probes: generator from
+the packet generator.
 Patterns are ` + strings.Join(lab.Patterns, ", ") + `.
 A load is relative to what the hosts that send could send (load-of: hosts), what
 the links between leaves and spines carry (fabric), or a rate. Files are found

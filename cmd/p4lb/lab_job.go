@@ -129,6 +129,9 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]la
 		fmt.Fprintf(j.c.err, "%s p4lb lab … --resume goes on with the runs that are missing\n", j.c.paint.bold("hint:"))
 		return nil, ctx.Err()
 	}
+	if errors.Is(err, lab.ErrDiskFull) {
+		return nil, err // there is no room for a report either
+	}
 	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
 	report, e := comparison.Keep(dir)
 	if err == nil && e == nil {

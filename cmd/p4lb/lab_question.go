@@ -14,13 +14,13 @@ import (
 
 // A labQuestion is an experiment asked by flags.
 type labQuestion struct {
-	scheme, topology, workload, pattern, transport, engine, coeffs, state, cut, loadOf string
-	vs, fail, set, metrics                                                             []string
-	loads                                                                              []string
-	seeds                                                                              int
-	duration                                                                           time.Duration
-	ecn                                                                                int
-	pfc                                                                                bool
+	scheme, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf string
+	vs, fail, set, metrics                                                                   []string
+	loads                                                                                    []string
+	seeds                                                                                    int
+	duration                                                                                 time.Duration
+	ecn                                                                                      int
+	pfc                                                                                      bool
 }
 
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
@@ -43,6 +43,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
 	f.StringVar(&q.engine, "engine", lab.EngineP4, "what the switches run: p4, or native for the models, which is faster")
+	addArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
 	completeWith(cmd, "state-path", codegen.StatePaths)
 	completeWith(cmd, "scheme", codegen.Names())
@@ -62,7 +63,7 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
 	case q.duration <= 0:
 		return nil, usageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
-	x := &lab.Experiment{Name: "lab", Engine: q.engine, State: q.state, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics}
+	x := &lab.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics}
 	x.Topology.Name, x.Fail = q.topology, q.fail
 	x.Traffic = []lab.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
 	if q.cut != "" {

@@ -32,6 +32,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "namespaces" {
+				return false, fmt.Errorf("there is no condition %q", cond)
+			}
+			// A user may have a file system of his own, unless the host forbids it.
+			return exec.Command("unshare", "-Urm", "true").Run() == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
 			"example": example,

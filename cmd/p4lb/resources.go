@@ -31,7 +31,9 @@ match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
 The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on the PATH or
 named by --compiler; its own includes are found by -I if it does not know them.
 Where its assembler bfas is on the PATH too, or named by --assembler, programs
-are assembled to what the hardware loads.
+are assembled to what the hardware loads. For Tofino 2 the compiler is told
+--no-clot: payload that it leaves in the deparser's buffers (CLOTs) is what its
+assembler loses count of.
 A scheme that the architecture lacks, or that does not fit, has a line that says
 why.`,
 		Example: `  p4lb resources --scheme letflow --ports 4
@@ -146,7 +148,7 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, row codegen.Row,
 		if ctx.Err() != nil {
 			return u, ctx.Err()
 		}
-		u.Note = firstError(text, err)
+		u.Note = "does not compile: " + firstError(text, err)
 		return u, nil
 	}
 	if u.Ingress, u.Egress, err = stagesOf(filepath.Join(out, "pipe", "program.bfa")); err != nil {
@@ -159,7 +161,10 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, row codegen.Row,
 		u.Note = fmt.Sprintf("does not fit: %s has %d stages", lintTargets[j.arch].Name, have)
 	} else if j.assembler != "" {
 		if text, err := j.assemble(ctx, out); err != nil {
-			u.Note = firstError(text, err)
+			if ctx.Err() != nil {
+				return u, ctx.Err()
+			}
+			u.Note = "is not assembled: " + firstError(text, err)
 		}
 	}
 	return u, nil
@@ -177,7 +182,15 @@ func (j *resourcesJob) target() string {
 func (j *resourcesJob) assemble(ctx context.Context, out string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
-	text, err := exec.CommandContext(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(out, "binary"), filepath.Join(out, "pipe", "program.bfa")).CombinedOutput()
+	return j.output(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(out, "binary"), filepath.Join(out, "pipe", "program.bfa"))
+}
+
+// output runs a program, and returns what it says.
+func (j *resourcesJob) output(ctx context.Context, name string, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("no result after %v", j.timeout)
+	}
 	return string(text), err
 }
 
@@ -189,28 +202,24 @@ func (j *resourcesJob) compile(ctx context.Context, source, out string) (string,
 	if j.arch == "t2na" {
 		number = "2"
 	}
-	args := []string{"--target", j.target(), "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "--verbose=2", "-o", out}
+	args := []string{"--target", j.target(), "--arch", j.arch, "-D__TARGET_TOFINO__=" + number, "-g", "-o", out}
 	if j.arch == "t2na" {
-		args = append(args, "--no-clot") // the assembler loses count of them
+		args = append(args, "--no-clot")
 	}
 	for _, dir := range j.includes {
 		args = append(args, "-I", dir)
 	}
-	text, err := exec.CommandContext(ctx, j.compiler, append(args, source)...).CombinedOutput()
-	if ctx.Err() == context.DeadlineExceeded {
-		err = fmt.Errorf("no result after %v", j.timeout)
-	}
-	return string(text), err
+	return j.output(ctx, j.compiler, append(args, source)...)
 }
 
-// firstError is the line of a compiler's output that says what is wrong.
+// firstError is what a compiler's output says is wrong, or else err.
 func firstError(text string, err error) string {
 	for line := range strings.Lines(text) {
 		if _, rest, ok := strings.Cut(line, "error:"); ok {
-			return "does not compile: " + strings.TrimSpace(rest)
+			return strings.TrimSpace(rest)
 		}
 	}
-	return "does not compile: " + err.Error()
+	return err.Error()
 }
 
 // row is the consumption as a line of the table.

@@ -48,10 +48,10 @@ func TestTofinoRecord(t *testing.T) {
 // TestFirstError takes the line of the compiler's output that says what is wrong.
 func TestFirstError(t *testing.T) {
 	text := "x.p4(3): warning: unused\nx.p4(5): error: condition too complex\n"
-	if got, want := firstError(text, os.ErrInvalid), "does not compile: condition too complex"; got != want {
+	if got, want := firstError(text, os.ErrInvalid), "condition too complex"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := firstError("", os.ErrInvalid), "does not compile: invalid argument"; got != want {
+	if got, want := firstError("", os.ErrInvalid), "invalid argument"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -42,6 +42,9 @@ between its ports:
   -i 3@pcap:in.pcap,out.pcap     port 3 plays one capture and records another;
                                  either may be left out
 
+A program for Tofino (TNA, T2NA) runs as on one pipe of that: ports 68 to 71, or
+6, lead round within the switch, and queues are counted in cells.
+
 Queues are those of simple_switch: 64 packets per port, without limit of rate
 unless --rate sets one. Packets from hosts on veth interfaces want checksums
 that are computed in time: ethtool -K DEV tx off on the host's side.
@@ -56,6 +59,7 @@ are played.`,
 			if err := j.check(cmd); err != nil {
 				return err
 			}
+			j.hasCPU = cmd.Flags().Changed("cpu-port")
 			return j.run(cmd.Context())
 		},
 	}
@@ -73,6 +77,7 @@ type switchJob struct {
 	grpc, thrift string
 	device       uint64
 	cpuPort      uint32
+	hasCPU       bool
 	rate         uint64
 	depth        int
 	priorities   int
@@ -94,7 +99,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve BMv2's Thrift calls for registers, counters and queues at `ADDR`")
-	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller; 0 is none")
+	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
 	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
@@ -189,7 +194,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 
 func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	options := p4rt.DeviceOptions{
-		CPUPort: j.cpuPort, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: loadBMv2,
+		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: loadBMv2,
 		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {

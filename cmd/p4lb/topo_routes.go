@@ -19,7 +19,8 @@ func newTopoRoutes(c *cli) *cobra.Command {
 		Long: `Routes shows the routes of each switch, or of those named: a prefix and the port
 or the group of ports that it goes to. Groups are counted at each switch, so
 that destinations with the same next hops share one; with --by leaf each leaf
-has a group of its own, the same at every switch.`,
+has a group of its own, the same at every switch, and with --by path a port that
+more paths begin with than with others is in it several times.`,
 		Example: `  p4lb topo routes qall l1
   p4lb topo routes dhlb --fail a1-c1 --changed`,
 		Args: wantArgs(1, -1, "a topology"),
@@ -28,8 +29,10 @@ has a group of its own, the same at every switch.`,
 			case "hops":
 			case "leaf":
 				j.grouping = fabric.ByLeaf
+			case "path":
+				j.grouping = fabric.ByPath
 			default:
-				return usageError(cmd, "--by %s: want hops or leaf", j.by)
+				return usageError(cmd, "--by %s: want hops, leaf or path", j.by)
 			}
 			return j.run(args[0], args[1:])
 		},
@@ -37,7 +40,7 @@ has a group of its own, the same at every switch.`,
 	}
 	addFailFlag(cmd, &j.fail)
 	cmd.Flags().BoolVar(&j.changed, "changed", false, "only the switches that --fail concerns")
-	cmd.Flags().StringVar(&j.by, "by", "hops", "what makes a group: the same next `hops`, or the same leaf")
+	cmd.Flags().StringVar(&j.by, "by", "hops", "what makes a group: the same next `hops`, the same leaf, or its paths")
 	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
 	return cmd
 }

@@ -1,0 +1,56 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestObserved fits what the ports of a run show, and tells the shares apart.
+func TestObserved(t *testing.T) {
+	text := strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1) + "observe: {every: 100us, switches: [l1], test: 0.25}\n"
+	text = strings.Replace(text, "metrics: [", "metrics: [fit-rows, fit-pearson-t, fit-r2-1, fit-mre-1, ", 1)
+	for _, r := range run(t, &Runner{}, load(t, text)).Results {
+		m := r.Metrics
+		if n := m["fit-rows"]; n < 50 || n > 200 { // two ports, 10 ms
+			t.Errorf("%g rows", n)
+		}
+		if m["fit-pearson-t"] >= 0 || m["fit-r2-1"] == 0 || m["fit-r2-1"] > 1 || m["fit-mre-1"] <= 0 {
+			t.Errorf("seed %d: %v", r.Seed, m)
+		}
+	}
+	plain := run(t, &Runner{}, load(t, tiny)).Results[0].Metrics
+	if _, ok := plain["fit-r2-1"]; ok {
+		t.Error("a fit of what was not observed")
+	}
+}
+
+// TestCandidates: among paths, a scheme sends less to where fewer go on, and runs
+// another program only where that makes a difference.
+func TestCandidates(t *testing.T) {
+	const rows = `
+schemes:
+  - {scheme: rps, label: ports}
+  - {scheme: rps, label: paths, candidates: paths}
+topology: qall-asym
+traffic: [{workload: webserver, pattern: halves}]
+loads: [0.2]
+duration: 200ms
+engine: native
+`
+	c := run(t, &Runner{}, load(t, rows))
+	for label, want := range map[string][2]float64{"ports": {0.25, 0.25}, "paths": {1. / 3, 1. / 6}} {
+		p := c.Row("", label, 0.2).Runs[0].Plots
+		for i, name := range p.Names {
+			share := want[0]
+			if strings.HasSuffix(name, "-s2") {
+				share = want[1]
+			}
+			if strings.HasPrefix(name, "l1:") && (p.Shares[i] < share-0.03 || p.Shares[i] > share+0.03) {
+				t.Errorf("%s: %s carries %.3f, want %.3f", label, name, p.Shares[i], share)
+			}
+		}
+	}
+	if _, err := (&Runner{}).Jobs(load(t, strings.Replace(rows, "qall-asym", "qall", 1))); err == nil || !strings.Contains(err.Error(), "same program") {
+		t.Errorf("paths that are ports: %v", err)
+	}
+}

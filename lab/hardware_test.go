@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// onHardware is an experiment of rows for both architectures.
+const onHardware = `
+name: hardware
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 64}}
+traffic: [{workload: webserver, pattern: halves}]
+loads: [0.6]
+seeds: 1
+duration: 10ms
+schemes: [%s]
+`
+
+// hardwareRows are the rows that exist for an architecture; of QALL's
+// polynomials, which differ in the entries of a table, it is one.
+func hardwareRows(arch string) []string {
+	var list []string
+	for _, row := range codegen.Catalogue() {
+		polynomial := strings.HasPrefix(row.Name, "qall-poly") || strings.HasPrefix(row.Name, "qall-linear")
+		if polynomial && row.Name != "qall-poly3" {
+			continue
+		}
+		if _, err := codegen.Generate(row, codegen.Params{Arch: arch}); err == nil {
+			list = append(list, row.Name)
+		}
+	}
+	return list
+}
+
+// TestHardwareRuns: every row that exists for Tofino runs in a network of
+// Tofinos, gives the same again, and moves flows about as fast as its program
+// for software switches. The simulator itself sees to it that no byte is lost
+// without a reason.
+func TestHardwareRuns(t *testing.T) {
+	archs := []string{"tna", "t2na"}
+	if testing.Short() {
+		archs = archs[:1]
+	}
+	for _, arch := range archs {
+		rows := hardwareRows(arch)
+		if len(rows) < 15 {
+			t.Errorf("only %d rows exist for %s", len(rows), arch)
+		}
+		for _, scheme := range rows {
+			t.Run(arch+"/"+scheme, func(t *testing.T) { runOnHardware(t, scheme, arch) })
+		}
+	}
+}
+
+func runOnHardware(t *testing.T, scheme, arch string) {
+	name := scheme + "@" + arch
+	rows := fmt.Sprintf(onHardware, name+", "+scheme)
+	c := run(t, &Runner{}, load(t, rows))
+	again := run(t, &Runner{}, load(t, fmt.Sprintf(onHardware, name)))
+	here := c.Row("", name, 0.6).Runs[0]
+	if a, b := written(t, here), written(t, again.Row("", name, 0.6).Runs[0]); a != b {
+		t.Errorf("two runs of one seed differ:\n%s\n%s", a, b)
+	}
+	if here.Arch != arch || here.Scheme != scheme {
+		t.Errorf("the result is that of %s for %q", here.Scheme, here.Arch)
+	}
+	soft := c.Row("", scheme, 0.6).Runs[0]
+	if here.Flows != soft.Flows || here.Metrics["unfinished"] != 0 {
+		t.Errorf("%d flows, %g of them not finished; %d by the other program", here.Flows, here.Metrics["unfinished"], soft.Flows)
+	}
+	if a, b := here.Metrics["fct-mean"], soft.Metrics["fct-mean"]; !(a > b/1.5 && a < 1.5*b) {
+		t.Errorf("flows take %.3f ms on average, by the program for v1model %.3f", a, b)
+	}
+	for _, share := range here.Plots.Shares {
+		if !(share > 0) {
+			t.Errorf("some path is never taken: %v", here.Plots.Shares)
+			break
+		}
+	}
+	if here.Lost["no port"] != 0 {
+		t.Errorf("packets were sent to ports that are not there: %v", here.Lost)
+	}
+	agreeOnHardware(t, name, *here)
+}
+
+// agreeOnHardware: the model of a program for Tofino gives the same run, where
+// there is one.
+func agreeOnHardware(t *testing.T, name string, program Result) {
+	x := load(t, fmt.Sprintf(onHardware, name)+"engine: native\n")
+	c, err := (&Runner{}).Run(t.Context(), x)
+	if err != nil && strings.Contains(err.Error(), "does not yet give the same run") {
+		if !strings.HasPrefix(name, "hermes") {
+			t.Error(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	native := *c.Row("", name, 0.6).Runs[0]
+	native.Engine, native.Spec = program.Engine, program.Spec
+	if a, b := written(t, &program), written(t, &native); a != b {
+		t.Errorf("the engines differ:\n%s\n%s", a, b)
+	}
+}
+
+func written(t *testing.T, r *Result) string {
+	t.Helper()
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestGenerator: probes may come from the packet generator, and tell as much.
+func TestGenerator(t *testing.T) {
+	for _, scheme := range []string{"hula", "dhlb", "pdlb"} {
+		text := fmt.Sprintf(onHardware, scheme+"@tna")
+		a := run(t, &Runner{}, load(t, text)).Row("", scheme+"@tna", 0.6).Runs[0]
+		b := run(t, &Runner{}, load(t, text+"probes: generator\n")).Row("", scheme+"@tna", 0.6).Runs[0]
+		if a.Spec == b.Spec {
+			t.Errorf("%s: the results cannot be told apart", scheme)
+		}
+		if n, m := a.Lost["consumed"], b.Lost["consumed"]; n == 0 || m < n*9/10 || m > n*11/10 {
+			t.Errorf("%s: %d probes and reports have ended, %d where the controller sends them", scheme, m, n)
+		}
+		if x, y := a.Metrics["fct-mean"], b.Metrics["fct-mean"]; !(y > x/1.5 && y < x*1.5) {
+			t.Errorf("%s: flows take %.3f ms, %.3f where the controller sends probes", scheme, y, x)
+		}
+	}
+}
+
+// TestArch: rows say what they are for in each way that files have.
+func TestArch(t *testing.T) {
+	x := load(t, fmt.Sprintf(onHardware, "drill, ecmp@t2na, {scheme: drill, arch: t2na}, {scheme: ecmp, arch: v1model}")+"arch: tna\n")
+	var got []string
+	for _, s := range x.Schemes {
+		got = append(got, s.Label+" "+s.Arch)
+	}
+	// The experiment's is for what has none of its own.
+	if want := "drill@tna tna, ecmp@t2na t2na, drill@t2na t2na, ecmp "; strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+}

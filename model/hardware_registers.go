@@ -1,0 +1,274 @@
+package model
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Where programs for hardware keep things in other registers than programs for
+// BMv2 do: two numbers that are accessed together are one cell, the first in its
+// upper half; what is looked at of all paths at once there is a copy of for each
+// slot; slots have no bit that says there is one.
+
+// pair is the cell of two numbers of so many bits.
+func pair(first, second uint64, bits int) uint64 { return first<<bits | second }
+
+// noPort stands for the ports of slots that a group does not have.
+const noPort = 511
+
+// hardwareCells are Cells where they are others; nil where they are not.
+func (s *Switch) hardwareCells(register string) []uint64 {
+	name, slot := copyOf(register)
+	for _, block := range []any{s.grain, s.signal, s.choice, s.guard, s} {
+		if k, ok := block.(interface {
+			hardware(register string, slot int) []uint64
+		}); ok {
+			if cells := k.hardware(name, slot); cells != nil {
+				return cells
+			}
+		}
+	}
+	return nil
+}
+
+// copyOf takes a name such as LbIngress.queue_3.q_len apart. Registers that there
+// is one of have the slot -1.
+func copyOf(register string) (name string, slot int) {
+	slot = -1
+	parts := strings.Split(register, ".")
+	if len(parts) == 3 {
+		slot, _ = strconv.Atoi(parts[1][strings.LastIndexByte(parts[1], '_')+1:])
+	}
+	return parts[len(parts)-1], slot
+}
+
+func slots(list []path) []uint64 {
+	return collect(list, func(p path) uint64 { return uint64(p.there()) })
+}
+
+func (s *Switch) times(list []Time) []uint64 { return collect(list, s.cfg.Hardware.Count) }
+
+func (g *flowlet) hardware(register string, _ int) []uint64 {
+	if register == "fl_port" {
+		return slots(g.paths[:])
+	}
+	return nil
+}
+
+func (g *flowcell) hardware(register string, _ int) []uint64 {
+	return cellsOf(register, g.bytes[:], g.turns[:])
+}
+
+func (g *adaptive) hardware(register string, _ int) []uint64 {
+	return cellsOf(register, g.count[:], g.turns[:])
+}
+
+// cellsOf is what a flow's cell holds, and its number.
+func cellsOf[T uint16 | uint32](register string, held []T, turns []uint32) []uint64 {
+	if register != "fc" {
+		return nil
+	}
+	cells := make([]uint64, len(held))
+	for i := range cells {
+		cells[i] = pair(uint64(held[i]), uint64(turns[i]), 32)
+	}
+	return cells
+}
+
+func (c *sampled) hardware(register string, _ int) []uint64 {
+	if register != "dr_mem" {
+		return nil
+	}
+	return collect(c.best, func(memory [maxMemory]path) uint64 { return uint64(memory[0].there()) })
+}
+
+func (c *orderly) hardware(register string, slot int) []uint64 {
+	if register != "fl" {
+		return c.sampled.hardware(register, slot)
+	}
+	cells := make([]uint64, len(c.flows))
+	for i, f := range c.flows {
+		cells[i] = pair(c.cfg.Hardware.Count(f.expected), uint64(f.path.there()), 32)
+	}
+	return cells
+}
+
+func (q *queue) hardware(register string, _ int) []uint64 {
+	if register != "q_len" {
+		return nil
+	}
+	cells := numbers(q.len[:])
+	cells[noPort] = 1<<19 - 1
+	return cells
+}
+
+func (b *behaviour) hardware(register string, _ int) []uint64 {
+	cells := make([]uint64, len(b.egressSide))
+	for i := range cells {
+		e := &b.egressSide[i]
+		switch register {
+		case "qe_L":
+			cells[i] = pair(uint64(e.l), uint64(max(e.v, Falling)-Falling), 8)
+		case "q_C":
+			cells[i] = uint64(b.ingressSide[i].congestion)
+		default:
+			return nil
+		}
+	}
+	if register == "q_C" {
+		cells[noPort] = uint64(len(b.cfg.Hardware.Weights) - 1)
+	}
+	return cells
+}
+
+func (u *utilisation) hardware(register string, _ int) []uint64 {
+	if register != "best" {
+		return nil
+	}
+	return collect(u.best, func(b bestHop) uint64 {
+		if b.hop == 0 {
+			return 1<<32 - 1
+		}
+		return pair(uint64(b.util), uint64(b.hop.there()), 16)
+	})
+}
+
+func (d *degree) hardware(register string, slot int) []uint64 {
+	if register != "deg" {
+		return nil
+	}
+	h := d.cfg.Hardware
+	return collect(d.degrees, func(paths [MaxPaths]pathDegree) uint64 {
+		k := paths[slot]
+		if !k.known {
+			return pair(1<<32-1, 0, 32)
+		}
+		return pair(uint64(k.degree), h.Count(k.at), 32)
+	})
+}
+
+// Levels whose least is looked for are multiples of 16, below which slots are
+// written.
+func (l *load) hardware(register string, _ int) []uint64 {
+	if register != "q_C" {
+		return nil
+	}
+	cells := collect(l.ingressSide[:], func(e estimate) uint64 { return uint64(l.eighths(e.bytes)) << 4 })
+	cells[noPort] = 0xFF0
+	return cells
+}
+
+func (g *piggyback) hardware(register string, slot int) []uint64 {
+	switch register {
+	case "to_leaf":
+		return collect(g.toLeaf, func(paths [MaxPaths]pathDegree) uint64 {
+			return pair(uint64(paths[slot].degree)<<4, g.cfg.Hardware.Count(paths[slot].at), 32)
+		})
+	case "from_leaf":
+		return pathRegister(g.fromLeaf, func(ce uint8) uint64 { return uint64(ce) << 4 })
+	}
+	return g.load.hardware(register, slot)
+}
+
+func (o *oneWay) hardware(register string, slot int) []uint64 {
+	h := o.cfg.Hardware
+	switch register {
+	case "owd":
+		return collect(o.to, func(ways [MaxPaths]Time) uint64 { return h.Count(ways[slot]) })
+	case "owd_from":
+		return pathRegister(o.from, h.Count)
+	}
+	return o.queue.hardware(register, slot)
+}
+
+func (c *wary) hardware(register string, _ int) []uint64 {
+	cells := make([]uint64, Flows)
+	for i := range cells {
+		f, w := &c.flows[i], &c.windows[i]
+		switch register {
+		case "fl_ts":
+			cells[i] = c.cfg.Hardware.Count(f.last)
+		case "fl_sent":
+			cells[i] = uint64(f.sent)
+		case "fl_rate":
+			cells[i] = pair(uint64(w.bytes), c.cfg.Hardware.Count(w.began), 32)
+		case "fl_port":
+			cells[i] = uint64(f.path.there())
+		default:
+			return nil
+		}
+	}
+	return cells
+}
+
+func (c *rehash) hardware(register string, _ int) []uint64 {
+	if register != "fb_echo" {
+		return nil
+	}
+	return collect(c.flows[:], func(e echoes) uint64 {
+		// Above 0 if the share of marks is above the limit.
+		score := 100*int64(e.marks) - int64(c.cfg.Marked)*int64(e.acks)
+		return pair(uint64(uint32(score)), c.cfg.Hardware.Count(e.began), 32)
+	})
+}
+
+// hardware of the switch is what CONGA's leaves are told next, and what probes
+// say of the paths: a copy for each slot.
+func (s *Switch) hardware(register string, slot int) []uint64 {
+	if register == "fb_tag" {
+		return collect(s.feedback, func(next int) uint64 { return uint64(next % s.cfg.Paths) })
+	}
+	if slot < 0 {
+		return nil
+	}
+	values := map[string]func(k pathState) uint64{
+		"rtt": func(k pathState) uint64 { return uint64(k.rtt) },
+		"ecn": func(k pathState) uint64 {
+			if s.cfg.Choice == "least" {
+				return uint64(k.marks) << 4
+			}
+			return uint64(k.marks)
+		},
+		"class": func(k pathState) uint64 {
+			return []uint64{good: 0, grey: 0x100, congested: 0xF00}[(&cautious{Switch: s}).class(k)]
+		},
+	}
+	value := values[register]
+	if value == nil {
+		return nil
+	}
+	return collect(s.paths, func(paths [MaxPaths]pathState) uint64 { return value(paths[slot]) })
+}
+
+func (g *rlb) hardware(register string, _ int) []uint64 {
+	if g == nil {
+		return nil
+	}
+	h := g.cfg.Hardware
+	queues := func(f func(ingressQueue) uint64) []uint64 { return collect(g.in[:], f) }
+	switch register {
+	case "ig_in":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.came) })
+	case "ig_out":
+		return queues(func(q ingressQueue) uint64 { return uint64(q.gone) })
+	case "eg_out":
+		return numbers(g.left[:])
+	case "ig_0":
+		return queues(func(q ingressQueue) uint64 { return pair(uint64(q.before), h.Count(q.began), 32) })
+	case "ig_clone":
+		return g.times(g.reports.last[:])
+	case "qe_clone":
+		if k, ok := g.signal.(keeper); !ok || k.cells(register) == nil { // else it is the signal's
+			return g.times(g.reports.last[:])
+		}
+	case "until":
+		cells := g.times(g.until[:])
+		for port, closed := range g.controlled.faulty {
+			if closed {
+				cells[port] |= pair(1, 0, 32)
+			}
+		}
+		return cells
+	}
+	return nil
+}
