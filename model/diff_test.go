@@ -412,6 +412,9 @@ func (tr *traffic) news() {
 			tr.write("faulty", ports[slot], tr.rnd.Uint64N(8)/7)
 		}
 	}
+	if tr.hw != nil && tr.man.Guard != "none" && tr.rnd.IntN(300) == 0 {
+		tr.rezero()
+	}
 	if tr.hw != nil && tr.man.Guard == "rlb-star" && tr.rnd.IntN(100) == 0 {
 		tr.close(ports[slot], tr.rnd.IntN(8) == 0)
 	}

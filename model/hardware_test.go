@@ -19,7 +19,7 @@ func briefly(row codegen.Row) map[string]string {
 	set := map[string]string{}
 	for name, value := range map[string]string{
 		"tb": "51us", "gap": "51us", "tfail": "205us", "dt": "41us", "twarn": "410us", "hold": "307us", "tau": "307us",
-		"qpfc": "16KB", "qth": "8000B", "cell": "8KB", "ageing": "512us", "tprobe": "205us", "timeout": "20480us", "sent": "4KB", "epoch": "205us",
+		"qpfc": "16KB", "qth": "8000B", "cell": "8KB", "ageing": "512us", "tprobe": "205us", "timeout": "20480us", "sent": "4KB", "epoch": "205us", "r": "10%",
 	} {
 		if slices.ContainsFunc(row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {
 			set[name] = value
@@ -180,13 +180,13 @@ func TestHardwareQueuesAlike(t *testing.T) {
 // TestHardwareOwnProbes: the probes that a switch makes leave as they are, teach
 // it nothing, and come back.
 func TestHardwareOwnProbes(t *testing.T) {
-	for _, name := range []string{"hula", "dhlb", "pdlb"} {
+	for _, name := range []string{"hula", "dhlb", "pdlb", "clove"} {
 		for _, arch := range []string{"tna", "t2na"} {
 			t.Run(name+"@"+arch, func(t *testing.T) {
 				r := newRig(t, scheme{name, codegen.Params{Arch: arch, Ports: 4}}, 1)
 				newTraffic(r, 4)
 				r.now = 5000
-				if name == "pdlb" {
+				if name == "pdlb" || name == "clove" {
 					r.pathProbe()
 					return
 				}
@@ -223,12 +223,13 @@ func (r *rig) pathProbe() {
 		b := append(make([]byte, 12), 0x88, 0xB7, 0, src, 0, dst, path, flags)
 		return binary.BigEndian.AppendUint32(b, tx)
 	}
+	met := 0
 	pass := func(port uint32, b []byte) dataplane.Outcome {
 		out := r.sw.Ingress(r.sw.Receive(port, b, r.clock()), r.clock(), nil)
 		if len(out) != 1 {
 			r.t.Fatalf("a probe from port %d becomes %+v", port, out)
 		}
-		r.sw.Enqueued(out[0].Packet, 0, r.clock())
+		r.sw.Enqueued(out[0].Packet, met, r.clock())
 		return r.sw.Egress(out[0].Packet, 0, r.clock(), nil)[0]
 	}
 	o := pass(uint32(r.parameter("cpu")), frame(here, 1, 2, 0, 0))
@@ -238,6 +239,15 @@ func (r *rig) pathProbe() {
 	o = pass(firstPort, frame(1, here, 3, 0, 77))
 	if want := frame(here, 1, 3, 1, 77); o.Port != firstPort || string(o.Packet.Bytes()) != string(want) {
 		r.t.Errorf("another one turns round at port %d as % x, want % x", o.Port, o.Packet.Bytes(), want)
+	}
+	if r.man.Signal == "marks" {
+		met = 1500 * int(r.parameter("ecnk")) / r.hw.Cell
+		for _, flags := range []byte{0, 2} { // at the limit, and beyond it
+			if o = pass(uint32(r.parameter("cpu")), frame(here, 1, 2, 0, 0)); o.Packet.Bytes()[19] != flags {
+				r.t.Errorf("a probe that has met %d cells has the flags %d, want %d", met, o.Packet.Bytes()[19], flags)
+			}
+			met++
+		}
 	}
 	r.learnPath(model.PathNews{Group: 1, Slot: 2, RTT: 30})
 	r.compareRegisters()

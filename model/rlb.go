@@ -33,8 +33,9 @@ type ingressQueue struct {
 	came, gone uint32
 }
 
-// occupy is bytes on hardware: more may seem to have left than came.
-func (q *ingressQueue) occupy() { q.bytes = uint32(max(0, int32(q.came-q.gone))) }
+// occupy is bytes on hardware. More may seem to have left than came, after the
+// controller has set the counts to 0 or one of them has wrapped.
+func (q *ingressQueue) occupy() { q.bytes = q.came - min(q.came, q.gone) }
 
 // A Notice is a congestion notification to the switch upstream.
 type Notice uint8
