@@ -83,11 +83,7 @@ func (l *linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
 		if err := arity(p, 2); err != nil {
 			return instr{}, err
 		}
-		v, err := l.number(p.Parameters[0])
-		if err != nil {
-			return instr{}, err
-		}
-		zero, err := compare("==", v, constInt(0))
+		zero, err := l.isZero(p.Parameters[0])
 		if err != nil {
 			return instr{}, err
 		}
@@ -96,6 +92,20 @@ func (l *linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
 	}
 	do, err := l.primitive(p)
 	return instr{do: do}, err
+}
+
+// isZero links the condition of a jump, which mostly is a truth value made a
+// number.
+func (l *linker) isZero(e *bmv2.Expr) (test, error) {
+	if u := e.Unwrap(); u != nil && u.Op == "b2d" {
+		t, err := l.boolean(u.Right)
+		return func(p *Packet) bool { return !t(p) }, err
+	}
+	v, err := l.number(e)
+	if err != nil {
+		return nil, err
+	}
+	return compare("==", v, constInt(0))
 }
 
 func arity(p *bmv2.Primitive, n int) error {

@@ -309,6 +309,9 @@ func saturate(op string, a value, width int) (value, error) {
 		low = constant(new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(width-1))))
 		high = constant(pow2less1(width - 1))
 	}
+	if a.fitsSigned() && low.fitsSigned() && high.fitsSigned() {
+		return computed(low.lo, high.hi, clamp(a.low(), int64(low.bits), int64(high.bits))), nil
+	}
 	under, err := compare("<", a, low)
 	if err != nil {
 		return value{}, err
@@ -318,6 +321,11 @@ func saturate(op string, a value, width int) (value, error) {
 		return value{}, err
 	}
 	return choose(under, low, choose(over, high, a.within(low.lo, high.hi))), nil
+}
+
+// clamp limits a signed number.
+func clamp(f eval, low, high int64) eval {
+	return func(p *Packet) uint64 { return uint64(min(max(int64(f(p)), low), high)) }
 }
 
 // within narrows the interval of a value that is only used if it lies there.

@@ -139,17 +139,42 @@ func mirrored(op string) string {
 }
 
 func compareSigned(op string, a, b value) test {
+	if a.kind == constKind && b.kind != constKind {
+		a, b, op = b, a, mirrored(op)
+	}
 	f, g := a.low(), b.low()
-	return compared(op, func(p *Packet) int {
-		x, y := int64(f(p)), int64(g(p))
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	if b.kind == constKind {
+		return compareSignedConst(op, f, int64(b.bits))
+	}
+	switch op {
+	case "==":
+		return func(p *Packet) bool { return f(p) == g(p) }
+	case "!=":
+		return func(p *Packet) bool { return f(p) != g(p) }
+	case "<":
+		return func(p *Packet) bool { return int64(f(p)) < int64(g(p)) }
+	case "<=":
+		return func(p *Packet) bool { return int64(f(p)) <= int64(g(p)) }
+	case ">":
+		return func(p *Packet) bool { return int64(f(p)) > int64(g(p)) }
+	}
+	return func(p *Packet) bool { return int64(f(p)) >= int64(g(p)) }
+}
+
+func compareSignedConst(op string, f eval, c int64) test {
+	switch op {
+	case "==":
+		return func(p *Packet) bool { return int64(f(p)) == c }
+	case "!=":
+		return func(p *Packet) bool { return int64(f(p)) != c }
+	case "<":
+		return func(p *Packet) bool { return int64(f(p)) < c }
+	case "<=":
+		return func(p *Packet) bool { return int64(f(p)) <= c }
+	case ">":
+		return func(p *Packet) bool { return int64(f(p)) > c }
+	}
+	return func(p *Packet) bool { return int64(f(p)) >= c }
 }
 
 func compareWide(op string, a, b value) test {

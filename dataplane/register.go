@@ -53,6 +53,21 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	at := index.low()
+	if dst.base == nil && !dst.f.signed && dst.f.width >= r.width && dst.f.width <= 64 {
+		off, src := dst.f.off, index.off
+		if index.kind == wordKind {
+			return func(p *Packet) {
+				if i := uint64(uint32(p.w[src])); i < uint64(len(r.cells)) {
+					p.w[off] = r.cells[i]
+				}
+			}, nil
+		}
+		return func(p *Packet) {
+			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
+				p.w[off] = r.cells[i]
+			}
+		}, nil
+	}
 	if dst.f.width <= 64 && r.words == 1 {
 		set := dst.setter(unsigned64(r.width, nil))
 		return func(p *Packet) {
@@ -112,6 +127,14 @@ func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error)
 		return nil, err
 	}
 	at := iv.low()
+	if r.words == 1 && iv.kind == wordKind && v.kind == wordKind {
+		m, dst, src := r.mask, iv.off, v.off
+		return func(p *Packet) {
+			if i := uint64(uint32(p.w[dst])); i < uint64(len(r.cells)) {
+				r.cells[i] = p.w[src] & m
+			}
+		}, nil
+	}
 	if r.words == 1 {
 		f, m := v.low(), r.mask
 		return func(p *Packet) {

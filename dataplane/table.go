@@ -18,6 +18,7 @@ type table struct {
 	lpm     *lpmIndex
 	ternary *ternaryIndex
 	scratch []uint64 // the key of the lookup in progress
+	few     []fewEntry
 
 	size    int
 	entries []tableEntry
@@ -165,8 +166,11 @@ func (t *table) nextNode(a *action, hit bool) *node {
 
 // find returns the slot of the entry that p matches, or none.
 func (t *table) find(p *Packet) int32 {
-	if t.count == 0 {
+	switch {
+	case t.count == 0:
 		return none
+	case t.few != nil:
+		return t.findFew(p)
 	}
 	t.key.build(p, t.scratch)
 	return t.lookup(p, t.scratch)

@@ -40,6 +40,7 @@ func (t *table) add(e tableEntry) (Handle, error) {
 	if t.meters != nil {
 		t.meters.reset(int(h))
 	}
+	t.renewFew()
 	return h, nil
 }
 
@@ -132,6 +133,7 @@ func (t *table) delete(h Handle) {
 	*e = tableEntry{}
 	t.handles.release(h)
 	t.count--
+	t.renewFew()
 }
 
 // entry returns an entry in use, or nil.

@@ -156,9 +156,12 @@ func (f *ternaryField) demand(word int, shift uint) (low, high int, mask uint64)
 
 // find returns the slot of the best match, or none.
 func (x *ternaryIndex) find(key []uint64) int32 {
-	best, priority := none, 0
-	if x.live == 0 {
+	best := none
+	switch {
+	case x.live == 0:
 		return none
+	case x.words == 1: // nothing can be skipped
+		return x.better(key, 0, none)
 	}
 	for s := range x.sum {
 		candidates := ^uint64(0)
@@ -176,16 +179,22 @@ func (x *ternaryIndex) find(key []uint64) int32 {
 			if w >= x.words {
 				break
 			}
-			for m := x.match(key, w); m != 0; m &= m - 1 {
-				slot := w*64 + bits.TrailingZeros64(m)
-				if slot >= len(x.entries) {
-					break
-				}
-				e := &x.entries[slot]
-				if e.used && (best == none || e.priority < priority) && (!e.ranges || e.inRanges(key)) {
-					best, priority = int32(slot), e.priority
-				}
-			}
+			best = x.better(key, w, best)
+		}
+	}
+	return best
+}
+
+// better returns the best match of word w, or what there is if that is better.
+func (x *ternaryIndex) better(key []uint64, w int, best int32) int32 {
+	for m := x.match(key, w); m != 0; m &= m - 1 {
+		slot := w*64 + bits.TrailingZeros64(m)
+		if slot >= len(x.entries) {
+			break
+		}
+		e := &x.entries[slot]
+		if e.used && (best == none || e.priority < x.entries[best].priority) && (!e.ranges || e.inRanges(key)) {
+			best = int32(slot)
 		}
 	}
 	return best

@@ -318,3 +318,25 @@ func TestPipeChecksums(t *testing.T) {
 		g.check(t, nil, "f0012001 f0021003ff", "3:f001"+c.want+"f0021003ff")
 	}
 }
+
+// A new program may be of another architecture: its queues count in its units.
+func TestSwapToPipe(t *testing.T) {
+	e := reflector(t)
+	e.Queues(func(q *Queues) { q.SetAllRates(1) })
+	depths := pipeProgram{ingress: prims(set(toPort3, 3)), egress: prims(set("eg_h.b", "eg_intr.enq_qdepth"))}
+	e.Swap(depths.start(t, Options{}))
+	for range 3 {
+		e.Process(1, make([]byte, 200), time.Second)
+	}
+	var got []byte
+	for _, o := range e.Run(time.Hour) {
+		got = append(got, o.Data[1])
+	}
+	if !bytes.Equal(got, []byte{0, 3}) { // the first one leaves at once
+		t.Errorf("packets of three cells met %v", got)
+	}
+	e.Swap(load(t, "reflector", Options{}))
+	if out := e.Process(1, udp(60, 1, 2, 3, 4), 2*time.Hour); len(out) != 1 {
+		t.Errorf("%d packets leave after the way back", len(out))
+	}
+}

@@ -1,0 +1,74 @@
+package dataplane
+
+import "slices"
+
+// Programs for Tofino do much with tables of two or three entries, where
+// others have conditions. To try the entries one after the other, on the
+// packet itself, is faster there than to build a key and to ask an index.
+
+// maxFew is the most entries that are tried.
+const maxFew = 4
+
+// A fewEntry is an entry with what it demands of the vector.
+type fewEntry struct {
+	slot     int32
+	priority int
+	demands  []fewDemand
+}
+
+// A fewDemand wants a word of the vector to have a value under a mask.
+type fewDemand struct {
+	off         int
+	mask, value uint64
+}
+
+// renewFew makes the list of the entries in the order in which they win, if
+// there are few of them and they demand nothing more than that.
+func (t *table) renewFew() {
+	t.few = nil
+	if t.lpm != nil || t.count > maxFew || !t.key.plain() {
+		return
+	}
+	var list []fewEntry
+	for slot := range t.entries {
+		e := &t.entries[slot]
+		if !e.used {
+			continue
+		}
+		few := fewEntry{slot: int32(slot), priority: e.priority}
+		for i := range t.key.fields {
+			f := &t.key.fields[i]
+			d, _ := f.demand(e.match[i]) // it was checked when the entry was added
+			if d.high != nil {
+				return
+			}
+			if d.mask[0] != 0 {
+				few.demands = append(few.demands, fewDemand{f.off, d.mask[0], d.value[0]})
+			}
+		}
+		list = append(list, few)
+	}
+	slices.SortStableFunc(list, func(a, b fewEntry) int { return a.priority - b.priority })
+	t.few = list
+}
+
+// plain is whether all fields are words that count whatever is valid.
+func (k *tableKey) plain() bool {
+	return !slices.ContainsFunc(k.fields, func(f keyField) bool { return !f.always || f.words > 1 || f.mask != nil })
+}
+
+// findFew returns the slot of the entry that p matches, or none.
+func (t *table) findFew(p *Packet) int32 {
+next:
+	for i := range t.few {
+		e := &t.few[i]
+		for j := range e.demands {
+			d := &e.demands[j]
+			if p.w[d.off]&d.mask != d.value {
+				continue next
+			}
+		}
+		return e.slot
+	}
+	return none
+}

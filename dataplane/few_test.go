@@ -1,0 +1,76 @@
+package dataplane
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// Whether a table has few entries or an index is asked makes no difference.
+func TestFewAgainstIndex(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := 0
+	for round := range 300 {
+		kind := []string{bmv2.MatchExact, bmv2.MatchTernary, bmv2.MatchRange}[round%3]
+		tb := &bmv2.Table{Name: "t", MatchType: kind, Type: bmv2.TableSimple, Actions: []string{"in"}, ActionIDs: []int{0}, NextTables: bmv2.NextTables{{Label: "in"}}}
+		for _, f := range []string{"x", "y", "sum"} {
+			key := &bmv2.TableKey{MatchType: kind, Target: bmv2.FieldRef{Header: "ig_md", Field: f}}
+			if kind == bmv2.MatchRange && f != "x" {
+				key.MatchType = bmv2.MatchTernary
+			}
+			tb.Key = append(tb.Key, key)
+		}
+		s := pipeProgram{tables: []*bmv2.Table{tb}}.start(t, Options{})
+		table := s.tables["t"]
+		p := &Packet{w: make([]uint64, s.lay.words), ex: &s.ex}
+		var handles []Handle
+		for range 12 {
+			if len(handles) > 0 && r.IntN(3) == 0 {
+				i := r.IntN(len(handles))
+				must(t, s.TableDelete("t", handles[i]))
+				handles[i] = handles[len(handles)-1]
+				handles = handles[:len(handles)-1]
+			} else if h, err := s.TableAdd("t", someEntry(r, kind)); err == nil {
+				handles = append(handles, h)
+			}
+			for range 20 {
+				for _, f := range table.key.fields {
+					p.w[f.off] = r.Uint64N(4)
+				}
+				want := none
+				if table.count > 0 {
+					table.key.build(p, table.scratch)
+					want = table.lookup(p, table.scratch)
+				}
+				if got := table.find(p); got != want {
+					t.Fatalf("%s with %d entries: %d, want %d", kind, table.count, got, want)
+				}
+				if table.few != nil && want != none {
+					seen++
+				}
+			}
+			if few := table.few != nil; kind != bmv2.MatchRange && few != (table.count > 0 && table.count <= maxFew) {
+				t.Fatalf("%s with %d entries: few is %v", kind, table.count, few)
+			}
+		}
+	}
+	if seen < 1000 {
+		t.Errorf("only %d entries were found", seen)
+	}
+}
+
+func someEntry(r *rand.Rand, kind string) Entry {
+	e := Entry{Target: act("in"), Priority: r.IntN(3)}
+	for i := range 3 {
+		m := Match{Value: []byte{byte(r.IntN(4))}}
+		switch {
+		case kind == bmv2.MatchRange && i == 0:
+			m.High = []byte{m.Value[0] + byte(r.IntN(3))}
+		case kind != bmv2.MatchExact:
+			m.Mask = []byte{byte(r.IntN(4))}
+		}
+		e.Match = append(e.Match, m)
+	}
+	return e
+}
