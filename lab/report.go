@@ -148,6 +148,9 @@ func (p page) Digests() [][2]string {
 		}
 		for role, d := range r.Programs {
 			name := r.Label + ", " + role
+			if r.Arch != "" {
+				name += ", for " + r.Arch
+			}
 			if !seen[name+d] {
 				seen[name+d] = true
 				list = append(list, [2]string{name, d[:16]})

@@ -52,6 +52,7 @@ type watched struct {
 	end   sim.Counters
 	slots []int64 // bytes by interval, since the warm-up
 	limit float64
+	full  fabric.Rate // of the link, where no fault makes it slower
 }
 
 // A stampRegister is where a switch remembers when it heard of its ports.
@@ -116,7 +117,7 @@ func (s *sampler) watch(sw *sim.Switch) {
 		if p.PeerTier == 0 || p.Down || port == nil {
 			continue
 		}
-		w := &watched{Port: port, sw: sw, name: fmt.Sprintf("%s:%d-%s", sw.Name, p.Number, p.Peer), limit: float64(port.Limit())}
+		w := &watched{Port: port, sw: sw, name: fmt.Sprintf("%s:%d-%s", sw.Name, p.Number, p.Peer), limit: float64(port.Limit()), full: port.Rate()}
 		if w.limit <= 0 {
 			w.limit = 256 * 1514
 		}
@@ -307,13 +308,13 @@ func (s *sampler) utilisation(m *measured, seconds float64) {
 	m.idlest = math.Inf(1)
 	var all mean
 	for _, w := range s.up {
-		u := float64(w.end.Bytes-w.begin.Bytes) * 8 / float64(w.Rate()) / seconds
+		u := float64(w.end.Bytes-w.begin.Bytes) * 8 / float64(w.full) / seconds
 		all.add(u)
 		m.idlest = min(m.idlest, u)
 	}
 	m.utilisation = all.value()
 	for _, w := range s.up {
-		m.whole += float64(w.Counters().Bytes) * 8 / float64(w.Rate()) / s.r.net.Now().Seconds() / float64(len(s.up))
+		m.whole += float64(w.Counters().Bytes) * 8 / float64(w.full) / s.r.net.Now().Seconds() / float64(len(s.up))
 	}
 	for _, w := range s.ports {
 		m.pauses += float64(w.end.Pauses-w.begin.Pauses) / seconds
@@ -345,7 +346,7 @@ func (s *sampler) sharing() float64 {
 			for _, w := range ports {
 				u := 0.0
 				for _, b := range w.slots[from:to] {
-					u += float64(b) / float64(w.Rate())
+					u += float64(b) / float64(w.full)
 				}
 				low, high = min(low, u), max(high, u)
 			}
@@ -369,7 +370,7 @@ func (s *sampler) probes(m *measured, seconds float64) {
 	size := float64(s.r.tasks.bytes) / float64(s.r.tasks.sent)
 	capacity := 0.0
 	for _, w := range s.ports {
-		capacity += float64(w.Rate())
+		capacity += float64(w.full)
 	}
 	m.probes = 100 * frames * size * 8 / (capacity * seconds)
 }

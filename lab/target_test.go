@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -144,6 +145,27 @@ func TestJudgeMissing(t *testing.T) {
 `, map[string][]float64{"drill": {1, 2, 3, 1, 2, 3}}) {
 		if o.Verdict != Unknown {
 			t.Errorf("%s: %s", o.Name, o.Verdict)
+		}
+	}
+}
+
+// TestJudgeFew: a value that one run alone of several has is not judged, and one
+// that some have is told to be of those.
+func TestJudgeFew(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		last []float64
+		want Verdict
+		note string
+	}{
+		{[]float64{60, 61, 62}, Within, ""},
+		{[]float64{60, nan, 62}, Within, "in 2 of 3 runs alone"},
+		{[]float64{nan, 61, nan}, Unknown, "in 1 of 3 runs alone"},
+	} {
+		runs := map[string][]float64{"rps": append([]float64{1, 2, 3}, c.last...)}
+		o := judged(t, ` - {name: f, metric: fct-mean, of: rps, at-least: 50}`, runs)[0]
+		if o.Verdict != c.want || o.Note != c.note {
+			t.Errorf("of %v: %s (%s), want %s (%s)", c.last, o.Verdict, o.Note, c.want, c.note)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		return fmt.Errorf("switch %s: %w", s.Name, err)
 	}
 	e.o, e.model = o, m
-	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way"
+	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way" || o.AgainLen > 0
 	s.run(e)
 	return s.SetTables(t)
 }
@@ -255,7 +255,7 @@ func (o *Model) session(port int) int {
 
 // notify sends a copy of a packet back as a notice, unless a host is there.
 func (e *native) notify(p *Packet, what model.Notice) {
-	port, ok := e.look.Sessions[e.o.session(p.from.Number)]
+	port, ok := e.look.Sessions[e.o.session(e.packet.In)]
 	if !ok {
 		return
 	}

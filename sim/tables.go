@@ -270,7 +270,7 @@ func (l *lookups) configure(m *model.Switch) {
 	for id, ports := range l.groups {
 		weights := l.weights[id]
 		// Hardware has an entry for each slot that a group may have.
-		if n, ok := l.sizes[id]; ok && n < len(ports) {
+		if n := l.sizes[id]; n > 0 && n < len(ports) {
 			ports, weights = ports[:n], weights[:min(n, len(weights))]
 		}
 		m.SetGroup(id, model.Group{Ports: ports, Weights: weights})
