@@ -16,6 +16,7 @@ var indexes = []struct {
 	{"group", "GROUPS", 1024, "groups of paths"},
 	{"path", "PATHS", 16384, "paths: group * 16 + slot"},
 	{"memory", "MEMORIES", 4096, "remembered paths: group * m + k"},
+	{"queue", "QUEUES", 2048, "queues of a pipe"},
 	{"switch", "", 1, "the switch"},
 }
 

@@ -12,10 +12,11 @@ import (
 // edge do so in a leaf, which in a fat tree is called tor.
 var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
 
-// StatePaths are the ways of queue state from egress to ingress: by packets
-// that are recirculated, or by registers that both pipelines reach, which
-// exists in software switches only.
-var StatePaths = []string{"recirc", "shared"}
+// StatePaths are the ways of queue state to ingress: from egress by packets
+// that are recirculated, by registers that both pipelines reach, which exists in
+// software switches only, or from the queues themselves by the ghost thread that
+// Tofino 2 has.
+var StatePaths = []string{"recirc", "shared", "ghost"}
 
 // MaxPaths is the largest group that a program can be generated for.
 const MaxPaths = 16
@@ -27,7 +28,7 @@ type Params struct {
 	Ports     int               // paths of the largest group, 2 to MaxPaths; 0 stands for 4
 	MaxPort   int               // the highest port number in use, 0 where that is not known
 	Set       map[string]string // parameters by name, in their units
-	StatePath string            // "recirc", which "" stands for, or "shared"
+	StatePath string            // one of StatePaths; "" stands for recirc
 	Role      string            // one of Roles; "" stands for leaf
 	Printed   bool              // keep what the paper prints where it is wrong
 

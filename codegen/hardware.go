@@ -73,6 +73,8 @@ func (v *view) IndexOf(r Register) string {
 		return "PortId_t"
 	case "flow":
 		return v.FlowType()
+	case "queue":
+		return "qid_t"
 	case "group":
 		return "gid_t"
 	}

@@ -23,6 +23,8 @@ var hardwareBlocks = []*block{
 	{kind: part, name: "levels", parts: []string{"ports"}},
 	{kind: part, name: "baked"},
 	{kind: part, name: "measure", parts: []string{"report", "levels", "baked"}, params: []string{"tau", "qcap"}},
+	{kind: part, name: "ghost", parts: []string{"candidates"},
+		attributes: []attribute{{"queue", "qid_t", "queues of the group's paths, by their numbers in the pipe"}}},
 	{kind: part, name: "depth", parts: []string{"report", "ports"}},
 	{kind: part, name: "eighths", params: []string{"window", "link"}},
 	{kind: part, name: "ranks"},

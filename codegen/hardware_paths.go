@@ -45,6 +45,12 @@ func (v *view) Start() string {
 	return "meta.now"
 }
 
+// Ghost reports whether the ghost thread knows the queues.
+func (v *view) Ghost() bool { return v.In("ghost") }
+
+// NoQueue stands in for the queues of slots that a group does not have.
+func (v *view) NoQueue() int { return 2047 }
+
 // Moves reports whether packets come round to move their flow.
 func (v *view) Moves() bool { return v.runs.Choice == "cautious" }
 

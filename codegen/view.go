@@ -42,6 +42,11 @@ func newView(row Row, p Params) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.StatePath == "ghost" {
+		if err := arch.haunted(row); err != nil {
+			return nil, err
+		}
+	}
 	if err := arch.hasRoom(row, p.Ports); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (r *genRequest) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`")
 	flags.StringVar(&r.Ports, "ports", "", "paths of the largest group: their `NUMBER`, or the ports as in 1-4,9 (default 4)")
 	flags.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`, or runtime to leave it to the controller")
-	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
 	addArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")

@@ -80,11 +80,13 @@ func newLabRun(c *cli) *cobra.Command {
     - qall-poly3
     - {scheme: drill, label: drill-4, set: {d: 4}}
     - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
+    - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: hosts}
   loads: [0.5, 0.7]
   transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
+                              # {kind: tcp, max-dupacks: 300}: learns from reordering
   switches: {ecn: 65, pfc: false}
   seeds: 5                    # how many, or which: [3, 5]
   duration: 2s                # flows begin within it; then it goes on until they end
@@ -102,6 +104,9 @@ between a share of the pairs of hosts (black-hole), of which nobody hears.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
 the packet generator.
+With observe: {every: 1ms, test: 0.25} each run notes the traffic of the ports
+between switches, their queues and the intervals between packets, and fits them,
+for the metrics fit-….
 Patterns are ` + strings.Join(lab.Patterns, ", ") + `.
 A load is relative to what the hosts that send could send (load-of: hosts), what
 the links between leaves and spines carry (fabric), or a rate. Files are found

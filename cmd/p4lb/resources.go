@@ -94,6 +94,11 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	if j.assembler == "" {
 		j.assembler = firstInPath("bfas")
 	}
+	for _, name := range []string{j.compiler, j.assembler} {
+		if err := canRun(name); err != nil {
+			return err
+		}
+	}
 	if len(j.schemes) == 0 {
 		j.schemes = codegen.Names()
 	}
@@ -122,6 +127,18 @@ func (j *resourcesJob) run(ctx context.Context) error {
 		rows = append(rows, u.row())
 	}
 	return show(j.c.out, j.form, rows, list)
+}
+
+// canRun wants a program to be there, if one is named.
+func canRun(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := exec.LookPath(name)
+	if missing := (*exec.Error)(nil); errors.As(err, &missing) {
+		return fmt.Errorf("finding %s: %w", name, bareError(missing.Err))
+	}
+	return err
 }
 
 var errNoCompiler = errors.New("there is no compiler for Tofino on the PATH")

@@ -1,0 +1,72 @@
+package codegen
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRooms: a row is generated for as many paths as its architecture has room
+// for and refused beyond, with what could be had instead.
+func TestRooms(t *testing.T) {
+	for arch, rows := range rooms {
+		for name, room := range rows {
+			row, err := Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if room.paths > 0 {
+				if _, err := Generate(row, Params{Arch: arch, Ports: room.paths}); err != nil {
+					t.Errorf("%s for %s with %d paths: %v", name, arch, room.paths, err)
+				}
+			}
+			_, err = Generate(row, Params{Arch: arch, Ports: max(room.paths*2, 4)})
+			if err == nil || !strings.Contains(err.Error(), "no "+name+" for "+arch) || !strings.Contains(err.Error(), "not enough "+room.lacks) {
+				t.Errorf("%s for %s with more than %d paths: %v", name, arch, room.paths, err)
+			}
+			nearest, _, _ := strings.Cut(room.nearest, ", or t2na")
+			if room.paths > 0 || nearest == "" {
+				continue
+			}
+			if near, err := Lookup(nearest); err != nil {
+				t.Errorf("%s for %s: %v", name, arch, err)
+			} else if _, err := Generate(near, Params{Arch: arch}); err != nil {
+				t.Errorf("%s for %s: the nearest: %v", name, arch, err)
+			}
+			if _, err := Generate(row, Params{Arch: "t2na"}); strings.HasSuffix(room.nearest, "t2na") && err != nil {
+				t.Errorf("%s for t2na instead: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestGhost: with the ghost thread nothing has to come round, and what it does
+// not know is refused.
+func TestGhost(t *testing.T) {
+	for _, name := range []string{"drill", "qdaps"} {
+		row, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Generate(row, Params{Arch: "t2na", StatePath: "ghost"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(p.P4, "LbGhost()) pipe") || strings.Contains(p.P4, "Mirror(") || len(p.Manifest.MirrorSessions) > 0 {
+			t.Errorf("%s still has reports", name)
+		}
+	}
+	for _, c := range []struct{ name, arch, want string }{
+		{"drill", "tna", "the ghost thread is Tofino 2's"},
+		{"drill", "v1model", "the ghost thread is Tofino 2's"},
+		{"conga", "t2na", "it knows queue lengths and nothing else"},
+		{"drill+rlb", "t2na", "it knows queue lengths and nothing else"},
+	} {
+		row, err := Lookup(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Generate(row, Params{Arch: c.arch, StatePath: "ghost"}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, want %q", c.name, c.arch, err, c.want)
+		}
+	}
+}
