@@ -46,6 +46,9 @@
 //   - class_of_service is the priority of the clone's queue, so there are as
 //     many classes as the device has priorities; 0 leaves the choice to the
 //     program, whose clones have priority 0 unless it keeps another one.
+//   - A program for Tofino is one for a pipe: its mirror sessions are clone
+//     sessions, a register of a struct has P4Data of that struct, and the CPU
+//     port may be port 0.
 //   - What number a string of a translated type has is up to the target: see
 //     translation.
 //
@@ -62,5 +65,7 @@
 //     ports elsewhere unless the program lists them: other than by these, ports
 //     go by decimal numbers.
 //   - Random choice in selectors: BMv2's choose by hash.
-//   - Externs: v1model has none beyond those that have entities of their own.
+//   - Externs: v1model has none beyond those that have entities of their own,
+//     and P4Runtime has no messages for Tofino's filters. Whoever has the Device
+//     sets those (filter.go).
 package p4rt

@@ -130,7 +130,7 @@ func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *answer) error {
 		if x.ExternEntry.GetExternTypeId() == 0 {
 			return nil // a wildcard over the externs, of which there are none
 		}
-		return failf(codes.Unimplemented, "this target has no externs beyond those of v1model")
+		return failf(codes.Unimplemented, "this target has no externs but those with entities of their own")
 	}
 	return failf(codes.InvalidArgument, "the request has no entity")
 }

@@ -115,7 +115,7 @@ func (p *pipeline) update(j *journal, sc *scope, u *p4v1.Update) error {
 	case *p4v1.Entity_DigestEntry:
 		return p.writeDigest(j, u.GetType(), x.DigestEntry)
 	case *p4v1.Entity_ExternEntry:
-		return failf(codes.Unimplemented, "this target has no externs beyond those of v1model")
+		return failf(codes.Unimplemented, "this target has no externs but those with entities of their own")
 	}
 	return failf(codes.InvalidArgument, "the update has no entity")
 }

@@ -37,7 +37,8 @@
 // Payload is virtual. A P4 switch sees the header bytes that a host would send,
 // and how many bytes follow; a native one sees the addresses and ports. Both
 // see queues as programs count them, in packets: that many of full length fit
-// in the bytes that wait, rounded up.
+// in the bytes that wait, rounded up. A Tofino counts cells, of which each packet
+// fills its own, and has been up for a second when a run begins.
 //
 // # Round and to the controller
 //
