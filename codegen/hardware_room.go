@@ -20,6 +20,7 @@ var rooms = map[string]map[string]room{
 		"wcmp":       {8, "containers (PHV)", ""},
 		"drill":      {8, "containers (PHV)", ""},
 		"conga":      {4, "stages: 14 of 12", ""},
+		"clove":      {8, "stages: 14 of 12", ""},
 		"qdaps":      {4, "containers (PHV)", ""},
 		"qdaps-star": {0, "stages: it takes 16 on Tofino 2", "qdaps, or t2na"},
 		"hermes":     {0, "stages: 18 of 12", "clove, or t2na"},
@@ -35,12 +36,23 @@ var rooms = map[string]map[string]room{
 		"hermes+rlb-star":  {0, "stages: hermes alone takes 18 of 12", "letflow+rlb, or t2na"},
 	},
 	"t2na": {
-		"wcmp":        {8, "containers (PHV)", ""},
-		"drill":       {8, "containers (PHV)", ""},
-		"conga":       {4, "containers (PHV)", ""},
-		"qdaps":       {8, "containers (PHV)", ""},
+		"wcmp":       {8, "containers (PHV)", ""},
+		"drill":      {8, "containers (PHV)", ""},
+		"conga":      {4, "containers (PHV)", ""},
+		"hermes":     {4, "containers (PHV)", ""},
+		"clove":      {8, "containers (PHV)", ""},
+		"qdaps":      {8, "containers (PHV)", ""},
+		"qdaps-star": {4, "containers (PHV)", ""},
+
 		"letflow+rlb": {8, "containers (PHV)", ""},
 		"presto+rlb":  {8, "containers (PHV)", ""},
+		"drill+rlb":   {8, "containers (PHV)", ""},
+		"hermes+rlb":  {4, "containers (PHV)", ""},
+
+		"letflow+rlb-star": {4, "containers (PHV)", ""},
+		"presto+rlb-star":  {4, "containers (PHV)", ""},
+		"drill+rlb-star":   {4, "containers (PHV)", ""},
+		"hermes+rlb-star":  {4, "containers (PHV)", ""},
 	},
 }
 

@@ -6,7 +6,8 @@
 //	             of three, no result used in the action that computes it
 //	conditions   44 bits of fields, constants to compare with, 12 bits for < and >
 //	registers    cells of 8, 16, 32 or two such halves, one access for each packet
-//	stateful ALU two comparisons (Tofino 2: four), two fields of the packet
+//	stateful ALU two comparisons (Tofino 2: four), two fields of the packet,
+//	             signed differences, which alone wrap
 //	tables       applied once, ranges of 20 bits, 32 bits of hashes and randomness
 //	depth        no more steps that wait for each other than there are stages
 //

@@ -39,11 +39,11 @@ func isRegisterAction(name string) bool {
 
 // cell wants a width that a stateful ALU has.
 func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
-	halves := []int{}
+	halves, signs := []int{}, map[bool]bool{}
 	if s, ok := t.(*types.Struct); ok {
 		for _, f := range s.Fields {
 			w, _ := types.WidthOf(f.Type)
-			halves = append(halves, w)
+			halves, signs[signed(f.Type)] = append(halves, w), true
 		}
 	} else if w, ok := types.WidthOf(t); ok {
 		halves = append(halves, w)
@@ -57,11 +57,19 @@ func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
 		l.errorf(d, "a register with %d values in a cell, at most 2", len(halves))
 	case len(halves) == 2 && halves[0] != halves[1]:
 		l.errorf(d, "a register with halves of %d and %d bits: both must have as many", halves[0], halves[1])
+	case len(signs) == 2:
+		l.errorf(d, "a register with one half signed and the other not: both must have one type")
 	case sum > l.target.CellBits:
 		l.errorf(d, "a register with a cell of %d bits, at most %d", sum, l.target.CellBits)
 	case len(halves) > 0 && !slices.Contains([]int{1, 8, 16, 32, 64}, halves[0]):
 		l.errorf(d, "a register with a cell of %d bits: want 1, 8, 16, 32 or two such halves", halves[0])
 	}
+}
+
+// signed reports whether numbers of the type may be below 0.
+func signed(t types.Type) bool {
+	bits, ok := t.(*types.Bits)
+	return ok && bits.Signed
 }
 
 // maxOperands are the fields of the packet that a stateful ALU reads.
@@ -125,6 +133,9 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 		if !ok || x.Op < syntax.Lss || x.Op > syntax.Neq || a.l.constant(x) {
 			return true
 		}
+		for _, side := range []syntax.Expr{x.X, x.Y} {
+			a.wraps(side, x)
+		}
 		// a < b and a >= b are one.
 		text := complement(x)
 		if !slices.Contains(a.comparisons, text) {
@@ -134,6 +145,16 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 		}
 		return true
 	})
+}
+
+// wraps wants differences that are compared by size to be signed: the ALU
+// computes with more bits than unsigned ones have, so that they do not wrap.
+func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
+	x, ok := syntax.Unparen(side).(*syntax.BinaryExpr)
+	if !ok || x.Op != syntax.Sub || compared.Op == syntax.Eql || compared.Op == syntax.Neq || signed(a.l.info.Types[x].Type) {
+		return
+	}
+	a.l.errorf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
 }
 
 // complement writes a comparison and its opposite alike.
