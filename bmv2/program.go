@@ -72,6 +72,9 @@ type Pipeline struct {
 	ActionProfiles []*ActionProfile `bmv2:"action_profiles"`
 	Conditionals   []*Conditional   `bmv2:"conditionals"`
 	ActionCalls    []*ActionCall    `bmv2:"action_calls,omitempty"`
+	// PingPong is set where a ghost thread's program looks at ping_pong: it keeps
+	// two copies of its state itself. simple_switch does not know it.
+	PingPong bool `bmv2:"ping_pong,omitempty"`
 }
 
 // Kinds of match, for tables and for keys.

@@ -21,17 +21,16 @@ func (v *validator) pipe() {
 			v.failf("header_types", "a program for %s needs the header type %s", v.c.Architecture(), name)
 		}
 	}
-	c := v.c
-	v.block("parsers", "ingress_parser", slices.ContainsFunc(c.Parsers, func(p *Parser) bool { return p.Name == "ingress_parser" }))
-	v.block("parsers", "egress_parser", slices.ContainsFunc(c.Parsers, func(p *Parser) bool { return p.Name == "egress_parser" }))
-	v.block("pipelines", "ingress", slices.ContainsFunc(c.Pipelines, func(p *Pipeline) bool { return p.Name == "ingress" }))
-	v.block("pipelines", "egress", slices.ContainsFunc(c.Pipelines, func(p *Pipeline) bool { return p.Name == "egress" }))
-	v.block("deparsers", "ingress_deparser", slices.ContainsFunc(c.Deparsers, func(d *Deparser) bool { return d.Name == "ingress_deparser" }))
-	v.block("deparsers", "egress_deparser", slices.ContainsFunc(c.Deparsers, func(d *Deparser) bool { return d.Name == "egress_deparser" }))
+	for _, gress := range []string{"ingress", "egress"} {
+		needs(v, "parsers", v.c.Parsers, gress+"_parser", func(p *Parser) string { return p.Name })
+		needs(v, "pipelines", v.c.Pipelines, gress, func(p *Pipeline) string { return p.Name })
+		needs(v, "deparsers", v.c.Deparsers, gress+"_deparser", func(d *Deparser) string { return d.Name })
+	}
 }
 
-func (v *validator) block(path, name string, found bool) {
-	if !found {
+// needs checks that one of the blocks has a name.
+func needs[T any](v *validator, path string, blocks []T, name string, nameOf func(T) string) {
+	if !slices.ContainsFunc(blocks, func(b T) bool { return nameOf(b) == name }) {
 		v.failf(path, "a program for %s needs %s", v.c.Architecture(), name)
 	}
 }

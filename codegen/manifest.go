@@ -10,7 +10,7 @@ type Manifest struct {
 	Choice      string  `json:"choice"`
 	Guard       string  `json:"guard"`
 	Role        string  `json:"role"`
-	StatePath   string  `json:"state_path,omitempty"` // recirc or shared; "" without feedback
+	StatePath   string  `json:"state_path,omitempty"` // recirc, shared or ghost; "" without feedback
 	Paths       int     `json:"paths"`                // the largest group
 	Parameters  []Value `json:"parameters"`
 

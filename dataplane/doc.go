@@ -8,9 +8,11 @@
 // Engine puts simple_switch's queues in between. In the steady state a packet
 // costs no allocation.
 //
-// A program for Tofino, in the same terms, runs as a pipe of Tofino does: see
-// tofino.go for what that means, and Switch.CellSize, Generate, SetPortMetadata
-// and FilterSet for what only such programs have.
+// Programs for Tofino (TNA, T2NA), which package lower brings into the same
+// terms, run as in a pipe of Tofino. What that means, and where it differs from
+// the hardware, is said in tofino.go, docs/tofino.md has the list; only such
+// programs have Switch.CellSize, Generate, SetPortMetadata, FilterSet and
+// WredSet.
 //
 // The control plane uses the methods of Switch named after what they change:
 // TableAdd, MemberAdd, GroupAdd, RegisterWrite, MeterSet, SetMirror, SetGroup

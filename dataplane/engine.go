@@ -169,7 +169,7 @@ func (e *Engine) enqueue(p *Packet, now time.Duration) {
 		e.sw.drop(p, "queue", nil)
 		return
 	}
-	e.sw.Enqueued(p, depth, now)
+	e.sw.enqueued(p, depth, now)
 }
 
 func (e *Engine) goAgain(p *Packet) {

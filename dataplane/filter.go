@@ -33,7 +33,7 @@ func (f FilterSpec) validate() error {
 	return nil
 }
 
-// A filter is one cell. One that has not been set gives 0.
+// A filter is a cell of a filterArray. One that has not been set gives 0.
 type filter struct {
 	spec  FilterSpec
 	set   bool
@@ -42,6 +42,7 @@ type filter struct {
 	wred  WredSpec
 }
 
+// A filterArray is an array of filters, or of early detections by such filters.
 type filterArray struct {
 	name  string
 	wred  bool

@@ -85,9 +85,7 @@ func compare(op string, a, b value) (test, error) {
 }
 
 func compareUnsigned(op string, a, b value) test {
-	if a.kind == constKind && b.kind != constKind {
-		a, b, op = b, a, mirrored(op)
-	}
+	op, a, b = constantRight(op, a, b)
 	if a.kind == wordKind && b.kind == constKind {
 		return compareWord(op, a.off, b.bits)
 	}
@@ -123,6 +121,15 @@ func compareWord(op string, i int, c uint64) test {
 	return func(p *Packet) bool { return p.w[i] >= c }
 }
 
+// constantRight exchanges the sides of a comparison if the constant is on the
+// left.
+func constantRight(op string, a, b value) (string, value, value) {
+	if a.kind == constKind && b.kind != constKind {
+		return mirrored(op), b, a
+	}
+	return op, a, b
+}
+
 // mirrored is the comparison with its sides exchanged.
 func mirrored(op string) string {
 	switch op {
@@ -139,9 +146,7 @@ func mirrored(op string) string {
 }
 
 func compareSigned(op string, a, b value) test {
-	if a.kind == constKind && b.kind != constKind {
-		a, b, op = b, a, mirrored(op)
-	}
+	op, a, b = constantRight(op, a, b)
 	f, g := a.low(), b.low()
 	if b.kind == constKind {
 		return compareSignedConst(op, f, int64(b.bits))

@@ -141,12 +141,23 @@ func (l *linker) hash(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	f, set := base.low(), dst.set()
-	if size.kind == constKind && size.bits != 0 && size.bits&(size.bits-1) == 0 {
-		m := size.bits - 1
+	if m, ok := remainderMask(size); ok {
 		return func(p *Packet) { set(p, f(p)+c.output(p)&m) }, nil
 	}
 	g := size.low()
 	return func(p *Packet) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
+}
+
+// remainderMask is the mask that does to 64 bits what the remainder of a
+// division by v does, if v is a constant for which there is one.
+func remainderMask(v value) (m uint64, ok bool) {
+	switch {
+	case v.kind != constKind:
+		return 0, false
+	case v.lo.BitLen() > 64:
+		return mask64(64), true
+	}
+	return v.bits - 1, v.bits != 0 && v.bits&(v.bits-1) == 0
 }
 
 func (l *linker) count(a []*bmv2.Expr) (step, error) {

@@ -210,11 +210,22 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 // Enqueued notes in p that it has been put into its queue behind depth
 // packets, or cells where there is a CellSize.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
+	if s.tofino != nil && s.tofino.ghost != nil { // writes registers
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	s.enqueued(p, depth, now)
+}
+
+func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
 	}
 	if s.tofino != nil {
 		p.tm.enqTime, p.tm.enqDepth = now, depth
+		if s.tofino.ghost != nil {
+			s.tofino.tell(p, depth+s.Cells(p), now)
+		}
 	}
 	if s.std.queueing {
 		s.std.enqTime.put(p, uint64(now.Microseconds()))

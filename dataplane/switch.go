@@ -217,6 +217,8 @@ func (l *linker) pipelines(c *bmv2.Config) error {
 			l.sw.ingress = pl
 		case "egress":
 			l.sw.egress = pl
+		case "ghost":
+			l.ghost(p, pl)
 		}
 	}
 	return nil

@@ -21,7 +21,8 @@ import (
 //	egress   intrinsic metadata, the header of a mirror if it is a copy, packet
 //
 // The rest of what the hardware tells and is told are the fields of metadata
-// of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md).
+// of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md,
+// and gh_intr_md of the ghost thread).
 //
 // What differs from the hardware: all pipes share one set of registers; lengths
 // leave the four bytes of the frame's checksum out; a queue is as long as its
@@ -39,6 +40,7 @@ type tofino struct {
 	vector []uint64
 
 	in, out gress
+	ghost   *ghost // nil for most programs
 
 	inHeader  ingressHeader
 	outHeader egressHeader
@@ -225,4 +227,19 @@ func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	wrong := t.errors[p.parserError]
 	g.parserErr.put(p, wrong)
 	return wrong == 0 || g.readsError && wrong&errNoMatch == 0
+}
+
+// work runs a half's control and what its deparser does before it emits. It
+// returns false if an assertion was false.
+func (t *tofino) work(g *gress, p *Packet) bool {
+	g.control.apply(t.sw, p)
+	p.exit = false
+	if p.dead {
+		return false
+	}
+	g.deparser.before.run(p, nil)
+	if p.digest != 0 {
+		t.sw.learn(p, p.digest)
+	}
+	return true
 }

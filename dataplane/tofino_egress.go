@@ -4,6 +4,9 @@ import "time"
 
 // egress runs the second half of the pipe on a packet from a queue.
 func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
+	if t.ghost != nil {
+		t.tell(p, depth, now)
+	}
 	if p.tm.bypass {
 		p.now = now
 		return t.send(p, out)
@@ -15,14 +18,8 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 		t.out.mirrorIO.put(p, 1)
 	}
 	t.parse(&t.out, p, t.outHeader.put(p, depth))
-	t.out.control.apply(t.sw, p)
-	p.exit = false
-	if p.dead {
+	if !t.work(&t.out, p) {
 		return t.drop(p, "assertion", out)
-	}
-	t.out.deparser.before.run(p, nil)
-	if p.digest != 0 {
-		t.sw.learn(p, p.digest)
 	}
 	dropped := t.out.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0

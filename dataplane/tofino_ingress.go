@@ -40,14 +40,8 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	if !t.parse(&t.in, p, head) {
 		return t.drop(p, "parser error", out)
 	}
-	t.in.control.apply(t.sw, p)
-	p.exit = false
-	if p.dead {
+	if !t.work(&t.in, p) {
 		return t.drop(p, "assertion", out)
-	}
-	t.in.deparser.before.run(p, nil)
-	if p.digest != 0 {
-		t.sw.learn(p, p.digest)
 	}
 	dropped := t.in.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0

@@ -24,7 +24,10 @@ var rows = map[string]func() map[string]*bmv2.Config{
 
 func compileRows(arch string) map[string]*bmv2.Config {
 	list := map[string]*bmv2.Config{}
-	files, _ := filepath.Glob("../p4src/" + arch + "/*.p4")
+	files, err := filepath.Glob("../p4src/" + arch + "/*.p4")
+	if err != nil || len(files) == 0 {
+		panic(fmt.Sprintf("no programs for %s: %v", arch, err))
+	}
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {

@@ -1,8 +1,11 @@
 // Package p4 compiles P4_16 programs: text in, BMv2 JSON and P4Info out. It is
 // the façade of the compiler, whose stages are packages syntax, types and lower.
-// Programs for Tofino, TNA and T2NA, become documents in the terms of BMv2's that
-// say so and that package dataplane runs; for the hardware there is another
-// compiler.
+//
+// Programs for Tofino (TNA, T2NA) are lowered too: to documents in the same
+// terms, which name their architecture and which package dataplane runs. Neither
+// simple_switch nor the hardware takes those; for Tofino itself programs are
+// compiled by p4c. What is not supported of TNA and T2NA is refused with its
+// position, docs/tofino.md has the list.
 //
 // The program and its includes are read from an fs.FS; nothing else is touched.
 // core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.

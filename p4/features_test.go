@@ -17,16 +17,20 @@ import (
 	"github.com/p4lb/p4lb/p4"
 )
 
-// features holds an archive for each feature of the language and each extern of
-// v1model: what it proves, a program, and packets that show it.
-const features = "testdata/features"
+// These folders hold an archive for each feature of the language and each extern
+// of v1model, or of TNA and T2NA: what it proves, a program, and packets that
+// show it; and the frame that programs include.
+const (
+	features       = "testdata/features"
+	tofinoFeatures = "testdata/tofino"
+)
 
-// featureArchives reads the archives by their names.
-func featureArchives(t *testing.T) map[string]*txtar.Archive {
+// featureArchives reads the archives of a folder by their names.
+func featureArchives(t testing.TB, dir string) map[string]*txtar.Archive {
 	t.Helper()
-	paths, err := filepath.Glob(features + "/*.txtar")
+	paths, err := filepath.Glob(dir + "/*.txtar")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no archives in %s: %v", features, err)
+		t.Fatalf("no archives in %s: %v", dir, err)
 	}
 	archives := map[string]*txtar.Archive{}
 	for _, path := range paths {
@@ -41,33 +45,42 @@ func featureArchives(t *testing.T) map[string]*txtar.Archive {
 
 // TestFeatures compiles each program and sends its packets through the embedded
 // switch, which is given the written document, as a real switch would be.
-func TestFeatures(t *testing.T) {
-	frame, err := os.ReadFile(features + "/frame.p4")
+func TestFeatures(t *testing.T) { testFeatures(t, features) }
+
+func testFeatures(t *testing.T, dir string) {
+	frame, err := os.ReadFile(dir + "/frame.p4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, archive := range featureArchives(t) {
+	for name, archive := range featureArchives(t, dir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fsys := fstest.MapFS{"frame.p4": {Data: frame}}
-			for _, f := range archive.Files {
-				fsys[f.Name] = &fstest.MapFile{Data: f.Data}
-			}
-			config, err := bmv2.Load(compile(t, fsys, "program.p4", p4.Options{}).JSON())
-			if err != nil {
-				t.Fatalf("the document does not load: %v", err)
-			}
-			cases, err := fs.ReadFile(fsys, "cases.stf")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := countLines(string(cases), "packet "); n < 2 {
-				t.Errorf("%d packets prove little", n)
-			}
-			if err := stf.Run(config, string(cases)); err != nil {
-				t.Error(err)
-			}
+			runFeature(t, frame, archive)
 		})
+	}
+}
+
+// runFeature compiles program.p4 of an archive, within the frame, and holds it
+// to cases.stf.
+func runFeature(t *testing.T, frame []byte, archive *txtar.Archive) {
+	t.Helper()
+	fsys := fstest.MapFS{"frame.p4": {Data: frame}}
+	for _, f := range archive.Files {
+		fsys[f.Name] = &fstest.MapFile{Data: f.Data}
+	}
+	config, err := bmv2.Load(compile(t, fsys, "program.p4", p4.Options{}).JSON())
+	if err != nil {
+		t.Fatalf("the document does not load: %v", err)
+	}
+	cases, err := fs.ReadFile(fsys, "cases.stf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := countLines(string(cases), "packet "); n < 2 {
+		t.Errorf("%d packets prove little", n)
+	}
+	if err := stf.Run(config, string(cases)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -85,7 +98,7 @@ func countLines(text, prefix string) int {
 // simple_switch: it knows each of them, ours passed everywhere, and where p4c
 // did not, both switches say so and the archive says why.
 func TestFeaturesOracle(t *testing.T) {
-	archives := featureArchives(t)
+	archives := featureArchives(t, features)
 	rows := oracle(t, "../testdata/oracle/features.tsv")
 	for _, name := range slices.Sorted(maps.Keys(archives)) {
 		if rows[name] == nil {

@@ -1,7 +1,6 @@
 package p4_test
 
 import (
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,52 +9,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/stf"
 	"github.com/p4lb/p4lb/p4"
 )
 
 // TestTofinoFeatures compiles a program for each construct of TNA and T2NA and
 // sends packets through the embedded switch, which gets the written document.
-func TestTofinoFeatures(t *testing.T) {
-	paths, err := filepath.Glob("testdata/tofino/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no archives: %v", err)
-	}
-	frame, err := os.ReadFile("testdata/tofino/frame.p4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fsys := fstest.MapFS{"frame.p4": {Data: frame}}
-			for _, f := range archive.Files {
-				fsys[f.Name] = &fstest.MapFile{Data: f.Data}
-			}
-			config, err := bmv2.Load(compile(t, fsys, "program.p4", p4.Options{}).JSON())
-			if err != nil {
-				t.Fatalf("the document does not load: %v", err)
-			}
-			cases, err := fs.ReadFile(fsys, "cases.stf")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := countLines(string(cases), "packet "); n < 2 {
-				t.Errorf("%d packets prove little", n)
-			}
-			if err := stf.Run(config, string(cases)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
+func TestTofinoFeatures(t *testing.T) { testFeatures(t, tofinoFeatures) }
 
 // TestTofinoRows compiles the generated programs for Tofino: each becomes a
 // document that loads, in which the control plane finds what P4Info names.
@@ -164,32 +124,15 @@ func described(p *p4.Program) map[string][]string {
 // FuzzTofino compiles any text as a program within the frame: a document that
 // loads or errors, never both or neither.
 func FuzzTofino(f *testing.F) {
-	paths, err := filepath.Glob("testdata/tofino/*.txtar")
-	if err != nil || len(paths) == 0 {
-		f.Fatalf("no archives: %v", err)
-	}
-	frame, err := os.ReadFile("testdata/tofino/frame.p4")
+	frame, err := os.ReadFile(tofinoFeatures + "/frame.p4")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, archive := range featureArchives(f, tofinoFeatures) {
 		f.Add(string(archive.Files[0].Data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		fsys := fstest.MapFS{"frame.p4": {Data: frame}, "program.p4": {Data: []byte(text)}}
-		p, err := p4.Compile(fsys, "program.p4", p4.Options{})
-		if (p == nil) != (err != nil) {
-			t.Fatalf("program %v, error %v", p, err)
-		}
-		if err != nil {
-			return
-		}
-		if _, err := bmv2.Load(p.JSON()); err != nil {
-			t.Errorf("the document does not load: %v", err)
-		}
+		compileAny(t, fsys, "program.p4")
 	})
 }

@@ -21,13 +21,9 @@ func (l *lowerer) declareExtern(i *instance) {
 func (l v1model) declare(i *instance) bool {
 	switch i.extern().Name {
 	case "counter":
-		l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
-			Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0),
-		})
+		l.declareCounter(i)
 	case "meter":
-		l.cfg.MeterArrays = append(l.cfg.MeterArrays, &bmv2.MeterArray{
-			Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), RateCount: 2, Type: l.meterType(i, 1),
-		})
+		l.declareMeter(i)
 	case "register":
 		l.declareRegister(i)
 	case "direct_counter", "direct_meter", "action_profile", "action_selector", "Checksum16", "packet_in", "packet_out":
@@ -35,6 +31,18 @@ func (l v1model) declare(i *instance) bool {
 		return false
 	}
 	return true
+}
+
+func (l *lowerer) declareCounter(i *instance) {
+	l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
+		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0),
+	})
+}
+
+func (l *lowerer) declareMeter(i *instance) {
+	l.cfg.MeterArrays = append(l.cfg.MeterArrays, &bmv2.MeterArray{
+		Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), RateCount: 2, Type: l.meterType(i, 1),
+	})
 }
 
 // claim notes the control plane's name of an object: one of a kind has it.

@@ -1,6 +1,7 @@
 // Package lower turns a checked program into BMv2 JSON and P4Info. A program
-// for TNA or T2NA becomes a document in the same terms, of one pipe (tofino.go),
-// which simple_switch does not run.
+// for Tofino (TNA, T2NA) becomes a document in the same terms, of one pipe
+// (tofino.go), which package dataplane runs and simple_switch does not. What an
+// architecture has of its own is behind the interface in arch.go.
 //
 // It is a partial evaluator. Starting from the package main, it instantiates
 // parsers and controls and walks their bodies with an environment that binds

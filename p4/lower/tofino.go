@@ -16,6 +16,8 @@ import (
 type tofino struct {
 	*lowerer
 	gress *gress // that is being lowered
+	// message is what the ghost thread is told; nil where there is none.
+	message value
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.
 	prefixes map[*instance]*header
 }
@@ -68,11 +70,17 @@ func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 			l.unsupported(other, "pipes with different programs")
 		}
 	}
-	blocks := l.pipeline0(pipe)
+	blocks := l.pipeBlocks(pipe)
 	l.headerType0()
 	l.globals()
+	if len(blocks) > 6 {
+		l.message = l.newMessage(blocks[6])
+	}
 	l.lowerGress("ingress", blocks[:3])
 	l.lowerGress("egress", blocks[3:6])
+	if len(blocks) > 6 {
+		l.lowerGhost(blocks[6])
+	}
 }
 
 func (l *tofino) samePipe(a, b syntax.Expr) bool {
@@ -81,9 +89,9 @@ func (l *tofino) samePipe(a, b syntax.Expr) bool {
 	return ok1 && ok2 && l.info.Uses[x] == l.info.Uses[y]
 }
 
-// pipeline0 evaluates the blocks of a Pipeline, which is made in place or has a
-// name.
-func (l *tofino) pipeline0(x syntax.Expr) []*instance {
+// pipeBlocks evaluates the blocks of a Pipeline, which is made in place or has a
+// name: six, and the ghost thread's.
+func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
 	var call *types.Call
 	switch n := syntax.Unparen(x).(type) {
 	case *syntax.Name:
@@ -104,9 +112,6 @@ func (l *tofino) pipeline0(x syntax.Expr) []*instance {
 			continue
 		}
 		blocks = append(blocks, l.blockArg(arg, pipelinePackage))
-	}
-	if len(blocks) > 6 {
-		l.unsupported(call.Args[6], "the ghost thread")
 	}
 	return blocks
 }
@@ -139,6 +144,9 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 		default:
 			g.given[in.typ] = l.metadataHeader(l.unique(in.name), in.typ, t)
 		}
+	}
+	if l.message != nil && name == "ingress" {
+		g.given[messageType] = l.message
 	}
 	l.watchTypes(g)
 	own := l.ownParams(parser, g)

@@ -9,9 +9,9 @@ import (
 // of the same name that must hold for it to do anything, if its constructor got
 // one.
 
-// asked runs f if the field that the architecture looks at has the value that
-// the object was made with.
-func (l *tofino) asked(c *methodCall, name string, f func()) {
+// whenAsked lowers f under the condition that the field of that name, at which
+// the architecture looks, has the value that the object was made with.
+func (l *tofino) whenAsked(c *methodCall, name string, f func()) {
 	if l.block != deparserBlock {
 		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
 	}
@@ -49,7 +49,7 @@ func (l *tofino) justAsked(f *field, want *ex) bool {
 
 // mirrorCall: a copy of the packet goes to a session, with a header before it.
 func (l *tofino) mirrorCall(c *methodCall) value {
-	l.asked(c, "mirror_type", func() {
+	l.whenAsked(c, "mirror_type", func() {
 		h := l.prefix(c) // writes nothing that the session could depend on
 		session := l.scalar(c.arg("session_id"), c.e)
 		if h == nil {
@@ -64,7 +64,7 @@ func (l *tofino) mirrorCall(c *methodCall) value {
 // resubmitCall: the packet goes through ingress again, with a header in place
 // of the port metadata.
 func (l *tofino) resubmitCall(c *methodCall) value {
-	l.asked(c, "resubmit_type", func() {
+	l.whenAsked(c, "resubmit_type", func() {
 		if h := l.prefix(c); h != nil {
 			l.prim("resubmit_emit", h)
 			return
@@ -103,7 +103,7 @@ func (l *tofino) prefix(c *methodCall) *header {
 
 // digestCall sends a message, named after the object.
 func (l *tofino) digestCall(c *methodCall) value {
-	l.asked(c, "digest_type", func() {
+	l.whenAsked(c, "digest_type", func() {
 		arg := c.arg("data")
 		id := l.learnList(c.inst.name, l.eval(arg, c.e), c.x, arg)
 		l.prim("generate_digest", intEx(0, code32), id)

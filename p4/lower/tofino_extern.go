@@ -13,13 +13,9 @@ import (
 func (l *tofino) declare(i *instance) bool {
 	switch i.extern().Name {
 	case "Counter":
-		l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
-			Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0),
-		})
+		l.declareCounter(i)
 	case "Meter":
-		l.cfg.MeterArrays = append(l.cfg.MeterArrays, &bmv2.MeterArray{
-			Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), RateCount: 2, Type: l.meterType(i, 1),
-		})
+		l.declareMeter(i)
 	case "Register":
 		l.declareArray(i, l.constArg(i, 0), i.arg(1))
 	case "RegisterParam":
@@ -75,22 +71,18 @@ func (l *tofino) declareFilter(i *instance, size int) {
 	})
 }
 
-// finish emits what belongs to the entries of a table.
+// finish emits what belongs to the entries of a table: a cell for each.
 func (l *tofino) finish(i *instance) {
-	switch i.extern().Name {
-	case "DirectRegister", "DirectLpf", "DirectWred":
-	default:
-		return
-	}
 	size := 1
 	if i.table != nil {
 		size = i.table.out.MaxSize
 	}
-	if i.extern().Name == "DirectRegister" {
+	switch i.extern().Name {
+	case "DirectRegister":
 		l.declareArray(i, size, i.arg(0))
-		return
+	case "DirectLpf", "DirectWred":
+		l.declareFilter(i, size)
 	}
-	l.declareFilter(i, size)
 }
 
 // joined puts numbers one after the other, the first in the highest bits.
@@ -138,7 +130,7 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "Checksum":
 		return l.checksumObjectCall(c)
 	case "ParserCounter":
-		return l.counterCall(c)
+		return l.parserCounterCall(c)
 	case "ParserPriority":
 		return nil // which packet the buffer drops first: none
 	case "Mirror":

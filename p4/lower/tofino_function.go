@@ -101,8 +101,8 @@ func (l *tofino) randomCall(c *methodCall) value {
 	return l.as(f, st)
 }
 
-// counterCall: the counter of a parser is a variable of eight bits.
-func (l *tofino) counterCall(c *methodCall) value {
+// parserCounterCall: the counter of a parser is a variable of eight bits.
+func (l *tofino) parserCounterCall(c *methodCall) value {
 	n := l.state(c.inst, scalar{width: 8})
 	u8 := n.st
 	switch c.method {
@@ -111,7 +111,7 @@ func (l *tofino) counterCall(c *methodCall) value {
 			l.set(n, cast(l.scalar(c.arg("value"), c.e), u8))
 			return nil
 		}
-		l.set(n, l.counterField(c, u8))
+		l.set(n, l.parserCounterField(c, u8))
 		return nil
 	case "increment", "decrement":
 		op := syntax.Add
@@ -129,9 +129,10 @@ func (l *tofino) counterCall(c *methodCall) value {
 	return nil
 }
 
-// counterField is what set makes of a field: rotated to the right, under a
-// mask, which Tofino 1 gives by its highest bit, and something added.
-func (l *tofino) counterField(c *methodCall, u8 scalar) *ex {
+// parserCounterField is what set makes of a field: rotated to the right, under
+// a mask, which Tofino 1 gives by its highest bit, and something added. The
+// largest value that the program allows is not held against it.
+func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	v := cast(l.scalar(c.arg("field"), c.e), u8)
 	number := func(name string) int64 {
 		x := l.scalar(c.arg(name), c.e)

@@ -93,8 +93,8 @@ func (l *tofino) hashCall(c *methodCall) value {
 	fn := l.hashFunction(c.inst)
 	input := l.inputs(v, arg)
 	f := l.temp(scalar{width: st.width})
-	limit := new(big.Int).Lsh(big.NewInt(1), uint(min(st.width, 63)))
-	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: 64}))
+	limit := new(big.Int).Lsh(big.NewInt(1), uint(min(st.width, 64))) // a hash has 64 bits at most
+	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: max(64, limit.BitLen())}))
 	return l.as(f, st)
 }
 
@@ -158,7 +158,7 @@ func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 	return list
 }
 
-// checksumCall: in a parser the sum is a variable, which starts at 0 and grows
+// checksumObjectCall: in a parser the sum is a variable, which starts at 0 and grows
 // in ones' complement; in a deparser update computes a checksum at once.
 func (l *tofino) checksumObjectCall(c *methodCall) value {
 	if c.method == "update" {
@@ -208,7 +208,8 @@ func (l *tofino) updateChecksum(c *methodCall) value {
 	return cond(andAlso(ones, equal(fieldEx(f), intEx(0, u16))), intEx(0xffff, u16), fieldEx(f))
 }
 
-// selectorAlgorithm is the algorithm of the Hash that the selector was given.
+// selectorAlgorithm is the algorithm of the Hash that the selector was given,
+// where BMv2 has it.
 func (l *tofino) selectorAlgorithm(inst *instance) string {
 	h, ok := inst.arg(1).(*instance)
 	if !ok {

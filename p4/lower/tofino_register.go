@@ -64,16 +64,7 @@ func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
 
 // execute runs the method apply of a RegisterAction on a cell.
 func (l *tofino) execute(c *methodCall) value {
-	reg, ok := c.inst.arg(0).(*instance)
-	apply := c.inst.implementation("apply")
-	if !ok || apply == nil {
-		l.unsupported(c.x, "this call of execute")
-	}
-	for _, name := range []string{"overflow", "underflow"} {
-		if f := c.inst.implementation(name); f != nil {
-			l.unsupported(f, "the method %s of %s", name, c.inst.extern().Name)
-		}
-	}
+	reg, apply := l.registerAction(c)
 	body := l.methodEnv(c)
 	params := l.paramObjects(apply.Params)
 	t := body.subst(params[0].Type)
@@ -84,13 +75,7 @@ func (l *tofino) execute(c *methodCall) value {
 	held := l.variable(c.inst, params[0], body)
 	use := l.cellUse(apply.Body, params[0])
 	if use.read {
-		m := l.mark()
-		cell := l.readCell(reg, index, t)
-		if !l.intoDestination(held, cell, m) {
-			l.assign(held, cell)
-		} else if f, ok := cell.(*field); ok {
-			l.scalars.drop(f)
-		}
+		l.readInto(held, reg, index, t)
 	}
 	body.bind(params[0], held)
 	results := l.results(apply.Body, params[1:], body)
@@ -100,6 +85,34 @@ func (l *tofino) execute(c *methodCall) value {
 		l.writeCell(reg, index, held, t)
 	}
 	return l.handOut(c, results)
+}
+
+// registerAction is the register of a RegisterAction and its method apply, the
+// only one that can be lowered.
+func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.FuncDecl) {
+	reg, ok := c.inst.arg(0).(*instance)
+	apply = c.inst.implementation("apply")
+	if !ok || apply == nil {
+		l.unsupported(c.x, "this call of execute")
+	}
+	for _, name := range []string{"overflow", "underflow"} {
+		if f := c.inst.implementation(name); f != nil {
+			l.unsupported(f, "the method %s of %s", name, c.inst.extern().Name)
+		}
+	}
+	return reg, apply
+}
+
+// readInto reads a cell into a variable, without a detour where that is
+// possible.
+func (l *tofino) readInto(held value, reg *instance, index *ex, t types.Type) {
+	m := l.mark()
+	cell := l.readCell(reg, index, t)
+	if !l.intoDestination(held, cell, m) {
+		l.assign(held, cell)
+	} else if f, ok := cell.(*field); ok {
+		l.scalars.drop(f)
+	}
 }
 
 // implementation is the method that the instance's body gives.
@@ -209,6 +222,18 @@ func (l *tofino) mentionsObject(x syntax.Node, o *types.Object) bool {
 	return found
 }
 
+// mayReturn reports whether a way through s leaves the method.
+func mayReturn(s syntax.Stmt) bool {
+	found := false
+	syntax.Inspect(s, func(n syntax.Node) bool {
+		if _, ok := n.(*syntax.ReturnStmt); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
 // surelyAssigns reports whether every way through s assigns to o as a whole.
 func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
 	switch s := s.(type) {
@@ -217,7 +242,7 @@ func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
 			if l.surelyAssigns(s, o) {
 				return true
 			}
-			if _, ok := s.(*syntax.ReturnStmt); ok {
+			if mayReturn(s) {
 				return false
 			}
 		}

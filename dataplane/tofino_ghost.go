@@ -1,0 +1,71 @@
+package dataplane
+
+import (
+	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
+
+// A ghost is the third thread of Tofino 2's pipes. It has no packets: the
+// traffic manager tells it how long a queue is whenever that changes, and what
+// it writes to registers ingress reads.
+//
+// The hardware has two copies of such registers, because both threads access
+// them in the same cycle: by the bit ping_pong, which keeps changing, the ghost
+// thread updates one while ingress reads the other. The compiler makes the
+// copies and the conditions. Here nothing happens in the same cycle. A program
+// that does not look at the bit has one copy, which is always up to date. One
+// that does is run for both values, so that both its copies are; ingress sees
+// the bit as 0.
+type ghost struct {
+	control *pipeline
+	copies  uint64 // values that ping_pong takes
+
+	pingPong, length, queue, pipe stdField
+	// message takes the place of a packet in the control.
+	message Packet
+}
+
+// ghost links the control.
+func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) {
+	if l.sw.tofino == nil {
+		return
+	}
+	g := &ghost{control: control, copies: 1}
+	if c.PingPong {
+		g.copies = 2
+	}
+	g.pingPong.find(l.lay, "gh_intr_md", "ping_pong")
+	g.length.find(l.lay, "gh_intr_md", "qlength")
+	g.queue.find(l.lay, "gh_intr_md", "qid")
+	g.pipe.find(l.lay, "gh_intr_md", "pipe_id")
+	l.sw.tofino.ghost = g
+}
+
+// queuesOfPort is how many queues a port has by the numbers of QueueNumber.
+const queuesOfPort = 4
+
+// QueueNumber is the number by which the ghost thread knows a queue of a port.
+// On hardware it is the traffic manager's, of 2048 in a pipe, and depends on how
+// the queues of the ports are configured. Here one pipe stands for all, and each
+// of the 512 ports has four; its further queues go by the number of the fourth.
+// The last number is that of port 511, which leads nowhere.
+func QueueNumber(port uint32, priority int) int {
+	return int(port)*queuesOfPort + min(priority, queuesOfPort-1)
+}
+
+// tell runs the control because the queue that p goes to or comes from is now
+// so many cells long. No packet is under way meanwhile.
+func (t *tofino) tell(p *Packet, length int, now time.Duration) {
+	g := t.ghost
+	for bit := range g.copies {
+		clear(t.vector)
+		g.message = Packet{ex: &t.sw.ex, w: t.vector, id: p.id, now: now}
+		m := &g.message
+		g.pingPong.put(m, bit)
+		g.length.put(m, uint64(length))
+		g.queue.put(m, uint64(QueueNumber(p.egressPort, p.priority)))
+		g.pipe.put(m, uint64(p.egressPort/(devPorts/pipes)))
+		g.control.apply(t.sw, m)
+	}
+}
