@@ -27,6 +27,14 @@ func (b *planner) fillUpstream(table string) {
 	}
 }
 
+// portQueues is how many queues a port of p4lb's own switch has by the numbers
+// that the ghost thread is told (dataplane.QueueNumber).
+const portQueues = 4
+
+// queueNumber is the number of the first queue of a port, which is the one that
+// programs use.
+func queueNumber(port int) uint64 { return uint64(port) * portQueues }
+
 // DevicePorts returns a topology whose switches have the ports of a Tofino: what
 // the port is that the nth front port of a topology is. Where the topology has
 // none of those that the hardware keeps for itself it stays as it is: then its

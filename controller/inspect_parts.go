@@ -33,10 +33,10 @@ var pairs = map[string][2]string{
 }
 
 // otherNames are those of registers that have another one on software switches.
-var otherNames = map[string]string{"until": "warn_until"}
+var otherNames = map[string]string{"until": "warn_until", "q_len_0": "q_len"}
 
 // ofSlot matches a register that there is one of for each slot of a group.
-var ofSlot = regexp.MustCompile(`_(\d+)\.\w+$`)
+var ofSlot = regexp.MustCompile(`_(\d+)\.\w+$|^q_len_(\d+)$`)
 
 // slotOf is the slot that a register is for, -1 for one that is for all.
 func slotOf(r *codegen.Register) int {
@@ -44,7 +44,7 @@ func slotOf(r *codegen.Register) int {
 	if m == nil {
 		return -1
 	}
-	slot, err := strconv.Atoi(m[1])
+	slot, err := strconv.Atoi(m[1] + m[2])
 	if err != nil {
 		return -1
 	}
@@ -52,8 +52,8 @@ func slotOf(r *codegen.Register) int {
 }
 
 // hardwareArrays are what the registers of a program for Tofino say. Copies for
-// the slots of a group are one array: those by port are alike, those by group
-// together are one by path. Registers that are named are shown as they are.
+// the slots of a group are one array: those by port or queue are alike, those by
+// group together are one by path. Registers that are named are shown as they are.
 func hardwareArrays(m *codegen.Manifest, named []string) []*array {
 	var list []*array
 	merged := map[string][]*array{}

@@ -19,11 +19,13 @@ const (
 	byPath // group<<4 + slot
 	byFlow
 	byMemory // group·m + k: DRILL's memory
+	byQueue  // queueNumber
 )
 
 // indexKinds are the kinds by their names in manifests.
 var indexKinds = map[string]indexKind{
 	"switch": bySwitch, "port": byPort, "group": byGroup, "path": byPath, "flow": byFlow, "memory": byMemory,
+	"queue": byQueue,
 }
 
 // isMoment reports whether the cells of a register are points of time rather
@@ -71,6 +73,10 @@ func (r *reader) read(a *array) {
 	case byPort:
 		for _, p := range r.ports {
 			r.add(a, p.Number, Reading{Index: portName(p.Number), Port: p.Number, Peer: p.Peer})
+		}
+	case byQueue:
+		for _, p := range r.ports {
+			r.add(a, int(queueNumber(p.Number)), Reading{Index: portName(p.Number), Port: p.Number, Peer: p.Peer})
 		}
 	case byGroup:
 		for _, g := range r.groups {

@@ -97,10 +97,16 @@ func (b *planner) fillMembers(table string) {
 }
 
 // absent is an attribute of a path that a group does not have. On hardware the
-// state of port 511 is that of no path.
+// state of port 511, or of its last queue, is that of no path.
 func (b *planner) absent(attribute string) uint64 {
-	if b.m.Hardware != nil && attribute == "port" {
+	if b.m.Hardware == nil {
+		return 0
+	}
+	switch attribute {
+	case "port":
 		return fabric.MaxPort + 1
+	case "queue":
+		return queueNumber(fabric.MaxPort+1) + portQueues - 1
 	}
 	return 0
 }
@@ -123,6 +129,8 @@ func (b *planner) fillCandidates(table string) {
 			switch name[:i] {
 			case "port":
 				return uint64(port.Number), true
+			case "queue":
+				return queueNumber(port.Number), true
 			case "svc": // us/65536
 				return min(math.MaxUint32, 65536*1e6/b.packetRate(port.Rate)), true
 			case "weight":

@@ -31,7 +31,7 @@ type Experiment struct {
 	Engine   string      `yaml:"engine"`
 	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
 	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
-	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, or shared where a switch reads its queues at once
+	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, shared where a switch reads its queues at once, or ghost
 	Interval Time        `yaml:"interval"`   // between samples of the links
 	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
 	Classes  []Class     `yaml:"classes"`    // of flows, by size

@@ -65,15 +65,12 @@ func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Mode
 	out := sim.Model{
 		Config: model.Config{
 			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
-			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared",
+			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared", Ghost: m.StatePath == "ghost",
 		},
 		ReportLen: headerLen(m, "report"), OverlayLen: headerLen(m, "overlay"), NoticeLen: headerLen(m, "cnm"), BridgeLen: headerLen(m, "bridge"),
 		Cells: map[string]int{},
 	}
 	if m.Hardware != nil {
-		if m.Choice == "cautious" && m.Guard != "none" {
-			return out, fmt.Errorf("the model of %s does not yet give the same run as its program for Tofino: take the engine %s", m.Scheme, EngineP4)
-		}
 		out.Hardware = hardwareOf(m)
 		if len(m.Recirculation) > 0 {
 			out.AgainLen, out.AgainPort = headerLen(m, "again"), m.Recirculation[0]

@@ -86,7 +86,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
 			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
-			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc or shared", s.StatePath))
+			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
 		case s.Candidates != "" && s.Candidates != ByPorts && s.Candidates != ByPaths:
 			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
 		case s.Errata != "" && s.Errata != "printed":

@@ -430,7 +430,11 @@ func (tr *traffic) news() {
 		}
 		tr.flood(model.Probe{Origin: gid, Util: tr.someUtil(), Degree: []uint8{5, 3, 2, 1, 0}[tr.rnd.IntN(5)], Hop: 2}, port)
 	}
-	if tr.has("LbIngress.leaf") && tr.rnd.IntN(10) == 0 {
+	switch {
+	case !tr.has("LbIngress.leaf") || tr.rnd.IntN(10) > 0:
+	case tr.man.Role == "spine":
+		tr.passProbe(hostPort+tr.rnd.IntN(8), ports[slot])
+	default:
 		tr.learnPath(model.PathNews{Group: gid, Slot: slot, RTT: uint32(20 + tr.some(400)), Marked: (tr.man.Signal == "classes" || tr.man.Signal == "marks") && tr.rnd.IntN(2) == 0})
 	}
 	if tr.man.Guard != "none" && tr.rnd.IntN(20) == 0 {

@@ -24,5 +24,6 @@
 //
 // With a Hardware among its Params a Switch is a Tofino: what the hardware
 // forces to be different, and manifests declare, it does otherwise. hardware.go
-// has the list.
+// has the list. Such a Switch is the oracle of the programs for Tofino, which
+// are lowered and run as those for BMv2 are.
 package model

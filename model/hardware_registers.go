@@ -94,11 +94,27 @@ func (c *orderly) hardware(register string, slot int) []uint64 {
 }
 
 func (q *queue) hardware(register string, _ int) []uint64 {
+	if strings.HasPrefix(register, "q_len_") {
+		return q.haunted()
+	}
 	if register != "q_len" {
 		return nil
 	}
 	cells := numbers(q.len[:])
 	cells[noPort] = 1<<19 - 1
+	return cells
+}
+
+// haunted are the lengths as the ghost thread writes them, by numbers of queues:
+// each port has four, of which programs use the first. The last of all stands
+// for slots that a group does not have.
+func (q *queue) haunted() []uint64 {
+	const perPort = 4
+	cells := make([]uint64, perPort*len(q.len))
+	for port, n := range q.len {
+		cells[perPort*port] = uint64(n)
+	}
+	cells[len(cells)-1] = 1<<19 - 1
 	return cells
 }
 
@@ -258,7 +274,7 @@ func (g *rlb) hardware(register string, _ int) []uint64 {
 	case "ig_clone":
 		return g.times(g.reports.last[:])
 	case "qe_clone":
-		if k, ok := g.signal.(keeper); !ok || k.cells(register) == nil { // else it is the signal's
+		if k, ok := g.signal.(keeper); g.transit || !ok || k.cells(register) == nil { // else it is the signal's
 			return g.times(g.reports.last[:])
 		}
 	case "until":

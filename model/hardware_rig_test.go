@@ -203,6 +203,7 @@ func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 		port := g.Ports[slot%n]
 		r.add("LbIngress.member", exact(uint64(gid), uint64(slot)), "LbIngress.forward", map[string]uint64{"port": uint64(port), "dmac": uint64(0x100 + slot), "smac": uint64(port)})
 		args["port_"+itoa(slot)] = 511
+		args["queue_"+itoa(slot)] = 2047
 	}
 	if !r.has("LbIngress.grids") || r.man.Signal != "weights" {
 		return
@@ -334,4 +335,25 @@ func (r *rig) compareWarning(b []byte, p model.Packet) {
 		int(binary.BigEndian.Uint16(b[15:])) != p.In || uint64(binary.BigEndian.Uint32(b[17:])) != q {
 		r.t.Fatalf("the CNM at %d is % x, the model wants one for port %d and %d bytes", r.now, b, p.In, q)
 	}
+}
+
+// passProbe lets a probe along a path pass. Of its bytes RLB counts none, and it
+// knows where the probe came in unless packets come round.
+func (r *rig) passProbe(in, port int) {
+	r.t.Helper()
+	r.probed++
+	r.add("LbIngress.leaf", exact(1), "LbIngress.set_port", map[string]uint64{"port": uint64(port)})
+	b := append(make([]byte, 12), 0x88, 0xB7, 0, 3, 0, 1, 2, 0, 0, 0, 0, 0)
+	pkt := r.sw.Receive(uint32(in), b, r.clock())
+	r.came = pkt.Len()
+	r.out = r.sw.Ingress(pkt, r.clock(), r.out[:0])
+	r.tape = nil
+	if len(r.out) != 1 || int(r.out[0].Port) != port {
+		r.t.Fatalf("a probe for port %d becomes %+v", port, r.out)
+	}
+	p := model.Packet{Group: -1, Len: 14, In: in}
+	if slices.ContainsFunc(r.man.Headers, func(h codegen.Header) bool { return h.Name == "again" }) {
+		p.In = 0
+	}
+	r.enqueue(r.out[0], p)
 }

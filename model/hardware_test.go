@@ -55,6 +55,8 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 		{"hula", codegen.Params{Ports: 4, Role: "agg"}},
 		{"dhlb", codegen.Params{Ports: 4, Role: "agg"}},
 		{"conga", codegen.Params{Ports: 4, Role: "spine"}},
+		{"clove+rlb", codegen.Params{Ports: 4, Role: "spine"}},
+		{"pdlb+rlb", codegen.Params{Ports: 4, Role: "spine"}},
 		{"ecmp", codegen.Params{Ports: 7, Role: "spine"}},
 		{"wcmp", codegen.Params{Ports: 3, Role: "spine"}},
 		{"conga", codegen.Params{Ports: 3}},
@@ -62,6 +64,15 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 		{"drill", codegen.Params{Ports: 4, Set: map[string]string{"m": "0"}}},
 	} {
 		add(sc.name, sc.params)
+	}
+	if arch == "t2na" { // they need its stages
+		add("hermes+rlb", codegen.Params{Ports: 4, Role: "spine"})
+		add("hermes+rlb-star", codegen.Params{Ports: 4, Role: "spine"})
+	}
+	if arch == "t2na" { // it has the ghost thread
+		add("drill", codegen.Params{Ports: 4, StatePath: "ghost"})
+		add("drill", codegen.Params{Ports: 7, StatePath: "ghost"})
+		add("qdaps", codegen.Params{Ports: 4, StatePath: "ghost"})
 	}
 	return list
 }

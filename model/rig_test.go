@@ -147,7 +147,7 @@ func newModel(t testing.TB, man codegen.Manifest, p codegen.Params, random func(
 	t.Helper()
 	cfg := model.Config{
 		Granularity: man.Granularity, Signal: man.Signal, Choice: man.Choice, Guard: man.Guard,
-		Paths: man.Paths, Edge: man.Role == "leaf" || man.Role == "tor", Direct: man.StatePath == "shared", Random: random,
+		Paths: man.Paths, Edge: man.Role == "leaf" || man.Role == "tor", Direct: man.StatePath == "shared", Ghost: man.StatePath == "ghost", Random: random,
 	}
 	cfg.Hardware = hardwareOf(man)
 	if cfg.Poly = p.Coeffs; cfg.Poly == nil && man.Signal == "fitted" && !p.Runtime {
@@ -294,6 +294,7 @@ func (r *rig) setGroup(gid int, g model.Group) {
 		r.add("LbIngress.member", exact(uint64(gid), uint64(slot)), "LbIngress.forward",
 			map[string]uint64{"port": uint64(port), "dmac": uint64(0x100 + slot), "smac": uint64(port)})
 		args[fmt.Sprint("port_", slot)] = uint64(port)
+		args[fmt.Sprint("queue_", slot)] = uint64(dataplane.QueueNumber(uint32(port), 0))
 		args[fmt.Sprint("svc_", slot)] = uint64(r.service[port])
 		if g.Weights != nil {
 			args[fmt.Sprint("weight_", slot)] = uint64(g.Weights[slot])
@@ -406,6 +407,7 @@ func (r *rig) enqueue(o dataplane.Outcome, p model.Packet) {
 		q.free = max(q.free, r.now+q.service)
 	}
 	q.items = append(q.items, &item{p: o.Packet, packet: p, cells: r.cells(o.Packet.Len()), came: r.came, met: met, port: int(o.Port), queued: r.wrapped()})
+	r.model.Enqueued(int(o.Port), q.depth())
 }
 
 // runUntil lets everything happen that happens up to a time, in order.
@@ -455,7 +457,9 @@ func (r *rig) depart(q *queue) {
 	for _, o := range r.out {
 		switch {
 		case o.Kind == dataplane.ToPort && int(o.Port) == it.port:
-			r.compareOverlay(o.Packet.Bytes(), it.packet)
+			if it.packet.Flow.Protocol != 0 { // no probe
+				r.compareOverlay(o.Packet.Bytes(), it.packet)
+			}
 			r.sw.Free(o.Packet)
 		case o.Kind == dataplane.ToQueue && !cloned:
 			cloned = true

@@ -81,7 +81,7 @@ func (q *queue) weight(p *pass, slot int) uint32 {
 }
 
 func (q *queue) egress(d Departure, now Time) (Report, bool) {
-	return Report{Port: d.Port, Len: q.measured(d.Left)}, q.cfg.Direct || q.due(d.Port, q.cfg.Tb, now)
+	return Report{Port: d.Port, Len: q.measured(d.Left)}, q.cfg.Direct || q.cfg.Ghost || q.due(d.Port, q.cfg.Tb, now)
 }
 
 // measured is what a length is reported as. For QDAPS hardware makes times of

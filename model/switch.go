@@ -19,6 +19,8 @@ type Config struct {
 	// Direct: what egress measures is known to ingress at once. Otherwise it
 	// goes round by report, at most every Tb.
 	Direct bool
+	// Ghost: so are the lengths of queues, and also when packets come to them.
+	Ghost bool
 	// Random draws uniformly from lo to hi, both included.
 	Random func(lo, hi uint64) uint64
 }
@@ -242,21 +244,33 @@ type Report struct {
 	Gone uint32
 }
 
+// Enqueued takes note that a packet has come to the queue of a port, which is so
+// long with it.
+func (s *Switch) Enqueued(port, length int) {
+	if !s.cfg.Ghost {
+		return
+	}
+	if q, ok := s.signal.(*queue); ok {
+		q.len[port] = q.measured(length)
+	}
+}
+
 // Egress takes note of a packet that leaves. If it returns true, Learn is to be
 // called with the report once that has come round.
 func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
 	r, due := s.signal.egress(d, now)
+	due = due && !s.transit
 	if s.guard != nil {
 		due = s.guard.depart(d, &r, now) || due
 	}
 	if o, ok := s.signal.(overlaid); ok && d.Packet.Overlay.Valid {
 		o.pass(&d.Packet.Overlay, d.Port, now)
 	}
-	if due && s.cfg.Direct {
+	if due && (s.cfg.Direct || s.cfg.Ghost) {
 		s.signal.learn(r, now)
 		due = false
 	}
-	return r, due && !s.transit
+	return r, due
 }
 
 // Learn takes in a report.

@@ -108,17 +108,22 @@ func (e *native) ingress(p *Packet) {
 		p.again = false
 		p.native.came = p.Size
 		p.Size -= e.roundLen()
-		when := p.native.stamp
-		if e.o.Hardware != nil {
-			when = e.now()
-		}
-		e.decide(p, when, true)
+		e.decide(p, e.returned(p), true)
 	default:
 		if e.persists || e.o.Hardware != nil {
 			p.native.received, p.native.came, p.native.round = p.Size, p.Size, model.Round{}
 		}
 		e.decide(p, e.now(), false)
 	}
+}
+
+// returned is when a packet has come round, as its program sees it: one for a
+// software switch, when it left its queue for that.
+func (e *native) returned(p *Packet) model.Time {
+	if e.o.Hardware != nil {
+		return e.now()
+	}
+	return p.native.stamp
 }
 
 // describe tells the model about a packet. What the model does not change is
@@ -283,7 +288,8 @@ func (e *native) cell() int {
 	return e.o.Hardware.Cell
 }
 
-func (e *native) enqueued(p *Packet, depth int) {
+func (e *native) enqueued(p *Packet, o *Port, depth int) {
+	e.model.Enqueued(o.Number, depth+int(e.s.cellsOf(p.Size)))
 	p.met = int32(depth)
 	if e.persists {
 		p.native.queued = e.now()
@@ -341,12 +347,28 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 			p.ctl.path.flags |= probeMarked
 		}
 	}
-	e.packet = model.Packet{Group: -1}
+	e.packet = e.strange(p)
 	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
 	if r, due := e.model.Egress(d, e.now()); due {
 		e.report(p, r)
 	}
 	return sent
+}
+
+// strange is a packet that is no flow's, as a program tells its egress. That for
+// Tofino counts none of its bytes, and says where it came in; not if packets come
+// round, since it knows that of flows' packets only. Copies that flood are of
+// schemes that do not ask.
+func (e *native) strange(p *Packet) model.Packet {
+	mp := model.Packet{Group: -1}
+	if e.o.Hardware == nil {
+		return mp
+	}
+	mp.Len = ethernetLen
+	if p.from != nil && e.o.AgainLen == 0 {
+		mp.In = p.from.Number
+	}
+	return mp
 }
 
 // report sends a copy of a packet round, as a report.
@@ -389,7 +411,7 @@ func (e *native) takeControl(p *Packet) {
 	}
 	switch p.ctl.form {
 	case reportForm:
-		e.model.Learn(p.ctl.report, p.native.stamp)
+		e.model.Learn(p.ctl.report, e.returned(p))
 		e.s.drop(p)
 	case noticeForm:
 		e.model.Heed(p.from.Number, p.ctl.notice, p.ctl.hold, e.now())

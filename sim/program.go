@@ -82,7 +82,7 @@ func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 // leave soon are not worth the work.
 const parkBehind = 8
 
-func (e *program) enqueued(p *Packet, depth int) {
+func (e *program) enqueued(p *Packet, _ *Port, depth int) {
 	e.sw.Enqueued(p.dp, depth, e.s.Clock())
 	if depth >= e.park {
 		e.sw.Park(p.dp)

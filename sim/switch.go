@@ -14,7 +14,7 @@ type engine interface {
 	// its copies on with Switch.enqueue, or ends it with Switch.lose.
 	ingress(p *Packet)
 	// enqueued notes that a packet waits behind others.
-	enqueued(p *Packet, depth int)
+	enqueued(p *Packet, o *Port, depth int)
 	// cell is the unit that queues are counted in, in bytes; 0: packets of full
 	// length.
 	cell() int
@@ -243,7 +243,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		s.end(p, why)
 		return
 	}
-	s.engine.enqueued(p, s.depth(o))
+	s.engine.enqueued(p, o, s.depth(o))
 	if p.ECT && !p.CE && s.marks(int(o.bytes)+p.Size) {
 		p.mark = true
 		o.count.Marked++
@@ -332,7 +332,7 @@ func (s *Switch) depart(p *Packet, o *Port) {
 // toController passes a packet through egress at once: the way to the
 // controller has neither queue nor rate.
 func (s *Switch) toController(p *Packet) {
-	s.engine.enqueued(p, 0)
+	s.engine.enqueued(p, s.cpu, 0)
 	switch s.engine.egress(p, s.cpu, 0) {
 	case gone:
 		s.drop(p)
@@ -350,7 +350,7 @@ func (s *Switch) toController(p *Packet) {
 type idle struct{ s *Switch }
 
 func (e idle) ingress(p *Packet)             { e.s.net.lose(p, NoProgram) }
-func (idle) enqueued(*Packet, int)           {}
+func (idle) enqueued(*Packet, *Port, int)    {}
 func (idle) cell() int                       { return 0 }
 func (idle) egress(*Packet, *Port, int) fate { return gone }
 func (idle) forget(*Packet)                  {}

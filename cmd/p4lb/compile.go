@@ -16,17 +16,17 @@ func newCompile(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb]",
 		Short: "Compile a P4_16 program to BMv2 JSON and P4Info",
-		Long: `Compile reads a P4_16 program for the v1model architecture and writes BMv2 JSON
-(-o) and P4Info in text form (--p4info). Without either it only checks.
+		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o)
+and P4Info in text form (--p4info). Without either it only checks.
 core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
 folder named with -I comes first.
 
 Programs for Tofino, which include tna.p4, and for Tofino 2, which include
 t2na.p4, become JSON in the same terms, of one pipe with ingress and egress,
-each with a parser and a deparser. p4lb switch runs it, simple_switch does not;
-Tofino takes what the open compiler makes of the program. p4lb lint checks what
-the hardware can do. What a program includes tells its architecture; --arch
-insists on one.
+each with a parser and a deparser. p4lb switch and p4lb test run it,
+simple_switch does not; Tofino takes what p4c makes of the program. p4lb lint
+checks what the hardware can do. What a program includes tells its architecture;
+--arch insists on one.
 
 Errors and warnings go to standard error. After an error nothing is written: a
 file that was there before stays as it was.`,

@@ -174,6 +174,8 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 		*arch = "tna"
 	case j.target == targetTofino && !hardware:
 		return usageError(cmd, "--target tofino takes --arch tna or t2na")
+	case j.target == targetTofino && j.request.StatePath == "ghost":
+		return usageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
 	case j.target == targetBMv2 && hardware:
 		return usageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
 	}

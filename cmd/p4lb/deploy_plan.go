@@ -28,7 +28,7 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
 	f.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
-	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
 	addArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
 	completeWith(cmd, "scheme", codegen.Names())

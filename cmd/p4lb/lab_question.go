@@ -44,7 +44,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
 	f.StringVar(&q.engine, "engine", lab.EngineP4, "what the switches run: p4, or native for the models, which is faster")
 	addArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
-	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc or shared (default recirc)")
+	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	completeWith(cmd, "state-path", codegen.StatePaths)
 	completeWith(cmd, "scheme", codegen.Names())
 	completeWith(cmd, "vs", codegen.Names())

@@ -20,7 +20,9 @@ func newTest(c *cli) *cobra.Command {
 		Short: "Send the packets of a test through a program",
 		Long: `Test runs a program on the embedded switch, sends it the packets of each test
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
-of any compiler. Each test starts with a switch of its own.
+of any compiler. Each test starts with a switch of its own. A program for Tofino
+(TNA, T2NA) runs as on one pipe of that: clone sessions are its mirror sessions,
+and what leaves by port 68 to 71, or 6 of Tofino 2, comes round.
 
 A test is a list of lines in p4c's Simple Test Framework:
 
@@ -38,7 +40,8 @@ On a port that a test names, nothing else may leave. Commands of
 simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
 mc_node_associate, counter_*, register_*, meter_*.`,
 		Example: `  p4lb test router.p4 router.stf
-  p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf`,
+  p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf
+  p4lb test p4src/tna/ecmp.p4 ecmp.stf`,
 		Args: wantArgs(2, -1, "a program and one or more tests"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := c.loadProgram(args[0], opts)

@@ -44,6 +44,7 @@ func TestForwardHardware(t *testing.T) {
 			}
 		}
 	}
+	t.Run("ghost", func(t *testing.T) { forward(t, "qall", "drill@t2na/ghost") })
 }
 
 // hardwareSchemes are those of the catalogue that exist for an architecture. Of
@@ -67,6 +68,7 @@ func hardwareSchemes(t *testing.T, arch string) []string {
 
 func forward(t *testing.T, name, scheme string) {
 	_, arch, hardware := strings.Cut(scheme, "@")
+	arch, _, _ = strings.Cut(arch, "/") // from how state reaches ingress
 	topology := controller.DevicePorts(preset(t, name), arch)
 	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)

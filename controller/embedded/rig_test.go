@@ -59,11 +59,12 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 func compile(t testing.TB, key programKey) *controller.Pipeline {
 	t.Helper()
 	scheme, arch, _ := strings.Cut(key.scheme, "@")
+	arch, state, _ := strings.Cut(arch, "/")
 	row, err := codegen.Parse(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := codegen.Generate(row, codegen.Params{Arch: arch, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	g, err := codegen.Generate(row, codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
 	if err != nil {
 		t.Fatal(err)
 	}
