@@ -16,13 +16,13 @@ import (
 )
 
 // packets is how many packets a scheme is compared on: 20,000, 100,000 if P4LB_LONG
-// is set, and fewer where it would take long.
+// is set, and fewer with -short.
 func packets() int {
 	switch {
 	case os.Getenv("P4LB_LONG") != "":
 		return 100_000
 	case testing.Short():
-		return 4_000
+		return 2_000
 	}
 	return 20_000
 }
