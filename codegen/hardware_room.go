@@ -31,7 +31,7 @@ var rooms = map[string]map[string]room{
 		"hermes+rlb":  {0, "stages: hermes alone takes 18 of 12", "letflow+rlb, or t2na"},
 
 		"letflow+rlb-star": {0, "stages: it takes 14 on Tofino 2", "letflow+rlb, or t2na"},
-		"presto+rlb-star":  {0, "stages: it takes 17 on Tofino 2", "letflow+rlb, or t2na"},
+		"presto+rlb-star":  {0, "stages: it takes 15 on Tofino 2", "letflow+rlb, or t2na"},
 		"drill+rlb-star":   {0, "stages: it takes 18 on Tofino 2", "letflow+rlb, or t2na"},
 		"hermes+rlb-star":  {0, "stages: hermes alone takes 18 of 12", "letflow+rlb, or t2na"},
 	},
