@@ -146,16 +146,15 @@ func mirrored(op string) string {
 }
 
 func compareSigned(op string, a, b value) test {
+	if op == "==" || op == "!=" { // words are sign-extended
+		return compareUnsigned(op, a, b)
+	}
 	op, a, b = constantRight(op, a, b)
 	f, g := a.low(), b.low()
 	if b.kind == constKind {
 		return compareSignedConst(op, f, int64(b.bits))
 	}
 	switch op {
-	case "==":
-		return func(p *Packet) bool { return f(p) == g(p) }
-	case "!=":
-		return func(p *Packet) bool { return f(p) != g(p) }
 	case "<":
 		return func(p *Packet) bool { return int64(f(p)) < int64(g(p)) }
 	case "<=":
@@ -168,10 +167,6 @@ func compareSigned(op string, a, b value) test {
 
 func compareSignedConst(op string, f eval, c int64) test {
 	switch op {
-	case "==":
-		return func(p *Packet) bool { return int64(f(p)) == c }
-	case "!=":
-		return func(p *Packet) bool { return int64(f(p)) != c }
 	case "<":
 		return func(p *Packet) bool { return int64(f(p)) < c }
 	case "<=":
