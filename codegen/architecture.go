@@ -33,6 +33,15 @@ var (
 	tofino2 = &architecture{name: "t2na", folder: "tna", stages: 20, recircPort: 6, cellBytes: 176, cpuPort: 0}
 )
 
+// CellBytes is what a queue's depth counts in on an architecture; 0: packets.
+func CellBytes(arch string) int {
+	a, err := architectureOf(arch)
+	if err != nil {
+		return 0
+	}
+	return a.cellBytes
+}
+
 // architectureOf finds an architecture, software for "".
 func architectureOf(name string) (*architecture, error) {
 	a := *software

@@ -200,6 +200,14 @@ func Catalogue() []Row {
 	return list
 }
 
+// CatalogueFor lists the rows of Names that exist for an architecture.
+func CatalogueFor(arch string) []Row {
+	return slices.DeleteFunc(Catalogue(), func(r Row) bool {
+		_, err := Generate(r, Params{Arch: arch})
+		return err != nil
+	})
+}
+
 // A Block is one that a row can be composed of.
 type Block struct {
 	Kind  string `json:"kind"`

@@ -18,11 +18,6 @@ func ticks(t time.Duration) uint64 { return uint64(t) >> 10 }
 // same as those of software switches, in pairs, in copies, and by another clock.
 func TestHardwareReadings(t *testing.T) {
 	const now = time.Second // when virtual networks begin
-	type cell struct {
-		register string
-		cell     int
-		value    uint64
-	}
 	for _, c := range []struct {
 		scheme          string
 		cells           []cell
@@ -55,11 +50,7 @@ func TestHardwareReadings(t *testing.T) {
 		{"letflow+rlb", []cell{{"ig_0", 4, 4096<<32 | ticks(now-time.Millisecond)}}, "ig_q0", "port 4", 4096, "4 KB", 4096},
 		{"letflow+rlb", []cell{{"ig_0", 4, 4096<<32 | ticks(now-time.Millisecond)}}, "ig_t0", "port 4", 999_000, "1 ms ago", ticks(now - time.Millisecond)},
 	} {
-		n := newVirtualNet(t, leafSpine(t, 0), c.scheme+"@tna", nil)
-		for _, w := range c.cells {
-			n.write("l1", w.register, w.cell, w.value)
-		}
-		r := reading(t, snapshot(t, n.inspector("l1", controller.InspectOptions{})), c.quantity, c.index)
+		r := readingOf(t, c.scheme+"@tna", c.cells, c.quantity, c.index)
 		if math.Abs(r.Value-c.value) > 1e-3*max(1, c.value) || r.Text != c.text || r.Raw != c.raw {
 			t.Errorf("%s %v: %s of %s is %v, %q, %#x; want %v, %q, %#x", c.scheme, c.cells, c.quantity, c.index, r.Value, r.Text, r.Raw, c.value, c.text, c.raw)
 		}
@@ -236,10 +227,7 @@ func TestHardwareRezero(t *testing.T) {
 	task := taskOf(t, n.tasks(controller.TaskOptions{}), "rezero", "l1")
 	run := func(want uint64, why string) {
 		t.Helper()
-		next, err := task.Run(n.now, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n.step(task)
 		for _, name := range []string{"ig_in", "ig_out", "eg_out"} {
 			if got := n.cell("l1", name, 1); got > want {
 				t.Errorf("%s: %s is %d, want at most %d", why, name, got, want)
@@ -248,7 +236,6 @@ func TestHardwareRezero(t *testing.T) {
 		if got := n.cell("l1", "ig_in", 1); got != want {
 			t.Errorf("%s: ig_in is %d, want %d", why, got, want)
 		}
-		n.now = next
 	}
 	set := func(in, out, gone uint64) {
 		n.write("l1", "ig_in", 1, in)

@@ -50,14 +50,26 @@ func reading(t *testing.T, s *controller.Snapshot, quantity, index string) contr
 	return controller.Reading{}
 }
 
+// A cell is what a register holds.
+type cell struct {
+	register string
+	cell     int
+	value    uint64
+}
+
+// readingOf is what l1 says under a scheme when its cells hold that.
+func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string) controller.Reading {
+	t.Helper()
+	n := newVirtualNet(t, leafSpine(t, 0), scheme, nil)
+	for _, w := range cells {
+		n.write("l1", w.register, w.cell, w.value)
+	}
+	return reading(t, snapshot(t, n.inspector("l1", controller.InspectOptions{})), quantity, index)
+}
+
 // TestReadings holds what cells mean to the manifest's words, scheme by scheme.
 func TestReadings(t *testing.T) {
 	const now = 1_000_000 // us, when virtual networks begin
-	type cell struct {
-		register string
-		cell     int
-		value    uint64
-	}
 	for _, c := range []struct {
 		scheme          string
 		cells           []cell
@@ -97,11 +109,7 @@ func TestReadings(t *testing.T) {
 		{"qdaps", []cell{{"qd_S", 0, 32}}, "qd_S", "", 32, "32 packets"},
 		{"wcmp", nil, "share", "leaf 2 path 2", 0.25, "25 %"},
 	} {
-		n := newVirtualNet(t, leafSpine(t, 0), c.scheme, nil)
-		for _, w := range c.cells {
-			n.write("l1", w.register, w.cell, w.value)
-		}
-		r := reading(t, snapshot(t, n.inspector("l1", controller.InspectOptions{})), c.quantity, c.index)
+		r := readingOf(t, c.scheme, c.cells, c.quantity, c.index)
 		if math.Abs(r.Value-c.value) > 1e-3*max(1, c.value) || r.Text != c.text {
 			t.Errorf("%s %v: %s of %s is %v, %q; want %v, %q", c.scheme, c.cells, c.quantity, c.index, r.Value, r.Text, c.value, c.text)
 		}

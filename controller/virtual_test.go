@@ -259,6 +259,16 @@ func (n *virtualNet) play(tasks []controller.Task, until time.Duration) {
 	n.settle(until)
 }
 
+// step runs a task once, and goes on to when it is due again.
+func (n *virtualNet) step(task controller.Task) {
+	n.t.Helper()
+	next, err := task.Run(n.now, n)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.now = next
+}
+
 // tasks are those that the plan wants.
 func (n *virtualNet) tasks(o controller.TaskOptions) []controller.Task {
 	n.t.Helper()

@@ -26,12 +26,8 @@ schemes: [%s]
 // leaves alone choose, with a guard in all switches.
 func hardwareRows(arch string) []string {
 	var list []string
-	for _, row := range codegen.Catalogue() {
-		polynomial := strings.HasPrefix(row.Name, "qall-poly") || strings.HasPrefix(row.Name, "qall-linear")
-		if polynomial && row.Name != "qall-poly3" {
-			continue
-		}
-		if _, err := codegen.Generate(row, codegen.Params{Arch: arch}); err == nil {
+	for _, row := range codegen.CatalogueFor(arch) {
+		if row.Signal != "fitted" || row.Name == "qall-poly3" {
 			list = append(list, row.Name)
 		}
 	}

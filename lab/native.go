@@ -71,7 +71,7 @@ func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Mode
 		Cells: map[string]int{},
 	}
 	if m.Hardware != nil {
-		out.Hardware = hardwareOf(m)
+		out.Hardware = HardwareOf(m)
 		if len(m.Recirculation) > 0 {
 			out.AgainLen, out.AgainPort = headerLen(m, "again"), m.Recirculation[0]
 		}
@@ -110,9 +110,9 @@ func (u *setup) polynomial(degree int) *fitting.Poly {
 	return nil
 }
 
-// hardwareOf is what a manifest says of the hardware that its program is for.
-func hardwareOf(m *codegen.Manifest) *model.Hardware {
-	h := &model.Hardware{Cell: map[string]int{"tna": 80, "t2na": 176}[m.Arch]}
+// HardwareOf is what a manifest says of the hardware that its program is for.
+func HardwareOf(m *codegen.Manifest) *model.Hardware {
+	h := &model.Hardware{Cell: codegen.CellBytes(m.Arch)}
 	for _, b := range m.Baked {
 		if b.Values != nil {
 			h.Index = b.Values

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/model"
 )
 
@@ -22,20 +23,10 @@ func hardwareOf(m codegen.Manifest) *model.Hardware {
 	if m.Hardware == nil {
 		return nil
 	}
-	h := &model.Hardware{Cell: map[string]int{"tna": 80, "t2na": 176}[m.Arch]}
-	for _, b := range bakedOf(m) {
-		if b.Values != nil {
-			h.Index = b.Values
-		} else {
-			h.Weights, h.Zero = b.Weights, b.Zero
-		}
-	}
-	for _, r := range m.Registers {
-		if r.Index == "flow" {
-			h.Flows = r.Size
-		}
-	}
-	return h
+	hardware := *m.Hardware
+	hardware.Baked = bakedOf(m)
+	m.Hardware = &hardware
+	return lab.HardwareOf(&m)
 }
 
 // bakedOf are the tables that the manifest lists. Where only the controller knows
