@@ -13,21 +13,25 @@ import (
 	"github.com/p4lb/p4lb/controller/embedded"
 )
 
-// A fuse is a target that lets something happen when so many packets have gone
-// over its connections in either direction.
+// A fuse is a target that lets something happen, once, when so many packets have
+// gone over its connections in either direction.
 type fuse struct {
 	*embedded.Target
 	left  atomic.Int64
-	blow  func()
-	blown sync.WaitGroup
+	once  sync.Once
+	event func()
 }
 
-func newFuse(t testing.TB, after int64, blow func()) *fuse {
-	f := &fuse{Target: newTarget(t, embedded.Options{Memory: true, Still: true}), blow: blow}
+func newFuse(t testing.TB, after int64, event func()) *fuse {
+	f := &fuse{Target: newTarget(t, embedded.Options{Memory: true, Still: true}), event: event}
 	f.left.Store(after)
-	t.Cleanup(f.blown.Wait)
+	t.Cleanup(f.blow)
 	return f
 }
+
+// blow lets it happen if it has not yet, and returns when it has: a deployment
+// may need fewer packets than the one that was counted.
+func (f *fuse) blow() { f.once.Do(f.event) }
 
 // Endpoint counts what goes over its connections.
 func (f *fuse) Endpoint(name string) (controller.Endpoint, error) {
@@ -41,12 +45,8 @@ func (f *fuse) Endpoint(name string) (controller.Endpoint, error) {
 }
 
 func (f *fuse) count() {
-	if f.left.Add(-1) == 0 && f.blow != nil {
-		f.blown.Add(1)
-		go func() {
-			defer f.blown.Done()
-			f.blow()
-		}()
+	if f.left.Add(-1) == 0 {
+		go f.blow()
 	}
 }
 
@@ -90,7 +90,7 @@ func settled(t *testing.T, p *controller.Plan, target controller.Target) {
 // traffic is how much goes over the connections in a deployment.
 func traffic(t *testing.T, p *controller.Plan) int64 {
 	const plenty = 1 << 40
-	f := newFuse(t, plenty, nil)
+	f := newFuse(t, plenty, func() {})
 	deploy(t, p, f, controller.DeployOptions{})
 	return plenty - f.left.Load()
 }
@@ -140,7 +140,7 @@ func killSwitch(t *testing.T, p *controller.Plan, name string, at int64) {
 	}()
 	_, err = c.Deploy(testContext(t)) // may fail: Keep goes on
 	t.Logf("deployed: %v", err)
-	f.blown.Wait()
+	f.blow()
 	settled(t, p, f)
 }
 
