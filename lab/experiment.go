@@ -252,10 +252,10 @@ func (x *Experiment) defaults() {
 	if len(x.Classes) == 0 {
 		x.Classes = defaultClasses
 	}
-	if len(x.Metrics) == 0 {
-		x.Metrics = DefaultMetrics
-	}
 	x.Setting.defaults()
+	if len(x.Metrics) == 0 {
+		x.Metrics = DefaultMetrics(x.Transport.Kind)
+	}
 	if len(x.Cases) == 0 {
 		x.Cases = []Case{{}}
 	}

@@ -25,8 +25,14 @@ type Metric struct {
 	of func(m *measured, flows []*outcome) float64
 }
 
-// DefaultMetrics are those of the table where an experiment names none.
-var DefaultMetrics = []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
+// DefaultMetrics are those of the table where an experiment names none. UDP
+// repeats nothing, and loses instead.
+func DefaultMetrics(transport string) []string {
+	if transport == "udp" {
+		return []string{"fct-mean", "fct-mean:short", "fct-p99", "throughput", "dropped", "overtaken", "queue-mean", "sharing"}
+	}
+	return []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
+}
 
 // Metrics lists what can be measured.
 func Metrics() []Metric { return slices.Clone(metrics) }
@@ -58,7 +64,7 @@ var metrics = slices.Concat([]Metric{
 	{"utilisation", "%", "of the links upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation }},
 	{"utilisation-whole", "%", "of the links upwards, until the last flow has ended", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.whole }},
 	{"utilisation-min", "%", "of the idlest link upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.idlest }},
-	{"dropped", "%", "packets that found no room", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
+	{"dropped", "%", "packets that found no room, of those that came to a switch", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
 	{"pauses", "1/s", "PFC pauses", false, false, func(m *measured, _ []*outcome) float64 { return m.pauses }},
 	{"paused", "%", "time that ports between switches were paused", false, false, func(m *measured, _ []*outcome) float64 { return m.paused }},
 	{"recirculated", "%", "packets that went round in a switch, of those that came in", false, false, func(m *measured, _ []*outcome) float64 { return m.recirculated }},

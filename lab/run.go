@@ -148,7 +148,7 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 		return nil, err
 	}
 	if r.deploy, err = deploy(ctx, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", j.Name(), err)
+		return nil, err
 	}
 	r.nodes = r.deploy.plan().Nodes()
 	return r, nil
@@ -185,7 +185,7 @@ func (r *running) startFlows() error {
 		return err
 	}
 	if len(flows) == 0 {
-		return fmt.Errorf("%s: no flow begins within %v: want a longer duration", r.Name(), r.Case.Duration)
+		return fmt.Errorf("no flow begins within %v: want a longer duration", r.Case.Duration)
 	}
 	r.flows = make([]*outcome, len(flows))
 	r.sims = make([]*sim.Flow, len(flows))
@@ -193,7 +193,7 @@ func (r *running) startFlows() error {
 	for i, f := range flows {
 		kind, tuning := r.transport(f)
 		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
-		o.counts = kind != sim.UDP && f.Start >= r.Case.warmup() && !f.background
+		o.counts = f.Start >= r.Case.warmup() && !f.background
 		o.ideal = r.ideal(routes, f)
 		r.flows[i] = o
 		if o.counts {
@@ -209,7 +209,7 @@ func (r *running) startFlows() error {
 		r.net.At(f.Start, func() { r.begin(i, spec) })
 	}
 	if r.left == 0 {
-		return fmt.Errorf("%s: all flows begin in the warm-up of %v: want a longer duration", r.Name(), r.Case.warmup())
+		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration", r.Case.warmup())
 	}
 	return nil
 }

@@ -359,6 +359,41 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestUDP: flows of nothing but UDP end with their last packet, whether it arrives
+// or is lost; beside others UDP is background unless it is said to count.
+func TestUDP(t *testing.T) {
+	const flows = 2 // of UDP
+	pairs := func(more string) string {
+		return "[{pattern: pairs, pairs: [h1-h3, h2-h3], size: 1MB, at: [1ms]" + more + "}]"
+	}
+	for name, test := range map[string]struct {
+		traffic, transport string
+		counted            int
+	}{
+		"all of it":           {pairs(""), "udp", flows},
+		"said to count":       {pairs(", transport: udp, count: true"), "tcp", flows},
+		"beside other flows":  {pairs(", transport: udp}, {pattern: pairs, pairs: [h1-h4], size: 1MB, at: [1ms]"), "tcp", 1},
+		"said not to be much": {pairs(", count: false}, {pattern: pairs, pairs: [h1-h4], size: 1MB, at: [1ms]"), "udp", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", test.traffic+"\ntransport: "+test.transport, 1)
+			text = strings.Replace(text, "metrics: [fct-mean, fct-p99, reordered, queue-mean, sharing]\n", "", 1)
+			c := run(t, &Runner{}, load(t, text))
+			for _, r := range c.Results {
+				if r.Flows != test.counted || r.Metrics["unfinished"] != 0 {
+					t.Errorf("%s: %d flows count, want %d; %g %% have not ended", r.Label, r.Flows, test.counted, r.Metrics["unfinished"])
+				}
+				if v := r.Metrics["fct-mean"]; test.transport == "udp" && test.counted == flows && !(v > 8 && v < 10) {
+					t.Errorf("%s: 1 MB at 1 Gbps took %g ms", r.Label, v)
+				}
+			}
+			if v := c.Row("", "ecmp", 0.6).Estimate("dropped").Mean; !(v > 5) {
+				t.Errorf("two senders at the rate of the one receiver: the switches drop %g %%", v)
+			}
+		})
+	}
+}
+
 // TestSlowdownOfOne: a flow alone in the network takes what it would ideally,
 // and the headers.
 func TestSlowdownOfOne(t *testing.T) {

@@ -58,7 +58,7 @@ type Traffic struct {
 	Class  string  `yaml:"class"`     // what results call its flows
 	Kind   string  `yaml:"transport"` // its own, such as udp
 	Speed  Bitrate `yaml:"udp-rate"`  // of a UDP source
-	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured
+	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured; so is UDP beside other flows unless true
 
 	cdf   *CDF
 	flows []Flow
@@ -74,6 +74,15 @@ type flowMaker struct {
 	next     []int // permutation: by host its partner
 	pairs    [][2]int
 	base     int // the group numbers given so far
+}
+
+// background reports whether the flows are there for what they do to others. UDP
+// of its own is, where the experiment's transport is another.
+func (t *Traffic) background() bool {
+	if t.Count != nil {
+		return !*t.Count
+	}
+	return t.Kind == "udp"
 }
 
 // Generate makes the flows of a run, by start. The same seed and load give the
@@ -94,7 +103,7 @@ func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Dura
 		for j := range flows {
 			f := &flows[j]
 			f.Class, f.kind, f.rate = d.Class, d.Kind, d.Speed
-			f.background = d.Count != nil && !*d.Count
+			f.background = d.background()
 			groups = max(groups, flows[j].Group)
 		}
 		all = append(all, flows...)

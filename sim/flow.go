@@ -16,7 +16,7 @@ type FlowSpec struct {
 	// Rate is that of the transports that keep one, of payload, in bit/s; zero:
 	// that of the NIC.
 	Rate int64
-	// Done is called when the last byte has arrived, if not nil.
+	// Done is called when the flow has finished, if not nil.
 	Done func(*Flow)
 }
 
@@ -27,7 +27,7 @@ type Flow struct {
 	Src, Dst *Host
 
 	Started  time.Duration
-	Finished time.Duration // when the last byte arrived; 0: not yet
+	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
 
 	FlowStats
 
@@ -78,7 +78,7 @@ func (f *Flow) toward(k Kind) *headers {
 	return &f.back
 }
 
-// finish notes that the last byte has arrived. The transports call it, once.
+// finish notes that the flow is over. It is called once.
 func (f *Flow) finish() {
 	f.Finished = f.net.now
 	if f.Done != nil {

@@ -67,9 +67,12 @@ func (n *Network) begin(p *Packet) {
 	n.ledger.began.add(p)
 }
 
-// lose ends a packet.
+// lose ends a packet. With its last one a UDP flow ends, which nobody repeats.
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
+	if f := p.Flow; p.Kind == Data && p.Last && f.Transport == UDP && f.Finished == 0 {
+		f.finish()
+	}
 	n.release(p)
 }
 
