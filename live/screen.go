@@ -23,7 +23,7 @@ type Options struct {
 // Watch shows what the source has until the user quits, ctx ends or the source
 // fails. It wants a terminal.
 func Watch(ctx context.Context, source Source, o Options) error {
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithAltScreen(), tea.WithoutSignalHandler()}
+	options := []tea.ProgramOption{tea.WithAltScreen(), tea.WithoutSignalHandler()}
 	if o.In != nil {
 		options = append(options, tea.WithInput(o.In))
 	}
@@ -33,7 +33,12 @@ func Watch(ctx context.Context, source Source, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a Next that is under way
 	s := newScreen(ctx, source, o)
-	_, err := tea.NewProgram(s, options...).Run()
+	program := tea.NewProgram(s, options...)
+	// Quit, unlike the end of a context that the program knows, has it wait for
+	// its reader before the terminal is given back.
+	stop := context.AfterFunc(ctx, program.Quit)
+	defer stop()
+	_, err := program.Run()
 	if e := ctx.Err(); e != nil {
 		return e
 	}
