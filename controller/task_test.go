@@ -51,10 +51,10 @@ func TestDHLBPeriod(t *testing.T) {
 		want time.Duration
 	}{
 		{"no load: as seldom as allowed", 0, nil, 100 * ms},
-		{"little load: theta/sigma", 0.01, nil, 10 * ms},
-		{"half load: 200 us would be less than two gaps", 0.5, nil, 1 * ms},
-		{"half load, short gaps", 0.5, map[string]string{"gap": "50us"}, 200 * time.Microsecond},
-		{"full load, short gaps", 1, map[string]string{"gap": "10us"}, 100 * time.Microsecond},
+		{"little load: theta/sigma", 0.01, nil, 18 * ms},
+		{"half load: 360 us would be less than two gaps", 0.5, nil, 1 * ms},
+		{"half load, short gaps", 0.5, map[string]string{"gap": "50us"}, 360 * time.Microsecond},
+		{"full load, short gaps", 1, map[string]string{"gap": "10us"}, 180 * time.Microsecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newVirtualNet(t, leafSpine(t, 0), "dhlb", c.set)
