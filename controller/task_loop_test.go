@@ -91,7 +91,9 @@ func TestLoop(t *testing.T) {
 	if err := target.Stop("l2"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the log says that a task fails", func() bool { return strings.Contains(log.String(), `msg="task fails"`) })
+	until(t, "the log says that the task fails", func() bool {
+		return strings.Contains(log.String(), `msg="task fails" task=granularity switch=l2`)
+	})
 	if err := target.Restart("l2"); err != nil {
 		t.Fatal(err)
 	}
