@@ -95,6 +95,7 @@ func TestRefusals(t *testing.T) {
 		{scheme: "drill+none", want: `there is no guard "none"`},
 		{scheme: "packet-queue-uniform", want: "signal queue would be measured for nobody"},
 		{scheme: "letflow", params: set("gab=1ms"), want: `there is no parameter "gab"`, hint: "did you mean gap?"},
+		{scheme: "letflow", params: set("quantum=1ms"), want: `there is no parameter "quantum"`, hint: "there are "},
 		{scheme: "letflow", params: set("gap=1KB"), want: `gap="1KB": want a time such as 1ms`},
 		{scheme: "letflow", params: set("gap=5"), want: `gap="5": want a time such as 1ms`},
 		{scheme: "letflow", params: set("gap=0us"), want: "gap=0us: want at least 1us"},

@@ -15,7 +15,7 @@ var ErrUnknown = errors.New("unknown name")
 // An unknownError is a name that is not there, with those that are near.
 type unknownError struct {
 	what, name string
-	near       []string
+	have, near []string
 }
 
 func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
@@ -23,15 +23,19 @@ func (e *unknownError) Unwrap() error { return ErrUnknown }
 
 // Hint is a way out.
 func (e *unknownError) Hint() string {
-	if len(e.near) == 0 {
-		return ""
+	const few = 30 // names that a line has room for
+	switch {
+	case len(e.near) > 0:
+		return "did you mean " + strings.Join(e.near, " or ") + "?"
+	case 0 < len(e.have) && len(e.have) <= few:
+		return "there are " + strings.Join(e.have, ", ")
 	}
-	return "did you mean " + strings.Join(e.near, " or ") + "?"
+	return ""
 }
 
 // unknown makes the error for a name that is not among have.
 func unknown(what, name string, have []string) error {
-	return &unknownError{what, name, nearest(name, have)}
+	return &unknownError{what, name, have, nearest(name, have)}
 }
 
 // nearest lists up to three names that a slip of the hand could have turned

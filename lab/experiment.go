@@ -432,6 +432,11 @@ func (s *Scheme) parameters() []codegen.Param {
 	return list
 }
 
+// has reports whether the scheme has a parameter.
+func (s *Scheme) has(name string) bool {
+	return slices.ContainsFunc(s.parameters(), func(p codegen.Param) bool { return p.Name == name })
+}
+
 // set is what a scheme's parameters are set to in a case.
 func (s *Scheme) set(c *Case) map[string]string {
 	set := map[string]string{}

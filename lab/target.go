@@ -370,7 +370,11 @@ func Paper(paper, figure string, full bool) ([]*Experiment, error) {
 		if full {
 			x = x.Whole()
 		}
-		figures = append(figures, x.Figures...)
+		for _, f := range x.Figures {
+			if !slices.Contains(figures, f) {
+				figures = append(figures, f)
+			}
+		}
 		if figure == "" || slices.Contains(x.Figures, figure) {
 			list = append(list, x.only(figure))
 		}

@@ -94,7 +94,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 		}
 		labels[s.Label] = true
 		for name := range s.Set {
-			if !slices.ContainsFunc(s.parameters(), func(p codegen.Param) bool { return p.Name == name }) {
+			if !s.has(name) {
 				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.parameters())))
 			}
 		}
@@ -159,6 +159,11 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	for j := range c.Faults {
 		if err := c.Faults[j].check(t); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)
+		}
+	}
+	for name := range c.Set {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.has(name) }) {
+			return src.wrong(own+"set."+name, errors.New("none of the rows has such a parameter"))
 		}
 	}
 	for _, label := range c.Schemes {

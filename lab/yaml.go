@@ -210,7 +210,11 @@ type FileError struct {
 	Line int    // 0 where it is about no line
 	Key  string // such as traffic[0].workload
 	Msg  string
+	err  error // that it is about; nil: Msg says it all
 }
+
+// Unwrap gives what it is about, which may know a way out.
+func (e *FileError) Unwrap() error { return e.err }
 
 // Error is the mistake in one line, as in exp.yaml:7: loads[1]: load 1.2: …
 func (e *FileError) Error() string {
@@ -233,7 +237,7 @@ type source struct {
 // wrong is an error about a key, given as a path such as loads[1].
 func (s *source) wrong(key string, err error) error {
 	msg, _, _ := strings.Cut(err.Error(), "\n")
-	e := &FileError{File: s.file, Key: key, Msg: msg}
+	e := &FileError{File: s.file, Key: key, Msg: msg, err: err}
 	e.Line = s.line(key)
 	return e
 }

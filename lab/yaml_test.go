@@ -67,6 +67,7 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes:\n - ecmp\n - foo", `x.yaml:3: schemes[1]: there is no scheme "foo"`},
 		{"schemes:\n - ecmp\n - ecmp", "x.yaml:3: schemes[1]: two rows are called ecmp"},
 		{"schemes:\n - scheme: drill\n   set:\n     q: 2", "x.yaml:4: schemes[0].set.q: drill has no such parameter"},
+		{"schemes: [drill, ecmp]\ncases:\n - set: {q: 2}", "x.yaml:3: cases[0].set.q: none of the rows has such a parameter"},
 		{"schemes:\n - {scheme: drill, set: {d: 2000}}", "x.yaml:2: schemes[0]: "},
 		{"schemes: [ecmp]\ntopology: nonet", "x.yaml:2: topology: no file of that name"},
 		{"schemes: [ecmp]\ntopology: rlb-pfc", "x.yaml:2: topology: 40 next hops in rlb-pfc"},

@@ -369,7 +369,7 @@ func (j *deployJob) planErrors(err error) error {
 		if errors.As(err, &e) {
 			return hinted(err, "%s", e.Hint)
 		}
-		return withHint(err)
+		return err
 	})
 }
 

@@ -65,7 +65,7 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 	}
 	pipelines, err := j.pipelines(ctx, t)
 	if err != nil {
-		return nil, withHint(err)
+		return nil, err
 	}
 	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{MTU: j.mtu, Queue: j.queue})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,17 +74,28 @@ func (c *cli) report(err error) int {
 	c.setUp() // the command line may not have got that far
 	f := &failure{code: exitInput, err: err}
 	errors.As(err, &f)
+	hint := cmp.Or(f.hint, knownHint(err))
 	switch {
 	case f.err == nil:
 	case c.logJSON:
-		c.log.Error(err.Error(), "hint", f.hint)
+		c.log.Error(err.Error(), "hint", hint)
 	default:
 		fmt.Fprintf(c.err, "%s %v\n", c.paint.red("error:"), err)
-		if f.hint != "" {
-			fmt.Fprintf(c.err, "%s %s\n", c.paint.bold("hint:"), f.hint)
+		if hint != "" {
+			fmt.Fprintf(c.err, "%s %s\n", c.paint.bold("hint:"), hint)
 		}
 	}
 	return f.code
+}
+
+// knownHint is the way out that an error knows itself, such as one of the
+// catalogue about a name that is not there.
+func knownHint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
 }
 
 // bareError strips the operation and path off an error of package os, for a

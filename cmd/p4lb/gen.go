@@ -44,9 +44,9 @@ A file of parameters (-f) is YAML with the names of the flags:
   ports: 8
   set: {tb: 500us, tau: 5ms}
 
-For Tofino (--arch tna) and Tofino 2 (--arch t2na) there is no S.json: another
-compiler makes what the hardware loads. The manifest then says how the program
-deviates from the paper, and by how much.
+For Tofino (--arch tna) and Tofino 2 (--arch t2na) S.json is for the embedded
+switch (p4lb switch --load): what the hardware loads p4c makes of S.p4. The
+manifest then says how the program deviates from the paper, and by how much.
 
 What the command line says comes before what the file says. After an error
 nothing is written.`,
@@ -78,15 +78,15 @@ type genJob struct {
 func (j *genJob) run(ctx context.Context) error {
 	rows, err := j.request.rows()
 	if err != nil {
-		return withHint(err)
+		return err
 	}
 	params, err := j.request.params(j.c)
 	if err != nil {
-		return withHint(err)
+		return err
 	}
 	list, err := generateAll(ctx, rows, params)
 	if err != nil {
-		return withHint(err)
+		return err
 	}
 	return j.write(list)
 }
@@ -138,16 +138,14 @@ func generate(row codegen.Row, params codegen.Params) (*generated, error) {
 	return &generated{program.Name, text, compiled, program.Manifest}, nil
 }
 
-// compileGenerated compiles a program as far as its architecture goes.
+// compileGenerated compiles a program all the way.
 func compileGenerated(fsys fs.FS, name, arch string) (*p4.Program, error) {
 	p, err := p4.Check(fsys, name, p4.Options{Arch: arch})
 	if err != nil {
 		return nil, err
 	}
-	if p.Arch == "v1model" {
-		if err := p.Lower(); err != nil {
-			return nil, err
-		}
+	if err := p.Lower(); err != nil {
+		return nil, err
 	}
 	return p, p.Describe()
 }
@@ -194,15 +192,12 @@ type namedFile struct {
 }
 
 func (g *generated) files() []namedFile {
-	list := []namedFile{
+	return []namedFile{
 		{g.name + ".p4", g.text},
+		{g.name + ".json", g.compiled.JSON()},
 		{g.name + ".p4info.txtpb", g.compiled.P4InfoText()},
 		{g.name + ".manifest.json", g.manifestText()},
 	}
-	if g.compiled.Config != nil {
-		list = append(list, namedFile{g.name + ".json", g.compiled.JSON()})
-	}
-	return list
 }
 
 func (g *generated) manifestText() []byte {
@@ -221,13 +216,4 @@ func (g *generated) lines() int {
 		}
 	}
 	return n
-}
-
-// withHint takes the way out that an error of the catalogue knows.
-func withHint(err error) error {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		return hinted(err, "%s", h.Hint())
-	}
-	return err
 }

@@ -195,7 +195,7 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
 	rows, err := r.request.rows()
 	if err != nil {
-		return nil, withHint(err)
+		return nil, err
 	}
 	params, err := r.request.params(c)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.
 		params.Role = string(sw.Role)
 		p, err := codegen.Generate(rows[0], params)
 		if err != nil {
-			return nil, withHint(err)
+			return nil, err
 		}
 		manifests[sw.Role] = &p.Manifest
 	}

@@ -173,7 +173,7 @@ func explainLab(err error) error {
 	case errors.Is(err, lab.ErrDiskFull):
 		return hinted(err, "what was finished is kept: make room, then --resume")
 	}
-	return withHint(err)
+	return err
 }
 
 // showOutcomes prints how the targets of papers fared.

@@ -111,7 +111,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	for _, name := range j.schemes {
 		row, err := codegen.Parse(name)
 		if err != nil {
-			return withHint(err)
+			return err
 		}
 		for _, n := range j.ports {
 			u, err := j.measure(ctx, dir, row, n)

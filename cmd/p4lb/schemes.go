@@ -39,7 +39,7 @@ unit, the default, the bounds and where the paper says so.`,
 			}
 			row, err := codegen.Parse(args[0])
 			if err != nil {
-				return withHint(err)
+				return err
 			}
 			return showScheme(c, form, row)
 		},
