@@ -23,8 +23,8 @@ type DeployOptions struct {
 	Atomic bool
 	// Parallel is the number of switches at a time; 0 stands for 16.
 	Parallel int
-	// Timeout is how long one request may take, and how long to try to connect
-	// to a switch; 0 stands for 10 s.
+	// Timeout is how long one request may go without an answer, and how long to
+	// try to connect to a switch; 0 stands for 10 s.
 	Timeout time.Duration
 	// Progress hears of every step of every switch, one at a time.
 	Progress func(Progress)

@@ -90,12 +90,17 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 
 // read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
-	ctx, cancel := context.WithTimeout(ctx, x.timeout)
-	defer cancel()
-	return readEntities(ctx, x.link, func(err error) error { return x.fault(err, "reading "+what) }, list...)
+	return readEntities(ctx, x.link, x.timeout, func(err error) error { return x.fault(err, "reading "+what) }, list...)
 }
 
-func readEntities(ctx context.Context, l *link, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+// readEntities reads entities from a switch that must not be silent for longer
+// than patience; all of a large table may take longer.
+func readEntities(ctx context.Context, l *link, patience time.Duration, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := status.Error(codes.DeadlineExceeded, fmt.Sprintf("no answer within %v", patience))
+	silence := time.AfterFunc(patience, func() { cancel(silent) })
+	defer silence.Stop()
 	stream, err := l.client.Read(ctx, &p4v1.ReadRequest{DeviceId: l.endpoint.Device, Entities: list})
 	if err != nil {
 		return nil, fault(err)
@@ -106,9 +111,13 @@ func readEntities(ctx context.Context, l *link, fault func(error) error, list ..
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
+		if err != nil && context.Cause(ctx) == silent {
+			err = silent
+		}
 		if err != nil {
 			return nil, fault(err)
 		}
+		silence.Reset(patience)
 		all = append(all, m.GetEntities()...)
 	}
 }

@@ -38,9 +38,7 @@ func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst [
 			ask = append(ask, registerEntity(&p4v1.RegisterEntry{RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)}}))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	list, err := readEntities(ctx, r.link, func(err error) error { return registerFault(err, "reading", name) }, ask...)
+	list, err := readEntities(ctx, r.link, r.timeout, func(err error) error { return registerFault(err, "reading", name) }, ask...)
 	if err != nil {
 		return dst, err
 	}
