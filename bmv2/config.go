@@ -1,5 +1,10 @@
 package bmv2
 
+import (
+	"fmt"
+	"slices"
+)
+
 // The struct tags drive the codec (codec.go). Options after the key:
 //
 //	omitempty  the key is absent when the value is zero (for a slice: nil)
@@ -45,6 +50,25 @@ type Meta struct {
 	// Architecture is "" in BMv2's own documents, TNA or T2NA in those that
 	// have a pipe of Tofino in the same terms.
 	Architecture string `bmv2:"architecture,omitempty"`
+	// Pipes are the programs of Tofino's pipes, where these differ: program 0
+	// has the blocks ingress_parser and so on, program 1 pipe1.ingress_parser.
+	Pipes []int `bmv2:"pipes,omitempty"`
+}
+
+// PipePrefix is what the blocks of a program for a pipe begin with.
+func PipePrefix(program int) string {
+	if program == 0 {
+		return ""
+	}
+	return fmt.Sprintf("pipe%d.", program)
+}
+
+// Programs is how many programs the pipes of Tofino have.
+func (c *Config) Programs() int {
+	if c.Meta == nil || len(c.Meta.Pipes) == 0 {
+		return 1
+	}
+	return max(0, slices.Max(c.Meta.Pipes)) + 1
 }
 
 // The architectures of programs that BMv2 cannot run.

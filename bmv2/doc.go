@@ -9,6 +9,7 @@
 // Programs for Tofino are lowered to the same format and a few keys more, which
 // other documents do not have: the architecture in __meta__, a parser and a
 // deparser for each of ingress and egress, filter_arrays, initial values of
-// registers, polynomials of calculations, the pipeline of a ghost thread. Package
-// dataplane runs such documents, simple_switch does not.
+// registers, polynomials of calculations, the pipeline of a ghost thread, the
+// blocks of further pipes and which pipe has them (Meta.Pipes). Package dataplane
+// runs such documents, simple_switch does not.
 package bmv2

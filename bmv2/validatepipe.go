@@ -21,7 +21,21 @@ func (v *validator) pipe() {
 			v.failf("header_types", "a program for %s needs the header type %s", v.c.Architecture(), name)
 		}
 	}
-	for _, gress := range []string{"ingress", "egress"} {
+	if pipes := v.c.Meta.Pipes; len(pipes) > maxPipes || slices.ContainsFunc(pipes, func(k int) bool { return k < 0 || k >= maxPipes }) {
+		v.failf("__meta__.pipes", "%v are not the programs of at most %d pipes", pipes, maxPipes)
+		return
+	}
+	for k := range v.c.Programs() {
+		v.program(PipePrefix(k))
+	}
+}
+
+// maxPipes is how many pipes a Tofino has.
+const maxPipes = 4
+
+// program checks that the program of a pipe has its blocks.
+func (v *validator) program(prefix string) {
+	for _, gress := range []string{prefix + "ingress", prefix + "egress"} {
 		needs(v, "parsers", v.c.Parsers, gress+"_parser", func(p *Parser) string { return p.Name })
 		needs(v, "pipelines", v.c.Pipelines, gress, func(p *Pipeline) string { return p.Name })
 		needs(v, "deparsers", v.c.Deparsers, gress+"_deparser", func(d *Deparser) string { return d.Name })

@@ -73,15 +73,22 @@ func (a *meterArray) mark(m *meter, p *Packet) {
 // execute returns the colour of a packet of so many bytes at a time since the
 // switch's start, and counts it.
 func (m *meter) execute(bytes bool, length int, now time.Duration) uint64 {
-	c := m.color(bytes, length, now)
+	return m.executeColored(bytes, length, 0, now)
+}
+
+// executeColored is execute for a packet that has a colour already, which it
+// keeps or gets a worse one. A packet above a rate takes no tokens of those
+// below (RFC 2698).
+func (m *meter) executeColored(bytes bool, length int, had uint64, now time.Duration) uint64 {
+	c := m.color(bytes, length, had, now)
 	m.seen[c].packets++
 	m.seen[c].bytes += uint64(length)
 	return c
 }
 
-func (m *meter) color(bytes bool, length int, now time.Duration) uint64 {
+func (m *meter) color(bytes bool, length int, had uint64, now time.Duration) uint64 {
 	if !m.configured {
-		return 0
+		return had
 	}
 	input := uint64(1)
 	if bytes {
@@ -92,7 +99,7 @@ func (m *meter) color(bytes bool, length int, now time.Duration) uint64 {
 		since := uint64(float64(now.Microseconds()) * b.rate)
 		b.tokens = min(b.tokens+since-min(since, b.last), b.burst)
 		b.last = since
-		if b.tokens < input {
+		if b.tokens < input || b.color <= had {
 			return b.color
 		}
 		b.tokens -= input

@@ -190,10 +190,16 @@ func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, set := index.low(), dst.set()
+	had := constInt(0)
+	if len(a) > 3 {
+		if had, err = l.number(a[3]); err != nil {
+			return nil, err
+		}
+	}
+	at, set, color := index.low(), dst.set(), had.low()
 	return func(p *Packet) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
-			set(p, m.cells[i].execute(m.bytes, p.ingressLength, p.now))
+			set(p, m.cells[i].executeColored(m.bytes, p.ingressLength, min(color(p), maxRates), p.now))
 		}
 	}, nil
 }

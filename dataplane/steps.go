@@ -210,7 +210,7 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 // Enqueued notes in p that it has been put into its queue behind depth
 // packets, or cells where there is a CellSize.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
-	if s.tofino != nil && s.tofino.ghost != nil { // writes registers
+	if s.tofino != nil && s.tofino.haunted(p) { // writes registers
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}
@@ -223,7 +223,7 @@ func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	}
 	if s.tofino != nil {
 		p.tm.enqTime, p.tm.enqDepth = now, depth
-		if s.tofino.ghost != nil {
+		if s.tofino.haunted(p) {
 			s.tofino.tell(p, depth+s.Cells(p), now)
 		}
 	}

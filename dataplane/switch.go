@@ -212,13 +212,13 @@ func (l *linker) pipelines(c *bmv2.Config) error {
 		if err != nil {
 			return fmt.Errorf("pipeline %s: %w", p.Name, err)
 		}
-		switch p.Name {
-		case "ingress":
+		switch {
+		case l.sw.tofino != nil:
+			l.pipeControl(p, pl)
+		case p.Name == "ingress":
 			l.sw.ingress = pl
-		case "egress":
+		case p.Name == "egress":
 			l.sw.egress = pl
-		case "ghost":
-			l.ghost(p, pl)
 		}
 	}
 	return nil

@@ -24,13 +24,13 @@ import (
 // of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md,
 // and gh_intr_md of the ghost thread).
 //
-// What differs from the hardware: all pipes share one set of registers; lengths
-// leave the four bytes of the frame's checksum out; a queue is as long as its
-// caller says, and nothing is deflected from a full one; nothing is pruned from
-// a multicast group; packets of the generator come when the caller makes them.
-// A packet takes no time on its way: of the two times that ingress sees, the
-// first is that of Receive (or of the turn, if it comes round), the second that
-// of Ingress.
+// What differs from the hardware: pipes with one program share its registers;
+// lengths leave the four bytes of the frame's checksum out; a queue is as long as
+// its caller says, and nothing is deflected from a full one; nothing is pruned
+// from a multicast group; packets of the generator come when the caller makes
+// them. A packet takes no time on its way: of the two times that ingress sees,
+// the first is that of Receive (or of the turn, if it comes round), the second
+// that of Ingress.
 
 // A tofino runs the program of a Switch as a pipe of Tofino does.
 type tofino struct {
@@ -39,8 +39,8 @@ type tofino struct {
 	// vector holds headers and metadata of the one packet that is worked on.
 	vector []uint64
 
-	in, out gress
-	ghost   *ghost // nil for most programs
+	programs []program
+	of       [pipes]*program // by pipe
 
 	inHeader  ingressHeader
 	outHeader egressHeader
@@ -67,6 +67,28 @@ type chip struct {
 var chips = map[string]chip{
 	bmv2.TNA:  {cell: 80, portData: 8, loops: []byte{68, 69, 70, 71}, generator: 68, appBits: 3},
 	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
+}
+
+// A program is what a pipe runs. Most often all have the same.
+type program struct {
+	in, out gress
+	ghost   *ghost // nil for most programs
+}
+
+// at is the program of the pipe that a port belongs to.
+func (t *tofino) at(port uint32) *program { return t.of[port/(devPorts/pipes)%pipes] }
+
+// setPrograms gives each pipe its program. Where there are more pipes than the
+// document speaks of, they begin again.
+func (t *tofino) setPrograms(c *bmv2.Config) {
+	t.programs = make([]program, c.Programs())
+	of := c.Meta.Pipes
+	if len(of) == 0 {
+		of = []int{0}
+	}
+	for i := range t.of {
+		t.of[i] = &t.programs[of[i%len(of)]]
+	}
 }
 
 // A gress is one half of the pipe.
@@ -117,6 +139,7 @@ func (l *linker) linkPipe(c *bmv2.Config) error {
 	s := l.sw
 	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.lay.words)}
 	s.tofino = t
+	t.setPrograms(c)
 	err := inTurn(c, l.arrays, l.calculations, l.lists, l.allActions, l.pipelines, l.blocks)
 	if err != nil {
 		return err
@@ -124,33 +147,58 @@ func (l *linker) linkPipe(c *bmv2.Config) error {
 	t.inHeader.find(s.lay)
 	t.outHeader.find(s.lay)
 	t.tm.find(s.lay)
-	t.in.find(s.lay, "ig")
-	t.out.find(s.lay, "eg")
+	room := 0
+	for i := range t.programs {
+		k := &t.programs[i]
+		k.in.find(s.lay, "ig")
+		k.out.find(s.lay, "eg")
+		room = max(room, k.in.deparser.room()+k.out.deparser.room())
+	}
 	t.errors = errorBits(c.Errors)
 	t.setLoops(s.opts.Loopback)
 	t.portData = make([][]byte, devPorts)
-	s.headroom = t.in.deparser.room() + t.out.deparser.room() + t.chip.portData + 2*maxIntrinsic
+	s.headroom = room + t.chip.portData + 2*maxIntrinsic
 	return nil
 }
 
 func (l *linker) blocks(c *bmv2.Config) error {
 	t := l.sw.tofino
-	for _, g := range []struct {
-		*gress
-		name    string
-		control *pipeline
-	}{{&t.in, "ingress", l.sw.ingress}, {&t.out, "egress", l.sw.egress}} {
-		var err error
-		if g.parser, err = l.parser(c, g.name+"_parser"); err != nil {
-			return fmt.Errorf("%s parser: %w", g.name, err)
+	for k := range t.programs {
+		for name, g := range map[string]*gress{"ingress": &t.programs[k].in, "egress": &t.programs[k].out} {
+			if err := l.half(c, g, bmv2.PipePrefix(k)+name); err != nil {
+				return err
+			}
 		}
-		if g.deparser, err = l.deparser(c, g.name+"_deparser"); err != nil {
-			return fmt.Errorf("%s: %w", g.name, err)
-		}
-		i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == g.name+"_parser" })
-		g.gress.control, g.readsError = g.control, c.Parsers[i].ReadsError
 	}
 	return nil
+}
+
+// half links what comes before and behind the control of a half.
+func (l *linker) half(c *bmv2.Config, g *gress, name string) (err error) {
+	if g.parser, err = l.parser(c, name+"_parser"); err != nil {
+		return fmt.Errorf("%s parser: %w", name, err)
+	}
+	if g.deparser, err = l.deparser(c, name+"_deparser"); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == name+"_parser" })
+	g.readsError = c.Parsers[i].ReadsError
+	return nil
+}
+
+// pipeControl files a control under its pipe and half.
+func (l *linker) pipeControl(p *bmv2.Pipeline, control *pipeline) {
+	t := l.sw.tofino
+	for k := range t.programs {
+		switch prefix := bmv2.PipePrefix(k); p.Name {
+		case prefix + "ingress":
+			t.programs[k].in.control = control
+		case prefix + "egress":
+			t.programs[k].out.control = control
+		case prefix + "ghost":
+			t.programs[k].ghost = l.ghost(p, control)
+		}
+	}
 }
 
 // find looks up the fields that the hardware itself reads or writes.

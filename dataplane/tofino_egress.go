@@ -4,32 +4,33 @@ import "time"
 
 // egress runs the second half of the pipe on a packet from a queue.
 func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
-	if t.ghost != nil {
+	if t.haunted(p) {
 		t.tell(p, depth, now)
 	}
 	if p.tm.bypass {
 		p.now = now
 		return t.send(p, out)
 	}
+	g := &t.at(p.egressPort).out
 	t.open(p, now)
 	if t.chip.selects {
 		// A mirror shows what leaves, as on Tofino 1, unless the program asks
 		// for what came: so the compiler has it.
-		t.out.mirrorIO.put(p, 1)
+		g.mirrorIO.put(p, 1)
 	}
-	t.parse(&t.out, p, t.outHeader.put(p, depth))
-	if !t.work(&t.out, p) {
+	t.parse(g, p, t.outHeader.put(p, depth))
+	if !t.work(g, p) {
 		return t.drop(p, "assertion", out)
 	}
-	dropped := t.out.drop.get(p)
+	dropped := g.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
-	if mirrors && t.chip.selects && t.out.mirrorIO.get(p) == 0 {
+	if mirrors && t.chip.selects && g.mirrorIO.get(p) == 0 {
 		out, mirrors = t.mirror(p, p.start, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
 		return t.drop(p, "egress", out)
 	}
-	t.write(&t.out, p)
+	t.write(g, p)
 	if mirrors {
 		out = t.mirror(p, p.start, out)
 	}

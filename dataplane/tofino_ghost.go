@@ -27,10 +27,7 @@ type ghost struct {
 }
 
 // ghost links the control.
-func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) {
-	if l.sw.tofino == nil {
-		return
-	}
+func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) *ghost {
 	g := &ghost{control: control, copies: 1}
 	if c.PingPong {
 		g.copies = 2
@@ -39,8 +36,11 @@ func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) {
 	g.length.find(l.lay, "gh_intr_md", "qlength")
 	g.queue.find(l.lay, "gh_intr_md", "qid")
 	g.pipe.find(l.lay, "gh_intr_md", "pipe_id")
-	l.sw.tofino.ghost = g
+	return g
 }
+
+// haunted reports whether a packet to or from a queue runs a ghost thread.
+func (t *tofino) haunted(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
 
 // queuesOfPort is how many queues a port has by the numbers of QueueNumber.
 const queuesOfPort = 4
@@ -57,7 +57,7 @@ func QueueNumber(port uint32, priority int) int {
 // tell runs the control because the queue that p goes to or comes from is now
 // so many cells long. No packet is under way meanwhile.
 func (t *tofino) tell(p *Packet, length int, now time.Duration) {
-	g := t.ghost
+	g := t.at(p.egressPort).ghost
 	for bit := range g.copies {
 		clear(t.vector)
 		g.message = Packet{ex: &t.sw.ex, w: t.vector, id: p.id, now: now}

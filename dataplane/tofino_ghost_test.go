@@ -107,7 +107,7 @@ func TestGhost(t *testing.T) {
 			arrive(9, QueueNumber(3, 1), 0x99)
 			counted, err := s.RegisterCells("messages", nil)
 			must(t, err)
-			if want := 3 * s.tofino.ghost.copies; counted[0] != want || (want == 6) != (name == "two copies") {
+			if want := 3 * s.tofino.programs[0].ghost.copies; counted[0] != want || (want == 6) != (name == "two copies") {
 				t.Errorf("the control ran %d times, want %d", counted[0], want)
 			}
 		})

@@ -33,26 +33,27 @@ func (t *tofino) arrive(p *Packet, now time.Duration) {
 // ingress runs the first half of the pipe and the traffic manager.
 func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	arrived := p.now
+	g := &t.at(p.ingressPort).in
 	t.sw.now = now
 	t.open(p, now)
 	t.tm.port.put(p, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
-	if !t.parse(&t.in, p, head) {
+	if !t.parse(g, p, head) {
 		return t.drop(p, "parser error", out)
 	}
-	if !t.work(&t.in, p) {
+	if !t.work(g, p) {
 		return t.drop(p, "assertion", out)
 	}
-	dropped := t.in.drop.get(p)
+	dropped := g.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
-	late := mirrors && t.in.mirrorIO.get(p) != 0
+	late := mirrors && g.mirrorIO.get(p) != 0
 	if mirrors && !late {
 		out = t.mirror(p, p.start, out)
 	}
 	if t.asked.resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
 		return t.resubmit(p, now, out)
 	}
-	return t.forward(p, dropped, late, out)
+	return t.forward(g, p, dropped, late, out)
 }
 
 // The bits of drop_ctl.
@@ -63,7 +64,7 @@ const (
 )
 
 // forward deparses the packet and hands it, and copies of it, to their queues.
-func (t *tofino) forward(p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
+func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
 	port, a, b := t.tm.port.get(p), t.tm.groupA.get(p), t.tm.groupB.get(p)
 	if !t.tm.port.ok {
 		port = noPort
@@ -80,7 +81,7 @@ func (t *tofino) forward(p *Packet, dropped uint64, mirrorLate bool, out []Outco
 	}
 	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p)), uint8(t.tm.cos.get(p))
 	p.tm.bypass = t.tm.bypass.get(p) != 0
-	t.write(&t.in, p)
+	t.write(g, p)
 	if mirrorLate {
 		out = t.mirror(p, p.start, out)
 	}
@@ -114,7 +115,7 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 	t.close(p)
 	p.head, p.now, *p.tm = p.start, now, forTM{resubmitted: true}
 	data := p.buf[p.start-t.chip.portData : p.start]
-	clear(data[copy(data, t.asked.header):])
+	clear(data[copy(data, t.asked.again):])
 	return append(out, Outcome{Kind: ToIngress, Packet: p})
 }
 
@@ -161,12 +162,12 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 	if t.sw.opts.Trace != nil {
 		t.sw.trace(p, Event{Kind: EventClone, Value: int64(t.asked.session)})
 	}
-	n := len(t.asked.header)
+	n := len(t.asked.mirrored)
 	if n+p.end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
 		return out
 	}
 	c := t.sw.newPacket(n + p.end - from)
-	copy(c.buf[c.start:], t.asked.header)
+	copy(c.buf[c.start:], t.asked.mirrored)
 	copy(c.buf[c.start+n:], p.buf[from:p.end])
 	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
 	c.length = c.end - c.start + c.extra

@@ -11,10 +11,10 @@ import (
 type requests struct {
 	mirror, resubmit bool
 	session          uint16
-	header           []byte // of the mirror or the resubmit
+	mirrored, again  []byte // the headers of the two
 }
 
-func (r *requests) clear() { r.mirror, r.resubmit, r.header = false, false, r.header[:0] }
+func (r *requests) clear() { *r = requests{mirrored: r.mirrored[:0], again: r.again[:0]} }
 
 // pipePrimitive links the primitives of programs for Tofino; nil if p is not
 // one of them.
@@ -40,6 +40,16 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 			return nil, err
 		}
 		return l.filterExecute(a, p.Op == "wred_execute")
+	case "execute_meter_colored":
+		if err := arity(p, 4); err != nil {
+			return nil, err
+		}
+		return l.executeMeter(a)
+	case "math_unit":
+		if err := arity(p, 6); err != nil {
+			return nil, err
+		}
+		return l.mathUnit(a)
 	case "register_entry":
 		if err := arity(p, 1); err != nil {
 			return nil, err
@@ -68,7 +78,7 @@ func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := l.emitted(a[1:], maxMirrorHeader)
+	header, err := l.emitted(a[1:], maxMirrorHeader, &l.sw.tofino.asked.mirrored)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +96,7 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 	if len(a) > 1 {
 		return nil, errEmit
 	}
-	header, err := l.emitted(a, l.sw.tofino.chip.portData)
+	header, err := l.emitted(a, l.sw.tofino.chip.portData, &l.sw.tofino.asked.again)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +107,11 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 	}, nil
 }
 
-// emitted links what writes a header of at most size bytes, if there is one.
-func (l *linker) emitted(a []*bmv2.Expr, size int) (step, error) {
-	r := &l.sw.tofino.asked
+// emitted links what writes a header of at most size bytes, if there is one, to
+// dst.
+func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
 	if len(a) == 0 {
-		return func(*Packet) { r.header = r.header[:0] }, nil
+		return func(*Packet) { *dst = (*dst)[:0] }, nil
 	}
 	ref, err := l.header(a[0])
 	if err != nil {
@@ -115,9 +125,9 @@ func (l *linker) emitted(a []*bmv2.Expr, size int) (step, error) {
 		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.name, h.typ.bits/8, size)
 	}
 	return func(p *Packet) {
-		b := bitWriter{buf: r.header[:0]}
+		b := bitWriter{buf: (*dst)[:0]}
 		h.write(&b, p)
-		r.header = b.finish()
+		*dst = b.finish()
 	}, nil
 }
 

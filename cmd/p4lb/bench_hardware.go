@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/p4"
 )
 
 // hardwareBenches are the rows whose speed is told for each Tofino, beside the
@@ -48,12 +46,6 @@ func benchHardwareRow(ctx context.Context, row codegen.Row, params codegen.Param
 	g, err := generate(row, params)
 	if err != nil {
 		return 0, err
-	}
-	if g.compiled.Config == nil {
-		name := g.name + ".p4"
-		if g.compiled, err = p4.Compile(fstest.MapFS{name: {Data: g.text}}, name, p4.Options{Arch: params.Arch}); err != nil {
-			return 0, err
-		}
 	}
 	return benchForwarding(ctx, g, runs)
 }

@@ -22,8 +22,8 @@ core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
 folder named with -I comes first.
 
 Programs for Tofino, which include tna.p4, and for Tofino 2, which include
-t2na.p4, become JSON in the same terms, of one pipe with ingress and egress,
-each with a parser and a deparser. p4lb switch and p4lb test run it,
+t2na.p4, become JSON in the same terms, of pipes with ingress and egress, each
+with a parser and a deparser. p4lb switch and p4lb test run it,
 simple_switch does not; Tofino takes what p4c makes of the program. p4lb lint
 checks what the hardware can do. What a program includes tells its architecture;
 --arch insists on one.

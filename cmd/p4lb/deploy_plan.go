@@ -131,11 +131,6 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 			return nil, errs[i]
 		}
 		p := &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info}
-		if made[i].compiled.Config == nil {
-			if err := made[i].compiled.Lower(); err != nil {
-				return nil, fmt.Errorf("the program of %s does not compile: %w", rows[0].Name, err)
-			}
-		}
 		p.Config = made[i].compiled.JSON()
 		all[role] = p
 	}

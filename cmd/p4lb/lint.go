@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,12 +26,16 @@ trouble:
 
   multiplication, division, modulo and shifts by a field; sums of three; a value
   used in the action that computes it
-  conditions on more than 44 bits; < and > of two fields, or of more than 12 bits
+  conditions on more than 44 bits; < and > of two fields, or of more than 12 bits;
+  a table applied in a condition with && or ||
+  constants in what Mirror, Resubmit and Digest send
   a register accessed twice by a packet; cells that are not 8, 16, 32 or two such
   halves; more comparisons and fields than a stateful ALU has
   a table applied twice; ranges of more than 20 bits; more than 32 bits of hashes
   and random numbers in an action
-  more steps that wait for each other than there are stages
+  more steps that wait for each other than there are stages, which is a warning:
+  the compiler may do several at once
+  unsigned differences compared in a stateful ALU, which do not wrap: a warning
 
 A program that passes may still be too large: the compiler has the last word.`,
 		Example: `  p4lb lint p4src/tna/letflow.p4
@@ -59,10 +64,11 @@ func (c *cli) lint(name string, opts p4.Options) error {
 	if !ok {
 		return hinted(fmt.Errorf("linting %s: %w", displayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
 	}
-	if errs := lint.Check(p.File, p.Info, target); len(errs) > 0 {
+	errs := lint.Check(p.File, p.Info, target)
+	if slices.ContainsFunc(errs, func(e *syntax.Error) bool { return !e.Warning }) {
 		return c.diagnose(syntax.Errors(errs))
 	}
-	return c.warn(p.Warnings, false)
+	return c.warn(append(p.Warnings, errs...), false)
 }
 
 var errNotTofino = errors.New("it is not a program for Tofino")

@@ -1,6 +1,12 @@
 package lint
 
-import "github.com/p4lb/p4lb/p4/syntax"
+import (
+	"math/big"
+	"math/bits"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
 
 // unknown are the operators that no ALU has.
 var unknown = map[syntax.Operator]string{
@@ -26,6 +32,9 @@ func (l *linter) expressions() {
 				l.keys(n)
 			case *syntax.IfStmt:
 				l.condition(n.Cond)
+				l.applied(n.Cond)
+			case *syntax.CallExpr:
+				l.constants(n)
 			}
 			return true
 		})
@@ -112,12 +121,30 @@ func (l *linter) immediates(a *syntax.ActionDecl) {
 		if t := l.externOf(d); t != nil && (t.Name == "Random" || t.Name == "Hash") {
 			if w := l.width(call); w > maxImmediate {
 				return true // the declaration says so
+			} else if t.Name == "Hash" && l.knownData(call) {
+				return true // p4c computes it
 			} else if sum += w; sum > maxImmediate {
 				l.errorf(call, "an action that takes %d bits of hashes and random numbers, at most %d", sum, maxImmediate)
 			}
 		}
 		return true
 	})
+}
+
+// knownData reports whether what a hash is computed over is constant.
+func (l *linter) knownData(c *syntax.CallExpr) bool {
+	for _, a := range c.Args {
+		list, ok := syntax.Unparen(a.Value).(*syntax.ListExpr)
+		if !ok {
+			return l.constant(a.Value)
+		}
+		for _, x := range list.Elems {
+			if !l.constant(x) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // maxRange is the widest key that is matched by range.
@@ -141,9 +168,15 @@ const (
 	maxOrdered   = 12
 )
 
-// condition wants one that a gateway can decide.
+// condition wants one that a gateway can decide. The compiler decides what is
+// joined by || one after the other.
 func (l *linter) condition(cond syntax.Expr) {
-	bits := 0
+	if x, ok := syntax.Unparen(cond).(*syntax.BinaryExpr); ok && x.Op == syntax.OrOr && !l.constant(x) {
+		l.condition(x.X)
+		l.condition(x.Y)
+		return
+	}
+	width, seen := 0, map[string]bool{}
 	syntax.Inspect(cond, func(n syntax.Node) bool {
 		x, ok := n.(*syntax.BinaryExpr)
 		if !ok || l.constant(x) {
@@ -152,18 +185,87 @@ func (l *linter) condition(cond syntax.Expr) {
 		switch x.Op {
 		case syntax.Lss, syntax.Leq, syntax.Gtr, syntax.Geq:
 			l.order(x)
-			bits += l.width(x.X)
 		case syntax.Eql, syntax.Neq:
-			bits += max(l.width(x.X), l.width(x.Y))
 			l.plain(x)
 		default:
 			return true
 		}
+		if field, n := l.compared(x); !seen[field] {
+			seen[field] = true
+			width += n
+		}
 		return false
 	})
-	if bits > maxCondition {
-		l.errorf(cond, "a condition on %d bits, at most %d; a table decides about more", bits, maxCondition)
+	if width > maxCondition {
+		l.errorf(cond, "a condition on %d bits, at most %d; a table decides about more", width, maxCondition)
 	}
+}
+
+// applied wants a table that a condition applies to be all that it asks for.
+func (l *linter) applied(cond syntax.Expr) {
+	x, ok := syntax.Unparen(cond).(*syntax.BinaryExpr)
+	if !ok || x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
+		return
+	}
+	syntax.Inspect(x, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && l.info.Calls[c] != nil && l.info.Calls[c].Kind == types.TableApply {
+			l.errorf(c, "a table applied in a condition with && or ||: it takes an if of its own")
+		}
+		return true
+	})
+}
+
+// constants wants what a deparser sends beside the packet to come from fields.
+func (l *linter) constants(c *syntax.CallExpr) {
+	fun, ok := c.Fun.(*syntax.SelectorExpr)
+	if !ok {
+		return
+	}
+	d := l.instance(fun.X)
+	if d == nil {
+		return
+	}
+	t := l.externOf(d)
+	if t == nil || t.Name != "Mirror" && t.Name != "Resubmit" && t.Name != "Digest" {
+		return
+	}
+	for _, a := range c.Args {
+		elems := []syntax.Expr{a.Value}
+		if list, ok := syntax.Unparen(a.Value).(*syntax.ListExpr); ok {
+			elems = list.Elems
+		}
+		for _, x := range elems {
+			if n := types.Number(l.info.Types[x].Value); n != nil && n.Sign() != 0 {
+				l.errorf(x, "a constant in what %s sends, where only 0 can be one: it takes a field", t.Name)
+			}
+		}
+	}
+}
+
+// compared is what a comparison looks at, as text, and its bits: those of a
+// mask alone.
+func (l *linter) compared(x *syntax.BinaryExpr) (string, int) {
+	side := x.X
+	if l.constant(side) {
+		side = x.Y
+	}
+	n := max(l.width(x.X), l.width(x.Y))
+	if and, ok := syntax.Unparen(side).(*syntax.BinaryExpr); ok && and.Op == syntax.And {
+		for _, mask := range []syntax.Expr{and.X, and.Y} {
+			if m := types.Number(l.info.Types[mask].Value); m != nil && m.Sign() >= 0 {
+				n = min(n, ones(m))
+			}
+		}
+	}
+	return syntax.String(side), n
+}
+
+func ones(n *big.Int) int {
+	sum := 0
+	for _, w := range n.Bits() {
+		sum += bits.OnesCount(uint(w))
+	}
+	return sum
 }
 
 func (l *linter) order(x *syntax.BinaryExpr) {
@@ -171,9 +273,33 @@ func (l *linter) order(x *syntax.BinaryExpr) {
 	switch w := max(l.width(x.X), l.width(x.Y)); {
 	case !l.constant(x.X) && !l.constant(x.Y):
 		l.errorf(x, "comparison of two fields: subtract first, with |-| for instance, and look whether 0 is left")
-	case w > maxOrdered:
+	case w > maxOrdered && !l.masked(x):
 		l.errorf(x, "comparison of %d bits, at most %d; a table with a range decides about more", w, maxOrdered)
 	}
+}
+
+// masked reports whether the bits above a power of two, or the sign, decide a
+// comparison with a constant: that is one for equality then. So it is taken to
+// be where the constant depends on an instance.
+func (l *linter) masked(x *syntax.BinaryExpr) bool {
+	field, op, bound := x.X, x.Op, x.Y
+	if l.constant(field) {
+		field, bound = bound, field
+		op = map[syntax.Operator]syntax.Operator{
+			syntax.Lss: syntax.Gtr, syntax.Gtr: syntax.Lss, syntax.Leq: syntax.Geq, syntax.Geq: syntax.Leq,
+		}[op]
+	}
+	n := types.Number(l.info.Types[bound].Value)
+	if n == nil {
+		return true
+	}
+	if op == syntax.Leq || op == syntax.Gtr { // below the next number, or not
+		n = new(big.Int).Add(n, big.NewInt(1))
+	}
+	if signed(l.info.Types[field].Type) {
+		return n.Sign() == 0
+	}
+	return n.Sign() >= 0 && n.BitLen() <= int(n.TrailingZeroBits())+1
 }
 
 // plain wants fields and constants on both sides.

@@ -4,7 +4,9 @@
 //
 //	expressions  no multiplication, division, modulo or shift by a field, no sum
 //	             of three, no result used in the action that computes it
-//	conditions   44 bits of fields, constants to compare with, 12 bits for < and >
+//	conditions   44 bits of fields, constants to compare with, 12 bits for < and >,
+//	             a table alone
+//	deparsers    no constants but 0 in what Mirror, Resubmit and Digest send
 //	registers    cells of 8, 16, 32 or two such halves, one access for each packet
 //	stateful ALU two comparisons (Tofino 2: four), two fields of the packet,
 //	             signed differences, which alone wrap
@@ -12,6 +14,8 @@
 //	depth        no more steps that wait for each other than there are stages
 //
 // A program that passes may still be too large; the compiler has the last word.
+// So the depth is a warning: the compiler may do several steps at once. Another
+// is what it accepts and means otherwise, unsigned differences that would wrap.
 package lint
 
 import (
@@ -61,10 +65,15 @@ func Check(file *syntax.File, info *types.Info, target Target) []*syntax.Error {
 }
 
 // errorf reports an error; a place is named once.
-func (l *linter) errorf(n syntax.Node, format string, args ...any) {
+func (l *linter) errorf(n syntax.Node, format string, args ...any) { l.report(n, false, format, args) }
+
+// warnf reports what the compiler accepts, or may.
+func (l *linter) warnf(n syntax.Node, format string, args ...any) { l.report(n, true, format, args) }
+
+func (l *linter) report(n syntax.Node, warning bool, format string, args []any) {
 	if pos := n.Pos(); !l.said[pos] {
 		l.said[pos] = true
-		l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+		l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
 	}
 }
 

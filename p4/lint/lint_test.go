@@ -34,8 +34,8 @@ func load(t *testing.T, fsys fs.FS, name string) (*syntax.File, *types.Info) {
 }
 
 // TestBroken looks at programs that break one rule each. A comment
-// /* ERROR "rx" */ stands on the line of the error that it asks for; one that is
-// missing fails the test and so does one too many.
+// /* ERROR "rx" */ or /* WARNING "rx" */ stands on the line of what it asks for;
+// one that is missing fails the test and so does one too many.
 func TestBroken(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/broken.txtar")
 	if err != nil {
@@ -56,31 +56,37 @@ func TestBroken(t *testing.T) {
 			}
 			file, info := load(t, fsys, f.Name)
 			for _, e := range lint.Check(file, info, lint.Tofino1) {
-				rx := wants[e.Pos.Line()]
-				if path.Base(e.Pos.File()) != f.Name || rx == nil || !rx.MatchString(e.Msg) {
+				want := wants[e.Pos.Line()]
+				if path.Base(e.Pos.File()) != f.Name || want.rx == nil || !want.rx.MatchString(e.Msg) || want.warning != e.Warning {
 					t.Errorf("surplus: %v", e)
 				}
 				delete(wants, e.Pos.Line())
 			}
-			for line, rx := range wants {
-				t.Errorf("%s:%d: missing %q", f.Name, line, rx)
+			for line, want := range wants {
+				t.Errorf("%s:%d: missing %q", f.Name, line, want.rx)
 			}
 		})
 	}
 }
 
-var comment = regexp.MustCompile(`/\* ERROR ("(?:[^"\\]|\\.)*") \*/`)
+var comment = regexp.MustCompile(`/\* (ERROR|WARNING) ("(?:[^"\\]|\\.)*") \*/`)
 
-func expectations(t *testing.T, text string) map[int]*regexp.Regexp {
+// An expectation is what a line of a program asks for.
+type expectation struct {
+	rx      *regexp.Regexp
+	warning bool
+}
+
+func expectations(t *testing.T, text string) map[int]expectation {
 	t.Helper()
-	wants := map[int]*regexp.Regexp{}
+	wants := map[int]expectation{}
 	for i, line := range strings.Split(text, "\n") {
 		if m := comment.FindStringSubmatch(line); m != nil {
-			s, err := strconv.Unquote(m[1])
+			s, err := strconv.Unquote(m[2])
 			if err != nil {
 				t.Fatal(err)
 			}
-			wants[i+1] = regexp.MustCompile(s)
+			wants[i+1] = expectation{regexp.MustCompile(s), m[1] == "WARNING"}
 		}
 	}
 	return wants

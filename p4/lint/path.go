@@ -112,7 +112,7 @@ func (w *walk) write(at syntax.Node, st *state, reads, writes []string) {
 	}
 	if stage >= w.l.target.Stages && !*w.deep {
 		*w.deep = true
-		w.l.errorf(at, "step %d of those that wait for each other: %s has %d stages", stage+1, w.l.target.Name, w.l.target.Stages)
+		w.l.warnf(at, "step %d of those that wait for each other: %s has %d stages", stage+1, w.l.target.Name, w.l.target.Stages)
 	}
 }
 
@@ -121,9 +121,34 @@ func (w *walk) step(s syntax.Stmt, st *state) {
 	switch s := s.(type) {
 	case *syntax.AssignStmt:
 		w.calls(s.RHS, st)
+		if w.copied(s) {
+			w.copy(s, st)
+			return
+		}
 		w.write(s, st, w.reads(s.RHS), []string{w.field(s.LHS)})
 	case *syntax.CallStmt:
 		w.call(s.Call, st)
+	}
+}
+
+// copied reports whether a statement copies a field or constant: the compiler
+// may read the original instead.
+func (w *walk) copied(s *syntax.AssignStmt) bool {
+	switch x := syntax.Unparen(s.RHS).(type) {
+	case *syntax.Name, *syntax.SelectorExpr:
+		return true
+	default:
+		return w.l.constant(x)
+	}
+}
+
+// copy gives a field what another has, no later than that.
+func (w *walk) copy(s *syntax.AssignStmt, st *state) {
+	to, from := w.field(s.LHS), w.field(s.RHS)
+	if at, ok := st.written[from]; ok && !w.l.constant(s.RHS) {
+		st.written[to] = max(at, st.gate)
+	} else if _, ok := st.written[to]; !ok && st.gate > 0 {
+		st.written[to] = st.gate
 	}
 }
 
@@ -212,7 +237,7 @@ func (w *walk) action(a *syntax.ActionDecl, at syntax.Node, st *state, keys []st
 // table follows the actions of a table as branches.
 func (w *walk) table(t *syntax.TableDecl, at syntax.Node, st *state) {
 	key := w.prefix + "table " + t.Name.Value
-	if st.touched[key] {
+	if st.touched[key] && t.Key != nil { // without a key it is an action
 		w.l.errorf(at, "table %s is applied a second time on the way of one packet", t.Name.Value)
 	}
 	st.touched[key] = true

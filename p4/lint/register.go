@@ -96,6 +96,7 @@ type alu struct {
 	own         map[string]bool // parameters and variables of the body
 	comparisons []string
 	operands    []string
+	ordered     []string // pairs of which the conditions around tell the greater
 }
 
 func (a *alu) block(b *syntax.BlockStmt) {
@@ -111,10 +112,15 @@ func (a *alu) stmt(s syntax.Stmt) {
 	case *syntax.IfStmt:
 		a.reads(s.Cond, s)
 		a.compares(s.Cond, s)
+		around := a.ordered
+		if x, ok := syntax.Unparen(s.Cond).(*syntax.BinaryExpr); ok && x.Op >= syntax.Lss && x.Op <= syntax.Geq {
+			a.ordered = append(a.ordered, syntax.String(x.X)+" "+syntax.String(x.Y), syntax.String(x.Y)+" "+syntax.String(x.X))
+		}
 		a.stmt(s.Then)
 		if s.Else != nil {
 			a.stmt(s.Else)
 		}
+		a.ordered = around
 	case *syntax.AssignStmt:
 		a.reads(s.RHS, s)
 		a.computes(s.RHS)
@@ -154,7 +160,10 @@ func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
 	if !ok || x.Op != syntax.Sub || compared.Op == syntax.Eql || compared.Op == syntax.Neq || signed(a.l.info.Types[x].Type) {
 		return
 	}
-	a.l.errorf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
+	if slices.Contains(a.ordered, syntax.String(x.X)+" "+syntax.String(x.Y)) {
+		return // it is known to be positive
+	}
+	a.l.warnf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
 }
 
 // complement writes a comparison and its opposite alike.

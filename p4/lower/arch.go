@@ -45,7 +45,7 @@ type traits struct {
 func architectureOf(l *lowerer) architecture {
 	switch l.opts.Arch {
 	case bmv2.TNA, bmv2.T2NA:
-		return &tofino{lowerer: l, prefixes: map[*instance]*header{}}
+		return &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}}
 	}
 	return v1model{l}
 }

@@ -1,5 +1,5 @@
 // Package lower turns a checked program into BMv2 JSON and P4Info. A program
-// for Tofino (TNA, T2NA) becomes a document in the same terms, of one pipe
+// for Tofino (TNA, T2NA) becomes a document in the same terms, of pipes
 // (tofino.go), which package dataplane runs and simple_switch does not. What an
 // architecture has of its own is behind the interface in arch.go.
 //

@@ -110,7 +110,7 @@ func (g *infoGen) build() {
 // pipe is the name of the pipeline that a program for TNA consists of.
 func (g *infoGen) pipe() string {
 	main := g.mainDecl()
-	if main == nil || len(main.Args) == 0 {
+	if main == nil || len(main.Args) == 0 || len(g.view.pipes) > 0 { // names have their pipes then
 		return ""
 	}
 	name, ok := syntax.Unparen(main.Args[0].Value).(*syntax.Name)
@@ -148,7 +148,7 @@ func (g *infoGen) collect() {
 	copies := map[string]*types.Object{}
 	for _, u := range g.view.units {
 		for _, a := range u.actions {
-			if o := copies[a.name]; o != a.obj || a.obj.Parent != nil {
+			if o := copies[a.name]; !isCopy(o, a.obj) {
 				g.unique(actionKind, a.name, a.decl)
 			}
 			copies[a.name] = a.obj
@@ -165,6 +165,18 @@ func (g *infoGen) collect() {
 	for _, h := range g.controllerHeaders() {
 		g.ids.add(g, controllerHeaderKind, controlPlaneName("", h.Annotations, h.Name), h.Annotations, h)
 	}
+}
+
+// isCopy reports whether an action is a control's copy of a global one, or is
+// written as the other is.
+func isCopy(old, o *types.Object) bool {
+	switch {
+	case old == nil:
+		return false
+	case old == o:
+		return o.Parent == nil
+	}
+	return syntax.String(old.Decl) == syntax.String(o.Decl)
 }
 
 func (g *infoGen) collectObject(o any) {

@@ -105,7 +105,11 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 		return s
 	}
 	for k := range call.Args {
+		if pipe := v.pipes[at]; pipe != "" {
+			v.prefix = pipe + "."
+		}
 		s.args = append(s.args, v.argument(argExpr(call, k), outer, ""))
+		v.prefix = ""
 	}
 	return s
 }
@@ -113,7 +117,8 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 // enter makes the scope of a parser's or control's body and what is in it.
 func (v *view) enter(s *site, call *types.Call, outer *scope) {
 	if s.name == "" {
-		s.name = s.body.blockName()
+		s.name = v.prefix + s.body.blockName()
+		v.prefix = ""
 	}
 	s.scope = &scope{site: s, vals: map[*types.Object]any{}, tsub: map[*types.TypeParam]types.Type{}}
 	for i, p := range s.body.typeParams {

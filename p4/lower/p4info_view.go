@@ -25,6 +25,10 @@ type view struct {
 	sites   int                    // how many there are
 	steps   int                    // how many statements were walked
 	busy    map[*types.Object]bool // functions and actions being walked
+	// pipes are the names of TNA's pipes by where they are made, if their
+	// programs differ; prefix is that of the one whose blocks are being made.
+	pipes  map[syntax.Node]string
+	prefix string
 }
 
 // A unit is a parser or control that the architecture runs, with all that is
@@ -77,7 +81,7 @@ type externCall struct {
 }
 
 func newView(file *syntax.File, info *types.Info) *view {
-	v := &view{info: info, top: map[*syntax.InstDecl]*site{}, busy: map[*types.Object]bool{}}
+	v := &view{info: info, top: map[*syntax.InstDecl]*site{}, busy: map[*types.Object]bool{}, pipes: pipeNames(info)}
 	var blocks []*site
 	var main *site
 	for _, d := range file.Decls {
@@ -104,6 +108,32 @@ func newView(file *syntax.File, info *types.Info) *view {
 		v.addUnits(blocks, main.blocks(false))
 	}
 	return v
+}
+
+// pipeNames are the names of pipes with different programs, by what makes them.
+func pipeNames(info *types.Info) map[syntax.Node]string {
+	main := info.Top["main"]
+	if main == nil {
+		return nil
+	}
+	decl, _ := main.Decl.(*syntax.InstDecl)
+	call := info.Insts[decl]
+	if call == nil {
+		return nil
+	}
+	pipes, _ := distinctPipes(info, call)
+	if len(pipes) < 2 || typeName(call.Result) != switchPackage && typeName(call.Result) != multiSwitchPackage {
+		return nil
+	}
+	names := map[syntax.Node]string{}
+	for k, x := range pipes {
+		name := pipeName(x, k)
+		names[x] = name
+		if n, ok := syntax.Unparen(x).(*syntax.Name); ok && info.Uses[n] != nil {
+			names[info.Uses[n].Decl] = name
+		}
+	}
+	return names
 }
 
 // blocks lists the parsers and controls that a package is made of, also those

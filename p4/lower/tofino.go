@@ -1,6 +1,10 @@
 package lower
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -8,6 +12,8 @@ import (
 // tofino lowers what programs for TNA and T2NA have of their own, to a document
 // of one pipe: a parser, a pipeline and a deparser of ingress, the same of
 // egress, and nothing in common between the two but registers and the like.
+// Where pipes have different programs, those of the others have names that begin
+// with pipe1 and so on, as the program's own begin with the name of its pipe.
 //
 // What Tofino tells a parser are bytes before the packet, which the program
 // extracts. What it tells the controls and wants to be told are metadata
@@ -16,8 +22,14 @@ import (
 type tofino struct {
 	*lowerer
 	gress *gress // that is being lowered
+	// pipe is what the names of its program in the document begin with.
+	pipe string
+	// shared are the places of the architecture's metadata, by instance.
+	shared map[string]value
 	// message is what the ghost thread is told; nil where there is none.
 	message value
+	// logs are the registers that count the cells of logs.
+	logs map[*instance]string
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.
 	prefixes map[*instance]*header
 }
@@ -50,29 +62,47 @@ var intrinsics = map[string][]struct{ typ, name string }{
 
 // The packages of tna.p4 and t2na.p4.
 const (
-	switchPackage   = "Switch"
-	pipelinePackage = "Pipeline"
+	switchPackage        = "Switch"
+	pipelinePackage      = "Pipeline"
+	multiSwitchPackage   = "MultiParserSwitch"
+	multiPipelinePackage = "MultiParserPipeline"
 )
 
 func (l *tofino) traits() traits {
 	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true}
 }
 
-// program lowers the one pipe of Switch.
+// program lowers the pipes of Switch: one, if all have the same program.
 func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 	pkg, ok := call.Result.(*types.Package)
-	if !ok || pkg.Name != switchPackage || len(call.Args) == 0 {
+	if !ok || pkg.Name != switchPackage && pkg.Name != multiSwitchPackage || len(call.Args) == 0 {
 		l.unsupported(decl, "package %s; p4lb runs the package %s", typeName(call.Result), switchPackage)
 	}
-	pipe := call.Args[0]
-	for _, other := range call.Args[1:] {
-		if other != nil && !l.samePipe(pipe, other) {
-			l.unsupported(other, "pipes with different programs")
+	pipes, of := distinctPipes(l.info, call)
+	var blocks [][]*instance
+	for k, pipe := range pipes {
+		list := l.pipeBlocks(pipe)
+		for _, b := range list {
+			if len(pipes) > 1 {
+				b.name = pipeName(pipe, k) + "." + b.name
+			}
 		}
+		blocks = append(blocks, list)
 	}
-	blocks := l.pipeBlocks(pipe)
 	l.headerType0()
 	l.globals()
+	for k, list := range blocks {
+		if k > 0 {
+			l.pipe = bmv2.PipePrefix(k)
+			l.cfg.Meta.Pipes = of
+		}
+		l.lowerPipe(list)
+	}
+}
+
+// lowerPipe lowers the program of a pipe.
+func (l *tofino) lowerPipe(blocks []*instance) {
+	l.message = nil
 	if len(blocks) > 6 {
 		l.message = l.newMessage(blocks[6])
 	}
@@ -83,27 +113,58 @@ func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 	}
 }
 
-func (l *tofino) samePipe(a, b syntax.Expr) bool {
+// distinctPipes lists the arguments of Switch that differ, and which of them
+// each pipe has.
+func distinctPipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
+	for _, arg := range call.Args {
+		if arg == nil {
+			continue
+		}
+		k := slices.IndexFunc(pipes, func(p syntax.Expr) bool { return samePipe(info, p, arg) })
+		if k < 0 {
+			k = len(pipes)
+			pipes = append(pipes, arg)
+		}
+		of = append(of, k)
+	}
+	return pipes, of
+}
+
+func samePipe(info *types.Info, a, b syntax.Expr) bool {
 	x, ok1 := syntax.Unparen(a).(*syntax.Name)
 	y, ok2 := syntax.Unparen(b).(*syntax.Name)
-	return ok1 && ok2 && l.info.Uses[x] == l.info.Uses[y]
+	return ok1 && ok2 && info.Uses[x] == info.Uses[y]
+}
+
+// pipeName is what the control plane calls the k-th of several pipes.
+func pipeName(pipe syntax.Expr, k int) string {
+	if n, ok := syntax.Unparen(pipe).(*syntax.Name); ok {
+		return n.Value
+	}
+	return fmt.Sprintf("pipe%d", k)
+}
+
+// construction is the call that makes a package, in place or where its name is
+// declared.
+func construction(info *types.Info, x syntax.Expr) *types.Call {
+	switch n := syntax.Unparen(x).(type) {
+	case *syntax.Name:
+		if o := info.Uses[n]; o != nil {
+			if d, ok := o.Decl.(*syntax.InstDecl); ok {
+				return info.Insts[d]
+			}
+		}
+	case *syntax.CallExpr:
+		return info.Calls[n]
+	}
+	return nil
 }
 
 // pipeBlocks evaluates the blocks of a Pipeline, which is made in place or has a
 // name: six, and the ghost thread's.
 func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
-	var call *types.Call
-	switch n := syntax.Unparen(x).(type) {
-	case *syntax.Name:
-		if o := l.info.Uses[n]; o != nil {
-			if d, ok := o.Decl.(*syntax.InstDecl); ok {
-				call = l.info.Insts[d]
-			}
-		}
-	case *syntax.CallExpr:
-		call = l.info.Calls[n]
-	}
-	if call == nil || typeName(call.Result) != pipelinePackage {
+	call := construction(l.info, x)
+	if call == nil || typeName(call.Result) != pipelinePackage && typeName(call.Result) != multiPipelinePackage {
 		l.unsupported(x, "%s as a pipe", syntax.String(x))
 	}
 	var blocks []*instance
@@ -111,9 +172,25 @@ func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
 		if arg == nil {
 			continue
 		}
-		blocks = append(blocks, l.blockArg(arg, pipelinePackage))
+		blocks = append(blocks, l.blockArg(l.firstParser(arg), pipelinePackage))
 	}
 	return blocks
+}
+
+// firstParser is the first of several parsers, of which the hardware gives each
+// port one; arg itself where it is no IngressParsers or EgressParsers.
+func (l *tofino) firstParser(arg syntax.Expr) syntax.Expr {
+	call := construction(l.info, arg)
+	if call == nil {
+		return arg
+	}
+	if _, ok := call.Result.(*types.Package); !ok || len(call.Args) == 0 {
+		return arg
+	}
+	if slices.ContainsFunc(call.Args[1:], func(x syntax.Expr) bool { return x != nil }) {
+		l.report(arg, true, "the first parser is that of all ports: p4lb does not know which port has which")
+	}
+	return call.Args[0]
 }
 
 // lowerGress lowers a parser, a control and a deparser.
@@ -121,14 +198,14 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	parser, control, deparser := blocks[0], blocks[1], blocks[2]
 	l.gress = l.newGress(name, parser)
 	l.hdrs = l.gress.hdrs
-	p := l.lowerParser(name+"_parser", parser, l.args(parser)...)
+	p := l.lowerParser(l.pipe+name+"_parser", parser, l.args(parser)...)
 	l.block = ingressBlock
 	if name == "egress" {
 		l.block = egressBlock
 	}
-	l.lowerPipeline(name, control, l.args(control)...)
+	l.lowerPipeline(l.pipe+name, control, l.args(control)...)
 	p.ReadsError = l.gress.intrinsic("from_parser", "parser_err").named
-	l.lowerDeparser(name+"_deparser", deparser, l.args(deparser)...)
+	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
 }
 
 // newGress makes the places of what the blocks of a gress share.
@@ -136,14 +213,10 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	g := &gress{name: name, given: map[string]value{}}
 	for _, in := range intrinsics[name] {
 		t, ok := l.topType(in.typ).(*types.Struct)
-		switch {
-		case !ok:
+		if !ok {
 			l.unsupported(parser.at, "a program without %s", in.typ)
-		case t.Kind == syntax.StructKindHeader:
-			g.given[in.typ] = l.newHeader(l.unique(in.name), t, false)
-		default:
-			g.given[in.typ] = l.metadataHeader(l.unique(in.name), in.typ, t)
 		}
+		g.given[in.typ] = l.intrinsic(in.name, t)
 	}
 	if l.message != nil && name == "ingress" {
 		g.given[messageType] = l.message
@@ -153,13 +226,30 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	if len(own) != 2 {
 		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
 	}
-	g.hdrs = l.archHeaders(name+".", l.paramType(parser, own[0]), own[0])
+	g.hdrs = l.archHeaders(l.pipe+name+".", l.paramType(parser, own[0]), own[0])
 	if t := l.paramType(parser, own[1]); isStruct(t) {
-		g.meta = l.userMetadata(name+".meta.", t, own[1])
+		g.meta = l.userMetadata(l.pipe+name+".meta.", t, own[1])
 	} else {
-		g.meta = l.alloc(name+".meta", t, false)
+		g.meta = l.alloc(l.pipe+name+".meta", t, false)
 	}
 	return g
+}
+
+// intrinsic is the place of the architecture's metadata, the same for all pipes.
+func (l *tofino) intrinsic(name string, t *types.Struct) value {
+	v, ok := l.shared[name]
+	switch {
+	case ok:
+	case t.Kind == syntax.StructKindHeader && name != messageName:
+		v = l.newHeader(l.unique(name), t, false)
+	default:
+		v = l.metadataHeader(l.unique(name), t.Name, t)
+	}
+	l.shared[name] = v
+	for _, f := range leaves(v) {
+		f.named = false
+	}
+	return v
 }
 
 // watchTypes notes whether the program writes the fields that tell which object
@@ -167,7 +257,7 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 // which they are not written is not for that one.
 func (l *tofino) watchTypes(g *gress) {
 	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}} {
-		if f := g.intrinsic("for_deparser", w.field); f != nil && l.hasZeroType(w.extern) {
+		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && l.hasZeroType(w.extern) {
 			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
 		}
 	}

@@ -88,8 +88,8 @@ func (l *tofino) prefix(c *methodCall) *header {
 	if !ok || t.Kind == syntax.StructKindUnion {
 		l.unsupported(x, "%s before a packet; a header is wanted", c.e.typeOf(x))
 	}
-	if width := l.widthOf(t); width%8 != 0 {
-		l.unsupported(x, "a header of %d bits, which is not a whole number of bytes, before a packet", width)
+	if width := l.widthOf(t); width == 0 {
+		l.unsupported(x, "an empty header before a packet")
 	}
 	v := l.scalarsOf(convert(l.eval(x, c.e), t), t)
 	h, ok := l.prefixes[c.inst]

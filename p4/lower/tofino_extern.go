@@ -25,9 +25,14 @@ func (l *tofino) declare(i *instance) bool {
 	case "DirectCounter", "DirectMeter", "DirectRegister", "DirectLpf", "DirectWred",
 		"RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
 		"DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3", "DirectRegisterAction4",
+		"MinMaxAction", "MinMaxAction2", "MinMaxAction3", "MinMaxAction4",
 		"ActionProfile", "ActionSelector", "Alpm", "Atcam", "IdleTimeout",
-		"Hash", "CRCPolynomial", "Random", "Checksum", "ParserCounter", "ParserPriority",
-		"Mirror", "Resubmit", "Digest", "packet_in", "packet_out":
+		"Hash", "CRCPolynomial", "Random", "MathUnit", "Checksum", "ParserCounter", "ParserPriority",
+		"Mirror", "Resubmit", "Digest", "Pktgen", "packet_in", "packet_out":
+	case "SelectorAction":
+		l.unsupported(i.at, "a SelectorAction: which bit belongs to which member of which group the hardware's driver decides")
+	case "LearnAction", "LearnAction2", "LearnAction3", "LearnAction4":
+		l.unsupported(i.at, "a %s: it compares with the digest of a table by hash ways, which p4lb has not", i.extern().Name)
 	default:
 		l.unsupported(i.at, "the extern object %s", i.extern().Name)
 	}
@@ -119,12 +124,20 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "Register", "DirectRegister", "RegisterParam":
 		return l.registerCall(c)
 	case "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
-		"DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3", "DirectRegisterAction4":
-		if method == "execute" {
+		"DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3", "DirectRegisterAction4",
+		"MinMaxAction", "MinMaxAction2", "MinMaxAction3", "MinMaxAction4":
+		switch method {
+		case "execute", "execute_log":
 			return l.execute(c)
+		case "predicate":
+			return l.predicateCall(c)
+		case "min8", "max8", "min16", "max16":
+			return l.reduceCall(c)
 		}
 	case "Hash":
 		return l.hashCall(c)
+	case "MathUnit":
+		return l.mathUnitCall(c)
 	case "Random":
 		return l.randomCall(c)
 	case "Checksum":
@@ -139,6 +152,9 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 		return l.resubmitCall(c)
 	case "Digest":
 		return l.digestCall(c)
+	case "Pktgen":
+		l.report(x, true, "no packet comes of this: p4lb has no buffer of the packet generator; who runs the switch makes its packets")
+		return nil
 	}
 	l.unsupported(x, "the method %s of %s", method, inst.extern().Name)
 	return nil
@@ -179,6 +195,9 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	if index := c.arg("index"); index != nil {
 		return l.cheap(l.scalar(index, c.e))
 	}
+	if c.method == "execute_log" {
+		return l.logIndex(array)
+	}
 	t := l.inTable
 	if t == nil || len(t.keys) == 0 {
 		return intEx(0, code32)
@@ -191,6 +210,23 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	f := l.temp(code32)
 	l.prim("register_entry", f)
 	return fieldEx(f)
+}
+
+// logIndex is the next cell of a register that is written like a log: in the
+// document a register of its own counts them, from the last cell on to the first.
+func (l *tofino) logIndex(reg *instance) *ex {
+	name, ok := l.logs[reg]
+	if !ok {
+		name = l.unique(reg.name + ".log")
+		l.logs[reg] = name
+		l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{Name: name, ID: l.nextID("register_arrays"), Size: 1, Bitwidth: 32})
+	}
+	size := intEx(int64(l.constArg(reg, 0)), code32)
+	now, array, zero := l.temp(code32), bmv2.Ref(bmv2.TypeRegisterArray, name), intEx(0, code32)
+	l.prim("register_read", now, array, zero)
+	next := binary(syntax.Add, fieldEx(now), intEx(1, code32), code32)
+	l.prim("register_write", array, zero, cond(equal(next, size), zero, next))
+	return fieldEx(now)
 }
 
 // cheap makes an index that is used twice cheap.

@@ -59,7 +59,7 @@ func (l *tofino) funnelShift(x *syntax.CallExpr, call *types.Call, e *env) value
 	}
 	n, u := int(by.v.Int64()), scalar{width: lo.st.width}
 	both := binary(syntax.Concat, cast(hi, u), cast(lo, u), scalar{width: 2 * u.width})
-	l.assign(l.lvalue(call.Args[0], e), cast(slice(both, n+u.width-1, n), lo.st))
+	l.give(call.Args[0], cast(slice(both, n+u.width-1, n), lo.st), e)
 	return nil
 }
 

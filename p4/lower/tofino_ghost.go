@@ -16,14 +16,14 @@ func (l *tofino) newMessage(control *instance) value {
 	if !ok {
 		l.unsupported(control.at, "a ghost thread without %s", messageType)
 	}
-	return l.metadataHeader(l.unique(messageName), messageType, t)
+	return l.intrinsic(messageName, t)
 }
 
 // lowerGhost lowers the ghost thread's control.
 func (l *tofino) lowerGhost(control *instance) {
 	l.gress = &gress{name: ghostThread, given: map[string]value{messageType: l.message}}
 	l.block, l.hdrs = ingressBlock, nil
-	l.lowerPipeline(ghostThread, control, l.args(control)...)
+	l.lowerPipeline(l.pipe+ghostThread, control, l.args(control)...)
 	for _, f := range leaves(l.message) {
 		l.pipeline.PingPong = l.pipeline.PingPong || f.name == "ping_pong" && f.named
 	}

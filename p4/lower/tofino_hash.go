@@ -185,7 +185,7 @@ func (l *tofino) checksumObjectCall(c *methodCall) value {
 		return fieldEx(t)
 	case "subtract_all_and_deposit":
 		l.prim("csum_payload", sum)
-		l.assign(l.lvalue(c.arg("residual"), c.e), cast(fieldEx(sum), l.shape(c.arg("residual"), c.e)))
+		l.give(c.arg("residual"), cast(fieldEx(sum), l.shape(c.arg("residual"), c.e)), c.e)
 		return nil
 	}
 	l.unsupported(c.x, "the method %s of Checksum", c.method)

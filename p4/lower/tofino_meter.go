@@ -2,6 +2,7 @@ package lower
 
 import (
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/syntax"
 )
 
 // countCall: BMv2 counts the hits of a table whatever the action does, so that
@@ -15,36 +16,60 @@ func (l *tofino) countCall(c *methodCall) value {
 }
 
 func (l *tofino) meterCall(c *methodCall) value {
-	l.plainMeter(c)
+	l.plainBytes(c)
+	index := l.scalar(c.arg("index"), c.e)
+	m := l.mark()
+	had := l.had(c)
+	index = l.stable(index, m)
 	f := l.temp(scalar{width: 2})
-	l.prim("execute_meter", bmv2.Ref(bmv2.TypeMeterArray, c.inst.name), l.scalar(c.arg("index"), c.e), f)
+	array := bmv2.Ref(bmv2.TypeMeterArray, c.inst.name)
+	if had == nil {
+		l.prim("execute_meter", array, index, f)
+	} else {
+		l.prim("execute_meter_colored", array, index, f, had)
+	}
 	return l.colour(c.inst, fieldEx(f), 2)
 }
 
-// directMeterCall reads the colour that the lookup has left.
+// directMeterCall reads the colour that the lookup has left. The packet's own,
+// which was not known then, can only make it worse.
 func (l *tofino) directMeterCall(c *methodCall) value {
-	l.plainMeter(c)
+	l.plainBytes(c)
 	f, ok := c.inst.target.(*field)
 	if !ok {
 		f = l.scalars.add(l.unique(c.inst.name+".color"), scalar{width: 2}, false)
 		c.inst.target = f
 	}
-	return l.colour(c.inst, fieldEx(f), 1)
+	got := fieldEx(f)
+	if had := l.had(c); had != nil {
+		had = l.settled(cast(had, f.st))
+		got = cond(binary(syntax.Gtr, had, got, boolean), had, got)
+	}
+	return l.colour(c.inst, got, 1)
 }
 
-// plainMeter refuses what no meter of BMv2 does.
-func (l *tofino) plainMeter(c *methodCall) {
-	l.plainBytes(c)
-	if color := c.arg("color"); color != nil {
-		if v := l.scalar(color, c.e); !v.isConst() || v.v.Sign() != 0 {
-			l.unsupported(color, "a meter that knows the packet's color")
-		}
+// had is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
+// where there is none, or green.
+func (l *tofino) had(c *methodCall) *ex {
+	x := c.arg("color")
+	if x == nil {
+		return nil
 	}
+	v := l.scalar(x, c.e)
+	if v.isConst() && v.v.Sign() == 0 {
+		return nil
+	}
+	is := func(n int64) *ex { return equal(v, intEx(n, v.st)) }
+	two := scalar{width: 2}
+	return cond(is(3), intEx(2, two), cond(is(0), intEx(0, two), intEx(1, two)))
 }
 
 // plainBytes: counters and meters take the packet's bytes as they are.
 func (l *tofino) plainBytes(c *methodCall) {
 	if x := c.arg("adjust_byte_count"); x != nil {
+		if v := l.scalar(x, c.e); v.isConst() && v.v.Sign() == 0 {
+			return
+		}
 		l.report(x, true, "adjust_byte_count has no effect: p4lb counts the bytes that there are")
 	}
 }

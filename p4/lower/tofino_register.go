@@ -74,6 +74,7 @@ func (l *tofino) execute(c *methodCall) value {
 	index := l.slot(c, reg)
 	held := l.variable(c.inst, params[0], body)
 	use := l.cellUse(apply.Body, params[0])
+	use.written = use.written || l.postmods(apply.Body)
 	if use.read {
 		l.readInto(held, reg, index, t)
 	}
@@ -178,7 +179,7 @@ func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *
 func (l *tofino) handOut(c *methodCall, results []value) value {
 	for k, name := range []string{"rv2", "rv3", "rv4"} {
 		if x := c.arg(name); x != nil && k+1 < len(results) {
-			l.assign(l.lvalue(x, c.e), results[k+1])
+			l.give(x, results[k+1], c.e)
 		}
 	}
 	t := c.e.subst(c.call.Result)
@@ -189,6 +190,15 @@ func (l *tofino) handOut(c *methodCall, results []value) value {
 		return l.defaultOf(t)
 	}
 	return results[0]
+}
+
+// give assigns to an out argument, which may be a slice.
+func (l *tofino) give(x syntax.Expr, v value, e *env) {
+	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
+		l.writeSlice(sl, l.toEx(v, x), e)
+		return
+	}
+	l.assign(l.lvalue(x, e), v)
 }
 
 // A cellUse says what a method does with its value.

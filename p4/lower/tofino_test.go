@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,23 +219,29 @@ func crcText(c *bmv2.CRC) string {
 // TestTofinoNotSupported: what is beyond a document says so, where it stands.
 func TestTofinoNotSupported(t *testing.T) {
 	for _, test := range []struct{ name, arch, section, text, want string }{
-		{"math unit", bmv2.TNA, "ingress.p4", "MathUnit<bit<16>>(MathOp_t.SQRT, 1) u; apply {}", `not supported: the extern object MathUnit`},
+		{"math unit", bmv2.TNA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
+			MathUnit<bit<16>>(MathOp_t.SQRT, -1) u;
+			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v) { v = u.execute(v); } };
+			apply { q.execute(0); }`, `not supported: a MathUnit whose factor is not a positive number`},
 		{"learn action", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			LearnAction<bit<16>, bit<8>, bit<8>, bit<8>>(r) l = { void apply(inout bit<16> v, in bit<8> g, in bool learn) {} };
-			apply {}`, `^program.p4:12:4: not supported: the extern object LearnAction`},
+			apply {}`, `^program.p4:12:4: not supported: a LearnAction`},
 		{"queue", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v, out bit<16> rv) { rv = v; } };
 			apply { m.y = q.dequeue(); }`, `^program.p4:13:18: not supported: the method dequeue of RegisterAction`},
-		{"predicate", bmv2.TNA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
-			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v, out bit<16> rv) { rv = this.predicate(v > 1); } };
-			apply { m.y = q.execute(0); }`, `^program.p4:12:105: not supported: the method predicate of RegisterAction`},
+		{"address", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
+			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v) { v = 1; } };
+			apply { m.y = q.address(); }`, `^program.p4:13:18: not supported: the method address of RegisterAction`},
+		{"selector's bits", bmv2.TNA, "ingress.p4", `Hash<bit<16>>(HashAlgorithm_t.CRC16) h; ActionProfile(8) ap; Register<bit<1>, bit<8>>(64) bits;
+			ActionSelector(ap, h, SelectorMode_t.FAIR, bits, 8, 8) s;
+			SelectorAction(s) a = { void apply(inout bit<1> v) { v = 0; } };
+			apply { a.execute(0); }`, `^program.p4:13:4: not supported: a SelectorAction: which bit`},
 		{"widths of register and action", bmv2.TNA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			RegisterAction<bit<8>, bit<8>, bit<8>>(r) q = { void apply(inout bit<8> v, out bit<8> rv) { rv = v; } };
 			apply { m.x = q.execute(0); }`, `^program.p4:12:52: not supported: a RegisterAction for 8 bits on a register of 16`},
-		{"colour-aware meter", bmv2.TNA, "ingress.p4", "Meter<bit<8>>(4, MeterType_t.BYTES) r; apply { m.x = r.execute(index = 0, color = MeterColor_t.YELLOW); }", `not supported: a meter that knows the packet's color`},
 		{"emit under a condition", bmv2.TNA, "deparser.p4", "apply { if (m.flag) { b.emit(h.h); } b.emit(h.g); }", `^program.p4:14:23: not supported: emit under a condition`},
 		{"mirror in a control", bmv2.TNA, "ingress.p4", "Mirror(1) mirror; apply { mirror.emit(3); }", `^program.p4:11:27: not supported: the method emit of Mirror outside of a deparser`},
-		{"mirror of some bits", bmv2.TNA, "deparser.p4", "Mirror(1) mirror; apply { mirror.emit<bits_t>(3, {1}); }", `^program.p4:14:50: not supported: a header of 4 bits`},
+		{"mirror of nothing", bmv2.TNA, "deparser.p4", "Mirror(1) mirror; apply { mirror.emit<empty_t>(3, {}); }", `^program.p4:14:51: not supported: an empty header`},
 		{"checksum in a control", bmv2.TNA, "ingress.p4", "Checksum() c; apply { c.add(h.h); }", `not supported: the method add of Checksum outside of a parser`},
 		{"stack of counters", bmv2.T2NA, "parser.p4", "ParserCounter() c; state start { b.extract(ig); c.push(8w3); transition accept; }", `^program.p4:7:49: not supported: the method push of ParserCounter`},
 		{"range of a direct register", bmv2.TNA, "ingress.p4", `DirectRegister<bit<8>>() r;
@@ -246,7 +253,7 @@ func TestTofinoNotSupported(t *testing.T) {
 			apply { t.apply(); u.apply(); }`, `^program.p4:14:18: I.r belongs to the entries of table I.t, and cannot to those of I.u too`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, info := parseAndCheck(t, tofinoProgram(test.arch, map[string]string{test.section: test.text, "top.p4": "header bits_t { bit<4> x; }"}))
+			file, info := parseAndCheck(t, tofinoProgram(test.arch, map[string]string{test.section: test.text, "top.p4": "header empty_t {}"}))
 			cfg, errs := Lower(file, info, Options{Arch: test.arch})
 			if cfg != nil || !failed(errs) {
 				t.Fatalf("it was lowered, want an error like %s", test.want)
@@ -264,19 +271,50 @@ func TestTofinoNotSupported(t *testing.T) {
 	}
 }
 
-// TestTofinoPipes: one pipe runs, and more of them if they are the same.
+// TestTofinoPipes: one program where all pipes have the same, more where not.
 func TestTofinoPipes(t *testing.T) {
-	for switches, want := range map[string]string{
-		"Switch(pipe, pipe) main;":                                 "",
-		"Switch(pipe, pipe2) main;":                                `^program.p4:23:14: not supported: pipes with different programs`,
-		"Switch(Pipeline(IP(), I(), ID(), EP(), E(), ED())) main;": "",
+	for switches, want := range map[string]struct {
+		pipes  []int
+		blocks string
+	}{
+		"Switch(pipe, pipe) main;":                                       {nil, "ingress egress"},
+		"Switch(pipe, pipe2) main;":                                      {[]int{0, 1}, "ingress egress pipe1.ingress pipe1.egress"},
+		"Switch(pipe, pipe2, pipe, pipe2) main;":                         {[]int{0, 1, 0, 1}, "ingress egress pipe1.ingress pipe1.egress"},
+		"Switch(Pipeline(IP(), I(), ID(), EP(), E(), ED())) main;":       {nil, "ingress egress"},
+		"Switch(pipe, Pipeline(IP(), I(), ID(), EP(), E(), ED())) main;": {[]int{0, 1}, "ingress egress pipe1.ingress pipe1.egress"},
 	} {
 		program := strings.Replace(string(tofinoProgram(bmv2.TNA, map[string]string{})), "Switch(pipe) main;",
 			"Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe2;\n"+switches, 1)
 		file, info := parseAndCheck(t, []byte(program))
-		_, errs := Lower(file, info, Options{Arch: bmv2.TNA})
-		if got := syntax.Errors(errs); failed(errs) != (want != "") || want != "" && !regexp.MustCompile(want).MatchString(got.Error()) {
-			t.Errorf("%s: got %v, want %q", switches, got, want)
+		cfg, errs := Lower(file, info, Options{Arch: bmv2.TNA})
+		if failed(errs) {
+			t.Errorf("%s: %v", switches, errs)
+			continue
 		}
+		var blocks []string
+		for _, p := range cfg.Pipelines {
+			blocks = append(blocks, p.Name)
+		}
+		if got := strings.Join(blocks, " "); got != want.blocks || !slices.Equal(cfg.Meta.Pipes, want.pipes) {
+			t.Errorf("%s: blocks %s of pipes %v, want %s of %v", switches, got, cfg.Meta.Pipes, want.blocks, want.pipes)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: %v", switches, err)
+		}
+	}
+}
+
+// TestManyParsers: a switch whose ports have parsers of their own has the first
+// of them for all.
+func TestManyParsers(t *testing.T) {
+	program := strings.Replace(string(tofinoProgram(bmv2.TNA, map[string]string{})), "Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;\nSwitch(pipe) main;",
+		"IngressParsers(IP(), IP()) many;\nMultiParserPipeline(many, I(), ID(), EgressParsers(EP()), E(), ED()) pipe;\nMultiParserSwitch(pipe) main;", 1)
+	file, info := parseAndCheck(t, []byte(program))
+	cfg, errs := Lower(file, info, Options{Arch: bmv2.TNA})
+	if failed(errs) || len(errs) != 1 || !strings.Contains(errs[0].Msg, "the first parser is that of all ports") {
+		t.Fatal(errs)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
 	}
 }

@@ -102,7 +102,7 @@ func (l *elemScanner) one() bool {
 	l.next(&t)
 	start := l.from
 	e := elem{kind: t.Kind, text: l.text[start:l.off], match: -1}
-	if t.Kind == _Hash && t.flag&bol != 0 {
+	if (t.Kind == _Hash || t.Kind == _HashHash) && t.flag&bol != 0 {
 		l.skipLine()
 		e.class = directiveElem
 		e.text = strings.TrimRight(l.text[start:l.off], " \t\r")

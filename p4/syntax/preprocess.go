@@ -180,6 +180,8 @@ func (p *preproc) fileToken() Token {
 		switch {
 		case t.Kind == _Hash && t.flag&bol != 0:
 			p.directive(t.Pos)
+		case t.Kind == _HashHash && t.flag&bol != 0:
+			p.noDirective(t.Pos)
 		case t.Kind == _EOF && len(p.files) > 1 && !p.inArgs:
 			p.pop()
 		case t.Kind == _EOF && !p.inArgs:
@@ -226,11 +228,20 @@ func (p *preproc) directive(pos Pos) {
 			p.lineDirective(append([]Token{t}, p.line()...))
 		case t.IsName():
 			p.errs.Warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
-		default:
+		case t.Kind == _Illegal || t.Kind == _Backslash:
 			p.errorf(t.Pos, "unexpected %s, expected the name of a directive", t.describe())
+		default:
+			p.noDirective(t.Pos)
 		}
 	}
 	file.skipLine()
+}
+
+// noDirective leaves out a line that begins with # and is no directive, such as
+// a comment of another language: so does p4c.
+func (p *preproc) noDirective(pos Pos) {
+	p.errs.Warn(pos, "this line begins with # and is no directive: ignored")
+	p.file.skipLine()
 }
 
 // skipLine leaves the rest of a directive's line.

@@ -123,14 +123,13 @@ func (s *scanner) newline() {
 }
 
 // continuation is the length of a backslash and the end of line behind it, or 0.
+// Blanks between the two do not count, as in the preprocessor that p4c uses.
 func continuation(text string) int {
-	switch {
-	case strings.HasPrefix(text, "\\\n"):
-		return 2
-	case strings.HasPrefix(text, "\\\r\n"):
-		return 3
+	rest := strings.TrimLeft(text[1:], " \t\r")
+	if text[0] != '\\' || !strings.HasPrefix(rest, "\n") {
+		return 0
 	}
-	return 0
+	return len(text) - len(rest) + 1
 }
 
 // comment skips a comment if there is one.
@@ -211,7 +210,7 @@ func (s *scanner) string(t *Token) {
 	t.Kind, t.Text = _String, s.text[start:start+n]
 	s.skipLines(t.Text, start)
 	s.off = start + n
-	if strings.Contains(t.Text, "\\\n") || strings.Contains(t.Text, "\\\r\n") {
+	if strings.Contains(t.Text, "\n") {
 		t.Text = spliced(t.Text)
 	}
 	if !utf8.ValidString(t.Text) {

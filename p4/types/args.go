@@ -180,6 +180,10 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 		c.errorf(e.Pos(), "%s cannot be an argument: it is %s", show(e), why)
 		return false
 	}
+	if p = c.openIndex(name, e, tv, p); p.Type == DontCare && !p.Ctor {
+		c.errorf(e.Pos(), "%s cannot be passed to parameter %s of %s: its type is not known", show(e), p.Name, name)
+		return false
+	}
 	if why := badArgType(p); why != "" {
 		c.errorf(e.Pos(), "%s cannot be passed to parameter %s of %s: %s", show(e), p.Name, name, why)
 		return false
@@ -226,6 +230,21 @@ func (c *checker) knownWithData(e syntax.Expr) bool {
 	return false
 }
 
+// openIndex is p with a type where its own was written _ and nothing tells it:
+// the index of a Register<T, _>. Intel's compiler takes that of the argument,
+// p4c refuses the program.
+func (c *checker) openIndex(name string, e syntax.Expr, tv TypeAndValue, p *Object) *Object {
+	if p.Type != DontCare || p.Ctor || p.Dir != syntax.In || !isInteger(tv.Type) {
+		return p
+	}
+	known := *p
+	if known.Type = tv.Type; tv.Type == Int {
+		known.Type = &Bits{Width: 32}
+	}
+	c.warnf(e.Pos(), "parameter %s of %s has no type, so %s is taken as it is; p4c wants a type in place of _", p.Name, name, show(e))
+	return &known
+}
+
 func orPlain(d syntax.Direction) string {
 	if d == syntax.NoDir {
 		return "one without direction"
@@ -238,8 +257,6 @@ func orPlain(d syntax.Direction) string {
 func badArgType(p *Object) string {
 	switch {
 	case p.Ctor:
-	case p.Type == DontCare:
-		return "its type is not known"
 	case p.Type == String && p.Dir != syntax.NoDir:
 		return "a string cannot have a direction"
 	case isExternType(p.Type) && p.Dir != syntax.NoDir:

@@ -50,7 +50,7 @@ type checker struct {
 	env    env
 	errors map[string]*Object                      // the members of error
 	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
-	paths  map[string]*Object                      // control-plane names of tables and actions
+	paths  map[string]*Object                      // control-plane names of actions
 }
 
 // said is a place that has a diagnostic of its kind.

@@ -320,9 +320,10 @@ func annotated(as syntax.Annotations, name string) string {
 	return s.Value
 }
 
-// controlPlaneName wants the actions, and the tables, of a program to have
-// different names for the control plane: the path of declarations, or what
-// @name says, from the root where it begins with a dot.
+// controlPlaneName wants the actions of a program to have different names for
+// the control plane, unless they are written alike: the path of declarations, or
+// what @name says, from the root where it begins with a dot. Of tables only those
+// that are applied count, which lowering knows.
 func (c *checker) controlPlaneName(o *Object, as syntax.Annotations) {
 	name := annotated(as, "name")
 	named := name != ""
@@ -335,11 +336,10 @@ func (c *checker) controlPlaneName(o *Object, as syntax.Annotations) {
 		}
 		name = "." + name
 	}
-	key := describeKind(o) + " " + name
-	if old := c.paths[key]; old != nil && (named || old.named) && old.Name != "NoAction" {
-		c.errorf(declPos(o), "the %s %s has the name %s for the control plane, which the one at %s has too", describeKind(o), o.Name, name[1:], c.posOf(old))
+	if old := c.paths[name]; old != nil && (named || old.named) && old.Name != "NoAction" && syntax.String(old.Decl) != syntax.String(o.Decl) {
+		c.errorf(declPos(o), "the action %s has the name %s for the control plane, which the one at %s has too", o.Name, name[1:], c.posOf(old))
 		return
 	}
 	o.named = named
-	c.paths[key] = o
+	c.paths[name] = o
 }

@@ -31,7 +31,6 @@ func (c *checker) tableDecl(d *syntax.TableDecl) {
 		c.errorf(d.Pos(), "tables can be declared only in controls")
 	}
 	c.declare(o, d, d.Name)
-	c.controlPlaneName(o, d.Annotations)
 	c.within(env, func() {
 		t.key()
 		t.actionList()
