@@ -73,7 +73,7 @@ var blocks = []*block{
 		about: "the congestion marks that TCP echoes"},
 
 	{kind: choice, name: "hash", parts: []string{"tuple"}, on: []string{"flow"}, sees: true,
-		about: "the 5-tuple's CRC16, modulo the number of paths", why: "a hash of the 5-tuple is the same for all of a flow"},
+		about: "a CRC of the 5-tuple, over the number of paths", why: "a hash of the 5-tuple is the same for all of a flow"},
 	{kind: choice, name: "uniform", about: "any path, all alike"},
 	{kind: choice, name: "round-robin", about: "the next path in turn"},
 	{kind: choice, name: "sampled", parts: []string{"shuffle"}, reads: "cost", params: []string{"d", "m"},

@@ -81,10 +81,11 @@ func (r Row) parameters(a *architecture) []Param {
 	if err != nil {
 		return nil // what cannot be built has none
 	}
+	around := a.lookup(guard, r.block(guard).name) // which there is on every architecture
 	for _, b := range built {
 		for _, name := range b.params {
 			p := *param(name)
-			for _, defaults := range []map[string]string{r.Defaults, r.block(guard).defaults} {
+			for _, defaults := range []map[string]string{r.Defaults, around.defaults} {
 				if d, ok := defaults[name]; ok {
 					p.Default = d
 				}

@@ -84,16 +84,22 @@ func (v *view) IndexOf(r Register) string {
 // Choice is a template of the row's choice.
 func (v *view) Choice(text string) string { return v.of(v.built(v.runs, choice), text) }
 
-// InCells reports whether flows are cut into cells that are numbered.
-func (v *view) InCells() bool {
-	return v.runs.Granularity == "flowcell" || v.runs.Granularity == "adaptive"
+// InTurn reports whether the cells of a flow are numbered and take paths in turn.
+func (v *view) InTurn() bool {
+	return v.runs.Granularity == "flowcell" && v.runs.Choice == "round-robin"
 }
 
-// InTurn reports whether cells take paths in turn.
-func (v *view) InTurn() bool { return v.InCells() && v.runs.Choice == "round-robin" }
-
 // TakesTurns reports whether a register has the path whose turn it is.
-func (v *view) TakesTurns() bool { return v.runs.Choice == "round-robin" && !v.InCells() }
+func (v *view) TakesTurns() bool { return v.runs.Choice == "round-robin" && !v.InTurn() }
+
+// Kept is the register with the paths that parts of flows have; "" if cells count
+// theirs.
+func (v *view) Kept() string {
+	if v.InTurn() {
+		return ""
+	}
+	return v.runs.block(granularity).holds
+}
 
 // Orders reports whether packets stay in order.
 func (v *view) Orders() bool { return v.runs.Choice == "ordered" }
@@ -324,6 +330,35 @@ func (v *view) LevelWidth() int {
 	return 8
 }
 
+// HoldsLeast reports whether the register of paths takes the path out of the
+// least level itself, which saves a stage: a stateful ALU has 3 bits for a mask.
+func (v *view) HoldsLeast() bool {
+	return v.runs.Choice == "least" && v.Kept() != "" && v.N() <= 8
+}
+
+// RankParams lists the parameters of set_ranks.
+func (v *view) RankParams() string {
+	var list []string
+	for _, i := range v.Slots() {
+		list = append(list, fmt.Sprint("level_t rank_", i))
+	}
+	return inLines(8, list)
+}
+
+// Ranked is the low byte of all levels where ties are decided for a slot: how far
+// a path is behind that, and its own slot.
+func (v *view) Ranked(first share) string {
+	var list []string
+	for i := range v.N() {
+		rank := i
+		if i < first.N {
+			rank = (i - first.Slot + first.N) % first.N
+		}
+		list = append(list, fmt.Sprintf("0x%02X", rank<<4|i))
+	}
+	return strings.Join(list, ", ")
+}
+
 // A round compares the paths in pairs, each pair's least staying with its first.
 type round struct {
 	Number int
@@ -353,7 +388,7 @@ func (v *view) Eighths() []share {
 		if i == 7 {
 			to = 1<<16 - 1
 		}
-		list = append(list, share{From: full / 8 * i, To: to, Slot: i * 16})
+		list = append(list, share{From: full / 8 * i, To: to, Slot: i * 256})
 	}
 	return list
 }
@@ -365,6 +400,11 @@ func (v *view) TwoSided() bool { return v.In("reroute") && (v.In("depth") || v.I
 // ReportValues are what a report says.
 func (v *view) ReportValues() string {
 	return strings.Join(strings.Split(v.Place("report.values"), "\n"), ", ")
+}
+
+// ReportLag is what a link carries between two reports.
+func (v *view) ReportLag() string {
+	return fmt.Sprintf("%.3g KB", float64(v.values["link"].Int)*float64(v.Int("tb"))*tick/8e9/1000)
 }
 
 // ReportPort is the port that a report is about: the one that the packet leaves
@@ -456,7 +496,7 @@ func (v *view) flowSlots(usual int) int {
 
 // pairsFlows reports whether that is so.
 func (v *view) pairsFlows() bool {
-	return v.arch.name == tofino2.name && (v.InCells() || v.Orders() || v.runs.Choice == "cautious" || v.runs.Choice == "rehash")
+	return v.arch.name == tofino2.name && (v.InTurn() || v.Orders() || v.runs.Choice == "cautious" || v.runs.Choice == "rehash")
 }
 
 // FlowType is the type of a flow's slot.

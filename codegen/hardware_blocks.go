@@ -27,7 +27,7 @@ var hardwareBlocks = []*block{
 		attributes: []attribute{{"queue", "qid_t", "queues of the group's paths, by their numbers in the pipe"}}},
 	{kind: part, name: "depth", parts: []string{"report", "ports"}},
 	{kind: part, name: "eighths", params: []string{"window", "link"}},
-	{kind: part, name: "ranks"},
+	{kind: part, name: "ranks", parts: []string{"spread"}},
 	{kind: part, name: "load", parts: []string{"clock", "report"}, params: []string{"window", "link"}},
 	{kind: part, name: "overlay"},
 	{kind: part, name: "flood", parts: []string{"round", "cpu"}},
@@ -35,13 +35,14 @@ var hardwareBlocks = []*block{
 	{kind: part, name: "ecn", parts: []string{"pathprobe"}, params: []string{"ecnk"}},
 	{kind: part, name: "path"},
 	{kind: part, name: "sampling", parts: []string{"spread"}},
+	{kind: part, name: "kept"},
 
 	{kind: granularity, name: "flow", parts: []string{"tuple"}},
 	{kind: granularity, name: "packet"},
 	{kind: granularity, name: "sticky", cannot: "a flow that keeps its path for ever is a flowlet with a long gap: granularity flowlet with gap=60s is the nearest"},
-	{kind: granularity, name: "flowlet", parts: []string{"flowslot", "clock"}},
-	{kind: granularity, name: "flowcell", parts: []string{"flowslot", "length"}},
-	{kind: granularity, name: "adaptive", parts: []string{"flowslot"}},
+	{kind: granularity, name: "flowlet", parts: []string{"flowslot", "clock", "kept"}},
+	{kind: granularity, name: "flowcell", parts: []string{"flowslot", "length", "kept"}},
+	{kind: granularity, name: "adaptive", parts: []string{"flowslot", "kept"}},
 
 	{kind: signal, name: "none", textless: true},
 	{kind: signal, name: "weights"},
@@ -71,9 +72,13 @@ var hardwareBlocks = []*block{
 	{kind: choice, name: "cautious", parts: []string{"flowslot", "clock", "length", "spread", "again", "report", "levels", "eighths", "ranks"}, check: provesLoad},
 
 	{kind: guard, name: "none", textless: true},
-	{kind: guard, name: "rlb", parts: []string{"reroute"}, check: guardable, defaults: map[string]string{"link": "40G"}},
-	{kind: guard, name: "rlb-star", parts: []string{"reroute", "again", "pathprobe", "path"}, check: guardable, defaults: map[string]string{"link": "40G"}},
+	{kind: guard, name: "rlb", parts: []string{"reroute"}, check: guardable, defaults: guardDefaults},
+	{kind: guard, name: "rlb-star", parts: []string{"reroute", "again", "pathprobe", "path"}, check: guardable, defaults: guardDefaults},
 }
+
+// guardDefaults are for RLB's rates, and for departures that are reported as often
+// as RLB would look at the growth of queues.
+var guardDefaults = map[string]string{"link": "40G", "tb": "2us"}
 
 // sampleable wants the two draws and the one memory that there are stages for.
 func sampleable(v *view) error {

@@ -54,13 +54,13 @@ func (v *view) NoQueue() int { return 2047 }
 // Moves reports whether packets come round to move their flow.
 func (v *view) Moves() bool { return v.runs.Choice == "cautious" }
 
-// Closed is a level that no open path has: levels of 8 bits and a class above
-// the slot.
+// Closed is a level that no open path has: levels of 8 bits or a class,
+// above the rank and the slot.
 func (v *view) Closed() string {
 	if v.Leasts() {
 		return "0xFFF0"
 	}
-	return "0xF00"
+	return "0xF000"
 }
 
 // AgainSlot says what the slot is that a packet comes round with.

@@ -1,7 +1,5 @@
 package model
 
-import "encoding/binary"
-
 // newChoice makes the choice of a scheme.
 func newChoice(s *Switch) choice {
 	switch s.cfg.Choice {
@@ -10,7 +8,7 @@ func newChoice(s *Switch) choice {
 	case "uniform":
 		return uniform{s}
 	case "round-robin":
-		if s.cfg.Granularity == "packet" || s.tofino() && !s.inCells() {
+		if s.cfg.Granularity == "packet" || s.tofino() && s.cfg.Granularity != "flowcell" {
 			return &inTurn{Switch: s}
 		}
 		return afterLast{s}
@@ -46,26 +44,18 @@ type hash struct{ *Switch }
 
 func (c hash) choose(p *pass) int {
 	if c.tofino() {
-		draw := uint64(p.Flow.Hash())
-		if !c.cfg.Edge { // the other bits have brought the flow here
-			draw >>= 4
+		if !c.cfg.Edge { // another hash than that which has brought the flow here
+			return spread(uint64(p.Flow.Hash()), p.n)
 		}
-		return spread(draw, p.n)
+		return spread(p.Flow.pathHash(true), p.n)
 	}
-	return int(p.Flow.Hash()) % p.n
+	return int(p.Flow.pathHash(c.cfg.Edge) % uint64(p.n))
 }
 
-// uniform is RPS, LetFlow. The parts of a flow are on hardware not drawn and
-// remembered, but found again by the hash of their numbers.
+// uniform is RPS, LetFlow.
 type uniform struct{ *Switch }
 
-func (c uniform) choose(p *pass) int {
-	if c.tofino() && c.inCells() {
-		b := p.Flow.bytes()
-		return spread(uint64(crc16(binary.BigEndian.AppendUint32(b[:], p.cell))), p.n)
-	}
-	return c.random(p.n)
-}
+func (c uniform) choose(p *pass) int { return c.random(p.n) }
 
 // inTurn is DRB: all packets to a destination in turn.
 type inTurn struct {
@@ -121,14 +111,11 @@ func (o *shuffle) draw(s *Switch, k, n int) int {
 }
 
 // least is the least loaded path. Of equals the next counts from a random one
-// on, on hardware the first.
+// on.
 type least struct{ *Switch }
 
 func (c least) choose(p *pass) int {
-	first := 0
-	if !c.tofino() {
-		first = c.random(p.n)
-	}
+	first := c.random(p.n)
 	slot, cost := -1, uint32(0)
 	for i := range p.n {
 		s := (first + i) % p.n
@@ -196,11 +183,11 @@ type grid struct{ *Switch }
 
 func (c grid) choose(p *pass) int {
 	if c.tofino() {
-		if hash := uint64(p.Flow.Hash()); c.cfg.Granularity == "flow" {
-			if !c.cfg.Edge {
-				hash >>= 8
-			}
-			return pick(c.grids(p), hash%grids)
+		switch {
+		case c.cfg.Granularity == "flow" && c.cfg.Edge:
+			return pick(c.grids(p), uint64(p.Flow.Hash())%grids)
+		case c.cfg.Granularity == "flow": // another hash
+			return pick(c.grids(p), p.Flow.pathHash(true)%grids)
 		}
 		return pick(c.grids(p), c.cfg.Random(0, grids-1))
 	}
@@ -213,13 +200,13 @@ func (c grid) choose(p *pass) int {
 	fixed := c.cfg.Granularity == "flow" && c.cfg.Signal == "weights"
 	switch {
 	case total == 0 && fixed:
-		return int(p.Flow.Hash()) % p.n
+		return int(p.Flow.pathHash(c.cfg.Edge) % uint64(p.n))
 	case total == 0:
 		return c.random(p.n)
 	}
 	id := uint64(0)
 	if fixed {
-		id = 1 + uint64(p.Flow.hash32())%total
+		id = 1 + p.Flow.pathHash(c.cfg.Edge)%total
 	} else {
 		id = c.cfg.Random(1, total)
 	}

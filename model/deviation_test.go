@@ -108,6 +108,37 @@ func TestWeightedChoice(t *testing.T) {
 	}
 }
 
+// TestCongestedFlowsMove: a flow of FlowBender whose acknowledgements are marked
+// moves about as often as a number drawn would let it, and comes to all paths.
+func TestCongestedFlowsMove(t *testing.T) {
+	for n := 2; n <= 16; n *= 2 {
+		moves, steps := 0, 0
+		for sport := range uint16(30) {
+			m := hardwareModel(t, model.Config{Granularity: "flow", Signal: "echo", Choice: "rehash", Params: model.Params{Epoch: ticks(10), Marked: 5}}, n)
+			there := model.Flow{Src: 1, Dst: 2, Protocol: 6, Sport: sport, Dport: 80}
+			back := model.Flow{Src: 2, Dst: 1, Protocol: 6, Sport: 80, Dport: sport}
+			taken, last := map[int]bool{}, -1
+			for k := range int64(2*n + 2) {
+				slot := m.Ingress(&model.Packet{Flow: there}, ticks(100*k+1)).Slot
+				if taken[slot] = true; k > 2 { // the first epoch ends with nothing marked
+					steps++
+					if slot != last {
+						moves++
+					}
+				}
+				last = slot
+				m.Ingress(&model.Packet{Flow: back, Group: -1, Ack: true, Echo: true}, ticks(100*k+50))
+			}
+			if len(taken) < n {
+				t.Errorf("%d paths: within %d moves a flow comes to %d of them", n, 2*n, len(taken))
+			}
+		}
+		if share, want := float64(moves)/float64(steps), 1-1/float64(n); share < 0.9*want {
+			t.Errorf("%d paths: a flow moves in %.0f %% of all cases, want %.0f %%", n, 100*share, 100*want)
+		}
+	}
+}
+
 // TestMemoryBeforeComparison: what DRILL remembers is the least of those drawn,
 // not of all that it looked at.
 func TestMemoryBeforeComparison(t *testing.T) {

@@ -29,9 +29,15 @@ func crc16(data []byte) uint16 {
 
 func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.Sport} }
 
-func (f Flow) hash32() uint32 {
+// pathHash is the CRC32 of the 5-tuple, with more behind it, that chooses a path.
+// At the edge it is as it stands, further up the other way round: the same hash
+// would find the choice made.
+func (f Flow) pathHash(edge bool, more ...byte) uint64 {
+	if !edge {
+		f = f.reverse()
+	}
 	b := f.bytes()
-	return crc32.ChecksumIEEE(b[:])
+	return uint64(crc32.Update(crc32.ChecksumIEEE(b[:]), crc32.IEEETable, more))
 }
 
 func (f Flow) bytes() [13]byte {

@@ -1,5 +1,10 @@
 package model
 
+import (
+	"hash/crc32"
+	"slices"
+)
+
 // rehash is FlowBender: the hash of a flow includes a number, V, that changes
 // whenever a larger share than Marked of an epoch's acknowledgements echo a
 // congestion mark.
@@ -16,12 +21,11 @@ type echoes struct {
 }
 
 func (c *rehash) choose(p *pass) int {
-	b := p.Flow.bytes()
-	hash := crc16(append(b[:], c.flows[c.flowSlot(p.Flow)].v))
-	if c.tofino() {
-		return spread(uint64(hash), p.n)
+	b, v := p.Flow.bytes(), c.flows[c.flowSlot(p.Flow)].v
+	if c.tofino() { // where v is in front of the ports
+		return spread(uint64(crc32.ChecksumIEEE(slices.Insert(b[:], 9, v))), p.n)
 	}
-	return int(hash) % p.n
+	return int(p.Flow.pathHash(c.cfg.Edge, v) % uint64(p.n))
 }
 
 // heed takes in an acknowledgement, which is about the flow the other way.

@@ -56,6 +56,16 @@ func (m *memory) renew(p *pass) int {
 	return slot
 }
 
+// exchange is how hardware does that: it chooses for every packet, and keeps
+// what the first of a flowlet or cell gets.
+func (m *memory) exchange(p *pass, fresh bool) int {
+	slot := m.choice.choose(p)
+	if fresh {
+		m.paths[p.key] = remember(slot)
+	}
+	return m.paths[p.key].there()
+}
+
 // perPacket chooses for each packet.
 type perPacket struct{ *Switch }
 
@@ -91,19 +101,9 @@ func (g *flowlet) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// exchange is how hardware does that: it chooses for every packet, and keeps
-// what the first of a flowlet gets.
-func (g *flowlet) exchange(p *pass, fresh bool) int {
-	slot := g.choice.choose(p)
-	if fresh {
-		g.paths[p.key] = remember(slot)
-	}
-	return g.paths[p.key].there()
-}
-
 // flowcell chooses anew when Cell bytes are full (Presto): the packet that
-// would not fit is the first of the next cell. Hardware numbers the cells, and
-// counts the bytes that IPv4 states.
+// would not fit is the first of the next cell. Hardware counts the bytes that IPv4
+// states, and numbers cells that take paths in turn.
 type flowcell struct {
 	memory
 	bytes [Flows]uint32
@@ -115,11 +115,18 @@ func (g *flowcell) decide(p *pass) int {
 	bytes := &g.bytes[p.key]
 	if g.tofino() {
 		size := p.ipv4()
-		if *bytes+size > g.cfg.Cell {
+		inTurn := g.cfg.Choice == "round-robin"
+		fresh := *bytes == 0 && !inTurn || *bytes+size > g.cfg.Cell
+		if fresh {
 			*bytes = 0
-			g.next(p)
 		}
 		*bytes += size
+		if !inTurn {
+			return g.exchange(p, fresh)
+		}
+		if fresh {
+			g.next(p)
+		}
 		p.cell = g.turns[p.key]
 		return g.choice.choose(p)
 	}
@@ -133,14 +140,9 @@ func (g *flowcell) decide(p *pass) int {
 // next begins a cell: the next one, or after the last turn the first.
 func (g *flowcell) next(p *pass) {
 	cell := &g.turns[p.key]
-	if *cell++; g.cfg.Choice == "round-robin" && *cell >= uint32(p.n) {
+	if *cell++; *cell >= uint32(p.n) {
 		*cell = 0
 	}
-}
-
-// inCells reports whether hardware numbers the parts of a flow.
-func (s *Switch) inCells() bool {
-	return s.cfg.Granularity == "flowcell" || s.cfg.Granularity == "adaptive"
 }
 
 // ipv4 is the length of a packet that IPv4 states.
@@ -151,20 +153,18 @@ func (p *Packet) ipv4() uint32 { return uint32(p.Len - 14 - p.carried) }
 type adaptive struct {
 	memory
 	count [Flows]uint16
-	turns [Flows]uint32 // on hardware, the numbers of the cells
 }
 
 func (g *adaptive) decide(p *pass) int {
 	g.recall(p)
 	count := &g.count[p.key]
 	if g.tofino() {
-		if *count >= *g.controlled.granularity.of(p.Group) {
+		fresh := *count == 0 || *count >= *g.controlled.granularity.of(p.Group)
+		if fresh {
 			*count = 0
-			g.turns[p.key]++
 		}
 		*count++
-		p.cell = g.turns[p.key]
-		return g.choice.choose(p)
+		return g.exchange(p, fresh)
 	}
 	if p.held >= 0 && *count < *g.controlled.granularity.of(p.Group) {
 		*count++

@@ -211,11 +211,11 @@ func (p *Params) filter() (constant float64, shift int) {
 func (f *filter) average(marked bool, constant, now float64) uint8 {
 	mark := 0.0
 	if marked {
-		mark = 255 << 4
+		mark = 255 << 8
 	}
 	f.value += (1 - math.Exp((f.at-now)/constant)) * (mark - f.value)
 	f.at = now
-	return uint8(int(f.value) >> 4)
+	return uint8(int(f.value) >> 8)
 }
 
 // add counts a packet and returns the utilisation, of full.

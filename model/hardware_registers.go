@@ -56,23 +56,24 @@ func (g *flowlet) hardware(register string, _ int) []uint64 {
 }
 
 func (g *flowcell) hardware(register string, _ int) []uint64 {
-	return cellsOf(register, g.bytes[:], g.turns[:])
+	switch register {
+	case "fc":
+		cells := make([]uint64, len(g.bytes))
+		for i := range cells {
+			cells[i] = pair(uint64(g.bytes[i]), uint64(g.turns[i]), 32)
+		}
+		return cells
+	case "fc_slot":
+		return slots(g.paths[:])
+	}
+	return nil
 }
 
 func (g *adaptive) hardware(register string, _ int) []uint64 {
-	return cellsOf(register, g.count[:], g.turns[:])
-}
-
-// cellsOf is what a flow's cell holds, and its number.
-func cellsOf[T uint16 | uint32](register string, held []T, turns []uint32) []uint64 {
-	if register != "fc" {
-		return nil
+	if register == "fc_port" {
+		return slots(g.paths[:])
 	}
-	cells := make([]uint64, len(held))
-	for i := range cells {
-		cells[i] = pair(uint64(held[i]), uint64(turns[i]), 32)
-	}
-	return cells
+	return nil
 }
 
 func (c *sampled) hardware(register string, _ int) []uint64 {
@@ -163,14 +164,14 @@ func (d *degree) hardware(register string, slot int) []uint64 {
 	})
 }
 
-// Levels whose least is looked for are multiples of 16, below which slots are
-// written.
+// Levels whose least is looked for are multiples of 256: below them there is room
+// for what decides ties.
 func (l *load) hardware(register string, _ int) []uint64 {
 	if register != "q_C" {
 		return nil
 	}
-	cells := collect(l.ingressSide[:], func(e estimate) uint64 { return uint64(l.eighths(e.bytes)) << 4 })
-	cells[noPort] = 0xFF0
+	cells := collect(l.ingressSide[:], func(e estimate) uint64 { return uint64(l.eighths(e.bytes)) << 8 })
+	cells[noPort] = 0xFFF0
 	return cells
 }
 
@@ -178,10 +179,10 @@ func (g *piggyback) hardware(register string, slot int) []uint64 {
 	switch register {
 	case "to_leaf":
 		return collect(g.toLeaf, func(paths [MaxPaths]pathDegree) uint64 {
-			return pair(uint64(paths[slot].degree)<<4, g.cfg.Hardware.Count(paths[slot].at), 32)
+			return pair(uint64(paths[slot].degree)<<8, g.cfg.Hardware.Count(paths[slot].at), 32)
 		})
 	case "from_leaf":
-		return pathRegister(g.fromLeaf, func(ce uint8) uint64 { return uint64(ce) << 4 })
+		return pathRegister(g.fromLeaf, func(ce uint8) uint64 { return uint64(ce) << 8 })
 	}
 	return g.load.hardware(register, slot)
 }
@@ -241,12 +242,12 @@ func (s *Switch) hardware(register string, slot int) []uint64 {
 		"rtt": func(k pathState) uint64 { return uint64(k.rtt) },
 		"ecn": func(k pathState) uint64 {
 			if s.cfg.Choice == "least" {
-				return uint64(k.marks) << 4
+				return uint64(k.marks) << 8
 			}
 			return uint64(k.marks)
 		},
 		"class": func(k pathState) uint64 {
-			return []uint64{good: 0, grey: 0x100, congested: 0xF00}[(&cautious{Switch: s}).class(k)]
+			return []uint64{good: 0, grey: 0x1000, congested: 0xF000}[(&cautious{Switch: s}).class(k)]
 		},
 	}
 	value := values[register]

@@ -225,8 +225,8 @@ func (r *rig) thrownAway(out []dataplane.Outcome, in int) []dataplane.Outcome {
 }
 
 // nobodys reports whether a cell may differ: it is of port, group or path 0,
-// which frames look at that have none; CONGA writes slots into the low bits of
-// what it has looked at, and forgets there what is old.
+// which frames look at that have none; CONGA forgets what is old, of paths that
+// groups do not have as well.
 func (r *rig) nobodys(reg codegen.Register, i int, got, want uint64) bool {
 	if r.hw == nil {
 		return false
@@ -239,15 +239,8 @@ func (r *rig) nobodys(reg codegen.Register, i int, got, want uint64) bool {
 	case reg.Index == "path" && i < 16:
 		return true
 	}
-	switch {
-	case !slices.Contains([]string{"piggyback", "classes", "marks"}, r.man.Signal):
-		return false
-	case strings.HasSuffix(reg.Name, ".q_C") || strings.HasSuffix(reg.Name, ".ecn"):
-		return got&^15 == want&^15
-	case strings.HasSuffix(reg.Name, ".to_leaf"):
-		return uint32(got) == uint32(want) && (got>>36 == want>>36 || got>>36 == 0)
-	}
-	return false
+	return strings.HasSuffix(reg.Name, ".to_leaf") && r.man.Signal == "piggyback" &&
+		uint32(got) == uint32(want) && got>>32 == 0
 }
 
 func itoa(i int) string { return string([]byte{'0' + byte(i/10), '0' + byte(i%10)}[1-min(1, i/10):]) }

@@ -160,6 +160,43 @@ func TestHardwareIdlePaths(t *testing.T) {
 	}
 }
 
+// TestHardwareTies: of paths that are as good each gets its share of the flows,
+// and a worse one none.
+func TestHardwareTies(t *testing.T) {
+	for _, sc := range []scheme{
+		{"conga", codegen.Params{Arch: "tna", Ports: 4}},
+		{"conga", codegen.Params{Arch: "t2na", Ports: 3}},
+		{"clove", codegen.Params{Arch: "tna", Ports: 8}},
+		{"hermes", codegen.Params{Arch: "t2na", Ports: 4}},
+		{"packet-marks-least", codegen.Params{Arch: "tna", Ports: 4}},
+	} {
+		for n := 2; n <= sc.params.Ports; n++ {
+			r := newRig(t, sc, 1)
+			r.setGroup(0, groupOf(1)) // what frames without a group look at
+			r.setGroup(1, groupOf(n))
+			for _, port := range groupOf(n).Ports {
+				r.setPort(port, 10_000, 1)
+			}
+			r.now = 50_000
+			worst := -1
+			if r.man.Signal == "marks" && n > 2 {
+				worst = n - 2
+				r.learnPath(model.PathNews{Group: 1, Slot: worst, RTT: 30, Marked: true})
+			}
+			taken, share := make([]int, n), equal(n)
+			for sport := range uint16(300 * n) {
+				slot, _ := r.sendRounds(tcp(1, sport))
+				taken[slot]++
+			}
+			if worst >= 0 {
+				share[worst] = 0
+				share[worst+1] = 2 // ties for the path before it fall to it
+			}
+			checkShares(t, taken, share)
+		}
+	}
+}
+
 // TestHardwareQueuesAlike: QDAPS keeps to a path whose packets leave when those of
 // the next one do.
 func TestHardwareQueuesAlike(t *testing.T) {

@@ -86,7 +86,7 @@ func (c *cautious) best(p *pass, than *pathState) int {
 // it moves: if it does the packet comes round to write the new one, and those
 // behind it keep to the old one meanwhile. Rates are bytes in windows that begin
 // one after the other; that of a path is the utilisation of its first link, in
-// eighths. Of equals the first counts.
+// eighths.
 type wary struct {
 	cautious
 	windows [Flows]struct {
@@ -120,11 +120,11 @@ func (c *wary) choose(p *pass) int {
 	to := -1
 	switch k := c.paths.of(p.Group)[held]; {
 	case isNew:
-		if to = c.best(p, nil); to < 0 {
+		if to = c.best(p, nil, any); to < 0 {
 			to = any
 		}
 	case c.class(k) == congested && f.sent > c.cfg.Sent && slow:
-		to = c.best(p, &k)
+		to = c.best(p, &k, any)
 	}
 	if p.again = to >= 0; p.again {
 		p.Round.to = to
@@ -133,9 +133,11 @@ func (c *wary) choose(p *pass) int {
 }
 
 // best is the path that a flow would move to, -1 if there is none that is open.
-func (c *wary) best(p *pass, than *pathState) int {
+// Of equals the next counts from the first on.
+func (c *wary) best(p *pass, than *pathState, first int) int {
 	slot, least := -1, [2]int{congested}
-	for s := range p.n {
+	for i := range p.n {
+		s := (first + i) % p.n
 		k := c.paths.of(p.Group)[s]
 		if than != nil && !(than.rtt > k.rtt+c.cfg.DRTT && int(than.marks) > int(k.marks)+c.cfg.DECN) {
 			continue

@@ -44,8 +44,8 @@ func (r *rig) overlay(o model.Overlay) []byte {
 	}
 	if r.hw != nil {
 		b := []byte{o.Tag, o.FbTag}
-		b = binary.BigEndian.AppendUint32(b, uint32(o.CE)<<4)
-		return binary.BigEndian.AppendUint32(b, uint32(o.FbMetric)<<4)
+		b = binary.BigEndian.AppendUint32(b, uint32(o.CE)<<8)
+		return binary.BigEndian.AppendUint32(b, uint32(o.FbMetric)<<8)
 	}
 	if r.man.Signal == "piggyback" {
 		return binary.BigEndian.AppendUint16(nil, uint16(o.Tag)<<12|uint16(o.CE)<<9|uint16(o.FbTag)<<5|uint16(o.FbMetric)<<2)

@@ -36,7 +36,7 @@ const bit<8> PROBE_CE = 2;    // it met a long queue
 
 // ecnk=20 packets of 1500 bytes, in cells of 176 bytes.
 const bit<19> ECN_CELLS = 170;
-const level_t MARK = 4080; // all probes are marked
+const level_t MARK = 0xFF00; // all probes are marked
 
 const level_t CLOSED = 0xFFF0; // no path is as bad
 
@@ -113,7 +113,7 @@ struct ingress_metadata_t {
     bit<1>  learnt; // a probe has come back
     bit<8>  along;  // the path that it was sent along
 
-    level_t level_0; // shares of marked probes, and the slot
+    level_t level_0; // shares of marked probes
 
     level_t level_1;
 
@@ -121,6 +121,7 @@ struct ingress_metadata_t {
 
     level_t level_3;
     bit<1>  fresh; // a flowlet begins
+    bit<12> draw;  // decides about ties
 }
 
 struct egress_metadata_t {
@@ -213,12 +214,11 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // What probes said of the paths in one slot: packets read it, probes that come
 // back write it.
-control Path(in headers_t hdr, in ingress_metadata_t meta, inout level_t ecn_p)(level_t slot) {
+control Path(in headers_t hdr, in ingress_metadata_t meta, inout level_t ecn_p)(bit<8> slot) {
     Register<level_t, gid_t>(GROUPS) ecn;
 
     RegisterAction<level_t, gid_t, level_t>(ecn) read_ecn = {
         void apply(inout level_t held, out level_t told) {
-            held = held | slot;
             told = held;
         }
     };
@@ -253,8 +253,8 @@ control Path(in headers_t hdr, in ingress_metadata_t meta, inout level_t ecn_p)(
             no_path;
         }
         const entries = {
-            (0, _, (bit<8>)slot + 1 .. 255): tell_ecn();
-            (1, (bit<8>)slot, _): learn_ecn();
+            (0, _, slot + 1 .. 255): tell_ecn();
+            (1, slot, _): learn_ecn();
         }
         default_action = no_path();
         size = 2;
@@ -402,7 +402,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     action cut() {
-        meta.share = meta.share & 0xFF0;
+        meta.share = meta.share & 0xFF00;
     }
 
     Hash<delay_t>(HashAlgorithm_t.IDENTITY) rtt_hash;
@@ -428,15 +428,53 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // The path of the flowlet: the one just chosen if it begins.
+    // The path of the flowlet: the one just chosen if it begins. Its slot is in the
+    // low bits of its level.
     RegisterAction<slot_t, bit<16>, slot_t>(fl_port) hold_path = {
         void apply(inout slot_t held, out slot_t slot) {
             if (meta.fresh == 1) {
-                held = meta.slot;
+                held = 7 & meta.level_0[7:0];
             }
             slot = held;
         }
     };
+
+    Random<bit<12>>() random;
+
+    // Below its level each path gets its place behind the one that ties are decided
+    // for, and its slot.
+    action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
+        meta.level_0 = meta.level_0 | rank_0;
+        meta.level_1 = meta.level_1 | rank_1;
+        meta.level_2 = meta.level_2 | rank_2;
+        meta.level_3 = meta.level_3 | rank_3;
+    }
+
+    // Of several that are as good the first counts from the one drawn on.
+    table ranks {
+        key = {
+            meta.n: exact;
+            meta.draw: range;
+        }
+        actions = {
+            set_ranks;
+            NoAction;
+        }
+        const entries = {
+            (1, 0 .. 4095): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 0 .. 2047): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 2048 .. 4095): set_ranks(0x10, 0x01, 0x22, 0x33);
+            (3, 0 .. 1364): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (3, 1365 .. 2729): set_ranks(0x20, 0x01, 0x12, 0x33);
+            (3, 2730 .. 4095): set_ranks(0x10, 0x21, 0x02, 0x33);
+            (4, 0 .. 1023): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (4, 1024 .. 2047): set_ranks(0x30, 0x01, 0x12, 0x23);
+            (4, 2048 .. 3071): set_ranks(0x20, 0x31, 0x02, 0x13);
+            (4, 3072 .. 4095): set_ranks(0x10, 0x21, 0x32, 0x03);
+        }
+        default_action = NoAction();
+        size = 10;
+    }
 
     // The least of all, pair by pair.
     action round_0() {
@@ -446,27 +484,6 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     action round_1() {
         meta.level_0 = min(meta.level_0, meta.level_2);
-    }
-
-    action set_slot(slot_t slot) {
-        meta.slot = slot;
-    }
-
-    // Its slot is in the low bits.
-    table least {
-        key = {
-            meta.level_0[3:0]: exact @name("slot");
-        }
-        actions = {
-            set_slot;
-        }
-        const entries = {
-            0: set_slot(0);
-            1: set_slot(1);
-            2: set_slot(2);
-            3: set_slot(3);
-        }
-        size = 4;
     }
 
     apply {
@@ -505,9 +522,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             if (!hdr.path_probe.isValid()) {
                 find_flow();
                 meta.fresh = note_time.execute(meta.flow);
+                meta.draw = random.get();
+                ranks.apply();
                 round_0();
                 round_1();
-                least.apply();
                 meta.slot = hold_path.execute(meta.flow);
             }
 

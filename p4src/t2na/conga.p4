@@ -93,7 +93,7 @@ header report_t {
 header overlay_t {
     bit<8>  lbtag;     // the path that the packet takes
     bit<8>  fb_lbtag;  // a path of the leaf that the packet goes to
-    level_t ce;        // the most congested link of the packet's path so far, times 16
+    level_t ce;        // the most congested link of the packet's path so far, times 256
     level_t fb_metric; // the congestion of fb_lbtag
 }
 
@@ -130,6 +130,7 @@ struct ingress_metadata_t {
     level_t  remote_1;
     level_t  remote_2;
     level_t  remote_3;
+    bit<12>  draw; // decides about ties
 }
 
 struct egress_metadata_t {
@@ -139,7 +140,7 @@ struct egress_metadata_t {
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent;  // utilisation of the link, 256 is full
-    level_t    level; // the same in 3 bits, times 16
+    level_t    level; // the same in 3 bits, times 256
 }
 
 // What a leaf was told about one of its paths.
@@ -154,7 +155,7 @@ Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
 Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
 Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
-Register<level_t, bit<32>>(PATHS) from_leaf; // congestion of that leaf's path to us, 0 to 7, times 16
+Register<level_t, bit<32>>(PATHS) from_leaf; // congestion of that leaf's path to us, 0 to 7, times 256
 
 // Ingress parser.
 
@@ -224,12 +225,11 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // A copy of the levels of all ports, for the paths of one slot: packets read
 // it, reports write it.
-control Level(in headers_t hdr, in PortId_t port, inout level_t level)(level_t slot) {
+control Level(in headers_t hdr, in PortId_t port, inout level_t level) {
     Register<level_t, PortId_t>(PORTS) q_C;
 
     RegisterAction<level_t, PortId_t, level_t>(q_C) tell = {
         void apply(inout level_t held, out level_t told) {
-            held = held | slot;
             told = held;
         }
     };
@@ -282,9 +282,7 @@ control Remote(in headers_t hdr, in ingress_metadata_t meta, inout level_t level
     RegisterAction<told_t, gid_t, level_t>(to_leaf) tell = {
         void apply(inout told_t held, out level_t metric) {
             if ((span_t)(meta.now - held.at) > (span_t)AGEING || (span_t)(meta.now - held.at) < 0) {
-                held.metric = (level_t)slot;
-            } else {
-                held.metric = held.metric | (level_t)slot;
+                held.metric = 0;
             }
             metric = held.metric;
         }
@@ -412,10 +410,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.port_3 = hdr.report.port;
     }
 
-    Level(0) level_0;
-    Level(1) level_1;
-    Level(2) level_2;
-    Level(3) level_3;
+    Level() level_0;
+    Level() level_1;
+    Level() level_2;
+    Level() level_3;
 
     action set_leaf(gid_t leaf) {
         meta.gid = leaf;
@@ -477,11 +475,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // The path of the flowlet: the one just chosen if it begins.
+    // The path of the flowlet: the one just chosen if it begins. Its slot is in the
+    // low bits of its level.
     RegisterAction<slot_t, bit<16>, slot_t>(fl_port) hold_path = {
         void apply(inout slot_t held, out slot_t slot) {
             if (meta.fresh == 1) {
-                held = meta.slot;
+                held = 7 & meta.level_0[7:0];
             }
             slot = held;
         }
@@ -538,11 +537,48 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Remote(2) remote_2;
     Remote(3) remote_3;
 
+    Random<bit<12>>() random;
+
     action find_costs() {
         meta.level_0 = max(meta.level_0, meta.remote_0);
         meta.level_1 = max(meta.level_1, meta.remote_1);
         meta.level_2 = max(meta.level_2, meta.remote_2);
         meta.level_3 = max(meta.level_3, meta.remote_3);
+    }
+
+    // Below its level each path gets its place behind the one that ties are decided
+    // for, and its slot.
+    action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
+        meta.level_0 = meta.level_0 | rank_0;
+        meta.level_1 = meta.level_1 | rank_1;
+        meta.level_2 = meta.level_2 | rank_2;
+        meta.level_3 = meta.level_3 | rank_3;
+    }
+
+    // Of several that are as good the first counts from the one drawn on.
+    table ranks {
+        key = {
+            meta.n: exact;
+            meta.draw: range;
+        }
+        actions = {
+            set_ranks;
+            NoAction;
+        }
+        const entries = {
+            (1, 0 .. 4095): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 0 .. 2047): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 2048 .. 4095): set_ranks(0x10, 0x01, 0x22, 0x33);
+            (3, 0 .. 1364): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (3, 1365 .. 2729): set_ranks(0x20, 0x01, 0x12, 0x33);
+            (3, 2730 .. 4095): set_ranks(0x10, 0x21, 0x02, 0x33);
+            (4, 0 .. 1023): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (4, 1024 .. 2047): set_ranks(0x30, 0x01, 0x12, 0x23);
+            (4, 2048 .. 3071): set_ranks(0x20, 0x31, 0x02, 0x13);
+            (4, 3072 .. 4095): set_ranks(0x10, 0x21, 0x32, 0x03);
+        }
+        default_action = NoAction();
+        size = 10;
     }
 
     // The least of all, pair by pair.
@@ -553,27 +589,6 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     action round_1() {
         meta.level_0 = min(meta.level_0, meta.level_2);
-    }
-
-    action set_slot(slot_t slot) {
-        meta.slot = slot;
-    }
-
-    // Its slot is in the low bits.
-    table least {
-        key = {
-            meta.level_0[3:0]: exact @name("slot");
-        }
-        actions = {
-            set_slot;
-        }
-        const entries = {
-            0: set_slot(0);
-            1: set_slot(1);
-            2: set_slot(2);
-            3: set_slot(3);
-        }
-        size = 4;
     }
 
     apply {
@@ -620,10 +635,11 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         if (meta.n != 0) {
             find_flow();
             meta.fresh = note_time.execute(meta.flow);
+            meta.draw = random.get();
             find_costs();
+            ranks.apply();
             round_0();
             round_1();
-            least.apply();
             meta.slot = hold_path.execute(meta.flow);
             send();
             member.apply();
@@ -729,13 +745,13 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         }
         const entries = {
             0 .. 31: set_level(0);
-            32 .. 63: set_level(16);
-            64 .. 95: set_level(32);
-            96 .. 127: set_level(48);
-            128 .. 159: set_level(64);
-            160 .. 191: set_level(80);
-            192 .. 223: set_level(96);
-            224 .. 65535: set_level(112);
+            32 .. 63: set_level(256);
+            64 .. 95: set_level(512);
+            96 .. 127: set_level(768);
+            128 .. 159: set_level(1024);
+            160 .. 191: set_level(1280);
+            192 .. 223: set_level(1536);
+            224 .. 65535: set_level(1792);
         }
         size = 8;
     }

@@ -1,7 +1,7 @@
 // ecmp: equal-cost multi-path, a hash for each flow.
 //
 // granularity  a flow keeps its path
-// choice       the 5-tuple's CRC16, modulo the number of paths
+// choice       a CRC of the 5-tuple, over the number of paths
 //
 // For groups of up to 4 paths, as leaf. After RFC 2992, the baseline of all
 // papers.
@@ -197,7 +197,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // All packets of a flow agree, whatever else there is on the paths.
-    Hash<bit<12>>(HashAlgorithm_t.CRC16) flow_hash;
+    Hash<bit<12>>(HashAlgorithm_t.CRC32) flow_hash;
 
     apply {
         tm.bypass_egress = 1;

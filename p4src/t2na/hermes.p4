@@ -42,12 +42,12 @@ const bit<8> PROBE_CE = 2;    // it met a long queue
 
 // ecnk=20 packets of 1500 bytes, in cells of 176 bytes.
 const bit<19> ECN_CELLS = 170;
-const level_t MARK = 4080; // all probes are marked
+const level_t MARK = 0xFF00; // all probes are marked
 
-const level_t CLOSED = 0xF00; // no path is as bad
+const level_t CLOSED = 0xF000; // no path is as bad
 
 const level_t GOOD = 0; // classes of paths; congested ones are CLOSED
-const level_t GREY = 0x100;
+const level_t GREY = 0x1000;
 
 // 30% of 400Mbps for 2^10 us, in bytes.
 const bit<32> RATE_LIMIT = 15360;
@@ -205,7 +205,7 @@ struct ingress_metadata_t {
     delay_t fast;     // by how much its delay stays below T_RTT_LOW
     delay_t late;     // by how much it exceeds T_RTT_HIGH
     bit<1>  fresh;    // the flow is new
-    bit<12> draw_any; // decides about any path
+    bit<12> draw_any; // decides about any path, and ties
     slot_t  slot_any;
     bit<1>  large; // it has sent much
     bit<32> rate;  // what it has sent in its window, if that has just ended
@@ -230,7 +230,7 @@ struct egress_metadata_t {
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent;  // utilisation of the link, 256 is full
-    level_t    level; // the same in 3 bits, times 16
+    level_t    level; // the same in 3 bits, times 256
     bit<19>    long;  // cells of the queue beyond ECN_CELLS
 }
 
@@ -342,12 +342,11 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // A copy of the levels of all ports, for the paths of one slot: packets read
 // it, reports write it.
-control Level(in headers_t hdr, in PortId_t port, inout level_t level)(level_t slot) {
+control Level(in headers_t hdr, in PortId_t port, inout level_t level) {
     Register<level_t, PortId_t>(PORTS) q_C;
 
     RegisterAction<level_t, PortId_t, level_t>(q_C) tell = {
         void apply(inout level_t held, out level_t told) {
-            held = held | slot;
             told = held;
         }
     };
@@ -621,10 +620,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.port_3 = hdr.report.port;
     }
 
-    Level(0) level_0;
-    Level(1) level_1;
-    Level(2) level_2;
-    Level(3) level_3;
+    Level() level_0;
+    Level() level_1;
+    Level() level_2;
+    Level() level_3;
 
     // The probe starts along the path that it names.
     action start_probe() {
@@ -702,7 +701,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Hash<bit<8>>(HashAlgorithm_t.IDENTITY) marks_hash;
 
     action cut() {
-        meta.marks = marks_hash.get(meta.share[11:4]);
+        meta.marks = marks_hash.get(meta.share[15:8]);
     }
 
     Hash<delay_t>(HashAlgorithm_t.IDENTITY) rtt_hash;
@@ -1009,6 +1008,41 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 2;
     }
 
+    // Below its level each path gets its place behind the one that ties are decided
+    // for, and its slot.
+    action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
+        meta.level_0 = meta.level_0 | rank_0;
+        meta.level_1 = meta.level_1 | rank_1;
+        meta.level_2 = meta.level_2 | rank_2;
+        meta.level_3 = meta.level_3 | rank_3;
+    }
+
+    // Of several that are as good the first counts from the one drawn on.
+    table ranks {
+        key = {
+            meta.n: exact;
+            meta.draw_any: range;
+        }
+        actions = {
+            set_ranks;
+            NoAction;
+        }
+        const entries = {
+            (1, 0 .. 4095): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 0 .. 2047): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (2, 2048 .. 4095): set_ranks(0x10, 0x01, 0x22, 0x33);
+            (3, 0 .. 1364): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (3, 1365 .. 2729): set_ranks(0x20, 0x01, 0x12, 0x33);
+            (3, 2730 .. 4095): set_ranks(0x10, 0x21, 0x02, 0x33);
+            (4, 0 .. 1023): set_ranks(0x00, 0x11, 0x22, 0x33);
+            (4, 1024 .. 2047): set_ranks(0x30, 0x01, 0x12, 0x23);
+            (4, 2048 .. 3071): set_ranks(0x20, 0x31, 0x02, 0x13);
+            (4, 3072 .. 4095): set_ranks(0x10, 0x21, 0x32, 0x03);
+        }
+        default_action = NoAction();
+        size = 10;
+    }
+
     // The least of all, pair by pair.
     action round_0() {
         meta.level_0 = min(meta.level_0, meta.level_1);
@@ -1046,17 +1080,17 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             NoAction;
         }
         const entries = {
-            (1, _, _, _, _, 0 &&& 0x80F): move(0);
-            (1, _, _, _, _, 1 &&& 0x80F): move(1);
-            (1, _, _, _, _, 2 &&& 0x80F): move(2);
-            (1, _, _, _, _, 3 &&& 0x80F): move(3);
+            (1, _, _, _, _, 0 &&& 0x800F): move(0);
+            (1, _, _, _, _, 1 &&& 0x800F): move(1);
+            (1, _, _, _, _, 2 &&& 0x800F): move(2);
+            (1, _, _, _, _, 3 &&& 0x800F): move(3);
             (1, _, _, _, _, _): move_anywhere();
             (_, _, 0, _, _, _): NoAction();
             (_, _, _, 0, _, _): NoAction();
-            (_, 1, _, _, CLOSED, 0 &&& 0x80F): move(0);
-            (_, 1, _, _, CLOSED, 1 &&& 0x80F): move(1);
-            (_, 1, _, _, CLOSED, 2 &&& 0x80F): move(2);
-            (_, 1, _, _, CLOSED, 3 &&& 0x80F): move(3);
+            (_, 1, _, _, CLOSED, 0 &&& 0x800F): move(0);
+            (_, 1, _, _, CLOSED, 1 &&& 0x800F): move(1);
+            (_, 1, _, _, CLOSED, 2 &&& 0x800F): move(2);
+            (_, 1, _, _, CLOSED, 3 &&& 0x800F): move(3);
         }
         default_action = NoAction();
         size = 11;
@@ -1119,6 +1153,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                     meta.rate = count_rate.execute(meta.flow);
                     path_held.apply();
                     find_costs();
+                    ranks.apply();
                     find_gains();
                     weigh_0.apply();
                     weigh_1.apply();
@@ -1239,13 +1274,13 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         }
         const entries = {
             0 .. 31: set_level(0);
-            32 .. 63: set_level(16);
-            64 .. 95: set_level(32);
-            96 .. 127: set_level(48);
-            128 .. 159: set_level(64);
-            160 .. 191: set_level(80);
-            192 .. 223: set_level(96);
-            224 .. 65535: set_level(112);
+            32 .. 63: set_level(256);
+            64 .. 95: set_level(512);
+            96 .. 127: set_level(768);
+            128 .. 159: set_level(1024);
+            160 .. 191: set_level(1280);
+            192 .. 223: set_level(1536);
+            224 .. 65535: set_level(1792);
         }
         size = 8;
     }

@@ -301,7 +301,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.score = heed_echo.execute(meta.flow);
     }
 
-    Hash<bit<12>>(HashAlgorithm_t.CRC16) flow_hash;
+    // Of a CRC16 the bits that count would stay as they are where only a few bits of
+    // v change.
+    Hash<bit<12>>(HashAlgorithm_t.CRC32) flow_hash;
 
     RegisterAction<bit<8>, bit<16>, bit<8>>(fb_v) tell_number = {
         void apply(inout bit<8> held, out bit<8> v) {
@@ -363,7 +365,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
 
         if (meta.n != 0) {
-            meta.draw = flow_hash.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport, meta.v});
+            meta.draw = flow_hash.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.v, meta.sport, meta.dport});
             spread.apply();
 
             member.apply();

@@ -87,30 +87,26 @@ struct ingress_metadata_t {
     slot_t  slot;  // the path chosen
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
-    ticks_t now;  // when the packet came in
-    bit<12> draw; // decides about the path
-    bit<16> flow; // slot of the flow
-    bit<1>  own;  // a probe that begins here
-    gid_t   here; // the number of this leaf, for a probe that has arrived
-    bit<32> path; // that a probe was sent along
-    ticks_t rtt;  // of it
-    bit<32> gran; // packets of a cell
-    bit<32> cell; // of the flow
+    ticks_t now;   // when the packet came in
+    bit<12> draw;  // decides about the path
+    bit<16> flow;  // slot of the flow
+    bit<1>  own;   // a probe that begins here
+    gid_t   here;  // the number of this leaf, for a probe that has arrived
+    bit<32> path;  // that a probe was sent along
+    ticks_t rtt;   // of it
+    bit<16> gran;  // packets of a cell
+    bit<1>  fresh; // a cell begins
 }
 
 struct egress_metadata_t {}
-
-struct flowcell_t {
-    bit<32> packets;
-    bit<32> cell;
-}
 
 // Registers.
 
 Register<ticks_t, bit<32>>(PATHS) rtt;    // how long a probe of the path took there and back
 Register<ticks_t, bit<32>>(PATHS) rtt_ts; // when it came back
-Register<bit<32>, gid_t>(GROUPS) pd_gran; // the size of flowcells to the leaf; 0 counts as 1
-Register<flowcell_t, bit<16>>(FLOWS) fc;  // packets of the flow's cell so far, and its number
+Register<bit<16>, gid_t>(GROUPS) pd_gran; // the size of flowcells to the leaf; 0 counts as 1
+Register<bit<16>, bit<16>>(FLOWS) fc_cnt; // packets of the flow's cell so far, 0 before the first
+Register<slot_t, bit<16>>(FLOWS) fc_port; // the path of the flow's cell
 
 // Ingress parser.
 
@@ -333,28 +329,37 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 256;
     }
 
-    RegisterAction<bit<32>, gid_t, bit<32>>(pd_gran) find_gran = {
-        void apply(inout bit<32> held, out bit<32> gran) {
+    RegisterAction<bit<16>, gid_t, bit<16>>(pd_gran) find_gran = {
+        void apply(inout bit<16> held, out bit<16> gran) {
             gran = held;
         }
     };
 
     // Counts the flow's packets: a cell of gran of them is full (Algorithm 1; the
     // controller computes gran, Eq. 10).
-    RegisterAction<flowcell_t, bit<16>, bit<32>>(fc) fill_cell = {
-        void apply(inout flowcell_t held, out bit<32> cell) {
-            if (held.packets >= meta.gran) {
-                held.packets = 1;
-                held.cell = held.cell + 1;
+    RegisterAction<bit<16>, bit<16>, bit<1>>(fc_cnt) fill_cell = {
+        void apply(inout bit<16> packets, out bit<1> fresh) {
+            if (packets == 0 || packets >= meta.gran) {
+                packets = 1;
+                fresh = 1;
             } else {
-                held.packets = held.packets + 1;
+                packets = packets + 1;
+                fresh = 0;
             }
-            cell = held.cell;
         }
     };
 
-    // The cells of a flow take paths at random, by the hash of their numbers.
-    Hash<bit<12>>(HashAlgorithm_t.CRC16) cell_hash;
+    // The path of the cell: the one just chosen if it begins.
+    RegisterAction<slot_t, bit<16>, slot_t>(fc_port) hold_path = {
+        void apply(inout slot_t held, out slot_t slot) {
+            if (meta.fresh == 1) {
+                held = meta.slot;
+            }
+            slot = held;
+        }
+    };
+
+    Random<bit<12>>() random;
 
     apply {
         tm.bypass_egress = 1;
@@ -388,9 +393,10 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
             if (!hdr.path_probe.isValid()) {
                 find_flow();
                 meta.gran = find_gran.execute(meta.gid);
-                meta.cell = fill_cell.execute(meta.flow);
-                meta.draw = cell_hash.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport, meta.cell});
+                meta.fresh = fill_cell.execute(meta.flow);
+                meta.draw = random.get();
                 spread.apply();
+                meta.slot = hold_path.execute(meta.flow);
             }
 
             member.apply();

@@ -1,7 +1,7 @@
 // ecmp: equal-cost multi-path, a hash for each flow.
 //
 // granularity  a flow keeps its path
-// choice       the 5-tuple's CRC16, modulo the number of paths
+// choice       a CRC of the 5-tuple, over the number of paths
 //
 // For groups of up to 4 paths, as leaf. After RFC 2992, the baseline of all
 // papers.
@@ -159,9 +159,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // All packets of a flow agree, whatever else there is on the paths.
+    // All packets of a flow agree, whatever else there is on the paths. The low
+    // bits of CRC16 hardly vary with ports that count up, those of CRC32 do.
     action hash_flow() {
-        hash(meta.slot, HashAlgorithm.crc16, 8w0,
+        hash(meta.slot, HashAlgorithm.crc32, 8w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.n);
     }
 

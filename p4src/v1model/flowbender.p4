@@ -216,7 +216,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
         bit<8> v;
         fb_v.read(v, meta.flow);
-        hash(meta.slot, HashAlgorithm.crc16, 8w0,
+        hash(meta.slot, HashAlgorithm.crc32, 8w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport, v}, meta.n);
     }
 

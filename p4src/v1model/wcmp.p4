@@ -207,7 +207,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 lay_grids(2, meta.weight_2, meta.end_2);
                 lay_grids(3, meta.weight_3, meta.end_3);
                 if (meta.total == 0) { // nothing speaks for any path
-                    hash(meta.slot, HashAlgorithm.crc16, 8w0,
+                    hash(meta.slot, HashAlgorithm.crc32, 8w0,
                          {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.n);
                 } else { // grids count from 1
                     hash(meta.grid, HashAlgorithm.crc32, 32w1,
