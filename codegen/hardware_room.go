@@ -19,9 +19,9 @@ var rooms = map[string]map[string]room{
 	"tna": {
 		"wcmp":       {8, "containers (PHV)", ""},
 		"drill":      {8, "containers (PHV)", ""},
-		"conga":      {4, "stages: 14 of 12", ""},
+		"conga":      {5, "stages: 13 of 12", ""},
 		"clove":      {8, "stages: 15 of 12", ""},
-		"qdaps":      {4, "containers (PHV)", ""},
+		"qdaps":      {4, "stages: 13 of 12", ""},
 		"qdaps-star": {0, "containers (PHV)", "qdaps, or t2na"},
 		"hermes":     {0, "stages: 15 of 12 even for 2 paths", "clove, or t2na"},
 
@@ -38,8 +38,8 @@ var rooms = map[string]map[string]room{
 	"t2na": {
 		"wcmp":       {8, "containers (PHV)", ""},
 		"drill":      {8, "containers (PHV)", ""},
-		"conga":      {4, "containers (PHV)", ""},
-		"hermes":     {4, "containers (PHV)", ""},
+		"conga":      {6, "containers (PHV)", ""},
+		"hermes":     {5, "containers (PHV)", ""},
 		"clove":      {8, "containers (PHV)", ""},
 		"qdaps":      {8, "containers (PHV)", ""},
 		"qdaps-star": {4, "containers (PHV)", ""},
@@ -49,7 +49,7 @@ var rooms = map[string]map[string]room{
 		"drill+rlb":   {8, "containers (PHV)", ""},
 		"hermes+rlb":  {4, "containers (PHV)", ""},
 
-		"letflow+rlb-star": {4, "containers (PHV)", ""},
+		"letflow+rlb-star": {6, "containers (PHV)", ""},
 		"presto+rlb-star":  {4, "containers (PHV)", ""},
 		"drill+rlb-star":   {4, "containers (PHV)", ""},
 		"hermes+rlb-star":  {4, "containers (PHV)", ""},

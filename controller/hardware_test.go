@@ -215,7 +215,7 @@ func TestHardwareLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := next-n.now, 200*time.Microsecond; got != want {
+	if got, want := next-n.now, 360*time.Microsecond; got != want {
 		t.Errorf("the next probes are due in %v, want %v", got, want)
 	}
 }

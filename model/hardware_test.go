@@ -60,12 +60,15 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 		{"ecmp", codegen.Params{Ports: 7, Role: "spine"}},
 		{"wcmp", codegen.Params{Ports: 3, Role: "spine"}},
 		{"conga", codegen.Params{Ports: 3}},
+		{"conga", codegen.Params{Ports: 5}},
 		{"letflow+rlb", codegen.Params{Ports: 4, Set: map[string]string{"predict": "threshold"}}},
 		{"drill", codegen.Params{Ports: 4, Set: map[string]string{"m": "0"}}},
 	} {
 		add(sc.name, sc.params)
 	}
 	if arch == "t2na" { // they need its stages
+		add("hermes", codegen.Params{Ports: 5})
+		add("letflow+rlb-star", codegen.Params{Ports: 6})
 		add("hermes+rlb", codegen.Params{Ports: 4, Role: "spine"})
 		add("hermes+rlb-star", codegen.Params{Ports: 4, Role: "spine"})
 	}

@@ -215,7 +215,8 @@ func (l *linter) applied(cond syntax.Expr) {
 	})
 }
 
-// constants wants what a deparser sends beside the packet to come from fields.
+// constants wants what a deparser sends beside the packet to come from fields,
+// the session of a mirror with a header too.
 func (l *linter) constants(c *syntax.CallExpr) {
 	fun, ok := c.Fun.(*syntax.SelectorExpr)
 	if !ok {
@@ -226,7 +227,7 @@ func (l *linter) constants(c *syntax.CallExpr) {
 		return
 	}
 	t := l.externOf(d)
-	if t == nil || t.Name != "Mirror" && t.Name != "Resubmit" && t.Name != "Digest" {
+	if t == nil || t.Name != "Mirror" && t.Name != "Resubmit" && t.Name != "Digest" || t.Name == "Mirror" && len(c.Args) == 1 {
 		return
 	}
 	for _, a := range c.Args {

@@ -41,9 +41,9 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> GROUPS = 1024; // groups of paths
 
-// T_b: a port's state goes to ingress at most this often; tb=2us. QALL,
+// T_b: a port's state goes to ingress at most this often; tb=20us. QALL,
 // Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
-const ticks_t T_B = 2;
+const ticks_t T_B = 20;
 
 // Delta t: how often the growth of an ingress queue is looked at; dt=1ms. RLB,
 // Section III-B: the link delay, 2 us; a software switch wants 1 ms.

@@ -114,9 +114,9 @@ const bit<16> DELTA_ECN = 12;
 // KB.
 const bit<32> S_SENT = 614400;
 
-// T_b: a port's state goes to ingress at most this often; tb=2us. QALL,
+// T_b: a port's state goes to ingress at most this often; tb=20us. QALL,
 // Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
-const ticks_t T_B = 2;
+const ticks_t T_B = 20;
 
 // Headers.
 

@@ -72,9 +72,9 @@ const ticks_t HOLD = 1953;
 // LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
-// T_b: a port's state goes to ingress at most this often; tb=2us. QALL,
+// T_b: a port's state goes to ingress at most this often; tb=20us. QALL,
 // Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
-const ticks_t T_B = 2;
+const ticks_t T_B = 20;
 
 // Headers.
 
