@@ -407,6 +407,15 @@ func (v *view) ReportLag() string {
 	return fmt.Sprintf("%.3g KB", float64(v.values["link"].Int)*float64(v.Int("tb"))*tick/8e9/1000)
 }
 
+// ReportPeriod is how often a port's own state is reported at most: T_b, but where
+// that is for RLB's departures Hermes' rates need a report each window only.
+func (v *view) ReportPeriod() string {
+	if v.In("reroute") && v.runs.Choice == "cautious" {
+		return "WINDOW"
+	}
+	return "T_B"
+}
+
 // ReportPort is the port that a report is about: the one that the packet leaves
 // at, or where RLB alone asks for it the one it came in at.
 func (v *view) ReportPort() string {

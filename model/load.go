@@ -31,7 +31,7 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 	if l.tofino() {
 		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.watch.read(now))
 		l.egressSide[d.Port] = estimate{sent, now}
-		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.cfg.Tb, now)
+		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.period(), now)
 	}
 	e := &l.egressSide[d.Port]
 	*e = estimate{uint32(d.Len) + e.now(now, l.cfg.Window), now}
@@ -40,6 +40,15 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 		return Report{}, false
 	}
 	return Report{Port: d.Port, Sent: e.bytes}, l.due(d.Port, l.cfg.Tb, now)
+}
+
+// period is how often hardware reports a port's load at most. Where T_b is for
+// RLB's departures Hermes needs a report each window only.
+func (l *load) period() Time {
+	if l.cfg.Choice == "cautious" && l.guard != nil {
+		return l.cfg.Hardware.Interval(1000 << l.cfg.Window)
+	}
+	return l.cfg.Tb
 }
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }

@@ -1643,10 +1643,10 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b.
+    // time is longer ago than a window.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
-            if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
+            if ((span_t)(meta.now - reported) > (span_t)WINDOW || (span_t)(meta.now - reported) < 0) {
                 reported = meta.now;
                 due = 1;
             } else {
