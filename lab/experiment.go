@@ -168,7 +168,7 @@ type SwitchSpec struct {
 	PMax  float64 `yaml:"ecn-p"`
 	Queue int     `yaml:"queue"` // packets, instead of the topology's
 	PFC   *bool   `yaml:"pfc"`
-	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: dynamic
+	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
 	Alpha float64 `yaml:"pfc-alpha"`
 }
 

@@ -71,11 +71,17 @@ func (o *Port) hold(bytes int) {
 	}
 }
 
+// usualPause is Q_PFC where there is no buffer to share: RLB's, Section II-B.
+const usualPause = 256 << 10
+
 // pauseAt is the number of bytes at which the peer is paused.
 func (o *Port) pauseAt() int {
 	c := &o.net.opts.PFC
-	if c.Pause > 0 {
+	switch {
+	case c.Pause > 0:
 		return int(c.Pause)
+	case o.sw.buffer == 0:
+		return usualPause
 	}
 	free := o.sw.buffer - o.sw.used - o.sw.headroom()
 	return int(c.Alpha * float64(max(0, free)))

@@ -42,7 +42,8 @@ type ECN struct {
 type PFC struct {
 	On bool
 	// Pause is the bytes of an ingress port at which its peer is paused. If it
-	// is zero, that is Alpha times what is free of the buffer.
+	// is zero, that is Alpha times what is free of the buffer, and without one
+	// 256 KiB.
 	Pause fabric.Size
 	Alpha float64 // zero: 1/16
 	// Resume is how far below that its peer goes on; zero: two packets.

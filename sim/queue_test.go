@@ -83,13 +83,21 @@ func TestPFC(t *testing.T) {
 	if lost := n.Lost(QueueFull).Packets; lost == 0 {
 		t.Error("nothing is lost without PFC")
 	}
-	for _, pfc := range []PFC{
-		{On: true, Pause: 100 * fabric.KB},
-		{On: true, Pause: 10 * fabric.KB, Resume: 1},
-		{On: true},
-		{On: true, Alpha: 1},
+	for _, c := range []struct {
+		pfc    PFC
+		buffer fabric.Size
+	}{
+		{PFC{On: true, Pause: 100 * fabric.KB}, 2 * fabric.MB},
+		{PFC{On: true, Pause: 10 * fabric.KB, Resume: 1}, 2 * fabric.MB},
+		{PFC{On: true}, 2 * fabric.MB},
+		{PFC{On: true, Alpha: 1}, 2 * fabric.MB},
+		{PFC{On: true}, 0},
 	} {
-		n, flows := incast(t, Options{PFC: pfc}, 2*fabric.MB)
+		pfc := c.pfc
+		n, flows := incast(t, Options{PFC: pfc}, c.buffer)
+		if most := n.Switch("l1").Counters().MaxBuffer; c.buffer == 0 && (most <= usualPause || most > 3*usualPause) {
+			t.Errorf("without a buffer l1 held %d bytes of two ports, want somewhat more than %d of each", most, usualPause)
+		}
 		for why := range reasons {
 			if lost := n.Lost(why); lost.Packets != 0 {
 				t.Errorf("%+v: %v lost, %v", pfc, lost, why)
