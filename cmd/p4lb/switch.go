@@ -42,9 +42,9 @@ between its ports:
   -i 3@pcap:in.pcap,out.pcap     port 3 plays one capture and records another;
                                  either may be left out
 
-A program for Tofino (TNA, T2NA) runs as on one pipe of that: ports 68 to 71, or
-6 of Tofino 2, lead round within the switch, and queues are counted in cells.
---load takes its P4, or the JSON of p4lb compile.
+A program for Tofino (TNA, T2NA) runs as there, each port by the program of its
+pipe: ports 68 to 71 of each, or 6 of Tofino 2, lead round within the switch, and
+queues are counted in cells. --load takes its P4, or the JSON of p4lb compile.
 
 Queues are those of simple_switch: 64 packets per port, without limit of rate
 unless --rate sets one. Packets from hosts on veth interfaces want checksums

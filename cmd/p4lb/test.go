@@ -21,8 +21,8 @@ func newTest(c *cli) *cobra.Command {
 		Long: `Test runs a program on the embedded switch, sends it the packets of each test
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
 of any compiler. Each test starts with a switch of its own. A program for Tofino
-(TNA, T2NA) runs as on one pipe of that: clone sessions are its mirror sessions,
-and what leaves by port 68 to 71, or 6 of Tofino 2, comes round.
+(TNA, T2NA) runs as there: clone sessions are its mirror sessions, and what leaves
+by port 68 to 71 of a pipe, or 6 of Tofino 2, comes round.
 
 A test is a list of lines in p4c's Simple Test Framework:
 
