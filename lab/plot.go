@@ -241,6 +241,7 @@ func drawCDF(caseName string, all []*Row) (Figure, error) {
 	f.plot.X.Label.Text, f.plot.Y.Label.Text = "completion time (ms)", "share of the flows"
 	f.plot.X.Scale, f.plot.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	f.plot.Y.Min, f.plot.Y.Max = 0, 1
+	least, most := math.Inf(1), 0.0
 	for i, r := range rows {
 		var points plotter.XYs
 		for q := range r.Runs[0].Plots.FCT {
@@ -252,11 +253,19 @@ func drawCDF(caseName string, all []*Row) (Figure, error) {
 			}
 			if v := at.value(); v > 0 {
 				points = append(points, plotter.XY{X: v, Y: float64(q) / 100})
+				least, most = min(least, v), max(most, v)
 			}
 		}
 		if err := f.addPlain(points, r.Scheme.Label, i); err != nil {
 			return Figure{}, err
 		}
+	}
+	// A logarithm wants a range, above 0, also where one flow is all there is.
+	switch {
+	case most == 0:
+		f.plot.X.Min, f.plot.X.Max = 0.1, 10
+	case least == most:
+		f.plot.X.Min, f.plot.X.Max = least/2, most*2
 	}
 	return f, nil
 }

@@ -394,6 +394,16 @@ func TestUDP(t *testing.T) {
 	}
 }
 
+// TestReportOfOne: a report of a single flow has its pictures.
+func TestReportOfOne(t *testing.T) {
+	one := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", "[{pattern: pairs, pairs: [h1-h3], size: 20KB, at: [1ms]}]", 1)
+	dir := t.TempDir()
+	c := run(t, &Runner{Dir: dir}, load(t, one))
+	if _, err := c.Keep(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSlowdownOfOne: a flow alone in the network takes what it would ideally,
 // and the headers.
 func TestSlowdownOfOne(t *testing.T) {
