@@ -137,8 +137,9 @@ type bestOf struct{ *Switch }
 func (c bestOf) choose(p *pass) int {
 	best := c.signal.(*utilisation).best.of(p.Group)
 	if c.tofino() {
+		drawn := c.random(p.n) // hardware draws for every packet
 		if best.hop == 0 || p.now.Since(best.at) > c.cfg.TFail {
-			return c.random(p.n)
+			return drawn
 		}
 		return best.hop.there()
 	}
