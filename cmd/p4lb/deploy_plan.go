@@ -130,9 +130,7 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		p := &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info}
-		p.Config = made[i].compiled.JSON()
-		all[role] = p
+		all[role] = &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info, Config: made[i].compiled.JSON()}
 	}
 	return all, nil
 }

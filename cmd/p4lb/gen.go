@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,7 +127,7 @@ func generate(row codegen.Row, params codegen.Params) (*generated, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
 	}
-	compiled, err := compileGenerated(fstest.MapFS{name: {Data: text}}, name, params.Arch)
+	compiled, err := p4.Compile(fstest.MapFS{name: {Data: text}}, name, p4.Options{Arch: params.Arch})
 	if err != nil {
 		return nil, fmt.Errorf("the program of %s does not compile: %w", row.Name, err)
 	}
@@ -136,18 +135,6 @@ func generate(row codegen.Row, params codegen.Params) (*generated, error) {
 		return nil, fmt.Errorf("the program of %s: %w", row.Name, err)
 	}
 	return &generated{program.Name, text, compiled, program.Manifest}, nil
-}
-
-// compileGenerated compiles a program all the way.
-func compileGenerated(fsys fs.FS, name, arch string) (*p4.Program, error) {
-	p, err := p4.Check(fsys, name, p4.Options{Arch: arch})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Lower(); err != nil {
-		return nil, err
-	}
-	return p, p.Describe()
 }
 
 func asErrors(list syntax.Errors) []error {
