@@ -1,12 +1,12 @@
 # Needs Go, git and make; check also gcc, for the race detector.
 GO ?= go
 FUZZTIME ?= 1m
-.PHONY: build test golden fuzz bench check demo
+.PHONY: help build test golden fuzz bench check demo
 
-build:
+build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/p4lb ./cmd/p4lb
 
-test:
+test: # all tests
 	$(GO) test ./...
 
 golden: # rewrites the expected outputs: read the difference before committing it
@@ -18,10 +18,10 @@ fuzz: # every fuzz target in turn, FUZZTIME each
 		$(GO) test "$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
 	done
 
-bench: build
+bench: build # speed, on this machine
 	bin/p4lb bench
 
-check:
+check: # what must hold beside the tests: format, vet, staticcheck, races, tidy, goldens
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
@@ -31,3 +31,6 @@ check:
 
 demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its generated program
 	@bin/p4lb lab run examples/demo.yaml -o build/demo
+
+help: # this list
+	@sed -n 's/^\([a-z]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)

@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"live":      {},
 	"examples":  {},
 
+	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"templates", "fitting"},
 	"dataplane": {"bmv2"},
@@ -52,7 +53,7 @@ var rooms = map[string][]string{
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 	},
 	"cmd": {
-		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
+		"advice", "p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4/lint", "p4", "controller", "controller/embedded", "controller/testbed", "sim", "lab", "live", "examples",
 	},
 }

@@ -12,8 +12,8 @@ type DHLB struct {
 	Max   time.Duration // longest probe period; 0: 10 ms
 }
 
-// hulaProbe is HULA's probe period in the papers.
-const hulaProbe = 200 * time.Microsecond
+// HULAProbe is the time between two probes that HULA uses and DHLB compares with.
+const HULAProbe = 200 * time.Microsecond
 
 // Delta is δ of the utilisation estimate (Eq. 1), the smallest power of two µs
 // that is no shorter than the RTT: a switch then divides by a shift.
@@ -31,7 +31,7 @@ func (d DHLB) Gap() time.Duration { return d.RTT }
 func (d DHLB) Probe(load float64) time.Duration {
 	theta, most := d.Theta, d.Max
 	if theta == 0 {
-		theta = hulaProbe * 9 / 10
+		theta = HULAProbe * 9 / 10
 	}
 	if most == 0 {
 		most = 10 * time.Millisecond

@@ -1,9 +1,11 @@
-package fitting
+package advice
 
 import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/p4lb/p4lb/fitting"
 )
 
 // safeGap is the largest difference of delay between two paths while no queue
@@ -17,50 +19,50 @@ func (n Network) gapFormula() string {
 	return fmt.Sprintf("(RTT_max-RTT_min)/2 + hops·K·MTU·8/C = (%s-%s)/2 + %d·%s", us(n.SlowRTT), us(n.RTT), n.Hops, us(n.serve(n.ECN)))
 }
 
-func adviseLetFlow(n Network) ([]Advice, error) {
-	return []Advice{
+func letflow(n Network) ([]Parameter, error) {
+	return []Parameter{
 		{Name: "gap", Value: us(n.safeGap()), Formula: n.gapFormula(), Source: "LetFlow takes 500 us; a gap above the largest difference of delay never reorders"},
 	}, nil
 }
 
-func advisePresto(n Network) ([]Advice, error) {
+func presto(n Network) ([]Parameter, error) {
 	const cell = 64 << 10
-	return []Advice{
+	return []Parameter{
 		{Name: "cell", Value: "64KB", Formula: fmt.Sprintf("64 KB = %d packets of %d bytes", (cell+n.MTU-1)/n.MTU, n.MTU), Source: "Presto: the largest segment that a host hands over"},
 	}, nil
 }
 
-func adviseCONGA(n Network) ([]Advice, error) {
-	return []Advice{
-		windowAdvice("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),
+func conga(n Network) ([]Parameter, error) {
+	return []Parameter{
+		window("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),
 		{Name: "quantum", Value: "3 bits", Formula: "constant", Source: "CONGA"},
 		{Name: "gap", Value: us(max(500*time.Microsecond, n.safeGap())), Formula: "max(500 us, " + n.gapFormula() + ")", Source: "CONGA takes 500 us"},
 		{Name: "ageing", Value: us(max(10*time.Millisecond, 10*n.RTT)), Formula: "max(10 ms, 10·RTT)", Source: "CONGA takes 10 ms"},
 	}, nil
 }
 
-func adviseHULA(n Network) ([]Advice, error) {
-	probe := max(hulaProbe, n.RTT)
-	return []Advice{
+func hula(n Network) ([]Parameter, error) {
+	probe := max(fitting.HULAProbe, n.RTT)
+	return []Parameter{
 		{Name: "tprobe", Value: us(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
-		windowAdvice("2^k us >= 2·T_probe", 2*probe, "HULA: the estimator outlives a probe period"),
+		window("2^k us >= 2·T_probe", 2*probe, "HULA: the estimator outlives a probe period"),
 		{Name: "tfail", Value: us(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
 		{Name: "gap", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
 	}, nil
 }
 
-// windowAdvice is k of an estimator that forgets within 2^k µs, at least d.
-func windowAdvice(formula string, d time.Duration, source string) Advice {
-	k, t := DHLB{RTT: d}.Delta()
-	return Advice{Name: "window", Value: fmt.Sprint(k), Formula: fmt.Sprintf("%s = %s: 2^%d us = %s", formula, us(d), k, us(t)), Source: source}
+// window is k of an estimator that forgets within 2^k µs, at least d.
+func window(formula string, d time.Duration, source string) Parameter {
+	k, t := fitting.DHLB{RTT: d}.Delta()
+	return Parameter{Name: "window", Value: fmt.Sprint(k), Formula: fmt.Sprintf("%s = %s: 2^%d us = %s", formula, us(d), k, us(t)), Source: source}
 }
 
-func adviseQALL(n Network) ([]Advice, error) {
+func qall(n Network) ([]Parameter, error) {
 	// τ has to exceed T, and "end-to-end delay level" is the paper's measure.
 	tau := n.SlowRTT/2 + time.Duration(n.Hops)*n.serve(n.Buffer)
 	update := max(n.serve(1), tau/10)
 	share := float64(n.serve(1)) / float64(update) * 100
-	return []Advice{
+	return []Parameter{
 		{Name: "tau", Value: us(tau), Formula: fmt.Sprintf("RTT_max/2 + hops·Q·MTU·8/C = %s/2 + %d·%s", us(n.SlowRTT), n.Hops, us(n.serve(n.Buffer))),
 			Source: "QALL IV-C: of the end-to-end delay's level, above T"},
 		{Name: "tb", Value: us(update), Formula: "max(MTU·8/C, tau/10)", Source: fmt.Sprintf(
@@ -70,18 +72,23 @@ func adviseQALL(n Network) ([]Advice, error) {
 	}, nil
 }
 
-func adviseQDAPS(n Network) ([]Advice, error) {
-	q := QDAPS{C: n.pps(), RTT: n.RTT.Seconds(), K: float64(n.ECN), Y: n.FlowSize / float64(n.MTU), Cap: float64(n.Buffer)}
-	exact := "none"
-	if s, err := q.Numeric(); err == nil {
-		exact = fmt.Sprintf("%.0f packets", math.Floor(s))
+func qdaps(n Network) ([]Parameter, error) {
+	q := fitting.QDAPS{C: n.pps(), RTT: n.RTT.Seconds(), K: float64(n.ECN), Y: n.FlowSize / float64(n.MTU), Cap: float64(n.Buffer)}
+	if n.Buffer == 0 {
+		q.Cap = math.Inf(1)
 	}
-	list := []Advice{
+	list := []Parameter{
 		{Name: "S", Value: fmt.Sprintf("%.0f packets", math.Floor(q.Closed())),
 			Formula: fmt.Sprintf("sqrt(1.6·Y) - C·RTT = sqrt(1.6·%s) - %s", number(q.Y), number(q.C*q.RTT)), Source: "QDAPS Eq. 14 with r_1 = 3/4·C of Eq. 4"},
-		{Name: "S exact", Value: exact,
+		{Name: "S exact", Value: "none",
 			Formula: "largest S with FCT_1 >= FCT_2, T_2 = 2·S_2/(r_1/2+r_2)", Source: "QDAPS Eq. 13, its T_2 corrected to the rate that the text gives"},
 		{Name: "sweep", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
+	}
+	if n.Buffer == 0 {
+		// FCT_2 depends on where the queue marks, which a closed form leaves out.
+		list[1].Value, list[1].Warning = "unknown", "it depends on the queue: --set buffer=PACKETS"
+	} else if s, err := q.Numeric(); err == nil {
+		list[1].Value = fmt.Sprintf("%.0f packets", math.Floor(s))
 	}
 	if math.Sqrt(1.6*q.Y)-q.C*q.RTT < 2 {
 		list[0].Warning = fmt.Sprintf("the formula gives %s: a flow of %s packets is too short against C·RTT = %s to be rerouted at all",
@@ -90,14 +97,14 @@ func adviseQDAPS(n Network) ([]Advice, error) {
 	return list, nil
 }
 
-func adviseRLB(n Network) ([]Advice, error) {
+func rlb(n Network) ([]Parameter, error) {
 	d := n.Delay
 	if d == 0 {
 		d = n.RTT / 4
 	}
-	r := RLB{N: float64(n.Incast), C: n.Rate / 8, D: d.Seconds(), QPFC: n.PFC, TRC: n.Recirc.Seconds(), MTU: float64(n.MTU)}
+	r := fitting.RLB{N: float64(n.Incast), C: n.Rate / 8, D: d.Seconds(), QPFC: n.PFC, TRC: n.Recirc.Seconds(), MTU: float64(n.MTU)}
 	low, high, take := r.Threshold()
-	threshold := Advice{Name: "qth", Value: fmt.Sprintf("%.0fB", math.Floor(take)),
+	threshold := Parameter{Name: "qth", Value: fmt.Sprintf("%.0fB", math.Floor(take)),
 		Formula: fmt.Sprintf("[d·C, Q_PFC-d·C·(n-1)] = [%.0f, %.0f] bytes, lower end, at most Q_PFC/2", low, high),
 		Source:  "RLB Eq. 3 with all rates at C"}
 	if low > high {
@@ -105,12 +112,12 @@ func adviseRLB(n Network) ([]Advice, error) {
 			n.Incast, low, n.PFC, r.Senders())
 	}
 	packets, each := r.Recirculations(take)
-	recirculations := Advice{Name: "rc", Value: fmt.Sprint(each),
+	recirculations := Parameter{Name: "rc", Value: fmt.Sprint(each),
 		Formula: fmt.Sprintf("N_rc = (Q_PFC-Q-(n-1)·C·t_rc)/MTU = %d at Q = Q_th, at most 8", packets), Source: "RLB Eq. 5 with the queue of Eq. 4, in packets"}
 	if each == 0 {
 		recirculations.Warning = "no room to recirculate at all: every warned packet is rerouted"
 	}
-	return []Advice{
+	return []Parameter{
 		threshold, recirculations,
 		{Name: "dt", Value: us(d), Formula: "d", Source: "RLB III-B: the interval of the derivative is the delay of a link"},
 		{Name: "twarn", Value: us(2 * d), Formula: "2·d", Source: "the warning goes up a link, and packets on their way come down it (assumed)"},
@@ -119,14 +126,14 @@ func adviseRLB(n Network) ([]Advice, error) {
 	}, nil
 }
 
-func advisePDLB(n Network) ([]Advice, error) {
-	base := PDLB{M: n.Paths, Good: n.RTT.Seconds(), X: 1, C: n.pps(), Buffer: float64(n.Buffer),
-		Size: PDLBFlow, Flows: float64(n.Flows)}
+func pdlb(n Network) ([]Parameter, error) {
+	base := fitting.PDLB{M: n.Paths, Good: n.RTT.Seconds(), X: 1, C: n.pps(), Buffer: float64(n.Buffer),
+		Size: fitting.PDLBFlow, Flows: float64(n.Flows)}
 	ratios := []float64{2, 3, 6}
 	if x := float64(n.SlowRTT) / float64(n.RTT); x > 1 {
 		ratios = []float64{x}
 	}
-	var list []Advice
+	var list []Parameter
 	for bad := range n.Paths + 1 {
 		for _, x := range ratios {
 			p := base
@@ -139,31 +146,31 @@ func advisePDLB(n Network) ([]Advice, error) {
 			if bad == 0 {
 				name = "gran[0 bad]"
 			}
-			list = append(list, Advice{Name: name, Value: fmt.Sprintf("%d packets", gran),
-				Formula: fmt.Sprintf("argmin over 1..44 of the FCT of %d packets, %.3g ms", PDLBFlow, fct*1e3), Source: "PDLB Eq. 10"})
+			list = append(list, Parameter{Name: name, Value: fmt.Sprintf("%d packets", gran),
+				Formula: fmt.Sprintf("argmin over 1..44 of the FCT of %d packets, %.3g ms", fitting.PDLBFlow, fct*1e3), Source: "PDLB Eq. 10"})
 			if bad == 0 {
 				break
 			}
 		}
 	}
-	list = append(list, Advice{Name: "period", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB III: the sender measures every 100 us"})
+	list = append(list, Parameter{Name: "period", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB III: the sender measures every 100 us"})
 	return list, nil
 }
 
-func adviseDHLB(n Network) ([]Advice, error) {
-	d := DHLB{RTT: n.SlowRTT}
-	list := []Advice{
-		windowAdvice("delta = 2^k us >= RTT", n.SlowRTT, "DHLB Eq. 1, divided by delta: as printed it diverges"),
+func dhlb(n Network) ([]Parameter, error) {
+	d := fitting.DHLB{RTT: n.SlowRTT}
+	list := []Parameter{
+		window("delta = 2^k us >= RTT", n.SlowRTT, "DHLB Eq. 1, divided by delta: as printed it diverges"),
 		{Name: "gap", Value: us(d.Gap()), Formula: "RTT", Source: "DHLB 3.1"},
 	}
 	for _, load := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
 		period := d.Probe(load)
-		overhead := ProbeOverhead(64, float64(n.Leaves), 1, period, n.Rate/8)
-		list = append(list, Advice{Name: fmt.Sprintf("tprobe[load %.0f %%]", 100*load), Value: us(period),
+		overhead := fitting.ProbeOverhead(64, float64(n.Leaves), 1, period, n.Rate/8)
+		list = append(list, Parameter{Name: fmt.Sprintf("tprobe[load %.0f %%]", 100*load), Value: us(period),
 			Formula: fmt.Sprintf("clamp(theta/sigma, 2·gap, 10 ms), theta = 180 us; %.2g %% of a link", 100*overhead), Source: "DHLB Eq. 2 and 3"})
 	}
-	if d.Probe(0.9) > hulaProbe {
-		list[len(list)-1].Warning = fmt.Sprintf("twice the gap is the bound: probes are rarer than HULA's %s at any load", us(hulaProbe))
+	if d.Probe(0.9) > fitting.HULAProbe {
+		list[len(list)-1].Warning = fmt.Sprintf("twice the gap is the bound: probes are rarer than HULA's %s at any load", us(fitting.HULAProbe))
 	}
 	return list, nil
 }
