@@ -41,6 +41,9 @@ var rooms = map[string][]string{
 	"p4/lint":   {"p4/syntax", "p4/types"},
 	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
 
+	// The one way from a scheme's name to programs.
+	"scheme": {"codegen", "p4", "p4/syntax"},
+
 	"controller": {"fabric", "codegen", "fitting", "bmv2"},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
@@ -49,11 +52,11 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
-		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
+		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 	},
 	"cmd": {
-		"advice", "p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "dataplane", "p4rt",
+		"advice", "p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4/lint", "p4", "controller", "controller/embedded", "controller/testbed", "sim", "lab", "live", "examples",
 	},
 }

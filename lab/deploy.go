@@ -46,7 +46,7 @@ func (r *running) plan(t *fabric.Topology) (*controller.Plan, error) {
 	pipelines := map[fabric.Role]*controller.Pipeline{}
 	for role, p := range r.setup.byRole {
 		var err error
-		if pipelines[role], err = p.pipeline(); err != nil {
+		if pipelines[role], err = pipeline(p); err != nil {
 			return nil, err
 		}
 	}

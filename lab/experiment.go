@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -120,7 +121,7 @@ type Scheme struct {
 	Engine string `yaml:"engine"`
 	Arch   string `yaml:"arch"` // "" stands for v1model, once the experiment has been checked
 
-	row codegen.Row
+	made scheme.Scheme // by Complete
 }
 
 // TransportSpec is what hosts send with.
@@ -428,7 +429,7 @@ func (s *Scheme) grouping() fabric.Grouping {
 
 // parameters are those that the scheme has.
 func (s *Scheme) parameters() []codegen.Param {
-	list, _ := s.row.ParametersOn(s.Arch) // the architecture has been checked
+	list, _ := s.made.Parameters(s.Arch) // the architecture has been checked
 	return list
 }
 

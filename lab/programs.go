@@ -1,60 +1,44 @@
 package lab
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"testing/fstest"
-
-	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
-
-// A program is what one role of a scheme runs.
-type program struct {
-	arch     string
-	manifest codegen.Manifest
-	text     []byte
-	digest   string // of the text
-
-	compile sync.Once
-	info    *configv1.P4Info
-	config  []byte
-	err     error
-}
 
 // programs are those of an experiment, each compiled once. Runs share them.
 type programs struct {
 	mu   sync.Mutex
-	list map[string]*program // by digest and manifest
+	list map[string]*scheme.Program // by digest and manifest
 	read Reader
 }
 
-func newPrograms(read Reader) *programs { return &programs{list: map[string]*program{}, read: read} }
+func newPrograms(read Reader) *programs {
+	return &programs{list: map[string]*scheme.Program{}, read: read}
+}
 
 // A setup is the programs of one row in one case.
 type setup struct {
 	scheme  *Scheme
 	params  map[string]string
 	poly    *fitting.Poly
-	byRole  map[fabric.Role]*program
+	byRole  map[fabric.Role]*scheme.Program
 	topo    *fabric.Topology // with the ports that the row's switches have
 	named   *fabric.Topology // with those that the experiment speaks of
 	lengths int              // of the largest group
 }
 
-// setUp generates the programs of a row, one for each role in the network.
+// setUp makes the programs of a row, one for each role in the network.
 func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error) {
 	u := &setup{
-		scheme: s, params: s.set(c), byRole: map[fabric.Role]*program{},
+		scheme: s, params: s.set(c), byRole: map[fabric.Role]*scheme.Program{},
 		topo: controller.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
 	}
 	if s.Coeffs != "" {
@@ -73,7 +57,7 @@ func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error)
 		if u.byRole[role] != nil {
 			continue
 		}
-		one, err := p.generate(u, role)
+		one, err := p.build(u, role)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Label, err)
 		}
@@ -82,22 +66,20 @@ func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error)
 	return u, nil
 }
 
-// generate generates the program of a role, or finds it.
-func (p *programs) generate(u *setup, role fabric.Role) (*program, error) {
-	made, err := codegen.Generate(u.scheme.row, codegen.Params{
+// build makes the program of a role, or finds it.
+func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
+	made, err := u.scheme.made.Build(codegen.Params{
 		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: highestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
 		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly,
 	})
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(made.P4))
-	digest := hex.EncodeToString(sum[:])
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := digest + beside(&made.Manifest)
+	key := made.Digest + beside(&made.Manifest)
 	if p.list[key] == nil {
-		p.list[key] = &program{arch: u.scheme.Arch, manifest: made.Manifest, digest: digest, text: []byte(made.P4)}
+		p.list[key] = made
 	}
 	return p.list[key], nil
 }
@@ -112,28 +94,20 @@ func beside(m *codegen.Manifest) string {
 	return text
 }
 
-// pipeline is the compiled program.
-func (g *program) pipeline() (*controller.Pipeline, error) {
-	g.compile.Do(func() {
-		const name = "program.p4"
-		made, err := p4.Compile(fstest.MapFS{name: {Data: g.text}}, name, p4.Options{Arch: g.arch})
-		if err != nil {
-			g.err = fmt.Errorf("the program of %s does not compile: %w", g.manifest.Scheme, err)
-			return
-		}
-		g.info, g.config = made.P4Info, made.JSON()
-	})
-	if g.err != nil {
-		return nil, g.err
+// pipeline is a program as the controller takes it.
+func pipeline(p *scheme.Program) (*controller.Pipeline, error) {
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
 	}
-	return &controller.Pipeline{Manifest: g.manifest, P4Info: g.info, Config: g.config}, nil
+	return &controller.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
 }
 
 // digests are those of the programs by role.
 func (u *setup) digests() map[string]string {
 	d := map[string]string{}
 	for role, p := range u.byRole {
-		d[string(role)] = p.digest
+		d[string(role)] = p.Digest
 	}
 	return d
 }
@@ -161,7 +135,7 @@ func (u *setup) identity() string {
 	}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
 		p := u.byRole[role]
-		id += fmt.Sprintf("\n%s %s", role, p.digest) + beside(&p.manifest)
+		id += fmt.Sprintf("\n%s %s", role, p.Digest) + beside(&p.Manifest)
 	}
 	return id
 }

@@ -368,7 +368,7 @@ func classOf(classes []Class, bytes int64) int {
 func (u *setup) parameters() map[string]string {
 	p := map[string]string{}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
-		for _, v := range u.byRole[role].manifest.Parameters {
+		for _, v := range u.byRole[role].Manifest.Parameters {
 			p[v.Name] = v.Text
 		}
 	}

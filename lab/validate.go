@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A Reader reads the files that an experiment names: topologies, workloads,
@@ -75,7 +76,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 	for i := range x.Schemes {
 		s, key := &x.Schemes[i], fmt.Sprintf("schemes[%d]", i)
 		var err error
-		if s.row, err = codegen.Parse(s.Scheme); err != nil {
+		if s.made, err = new(scheme.Library).Find(s.Scheme); err != nil {
 			return src.wrong(key, err)
 		}
 		switch {
@@ -188,7 +189,7 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 			Arch: s.Arch, Set: x.Schemes[i].set(c), Ports: max(2, widest), MaxPort: highestPort(controller.DevicePorts(t, s.Arch)),
 			Role: string(t.Leaves()[0].Role),
 		}
-		if _, err := codegen.Generate(s.row, p); err != nil {
+		if _, err := s.made.Build(p); err != nil {
 			return src.wrong(fmt.Sprintf("schemes[%d]", i), err)
 		}
 	}

@@ -10,20 +10,23 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // benchGen measures the generator, and each program of the catalogue on the
 // embedded switch with four paths.
 func benchGen(ctx context.Context, runs int) ([]measurement, error) {
 	var wall []time.Duration
-	var list []*generated
+	var list []*scheme.Program
 	spent, err := repeat(ctx, min(runs, 5), 3*time.Second, processTime, func() (err error) {
 		start := time.Now()
-		if list, err = generateAll(ctx, codegen.Catalogue(), codegen.Params{}); err != nil {
+		if list, err = generateAll(ctx, new(scheme.Library).All(), codegen.Params{}); err != nil {
 			return err
 		}
 		for _, g := range list {
-			g.files()
+			if _, err := filesOf(g); err != nil {
+				return err
+			}
 		}
 		wall = append(wall, time.Since(start))
 		return nil
@@ -39,9 +42,9 @@ func benchGen(ctx context.Context, runs int) ([]measurement, error) {
 		}
 		rate, err := benchForwarding(ctx, g, runs)
 		if err != nil {
-			return nil, fmt.Errorf("measuring %s: %w", g.name, err)
+			return nil, fmt.Errorf("measuring %s: %w", g.Name, err)
 		}
-		result = append(result, measurement{"gen." + g.name, rate, "Mpkt/s", "its program on the embedded switch, " + benchTraffic})
+		result = append(result, measurement{"gen." + g.Name, rate, "Mpkt/s", "its program on the embedded switch, " + benchTraffic})
 	}
 	hardware, err := benchHardware(ctx, runs)
 	return append(result, hardware...), err
@@ -51,8 +54,8 @@ func benchGen(ctx context.Context, runs int) ([]measurement, error) {
 const benchTraffic = "4 paths, 200-byte packets of 256 flows, CPU time of one core"
 
 // benchForwarding is the median rate of some runs in packets per µs of CPU time.
-func benchForwarding(ctx context.Context, g *generated, runs int) (float64, error) {
-	leaf, err := newLeaf(g, 4)
+func benchForwarding(ctx context.Context, p *scheme.Program, runs int) (float64, error) {
+	leaf, err := newLeaf(p, 4)
 	if err != nil {
 		return 0, err
 	}
@@ -88,26 +91,30 @@ const hostPort = 100
 
 // newLeaf starts a generated program as a leaf with a group of paths to
 // 10.0.0.0/8 behind ports 1 to paths, and hosts in 192.168.0.0/16.
-func newLeaf(g *generated, paths int) (*dataplane.Engine, error) {
-	sw, err := dataplane.New(g.compiled.Config, dataplane.Options{})
+func newLeaf(p *scheme.Program, paths int) (*dataplane.Engine, error) {
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	sw, err := dataplane.New(compiled.Config, dataplane.Options{})
 	if err != nil {
 		return nil, err
 	}
 	l := &leafRig{sw: sw, paths: paths, widths: map[string][]paramWidth{}}
-	for _, a := range g.compiled.Config.Actions {
+	for _, a := range compiled.Config.Actions {
 		for _, p := range a.RuntimeData {
 			l.widths[a.Name] = append(l.widths[a.Name], paramWidth{p.Name, p.Bitwidth})
 		}
 	}
-	for _, s := range g.manifest.CloneSessions {
+	for _, s := range p.Manifest.CloneSessions {
 		if !s.PerPort {
 			l.keep(sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true}))
 		}
 	}
-	if g.manifest.Hardware != nil {
-		l.bake(g.manifest.Hardware)
+	if p.Manifest.Hardware != nil {
+		l.bake(p.Manifest.Hardware)
 	}
-	for _, t := range g.manifest.Tables {
+	for _, t := range p.Manifest.Tables {
 		if fill, ok := leafTables[t.Name]; ok {
 			fill(l)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // hardwareBenches are the rows whose speed is told for each Tofino, beside the
@@ -43,7 +44,7 @@ func benchHardware(ctx context.Context, runs int) ([]measurement, error) {
 }
 
 func benchHardwareRow(ctx context.Context, row codegen.Row, params codegen.Params, runs int) (float64, error) {
-	g, err := generate(row, params)
+	g, err := build(scheme.Of(row), params)
 	if err != nil {
 		return 0, err
 	}

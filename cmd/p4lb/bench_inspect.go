@@ -9,14 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // inspectScheme is the scheme with the most cells: four registers of 65,536 and
@@ -55,19 +54,11 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 }
 
 func inspectPipeline(role fabric.Role) (*controller.Pipeline, error) {
-	row, err := codegen.Parse(inspectScheme)
+	s, err := new(scheme.Library).Find(inspectScheme)
 	if err != nil {
 		return nil, err
 	}
-	program, err := codegen.Generate(row, codegen.Params{Role: string(role), MaxPort: 64})
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
+	return pipelineOf(s, codegen.Params{Role: string(role), MaxPort: 64})
 }
 
 // occupy fills a quarter of the slots of flows, as traffic would.

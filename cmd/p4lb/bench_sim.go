@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -14,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -131,22 +130,15 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 
 // plan generates and compiles the programs and plans what the switches hold.
 func (b simBench) plan(topo *fabric.Topology) (*controller.Plan, error) {
-	row, err := codegen.Parse(b.scheme)
+	s, err := new(scheme.Library).Find(b.scheme)
 	if err != nil {
 		return nil, err
 	}
 	pipelines := map[fabric.Role]*controller.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		made, err := codegen.Generate(row, codegen.Params{Ports: 4, Role: string(role)})
-		if err != nil {
+		if pipelines[role], err = pipelineOf(s, codegen.Params{Ports: 4, Role: string(role)}); err != nil {
 			return nil, err
 		}
-		const file = "program.p4"
-		out, err := p4.Compile(fstest.MapFS{file: {Data: []byte(made.P4)}}, file, p4.Options{})
-		if err != nil {
-			return nil, err
-		}
-		pipelines[role] = &controller.Pipeline{Manifest: made.Manifest, P4Info: out.P4Info, Config: out.JSON()}
 	}
 	return controller.NewPlan(topo, pipelines, controller.PlanOptions{})
 }

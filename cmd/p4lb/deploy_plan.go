@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A schemeRequest is what a user says about a scheme that is not generated for
@@ -99,7 +100,7 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 
 // pipelinesOf makes the programs of a scheme that a topology wants.
 func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
-	rows, err := r.rows()
+	schemes, err := r.schemes()
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +114,14 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 		roles[s.Role] = true
 	}
 	names := slices.Sorted(maps.Keys(roles))
-	made, errs := make([]*generated, len(names)), make([]error, len(names))
+	made, errs := make([]*controller.Pipeline, len(names)), make([]error, len(names))
 	var wait sync.WaitGroup
 	for i, role := range names {
 		p := params
 		p.Role = string(role)
 		wait.Go(func() {
 			if errs[i] = ctx.Err(); errs[i] == nil {
-				made[i], errs[i] = generate(rows[0], p)
+				made[i], errs[i] = pipelineOf(schemes[0], p)
 			}
 		})
 	}
@@ -130,9 +131,22 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		all[role] = &controller.Pipeline{Manifest: made[i].manifest, P4Info: made[i].compiled.P4Info, Config: made[i].compiled.JSON()}
+		all[role] = made[i]
 	}
 	return all, nil
+}
+
+// pipelineOf is the program of a scheme as the controller takes it.
+func pipelineOf(s scheme.Scheme, params codegen.Params) (*controller.Pipeline, error) {
+	p, err := s.Build(params)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	return &controller.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
 }
 
 // loadDeviceConfigs reads what the compiler of the hardware has made.

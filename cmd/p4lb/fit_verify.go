@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A prober is the generated program of a polynomial on the embedded switch,
@@ -33,12 +34,12 @@ func newProber(poly fitting.Poly) (*prober, error) {
 	if poly.Degree == 1 {
 		name = "qall-linear"
 	}
-	row, err := codegen.Parse(name)
+	s, err := new(scheme.Library).Find(name)
 	if err != nil {
 		return nil, err
 	}
 	// With T_b = 0 each packet is reported.
-	g, err := generate(row, codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0us"}})
+	g, err := build(s, codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0us"}})
 	if err != nil {
 		return nil, err
 	}

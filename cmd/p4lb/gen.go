@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"testing/fstest"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 //go:generate go test . -run ^TestGoldens -update
@@ -75,7 +74,7 @@ type genJob struct {
 }
 
 func (j *genJob) run(ctx context.Context) error {
-	rows, err := j.request.rows()
+	schemes, err := j.request.schemes()
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (j *genJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := generateAll(ctx, rows, params)
+	list, err := generateAll(ctx, schemes, params)
 	if err != nil {
 		return err
 	}
@@ -91,74 +90,54 @@ func (j *genJob) run(ctx context.Context) error {
 }
 
 // write writes all files or none.
-func (j *genJob) write(list []*generated) error {
+func (j *genJob) write(list []*scheme.Program) error {
 	if err := os.MkdirAll(j.dir, 0o777); err != nil {
 		return fmt.Errorf("making the folder %s: %w", j.dir, bareError(err))
 	}
 	var out outputs
 	defer out.discard()
 	for _, g := range list {
-		for _, f := range g.files() {
+		files, err := filesOf(g)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
 			if err := out.stage(filepath.Join(j.dir, f.name), f.data); err != nil {
 				return err
 			}
 		}
-		j.c.log.Debug("generated", "scheme", g.name, "lines", g.lines())
+		j.c.log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].data))
 	}
 	return out.commit()
 }
 
-// generated is a program and what the compiler has made of it.
-type generated struct {
-	name     string
-	text     []byte // in canonical form
-	compiled *p4.Program
-	manifest codegen.Manifest
-}
-
-// generate makes the program of a row and compiles it.
-func generate(row codegen.Row, params codegen.Params) (*generated, error) {
-	program, err := codegen.Generate(row, params)
+// build makes the program of a scheme and compiles it.
+func build(s scheme.Scheme, params codegen.Params) (*scheme.Program, error) {
+	p, err := s.Build(params)
 	if err != nil {
 		return nil, err
 	}
-	name := program.Name + ".p4"
-	text, err := syntax.Format([]byte(program.P4), name)
-	if err != nil {
-		return nil, fmt.Errorf("generating %s: %w", row.Name, err)
+	if _, err := p.Compiled(); err != nil {
+		return nil, err
 	}
-	compiled, err := p4.Compile(fstest.MapFS{name: {Data: text}}, name, p4.Options{Arch: params.Arch})
-	if err != nil {
-		return nil, fmt.Errorf("the program of %s does not compile: %w", row.Name, err)
-	}
-	if err := errors.Join(asErrors(compiled.Warnings)...); err != nil {
-		return nil, fmt.Errorf("the program of %s: %w", row.Name, err)
-	}
-	return &generated{program.Name, text, compiled, program.Manifest}, nil
+	return p, nil
 }
 
-func asErrors(list syntax.Errors) []error {
-	var errs []error
-	for _, e := range list {
-		errs = append(errs, e)
-	}
-	return errs
-}
-
-// generateAll generates rows side by side, and returns them in their order.
-func generateAll(ctx context.Context, rows []codegen.Row, params codegen.Params) ([]*generated, error) {
-	list := make([]*generated, len(rows))
-	errs := make([]error, len(rows))
+// generateAll makes the programs of schemes side by side, and returns them in
+// their order.
+func generateAll(ctx context.Context, schemes []scheme.Scheme, params codegen.Params) ([]*scheme.Program, error) {
+	list := make([]*scheme.Program, len(schemes))
+	errs := make([]error, len(schemes))
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+	for range min(runtime.GOMAXPROCS(0), len(schemes)) {
 		workers.Go(func() {
 			for i := range next {
-				list[i], errs[i] = generate(rows[i], params)
+				list[i], errs[i] = build(schemes[i], params)
 			}
 		})
 	}
-	for i := range rows {
+	for i := range schemes {
 		if ctx.Err() != nil {
 			break
 		}
@@ -178,29 +157,30 @@ type namedFile struct {
 	data []byte
 }
 
-func (g *generated) files() []namedFile {
-	return []namedFile{
-		{g.name + ".p4", g.text},
-		{g.name + ".json", g.compiled.JSON()},
-		{g.name + ".p4info.txtpb", g.compiled.P4InfoText()},
-		{g.name + ".manifest.json", g.manifestText()},
+// filesOf are those that gen writes, the program's text first.
+func filesOf(p *scheme.Program) ([]namedFile, error) {
+	text, err := p.Text()
+	if err != nil {
+		return nil, err
 	}
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	return []namedFile{
+		{p.Name + ".p4", text},
+		{p.Name + ".json", compiled.JSON()},
+		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
+		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
+	}, nil
 }
 
-func (g *generated) manifestText() []byte {
-	text, err := json.MarshalIndent(g.manifest, "", "  ")
+func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
+
+func manifestText(m *codegen.Manifest) []byte {
+	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		panic(err) // strings and numbers
 	}
 	return append(text, '\n')
-}
-
-func (g *generated) lines() int {
-	n := 0
-	for _, c := range g.text {
-		if c == '\n' {
-			n++
-		}
-	}
-	return n
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // hardwareArchs are the architectures without a switch of our own, whose
@@ -27,19 +28,19 @@ func TestGoldensHardware(t *testing.T) {
 		dir := filepath.Join("../../p4src", arch)
 		want := map[string]bool{}
 		for _, row := range codegen.Catalogue() {
-			g, err := generate(row, codegen.Params{Arch: arch})
+			g, err := build(scheme.Of(row), codegen.Params{Arch: arch})
 			if err != nil {
 				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
 					t.Error(err)
 				}
 				continue
 			}
-			if n := g.lines(); n > maxHardwareLines {
+			if n := lineCount(textOf(t, g)); n > maxHardwareLines {
 				t.Errorf("%s for %s has %d lines, want at most %d", row.Name, arch, n, maxHardwareLines)
 			}
-			name := filepath.Join(dir, g.name+".p4")
+			name := filepath.Join(dir, g.Name+".p4")
 			want[name] = true
-			compareGolden(t, name, g.text)
+			compareGolden(t, name, textOf(t, g))
 		}
 		have, err := filepath.Glob(filepath.Join(dir, "*.p4"))
 		if err != nil {
@@ -82,7 +83,7 @@ func TestHardwareSizes(t *testing.T) {
 	for _, ports := range []int{2, 8, 16} {
 		for _, role := range []string{"leaf", "spine"} {
 			for _, row := range codegen.Catalogue() {
-				_, err := generate(row, codegen.Params{Arch: "tna", Ports: ports, Role: role})
+				_, err := build(scheme.Of(row), codegen.Params{Arch: "tna", Ports: ports, Role: role})
 				if err != nil && !refusal(err) {
 					t.Errorf("%d paths, %s: %v", ports, role, err)
 				}

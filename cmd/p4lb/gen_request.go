@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A genRequest is what a user asks of the generator, on the command line and in
@@ -164,19 +165,20 @@ func take(to *string, from string, given bool) {
 	}
 }
 
-// rows are the schemes asked for.
-func (r *genRequest) rows() ([]codegen.Row, error) {
-	var row codegen.Row
-	var err error
-	switch {
-	case r.All:
-		return codegen.Catalogue(), nil
-	case r.Scheme != "":
-		row, err = codegen.Parse(r.Scheme)
-	default:
-		row, err = codegen.Compose(r.Granularity, r.Signal, r.Choice, r.Guard)
+// schemes are those asked for.
+func (r *genRequest) schemes() ([]scheme.Scheme, error) {
+	var library scheme.Library
+	if r.All {
+		return library.All(), nil
 	}
-	return []codegen.Row{row}, err
+	var one scheme.Scheme
+	var err error
+	if r.Scheme != "" {
+		one, err = library.Find(r.Scheme)
+	} else {
+		one, err = library.Compose(r.Granularity, r.Signal, r.Choice, r.Guard)
+	}
+	return []scheme.Scheme{one}, err
 }
 
 // params are the parameters asked for.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // goldenDir holds the program of each scheme.
@@ -20,22 +21,22 @@ const goldenDir = "../../p4src/v1model"
 // TestGoldens compares the catalogue's programs with those on disk, which exist
 // to be read, and to show what a change of a template does.
 func TestGoldens(t *testing.T) {
-	list, err := generateAll(t.Context(), codegen.Catalogue(), codegen.Params{})
+	list, err := generateAll(t.Context(), new(scheme.Library).All(), codegen.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]bool{}
 	for _, g := range list {
-		name := filepath.Join(goldenDir, g.name+".p4")
+		name := filepath.Join(goldenDir, g.Name+".p4")
 		want[name] = true
 		if *update {
-			writeGolden(t, name, g.text)
+			writeGolden(t, name, textOf(t, g))
 			continue
 		}
 		golden, err := os.ReadFile(name)
 		if err != nil {
 			t.Error(err)
-		} else if diff := cmp.Diff(string(golden), string(g.text)); diff != "" {
+		} else if diff := cmp.Diff(string(golden), string(textOf(t, g))); diff != "" {
 			t.Errorf("%s, golden (-) and generated (+):\n%s", name, diff)
 		}
 	}
@@ -68,7 +69,7 @@ func TestGeneratedForward(t *testing.T) {
 		t.Skip("some hundred programs")
 	}
 	for _, ports := range []int{2, 16} {
-		list, err := generateAll(t.Context(), codegen.Catalogue(), codegen.Params{Ports: ports})
+		list, err := generateAll(t.Context(), new(scheme.Library).All(), codegen.Params{Ports: ports})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,11 +81,21 @@ func TestGeneratedForward(t *testing.T) {
 	}
 }
 
-func checkForwarding(t *testing.T, g *generated, paths int) {
+// textOf is the text of a program that has been built.
+func textOf(t *testing.T, p *scheme.Program) []byte {
+	t.Helper()
+	text, err := p.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func checkForwarding(t *testing.T, g *scheme.Program, paths int) {
 	t.Helper()
 	leaf, err := newLeaf(g, paths)
 	if err != nil {
-		t.Fatalf("%s: %v", g.name, err)
+		t.Fatalf("%s: %v", g.Name, err)
 	}
 	now := time.Second
 	used := map[uint32]int{}
@@ -93,18 +104,18 @@ func checkForwarding(t *testing.T, g *generated, paths int) {
 			now += time.Duration(i*300+17) * time.Microsecond
 			out := leaf.Process(hostPort, packet, now)
 			if len(out) != 1 {
-				t.Fatalf("%s with %d paths: %d packets came out", g.name, paths, len(out))
+				t.Fatalf("%s with %d paths: %d packets came out", g.Name, paths, len(out))
 			}
 			port := out[0].Port
 			if port < 1 || int(port) > paths {
-				t.Fatalf("%s with %d paths: a packet left at port %d", g.name, paths, port)
+				t.Fatalf("%s with %d paths: a packet left at port %d", g.Name, paths, port)
 			}
 			used[port]++
-			checkForwarded(t, g.name, packet, out[0].Data, port)
+			checkForwarded(t, g.Name, packet, out[0].Data, port)
 		}
 	}
 	if paths > 1 && len(used) < 2 {
-		t.Errorf("%s with %d paths: all packets left at one port: %v", g.name, paths, used)
+		t.Errorf("%s with %d paths: all packets left at one port: %v", g.Name, paths, used)
 	}
 }
 

@@ -193,7 +193,7 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 
 // manifests generates the program of each role for its manifest.
 func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
-	rows, err := r.request.rows()
+	schemes, err := r.request.schemes()
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.
 			continue
 		}
 		params.Role = string(sw.Role)
-		p, err := codegen.Generate(rows[0], params)
+		p, err := schemes[0].Build(params)
 		if err != nil {
 			return nil, err
 		}

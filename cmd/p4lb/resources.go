@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // tofinoCompilers are the compilers with a Tofino backend, by name.
@@ -109,12 +110,12 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	var list []consumption
 	for _, name := range j.schemes {
-		row, err := codegen.Parse(name)
+		s, err := new(scheme.Library).Find(name)
 		if err != nil {
 			return err
 		}
 		for _, n := range j.ports {
-			u, err := j.measure(ctx, dir, row, n)
+			u, err := j.measure(ctx, dir, s, n)
 			if err != nil {
 				return err
 			}
@@ -145,16 +146,20 @@ var errNoCompiler = errors.New("there is no compiler for Tofino on the PATH")
 
 // measure compiles one program. What the program lacks is a note; an error ends
 // the run.
-func (j *resourcesJob) measure(ctx context.Context, dir string, row codegen.Row, ports int) (consumption, error) {
-	u := consumption{Scheme: row.Name, Paths: ports}
-	g, err := generate(row, codegen.Params{Arch: j.arch, Ports: ports})
+func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme, ports int) (consumption, error) {
+	u := consumption{Scheme: s.Name(), Paths: ports}
+	p, err := build(s, codegen.Params{Arch: j.arch, Ports: ports})
 	if err != nil {
 		_, u.Note, _ = strings.Cut(err.Error(), ": ")
 		return u, nil
 	}
-	u.Lines = g.lines()
+	text, err := p.Text()
+	if err != nil {
+		return u, err
+	}
+	u.Lines = lineCount(text)
 	source := filepath.Join(dir, "program.p4")
-	if err := os.WriteFile(source, g.text, 0o666); err != nil {
+	if err := os.WriteFile(source, text, 0o666); err != nil {
 		return u, fmt.Errorf("writing the program: %w", bareError(err))
 	}
 	out := filepath.Join(dir, "out")

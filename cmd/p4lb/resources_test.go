@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // TestTofinoRecord holds the record of what p4c made of the programs to the
@@ -27,23 +28,23 @@ func TestTofinoRecord(t *testing.T) {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
 	for _, row := range rows[1:] {
-		arch, scheme, lines, note := row[0], row[1], row[3], row[14]
+		arch, name, lines, note := row[0], row[1], row[3], row[14]
 		ports, err := strconv.Atoi(row[2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := codegen.Parse(scheme)
+		found, err := new(scheme.Library).Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := generate(found, codegen.Params{Arch: arch, Ports: ports})
+		g, err := build(found, codegen.Params{Arch: arch, Ports: ports})
 		switch {
 		case err != nil && lines != "-":
-			t.Errorf("%s for %s, %d paths: %v", scheme, arch, ports, err)
+			t.Errorf("%s for %s, %d paths: %v", name, arch, ports, err)
 		case err != nil && !strings.Contains(err.Error(), note):
 			t.Errorf("%v, recorded as %q", err, note)
-		case err == nil && lines != "-" && strconv.Itoa(g.lines()) != lines:
-			t.Errorf("%s for %s, %d paths: %d lines, measured with %s", scheme, arch, ports, g.lines(), lines)
+		case err == nil && lines != "-" && strconv.Itoa(lineCount(textOf(t, g))) != lines:
+			t.Errorf("%s for %s, %d paths: %d lines, measured with %s", name, arch, ports, lineCount(textOf(t, g)), lines)
 		}
 	}
 }

@@ -1,0 +1,108 @@
+package scheme
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+func TestFind(t *testing.T) {
+	var l Library
+	for name, want := range map[string]string{
+		"ecmp": "ecmp", "drill+rlb": "drill+rlb", "flowlet-queue-grid": "flowlet-queue-grid", "flow-hash": "ecmp",
+	} {
+		s, err := l.Find(name)
+		if err != nil || s.Name() != want {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	if s, err := l.Find("emcp"); s != nil || !errors.Is(err, codegen.ErrUnknown) {
+		t.Error(s, err)
+	}
+	if s, err := l.Compose("packet", "queue", "hash", ""); s != nil || err == nil {
+		t.Error(s, err)
+	}
+	if got, want := len(l.All()), len(codegen.Names()); got != want {
+		t.Errorf("%d schemes, the catalogue has %d", got, want)
+	}
+}
+
+// TestSources wants sources to be asked first, each in its turn, and what one
+// refuses to stay refused.
+func TestSources(t *testing.T) {
+	mine, err := (&Library{}).Find("rps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("no manifest")
+	var asked []string
+	l := Library{Sources: []Source{
+		func(name string) (Scheme, error) {
+			asked = append(asked, name)
+			return nil, nil
+		},
+		func(name string) (Scheme, error) {
+			switch name {
+			case "./mine":
+				return mine, nil
+			case "./broken":
+				return nil, refused
+			}
+			return nil, nil
+		},
+	}}
+	if s, err := l.Find("./mine"); s != mine || err != nil {
+		t.Error(s, err)
+	}
+	if s, err := l.Find("./broken"); s != nil || err != refused {
+		t.Error(s, err)
+	}
+	if s, err := l.Find("ecmp"); err != nil || s.Name() != "ecmp" {
+		t.Error(s, err)
+	}
+	if len(asked) != 3 {
+		t.Error(asked)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	for _, arch := range append([]string{""}, codegen.Archs...) {
+		row, err := codegen.Lookup("letflow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Build(row, codegen.Params{Arch: arch, Role: "spine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Manifest.Scheme != "letflow" || p.Manifest.Role != "spine" || len(p.Digest) != 64 || p.compiled != nil {
+			t.Errorf("%s: %+v", arch, p)
+		}
+		text, err := p.Text()
+		if err != nil || !strings.Contains(string(text), "control LbIngress(") {
+			t.Errorf("%s: %v\n%s", arch, err, text)
+		}
+		compiled, err := p.Compiled()
+		if err != nil || compiled.Arch != p.Arch || len(compiled.P4Info.GetTables()) == 0 || !bytes.Contains(compiled.JSON(), []byte("letflow.p4")) {
+			t.Errorf("%s: %v", arch, err)
+		}
+		if again, _ := p.Compiled(); again != compiled {
+			t.Errorf("%s: compiled twice", arch)
+		}
+	}
+}
+
+// TestCompileFails wants the error every time.
+func TestCompileFails(t *testing.T) {
+	p := newGenerated(&codegen.Program{Name: "broken", P4: "control C() { apply { x = 1; } }"}, "")
+	for range 2 {
+		text, err := p.Text()
+		compiled, again := p.Compiled()
+		if text != nil || compiled != nil || err == nil || err != again || !strings.Contains(err.Error(), "the program of broken does not compile: broken.p4:") {
+			t.Error(text, compiled, err, again)
+		}
+	}
+}
