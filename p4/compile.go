@@ -132,7 +132,7 @@ func (p *Program) Main() string {
 // cannot be lowered is "not supported".
 func (p *Program) Lower() error {
 	if p.Main() == "" {
-		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run"}}
+		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run", Class: syntax.NoMain}}
 	}
 	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name, Arch: p.Arch})
 	if err := p.add(errs); err != nil {

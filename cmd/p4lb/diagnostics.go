@@ -24,7 +24,7 @@ func (c *cli) diagnose(err error) error {
 func (c *cli) warn(list syntax.Errors, strict bool) error {
 	for _, e := range list {
 		if strict {
-			e = &syntax.Error{Pos: e.Pos, Msg: e.Msg}
+			e = &syntax.Error{Pos: e.Pos, Msg: e.Msg, Class: e.Class}
 		}
 		c.diagnostic(e)
 	}
@@ -44,7 +44,11 @@ func (c *cli) diagnostic(e *syntax.Error) {
 		if e.Warning {
 			say = c.log.Warn
 		}
-		say(e.Msg, "file", e.Pos.File(), "line", e.Pos.Line(), "col", e.Pos.Col())
+		facts := []any{"file", e.Pos.File(), "line", e.Pos.Line(), "col", e.Pos.Col()}
+		if e.Class != syntax.Wrong {
+			facts = append(facts, "class", e.Class)
+		}
+		say(e.Msg, facts...)
 	case !e.Pos.IsKnown():
 		fmt.Fprintf(c.err, "%s %s\n", c.paint.red("error:"), e.Msg)
 	default:

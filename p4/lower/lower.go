@@ -183,6 +183,7 @@ func (l *lowerer) report(n syntax.Node, warning bool, format string, args ...any
 // unsupported reports valid P4 that the document cannot express and stops.
 func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
 	l.errorf(n, "not supported: "+format, args...)
+	l.errs[len(l.errs)-1].Class = syntax.Unsupported
 	panic(bail{})
 }
 

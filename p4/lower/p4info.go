@@ -80,6 +80,7 @@ func (g *infoGen) typeInfo() *configv1.P4TypeInfo {
 func (g *infoGen) build() {
 	if g.view.sites > maxSites || g.view.steps > maxSteps {
 		g.errorf(g.file.Decls[len(g.file.Decls)-1], "not supported: a program that unfolds to more than %d instances or %d statements", maxSites, maxSteps)
+		g.errs[len(g.errs)-1].Class = syntax.Unsupported
 		return
 	}
 	g.collect()

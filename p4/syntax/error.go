@@ -13,7 +13,18 @@ type Error struct {
 	Pos     Pos
 	Msg     string
 	Warning bool
+	Class   Class
 }
+
+// A Class tells errors apart for those who act on them without reading them.
+type Class string
+
+// The classes. The zero value is a program that is wrong.
+const (
+	Wrong       Class = ""
+	Unsupported Class = "unsupported" // valid P4_16 that cannot be expressed or is out of bounds
+	NoMain      Class = "no-main"     // a library: checked, and nothing to run
+)
 
 func (e *Error) Error() string {
 	msg := e.Msg

@@ -1,4 +1,4 @@
-package main
+package conformance
 
 import (
 	"bytes"
@@ -13,26 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/p4/syntax"
 )
-
-// A suite is one run over a checkout of p4c.
-type suite struct {
-	c       *cli
-	dir     string
-	jsonDir string
-	match   string
-	timeout time.Duration
-	want    []string
-
-	temp     string
-	programs []*program
-	v1model  map[string]bool // whether a file includes v1model.p4, by path
-}
 
 // A program is one file of the suite.
 type program struct {
@@ -40,12 +27,12 @@ type program struct {
 	path     string
 	bad      bool // from p4_16_errors
 	v1model  bool // includes v1model.p4, and is not itself made to be included
-	outcomes map[string]outcome
+	outcomes map[string]Outcome
 }
 
 // try runs one program through the categories that apply to it.
-func (s *suite) try(ctx context.Context, p *program) {
-	p.outcomes = map[string]outcome{}
+func (s *Suite) try(ctx context.Context, p *program) {
+	p.outcomes = map[string]Outcome{}
 	if p.bad {
 		if slices.Contains(s.want, "errors") {
 			p.outcomes["errors"] = s.judge(p, s.check(ctx, p))
@@ -59,10 +46,10 @@ func (s *suite) try(ctx context.Context, p *program) {
 		}
 		return
 	}
-	done := s.p4lb(ctx, "compile", p.path, "-o", base+".json", "--p4info", base+".p4info.txtpb")
-	p.outcomes["samples"] = survived(done)
-	p.outcomes["v1model"] = compiled(done)
-	if done.code != exitDone && slices.Contains(s.want, "p4info") {
+	first := s.p4lb(ctx, "compile", p.path, "-o", base+".json", "--p4info", base+".p4info.txtpb")
+	p.outcomes["samples"] = survived(first)
+	p.outcomes["v1model"] = compiled(first)
+	if first.code != done && slices.Contains(s.want, "p4info") {
 		// There is P4Info even for what BMv2 cannot express.
 		s.p4lb(ctx, "compile", p.path, "--p4info", base+".p4info.txtpb")
 	}
@@ -74,12 +61,18 @@ func (s *suite) try(ctx context.Context, p *program) {
 
 // check compiles a program for the messages alone. Other architectures than
 // v1model come from the checkout.
-func (s *suite) check(ctx context.Context, p *program) finished {
+func (s *Suite) check(ctx context.Context, p *program) finished {
 	if p.v1model {
 		return s.p4lb(ctx, "compile", p.path)
 	}
-	return s.p4lb(ctx, "compile", "-I", filepath.Join(s.dir, "p4include"), p.path)
+	return s.p4lb(ctx, "compile", "-I", filepath.Join(s.Dir, "p4include"), p.path)
 }
+
+// The exit codes of p4lb that a program can have: compiled, or refused.
+const (
+	done    = 0
+	refused = 1
+)
 
 // A finished is what became of a process.
 type finished struct {
@@ -93,39 +86,36 @@ type finished struct {
 type message struct {
 	Level, Msg, File string
 	Line             int
+	Class            syntax.Class
 }
 
-// p4lb runs this very program with other arguments.
-func (s *suite) p4lb(ctx context.Context, args ...string) finished {
-	self, err := os.Executable()
-	if err != nil {
-		return finished{code: -1, reason: err.Error()}
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// p4lb runs the binary, whose messages are lines of JSON.
+func (s *Suite) p4lb(ctx context.Context, args ...string) finished {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, append([]string{"--log-format", "json"}, args...)...)
+	cmd := exec.CommandContext(ctx, s.P4LB, append([]string{"--log-format", "json"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return finished{code: -1, reason: fmt.Sprintf("still running after %v", s.timeout)}
+		return finished{code: -1, reason: fmt.Sprintf("still running after %v", s.Timeout)}
 	case err != nil && !errors.As(err, &exit):
 		return finished{code: -1, reason: err.Error()}
 	}
-	done := finished{code: cmd.ProcessState.ExitCode(), output: out.String()}
+	end := finished{code: cmd.ProcessState.ExitCode(), output: out.String()}
 	for line := range strings.Lines(errs.String()) {
 		var m message
 		if json.Unmarshal([]byte(line), &m) != nil {
-			done.code, done.reason = -1, "crash: "+strings.TrimSpace(line)
+			end.code, end.reason = -1, "crash: "+strings.TrimSpace(line)
 			break
 		}
 		if m.Level == "ERROR" {
-			done.errors = append(done.errors, m)
+			end.errors = append(end.errors, m)
 		}
 	}
-	return done
+	return end
 }
 
 // reasonOf is the first thing that a failed process said.
@@ -145,37 +135,35 @@ func (f finished) reasonOf() string {
 	return fmt.Sprintf("exit code %d, no message", f.code)
 }
 
-func survived(f finished) outcome {
-	if f.code < 0 || f.code > exitInput {
-		return outcome{status: failed, Reason: f.reasonOf()}
+func survived(f finished) Outcome {
+	if f.code < 0 || f.code > refused {
+		return Outcome{status: failed, Reason: f.reasonOf()}
 	}
-	return outcome{status: passed}
+	return Outcome{status: passed}
 }
 
-func compiled(f finished) outcome {
-	library := len(f.errors) == 1 && strings.Contains(f.errors[0].Msg, "has no main")
+func compiled(f finished) Outcome {
+	library := len(f.errors) == 1 && f.errors[0].Class == syntax.NoMain
 	switch {
-	case f.code == exitDone, library: // a library is done when it is checked
-		return outcome{status: passed}
+	case f.code == done, library: // a library is done when it is checked
+		return Outcome{status: passed}
 	case len(f.errors) > 0 && !slices.ContainsFunc(f.errors, isError):
-		return outcome{status: notSupported, Reason: f.reasonOf()}
+		return Outcome{status: notSupported, Reason: f.reasonOf()}
 	}
-	return outcome{status: failed, Reason: f.reasonOf()}
+	return Outcome{status: failed, Reason: f.reasonOf()}
 }
 
 // isError reports whether m is anything but a positioned "not supported".
-func isError(m message) bool {
-	return m.Line == 0 || !strings.Contains(m.Msg, "not supported")
-}
+func isError(m message) bool { return m.Line == 0 || m.Class != syntax.Unsupported }
 
 // compareP4Info compares the written P4Info with the one of the suite.
-func (s *suite) compareP4Info(p *program, got string) outcome {
-	want := filepath.Join(s.dir, "testdata", "p4_16_samples_outputs", filepath.FromSlash(p.name)+".p4.p4info.txtpb")
+func (s *Suite) compareP4Info(p *program, got string) Outcome {
+	want := filepath.Join(s.Dir, "testdata", "p4_16_samples_outputs", filepath.FromSlash(p.name)+".p4.p4info.txtpb")
 	if _, err := os.Stat(want); err != nil {
-		return outcome{}
+		return Outcome{}
 	}
 	if _, err := os.Stat(got); err != nil {
-		return outcome{status: failed, Reason: "not compiled"}
+		return Outcome{status: failed, Reason: "not compiled"}
 	}
 	var a, b configv1.P4Info
 	for _, f := range []struct {
@@ -187,13 +175,13 @@ func (s *suite) compareP4Info(p *program, got string) outcome {
 			err = prototext.Unmarshal(text, f.msg)
 		}
 		if err != nil {
-			return outcome{status: failed, Reason: err.Error()}
+			return Outcome{status: failed, Reason: err.Error()}
 		}
 	}
 	if proto.Equal(&a, &b) {
-		return outcome{status: passed}
+		return Outcome{status: passed}
 	}
-	return outcome{status: failed, Reason: firstDifference(&a, &b)}
+	return Outcome{status: failed, Reason: firstDifference(&a, &b)}
 }
 
 // firstDifference finds a line in which the texts of two messages differ.
@@ -210,41 +198,41 @@ func firstDifference(want, got proto.Message) string {
 }
 
 // testPackets runs the packet test of a program, if it has one.
-func (s *suite) testPackets(ctx context.Context, p *program, compiled string) outcome {
+func (s *Suite) testPackets(ctx context.Context, p *program, compiled string) Outcome {
 	cases := strings.TrimSuffix(p.path, ".p4") + ".stf"
 	if _, err := os.Stat(cases); err != nil {
-		return outcome{}
+		return Outcome{}
 	}
-	if s.jsonDir != "" {
-		compiled = filepath.Join(s.jsonDir, filepath.FromSlash(p.name)+".json")
+	if s.JSONDir != "" {
+		compiled = filepath.Join(s.JSONDir, filepath.FromSlash(p.name)+".json")
 	}
 	switch _, err := os.Stat(compiled); {
-	case err != nil && s.jsonDir != "":
-		return outcome{} // the other compiler's affair
+	case err != nil && s.JSONDir != "":
+		return Outcome{} // the other compiler's affair
 	case err != nil:
-		return outcome{status: failed, Reason: "not compiled"}
+		return Outcome{status: failed, Reason: "not compiled"}
 	}
 	f := s.p4lb(ctx, "test", compiled, cases)
-	if f.code == exitDone {
-		return outcome{status: passed}
+	if f.code == done {
+		return Outcome{status: passed}
 	}
-	return outcome{status: failed, Reason: f.reasonOf()}
+	return Outcome{status: failed, Reason: f.reasonOf()}
 }
 
 // judge decides about a program that must be rejected. Where the suite names
 // lines, one of them must be among ours; where it names none (an error of the
 // whole program), being rejected is enough.
-func (s *suite) judge(p *program, f finished) outcome {
-	if f.code != exitInput {
+func (s *Suite) judge(p *program, f finished) Outcome {
+	if f.code != refused {
 		reason := "accepted"
-		if f.code != exitDone {
+		if f.code != done {
 			reason = f.reasonOf()
 		}
-		return outcome{status: failed, Reason: reason}
+		return Outcome{status: failed, Reason: reason}
 	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "testdata", "p4_16_errors_outputs", filepath.Base(p.path)+"-stderr"))
+	text, err := os.ReadFile(filepath.Join(s.Dir, "testdata", "p4_16_errors_outputs", filepath.Base(p.path)+"-stderr"))
 	if err != nil {
-		return outcome{}
+		return Outcome{}
 	}
 	want := errorLines(string(text))
 	var got []string
@@ -254,9 +242,9 @@ func (s *suite) judge(p *program, f finished) outcome {
 		}
 	}
 	if len(want) == 0 && len(got) > 0 || slices.ContainsFunc(got, func(at string) bool { return slices.Contains(want, at) }) {
-		return outcome{status: passed}
+		return Outcome{status: passed}
 	}
-	return outcome{status: failed, Reason: fmt.Sprintf("expected at %s, got %s (%s)",
+	return Outcome{status: failed, Reason: fmt.Sprintf("expected at %s, got %s (%s)",
 		strings.Join(want, " "), strings.Join(got, " "), f.reasonOf())}
 }
 
@@ -292,7 +280,7 @@ var includeRE = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+
 
 // includesV1model reports whether the file, or one that it includes from its
 // own folder, includes v1model.p4.
-func (s *suite) includesV1model(path string) bool {
+func (s *Suite) includesV1model(path string) bool {
 	if known, ok := s.v1model[path]; ok {
 		return known
 	}
