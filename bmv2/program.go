@@ -120,6 +120,11 @@ type Table struct {
 	NextTables      NextTables    `bmv2:"next_tables"`
 	DefaultEntry    *DefaultEntry `bmv2:"default_entry,omitempty"`
 	Entries         []*Entry      `bmv2:"entries,omitempty"`
+	// CounterActions and MeterActions are p4lb's own, and empty where it goes
+	// without saying: the ids of the actions that count or meter, where some of
+	// the table's do and others do not. BMv2 reads no such keys.
+	CounterActions []int `bmv2:"counter_actions,omitempty"`
+	MeterActions   []int `bmv2:"meter_actions,omitempty"`
 }
 
 // NextTables says where the control continues after each action (or after a
@@ -148,13 +153,17 @@ type DefaultEntry struct {
 	ActionEntryConst bool     `bmv2:"action_entry_const"`
 }
 
-// An Entry is a table entry of the program. A table that has any is immutable.
+// An Entry is a table entry of the program. To BMv2 a table that has any is
+// immutable.
 type Entry struct {
 	SourceInfo  *SourceInfo  `bmv2:"source_info,omitempty"`
 	MatchKey    []*MatchKey  `bmv2:"match_key"`
 	ActionEntry *ActionEntry `bmv2:"action_entry"`
 	// Priority is smallest first here, unlike at run time through P4Runtime.
 	Priority int `bmv2:"priority"`
+	// IsConst is p4lb's own: in a preinitialized table, whose other entries may
+	// be changed, this one may not. BMv2 reads no such key.
+	IsConst bool `bmv2:"is_const,omitempty"`
 }
 
 // A MatchKey is one field of an entry: Key (exact), Key and Mask (ternary),

@@ -135,7 +135,7 @@ func (s *Switch) fillEntry(t *table, e *bmv2.Entry) error {
 	if err != nil {
 		return err
 	}
-	te := tableEntry{priority: e.Priority, call: call{action: a, args: args, next: t.nextNode(a, true)}}
+	te := tableEntry{priority: e.Priority, call: call{action: a, args: args, next: t.nextNode(a, true)}, constant: e.IsConst}
 	for i, k := range e.MatchKey {
 		if i >= len(t.key.fields) {
 			return ErrBadMatch

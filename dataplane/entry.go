@@ -94,6 +94,9 @@ type Entry struct {
 	// IdleTimeout is the time without a hit, from the last packet that the
 	// switch has seen on, after which the entry counts as idle; 0 is never.
 	IdleTimeout time.Duration
+	// Const is set for what the program says may never be changed, in a table
+	// whose other entries may.
+	Const bool
 }
 
 // An entryError is a refused change, by its reason.
@@ -139,6 +142,7 @@ type tableEntry struct {
 	counter  counter
 	idle     time.Duration
 	lastHit  time.Duration
+	constant bool
 	key      []uint64 // as the exact and the lpm index have it
 	prefix   int
 }

@@ -146,7 +146,17 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 }
 
 func (e *tableEntry) export(h Handle) Entry {
-	return Entry{Handle: h, Match: e.match, Priority: e.priority, Target: e.call.toTarget(), IdleTimeout: e.idle}
+	return Entry{Handle: h, Match: e.match, Priority: e.priority, Target: e.call.toTarget(), IdleTimeout: e.idle, Const: e.constant}
+}
+
+// TableUnlock lets the entries of a table that the program has filled be
+// changed, as those of any other: P4 has it so unless it says const entries,
+// BMv2 JSON does not tell the two apart.
+func (s *Switch) TableUnlock(name string) error {
+	return s.withTable(name, func(t *table) error {
+		t.immutable = false
+		return nil
+	})
 }
 
 // TableSetDefault sets what a table does on a miss.

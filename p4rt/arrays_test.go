@@ -243,16 +243,32 @@ func TestMeterCounters(t *testing.T) {
 	s.must(s.write(insert(t, r)))
 	direct := directMeter(keyOf(r), config)
 	direct.GetDirectMeterEntry().CounterData = counts(1, 2, 3)
+	s.wantWrite(codes.InvalidArgument, update(mod, direct)) // they can be cleared only
+	direct.GetDirectMeterEntry().CounterData = counts(0, 0, 0)
 	s.must(s.write(update(mod, direct)))
 	want(direct)
+	p := s.rig.server.running
+	routes := p.tables[r.GetTableId()]
+	p.setMeterCounters(routes.info.meter, int(routes.list[0].handle), counts(1, 2, 3))
 	filter := keyOf(r)
 	filter.MeterCounterData = &p4v1.MeterCounterData{}
-	if got := s.mustRead(1, entityOf(filter))[0].GetTableEntry(); !proto.Equal(got.GetMeterCounterData(), counts(1, 2, 3)) {
-		t.Errorf("read %v", got)
+	seen := func() {
+		t.Helper()
+		if got := s.mustRead(1, entityOf(filter))[0].GetTableEntry(); !proto.Equal(got.GetMeterCounterData(), counts(1, 2, 3)) {
+			t.Errorf("read %v", got)
+		}
 	}
+	seen()
+	gone := update(del, entityOf(keyOf(r)))
+	if err := s.writeAs(p4v1.WriteRequest_ROLLBACK_ON_ERROR, gone, gone); err == nil {
+		t.Fatal("a batch that deletes an entry twice is done")
+	}
+	seen()
 	r.MeterConfig, r.MeterCounterData = config, counts(4, 5, 6)
+	s.wantWrite(codes.InvalidArgument, modify(t, r))
+	seen()
+	r.MeterCounterData = &p4v1.MeterCounterData{}
 	s.must(s.write(modify(t, r)))
-	direct.GetDirectMeterEntry().CounterData = counts(4, 5, 6)
 	want(direct)
 	missed := directMeter(defaultRoute(t), nil)
 	missed.GetDirectMeterEntry().CounterData = counts(0, 0, 0)

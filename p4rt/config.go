@@ -2,6 +2,7 @@ package p4rt
 
 import (
 	"context"
+	"slices"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -115,6 +116,7 @@ func (s *Server) reconcile(p *pipeline) error {
 			t.inherit(o)
 		}
 	}
+	p.clearInitial(old)
 	for _, u := range old.contents() {
 		if err := p.update(nil, nil, u); err != nil {
 			return recode(prefixed(err, "the forwarding state cannot be kept"), codes.InvalidArgument)
@@ -123,6 +125,19 @@ func (s *Server) reconcile(p *pipeline) error {
 	s.dev.exclusively(func() { p.inherit(old) })
 	s.run(p)
 	return nil
+}
+
+// clearInitial removes the entries that p begins with and that controllers may
+// remove, where old has the table as well: what is left there of those is among
+// its contents.
+func (p *pipeline) clearInitial(old *pipeline) {
+	for id, t := range p.tables {
+		for _, e := range slices.Clone(t.list) {
+			if old.tables[id] != nil && !e.fixed() {
+				p.takeOut(t, e)
+			}
+		}
+	}
 }
 
 // contents are the updates that write what a pipeline has been given, in an
@@ -139,15 +154,33 @@ func (p *pipeline) contents() []*p4v1.Update {
 	} {
 		p.must(p.read(nil, all, out))
 	}
-	var list []*p4v1.Update
+	var list, meters []*p4v1.Update
 	for _, m := range out.messages {
 		for _, e := range m.GetEntities() {
+			if t := e.GetTableEntry(); t.GetMeterConfig() != nil {
+				// Apart, since the action need not execute the meter.
+				meters = append(meters, meterOf(t))
+				e = entityOf(unmetered(t))
+			}
 			if !e.GetTableEntry().GetIsConst() {
 				list = append(list, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: e})
 			}
 		}
 	}
-	return append(list, p.modifications()...)
+	return append(append(list, p.modifications()...), meters...)
+}
+
+// meterOf is the update that configures the meter of an entry.
+func meterOf(m *p4v1.TableEntry) *p4v1.Update {
+	return &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{
+		TableEntry: keyOf(m), Config: m.GetMeterConfig(),
+	}}}}
+}
+
+func unmetered(m *p4v1.TableEntry) *p4v1.TableEntry {
+	m = stored(m)
+	m.MeterConfig = nil
+	return m
 }
 
 func multicastEntity(m *p4v1.MulticastGroupEntry) *p4v1.Entity {
@@ -170,14 +203,20 @@ func (p *pipeline) modifications() []*p4v1.Update {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: e})
 	}
 	for _, t := range p.tables {
-		switch fixed := t.constDefault || t.info.profile != nil; {
-		case t.def == t.initial:
-		case fixed: // all that it may have got
-			modify(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{
-				TableEntry: keyOf(t.def), Config: t.def.GetMeterConfig(),
-			}}})
-		default:
-			modify(entityOf(t.def))
+		for _, e := range t.list {
+			if m := unmetered(e.msg); e.fixed() && len(m.GetMetadata()) > 0 {
+				m.IsConst, m.Action = false, nil
+				modify(entityOf(m))
+			}
+		}
+		if t.def == t.initial {
+			continue
+		}
+		if !t.constDefault && t.info.profile == nil {
+			modify(entityOf(unmetered(t.def)))
+		}
+		if t.def.GetMeterConfig() != nil {
+			list = append(list, meterOf(t.def))
 		}
 	}
 	for id, members := range p.valueSets {

@@ -121,6 +121,17 @@ func (p *pipeline) meterCounters(m *meterInfo, index int) *p4v1.MeterCounterData
 	return &p4v1.MeterCounterData{Green: counterData(c[0]), Yellow: counterData(c[1]), Red: counterData(c[2])}
 }
 
+// onlyZero checks what a direct meter's counters are set to: they can be
+// cleared, and no more.
+func onlyZero(d *p4v1.MeterCounterData) error {
+	for _, c := range []*p4v1.CounterData{d.GetGreen(), d.GetYellow(), d.GetRed()} {
+		if c.GetPacketCount() != 0 || c.GetByteCount() != 0 {
+			return failf(codes.InvalidArgument, "the counters of a direct meter can only be set to 0")
+		}
+	}
+	return nil
+}
+
 // setMeterCounters is the reverse; nil leaves all as it is.
 func (p *pipeline) setMeterCounters(m *meterInfo, index int, d *p4v1.MeterCounterData) {
 	if d != nil {
@@ -202,6 +213,9 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 	t, e, err := p.directEntry(m.GetTableEntry(), hasMeter, "meter")
 	if err != nil {
 		return err
+	}
+	if err := onlyZero(m.GetCounterData()); err != nil {
+		return prefixed(err, "table %s", t.info.name)
 	}
 	if m.GetConfig() != nil {
 		if _, err := meterRates(t.info.meter.spec, m.GetConfig()); err != nil {

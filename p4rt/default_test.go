@@ -108,6 +108,8 @@ func TestDefaultMeter(t *testing.T) {
 	want(slow)
 	e := defaultRoute(t)
 	e.Action, e.MeterConfig = tableAction(action(t, "AllIngress.drop")), fast
+	s.wantWrite(codes.InvalidArgument, modify(t, e)) // it does not execute the meter
+	e.Action = tableAction(action(t, "AllIngress.metered", "\x01"))
 	if err := s.writeAs(p4v1.WriteRequest_ROLLBACK_ON_ERROR, modify(t, e), modify(t, aclEntry(t, 1, exact(4, "\x01")))); err == nil {
 		t.Fatal("a batch with an entry that is not there is done")
 	}

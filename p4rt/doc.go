@@ -38,6 +38,13 @@
 //   - The counter of a default entry counts what misses, and its meter, once
 //     it is configured, marks that. Reading the direct counters or meters of a
 //     whole table leaves the default entry out, as reading its entries does.
+//   - Whether an entry's action executes its direct counter or meter is in no
+//     P4Info. The JSON of p4lb compile says it where some of a table's actions
+//     do and others do not (counter_actions, meter_actions), and which entries of
+//     a preinitialized table are const (is_const); with JSON from elsewhere all
+//     actions do, and no entry is. BMv2 and this switch count for all actions.
+//   - The size of a selector bounds its members, and the size of its one-shot
+//     entries together.
 //   - A meter without configuration counts what it is asked about as green.
 //   - packet_length_bytes cuts a clone where it is made: one of the ingress
 //     before it is parsed, so that egress finds no header that is cut, one of

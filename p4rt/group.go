@@ -179,7 +179,7 @@ func (p *pipeline) newPart(pr *profileState, weight int32, port []byte, watch in
 
 // oneShotTarget makes the group of a one-shot entry: each of its actions is a
 // member of its own, even if two are equal.
-func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.ActionProfileActionSet) (target, error) {
+func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.ActionProfileActionSet, before *group) (target, error) {
 	if len(pr.members) > 0 || len(pr.groups) > 0 {
 		return target{}, t.failf(codes.InvalidArgument, "the selector has members or groups, and so no one-shot entries")
 	}
@@ -187,8 +187,18 @@ func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.Acti
 	if err != nil {
 		return target{}, err
 	}
-	g := &group{profile: pr}
+	size := pr.sizeOf(parts, sumsWeights(pr.info.ActionProfile))
+	used := pr.oneShotSize
+	if before != nil && before.msg == nil {
+		used -= before.size
+	}
+	if limit := pr.info.GetSize(); limit > 0 && int64(used+size) > limit {
+		return target{}, pr.failf(codes.ResourceExhausted, "its one-shot entries have size %d, and cannot have more than %d", used+size, limit)
+	}
+	g := &group{profile: pr, size: size}
+	pr.oneShotSize += size
 	if g.handle, err = p.sw.GroupAdd(pr.info.name); err != nil {
+		pr.oneShotSize -= size
 		return target{}, recode(err, codes.InvalidArgument)
 	}
 	pr.oneShots[g] = true
@@ -278,4 +288,5 @@ func (p *pipeline) dropOneShot(g *group) {
 		p.freeMember(g.profile, part.member)
 	}
 	delete(g.profile.oneShots, g)
+	g.profile.oneShotSize -= g.size
 }

@@ -3,6 +3,7 @@ package p4rt
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -159,18 +160,24 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 		}
 	}
 	t.def = t.initial
+	t.counting, t.metering = p.executing(t)
 	t.constDefault = t.info.GetConstDefaultActionId() != 0
 	list, err := p.sw.TableEntries(t.info.name)
 	if err != nil {
 		return failf(codes.InvalidArgument, "%v", err)
 	}
-	t.constEntries = t.constEntries || len(list) > 0
+	// A P4Info that has no word for entries that are there from the beginning
+	// is older than those that may be changed.
+	t.constEntries = t.constEntries || len(list) > 0 && !t.info.GetHasInitialEntries()
+	if !t.constEntries && len(list) > 0 {
+		p.must(p.sw.TableUnlock(t.info.name))
+	}
 	highest := 0
 	for _, e := range list {
 		highest = max(highest, e.Priority)
 	}
 	for _, e := range list {
-		m := &p4v1.TableEntry{TableId: id, IsConst: true}
+		m := &p4v1.TableEntry{TableId: id, IsConst: t.constEntries || e.Const}
 		for i := range e.Match {
 			if fm := fieldMatch(&t.info.fields[i], e.Match[i]); fm != nil {
 				m.Match = append(m.Match, fm)
@@ -188,9 +195,44 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 		if err != nil {
 			return recode(err, codes.InvalidArgument)
 		}
-		t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
+		if t.constEntries {
+			t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
+			continue
+		}
+		// It is one among those of the controllers, and has a priority of the
+		// same kind.
+		p.must(p.sw.TableDelete(t.info.name, e.Handle))
+		if err := p.insertEntry(nil, t, k, m); err != nil {
+			return recode(err, codes.InvalidArgument)
+		}
 	}
 	return nil
+}
+
+// executing are the actions of a table that execute its direct counter and its
+// meter, as far as the program says; nil stands for all.
+func (p *pipeline) executing(t *tableState) (counting, metering map[uint32]bool) {
+	cfg := p.sw.Config()
+	ids := func(list []int) map[uint32]bool {
+		if list == nil {
+			return nil
+		}
+		set := map[uint32]bool{}
+		for _, a := range cfg.Actions {
+			if slices.Contains(list, a.ID) && p.actionByName[a.Name] != nil {
+				set[p.actionByName[a.Name].id] = true
+			}
+		}
+		return set
+	}
+	for _, pl := range cfg.Pipelines {
+		for _, src := range pl.Tables {
+			if src.Name == t.info.name {
+				return ids(src.CounterActions), ids(src.MeterActions)
+			}
+		}
+	}
+	return nil, nil
 }
 
 // checkArrays checks that the program has the arrays that P4Info describes.

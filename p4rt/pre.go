@@ -130,6 +130,8 @@ func replicaPort(r *p4v1.Replica) (uint32, error) {
 	case *p4v1.Replica_EgressPort:
 		//lint:ignore SA1019 clients that predate port use egress_port
 		port = x.EgressPort
+	default:
+		return 0, failf(codes.InvalidArgument, "a replica has no port")
 	}
 	if port > maxPort {
 		return 0, failf(codes.InvalidArgument, "port %d is above %d", port, maxPort)

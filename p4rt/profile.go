@@ -17,6 +17,8 @@ type profileState struct {
 	members  map[uint32]*member
 	groups   map[uint32]*group
 	oneShots map[*group]bool
+	// oneShotSize is the sum of their sizes.
+	oneShotSize int
 }
 
 // A member is an action that entries and groups share. In a group it can have
@@ -39,6 +41,7 @@ type group struct {
 	parts   []groupPart
 	active  []dataplane.Handle
 	uses    int // by table entries
+	size    int // of a one-shot
 }
 
 type groupPart struct {
@@ -67,8 +70,9 @@ func (t target) hold(n int) {
 }
 
 // newTarget checks the action of a table entry. What it makes for a one-shot
-// must be given back with dropTarget if it is not used.
-func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction) (target, error) {
+// must be given back with dropTarget if it is not used. It takes the place of
+// before, nil for none.
+func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction, before *group) (target, error) {
 	profile := p.profileOf(t)
 	switch x := a.GetType().(type) {
 	case *p4v1.TableAction_Action:
@@ -86,7 +90,7 @@ func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction) (target, error)
 		}
 	case *p4v1.TableAction_ActionProfileActionSet:
 		if profile != nil && profile.info.GetWithSelector() {
-			return p.oneShotTarget(t, profile, x.ActionProfileActionSet)
+			return p.oneShotTarget(t, profile, x.ActionProfileActionSet, before)
 		}
 	}
 	return target{}, t.failf(codes.InvalidArgument, "%T is not what its entries lead to", a.GetType())

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -252,7 +253,6 @@ func (p *pipeline) addEntry(t *tableState, e *tableEntry, m *p4v1.TableEntry, ou
 		return
 	}
 	msg := stored(e.msg)
-	msg.IsConst = e.msg.GetIsConst()
 	if m.GetMeterConfig() == nil {
 		msg.MeterConfig = nil
 	}
@@ -332,7 +332,7 @@ func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *answer) er
 // readDirect adds the direct counters or meters of one entry, of all entries of
 // a table, or of all tables.
 func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo) bool, what string, out *answer, make func(*tableState, *tableEntry) *p4v1.Entity) error {
-	if len(m.GetMatch()) > 0 || m.GetIsDefaultAction() {
+	if len(m.GetMatch()) > 0 || m.GetIsDefaultAction() || p.namesAny(m) {
 		t, e, err := p.directEntry(m, has, what)
 		if err == nil && sc.allows(m.GetTableId()) {
 			out.add(make(t, e))
@@ -349,6 +349,15 @@ func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo
 		}
 		p.inTurns(t.list, func(e *tableEntry) { out.add(make(t, e)) })
 		return nil
+	})
+}
+
+// namesAny reports whether m, which has no match, names the entry of a table
+// that matches anything: it has a priority, by which it differs from a wildcard.
+func (p *pipeline) namesAny(m *p4v1.TableEntry) bool {
+	t := p.tables[m.GetTableId()]
+	return t != nil && m.GetPriority() > 0 && !slices.ContainsFunc(t.info.fields, func(f fieldInfo) bool {
+		return f.match == configv1.MatchField_EXACT
 	})
 }
 

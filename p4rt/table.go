@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -25,6 +26,9 @@ type tableState struct {
 	def, initial *p4v1.TableEntry
 	constDefault bool
 	constEntries bool
+	// counting and metering are the actions that execute the table's direct
+	// counter and meter; nil stands for all.
+	counting, metering map[uint32]bool
 }
 
 // A tableEntry is an entry of a table. Its message must not be changed once it
@@ -100,18 +104,36 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 	if err != nil {
 		return err
 	}
-	switch e := t.entries[k.id]; {
+	e := t.entries[k.id]
+	switch {
 	case typ == p4v1.Update_INSERT && e != nil:
 		return t.failf(codes.AlreadyExists, "there is an entry with this match already")
-	case typ == p4v1.Update_INSERT:
-		return p.insertEntry(j, t, k, m)
-	case e == nil:
+	case typ != p4v1.Update_INSERT && e == nil:
 		return t.failf(codes.NotFound, "there is no such entry")
-	case typ == p4v1.Update_MODIFY:
-		return p.modifyEntry(j, t, e, m)
-	default:
+	case e.fixed() && (typ == p4v1.Update_DELETE || m.GetAction() != nil):
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
+	case e.fixed() && m.GetIdleTimeoutNs() > 0:
+		return t.failf(codes.InvalidArgument, "an entry that is constant does not time out")
+	case typ == p4v1.Update_DELETE:
 		return p.deleteEntry(j, t, e)
 	}
+	if err := t.checkResources(m, cmp.Or(m.GetAction(), e.action())); err != nil {
+		return err
+	}
+	if typ == p4v1.Update_INSERT {
+		return p.insertEntry(j, t, k, m)
+	}
+	return p.modifyEntry(j, t, e, m)
+}
+
+// fixed is set for an entry of the program that it says is constant.
+func (e *tableEntry) fixed() bool { return e != nil && e.msg.GetIsConst() }
+
+func (e *tableEntry) action() *p4v1.TableAction {
+	if e == nil {
+		return nil
+	}
+	return e.msg.GetAction()
 }
 
 // key checks the fields that identify an entry.
@@ -143,7 +165,7 @@ func stored(m *p4v1.TableEntry) *p4v1.TableEntry {
 		//lint:ignore SA1019 clients that predate Metadata have their cookie here
 		ControllerMetadata: m.GetControllerMetadata(),
 		Metadata:           m.GetMetadata(), MeterConfig: m.GetMeterConfig(),
-		IsDefaultAction: m.GetIsDefaultAction(), IdleTimeoutNs: m.GetIdleTimeoutNs(),
+		IsDefaultAction: m.GetIsDefaultAction(), IdleTimeoutNs: m.GetIdleTimeoutNs(), IsConst: m.GetIsConst(),
 	}
 }
 
@@ -151,10 +173,7 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	if m.GetAction() == nil {
 		return t.failf(codes.InvalidArgument, "the entry has no action")
 	}
-	if err := t.checkResources(m); err != nil {
-		return err
-	}
-	tg, err := p.newTarget(t, m.GetAction())
+	tg, err := p.newTarget(t, m.GetAction(), nil)
 	if err != nil {
 		return err
 	}
@@ -185,7 +204,11 @@ func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
 func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
 	if j != nil {
 		again := p.snapshot(t, e)
-		j.add(func() { p.must(p.writeTable(nil, p4v1.Update_INSERT, again)) })
+		j.add(func() {
+			k, err := t.key(again)
+			p.must(err)
+			p.must(p.insertEntry(nil, t, k, again))
+		})
 	}
 	p.takeOut(t, e)
 	return nil
@@ -204,33 +227,23 @@ func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
 }
 
 func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1.TableEntry) error {
-	if t.constEntries && m.GetAction() != nil {
-		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
-	}
-	if err := t.checkResources(m); err != nil {
-		return err
-	}
 	before := p.snapshot(t, e)
 	next := stored(m)
-	if next.Action == nil {
+	next.IsConst = e.msg.GetIsConst()
+	if next.Action == nil || next.IsConst {
 		next.Action = e.msg.GetAction()
 	} else if err := p.retarget(t, e, next.Action); err != nil {
 		return err
 	}
 	e.msg = next
 	p.setResources(t, e, m, false)
-	j.add(func() {
-		if t.constEntries {
-			before.Action = nil
-		}
-		p.must(p.writeTable(nil, p4v1.Update_MODIFY, before))
-	})
+	j.add(func() { p.must(p.modifyEntry(nil, t, t.entries[e.id], before)) })
 	return nil
 }
 
 // retarget gives an entry another action.
 func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) error {
-	tg, err := p.newTarget(t, a)
+	tg, err := p.newTarget(t, a, e.target.group)
 	if err != nil {
 		return err
 	}
@@ -257,7 +270,7 @@ func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState,
 	case t.constDefault || t.info.profile != nil:
 		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrConstDefault)
 	}
-	if err := t.checkResources(m); err != nil {
+	if err := t.checkResources(m, cmp.Or(m.GetAction(), t.initial.GetAction())); err != nil {
 		return err
 	}
 	before := p.snapshot(t, t.defaultEntry())
@@ -323,19 +336,28 @@ func (t *tableState) refused(err error) error {
 }
 
 // checkResources checks the fields of a written entry that are not match or
-// action.
-func (t *tableState) checkResources(m *p4v1.TableEntry) error {
+// action. A counter or a meter that the entry's action does not execute cannot
+// be set with it.
+func (t *tableState) checkResources(m *p4v1.TableEntry, a *p4v1.TableAction) error {
+	id := a.GetAction().GetActionId()
 	switch {
 	case m.GetTimeSinceLastHit() != nil:
 		return t.failf(codes.InvalidArgument, "time_since_last_hit can only be read")
 	case m.GetIdleTimeoutNs() < 0:
 		return t.failf(codes.InvalidArgument, "the idle timeout is negative")
-	case m.GetIdleTimeoutNs() > 0 && (!t.timesOut() || t.constEntries):
+	case m.GetIdleTimeoutNs() > 0 && !t.timesOut():
 		return t.failf(codes.InvalidArgument, "its entries do not time out")
 	case m.GetCounterData() != nil && !t.info.counter:
 		return t.failf(codes.InvalidArgument, "its entries have no counters")
 	case (m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil) && t.info.meter == nil:
 		return t.failf(codes.InvalidArgument, "its entries have no meters")
+	case m.GetCounterData() != nil && id != 0 && t.counting != nil && !t.counting[id]:
+		return t.failf(codes.InvalidArgument, "the action does not count: the entry cannot have counter_data")
+	case m.GetMeterConfig() != nil && id != 0 && t.metering != nil && !t.metering[id]:
+		return t.failf(codes.InvalidArgument, "the action does not execute the meter: the entry cannot have meter_config")
+	}
+	if err := onlyZero(m.GetMeterCounterData()); err != nil {
+		return prefixed(err, "table %s", t.info.name)
 	}
 	if m.GetMeterConfig() == nil {
 		return nil

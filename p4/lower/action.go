@@ -40,7 +40,10 @@ func (l *lowerer) action(o *types.Object, call *types.Call, e *env) *bmv2.Action
 	a := &bmv2.Action{Name: controlPlaneName(prefix, d.Annotations, d.Name), ID: l.nextID("actions"), RuntimeData: []bmv2.RuntimeParam{}}
 	l.acts[key] = a
 	l.cfg.Actions = append(l.cfg.Actions, a)
+	outer := l.inAction
+	l.inAction = a
 	code := l.inCode(func() { l.actionBody(a, o, d, call, e) })
+	l.inAction = outer
 	a.Primitives = l.primitives(code)
 	return a
 }

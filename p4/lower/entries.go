@@ -56,6 +56,7 @@ func (l *lowerer) entries(t *table) {
 		out := &bmv2.Entry{SourceInfo: l.source(en), Priority: i + 1, ActionEntry: &bmv2.ActionEntry{
 			ActionID: a.out.ID, ActionData: l.actionData(call, t.env, len(a.out.RuntimeData)),
 		}}
+		out.IsConst = en.Const && !t.decl.Entries.Const
 		if an := en.Annotations.Get("priority"); an != nil && len(an.Exprs) == 1 {
 			if lit, ok := an.Exprs[0].(*syntax.IntLit); ok {
 				out.Priority = int(lit.Value.Int64())

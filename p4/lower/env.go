@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"github.com/p4lb/p4lb/bmv2"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -83,14 +84,15 @@ type instance struct {
 	outer *env             // where the instantiation stands
 	at    syntax.Node
 
-	applied []binding          // the arguments of the first application
-	active  *env               // its latest application
-	vars    map[variable]value // its local variables
-	params  map[string]value   // where parts of its parameters are copied to
-	table   *table             // of direct counters and meters
-	target  value              // where a direct meter leaves its result
-	inputs  []*ex              // of an action selector
-	ready   bool               // its locals are made
+	applied []binding             // the arguments of the first application
+	active  *env                  // its latest application
+	vars    map[variable]value    // its local variables
+	params  map[string]value      // where parts of its parameters are copied to
+	table   *table                // of direct counters and meters
+	users   map[*bmv2.Action]bool // the actions that execute a direct counter or meter
+	target  value                 // where a direct meter leaves its result
+	inputs  []*ex                 // of an action selector
+	ready   bool                  // its locals are made
 	block   block
 }
 

@@ -149,6 +149,7 @@ func (l *lowerer) finishDirect() {
 			l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
 				Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, Binding: i.table.name,
 			})
+			i.table.out.CounterActions = i.table.executing(i)
 		case "direct_meter", "DirectMeter":
 			l.finishDirectMeter(i)
 		case "action_selector", "ActionSelector":
@@ -178,4 +179,32 @@ func (l *lowerer) finishDirectMeter(i *instance) {
 	}
 	m.ResultTarget = &bmv2.FieldRef{Header: f.header, Field: f.name}
 	l.cfg.MeterArrays = append(l.cfg.MeterArrays, m)
+	i.table.out.MeterActions = i.table.executing(i)
+}
+
+// uses notes that the action that is being lowered executes a direct counter or
+// meter.
+func (l *lowerer) uses(i *instance) {
+	if l.inAction == nil {
+		return
+	}
+	if i.users == nil {
+		i.users = map[*bmv2.Action]bool{}
+	}
+	i.users[l.inAction] = true
+}
+
+// executing are the ids of a table's actions that execute its direct counter or
+// meter, none where all or none of them do: BMv2 then counts for all.
+func (t *table) executing(i *instance) []int {
+	var ids []int
+	for _, a := range t.actions {
+		if i.users[a.out] {
+			ids = append(ids, a.out.ID)
+		}
+	}
+	if len(ids) == len(t.actions) {
+		return nil
+	}
+	return ids
 }

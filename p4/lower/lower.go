@@ -80,6 +80,7 @@ type lowerer struct {
 
 	pipeline *bmv2.Pipeline
 	inTable  *table                         // whose action is being lowered
+	inAction *bmv2.Action                   // which is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
 	copied   map[string]bool                // parts of controls' parameters that have places of their own
 }

@@ -9,6 +9,7 @@ import (
 // a direct counter's count asks for nothing more.
 func (l *tofino) countCall(c *methodCall) value {
 	l.plainBytes(c)
+	l.uses(c.inst)
 	if index := c.arg("index"); index != nil {
 		l.prim("count", bmv2.Ref(bmv2.TypeCounterArray, c.inst.name), l.scalar(index, c.e))
 	}
@@ -35,6 +36,7 @@ func (l *tofino) meterCall(c *methodCall) value {
 // which was not known then, can only make it worse.
 func (l *tofino) directMeterCall(c *methodCall) value {
 	l.plainBytes(c)
+	l.uses(c.inst)
 	f, ok := c.inst.target.(*field)
 	if !ok {
 		f = l.scalars.add(l.unique(c.inst.name+".color"), scalar{width: 2}, false)

@@ -16,8 +16,10 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 		l.prim("count", bmv2.Ref(bmv2.TypeCounterArray, inst.name), l.scalar(call.Args[0], e))
 		return nil
 	case "direct_counter.count":
+		l.uses(inst)
 		return nil
 	case "direct_meter.read":
+		l.uses(inst)
 		l.readDirectMeter(inst, x, call, e)
 		return nil
 	case "meter.execute_meter", "meter.execute":
