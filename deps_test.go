@@ -27,10 +27,11 @@ var rooms = map[string][]string{
 	"bmv2":      {},
 	"live":      {},
 	"examples":  {},
+	"manifest":  {},
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
-	"codegen":   {"templates", "fitting"},
+	"codegen":   {"templates", "fitting", "manifest"},
 	"dataplane": {"bmv2"},
 	"p4rt":      {"dataplane"},
 
@@ -42,11 +43,11 @@ var rooms = map[string][]string{
 	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
 
 	// The one way from a scheme's name to programs.
-	"scheme": {"codegen", "p4", "p4/syntax"},
+	"scheme": {"manifest", "codegen", "p4", "p4/syntax"},
 
 	"conformance": {"p4/syntax"},
 
-	"controller": {"fabric", "codegen", "fitting", "bmv2"},
+	"controller": {"fabric", "manifest", "codegen", "fitting", "bmv2"},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
 	// The target that runs BMv2 in network namespaces.
@@ -54,7 +55,7 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
-		"p4src", "templates", "fitting", "fabric", "bmv2", "model", "codegen", "scheme", "dataplane", "p4rt",
+		"p4src", "templates", "fitting", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 	},
 	"cmd": nil, // the shell imports everything

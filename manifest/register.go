@@ -1,0 +1,320 @@
+package manifest
+
+// A Register is an array that the program remembers something in.
+type Register struct {
+	Name string `json:"name"` // as P4Info knows it
+	// Label is what readers call it: "" stands for the name without its control.
+	// The copies of a register share it.
+	Label string `json:"label,omitempty"`
+
+	Index Index `json:"index,omitempty"`
+	Size  int   `json:"size,omitempty"`  // cells; 0: as many as the program has
+	Width int   `json:"width,omitempty"` // bits of a cell; 0: as the program has it
+	// Each is how many cells a group has, of a register by memory.
+	Each int `json:"each,omitempty"`
+
+	Content
+	// Fields are what a cell is made of, where that is several things. Then the
+	// register's own Content says nothing but its meaning.
+	Fields []Field `json:"fields,omitempty"`
+	// Copy says that the register is one of several with the same meaning,
+	// since a packet accesses each once.
+	Copy *Copy `json:"copy,omitempty"`
+
+	Writer  Writer `json:"writer,omitempty"`
+	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
+	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
+}
+
+// A Field is a part of the cells of a register.
+type Field struct {
+	Label string `json:"label"` // what readers call it
+	Shift int    `json:"shift"` // the number of its lowest bit
+	Width int    `json:"width"`
+	Content
+}
+
+// Content is what cells say.
+type Content struct {
+	Kind Kind `json:"kind,omitempty"`
+	Unit Unit `json:"unit,omitempty"`
+	// The value is (cell + Offset) / Scale; a Scale of 0 stands for 1.
+	Scale  int64 `json:"scale,omitempty"`
+	Offset int64 `json:"offset,omitempty"`
+	// Valid is the number of a bit that says that there is a value, which is in
+	// the bits below it; 0: there always is one.
+	Valid int `json:"valid,omitempty"`
+
+	// Quantity is the word under which a value is shown, such as occupancy, the
+	// same for all programs that know it; "" stands for the label.
+	Quantity string `json:"quantity,omitempty"`
+	// Internal: programs keep it for themselves; views for people leave it out.
+	Internal bool   `json:"internal,omitempty"`
+	Symbol   string `json:"symbol,omitempty"` // what the paper calls it
+
+	// Event and Of say of a moment or a deadline what happens then, and to which
+	// register (by its label): {kind: moment, event: heard, of: q_C} is when
+	// q_C was last heard of.
+	Event Event  `json:"event,omitempty"`
+	Of    string `json:"of,omitempty"`
+	// Reports is the register of egress whose value this one has as last
+	// reported to ingress.
+	Reports string `json:"reports,omitempty"`
+	// Per is the register that counts what this one is a share of.
+	Per string `json:"per,omitempty"`
+	// Window is the time within which a rate fades.
+	Window Duration `json:"window,omitempty"`
+
+	Meaning string `json:"meaning,omitempty"` // for people
+}
+
+// Copy is which one a register is of several.
+type Copy struct {
+	Slot int `json:"slot"` // of the path that it is looked at for
+	Of   int `json:"of"`   // how many there are
+}
+
+// A Cell is one of a Register.
+type Cell struct {
+	Index int   `json:"index"` // -1: all
+	Value int64 `json:"value"`
+}
+
+// Called is what readers call the register.
+func (r *Register) Called() string {
+	if r.Label != "" {
+		return r.Label
+	}
+	return Short(r.Name)
+}
+
+// Kind is what the cells of a register are.
+type Kind string
+
+// The kinds.
+const (
+	Opaque      Kind = "opaque"
+	Occupancy   Kind = "occupancy"
+	QueueLength Kind = "queue"
+	Interval    Kind = "interval"
+	Trend       Kind = "trend"
+	Congestion  Kind = "congestion"
+	Degree      Kind = "degree"
+	Marks       Kind = "marks"
+	PathState   Kind = "path-state"
+	Utilisation Kind = "utilisation"
+	Rate        Kind = "rate"
+	Delay       Kind = "delay"
+	Weight      Kind = "weight"
+	Moment      Kind = "moment"
+	Deadline    Kind = "deadline"
+	Slot        Kind = "slot"
+	Port        Kind = "port"
+	Count       Kind = "count"
+	Threshold   Kind = "threshold"
+	Granularity Kind = "granularity"
+	Flag        Kind = "flag"
+)
+
+// Words lists the kinds.
+func (Kind) Words() []Word {
+	return []Word{
+		{string(Opaque), "nothing that readers know"},
+		{string(Occupancy), "share of a queue's capacity that is taken"},
+		{string(QueueLength), "what waits in a queue"},
+		{string(Interval), "time between two packets that leave a queue"},
+		{string(Trend), "where a queue is going: 2 rising, 1 falling"},
+		{string(Congestion), "congestion index: the larger, the worse"},
+		{string(Degree), "load degree: the larger, the better"},
+		{string(Marks), "share of packets that met congestion"},
+		{string(PathState), "class of a path: the larger, the worse"},
+		{string(Utilisation), "share of a link's rate that is used"},
+		{string(Rate), "what went lately, fading within a window"},
+		{string(Delay), "how long something takes"},
+		{string(Weight), "how much of the traffic a path is to get, beside others"},
+		{string(Moment), "when something was, by the switch's clock"},
+		{string(Deadline), "until when something holds, by the switch's clock"},
+		{string(Slot), "a path, by its slot in the group"},
+		{string(Port), "a port of the switch"},
+		{string(Count), "how much there has been"},
+		{string(Threshold), "a limit that something is compared with"},
+		{string(Granularity), "how much goes one way at once"},
+		{string(Flag), "1 or 0"},
+	}
+}
+
+// Unit is what a value is measured in. A kind without one is a plain number.
+type Unit string
+
+// The units.
+const (
+	Nanoseconds    Unit = "ns"
+	Microseconds   Unit = "us"
+	Milliseconds   Unit = "ms"
+	Ticks          Unit = "1024ns"
+	Bytes          Unit = "bytes"
+	Packets        Unit = "packets"
+	Cells80        Unit = "cells of 80 bytes"
+	Cells176       Unit = "cells of 176 bytes"
+	Flowcells      Unit = "flowcells"
+	Recirculations Unit = "recirculations"
+	Level          Unit = "level"
+	Class          Unit = "class"
+	Score          Unit = "score"
+)
+
+// Words lists the units.
+func (Unit) Words() []Word {
+	return []Word{
+		{string(Nanoseconds), "time"},
+		{string(Microseconds), "time"},
+		{string(Milliseconds), "time"},
+		{string(Ticks), "time, as Tofino's programs count it: in 32 bits, which wrap"},
+		{string(Bytes), "an amount of data"},
+		{string(Packets), "an amount of data"},
+		{string(Cells80), "what Tofino's queues count in"},
+		{string(Cells176), "what Tofino 2's queues count in"},
+		{string(Flowcells), "pieces of a flow"},
+		{string(Recirculations), "how often packets come round"},
+		{string(Level), "a step of a coarse scale"},
+		{string(Class), "one of a few classes"},
+		{string(Score), "points"},
+	}
+}
+
+// Nanoseconds is how long one of a unit of time is, 0 for other units.
+func (u Unit) Nanoseconds() int64 {
+	switch u {
+	case Nanoseconds:
+		return 1
+	case Microseconds:
+		return 1e3
+	case Milliseconds:
+		return 1e6
+	case Ticks:
+		return 1024
+	}
+	return 0
+}
+
+// Index is what the cells of a register are about.
+type Index string
+
+// What there is.
+const (
+	BySwitch      Index = "switch"
+	ByPort        Index = "port"
+	ByGroup       Index = "group"
+	ByPath        Index = "path"
+	ByFlow        Index = "flow"
+	ByMemory      Index = "memory"
+	ByQueue       Index = "queue"
+	ByDestination Index = "destination"
+	ByNode        Index = "node"
+)
+
+// Words lists what there is.
+func (Index) Words() []Word {
+	return []Word{
+		{string(BySwitch), "one cell, of the switch"},
+		{string(ByPort), "a cell for each port, by its number"},
+		{string(ByGroup), "a cell for each group of paths, by its id"},
+		{string(ByPath), "a cell for each path, at group*16 + slot"},
+		{string(ByFlow), "slots for flows, which a hash finds"},
+		{string(ByMemory), "remembered paths of a group, at group*each + k"},
+		{string(ByQueue), "a cell for each queue of a pipe"},
+		{string(ByDestination), "a cell for each leaf, by its number"},
+		{string(ByNode), "a cell for each switch of the network, by its number"},
+	}
+}
+
+// Event is what happens at a moment.
+type Event string
+
+// What happens.
+const (
+	Heard     Event = "heard"
+	Reported  Event = "reported"
+	Warned    Event = "warned"
+	Updated   Event = "updated"
+	Arrived   Event = "arrived"
+	Departed  Event = "departed"
+	Began     Event = "began"
+	Departure Event = "departure"
+	Pause     Event = "pause"
+)
+
+// Words lists what happens.
+func (Event) Words() []Word {
+	return []Word{
+		{string(Heard), "the switch was told about it, by a report or a probe"},
+		{string(Reported), "egress told ingress about it"},
+		{string(Warned), "a neighbour was warned about it"},
+		{string(Updated), "the value was right"},
+		{string(Arrived), "the last packet came"},
+		{string(Departed), "the last packet left"},
+		{string(Began), "the interval or epoch began"},
+		{string(Departure), "the last packet is to leave, or to arrive (of a deadline)"},
+		{string(Pause), "the port is expected to be paused (of a deadline)"},
+	}
+}
+
+// Writer is who writes a register.
+type Writer string
+
+// The writers.
+const (
+	DataPlane  Writer = "data plane"
+	Controller Writer = "controller"
+	Both       Writer = "both"
+)
+
+// Words lists the writers.
+func (Writer) Words() []Word {
+	return []Word{
+		{string(DataPlane), "packets alone"},
+		{string(Controller), "the controller alone"},
+		{string(Both), "packets, and the controller to set it back"},
+	}
+}
+
+// A Counter is an array that the program counts in.
+type Counter struct {
+	Name    string `json:"name"`
+	Index   Index  `json:"index,omitempty"`
+	Size    int    `json:"size,omitempty"`
+	Unit    Unit   `json:"unit,omitempty"`
+	Meaning string `json:"meaning,omitempty"`
+}
+
+// Weights say by what the paths of a group are drawn: for inspection, which
+// shows the share that each is to get.
+type Weights struct {
+	From WeightSource `json:"from"`
+	// Register (by its label) has the values that the weights come from.
+	Register string `json:"register,omitempty"`
+	// A value v counts Most - v, and at least Least; with a Most of 0 it counts v.
+	Most  int64 `json:"most,omitempty"`
+	Least int64 `json:"least,omitempty"`
+	// Stale is after which time a value that nobody has told of again counts as 0.
+	Stale Duration `json:"stale,omitempty"`
+}
+
+// WeightSource is where weights come from.
+type WeightSource string
+
+// The sources.
+const (
+	FromController WeightSource = "controller"
+	FromRegister   WeightSource = "register"
+	FromTable      WeightSource = "table"
+)
+
+// Words lists the sources.
+func (WeightSource) Words() []Word {
+	return []Word{
+		{string(FromController), "in proportion to what each path can carry, by a table of the controller"},
+		{string(FromRegister), "computed by the program, from the cells of the register about each path"},
+		{string(FromTable), "a baked table, by the levels that the register has"},
+	}
+}

@@ -1,0 +1,256 @@
+package manifest
+
+import "slices"
+
+// A Table is one that the controller fills, or that it may leave alone.
+type Table struct {
+	Name    string   `json:"name"`
+	Purpose Purpose  `json:"purpose,omitempty"`
+	Keys    []Key    `json:"keys,omitempty"` // in the program's order
+	Actions []Action `json:"actions,omitempty"`
+	Entries []Entry  `json:"entries,omitempty"` // that are there beside those of the purpose
+	Baked   *Baked   `json:"baked,omitempty"`   // of the purpose baked
+	BfRt    string   `json:"bfrt,omitempty"`
+	Meaning string   `json:"meaning,omitempty"` // for people
+}
+
+// A Key is a field of a table's key.
+type Key struct {
+	Name    string `json:"name"`
+	Match   string `json:"match,omitempty"` // exact, lpm, ternary, range or optional
+	Carries Fact   `json:"carries,omitempty"`
+	// Value is what the field is in all entries, of a field that carries nothing:
+	// a number, an address, or * for anything.
+	Value string `json:"value,omitempty"`
+}
+
+// An Action is one of a table.
+type Action struct {
+	Name   string  `json:"name"` // without its control
+	Params []Param `json:"params,omitempty"`
+}
+
+// A Param is one of an action.
+type Param struct {
+	Name    string `json:"name"`
+	Carries Fact   `json:"carries,omitempty"`
+	Slot    int    `json:"slot,omitempty"`  // of the path that it is about, in tables by group
+	Value   string `json:"value,omitempty"` // what it always is, of a parameter that carries nothing
+}
+
+// Key finds the field that carries a fact, or nil.
+func (t *Table) Key(f Fact) *Key {
+	i := slices.IndexFunc(t.Keys, func(k Key) bool { return k.Carries == f })
+	if i < 0 {
+		return nil
+	}
+	return &t.Keys[i]
+}
+
+// Action finds the first action with a parameter that carries one of some
+// facts, or nil.
+func (t *Table) Action(facts ...Fact) *Action {
+	i := slices.IndexFunc(t.Actions, func(a Action) bool {
+		return slices.ContainsFunc(a.Params, func(p Param) bool { return slices.Contains(facts, p.Carries) })
+	})
+	if i < 0 {
+		return nil
+	}
+	return &t.Actions[i]
+}
+
+// Purpose is what a table is for: of what there is an entry each.
+type Purpose string
+
+// The purposes.
+const (
+	None       Purpose = "none"
+	Program    Purpose = "program"
+	Route      Purpose = "route"
+	Member     Purpose = "member"
+	Group      Purpose = "group"
+	PortConfig Purpose = "port"
+	Neighbour  Purpose = "neighbour"
+	Leaf       Purpose = "leaf"
+	LeafOf     Purpose = "leaf-of"
+	Arrival    Purpose = "arrival"
+	Identity   Purpose = "identity"
+	Upstream   Purpose = "upstream"
+	Polynomial Purpose = "polynomial"
+	BakedTable Purpose = "baked"
+)
+
+// Words lists the purposes.
+func (Purpose) Words() []Word {
+	return []Word{
+		{string(None), "no entries but those that are given literally"},
+		{string(Program), "the program's own entries"},
+		{string(Route), "each destination: its next hop, or the group of its next hops"},
+		{string(Member), "each path of each group: where it leads"},
+		{string(Group), "each group: something about each of its paths"},
+		{string(PortConfig), "each port that has a link"},
+		{string(Neighbour), "each port that leads to another switch"},
+		{string(Leaf), "each leaf: a port towards it, or that it is this one"},
+		{string(LeafOf), "each destination that is not below this switch: its leaf"},
+		{string(Arrival), "each leaf and each port that leads to it: the slot of that path"},
+		{string(Identity), "the number of this switch, in the default action"},
+		{string(Upstream), "each port that leads to another switch: the clone session back to it"},
+		{string(Polynomial), "a fitted polynomial, in the default action"},
+		{string(BakedTable), "each key: what was computed in advance"},
+	}
+}
+
+// Fact is what a field of a key or a parameter of an action carries.
+type Fact string
+
+// The facts.
+const (
+	Destination Fact = "destination"
+	EgressPort  Fact = "port"
+	IngressPort Fact = "ingress-port"
+	NextMAC     Fact = "next-mac"
+	OwnMAC      Fact = "own-mac"
+	HostAddress Fact = "host-address"
+	HostMAC     Fact = "host-mac"
+	GroupID     Fact = "group"
+	PathCount   Fact = "paths"
+	SlotNumber  Fact = "slot"
+	FirstMember Fact = "first-member"
+	MemberIndex Fact = "member"
+	PathWeight  Fact = "weight"
+	WeightEnd   Fact = "weight-end"
+	QueueNumber Fact = "queue"
+	ServiceTime Fact = "service-time"
+	Capacity    Fact = "capacity"
+	Reciprocal  Fact = "capacity-reciprocal"
+	LinkRate    Fact = "rate"
+	LeafNumber  Fact = "leaf"
+	NodeNumber  Fact = "switch"
+	CloneTo     Fact = "session"
+	FloodTo     Fact = "multicast-group"
+	Coefficient Fact = "coefficient"
+	BakedValue  Fact = "baked"
+)
+
+// Words lists the facts.
+func (Fact) Words() []Word {
+	return []Word{
+		{string(Destination), "an IPv4 prefix"},
+		{string(EgressPort), "the port that leads there"},
+		{string(IngressPort), "the port that something came in at"},
+		{string(NextMAC), "the MAC of the next hop"},
+		{string(OwnMAC), "the MAC of the switch at the port"},
+		{string(HostAddress), "the IPv4 address of a host"},
+		{string(HostMAC), "the MAC of a host"},
+		{string(GroupID), "the id of a group of paths"},
+		{string(PathCount), "how many paths the group has"},
+		{string(SlotNumber), "a path, by its slot in the group, from 0"},
+		{string(FirstMember), "the number of the group's first path, where those of all groups are numbered through"},
+		{string(MemberIndex), "the number of a path, likewise"},
+		{string(PathWeight), "what the path can carry, beside the group's others"},
+		{string(WeightEnd), "the last of 256 shares that the path gets by its weight"},
+		{string(QueueNumber), "the number of the port's first queue in its pipe"},
+		{string(ServiceTime), "how long a full packet takes, in us/65536"},
+		{string(Capacity), "of the port's queue, in packets"},
+		{string(Reciprocal), "floor(255*65536/(capacity-1))"},
+		{string(LinkRate), "of the port's link, in full packets per second"},
+		{string(LeafNumber), "the number of a leaf, from 1"},
+		{string(NodeNumber), "the number of this switch, from 1"},
+		{string(CloneTo), "the clone session to the port"},
+		{string(FloodTo), "the multicast group of what came in at the port; 0: it goes nowhere"},
+		{string(Coefficient), "the coefficient that has the parameter's name"},
+		{string(BakedValue), "what was computed in advance"},
+	}
+}
+
+// An Entry is one of a table, or several alike: literal but for facts of the
+// topology, which are written as $FACT, or $FACT(NODE) of the way to a host or a
+// switch: $port(s1), $own-mac, $next-mac(h1), $switch, $paths(leaf2).
+type Entry struct {
+	Each     Each              `json:"each,omitempty"`     // an entry for each of them, whose facts stand without a node
+	Switches []string          `json:"switches,omitempty"` // by name; none: all
+	Roles    []string          `json:"roles,omitempty"`    // of the switches; none: all
+	Match    map[string]string `json:"match,omitempty"`    // by field; a field that is left out matches anything
+	Default  bool              `json:"default,omitempty"`  // the table's default action
+	Action   string            `json:"action"`
+	Args     map[string]string `json:"args,omitempty"`
+	Priority int               `json:"priority,omitempty"`
+}
+
+// Each is what there is an entry for.
+type Each string
+
+// What there can be.
+const (
+	EachPort   Each = "port"
+	EachSwitch Each = "neighbour"
+	EachHost   Each = "host"
+	EachLeaf   Each = "leaf"
+	EachPath   Each = "path"
+)
+
+// Words lists what there can be.
+func (Each) Words() []Word {
+	return []Word{
+		{string(EachPort), "each port that has a link"},
+		{string(EachSwitch), "each port that leads to another switch"},
+		{string(EachHost), "each host of the network: the way to it"},
+		{string(EachLeaf), "each other leaf of the network: the way to it"},
+		{string(EachPath), "each path of each group"},
+	}
+}
+
+// Baked is what is computed in advance of a table's entries: one for each key,
+// of which the first field counts up fastest.
+type Baked struct {
+	Action string     `json:"action"`
+	Keys   []BakedKey `json:"keys"`
+
+	// Values are the action's argument for each key. Where that would be too
+	// many, Weights says how much each level of a path counts: the arguments
+	// are the last grids of all paths but the last one, of Total that are shared
+	// out by weight. If all weights are 0, the paths of level Zero count alike,
+	// and if there are none, all paths. Neither: it takes a fit that the
+	// controller is given.
+	Values  []int `json:"values,omitempty"`
+	Weights []int `json:"weights,omitempty"`
+	Total   int   `json:"total,omitempty"`
+	Zero    []int `json:"zero,omitempty"`
+}
+
+// A BakedKey is one field of the key.
+type BakedKey struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"` // it goes from 0 to Values-1
+}
+
+// Ends are the arguments of an entry for the levels of all paths.
+func (b *Baked) Ends(levels []int) []int {
+	weights, sum := b.weigh(levels, func(level int) int { return b.Weights[level] })
+	if sum == 0 {
+		weights, sum = b.weigh(levels, func(level int) int {
+			if slices.Contains(b.Zero, level) {
+				return 1
+			}
+			return 0
+		})
+	}
+	if sum == 0 {
+		weights, sum = b.weigh(levels, func(int) int { return 1 })
+	}
+	ends := make([]int, len(levels)-1)
+	so := 0
+	for i := range ends {
+		so += weights[i]
+		ends[i] = max(so*b.Total/sum, 1) - 1
+	}
+	return ends
+}
+
+func (b *Baked) weigh(levels []int, weight func(level int) int) (weights []int, sum int) {
+	for _, level := range levels {
+		weights = append(weights, weight(level))
+		sum += weight(level)
+	}
+	return weights, sum
+}

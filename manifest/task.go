@@ -1,0 +1,328 @@
+package manifest
+
+// A Task is what a controller has to do while the program runs. What a kind
+// wants of the other fields its Needs say.
+type Task struct {
+	Kind TaskKind `json:"kind"`
+
+	Header    string          `json:"header,omitempty"`    // that its packets have
+	Registers map[Part]string `json:"registers,omitempty"` // by the part that they play
+	Filters   []string        `json:"filters,omitempty"`   // low-pass filters of Tofino
+
+	Period  Duration `json:"period,omitempty"`
+	Theta   Duration `json:"theta,omitempty"`   // the period is theta divided by the load of the links ...
+	Most    Duration `json:"most,omitempty"`    // ... and so long at most
+	Gap     Duration `json:"gap,omitempty"`     // and twice that long at least
+	Window  Duration `json:"window,omitempty"`  // within which rates fade
+	Stale   Duration `json:"stale,omitempty"`   // what is older says nothing
+	Average bool     `json:"average,omitempty"` // congested is what exceeds twice the average, not twice the least
+	Delay   Duration `json:"delay,omitempty"`   // of a link
+	Rate    int64    `json:"rate,omitempty"`    // of a link, in bit/s
+	Pause   int64    `json:"pause,omitempty"`   // the bytes at which PFC pauses a port
+	Incast  int64    `json:"incast,omitempty"`  // senders at once
+	Limit   int64    `json:"limit,omitempty"`   // the most that is written
+
+	Meaning string `json:"meaning,omitempty"` // for people
+}
+
+// TaskKind is what a task does.
+type TaskKind string
+
+// The kinds.
+const (
+	ProbeFlood   TaskKind = "probe"
+	PathProbe    TaskKind = "path-probe"
+	Granular     TaskKind = "granularity"
+	QueueLimit   TaskKind = "threshold"
+	Rezero       TaskKind = "rezero"
+	RecircLimit  TaskKind = "recirculation-limit"
+	FailureWatch TaskKind = "failure-detection"
+	Expire       TaskKind = "expire"
+	Ageing       TaskKind = "ageing"
+	RateFilter   TaskKind = "filter"
+	SampleFilter TaskKind = "marks-filter"
+)
+
+// Words lists the kinds.
+func (TaskKind) Words() []Word {
+	return []Word{
+		{string(ProbeFlood), "send a probe about this switch into the network, again and again"},
+		{string(PathProbe), "send a probe along each path, again and again"},
+		{string(Granular), "write the granularity that the delays of the paths ask for (PDLB's Eq. 10)"},
+		{string(QueueLimit), "write the queue that is long enough to be left (QDAPS's Eq. 14)"},
+		{string(Rezero), "set counts of ingress queues to 0 while the switch holds no packet"},
+		{string(RecircLimit), "write how often a packet may come round (RLB's Eq. 5)"},
+		{string(FailureWatch), "close ports that packets come round for too often (RLB's Algorithm 2)"},
+		{string(Expire), "erase best paths that nobody has told of for a period"},
+		{string(Ageing), "count the flows that wait for their last packet to leave"},
+		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
+		{string(SampleFilter), "set low-pass filters that average samples"},
+	}
+}
+
+// Part is what a register is to a task.
+type Part string
+
+// The parts.
+const (
+	PartDelay      Part = "delay"
+	PartMoment     Part = "moment"
+	PartSize       Part = "granularity"
+	PartThreshold  Part = "threshold"
+	PartQueue      Part = "queue"
+	PartIn         Part = "in"
+	PartOut        Part = "out"
+	PartGone       Part = "gone"
+	PartInterval   Part = "interval"
+	PartRoundTime  Part = "recirculation-time"
+	PartLimit      Part = "limit"
+	PartRounds     Part = "recirculations"
+	PartPackets    Part = "packets"
+	PartPortRounds Part = "port-recirculations"
+	PartFaulty     Part = "faulty"
+	PartBest       Part = "best"
+	PartDeadline   Part = "deadline"
+	PartSlot       Part = "slot"
+	PartLoad       Part = "load"
+)
+
+// Words lists the parts.
+func (Part) Words() []Word {
+	return []Word{
+		{string(PartDelay), "the delays of paths"},
+		{string(PartMoment), "when something was heard of"},
+		{string(PartSize), "the granularity of each group"},
+		{string(PartThreshold), "the threshold"},
+		{string(PartQueue), "what came in at a port and is still there"},
+		{string(PartIn), "what came in at a port"},
+		{string(PartOut), "what of it has left, as ingress knows"},
+		{string(PartGone), "what of it has left, as egress knows"},
+		{string(PartInterval), "when the interval of a port began"},
+		{string(PartRoundTime), "how long a recirculation takes"},
+		{string(PartLimit), "how often a packet may come round"},
+		{string(PartRounds), "recirculations"},
+		{string(PartPackets), "packets that chose among paths"},
+		{string(PartPortRounds), "recirculations for want of each port"},
+		{string(PartFaulty), "whether a port is closed"},
+		{string(PartBest), "the best path to each destination"},
+		{string(PartDeadline), "when the last packet of a flow is to leave"},
+		{string(PartSlot), "the path of a flow"},
+		{string(PartLoad), "what each port sent lately, or its share of the link's rate"},
+	}
+}
+
+// TaskNeeds are what a kind of task wants to be told.
+type TaskNeeds struct {
+	Header    []FieldRole // the header has these fields; none: the task sends nothing
+	Registers []Part
+	Either    []Part // any of them, beside Registers
+	Fields    []string
+	Filters   bool
+}
+
+// Needs are those of a kind.
+func (k TaskKind) Needs() TaskNeeds {
+	switch k {
+	case ProbeFlood:
+		return TaskNeeds{Header: []FieldRole{Origin}}
+	case PathProbe:
+		return TaskNeeds{Header: []FieldRole{FromLeaf, ToLeaf, AlongPath}, Fields: []string{"period"}}
+	case Granular:
+		return TaskNeeds{Registers: []Part{PartDelay, PartMoment, PartSize}, Fields: []string{"period"}}
+	case QueueLimit:
+		return TaskNeeds{Registers: []Part{PartThreshold}}
+	case Rezero:
+		return TaskNeeds{Either: []Part{PartQueue, PartIn}, Fields: []string{"period"}}
+	case RecircLimit:
+		return TaskNeeds{Registers: []Part{PartRoundTime, PartLimit}, Either: []Part{PartQueue, PartIn}, Fields: []string{"period", "limit"}}
+	case FailureWatch:
+		return TaskNeeds{Registers: []Part{PartRounds, PartPackets, PartPortRounds, PartLimit, PartFaulty}, Fields: []string{"period"}}
+	case Expire:
+		return TaskNeeds{Registers: []Part{PartMoment, PartBest}, Fields: []string{"period"}}
+	case Ageing:
+		return TaskNeeds{Registers: []Part{PartDeadline, PartSlot}}
+	case RateFilter:
+		return TaskNeeds{Filters: true, Fields: []string{"rate", "window"}}
+	case SampleFilter:
+		return TaskNeeds{Filters: true, Fields: []string{"window"}}
+	}
+	return TaskNeeds{}
+}
+
+// A Session is a clone session to configure. With PerPort, there is one for
+// each port that leads to another switch: Session+port leads to that port.
+type Session struct {
+	Session int         `json:"session"`
+	Kind    SessionKind `json:"kind,omitempty"`
+	Port    int         `json:"port,omitempty"`
+	PerPort bool        `json:"per_port,omitempty"`
+	Bytes   int         `json:"bytes,omitempty"`   // a copy is cut to so many
+	Meaning string      `json:"meaning,omitempty"` // for people
+}
+
+// SessionKind is what copies are for.
+type SessionKind string
+
+// The kinds.
+const (
+	ReportCopies  SessionKind = "report"
+	WarningCopies SessionKind = "warning"
+	OtherCopies   SessionKind = "other"
+)
+
+// Words lists the kinds.
+func (SessionKind) Words() []Word {
+	return []Word{
+		{string(ReportCopies), "they tell ingress what egress knows"},
+		{string(WarningCopies), "they warn a neighbour"},
+		{string(OtherCopies), "something else"},
+	}
+}
+
+// A Multicast is a group to configure.
+type Multicast struct {
+	Group   int     `json:"group"`
+	PerPort bool    `json:"per_port,omitempty"` // Group+port is used for what came in there
+	Members Members `json:"members"`
+	Ports   []int   `json:"ports,omitempty"`   // of the members ports
+	Meaning string  `json:"meaning,omitempty"` // for people
+}
+
+// Members are the ports that a multicast group leads to.
+type Members string
+
+// Who there can be.
+const (
+	MembersUp       Members = "up"
+	MembersOnward   Members = "onward"
+	MembersSwitches Members = "neighbours"
+	MembersHosts    Members = "hosts"
+	MembersAll      Members = "all"
+	MembersPorts    Members = "ports"
+)
+
+// Words lists who there can be.
+func (Members) Words() []Word {
+	return []Word{
+		{string(MembersUp), "ports to switches that are higher up"},
+		{string(MembersOnward), "of what came in from below, all other ports to switches; of what came from above, those to switches below"},
+		{string(MembersSwitches), "all ports to switches, but the one where it came in"},
+		{string(MembersHosts), "all ports to hosts, but the one where it came in"},
+		{string(MembersAll), "all ports that have a link, but the one where it came in"},
+		{string(MembersPorts), "the ports that are listed"},
+	}
+}
+
+// A VirtualPort is one that no interface may be attached to.
+type VirtualPort struct {
+	Port    int         `json:"port"`
+	Kind    VirtualKind `json:"kind,omitempty"`
+	Meaning string      `json:"meaning,omitempty"` // for people
+}
+
+// VirtualKind is what a virtual port is for.
+type VirtualKind string
+
+// The kinds.
+const (
+	ReportPort        VirtualKind = "report"
+	RecirculationPort VirtualKind = "recirculation"
+)
+
+// Words lists the kinds.
+func (VirtualKind) Words() []Word {
+	return []Word{
+		{string(ReportPort), "copies become reports to ingress there"},
+		{string(RecirculationPort), "packets come round again there"},
+	}
+}
+
+// A Generator is an application of Tofino's packet generator, which does a task
+// in place of the controller.
+type Generator struct {
+	App     int      `json:"app"`
+	Task    TaskKind `json:"task"`
+	Period  Duration `json:"period"`
+	Packet  string   `json:"packet,omitempty"`  // what its buffer holds, for people
+	Meaning string   `json:"meaning,omitempty"` // for people
+}
+
+// A Header is one that the program itself puts on the wire, or sends round
+// within the switch.
+type Header struct {
+	Name      string        `json:"name"`
+	Kind      HeaderKind    `json:"kind,omitempty"`
+	EtherType int           `json:"ether_type,omitempty"` // 0: found otherwise
+	Fields    []HeaderField `json:"fields,omitempty"`
+	Meaning   string        `json:"meaning,omitempty"` // for people
+}
+
+// Bytes is the length of the header.
+func (h *Header) Bytes() int {
+	bits := 0
+	for _, f := range h.Fields {
+		bits += f.Width
+	}
+	return bits / 8
+}
+
+// A HeaderField is one of a Header.
+type HeaderField struct {
+	Name    string    `json:"name"`
+	Width   int       `json:"width"`
+	Carries FieldRole `json:"carries,omitempty"`
+	Value   uint64    `json:"value,omitempty"`   // that a task sends it with
+	Meaning string    `json:"meaning,omitempty"` // for people
+}
+
+// HeaderKind is what a header is for.
+type HeaderKind string
+
+// The kinds.
+const (
+	ProbeHeader     HeaderKind = "probe"
+	PathProbeHeader HeaderKind = "path-probe"
+	ReportHeader    HeaderKind = "report"
+	OverlayHeader   HeaderKind = "overlay"
+	WarningHeader   HeaderKind = "warning"
+	RoundHeader     HeaderKind = "recirculation"
+	BridgeHeader    HeaderKind = "bridge"
+	OtherHeader     HeaderKind = "other"
+)
+
+// Words lists the kinds.
+func (HeaderKind) Words() []Word {
+	return []Word{
+		{string(ProbeHeader), "a probe that floods the network"},
+		{string(PathProbeHeader), "a probe along one path and back"},
+		{string(ReportHeader), "what egress tells ingress"},
+		{string(OverlayHeader), "what leaves tell each other with each packet"},
+		{string(WarningHeader), "a warning to a neighbour"},
+		{string(RoundHeader), "what a packet remembers that comes round"},
+		{string(BridgeHeader), "what ingress tells egress about a packet"},
+		{string(OtherHeader), "something else"},
+	}
+}
+
+// FieldRole is what a field of a header carries in the packets of tasks.
+type FieldRole string
+
+// The roles.
+const (
+	Origin    FieldRole = "origin"
+	Sequence  FieldRole = "sequence"
+	FromLeaf  FieldRole = "from-leaf"
+	ToLeaf    FieldRole = "to-leaf"
+	AlongPath FieldRole = "path"
+)
+
+// Words lists the roles.
+func (FieldRole) Words() []Word {
+	return []Word{
+		{string(Origin), "the number of the switch that the probe is about"},
+		{string(Sequence), "counts the probes"},
+		{string(FromLeaf), "the number of the leaf that sends the probe"},
+		{string(ToLeaf), "the number of the leaf that it is for"},
+		{string(AlongPath), "the slot of the path that it takes"},
+	}
+}
