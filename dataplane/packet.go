@@ -42,7 +42,8 @@ type Packet struct {
 	digest       uint16
 	entry        int32 // the entry last hit
 
-	steps         int // taken in the current control
+	steps         int     // taken in the current control
+	next          uintptr // where compiled code goes on behind an action
 	exit          bool
 	dead          bool // an assertion has failed
 	parserError   uint64

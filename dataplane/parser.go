@@ -52,6 +52,7 @@ type parseState struct {
 	key    selectKey
 	cases  []parseCase
 	others *parseState
+	entry  uintptr // in the compiled program
 }
 
 // maxParseStates bounds a parser that runs in circles without reading.
@@ -60,6 +61,11 @@ const maxParseStates = 1 << 16
 // parse runs the parser on p. An error stops it; the packet goes on, with the
 // error in its metadata.
 func (s *Switch) parse(p *Packet) {
+	if c := s.compiled; c != nil {
+		p.next = c.end
+		c.run(p, c.parse)
+		return
+	}
 	p.checksumError = false
 	s.parser.run(s, p)
 	if s.verifies != nil {
