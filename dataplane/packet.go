@@ -21,6 +21,11 @@ type Packet struct {
 	start, head, end int
 	extra            int // bytes that follow, of which only the number is known
 
+	// framed is set where a parser may read the frame's check sequence; of what
+	// the packet has now, the last check bytes are that.
+	framed bool
+	check  int
+
 	parked []byte // the packet without its storage; see Park
 	tm     *forTM // of Tofino alone
 

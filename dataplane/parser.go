@@ -215,7 +215,7 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 	v := lookahead(src)
 	store, need := l.store(pl, v), bytesOf(src.Width)
 	return func(p *Packet) int64 {
-		if p.end-p.head < need {
+		if p.end-p.head < need && !p.more(need) {
 			return codes.tooShort
 		}
 		store(p)
@@ -256,7 +256,7 @@ func (l *linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 			}
 			n /= 8
 		}
-		if uint64(p.end-p.head) < n {
+		if uint64(p.end-p.head) < n && (n > maxFrame || !p.more(int(n))) {
 			return codes.tooShort
 		}
 		p.head += int(n)

@@ -127,6 +127,9 @@ func (l *lowerer) emitTable(t *table) {
 	}
 	l.defaultAction(t)
 	l.entries(t)
+	if t.out.Entries != nil && l.arch.traits().entriesFit {
+		out.MaxSize = max(out.MaxSize, len(out.Entries))
+	}
 }
 
 func bytesOf(width int) int { return (width + 7) / 8 }
