@@ -41,13 +41,9 @@
 // blank lines come out as they are, indentation does not matter.
 package templates
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
-//go:embed v1model/*.tmpl tna/*.tmpl
-var files embed.FS
-
-// For returns the templates of an architecture.
-func For(architecture string) (fs.FS, error) { return fs.Sub(files, architecture) }
+// FS holds the rows, and in a folder for each architecture the blocks.
+//
+//go:embed rows.yaml v1model/*.tmpl tna/*.tmpl
+var FS embed.FS
