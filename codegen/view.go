@@ -54,6 +54,9 @@ func newView(row Row, p Params) (*view, error) {
 	if v.transit() {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
+	if _, err := row.blocks(arch, p.StatePath, false); err != nil {
+		return nil, err // of a row without leaves, nor are there spines
+	}
 	if v.blocks, err = v.runs.blocks(arch, p.StatePath, v.transit()); err != nil {
 		return nil, err
 	}
