@@ -1,7 +1,10 @@
 // Package templates holds the text of the generated programs: for each
-// architecture a folder with one skeleton and one file per building block.
+// architecture a folder with one skeleton and one file per building block, and
+// rows.yaml, the schemes that are composed of them.
 //
-// A block contributes to fixed places of the skeleton, by templates of the
+// A file begins with a head between two lines ---, YAML that says what the block
+// is to a row: docs/blocks.md is its reference, and package codegen reads it. What
+// follows are templates. A block contributes to fixed places of the skeleton, by templates of the
 // place's name:
 //
 //	manifest        YAML: what the block's registers, tables, headers, clone
