@@ -52,6 +52,7 @@ type Setting struct {
 	Traffic   []Traffic     `yaml:"traffic"`
 	Transport TransportSpec `yaml:"transport"`
 	Switches  SwitchSpec    `yaml:"switches"`
+	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets
 	Faults    []Fault       `yaml:"faults"`
 	Duration  Time          `yaml:"duration"` // in which flows start
 	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
@@ -149,6 +150,11 @@ type RDMASpec struct {
 	Hyper         Bitrate `yaml:"hyper"`
 	NoticeEvery   Time    `yaml:"notice-every"`
 	NackEvery     Time    `yaml:"nack-every"`
+	Window        Size    `yaml:"window"` // outstanding at most
+
+	// Choices: see there.
+	Nack   string `yaml:"nack"`
+	NackAs string `yaml:"nack-as"`
 }
 
 // tuning is the simulator's form.
@@ -157,7 +163,8 @@ func (s *RDMASpec) tuning() sim.RDMA {
 		AlphaInterval: time.Duration(s.AlphaInterval), CutInterval: time.Duration(s.CutInterval),
 		RaiseInterval: time.Duration(s.RaiseInterval), RaiseBytes: int64(s.RaiseBytes), Recovery: s.Recovery,
 		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
-		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery),
+		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery), Window: int64(s.Window),
+		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice,
 	}
 }
 
@@ -171,6 +178,16 @@ type SwitchSpec struct {
 	PFC   *bool   `yaml:"pfc"`
 	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
 	Alpha float64 `yaml:"pfc-alpha"`
+
+	// Choices: see there.
+	Marking     string `yaml:"marking"`
+	Control     string `yaml:"control"`
+	Priority    string `yaml:"control-priority"`
+	Hash        string `yaml:"hash"`
+	Hysteresis  Size   `yaml:"pfc-hysteresis"`
+	DrillMemory string `yaml:"drill-memory"`
+	DrillTies   string `yaml:"drill-ties"`
+	Knowledge   string `yaml:"knowledge"`
 }
 
 // A Fault is something that happens to a link or a switch while flows run.
@@ -331,6 +348,9 @@ func (c *Case) inherit(x *Experiment) {
 	if c.Switches == (SwitchSpec{}) {
 		c.Switches = x.Switches
 	}
+	if c.Like == "" {
+		c.Like = x.Like
+	}
 	if c.Faults == nil {
 		c.Faults = x.Faults
 	}
@@ -350,6 +370,7 @@ func (c *Case) inherit(x *Experiment) {
 		c.Seeds = x.Seeds
 	}
 	c.Setting.defaults()
+	c.Setting.as(c.Like)
 }
 
 // warmup is the time before which flows do not count.

@@ -25,6 +25,7 @@ func deployModels(r *running, plan *controller.Plan) (deployment, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.Case.Switches.vary(&m)
 		sw := r.net.Switch(s.Name)
 		if err := sw.LoadModel(m, TablesOf(s)); err != nil {
 			return nil, err

@@ -113,12 +113,26 @@ func (p page) Settings() [][2]string {
 			add(prefix+"traffic", t.describe())
 		}
 		add(prefix+"transport", c.Transport.Kind)
+		add(prefix+"modelled otherwise than by default", c.otherwise())
 		add(prefix+"flows begin within", c.Duration.String())
 		add(prefix+"warm-up", fmt.Sprint(Time(c.warmup())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))
 	}
 	add("controller's latency", x.Latency.String())
 	return list
+}
+
+// otherwise lists the choices of modelling that differ from the defaults.
+func (s *Setting) otherwise() string {
+	var list []string
+	for _, c := range s.Chosen() {
+		list = append(list, fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default))
+	}
+	text := strings.Join(list, "; ")
+	if same := s.nearest(); text != "" && len(same) > 0 {
+		text += "; so they are all like " + strings.Join(same, ", ")
+	}
+	return text
 }
 
 // describe is the traffic in a line.

@@ -175,6 +175,7 @@ func (j *Job) simOptions() sim.Options {
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
+	w.apply(&o)
 	return o
 }
 

@@ -157,6 +157,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	if err := c.Transport.check(); err != nil {
 		return src.wrong(at("transport"), err)
 	}
+	if key, err := x.checkChoices(c); err != nil {
+		return src.wrong(at(key), err)
+	}
 	for j := range c.Faults {
 		if err := c.Faults[j].check(t); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)

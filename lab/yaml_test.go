@@ -80,7 +80,7 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes: [ecmp]\ntraffic:\n - {from: [h77]}", `x.yaml:3: traffic[0]: from: there is no host "h77"`},
 		{"schemes: [ecmp]\ntransport: quic", `x.yaml:2: transport: transport "quic"`},
 		{"schemes: [ecmp]\ntransport: {kind: tcp, rdma: {nack-every: 4us}}", "x.yaml:2: transport: rdma with tcp: its constants are dcqcn's"},
-		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack: 4us}", "x.yaml:4: transport.rdma.nack: there is no such key"},
+		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack-evry: 4us}", "x.yaml:4: transport.rdma.nack-evry: there is no such key"},
 		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack-every: soon}", `x.yaml:4: transport.rdma.nack-every: time "soon"`},
 		{"schemes: [ecmp]\nmetrics:\n - fct-mean\n - x", `x.yaml:4: metrics[1]: there is no metric "x"`},
 		{"schemes: [ecmp]\nmetrics: ['queue-mean:short']", "x.yaml:2: metrics[0]: metric queue-mean is not measured by class"},

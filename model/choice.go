@@ -49,7 +49,7 @@ func (c hash) choose(p *pass) int {
 		}
 		return spread(p.Flow.pathHash(true), p.n)
 	}
-	return int(p.Flow.pathHash(c.cfg.Edge) % uint64(p.n))
+	return int(c.PathHash(p.Flow) % uint64(p.n))
 }
 
 // uniform is RPS, LetFlow.
@@ -133,7 +133,27 @@ func (c least) choose(p *pass) int {
 // the least of them before it looks at what it has remembered.
 type sampled struct {
 	*Switch
-	best byGroup[[maxMemory]path] // of the last M decisions, the latest first
+	best   byGroup[lastBest]
+	byHost map[uint32]*lastBest // in the place of that: see Variant.HostMemory
+}
+
+// A lastBest is the paths of the last M decisions, the latest first.
+type lastBest [maxMemory]path
+
+// recall finds the memory that a packet asks.
+func (c *sampled) recall(p *pass) []path {
+	if !c.cfg.HostMemory {
+		return c.best.of(p.Group)[:c.cfg.M]
+	}
+	if c.byHost == nil {
+		c.byHost = map[uint32]*lastBest{}
+	}
+	m := c.byHost[p.Flow.Dst]
+	if m == nil {
+		m = new(lastBest)
+		c.byHost[p.Flow.Dst] = m
+	}
+	return m[:c.cfg.M]
 }
 
 // maxMemory is the largest M.
@@ -149,6 +169,12 @@ func (c *sampled) choose(p *pass) int {
 			slot, least = candidate, cost
 		}
 	}
+	held := c.recall(p)
+	if c.cfg.MemoryFirst {
+		for _, m := range held {
+			look(m.in(p.n))
+		}
+	}
 	var order shuffle
 	for k := range c.cfg.D {
 		if c.tofino() {
@@ -157,19 +183,19 @@ func (c *sampled) choose(p *pass) int {
 			look(order.draw(c.Switch, k, p.n))
 		}
 	}
-	memory, drawn := c.best.of(p.Group)[:c.cfg.M], slot
-	for _, m := range memory {
+	drawn := slot
+	for _, m := range held {
 		if c.tofino() {
 			look(m.there())
 		} else {
-			look(m.in(p.n))
+			look(m.in(p.n)) // once more where it came first: nothing is less than itself
 		}
 	}
-	if len(memory) > 0 {
-		copy(memory[1:], memory)
-		memory[0] = remember(slot)
+	if len(held) > 0 {
+		copy(held[1:], held)
+		held[0] = remember(slot)
 		if c.tofino() {
-			memory[0] = remember(drawn)
+			held[0] = remember(drawn)
 		}
 	}
 	return slot

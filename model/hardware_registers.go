@@ -80,7 +80,7 @@ func (c *sampled) hardware(register string, _ int) []uint64 {
 	if register != "dr_mem" {
 		return nil
 	}
-	return collect(c.best, func(memory [maxMemory]path) uint64 { return uint64(memory[0].there()) })
+	return collect(c.best, func(held lastBest) uint64 { return uint64(held[0].there()) })
 }
 
 func (c *orderly) hardware(register string, slot int) []uint64 {

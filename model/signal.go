@@ -73,7 +73,12 @@ type queue struct {
 	len [512]uint32
 }
 
-func (q *queue) cost(p *pass, slot int) uint32 { return q.len[q.port(p, slot)] }
+func (q *queue) cost(p *pass, slot int) uint32 {
+	if q.cfg.QueueNow != nil {
+		return q.cfg.QueueNow(q.port(p, slot))
+	}
+	return q.len[q.port(p, slot)]
+}
 
 // weight is what the queue has room for, at least 1: a full one drains too.
 func (q *queue) weight(p *pass, slot int) uint32 {

@@ -23,6 +23,24 @@ type Config struct {
 	Ghost bool
 	// Random draws uniformly from lo to hi, both included.
 	Random func(lo, hi uint64) uint64
+
+	Variant
+}
+
+// A Variant is what simulators do otherwise than the programs do, for comparison
+// with them: no program for a switch is generated so.
+type Variant struct {
+	// HostMemory: DRILL remembers for each destination host what it remembers
+	// for each group.
+	HostMemory bool
+	// MemoryFirst: DRILL looks at what it remembers before what it draws, so
+	// that it stays there where both are equal.
+	MemoryFirst bool
+	// QueueNow is the length of a port's queue as it is, which signal queue then
+	// takes in place of what it has learnt; nil: it does not.
+	QueueNow func(port int) uint32
+	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
+	PathHash func(Flow) uint64
 }
 
 // A Group is the paths that lead to one destination.
@@ -196,6 +214,14 @@ func (s *Switch) decide(p *Packet, now Time) (d Decision) {
 		d.Port = g.Ports[d.Slot%len(g.Ports)]
 	}
 	return d
+}
+
+// PathHash is what a path comes from where a flow's hash chooses it.
+func (s *Switch) PathHash(f Flow) uint64 {
+	if s.cfg.PathHash != nil {
+		return s.cfg.PathHash(f)
+	}
+	return f.pathHash(s.cfg.Edge)
 }
 
 // byGroup is something that is remembered of each group.

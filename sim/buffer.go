@@ -39,6 +39,9 @@ func (s *Switch) charge(p *Packet) {
 
 // discharge notes that it leaves.
 func (s *Switch) discharge(p *Packet) {
+	if !p.charged {
+		return // it went before others
+	}
 	p.charged = false
 	s.used -= p.Size
 	if p.from != nil && s.net.opts.PFC.On {

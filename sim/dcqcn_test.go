@@ -130,10 +130,12 @@ func TestGoBack(t *testing.T) {
 	}
 }
 
-// TestStaleNack does not go back for a packet that has arrived since.
+// TestStaleNack does not go back for a packet that has arrived since, where Nacks
+// are believed to come in order.
 func TestStaleNack(t *testing.T) {
 	var stats FlowStats
-	s := newDCQCNSender(usual(t, nil), &stats, 10*segment, 10e9)
+	u := usual(t, func(u *Tuning) { u.RDMA.Nack = GoBackOnExpected })
+	s := newDCQCNSender(u, &stats, 10*segment, 10e9)
 	for s.ready(0) {
 		s.emit(0, new(Packet))
 	}

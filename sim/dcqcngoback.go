@@ -3,7 +3,8 @@ package sim
 import "time"
 
 // A dcqcnSender is the sending half of an RDMA connection: paced by DCQCN, and
-// going back to the first missing byte when a Nack or a timeout says so. Its
+// going back to the first missing byte when a Nack or a timeout says so, or where
+// the receiver keeps early packets repeating what is missing. Its
 // window, if it has one, only bounds what a broken path can swallow. The timeout
 // follows the round trips as TCP's, in place of who would configure the card for
 // the network that it is in.
@@ -19,6 +20,7 @@ type dcqcnSender struct {
 	at    time.Duration // when the pace allows the next packet; never: it always does
 	rtt   roundTrip
 	alarm time.Duration
+	lost  recovery // where the receiver keeps what is early
 }
 
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
@@ -62,6 +64,7 @@ func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 		s.c.Retransmitted++
 	}
 	s.high = max(s.high, s.next)
+	s.skip()
 	if s.r.rate < s.r.line {
 		bits := float64((length + UDPHeaders) * 8)
 		s.at = now + time.Duration(bits*float64(time.Second)/s.r.rate)
@@ -85,6 +88,7 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 		s.una = a.Ack
 		s.rtt.sample(now - a.Stamp)
 		s.next = max(s.next, s.una)
+		s.lost.acknowledged(s.una)
 		s.alarm = never
 		if s.una < s.high {
 			s.alarm = now + s.rtt.rto
@@ -92,9 +96,38 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 			s.c.Acknowledged = now
 		}
 	}
-	if a.Kind == Nack && a.Ack == s.una {
+	if a.Kind == Nack {
+		s.nack(a)
+	}
+	s.skip()
+}
+
+// nack takes in a Nack. One of what has been acknowledged since was overtaken by
+// that acknowledgment; but the receiver may have thrown away a later packet when
+// it sent the Nack, and says so once. To ignore it is to wait for the timeout.
+func (s *dcqcnSender) nack(a *Packet) {
+	switch s.t.RDMA.Nack {
+	case Selective:
+		s.c.Nacks++
+		var began bool
+		if s.next, began = s.lost.heed(a, s.una, s.next, s.high); began {
+			s.c.Recoveries++
+		}
+	case GoBackOnExpected:
+		if a.Ack == s.una {
+			s.c.Nacks++
+			s.goBack()
+		}
+	default:
 		s.c.Nacks++
 		s.goBack()
+	}
+}
+
+// skip passes over what has arrived.
+func (s *dcqcnSender) skip() {
+	if s.t.RDMA.Nack.keeps() {
+		s.next = s.lost.skip(s.next, s.high)
 	}
 }
 
@@ -111,13 +144,15 @@ func (s *dcqcnSender) tick(now time.Duration) {
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
+		s.lost.timeout(s.una, s.high)
+		s.skip()
 		s.rtt.backOff()
 		s.alarm = now + s.rtt.rto
 	}
 }
 
-// A goBackReceiver is the receiving half: it takes packets in order only, and is
-// DCQCN's notification point.
+// A goBackReceiver is the receiving half: it takes packets in order only, unless
+// it is told to keep early ones, and is DCQCN's notification point.
 type goBackReceiver struct {
 	t *Tuning
 	c *FlowStats
@@ -129,6 +164,8 @@ type goBackReceiver struct {
 	noticeAt time.Duration // no notification before
 	nackAt   time.Duration // no Nack for nackOf before
 	nackOf   int64
+	kept     ranges // what came early, if that is kept
+	early    Range  // that a Nack is to tell of
 
 	ack, nack, notice bool // to be sent
 }
@@ -161,19 +198,37 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 		r.c.Received += int64(p.Payload)
 		r.unacked++
 		r.ack = p.Last || r.unacked >= r.t.RDMA.AckEvery
+		if len(r.kept) > 0 {
+			r.keep(p)
+			r.ack = true // of more than this packet
+		}
 	case p.Seq > r.expected:
 		r.c.early(p.Seq-r.expected, int64(r.t.Segment))
-		r.missing(now)
+		r.ahead(now, p)
 	default:
 		r.c.Duplicates++
 		r.ack = true
 	}
 }
 
-// missing asks for the expected packet, unless it has just done so.
-func (r *goBackReceiver) missing(now time.Duration) {
-	if r.nackOf != r.expected || now >= r.nackAt {
+// ahead deals with a packet that comes before the expected one. It asks for that,
+// unless it has just done so; one that keeps early packets tells of each.
+func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
+	news := false
+	if r.t.RDMA.Nack.keeps() {
+		if news = r.keep(p); news {
+			r.c.Received += int64(p.Payload)
+		} else {
+			r.c.Duplicates++
+		}
+		r.early = Range{p.Seq, p.Seq + int64(p.Payload)}
+	}
+	if r.t.RDMA.Nack == KeepEarly {
+		return
+	}
+	if news || r.nackOf != r.expected || now >= r.nackAt {
 		r.nack, r.nackOf, r.nackAt = true, r.expected, now+r.t.RDMA.NackEvery
+		r.notice = r.notice || r.t.RDMA.NackNotice
 	}
 }
 
@@ -183,6 +238,9 @@ func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	switch {
 	case r.nack:
 		a.Kind = Nack
+		if r.t.RDMA.Nack.keeps() {
+			a.Sacks[0], a.NSacks = r.early, 1
+		}
 	case r.ack:
 		a.Kind = Ack
 	default:

@@ -54,6 +54,9 @@ func (n *Network) StartFlow(s FlowSpec) (*Flow, error) {
 	}
 	n.flows++
 	f.ID = n.flows
+	if n.ns3 != nil {
+		n.ns3.ports(f)
+	}
 	if f.Sport == 0 {
 		f.Sport = uint16(10000 + f.ID%50000)
 	}

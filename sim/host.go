@@ -58,6 +58,10 @@ func (h *Host) Send(p *Packet) {
 	}
 	p.CE = false
 	h.net.begin(p)
+	if h.net.urgent(p) {
+		h.nic.hasten(p)
+		return
+	}
 	h.nic.accept(p)
 }
 

@@ -93,8 +93,10 @@ func (n *Network) InFlight() Tally {
 		if o == nil {
 			return
 		}
-		for p := o.queue.head; p != nil; p = p.next {
-			t.add(p)
+		for _, q := range [...]fifo{o.queue, o.urgent} {
+			for p := q.head; p != nil; p = p.next {
+				t.add(p)
+			}
 		}
 		o.wire.each(t.add)
 	}

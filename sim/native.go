@@ -24,6 +24,8 @@ type Model struct {
 	// Cells are how many a register of the program has, by name. Those that the
 	// model does not keep are 0.
 	Cells map[string]int
+	// QueueNow: signal queue knows queues as they are, in bytes.
+	QueueNow bool
 }
 
 // native is the engine that runs a model. What the program would do beside
@@ -51,6 +53,12 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	o.Random = func(lo, hi uint64) uint64 {
 		e.drawn++
 		return random(lo, hi)
+	}
+	if o.QueueNow {
+		o.Variant.QueueNow = func(port int) uint32 { return uint32(s.ports[port].bytes) }
+	}
+	if s.net.ns3 != nil {
+		o.PathHash = s.net.ns3.hash(s)
 	}
 	m, err := model.New(o.Config)
 	if err != nil {
@@ -153,8 +161,12 @@ func (e *native) remember(p *Packet) {
 
 // decide asks the model for the way of a packet, which may have been round.
 func (e *native) decide(p *Packet, now model.Time, again bool) {
-	mp := e.describe(p)
 	to := e.look.toHost[p.place]
+	if e.past(p) {
+		e.byHash(p, to)
+		return
+	}
+	mp := e.describe(p)
 	mp.Group = -1
 	if to.group != 0 {
 		mp.Group = int(to.group)
@@ -186,6 +198,22 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 		e.s.drop(p)
 	default:
 		e.s.enqueue(p, d.Port)
+	}
+}
+
+// past reports whether a packet passes the scheme by.
+func (e *native) past(p *Packet) bool { return e.s.net.opts.Answers.Hashed && p.Kind.answers() }
+
+// byHash sends a packet the way of its flow's hash.
+func (e *native) byHash(p *Packet, to way) {
+	switch ports := e.look.groups[int(to.group)]; {
+	case to.group != 0 && len(ports) > 0:
+		hash := e.model.PathHash(p.Flow.toward(p.Kind).tuple)
+		e.s.enqueue(p, ports[hash%uint64(len(ports))])
+	case to.group == 0 && to.port >= 0:
+		e.s.enqueue(p, int(to.port))
+	default:
+		e.s.drop(p)
 	}
 }
 
@@ -289,6 +317,9 @@ func (e *native) cell() int {
 }
 
 func (e *native) enqueued(p *Packet, o *Port, depth int) {
+	if e.past(p) {
+		return
+	}
 	e.model.Enqueued(o.Number, depth+int(e.s.cellsOf(p.Size)))
 	p.met = int32(depth)
 	if e.persists {
@@ -299,6 +330,9 @@ func (e *native) enqueued(p *Packet, o *Port, depth int) {
 func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	if p.Flow == nil {
 		return e.egressControl(p, o, depth)
+	}
+	if e.past(p) {
+		return sent
 	}
 	if e.o.Hardware != nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
 		p.again = true // past egress

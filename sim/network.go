@@ -21,6 +21,10 @@ type Options struct {
 	Queue fabric.Size
 	ECN   ECN
 	PFC   PFC
+	// Answers says how switches and NICs treat what receivers send.
+	Answers Answers
+	// Hash is what flows' paths come from where models choose by hash.
+	Hash Hash
 	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
 	// this many times what is free of it, in place of its own limit.
 	Alpha   float64
@@ -35,7 +39,31 @@ type Options struct {
 type ECN struct {
 	Min, Max fabric.Size
 	P        float64
+	// Dequeue decides when a packet leaves the queue, by what it leaves behind,
+	// and not when it comes, by what it finds: the mark then tells of the queue as
+	// it is, one queueing delay later than it would otherwise set out.
+	Dequeue bool
 }
+
+// An Answers says how acknowledgments, Nacks and notices of congestion are
+// treated: as any other packet where nothing is said.
+type Answers struct {
+	// Hashed lets them take the path of their flow's hash, whatever the scheme
+	// does with data, and keeps the scheme from seeing them. It is for models.
+	Hashed bool
+	// First lets them pass what waits in queues, and in those of NICs. They are
+	// then neither paused nor counted for pauses, and no queue's length has them.
+	First bool
+}
+
+// A Hash is a way to make a path of the addresses and ports of a flow.
+type Hash int
+
+// The hashes.
+const (
+	HashCRC32 Hash = iota // as the programs do
+	HashNS3               // MurmurHash3 as in ns-3's switches for RDMA: see ns3.go
+)
 
 // A PFC pauses the other end of a link when too much of what it has sent waits
 // in the switch. With it, switches limit no queue, only the buffer.
@@ -121,6 +149,7 @@ type Network struct {
 	pool   *Packet
 	ledger ledger
 	hops   int64
+	ns3    *ns3Numbers // nil: nobody hashes as it does
 }
 
 // New makes the network of a topology. Its switches drop everything until they
@@ -146,6 +175,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	}
 	for _, h := range n.hosts {
 		h.gateway = h.nic.peer.mac
+	}
+	if o.Hash == HashNS3 {
+		n.ns3 = newNS3Numbers(n)
 	}
 	return n, nil
 }

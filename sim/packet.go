@@ -124,6 +124,13 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 	return p
 }
 
+// answers reports whether the packet is one of a receiver's: an acknowledgment, a
+// Nack or a notice.
+func (k Kind) answers() bool { return k != Data && k != Control }
+
+// urgent reports whether a packet goes before others.
+func (n *Network) urgent(p *Packet) bool { return n.opts.Answers.First && p.Kind.answers() }
+
 // A headers is the bytes in front of the payload of a flow's packets in one
 // direction.
 type headers struct {

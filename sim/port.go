@@ -88,6 +88,7 @@ type Port struct {
 	peer     *Port
 
 	queue   fifo
+	urgent  fifo  // what goes first: see Answers.First
 	bytes   int32 // of queue
 	packets int32
 	cells   int32         // that they fill, where the switch counts them
@@ -192,9 +193,18 @@ func (o *Port) accept(p *Packet) {
 	o.wake()
 }
 
+// hasten puts a packet before all that waits, but for others like it.
+func (o *Port) hasten(p *Packet) {
+	o.urgent.push(p)
+	o.wake()
+}
+
+// idle reports whether there is nothing that the port may send.
+func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgent.head == nil }
+
 // wake lets the port send if it can: at once, or when the link is free.
 func (o *Port) wake() {
-	if o.queue.head == nil || o.paused || o.serving.planned() {
+	if o.idle() || o.serving.planned() {
 		return
 	}
 	if o.free > o.net.now {
@@ -206,14 +216,21 @@ func (o *Port) wake() {
 
 // serve sends the first packet of the queue.
 func (o *Port) serve() {
-	if o.paused || o.queue.head == nil {
+	if o.idle() {
 		return
 	}
-	p := o.queue.pop()
-	o.bytes -= int32(p.Size)
-	o.packets--
+	var p *Packet
+	if o.urgent.head != nil {
+		p = o.urgent.pop()
+	} else {
+		p = o.queue.pop()
+		o.bytes -= int32(p.Size)
+		o.packets--
+		if o.sw != nil {
+			o.cells -= o.sw.cellsOf(p.Size)
+		}
+	}
 	if o.sw != nil {
-		o.cells -= o.sw.cellsOf(p.Size)
 		o.sw.depart(p, o)
 	} else {
 		o.host.depart(p, o)

@@ -237,6 +237,11 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		s.end(p, NoPort)
 		return
 	}
+	if s.net.urgent(p) {
+		s.engine.enqueued(p, o, s.depth(o))
+		o.hasten(p)
+		return
+	}
 	if why, ok := s.admit(p, o); !ok {
 		o.count.Dropped++
 		o.count.DroppedBytes += int64(p.Size)
@@ -244,7 +249,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		return
 	}
 	s.engine.enqueued(p, o, s.depth(o))
-	if p.ECT && !p.CE && s.marks(int(o.bytes)+p.Size) {
+	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(int(o.bytes)+p.Size) {
 		p.mark = true
 		o.count.Marked++
 	}
@@ -306,6 +311,10 @@ func (s *Switch) marks(bytes int) bool {
 // depart lets a packet leave the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
+	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(int(o.bytes)) {
+		p.mark = true
+		o.count.Marked++
+	}
 	switch s.engine.egress(p, o, s.depth(o)) {
 	case gone:
 		s.drop(p)

@@ -39,11 +39,28 @@ type RDMA struct {
 	Additive      int64         // R_AI, bit/s; zero: 10/25 Mb/s for each Gb/s of the NIC
 	Hyper         int64         // R_HAI, bit/s; zero: 25/25 Mb/s for each Gb/s of the NIC
 	MinRate       int64         // bit/s; zero: 100 Mb/s, or a tenth of a NIC below 1 Gb/s
-	NoticeEvery   time.Duration // between congestion notifications of a flow; zero: AlphaInterval
+	NoticeEvery   time.Duration // between congestion notifications of a flow at least; zero: one for each marked packet
 	NackEvery     time.Duration // between Nacks for the same packet; zero: 4 µs
 	AckEvery      int           // packets to an acknowledgment; zero: 1
 	Window        int64         // bytes outstanding at most; zero: no limit
+	Nack          NackPolicy    // what both ends do about packets that come early
+	NackNotice    bool          // a Nack is a notice of congestion as well
 }
+
+// A NackPolicy is what an RDMA receiver does with packets that come before the one
+// it expects, and what its sender does about a Nack.
+type NackPolicy int
+
+// The policies. The first two throw early packets away, the others keep them.
+const (
+	GoBackOnAny      NackPolicy = iota // whatever has been acknowledged since the Nack left
+	GoBackOnExpected                   // if it is of the first byte that is not acknowledged: for networks that keep control packets in order
+	Selective                          // IRN: repeat what is missing
+	KeepEarly                          // no Nacks: for networks that reorder and do not lose
+)
+
+// keeps reports whether early packets are kept.
+func (p NackPolicy) keeps() bool { return p >= Selective }
 
 // The transports' usual parameters.
 const (
@@ -85,7 +102,6 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.Additive, max(1, rate/1000*10/25))
 	fill(&d.Hyper, max(1, rate/1000*25/25))
 	fill(&d.MinRate, min(100_000_000, max(1, rate/10)))
-	fill(&d.NoticeEvery, d.AlphaInterval)
 	fill(&d.NackEvery, 4*time.Microsecond)
 	fill(&d.AckEvery, 1)
 	fill(&d.Window, never64)

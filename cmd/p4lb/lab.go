@@ -38,7 +38,8 @@ virtual time stands still.
 
   lab run FILE.yaml    an experiment with everything that can be set
   lab paper NAME       the experiments of a paper, and what it prints
-  lab list             workloads, metrics and papers`,
+  lab list             workloads, metrics and papers
+  lab defaults         what simulators do in several ways, and what is done here`,
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
   p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
@@ -58,7 +59,7 @@ virtual time stands still.
 	}
 	q.addFlags(cmd)
 	j.addFlags(cmd)
-	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabList(c))
+	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabList(c), newLabDefaults(c))
 	for _, verb := range cmd.Commands() {
 		verb.Flags().SortFlags = false
 		verb.DisableFlagsInUseLine = true
@@ -86,8 +87,11 @@ func newLabRun(c *cli) *cobra.Command {
   loads: [0.5, 0.7]
   transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
+                              # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
   switches: {ecn: 65, pfc: false}
+  like: ns3                   # what is modelled in several ways, and not given, is done
+                              # as there: lab defaults lists it
   seeds: 5                    # how many, or which: [3, 5]
   duration: 2s                # flows begin within it; then it goes on until they end
   warmup: 5%

@@ -14,13 +14,13 @@ import (
 
 // A labQuestion is an experiment asked by flags.
 type labQuestion struct {
-	scheme, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf string
-	vs, fail, set, metrics                                                                   []string
-	loads                                                                                    []string
-	seeds                                                                                    int
-	duration                                                                                 time.Duration
-	ecn                                                                                      int
-	pfc                                                                                      bool
+	scheme, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf, like string
+	vs, fail, set, metrics                                                                         []string
+	loads                                                                                          []string
+	seeds                                                                                          int
+	duration                                                                                       time.Duration
+	ecn                                                                                            int
+	pfc                                                                                            bool
 }
 
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
@@ -42,6 +42,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
+	f.StringVar(&q.like, "like", "", "model what simulators do in several ways like `WHAT`: "+strings.Join(lab.Presets, ", ")+" (lab defaults says what that is)")
 	f.StringVar(&q.engine, "engine", lab.EngineP4, "what the switches run: p4, or native for the models, which is faster")
 	addArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
@@ -49,6 +50,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	completeWith(cmd, "scheme", codegen.Names())
 	completeWith(cmd, "vs", codegen.Names())
 	completeWith(cmd, "workload", lab.Workloads())
+	completeWith(cmd, "like", lab.Presets)
 	completeWith(cmd, "transport", lab.Transports)
 	completeWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
 }
@@ -72,7 +74,7 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
 		}
 	}
 	x.Transport.Kind, x.Duration = q.transport, lab.Time(q.duration)
-	x.Switches.ECN, x.Switches.PFC = q.ecn, &q.pfc
+	x.Switches.ECN, x.Switches.PFC, x.Like = q.ecn, &q.pfc, q.like
 	if q.ecn == 0 && q.transport == "dctcp" {
 		x.Switches.ECN = 65
 	}

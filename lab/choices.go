@@ -1,0 +1,358 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/sim"
+)
+
+// A Choice is one of modelling: what simulators, cards and switches do in more
+// than one way, and papers do not say. docs/fidelity.md has what each of them
+// moves.
+type Choice struct {
+	Key     string   // such as switches.marking
+	Values  []string // that it can have; none: a quantity
+	Default string
+	About   string
+	Why     string // the default
+
+	like   map[string]string // what the presets say, where that is not the default
+	kind   string            // of transport that it is about; "": all
+	native []string          // values that no generated program can have
+	field  func(*Setting) option
+}
+
+// An option is a field of a setting as text; "" where it is not set.
+type option interface {
+	get() string
+	set(string)
+}
+
+// Presets are what choices can be like, beside the defaults: ns-3's simulator of
+// RDMA with load balancers (conweave-ns3), ns-2 as the authors of PDLB and QDAPS
+// used it, htsim (csg-htsim), and cards and switches as sold.
+var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
+
+// The values of choices that the code asks for.
+const (
+	atDequeue      = "dequeue"
+	hashed         = "hashed"
+	first          = "first"
+	hashLikeNS3    = "ns3"
+	byHost         = "host"
+	remembered     = "remembered"
+	atEnqueue      = "enqueue"
+	atOnce         = "now"
+	nackAny        = "any"
+	nackExpected   = "expected"
+	nackSelective  = "selective"
+	nackNone       = "none"
+	withNotice     = "notice"
+	everyMark      = "each mark"
+	twoFullPackets = "two packets"
+)
+
+// Choices lists all choices of modelling.
+func Choices() []Choice { return slices.Clone(choices) }
+
+var choices = []Choice{
+	{
+		Key: "switches.marking", Values: []string{atEnqueue, atDequeue}, Default: atEnqueue,
+		About: "when ECN marks: as a packet comes, by the queue that it finds, or as it leaves, by what it leaves behind",
+		Why:   "RED and DCTCP are defined so, and ns-2 does it, where three of the papers measured",
+		like:  map[string]string{"ns3": atDequeue, "htsim": atDequeue, "hardware": atDequeue},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Marking) },
+	},
+	{
+		Key: "switches.control", Values: []string{"balanced", hashed}, Default: "balanced",
+		About: "the paths of ACKs, Nacks and notices: the scheme's, as for data, or their flow's hash, unseen by the scheme",
+		Why:   "the programs, like those of the papers, do not tell them from data",
+		like:  map[string]string{"ns3": hashed}, native: []string{hashed},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Control) },
+	},
+	{
+		Key: "switches.control-priority", Values: []string{"none", first}, Default: "none",
+		About: "whether ACKs, Nacks and notices pass data in queues, and are neither paused nor counted for pauses",
+		Why:   "one queue a port is what the papers' switches have, and BMv2 as it comes",
+		like:  map[string]string{"ns3": first},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Priority) },
+	},
+	{
+		Key: "switches.hash", Values: []string{"crc32", hashLikeNS3}, Default: "crc32",
+		About: "what flows' paths come from: CRC32, or MurmurHash3 of ns-3's addresses and ports with the switch's number",
+		Why:   "it is what the programs compute; the other one is there so that ECMP takes the very paths that it takes in ns-3",
+		like:  map[string]string{"ns3": hashLikeNS3}, native: []string{hashLikeNS3},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Hash) },
+	},
+	{
+		Key: "switches.pfc-hysteresis", Default: twoFullPackets,
+		About: "how far below the threshold that paused it a port goes on",
+		Why:   "as RLB's description and cards have it; ns-3 goes on 16 bytes times alpha below, which is one byte",
+		like:  map[string]string{"ns3": "1"},
+		field: func(s *Setting) option { return (*sizeOption)(&s.Switches.Hysteresis) },
+	},
+	{
+		Key: "switches.drill-memory", Values: []string{"group", byHost}, Default: "group",
+		About: "whether DRILL remembers its least loaded path for each group of next hops, or for each destination host",
+		Why:   "DRILL's paper has one memory for an engine and a group; the program has as many cells as groups",
+		like:  map[string]string{"ns3": byHost}, native: []string{byHost},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillMemory) },
+	},
+	{
+		Key: "switches.drill-ties", Values: []string{"sampled", remembered}, Default: "sampled",
+		About: "which of two queues of the same length DRILL takes: one that it has drawn, or the one that it remembers",
+		Why:   "the program looks at what it has drawn first",
+		like:  map[string]string{"ns3": remembered}, native: []string{remembered},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillTies) },
+	},
+	{
+		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce}, Default: "departure",
+		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes",
+		Why:   "a program of a software switch measures in egress, and learns by report or shared register; the ghost thread of Tofino 2 sees both; nothing sees a queue at once",
+		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
+	},
+	{
+		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, kind: "dcqcn",
+		About: "early packets are thrown away, and the sender goes back on any Nack, or on one of the first byte not acknowledged; or they are kept, and it repeats what is missing (selective, as IRN), or nothing before a timeout (none)",
+		Why:   "an ACK may overtake a Nack where control packets are balanced; who ignores the Nack then waits for a timeout",
+		like:  map[string]string{"hardware": nackExpected},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Nack) },
+	},
+	{
+		Key: "transport.rdma.nack-as", Values: []string{"nack", withNotice}, Default: "nack", kind: "dcqcn",
+		About: "whether a Nack slows the sender as a notice of congestion does",
+		Why:   "DCQCN's notices are of marks; conweave-ns3 adds them to Nacks, and ConnectX cards slow down on their own (RoCE slow restart)",
+		like:  map[string]string{"ns3": withNotice, "hardware": withNotice},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.NackAs) },
+	},
+	{
+		Key: "transport.rdma.notice-every", Default: everyMark, kind: "dcqcn",
+		About: "the least time between two notices of congestion to one sender",
+		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
+		like:  map[string]string{"hardware": "4us"},
+		field: func(s *Setting) option { return (*timeOption)(&s.Transport.RDMA.NoticeEvery) },
+	},
+}
+
+type textOption string
+
+func (o *textOption) get() string  { return string(*o) }
+func (o *textOption) set(v string) { *o = textOption(v) }
+
+type sizeOption Size
+
+func (o *sizeOption) get() string {
+	if *o == 0 {
+		return ""
+	}
+	return Size(*o).String()
+}
+
+func (o *sizeOption) set(v string) {
+	if err := (*Size)(o).Parse(v); err != nil {
+		panic(err) // of a preset
+	}
+}
+
+type timeOption Time
+
+func (o *timeOption) get() string {
+	if *o == 0 {
+		return ""
+	}
+	return Time(*o).String()
+}
+
+func (o *timeOption) set(v string) {
+	if err := (*Time)(o).parse(v); err != nil {
+		panic(err) // of a preset
+	}
+}
+
+// concerns reports whether the choice is about a setting's transport.
+func (c *Choice) concerns(s *Setting) bool { return c.kind == "" || c.kind == s.Transport.Kind }
+
+// Like is what a preset says; "" gives the default.
+func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.Default) }
+
+// as sets what a preset says, where nothing else has been said.
+func (s *Setting) as(preset string) {
+	for i := range choices {
+		c := &choices[i]
+		if v, ok := c.like[preset]; ok && c.concerns(s) && c.field(s).get() == "" {
+			c.field(s).set(v)
+		}
+	}
+}
+
+// of is what the choice is in a setting.
+func (c *Choice) of(s *Setting) string { return cmp.Or(c.field(s).get(), c.Default) }
+
+// checkChoices says which choice is none, or one that some row cannot have. The
+// key is that of the choice.
+func (x *Experiment) checkChoices(c *Case) (key string, err error) {
+	if c.Like != "" && !slices.Contains(Presets, c.Like) {
+		return "like", fmt.Errorf("like %q: want one of %s", c.Like, strings.Join(Presets, ", "))
+	}
+	for i := range choices {
+		k := &choices[i]
+		v := k.of(&c.Setting)
+		if len(k.Values) > 0 && !slices.Contains(k.Values, v) {
+			return k.Key, fmt.Errorf("%q: want %s", v, orList(k.Values))
+		}
+		if err := x.fits(c, k, v); err != nil {
+			return k.Key, err
+		}
+	}
+	w, r := &c.Switches, &c.Transport.RDMA
+	pfc := w.PFC != nil && *w.PFC
+	switch {
+	case w.Hysteresis > 0 && !pfc && c.Like == "":
+		return "switches.pfc-hysteresis", errors.New("without pfc nothing is paused: want pfc: true")
+	case w.Pause > 0 && w.Hysteresis > w.Pause:
+		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
+	case w.Marking != "" && w.ECN == 0 && w.KMax == 0 && c.Like == "":
+		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
+	case r.NackAs == withNotice && r.Nack == nackNone:
+		return "transport.rdma.nack-as", errors.New("there are no Nacks with nack: none")
+	case r.NackEvery > 0 && r.Nack == nackNone:
+		return "transport.rdma.nack-every", errors.New("there are no Nacks with nack: none")
+	}
+	return "", nil
+}
+
+// fits reports whether all rows of a case can have a value of a choice.
+func (x *Experiment) fits(c *Case, k *Choice, value string) error {
+	if !slices.Contains(k.native, value) {
+		return nil
+	}
+	for _, s := range x.schemesOf(c) {
+		switch {
+		case s.Engine == EngineP4:
+			return fmt.Errorf("%s runs a generated program, which cannot have %q: want engine native, or %s", s.Label, value, k.Default)
+		case value == hashed && s.row.Signal == "echo":
+			return fmt.Errorf("%s goes by what acknowledgments echo, and would not see them", s.Label)
+		}
+	}
+	return nil
+}
+
+func orList(values []string) string {
+	n := len(values) - 1
+	return strings.Join(values[:n], ", ") + " or " + values[n]
+}
+
+// apply makes the choices those of the network.
+func (w *SwitchSpec) apply(o *sim.Options) {
+	o.ECN.Dequeue = w.Marking == atDequeue
+	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
+	o.PFC.Resume = fabric.Size(w.Hysteresis)
+	if w.Hash == hashLikeNS3 {
+		o.Hash = sim.HashNS3
+	}
+}
+
+// vary makes the choices those of a model.
+func (w *SwitchSpec) vary(m *sim.Model) {
+	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
+	switch w.Knowledge {
+	case atEnqueue:
+		m.Ghost = true
+	case atOnce:
+		m.QueueNow = true
+	}
+}
+
+// nackPolicy is the simulator's form.
+func (s *RDMASpec) nackPolicy() sim.NackPolicy {
+	switch s.Nack {
+	case nackExpected:
+		return sim.GoBackOnExpected
+	case nackSelective:
+		return sim.Selective
+	case nackNone:
+		return sim.KeepEarly
+	}
+	return sim.GoBackOnAny
+}
+
+// A Chosen is a choice that differs from the default, as reports list it.
+type Chosen struct{ Key, Value, Default, About string }
+
+// Chosen lists what a setting has otherwise than the defaults.
+func (s *Setting) Chosen() []Chosen {
+	var list []Chosen
+	for i := range choices {
+		if c := &choices[i]; c.concerns(s) && c.of(s) != c.Default {
+			list = append(list, Chosen{c.Key, c.of(s), c.Default, c.About})
+		}
+	}
+	return list
+}
+
+// Defaults writes all choices as an experiment's file has them, with the reasons
+// of the defaults or, like a preset, those that differ from these.
+func Defaults(preset string) ([]byte, error) {
+	if preset != "" && !slices.Contains(Presets, preset) {
+		return nil, fmt.Errorf("like %q: want one of %s", preset, strings.Join(Presets, ", "))
+	}
+	var b bytes.Buffer
+	if preset != "" {
+		fmt.Fprintf(&b, "# the same as like: %s\n", preset)
+	}
+	above := []string{}
+	for i := range choices {
+		c := &choices[i]
+		path := strings.Split(c.Key, ".")
+		same := 0
+		for same < len(above) && above[same] == path[same] {
+			same++
+		}
+		for d := same; d < len(path)-1; d++ {
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", d), path[d])
+			if path[d] == "transport" {
+				b.WriteString("  kind: dcqcn\n")
+			}
+		}
+		above = path[:len(path)-1]
+		c.write(&b, strings.Repeat("  ", len(above)), path[len(path)-1], preset)
+	}
+	return b.Bytes(), nil
+}
+
+// write writes one choice. A default that is no value is left out.
+func (c *Choice) write(b *bytes.Buffer, indent, name, preset string) {
+	value := c.Like(preset)
+	why := "default, because " + c.Why
+	if value != c.Default {
+		why = "default " + c.Default
+	}
+	fmt.Fprintf(b, "%s# %s\n%s# %s\n", indent, c.About, indent, why)
+	if len(c.Values) == 0 && value == c.Default {
+		fmt.Fprintf(b, "%s# %s: %s\n", indent, name, value)
+		return
+	}
+	fmt.Fprintf(b, "%s%s: %s", indent, name, value)
+	if len(c.Values) > 0 {
+		fmt.Fprintf(b, " # %s", orList(c.Values))
+	}
+	b.WriteString("\n")
+}
+
+// nearest are the presets that a setting agrees with in all choices.
+func (s *Setting) nearest() []string {
+	agree := map[string]bool{}
+	for _, p := range Presets {
+		agree[p] = !slices.ContainsFunc(choices, func(c Choice) bool { return c.concerns(s) && c.of(s) != c.Like(p) })
+	}
+	maps.DeleteFunc(agree, func(_ string, ok bool) bool { return !ok })
+	return slices.Sorted(maps.Keys(agree))
+}

@@ -1,0 +1,127 @@
+package lab
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const chosenText = `
+name: chosen
+engine: native
+topology: {leaf-spine: {leaves: 2, spines: 3, hosts: 6, rate: 10G, host-rate: 10G, delay: 2us, host-delay: 1us, buffer: 1MiB}}
+traffic: [{workload: websearch, cut: 300KB, pattern: all-to-all}]
+loads: [0.8]
+duration: 2ms
+schemes: [drill]
+`
+
+const chosenRDMA = chosenText + "transport: {kind: dcqcn}\nswitches: {pfc: true, ecn-min: 15KB, ecn-max: 60KB, ecn-p: 0.2}\n"
+
+// TestDefaults: what lab defaults prints is an experiment's text that says what it
+// promises, and like does the same.
+func TestDefaults(t *testing.T) {
+	for _, preset := range append([]string{""}, Presets...) {
+		text, err := Defaults(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The block of switches: gets what a setting has that pauses and marks.
+		in := strings.Replace(string(text), "switches:\n", "switches:\n  pfc: true\n  ecn-min: 15KB\n  ecn-max: 60KB\n", 1)
+		written := load(t, chosenText+in)
+		for i := range choices {
+			c := &choices[i]
+			if got := c.of(&written.Cases[0].Setting); got != c.Like(preset) {
+				t.Errorf("like %q: %s is %s, want %s", preset, c.Key, got, c.Like(preset))
+			}
+		}
+		if preset == "" {
+			continue
+		}
+		like := load(t, chosenRDMA+"like: "+preset+"\n")
+		if a, b := like.Cases[0].Chosen(), written.Cases[0].Chosen(); !slices.Equal(a, b) {
+			t.Errorf("like %q: %v, written out %v", preset, a, b)
+		}
+		if !slices.Contains(like.Cases[0].nearest(), preset) {
+			t.Errorf("like %q: the nearest are %v", preset, like.Cases[0].nearest())
+		}
+	}
+	if _, err := Defaults("ns4"); err == nil || !strings.Contains(err.Error(), "ns4") {
+		t.Errorf("like ns4: %v", err)
+	}
+}
+
+// TestChoicesReachTheNetwork: every value of every choice runs, and each that is
+// not the default changes what comes out.
+func TestChoicesReachTheNetwork(t *testing.T) {
+	result := func(more string) string {
+		r := run(t, &Runner{}, load(t, chosenRDMA+more))
+		return written(t, &Result{Metrics: r.Results[0].Metrics})
+	}
+	usual := result("")
+	for i := range choices {
+		c := &choices[i]
+		for _, v := range c.Values {
+			if c.Key == "switches.hash" {
+				continue // DRILL has no use for it, its ACKs do with control: hashed
+			}
+			text := "cases: [{" + inCase(c.Key, v) + "}]\n"
+			if same := result(text) == usual; same != (v == c.Default) {
+				t.Errorf("%s: the same as by default: %t", text, same)
+			}
+		}
+	}
+}
+
+// inCase is a choice as a case writes it, with what its block has anyway.
+func inCase(key, value string) string {
+	if name, ok := strings.CutPrefix(key, "switches."); ok {
+		return "switches: {pfc: true, ecn-min: 15KB, ecn-max: 60KB, ecn-p: 0.2, " + name + ": " + value + "}"
+	}
+	return "transport: {kind: dcqcn, rdma: {" + strings.TrimPrefix(key, "transport.rdma.") + ": " + value + "}}"
+}
+
+// TestChoicesRefused: what cannot be had together is said before anything runs.
+func TestChoicesRefused(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"like: ns4\n", `like: like "ns4": want one of ns3, ns2, htsim, hardware`},
+		{"cases: [{" + inCase("switches.marking", "never") + "}]\n", `switches.marking: "never": want enqueue or dequeue`},
+		{"engine: p4\nlike: ns3\n", `switches.control: drill runs a generated program, which cannot have "hashed": want engine native, or balanced`},
+		{"schemes: [flowbender]\ncases: [{" + inCase("switches.control", "hashed") + "}]\n", "goes by what acknowledgments echo"},
+		{"cases: [{switches: {pfc-hysteresis: 2B, ecn: 5}}]\n", "without pfc nothing is paused"},
+		{"cases: [{switches: {pfc: true, pfc-threshold: 1KB, pfc-hysteresis: 2KB}}]\n", "a port would not go on"},
+		{"cases: [{switches: {pfc: true, marking: dequeue}}]\n", "nothing is marked"},
+		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-as: notice}}}]\n", "there are no Nacks"},
+		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-every: 4us}}}]\n", "there are no Nacks"},
+		{"cases: [{transport: {kind: tcp, rdma: {nack: any}}}]\n", "its constants are dcqcn's"},
+	} {
+		text := chosenRDMA + c.text
+		for _, key := range []string{"schemes: [drill]\n", "engine: native\n"} {
+			if name, _, _ := strings.Cut(key, ":"); strings.Contains(c.text, name+": ") {
+				text = strings.Replace(text, key, "", 1)
+			}
+		}
+		_, err := Load("exp.yaml", []byte(text), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestFidelityTable: the page about choices has them as they are.
+func TestFidelityTable(t *testing.T) {
+	page, err := os.ReadFile("../docs/fidelity.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Choices() {
+		row := []string{"", c.Key, c.Default}
+		for _, preset := range Presets {
+			row = append(row, c.Like(preset))
+		}
+		if line := strings.TrimSpace(strings.Join(append(row, ""), " | ")); !strings.Contains(string(page), line) {
+			t.Errorf("docs/fidelity.md lacks %s", line)
+		}
+	}
+}
