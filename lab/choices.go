@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -238,11 +239,17 @@ func (x *Experiment) fits(c *Case, k *Choice, value string) error {
 		switch {
 		case s.Engine == EngineP4:
 			return fmt.Errorf("%s runs a generated program, which cannot have %q: want engine native, or %s", s.Label, value, k.Default)
-		case value == hashed && s.row.Signal == "echo":
+		case value == hashed && s.heedsEchoes():
 			return fmt.Errorf("%s goes by what acknowledgments echo, and would not see them", s.Label)
 		}
 	}
 	return nil
+}
+
+// heedsEchoes reports whether a scheme learns from acknowledgments.
+func (s *Scheme) heedsEchoes() bool {
+	row, err := codegen.Parse(s.Scheme)
+	return err == nil && row.Signal == "echo"
 }
 
 func orList(values []string) string {
