@@ -51,7 +51,10 @@ var rooms = map[string][]string{
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
 	// The target that runs BMv2 in network namespaces.
-	"controller/testbed": {"controller", "fabric"},
+	"controller/testbed": {"controller", "controller/netspace", "fabric"},
+	// Network namespaces, and hosts in them for switches in this process.
+	"controller/netspace": {"fabric"},
+	"controller/hosts":    {"controller/netspace", "fabric", "p4rt"},
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {

@@ -21,9 +21,11 @@ type Deployed struct {
 	Version  int    `json:"version"`
 	Scheme   string `json:"scheme"`
 	Target   string `json:"target"`
-	PID      int    `json:"pid"`      // of the process that keeps it up; 0: none
-	Topology string `json:"topology"` // as YAML
-	ByLeaf   bool   `json:"by_leaf"`  // the ids of groups are numbers of leaves
+	PID      int    `json:"pid"`               // of the process that keeps it up; 0: none
+	Began    string `json:"began,omitempty"`   // when that process did, in the system's words
+	Control  string `json:"control,omitempty"` // where it takes commands for hosts; "": it has none
+	Topology string `json:"topology"`          // as YAML
+	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves
 
 	Manifests map[fabric.Role]*codegen.Manifest `json:"manifests"`
 	Switches  []DeployedSwitch                  `json:"switches"`
@@ -44,7 +46,7 @@ const deployedVersion = 1
 // cannot say it of are where the topology has them.
 func NewDeployed(p *Plan, t Target, pid int) *Deployed {
 	d := &Deployed{
-		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid,
+		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
 		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,
 		Manifests: map[fabric.Role]*codegen.Manifest{},
 	}
@@ -58,6 +60,15 @@ func NewDeployed(p *Plan, t Target, pid int) *Deployed {
 		d.Switches = append(d.Switches, note)
 	}
 	return d
+}
+
+// Running reports whether the process that keeps the deployment up is there.
+func (d *Deployed) Running() bool {
+	if d.PID == 0 {
+		return false
+	}
+	began := processStart(d.PID)
+	return began != "" && (d.Began == "" || d.Began == began)
 }
 
 // Write writes the note to a file, all or nothing, with the folders on the way.

@@ -45,6 +45,8 @@ type queue struct {
 	length   int // in packets or cells
 	capacity int
 	delay    time.Duration
+	bits     uint64        // per second; where it is not 0, packets leave at this rate and not by delay
+	wire     time.Duration // the time of the newest packet on a wire of that rate
 	last     time.Duration // when the newest packet leaves
 	index    int           // in its heap
 }
@@ -102,7 +104,12 @@ func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 		return depth, false
 	}
 	qu.length += cells(p, q.cell)
-	qu.last = max(now, qu.last+qu.delay)
+	if qu.bits == 0 {
+		qu.last = max(now, qu.last+qu.delay)
+	} else {
+		qu.last = max(now, qu.last+qu.wire)
+		qu.wire = OnWire(p.length, qu.bits)
+	}
 	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})
 	q.nextSeq++
 	q.count++
@@ -256,6 +263,19 @@ func (q *Queues) SetDepth(port uint32, priority, packets int) error {
 // limit. It concerns packets queued from then on.
 func (q *Queues) SetRate(port uint32, priority int, pps uint64) error {
 	return q.each(port, priority, func(qu *queue) { qu.delay = delayOf(pps) })
+}
+
+// SetBitRate makes the queues of a port send in bits per second, as a link
+// does, whatever their rate in packets; 0 goes back to that. A packet leaves
+// when its first bit does.
+func (q *Queues) SetBitRate(port uint32, bits uint64) {
+	q.each(port, -1, func(qu *queue) { qu.bits, qu.wire = bits, 0 }) // all there are
+}
+
+// OnWire is how long a packet of so many bytes takes at a rate in bits per
+// second.
+func OnWire(bytes int, bits uint64) time.Duration {
+	return time.Duration(float64(bytes) * 8e9 / float64(bits))
 }
 
 func (q *Queues) each(port uint32, priority int, do func(*queue)) error {

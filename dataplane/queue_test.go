@@ -134,3 +134,34 @@ func TestRecirculationBufferOverflows(t *testing.T) {
 		t.Errorf("%d drops, want 5", e.Drops())
 	}
 }
+
+// TestQueueBitRate: packets leave as on a wire, each when the one before it is
+// through, whatever the rate in packets.
+func TestQueueBitRate(t *testing.T) {
+	q := NewQueues(1)
+	must(t, q.SetRate(1, -1, 1))
+	q.SetBitRate(1, 8_000_000) // a byte in a us
+	for _, length := range []int{1000, 100, 500} {
+		q.Push(&Packet{egressPort: 1, length: length}, time.Second)
+	}
+	for _, want := range []time.Duration{0, 1000 * time.Microsecond, 1100 * time.Microsecond} {
+		at, _ := q.Next()
+		if p, _ := q.Pop(at); p == nil || at-time.Second != want {
+			t.Errorf("a packet leaves after %v, want %v", at-time.Second, want)
+		}
+	}
+	q.Push(&Packet{egressPort: 1, length: 10}, time.Second)
+	if at, _ := q.Next(); at-time.Second != 1600*time.Microsecond {
+		t.Errorf("the wire is free after %v, want 1.6ms", at-time.Second)
+	}
+	q.SetBitRate(1, 0)
+	q.Push(&Packet{egressPort: 1, length: 10}, 5*time.Second)
+	q.Push(&Packet{egressPort: 1, length: 10}, 5*time.Second)
+	for q.Len(1, 0) > 1 {
+		at, _ := q.Next()
+		q.Pop(at)
+	}
+	if at, _ := q.Next(); at != 6*time.Second {
+		t.Errorf("back at a packet a second, one leaves at %v, want 6s", at)
+	}
+}

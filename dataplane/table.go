@@ -191,22 +191,9 @@ func (t *table) lookup(p *Packet, key []uint64) int32 {
 
 // apply looks p up, runs the action and returns where the control goes on.
 func (t *table) apply(s *Switch, p *Packet) *node {
-	c, next := t.choose(s, p)
-	if c != nil && c.action != nil {
-		if s.opts.Trace != nil {
-			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
-		}
-		c.action.run(p, c.args)
-	}
-	return next
-}
-
-// choose looks p up. It returns the call to run, nil if there is none, and where
-// the control goes on behind it.
-func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 	slot := t.find(p)
 	if slot == none {
-		return t.chooseMiss(s, p)
+		return t.applyMiss(s, p)
 	}
 	e := &t.entries[slot]
 	p.entry = slot
@@ -223,12 +210,12 @@ func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 		s.trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
 	}
 	if t.profile == nil {
-		return &e.call, e.call.next
+		return e.call.run(s, p)
 	}
-	return t.chooseIndirect(p, &e.call, true)
+	return t.applyIndirect(s, p, &e.call, true)
 }
 
-func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
+func (t *table) applyMiss(s *Switch, p *Packet) *node {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
 	}
@@ -242,20 +229,32 @@ func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
 	}
 	switch {
 	case !t.defUsed:
-		return nil, t.base
+		return t.base
 	case t.def.target == TargetAction:
-		return &t.def, t.def.next
+		return t.def.run(s, p)
 	}
-	return t.chooseIndirect(p, &t.def, false)
+	return t.applyIndirect(s, p, &t.def, false)
 }
 
-// chooseIndirect finds the member that c leads to. An empty group does nothing.
-func (t *table) chooseIndirect(p *Packet, c *call, hit bool) (*call, *node) {
+// applyIndirect runs the member that c leads to. An empty group does nothing.
+func (t *table) applyIndirect(s *Switch, p *Packet, c *call, hit bool) *node {
 	m := t.profile.lookup(p, c)
 	if m == nil {
-		return nil, t.base
+		return t.base
 	}
-	return m, t.nextNode(m.action, hit)
+	m.run(s, p)
+	return t.nextNode(m.action, hit)
+}
+
+// run executes the action.
+func (c *call) run(s *Switch, p *Packet) *node {
+	if c.action != nil {
+		if s.opts.Trace != nil {
+			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
+		}
+		c.action.run(p, c.args)
+	}
+	return c.next
 }
 
 // entryKey turns the matches of an entry into the form of the table's index,

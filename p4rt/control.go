@@ -212,6 +212,17 @@ func (d *Device) SetQueueRate(port, priority int, packetsPerSecond uint64) error
 	return d.setQueue(queueSetting{port, priority, true, packetsPerSecond})
 }
 
+// SetPortRate makes a port send in bits per second, as its link does. Rates of
+// its queues in packets are kept, and count again once it is 0.
+func (d *Device) SetPortRate(port uint32, bits uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bitRates[port] = bits
+	if d.engine != nil {
+		d.engine.Queues(func(q *dataplane.Queues) { q.SetBitRate(port, bits) })
+	}
+}
+
 // setQueue applies a setting and remembers it for programs to come.
 func (d *Device) setQueue(s queueSetting) (err error) {
 	if s.port < -1 || s.port > maxPort {

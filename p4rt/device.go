@@ -72,6 +72,7 @@ type Device struct {
 	ports    map[uint32]*attached
 	dirty    []*attached // that have something to flush
 	queueing []queueSetting
+	bitRates map[uint32]uint64 // of ports that send as a link does
 
 	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
 	changed func()                          // a port went up or down
@@ -100,7 +101,7 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 	}
 	d := &Device{
 		opts: o, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		ports: map[uint32]*attached{},
+		ports: map[uint32]*attached{}, bitRates: map[uint32]uint64{},
 	}
 	if o.Depth > 0 {
 		d.queueing = append(d.queueing, queueSetting{-1, -1, false, uint64(o.Depth)})
@@ -143,6 +144,9 @@ func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)
 	d.engine.Queues(func(q *dataplane.Queues) {
 		for _, s := range d.queueing {
 			s.apply(q) // has been checked
+		}
+		for port, bits := range d.bitRates {
+			q.SetBitRate(port, bits)
 		}
 	})
 }
@@ -342,7 +346,7 @@ func (d *Device) pause(wait time.Duration) bool {
 	default:
 	}
 	if wait < coarse {
-		nap(min(wait, fine))
+		Nap(min(wait, fine))
 		return true
 	}
 	t := time.NewTimer(wait - coarse/2)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nap sleeps for a short time, more exactly than time.Sleep does.
-func nap(d time.Duration) {
+// Nap sleeps for a short time, more exactly than time.Sleep does.
+func Nap(d time.Duration) {
 	if d > 0 {
 		ts := unix.NsecToTimespec(int64(d))
 		unix.Nanosleep(&ts, nil)

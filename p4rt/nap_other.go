@@ -4,4 +4,5 @@ package p4rt
 
 import "time"
 
-func nap(d time.Duration) { time.Sleep(d) }
+// Nap sleeps for a short time.
+func Nap(d time.Duration) { time.Sleep(d) }

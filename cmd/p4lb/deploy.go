@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -35,7 +36,9 @@ The target says where the switches are:
 
   embedded     in this process, served at the addresses of the topology, which
                needs nothing else; --any-port takes free ports instead. It runs
-               the programs for Tofino too (--arch tna, t2na). Where
+               the programs for Tofino too (--arch tna, t2na). On Linux, with or
+               without root, the topology's hosts come up with it, each in a
+               network namespace: p4lb exec runs commands on them. Where
                another p4lb deploy has brought them up from this folder, its
                switches are taken over rather than brought up again
   p4runtime    P4Runtime servers at the addresses of the topology
@@ -94,6 +97,7 @@ type deployJob struct {
 	configs  []string
 	tls      clientTLS
 	bmv2     bmv2Flags
+	hosts    hostFlags
 	election string
 	takeover bool
 	backup   bool
@@ -118,6 +122,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
 	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE` (repeatable)")
+	j.hosts.addFlags(cmd)
 	j.bmv2.addFlags(cmd)
 	j.tls.addFlags(cmd)
 	f.StringVar(&j.election, "election-id", "1", "the election `ID`: the controller with the largest is primary")
@@ -155,6 +160,9 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	}
 	if !knownTarget(j.target) {
 		return usageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
+	}
+	if err := j.hosts.check(cmd, j.target); err != nil {
+		return err
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
 		return err
@@ -204,6 +212,14 @@ func (j *deployJob) run(ctx context.Context) error {
 	if j.bmv2.remove {
 		return j.takeAway()
 	}
+	if j.hosts.detach && !hosts.IsDetached() {
+		return j.hosts.goDetached(j.c)
+	}
+	if j.target == targetEmbedded && j.stays() {
+		if done, err := j.hosts.enter(j.c); done || err != nil {
+			return err
+		}
+	}
 	plan, err := j.plan(ctx)
 	if err != nil {
 		return err
@@ -213,11 +229,14 @@ func (j *deployJob) run(ctx context.Context) error {
 	}
 	target, attached, err := j.openTarget(plan)
 	if err != nil {
-		return err
+		return errors.Join(err, j.hosts.close())
 	}
 	err = j.deploy(ctx, plan, target, attached)
-	return errors.Join(err, target.Close())
+	return errors.Join(err, target.Close(), j.hosts.close())
 }
+
+// stays reports whether the process goes on once the switches hold the plan.
+func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
 // deploy carries the plan out, and stays if that is wanted.
 func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target controller.Target, attached bool) error {
@@ -251,7 +270,7 @@ func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target co
 	if err := j.note(plan, target).Write(j.state); err != nil {
 		return err
 	}
-	if err := j.howTo(target, plan); err != nil {
+	if err := j.howTo(plan); err != nil {
 		return err
 	}
 	if j.once {
@@ -260,6 +279,9 @@ func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target co
 	if ours {
 		defer os.Remove(j.state)
 	}
+	if err := hosts.Begun(logFile(j.state)); err != nil {
+		return err
+	}
 	return j.stay(ctx, c, plan)
 }
 
@@ -267,8 +289,11 @@ func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target co
 // the process that has them.
 func (j *deployJob) note(plan *controller.Plan, target controller.Target) *controller.Deployed {
 	d := controller.NewDeployed(plan, target, os.Getpid())
+	if j.hosts.door != nil {
+		d.Control = j.hosts.door.Address
+	}
 	if j.owner != nil {
-		d.Target, d.PID = j.owner.Target, j.owner.PID
+		d.Target, d.PID, d.Began, d.Control = j.owner.Target, j.owner.PID, j.owner.Began, j.owner.Control
 		for i, s := range d.Switches {
 			for _, o := range j.owner.Switches {
 				if o.Name == s.Name {

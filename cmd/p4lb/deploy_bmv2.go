@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,16 +65,16 @@ func (j *deployJob) takeAway() error {
 }
 
 // howTo says how to use the hosts of a network that has just come up.
-func (j *deployJob) howTo(target controller.Target, plan *controller.Plan) error {
-	bed, ok := target.(*testbed.Target)
-	hosts := plan.Topology.Hosts
-	if !ok || len(hosts) < 2 || j.format != formatTable {
+func (j *deployJob) howTo(plan *controller.Plan) error {
+	list := plan.Topology.Hosts
+	live := j.hosts.network != nil || j.target == targetBMv2 && !j.bmv2.attach
+	if !live || len(list) < 2 || j.format != formatTable {
 		return nil
 	}
-	from, to := hosts[0], hosts[len(hosts)-1]
-	fmt.Fprintf(j.c.out, "a command on host %s: %s ping %v\n", from.Name, strings.Join(bed.Shell(from.Name), " "), to.IP.Addr())
+	from, to := list[0], list[len(list)-1]
+	fmt.Fprintf(j.c.out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
 	if j.bmv2.keep {
-		fmt.Fprintf(j.c.out, "the network stays; to end it: p4lb deploy --target bmv2 --topology %s --remove\n", j.topology)
+		fmt.Fprintln(j.c.out, "the network stays; to end it: p4lb down")
 	}
 	if err := j.c.out.Flush(); err != nil {
 		return fmt.Errorf("writing to standard output: %w", bareError(err))

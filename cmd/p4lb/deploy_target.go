@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // The targets of deploy.
@@ -51,14 +51,24 @@ func (j *deployJob) openTarget(plan *controller.Plan) (target controller.Target,
 		}
 		return controller.NewServers(options), true, nil
 	}
-	return embedded.New(embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}), false, nil
+	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
+	if j.stays() {
+		if err := j.hosts.open(j.c, plan); err != nil {
+			return nil, false, err
+		}
+	}
+	o.Captures = j.hosts.captures
+	if network := j.hosts.network; network != nil {
+		o.Host, o.Rates = func(name string) (p4rt.Port, error) { return network.Port(name) }, j.hosts.rates
+	}
+	return embedded.New(o), false, nil
 }
 
 // running is the deployment of another process that has these very switches
 // embedded and is alive, or nil.
 func (j *deployJob) running(plan *controller.Plan) *controller.Deployed {
 	d, _, err := controller.ReadDeployed(j.state)
-	if err != nil || d.Target != targetEmbedded || d.PID == 0 || len(d.Switches) != len(plan.Switches) {
+	if err != nil || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
 		return nil
 	}
 	for _, s := range d.Switches {
@@ -66,8 +76,7 @@ func (j *deployJob) running(plan *controller.Plan) *controller.Deployed {
 			return nil
 		}
 	}
-	p, err := os.FindProcess(d.PID)
-	if err != nil || d.PID == os.Getpid() || p.Signal(syscall.Signal(0)) != nil {
+	if d.PID == os.Getpid() || !d.Running() {
 		return nil
 	}
 	return d

@@ -86,6 +86,7 @@ type switchJob struct {
 	cert, key    string
 	ca           string
 	trace        string
+	pcap         string
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
@@ -106,6 +107,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
 	f.Uint64Var(&j.seed, "seed", 1, "begin of the random numbers")
 	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
+	addPcapFlag(cmd, &j.pcap, "")
 }
 
 // check finds mistakes in the command line before anything is opened.
@@ -156,11 +158,12 @@ func (j *switchJob) run(ctx context.Context) (err error) {
 
 // A runningSwitch is what a switchJob has opened.
 type runningSwitch struct {
-	c      *cli
-	dev    *p4rt.Device
-	server *p4rt.Server
-	thrift *thrift.Server
-	trace  *traceFile
+	c        *cli
+	dev      *p4rt.Device
+	server   *p4rt.Server
+	thrift   *thrift.Server
+	trace    *traceFile
+	captures *ports.Captures
 
 	grpcListener, thriftListener net.Listener
 	// finite is set if all ports end by themselves.
@@ -243,6 +246,12 @@ func refused(what string, err error) error {
 // openPorts connects the ports, which then move packets at once: last of all.
 func (j *switchJob) openPorts(s *runningSwitch) error {
 	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off
+	if j.pcap != "" {
+		var err error
+		if s.captures, err = ports.NewCaptures(j.pcap, j.c.captureFailed); err != nil {
+			return err
+		}
+	}
 	var opened []ports.Port
 	for _, text := range j.ports {
 		_, where, _ := parsePort(text) // has been checked
@@ -259,6 +268,16 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 	}
 	for i, p := range opened {
 		number, where, _ := parsePort(j.ports[i])
+		if s.captures != nil {
+			tapped, err := s.captures.Tap(fmt.Sprintf("port%d", number), p)
+			if err != nil {
+				for _, o := range opened[i:] {
+					o.Close()
+				}
+				return err
+			}
+			p = tapped
+		}
 		report := func(err error) { j.c.log.Error("port", "number", number, "error", err) }
 		if err := s.dev.AddPort(number, p, report); err != nil {
 			for _, o := range opened[i:] {
@@ -317,6 +336,9 @@ func (s *runningSwitch) close() error {
 	var errs []error
 	if s.dev != nil {
 		errs = append(errs, s.dev.Close())
+	}
+	if s.captures != nil {
+		errs = append(errs, s.captures.Close())
 	}
 	if s.trace != nil {
 		errs = append(errs, s.trace.close())

@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/ports"
 )
 
 // Options are how the switches run. The zero value serves P4Runtime and Thrift
@@ -30,6 +31,13 @@ type Options struct {
 	AnyPort bool
 	// Still: links move no packets; a simulator takes the data planes.
 	Still bool
+	// Host opens the switch's end of a host's link; nil makes hosts that send and
+	// receive by Host alone.
+	Host func(name string) (p4rt.Port, error)
+	// Rates: links take as long as their rate and delay say.
+	Rates bool
+	// Captures, where set, get the packets of every port.
+	Captures *ports.Captures
 	// Seed begins the random numbers; each switch has its own from it.
 	Seed uint64
 	// Log gets what happens; nil is silence.
@@ -42,7 +50,7 @@ type Target struct {
 
 	mu     sync.Mutex
 	nodes  map[string]*node
-	links  map[linkEnds]*link
+	links  map[linkEnds][]wire
 	hosts  map[string]*Host
 	closed bool
 }
@@ -57,7 +65,7 @@ func New(o Options) *Target {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Target{opts: o, nodes: map[string]*node{}, links: map[linkEnds]*link{}, hosts: map[string]*Host{}}
+	return &Target{opts: o, nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
 }
 
 // Name is embedded.
@@ -101,28 +109,52 @@ func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
 func (t *Target) connect(topology *fabric.Topology) {
 	for _, l := range topology.Links {
 		ends := linkEnds{l.A, l.B}
-		made := t.links[ends]
-		if made == nil {
-			made = newLink()
-			t.links[ends] = made
-			t.attach(l.A, made.a)
-			t.attach(l.B, made.b)
+		if t.links[ends] == nil {
+			t.links[ends] = t.join(l)
 		}
-		made.set(!l.Down)
+		for _, w := range t.links[ends] {
+			w.setUp(!l.Down)
+		}
 	}
 }
 
-// attach gives an end of a link to the switch or host there.
-func (t *Target) attach(at fabric.End, e *end) {
-	if n := t.nodes[at.Node]; n != nil {
-		n.ends = append(n.ends, portEnd{uint32(at.Port), e})
-		if n.dev != nil {
-			n.addPort(n.ends[len(n.ends)-1])
+// join makes a link. A host outside of this process has only a switch's end.
+func (t *Target) join(l fabric.Link) []wire {
+	for _, e := range []struct{ here, there fabric.End }{{l.A, l.B}, {l.B, l.A}} {
+		if t.opts.Host != nil && t.nodes[e.there.Node] == nil {
+			o := &outlet{port: func() (p4rt.Port, error) { return t.opts.Host(e.there.Node) }}
+			if t.opts.Rates {
+				o.bits, o.delay = uint64(l.Rate), l.Delay
+			}
+			t.attach(l, e.here, o)
+			return []wire{o}
 		}
+	}
+	made := newLink()
+	if t.opts.Rates {
+		made.keep(uint64(l.Rate), l.Delay)
+	}
+	t.attach(l, l.A, made.a)
+	t.attach(l, l.B, made.b)
+	return []wire{made.a, made.b}
+}
+
+// attach gives an end of a link to the switch or host there.
+func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
+	n := t.nodes[at.Node]
+	if n == nil {
+		w.open()
+		t.hosts[at.Node] = &Host{end: w.(*end)}
 		return
 	}
-	e.open()
-	t.hosts[at.Node] = &Host{end: e}
+	e := portEnd{port: uint32(at.Port), wire: w}
+	if t.opts.Rates {
+		e.bits = uint64(l.Rate)
+	}
+	n.ends = append(n.ends, e)
+	if n.dev != nil {
+		n.addPort(e)
+	}
 }
 
 // Endpoint says how the named switch is reached.

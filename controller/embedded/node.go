@@ -40,7 +40,8 @@ type node struct {
 
 type portEnd struct {
 	port uint32
-	end  *end
+	wire wire
+	bits uint64 // per second that the port sends; 0: as its queues say
 }
 
 // why says why the node does not run.
@@ -88,12 +89,24 @@ func (n *node) start() (err error) {
 }
 
 func (n *node) addPort(e portEnd) {
-	e.end.open()
-	if err := n.dev.AddPort(e.port, e.end, nil); err != nil {
-		n.target.opts.Log.Error("connecting a port", "switch", n.sw.Name, "port", e.port, "error", err)
+	failed := func(err error) {
+		n.target.opts.Log.Error("a port fails", "switch", n.sw.Name, "port", e.port, "error", err)
+	}
+	p, err := e.wire.open()
+	if c := n.target.opts.Captures; err == nil && c != nil {
+		p, err = c.Tap(fmt.Sprintf("%s-port%d", n.sw.Name, e.port), p)
+	}
+	if err == nil {
+		err = n.dev.AddPort(e.port, p, failed)
+	}
+	if err != nil {
+		failed(err)
 		return
 	}
-	n.dev.SetPortUp(e.port, e.end.up())
+	n.dev.SetPortUp(e.port, e.wire.up())
+	if e.bits > 0 {
+		n.dev.SetPortRate(e.port, e.bits)
+	}
 }
 
 // listen takes the addresses. Thrift is a convenience: that its address is taken

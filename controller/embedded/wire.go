@@ -2,14 +2,28 @@ package embedded
 
 import (
 	"sync"
+	"time"
 
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // linkEnds name a link.
 type linkEnds struct{ a, b fabric.End }
 
-// A link joins two ends. It has neither rate nor delay: queues have the rate.
+// A wire is what a switch has at a port: an end of a link within the process, or
+// of one to a host.
+type wire interface {
+	// open makes it take packets, anew after the port has been closed.
+	open() (p4rt.Port, error)
+	// setUp makes it carry packets or lose them, and tells who is there.
+	setUp(up bool)
+	up() bool
+}
+
+// A link joins two ends. The queues in front of it have its rate; the link adds
+// the time that a packet takes on the wire, and the delay.
 type link struct{ a, b *end }
 
 func newLink() *link {
@@ -19,10 +33,13 @@ func newLink() *link {
 	return l
 }
 
-// set takes the link down or up. Who is at its ends is told.
-func (l *link) set(up bool) {
-	l.a.setUp(up)
-	l.b.setUp(up)
+// keep makes the link as long as it is, in bits per second and in delay.
+func (l *link) keep(bits uint64, delay time.Duration) {
+	for _, e := range []*end{l.a, l.b} {
+		e.mu.Lock()
+		e.bits, e.delay = bits, delay
+		e.mu.Unlock()
+	}
 }
 
 // backlog is how many packets wait at an end for its switch; more are lost.
@@ -34,17 +51,25 @@ type end struct {
 
 	mu     sync.Mutex
 	ready  sync.Cond
-	inbox  [][]byte
+	inbox  []arriving
 	isOpen bool
 	isDown bool
+	bits   uint64
+	delay  time.Duration
 	onLink func(up bool)
 }
 
-// open makes the end take packets, anew after Close.
-func (e *end) open() {
+// An arriving packet is there at a time; the zero time is at once.
+type arriving struct {
+	packet []byte
+	at     time.Time
+}
+
+func (e *end) open() (p4rt.Port, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isOpen, e.inbox = true, nil
+	return e, nil
 }
 
 // OnLink lets a device hear of the link.
@@ -75,10 +100,15 @@ func (e *end) Send(packet []byte) {
 	f := e.far
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.isOpen && !f.isDown && len(f.inbox) < backlog {
-		f.inbox = append(f.inbox, append([]byte(nil), packet...))
-		f.ready.Signal()
+	if !f.isOpen || f.isDown || len(f.inbox) >= backlog {
+		return
 	}
+	a := arriving{packet: append([]byte(nil), packet...)}
+	if f.bits > 0 {
+		a.at = time.Now().Add(f.delay + dataplane.OnWire(len(packet), f.bits))
+	}
+	f.inbox = append(f.inbox, a)
+	f.ready.Signal()
 }
 
 // Flush has nothing to do.
@@ -95,15 +125,43 @@ func (e *end) Receive(deliver func(packets [][]byte)) error {
 	}
 }
 
-// take waits for packets.
+const (
+	// step is how long at most an end sleeps before it looks whether it is closed.
+	step = 50 * time.Millisecond
+	// The runtime's timers are late by up to a millisecond.
+	coarse = 2 * time.Millisecond
+)
+
+// take waits for packets, and until the first of them is there.
 func (e *end) take() (packets [][]byte, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for e.isOpen && len(e.inbox) == 0 {
-		e.ready.Wait()
+	for {
+		for e.isOpen && len(e.inbox) == 0 {
+			e.ready.Wait()
+		}
+		if !e.isOpen {
+			return nil, false
+		}
+		n := 0
+		now := time.Now()
+		for n < len(e.inbox) && !e.inbox[n].at.After(now) {
+			packets = append(packets, e.inbox[n].packet)
+			n++
+		}
+		if n > 0 {
+			e.inbox = append(e.inbox[:0], e.inbox[n:]...)
+			return packets, true
+		}
+		wait := e.inbox[0].at.Sub(now)
+		e.mu.Unlock()
+		if wait > coarse {
+			time.Sleep(min(wait-coarse/2, step))
+		} else {
+			p4rt.Nap(wait)
+		}
+		e.mu.Lock()
 	}
-	packets, e.inbox = e.inbox, nil
-	return packets, e.isOpen
 }
 
 // Close ends Receive.
@@ -115,7 +173,7 @@ func (e *end) Close() error {
 	return nil
 }
 
-// A Host is a host's end of its link.
+// A Host is a host's end of a link, for tests and for who is one himself.
 type Host struct{ end *end }
 
 // Send sends a packet to the host's switch.

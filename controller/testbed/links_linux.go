@@ -7,6 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -33,25 +34,24 @@ func (b *bed) setLinks(t *fabric.Topology) error {
 
 // setEnd chooses the discipline by which an end of a link sends.
 func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End) error {
-	s, err := openSpace(namespace(b.name, e.Node))
+	s, err := netspace.Open(namespace(b.name, e.Node))
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	name, _, _ := endOf(t, e, 0)
-	dev, err := s.handle.LinkByName(name)
+	defer s.Close()
+	dev, err := s.LinkByName(netspace.EndOf(t, e, 0).Name)
 	if err != nil {
 		return err
 	}
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT}
 	// Whatever there was: one discipline cannot replace just any other.
-	err = s.handle.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs})
+	err = s.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs})
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
 	switch {
 	case l.Down:
-		return s.handle.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"})
+		return s.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"})
 	case l.Delay > 0:
 		return b.delay(s, attrs, l)
 	}
@@ -59,9 +59,9 @@ func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End) error {
 }
 
 // delay makes what is sent take as long as the link says, where the kernel can.
-func (b *bed) delay(s *space, attrs netlink.QdiscAttrs, l fabric.Link) error {
+func (b *bed) delay(s *netspace.Space, attrs netlink.QdiscAttrs, l fabric.Link) error {
 	attrs.Handle = netlink.MakeHandle(1, 0)
-	err := s.handle.QdiscAdd(netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
+	err := s.QdiscAdd(netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
 		Latency: uint32(l.Delay.Microseconds()), Limit: 10000,
 	}))
 	if errors.Is(err, unix.ENOENT) {

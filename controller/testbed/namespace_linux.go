@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,17 +20,6 @@ import (
 // the program ip.
 const namespaceDir = "/run/netns"
 
-// makeNamespace makes an empty namespace.
-func makeNamespace(name string) error {
-	return onThread(func() error {
-		ns, err := netns.NewNamed(name)
-		if err != nil {
-			return fmt.Errorf("making namespace %s: %w", name, err)
-		}
-		return ns.Close()
-	})
-}
-
 // deleteNamespace takes the name away; the kernel removes the rest when the
 // last process has left.
 func deleteNamespace(name string) error {
@@ -43,43 +31,6 @@ func deleteNamespace(name string) error {
 		return fmt.Errorf("deleting namespace %s: %w", name, err)
 	}
 	return nil
-}
-
-// inNamespace calls f where the network is that of the namespace.
-func inNamespace(name string, f func() error) error {
-	return onThread(func() error {
-		ns, err := netns.GetFromName(name)
-		if err != nil {
-			return fmt.Errorf("opening namespace %s: %w", name, err)
-		}
-		defer ns.Close()
-		if err := netns.Set(ns); err != nil {
-			return fmt.Errorf("entering namespace %s: %w", name, err)
-		}
-		return f()
-	})
-}
-
-// onThread calls f on a thread that may go to another namespace and comes back
-// afterwards. It could be the process' first thread, which can never be given
-// up.
-func onThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		home, err := netns.Get()
-		if err != nil {
-			done <- fmt.Errorf("opening the own namespace: %w", err)
-			return
-		}
-		defer home.Close()
-		err = f()
-		if back := netns.Set(home); back == nil {
-			runtime.UnlockOSThread() // or else the thread ends here
-		}
-		done <- err
-	}()
-	return <-done
 }
 
 // namespacesOf lists the namespaces of a deployment.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -182,7 +183,7 @@ func (n *node) args() []string {
 		"--notifications-addr", "ipc://" + filepath.Join(dir(n.bed.name), n.plan.Name+".ipc"),
 	}
 	for _, p := range n.ports {
-		args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, portName(p.Number)))
+		args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, netspace.PortName(p.Number)))
 	}
 	return append(args, "--", "--grpc-server-addr", n.grpc, "--cpu-port", n.cpu())
 }

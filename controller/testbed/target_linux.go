@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -170,17 +171,6 @@ func (t *Target) Restart(ctx context.Context, name string) error {
 	return t.SetLinks(n.bed.links)
 }
 
-// Shell is what to write before a command so that it runs on a host or a
-// switch; nothing before Start.
-func (t *Target) Shell(node string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.bed == nil {
-		return nil
-	}
-	return Shell(t.bed.name, node)
-}
-
 // In calls f where the network is that of the named host or switch. f must not
 // leave its goroutine.
 func (t *Target) In(node string, f func() error) error {
@@ -190,7 +180,12 @@ func (t *Target) In(node string, f func() error) error {
 	if b == nil {
 		return errNotStarted
 	}
-	return inNamespace(namespace(b.name, node), f)
+	s, err := netspace.Open(namespace(b.name, node))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Do(f)
 }
 
 // Close ends the switches and takes everything away, or with Keep leaves it.

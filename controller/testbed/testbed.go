@@ -24,6 +24,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/p4lb/p4lb/controller"
@@ -87,6 +89,21 @@ func prefix(deployment string) string { return "p4lb-" + deployment + "-" }
 // of a deployment.
 func Shell(deployment, node string) []string {
 	return []string{"ip", "netns", "exec", namespace(nameOf(deployment), node)}
+}
+
+// Exec runs a command on a host or a switch of a deployment, with the standard
+// streams of this process, and returns its exit code.
+func Exec(deployment, node string, args []string) (code int, err error) {
+	line := append(Shell(deployment, node), args...)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "P4LB_HOST="+node)
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	return cmd.ProcessState.ExitCode(), err
 }
 
 // checkPlan refuses what cannot be built.

@@ -33,9 +33,6 @@ func (t *Target) Endpoint(string) (controller.Endpoint, error) {
 	return controller.Endpoint{}, errLinux
 }
 
-// Shell is nothing to write.
-func (t *Target) Shell(string) []string { return nil }
-
 // Close does nothing.
 func (t *Target) Close() error { return nil }
 

@@ -55,15 +55,16 @@ func (l *lowerer) assignHeader(d *header, src value) {
 // snapshot saves those of vals that the assignments before theirs change.
 func (l *lowerer) snapshot(dst []*field, vals []*ex) []*ex {
 	out := make([]*ex, len(vals))
-	var written footprint
 	for j, v := range vals {
 		out[j] = v
-		if l.touches(&written, v) {
-			t := l.temp(v.st)
-			l.set(t, v)
-			out[j] = fieldEx(t)
+		for _, f := range dst[:j] {
+			if v.readsField(f) {
+				t := l.temp(v.st)
+				l.set(t, v)
+				out[j] = fieldEx(t)
+				break
+			}
 		}
-		l.cover(&written, dst[j])
 	}
 	return out
 }
@@ -118,12 +119,13 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 		return
 	}
 	vals := append([]value(nil), s.elems...)
-	var written footprint
 	for j := range vals {
-		if l.touches(&written, vals[j]) {
-			vals[j] = l.saved(vals[j])
+		for i := range j {
+			if overlaps(d.elems[i], vals[j]) {
+				vals[j] = l.saved(vals[j])
+				break
+			}
 		}
-		l.cover(&written, d.elems[j])
 	}
 	for i, p := range d.elems {
 		l.assign(p, vals[i])
@@ -131,54 +133,42 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 }
 
 // overlaps reports whether writing the place p may change the value v.
-func (l *lowerer) overlaps(p, v value) bool {
-	var written footprint
-	l.cover(&written, p)
-	return l.touches(&written, v)
-}
-
-// A footprint is what some assignments write: fields, and whole places.
-type footprint struct {
-	places map[value]bool
-	fields int
-}
-
-// cover adds the place p.
-func (l *lowerer) cover(w *footprint, p value) {
-	if w.places == nil {
-		w.places = map[value]bool{}
-	}
-	fs := leaves(p)
-	l.spend(1 + len(fs))
-	for _, f := range fs {
-		w.places[f] = true
-	}
-	w.fields += len(fs)
-	if p != nil {
-		w.places[p] = true
-	}
-}
-
-// touches reports whether what w has may change the value v.
-func (l *lowerer) touches(w *footprint, v value) bool {
+func overlaps(p, v value) bool {
 	switch v := v.(type) {
 	case *ex:
-		l.spend(1 + v.size)
-		found := false
-		v.walk(func(n *ex) {
-			found = found || n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0
-		})
-		return found
+		for _, f := range leaves(p) {
+			if v.readsField(f) {
+				return true
+			}
+		}
+		return false
 	case *literal:
-		return slices.ContainsFunc(v.fields, func(f *ex) bool { return l.touches(w, f) })
+		for _, f := range v.fields {
+			if overlaps(p, f) {
+				return true
+			}
+		}
+		return false
 	case *element:
-		return l.touches(w, &aggregate{elems: v.elems}) || l.touches(w, v.index)
+		return overlaps(p, &aggregate{elems: v.elems}) || overlaps(p, v.index)
 	case *aggregate:
-		return slices.ContainsFunc(v.elems, func(el value) bool { return l.touches(w, el) })
+		for _, el := range v.elems {
+			if overlaps(p, el) {
+				return true
+			}
+		}
+		return false
 	}
-	fs := leaves(v)
-	l.spend(1 + len(fs))
-	return slices.ContainsFunc(fs, func(f *field) bool { return w.places[f] }) || v != nil && w.places[v]
+	in := map[*field]bool{}
+	for _, f := range leaves(p) {
+		in[f] = true
+	}
+	for _, f := range leaves(v) {
+		if in[f] {
+			return true
+		}
+	}
+	return p != nil && p == v
 }
 
 // saved copies v to a temporary.
@@ -228,7 +218,7 @@ func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 		}
 		r := boolEx(true)
 		for i := range av.elems {
-			r = l.bounded(andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at)), at)
+			r = andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at))
 		}
 		return r
 	case *header, *literal:
@@ -268,7 +258,7 @@ func (l *lowerer) equalParts(a []value, b value, at syntax.Node) *ex {
 	}
 	r := boolEx(true)
 	for i := range a {
-		r = l.bounded(andAlso(r, l.equalValues(a[i], parts[i], at)), at)
+		r = andAlso(r, l.equalValues(a[i], parts[i], at))
 	}
 	return r
 }
@@ -286,7 +276,7 @@ func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
 	same := andAlso(va, vb)
 	if !same.isFalse() {
 		for i := range fa {
-			same = l.bounded(andAlso(same, equal(fa[i], fb[i])), at)
+			same = andAlso(same, equal(fa[i], fb[i]))
 		}
 	}
 	return orElse(andAlso(not(va), not(vb)), same)
@@ -341,11 +331,12 @@ func (l *lowerer) selectElement(d *element, name string) value {
 	k := -1
 	switch v := d.at(0).(type) {
 	case *union:
-		k = v.typ.FieldIndex(name)
+		k = fieldIndex(v.typ, name)
 	case *header:
-		k = v.typ.FieldIndex(name)
+		k = fieldIndex(v.typ, name)
 	case *aggregate:
-		k = partIndex(v.typ, name)
+		names, _, _ := components(v.typ)
+		k = slices.Index(names, name)
 	}
 	if k < 0 {
 		l.unsupported(l.at, "selecting %s here", name)
@@ -385,7 +376,7 @@ func (l *lowerer) readElement(d *element) *ex {
 	r := l.toEx(d.at(n-1), l.at)
 	for i := n - 2; i >= 0; i-- {
 		if fits(i, index.st) {
-			r = l.bounded(cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r), l.at)
+			r = cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r)
 		}
 	}
 	return r

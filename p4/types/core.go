@@ -234,20 +234,18 @@ func sameRecord(x, y *syntax.RecordExpr) bool {
 
 // annotations checks the annotations that the language gives a meaning.
 func (c *checker) annotations(as syntax.Annotations) {
-	before := map[string]bool{} // names, and whether one of that name is structured
-	for _, a := range as {
+	for i, a := range as {
 		name := a.Name.Value
 		structured := a.Kind == syntax.AnnotationExprs || a.Kind == syntax.AnnotationKeyValues
-		if other, twice := before[name]; twice {
+		for _, b := range as[:i] {
+			both := b.Kind == syntax.AnnotationExprs || b.Kind == syntax.AnnotationKeyValues || structured
 			switch {
-			case structured || other:
+			case b.Name.Value != name:
+			case both:
 				c.errorf(a.Pos(), "the annotation @%s comes twice", name)
 			case name == "name":
 				c.warnf(a.Pos(), "@name comes twice; the first one counts")
 			}
-		}
-		if len(as) > 1 {
-			before[name] = before[name] || structured
 		}
 		if structured {
 			c.structured(a)

@@ -207,8 +207,7 @@ func (g *generic) fill(inst Type) {
 	}
 	switch t := inst.(type) {
 	case *Struct:
-		self := g.self.(*Struct)
-		t.Fields, t.index = substFields(self.Fields, m), self.index
+		t.Fields = substFields(g.self.(*Struct).Fields, m)
 	case *Extern:
 		t.Methods = substMethods(g.self.(*Extern).Methods, m)
 	case *Parser:

@@ -126,11 +126,21 @@ func (p *interfacePort) OnLink(f func(up bool)) { p.onLink = f }
 // tellLink asks for the state of the link, which is what the netlink messages,
 // of all links, are worth.
 func (p *interfacePort) tellLink() {
-	link, err := net.InterfaceByName(p.name)
-	if up := err == nil && link.Flags&net.FlagRunning != 0; up != p.up && p.onLink != nil {
+	up := p.running()
+	if up != p.up && p.onLink != nil {
 		p.up = up
 		p.onLink(up)
 	}
+}
+
+// running asks the socket, which knows the interface in the namespace where it
+// was opened, wherever the thread that asks is.
+func (p *interfacePort) running() bool {
+	request, err := unix.NewIfreq(p.name)
+	if err != nil || unix.IoctlIfreq(p.fd, unix.SIOCGIFFLAGS, request) != nil {
+		return false
+	}
+	return request.Uint16()&unix.IFF_RUNNING != 0
 }
 
 func (p *interfacePort) drainLinks() {

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/testbed"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt/ports"
+)
+
+// A hostJob finds the network that a verb about hosts is for.
+type hostJob struct {
+	c     *cli
+	state string
+}
+
+func (j *hostJob) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&j.state, "state", controller.StateFile, "the note of the deployment is `FILE`")
+}
+
+// read reads the note of the deployment.
+func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
+	d, t, err := controller.ReadDeployed(j.state)
+	if errors.Is(err, controller.ErrNotDeployed) {
+		return nil, nil, hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up")
+	}
+	return d, t, err
+}
+
+// host finds a host of a deployment that has some.
+func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) (*fabric.Host, error) {
+	if d.Control == "" && d.Target != targetBMv2 {
+		return nil, hinted(fmt.Errorf("the deployment on target %s has no hosts", d.Target),
+			"deploy --target embedded or bmv2 has some, where this machine can make them")
+	}
+	if h := t.Host(name); h != nil {
+		return h, nil
+	}
+	var names []string
+	for _, h := range t.Hosts {
+		names = append(names, h.Name)
+	}
+	return nil, hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
+}
+
+func newHosts(c *cli) *cobra.Command {
+	j := &hostJob{c: c}
+	var form format
+	cmd := &cobra.Command{
+		Use:   "hosts [-o FORMAT]",
+		Short: "List the hosts of the network that is deployed",
+		Long: `Hosts lists the hosts of the deployment that is noted in .p4lb/deployed.json, with
+their addresses and the ports of the switches that they are at. p4lb exec runs a
+command on one.`,
+		Example: `  p4lb hosts
+  p4lb hosts -o json`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			_, t, err := j.read()
+			if err != nil {
+				return err
+			}
+			type row struct {
+				Name    string `json:"name"`
+				Address string `json:"address"`
+				MAC     string `json:"mac"`
+				Switch  string `json:"switch"`
+				Port    int    `json:"port"`
+			}
+			rows, list := grid{{"HOST", "ADDRESS", "MAC", "SWITCH", "PORT"}}, []row{}
+			for _, h := range t.Hosts {
+				r := row{h.Name, h.IP.String(), h.MAC.String(), h.Switch, h.Port}
+				list = append(list, r)
+				rows = append(rows, []string{r.Name, r.Address, r.MAC, r.Switch, strconv.Itoa(r.Port)})
+			}
+			return show(c.out, form, rows, list)
+		},
+	}
+	j.addFlags(cmd)
+	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	return cmd
+}
+
+func newExec(c *cli) *cobra.Command {
+	j := &hostJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "exec HOST -- COMMAND [ARG]...",
+		Short: "Run a command on a host of the network that is deployed",
+		Long: `Exec runs a command where the network is that of a host: with its address and its
+link, and with everything else as here. The deployment is the one noted in
+.p4lb/deployed.json; it is the same user who may run commands in it.
+
+The exit code is the command's, 127 where it could not be started. What still
+runs on a host when the network is taken down is ended.`,
+		Example: `  p4lb exec h1 -- ping -c 3 10.0.2.1
+  p4lb exec h17 -- iperf3 -s -D
+  p4lb exec h1 -- bash`,
+		Args: wantArgs(2, -1, "a host and a command"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] == "--" {
+				args = slices.Delete(args, 1, 2)
+			}
+			if len(args) < 2 {
+				return usageError(cmd, "exec wants a command after the host")
+			}
+			d, t, err := j.read()
+			if err != nil {
+				return err
+			}
+			h, err := j.host(d, t, args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.out.Flush(); err != nil {
+				return err
+			}
+			// The command decides what an interrupt means.
+			return j.exec(context.WithoutCancel(cmd.Context()), d, t, h, args[1:])
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	j.addFlags(cmd)
+	return cmd
+}
+
+// exec runs the command and ends with its exit code.
+func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, t *fabric.Topology, h *fabric.Host, args []string) error {
+	var code int
+	var err error
+	if d.Target == targetBMv2 {
+		code, err = testbed.Exec(t.Name, h.Name, args)
+	} else {
+		code, err = hosts.Exec(ctx, d.Control, h.Name, args)
+	}
+	switch {
+	case errors.Is(err, hosts.ErrGone):
+		return hinted(err, "p4lb deploy brings it up again")
+	case err != nil:
+		return &failure{code: max(code, exitInput), err: fmt.Errorf("on host %s: %w", h.Name, err)}
+	case code != 0:
+		return &failure{code: code}
+	}
+	return nil
+}
+
+func newDown(c *cli) *cobra.Command {
+	j := &hostJob{c: c}
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Take down the network that is deployed",
+		Long: `Down ends the deployment that is noted in .p4lb/deployed.json: the process that
+keeps embedded switches up, or the namespaces and switches that deploy --target
+bmv2 --keep has left. What runs on hosts is ended. Switches of other targets are
+not p4lb's to end.`,
+		Example: `  p4lb deploy --scheme drill --topology qall --detach
+  p4lb down`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return j.down(cmd.Context()) },
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// logFile is where a deployment in the background writes its messages.
+func logFile(state string) string { return filepath.Join(filepath.Dir(state), "deploy.log") }
+
+// endTime is how long a deployment has to take itself down.
+const endTime = 10 * time.Second
+
+func (j *hostJob) down(ctx context.Context) error {
+	d, t, err := j.read()
+	if err != nil {
+		return err
+	}
+	if d.Target != targetEmbedded && d.Target != targetBMv2 {
+		return hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
+	}
+	if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
+		if err := endProcess(ctx, d); err != nil {
+			return err
+		}
+	}
+	if d.Target == targetBMv2 {
+		if _, err := testbed.Remove(t.Name); err != nil {
+			return deployFailure(err)
+		}
+	}
+	for _, file := range []string{j.state, logFile(j.state)} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	j.c.log.Info("the network is down", "topology", t.Name)
+	return nil
+}
+
+// endProcess asks the process of a deployment to end, and waits for it.
+func endProcess(ctx context.Context, d *controller.Deployed) error {
+	if err := syscall.Kill(d.PID, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("ending process %d: %w", d.PID, err)
+	}
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	late := time.After(endTime)
+	for d.Running() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			return &failure{code: exitRefused, err: fmt.Errorf("process %d has not ended within %v", d.PID, endTime), hint: fmt.Sprintf("kill -9 %d ends it, and all that it has made", d.PID)}
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
+// hostFlags are those of deploy that are about hosts of the embedded target.
+type hostFlags struct {
+	wanted bool
+	given  bool // on the command line
+	rates  bool
+	detach bool
+	pcap   string
+
+	network  *hosts.Network
+	door     *hosts.Door
+	captures *ports.Captures
+}
+
+// addPcapFlag adds the flag for captures of all ports.
+func addPcapFlag(cmd *cobra.Command, dir *string, target string) {
+	cmd.Flags().StringVar(dir, "pcap", "", target+"write a capture of each port's packets into `DIR`")
+}
+
+// captureFailed tells of a capture that goes no further.
+func (c *cli) captureFailed(err error) { c.log.Warn("packets go on", "error", err) }
+
+// mostHosts is how many hosts are made where nobody has asked for them: each
+// takes some milliseconds, and some hundred KiB of the kernel's memory.
+const mostHosts = 256
+
+func (f *hostFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.wanted, "hosts", true, "embedded: make the hosts of the topology, where this machine can")
+	flags.BoolVar(&f.rates, "rates", true, "embedded: links take as long as their rates and delays say; =false is as fast as it goes")
+	addPcapFlag(cmd, &f.pcap, "embedded: ")
+	flags.BoolVar(&f.detach, "detach", false, "embedded: go on in the background once the switches hold the plan, until p4lb down")
+}
+
+// check finds mistakes in the command line.
+func (f *hostFlags) check(cmd *cobra.Command, target string) error {
+	f.given = cmd.Flags().Changed("hosts")
+	if target != targetEmbedded && (f.given || f.detach || f.pcap != "" || cmd.Flags().Changed("rates")) {
+		return usageError(cmd, "--hosts, --rates, --pcap and --detach are for --target embedded")
+	}
+	for _, flag := range []string{"once", "dry-run", "diff"} {
+		if f.detach && cmd.Flags().Changed(flag) {
+			return usageError(cmd, "--detach and --%s exclude each other", flag)
+		}
+	}
+	return nil
+}
+
+// goDetached runs deploy in the background.
+func (f *hostFlags) goDetached(c *cli) error {
+	begun, code, err := hosts.Detach()
+	switch {
+	case err != nil:
+		return err
+	case !begun:
+		return &failure{code: code}
+	}
+	fmt.Fprintln(c.out, "the network stays up; to end it: p4lb down")
+	return nil
+}
+
+// enter sees to it that hosts can be made, if need be by running p4lb again in a
+// user namespace of its own. done says that this has been all.
+func (f *hostFlags) enter(c *cli) (done bool, err error) {
+	if !f.wanted || hosts.Capable() {
+		return false, nil
+	}
+	code, err := hosts.AsRoot()
+	switch {
+	case errors.Is(err, hosts.ErrNotHere) && !f.given:
+		c.warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+		f.wanted = false
+		return false, nil
+	case err != nil:
+		return true, &failure{code: exitRefused, err: err}
+	case code != 0:
+		return true, &failure{code: code}
+	}
+	return true, nil
+}
+
+// open makes captures and hosts, and the door to them.
+func (f *hostFlags) open(c *cli, plan *controller.Plan) error {
+	if f.pcap != "" {
+		var err error
+		if f.captures, err = ports.NewCaptures(f.pcap, c.captureFailed); err != nil {
+			return err
+		}
+	}
+	t := plan.Topology
+	if !f.wanted || len(t.Hosts) == 0 {
+		if f.given && f.wanted {
+			return hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
+		}
+		f.wanted = false
+		return nil
+	}
+	if len(t.Hosts) > mostHosts && !f.given {
+		c.warning("no hosts: %d are many; --hosts makes them", len(t.Hosts))
+		f.wanted = false
+		return nil
+	}
+	var err error
+	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Log: c.log})
+	if errors.Is(err, hosts.ErrNotHere) && !f.given {
+		c.warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+		f.wanted = false
+		return nil
+	}
+	if err != nil {
+		return &failure{code: exitRefused, err: err}
+	}
+	f.door, err = f.network.Serve()
+	return err
+}
+
+// close takes the hosts away.
+func (f *hostFlags) close() error {
+	var errs []error
+	if f.door != nil {
+		errs = append(errs, f.door.Close())
+	}
+	if f.network != nil {
+		errs = append(errs, f.network.Close())
+	}
+	if f.captures != nil {
+		errs = append(errs, f.captures.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,87 @@
+package hosts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ready marks a process in the background: the file by which it says that it
+// has begun, as the first behind the standard streams.
+const ready = "P4LB_READY"
+
+const readyFile = 3
+
+// IsDetached reports whether this process has been started by Detach.
+func IsDetached() bool { return os.Getenv(ready) != "" }
+
+// Detach runs this program again in the background, with the same arguments,
+// and waits until it says by Begun that it has begun. What it prints before that
+// appears here. If it ends instead, code is its exit code.
+func Detach() (begun bool, code int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return false, 0, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return false, 0, err
+	}
+	defer r.Close()
+	cmd := exec.Command(self, os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), ready+"=1")
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return false, 0, fmt.Errorf("starting in the background: %w", err)
+	}
+	if n, _ := r.Read(make([]byte, 1)); n > 0 {
+		return true, 0, cmd.Process.Release()
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	return false, cmd.ProcessState.ExitCode(), err
+}
+
+// Begun lets the process that waits for this one go. What is printed from now on
+// goes to a file.
+func Begun(log string) error {
+	if !IsDetached() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
+		return fmt.Errorf("going to the background: %w", err)
+	}
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("going to the background: %w", err)
+	}
+	defer f.Close()
+	if err := redirect(int(f.Fd())); err != nil {
+		return err
+	}
+	w := os.NewFile(readyFile, "the process that waits")
+	_, err = w.Write([]byte{1})
+	return errors.Join(err, w.Close())
+}
+
+// redirect makes a file the standard output and error.
+func redirect(fd int) error {
+	for _, std := range []int{1, 2} {
+		if err := unix.Dup3(fd, std, 0); err != nil {
+			return fmt.Errorf("redirecting the output: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package hosts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Commands come in over a socket of the kernel's abstract names, which leaves no
+// file, from processes of the same user. A connection is one command: a request
+// with the files of its standard input, output and error, then signals in one
+// direction and at last the exit code in the other. If the connection breaks,
+// the command is ended.
+
+// A request is a command to run on a host.
+type request struct {
+	Host string   `json:"host"`
+	Args []string `json:"args"`
+	Env  []string `json:"env"`
+	Dir  string   `json:"dir"`
+}
+
+// An answer ends a connection: the exit code of the command, or why there is none.
+type answer struct {
+	Exit  int    `json:"exit"`
+	Error string `json:"error,omitempty"`
+}
+
+// A note is a signal to pass on.
+type note struct {
+	Signal int `json:"signal"`
+}
+
+const (
+	maxRequest  = 1 << 17 // bytes, environment included
+	maxCommands = 256     // at once
+	// hangup is how long a command has to end once nobody waits for it.
+	hangup = time.Second
+	// NotStarted is the exit code of a command that could not be started.
+	NotStarted = 127
+)
+
+// A Door lets other processes run commands on the hosts.
+type Door struct {
+	Address  string
+	listener *net.UnixListener
+	network  *Network
+	serving  sync.WaitGroup
+	slots    chan struct{}
+}
+
+// Serve opens the door of a network.
+func (n *Network) Serve() (*Door, error) {
+	address := fmt.Sprintf("@p4lb/%d/%d", os.Getpid(), time.Now().UnixNano())
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: address, Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for commands: %w", err)
+	}
+	d := &Door{Address: address, listener: l, network: n, slots: make(chan struct{}, maxCommands)}
+	d.serving.Go(func() {
+		for {
+			c, err := l.AcceptUnix()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				time.Sleep(hangup / 10) // no file to be had just now
+				continue
+			}
+			select {
+			case d.slots <- struct{}{}:
+				d.serving.Go(func() {
+					defer func() { <-d.slots }()
+					d.serve(c)
+				})
+			default:
+				reply(c, answer{Exit: NotStarted, Error: fmt.Sprintf("%d commands run already", maxCommands)})
+				c.Close()
+			}
+		}
+	})
+	return d, nil
+}
+
+// Close closes the door; commands that run go on.
+func (d *Door) Close() error { return d.listener.Close() }
+
+func reply(c *net.UnixConn, a answer) {
+	text, err := json.Marshal(a)
+	if err == nil {
+		c.Write(text) // who asked may have gone
+	}
+}
+
+// serve runs one command.
+func (d *Door) serve(c *net.UnixConn) {
+	defer c.Close()
+	ask, files, err := receive(c)
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if err != nil {
+		reply(c, answer{Exit: NotStarted, Error: err.Error()})
+		return
+	}
+	cmd := exec.Command(ask.Args[0], ask.Args[1:]...)
+	cmd.Env, cmd.Dir = ask.Env, ask.Dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[1], files[2]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	done := make(chan answer, 1)
+	err = d.network.Run(ask.Host, cmd, func(err error) { done <- exitOf(cmd, err) })
+	if err != nil {
+		reply(c, answer{Exit: NotStarted, Error: err.Error()})
+		return
+	}
+	gone := make(chan struct{})
+	d.serving.Go(func() {
+		defer close(gone)
+		buf := make([]byte, 256)
+		for {
+			k, err := c.Read(buf)
+			var told note
+			if err != nil || k == 0 || json.Unmarshal(buf[:k], &told) != nil {
+				return
+			}
+			unix.Kill(-cmd.Process.Pid, unix.Signal(told.Signal))
+		}
+	})
+	select {
+	case a := <-done:
+		reply(c, a)
+	case <-gone:
+		unix.Kill(-cmd.Process.Pid, unix.SIGHUP)
+		select {
+		case <-done:
+		case <-time.After(hangup):
+			unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+			<-done
+		}
+	}
+}
+
+// exitOf is what became of a command, in the shell's way to count.
+func exitOf(cmd *exec.Cmd, err error) answer {
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return answer{Exit: 128 + int(status.Signal())}
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return answer{Exit: NotStarted, Error: err.Error()}
+	}
+	return answer{Exit: cmd.ProcessState.ExitCode()}
+}
+
+// receive takes a request of the same user, with its three files.
+func receive(c *net.UnixConn) (ask request, files []*os.File, err error) {
+	if err := sameUser(c); err != nil {
+		return ask, nil, err
+	}
+	c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	defer c.SetReadDeadline(time.Time{})
+	text, control := make([]byte, maxRequest), make([]byte, unix.CmsgSpace(3*4))
+	n, m, _, _, err := c.ReadMsgUnix(text, control)
+	if err != nil {
+		return ask, nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:m])
+	if err != nil {
+		return ask, nil, err
+	}
+	for _, msg := range messages {
+		fds, err := unix.ParseUnixRights(&msg)
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "standard stream"))
+		}
+	}
+	if err := json.Unmarshal(text[:n], &ask); err != nil || len(files) != 3 || len(ask.Args) == 0 {
+		return ask, files, errors.New("not a request for a command")
+	}
+	return ask, files, nil
+}
+
+// sameUser refuses other users.
+func sameUser(c *net.UnixConn) (err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	if e := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); e != nil {
+		return e
+	}
+	if err == nil && int(peer.Uid) != os.Getuid() {
+		err = errors.New("the network is another user's")
+	}
+	return err
+}
+
+// ErrGone is wrapped by the error about a network that does not answer.
+var ErrGone = errors.New("the network is not up any more")
+
+// Exec runs a command on a host of the network behind a door, with the standard
+// streams and the environment of this process, and returns its exit code.
+// Signals that end this process are passed on. Once ctx ends it waits no longer.
+func Exec(ctx context.Context, address, host string, args []string) (code int, err error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
+	if err != nil {
+		return 0, ErrGone
+	}
+	defer c.Close()
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	text, err := json.Marshal(request{Host: host, Args: args, Env: append(os.Environ(), "P4LB_HOST="+host), Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	if len(text) > maxRequest {
+		return 0, fmt.Errorf("command and environment have %d bytes: want at most %d", len(text), maxRequest)
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGWINCH)
+	defer signal.Stop(signals)
+	if _, _, err := c.WriteMsgUnix(text, unix.UnixRights(0, 1, 2), nil); err != nil {
+		return 0, fmt.Errorf("asking for the command: %w", err)
+	}
+	type result struct {
+		answer
+		err error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		buf := make([]byte, 4096)
+		n, err := c.Read(buf)
+		r := result{err: err}
+		if err == nil && n == 0 {
+			r.err = ErrGone
+		} else if err == nil {
+			r.err = json.Unmarshal(buf[:n], &r.answer)
+		}
+		ended <- r
+	}()
+	for {
+		select {
+		case s := <-signals:
+			text, _ := json.Marshal(note{int(s.(syscall.Signal))})
+			c.Write(text)
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case r := <-ended:
+			switch {
+			case r.err != nil:
+				return 0, ErrGone
+			case r.Error != "":
+				return r.Exit, errors.New(r.Error)
+			}
+			return r.Exit, nil
+		}
+	}
+}

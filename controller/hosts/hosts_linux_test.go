@@ -1,0 +1,149 @@
+package hosts_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt/ports"
+)
+
+// helper makes this test the command that runs on a host.
+const helper = "HOSTS_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	hosts.BeFirst()
+	switch os.Getenv(helper) {
+	case "":
+		os.Exit(m.Run())
+	case "addresses":
+		list, err := net.InterfaceAddrs()
+		fmt.Println(list, err)
+	case "daemon": // one that has left its session, and holds the pipe open
+		cmd := exec.Command(os.Args[0])
+		cmd.Env, cmd.Stdout = []string{helper + "=sleep"}, os.Stdout
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+		}
+	case "sleep":
+		time.Sleep(time.Minute)
+	}
+}
+
+const patience = 20 * time.Second
+
+func open(t *testing.T) (*hosts.Network, *fabric.Topology) {
+	t.Helper()
+	if !hosts.Capable() {
+		t.Skip("network namespaces want root, or a user namespace around the test")
+	}
+	topology, err := fabric.Load("net.yaml", []byte(`name: small
+switches:
+  l1: {role: leaf, id: 1}
+hosts:
+  h1: {ip: 10.0.1.1/24}
+  h2: {ip: 10.0.1.2/24}
+links:
+- {ends: [h1, l1:1], rate: 100Mbps}
+- {ends: [h2, l1:2], rate: 100Mbps}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := hosts.Open(topology, hosts.Options{Rates: true})
+	if errors.Is(err, hosts.ErrNotHere) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n, topology
+}
+
+func command(what string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{helper + "=" + what}
+	return cmd
+}
+
+// TestHost: a command on a host has the host's address alone, and what it sends
+// arrives at the switch's end of the link with the MACs of both.
+func TestHost(t *testing.T) {
+	n, topology := open(t)
+	var out bytes.Buffer
+	cmd := command("addresses")
+	cmd.Stdout = &out
+	ended := make(chan error, 1)
+	if err := n.Run("h1", cmd, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || !strings.Contains(out.String(), "10.0.1.1/24") || strings.Contains(out.String(), "10.0.1.2") {
+		t.Errorf("addresses of h1: %s (%v)", out.String(), err)
+	}
+	p, err := n.Port("h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got := make(chan []byte, 16)
+	go p.Receive(func(list [][]byte) {
+		for _, data := range list {
+			got <- bytes.Clone(data)
+		}
+	})
+	cmd = exec.Command("ping", "-c", "1", "-W", "1", "10.0.1.2")
+	if err := n.Run("h1", cmd, func(error) {}); err != nil {
+		t.Skip("there is no program called ping:", err)
+	}
+	select {
+	case data := <-got:
+		h := topology.Host("h1")
+		if !bytes.Equal(data[6:12], h.MAC[:]) || data[12] != 8 || data[23] != 1 {
+			t.Errorf("h1 sends %x", data)
+		}
+	case <-time.After(patience):
+		t.Error("nothing arrives at the switch")
+	}
+}
+
+// TestCloseEndsDaemons: what runs on a host ends with the network, also what has
+// left the process that was started.
+func TestCloseEndsDaemons(t *testing.T) {
+	n, _ := open(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := command("daemon")
+	cmd.Stdout = w
+	ended := make(chan error, 1)
+	if err := n.Run("h2", cmd, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	r.SetReadDeadline(time.Now().Add(patience))
+	if _, err := r.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a daemon on a host has outlived the network")
+	}
+	if err := n.Run("h2", command("addresses"), func(error) {}); err == nil {
+		t.Error("a command runs on a host that is gone")
+	}
+}
+
+var _ ports.Port // what Port returns

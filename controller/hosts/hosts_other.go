@@ -1,0 +1,65 @@
+//go:build !linux
+
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt/ports"
+)
+
+var errLinux = fmt.Errorf("%w: they are network namespaces, which Linux alone has", ErrNotHere)
+
+// A Network is the hosts of a topology.
+type Network struct{}
+
+// A Door lets other processes run commands on the hosts.
+type Door struct{ Address string }
+
+// ErrGone is wrapped by the error about a network that does not answer.
+var ErrGone = errLinux
+
+// NotStarted is the exit code of a command that could not be started.
+const NotStarted = 127
+
+// Open fails.
+func Open(*fabric.Topology, Options) (*Network, error) { return nil, errLinux }
+
+// BeFirst has nothing to do.
+func BeFirst() {}
+
+// Capable reports that there can be no hosts.
+func Capable() bool { return false }
+
+// AsRoot fails.
+func AsRoot() (int, error) { return 0, errLinux }
+
+// IsDetached reports that nothing runs in the background.
+func IsDetached() bool { return false }
+
+// Detach fails.
+func Detach() (begun bool, code int, err error) { return false, 0, errLinux }
+
+// Begun has nothing to do.
+func Begun(string) error { return nil }
+
+// Port fails.
+func (*Network) Port(string) (ports.Port, error) { return nil, errLinux }
+
+// Run fails.
+func (*Network) Run(string, *exec.Cmd, func(error)) error { return errLinux }
+
+// Serve fails.
+func (*Network) Serve() (*Door, error) { return nil, errLinux }
+
+// Close has nothing to do.
+func (*Network) Close() error { return nil }
+
+// Close has nothing to do.
+func (*Door) Close() error { return nil }
+
+// Exec fails.
+func Exec(context.Context, string, string, []string) (int, error) { return 0, errLinux }

@@ -1,0 +1,83 @@
+package hosts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// All commands on the hosts of a network are in one namespace of processes. Its
+// first process waits for those that nobody else waits for, and ends with the
+// process that has the network; the kernel then ends all others, daemons and
+// what has left its session too.
+
+// first marks the first process of a network.
+const first = "P4LB_FIRST_OF_NETWORK"
+
+// BeFirst is what a program that opens networks calls before anything else. In
+// the first process of a network it does not return.
+func BeFirst() {
+	if os.Getenv(first) == "" {
+		return
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(ended, syscall.SIGCHLD)
+	for range ended {
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if err != nil || pid <= 0 {
+				break
+			}
+		}
+	}
+}
+
+// startFirst starts the first process and keeps its namespace open.
+func (n *Network) startFirst() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = []string{first + "=1", "GOMAXPROCS=1"}
+	if IsDetached() {
+		unix.CloseOnExec(readyFile) // it lives longer than who waits does
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	n.finished.Go(func() {
+		runtime.LockOSThread() // the kernel ends the process with the thread that started it
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait()
+		}
+	})
+	if err := <-started; err != nil {
+		return fmt.Errorf("starting the first process of the hosts: %w", err)
+	}
+	n.first = cmd.Process
+	n.processes, err = os.Open(fmt.Sprintf("/proc/%d/ns/pid", cmd.Process.Pid))
+	return err
+}
+
+// endAll ends what runs on the hosts.
+func (n *Network) endAll() error {
+	if n.first == nil {
+		return nil
+	}
+	err := n.first.Kill()
+	if n.processes != nil {
+		err = errors.Join(err, n.processes.Close())
+	}
+	n.finished.Wait()
+	return err
+}

@@ -1,0 +1,126 @@
+package netspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// A Space is an open network namespace. It lives until it is closed and no
+// process is in it, or as long as it has a name.
+type Space struct {
+	NS netns.NsHandle
+	*netlink.Handle
+}
+
+// New makes a namespace, with a name under /run/netns where one is given, as
+// the program ip has them. Without IPv6, nothing is on its links but what is
+// sent on purpose.
+func New(name string) (*Space, error) {
+	var s *Space
+	err := OnThread(func() (err error) {
+		var ns netns.NsHandle
+		if name == "" {
+			ns, err = netns.New()
+		} else {
+			ns, err = netns.NewNamed(name)
+		}
+		if err != nil {
+			return fmt.Errorf("making namespace %s: %w", name, err)
+		}
+		if err := withoutIPv6(); err != nil {
+			ns.Close()
+			return err
+		}
+		s, err = open(ns)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Up("lo"); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open opens the namespace of a name.
+func Open(name string) (*Space, error) {
+	ns, err := netns.GetFromName(name)
+	if err != nil {
+		return nil, fmt.Errorf("opening namespace %s: %w", name, err)
+	}
+	return open(ns)
+}
+
+func open(ns netns.NsHandle) (*Space, error) {
+	handle, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		ns.Close()
+		return nil, fmt.Errorf("opening a namespace: %w", err)
+	}
+	return &Space{ns, handle}, nil
+}
+
+// withoutIPv6 switches IPv6 off in the namespace of the thread.
+func withoutIPv6() error {
+	for _, which := range []string{"all", "default"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+			return fmt.Errorf("switching IPv6 off: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close lets go of the namespace.
+func (s *Space) Close() {
+	s.Handle.Close()
+	s.NS.Close()
+}
+
+// Up puts an interface up.
+func (s *Space) Up(name string) error {
+	l, err := s.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return s.LinkSetUp(l)
+}
+
+// Do calls f where the network is that of the namespace.
+func (s *Space) Do(f func() error) error {
+	return OnThread(func() error {
+		if err := netns.Set(s.NS); err != nil {
+			return fmt.Errorf("entering a namespace: %w", err)
+		}
+		return f()
+	})
+}
+
+// OnThread calls f on a thread that may go to another namespace and comes back
+// afterwards. It could be the process' first thread, which can never be given
+// up.
+func OnThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		home, err := netns.Get()
+		if err != nil {
+			done <- fmt.Errorf("opening the own namespace: %w", err)
+			return
+		}
+		defer home.Close()
+		err = f()
+		if back := netns.Set(home); back == nil {
+			runtime.UnlockOSThread() // or else the thread ends here
+		}
+		done <- err
+	}()
+	return <-done
+}

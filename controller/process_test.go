@@ -1,0 +1,33 @@
+package controller
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestRunning tells a process from none, from one that has ended, and from a
+// later one of the same number.
+func TestRunning(t *testing.T) {
+	here := &Deployed{PID: os.Getpid(), Began: processStart(os.Getpid())}
+	if !here.Running() {
+		t.Error("this process does not run")
+	}
+	if other := (&Deployed{PID: here.PID, Began: here.Began + "1"}); other.Running() {
+		t.Error("a process that began at another time is taken for this one")
+	}
+	if (&Deployed{}).Running() {
+		t.Error("no process runs")
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Skip("there is no program called true:", err)
+	}
+	child := &Deployed{PID: cmd.Process.Pid, Began: processStart(cmd.Process.Pid)}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if child.Running() {
+		t.Error("a process that has ended runs")
+	}
+}
