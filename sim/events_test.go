@@ -32,7 +32,7 @@ func TestSchedule(t *testing.T) {
 		add := func() {
 			e := &noted{id: len(events)}
 			e.what, events[e.id] = e, e
-			at := now + time.Duration(rnd.IntN(20))
+			at := now + time.Duration(rnd.IntN([]int{20, 3000, 1 << 21}[rnd.IntN(3)]))
 			s.plan(&e.event, at)
 			list = append(list, entry{at, e.id})
 		}
@@ -61,7 +61,7 @@ func TestSchedule(t *testing.T) {
 			for range rnd.IntN(4) {
 				if rnd.IntN(4) == 0 {
 					drop()
-				} else if steps < 500 {
+				} else if steps < 2000 {
 					add()
 				}
 			}
