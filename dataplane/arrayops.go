@@ -65,17 +65,16 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
-// RegisterRange likewise appends the cells from ≤ i < to.
+// RegisterRange appends the cells from ≤ i < to of any register, each in as many
+// words as it takes, the least significant first.
 func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
 	list = dst
 	err = s.withRegister(name, func(r *registerArray) error {
 		switch {
-		case r.words > 1:
-			return fmt.Errorf("register %s has %d bits, more than 64", name, r.width)
 		case from < 0 || from > to || to > r.size:
 			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.size-1)
 		}
-		list = append(dst, r.cells[from:to]...)
+		list = append(dst, r.cells[from*r.words:to*r.words]...)
 		return nil
 	})
 	return list, err
@@ -185,6 +184,24 @@ func (s *Switch) CounterReadAll(name string) ([]Count, error) {
 		list[i] = Count{c.packets, c.bytes}
 	}
 	return list, nil
+}
+
+// CounterRange appends the cells from ≤ i < to of an array that is not direct,
+// those of one moment.
+func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.counters[name]
+	switch {
+	case a == nil || a.table != "":
+		return dst, fmt.Errorf("unknown counter array %q", name)
+	case from < 0 || to > len(a.cells) || from > to:
+		return dst, fmt.Errorf("counter %s: cells %d to %d are outside 0..%d", name, from, to-1, len(a.cells)-1)
+	}
+	for _, c := range a.cells[from:to] {
+		dst = append(dst, Count{c.packets, c.bytes})
+	}
+	return dst, nil
 }
 
 // EntryCounter returns the direct counter of a table entry.

@@ -265,17 +265,26 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 	return at, err
 }
 
-// IdleEntries returns the entries of a table that have not been hit for their
-// idle timeout.
-func (s *Switch) IdleEntries(name string, now time.Duration) (list []Entry, err error) {
+// IdleEntries returns entries of a table that have not been hit for their idle
+// timeout, at most so many. The search begins with a handle, and next is the one
+// to go on with, so that with few at a time all have their turn.
+func (s *Switch) IdleEntries(name string, now time.Duration, from Handle, most int) (list []Entry, next Handle, err error) {
 	err = s.withTable(name, func(t *table) error {
-		for h := range t.entries {
-			e := &t.entries[h]
-			if e.used && e.idle > 0 && now-e.lastHit >= e.idle {
+		if int(from) >= len(t.entries) {
+			from = 0
+		}
+		next = from
+		for i := range t.entries {
+			if len(list) == most {
+				break
+			}
+			h := (int(from) + i) % len(t.entries)
+			next = Handle(h + 1)
+			if e := &t.entries[h]; e.used && e.idle > 0 && now-e.lastHit >= e.idle {
 				list = append(list, e.export(Handle(h)))
 			}
 		}
 		return nil
 	})
-	return list, err
+	return list, next, err
 }

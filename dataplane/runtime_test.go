@@ -311,7 +311,7 @@ func TestIdleEntries(t *testing.T) {
 	must(t, err)
 	must(t, s.SetIdleTimeout("I.direct", h, 2*time.Second, time.Second))
 	idle := func(now time.Duration) int {
-		list, err := s.IdleEntries("I.direct", now)
+		list, _, err := s.IdleEntries("I.direct", now, 0, 1000)
 		must(t, err)
 		return len(list)
 	}

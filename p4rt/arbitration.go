@@ -8,6 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -48,6 +49,7 @@ type role struct {
 	scope   *scope
 	primary *controller
 	live    []*controller
+	left    uint64 // when it was last left by all, by the arbiter's count
 	// writes is read-locked by each write in progress, so that a new primary
 	// can wait for those of the old one.
 	writes sync.RWMutex
@@ -56,11 +58,12 @@ type role struct {
 // An arbiter decides who may write. It never sends by itself: notifications go
 // to the outboxes of the streams, so no client can hold it up.
 type arbiter struct {
-	device     uint64
-	maxStreams int // for one role
+	device uint64
+	limits Limits
 
 	mu    sync.Mutex
 	roles map[string]*role
+	left  uint64 // counts the roles that nobody has a stream for any more
 	// primaries are those of all roles, for broadcast: it is called while
 	// packets are processed and must not wait for mu, whose holder may be
 	// waiting for a write, which waits for the packets.
@@ -74,13 +77,19 @@ type audience struct {
 	scope *scope
 }
 
-func newArbiter(device uint64, maxStreams int) *arbiter {
+func newArbiter(device uint64, l Limits) *arbiter {
 	// The default role is there before anybody claims it.
-	return &arbiter{device: device, maxStreams: maxStreams, roles: map[string]*role{"": {}}}
+	return &arbiter{device: device, limits: l, roles: map[string]*role{"": {}}}
 }
 
 // update handles an arbitration message. An error ends the stream.
 func (a *arbiter) update(c *controller, u *p4v1.MasterArbitrationUpdate) error {
+	if n := len(u.GetRole().GetName()); n > maxRoleName {
+		return failf(codes.InvalidArgument, "the name of the role has %d bytes, want at most %d", n, maxRoleName)
+	}
+	if n := proto.Size(u.GetRole().GetConfig()); n > a.limits.MaxEntity {
+		return failf(codes.InvalidArgument, "the role config has %d bytes, want at most %d", n, a.limits.MaxEntity)
+	}
 	sc, err := newScope(u.GetRole().GetConfig())
 	if err != nil {
 		return err
@@ -118,12 +127,34 @@ func (a *arbiter) join(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 	if r.taken(c, u.GetElectionId()) {
 		return failf(codes.InvalidArgument, "election id %s is another controller's", show128(u.GetElectionId()))
 	}
-	if len(r.live) >= a.maxStreams {
+	if len(r.live) >= a.limits.MaxControllers {
 		return failf(codes.ResourceExhausted, "role %q has %d controllers, and cannot have more", name, len(r.live))
+	}
+	if err := a.roomFor(name); err != nil {
+		return err
 	}
 	a.roles[name] = r
 	r.live = append(r.live, c)
 	c.role = r
+	return nil
+}
+
+// roomFor sees to it that there is room for a role. The one that is forgotten
+// has been without streams for longest: its highest election id goes with it.
+func (a *arbiter) roomFor(name string) error {
+	if a.roles[name] != nil || len(a.roles) < a.limits.MaxRoles {
+		return nil
+	}
+	var oldest *role
+	for _, r := range a.roles {
+		if r.name != "" && len(r.live) == 0 && (oldest == nil || r.left < oldest.left) {
+			oldest = r
+		}
+	}
+	if oldest == nil {
+		return failf(codes.ResourceExhausted, "there are %d roles, all with controllers, and cannot be more", len(a.roles))
+	}
+	delete(a.roles, oldest.name)
 	return nil
 }
 
@@ -197,6 +228,10 @@ func (a *arbiter) leave(c *controller) {
 		return
 	}
 	r.live = slices.DeleteFunc(r.live, func(o *controller) bool { return o == c })
+	if len(r.live) == 0 {
+		a.left++
+		r.left = a.left
+	}
 	if r.primary == c {
 		r.primary = nil
 		a.publish()

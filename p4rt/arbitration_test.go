@@ -80,7 +80,7 @@ func TestStandbyWithoutElectionID(t *testing.T) {
 }
 
 func TestBadClaims(t *testing.T) {
-	r := newRig(t, Options{MaxControllers: 2})
+	r := newRig(t, Options{Limits: Limits{MaxControllers: 2}})
 	first := r.open()
 	first.claim(arbitration(5))
 	first.wantArbitration(codes.OK, uint128(5))

@@ -249,7 +249,8 @@ func TestMeterCounters(t *testing.T) {
 	want(direct)
 	p := s.rig.server.running
 	routes := p.tables[r.GetTableId()]
-	p.setMeterCounters(routes.info.meter, int(routes.list[0].handle), counts(1, 2, 3))
+	first, _ := routes.rows.get(0)
+	p.setMeterCounters(routes.info.meter, int(first.entry.handle), counts(1, 2, 3))
 	filter := keyOf(r)
 	filter.MeterCounterData = &p4v1.MeterCounterData{}
 	seen := func() {

@@ -2,7 +2,6 @@ package p4rt
 
 import (
 	"context"
-	"slices"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -132,9 +131,9 @@ func (s *Server) reconcile(p *pipeline) error {
 // its contents.
 func (p *pipeline) clearInitial(old *pipeline) {
 	for id, t := range p.tables {
-		for _, e := range slices.Clone(t.list) {
-			if old.tables[id] != nil && !e.fixed() {
-				p.takeOut(t, e)
+		for _, r := range t.rows.view().all() {
+			if old.tables[id] != nil && !r.entry.fixed() {
+				p.takeOut(t, r.entry)
 			}
 		}
 	}
@@ -143,7 +142,8 @@ func (p *pipeline) clearInitial(old *pipeline) {
 // contents are the updates that write what a pipeline has been given, in an
 // order in which they can be done.
 func (p *pipeline) contents() []*p4v1.Update {
-	out := &answer{}
+	var todo plan
+	defer todo.close()
 	for _, all := range []*p4v1.Entity{
 		{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}},
 		{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}},
@@ -152,19 +152,19 @@ func (p *pipeline) contents() []*p4v1.Update {
 		multicastEntity(&p4v1.MulticastGroupEntry{}),
 		cloneEntity(&p4v1.CloneSessionEntry{}),
 	} {
-		p.must(p.read(nil, all, out))
+		p.must(p.read(nil, all, &todo))
 	}
+	var out answer
+	p.must(todo.run(&out))
 	var list, meters []*p4v1.Update
-	for _, m := range out.messages {
-		for _, e := range m.GetEntities() {
-			if t := e.GetTableEntry(); t.GetMeterConfig() != nil {
-				// Apart, since the action need not execute the meter.
-				meters = append(meters, meterOf(t))
-				e = entityOf(unmetered(t))
-			}
-			if !e.GetTableEntry().GetIsConst() {
-				list = append(list, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: e})
-			}
+	for _, e := range out.kept {
+		if t := e.GetTableEntry(); t.GetMeterConfig() != nil {
+			// Apart, since the action need not execute the meter.
+			meters = append(meters, meterOf(t))
+			e = entityOf(unmetered(t))
+		}
+		if !e.GetTableEntry().GetIsConst() {
+			list = append(list, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: e})
 		}
 	}
 	return append(append(list, p.modifications()...), meters...)
@@ -203,8 +203,8 @@ func (p *pipeline) modifications() []*p4v1.Update {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: e})
 	}
 	for _, t := range p.tables {
-		for _, e := range t.list {
-			if m := unmetered(e.msg); e.fixed() && len(m.GetMetadata()) > 0 {
+		for _, r := range t.rows.view().all() {
+			if m := unmetered(r.msg); m.GetIsConst() && len(m.GetMetadata()) > 0 {
 				m.IsConst, m.Action = false, nil
 				modify(entityOf(m))
 			}
@@ -223,10 +223,8 @@ func (p *pipeline) modifications() []*p4v1.Update {
 		modify(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{ValueSetId: id, Members: members}}})
 	}
 	for id, cells := range p.meters {
-		for i, c := range cells {
-			if c != nil {
-				modify(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: c}}})
-			}
+		for i, c := range cells.view().all() {
+			modify(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: c}}})
 		}
 	}
 	return list
@@ -240,7 +238,7 @@ func (p *pipeline) inherit(old *pipeline) {
 		if o == nil || o.name != r.name || o.size != r.size || o.width() != r.width() || o.data.form != r.data.form {
 			continue
 		}
-		words, err := old.cells(o)
+		words, err := old.sw.RegisterRange(o.name, 0, int(o.size), nil)
 		p.must(err)
 		n := cellWords(r)
 		for i := range int(r.size) {

@@ -51,11 +51,11 @@ func (p *pipeline) writeCounter(j *journal, typ p4v1.Update_Type, m *p4v1.Counte
 		return err
 	}
 	if j != nil {
-		before, err := p.sw.CounterReadAll(name)
+		before, err := p.sw.CounterRange(name, from, to, nil)
 		p.must(err)
 		j.add(func() {
-			for i := from; i < to; i++ {
-				p.must(p.sw.CounterWrite(name, i, before[i]))
+			for i, v := range before {
+				p.must(p.sw.CounterWrite(name, from+i, v))
 			}
 		})
 	}
@@ -173,6 +173,12 @@ func (p *pipeline) setMeter(m *meterInfo, index int, c *p4v1.MeterConfig) {
 	p.must(p.sw.MeterSet(m.name, index, rates))
 }
 
+// setCell is setMeter for a cell of an array.
+func (p *pipeline) setCell(id uint32, index int, c *p4v1.MeterConfig) {
+	p.setMeter(p.info.meters[id], index, c)
+	put(p.meters[id], uint32(index), c)
+}
+
 func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEntry) error {
 	mi := p.info.meters[m.GetMeterId()]
 	if mi == nil {
@@ -190,17 +196,14 @@ func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEnt
 			return err
 		}
 	}
-	configs := p.meters[m.GetMeterId()]
 	for i := from; i < to; i++ {
-		before := configs[i]
+		before, _ := p.meters[m.GetMeterId()].get(uint32(i))
 		counted := p.meterCounters(mi, i)
-		p.setMeter(mi, i, m.GetConfig())
+		p.setCell(m.GetMeterId(), i, m.GetConfig())
 		p.setMeterCounters(mi, i, m.GetCounterData())
-		configs[i] = m.GetConfig()
 		j.add(func() {
-			p.setMeter(mi, i, before)
+			p.setCell(m.GetMeterId(), i, before)
 			p.setMeterCounters(mi, i, counted)
-			configs[i] = before
 		})
 	}
 	return nil
@@ -237,8 +240,9 @@ func (p *pipeline) setEntryMeter(t *tableState, e *tableEntry, c *p4v1.MeterConf
 	next := stored(e.msg)
 	next.MeterConfig = c
 	p.setMeter(t.info.meter, int(e.handle), c)
-	e.msg = next
 	if e.handle == dataplane.DefaultEntry {
 		t.def = next
+		return
 	}
+	t.change(e, next)
 }

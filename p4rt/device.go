@@ -74,6 +74,7 @@ type Device struct {
 	queueing []queueSetting
 	bitRates map[uint32]uint64 // of ports that send as a link does
 
+	came    atomic.Int64                    // when packets came last, by now
 	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
 	changed func()                          // a port went up or down
 }
@@ -254,8 +255,12 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 	for _, p := range packets {
 		d.emit(d.engine.Process(port, p, d.now()))
 	}
+	d.came.Store(int64(d.now()))
 	d.settle()
 }
+
+// busy reports whether packets are coming.
+func (d *Device) busy() bool { return d.now()-time.Duration(d.came.Load()) < 5*time.Millisecond }
 
 // inject processes a packet from the controllers.
 func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }

@@ -20,6 +20,17 @@
 // wait for it: packets, digests and idle timeouts reach the controllers through
 // outboxes, without it.
 //
+// A read holds none of them while its answer is sent: it walks views of the
+// tables as they were (versions.go, answer.go), and looks at counters some at a
+// time.
+//
+// # Limits
+//
+// What clients can make the server hold is bounded (limits.go). A controller
+// that receives too slowly loses packets, digests and idle timeouts, never an
+// arbitration message that still counts; a read whose answer nobody takes ends.
+// Nobody who is slow delays anybody else, or a packet.
+//
 // # Choices
 //
 // Where the specification leaves something open, or its sections disagree:

@@ -3,6 +3,7 @@ package p4rt
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -62,30 +63,55 @@ func prefixed(err error, format string, args ...any) error {
 	return &failure{codeOf(err), fmt.Sprintf(format, args...) + ": " + err.Error()}
 }
 
+// maxDetails bounds the details of a status: they travel in a header, a third
+// longer, of which most clients take no more than 16 MiB.
+const maxDetails = 8 << 20
+
+// detailSize is about what an element's error takes without its message.
+const detailSize = 48
+
 // batchError is the status of a batch: nil if all went well, else UNKNOWN with
-// one p4.v1.Error for each element, in order.
+// one p4.v1.Error for each element, in order. The errors of a batch that has too
+// many for one header have shorter messages, or none.
 func batchError(what string, results []error) error {
-	failed := 0
+	failed, text := 0, 0
 	for _, err := range results {
 		if err != nil {
 			failed++
+			text += len(err.Error())
 		}
 	}
 	if failed == 0 {
 		return nil
 	}
+	msg := fmt.Sprintf("%d of %d %s failed", failed, len(results), what)
+	room := maxDetails - detailSize*len(results)
+	longest := text
+	if room < text {
+		longest = max(0, room/failed)
+	}
 	details := make([]protoadapt.MessageV1, len(results))
 	for i, err := range results {
 		e := &p4v1.Error{CanonicalCode: int32(codeOf(err))}
 		if err != nil {
-			e.Message = err.Error()
+			e.Message = shorten(err.Error(), longest)
 		}
 		details[i] = protoadapt.MessageV1Of(e)
 	}
-	msg := fmt.Sprintf("%d of %d %s failed", failed, len(results), what)
 	st, err := status.New(codes.Unknown, msg).WithDetails(details...)
 	if err != nil {
 		return status.Error(codes.Unknown, msg)
 	}
 	return st.Err()
+}
+
+// shorten cuts a message to so many bytes, at a character.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

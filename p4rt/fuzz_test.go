@@ -88,16 +88,17 @@ func filled(t *testing.T, config *p4v1.ForwardingPipelineConfig) *pipeline {
 // all reads everything.
 func (p *pipeline) all(t *testing.T) []*p4v1.Entity {
 	t.Helper()
-	out := &answer{}
+	var todo plan
+	defer todo.close()
 	requests := append(everything(), registerEntity(t, "AllIngress.sizes", -1, nil), registerEntity(t, "AllIngress.wide", -1, nil))
 	for _, e := range requests {
-		if err := p.read(nil, e, out); err != nil {
+		if err := p.read(nil, e, &todo); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var list []*p4v1.Entity
-	for _, m := range out.messages {
-		list = append(list, m.GetEntities()...)
+	var out answer
+	if err := todo.run(&out); err != nil {
+		t.Fatal(err)
 	}
-	return list
+	return out.kept
 }

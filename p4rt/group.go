@@ -50,6 +50,7 @@ func (p *pipeline) insertGroup(j *journal, pr *profileState, m *p4v1.ActionProfi
 	}
 	g := &group{profile: pr, msg: m, handle: h}
 	pr.groups[m.GetGroupId()] = g
+	pr.groupMsgs.set(m.GetGroupId(), m)
 	p.setParts(g, parts)
 	j.add(func() { p.must(p.deleteGroup(nil, pr, pr.groups[m.GetGroupId()])) })
 	return nil
@@ -65,6 +66,7 @@ func (p *pipeline) modifyGroup(j *journal, pr *profileState, g *group, m *p4v1.A
 	}
 	before := g.msg
 	g.msg = m
+	pr.groupMsgs.set(m.GetGroupId(), m)
 	p.setParts(g, parts)
 	j.add(func() { p.must(p.modifyGroup(nil, pr, pr.groups[m.GetGroupId()], before)) })
 	return nil
@@ -77,6 +79,7 @@ func (p *pipeline) deleteGroup(j *journal, pr *profileState, g *group) error {
 	p.setParts(g, nil)
 	p.must(p.sw.GroupDelete(pr.info.name, g.handle))
 	delete(pr.groups, g.msg.GetGroupId())
+	pr.groupMsgs.delete(g.msg.GetGroupId())
 	j.add(func() { p.must(p.insertGroup(nil, pr, g.msg)) })
 	return nil
 }

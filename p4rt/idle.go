@@ -4,6 +4,7 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // idleScan is how often entries are looked at for their idle timeout.
@@ -23,6 +24,13 @@ func (s *Server) watchIdle() {
 	}
 }
 
+// Entries that time out together are reported in messages that any client can
+// receive, and no more of a table at a time than leave others their turn.
+const (
+	idleAtOnce  = 1 << 14
+	idleMessage = 256 << 10 // bytes
+)
+
 // reportIdle sends the primaries the entries that have not been hit for their
 // timeout, and starts their timers again.
 func (s *Server) reportIdle() {
@@ -32,15 +40,19 @@ func (s *Server) reportIdle() {
 		return
 	}
 	for id, t := range s.running.tables {
-		list := s.running.idleEntries(t)
-		if len(list) == 0 {
-			continue
+		for list := s.running.idleEntries(t); len(list) > 0; {
+			n, size := 0, 0
+			for n < len(list) && (n == 0 || size < idleMessage) {
+				size += proto.Size(list[n])
+				n++
+			}
+			m := &p4v1.IdleTimeoutNotification{TableEntry: list[:n], Timestamp: time.Now().UnixNano()}
+			list = list[n:]
+			s.arb.broadcast(
+				&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: m}},
+				func(sc *scope) bool { return sc.allows(id) },
+			)
 		}
-		m := &p4v1.IdleTimeoutNotification{TableEntry: list, Timestamp: time.Now().UnixNano()}
-		s.arb.broadcast(
-			&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: m}},
-			func(sc *scope) bool { return sc.allows(id) },
-		)
 	}
 }
 
@@ -49,8 +61,9 @@ func (p *pipeline) idleEntries(t *tableState) []*p4v1.TableEntry {
 		return nil
 	}
 	now := p.clock()
-	idle, err := p.sw.IdleEntries(t.info.name, now)
+	idle, next, err := p.sw.IdleEntries(t.info.name, now, t.idleFrom, idleAtOnce)
 	p.must(err)
+	t.idleFrom = next
 	var list []*p4v1.TableEntry
 	for _, x := range idle {
 		e := t.byHandle[x.Handle]

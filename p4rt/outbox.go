@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // An outbox holds what is to be sent on a stream, so that nobody who has
@@ -12,21 +13,60 @@ import (
 // keep up. Of the arbitration messages the oldest go, since each of them says
 // all there is to say.
 type outbox struct {
+	room int // in bytes, for each of the queues
+
 	mu      sync.Mutex
 	changed sync.Cond
-	first   []*p4v1.StreamMessageResponse // arbitration
-	rest    []*p4v1.StreamMessageResponse
+	first   queue // arbitration
+	rest    queue
+	lost    int // of rest, since they were last told of
 	closed  bool
 }
 
-// The messages that an outbox holds at most.
+// A queue knows about how much memory its messages take.
+type queue struct {
+	list []*p4v1.StreamMessageResponse
+	cost int
+}
+
+func (q *queue) push(m *p4v1.StreamMessageResponse) {
+	q.list = append(q.list, m)
+	q.cost += costOf(m)
+}
+
+func (q *queue) pop() *p4v1.StreamMessageResponse {
+	m := q.list[0]
+	q.list[0] = nil
+	if q.list = q.list[1:]; len(q.list) == 0 {
+		q.list = nil
+	}
+	q.cost -= costOf(m)
+	return m
+}
+
+// The messages that an outbox holds at most, whatever their size.
 const (
 	maxUrgent = 256
 	maxBulk   = 4096
 )
 
-func newOutbox() *outbox {
-	o := &outbox{}
+// costOf is about the memory that a message takes. The entries of an idle
+// timeout are the table's.
+func costOf(m *p4v1.StreamMessageResponse) int {
+	const message, record = 256, 320
+	switch u := m.GetUpdate().(type) {
+	case *p4v1.StreamMessageResponse_Packet:
+		return message + len(u.Packet.GetPayload()) + record*len(u.Packet.GetMetadata())
+	case *p4v1.StreamMessageResponse_Digest:
+		return message + record*len(u.Digest.GetData())
+	case *p4v1.StreamMessageResponse_IdleTimeoutNotification:
+		return message + 8*len(u.IdleTimeoutNotification.GetTableEntry())
+	}
+	return message + proto.Size(m)
+}
+
+func newOutbox(room int) *outbox {
+	o := &outbox{room: room}
 	o.changed.L = &o.mu
 	return o
 }
@@ -35,10 +75,10 @@ func newOutbox() *outbox {
 func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.first) == maxUrgent {
-		o.first = o.first[1:]
+	o.first.push(m)
+	for len(o.first.list) > maxUrgent || o.first.cost > o.room && len(o.first.list) > 1 {
+		o.first.pop()
 	}
-	o.first = append(o.first, m)
 	o.changed.Signal()
 }
 
@@ -46,30 +86,30 @@ func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 func (o *outbox) bulk(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.rest) < maxBulk {
-		o.rest = append(o.rest, m)
-		o.changed.Signal()
+	if len(o.rest.list) == maxBulk || o.rest.cost+costOf(m) > o.room {
+		o.lost++
+		return
 	}
+	o.rest.push(m)
+	o.changed.Signal()
 }
 
-// next waits for a message. ok is false once the outbox is closed.
-func (o *outbox) next() (m *p4v1.StreamMessageResponse, ok bool) {
+// next waits for a message. ok is false once the outbox is closed. lost is how
+// many others have been dropped since it was last asked.
+func (o *outbox) next() (m *p4v1.StreamMessageResponse, lost int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.first) == 0 && len(o.rest) == 0 && !o.closed {
+	for len(o.first.list) == 0 && len(o.rest.list) == 0 && !o.closed {
 		o.changed.Wait()
 	}
-	queue := &o.rest
-	if len(o.first) > 0 {
-		queue = &o.first
+	lost, o.lost = o.lost, 0
+	switch {
+	case o.closed:
+		return nil, lost, false
+	case len(o.first.list) > 0:
+		return o.first.pop(), lost, true
 	}
-	if o.closed || len(*queue) == 0 {
-		return nil, false
-	}
-	m = (*queue)[0]
-	(*queue)[0] = nil
-	*queue = (*queue)[1:]
-	return m, true
+	return o.rest.pop(), lost, true
 }
 
 // close ends next, for all time.

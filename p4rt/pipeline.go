@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -26,13 +27,16 @@ type pipeline struct {
 
 	tables       map[uint32]*tableState
 	profiles     map[uint32]*profileState
-	meters       map[uint32]map[int]*p4v1.MeterConfig // of cells that have one
-	multicast    map[uint32]*p4v1.MulticastGroupEntry
-	clones       map[uint32]*p4v1.CloneSessionEntry
+	meters       map[uint32]*versioned[*p4v1.MeterConfig] // of cells that have one
+	multicast    versioned[*p4v1.MulticastGroupEntry]
+	clones       versioned[*p4v1.CloneSessionEntry]
 	valueSets    map[uint32][]*p4v1.ValueSetMember
 	digests      map[uint32]*digester
 	digestByName map[string]*digester
 	actionByName map[string]*actionInfo
+
+	// readers are the answers in progress that ask what packets change.
+	readers atomic.Int32
 }
 
 // newPipeline checks a configuration and links its program. notify gets the
@@ -45,8 +49,7 @@ func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger
 	p := &pipeline{
 		config: c, info: in, dev: dev, log: log,
 		tables: map[uint32]*tableState{}, profiles: map[uint32]*profileState{},
-		meters: map[uint32]map[int]*p4v1.MeterConfig{}, multicast: map[uint32]*p4v1.MulticastGroupEntry{},
-		clones: map[uint32]*p4v1.CloneSessionEntry{}, valueSets: map[uint32][]*p4v1.ValueSetMember{},
+		meters: map[uint32]*versioned[*p4v1.MeterConfig]{}, valueSets: map[uint32][]*p4v1.ValueSetMember{},
 		digests: map[uint32]*digester{}, digestByName: map[string]*digester{}, actionByName: map[string]*actionInfo{},
 	}
 	for id, d := range in.digests {
@@ -100,7 +103,7 @@ func (p *pipeline) fill() error {
 		p.profiles[id] = &profileState{info: pr, members: map[uint32]*member{}, groups: map[uint32]*group{}, oneShots: map[*group]bool{}}
 	}
 	for id := range p.info.meters {
-		p.meters[id] = map[int]*p4v1.MeterConfig{}
+		p.meters[id] = &versioned[*p4v1.MeterConfig]{}
 	}
 	for _, src := range p.info.proto.GetTables() {
 		id := src.GetPreamble().GetId()

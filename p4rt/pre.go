@@ -55,7 +55,7 @@ func (p *pipeline) writeMulticast(j *journal, typ p4v1.Update_Type, m *p4v1.Mult
 	if id == 0 || id > maxMulticast {
 		return failf(codes.InvalidArgument, "multicast group %d is outside 1..%d", id, maxMulticast)
 	}
-	before := p.multicast[id]
+	before, _ := p.multicast.get(id)
 	if err := existence(typ, before != nil, "multicast group", id); err != nil {
 		return err
 	}
@@ -72,11 +72,7 @@ func (p *pipeline) writeMulticast(j *journal, typ p4v1.Update_Type, m *p4v1.Mult
 // setMulticast makes a group as a checked message says; nil removes it.
 func (p *pipeline) setMulticast(id uint32, m *p4v1.MulticastGroupEntry) {
 	p.setReplicas(id, m.GetReplicas(), m != nil)
-	if m == nil {
-		delete(p.multicast, id)
-		return
-	}
-	p.multicast[id] = m
+	put(&p.multicast, id, m)
 }
 
 func (p *pipeline) setReplicas(group uint32, list []*p4v1.Replica, there bool) {
@@ -144,7 +140,7 @@ func (p *pipeline) writeClone(j *journal, typ p4v1.Update_Type, m *p4v1.CloneSes
 	if id == 0 || id > maxSession {
 		return failf(codes.InvalidArgument, "clone session %d is outside 1..%d", id, maxSession)
 	}
-	before := p.clones[id]
+	before, _ := p.clones.get(id)
 	if err := existence(typ, before != nil, "clone session", id); err != nil {
 		return err
 	}
@@ -177,7 +173,7 @@ func checkClone(m *p4v1.CloneSessionEntry) error {
 func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	if m == nil {
 		p.setReplicas(firstSession+id, nil, false)
-		delete(p.clones, id)
+		p.clones.delete(id)
 		return p.sw.DeleteMirror(id)
 	}
 	err := p.sw.SetMirror(id, dataplane.MirrorSession{
@@ -187,6 +183,6 @@ func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 		return err
 	}
 	p.setReplicas(firstSession+id, m.GetReplicas(), true)
-	p.clones[id] = m
+	p.clones.set(id, m)
 	return nil
 }

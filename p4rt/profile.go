@@ -17,6 +17,10 @@ type profileState struct {
 	members  map[uint32]*member
 	groups   map[uint32]*group
 	oneShots map[*group]bool
+	// memberMsgs and groupMsgs are the messages of members and groups, for those
+	// who read them while they change.
+	memberMsgs versioned[*p4v1.ActionProfileMember]
+	groupMsgs  versioned[*p4v1.ActionProfileGroup]
 	// oneShotSize is the sum of their sizes.
 	oneShotSize int
 }
@@ -193,6 +197,7 @@ func (p *pipeline) insertMember(j *journal, pr *profileState, m *p4v1.ActionProf
 	}
 	mb := &member{msg: m, call: call, copies: []dataplane.Handle{h}}
 	pr.members[m.GetMemberId()] = mb
+	pr.memberMsgs.set(m.GetMemberId(), m)
 	j.add(func() { p.must(p.deleteMember(nil, pr, pr.members[m.GetMemberId()])) })
 	return nil
 }
@@ -209,6 +214,7 @@ func (p *pipeline) modifyMember(j *journal, pr *profileState, mb *member, m *p4v
 		}
 	}
 	mb.msg, mb.call = m, call
+	pr.memberMsgs.set(m.GetMemberId(), m)
 	j.add(func() { p.must(p.modifyMember(nil, pr, pr.members[m.GetMemberId()], before)) })
 	return nil
 }
@@ -223,6 +229,7 @@ func (p *pipeline) deleteMember(j *journal, pr *profileState, mb *member) error 
 	}
 	p.freeMember(pr, mb)
 	delete(pr.members, id)
+	pr.memberMsgs.delete(id)
 	j.add(func() { p.must(p.insertMember(nil, pr, mb.msg)) })
 	return nil
 }

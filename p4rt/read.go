@@ -8,72 +8,38 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 )
 
-// An answer collects entities into messages that a client with the usual
-// limit of 4 MiB can receive.
-type answer struct {
-	messages []*p4v1.ReadResponse
-	size     int    // of the last message, about
-	cells    []byte // entities that are encoded already, for the next message
-}
-
-// The bounds of one message.
-const (
-	maxEntities   = 4096
-	maxAnswerSize = 1 << 20
-	usualSize     = 256 // of an entity; only larger ones are measured apart
-	maxCellsSize  = 256 << 10
-)
-
-func (a *answer) add(e *p4v1.Entity) {
-	a.flushCells()
-	size := max(usualSize, proto.Size(e))
-	last := len(a.messages) - 1
-	if last < 0 || len(a.messages[last].Entities) == maxEntities || a.size+size > maxAnswerSize {
-		a.messages = append(a.messages, &p4v1.ReadResponse{})
-		a.size = 0
-		last++
-	}
-	a.messages[last].Entities = append(a.messages[last].Entities, e)
-	a.size += size
-}
-
-// flushCells makes a message of the cells that are encoded. To protobuf they
-// are unknown fields, which it writes as they are.
-func (a *answer) flushCells() {
-	if len(a.cells) == 0 {
-		return
-	}
-	m := &p4v1.ReadResponse{}
-	m.ProtoReflect().SetUnknown(a.cells)
-	a.messages = append(a.messages, m)
-	a.cells, a.size = nil, maxAnswerSize // no entity joins them
-}
-
-// Read sends the entities that match the request. They are collected first, so
-// that a slow client does not keep writers waiting.
+// Read sends the entities that match the request, as they are at one moment.
 func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	sc, err := s.arb.readScope(req.GetDeviceId(), req.GetRole())
 	if err != nil {
 		return err
 	}
-	out := &answer{}
+	if n := len(req.GetEntities()); n > s.limits.MaxRequests {
+		return failf(codes.ResourceExhausted, "the batch has %d requests, want at most %d", n, s.limits.MaxRequests)
+	}
+	var todo plan
+	defer todo.close()
 	results := make([]error, len(req.GetEntities()))
-	if err := s.collect(sc, req.GetEntities(), out, results); err != nil {
+	if err := s.plan(sc, req.GetEntities(), &todo, results); err != nil {
 		return err
 	}
-	out.flushCells()
-	for _, m := range out.messages {
-		if err := stream.Send(m); err != nil {
-			return err
-		}
+	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, stop: s.stop, stall: s.limits.MaxStall}
+	if err := client.begin(); err != nil {
+		return err
+	}
+	err = todo.run(&answer{stream: client})
+	client.end()
+	if err != nil {
+		return err
 	}
 	return batchError("requests", results)
 }
 
-func (s *Server) collect(sc *scope, list []*p4v1.Entity, out *answer, results []error) error {
+// plan takes the views that the requests want. It is the only part of a read
+// that keeps writers out.
+func (s *Server) plan(sc *scope, list []*p4v1.Entity, out *plan, results []error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.current == nil {
@@ -85,8 +51,8 @@ func (s *Server) collect(sc *scope, list []*p4v1.Entity, out *answer, results []
 	return nil
 }
 
-// read adds the entities that match one request.
-func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *answer) error {
+// read plans the answer to one request.
+func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *plan) error {
 	switch x := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
 		return p.readTables(sc, x.TableEntry, out)
@@ -107,23 +73,23 @@ func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *answer) error {
 			return p.readRegister(out, id, x.RegisterEntry.GetIndex())
 		})
 	case *p4v1.Entity_DirectCounterEntry:
-		return p.readDirect(sc, x.DirectCounterEntry.GetTableEntry(), hasCounter, "counter", out, p.directCounter)
+		return p.readDirect(sc, x.DirectCounterEntry.GetTableEntry(), hasCounter, "counter", out, showCounter)
 	case *p4v1.Entity_DirectMeterEntry:
 		counters := x.DirectMeterEntry.GetCounterData() != nil
-		return p.readDirect(sc, x.DirectMeterEntry.GetTableEntry(), hasMeter, "meter", out, func(t *tableState, e *tableEntry) *p4v1.Entity {
-			return p.directMeter(t, e, counters)
+		return p.readDirect(sc, x.DirectMeterEntry.GetTableEntry(), hasMeter, "meter", out, func(m *p4v1.TableEntry, s *lastSeen) *p4v1.Entity {
+			return showMeter(m, s, counters)
 		})
 	case *p4v1.Entity_PacketReplicationEngineEntry:
 		return p.readReplication(sc, x.PacketReplicationEngineEntry, out)
 	case *p4v1.Entity_ValueSetEntry:
 		return eachID(sc, p.info.valueSets, x.ValueSetEntry.GetValueSetId(), "value set", func(id uint32) error {
-			out.add(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{ValueSetId: id, Members: p.valueSets[id]}}})
+			out.one(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{ValueSetId: id, Members: p.valueSets[id]}}})
 			return nil
 		})
 	case *p4v1.Entity_DigestEntry:
 		return eachID(sc, p.digests, x.DigestEntry.GetDigestId(), "digest", func(id uint32) error {
 			if c := p.digests[id].current(); c != nil {
-				out.add(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id, Config: c}}})
+				out.one(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id, Config: c}}})
 			}
 			return nil
 		})
@@ -158,25 +124,28 @@ func eachID[T any](sc *scope, objects map[uint32]T, id uint32, what string, f fu
 	return nil
 }
 
-func (p *pipeline) readTables(sc *scope, m *p4v1.TableEntry, out *answer) error {
+func (p *pipeline) readTables(sc *scope, m *p4v1.TableEntry, out *plan) error {
 	return eachID(sc, p.tables, m.GetTableId(), "table", func(id uint32) error {
 		return p.readTable(p.tables[id], m, out)
 	})
 }
 
-// readTable adds the entries of a table that pass the filter m.
-func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *answer) error {
+// readTable plans the entries of a table that pass the filter m.
+func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error {
 	alone := m.GetTableId() != 0
 	if alone {
 		if err := t.checkRead(m); err != nil {
 			return err
 		}
 	}
+	show := t.shownAs(m)
 	if m.GetIsDefaultAction() {
 		if len(m.GetMatch()) > 0 || m.GetPriority() != 0 {
 			return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
 		}
-		p.addEntry(t, t.defaultEntry(), m, out)
+		if passes(t.def, m, alone) {
+			p.planRow(out, t, row{t.def, t.defaultEntry()}, volatile(m), show)
+		}
 		return nil
 	}
 	match := ""
@@ -186,29 +155,17 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *answer) err
 			return prefixed(err, "table %s", t.info.name)
 		}
 		if e := t.entries[k.id]; e != nil {
-			p.addEntry(t, e, m, out)
+			if passes(e.msg, m, alone) {
+				p.planRow(out, t, row{e.msg, e}, volatile(m), show)
+			}
 			return nil
 		}
 		match = k.id[priorityBytes:]
 	}
-	p.inTurns(t.list, func(e *tableEntry) {
-		if match == "" || e.id[priorityBytes:] == match {
-			p.addEntry(t, e, m, out)
-		}
+	p.planRows(out, t, volatile(m), show, func(r row) bool {
+		return (match == "" || r.entry.id[priorityBytes:] == match) && passes(r.msg, m, alone)
 	})
 	return nil
-}
-
-// inTurns calls f for each entry, some at a time while no packet is processed:
-// f may ask the data plane, and would have to wait for a packet each time.
-func (p *pipeline) inTurns(list []*tableEntry, f func(*tableEntry)) {
-	for some := range slices.Chunk(list, chunk) {
-		p.dev.exclusively(func() {
-			for _, e := range some {
-				f(e)
-			}
-		})
-	}
 }
 
 // checkRead refuses to read what the table does not have.
@@ -243,99 +200,129 @@ func entityOf(m *p4v1.TableEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: m}}
 }
 
-// addEntry adds an entry with the volatile parts that the request asks for.
-func (p *pipeline) addEntry(t *tableState, e *tableEntry, m *p4v1.TableEntry, out *answer) {
-	if !passes(e.msg, m, m.GetTableId() != 0) {
-		return
-	}
-	if m.GetCounterData() == nil && m.GetMeterCounterData() == nil && m.GetTimeSinceLastHit() == nil && (m.GetMeterConfig() != nil || e.msg.GetMeterConfig() == nil) {
-		out.add(entityOf(e.msg))
-		return
-	}
-	msg := stored(e.msg)
-	if m.GetMeterConfig() == nil {
-		msg.MeterConfig = nil
-	}
-	if m.GetCounterData() != nil && t.info.counter {
-		msg.CounterData = p.entryCounter(t, e)
-	}
-	if m.GetMeterCounterData() != nil && t.info.meter != nil {
-		msg.MeterCounterData = p.meterCounters(t.info.meter, int(e.handle))
-	}
-	if m.GetTimeSinceLastHit() != nil && t.timesOut() && !e.msg.GetIsDefaultAction() {
-		at, err := p.sw.LastHit(t.info.name, e.handle)
-		p.must(err)
-		msg.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(max(0, p.clock()-at))}
-	}
-	out.add(entityOf(msg))
+// volatile reports whether a request asks for what the packets change.
+func volatile(m *p4v1.TableEntry) bool {
+	return m.GetCounterData() != nil || m.GetMeterCounterData() != nil || m.GetTimeSinceLastHit() != nil
 }
 
-func (p *pipeline) readMembers(sc *scope, m *p4v1.ActionProfileMember, out *answer) error {
-	return eachID(sc, p.profiles, m.GetActionProfileId(), "action profile", func(id uint32) error {
-		list := p.profiles[id].members
-		for _, k := range slices.Sorted(maps.Keys(list)) {
-			if m.GetMemberId() == 0 || k == m.GetMemberId() {
-				out.add(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: list[k].msg}})
-			}
+// shownAs makes an entry's message with the parts that the request asks for.
+func (t *tableState) shownAs(m *p4v1.TableEntry) shower {
+	return func(e *p4v1.TableEntry, seen *lastSeen) *p4v1.Entity {
+		if seen == nil && (m.GetMeterConfig() != nil || e.GetMeterConfig() == nil) {
+			return entityOf(e)
 		}
+		e = stored(e)
+		if m.GetMeterConfig() == nil {
+			e.MeterConfig = nil
+		}
+		if m.GetCounterData() != nil {
+			e.CounterData = seen.counter
+		}
+		if m.GetMeterCounterData() != nil {
+			e.MeterCounterData = seen.meter
+		}
+		if m.GetTimeSinceLastHit() != nil && !e.GetIsDefaultAction() {
+			e.TimeSinceLastHit = seen.idle
+		}
+		return entityOf(e)
+	}
+}
+
+func (p *pipeline) readMembers(sc *scope, m *p4v1.ActionProfileMember, out *plan) error {
+	return eachID(sc, p.profiles, m.GetActionProfileId(), "action profile", func(id uint32) error {
+		planMessages(out, &p.profiles[id].memberMsgs, m.GetMemberId(), func(m *p4v1.ActionProfileMember) *p4v1.Entity {
+			return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: m}}
+		})
 		return nil
 	})
 }
 
-func (p *pipeline) readGroups(sc *scope, m *p4v1.ActionProfileGroup, out *answer) error {
+func (p *pipeline) readGroups(sc *scope, m *p4v1.ActionProfileGroup, out *plan) error {
 	return eachID(sc, p.profiles, m.GetActionProfileId(), "action profile", func(id uint32) error {
-		list := p.profiles[id].groups
-		for _, k := range slices.Sorted(maps.Keys(list)) {
-			if m.GetGroupId() == 0 || k == m.GetGroupId() {
-				out.add(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: list[k].msg}})
-			}
-		}
+		planMessages(out, &p.profiles[id].groupMsgs, m.GetGroupId(), func(m *p4v1.ActionProfileGroup) *p4v1.Entity {
+			return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: m}}
+		})
 		return nil
 	})
 }
 
-func (p *pipeline) readCounter(id uint32, index *p4v1.Index, out *answer) error {
+// planMessages plans the message of an id, or with 0 all.
+func planMessages[T any](out *plan, from *versioned[*T], id uint32, entity func(*T) *p4v1.Entity) {
+	if id == 0 {
+		each(out, from.view(), entity)
+	} else if m, ok := from.get(id); ok {
+		out.one(entity(m))
+	}
+}
+
+func (p *pipeline) readCounter(id uint32, index *p4v1.Index, out *plan) error {
 	c := p.info.counters[id]
 	name := c.GetPreamble().GetName()
 	from, to, err := span(index, c.GetSize(), "counter "+name)
 	if err != nil {
 		return err
 	}
-	list, err := p.sw.CounterReadAll(name)
-	if err != nil {
-		return failf(codes.Internal, "%v", err)
-	}
-	for i := from; i < to; i++ {
-		out.add(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
-			CounterId: id, Index: &p4v1.Index{Index: int64(i)}, Data: counterData(list[i]),
-		}}})
-	}
+	out.inPieces(from, to, func(a *answer, from, to int) error {
+		list, err := p.sw.CounterRange(name, from, to, nil)
+		p.must(err)
+		for i, v := range list {
+			if err := a.add(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+				CounterId: id, Index: &p4v1.Index{Index: int64(from + i)}, Data: counterData(v),
+			}}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return nil
 }
 
-func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *answer) error {
+// piece is how many cells of an array are read at one moment: an array may be
+// larger than what a client that does not read can be let hold.
+const piece = 1 << 14
+
+// inPieces plans to read cells, so many at a time.
+func (p *plan) inPieces(from, to int, f func(a *answer, from, to int) error) {
+	p.walk(func(a *answer) error {
+		for at := from; at < to; at += piece {
+			if err := f(a, at, min(at+piece, to)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *plan) error {
 	m := p.info.meters[id]
 	from, to, err := span(filter.GetIndex(), m.size, "meter "+m.name)
 	if err != nil {
 		return err
 	}
-	for i := from; i < to; i++ {
-		e := &p4v1.MeterEntry{MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: p.meters[id][i]}
-		if filter.GetCounterData() != nil {
-			e.CounterData = p.meterCounters(m, i)
+	configs := p.meters[id].view()
+	out.walk(func(a *answer) error {
+		for i := from; i < to; i++ {
+			c, _ := configs.get(uint32(i))
+			e := &p4v1.MeterEntry{MeterId: id, Index: &p4v1.Index{Index: int64(i)}, Config: c}
+			if filter.GetCounterData() != nil {
+				e.CounterData = p.meterCounters(m, i)
+			}
+			if err := a.add(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}}); err != nil {
+				return err
+			}
 		}
-		out.add(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
-	}
+		return nil
+	})
 	return nil
 }
 
-// readDirect adds the direct counters or meters of one entry, of all entries of
+// readDirect plans the direct counters or meters of one entry, of all entries of
 // a table, or of all tables.
-func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo) bool, what string, out *answer, make func(*tableState, *tableEntry) *p4v1.Entity) error {
+func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo) bool, what string, out *plan, show shower) error {
 	if len(m.GetMatch()) > 0 || m.GetIsDefaultAction() || p.namesAny(m) {
 		t, e, err := p.directEntry(m, has, what)
 		if err == nil && sc.allows(m.GetTableId()) {
-			out.add(make(t, e))
+			p.planRow(out, t, row{e.msg, e}, true, show)
 		}
 		return err
 	}
@@ -347,7 +334,7 @@ func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo
 			}
 			return t.failf(codes.InvalidArgument, "its entries have no %ss", what)
 		}
-		p.inTurns(t.list, func(e *tableEntry) { out.add(make(t, e)) })
+		p.planRows(out, t, true, show, func(row) bool { return true })
 		return nil
 	})
 }
@@ -366,40 +353,29 @@ func keyOf(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return &p4v1.TableEntry{TableId: m.GetTableId(), Match: m.GetMatch(), Priority: m.GetPriority(), IsDefaultAction: m.GetIsDefaultAction()}
 }
 
-func (p *pipeline) directCounter(t *tableState, e *tableEntry) *p4v1.Entity {
+func showCounter(m *p4v1.TableEntry, seen *lastSeen) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
-		TableEntry: keyOf(e.msg), Data: p.entryCounter(t, e),
+		TableEntry: keyOf(m), Data: seen.counter,
 	}}}
 }
 
-func (p *pipeline) directMeter(t *tableState, e *tableEntry, counters bool) *p4v1.Entity {
-	m := &p4v1.DirectMeterEntry{TableEntry: keyOf(e.msg), Config: e.msg.GetMeterConfig()}
+func showMeter(e *p4v1.TableEntry, seen *lastSeen, counters bool) *p4v1.Entity {
+	m := &p4v1.DirectMeterEntry{TableEntry: keyOf(e), Config: e.GetMeterConfig()}
 	if counters {
-		m.CounterData = p.meterCounters(t.info.meter, int(e.handle))
+		m.CounterData = seen.meter
 	}
 	return &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: m}}
 }
 
-func (p *pipeline) readReplication(sc *scope, m *p4v1.PacketReplicationEngineEntry, out *answer) error {
+func (p *pipeline) readReplication(sc *scope, m *p4v1.PacketReplicationEngineEntry, out *plan) error {
 	if !sc.replicates() {
 		return nil
 	}
-	add := func(x *p4v1.PacketReplicationEngineEntry) {
-		out.add(&p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: x}})
-	}
 	switch x := m.GetType().(type) {
 	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
-		for _, id := range slices.Sorted(maps.Keys(p.multicast)) {
-			if want := x.MulticastGroupEntry.GetMulticastGroupId(); want == 0 || want == id {
-				add(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: p.multicast[id]}})
-			}
-		}
+		planMessages(out, &p.multicast, x.MulticastGroupEntry.GetMulticastGroupId(), multicastEntity)
 	case *p4v1.PacketReplicationEngineEntry_CloneSessionEntry:
-		for _, id := range slices.Sorted(maps.Keys(p.clones)) {
-			if want := x.CloneSessionEntry.GetSessionId(); want == 0 || want == id {
-				add(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: p.clones[id]}})
-			}
-		}
+		planMessages(out, &p.clones, x.CloneSessionEntry.GetSessionId(), cloneEntity)
 	default:
 		return failf(codes.InvalidArgument, "the replication entry is neither a multicast group nor a clone session")
 	}

@@ -27,12 +27,12 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 		return prefixed(err, "register %s", r.name)
 	}
 	if j != nil {
-		before, err := p.cells(r)
+		before, err := p.sw.RegisterRange(r.name, from, to, nil)
 		p.must(err)
 		n := cellWords(r)
 		j.add(func() {
-			for i := from; i < to; i++ {
-				p.must(p.sw.RegisterWrite(r.name, i, bigOf(before[i*n:(i+1)*n])))
+			for i := range to - from {
+				p.must(p.sw.RegisterWrite(r.name, from+i, bigOf(before[i*n:(i+1)*n])))
 			}
 		})
 	}
@@ -43,30 +43,12 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 // cellWords is the number of words of a cell.
 func cellWords(r *registerInfo) int { return max(1, (r.width()+63)/64) }
 
-// cells reads a register as it is at one moment, a cell in as many words as it
-// takes.
-func (p *pipeline) cells(r *registerInfo) ([]uint64, error) {
-	n := cellWords(r)
-	if n == 1 {
-		return p.sw.RegisterCells(r.name, nil)
-	}
-	list, err := p.sw.RegisterReadAll(r.name)
-	if err != nil {
-		return nil, err
-	}
-	words := make([]uint64, 0, n*len(list))
-	for _, v := range list {
-		words = append(words, toWords(v.Bytes(), n)...)
-	}
-	return words, nil
-}
-
 func bigOf(words []uint64) *big.Int {
 	return new(big.Int).SetBytes(wordsToBytes(words, 64*len(words)))
 }
 
-// readRegister sends the cells from ≤ i < to.
-func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error {
+// readRegister plans the cells from ≤ i < to.
+func (p *pipeline) readRegister(out *plan, id uint32, index *p4v1.Index) error {
 	r := p.info.registers[id]
 	if r == nil {
 		return failf(codes.InvalidArgument, "there is no register %#x", id)
@@ -75,26 +57,31 @@ func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error
 	if err != nil {
 		return err
 	}
-	if r.data.form != bitForm || r.width() > 64 {
-		words, err := p.cells(r)
-		if err != nil {
-			return failf(codes.Internal, "%v", err)
-		}
-		p.addCells(out, id, r, words, from, to)
-		return nil
+	add := addCells
+	if r.data.form == bitForm && r.width() <= 64 {
+		add = addSmallCells
 	}
-	words, err := p.sw.RegisterRange(r.name, from, to, nil)
-	if err != nil {
-		return failf(codes.Internal, "%v", err)
+	out.inPieces(from, to, func(a *answer, from, to int) error {
+		words, err := p.sw.RegisterRange(r.name, from, to, nil)
+		p.must(err)
+		return add(a, id, r, words, from)
+	})
+	return nil
+}
+
+// addSmallCells adds unsigned cells of at most 64 bits.
+func addSmallCells(a *answer, id uint32, r *registerInfo, words []uint64, from int) error {
+	if a.stream == nil {
+		return addCells(a, id, r, words, from)
 	}
 	for i, v := range words {
-		if out.cells == nil {
-			out.cells = make([]byte, 0, min((len(words)-i)*cellSize, maxCellsSize+cellSize))
+		if err := a.room(cellSize); err != nil {
+			return err
 		}
-		out.cells = appendCell(out.cells, id, from+i, v)
-		if len(out.cells) >= maxCellsSize {
-			out.flushCells()
+		if a.buf == nil {
+			a.buf = make([]byte, 0, min((len(words)-i)*cellSize, maxAnswerSize))
 		}
+		a.buf = appendCell(a.buf, id, from+i, v)
 	}
 	return nil
 }
@@ -102,7 +89,6 @@ func (p *pipeline) readRegister(out *answer, id uint32, index *p4v1.Index) error
 // The tags in the encoding of a ReadResponse with a RegisterEntry: the numbers
 // of the fields and how each is written.
 const (
-	entityTag        = 1<<3 | byte(protowire.BytesType)
 	registerEntryTag = 11<<3 | byte(protowire.BytesType)
 	registerIDTag    = 1<<3 | byte(protowire.VarintType)
 	indexTag         = 2<<3 | byte(protowire.BytesType)
@@ -139,11 +125,14 @@ func appendCell(b []byte, id uint32, index int, v uint64) []byte {
 }
 
 // addCells is the general form, for cells that are wide, signed or structs.
-func (p *pipeline) addCells(out *answer, id uint32, r *registerInfo, words []uint64, from, to int) {
+func addCells(a *answer, id uint32, r *registerInfo, words []uint64, from int) error {
 	n := cellWords(r)
-	for i := from; i < to; i++ {
-		out.add(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-			RegisterId: id, Index: &p4v1.Index{Index: int64(i)}, Data: r.message(words[i*n : (i+1)*n]),
-		}}})
+	for i := range len(words) / n {
+		if err := a.add(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
+			RegisterId: id, Index: &p4v1.Index{Index: int64(from + i)}, Data: r.message(words[i*n : (i+1)*n]),
+		}}}); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -3,10 +3,10 @@ package p4rt
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -27,39 +27,17 @@ type Options struct {
 	DeviceID uint64
 	// TLS, if not nil, is how clients connect.
 	TLS *tls.Config
-	// MaxMessage is the size of the largest message that is taken; 0 stands
-	// for 64 MiB.
-	MaxMessage int
-	// MaxStreams is the number of requests and streams of one connection at a
-	// time, MaxControllers that of the streams of one role; 0 stands for 1024.
-	MaxStreams     int
-	MaxControllers int
+	// Limits bound what clients can take.
+	Limits
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
 }
 
-const (
-	defaultMaxMessage = 64 << 20
-	defaultMaxStreams = 1024
-)
-
 func (o *Options) validate() error {
-	if o.MaxMessage < 0 || o.MaxStreams < 0 || o.MaxControllers < 0 {
-		return errors.New("the limits of messages and streams cannot be negative")
-	}
-	if o.MaxMessage == 0 {
-		o.MaxMessage = defaultMaxMessage
-	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = defaultMaxStreams
-	}
-	if o.MaxControllers == 0 {
-		o.MaxControllers = defaultMaxStreams
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	return o.Limits.validate()
 }
 
 // A Server serves P4Runtime for one device.
@@ -69,6 +47,10 @@ type Server struct {
 	arb  *arbiter
 	log  *slog.Logger
 	grpc *grpc.Server
+
+	limits Limits
+	calls  atomic.Int64 // in progress
+	turns  *turns       // of those who read
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -85,8 +67,11 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{dev: d, arb: newArbiter(o.DeviceID, o.MaxControllers), log: o.Log, stop: make(chan struct{})}
-	s.grpc = grpc.NewServer(o.serverOptions()...)
+	s := &Server{
+		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
+		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
+	}
+	s.grpc = grpc.NewServer(append(o.serverOptions(), grpc.InTapHandle(s.admitCall))...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	d.mu.Lock()
 	d.changed = s.portsChanged
@@ -97,14 +82,15 @@ func NewServer(d *Device, o Options) (*Server, error) {
 
 // serverOptions also let clients ask for signs of life often, and ask for such
 // themselves: a controller that vanishes without a word is no longer primary
-// after half a minute.
+// after half a minute. A connection that says nothing is closed.
 func (o *Options) serverOptions() []grpc.ServerOption {
 	list := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(o.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		// Batches and programs come in one go instead of in pieces of 64 KiB.
 		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.ConnectionTimeout(greeting),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	}
 	if o.TLS != nil {
@@ -114,7 +100,9 @@ func (o *Options) serverOptions() []grpc.ServerOption {
 }
 
 // Serve answers clients on l until Stop is called.
-func (s *Server) Serve(l net.Listener) error { return s.grpc.Serve(l) }
+func (s *Server) Serve(l net.Listener) error {
+	return s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.limits.MaxConnections), log: s.log})
+}
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes
 // all connections.

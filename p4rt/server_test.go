@@ -39,7 +39,7 @@ func TestCapabilities(t *testing.T) {
 func TestLargeMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	s := r.primary()
-	big := &p4v1.ForwardingPipelineConfig{P4DeviceConfig: make([]byte, defaultMaxMessage)}
+	big := &p4v1.ForwardingPipelineConfig{P4DeviceConfig: make([]byte, 64<<20)}
 	if err := s.configure(verify, big); codeOfRPC(err) != codes.ResourceExhausted {
 		t.Errorf("got %v, want RESOURCE_EXHAUSTED", err)
 	}

@@ -7,16 +7,17 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // StreamChannel is the session of one controller, for as long as the stream
 // lives.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
-	c := &controller{out: newOutbox()}
+	c := &controller{out: newOutbox(s.limits.MaxPending)}
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		sendAll(stream, c.out)
+		s.sendAll(stream, c.out)
 	}()
 	// The order matters: the role is free at once, even if the last message
 	// has still to be sent to a client that does not read.
@@ -40,7 +41,7 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
 		case <-s.stop:
-			return status.Error(codes.Unavailable, "the switch is stopping")
+			return errStopping
 		}
 	}
 }
@@ -68,9 +69,12 @@ func receiveAll(stream p4v1.P4Runtime_StreamChannelServer, to chan<- received) {
 
 // sendAll sends what is put into the outbox until it is closed or the client
 // gone.
-func sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox) {
+func (s *Server) sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox) {
 	for {
-		m, ok := out.next()
+		m, lost, ok := out.next()
+		if lost > 0 {
+			s.log.Warn("a controller receives too slowly", "lost", lost)
+		}
 		if !ok || stream.Send(m) != nil {
 			return
 		}
@@ -104,7 +108,14 @@ func (s *Server) handle(c *controller, m *p4v1.StreamMessageRequest) error {
 	return nil
 }
 
+// maxEcho is the size of the largest message that comes back with the error
+// about it: with more a client might not receive it.
+const maxEcho = 1 << 20
+
 func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
+	if proto.Size(e) > maxEcho {
+		e.Details = nil
+	}
 	e.CanonicalCode, e.Message = int32(codeOf(err)), err.Error()
 	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
 }

@@ -19,9 +19,13 @@ type tableState struct {
 	info    *tableInfo
 	kinds   []dataplane.MatchKind // of the key, as the data plane has it
 	entries map[string]*tableEntry
-	// byHandle has the entries of a table whose entries time out.
+	// byHandle has the entries of a table whose entries time out, idleFrom is the
+	// first that is looked at for it next; nobody else uses it.
 	byHandle map[dataplane.Handle]*tableEntry
-	list     []*tableEntry // in no particular but reproducible order
+	idleFrom dataplane.Handle
+	// rows are the entries in no particular but reproducible order, for those
+	// who read the table while it changes.
+	rows versioned[row]
 	// def is the default entry, initial what the program makes of it.
 	def, initial *p4v1.TableEntry
 	constDefault bool
@@ -37,14 +41,28 @@ type tableEntry struct {
 	msg    *p4v1.TableEntry
 	handle dataplane.Handle
 	id     string
-	at     int // in list
+	at     uint32 // in rows
 	target target
+	// last is what a reader who began before it was removed is told of it.
+	last *lastSeen
+}
+
+// A row is an entry with the message that it had when a reader began.
+type row struct {
+	msg   *p4v1.TableEntry
+	entry *tableEntry
+}
+
+// change gives an entry another message.
+func (t *tableState) change(e *tableEntry, m *p4v1.TableEntry) {
+	e.msg = m
+	t.rows.set(e.at, row{m, e})
 }
 
 func (t *tableState) add(e *tableEntry) {
 	t.entries[e.id] = e
-	e.at = len(t.list)
-	t.list = append(t.list, e)
+	e.at = uint32(t.rows.len())
+	t.change(e, e.msg)
 	if t.timesOut() {
 		t.byHandle[e.handle] = e
 	}
@@ -53,11 +71,11 @@ func (t *tableState) add(e *tableEntry) {
 func (t *tableState) remove(e *tableEntry) {
 	delete(t.entries, e.id)
 	delete(t.byHandle, e.handle)
-	last := len(t.list) - 1
-	t.list[e.at] = t.list[last]
-	t.list[e.at].at = e.at
-	t.list[last] = nil
-	t.list = t.list[:last]
+	last := uint32(t.rows.len() - 1)
+	moved, _ := t.rows.get(last)
+	moved.entry.at = e.at
+	t.change(moved.entry, moved.msg)
+	t.rows.delete(last)
 }
 
 // defaultEntry is the default entry as one among others. It is made when it is
@@ -195,6 +213,9 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 
 // takeOut removes an entry with what belongs to it alone.
 func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
+	if p.readers.Load() > 0 {
+		e.last = p.look(t, e)
+	}
 	p.must(p.sw.TableDelete(t.info.name, e.handle))
 	t.remove(e)
 	e.target.hold(-1)
@@ -235,7 +256,7 @@ func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1
 	} else if err := p.retarget(t, e, next.Action); err != nil {
 		return err
 	}
-	e.msg = next
+	t.change(e, next)
 	p.setResources(t, e, m, false)
 	j.add(func() { p.must(p.modifyEntry(nil, t, t.entries[e.id], before)) })
 	return nil

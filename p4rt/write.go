@@ -5,6 +5,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 )
 
 // chunk is how many updates are done before packets get their turn.
@@ -17,21 +18,12 @@ func (s *Server) Write(_ context.Context, req *p4v1.WriteRequest) (*p4v1.WriteRe
 		return nil, err
 	}
 	defer permit.release()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current == nil {
-		return nil, errNoPipeline
+	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
+		return nil, failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
 	}
 	results := make([]error, len(req.GetUpdates()))
-	switch req.GetAtomicity() {
-	case p4v1.WriteRequest_CONTINUE_ON_ERROR:
-		s.writeAll(permit.scope, req.GetUpdates(), results)
-	case p4v1.WriteRequest_ROLLBACK_ON_ERROR:
-		s.writeOrNone(permit.scope, req.GetUpdates(), results, chunk)
-	case p4v1.WriteRequest_DATAPLANE_ATOMIC:
-		s.writeOrNone(permit.scope, req.GetUpdates(), results, len(results))
-	default:
-		return nil, failf(codes.InvalidArgument, "there is no atomicity %v", req.GetAtomicity())
+	if err := s.writeBatch(permit.scope, req, results); err != nil {
+		return nil, err
 	}
 	if err := batchError("updates", results); err != nil {
 		return nil, err
@@ -39,12 +31,31 @@ func (s *Server) Write(_ context.Context, req *p4v1.WriteRequest) (*p4v1.WriteRe
 	return &p4v1.WriteResponse{}, nil
 }
 
+func (s *Server) writeBatch(sc *scope, req *p4v1.WriteRequest, results []error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return errNoPipeline
+	}
+	switch req.GetAtomicity() {
+	case p4v1.WriteRequest_CONTINUE_ON_ERROR:
+		s.writeAll(sc, req.GetUpdates(), results)
+	case p4v1.WriteRequest_ROLLBACK_ON_ERROR:
+		s.writeOrNone(sc, req.GetUpdates(), results, chunk)
+	case p4v1.WriteRequest_DATAPLANE_ATOMIC:
+		s.writeOrNone(sc, req.GetUpdates(), results, len(results))
+	default:
+		return failf(codes.InvalidArgument, "there is no atomicity %v", req.GetAtomicity())
+	}
+	return nil
+}
+
 // writeAll attempts every update.
 func (s *Server) writeAll(sc *scope, updates []*p4v1.Update, results []error) {
 	for from := 0; from < len(updates); from += chunk {
 		s.dev.exclusively(func() {
 			for i := from; i < min(from+chunk, len(updates)); i++ {
-				results[i] = s.current.update(nil, sc, updates[i])
+				results[i] = s.update(nil, sc, updates[i])
 			}
 		})
 	}
@@ -58,7 +69,7 @@ func (s *Server) writeOrNone(sc *scope, updates []*p4v1.Update, results []error,
 		failed := -1
 		s.dev.exclusively(func() {
 			for i := from; i < min(from+step, len(updates)) && failed < 0; i++ {
-				if results[i] = s.current.update(j, sc, updates[i]); results[i] != nil {
+				if results[i] = s.update(j, sc, updates[i]); results[i] != nil {
 					failed = i
 					j.rollBack()
 				}
@@ -79,6 +90,14 @@ func abort(results []error, failed int) {
 			results[i] = failf(codes.Aborted, "update %d failed, and the batch is all or nothing", failed)
 		}
 	}
+}
+
+// update applies an update of a client.
+func (s *Server) update(j *journal, sc *scope, u *p4v1.Update) error {
+	if n := proto.Size(u.GetEntity()); n > s.limits.MaxEntity {
+		return failf(codes.InvalidArgument, "the entity has %d bytes, want at most %d", n, s.limits.MaxEntity)
+	}
+	return s.current.update(j, sc, u)
 }
 
 // update applies one update. If it fails nothing has changed.

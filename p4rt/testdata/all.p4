@@ -124,7 +124,7 @@ control AllIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         key = { hdr.ethernet.src: exact; }
         actions = { NoAction; @defaultonly learn; }
         default_action = learn();
-        size = 64;
+        size = 8192;
         support_timeout = true;
     }
     table macs {

@@ -1,0 +1,228 @@
+package p4rt
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// What a read costs is bounded whatever it asks for: a plan is made at one
+// moment, of views, and then walked as fast as the client takes the answer.
+// Between two messages a walk holds nothing but its place. Encoding is done by
+// few readers at a time, so that many of them leave processors to packets and
+// writers.
+
+// A plan is what a read request will be answered with: walks over what there
+// was when it was made.
+type plan struct {
+	walks []walk
+	done  []func()
+}
+
+// A walk puts entities into an answer until it is told to stop by an error.
+type walk func(*answer) error
+
+func (p *plan) walk(w walk) { p.walks = append(p.walks, w) }
+
+func (p *plan) one(e *p4v1.Entity) {
+	p.walk(func(a *answer) error { return a.add(e) })
+}
+
+// each plans an entity for each message of a view.
+func each[T any](p *plan, v view[T], entity func(T) *p4v1.Entity) {
+	p.walk(func(a *answer) error {
+		for _, m := range v.all() {
+			if err := a.add(entity(m)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// run walks the plan.
+func (p *plan) run(a *answer) error {
+	for _, w := range p.walks {
+		if err := w(a); err != nil {
+			return err
+		}
+	}
+	return a.flush()
+}
+
+// close must be called when the plan is not needed any more.
+func (p *plan) close() {
+	for _, f := range p.done {
+		f()
+	}
+}
+
+// An answer gathers entities and sends them, some at a time. Without a stream it
+// keeps them.
+type answer struct {
+	stream *readStream
+	kept   []*p4v1.Entity
+	buf    []byte // entities of the next message, encoded
+}
+
+// maxAnswerSize is the size of a message, unless a single entity is larger: that
+// of buffers that gRPC uses again. The next larger ones have a megabyte.
+const maxAnswerSize = 32 << 10
+
+// entityTag begins an entity of a ReadResponse.
+const entityTag = 1<<3 | byte(protowire.BytesType)
+
+func (a *answer) add(e *p4v1.Entity) error {
+	if a.stream == nil {
+		a.kept = append(a.kept, e)
+		return nil
+	}
+	size := proto.Size(e)
+	if err := a.room(size); err != nil {
+		return err
+	}
+	a.buf = protowire.AppendVarint(append(a.buf, entityTag), uint64(size))
+	var err error
+	a.buf, err = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(a.buf, e)
+	return err
+}
+
+// room sees to it that there is room for so many bytes in the message.
+func (a *answer) room(size int) error {
+	if len(a.buf) > 0 && len(a.buf)+size > maxAnswerSize {
+		return a.flush()
+	}
+	return nil
+}
+
+// flush sends what has been gathered. To protobuf entities that are encoded
+// already are unknown fields, which it writes as they are.
+func (a *answer) flush() error {
+	if len(a.buf) == 0 {
+		return nil
+	}
+	m := &p4v1.ReadResponse{}
+	m.ProtoReflect().SetUnknown(a.buf)
+	err := a.stream.send(m)
+	if cap(a.buf) > 4*maxAnswerSize {
+		a.buf = nil
+	}
+	a.buf = a.buf[:0]
+	return err
+}
+
+// rest is how many times as long as a turn of a reader nobody else has one while
+// packets come: a hundred greedy readers then cost the packets less than a fifth
+// of their rate, and one alone still reads some ten thousand entries a second.
+const rest = 16
+
+// turns are those in which readers walk.
+type turns struct {
+	free chan struct{} // has room for those that may be had at a time
+	busy func() bool
+}
+
+func newTurns(busy func() bool) *turns {
+	return &turns{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), busy}
+}
+
+// A readStream is the client of one read. Its walk has a turn but while a
+// message is being sent.
+type readStream struct {
+	p4v1.P4Runtime_ReadServer
+	turns *turns
+	stop  <-chan struct{} // of the server
+	// stall is how long a message may wait for the client.
+	stall time.Duration
+
+	began time.Time // of the turn; zero without one
+}
+
+func (s *readStream) begin() error {
+	select {
+	case s.turns.free <- struct{}{}:
+		s.began = time.Now()
+		return nil
+	case <-s.stop:
+		return errStopping
+	case <-s.Context().Done():
+		return s.Context().Err()
+	}
+}
+
+// end gives the turn back, if there is one.
+func (s *readStream) end() {
+	if s.began.IsZero() {
+		return
+	}
+	took := time.Since(s.began)
+	s.began = time.Time{}
+	give := func() { <-s.turns.free }
+	if s.turns.busy() {
+		time.AfterFunc(rest*took, give)
+		return
+	}
+	give()
+}
+
+// send waits for the client, without a turn.
+func (s *readStream) send(m *p4v1.ReadResponse) error {
+	s.end()
+	timer := time.AfterFunc(s.stall, func() { endLate(s.Context()) })
+	err := s.Send(m)
+	timer.Stop()
+	if err != nil {
+		return err
+	}
+	return s.begin()
+}
+
+var errStopping = failf(codes.Unavailable, "the switch is stopping")
+
+// An endable context is that of a call which the server may end: what waits for
+// the client's window waits for the context as well, and nothing else is told to
+// the client than what the context says.
+type endable struct {
+	context.Context
+	cancel context.CancelFunc
+	late   atomic.Bool
+}
+
+type endableKey struct{}
+
+func newEndable(ctx context.Context) *endable {
+	c := &endable{}
+	c.Context, c.cancel = context.WithCancel(ctx)
+	return c
+}
+
+// Err says why a call has ended.
+func (c *endable) Err() error {
+	err := c.Context.Err()
+	if err != nil && c.late.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Value finds the context itself below others.
+func (c *endable) Value(key any) any {
+	if key == (endableKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// endLate ends a call whose client has taken too long.
+func endLate(ctx context.Context) {
+	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
+		c.late.Store(true)
+		c.cancel()
+	}
+}
