@@ -38,11 +38,94 @@ func decode(data []byte) (*Config, error) {
 // Write writes the document as p4c lays it out. The same Config always gives
 // the same bytes.
 func (c *Config) Write(w io.Writer) error {
-	var b bytes.Buffer
-	encode(reflect.ValueOf(c)).write(&b, 0)
-	b.WriteByte('\n')
-	_, err := w.Write(b.Bytes())
-	return err
+	p := &printer{w: w}
+	p.value(reflect.ValueOf(c), 0)
+	p.b.WriteByte('\n')
+	p.flush()
+	return p.err
+}
+
+// A printer writes values part by part: the nodes of a whole document would
+// take many times the memory of its text.
+type printer struct {
+	w   io.Writer
+	b   bytes.Buffer
+	err error
+}
+
+func (p *printer) flush() {
+	if p.err == nil {
+		_, p.err = p.w.Write(p.b.Bytes())
+	}
+	p.b.Reset()
+}
+
+func (p *printer) value(v reflect.Value, indent int) {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if _, ok := addressable(v).Interface().(custom); !ok {
+		switch {
+		case v.Kind() == reflect.Struct:
+			p.structure(v, indent)
+			return
+		case v.Kind() == reflect.Slice && v.Len() > 0 && isStructure(v.Type().Elem()):
+			p.list(v, indent)
+			return
+		}
+	}
+	encode(v).write(&p.b, indent)
+}
+
+// isStructure reports whether values of type t are structs that are written
+// field by field.
+func isStructure(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[custom]())
+}
+
+func (p *printer) structure(v reflect.Value, indent int) {
+	p.b.WriteByte('{')
+	first := true
+	for i := range v.NumField() {
+		key, opts := tag(v.Type().Field(i))
+		f := v.Field(i)
+		if f.IsZero() && opts == "omitempty" {
+			continue
+		}
+		if !first {
+			p.b.WriteByte(',')
+		}
+		first = false
+		newline(&p.b, indent+1)
+		writeString(&p.b, key)
+		p.b.WriteString(" : ")
+		if f.IsZero() && opts == "null" {
+			p.b.WriteString("null")
+			continue
+		}
+		p.value(f, indent+1)
+	}
+	newline(&p.b, indent)
+	p.b.WriteByte('}')
+}
+
+func (p *printer) list(v reflect.Value, indent int) {
+	p.b.WriteByte('[')
+	for i := range v.Len() {
+		if i > 0 {
+			p.b.WriteByte(',')
+		}
+		newline(&p.b, indent+1)
+		p.value(v.Index(i), indent+1)
+		if p.b.Len() > 1<<16 {
+			p.flush()
+		}
+	}
+	newline(&p.b, indent)
+	p.b.WriteByte(']')
 }
 
 // custom is implemented by types whose JSON form is not an object with one key

@@ -252,6 +252,9 @@ type RegisterArray struct {
 	// Initial is what the cells start with, as a hexstr; "" is 0, which is
 	// all that BMv2 knows.
 	Initial string `bmv2:"initial,omitempty"`
+	// Pair says that a cell is two numbers of half its bits, the first on top, as
+	// Tofino's stateful ALUs have them.
+	Pair bool `bmv2:"pair,omitempty"`
 }
 
 // A FilterArray is an array of low-pass filters for values of Bitwidth bits, or

@@ -209,10 +209,20 @@ func (n *node) writeObject(b *bytes.Buffer, indent int) {
 	b.WriteByte('}')
 }
 
+// maxIndent is the deepest level that is set off: the indentation of deep
+// expressions would be many times their text.
+const maxIndent = 60
+
 func newline(b *bytes.Buffer, indent int) {
+	if indent > maxIndent {
+		b.WriteByte(' ')
+		return
+	}
 	b.WriteByte('\n')
-	b.WriteString(strings.Repeat("  ", indent))
+	b.WriteString(indentation[:2*indent])
 }
+
+var indentation = strings.Repeat("  ", maxIndent)
 
 // writeString escapes what JSON demands and no more: p4c leaves <, > and &
 // alone.

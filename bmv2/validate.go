@@ -25,8 +25,9 @@ func (c *Config) Validate() error {
 // A validator indexes the document as it goes; later steps rely on what
 // earlier ones have indexed.
 type validator struct {
-	c   *Config
-	err error
+	c     *Config
+	err   error
+	words int // of all arrays
 
 	types      map[string]*HeaderType
 	instances  map[string]*HeaderType // by header name
@@ -200,12 +201,21 @@ func (v *validator) unionStacks() {
 	}
 }
 
-// maxCells bounds the size of one array of registers, counters or meters.
-const maxCells = 1 << 25
+const (
+	// maxCells bounds the size of one array of registers, counters or meters.
+	maxCells = 1 << 25
+	// maxWords bounds what all of them take, in words of 64 bits: 1 GiB.
+	maxWords = 1 << 27
+)
 
-func (v *validator) size(path string, size int) {
+// size checks that of an array whose cells take so many words each.
+func (v *validator) size(path string, size, words int) {
 	if size < 0 || size > maxCells {
 		v.failf(path, "size %d is outside 0..%d", size, maxCells)
+		return
+	}
+	if v.words += size * words; v.words > maxWords {
+		v.failf(path, "the arrays up to here take more than %d words of 64 bits", maxWords)
 	}
 }
 
@@ -216,7 +226,7 @@ func (v *validator) arrays() {
 	v.unique("register_arrays", len(r), func(i int) (string, int) { return r[i].Name, r[i].ID })
 	for i, a := range m {
 		path := at("meter_arrays", i)
-		v.size(path, a.Size)
+		v.size(path, a.Size, 8)
 		if a.Type != "bytes" && a.Type != "packets" {
 			v.failf(path, "type %q is neither bytes nor packets", a.Type)
 		}
@@ -225,10 +235,10 @@ func (v *validator) arrays() {
 		}
 	}
 	for i, a := range k {
-		v.size(at("counter_arrays", i), a.Size)
+		v.size(at("counter_arrays", i), a.Size, 2)
 	}
 	for i, a := range r {
-		v.size(at("register_arrays", i), a.Size)
+		v.size(at("register_arrays", i), a.Size, (max(a.Bitwidth, 1)+63)/64)
 		if a.Bitwidth <= 0 || a.Bitwidth > maxWidth {
 			v.failf(at("register_arrays", i), "bitwidth %d is outside 1..%d", a.Bitwidth, maxWidth)
 		}

@@ -53,7 +53,7 @@ func (v *validator) filters() {
 	list := v.c.FilterArrays
 	v.unique("filter_arrays", len(list), func(i int) (string, int) { return list[i].Name, list[i].ID })
 	for i, a := range list {
-		v.size(at("filter_arrays", i), a.Size)
+		v.size(at("filter_arrays", i), a.Size, 8)
 		if a.Bitwidth <= 0 || a.Bitwidth > 64 {
 			v.failf(at("filter_arrays", i), "bitwidth %d is outside 1..64", a.Bitwidth)
 		}

@@ -1,5 +1,14 @@
 package codegen
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+)
+
 // A kind is one of the four questions that a scheme answers, or a part, which
 // other blocks are built on.
 type kind string
@@ -10,84 +19,163 @@ const (
 	choice      kind = "choice"      // how one of them is taken
 	guard       kind = "guard"       // what may overrule that
 	part        kind = "part"
+
+	skeleton kind = "skeleton" // the text that the others contribute to
 )
 
 // kinds are those that a row names.
 var kinds = []kind{granularity, signal, choice, guard}
 
-// A block is one building block: what the catalogue knows of it. Its text is
-// the template of its kind and name.
+// allKinds are those of blocks, in the order in which they contribute.
+var allKinds = append([]kind{part}, kinds...)
+
+// A block is one building block: the head of its file, which says what the
+// catalogue knows of it, and its text, which are templates. What a block means
+// to a row the file for v1model says; that for Tofino what it takes there.
 type block struct {
-	kind  kind
-	name  string
-	about string // one line; "" for what users do not name
+	Kind  kind   `yaml:"kind"`
+	Name  string `yaml:"name"`
+	About string `yaml:"about"` // one line; "" for what users do not name
 
-	parts  []string // blocks of kind part that it is built on
-	recirc []string // further ones where state comes back by recirculation
-	params []string
+	Cannot  string `yaml:"cannot"`  // why the architecture has none, and what comes nearest
+	Instead string `yaml:"instead"` // the granularity that remembers, where no choice sees to flows
 
-	defaults map[string]string // of parameters, where the block changes them
-
-	attributes []attribute // what it wants to be told of each candidate
-	textless   bool        // it has no template
-
-	// A choice or a granularity reads something about the paths; a signal
-	// gives several things.
-	reads string
-	gives []string
-
-	on  []string // the granularities that a choice makes sense with
-	why string   // and the reason
-
-	holds   string // the register that keeps the path of a flow
-	sees    bool   // a choice that sees to the flow itself, whatever the granularity
-	canHash bool   // a choice that can take its draw from the 5-tuple
-	fixed   bool   // a signal that stays as it is, so that such a draw stays too
-	port    bool   // a signal that is looked up by port, not by path
+	Parts  []string `yaml:"parts"`  // blocks of kind part that it is built on
+	Recirc []string `yaml:"recirc"` // further ones where state comes back by recirculation
+	Ghost  []string `yaml:"ghost"`  // those instead where it comes by the ghost thread
 
 	// A signal that exists between the edges of the network alone: elsewhere
 	// switches hash, and do what these parts do.
-	edge    bool
-	transit []string
+	Edge    bool     `yaml:"edge"`
+	Transit []string `yaml:"transit"`
 
-	load, symbol string // the register of a signal that watches utilisation
+	// A choice or a granularity reads something about the paths; a signal
+	// gives several things.
+	Reads string   `yaml:"reads"`
+	Gives []string `yaml:"gives"`
 
-	cannot string // why the architecture has none, and what comes nearest
+	On  []string `yaml:"granularities"` // that a choice makes sense with
+	Why string   `yaml:"why"`           // and the reason
 
-	check func(*view) error // proves the arithmetic, or says what is wrong
+	Sees    bool   `yaml:"sees-to-flows"` // a choice that does, whatever the granularity
+	CanHash bool   `yaml:"can-hash"`      // a choice that can take its draw from the 5-tuple
+	Fixed   bool   `yaml:"fixed"`         // a signal that stays as it is, so that such a draw stays too
+	ByPort  bool   `yaml:"by-port"`       // a signal that is looked up by port, not by path
+	Holds   string `yaml:"holds"`         // the register that keeps the path of a flow
+
+	Load struct { // the register of a signal that watches utilisation
+		Register string `yaml:"register"`
+		Symbol   string `yaml:"symbol"`
+	} `yaml:"load"`
+
+	Check string `yaml:"check"` // one of proofs
+
+	// Attributes are what it wants to be told of each candidate.
+	Attributes []attribute `yaml:"attributes"`
+
+	Defaults map[string]string `yaml:"defaults"` // of parameters, where the block changes them
+
+	// Parameters are what can be set. One without a unit is as another block
+	// declares it.
+	Parameters []Param `yaml:"parameters"`
+
+	Order map[kind][]string `yaml:"order"` // of a skeleton: the blocks, as they contribute
+
+	file    source
+	outside bool // it is not p4lb's own
+	once    sync.Once
+	text    *template.Template
+	err     error
 }
 
 // An attribute is something that the table candidates says of each path.
-type attribute struct{ Name, Type, Meaning string }
-
-// lookup finds a block.
-func lookup(k kind, name string) *block {
-	for _, b := range blocks {
-		if b.kind == k && b.name == name {
-			return b
-		}
-	}
-	return nil
+type attribute struct {
+	Name    string `yaml:"name"`
+	Type    string `yaml:"type"`
+	Meaning string `yaml:"meaning"`
 }
 
-// names lists the blocks of a kind that users can name.
-func names(k kind) []string {
-	var list []string
-	for _, b := range blocks {
-		if b.kind == k && b.about != "" {
-			list = append(list, b.name)
+// String is what messages call the block.
+func (b *block) String() string { return strings.TrimSpace(string(b.Kind) + " " + b.Name) }
+
+// template is the block's text, nil where it has none.
+func (b *block) template() (*template.Template, error) {
+	b.once.Do(func() {
+		if strings.Contains(b.file.body(), "{{") {
+			b.text, b.err = parseTemplate(b.file.name, b.file.padded())
 		}
-	}
-	return list
+	})
+	return b.text, b.err
 }
 
-// things says what blocks read and give.
-var things = map[string]string{
-	"cost":    "the load of each path",
-	"weight":  "a weight for each path",
-	"hop":     "the best next hop",
-	"delay":   "the delay of each path",
-	"waiting": "the queueing delay of each path",
-	"classes": "the delay and the marks of each path",
-	"echo":    "the congestion that receivers echo",
+// defines reports whether the block's text has a template.
+func (b *block) defines(name string) bool {
+	t, err := b.template()
+	return err == nil && t != nil && t.Lookup(name) != nil
+}
+
+// check is the block's proof for a row, if it asks for one.
+func (b *block) check(v *view) error {
+	p, ok := proofs[b.Check]
+	if !ok {
+		return nil
+	}
+	for _, name := range p.about {
+		if _, ok := v.values[name]; !ok {
+			return b.file.wrong("$.check", "check %s is about the parameter %s: name it under parameters", b.Check, name)
+		}
+	}
+	return p.of(v)
+}
+
+// wants is what a block is built on.
+func (b *block) wants(statePath string, transit bool) []string {
+	switch {
+	case transit && b.Kind == signal:
+		return b.Transit
+	case statePath == "ghost" && b.Ghost != nil:
+		return b.Ghost
+	case statePath == recirculated && !transit:
+		return slices.Concat(b.Parts, b.Recirc)
+	}
+	return b.Parts
+}
+
+// A source is the text of a file: a head of YAML between two lines of dashes,
+// and what comes behind it. The lines of messages are the file's.
+type source struct {
+	name string // with its folder
+	text string
+	end  int // of the head
+}
+
+// fence begins and ends a head.
+const fence = "---\n"
+
+// newSource finds the head.
+func newSource(name, text string) (source, error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if strings.HasPrefix(text, fence) {
+		if i := strings.Index(text[len(fence)-1:], "\n"+fence); i >= 0 {
+			return source{name, text, len(fence) + i}, nil
+		}
+		return source{}, fmt.Errorf("%s:1: the head does not end: want a line --- behind it", name)
+	}
+	return source{}, fmt.Errorf("%s:1: want the head of a block first, between two lines ---", name)
+}
+
+// head is the YAML, behind an empty line so that lines count as in the file.
+func (s *source) head() string { return "\n" + s.text[len(fence):s.end] }
+
+// body is what comes behind the head.
+func (s *source) body() string { return s.text[min(len(s.text), s.end+len(fence)):] }
+
+// padded is the body behind as many empty lines as the head has.
+func (s *source) padded() string {
+	return strings.Repeat("\n", strings.Count(s.text[:len(s.text)-len(s.body())], "\n")) + s.body()
+}
+
+// wrong is an error about the value at a path of the head, such as $.parts[0].
+func (s *source) wrong(path, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }

@@ -1,72 +1,221 @@
 package codegen
 
-// catalogue lists the schemes of the papers, and the baselines that they
-// compare themselves with.
-var catalogue = []Row{
-	{Name: "ecmp", Title: "equal-cost multi-path, a hash for each flow", Source: "RFC 2992, the baseline of all papers",
-		Granularity: "flow", Signal: "none", Choice: "hash"},
-	{Name: "wcmp", Title: "weighted-cost multi-path", Source: "Zhou et al., WCMP, EuroSys 2014",
-		Granularity: "flow", Signal: "weights", Choice: "grid"},
-	{Name: "rps", Title: "random packet spraying", Source: "Dixit et al., INFOCOM 2013",
-		Granularity: "packet", Signal: "none", Choice: "uniform"},
-	{Name: "drb", Title: "packets in turn", Source: "Cao et al., DRB, CoNEXT 2013",
-		Granularity: "packet", Signal: "none", Choice: "round-robin"},
-	{Name: "letflow", Title: "flowlets on random paths", Source: "Vanini et al., Let It Flow, NSDI 2017",
-		Granularity: "flowlet", Signal: "none", Choice: "uniform"},
-	{Name: "presto", Title: "flowcells in turn", Source: "He et al., Presto, SIGCOMM 2015",
-		Granularity: "flowcell", Signal: "none", Choice: "round-robin"},
-	{Name: "drill", Title: "packets to the least of a few queues", Source: "Ghorbani et al., DRILL, SIGCOMM 2017",
-		Granularity: "packet", Signal: "queue", Choice: "sampled"},
-	{Name: "conga", Title: "flowlets on the least congested path", Source: "Alizadeh et al., CONGA, SIGCOMM 2014",
-		Granularity: "flowlet", Signal: "piggyback", Choice: "least"},
-	{Name: "hula", Title: "flowlets on the path of the best probe", Source: "Katta et al., HULA, SOSR 2016",
-		Granularity: "flowlet", Signal: "utilisation", Choice: "best-hop"},
-	{Name: "hermes", Title: "flows that move with caution", Source: "Zhang et al., Hermes, SIGCOMM 2017",
-		Granularity: "flow", Signal: "classes", Choice: "cautious"},
-	{Name: "flowbender", Title: "flows that congestion makes hash again", Source: "Kabbani et al., FlowBender, CoNEXT 2014",
-		Granularity: "flow", Signal: "echo", Choice: "rehash"},
-	{Name: "clove", Title: "flowlets on the least marked path", Source: "Katta et al., Clove, CoNEXT 2017",
-		Granularity: "flowlet", Signal: "marks", Choice: "least"},
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
-	{Name: "qall-pkt", Title: "packets spread by queue behaviour", Source: qall,
-		Granularity: "packet", Signal: "behaviour", Choice: "grid"},
-	{Name: "qall-flowlet", Title: "flowlets spread by queue behaviour", Source: qall,
-		Granularity: "flowlet", Signal: "behaviour", Choice: "grid", Defaults: map[string]string{"gap": "10ms"}},
-	fitted("qall-linear", "packet", "1"),
-	fitted("qall-linear-flowlet", "flowlet", "1"),
-	fitted("qall-poly2", "packet", "2"),
-	fitted("qall-poly2-flowlet", "flowlet", "2"),
-	fitted("qall-poly3", "packet", "3"),
-	fitted("qall-poly3-flowlet", "flowlet", "3"),
-	fitted("qall-poly4", "packet", "4"),
-	fitted("qall-poly4-flowlet", "flowlet", "4"),
-	fitted("qall-poly5", "packet", "5"),
-	fitted("qall-poly5-flowlet", "flowlet", "5"),
-	fitted("qall-poly6", "packet", "6"),
-	fitted("qall-poly6-flowlet", "flowlet", "6"),
-	fitted("qall-poly7", "packet", "7"),
-	fitted("qall-poly7-flowlet", "flowlet", "7"),
-	fitted("qall-poly8", "packet", "8"),
-	fitted("qall-poly8-flowlet", "flowlet", "8"),
-	fitted("qall-poly9", "packet", "9"),
-	fitted("qall-poly9-flowlet", "flowlet", "9"),
-	fitted("qall-poly10", "packet", "10"),
-	fitted("qall-poly10-flowlet", "flowlet", "10"),
+	"github.com/p4lb/p4lb/templates"
+)
 
-	{Name: "qdaps", Title: "packets in order, by queueing delay", Source: "Huang et al., QDAPS",
-		Granularity: "packet", Signal: "queue", Choice: "ordered", Defaults: map[string]string{"d": "16"}},
-	{Name: "qdaps-star", Title: "packets in order, by queueing and leaf-to-leaf delay", Source: "Huang et al., QDAPS, Section III-D",
-		Granularity: "packet", Signal: "one-way", Choice: "ordered", Defaults: map[string]string{"d": "16"}},
-	{Name: "pdlb", Title: "flowcells whose size follows the paths", Source: "PDLB, with the edge switch in the place of the sender",
-		Granularity: "adaptive", Signal: "delay", Choice: "uniform"},
-	{Name: "dhlb", Title: "flowlets in proportion to load degrees", Source: "DHLB",
-		Granularity: "flowlet", Signal: "degree", Choice: "grid", Defaults: map[string]string{"link": "200Mbps"}},
+// A Catalogue is blocks, and rows that are composed of them: those of package
+// templates, or these and a user's own. It does not change.
+type Catalogue struct {
+	software *shelf
+	hardware func() *shelf
+	params   []*Param
+	things   map[string]string // what blocks read and give, for messages
+	rows     []Row
+	guarded  []string // rows that are listed with guards as well
+	guards   []string
+	rooms    map[string]map[string]room // by architecture and row
 }
 
-const qall = "Liu et al., QALL"
+// A shelf is the blocks as they are built for the architectures that share a
+// folder of templates, in the order in which they contribute.
+type shelf struct {
+	blocks   []*block
+	skeleton *block
+}
 
-// fitted is a row of QALL's Section V.
-func fitted(name, granularity, degree string) Row {
-	return Row{Name: name, Title: granularity + "s spread by a polynomial of degree " + degree + " in queue behaviour", Source: qall + ", Section V",
-		Granularity: granularity, Signal: "fitted", Choice: "grid", Defaults: map[string]string{"degree": degree, "gap": "10ms"}}
+// A room is what an architecture has room for of a row, where that is less than
+// the blocks allow.
+type room struct {
+	Paths   int    `yaml:"paths"`   // of the largest group; 0: there is no program
+	Lacks   string `yaml:"lacks"`   // what runs out
+	Nearest string `yaml:"nearest"` // a row that does exist, if no size does
+}
+
+// Standard is the catalogue of p4lb itself, which is read when it is first asked
+// for.
+var Standard = sync.OnceValue(func() *Catalogue {
+	c, err := load("templates", templates.FS)
+	if err != nil {
+		panic(err) // which the first test would see
+	}
+	return c
+})
+
+// shelf is the blocks of one of folders.
+func (c *Catalogue) shelf(folder string) *shelf {
+	if folder == software.folder {
+		return c.software
+	}
+	return c.hardware()
+}
+
+// lookup finds a block as it is built for v1model, which says what it means.
+func (c *Catalogue) lookup(k kind, name string) *block {
+	return c.software.lookup(k, name)
+}
+
+// lookup finds a block, nil where it is not built.
+func (s *shelf) lookup(k kind, name string) *block {
+	i := slices.IndexFunc(s.blocks, func(b *block) bool { return b.Kind == k && b.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.blocks[i]
+}
+
+// param finds a parameter by name.
+func (c *Catalogue) param(name string) *Param {
+	i := slices.IndexFunc(c.params, func(p *Param) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.params[i]
+}
+
+// names lists the blocks of a kind that users can name.
+func (c *Catalogue) names(k kind) []string {
+	var list []string
+	for _, b := range c.software.blocks {
+		if b.Kind == k && b.About != "" {
+			list = append(list, b.Name)
+		}
+	}
+	return list
+}
+
+// givers lists the signals that give something.
+func (c *Catalogue) givers(thing string) []string {
+	var list []string
+	for _, b := range c.software.blocks {
+		if b.Kind == signal && slices.Contains(b.Gives, thing) {
+			list = append(list, b.Name)
+		}
+	}
+	return list
+}
+
+// Lookup finds a row: a scheme, or one with a guard, such as drill+rlb.
+func (c *Catalogue) Lookup(name string) (Row, error) {
+	base, guardName, guarded := strings.Cut(name, "+")
+	i := slices.IndexFunc(c.rows, func(r Row) bool { return r.Name == base })
+	if i < 0 {
+		return Row{}, unknown("scheme", name, c.schemeNames())
+	}
+	row := c.rows[i]
+	if guarded {
+		b := c.lookup(guard, guardName)
+		if b == nil || guardName == "none" {
+			return Row{}, unknown("guard", guardName, c.names(guard))
+		}
+		row.Name, row.Guard = name, guardName
+		row.title += ", " + b.About
+	}
+	row.Title = row.titled(row.Defaults)
+	return row, row.validate()
+}
+
+// Compose makes a row of any blocks; "" stands for a guard or a signal of none.
+// If the catalogue has the row, its name and its parameters are taken.
+func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName string) (Row, error) {
+	r := Row{Granularity: granularityName, Signal: signalName, Choice: choiceName, Guard: guardName, home: c}
+	if r.Signal == "" {
+		r.Signal = "none"
+	}
+	if r.Guard == "" {
+		r.Guard = "none"
+	}
+	for _, k := range kinds {
+		if b := c.lookup(k, r.named(k)); b == nil || b.About == "" {
+			return Row{}, unknown(string(k), r.named(k), c.names(k))
+		}
+	}
+	if err := r.validate(); err != nil {
+		return Row{}, err
+	}
+	for _, known := range c.rows {
+		if known.Granularity == r.Granularity && known.Signal == r.Signal && known.Choice == r.Choice {
+			return c.Lookup(known.Name + r.suffix())
+		}
+	}
+	r.Name = r.canonical()
+	r.Title = fmt.Sprintf("a composition: %s, %s, %s", r.block(granularity).About, r.block(signal).About, r.block(choice).About)
+	r.Source = "composed"
+	return r, nil
+}
+
+// Parse reads the name of a scheme as Lookup does, or that of a composition
+// such as flowlet-queue-grid+rlb.
+func (c *Catalogue) Parse(name string) (Row, error) {
+	row, err := c.Lookup(name)
+	if err == nil {
+		return row, nil
+	}
+	base, guardName, _ := strings.Cut(name, "+")
+	for _, g := range c.names(granularity) {
+		for _, s := range c.names(signal) {
+			for _, ch := range c.names(choice) {
+				r := Row{Granularity: g, Signal: s, Choice: ch, Guard: "none"}
+				if r.canonical() == base {
+					return c.Compose(g, s, ch, guardName)
+				}
+			}
+		}
+	}
+	return Row{}, err
+}
+
+// Names lists the rows, and those that a paper guards.
+func (c *Catalogue) Names() []string {
+	list := c.schemeNames()
+	for _, g := range c.guards {
+		for _, name := range c.guarded {
+			list = append(list, name+"+"+g)
+		}
+	}
+	return list
+}
+
+func (c *Catalogue) schemeNames() []string {
+	var list []string
+	for _, r := range c.rows {
+		list = append(list, r.Name)
+	}
+	return list
+}
+
+// Rows lists the rows of Names.
+func (c *Catalogue) Rows() []Row {
+	var list []Row
+	for _, name := range c.Names() {
+		row, err := c.Lookup(name)
+		if err != nil {
+			panic(err) // the catalogue names its own rows
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// A Block is one that a row can be composed of.
+type Block struct {
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+	About string `json:"about"`
+}
+
+// Blocks lists what rows can be composed of.
+func (c *Catalogue) Blocks() []Block {
+	var list []Block
+	for _, k := range kinds {
+		for _, name := range c.names(k) {
+			list = append(list, Block{string(k), name, c.lookup(k, name).About})
+		}
+	}
+	return list
 }

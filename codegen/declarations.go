@@ -69,11 +69,11 @@ type constant struct {
 // Constants are the parameters that the program names.
 func (v *view) Constants() []constant {
 	var list []constant
-	for _, p := range v.row.parameters(v.arch) {
-		if p.constant != "" && v.Names(p.constant) {
+	for _, p := range v.row.parameters(v.arch, v.params.StatePath) {
+		if p.Constant != "" && v.Names(p.Constant) {
 			val := v.values[p.Name]
 			text := fmt.Sprintf("%s; %s=%s. %s.", p.Meaning, p.Name, val.Text, p.Source)
-			list = append(list, constant{v.arch.typeOf(p.p4type), p.constant, v.arch.count(&p, val), wrap(text)})
+			list = append(list, constant{v.arch.typeOf(p.Type), p.Constant, v.arch.count(&p, val), wrap(text)})
 		}
 	}
 	return list
@@ -101,12 +101,12 @@ func wrapTo(width int, text string) []string {
 // About is the comment at the top of the program.
 func (v *view) About() []string {
 	r := v.row
-	lines := wrap(fmt.Sprintf("%s: %s.", r.Name, r.Title))
+	lines := wrap(fmt.Sprintf("%s: %s.", r.Name, v.title()))
 	lines = append(lines, "")
 	for _, k := range kinds {
 		b := v.runs.block(k)
-		if b.name != "none" {
-			for i, line := range wrapTo(63, b.about) {
+		if b.Name != "none" {
+			for i, line := range wrapTo(63, b.About) {
 				if i == 0 {
 					lines = append(lines, fmt.Sprintf("%-12s %s", k, line))
 				} else {

@@ -9,10 +9,11 @@
 //	guard        what may overrule that?
 //
 // What several blocks need is a part, such as the way of queue state from egress
-// to ingress. What a block is built on, what can be set of it, and what it can be
-// combined with is data (blocks.go, params.go, catalogue.go); its text is a
-// template of its name in package templates, which contributes to fixed places
-// of one skeleton. So the program of a row is put together in four steps:
+// to ingress. A block is a file in package templates, or in a folder of the user's:
+// its head says what it is built on, what can be set of it, and what it can be
+// combined with (block.go), its templates contribute to fixed places of one
+// skeleton. A Catalogue is blocks and rows that were read and checked (load.go,
+// check.go). The program of a row is put together in four steps:
 //
 //	Row.validate    does the combination have a meaning?
 //	Row.values      are the parameters within their bounds?

@@ -38,6 +38,12 @@ func unknown(what, name string, have []string) error {
 	return &unknownError{what, name, have, nearest(name, have)}
 }
 
+// near is unknown with the way out on the same line, for one of several errors.
+func near(what, name string, have []string) error {
+	e := &unknownError{what, name, have, nearest(name, have)}
+	return errors.New(strings.TrimSuffix(e.Error()+": "+e.Hint(), ": "))
+}
+
 // nearest lists up to three names that a slip of the hand could have turned
 // into name, the closest first.
 func nearest(name string, have []string) []string {

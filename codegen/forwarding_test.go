@@ -37,7 +37,7 @@ func TestForwardingRecord(t *testing.T) {
 	}
 	record := readTable(t, string(text), 4)
 	all := fmt.Sprintf("%d of %d", forwardedPackets, forwardedPackets)
-	for _, row := range codegen.Catalogue() {
+	for _, row := range codegen.Rows() {
 		_, program := generate(t, row, codegen.Params{})
 		switch got := record[row.Name]; {
 		case got == nil:
@@ -48,15 +48,15 @@ func TestForwardingRecord(t *testing.T) {
 			t.Errorf("%s: %s forwarded by simple_switch, %s by simple_switch_grpc", row.Name, got[1], got[2])
 		}
 	}
-	if len(record) != len(codegen.Catalogue()) {
-		t.Errorf("%d schemes in the record, %d in the catalogue", len(record), len(codegen.Catalogue()))
+	if len(record) != len(codegen.Rows()) {
+		t.Errorf("%d schemes in the record, %d in the catalogue", len(record), len(codegen.Rows()))
 	}
 }
 
 func recordForwarding(t *testing.T, dir string) {
 	t.Helper()
 	var b strings.Builder
-	for i, row := range codegen.Catalogue() {
+	for i, row := range codegen.Rows() {
 		program, text := generate(t, row, codegen.Params{})
 		config := compile(t, row.Name, text)
 		tr := newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i))

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,40 +58,44 @@ func Generate(row Row, p Params) (*Program, error) {
 }
 
 // Parameters lists what can be set of the row, with the row's defaults.
-func (r Row) Parameters() []Param { return r.parameters(software) }
+func (r Row) Parameters() []Param { return r.parameters(r.catalogue().on(software), recirculated) }
 
 // ParametersOn lists them for one of Archs: hardware adds a few.
 func (r Row) ParametersOn(arch string) ([]Param, error) {
-	a, err := architectureOf(arch)
+	a, err := r.catalogue().architecture(arch)
 	if err != nil {
 		return nil, err
 	}
-	return r.parameters(a), nil
+	return r.parameters(a, recirculated), nil
 }
+
+// recirculated is the usual one of StatePaths.
+const recirculated = "recirc"
 
 // parameters are those for an architecture, which are the same but for a few
 // that the hardware adds: the papers' blocks say what can be set.
-func (r Row) parameters(a *architecture) []Param {
-	var list []Param
-	built, err := r.blocks(software, true, false)
-	if err == nil && a != software {
+func (r Row) parameters(a *architecture, statePath string) []Param {
+	all := r.catalogue()
+	built, err := r.blocks(all.on(software), recirculated, false)
+	if err == nil && !a.software {
 		var more []*block
-		more, err = r.blocks(a, true, false)
+		more, err = r.blocks(a, cmp.Or(statePath, recirculated), false)
 		built = append(built, more...)
 	}
 	if err != nil {
 		return nil // what cannot be built has none
 	}
-	around := a.lookup(guard, r.block(guard).name) // which there is on every architecture
+	around := a.lookup(guard, r.Guard) // which there is on every architecture
+	var list []Param
 	for _, b := range built {
-		for _, name := range b.params {
-			p := *param(name)
-			for _, defaults := range []map[string]string{r.Defaults, around.defaults} {
-				if d, ok := defaults[name]; ok {
+		for _, declared := range b.Parameters {
+			p := *all.param(declared.Name)
+			for _, defaults := range []map[string]string{r.Defaults, around.Defaults} {
+				if d, ok := defaults[p.Name]; ok {
 					p.Default = d
 				}
 			}
-			if !slices.ContainsFunc(list, func(q Param) bool { return q.Name == name }) {
+			if !slices.ContainsFunc(list, func(q Param) bool { return q.Name == p.Name }) {
 				list = append(list, p)
 			}
 		}
@@ -101,29 +106,22 @@ func (r Row) parameters(a *architecture) []Param {
 // blocks lists the row's blocks in the order in which they contribute: parts
 // first, each once. In transit the signal has other parts, and nothing to tell
 // ingress. An architecture may lack a block.
-func (r Row) blocks(a *architecture, recirc, transit bool) ([]*block, error) {
+func (r Row) blocks(a *architecture, statePath string, transit bool) ([]*block, error) {
 	wanted := map[*block]bool{}
 	var want func(b *block, parts []string)
 	want = func(b *block, parts []string) {
 		wanted[b] = true
-		if recirc && !transit {
-			parts = slices.Concat(parts, b.recirc)
-		}
 		for _, name := range parts {
 			p := a.lookup(part, name)
-			want(p, p.parts)
+			want(p, p.wants(statePath, transit))
 		}
 	}
 	for _, k := range kinds {
-		b := a.lookup(k, r.block(k).name)
-		if b == nil || b.cannot != "" {
+		b := a.lookup(k, r.block(k).Name)
+		if b == nil || b.Cannot != "" {
 			return nil, a.refuse(r, r.block(k), b)
 		}
-		if k == signal && transit {
-			want(b, b.transit)
-		} else {
-			want(b, b.parts)
-		}
+		want(b, b.wants(statePath, transit))
 	}
 	var list []*block
 	for _, b := range a.blocks {
@@ -135,8 +133,8 @@ func (r Row) blocks(a *architecture, recirc, transit bool) ([]*block, error) {
 }
 
 // values sets the row's parameters.
-func (r Row) values(a *architecture, set map[string]string) (map[string]Value, error) {
-	known := r.parameters(a)
+func (r Row) values(a *architecture, statePath string, set map[string]string) (map[string]Value, error) {
+	known := r.parameters(a, statePath)
 	values := map[string]Value{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.ContainsFunc(known, func(p Param) bool { return p.Name == name }) {

@@ -67,7 +67,7 @@ func TestEveryRow(t *testing.T) {
 	for variant, params := range variants() {
 		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
-			for i, row := range codegen.Catalogue() {
+			for i, row := range codegen.Rows() {
 				if testing.Short() && i%6 > 0 {
 					continue
 				}
@@ -189,7 +189,7 @@ func checkText(t *testing.T, name, text string) {
 
 // TestDeterministic generates twice, since maps are walked in no order.
 func TestDeterministic(t *testing.T) {
-	for _, row := range codegen.Catalogue() {
+	for _, row := range codegen.Rows() {
 		a, _ := generate(t, row, codegen.Params{})
 		b, _ := generate(t, row, codegen.Params{})
 		if diff := cmp.Diff(a, b); diff != "" {
@@ -224,7 +224,7 @@ func TestGuardOnEveryRow(t *testing.T) {
 // of its words: that either compiles or is refused.
 func TestParameters(t *testing.T) {
 	seen := map[string]bool{}
-	for _, row := range codegen.Catalogue() {
+	for _, row := range codegen.Rows() {
 		for _, p := range row.Parameters() {
 			for _, value := range append(slices.Clone(p.Words), p.Min, p.Max) {
 				name := p.Name + "=" + value

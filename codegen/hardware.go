@@ -98,7 +98,7 @@ func (v *view) Kept() string {
 	if v.InTurn() {
 		return ""
 	}
-	return v.runs.block(granularity).holds
+	return v.runs.block(granularity).Holds
 }
 
 // Orders reports whether packets stay in order.

@@ -8,23 +8,23 @@ import (
 // TestRooms: a row is generated for as many paths as its architecture has room
 // for and refused beyond, with what could be had instead.
 func TestRooms(t *testing.T) {
-	for arch, rows := range rooms {
+	for arch, rows := range Standard().rooms {
 		for name, room := range rows {
 			row, err := Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if room.paths > 0 {
-				if _, err := Generate(row, Params{Arch: arch, Ports: room.paths}); err != nil {
-					t.Errorf("%s for %s with %d paths: %v", name, arch, room.paths, err)
+			if room.Paths > 0 {
+				if _, err := Generate(row, Params{Arch: arch, Ports: room.Paths}); err != nil {
+					t.Errorf("%s for %s with %d paths: %v", name, arch, room.Paths, err)
 				}
 			}
-			_, err = Generate(row, Params{Arch: arch, Ports: max(room.paths*2, 4)})
-			if err == nil || !strings.Contains(err.Error(), "no "+name+" for "+arch) || !strings.Contains(err.Error(), "not enough "+room.lacks) {
-				t.Errorf("%s for %s with more than %d paths: %v", name, arch, room.paths, err)
+			_, err = Generate(row, Params{Arch: arch, Ports: max(room.Paths*2, 4)})
+			if err == nil || !strings.Contains(err.Error(), "no "+name+" for "+arch) || !strings.Contains(err.Error(), "not enough "+room.Lacks) {
+				t.Errorf("%s for %s with more than %d paths: %v", name, arch, room.Paths, err)
 			}
-			nearest, _, _ := strings.Cut(room.nearest, ", or t2na")
-			if room.paths > 0 || nearest == "" {
+			nearest, _, _ := strings.Cut(room.Nearest, ", or t2na")
+			if room.Paths > 0 || nearest == "" {
 				continue
 			}
 			if near, err := Lookup(nearest); err != nil {
@@ -32,7 +32,7 @@ func TestRooms(t *testing.T) {
 			} else if _, err := Generate(near, Params{Arch: arch}); err != nil {
 				t.Errorf("%s for %s: the nearest: %v", name, arch, err)
 			}
-			if _, err := Generate(row, Params{Arch: "t2na"}); strings.HasSuffix(room.nearest, "t2na") && err != nil {
+			if _, err := Generate(row, Params{Arch: "t2na"}); strings.HasSuffix(room.Nearest, "t2na") && err != nil {
 				t.Errorf("%s for t2na instead: %v", name, err)
 			}
 		}

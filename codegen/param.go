@@ -8,18 +8,18 @@ import (
 
 // A Param is what a user can set of a scheme.
 type Param struct {
-	Name    string   `json:"name"`
-	Unit    Unit     `json:"unit"`
-	Words   []string `json:"words,omitempty"` // of a Unit OneOf
-	Default string   `json:"default"`
-	Min     string   `json:"min,omitempty"`
-	Max     string   `json:"max,omitempty"`
-	Meaning string   `json:"meaning"`
-	Source  string   `json:"source"` // where the paper says so, in short
+	Name    string   `json:"name" yaml:"name"`
+	Unit    Unit     `json:"unit" yaml:"unit"`
+	Words   []string `json:"words,omitempty" yaml:"words"` // of a Unit OneOf
+	Default string   `json:"default" yaml:"default"`
+	Min     string   `json:"min,omitempty" yaml:"min"`
+	Max     string   `json:"max,omitempty" yaml:"max"`
+	Meaning string   `json:"meaning" yaml:"meaning"`
+	Source  string   `json:"source" yaml:"source"` // where the paper says so, in short
 
-	constant string // its name in the program, "" where it is only computed with
-	p4type   string
-	of       int64 // the program counts a share in so many parts
+	Constant string `json:"-" yaml:"constant"` // its name in the program, "" where it is only computed with
+	Type     string `json:"-" yaml:"type"`     // of the constant
+	Of       int64  `json:"-" yaml:"of"`       // the program counts a share in so many parts
 }
 
 // A Value is a parameter that has been set.
@@ -53,7 +53,7 @@ func (p *Param) parse(text string) (Value, error) {
 			return Value{}, fmt.Errorf("%s=%s: want %s %s", p.Name, text, bound.side, bound.text)
 		}
 	}
-	if p.Unit == Time && p.constant != "" && v%1000 != 0 {
+	if p.Unit == Time && p.Constant != "" && v%1000 != 0 {
 		return Value{}, fmt.Errorf("%s=%s: the switch's clock counts in us", p.Name, text)
 	}
 	return Value{p.Name, p.Unit.format(v), v}, nil
@@ -73,8 +73,8 @@ func (p *Param) inProgram(v Value) int64 {
 	switch {
 	case p.Unit == Time:
 		return v.Int / 1000
-	case p.of != 0:
-		return v.Int * p.of / 100
+	case p.Of != 0:
+		return v.Int * p.Of / 100
 	}
 	return v.Int
 }

@@ -5,6 +5,33 @@ import (
 	"fmt"
 )
 
+// A proof is what the head of a block can ask for by name: that the arithmetic of
+// its text fits, or a condition on what it is combined with.
+type proof struct {
+	of    func(*view) error
+	about []string // parameters
+}
+
+// predicted are the parameters of RLB's prediction.
+var predicted = []string{"dt", "twarn", "qpfc", "qth", "link", "delay", "incast"}
+
+var proofs = map[string]proof{
+	"eq4":        {provesEq4, []string{"tau"}},
+	"polynomial": {provesPoly, []string{"tau", "degree"}},
+	"load":       {provesLoad, []string{"window", "link"}},
+	"ordered":    {provesOrdered, nil},
+	"prediction": {provesPrediction, predicted},
+
+	// Of Tofino.
+	"bakeable":   {bakeable, nil},
+	"gradeable":  {gradeable, []string{"window", "link"}},
+	"turnable":   {turnable, nil},
+	"weighable":  {weighable, nil},
+	"ranked":     {ranked, nil},
+	"sampleable": {sampleable, []string{"d", "m"}},
+	"guardable":  {guardable, predicted},
+}
+
 // provesEq4 bounds QALL's occupancy, Eq. 4 and the sum of the grids.
 func provesEq4(v *view) error {
 	C := between("L", 0, 255).times(between("(tau - T)", 0, v.Int("tau"))).times(between("V", 1, 2))

@@ -2,9 +2,9 @@ package codegen
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,62 +13,37 @@ import (
 	"text/template"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/p4lb/p4lb/templates"
 )
 
-// A sheet holds the templates of an architecture: those of the skeleton, and
-// by block those of the others.
-type sheet struct {
-	skeleton *template.Template
-	blocks   map[*block]*template.Template
+// parseTemplate reads the templates of a file.
+func parseTemplate(name, text string) (*template.Template, error) {
+	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone.ReplaceAllString(text, "$1{{/*\n*/}}"))
+	if err != nil {
+		return nil, templateError(err)
+	}
+	return t, nil
 }
 
-// newSheet parses the templates in a folder that the blocks name.
-func newSheet(folder string, list []*block) (*sheet, error) {
-	files, err := templates.For(folder)
-	if err != nil {
-		return nil, err
+// templateError begins with file and line, as other errors about a block do.
+func templateError(err error) error {
+	if text, ok := strings.CutPrefix(err.Error(), "template: "); ok {
+		return errors.New(text)
 	}
-	s := &sheet{blocks: map[*block]*template.Template{}}
-	if s.skeleton, err = parseTemplate(files, "skeleton"); err != nil {
-		return nil, err
-	}
-	for _, b := range list {
-		if b.textless {
-			continue
-		}
-		if s.blocks[b], err = parseTemplate(files, string(b.kind)+"-"+b.name); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-func parseTemplate(files fs.FS, name string) (*template.Template, error) {
-	text, err := fs.ReadFile(files, name+".tmpl")
-	if err != nil {
-		return nil, fmt.Errorf("reading the template %s: %w", name, err)
-	}
-	return template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone.ReplaceAllString(string(text), "$1"))
+	return err
 }
 
 // breaks reports whether a line is broken before item i of a long list.
 func breaks(i int) bool { return i > 0 && i%3 == 0 }
 
-// alone matches a line of nothing but control actions: it leaves no blank line.
+// alone matches a line of nothing but control actions: it leaves no blank line,
+// its end goes into a comment, so that messages count it.
 var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
 
 // render makes the program's text and fills the manifest.
 func (v *view) render() (string, error) {
-	s, err := newSheet(v.arch.folder, v.blocks)
-	if err != nil {
-		return "", err
-	}
-	v.sheet = s
 	v.describe()
-	v.body = v.execute(s.skeleton, "body")
-	text := v.execute(s.skeleton, "program")
+	v.body = v.execute(v.arch.skeleton, "body")
+	text := v.execute(v.arch.skeleton, "program")
 	if v.err != nil {
 		return "", v.err
 	}
@@ -80,16 +55,28 @@ func (v *view) render() (string, error) {
 	return text, nil
 }
 
-// execute runs one template.
-func (v *view) execute(t *template.Template, name string) string {
+// execute runs one template of a block.
+func (v *view) execute(b *block, name string) string {
 	if v.err != nil {
 		return ""
 	}
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, v); err != nil {
+	t, err := b.template()
+	if err != nil {
 		v.err = err
+		return ""
 	}
-	return b.String()
+	use := fmt.Sprintf("%s of %v", name, b)
+	if slices.Contains(v.using, use) {
+		v.err = fmt.Errorf("%s: %s uses itself: %s", b.file.name, name, strings.Join(append(v.using, use), ", which uses "))
+		return ""
+	}
+	v.using = append(v.using, use)
+	defer func() { v.using = v.using[:len(v.using)-1] }()
+	var text bytes.Buffer
+	if err := t.ExecuteTemplate(&text, name, v); err != nil && v.err == nil {
+		v.err = templateError(err)
+	}
+	return text.String()
 }
 
 // Body is the program without its types and constants, which depend on what it
@@ -109,11 +96,10 @@ func (v *view) Place(name string) string {
 func (v *view) contributions(name string) string {
 	var list []string
 	for _, b := range v.blocks {
-		t := v.sheet.blocks[b]
-		if t == nil || t.Lookup(name) == nil {
+		if !b.defines(name) {
 			continue
 		}
-		if text := strings.TrimSpace(v.execute(t, name)); text != "" {
+		if text := strings.TrimSpace(v.execute(b, name)); text != "" {
 			list = append(list, text)
 		}
 	}
@@ -131,7 +117,14 @@ var spaced = []string{"constants", "headers", "parser.states", "ingress.locals",
 func (v *view) Has(name string) bool { return v.Place(name) != "" }
 
 // Use is a template of a part.
-func (v *view) Use(name, text string) string { return v.of(v.arch.lookup(part, name), text) }
+func (v *view) Use(name, text string) string {
+	b := v.arch.lookup(part, name)
+	if b == nil {
+		v.err = cmp.Or(v.err, fmt.Errorf("there is no part %q", name))
+		return ""
+	}
+	return v.of(b, text)
+}
 
 // UseWith is a template of a part that takes a word, as Text.
 func (v *view) UseWith(name, text, word string) string {
@@ -143,7 +136,7 @@ func (v *view) UseWith(name, text, word string) string {
 func (v *view) Text() string { return v.word }
 
 // Now is the time of the packet's arrival, in ingress.
-func (v *view) Now() string { return v.execute(v.sheet.skeleton, "now") }
+func (v *view) Now() string { return v.execute(v.arch.skeleton, "now") }
 
 // Signal is a template of the row's signal.
 func (v *view) Signal(text string) string { return v.of(v.built(v.row, signal), text) }
@@ -173,15 +166,14 @@ func (v *view) Decide() string {
 func (v *view) Unguarded() string { return v.of(v.built(v.runs, granularity), "decide") }
 
 // built is the row's block of a kind as the architecture builds it.
-func (v *view) built(r Row, k kind) *block { return v.arch.lookup(k, r.block(k).name) }
+func (v *view) built(r Row, k kind) *block { return v.arch.lookup(k, r.block(k).Name) }
 
 func (v *view) of(b *block, text string) string {
-	t := v.sheet.blocks[b]
-	if t == nil || t.Lookup(text) == nil {
-		v.err = errors.Join(v.err, fmt.Errorf("no template %q in block %v", text, b))
+	if !b.defines(text) {
+		v.err = cmp.Or(v.err, fmt.Errorf("%s: %v has no {{define %q}}", b.file.name, b, text))
 		return ""
 	}
-	return strings.TrimSpace(v.execute(t, text))
+	return strings.TrimSpace(v.execute(b, text))
 }
 
 // notes is what the manifest templates hold.
@@ -207,7 +199,7 @@ type notes struct {
 func (v *view) describe() {
 	r := v.row
 	v.manifest = Manifest{
-		Scheme: r.Name, Title: r.Title,
+		Scheme: r.Name, Title: v.title(),
 		Granularity: r.Granularity, Signal: r.Signal, Choice: r.Choice, Guard: r.Guard,
 		Role: v.params.Role, Paths: v.N(),
 		Counters: []Counter{}, Headers: []Header{}, Registers: []Register{}, CloneSessions: []Session{},
@@ -217,7 +209,7 @@ func (v *view) describe() {
 	if r.feedsBack() {
 		v.manifest.StatePath = v.params.StatePath
 	}
-	for _, p := range r.parameters(v.arch) {
+	for _, p := range r.parameters(v.arch, v.params.StatePath) {
 		value := v.values[p.Name]
 		if p.Name == "cpu" && !v.arch.software {
 			value.Int = v.CPUPort()
@@ -225,10 +217,10 @@ func (v *view) describe() {
 		}
 		v.manifest.Parameters = append(v.manifest.Parameters, value)
 	}
-	v.note(v.execute(v.sheet.skeleton, "manifest"))
+	v.note(v.execute(v.arch.skeleton, "manifest"))
 	for _, b := range v.blocks {
-		if t := v.sheet.blocks[b]; t != nil && t.Lookup("manifest") != nil {
-			v.note(v.execute(t, "manifest"))
+		if b.defines("manifest") {
+			v.note(v.execute(b, "manifest"))
 		}
 	}
 }

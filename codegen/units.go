@@ -21,6 +21,11 @@ const (
 	OneOf   Unit = "one of" // a word of Param.Words; the value is its place there
 )
 
+// unitNames lists them.
+func unitNames() []string {
+	return []string{string(Time), string(Rate), string(Size), string(Share), string(Packets), string(Number), string(OneOf)}
+}
+
 // suffixes are the multiples that a unit is written in, the largest first.
 var suffixes = map[Unit][]struct {
 	name  string

@@ -120,7 +120,7 @@ func degreeOf(list []degreeRange, bytes int64) int64 {
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{"letfow": "letflow", "DRILL": "drill", "poly3": "qall-poly3", "xxxxxxxx": ""} {
 		got := ""
-		if list := nearest(name, schemeNames()); len(list) > 0 {
+		if list := nearest(name, Standard().schemeNames()); len(list) > 0 {
 			got = list[0]
 		}
 		if got != want {

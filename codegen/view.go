@@ -22,13 +22,13 @@ type view struct {
 	poly *fitting.Poly // of a fitted row; nil: at run time
 	cmax int64         // its maximum
 
-	sheet    *sheet
 	types    map[string]int
 	places   map[string]string
 	body     string
 	manifest Manifest
 	word     string
-	err      error // the first of a template that a method has called
+	using    []string // templates that are being executed
+	err      error    // the first of a template that a method has called
 }
 
 func newView(row Row, p Params) (*view, error) {
@@ -38,7 +38,7 @@ func newView(row Row, p Params) (*view, error) {
 	if err := p.complete(row); err != nil {
 		return nil, err
 	}
-	arch, err := architectureOf(p.Arch)
+	arch, err := row.catalogue().architecture(p.Arch)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,13 @@ func newView(row Row, p Params) (*view, error) {
 	if v.transit() {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
-	if v.blocks, err = v.runs.blocks(arch, p.StatePath == "recirc", v.transit()); err != nil {
+	if _, err := row.blocks(arch, p.StatePath, false); err != nil {
+		return nil, err // of a row without leaves, nor are there spines
+	}
+	if v.blocks, err = v.runs.blocks(arch, p.StatePath, v.transit()); err != nil {
 		return nil, err
 	}
-	if v.values, err = row.values(arch, p.Set); err != nil {
+	if v.values, err = row.values(arch, p.StatePath, p.Set); err != nil {
 		return nil, err
 	}
 	if row.Signal == "fitted" {
@@ -66,10 +69,8 @@ func newView(row Row, p Params) (*view, error) {
 		}
 	}
 	for _, b := range v.blocks {
-		if b.check != nil {
-			if err := b.check(v); err != nil {
-				return nil, err
-			}
+		if err := b.check(v); err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
@@ -112,7 +113,7 @@ func (p *Params) complete(row Row) error {
 }
 
 // transit reports whether the switch only passes on what the edges do.
-func (v *view) transit() bool { return v.row.block(signal).edge && !v.Edge() }
+func (v *view) transit() bool { return v.row.block(signal).Edge && !v.Edge() }
 
 // Edge reports whether hosts are attached to the switch.
 func (v *view) Edge() bool { return v.params.Role == "leaf" || v.params.Role == "tor" }
@@ -143,6 +144,15 @@ func (v *view) fit() error {
 	}
 	v.cmax = v.poly.Max()
 	return nil
+}
+
+// title is the row's, with the values of its parameters.
+func (v *view) title() string {
+	values := map[string]string{}
+	for name, value := range v.values {
+		values[name] = value.Text
+	}
+	return v.row.titled(values)
 }
 
 // N is the size of the largest group.
@@ -193,7 +203,13 @@ func (v *view) Few() bool { return v.runs.Choice == "ordered" && int(v.Int("d"))
 func (v *view) Shuffles() bool { return v.runs.Choice == "sampled" || v.Few() }
 
 // Int is the value of a parameter as the program has it.
-func (v *view) Int(name string) int64 { return v.arch.count(param(name), v.values[name]) }
+func (v *view) Int(name string) int64 {
+	value, ok := v.values[name]
+	if !ok {
+		panic(fmt.Errorf("%s has no parameter %q", v.row.Name, name)) // a template's error
+	}
+	return v.arch.count(v.row.catalogue().param(name), value)
+}
 
 // Word is the value of a parameter as a user writes it.
 func (v *view) Word(name string) string { return v.values[name].Text }
@@ -222,14 +238,14 @@ func (v *view) Marks() bool { return v.In("ecn") }
 func (v *view) OneWay() bool { return v.row.Signal == "one-way" }
 
 // Memory reports whether the granularity remembers the path of a flow.
-func (v *view) Memory() bool { return v.runs.block(granularity).holds != "" }
+func (v *view) Memory() bool { return v.runs.block(granularity).Holds != "" }
 
 // Holds is the register that keeps the path of a flow.
 func (v *view) Holds() string {
-	if name := v.runs.block(granularity).holds; name != "" {
+	if name := v.runs.block(granularity).Holds; name != "" {
 		return name
 	}
-	return v.runs.block(choice).holds
+	return v.runs.block(choice).Holds
 }
 
 // RemembersPath reports whether anything does.
@@ -248,16 +264,16 @@ func (v *view) Granularity() string { return v.runs.Granularity }
 func (v *view) FromHash() bool { return v.runs.Granularity == "flow" && v.runs.hashes() }
 
 // Load is the register of what a port sent lately, LoadSymbol the paper's.
-func (v *view) Load() string { return v.row.block(signal).load }
+func (v *view) Load() string { return v.row.block(signal).Load.Register }
 
 // LoadSymbol is what the paper calls it.
-func (v *view) LoadSymbol() string { return v.row.block(signal).symbol }
+func (v *view) LoadSymbol() string { return v.row.block(signal).Load.Symbol }
 
 // Subject declares what an action that looks at a path gets beside its slot.
 func (v *view) Subject() string {
 	var list []string
 	for _, a := range v.Attributes() {
-		if a.Name != "port" || v.runs.block(signal).port {
+		if a.Name != "port" || v.runs.block(signal).ByPort {
 			list = append(list, "in "+a.Type+" "+a.Name)
 		}
 	}
@@ -268,7 +284,7 @@ func (v *view) Subject() string {
 func (v *view) Candidate(slot int) string {
 	var b strings.Builder
 	for _, a := range v.Attributes() {
-		if a.Name != "port" || v.runs.block(signal).port {
+		if a.Name != "port" || v.runs.block(signal).ByPort {
 			fmt.Fprintf(&b, ", meta.%s_%d", a.Name, slot)
 		}
 	}
@@ -279,7 +295,7 @@ func (v *view) Candidate(slot int) string {
 func (v *view) Attributes() []attribute {
 	var list []attribute
 	for _, b := range v.blocks {
-		list = append(list, b.attributes...)
+		list = append(list, b.Attributes...)
 	}
 	return list
 }

@@ -70,10 +70,10 @@ func (s *SwitchPlan) desired() (*contents, error) {
 	return c, nil
 }
 
-// addInitial wants the default action of the program back in a table that has
-// no key and is not in the plan.
+// addInitial wants the default action of the program back in a table for which
+// the plan has none.
 func (c *contents) addInitial(t *tableInfo) {
-	if len(t.fields) > 0 || t.fixed {
+	if !t.presets() {
 		return
 	}
 	e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
@@ -100,8 +100,7 @@ func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
 
 // isInitial reports whether a default entry is what the program begins with.
 func isInitial(t *tableInfo, e *p4v1.TableEntry) bool {
-	a := e.GetAction().GetAction()
-	return a == nil || a.GetActionId() == t.initial && len(a.GetParams()) == 0
+	return e.GetAction().GetAction() == nil || actionValue(e) == t.initial
 }
 
 func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
@@ -147,18 +146,11 @@ func replicas(ports []int) []*p4v1.Replica {
 func (x *index) entry(e Entry) *p4v1.TableEntry {
 	t := x.byName[e.Table]
 	a := t.actions[e.Action]
-	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil}
+	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
 	for i, m := range e.Match {
-		f := &p4v1.FieldMatch{FieldId: t.fields[i].id}
-		switch {
-		case t.fields[i].kind == configv1.MatchField_LPM && m.Bits == 0:
-			continue // left out, as P4Runtime wants what matches everything
-		case t.fields[i].kind == configv1.MatchField_LPM:
-			f.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
-		default:
-			f.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(m.Value)}}
+		if f := t.fields[i].match(m); f != nil {
+			out.Match = append(out.Match, f)
 		}
-		out.Match = append(out.Match, f)
 	}
 	action := &p4v1.Action{ActionId: a.id}
 	for i, arg := range e.Args {
@@ -166,6 +158,56 @@ func (x *index) entry(e Entry) *p4v1.TableEntry {
 	}
 	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: action}}
 	return out
+}
+
+// match encodes what an entry says about a field; nil is what matches
+// everything, which P4Runtime wants left out.
+func (f fieldInfo) match(m Match) *p4v1.FieldMatch {
+	out := &p4v1.FieldMatch{FieldId: f.id}
+	switch {
+	case m.Any, f.kind == configv1.MatchField_LPM && m.Bits == 0:
+		return nil
+	case f.kind == configv1.MatchField_LPM:
+		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
+	case f.kind == configv1.MatchField_TERNARY:
+		mask := ones(f.width)
+		if m.Mask != nil {
+			mask = new(big.Int).SetUint64(*m.Mask)
+		}
+		if mask.Sign() == 0 {
+			return nil
+		}
+		value := new(big.Int).And(mask, new(big.Int).SetUint64(m.Value)) // bits that do not count are 0
+		out.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: bytesOf(value), Mask: bytesOf(mask)}}
+	case f.kind == configv1.MatchField_RANGE:
+		high := m.Value
+		if m.High != nil {
+			high = *m.High
+		}
+		if m.Value == 0 && f.width <= 64 && high == ones(f.width).Uint64() {
+			return nil
+		}
+		out.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: number(m.Value), High: number(high)}}
+	case f.kind == configv1.MatchField_OPTIONAL:
+		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: number(m.Value)}}
+	default:
+		out.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(m.Value)}}
+	}
+	return out
+}
+
+// ones is a number of so many bits, all 1.
+func ones(width int) *big.Int {
+	n := new(big.Int).Lsh(big.NewInt(1), uint(width))
+	return n.Sub(n, big.NewInt(1))
+}
+
+// bytesOf is number for any number of bits.
+func bytesOf(n *big.Int) []byte {
+	if n.Sign() == 0 {
+		return []byte{0}
+	}
+	return n.Bytes()
 }
 
 // number is P4Runtime's canonical form: big-endian, as short as it can be.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -30,10 +31,14 @@ type tableInfo struct {
 	fields   []fieldInfo
 	actions  map[string]*actionInfo // by the name without its control
 	byAction map[uint32]*actionInfo
-	initial  uint32 // the default action of the program
+	initial  string // the default action of the program, as actionValue has it
 	size     int64
 	fixed    bool // the entries are the program's
+	locked   bool // the default action is, or is that of an action profile
 }
+
+// presets reports whether the table's default action can be set.
+func (t *tableInfo) presets() bool { return !t.fixed && !t.locked }
 
 type fieldInfo struct {
 	id    uint32
@@ -104,7 +109,8 @@ func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
 func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
 	info := &tableInfo{
 		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(), size: t.GetSize(), fixed: t.GetIsConstTable(),
-		initial: t.GetInitialDefaultAction().GetActionId(),
+		locked:  t.GetConstDefaultActionId() != 0,
+		initial: initialValue(t.GetInitialDefaultAction()),
 		actions: map[string]*actionInfo{}, byAction: map[uint32]*actionInfo{},
 	}
 	for _, f := range t.GetMatchFields() {
@@ -119,6 +125,16 @@ func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
 	}
 	x.tables = append(x.tables, info)
 	x.byName[info.name], x.byID[info.id] = info, info
+}
+
+// initialValue is what a table's first default action does, as actionValue has
+// it.
+func initialValue(d *configv1.TableActionCall) string {
+	a := &p4v1.Action{ActionId: d.GetActionId()}
+	for _, arg := range d.GetArguments() {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
+	}
+	return actionValue(&p4v1.TableEntry{Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}})
 }
 
 // match reports what the manifest has and the P4Info has not: they are of

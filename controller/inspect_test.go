@@ -138,7 +138,7 @@ func TestReadingsOfProgram(t *testing.T) {
 // TestEveryProgram reads every program of the catalogue, in each role, and wants
 // words for every cell.
 func TestEveryProgram(t *testing.T) {
-	for _, row := range codegen.Catalogue() {
+	for _, row := range codegen.Rows() {
 		if strings.HasPrefix(row.Name, "qall") && row.Name != "qall-poly3" && row.Name != "qall-flowlet" {
 			continue // all of them have the same registers
 		}

@@ -16,7 +16,7 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	c := &contents{objects: map[string]object{}}
 	entities := []*p4v1.Entity{tableEntity(&p4v1.TableEntry{})}
 	for _, t := range x.index.tables {
-		if len(t.fields) == 0 {
+		if t.presets() {
 			entities = append(entities, tableEntity(&p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}))
 		}
 	}

@@ -69,18 +69,22 @@ type SwitchPlan struct {
 
 // An Entry is one of a table, or with no Match the default action of the table.
 type Entry struct {
-	Table  string  `json:"table"`
-	Match  []Match `json:"match,omitempty"`
-	Action string  `json:"action"`
-	Args   []Arg   `json:"args,omitempty"`
+	Table    string  `json:"table"`
+	Match    []Match `json:"match,omitempty"`
+	Priority int     `json:"priority,omitempty"` // the largest wins, where entries overlap
+	Action   string  `json:"action"`
+	Args     []Arg   `json:"args,omitempty"`
 }
 
 // A Match is what an entry says about one field of the key.
 type Match struct {
-	Field string `json:"field"`
-	Value uint64 `json:"value"`
-	Bits  int    `json:"bits"` // of the prefix; for an exact match all
-	Width int    `json:"-"`
+	Field string  `json:"field"`
+	Value uint64  `json:"value"`
+	Bits  int     `json:"bits"`           // of the prefix; for an exact match all
+	Mask  *uint64 `json:"mask,omitempty"` // of a ternary match; none: all bits count
+	High  *uint64 `json:"high,omitempty"` // the end of a range, which begins with Value
+	Any   bool    `json:"any,omitempty"`  // it matches everything
+	Width int     `json:"-"`
 }
 
 // An Arg is an argument of an action.

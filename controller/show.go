@@ -47,6 +47,14 @@ func (e Entry) key() string {
 	parts := []string{e.Table}
 	for _, m := range e.Match {
 		value := showNumber(m.Value, m.Width)
+		switch {
+		case m.Any:
+			value = "*"
+		case m.Mask != nil:
+			value += fmt.Sprintf("&&&%#x", *m.Mask)
+		case m.High != nil:
+			value += ".." + showNumber(*m.High, m.Width)
+		}
 		if m.Bits != m.Width || strings.HasSuffix(m.Field, ".dst") || strings.HasSuffix(m.Field, ".src") {
 			value = fmt.Sprintf("%s/%d", value, m.Bits)
 		}

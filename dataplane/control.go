@@ -14,6 +14,7 @@ type node struct {
 	no    *node // also the next node after a call
 	call  *action
 	name  string
+	entry uintptr // in the compiled program
 }
 
 // A pipeline is a linked control.

@@ -50,6 +50,10 @@ func (d *deparser) room() int {
 // deparse updates the checksums, and puts the headers before the payload: over
 // the bytes that they, or others, were parsed from.
 func (s *Switch) deparse(p *Packet) {
+	if c := s.compiled; c != nil {
+		c.run(p, c.deparse)
+		return
+	}
 	if s.updates != nil {
 		s.updateChecksums(p)
 	}

@@ -18,7 +18,7 @@ const noError int64 = -1
 // extractFixed reads a header without variable-length field.
 func extractFixed(p *Packet, h *header, tooShort int64) int64 {
 	n := h.typ.bits / 8
-	if p.end-p.head < n {
+	if p.end-p.head < n && !p.more(n) {
 		return tooShort
 	}
 	if h.typ.chunks != nil {
@@ -59,7 +59,7 @@ func (v *varExtract) extract(p *Packet, h *header) int64 {
 	}
 	t := h.typ
 	n := uint64(t.bits/8) + bits/8
-	if uint64(p.end-p.head) < n {
+	if uint64(p.end-p.head) < n && (n > maxFrame || !p.more(int(n))) {
 		return v.tooShort
 	}
 	if bits > uint64(t.maxVar) {

@@ -36,7 +36,8 @@ func programs(t testing.TB) map[string][]byte {
 	return list
 }
 
-// Whatever a document says, the switch refuses it or runs it. The fuzzer picks
+// Whatever a document says, the switch refuses it or runs it, compiled and not,
+// with the same result. The fuzzer picks
 // a program and the seed of some changes to it: bytes changed blindly would
 // hardly ever give a document that loads.
 func FuzzProgram(f *testing.F) {
@@ -58,18 +59,16 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := New(c, Options{})
-		if (s == nil) != (err != nil) {
-			t.Fatal("a switch and an error, or neither")
-		}
-		if err != nil {
+		w := newTwins(t, c, func(s *Switch) { populate(s, seed) })
+		if w == nil {
 			return
 		}
-		e := NewEngine(s)
 		for i := range 4 {
 			packet[i*7] = byte(r.Uint32())
-			e.Process(1, packet[:r.IntN(len(packet))], time.Second)
+			w.process(t, 1, packet[:r.IntN(len(packet))], time.Second)
+			w.process(t, 1, traffic(r), time.Second)
 		}
+		w.compare(t)
 	})
 }
 
@@ -173,11 +172,11 @@ func pipeRows(t testing.TB, arch string, names ...string) map[string][]byte {
 
 // busy makes an engine whose tables all lead on: what misses calls the action
 // with the most parameters, which are all 3.
-func busy(t testing.TB, doc []byte) *Engine {
+func busy(t testing.TB, doc []byte, o Options) *Engine {
 	t.Helper()
 	c, err := bmv2.Load(doc)
 	must(t, err)
-	s, err := New(c, Options{})
+	s, err := New(c, o)
 	must(t, err)
 	params := map[string][]bmv2.RuntimeParam{}
 	for _, a := range c.Actions {
@@ -222,15 +221,16 @@ func busy(t testing.TB, doc []byte) *Engine {
 	return NewEngine(s)
 }
 
-// Whatever comes in, a program goes on, and leaves nothing on the stack.
+// Whatever comes in, a program goes on, compiled as not, and leaves nothing on
+// the stack.
 func FuzzPacket(f *testing.F) {
 	list := programs(f)
 	maps.Copy(list, schemes(f, codegen.Names()...))
 	maps.Copy(list, pipeRows(f, bmv2.TNA))
 	maps.Copy(list, pipeRows(f, bmv2.T2NA))
-	var engines []*Engine
+	var engines []*twins
 	for _, name := range slices.Sorted(maps.Keys(list)) {
-		engines = append(engines, busy(f, list[name]))
+		engines = append(engines, &twins{engines: [2]*Engine{busy(f, list[name], Options{}), busy(f, list[name], Options{Closures: true})}})
 	}
 	for i := range engines {
 		f.Add(uint8(i), uint16(3), udp(80, 1, 2, 3, 4))
@@ -252,9 +252,11 @@ func FuzzPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program uint8, port uint16, packet []byte) {
 		e := engines[int(program)%len(engines)]
 		now += 100 * time.Microsecond
-		e.Process(uint32(port)%512, packet, now)
-		if e.sw.ex.used != 0 {
-			t.Fatalf("%d words left on the stack", e.sw.ex.used)
+		e.process(t, uint32(port)%512, packet, now)
+		for _, e := range e.engines {
+			if e.sw.ex.used != 0 {
+				t.Fatalf("%d words left on the stack", e.sw.ex.used)
+			}
 		}
 	})
 }

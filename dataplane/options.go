@@ -21,6 +21,10 @@ type Options struct {
 	// CPU is the port of the copies that a program for Tofino makes for the
 	// CPU; nil if there is none.
 	CPU *uint32
+	// Closures keeps the program from being compiled to machine code, where the
+	// machine allows that: what it does is the same. A switch with Trace has
+	// nothing compiled either.
+	Closures bool
 	// Digest gets the digests, during Ingress. The record is valid until it
 	// returns. It must not call the Switch.
 	Digest func(Digest)

@@ -21,6 +21,11 @@ type Packet struct {
 	start, head, end int
 	extra            int // bytes that follow, of which only the number is known
 
+	// framed is set where a parser may read the frame's check sequence; of what
+	// the packet has now, the last check bytes are that.
+	framed bool
+	check  int
+
 	parked []byte // the packet without its storage; see Park
 	tm     *forTM // of Tofino alone
 
@@ -42,7 +47,8 @@ type Packet struct {
 	digest       uint16
 	entry        int32 // the entry last hit
 
-	steps         int // taken in the current control
+	steps         int     // taken in the current control
+	next          uintptr // where compiled code goes on behind an action
 	exit          bool
 	dead          bool // an assertion has failed
 	parserError   uint64

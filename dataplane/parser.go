@@ -52,6 +52,7 @@ type parseState struct {
 	key    selectKey
 	cases  []parseCase
 	others *parseState
+	entry  uintptr // in the compiled program
 }
 
 // maxParseStates bounds a parser that runs in circles without reading.
@@ -60,6 +61,11 @@ const maxParseStates = 1 << 16
 // parse runs the parser on p. An error stops it; the packet goes on, with the
 // error in its metadata.
 func (s *Switch) parse(p *Packet) {
+	if c := s.compiled; c != nil {
+		p.next = c.end
+		c.run(p, c.parse)
+		return
+	}
 	p.checksumError = false
 	s.parser.run(s, p)
 	if s.verifies != nil {
@@ -209,7 +215,7 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 	v := lookahead(src)
 	store, need := l.store(pl, v), bytesOf(src.Width)
 	return func(p *Packet) int64 {
-		if p.end-p.head < need {
+		if p.end-p.head < need && !p.more(need) {
 			return codes.tooShort
 		}
 		store(p)
@@ -250,7 +256,7 @@ func (l *linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 			}
 			n /= 8
 		}
-		if uint64(p.end-p.head) < n {
+		if uint64(p.end-p.head) < n && (n > maxFrame || !p.more(int(n))) {
 			return codes.tooShort
 		}
 		p.head += int(n)

@@ -1,10 +1,15 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
 )
+
+// ErrUnknownPrimitive is in the error of New for a program that calls what only
+// a BMv2 with externs of its own has.
+var ErrUnknownPrimitive = errors.New("unknown primitive")
 
 // switchPrimitive links the primitives that simple_switch adds to the core
 // ones.
@@ -43,7 +48,7 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 	case "register_write":
 		return l.registerWrite(a)
 	}
-	return nil, fmt.Errorf("unknown primitive %q", p.Op)
+	return nil, fmt.Errorf("%w %q", ErrUnknownPrimitive, p.Op)
 }
 
 // numbers links a primitive that takes at most two numbers.

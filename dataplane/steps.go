@@ -89,10 +89,15 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	}
 	p.now, s.now = now, now
 	size := p.length
-	s.parse(p)
-	s.std.parserError.put(p, p.parserError)
-	s.std.checksumError.put(p, b2u(p.checksumError))
-	s.ingress.apply(s, p)
+	if c := s.compiled; c != nil {
+		p.next = c.ingress
+		c.run(p, c.parse)
+	} else {
+		s.parse(p)
+		s.std.parserError.put(p, p.parserError)
+		s.std.checksumError.put(p, b2u(p.checksumError))
+		s.ingress.apply(s, p)
+	}
 	p.exit = false
 	if p.dead {
 		return s.drop(p, "assertion", out)
@@ -250,7 +255,11 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 	}
 	p.now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))
-	s.egress.apply(s, p)
+	if c := s.compiled; c != nil {
+		c.run(p, c.egress)
+	} else {
+		s.egress.apply(s, p)
+	}
 	if p.dead {
 		return s.drop(p, "assertion", out)
 	}

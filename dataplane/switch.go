@@ -23,6 +23,7 @@ type Switch struct {
 	// tofino is set for a program for Tofino, which then runs it.
 	tofino *tofino
 
+	compiled *compiled // nil: the closures run
 	parser   *parser
 	ingress  *pipeline
 	egress   *pipeline
@@ -102,6 +103,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	s.headroom = s.deparser.room() + 64
+	s.compile(l, c)
 	return s, nil
 }
 

@@ -191,9 +191,22 @@ func (t *table) lookup(p *Packet, key []uint64) int32 {
 
 // apply looks p up, runs the action and returns where the control goes on.
 func (t *table) apply(s *Switch, p *Packet) *node {
+	c, next := t.choose(s, p)
+	if c != nil && c.action != nil {
+		if s.opts.Trace != nil {
+			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
+		}
+		c.action.run(p, c.args)
+	}
+	return next
+}
+
+// choose looks p up. It returns the call to run, nil if there is none, and where
+// the control goes on behind it.
+func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 	slot := t.find(p)
 	if slot == none {
-		return t.applyMiss(s, p)
+		return t.chooseMiss(s, p)
 	}
 	e := &t.entries[slot]
 	p.entry = slot
@@ -210,12 +223,12 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 		s.trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
 	}
 	if t.profile == nil {
-		return e.call.run(s, p)
+		return &e.call, e.call.next
 	}
-	return t.applyIndirect(s, p, &e.call, true)
+	return t.chooseIndirect(p, &e.call, true)
 }
 
-func (t *table) applyMiss(s *Switch, p *Packet) *node {
+func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
 	}
@@ -229,32 +242,20 @@ func (t *table) applyMiss(s *Switch, p *Packet) *node {
 	}
 	switch {
 	case !t.defUsed:
-		return t.base
+		return nil, t.base
 	case t.def.target == TargetAction:
-		return t.def.run(s, p)
+		return &t.def, t.def.next
 	}
-	return t.applyIndirect(s, p, &t.def, false)
+	return t.chooseIndirect(p, &t.def, false)
 }
 
-// applyIndirect runs the member that c leads to. An empty group does nothing.
-func (t *table) applyIndirect(s *Switch, p *Packet, c *call, hit bool) *node {
+// chooseIndirect finds the member that c leads to. An empty group does nothing.
+func (t *table) chooseIndirect(p *Packet, c *call, hit bool) (*call, *node) {
 	m := t.profile.lookup(p, c)
 	if m == nil {
-		return t.base
+		return nil, t.base
 	}
-	m.run(s, p)
-	return t.nextNode(m.action, hit)
-}
-
-// run executes the action.
-func (c *call) run(s *Switch, p *Packet) *node {
-	if c.action != nil {
-		if s.opts.Trace != nil {
-			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
-		}
-		c.action.run(p, c.args)
-	}
-	return c.next
+	return m, t.nextNode(m.action, hit)
 }
 
 // entryKey turns the matches of an entry into the form of the table's index,

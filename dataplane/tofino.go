@@ -64,6 +64,23 @@ type chip struct {
 	selects bool
 }
 
+// Loopback lists the ports that lead round to ingress, in all pipes; none for
+// architectures other than those of Tofino.
+func Loopback(arch string) []uint32 {
+	c := chips[arch]
+	return c.loopback()
+}
+
+func (c *chip) loopback() []uint32 {
+	ports := []uint32{}
+	for pipe := range uint32(pipes) {
+		for _, port := range c.loops {
+			ports = append(ports, pipe<<7|uint32(port))
+		}
+	}
+	return ports
+}
+
 var chips = map[string]chip{
 	bmv2.TNA:  {cell: 80, portData: 8, loops: []byte{68, 69, 70, 71}, generator: 68, appBits: 3},
 	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
@@ -218,11 +235,7 @@ func (f *stdField) find(l *layout, header, name string) {
 func (t *tofino) setLoops(ports []uint32) {
 	t.loops = make([]bool, devPorts)
 	if ports == nil {
-		for pipe := range uint32(pipes) {
-			for _, port := range t.chip.loops {
-				ports = append(ports, pipe<<7|uint32(port))
-			}
-		}
+		ports = t.chip.loopback()
 	}
 	for _, port := range ports {
 		if port < devPorts {
@@ -267,7 +280,7 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 // does not look at that, or if no transition was found.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.head = p.start - head
-	g.parser.run(t.sw, p)
+	t.parseFrame(g.parser, p)
 	g.time.put(p, uint64(p.now))
 	if p.parserError == uint64(g.parser.codes.none) {
 		return true

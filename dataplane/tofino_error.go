@@ -9,6 +9,7 @@ const (
 	errCounter     = 0x0004
 	errUserTimeout = 0x0008
 	errTimeout     = 0x0010
+	errSource      = 0x0020
 	errOwner       = 0x0080
 	errMultiWrite  = 0x0100
 )
@@ -32,8 +33,8 @@ func errorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 		}
 	}
 	bits[uint64(codes.noMatch)] = errNoMatch
-	bits[uint64(codes.tooShort)] = errPartial
-	bits[uint64(codes.headerTooShort)] = errPartial
+	bits[uint64(codes.tooShort)] = errPartial | errSource
+	bits[uint64(codes.headerTooShort)] = errPartial | errSource
 	bits[uint64(codes.stackOutOfBounds)] = 0
 	bits[uint64(codes.invalid)] = errNoMatch
 	bits[uint64(codes.timeout)] = errTimeout

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -58,14 +59,30 @@ func QueueNumber(port uint32, priority int) int {
 // so many cells long. No packet is under way meanwhile.
 func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 	g := t.at(p.egressPort).ghost
+	t.runGhost(g, p.id, QueueNumber(p.egressPort, p.priority), length, p.egressPort/(devPorts/pipes), now)
+}
+
+func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, now time.Duration) {
 	for bit := range g.copies {
 		clear(t.vector)
-		g.message = Packet{ex: &t.sw.ex, w: t.vector, id: p.id, now: now}
+		g.message = Packet{ex: &t.sw.ex, w: t.vector, id: id, now: now}
 		m := &g.message
 		g.pingPong.put(m, bit)
 		g.length.put(m, uint64(length))
-		g.queue.put(m, uint64(QueueNumber(p.egressPort, p.priority)))
-		g.pipe.put(m, uint64(p.egressPort/(devPorts/pipes)))
+		g.queue.put(m, uint64(queue))
+		g.pipe.put(m, uint64(pipe))
 		g.control.apply(t.sw, m)
 	}
+}
+
+// RunGhost tells the ghost thread of pipe 0 that a queue has so many cells, as
+// the traffic manager does by itself.
+func (s *Switch) RunGhost(queue, length int, now time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tofino == nil || s.tofino.at(0).ghost == nil {
+		return errors.New("the program has no ghost thread")
+	}
+	s.tofino.runGhost(s.tofino.at(0).ghost, 0, queue, length, 0, now)
+	return nil
 }

@@ -102,6 +102,7 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 // but bytes.
 func (t *tofino) write(g *gress, p *Packet) {
 	g.deparser.emit(t.sw, p)
+	p.dropCheck()
 	p.start = p.head
 	p.length = p.end - p.head + p.extra
 }
@@ -113,7 +114,9 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 		t.sw.trace(p, Event{Kind: EventResubmit})
 	}
 	t.close(p)
-	p.head, p.now, *p.tm = p.start, now, forTM{resubmitted: true}
+	p.head = p.start
+	p.dropCheck()
+	p.now, *p.tm = now, forTM{resubmitted: true}
 	data := p.buf[p.start-t.chip.portData : p.start]
 	clear(data[copy(data, t.asked.again):])
 	return append(out, Outcome{Kind: ToIngress, Packet: p})
@@ -162,13 +165,13 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 	if t.sw.opts.Trace != nil {
 		t.sw.trace(p, Event{Kind: EventClone, Value: int64(t.asked.session)})
 	}
-	n := len(t.asked.mirrored)
-	if n+p.end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
+	n, end := len(t.asked.mirrored), p.end-p.check
+	if n+end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
 		return out
 	}
-	c := t.sw.newPacket(n + p.end - from)
+	c := t.sw.newPacket(n + end - from)
 	copy(c.buf[c.start:], t.asked.mirrored)
-	copy(c.buf[c.start+n:], p.buf[from:p.end])
+	copy(c.buf[c.start+n:], p.buf[from:end])
 	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
 	c.length = c.end - c.start + c.extra
 	c.ingressLength = p.ingressLength + n

@@ -304,9 +304,11 @@ func TestPortMetadata(t *testing.T) {
 // A parser error drops the packet in ingress, unless the program looks at it.
 func TestParserErrors(t *testing.T) {
 	p := pipeProgram{ingress: prims(set(toPort3, 3), do("add_header", "ig_h"), set("ig_h.c", "ig_prsr_md.parser_err"))}
+	p.inState = []*bmv2.ParserOp{advance(64), advance(64), extract("ig_h")}
 	p.check(t, nil, "0102", "")
 	p.readsError = true
-	p.check(t, nil, "0102", "3:000000020102")
+	p.check(t, nil, "0102", "3:000000220102")
+	p.inState = nil
 
 	// In v1model a select in which nothing matches accepts. Here the packet is
 	// dropped even if the program looks at errors.
@@ -326,8 +328,9 @@ func TestEgressParserError(t *testing.T) {
 	p := pipeProgram{
 		ingress: prims(set(toPort3, 3), do("remove_header", "ig_h")),
 		egress:  prims(do("add_header", "eg_m"), set("eg_m.x", "eg_prsr_md.parser_err")), outOrder: []string{"eg_m"},
+		outState: []*bmv2.ParserOp{advance(64), extract("eg_h")},
 	}
-	p.check(t, nil, "01020304 aabb", "3:00000002aabb")
+	p.check(t, nil, "01020304 aabb", "3:00000022aabb")
 }
 
 func mirrorTo(t testing.TB, id uint32, m MirrorSession) func(*Switch) {

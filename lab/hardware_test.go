@@ -26,7 +26,7 @@ schemes: [%s]
 // leaves alone choose, with a guard in all switches.
 func hardwareRows(arch string) []string {
 	var list []string
-	for _, row := range codegen.CatalogueFor(arch) {
+	for _, row := range codegen.RowsFor(arch) {
 		if row.Signal != "fitted" || row.Name == "qall-poly3" {
 			list = append(list, row.Name)
 		}

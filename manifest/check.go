@@ -158,6 +158,15 @@ func (p *program) checkRegister(r *Register, place string) error {
 			return at(fmt.Sprintf("%s.fields[%d].width", place, i), "field %s ends at bit %d, the cells of register %s have %d bits", f.Label, f.Shift+f.Width-1, r.Name, width)
 		}
 	}
+	for i, c := range r.Cells {
+		place := fmt.Sprintf("%s.cells[%d]", place, i)
+		if n, ok := c.At.Number(); ok && n >= uint64(have.size) {
+			return at(place+".at", "is %d: register %s has %d cells", n, r.Name, have.size)
+		}
+		if n, ok := c.Value.Number(); ok && width > 0 && width < 64 && n>>width != 0 {
+			return at(place+".value", "%d does not fit the %d bits of register %s", n, width, r.Name)
+		}
+	}
 	for i, c := range r.Initial {
 		switch {
 		case c.Index < -1 || c.Index >= have.size:
@@ -242,20 +251,33 @@ func fieldNamed(fields []*configv1.MatchField, name string) *configv1.MatchField
 	return fields[i]
 }
 
-// fits checks that a literal value has room.
-func fits(place, text string, width int, what string) error {
-	v, err := ParseValue(text)
-	if err != nil {
-		return at(place, "%v", err)
+// fits checks that what a manifest says of a field has room, as far as it is a
+// number.
+func (m Match) fits(place string, width int, what string) error {
+	if width <= 0 || width >= 64 {
+		return nil
 	}
-	largest := max(v.Number, v.High, v.Mask)
-	if v.Fact == "" && width > 0 && width < 64 && largest>>width != 0 {
-		return at(place, "%s does not fit the %d bits of %s", text, width, what)
+	limits := []Expr{m.Value}
+	if n, ok := m.Other.Number(); ok && m.Kind == PrefixMatch && n > uint64(width) {
+		return at(place, "%s: %s has %d bits", m, what, width)
+	} else if m.Kind != PrefixMatch {
+		limits = append(limits, m.Other)
 	}
-	if v.Prefix && v.Bits > width && width > 0 {
-		return at(place, "%s: %s has %d bits", text, what, width)
+	for _, x := range limits {
+		if n, ok := x.Number(); ok && n>>width != 0 {
+			return at(place, "%s does not fit the %d bits of %s", m, width, what)
+		}
 	}
 	return nil
+}
+
+// fits is that of the value of a key or a parameter.
+func fits(place, text string, width int, what string) error {
+	var m Match
+	if err := m.UnmarshalText([]byte(text)); err != nil {
+		return at(place, "%v", err)
+	}
+	return m.fits(place, width, what)
 }
 
 // action finds an action of a table, by its name with its control or without.
@@ -382,6 +404,15 @@ func (p *program) checkBaked(t *Table, have *configv1.Table, place string) error
 	return nil
 }
 
+// matchSigns are the kinds of match that an entry may write for a field.
+var matchSigns = map[configv1.MatchField_MatchType][]MatchKind{
+	configv1.MatchField_EXACT:    {ValueMatch},
+	configv1.MatchField_LPM:      {ValueMatch, PrefixMatch, AnyMatch},
+	configv1.MatchField_TERNARY:  {ValueMatch, MaskMatch, AnyMatch},
+	configv1.MatchField_RANGE:    {ValueMatch, RangeMatch, AnyMatch},
+	configv1.MatchField_OPTIONAL: {ValueMatch, AnyMatch},
+}
+
 func (p *program) checkEntry(e *Entry, t *Table, have *configv1.Table, place string) error {
 	fields := have.GetMatchFields()
 	for _, name := range sortedKeys(e.Match) {
@@ -393,12 +424,16 @@ func (p *program) checkEntry(e *Entry, t *Table, have *configv1.Table, place str
 			}
 			return at(place+".match", "the key of table %s has no field %q%s", t.Name, name, wantedOf(name, names))
 		}
-		if err := fits(place+".match."+name, e.Match[name], int(f.GetBitwidth()), "field "+name); err != nil {
+		m := e.Match[name]
+		if !slices.Contains(matchSigns[f.GetMatchType()], m.Kind) {
+			return at(place+".match."+name, "%s: field %s of table %s is matched %s", m, name, t.Name, strings.ToLower(f.GetMatchType().String()))
+		}
+		if err := m.fits(place+".match."+name, int(f.GetBitwidth()), "field "+name); err != nil {
 			return err
 		}
 	}
 	for _, f := range fields {
-		if e.Match[f.GetName()] == "" && !e.Default && f.GetMatchType() == configv1.MatchField_EXACT {
+		if _, ok := e.Match[f.GetName()]; !ok && !e.Default && f.GetMatchType() == configv1.MatchField_EXACT {
 			return at(place+".match", "field %s of table %s is missing: it is matched exactly", f.GetName(), t.Name)
 		}
 	}
@@ -409,10 +444,10 @@ func (p *program) checkEntry(e *Entry, t *Table, have *configv1.Table, place str
 	var names []string
 	for _, q := range a.GetParams() {
 		names = append(names, q.GetName())
-		if e.Args[q.GetName()] == "" {
+		if e.Args[q.GetName()].IsZero() {
 			return at(place+".args", "parameter %s of action %s is missing", q.GetName(), e.Action)
 		}
-		if err := fits(place+".args."+q.GetName(), e.Args[q.GetName()], int(q.GetBitwidth()), "parameter "+q.GetName()); err != nil {
+		if err := (Match{Value: e.Args[q.GetName()]}).fits(place+".args."+q.GetName(), int(q.GetBitwidth()), "parameter "+q.GetName()); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,12 @@ type Manifest struct {
 	Choice      string `json:"choice,omitempty"`
 	Guard       string `json:"guard,omitempty"`
 
+	// Of a program that somebody has written: its file, of a manifest that is not
+	// beside it, the folders of its includes, and macros that it is compiled with.
+	Program  string            `json:"program,omitempty"`
+	Includes []string          `json:"includes,omitempty"`
+	Defines  map[string]string `json:"defines,omitempty"`
+
 	Arch      Arch      `json:"arch"`
 	Role      string    `json:"role,omitempty"`       // the switches that the program is for; "": all
 	StatePath StatePath `json:"state_path,omitempty"` // "" without feedback

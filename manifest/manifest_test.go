@@ -86,7 +86,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"purpose: route", "purpose: rout", `m.yaml:13: tables[0].purpose: there is no "rout"; did you mean route?`},
 		{", carries: destination", "", "m.yaml:14: tables[0].keys: table C.fib is for route: want a field that carries destination"},
 		{"{name: k, carries: paths}", "{name: k, carries: coefficient}", "m.yaml:17: tables[0].actions[1].params[1].carries: nothing is known of coefficient in a table for route: want destination, port, group"},
-		{"each: port, match", "match", "m.yaml:25: tables[2].entries[0].match.port: nothing is known of $port here: want switch or leaf"},
+		{"each: port, match", "match", "m.yaml:25: tables[2].entries[0].match.port: there is no $port here: it is one of each: port"},
 		{"$port(h1)", "$prt(h1)", "m.yaml:26: tables[2].entries[1].match.port: there is no fact $prt; did you mean port?"},
 		{"carries: origin", "carries: sequence", "m.yaml:32: tasks[0].header: header probe has no field that carries origin, which task probe sends"},
 		{"period: 1.5ms", "period: 1.5", `m.yaml:32: tasks[0].period: "1.5": want a time such as 500us, 1.5ms or 2s`},

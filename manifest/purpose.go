@@ -123,12 +123,14 @@ func (n purposeNeed) check(place, name string, t *Table, carries Fact, value str
 	case carries != "" && value != "":
 		return at(place+".value", "%s carries %s: want that or a value", name, carries)
 	case value != "":
-		v, err := ParseValue(value)
-		if err != nil {
+		var v Match
+		if err := v.UnmarshalText([]byte(value)); err != nil {
 			return at(place+".value", "%v", err)
 		}
-		if v.Fact != "" {
-			return at(place+".value", "want a number: a fact is carried, as in carries: %s", v.Fact)
+		var fact Fact
+		v.facts(func(f Fact, _ string) { fact = f })
+		if fact != "" {
+			return at(place+".value", "want a number: a fact is carried, as in carries: %s", fact)
 		}
 	case carries != "" && !slices.Contains(n.facts(), carries):
 		return at(place+".carries", "nothing is known of %s in a table for %s: want %s", carries, t.Purpose, orList(n.facts()))
@@ -158,57 +160,7 @@ func orList(facts []Fact) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// knownOf are the facts that stand without a node in entries for each of
-// something.
-var knownOf = map[Each][]Fact{
-	"":         {NodeNumber, LeafNumber},
-	EachPort:   append([]Fact{IngressPort, LeafNumber, CloneTo, FloodTo}, aboutPort...),
-	EachSwitch: append([]Fact{IngressPort, LeafNumber, CloneTo, FloodTo}, aboutPort...),
-	EachHost:   append([]Fact{HostAddress, HostMAC, LeafNumber, PathCount}, aboutPort...),
-	EachLeaf:   append([]Fact{LeafNumber, PathCount}, aboutPort...),
-	EachPath:   append([]Fact{GroupID, SlotNumber, MemberIndex, PathCount, PathWeight}, aboutPort...),
-}
-
-// knownOfNode are the facts that there are about a named host or switch.
-var knownOfNode = append([]Fact{HostAddress, HostMAC, LeafNumber, PathCount}, aboutPort...)
-
-func (e *Entry) validate(place string) error {
-	switch {
-	case e.Action == "":
-		return at(place+".action", "is missing")
-	case e.Default && len(e.Match) > 0:
-		return at(place+".match", "a default action matches everything: want no match")
-	case !e.Default && len(e.Match) == 0:
-		return at(place+".match", "is missing: want the fields of the key, or default: true")
-	case e.Default && e.Each != "":
-		return at(place+".each", "a table has one default action, not one for each %s", e.Each)
-	}
-	for _, values := range []struct {
-		key  string
-		list map[string]string
-	}{{"match", e.Match}, {"args", e.Args}} {
-		for _, name := range sortedKeys(values.list) {
-			place := fmt.Sprintf("%s.%s.%s", place, values.key, name)
-			v, err := ParseValue(values.list[name])
-			if err != nil {
-				return at(place, "%v", err)
-			}
-			known := knownOf[e.Each]
-			if v.Node != "" {
-				known = knownOfNode
-			}
-			if v.Fact != "" && !slices.Contains(known, v.Fact) {
-				return at(place, "nothing is known of $%s here: want %s", v.Fact, orList(known))
-			}
-			if values.key == "args" && (v.Any || v.Ranged || v.Masked || v.Prefix) {
-				return at(place, "%q: an argument is one number", values.list[name])
-			}
-		}
-	}
-	return nil
-}
-
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	var list []string
 	for k := range m {
 		list = append(list, k)

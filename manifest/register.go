@@ -23,6 +23,7 @@ type Register struct {
 
 	Writer  Writer `json:"writer,omitempty"`
 	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
+	Cells   []Fill `json:"cells,omitempty"`   // and those that the network decides
 	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
 }
 

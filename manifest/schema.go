@@ -31,7 +31,10 @@ func (s schemaMaker) of(t reflect.Type) map[string]any {
 	if t.Kind() == reflect.Pointer {
 		return s.of(t.Elem())
 	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if t != reflect.TypeFor[Duration]() && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return map[string]any{"type": []string{"string", "number"}}
+	}
+	if t == reflect.TypeFor[Duration]() {
 		return map[string]any{"type": "string", "pattern": `^[0-9.]+(ns|us|ms|s|m|h)([0-9.]+(ns|us|ms|s|m))*$`}
 	}
 	if e, ok := reflect.Zero(t).Interface().(enumeration); ok {

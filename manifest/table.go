@@ -130,6 +130,30 @@ const (
 	FloodTo     Fact = "multicast-group"
 	Coefficient Fact = "coefficient"
 	BakedValue  Fact = "baked"
+
+	// These stand in expressions alone.
+	PrefixLength Fact = "prefix-length"
+	HostNumber   Fact = "host"
+	HostPlace    Fact = "host-place"
+	Here         Fact = "here"
+	Neighbouring Fact = "neighbour"
+	FarPort      Fact = "far-port"
+	LinkSpeed    Fact = "mbps"
+	LinkDelay    Fact = "delay"
+	LinkUp       Fact = "up"
+	LeadsAbove   Fact = "above"
+	LeadsBelow   Fact = "below"
+	Tier         Fact = "tier"
+	Home         Fact = "home"
+	PortTotal    Fact = "ports"
+	HostTotal    Fact = "hosts"
+	CPU          Fact = "cpu"
+	RangeNumber  Fact = "i"
+	ToPort       Fact = "to-port"
+	ToHost       Fact = "to-host"
+	ToNeighbour  Fact = "to-neighbour"
+	ToAbove      Fact = "to-above"
+	ToBelow      Fact = "to-below"
 )
 
 // Words lists the facts.
@@ -160,43 +184,28 @@ func (Fact) Words() []Word {
 		{string(FloodTo), "the multicast group of what came in at the port; 0: it goes nowhere"},
 		{string(Coefficient), "the coefficient that has the parameter's name"},
 		{string(BakedValue), "what was computed in advance"},
-	}
-}
-
-// An Entry is one of a table, or several alike: literal but for facts of the
-// topology, which are written as $FACT, or $FACT(NODE) of the way to a host or a
-// switch: $port(s1), $own-mac, $next-mac(h1), $switch, $paths(leaf2).
-type Entry struct {
-	Each     Each              `json:"each,omitempty"`     // an entry for each of them, whose facts stand without a node
-	Switches []string          `json:"switches,omitempty"` // by name; none: all
-	Roles    []string          `json:"roles,omitempty"`    // of the switches; none: all
-	Match    map[string]string `json:"match,omitempty"`    // by field; a field that is left out matches anything
-	Default  bool              `json:"default,omitempty"`  // the table's default action
-	Action   string            `json:"action"`
-	Args     map[string]string `json:"args,omitempty"`
-	Priority int               `json:"priority,omitempty"`
-}
-
-// Each is what there is an entry for.
-type Each string
-
-// What there can be.
-const (
-	EachPort   Each = "port"
-	EachSwitch Each = "neighbour"
-	EachHost   Each = "host"
-	EachLeaf   Each = "leaf"
-	EachPath   Each = "path"
-)
-
-// Words lists what there can be.
-func (Each) Words() []Word {
-	return []Word{
-		{string(EachPort), "each port that has a link"},
-		{string(EachSwitch), "each port that leads to another switch"},
-		{string(EachHost), "each host of the network: the way to it"},
-		{string(EachLeaf), "each other leaf of the network: the way to it"},
-		{string(EachPath), "each path of each group"},
+		{string(PrefixLength), "the length of the destination's prefix"},
+		{string(HostNumber), "the number of a host, from 1; of a port, of the host behind it, 0 if that is a switch"},
+		{string(HostPlace), "a host, by its place at its leaf, from 0"},
+		{string(Here), "1 if the host is at this switch"},
+		{string(Neighbouring), "the number of the switch behind the port, 0 if that is a host"},
+		{string(FarPort), "the port at the other end of the link"},
+		{string(LinkSpeed), "the rate of the port's link, in Mbit/s"},
+		{string(LinkDelay), "that of the port's link, in us"},
+		{string(LinkUp), "1 if the port's link is not down"},
+		{string(LeadsAbove), "1 if the port leads to a switch that is higher up"},
+		{string(LeadsBelow), "1 if it leads to a host, or a switch that is lower down"},
+		{string(Tier), "of this switch: 1 for leaves, larger above"},
+		{string(Home), "the number of this switch as a leaf, 0 if it has no hosts"},
+		{string(PortTotal), "how many ports of this switch have a link"},
+		{string(HostTotal), "how many hosts are at this switch"},
+		{string(CPU), "the port of the controller"},
+		{string(RangeNumber), "the number of a range such as 0..7"},
+		{string(ToPort), "of a multicast group: a port that it may lead to"},
+		{string(ToHost), "the number of the host behind that, or 0"},
+		{string(ToNeighbour), "the number of the switch behind that, or 0"},
+		{string(ToAbove), "1 if that leads to a switch that is higher up"},
+		{string(ToBelow), "1 if that leads to a host, or a switch that is lower down"},
 	}
 }
 

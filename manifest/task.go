@@ -22,6 +22,9 @@ type Task struct {
 	Incast  int64    `json:"incast,omitempty"`  // senders at once
 	Limit   int64    `json:"limit,omitempty"`   // the most that is written
 
+	Repeat              // of the frames that are sent
+	Frame  []FrameField `json:"frame,omitempty"`
+
 	Meaning string `json:"meaning,omitempty"` // for people
 }
 
@@ -41,6 +44,7 @@ const (
 	Ageing       TaskKind = "ageing"
 	RateFilter   TaskKind = "filter"
 	SampleFilter TaskKind = "marks-filter"
+	SendFrame    TaskKind = "send"
 )
 
 // Words lists the kinds.
@@ -57,6 +61,7 @@ func (TaskKind) Words() []Word {
 		{string(Ageing), "count the flows that wait for their last packet to leave"},
 		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
 		{string(SampleFilter), "set low-pass filters that average samples"},
+		{string(SendFrame), "hand the switch a frame as one from its CPU port, again and again"},
 	}
 }
 
@@ -145,19 +150,27 @@ func (k TaskKind) Needs() TaskNeeds {
 		return TaskNeeds{Filters: true, Fields: []string{"rate", "window"}}
 	case SampleFilter:
 		return TaskNeeds{Filters: true, Fields: []string{"window"}}
+	case SendFrame:
+		return TaskNeeds{Fields: []string{"period", "frame"}}
 	}
 	return TaskNeeds{}
 }
 
 // A Session is a clone session to configure. With PerPort, there is one for
 // each port that leads to another switch: Session+port leads to that port.
+//
+// Where that depends on more, At and To are the number and the port, for each
+// that the Repeat says.
 type Session struct {
-	Session int         `json:"session"`
+	Session int         `json:"session,omitempty"`
 	Kind    SessionKind `json:"kind,omitempty"`
 	Port    int         `json:"port,omitempty"`
 	PerPort bool        `json:"per_port,omitempty"`
-	Bytes   int         `json:"bytes,omitempty"`   // a copy is cut to so many
-	Meaning string      `json:"meaning,omitempty"` // for people
+	Bytes   int         `json:"bytes,omitempty"` // a copy is cut to so many
+	Repeat
+	At      Expr   `json:"at,omitzero"`
+	To      Expr   `json:"to,omitzero"`
+	Meaning string `json:"meaning,omitempty"` // for people
 }
 
 // SessionKind is what copies are for.
@@ -179,13 +192,18 @@ func (SessionKind) Words() []Word {
 	}
 }
 
-// A Multicast is a group to configure.
+// A Multicast is a group to configure. Where its number depends on more, At is
+// that, for each that the Repeat says; where its ports do, To is 1 for those
+// that it leads to, whose facts are $to-port, $to-host and so on.
 type Multicast struct {
-	Group   int     `json:"group"`
+	Group   int     `json:"group,omitempty"`
 	PerPort bool    `json:"per_port,omitempty"` // Group+port is used for what came in there
-	Members Members `json:"members"`
-	Ports   []int   `json:"ports,omitempty"`   // of the members ports
-	Meaning string  `json:"meaning,omitempty"` // for people
+	Members Members `json:"members,omitempty"`
+	Ports   []int   `json:"ports,omitempty"` // of the members ports
+	Repeat
+	At      Expr   `json:"at,omitzero"`
+	To      Expr   `json:"to,omitzero"`
+	Meaning string `json:"meaning,omitempty"` // for people
 }
 
 // Members are the ports that a multicast group leads to.

@@ -87,6 +87,11 @@ func (m *Manifest) validateRegisters() error {
 		if err := r.Content.validate(place, "register "+r.Name, r.Width, labels); err != nil {
 			return err
 		}
+		for k := range r.Cells {
+			if err := r.Cells[k].validate(fmt.Sprintf("%s.cells[%d]", place, k)); err != nil {
+				return err
+			}
+		}
 		for k, f := range r.Fields {
 			place, what := fmt.Sprintf("%s.fields[%d]", place, k), "field "+f.Label+" of register "+r.Name
 			switch {
@@ -156,22 +161,44 @@ func (m *Manifest) validateHeaders() error {
 }
 
 func (m *Manifest) validateReplication() error {
-	for i, s := range m.CloneSessions {
-		place := fmt.Sprintf("clone_sessions[%d]", i)
+	for i := range m.CloneSessions {
+		s, place := &m.CloneSessions[i], fmt.Sprintf("clone_sessions[%d]", i)
+		if err := s.checkAll(place, map[string]Expr{"where": s.Where, "at": s.At, "to": s.To}); err != nil {
+			return err
+		}
 		switch {
 		case s.Session < 0:
 			return at(place+".session", "is %d: want a number from 0", s.Session)
+		case s.Each != "" && (s.At.IsZero() || s.PerPort):
+			return at(place+".at", "the session is for each %s: want its number, as in at: 100 + $port", s.Each)
+		case !s.At.IsZero() && s.Session != 0:
+			return at(place+".at", "want either a session or at")
+		case !s.To.IsZero() && (s.Port != 0 || s.PerPort):
+			return at(place+".to", "want either a port or to")
 		case s.PerPort && s.Port != 0:
 			return at(place+".port", "is %d: the session is per_port, which leads to each", s.Port)
 		case s.Bytes < 0:
 			return at(place+".bytes", "is %d: want a number of bytes", s.Bytes)
 		}
 	}
-	for i, g := range m.MulticastGroups {
-		place := fmt.Sprintf("multicast_groups[%d]", i)
+	for i := range m.MulticastGroups {
+		g, place := &m.MulticastGroups[i], fmt.Sprintf("multicast_groups[%d]", i)
+		if err := g.checkAll(place, map[string]Expr{"where": g.Where, "at": g.At}); err != nil {
+			return err
+		}
+		if err := g.check(place+".to", g.To, toFacts...); err != nil {
+			return err
+		}
 		switch {
-		case g.Group < 1:
+		case g.Group < 1 && g.At.IsZero():
 			return at(place+".group", "is %d: want a number from 1", g.Group)
+		case !g.At.IsZero() && g.Group != 0:
+			return at(place+".at", "want either a group or at")
+		case g.Each != "" && (g.At.IsZero() || g.PerPort):
+			return at(place+".at", "the group is for each %s: want its number, as in at: 100 + $port", g.Each)
+		case !g.To.IsZero() && g.Members != "":
+			return at(place+".to", "want either members or to")
+		case !g.To.IsZero():
 		case g.Members == "":
 			return at(place+".members", "is missing: want %s", strings.Join(wordNames(g.Members), ", "))
 		case g.Members == MembersOnward && !g.PerPort:
@@ -224,7 +251,17 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 			return at(place+"."+f.name, "is missing: task %s wants it", t.Kind)
 		}
 	}
+	if err := t.check(place+".where", t.Where); err != nil {
+		return err
+	}
+	for k, f := range t.Frame {
+		if err := t.check(fmt.Sprintf("%s.frame[%d]", place, k), f.Value); err != nil {
+			return err
+		}
+	}
 	switch {
+	case t.Frame != nil && t.Kind != SendFrame:
+		return at(place+".frame", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Kind == ProbeFlood && (t.Period == 0) == (t.Theta == 0):
 		return at(place+".period", "task probe wants either a period or theta, which the period follows from")
 	case needs.Filters && len(t.Filters) == 0:

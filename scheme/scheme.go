@@ -61,7 +61,7 @@ func (l *Library) Compose(granularity, signal, choice, guard string) (Scheme, er
 // All lists the schemes of the catalogue.
 func (l *Library) All() []Scheme {
 	var list []Scheme
-	for _, row := range codegen.Catalogue() {
+	for _, row := range codegen.Rows() {
 		list = append(list, Of(row))
 	}
 	return list

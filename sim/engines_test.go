@@ -17,7 +17,7 @@ import (
 // switches: all flows must finish at the same times, all ports must have sent
 // and dropped the same, and the switches must remember the same.
 func TestEnginesAgree(t *testing.T) {
-	for i, row := range codegen.Catalogue() {
+	for i, row := range codegen.Rows() {
 		if testing.Short() && i%6 > 0 {
 			continue
 		}

@@ -1,7 +1,10 @@
 // Package templates holds the text of the generated programs: for each
-// architecture a folder with one skeleton and one file per building block.
+// architecture a folder with one skeleton and one file per building block, and
+// rows.yaml, the schemes that are composed of them.
 //
-// A block contributes to fixed places of the skeleton, by templates of the
+// A file begins with a head between two lines ---, YAML that says what the block
+// is to a row: docs/blocks.md is its reference, and package codegen reads it. What
+// follows are templates. A block contributes to fixed places of the skeleton, by templates of the
 // place's name:
 //
 //	manifest        YAML: what the block's registers, tables, headers, clone
@@ -41,13 +44,9 @@
 // blank lines come out as they are, indentation does not matter.
 package templates
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
-//go:embed v1model/*.tmpl tna/*.tmpl
-var files embed.FS
-
-// For returns the templates of an architecture.
-func For(architecture string) (fs.FS, error) { return fs.Sub(files, architecture) }
+// FS holds the rows, and in a folder for each architecture the blocks.
+//
+//go:embed rows.yaml v1model/*.tmpl tna/*.tmpl
+var FS embed.FS

@@ -23,7 +23,7 @@ func benchHardware(ctx context.Context, runs int) ([]measurement, error) {
 	for _, arch := range []string{"tna", "t2na"} {
 		slowest := measurement{"gen." + arch + ".slowest", 0, "Mpkt/s", ""}
 		params := codegen.Params{Arch: arch}
-		for _, row := range codegen.CatalogueFor(arch) {
+		for _, row := range codegen.RowsFor(arch) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/syntax"
 )
 
 func newCompile(c *cli) *cobra.Command {
@@ -95,6 +98,9 @@ func (j *compileJob) run() error {
 		if err := p.Lower(); err != nil {
 			return j.c.diagnose(err)
 		}
+		if err := j.link(p); err != nil {
+			return err
+		}
 	}
 	if j.p4info != "" || try {
 		if err := p.Describe(); err != nil {
@@ -105,6 +111,19 @@ func (j *compileJob) run() error {
 		return err
 	}
 	return j.write(p)
+}
+
+// link refuses what the embedded switch would refuse to load, but for
+// primitives that a BMv2 of the user's own may have.
+func (j *compileJob) link(p *p4.Program) error {
+	_, err := dataplane.New(p.Config, dataplane.Options{})
+	switch {
+	case errors.Is(err, dataplane.ErrUnknownPrimitive):
+		p.Warnings = append(p.Warnings, &syntax.Error{Msg: "only a BMv2 that has this extern runs the program: " + err.Error(), Warning: true})
+	case err != nil:
+		return fmt.Errorf("%s: not supported: %w", j.name, err)
+	}
+	return nil
 }
 
 // write writes both outputs or none.

@@ -27,7 +27,7 @@ func TestGoldensHardware(t *testing.T) {
 	for _, arch := range hardwareArchs {
 		dir := filepath.Join("../../p4src", arch)
 		want := map[string]bool{}
-		for _, row := range codegen.Catalogue() {
+		for _, row := range codegen.Rows() {
 			g, err := build(scheme.Of(row), codegen.Params{Arch: arch})
 			if err != nil {
 				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
@@ -82,7 +82,7 @@ func TestHardwareSizes(t *testing.T) {
 	}
 	for _, ports := range []int{2, 8, 16} {
 		for _, role := range []string{"leaf", "spine"} {
-			for _, row := range codegen.Catalogue() {
+			for _, row := range codegen.Rows() {
 				_, err := build(scheme.Of(row), codegen.Params{Arch: "tna", Ports: ports, Role: role})
 				if err != nil && !refusal(err) {
 					t.Errorf("%d paths, %s: %v", ports, role, err)

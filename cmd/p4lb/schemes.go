@@ -51,7 +51,7 @@ unit, the default, the bounds and where the paper says so.`,
 
 func showCatalogue(c *cli, form format) error {
 	rows := grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
-	list := codegen.Catalogue()
+	list := codegen.Rows()
 	for _, r := range list {
 		rows = append(rows, []string{r.Name, r.Granularity, r.Signal, r.Choice, r.Guard, r.Title})
 	}

@@ -22,7 +22,8 @@ func newTest(c *cli) *cobra.Command {
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
 of any compiler. Each test starts with a switch of its own. A program for Tofino
 (TNA, T2NA) runs as there: clone sessions are its mirror sessions, and what leaves
-by port 68 to 71 of a pipe, or 6 of Tofino 2, comes round.
+by port 68 to 71 of a pipe, or 6 of Tofino 2, comes round, unless the test expects
+packets there.
 
 A test is a list of lines in p4c's Simple Test Framework:
 
@@ -33,9 +34,13 @@ A test is a list of lines in p4c's Simple Test Framework:
                                                        any digit, $ the end
   no_packet                                            nothing else leaves
   check_counter hits(3) packets == 2                   of the counter hits
+  check_register last(3) lo = 0x0102                   a cell, or half of a pair
+  ghost run 5:80                                       queue 5 has 80 cells (Tofino 2)
   remove all                                           all entries
   mirroring_add 5 2                                    clone session 5 to port 2
 
+The dialect of Tofino's compiler tests is read too: actions without brackets, = as
+a comparison, statements separated by ;, lines that go on behind a \.
 On a port that a test names, nothing else may leave. Commands of
 simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
 mc_node_associate, counter_*, register_*, meter_*.`,
@@ -90,7 +95,7 @@ func (c *cli) runTests(config *bmv2.Config, names []string) error {
 		if err != nil {
 			return err
 		}
-		sw, err := dataplane.New(config, dataplane.Options{})
+		sw, err := dataplane.New(config, script.Options(config))
 		if err != nil {
 			return fmt.Errorf("loading the program: %w", err)
 		}

@@ -51,7 +51,7 @@ func TestForwardHardware(t *testing.T) {
 // QALL's polynomials, which differ in the entries of a table, it is one.
 func hardwareSchemes(t *testing.T, arch string) []string {
 	var list []string
-	for _, row := range codegen.CatalogueFor(arch) {
+	for _, row := range codegen.RowsFor(arch) {
 		if row.Signal != "fitted" || row.Name == "qall-poly3" {
 			list = append(list, row.Name)
 		}

@@ -22,6 +22,10 @@ func (r *runner) command(st stmt) error {
 		return r.removeAll(c)
 	case "check_counter":
 		return r.checkCounter(c)
+	case "check_register":
+		return r.checkRegister(c)
+	case "ghost":
+		return r.ghost(c)
 	case "mirroring_add", "mirroring_add_mc", "mirroring_delete", "mirroring_get",
 		"mc_mgrp_create", "mc_node_create", "mc_node_update", "mc_node_associate":
 		return r.replication(st)
@@ -56,11 +60,7 @@ func (r *runner) add(c *cursor) error {
 		e.Priority = topPriority
 	}
 	for _, b := range c.bindings() {
-		i, err := key(fields, b.name)
-		if err != nil {
-			return err
-		}
-		if e.Match[i], err = match(fields[i], b.value); err != nil {
+		if err := r.bind(e.Match, fields, b); err != nil {
 			return err
 		}
 	}
@@ -74,11 +74,52 @@ func (r *runner) add(c *cursor) error {
 	}
 	e.Target = dataplane.Target{Action: call}
 	h, err := r.sw.TableAdd(t.Name, e)
+	if errors.Is(err, dataplane.ErrDuplicate) && r.tofino() {
+		h, err = r.replace(t.Name, e)
+	}
 	if err == nil && c.peek(0) == "=" {
 		c.next()
 		r.handles[strings.TrimPrefix(c.next(), "$")] = h
 	}
 	return errors.Join(err, c.done())
+}
+
+// bind reads the value of a key field into match. On Tofino a field of which
+// the key has slices gives each of them its bits, and bits that it has not are
+// cut off.
+func (r *runner) bind(match []dataplane.Match, fields []dataplane.KeyField, b binding) error {
+	i, err := key(fields, b.name)
+	if err == nil {
+		f := fields[i]
+		if match[i], err = matchValue(f, b.value); err == nil && r.tofino() && f.Kind == dataplane.MatchExact {
+			match[i].Value = bitsOf(match[i].Value, f.Width-1, 0)
+		}
+		return err
+	}
+	cuts := slicesOf(fields, b.name)
+	if !r.tofino() || len(cuts) == 0 {
+		return err
+	}
+	v, err := number(b.value)
+	for _, c := range cuts {
+		if kind := fields[c.field].Kind; err == nil && kind != dataplane.MatchExact {
+			err = fmt.Errorf("the slice %s wants a value of its own: it is matched %v", fields[c.field].Name, kind)
+		}
+		if err != nil {
+			return err
+		}
+		match[c.field] = dataplane.Match{Value: bitsOf(v.Bytes(), c.high, c.low)}
+	}
+	return nil
+}
+
+// replace gives the entry with e's key e's action.
+func (r *runner) replace(table string, e dataplane.Entry) (dataplane.Handle, error) {
+	h, err := r.sw.TableFind(table, e.Match, e.Priority)
+	if err == nil {
+		err = r.sw.TableModify(table, h, e.Target)
+	}
+	return h, err
 }
 
 func (r *runner) setDefault(c *cursor) error {
@@ -112,78 +153,6 @@ func (r *runner) removeAll(c *cursor) error {
 		}
 	}
 	return c.done()
-}
-
-// checkCounter compares a counter; without a condition it must be zero
-// packets.
-func (r *runner) checkCounter(c *cursor) error {
-	var names []string
-	for _, k := range r.sw.Config().CounterArrays {
-		names = append(names, k.Name)
-	}
-	name, err := unique("counter", c.next(), names)
-	if err != nil {
-		return err
-	}
-	if err := c.want("("); err != nil {
-		return err
-	}
-	i, err := r.counterIndex(c.next())
-	if err != nil {
-		return err
-	}
-	if err := c.want(")"); err != nil {
-		return err
-	}
-	v, err := r.sw.CounterRead(name, i)
-	if err != nil {
-		return err
-	}
-	kind, op, want := "packets", "==", "0"
-	if len(c.list) > 0 {
-		kind, op, want = strings.ToLower(c.next()), c.next(), c.next()
-	}
-	got := v.Packets
-	if kind == "bytes" {
-		got = v.Bytes
-	} else if kind != "packets" {
-		return fmt.Errorf("counters have packets and bytes, not %q", kind)
-	}
-	n, err := number(want)
-	if err != nil {
-		return err
-	}
-	ok, err := holds(new(big.Int).SetUint64(got).Cmp(n), op)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s(%d) has %d %s, expected %s %s", name, i, got, kind, op, want)
-	}
-	return errors.Join(err, c.done())
-}
-
-func (r *runner) counterIndex(s string) (int, error) {
-	if h, ok := r.handles[strings.TrimPrefix(s, "$")]; ok {
-		return int(h), nil
-	}
-	return index(s)
-}
-
-// holds says whether the result of a comparison is what op asks for.
-func holds(cmp int, op string) (bool, error) {
-	switch op {
-	case "==":
-		return cmp == 0, nil
-	case "!=":
-		return cmp != 0, nil
-	case "<":
-		return cmp < 0, nil
-	case "<=":
-		return cmp <= 0, nil
-	case ">":
-		return cmp > 0, nil
-	case ">=":
-		return cmp >= 0, nil
-	}
-	return false, fmt.Errorf("unknown comparison %q", op)
 }
 
 func wantArgs(st stmt, low, high int) error {
@@ -237,7 +206,7 @@ func (r *runner) array(st stmt) error {
 	if st.op == "register_reset" {
 		return r.sw.RegisterReset(name)
 	}
-	i, err := r.counterIndex(st.args[1])
+	i, err := r.cellIndex(st.args[1])
 	if err != nil {
 		return err
 	}
@@ -275,7 +244,7 @@ func (r *runner) meter(st stmt) error {
 		}
 		return r.sw.MeterSetAll(name, rates)
 	}
-	i, err := r.counterIndex(c.next())
+	i, err := r.cellIndex(c.next())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@
 //	setdefault TABLE ACTION(ARG:VALUE, …)
 //	remove all
 //	check_counter NAME(INDEX|$NAME) [packets|bytes OP NUMBER]
+//	check_register NAME(INDEX) [lo|hi] OP NUMBER
+//	                            of a pair lo is the first field, hi the second
+//	ghost run QUEUE:LENGTH      Tofino 2's ghost thread is told of a queue
 //	wait
 //
 // and simple_switch_CLI's commands mirroring_add, mirroring_add_mc,
@@ -25,4 +28,12 @@
 // port takes part in a test if a packet or expect line names it: on such a
 // port every packet must be expected, in order; what leaves elsewhere is not
 // seen. Larger priorities win.
+//
+// The tests of Tofino's compiler are written in a dialect of their own: an
+// action without parameters may stand without brackets, = compares, several
+// statements in a line are separated by ; and a line that ends in \ goes on in
+// the next. For programs for Tofino an entry that is there already gets the new
+// action, values of exact keys are cut to the key's width, a field of which the
+// key has slices gives each of them its bits, and a port at which packets are
+// expected does not lead round to ingress.
 package stf

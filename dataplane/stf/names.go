@@ -3,6 +3,7 @@ package stf
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -115,4 +116,27 @@ func key(fields []dataplane.KeyField, name string) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("no key field %q", name)
+}
+
+// A keySlice is a key field that is a slice of a field.
+type keySlice struct{ field, high, low int }
+
+var sliceName = regexp.MustCompile(`^(.*)\[([0-9]+):([0-9]+)\]$`)
+
+// slicesOf finds the key fields that are slices of the field called name, which
+// may lack its first components.
+func slicesOf(fields []dataplane.KeyField, name string) []keySlice {
+	var found []keySlice
+	for i, f := range fields {
+		m := sliceName.FindStringSubmatch(f.Name)
+		if m == nil || m[1] != name && !strings.HasSuffix(m[1], "."+name) {
+			continue
+		}
+		high, err1 := strconv.Atoi(m[2])
+		low, err2 := strconv.Atoi(m[3])
+		if err1 == nil && err2 == nil && low <= high {
+			found = append(found, keySlice{i, high, low})
+		}
+	}
+	return found
 }

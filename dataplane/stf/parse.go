@@ -12,6 +12,8 @@ type Script struct {
 	name  string
 	stmts []stmt
 	ports map[uint32]bool // the ports that take part
+	// outlets are those of them at which packets are expected.
+	outlets map[uint32]bool
 }
 
 // A stmt is one line.
@@ -26,21 +28,36 @@ type stmt struct {
 
 // Parse reads a test; name stands in messages.
 func Parse(name, text string) (*Script, error) {
-	s := &Script{name: name, ports: map[uint32]bool{}}
+	s := &Script{name: name, ports: map[uint32]bool{}, outlets: map[uint32]bool{}}
+	begun, first := "", 0 // a line that a \ has broken
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		if strings.TrimSpace(line) == "" {
+		if begun == "" {
+			first = i + 1
+		}
+		part, broken := strings.CutSuffix(strings.TrimSpace(line), `\`)
+		if begun += part + " "; broken {
 			continue
 		}
-		st, err := parseLine(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
+		line, begun = begun, ""
+		for line := range strings.SplitSeq(line, ";") {
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			st, err := parseLine(line)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", name, first, err)
+			}
+			st.line = first
+			s.stmts = append(s.stmts, st)
+			if st.op == "packet" || st.op == "expect" {
+				s.ports[st.port] = true
+				s.outlets[st.port] = s.outlets[st.port] || st.op == "expect"
+			}
 		}
-		st.line = i + 1
-		s.stmts = append(s.stmts, st)
-		if st.op == "packet" || st.op == "expect" {
-			s.ports[st.port] = true
-		}
+	}
+	if strings.TrimSpace(begun) != "" {
+		return nil, fmt.Errorf(`%s:%d: the last line ends in \`, name, first)
 	}
 	return s, nil
 }
@@ -152,6 +169,9 @@ func (c *cursor) invocation() (invocation, error) {
 	inv := invocation{action: c.next()}
 	if inv.action == "" {
 		return inv, fmt.Errorf("expected an action")
+	}
+	if len(c.list) == 0 { // an action without parameters
+		return inv, nil
 	}
 	if err := c.want("("); err != nil {
 		return inv, err

@@ -136,12 +136,12 @@ func TestMatchValues(t *testing.T) {
 		{dataplane.MatchLPM, 32, "0x0a010000/12", "\x0a\x01\x00\x00", "", 12},
 		{dataplane.MatchLPM, 8, "9", "\x09", "", 8},
 	} {
-		m, err := match(field(c.kind, c.width), c.text)
+		m, err := matchValue(field(c.kind, c.width), c.text)
 		if err != nil || string(m.Value) != c.value || string(m.Mask) != c.mask || m.PrefixLen != c.prefix {
 			t.Errorf("%v %s: %x &&& %x / %d, %v", c.kind, c.text, m.Value, m.Mask, m.PrefixLen, err)
 		}
 	}
-	if m, err := match(field(dataplane.MatchRange, 16), "0x10->0x20"); err != nil || string(m.Value) != "\x10" || string(m.High) != "\x20" {
+	if m, err := matchValue(field(dataplane.MatchRange, 16), "0x10->0x20"); err != nil || string(m.Value) != "\x10" || string(m.High) != "\x20" {
 		t.Errorf("range: %x..%x, %v", m.Value, m.High, err)
 	}
 }

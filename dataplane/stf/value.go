@@ -88,8 +88,8 @@ func wildcards(s string) (value, mask *big.Int, err error) {
 	return value, mask, err
 }
 
-// match reads the value of a key field.
-func match(f dataplane.KeyField, s string) (dataplane.Match, error) {
+// matchValue reads the value of a key field.
+func matchValue(f dataplane.KeyField, s string) (dataplane.Match, error) {
 	switch f.Kind {
 	case dataplane.MatchTernary:
 		return ternary(f, s)
@@ -184,4 +184,10 @@ func anything(f dataplane.KeyField) dataplane.Match {
 		return dataplane.Match{Value: []byte{0}}
 	}
 	return dataplane.Match{}
+}
+
+// bitsOf cuts the bits high to low out of a number in bytes.
+func bitsOf(b []byte, high, low int) []byte {
+	v := new(big.Int).Rsh(new(big.Int).SetBytes(b), uint(low))
+	return notNil(v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(high-low+1)), big.NewInt(1))))
 }

@@ -57,10 +57,11 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 	defer func() { l.at = saved }()
 	mentioned := l.mentions(d)
 	visible := func(x syntax.Expr) bool { r := l.rootObject(x); return r == nil || mentioned[r] }
+	assigned := l.assigned(d.Body)
 	var bs []binding
 	for k, p := range l.paramObjects(d.Params) {
 		if p.Dir == syntax.NoDir {
-			l.runtimeParam(a, p, d, callee)
+			l.runtimeParam(a, p, assigned[p], callee)
 			continue
 		}
 		b := l.bindArg(p, k, call, e, bs, visible)
@@ -73,9 +74,9 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 	l.copyBack(bs, e)
 }
 
-// runtimeParam adds one parameter of action data. An action that assigns to it
-// gets a variable in its place.
-func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, d *syntax.ActionDecl, callee *env) {
+// runtimeParam adds one parameter of action data. An action in which it is
+// assigned to gets a variable in its place.
+func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, assigned bool, callee *env) {
 	st, ok := scalarOf(callee.subst(p.Type))
 	if !ok || st.str || st.width == 0 && p.Type == types.Int {
 		l.unsupported(p.Decl, "an action parameter of type %s", p.Type)
@@ -86,7 +87,7 @@ func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, d *syntax.Action
 	}
 	data := &ex{op: opParam, n: len(a.RuntimeData), st: st}
 	a.RuntimeData = append(a.RuntimeData, bmv2.RuntimeParam{Name: name, Bitwidth: st.width})
-	if !l.assigns(d.Body, p) {
+	if !assigned {
 		callee.bind(p, data)
 		return
 	}
@@ -95,13 +96,13 @@ func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, d *syntax.Action
 	callee.bind(p, v)
 }
 
-// assigns reports whether body writes to o.
-func (l *lowerer) assigns(body syntax.Node, o *types.Object) bool {
-	found := false
+// assigned lists the variables and parameters that body writes to.
+func (l *lowerer) assigned(body syntax.Node) map[*types.Object]bool {
+	roots := map[*types.Object]bool{}
 	syntax.Inspect(body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.AssignStmt:
-			found = found || l.rootObject(n.LHS) == o
+			roots[l.rootObject(n.LHS)] = true
 		case *syntax.CallExpr:
 			call := l.info.Calls[n]
 			if call == nil || call.Type == nil {
@@ -109,18 +110,18 @@ func (l *lowerer) assigns(body syntax.Node, o *types.Object) bool {
 			}
 			for k, p := range call.Type.Params {
 				if p.Dir >= syntax.Out && k < len(call.Args) && call.Args[k] != nil {
-					found = found || l.rootObject(call.Args[k]) == o
+					roots[l.rootObject(call.Args[k])] = true
 				}
 			}
 		}
-		return !found
+		return true
 	})
-	return found
+	return roots
 }
 
 // primitives turns code into an action's list, labels into jump offsets.
 func (l *lowerer) primitives(c *code) []*bmv2.Primitive {
-	list := prune(c.list)
+	list := l.prune(c.list)
 	offset, n := map[*label]int{}, 0
 	for _, i := range list {
 		switch i.kind {
@@ -168,8 +169,9 @@ func (l *lowerer) primitive(i *instr) *bmv2.Primitive {
 
 // prune drops unused labels, jumps to the next instruction and code behind a
 // jump that nothing reaches.
-func prune(list []*instr) []*instr {
+func (l *lowerer) prune(list []*instr) []*instr {
 	for {
+		l.spend(len(list))
 		used := map[*label]int{}
 		for _, i := range list {
 			for _, t := range i.targets() {

@@ -55,16 +55,15 @@ func (l *lowerer) assignHeader(d *header, src value) {
 // snapshot saves those of vals that the assignments before theirs change.
 func (l *lowerer) snapshot(dst []*field, vals []*ex) []*ex {
 	out := make([]*ex, len(vals))
+	var written footprint
 	for j, v := range vals {
 		out[j] = v
-		for _, f := range dst[:j] {
-			if v.readsField(f) {
-				t := l.temp(v.st)
-				l.set(t, v)
-				out[j] = fieldEx(t)
-				break
-			}
+		if l.touches(&written, v) {
+			t := l.temp(v.st)
+			l.set(t, v)
+			out[j] = fieldEx(t)
 		}
+		l.cover(&written, dst[j])
 	}
 	return out
 }
@@ -119,13 +118,12 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 		return
 	}
 	vals := append([]value(nil), s.elems...)
+	var written footprint
 	for j := range vals {
-		for i := range j {
-			if overlaps(d.elems[i], vals[j]) {
-				vals[j] = l.saved(vals[j])
-				break
-			}
+		if l.touches(&written, vals[j]) {
+			vals[j] = l.saved(vals[j])
 		}
+		l.cover(&written, d.elems[j])
 	}
 	for i, p := range d.elems {
 		l.assign(p, vals[i])
@@ -133,42 +131,54 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 }
 
 // overlaps reports whether writing the place p may change the value v.
-func overlaps(p, v value) bool {
+func (l *lowerer) overlaps(p, v value) bool {
+	var written footprint
+	l.cover(&written, p)
+	return l.touches(&written, v)
+}
+
+// A footprint is what some assignments write: fields, and whole places.
+type footprint struct {
+	places map[value]bool
+	fields int
+}
+
+// cover adds the place p.
+func (l *lowerer) cover(w *footprint, p value) {
+	if w.places == nil {
+		w.places = map[value]bool{}
+	}
+	fs := leaves(p)
+	l.spend(1 + len(fs))
+	for _, f := range fs {
+		w.places[f] = true
+	}
+	w.fields += len(fs)
+	if p != nil {
+		w.places[p] = true
+	}
+}
+
+// touches reports whether what w has may change the value v.
+func (l *lowerer) touches(w *footprint, v value) bool {
 	switch v := v.(type) {
 	case *ex:
-		for _, f := range leaves(p) {
-			if v.readsField(f) {
-				return true
-			}
-		}
-		return false
+		l.spend(1 + v.size)
+		found := false
+		v.walk(func(n *ex) {
+			found = found || n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0
+		})
+		return found
 	case *literal:
-		for _, f := range v.fields {
-			if overlaps(p, f) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.fields, func(f *ex) bool { return l.touches(w, f) })
 	case *element:
-		return overlaps(p, &aggregate{elems: v.elems}) || overlaps(p, v.index)
+		return l.touches(w, &aggregate{elems: v.elems}) || l.touches(w, v.index)
 	case *aggregate:
-		for _, el := range v.elems {
-			if overlaps(p, el) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.elems, func(el value) bool { return l.touches(w, el) })
 	}
-	in := map[*field]bool{}
-	for _, f := range leaves(p) {
-		in[f] = true
-	}
-	for _, f := range leaves(v) {
-		if in[f] {
-			return true
-		}
-	}
-	return p != nil && p == v
+	fs := leaves(v)
+	l.spend(1 + len(fs))
+	return slices.ContainsFunc(fs, func(f *field) bool { return w.places[f] }) || v != nil && w.places[v]
 }
 
 // saved copies v to a temporary.
@@ -218,7 +228,7 @@ func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 		}
 		r := boolEx(true)
 		for i := range av.elems {
-			r = andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at))
+			r = l.bounded(andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at)), at)
 		}
 		return r
 	case *header, *literal:
@@ -258,7 +268,7 @@ func (l *lowerer) equalParts(a []value, b value, at syntax.Node) *ex {
 	}
 	r := boolEx(true)
 	for i := range a {
-		r = andAlso(r, l.equalValues(a[i], parts[i], at))
+		r = l.bounded(andAlso(r, l.equalValues(a[i], parts[i], at)), at)
 	}
 	return r
 }
@@ -276,7 +286,7 @@ func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
 	same := andAlso(va, vb)
 	if !same.isFalse() {
 		for i := range fa {
-			same = andAlso(same, equal(fa[i], fb[i]))
+			same = l.bounded(andAlso(same, equal(fa[i], fb[i])), at)
 		}
 	}
 	return orElse(andAlso(not(va), not(vb)), same)
@@ -331,12 +341,11 @@ func (l *lowerer) selectElement(d *element, name string) value {
 	k := -1
 	switch v := d.at(0).(type) {
 	case *union:
-		k = fieldIndex(v.typ, name)
+		k = v.typ.FieldIndex(name)
 	case *header:
-		k = fieldIndex(v.typ, name)
+		k = v.typ.FieldIndex(name)
 	case *aggregate:
-		names, _, _ := components(v.typ)
-		k = slices.Index(names, name)
+		k = partIndex(v.typ, name)
 	}
 	if k < 0 {
 		l.unsupported(l.at, "selecting %s here", name)
@@ -376,7 +385,7 @@ func (l *lowerer) readElement(d *element) *ex {
 	r := l.toEx(d.at(n-1), l.at)
 	for i := n - 2; i >= 0; i-- {
 		if fits(i, index.st) {
-			r = cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r)
+			r = l.bounded(cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r), l.at)
 		}
 	}
 	return r

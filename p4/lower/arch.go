@@ -40,6 +40,9 @@ type traits struct {
 	// defaults is set where a table with an action profile keeps its default
 	// action.
 	defaults bool
+	// entriesFit is set where a table has room for the program's own entries,
+	// whatever size it is given.
+	entriesFit bool
 }
 
 func architectureOf(l *lowerer) architecture {

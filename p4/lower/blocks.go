@@ -186,7 +186,7 @@ func (l *lowerer) lowerDeparser(name string, inst *instance, args ...value) *bmv
 	out := &bmv2.Deparser{Name: name, ID: l.nextID("deparsers"), SourceInfo: l.controlSource(inst), Order: []string{}}
 	l.cfg.Deparsers = append(l.cfg.Deparsers, out)
 	c := l.inCode(func() { l.applyBlock(inst, args...) })
-	rest := l.emits(out, prune(c.list))
+	rest := l.emits(out, l.prune(c.list))
 	for _, i := range rest {
 		if i.kind != iPrim && !l.arch.traits().branches {
 			l.unsupported(i.at, "conditions and jumps in a deparser on BMv2; emit writes only valid headers anyway")

@@ -109,7 +109,7 @@ func (l *lowerer) inValue(p *types.Object, v value, t types.Type, arg syntax.Exp
 	case *next:
 		return v
 	case *field, *header, *union, *stack, *aggregate:
-		if isPlace(v) && !overlapsAny(before, v) && arg != nil && !visible(arg) {
+		if isPlace(v) && !l.overlapsAny(before, v) && arg != nil && !visible(arg) {
 			return v
 		}
 	}
@@ -118,9 +118,9 @@ func (l *lowerer) inValue(p *types.Object, v value, t types.Type, arg syntax.Exp
 	return tmp
 }
 
-func overlapsAny(bs []binding, v value) bool {
+func (l *lowerer) overlapsAny(bs []binding, v value) bool {
 	for _, b := range bs {
-		if (b.param.Dir == syntax.Out || b.param.Dir == syntax.InOut) && (overlaps(b.value, v) || b.back != nil && overlaps(b.back, v)) {
+		if (b.param.Dir == syntax.Out || b.param.Dir == syntax.InOut) && (l.overlaps(b.value, v) || b.back != nil && l.overlaps(b.back, v)) {
 			return true
 		}
 	}
@@ -146,7 +146,7 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 		return binding{param: p, value: place}
 	}
 	l.spoiled(before, place)
-	if isPlace(place) && !overlapsBinding(before, place) && !visible(arg) {
+	if isPlace(place) && !l.overlapsBinding(before, place) && !visible(arg) {
 		if p.Dir == syntax.Out {
 			l.resetHeaders(place)
 		}
@@ -162,7 +162,7 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 // spoiled copies the in arguments that share a place with a later out argument.
 func (l *lowerer) spoiled(before []binding, place value) {
 	for i, b := range before {
-		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && overlaps(place, b.value) {
+		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && l.overlaps(place, b.value) {
 			before[i].value, before[i].saved = l.savedParts(b.value, place), true
 		}
 	}
@@ -170,23 +170,29 @@ func (l *lowerer) spoiled(before []binding, place value) {
 
 // savedParts saves what of v shares a place with place.
 func (l *lowerer) savedParts(v, place value) value {
+	var written footprint
+	l.cover(&written, place)
+	return l.savedIn(v, &written)
+}
+
+func (l *lowerer) savedIn(v value, written *footprint) value {
 	a, ok := v.(*aggregate)
 	if !ok {
 		return l.saved(v)
 	}
 	c := &aggregate{typ: a.typ}
 	for _, el := range a.elems {
-		if overlaps(place, el) {
-			el = l.savedParts(el, place)
+		if l.touches(written, el) {
+			el = l.savedIn(el, written)
 		}
 		c.elems = append(c.elems, el)
 	}
 	return c
 }
 
-func overlapsBinding(bs []binding, v value) bool {
+func (l *lowerer) overlapsBinding(bs []binding, v value) bool {
 	for _, b := range bs {
-		if _, ok := b.value.(*instance); !ok && b.value != nil && overlaps(v, b.value) {
+		if _, ok := b.value.(*instance); !ok && b.value != nil && l.overlaps(v, b.value) {
 			return true
 		}
 	}
@@ -239,6 +245,7 @@ func (l *lowerer) onExit(bs []binding, e *env) func() {
 
 // enter guards the depth of inlining.
 func (l *lowerer) enter(at syntax.Node, f func()) {
+	l.spend(costCall)
 	if l.depth++; l.depth > maxDepth {
 		l.unsupported(at, "calls nested deeper than %d", maxDepth)
 	}
@@ -430,7 +437,7 @@ func (l *lowerer) isValid(v value, at syntax.Node) *ex {
 		index := l.settled(v.index)
 		for i := range v.elems {
 			if fits(i, index.st) {
-				r = orElse(r, andAlso(equal(index, intEx(int64(i), index.st)), l.isValid(v.at(i), at)))
+				r = l.bounded(orElse(r, andAlso(equal(index, intEx(int64(i), index.st)), l.isValid(v.at(i), at))), at)
 			}
 		}
 		return r

@@ -65,8 +65,23 @@ func (l *lowerer) add(i *instr) *instr {
 	if i.at == nil {
 		i.at = l.at
 	}
+	l.spend(1 + i.operands())
 	l.code.list = append(l.code.list, i)
 	return i
+}
+
+// operands counts the operators that the instruction's document will have.
+func (i *instr) operands() int {
+	n := len(i.keys) + len(i.cases)
+	if i.cond != nil {
+		n += i.cond.size
+	}
+	for _, a := range i.args {
+		if x, ok := a.(*ex); ok {
+			n += x.size
+		}
+	}
+	return n
 }
 
 // prim appends a primitive.
@@ -108,6 +123,7 @@ func (l *lowerer) mark() int { return len(l.code.list) }
 // insert puts what f emits at mark m instead of at the end.
 func (l *lowerer) insert(m int, f func()) {
 	tail := append([]*instr(nil), l.code.list[m:]...)
+	l.spend(len(tail))
 	l.code.list = l.code.list[:m]
 	f()
 	l.code.list = append(l.code.list, tail...)
@@ -118,6 +134,7 @@ func (l *lowerer) sub(f func()) []*instr {
 	m := l.mark()
 	f()
 	got := append([]*instr(nil), l.code.list[m:]...)
+	l.spend(len(got))
 	l.code.list = l.code.list[:m]
 	return got
 }
@@ -146,6 +163,7 @@ func (l *lowerer) stable(x *ex, m int) *ex {
 // to one field changes just that; everything else might change anything.
 func (l *lowerer) clobbers(m int, x *ex) bool {
 	for _, i := range l.code.list[m:] {
+		l.spend(1 + x.size)
 		switch i.kind {
 		case iLabel, iJump, iBranch:
 			continue

@@ -146,6 +146,7 @@ func annotationString(a *syntax.Annotation) (string, bool) {
 
 // instantiate evaluates a constructor call.
 func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name string) *instance {
+	l.spend(costCall)
 	i := &instance{typ: e.subst(call.Result), decl: d, name: name, outer: e, at: l.at, block: l.block}
 	if d != nil {
 		i.at = d

@@ -88,6 +88,29 @@ type ex struct {
 	n, k    int
 	str     string
 	member  string // of opLast on a stack of unions
+
+	size, depth int // of an operation: what the document's expression will have
+}
+
+// operation counts what is below an operation.
+func operation(e *ex) *ex {
+	e.size, e.depth = 1, 1
+	if e.op == opBinary || e.op == opCast {
+		e.depth = 2 // the result is cut back to its width
+	}
+	deepest := 0
+	for _, x := range []*ex{e.x, e.y, e.z} {
+		if x != nil {
+			e.size += x.size
+			deepest = max(deepest, x.depth)
+		}
+	}
+	if e.op == opCond && e.st.bool {
+		e.size += e.z.size // written twice: see condition
+		e.depth = 3
+	}
+	e.depth += deepest
+	return e
 }
 
 func constEx(v *big.Int, st scalar) *ex { return &ex{op: opConst, v: v, st: st} }
@@ -175,7 +198,7 @@ func unary(op syntax.Operator, x *ex, st scalar) *ex {
 	case op == syntax.Not && x.op == opUnary && x.tok == syntax.Not:
 		return x.x
 	}
-	return &ex{op: opUnary, tok: op, x: x, st: st}
+	return operation(&ex{op: opUnary, tok: op, x: x, st: st})
 }
 
 // not builds !x.
@@ -205,7 +228,7 @@ func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 			return intEx(0, st)
 		}
 	}
-	return &ex{op: opBinary, tok: op, x: x, y: y, st: st}
+	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
 }
 
 // divide turns division by a power of two into a shift or mask, and 0 / y,
@@ -220,7 +243,7 @@ func divide(op syntax.Operator, x, y *ex, st scalar) *ex {
 		}
 		return binary(syntax.And, x, constEx(new(big.Int).Sub(y.v, big.NewInt(1)), y.st), st)
 	}
-	return &ex{op: opBinary, tok: op, x: x, y: y, st: st}
+	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
 }
 
 func andAlso(x, y *ex) *ex {
@@ -230,7 +253,7 @@ func andAlso(x, y *ex) *ex {
 	case x.isFalse() || y.isTrue():
 		return x
 	}
-	return &ex{op: opBinary, tok: syntax.AndAnd, x: x, y: y, st: boolean}
+	return operation(&ex{op: opBinary, tok: syntax.AndAnd, x: x, y: y, st: boolean})
 }
 
 func orElse(x, y *ex) *ex {
@@ -240,7 +263,7 @@ func orElse(x, y *ex) *ex {
 	case x.isTrue() || y.isFalse():
 		return x
 	}
-	return &ex{op: opBinary, tok: syntax.OrOr, x: x, y: y, st: boolean}
+	return operation(&ex{op: opBinary, tok: syntax.OrOr, x: x, y: y, st: boolean})
 }
 
 func foldBinary(op syntax.Operator, x, y *ex, st scalar) *big.Int {
@@ -291,7 +314,7 @@ func cond(c, x, y *ex) *ex {
 	case c.isFalse():
 		return y
 	}
-	return &ex{op: opCond, z: c, x: x, y: y, st: x.st}
+	return operation(&ex{op: opCond, z: c, x: x, y: y, st: x.st})
 }
 
 // slice builds x[hi:lo].
@@ -306,7 +329,7 @@ func slice(x *ex, hi, lo int) *ex {
 	if lo == 0 && hi == x.st.width-1 && !x.st.signed {
 		return x
 	}
-	return &ex{op: opSlice, x: x, n: hi, k: lo, st: st}
+	return operation(&ex{op: opSlice, x: x, n: hi, k: lo, st: st})
 }
 
 // cast builds (st) x.
@@ -323,7 +346,7 @@ func cast(x *ex, st scalar) *ex {
 	case x.st.bool:
 		return cond(x, intEx(1, st), intEx(0, st))
 	}
-	return &ex{op: opCast, x: x, st: st}
+	return operation(&ex{op: opCast, x: x, st: st})
 }
 
 // equal builds x == y for scalars.
@@ -340,5 +363,5 @@ func boolData(x *ex, st scalar) *ex {
 	if x.isConst() {
 		return constEx(x.v, st)
 	}
-	return &ex{op: opCast, x: x, st: st}
+	return operation(&ex{op: opCast, x: x, st: st})
 }

@@ -7,6 +7,15 @@ import (
 
 // eval evaluates x, emitting code for its side effects.
 func (l *lowerer) eval(x syntax.Expr, e *env) value {
+	l.spend(1)
+	v := l.evaluate(x, e)
+	if n, ok := v.(*ex); ok {
+		return l.bounded(n, x)
+	}
+	return v
+}
+
+func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	x = syntax.Unparen(x)
 	tv := l.info.Types[x]
 	if tv.Value != nil {
@@ -124,23 +133,20 @@ func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
 func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
 	switch b := base.(type) {
 	case *header:
-		if i := fieldIndex(b.typ, name); i >= 0 {
+		if i := b.typ.FieldIndex(name); i >= 0 {
 			return b.parts[i]
 		}
 	case *union:
-		if i := fieldIndex(b.typ, name); i >= 0 {
+		if i := b.typ.FieldIndex(name); i >= 0 {
 			return b.members[i]
 		}
 	case *literal:
-		if i := fieldIndex(b.typ, name); i >= 0 {
+		if i := b.typ.FieldIndex(name); i >= 0 {
 			return l.literalPart(b, i)
 		}
 	case *aggregate:
-		names, _, _ := components(b.typ)
-		for i, n := range names {
-			if n == name {
-				return b.elems[i]
-			}
+		if i := partIndex(b.typ, name); i >= 0 {
+			return b.elems[i]
 		}
 		if s, ok := b.typ.(*types.Stack); ok && name == "size" {
 			return intEx(int64(s.Size), code32)
@@ -151,7 +157,7 @@ func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
 		return l.selectElement(b, name)
 	case *next:
 		if s, ok := underlying(b.stack.typ.Elem).(*types.Struct); ok && b.member < 0 && s.Kind == syntax.StructKindUnion {
-			return &next{stack: b.stack, member: fieldIndex(s, name)}
+			return &next{stack: b.stack, member: s.FieldIndex(name)}
 		}
 	}
 	l.unsupported(at, "selecting %s here", name)

@@ -18,7 +18,7 @@ func (l *lowerer) lowerPipeline(name string, inst *instance, args ...value) {
 	}
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
 	c := l.inCode(func() { l.applyBlock(inst, args...) })
-	g := &graph{l: l, list: prune(l.mergeSites(prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
+	g := &graph{l: l, list: l.prune(l.mergeSites(l.prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
 	l.pipeline.InitTable = g.build()
 }
 

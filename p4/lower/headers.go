@@ -28,11 +28,6 @@ func (s *scalars) add(name string, st scalar, temp bool) *field {
 	return f
 }
 
-// drop forgets a variable that nothing mentions after all.
-func (s *scalars) drop(f *field) {
-	s.fields = slices.DeleteFunc(s.fields, func(g *field) bool { return g == f })
-}
-
 // headerType gives the BMv2 layout of a header, made at first use.
 func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	name := l.headerTypeName(t)
@@ -102,6 +97,7 @@ func (l *lowerer) flatFields(t *types.Struct) []*field {
 // headerParts makes the places of a header's declared fields.
 func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 	var parts []value
+	l.spend(len(t.Fields))
 	for _, f := range t.Fields {
 		name := prefix + f.Name
 		if f.Decl != nil {
@@ -179,6 +175,9 @@ func (l *lowerer) unionType(t *types.Struct) string {
 }
 
 func (l *lowerer) newStack(name string, t *types.Stack, local bool) *stack {
+	if t.Size == 0 {
+		l.unsupported(l.at, "the stack %s without elements", name)
+	}
 	elem := underlying(t.Elem).(*types.Struct)
 	s := &stack{name: name, typ: t, union: elem.Kind == syntax.StructKindUnion}
 	var ids []int
@@ -375,6 +374,9 @@ func (l *lowerer) finishHeaders() {
 	ht, bits := l.cfg.HeaderTypes[0], 0
 	ht.Fields = []bmv2.HeaderField{}
 	for _, f := range l.scalars.fields {
+		if f.dropped {
+			continue
+		}
 		ht.Fields = append(ht.Fields, layoutField(f.name, f.st))
 		bits += f.st.width
 	}

@@ -156,7 +156,7 @@ func literalName(x *syntax.IntLit) string {
 func (l *lowerer) memberName(x *syntax.SelectorExpr) string {
 	name := x.Sel.Value
 	if s, ok := underlying(l.info.Types[syntax.Unparen(x.X)].Type).(*types.Struct); ok {
-		if i := fieldIndex(s, name); i >= 0 && s.Fields[i].Decl != nil {
+		if i := s.FieldIndex(name); i >= 0 && s.Fields[i].Decl != nil {
 			f := s.Fields[i].Decl
 			name = controlPlaneName("", f.Annotations, f.Name)
 			if a := f.Annotations.Get("name"); a != nil {

@@ -181,7 +181,7 @@ func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
 	}
 	a := &aggregate{typ: t, elems: make([]value, len(s.Fields))}
 	for i, f := range x.Fields {
-		if k := fieldIndex(s, f.Name.Value); k >= 0 {
+		if k := s.FieldIndex(f.Name.Value); k >= 0 {
 			a.elems[k] = vals[i]
 		}
 	}

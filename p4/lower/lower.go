@@ -16,6 +16,7 @@ package lower
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -77,6 +78,11 @@ type lowerer struct {
 	applied   []*table                       // in order of declaration
 	depth     int
 	steps     int
+	work      int
+	// sourceInfo is that of sourceOf, the last node that source was asked for:
+	// a statement's instructions share it.
+	sourceOf   syntax.Node
+	sourceInfo *bmv2.SourceInfo
 
 	pipeline *bmv2.Pipeline
 	inTable  *table                         // whose action is being lowered
@@ -200,24 +206,42 @@ func (l *lowerer) source(n syntax.Node) *bmv2.SourceInfo {
 	if n == nil || !n.Pos().IsKnown() {
 		return nil
 	}
+	if n == l.sourceOf {
+		return l.sourceInfo
+	}
 	p := n.Pos()
 	if d, ok := n.(syntax.Decl); ok && d.DeclName() != nil {
 		p = d.DeclName().Pos()
 	}
-	return &bmv2.SourceInfo{Filename: p.File(), Line: p.Line(), Column: p.Col() - 1, SourceFragment: fragment(n)}
+	l.sourceOf = n
+	l.sourceInfo = &bmv2.SourceInfo{Filename: p.File(), Line: p.Line(), Column: p.Col() - 1, SourceFragment: fragment(n)}
+	return l.sourceInfo
+}
+
+// maxFragment is the longest text of a source_info: each primitive of a
+// statement has it.
+const maxFragment = 400
+
+// head is n on one line, cut short where that is long.
+func head(n syntax.Node) string {
+	s := syntax.Head(n, maxFragment)
+	if len(s) > maxFragment {
+		s = strings.ToValidUTF8(s[:maxFragment-3], "") + "..."
+	}
+	return s
 }
 
 // fragment is the text that source_info shows for n: its head, on one line.
 func fragment(n syntax.Node) string {
 	switch n := n.(type) {
 	case *syntax.IfStmt:
-		return syntax.String(n.Cond)
+		return head(n.Cond)
 	case *syntax.SwitchStmt:
-		return syntax.String(n.X)
+		return head(n.X)
 	case *syntax.AssignStmt, *syntax.CallStmt, *syntax.ReturnStmt, *syntax.ExitStmt:
-		return syntax.String(n)
+		return head(n)
 	case syntax.Expr:
-		return syntax.String(n)
+		return head(n)
 	case syntax.Decl:
 		if name := n.DeclName(); name != nil {
 			return name.Value

@@ -234,15 +234,29 @@ func (w *walker) name(x *syntax.Name) {
 	}
 }
 
-// binary leaves out what a constant left operand of && or || cuts off.
-func (w *walker) binary(x *syntax.BinaryExpr) {
-	if x.Op == syntax.AndAnd || x.Op == syntax.OrOr {
-		if l, ok := w.view.fold(x.X, w.scope).(bool); ok && l == (x.Op == syntax.OrOr) {
-			return
-		}
+// binary visits the operands and gives the value of a && or || that has one;
+// what a constant left operand of these cuts off is left out.
+func (w *walker) binary(x *syntax.BinaryExpr) any {
+	if x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
+		w.expr(x.X)
+		w.expr(x.Y)
+		return nil
 	}
-	w.expr(x.X)
+	var left any
+	if b, ok := syntax.Unparen(x.X).(*syntax.BinaryExpr); ok && (b.Op == syntax.AndAnd || b.Op == syntax.OrOr) {
+		left = w.binary(b) // a long chain is folded once, not once for each operator
+	} else if left = w.view.fold(x.X, w.scope); left == nil {
+		w.expr(x.X)
+	}
+	l, known := left.(bool)
+	if known && l == (x.Op == syntax.OrOr) {
+		return l
+	}
 	w.expr(x.Y)
+	if !known {
+		return nil
+	}
+	return w.view.fold(x.Y, w.scope)
 }
 
 func (w *walker) condExpr(x *syntax.CondExpr) {

@@ -20,13 +20,14 @@ type site struct {
 	args   []any // the constructor's: constants, sites, or nil where not known
 	scope  *scope
 
-	made    []*site // in the arguments of the constructor
-	locals  map[*syntax.InstDecl]*site
-	direct  []*site // of types that are applied directly
-	byCall  map[*syntax.CallExpr]*site
-	reached bool
-	tables  map[*syntax.TableDecl]bool
-	sets    map[*syntax.ValueSetDecl]bool
+	made     []*site // in the arguments of the constructor
+	locals   map[*syntax.InstDecl]*site
+	direct   []*site // of types that are applied directly
+	byCall   map[*syntax.CallExpr]*site
+	reached  bool
+	tables   map[*syntax.TableDecl]bool
+	sets     map[*syntax.ValueSetDecl]bool
+	noAction *types.Object // see view.noAction
 }
 
 // A body is what parsers and controls have in common.

@@ -42,12 +42,16 @@ const noAction = "NoAction"
 
 // noAction finds what NoAction means in a control.
 func (v *view) noAction(s *site) *types.Object {
-	for _, d := range s.body.locals {
-		if a, ok := d.(*syntax.ActionDecl); ok && a.Name.Value == noAction {
-			return v.info.Defs[a]
+	if s.noAction == nil {
+		s.noAction = v.info.Top[noAction]
+		for _, d := range s.body.locals {
+			if a, ok := d.(*syntax.ActionDecl); ok && a.Name.Value == noAction {
+				s.noAction = v.info.Defs[a]
+				break
+			}
 		}
 	}
-	return v.info.Top[noAction]
+	return s.noAction
 }
 
 func tableProperty(d *syntax.TableDecl, name string) *syntax.Property {

@@ -22,7 +22,7 @@ func (l *lowerer) lowerParser(name string, inst *instance, args ...value) *bmv2.
 		l.parserBody(inst, p, e, nil)
 	})
 	s := &states{l: l, out: out, names: map[string]int{}}
-	s.build(prune(c.list))
+	s.build(l.prune(c.list))
 	return out
 }
 
@@ -66,6 +66,7 @@ func (l *lowerer) parserBody(inst *instance, p *types.Parser, e *env, done *labe
 }
 
 func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
+	l.spend(costStmt)
 	lb, _ := e.lookup(l.info.Defs[s])
 	l.place(lb.(*label))
 	body := e.child()
@@ -163,7 +164,12 @@ func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *la
 	combos := [][]byteKey{nil}
 	for i, k := range keys {
 		var grown [][]byteKey
-		for _, alt := range l.alternatives(parts[i], k.st, e) {
+		alts := l.alternatives(parts[i], k.st, e)
+		if len(alts)*len(combos) > maxKeysets {
+			l.unsupported(x, "a keyset whose ranges become more than %d values with masks", maxKeysets)
+		}
+		l.spend(len(alts) * len(combos) * (i + 1))
+		for _, alt := range alts {
 			for _, c := range combos {
 				grown = append(grown, append(append([]byteKey(nil), c...), alt))
 			}

@@ -14,12 +14,13 @@ type value any
 
 // A field is one BMv2 field: a header's, or a variable among the scalars.
 type field struct {
-	header string
-	name   string
-	st     scalar
-	temp   bool // made by the compiler; its value dies with its last use
-	named  bool // the program names it
-	result bool // a temporary that a whole body may write: see renamed
+	header  string
+	name    string
+	st      scalar
+	temp    bool // made by the compiler; its value dies with its last use
+	named   bool // the program names it
+	dropped bool // a variable that nothing mentions after all
+	result  bool // a temporary that a whole body may write: see renamed
 	// asked is a variable that is 1 once the program has written the field, for
 	// those of the architecture whose 0 has a meaning; nil for all others.
 	asked *field
@@ -116,9 +117,25 @@ func components(t types.Type) (names []string, parts []types.Type, ok bool) {
 	return nil, nil, false
 }
 
+// partIndex finds a part of a struct or tuple by its name, -1 where there is none.
+func partIndex(t types.Type, name string) int {
+	switch t := underlying(t).(type) {
+	case *types.Struct:
+		return t.FieldIndex(name)
+	case *types.Tuple:
+		for i := range t.Elems {
+			if name == fmt.Sprintf("f%d", i) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
 // alloc makes a variable of type t, as fields of the scalars, header instances
 // and stacks whose names start with name.
 func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
+	l.spend(costVariable)
 	t = underlying(t)
 	if st, ok := scalarOf(t); ok {
 		if st.varbit {
@@ -215,14 +232,4 @@ func isPlace(v value) bool {
 		return true
 	}
 	return false
-}
-
-// fieldIndex finds a field of a struct-like type by name, -1 where there is none.
-func fieldIndex(t *types.Struct, name string) int {
-	for i := range t.Fields {
-		if t.Fields[i].Name == name {
-			return i
-		}
-	}
-	return -1
 }

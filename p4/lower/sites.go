@@ -88,7 +88,12 @@ func (i *instr) after(action string) *label {
 
 // mergeTable gathers the applications of t into one behind the rest.
 func (l *lowerer) mergeTable(t *table, list []*instr) []*instr {
-	which := l.scalars.add(l.unique(t.name+".site"), scalar{width: 8}, true)
+	l.spend(len(list))
+	width := 8
+	if len(t.applies) > 1<<width {
+		width = 32
+	}
+	which := l.scalars.add(l.unique(t.name+".site"), scalar{width: width}, true)
 	entry := &label{used: true}
 	var applies []*instr
 	var after []*label

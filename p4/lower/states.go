@@ -123,6 +123,9 @@ func (s *states) choose(i *instr) {
 	ts := []bmv2.Transition{}
 	for _, c := range i.cases {
 		ts = append(ts, s.transition(c))
+		if ts[len(ts)-1].Type == "default" {
+			break // what follows is never looked at, where a later default would be
+		}
 	}
 	if len(ts) == 0 {
 		ts = nil

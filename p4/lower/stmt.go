@@ -8,10 +8,6 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// maxSteps bounds the work on one program: a few lines of nested calls can
-// ask for more code than any machine holds.
-const maxSteps = 1 << 20
-
 // stmts lowers a statement list in a scope of its own.
 func (l *lowerer) stmts(list []syntax.Stmt, e *env) {
 	for _, s := range list {
@@ -23,6 +19,7 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	saved := l.at
 	l.at = s
 	defer func() { l.at = saved }()
+	l.spend(costStmt)
 	if l.steps++; l.steps > maxSteps {
 		l.unsupported(s, "a program whose inlined code has more than %d statements", maxSteps)
 	}
@@ -148,6 +145,7 @@ func (l *lowerer) intoDestination(dst, src value, m int) bool {
 func (l *lowerer) renamed(f, d *field, m int) bool {
 	var writes []*instr
 	for _, i := range l.code.list[m:] {
+		l.spend(1 + i.operands())
 		if i.kind == iApply || i.kind == iExit || i.cond != nil && (i.cond.readsField(f) || i.cond.readsField(d)) {
 			return false
 		}
@@ -165,7 +163,7 @@ func (l *lowerer) renamed(f, d *field, m int) bool {
 	for _, i := range writes {
 		i.args[0] = d
 	}
-	l.scalars.drop(f)
+	f.dropped = true
 	return true
 }
 

@@ -8,16 +8,17 @@ import (
 
 // A table is one table of one control instance.
 type table struct {
-	decl    *syntax.TableDecl
-	obj     *types.Object
-	env     *env
-	name    string
-	keys    []*tableKey
-	actions []*tableAction
-	applies []*instr
-	impl    *instance // action profile or selector
-	out     *bmv2.Table
-	block   block
+	decl     *syntax.TableDecl
+	obj      *types.Object
+	env      *env
+	name     string
+	keys     []*tableKey
+	actions  []*tableAction
+	byObject map[*types.Object]*tableAction // the first of each
+	applies  []*instr
+	impl     *instance // action profile or selector
+	out      *bmv2.Table
+	block    block
 }
 
 // A tableAction is one action of a table with the arguments bound in its list.
@@ -30,10 +31,8 @@ type tableAction struct {
 
 // actionName is the name of the table's entry for o.
 func (t *table) actionName(o *types.Object) string {
-	for _, a := range t.actions {
-		if a.obj == o {
-			return a.name
-		}
+	if a := t.find(o); a != nil {
+		return a.name
 	}
 	return o.Name
 }
@@ -74,6 +73,7 @@ func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *inst
 // tableOf finds or makes the table of this control instance.
 func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	d := o.Decl.(*syntax.TableDecl)
+	l.spend(len(l.tables[d]))
 	for _, t := range l.tables[d] {
 		if t.env.inst == e.inst {
 			return t
@@ -127,6 +127,9 @@ func (l *lowerer) emitTable(t *table) {
 	}
 	l.defaultAction(t)
 	l.entries(t)
+	if t.out.Entries != nil && l.arch.traits().entriesFit {
+		out.MaxSize = max(out.MaxSize, len(out.Entries))
+	}
 }
 
 func bytesOf(width int) int { return (width + 7) / 8 }
@@ -335,6 +338,12 @@ func (l *lowerer) addCall(t *table, r *syntax.ActionRef, call *types.Call) *tabl
 	l.inTable = nil
 	a.name = a.out.Name
 	t.actions = append(t.actions, a)
+	if t.byObject == nil {
+		t.byObject = map[*types.Object]*tableAction{}
+	}
+	if t.byObject[a.obj] == nil {
+		t.byObject[a.obj] = a
+	}
 	t.out.ActionIDs = append(t.out.ActionIDs, a.out.ID)
 	t.out.Actions = append(t.out.Actions, a.name)
 	return a
@@ -342,12 +351,7 @@ func (l *lowerer) addCall(t *table, r *syntax.ActionRef, call *types.Call) *tabl
 
 // find gives the table's action for o.
 func (t *table) find(o *types.Object) *tableAction {
-	for _, a := range t.actions {
-		if a.obj == o {
-			return a
-		}
-	}
-	return nil
+	return t.byObject[o]
 }
 
 // defaultAction fills default_entry; a table without one does NoAction.

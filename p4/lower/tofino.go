@@ -69,7 +69,7 @@ const (
 )
 
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true}
+	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true}
 }
 
 // program lowers the pipes of Switch: one, if all have the same program.
@@ -103,8 +103,8 @@ func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 // lowerPipe lowers the program of a pipe.
 func (l *tofino) lowerPipe(blocks []*instance) {
 	l.message = nil
-	if len(blocks) > 6 {
-		l.message = l.newMessage(blocks[6])
+	if len(blocks) > 6 || l.wantsMessage(blocks[1]) {
+		l.message = l.newMessage(blocks[1])
 	}
 	l.lowerGress("ingress", blocks[:3])
 	l.lowerGress("egress", blocks[3:6])
@@ -199,6 +199,12 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	l.gress = l.newGress(name, parser)
 	l.hdrs = l.gress.hdrs
 	p := l.lowerParser(l.pipe+name+"_parser", parser, l.args(parser)...)
+	if name == "egress" && !extracts(p, "eg_intr_md") {
+		l.before(p, "advance", intEx(int64(l.widthOf(l.topType("egress_intrinsic_metadata_t"))), code32))
+	}
+	if h, ok := l.gress.meta.(*header); ok {
+		l.before(p, "add_header_fast", h) // metadata have their fields, whatever the type
+	}
 	l.block = ingressBlock
 	if name == "egress" {
 		l.block = egressBlock
@@ -206,6 +212,33 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	l.lowerPipeline(l.pipe+name, control, l.args(control)...)
 	p.ReadsError = l.gress.intrinsic("from_parser", "parser_err").named
 	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
+}
+
+// extracts reports whether the parser reads the header of that name.
+func extracts(p *bmv2.Parser, name string) bool {
+	for _, st := range p.ParseStates {
+		for _, op := range st.ParserOps {
+			if op.Op == "extract" && op.Parameters[0].Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// before puts an operation before all that the parser does: the program's first
+// state may be entered again.
+func (l *tofino) before(p *bmv2.Parser, op string, args ...any) {
+	first := &bmv2.ParseState{
+		Name: "$before_" + p.InitState, ID: l.nextID("parse_states"),
+		ParserOps:   []*bmv2.ParserOp{l.parserOp(&instr{kind: iPrim, prim: op, args: args})},
+		Transitions: []bmv2.Transition{{Type: "default"}}, TransitionKey: []*bmv2.Expr{},
+	}
+	if len(p.ParseStates) > 0 {
+		first.Transitions = jumpTo(p.InitState)
+	}
+	p.ParseStates = append([]*bmv2.ParseState{first}, p.ParseStates...)
+	p.InitState = first.Name
 }
 
 // newGress makes the places of what the blocks of a gress share.
@@ -254,13 +287,23 @@ func (l *tofino) intrinsic(name string, t *types.Struct) value {
 
 // watchTypes notes whether the program writes the fields that tell which object
 // of the deparser is to do something, if 0 is one of their values: a packet for
-// which they are not written is not for that one.
+// which they are not written is not for that one. A program may ask for it too.
 func (l *tofino) watchTypes(g *gress) {
-	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}} {
-		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && l.hasZeroType(w.extern) {
+	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
+		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
 			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
 		}
 	}
+}
+
+// calls reports whether the program calls the extern function of that name.
+func (l *tofino) calls(name string) bool {
+	for _, c := range l.info.Calls {
+		if c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // hasZeroType reports whether the program has an object of the extern whose
@@ -290,6 +333,16 @@ func (l *tofino) topType(name string) types.Type {
 func isStruct(t types.Type) bool {
 	s, ok := t.(*types.Struct)
 	return ok && s.Kind == syntax.StructKindStruct
+}
+
+// wantsMessage reports whether a control asks for what the ghost thread is told,
+// which it may without such a thread.
+func (l *tofino) wantsMessage(control *instance) bool {
+	b, _ := bodyOf(control.typ)
+	return slices.ContainsFunc(b.params, func(p *syntax.Param) bool {
+		s, ok := l.paramType(control, p).(*types.Struct)
+		return ok && s.Name == messageType
+	})
 }
 
 func (l *tofino) paramType(inst *instance, p *syntax.Param) types.Type {

@@ -57,6 +57,7 @@ func (l *tofino) declareArray(i *instance, size int, initial value) {
 	}
 	out := &bmv2.RegisterArray{
 		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: size, Bitwidth: width,
+		Pair: isPair(t),
 	}
 	if initial != nil {
 		v := l.joined(l.flat(convert(initial, t), t))
@@ -67,6 +68,20 @@ func (l *tofino) declareArray(i *instance, size int, initial value) {
 		}
 	}
 	l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, out)
+}
+
+// isPair reports whether t is a struct of two numbers of one width.
+func isPair(t types.Type) bool {
+	if _, scalar := scalarOf(t); scalar {
+		return false
+	}
+	_, parts, ok := components(t)
+	if !ok || len(parts) != 2 {
+		return false
+	}
+	a, ok1 := scalarOf(parts[0])
+	b, ok2 := scalarOf(parts[1])
+	return ok1 && ok2 && a.width == b.width
 }
 
 func (l *tofino) declareFilter(i *instance, size int) {

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -129,11 +130,51 @@ func (l *tofino) parserCounterCall(c *methodCall) value {
 	return nil
 }
 
-// parserCounterField is what set makes of a field: rotated to the right, under
+// byteWith is the byte that a header's field is part of, and of a value that is
+// no such field its last byte.
+func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
+	if f, ok := l.eval(c.arg("field"), c.e).(*field); ok && f.st.width < 8 {
+		if parts := l.aroundInByte(f); parts != nil {
+			return cast(l.joined(parts), u8)
+		}
+	}
+	return cast(l.scalar(c.arg("field"), c.e), u8)
+}
+
+// aroundInByte lists the parts of the byte that has all of a header's field f;
+// nil where there is none.
+func (l *tofino) aroundInByte(f *field) []*ex {
+	i := slices.IndexFunc(l.cfg.Headers, func(h *bmv2.Header) bool { return h.Name == f.header })
+	if i < 0 || l.cfg.Headers[i].Metadata {
+		return nil
+	}
+	list := l.headerTypes[l.cfg.Headers[i].HeaderType].Fields
+	at := 0
+	for _, g := range list[:slices.IndexFunc(list, func(g bmv2.HeaderField) bool { return g.Name == f.name })] {
+		at += g.Width
+	}
+	first, last := at-at%8, at-at%8+7
+	if at+f.st.width-1 > last {
+		return nil
+	}
+	var parts []*ex
+	at = 0
+	for _, g := range list {
+		end := at + g.Width - 1
+		if lo, hi := max(at, first), min(end, last); lo <= hi {
+			part := fieldEx(&field{header: f.header, name: g.Name, st: scalar{width: g.Width}})
+			parts = append(parts, slice(part, end-lo, end-hi))
+		}
+		at += g.Width
+	}
+	return parts
+}
+
+// parserCounterField is what set makes of the byte that a field is in: rotated to the right, under
 // a mask, which Tofino 1 gives by its highest bit, and something added. The
 // largest value that the program allows is not held against it.
 func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
-	v := cast(l.scalar(c.arg("field"), c.e), u8)
+	v := l.byteWith(c, u8)
 	number := func(name string) int64 {
 		x := l.scalar(c.arg(name), c.e)
 		if !x.isConst() {

@@ -16,19 +16,23 @@ var hashNames = []string{"IDENTITY", "RANDOM", "XOR8", "XOR16", "XOR32", "CRC8",
 type hashFunction struct {
 	algo string
 	crc  *bmv2.CRC
+	// width is how many bits the algorithm has, extends whether it begins again
+	// where more are wanted; otherwise the bits above are 0.
+	width   int
+	extends bool
 }
 
 // hashFunctions are the algorithms but for IDENTITY, which is none, and CUSTOM.
 // RANDOM is a matrix that the compiler draws; any good hash does.
 var hashFunctions = map[string]hashFunction{
-	"RANDOM": {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0xad93d23594c935a9", Init: "0xffffffffffffffff", Xor: "0x00", Reversed: true}},
-	"XOR8":   {algo: "xor8"},
-	"XOR16":  {algo: "xor16"},
-	"XOR32":  {algo: "xor32"},
-	"CRC8":   {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 8, Poly: "0x07", Init: "0x00", Xor: "0x00"}},
-	"CRC16":  {algo: "crc16"},
-	"CRC32":  {algo: "crc32"},
-	"CRC64":  {algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0x00", Xor: "0x00"}},
+	"RANDOM": {width: 64, extends: true, algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0xad93d23594c935a9", Init: "0xffffffffffffffff", Xor: "0x00", Reversed: true}},
+	"XOR8":   {width: 8, algo: "xor8"},
+	"XOR16":  {width: 16, algo: "xor16"},
+	"XOR32":  {width: 32, algo: "xor32"},
+	"CRC8":   {width: 8, extends: true, algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 8, Poly: "0x07", Init: "0x00", Xor: "0x00"}},
+	"CRC16":  {width: 16, extends: true, algo: "crc16"},
+	"CRC32":  {width: 32, extends: true, algo: "crc32"},
+	"CRC64":  {width: 64, extends: true, algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0x00", Xor: "0x00"}},
 }
 
 // hashName is the algorithm of a Hash.
@@ -73,7 +77,7 @@ func (l *tofino) polynomial(inst *instance) hashFunction {
 	hex := func(k int) string {
 		return bmv2.HexString(wrap(arg(k).v, scalar{width: width}), bytesOf(width))
 	}
-	return hashFunction{algo: bmv2.AlgoCRC, crc: &bmv2.CRC{
+	return hashFunction{width: width, extends: arg(3).isTrue(), algo: bmv2.AlgoCRC, crc: &bmv2.CRC{
 		Width: width, Poly: hex(0), Init: hex(4), Xor: hex(5), Reversed: arg(1).isTrue(),
 	}}
 }
@@ -92,14 +96,22 @@ func (l *tofino) hashCall(c *methodCall) value {
 	}
 	fn := l.hashFunction(c.inst)
 	input := l.inputs(v, arg)
-	f := l.temp(scalar{width: st.width})
-	limit := new(big.Int).Lsh(big.NewInt(1), uint(min(st.width, 64))) // a hash has 64 bits at most
+	f := l.temp(scalar{width: min(st.width, fn.width)})
+	limit := new(big.Int).Lsh(big.NewInt(1), uint(f.st.width))
 	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: max(64, limit.BitLen())}))
-	return l.as(f, st)
+	if f.st.width == st.width {
+		return l.as(f, st)
+	}
+	all := fieldEx(f)
+	for fn.extends && all.st.width < st.width {
+		all = binary(syntax.Concat, fieldEx(f), all, scalar{width: f.st.width + all.st.width})
+	}
+	return cast(cast(all, scalar{width: st.width}), st)
 }
 
-// symmetric puts the fields that @symmetric pairs, of the data v that x lists, in
-// the order of their values: either way round the hash is the same.
+// symmetric makes one of the fields that @symmetric pairs, of the data v that x
+// lists, as p4c does: their exclusive or, in the place of the later one. The
+// earlier is 0.
 func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
 	a, isList := v.(*aggregate)
@@ -126,8 +138,7 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 			l.unsupported(an, "@symmetric for what is not in the list that is hashed")
 		}
 		p, q := l.toEx(a.elems[i], x), l.toEx(a.elems[k], x)
-		less := binary(syntax.Lss, p, q, boolean)
-		out.elems[i], out.elems[k] = cond(less, p, q), cond(less, q, p)
+		out.elems[min(i, k)], out.elems[max(i, k)] = intEx(0, p.st), binary(syntax.Xor, p, q, p.st)
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func (l *tofino) readInto(held value, reg *instance, index *ex, t types.Type) {
 	if !l.intoDestination(held, cell, m) {
 		l.assign(held, cell)
 	} else if f, ok := cell.(*field); ok {
-		l.scalars.drop(f)
+		f.dropped = true
 	}
 }
 
@@ -207,7 +207,7 @@ type cellUse struct{ read, written bool }
 // cellUse finds out whether the body reads o, the cell, before it writes it,
 // and whether it writes it at all.
 func (l *tofino) cellUse(body *syntax.BlockStmt, o *types.Object) cellUse {
-	use := cellUse{read: true, written: l.assigns(body, o)}
+	use := cellUse{read: true, written: l.assigned(body)[o]}
 	if len(body.Stmts) == 0 {
 		return use
 	}

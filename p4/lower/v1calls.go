@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -212,27 +213,72 @@ func (l v1model) logMsg(x *syntax.CallExpr, call *types.Call, e *env) {
 	if msg.op != opString {
 		l.unsupported(x, "a message that is not a literal")
 	}
+	format := msg.str
 	var list []*bmv2.Expr
 	if len(call.Args) > 1 {
-		list = l.logValues(l.eval(call.Args[1], e), x)
+		format, list = l.logValues(format, l.eval(call.Args[1], e), x)
 	}
-	l.prim("log_msg", &bmv2.Expr{Type: bmv2.TypeString, Name: msg.str}, bmv2.Vector(list...))
+	l.prim("log_msg", &bmv2.Expr{Type: bmv2.TypeString, Name: format}, bmv2.Vector(list...))
 }
 
-func (l v1model) logValues(v value, x *syntax.CallExpr) []*bmv2.Expr {
+// logValues gives the numbers that a message shows. One place of the format is
+// for one value of the list; that of a header or struct becomes
+// (field:{},field:{}), as simple_switch shows it.
+func (l v1model) logValues(format string, v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
+	elems := []value{v}
+	if a, ok := v.(*aggregate); ok {
+		elems = a.elems
+	}
+	var list []*bmv2.Expr
+	rest, shown := format, ""
+	for _, el := range elems {
+		text, numbers := l.logValue(el, x)
+		list = append(list, numbers...)
+		before, place, after := cutPlace(rest)
+		if len(numbers) != 1 && place != "" {
+			place = text
+		}
+		shown, rest = shown+before+place, after
+	}
+	return shown + rest, list
+}
+
+// cutPlace cuts a format at its first {…}; the place is "" where it has none.
+func cutPlace(s string) (before, place, after string) {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			continue
+		}
+		if n := strings.IndexByte(s[i:], '}'); s[i] == '{' && n > 0 {
+			return s[:i], s[i : i+n+1], s[i+n+1:]
+		}
+	}
+	return s, "", ""
+}
+
+// logValue is how one value is shown, and the numbers for that.
+func (l v1model) logValue(v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
+	var names []string
+	var parts []value
 	switch v := v.(type) {
 	case *aggregate:
-		var list []*bmv2.Expr
-		for _, el := range v.elems {
-			list = append(list, l.logValues(el, x)...)
-		}
-		return list
+		names, _, _ = components(v.typ)
+		parts = v.elems
 	case *header:
-		var list []*bmv2.Expr
 		for _, f := range v.fields {
-			list = append(list, bmv2.FieldOf(f.header, f.name))
+			names = append(names, f.name)
+			parts = append(parts, f)
 		}
-		return list
+	default:
+		return "{}", []*bmv2.Expr{param(l.toEx(v, x))}
 	}
-	return []*bmv2.Expr{param(l.toEx(v, x))}
+	var texts []string
+	var list []*bmv2.Expr
+	for i, p := range parts {
+		text, numbers := l.logValue(p, x)
+		list = append(list, numbers...)
+		texts = append(texts, names[i]+":"+text)
+	}
+	return "(" + strings.Join(texts, ",") + ")", list
 }

@@ -13,6 +13,7 @@ import (
 // holds its body; its own name met there is painted and never expanded again.
 
 const (
+	maxTokens    = 1 << 21 // how many tokens the files have, includes counted each time
 	maxInclude   = 100     // how deep includes nest
 	maxFiles     = 10000   // how many there are
 	maxExpansion = 1 << 20 // how many tokens the uses of macros may take and produce in all
@@ -22,18 +23,19 @@ const (
 
 // A preproc runs the directives and expands the macros of one translation unit.
 type preproc struct {
-	opts   *Options
-	fsys   fs.FS
-	errs   *Errors
-	macros map[string]*macro
-	once   map[string]bool
-	files  []*inputFile
-	file   *inputFile // the innermost
-	ctxs   []context
-	unread Token // handed out next where hasUnread is set
-	spent  int   // tokens that uses of macros have taken and produced
-	nested int   // lists being expanded
-	opened int   // files
+	opts    *Options
+	fsys    fs.FS
+	errs    *Errors
+	macros  map[string]*macro
+	once    map[string]bool
+	files   []*inputFile
+	file    *inputFile // the innermost
+	ctxs    []context
+	unread  Token // handed out next where hasUnread is set
+	spent   int   // tokens that uses of macros have taken and produced
+	nested  int   // lists being expanded
+	opened  int   // files
+	scanned int   // tokens of the files
 
 	hasUnread bool
 	isolated  bool // read contexts only, never the file
@@ -92,7 +94,7 @@ func (p *preproc) stop(pos Pos, format string, args ...any) {
 // tokens; the last one is the end of file.
 func (p *preproc) run(name, text string) []Token {
 	p.push(name, p.fsys, text, Pos{})
-	toks := make([]Token, 0, len(text)/4+64)
+	toks := make([]Token, 0, min(len(text)/4+64, maxTokens))
 	for {
 		t := p.next()
 		toks = append(toks, t)
@@ -173,10 +175,18 @@ func (p *preproc) lex() Token {
 	return p.fileToken()
 }
 
+// read scans one token of the innermost file, of which a program has so many.
+func (p *preproc) read(t *Token) {
+	p.file.next(t)
+	if p.scanned++; p.scanned > maxTokens {
+		p.stop(t.Pos, "program has more than %d tokens", maxTokens)
+	}
+}
+
 func (p *preproc) fileToken() Token {
 	var t Token
 	for !p.stopped {
-		p.file.next(&t)
+		p.read(&t)
 		switch {
 		case t.Kind == _Hash && t.flag&bol != 0:
 			p.directive(t.Pos)
@@ -268,8 +278,11 @@ func (p *preproc) line() []Token {
 	var toks []Token
 	for {
 		var t Token
-		p.file.next(&t)
-		if t.Kind == _EOL {
+		p.read(&t)
+		switch {
+		case p.stopped:
+			return nil
+		case t.Kind == _EOL:
 			return toks
 		}
 		toks = append(toks, t)

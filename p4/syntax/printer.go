@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"errors"
 	"io"
 	"strings"
 )
@@ -31,11 +32,35 @@ func String(n Node) string {
 	return p.b.String()
 }
 
+// Head is the canonical text of a node in one line, of which it makes no more
+// than the first limit bytes or so where there are more.
+func Head(n Node, limit int) string {
+	if isNil(n) {
+		return ""
+	}
+	p := &printer{flat: true, limit: limit}
+	p.upTo(n)
+	return p.b.String()
+}
+
+func (p *printer) upTo(n Node) {
+	defer func() {
+		if r := recover(); r != nil && r != errLong {
+			panic(r)
+		}
+	}()
+	p.node(n)
+}
+
+// errLong ends a printer that has written enough.
+var errLong = errors.New("the text is longer than wanted")
+
 // A printer builds canonical text.
 type printer struct {
 	b      strings.Builder
 	indent int
 	flat   bool // all in one line
+	limit  int  // where not 0, no node begins behind so many bytes
 }
 
 // print writes strings as they are and nodes in canonical form.
@@ -79,6 +104,9 @@ func (p *printer) braces(n int, line func(i int)) {
 
 // node writes any node.
 func (p *printer) node(n Node) {
+	if p.limit > 0 && p.b.Len() > p.limit {
+		panic(errLong)
+	}
 	switch n := n.(type) {
 	case Expr:
 		p.expr(n, condPrec-1)

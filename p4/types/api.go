@@ -40,6 +40,7 @@ type (
 		Args   []Type
 		Fields []Field
 
+		index   map[string]int // of the fields by name
 		generic *generic
 	}
 
@@ -49,6 +50,8 @@ type (
 		Decl    *syntax.EnumDecl
 		Repr    *Bits
 		Members []EnumMember
+
+		index map[string]int // of the members by name
 	}
 
 	// Stack is Elem[Size] of headers or unions; arrays of other types too

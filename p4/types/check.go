@@ -135,7 +135,7 @@ const maxShow = 60
 
 // show writes an expression for a message, short.
 func show(e syntax.Expr) string {
-	s := syntax.String(e)
+	s := syntax.Head(e, maxShow)
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		s = s[:i] + "..."
 	}

@@ -3,6 +3,8 @@ package types
 import (
 	"errors"
 	"math/big"
+	"strconv"
+	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -249,6 +251,30 @@ func EqualValues(x, y Value) bool {
 	}
 	a, b := Number(x), Number(y)
 	return a != nil && b != nil && a.Cmp(b) == 0
+}
+
+// valueKey is the same text for values of one type that are equal, and for no others.
+func valueKey(v Value) string {
+	switch v := v.(type) {
+	case *ErrorValue:
+		return strconv.Itoa(v.Index)
+	case *EnumValue:
+		return "." + strconv.Itoa(v.Index)
+	case *AggregateValue:
+		if v.Invalid {
+			return "{#}"
+		}
+		keys := make([]string, len(v.Elems))
+		for i, el := range v.Elems {
+			keys[i] = valueKey(el)
+		}
+		return "{" + strings.Join(keys, ",") + "}"
+	case string:
+		return strconv.Quote(v)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return Number(v).String()
 }
 
 func equalAggregates(x, y *AggregateValue) bool {

@@ -234,18 +234,20 @@ func sameRecord(x, y *syntax.RecordExpr) bool {
 
 // annotations checks the annotations that the language gives a meaning.
 func (c *checker) annotations(as syntax.Annotations) {
-	for i, a := range as {
+	before := map[string]bool{} // names, and whether one of that name is structured
+	for _, a := range as {
 		name := a.Name.Value
 		structured := a.Kind == syntax.AnnotationExprs || a.Kind == syntax.AnnotationKeyValues
-		for _, b := range as[:i] {
-			both := b.Kind == syntax.AnnotationExprs || b.Kind == syntax.AnnotationKeyValues || structured
+		if other, twice := before[name]; twice {
 			switch {
-			case b.Name.Value != name:
-			case both:
+			case structured || other:
 				c.errorf(a.Pos(), "the annotation @%s comes twice", name)
 			case name == "name":
 				c.warnf(a.Pos(), "@name comes twice; the first one counts")
 			}
+		}
+		if len(as) > 1 {
+			before[name] = before[name] || structured
 		}
 		if structured {
 			c.structured(a)

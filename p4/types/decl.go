@@ -184,7 +184,7 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 		case m.Value != nil:
 			mem.Value = c.enumMember(m, en)
 		}
-		en.Members = append(en.Members, mem)
+		en.add(mem)
 		v := &EnumValue{Type: en, Index: len(en.Members) - 1}
 		c.insert(&Object{Kind: ConstObj, Name: name, Decl: m, Type: en, Value: v}, m.Pos())
 	}

@@ -272,7 +272,7 @@ func (c *checker) switchType(s *syntax.SwitchStmt, x TypeAndValue) {
 // labels are the labels of a switch seen so far.
 type labels struct {
 	actions map[*Object]bool
-	values  []Value
+	values  map[string]bool // by valueKey
 }
 
 func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen *labels) {
@@ -330,13 +330,14 @@ func (c *checker) valueLabel(k *syntax.SwitchCase, e syntax.Expr, x TypeAndValue
 	if tv.Value == nil {
 		return
 	}
-	for _, v := range seen.values {
-		if EqualValues(v, tv.Value) {
-			c.errorf(k.Label.Pos(), "the label %s comes twice", show(k.Label))
-			return
-		}
+	v := valueKey(tv.Value)
+	if seen.values == nil {
+		seen.values = map[string]bool{}
 	}
-	seen.values = append(seen.values, tv.Value)
+	if seen.values[v] {
+		c.errorf(k.Label.Pos(), "the label %s comes twice", show(k.Label))
+	}
+	seen.values[v] = true
 }
 
 // terminates reports whether no path leads past the end of s.

@@ -76,7 +76,7 @@ func (c *checker) fields(d *syntax.StructDecl, s *Struct) {
 			c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, kindName(s.Kind), s.Name, t, why)
 			t = Invalid
 		}
-		s.Fields = append(s.Fields, Field{Name: name, Type: t, Decl: f})
+		s.add(Field{Name: name, Type: t, Decl: f})
 	}
 }
 

@@ -207,7 +207,8 @@ func (g *generic) fill(inst Type) {
 	}
 	switch t := inst.(type) {
 	case *Struct:
-		t.Fields = substFields(g.self.(*Struct).Fields, m)
+		self := g.self.(*Struct)
+		t.Fields, t.index = substFields(self.Fields, m), self.index
 	case *Extern:
 		t.Methods = substMethods(g.self.(*Extern).Methods, m)
 	case *Parser:

@@ -133,12 +133,19 @@ func (t *Struct) Field(name string) *Field {
 
 // FieldIndex returns the index of the field called name, -1 where there is none.
 func (t *Struct) FieldIndex(name string) int {
-	for i := range t.Fields {
-		if t.Fields[i].Name == name {
-			return i
-		}
+	if i, ok := t.index[name]; ok {
+		return i
 	}
 	return -1
+}
+
+// add appends a field whose name is new.
+func (t *Struct) add(f Field) {
+	if t.index == nil {
+		t.index = map[string]int{}
+	}
+	t.index[f.Name] = len(t.Fields)
+	t.Fields = append(t.Fields, f)
 }
 
 // IsHeader reports whether t is a header; a header_union is none.
@@ -149,12 +156,19 @@ func (t *Struct) IsUnion() bool { return t.Kind == syntax.StructKindUnion }
 
 // MemberIndex returns the index of the member called name, -1 where there is none.
 func (t *Enum) MemberIndex(name string) int {
-	for i := range t.Members {
-		if t.Members[i].Name == name {
-			return i
-		}
+	if i, ok := t.index[name]; ok {
+		return i
 	}
 	return -1
+}
+
+// add appends a member whose name is new.
+func (t *Enum) add(m EnumMember) {
+	if t.index == nil {
+		t.index = map[string]int{}
+	}
+	t.index[m.Name] = len(t.Members)
+	t.Members = append(t.Members, m)
 }
 
 // Overloads returns the methods called name, constructors excluded.

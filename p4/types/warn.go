@@ -80,7 +80,7 @@ func (c *checker) writes(e syntax.Expr) {
 		return
 	}
 	o := c.info.Uses[n]
-	if o == nil || o.flow == nil {
+	if o == nil || o.flow == nil || o.flow.written {
 		return
 	}
 	o.flow.written = true

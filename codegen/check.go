@@ -1,0 +1,372 @@
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What is checked of blocks and rows when they are read, before anything is
+// generated from them. Each finding is an error of one line.
+
+var (
+	blockName    = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	constantName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+)
+
+// A checker collects what is wrong with a block.
+type checker struct {
+	*Catalogue
+	errs []error
+}
+
+// check says what is wrong with blocks and rows of the catalogue.
+func (c *Catalogue) check(list []*block, rows *rowFile) error {
+	k := &checker{Catalogue: c}
+	for _, b := range list {
+		k.block(b)
+	}
+	if len(k.errs) == 0 { // else rows fail for the same reasons
+		k.rows(rows)
+	}
+	return errors.Join(k.errs...)
+}
+
+func (k *checker) wrong(b *block, path, format string, args ...any) {
+	k.errs = append(k.errs, b.file.wrong(path, format, args...))
+}
+
+// shelfOf is where a block stands.
+func (k *checker) shelfOf(b *block) *shelf {
+	if slices.Contains(k.software.blocks, b) {
+		return k.software
+	}
+	return k.hardware()
+}
+
+func (k *checker) block(b *block) {
+	shelf := k.shelfOf(b)
+	switch first := shelf.lookup(b.Kind, b.Name); {
+	case b.Kind == skeleton || b.Order != nil:
+		k.wrong(b, "$.kind", "the skeleton is p4lb's own: want one of %s", strings.Join(kindNames(), ", "))
+		return
+	case !blockName.MatchString(b.Name):
+		k.wrong(b, "$.name", "name %q: want small letters and digits, and hyphens between them", b.Name)
+		return
+	case first != b:
+		k.wrong(b, "$.name", "there is a %v already, in %s", b, first.file.name)
+		return
+	case shelf != k.software && b.Kind != part && k.lookup(b.Kind, b.Name) == nil:
+		k.wrong(b, "$.name", "there is no file for %s beside it, which says what %v means to a row", software.folder, b)
+		return
+	case shelf == k.software && b.Kind != part && b.About == "" && !k.instead(b):
+		k.wrong(b, "$.kind", "want about: what %v does, in one line", b)
+	}
+	k.keys(b)
+	k.parts(b, shelf)
+	k.things(b)
+	k.choice(b)
+	k.parameters(b)
+	k.text(b)
+}
+
+// instead reports whether a granularity stands in for another one.
+func (k *checker) instead(b *block) bool {
+	return slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name })
+}
+
+// keys wants each key in a block of a kind that makes use of it.
+func (k *checker) keys(b *block) {
+	for _, x := range []struct {
+		key   string
+		given bool
+		of    []kind
+	}{
+		{"gives", b.Gives != nil, []kind{signal}},
+		{"reads", b.Reads != "", []kind{granularity, choice}},
+		{"granularities", b.On != nil, []kind{choice}},
+		{"sees-to-flows", b.Sees, []kind{choice}},
+		{"can-hash", b.CanHash, []kind{choice}},
+		{"fixed", b.Fixed, []kind{signal}},
+		{"by-port", b.ByPort, []kind{signal}},
+		{"edge", b.Edge, []kind{signal}},
+		{"transit", b.Transit != nil, []kind{signal}},
+		{"ghost", b.Ghost != nil, []kind{signal}},
+		{"load", b.Load.Register != "", []kind{signal}},
+		{"holds", b.Holds != "", []kind{granularity, choice}},
+		{"instead", b.Instead != "", []kind{granularity}},
+	} {
+		if x.given && !slices.Contains(x.of, b.Kind) {
+			var of []string
+			for _, k := range x.of {
+				of = append(of, string(k))
+			}
+			k.wrong(b, "$."+x.key, "%s is a key of a %s, not of a %s", x.key, strings.Join(of, " or a "), b.Kind)
+		}
+	}
+	if _, ok := proofs[b.Check]; b.Check != "" && !ok {
+		k.wrong(b, "$.check", "%w", near("check", b.Check, slices.Sorted(maps.Keys(proofs))))
+	}
+	if (len(b.Transit) > 0 || b.Edge && b.Kind == signal) && !b.Edge {
+		k.wrong(b, "$.transit", "transit is for a signal between the edges: want edge: true beside it")
+	}
+	for i, a := range b.Attributes {
+		if a.Name == "" || a.Type == "" || a.Meaning == "" {
+			k.wrong(b, fmt.Sprintf("$.attributes[%d]", i), "want name, type and meaning of an attribute")
+		}
+	}
+}
+
+// parts wants the parts to be there, without a circle, and each to have a use.
+func (k *checker) parts(b *block, s *shelf) {
+	var names []string
+	for _, p := range s.blocks {
+		if p.Kind == part {
+			names = append(names, p.Name)
+		}
+	}
+	for key, list := range map[string][]string{"parts": b.Parts, "recirc": b.Recirc, "transit": b.Transit, "ghost": b.Ghost} {
+		for i, name := range list {
+			if s.lookup(part, name) == nil {
+				k.wrong(b, fmt.Sprintf("$.%s[%d]", key, i), "%w", near("part", name, names))
+			}
+		}
+	}
+	if b.Kind != part {
+		return
+	}
+	if circle := circleFrom(s, b, nil); circle != nil && slices.Max(circle) == b.Name { // told once
+		k.wrong(b, "$.parts", "a circle of parts: %s", strings.Join(append(circle, b.Name), " needs "))
+	}
+	if !slices.ContainsFunc(s.blocks, func(o *block) bool {
+		return slices.Contains(slices.Concat(o.Parts, o.Recirc, o.Transit, o.Ghost), b.Name)
+	}) {
+		k.wrong(b, "$.name", "no block is built on %v: name it under parts of one that is, or remove it", b)
+	}
+}
+
+// circleFrom is a way from a part to itself, nil where there is none.
+func circleFrom(s *shelf, b *block, trail []string) []string {
+	switch {
+	case b == nil || len(trail) > 0 && b.Name != trail[0] && slices.Contains(trail, b.Name):
+		return nil
+	case slices.Contains(trail, b.Name):
+		return trail
+	}
+	for _, name := range slices.Concat(b.Parts, b.Recirc) {
+		if circle := circleFrom(s, s.lookup(part, name), append(trail[:len(trail):len(trail)], b.Name)); circle != nil {
+			return circle
+		}
+	}
+	return nil
+}
+
+// things wants what is given to be read, and what is read to be given.
+func (k *checker) things(b *block) {
+	known := slices.Sorted(maps.Keys(k.Catalogue.things))
+	for i, thing := range b.Gives {
+		path := fmt.Sprintf("$.gives[%d]", i)
+		switch {
+		case k.Catalogue.things[thing] == "":
+			k.wrong(b, path, "%w; what it is stands in %s under things", near("thing", thing, known), rowsFile)
+		case !slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Reads == thing }):
+			k.wrong(b, path, "%v gives %s (%s), which no granularity and no choice reads", b, thing, k.Catalogue.things[thing])
+		}
+	}
+	switch {
+	case b.Reads == "":
+	case k.Catalogue.things[b.Reads] == "":
+		k.wrong(b, "$.reads", "%w; what it is stands in %s under things", near("thing", b.Reads, known), rowsFile)
+	case len(k.givers(b.Reads)) == 0:
+		k.wrong(b, "$.reads", "%v reads %s, which no signal gives", b, b.Reads)
+	}
+}
+
+// choice wants a choice's granularities to be there, with the reason.
+func (k *checker) choice(b *block) {
+	for i, name := range b.On {
+		if k.lookup(granularity, name) == nil {
+			k.wrong(b, fmt.Sprintf("$.granularities[%d]", i), "%w", near("granularity", name, k.names(granularity)))
+		}
+	}
+	if len(b.On) > 0 && b.Why == "" {
+		k.wrong(b, "$.granularities", "want why: the reason for which %v makes sense with these alone", b)
+	}
+	if b.Instead != "" && k.lookup(granularity, b.Instead) == nil {
+		k.wrong(b, "$.instead", "%w", near("granularity", b.Instead, k.names(granularity)))
+	}
+}
+
+// parameters wants each to be declared once, and its values to be of its unit.
+func (k *checker) parameters(b *block) {
+	for i := range b.Parameters {
+		p := &b.Parameters[i]
+		path := fmt.Sprintf("$.parameters[%d]", i)
+		if err := k.parameter(p, path); err != nil {
+			path, err := err.path, err.error
+			k.wrong(b, path, "parameter %s: %w", p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Defaults)) {
+		p := k.param(name)
+		if p == nil {
+			k.wrong(b, "$.defaults."+name, "%w", near("parameter", name, k.paramNames()))
+		} else if _, err := p.parse(b.Defaults[name]); err != nil {
+			k.wrong(b, "$.defaults."+name, "%w", err)
+		}
+	}
+}
+
+// misplaced is an error with the path of what it is about.
+type misplaced struct {
+	path string
+	error
+}
+
+func (k *checker) parameter(p *Param, path string) *misplaced {
+	at := func(key, format string, args ...any) *misplaced {
+		return &misplaced{path + key, fmt.Errorf(format, args...)}
+	}
+	known := k.param(p.Name)
+	switch {
+	case !blockName.MatchString(p.Name):
+		return at("", "want a name of small letters and digits")
+	case p.Unit == "" && known == nil:
+		return at("", "no block declares it: want its unit, default, meaning and source; there are %s", strings.Join(k.paramNames(), ", "))
+	case p.Unit == "" && (p.Default != "" || p.Meaning != ""):
+		return at("", "another block declares it: want its name alone, or a unit and a name of its own")
+	case p.Unit == "":
+		return nil
+	case known != p:
+		return at("", "it is declared already: want its name alone, which stands for what the other block declares")
+	case p.Unit != OneOf && suffixes[p.Unit] == nil:
+		return at(".unit", "%w", near("unit", string(p.Unit), unitNames()))
+	case p.Unit == OneOf && len(p.Words) == 0:
+		return at(".unit", "want the words that it can be one of")
+	case p.Default == "" || p.Meaning == "" || p.Source == "":
+		return at("", "want its default, its meaning and its source")
+	case p.Constant != "" && (!constantName.MatchString(p.Constant) || p.Type == ""):
+		return at(".constant", "want a name of capitals, and the type of the constant beside it")
+	}
+	for key, text := range map[string]string{".min": p.Min, ".max": p.Max} {
+		if _, err := p.Unit.parse(text); text != "" && p.Unit != OneOf && err != nil {
+			return at(key, "%w", err)
+		}
+	}
+	if _, err := p.parse(p.Default); err != nil {
+		return at(".default", "%w", err)
+	}
+	if p.Constant != "" {
+		for _, o := range k.params {
+			if o != p && o.Constant == p.Constant {
+				return at(".constant", "%s is parameter %s already", p.Constant, o.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (k *checker) paramNames() []string {
+	var list []string
+	for _, p := range k.params {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// wantedTexts are the templates that the machinery asks a block for.
+func wantedTexts(b *block) []string {
+	switch b.Kind {
+	case granularity:
+		return []string{"decide"}
+	case choice:
+		return []string{"choose"}
+	}
+	var list []string
+	for _, thing := range b.Gives {
+		if thing == "cost" || thing == "weight" {
+			list = append(list, thing)
+		}
+	}
+	return list
+}
+
+// text wants the templates to be read, and what others ask for to be there.
+func (k *checker) text(b *block) {
+	t, err := b.template()
+	if err != nil {
+		k.errs = append(k.errs, err)
+		return
+	}
+	if k.shelfOf(b) != k.software {
+		return // which of them it takes there depends on the row
+	}
+	for _, name := range wantedTexts(b) {
+		if t == nil || t.Lookup(name) == nil {
+			k.wrong(b, "$.kind", "want {{define %q}} behind the head of %v", name, b)
+		}
+	}
+}
+
+// rows wants what rows name to be there, and to have a meaning together.
+func (k *checker) rows(f *rowFile) {
+	wrong := func(path, format string, args ...any) { k.errs = append(k.errs, f.wrong(path, format, args...)) }
+	names := k.schemeNames()
+	for i, given := range f.Rows {
+		path := fmt.Sprintf("$.rows[%d]", i)
+		switch {
+		case !blockName.MatchString(given.Name):
+			wrong(path, "name %q: want small letters and digits, and hyphens between them", given.Name)
+			continue
+		case slices.Index(names, given.Name) != len(names)-len(f.Rows)+i:
+			wrong(path+".name", "there is a scheme %s already", given.Name)
+			continue
+		case given.Title == "" || given.Source == "":
+			wrong(path, "row %s: want a title and a source", given.Name)
+		case given.Guard != "":
+			wrong(path+".guard", "row %s: a row has no guard of its own: its name with +%s stands for it with that", given.Name, given.Guard)
+		}
+		if err := k.row(k.Catalogue.rows[len(names)-len(f.Rows)+i]); err != nil {
+			wrong(path+err.path, "row %s: %w", given.Name, err.error)
+		}
+	}
+	for i, name := range f.Guarded.Rows {
+		if !slices.Contains(names, name) {
+			wrong(fmt.Sprintf("$.guarded.rows[%d]", i), "%w", near("scheme", name, names))
+		}
+	}
+	for i, name := range f.Guarded.Guards {
+		if k.lookup(guard, name) == nil {
+			wrong(fmt.Sprintf("$.guarded.guards[%d]", i), "%w", near("guard", name, k.names(guard)))
+		}
+	}
+	for arch, rooms := range f.Rooms {
+		if !slices.Contains(Archs, arch) {
+			wrong("$.rooms", "%w", near("architecture", arch, Archs))
+		}
+		for name := range rooms {
+			if _, err := k.Lookup(name); err != nil {
+				wrong("$.rooms."+arch, "%w", err)
+			}
+		}
+	}
+}
+
+// row says what is wrong with one.
+func (k *checker) row(r Row) *misplaced {
+	for _, kind := range kinds {
+		if b := k.lookup(kind, r.named(kind)); b == nil || b.About == "" {
+			return &misplaced{"." + string(kind), near(string(kind), r.named(kind), k.names(kind))}
+		}
+	}
+	if err := r.validate(); err != nil {
+		return &misplaced{"", err}
+	}
+	if _, err := r.values(k.on(software), recirculated, r.Defaults); err != nil {
+		return &misplaced{".defaults", err}
+	}
+	return nil
+}

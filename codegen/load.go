@@ -1,0 +1,253 @@
+package codegen
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// rowsFile is the name of a catalogue's rows.
+const rowsFile = "rows.yaml"
+
+// folders are those of blocks; the first says what they mean.
+var folders = []string{software.folder, tofino1.folder}
+
+// A rowFile is what a catalogue has beside blocks.
+type rowFile struct {
+	Things  map[string]string `yaml:"things"` // that are read and given
+	Rows    []Row             `yaml:"rows"`
+	Guarded struct {          // rows that are listed with guards as well
+		Rows   []string `yaml:"rows"`
+		Guards []string `yaml:"guards"`
+	} `yaml:"guarded"`
+	Rooms map[string]map[string]room `yaml:"rooms"` // by architecture and row
+
+	file string
+	text string
+}
+
+// wrong is an error about the value at a path of the file.
+func (f *rowFile) wrong(path, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", f.file, max(1, lineOf(f.text, path)), fmt.Errorf(format, args...))
+}
+
+// load reads p4lb's own catalogue. What is for hardware is read when it is first
+// asked for: it declares nothing that the rest does not.
+func load(name string, dir fs.FS) (*Catalogue, error) {
+	c := &Catalogue{things: map[string]string{}, rooms: map[string]map[string]room{}}
+	rows, errRows := readRows(name, dir)
+	list, err := readBlocks(name, dir, software.folder)
+	if err := errors.Join(err, errRows); err != nil {
+		return nil, err
+	}
+	c.software = new(shelf).with(list)
+	c.hardware = sync.OnceValue(func() *shelf {
+		list, err := readBlocks(name, dir, tofino1.folder)
+		if err != nil {
+			panic(err) // which the first test would see
+		}
+		return new(shelf).with(list)
+	})
+	c.declare(list)
+	c.take(rows)
+	return c, nil
+}
+
+// With is the catalogue with the blocks and rows of a folder beside its own:
+// rows.yaml and, by architecture, v1model/*.tmpl and tna/*.tmpl. Name is what
+// messages call the folder. Of what is wrong in it each is an error with file and
+// line.
+func (c *Catalogue) With(name string, dir fs.FS) (*Catalogue, error) {
+	soft, errSoft := readBlocks(name, dir, software.folder)
+	hard, errHard := readBlocks(name, dir, tofino1.folder)
+	rows, errRows := readRows(name, dir)
+	if err := errors.Join(strays(name, dir), errSoft, errHard, errRows); err != nil {
+		return nil, err
+	}
+	list := slices.Concat(soft, hard)
+	for _, b := range list {
+		b.outside = true
+	}
+	hardware := c.hardware().with(hard)
+	more := &Catalogue{
+		software: c.software.with(soft), hardware: func() *shelf { return hardware },
+		params: slices.Clone(c.params), guarded: c.guarded, guards: c.guards,
+		things: maps.Clone(c.things), rooms: map[string]map[string]room{},
+	}
+	for _, r := range c.rows {
+		r.home = more
+		more.rows = append(more.rows, r)
+	}
+	for arch, known := range c.rooms {
+		more.rooms[arch] = maps.Clone(known)
+	}
+	more.declare(list)
+	more.take(rows)
+	if err := more.check(list, rows); err != nil {
+		return nil, err
+	}
+	return more, nil
+}
+
+// readBlocks reads the blocks in a folder, which need not be there.
+func readBlocks(name string, dir fs.FS, folder string) ([]*block, error) {
+	files, err := fs.Glob(dir, folder+"/*"+extension)
+	if err != nil {
+		return nil, err
+	}
+	var list []*block
+	var errs []error
+	for _, f := range files {
+		b, err := readBlock(name, dir, f)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, b)
+	}
+	return list, errors.Join(errs...)
+}
+
+// extension is that of the files of blocks.
+const extension = ".tmpl"
+
+func readBlock(name string, dir fs.FS, file string) (*block, error) {
+	text, err := fs.ReadFile(dir, file)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path.Join(name, file), err)
+	}
+	b := &block{}
+	if b.file, err = newSource(path.Join(name, file), string(text)); err != nil {
+		return nil, err
+	}
+	if err := decode(b.file.name, b.file.head(), b); err != nil {
+		return nil, err
+	}
+	if b.Kind != skeleton && !slices.Contains(allKinds, b.Kind) {
+		return nil, b.file.wrong("$.kind", "%w", near("kind", string(b.Kind), kindNames()))
+	}
+	return b, nil
+}
+
+func kindNames() []string {
+	var list []string
+	for _, k := range allKinds {
+		list = append(list, string(k))
+	}
+	return list
+}
+
+// readRows reads the rows, which need not be there.
+func readRows(name string, dir fs.FS) (*rowFile, error) {
+	f := &rowFile{file: path.Join(name, rowsFile)}
+	text, err := fs.ReadFile(dir, rowsFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", f.file, err)
+	}
+	f.text = string(text)
+	return f, decode(f.file, f.text, f)
+}
+
+// declare notes the parameters that blocks declare.
+func (c *Catalogue) declare(list []*block) {
+	for _, b := range list {
+		for i := range b.Parameters {
+			if p := &b.Parameters[i]; p.Unit != "" && c.param(p.Name) == nil {
+				c.params = append(c.params, p)
+			}
+		}
+	}
+}
+
+// take adds rows, and what there is beside them.
+func (c *Catalogue) take(f *rowFile) {
+	maps.Copy(c.things, f.Things)
+	for _, r := range f.Rows {
+		r.home, r.title, r.Guard = c, r.Title, "none"
+		if r.Signal == "" {
+			r.Signal = "none"
+		}
+		r.Title = r.titled(r.Defaults)
+		c.rows = append(c.rows, r)
+	}
+	c.guarded = slices.Concat(c.guarded, f.Guarded.Rows)
+	if len(f.Guarded.Guards) > 0 {
+		c.guards = f.Guarded.Guards
+	}
+	for arch, rooms := range f.Rooms {
+		if c.rooms[arch] == nil {
+			c.rooms[arch] = map[string]room{}
+		}
+		maps.Copy(c.rooms[arch], rooms)
+	}
+}
+
+// with is the shelf with more blocks, in the order in which they contribute: that
+// of the skeleton's head, and behind them those that it does not know, parts
+// behind those that they are built on.
+func (s *shelf) with(more []*block) *shelf {
+	all := &shelf{slices.Concat(s.blocks, more), s.skeleton}
+	if i := slices.IndexFunc(all.blocks, func(b *block) bool { return b.Kind == skeleton }); i >= 0 {
+		all.skeleton = all.blocks[i]
+		all.blocks = slices.Delete(all.blocks, i, i+1)
+	}
+	var list []*block
+	placed := map[*block]bool{}
+	var place func(b *block)
+	place = func(b *block) {
+		if b == nil || placed[b] {
+			return
+		}
+		placed[b] = true
+		if b.Kind == part {
+			for _, name := range slices.Concat(b.Parts, b.Recirc) {
+				place(all.lookup(part, name))
+			}
+		}
+		list = append(list, b)
+	}
+	for _, k := range allKinds {
+		for _, name := range all.skeleton.Order[k] {
+			b := all.lookup(k, name)
+			placed[b] = true
+			list = append(list, b)
+		}
+		for _, b := range all.blocks {
+			if b.Kind == k {
+				place(b)
+			}
+		}
+	}
+	all.blocks = list
+	return all
+}
+
+// strays lists what a folder of blocks has that nobody would read.
+func strays(name string, dir fs.FS) error {
+	entries, err := fs.ReadDir(dir, ".")
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	var errs []error
+	found := false
+	for _, e := range entries {
+		switch {
+		case e.Name() == rowsFile, slices.Contains(folders, e.Name()):
+			found = true
+		case e.IsDir() && !strings.HasPrefix(e.Name(), "."), path.Ext(e.Name()) == extension:
+			errs = append(errs, fmt.Errorf("%s: want the blocks in folders %s, and %s beside them", path.Join(name, e.Name()), strings.Join(folders, " and "), rowsFile))
+		}
+	}
+	if !found && errs == nil {
+		return fmt.Errorf("%s: want the blocks in folders %s, and %s beside them: there are none", name, strings.Join(folders, " and "), rowsFile)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,444 @@
+package dataplane
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/x86"
+)
+
+// A program is linked twice: to closures (linker), which do all that BMv2 can,
+// and where the machine allows it once more, to machine code. The code does the
+// common things over the same vector, registers and tables as the closures; for
+// each other thing it returns with the number of a callout, a Go function does
+// it, mostly the closure, and calls the code again behind it. Going out and in
+// takes less than a table lookup, so nothing has to be compiled for the rest to
+// be worth it, and what is compiled is what a profile asks for.
+//
+// The code finds in its registers
+//
+//	BX   the packet's vector of headers and metadata
+//	R12  refs: the addresses of register cells, counters and the like
+//	R13  the Packet, fields of which it reads and writes where they are
+//	DI   the arguments of the running action
+//
+// It names no address of one switch, so that switches with the same program
+// share it, and their part of the cache.
+//
+// A control runs as a chain of jumps: a node leads to the next. Actions that
+// tables pick are there once and end with a jump to Packet.next, where the one
+// who picked them has put the address of the node that follows.
+type compiled struct {
+	sw   *Switch
+	code *x86.Code
+	refs []unsafe.Pointer
+	outs []callout
+	end  uintptr // ends a run
+
+	ingress, parse, egress, deparse uintptr
+}
+
+// A callout is what the code has Go do, and where it goes on. One of the
+// functions is set.
+type callout struct {
+	do     step
+	parse  parserOp    // an error ends the parser
+	next   *parseState // decides where the parser goes
+	test   test        // true: other
+	table  *table      // decides where the control goes
+	inside bool        // of an action that is compiled in place, which has
+	args   []uint64    //
+
+	resume, other uintptr
+}
+
+// run runs the code for a packet from an address on until its end.
+func (c *compiled) run(p *Packet, entry uintptr) {
+	for {
+		n := x86.Call(entry, unsafe.Pointer(unsafe.SliceData(p.w)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
+		if n == 0 {
+			return
+		}
+		entry = c.outs[n-1].run(c, p)
+	}
+}
+
+// run does what the code cannot, and returns where it goes on.
+func (o *callout) run(c *compiled, p *Packet) uintptr {
+	if o.inside {
+		p.args = o.args
+	}
+	switch {
+	case o.table != nil:
+		return c.apply(o.table, p)
+	case o.test != nil:
+		if o.test(p) {
+			return o.other
+		}
+	case o.next != nil:
+		if st := o.next.next(p); st != nil {
+			return st.entry
+		}
+		return o.other
+	case o.parse != nil:
+		if code := o.parse(p); code != noError {
+			p.parserError = uint64(code)
+			return o.other
+		}
+	default:
+		o.do(p)
+	}
+	return o.resume
+}
+
+// apply looks p up in a table. The action that this leads to goes on at the
+// node behind it.
+func (c *compiled) apply(t *table, p *Packet) uintptr {
+	k, next := t.choose(c.sw, p)
+	p.next = c.end
+	if next != nil {
+		p.next = next.entry
+	}
+	if k == nil || k.action == nil {
+		return p.next
+	}
+	p.args = k.args
+	return k.action.entry
+}
+
+// compile makes machine code of a linked program, if that can be done here.
+// Nothing is lost if it cannot.
+func (s *Switch) compile(l *linker, c *bmv2.Config) {
+	if !x86.Supported || s.opts.Closures || s.opts.Trace != nil || s.tofino != nil {
+		return
+	}
+	k := &compiler{Asm: new(x86.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]x86.Label{}}
+	k.program(c)
+	code, err := x86.Load(k.Bytes())
+	if err != nil {
+		return // a system that forbids it
+	}
+	s.compiled = k.settle(code)
+}
+
+// A compiler is a program on its way to machine code. What its methods return
+// false for they have written nothing for.
+type compiler struct {
+	*x86.Asm
+	*linker
+
+	outs     []callout
+	resumes  []outLabels // of outs
+	refs     []unsafe.Pointer
+	refIndex map[unsafe.Pointer]int
+
+	end, parse, parsed        x86.Label
+	ingress, egress, deparse  x86.Label
+	nodes                     map[*node]x86.Label
+	states                    map[*parseState]x86.Label
+	actions                   map[*action]x86.Label // that tables pick
+	queue                     []*action             // of these, not written yet
+	sources                   map[*action]*bmv2.Action
+	entries                   []func(*x86.Code)
+	known                     []uint64 // the arguments of the action being compiled
+	inPlace, takesArgs, exits bool     // of it: its arguments are known; it has some; it may exit
+}
+
+// outLabels are where a callout goes on.
+type outLabels struct{ resume, other x86.Label }
+
+// Registers with a fixed meaning, and those that expressions are computed in.
+// AX, CX and DX are for what lies between.
+const (
+	vector  = x86.BX
+	refs    = x86.R12
+	packet  = x86.R13
+	argData = x86.DI
+)
+
+var pool = [...]x86.Reg{x86.SI, x86.R8, x86.R9, x86.R10, x86.R11, x86.R15}
+
+// word is a word of the vector.
+func word(off int) x86.Mem { return x86.At(vector, 8*off) }
+
+// The fields of a Packet that the code uses.
+var (
+	packetArgs    = x86.At(packet, int(unsafe.Offsetof(Packet{}.args)))
+	packetBuf     = x86.At(packet, int(unsafe.Offsetof(Packet{}.buf)))
+	packetHead    = x86.At(packet, int(unsafe.Offsetof(Packet{}.head)))
+	packetEnd     = x86.At(packet, int(unsafe.Offsetof(Packet{}.end)))
+	packetLength  = x86.At(packet, int(unsafe.Offsetof(Packet{}.length)))
+	packetIngress = x86.At(packet, int(unsafe.Offsetof(Packet{}.ingressLength)))
+	packetError   = x86.At(packet, int(unsafe.Offsetof(Packet{}.parserError)))
+	packetSumBad  = x86.At(packet, int(unsafe.Offsetof(Packet{}.checksumError)))
+	packetExit    = x86.At(packet, int(unsafe.Offsetof(Packet{}.exit)))
+	packetNext    = x86.At(packet, int(unsafe.Offsetof(Packet{}.next)))
+	packetSteps   = x86.At(packet, int(unsafe.Offsetof(Packet{}.steps)))
+)
+
+// program compiles all that a packet passes.
+func (k *compiler) program(c *bmv2.Config) {
+	k.sources = map[*action]*bmv2.Action{}
+	for i, a := range c.Actions {
+		k.sources[k.sw.actions[i]] = a
+	}
+	k.end = k.Here()
+	k.Set(x86.AX, 0)
+	k.Return()
+	k.ingress = k.NewLabel()
+	k.compileParser(c)
+	k.Bind(k.ingress)
+	k.putStd(&k.sw.std.parserError, packetError, 8)
+	k.putStd(&k.sw.std.checksumError, packetSumBad, 1)
+	k.compileControl(k.sw.ingress, c)
+	k.egress = k.Here()
+	k.compileControl(k.sw.egress, c)
+	k.compileDeparser(c)
+	for len(k.queue) > 0 {
+		a := k.queue[0]
+		k.queue = k.queue[1:]
+		k.pickedAction(a)
+	}
+}
+
+// settle tells everybody where their code is.
+func (k *compiler) settle(code *x86.Code) *compiled {
+	at := func(l x86.Label) uintptr { return code.Entry(k.Offset(l)) }
+	c := &compiled{sw: k.sw, code: code, refs: k.refs, outs: k.outs, end: at(k.end)}
+	c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+	for i, r := range k.resumes {
+		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)
+	}
+	for a, l := range k.actions {
+		a.entry = at(l)
+	}
+	for n, l := range k.nodes {
+		n.entry = at(l)
+	}
+	for s, l := range k.states {
+		s.entry = at(l)
+	}
+	return c
+}
+
+// putStd writes a field of the switch's own from a field of the packet.
+func (k *compiler) putStd(f *stdField, from x86.Mem, bytes int) {
+	if !f.ok {
+		return
+	}
+	k.LoadBytes(pool[0], from, bytes)
+	k.mask(pool[0], f.mask)
+	k.Store(word(f.off), pool[0])
+}
+
+// out returns to Go with a callout. The code goes on behind it, at resume; a
+// callout that decides may also go to other.
+func (k *compiler) out(o callout, other x86.Label) {
+	k.outs = append(k.outs, o)
+	resume := k.NewLabel()
+	k.resumes = append(k.resumes, outLabels{resume, other})
+	k.Set(x86.AX, uint64(len(k.outs)))
+	k.Return()
+	k.Bind(resume)
+}
+
+// call has Go do a step.
+func (k *compiler) call(do step) {
+	k.out(callout{do: do, args: k.known, inside: k.inPlace}, k.end)
+	k.loadArgs()
+}
+
+// loadArgs makes the arguments of the running action available, as they are to
+// be at its beginning and behind a callout.
+func (k *compiler) loadArgs() {
+	if k.takesArgs && !k.inPlace {
+		k.Load(argData, packetArgs)
+	}
+}
+
+// ref loads an address into a register.
+func (k *compiler) ref(dst x86.Reg, p unsafe.Pointer) {
+	i, ok := k.refIndex[p]
+	if !ok {
+		i = len(k.refs)
+		k.refs = append(k.refs, p)
+		k.refIndex[p] = i
+	}
+	k.Load(dst, x86.At(refs, 8*i))
+}
+
+// compileControl compiles a control from its first node on.
+func (k *compiler) compileControl(pl *pipeline, c *bmv2.Config) {
+	if pl == nil || pl.first == nil {
+		k.Jump(k.end)
+		return
+	}
+	k.CmpByte(packetExit, 0) // an assertion of the parser
+	k.JumpIf(x86.NotEqual, k.end)
+	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
+	g := &graph{compiler: k, conditions: map[string]*bmv2.Expr{}}
+	for _, x := range src.Conditionals {
+		g.conditions[x.Name] = x.Expression
+	}
+	if k.nodes == nil {
+		k.nodes = map[*node]x86.Label{}
+	}
+	if circular(pl.first) {
+		k.call(func(p *Packet) { pl.apply(k.sw, p) })
+		k.Jump(k.end)
+		return
+	}
+	g.follow(pl.first)
+	for len(g.later) > 0 {
+		n := g.later[0]
+		g.later = g.later[1:]
+		if !k.Bound(k.nodes[n]) {
+			g.follow(n)
+		}
+	}
+}
+
+// circular reports whether a control can come back to a node: then its steps
+// have to be counted.
+func circular(first *node) bool {
+	const open, done = 1, 2
+	seen := map[*node]int{}
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		if n == nil || seen[n] == done {
+			return false
+		}
+		if seen[n] == open {
+			return true
+		}
+		seen[n] = open
+		for _, next := range n.successors() {
+			if visit(next) {
+				return true
+			}
+		}
+		seen[n] = done
+		return false
+	}
+	return visit(first)
+}
+
+// successors are the nodes that a control may go to from n.
+func (n *node) successors() []*node {
+	t := n.table
+	if t == nil {
+		return []*node{n.yes, n.no}
+	}
+	list := []*node{t.base, t.hit, t.miss}
+	for _, a := range t.actions {
+		list = append(list, t.next[a])
+	}
+	return list
+}
+
+// A graph is a control on its way to code.
+type graph struct {
+	*compiler
+	conditions map[string]*bmv2.Expr
+	later      []*node // that have been jumped to
+}
+
+// label is where a node is or will be.
+func (g *graph) label(n *node) x86.Label {
+	if n == nil {
+		return g.end
+	}
+	l, ok := g.nodes[n]
+	if !ok {
+		l = g.NewLabel()
+		g.nodes[n] = l
+	}
+	if !g.Bound(l) {
+		g.later = append(g.later, n)
+	}
+	return l
+}
+
+// follow writes nodes one behind the other, from n on, as long as they are not
+// written yet.
+func (g *graph) follow(n *node) {
+	for n != nil {
+		l := g.label(n)
+		if g.Bound(l) {
+			g.Jump(l)
+			return
+		}
+		g.Bind(l)
+		n = g.node(n)
+	}
+	g.Jump(g.end)
+}
+
+// node writes one node and returns the one to write behind it.
+func (g *graph) node(n *node) *node {
+	switch {
+	case n.table != nil && n.table.fixed:
+		g.inlined(n.table.def.action, n.table.def.args)
+		return n.table.def.next
+	case n.table != nil:
+		g.table(n)
+		return nil
+	case n.cond != nil:
+		if b := g.condition(g.conditions[n.name]); b != nil {
+			g.branch(b, 0, g.label(n.yes), true)
+		} else {
+			g.out(callout{test: n.cond}, g.label(n.yes))
+		}
+		return n.no
+	}
+	g.inlined(n.call, nil)
+	return n.no
+}
+
+// table writes a lookup; all that may follow must be there.
+func (g *graph) table(n *node) {
+	t := n.table
+	for _, next := range n.successors() {
+		g.label(next)
+	}
+	for _, a := range t.actions {
+		g.picked(a)
+	}
+	if a := t.initial.action; a != nil {
+		g.picked(a)
+	}
+	g.out(callout{table: t}, g.end)
+}
+
+// picked sees to it that an action is there for tables to pick.
+func (k *compiler) picked(a *action) {
+	if _, ok := k.actions[a]; !ok {
+		k.actions[a] = k.NewLabel()
+		k.queue = append(k.queue, a)
+	}
+}
+
+// inlined writes an action whose arguments are known, in place.
+func (k *compiler) inlined(a *action, args []uint64) {
+	k.inPlace, k.known, k.takesArgs = true, args, a.argWords > 0
+	k.body(a)
+	k.inPlace, k.known = false, nil
+	if k.exits {
+		k.CmpByte(packetExit, 0)
+		k.JumpIf(x86.NotEqual, k.end)
+	}
+}
+
+// pickedAction writes an action that tables pick.
+func (k *compiler) pickedAction(a *action) {
+	k.Bind(k.actions[a])
+	k.takesArgs = a.argWords > 0
+	k.loadArgs()
+	k.body(a)
+	if k.exits {
+		k.CmpByte(packetExit, 0)
+		k.JumpIf(x86.NotEqual, k.end)
+	}
+	k.JumpTo(packetNext)
+}

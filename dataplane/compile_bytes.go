@@ -1,0 +1,511 @@
+package dataplane
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/x86"
+)
+
+// compileParser writes the parser and the verification of checksums. It goes on
+// at Packet.next.
+func (k *compiler) compileParser(c *bmv2.Config) {
+	k.parse, k.parsed = k.NewLabel(), k.NewLabel()
+	k.Bind(k.parse)
+	ps := k.sw.parser
+	k.StoreByte(packetSumBad, 0)
+	k.StoreConst(packetError, uint64(ps.codes.none))
+	k.states = map[*parseState]x86.Label{}
+	if ps.first != nil {
+		src := c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(x *bmv2.Parser) bool { return x.Name == "parser" }))]
+		g := &parseGraph{compiler: k, codes: ps.codes, states: map[string]*bmv2.ParseState{}}
+		for _, s := range src.ParseStates {
+			g.states[s.Name] = s
+		}
+		if g.counts = ps.first.circular(map[*parseState]bool{}); g.counts {
+			k.StoreConst(packetSteps, 0)
+		}
+		g.follow(ps.first)
+		for len(g.later) > 0 {
+			st := g.later[0]
+			g.later = g.later[1:]
+			if !k.Bound(k.states[st]) {
+				g.follow(st)
+			}
+		}
+	}
+	k.Bind(k.parsed)
+	k.verifySums(c)
+	k.JumpTo(packetNext)
+}
+
+// circular reports whether the parser can come back to a state that it is in;
+// open has those.
+func (st *parseState) circular(open map[*parseState]bool) bool {
+	if st == nil {
+		return false
+	}
+	if on, seen := open[st]; seen {
+		return on
+	}
+	open[st] = true
+	for i := range st.cases {
+		if st.cases[i].next.circular(open) {
+			return true
+		}
+	}
+	if st.others.circular(open) {
+		return true
+	}
+	open[st] = false
+	return false
+}
+
+// A parseGraph is a parser on its way to code.
+type parseGraph struct {
+	*compiler
+	codes  errorCodes
+	states map[string]*bmv2.ParseState
+	counts bool // the states that a packet has been in
+	later  []*parseState
+}
+
+func (g *parseGraph) label(st *parseState) x86.Label {
+	if st == nil {
+		return g.parsed
+	}
+	l, ok := g.compiler.states[st]
+	if !ok {
+		l = g.NewLabel()
+		g.compiler.states[st] = l
+	}
+	if !g.Bound(l) {
+		g.later = append(g.later, st)
+	}
+	return l
+}
+
+// follow writes states one behind the other.
+func (g *parseGraph) follow(st *parseState) {
+	for st != nil {
+		l := g.label(st)
+		if g.Bound(l) {
+			break
+		}
+		g.Bind(l)
+		st = g.state(st, g.states[st.name])
+	}
+	g.Jump(g.label(st))
+}
+
+// state writes a state and returns the one to write behind it.
+func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
+	g.inPlace, g.known, g.takesArgs, g.params = true, nil, false, nil
+	defer func() { g.inPlace = false }()
+	for i, op := range src.ParserOps {
+		if !g.op(op) {
+			g.out(callout{parse: st.ops[i]}, g.parsed)
+		}
+	}
+	if g.counts {
+		enough := g.NewLabel()
+		g.MemConst(x86.Cmp, packetSteps, maxParseStates)
+		g.JumpIf(x86.NotEqual, enough)
+		g.fail(g.codes.timeout)
+		g.Bind(enough)
+		g.MemConst(x86.Add, packetSteps, 1)
+	}
+	if len(st.cases) == 0 {
+		return st.others
+	}
+	for i := range st.cases {
+		g.label(st.cases[i].next)
+	}
+	if !g.key(st, src) {
+		g.label(st.others)
+		g.out(callout{next: st}, g.parsed)
+		g.Jump(g.parsed) // never reached: next decides
+		return nil
+	}
+	for i := range st.cases {
+		c := &st.cases[i]
+		g.matches(c, st.key.bytes)
+		g.JumpIf(x86.Equal, g.label(c.next))
+	}
+	return st.others
+}
+
+// fail ends the parser with an error.
+func (g *parseGraph) fail(code int64) {
+	g.StoreConst(packetError, uint64(code))
+	g.Jump(g.parsed)
+}
+
+func (g *parseGraph) op(op *bmv2.ParserOp) bool {
+	a := op.Parameters
+	switch op.Op {
+	case "extract":
+		if a[0].Type == bmv2.TypeRegular {
+			return g.extractHeader(g.lay.headerNames[a[0].Name])
+		}
+	case "set":
+		return a[1].Type != bmv2.TypeLookahead && g.assignment(a[0], g.tree(a[1]))
+	case "verify":
+		holds, code := g.condition(a[0]), g.tree(a[1])
+		if holds == nil || code == nil {
+			return false
+		}
+		past := g.NewLabel()
+		g.branch(holds, 0, past, true)
+		g.eval(code, 0)
+		g.Low32(pool[0])
+		g.Store(packetError, pool[0])
+		g.Jump(g.parsed)
+		g.Bind(past)
+		return true
+	}
+	return false
+}
+
+// maxPicked is the length of a header from which on it is not compiled.
+const maxPicked = 256
+
+// compiles reports whether headers of a type are read and written by code.
+func (t *headerType) compiles() bool {
+	return t.chunks != nil && t.bits <= 8*maxPicked && !slices.ContainsFunc(t.chunks, func(c chunk) bool {
+		return c.wide && (c.parts[0].width%64 != 0 || c.parts[0].signed)
+	})
+}
+
+// extractHeader reads a header from the packet.
+func (g *parseGraph) extractHeader(h *header) bool {
+	if !h.typ.compiles() || h.metadata {
+		return false
+	}
+	n := h.typ.bits / 8
+	enough := g.NewLabel()
+	g.Load(x86.AX, packetEnd)
+	g.Load(x86.CX, packetHead)
+	g.Do(x86.Sub, x86.AX, x86.CX)
+	g.DoConst(x86.Cmp, x86.AX, uint64(n))
+	g.JumpIf(x86.GreaterEqual, enough)
+	g.fail(g.codes.tooShort)
+	g.Bind(enough)
+	g.DoMem(x86.Add, x86.CX, packetBuf)
+	at := 0
+	for i := range h.typ.chunks {
+		c := &h.typ.chunks[i]
+		g.readChunk(c, h.base, x86.At(x86.CX, at))
+		at += c.bytes
+	}
+	g.setValid(h)
+	g.MemConst(x86.Add, packetHead, uint64(n))
+	return true
+}
+
+// readChunk reads a chunk of a header; there are eight bytes more than the
+// header has.
+func (k *compiler) readChunk(c *chunk, base int, m x86.Mem) {
+	r := pool[0]
+	if c.wide {
+		for i := range c.bytes / 8 {
+			at := m
+			at.Disp += int32(c.bytes - 8 - 8*i)
+			k.Load(r, at)
+			k.Swap(r, 8)
+			k.Store(word(base+c.parts[0].off+i), r)
+		}
+		return
+	}
+	switch c.bytes {
+	case 1, 2, 4, 8:
+		k.LoadBytes(r, m, c.bytes)
+		k.Swap(r, c.bytes)
+	default:
+		k.Load(r, m)
+		k.Swap(r, 8)
+		k.ShiftConst(x86.Shr, r, byte(c.shift))
+	}
+	for i := range c.parts {
+		p, x := &c.parts[i], r
+		if i < len(c.parts)-1 {
+			x = pool[1]
+			k.Move(x, r)
+		}
+		k.ShiftConst(x86.Shr, x, byte(p.shift))
+		switch {
+		case p.signed:
+			k.ShiftConst(x86.Shl, x, byte(64-p.width))
+			k.ShiftConst(x86.Sar, x, byte(64-p.width))
+		case i > 0: // the first has nothing above it
+			k.mask(x, p.mask)
+		}
+		k.Store(word(base+p.off), x)
+	}
+}
+
+// key computes the key of a select into the first register of the pool.
+func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
+	if st.key.bytes > 8 {
+		return false
+	}
+	for i := range st.cases {
+		if st.cases[i].set != nil {
+			return false
+		}
+	}
+	var parts []*tree
+	for _, e := range src.TransitionKey {
+		if e.Type != bmv2.TypeField {
+			return false
+		}
+		t := g.tree(e)
+		if t == nil {
+			return false
+		}
+		parts = append(parts, t)
+	}
+	for i, t := range parts {
+		q := &st.key.parts[i]
+		g.loadField(pool[min(i, 1)], t.off, q.width)
+		g.ShiftConst(x86.Shl, pool[min(i, 1)], byte(q.shift))
+		if i > 0 {
+			g.Do(x86.Or, pool[0], pool[1])
+		}
+	}
+	return true
+}
+
+// matches sets the flags equal if the key is that of a case.
+func (g *parseGraph) matches(c *parseCase, bytes int) {
+	key := pool[0]
+	if c.mask[0] != mask64(8*bytes) {
+		key = pool[1]
+		g.Set(key, c.mask[0])
+		g.Do(x86.And, key, pool[0])
+	}
+	if x86.Fits(c.value[0]) {
+		g.DoConst(x86.Cmp, key, c.value[0])
+		return
+	}
+	g.Set(x86.AX, c.value[0])
+	g.Do(x86.Cmp, key, x86.AX)
+}
+
+// verifySums writes the verification of checksums.
+func (k *compiler) verifySums(c *bmv2.Config) {
+	sums := k.sw.verifies
+	for _, src := range c.Checksums {
+		if src.Verify != nil && !*src.Verify {
+			continue
+		}
+		sum := sums[0]
+		sums = sums[1:]
+		skip := k.NewLabel()
+		if !sum.header.metadata {
+			k.MemConst(x86.Cmp, word(sum.header.base), 0)
+			k.JumpIf(x86.Equal, skip)
+		}
+		k.sumCondition(sum, src, skip)
+		if sum.calc.terms != nil {
+			k.sum(sum.calc)
+			k.DoMem(x86.Cmp, pool[0], word(sum.target.off))
+			k.JumpIf(x86.Equal, skip)
+			k.StoreByte(packetSumBad, 1)
+		} else {
+			k.out(callout{do: func(p *Packet) {
+				if sum.calc.output(p) != p.w[sum.target.off] {
+					p.checksumError = true
+				}
+			}}, k.end)
+		}
+		k.Bind(skip)
+	}
+}
+
+// sumCondition jumps if the condition of a checksum does not hold.
+func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip x86.Label) {
+	if sum.cond == nil {
+		return
+	}
+	if b := k.condition(src.IfCond); b != nil {
+		k.branch(b, 0, skip, false)
+		return
+	}
+	yes := k.NewLabel()
+	k.out(callout{test: sum.cond}, yes)
+	k.Jump(skip)
+	k.Bind(yes)
+}
+
+// sum computes the Internet checksum of a calculation's terms into the first
+// register of the pool; see calculation.sumFields. A carry out of 64 bits counts
+// one there, too.
+func (k *compiler) sum(c *calculation) {
+	r, x := pool[0], pool[1]
+	invalid := k.NewLabel()
+	k.Set(r, 0)
+	k.MemConst(x86.Cmp, word(c.termsValid), 0)
+	k.JumpIf(x86.Equal, invalid)
+	for i := range c.terms {
+		t := &c.terms[i]
+		k.loadTerm(x, t)
+		k.ShiftConst(x86.Shl, x, byte(t.shift))
+		k.Do(x86.Add, r, x)
+		k.DoConst(x86.Adc, r, 0)
+	}
+	for _, half := range []byte{32, 16, 16, 16} {
+		k.Move(x, r)
+		k.ShiftConst(x86.Shr, x, half)
+		if half == 32 {
+			k.Low32(r)
+		} else {
+			k.DoConst(x86.And, r, 0xffff)
+		}
+		k.Do(x86.Add, r, x)
+	}
+	k.Bind(invalid)
+	k.Not(r)
+	k.DoConst(x86.And, r, 0xffff)
+}
+
+func (k *compiler) loadTerm(x x86.Reg, t *sumTerm) {
+	switch t.mask {
+	case 0xff:
+		k.LoadBytes(x, word(t.off), 1)
+	case 0xffff:
+		k.LoadBytes(x, word(t.off), 2)
+	case 0xffffffff:
+		k.LoadBytes(x, word(t.off), 4)
+	default:
+		k.Load(x, word(t.off))
+		k.mask(x, t.mask)
+	}
+}
+
+// compileDeparser writes what puts the headers before the payload.
+func (k *compiler) compileDeparser(c *bmv2.Config) {
+	k.deparse = k.Here()
+	k.updateSums(c)
+	d := k.sw.deparser
+	if d.before.code != nil {
+		src := c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(x *bmv2.Deparser) bool { return x.Name == "deparser" }))]
+		k.inPlace, k.known, k.takesArgs = true, nil, false
+		k.primitives(d.before, src.Primitives)
+		k.inPlace = false
+	}
+	k.emitHeaders(d)
+	k.Jump(k.end)
+}
+
+// updateSums writes the update of checksums.
+func (k *compiler) updateSums(c *bmv2.Config) {
+	sums := k.sw.updates
+	for _, src := range c.Checksums {
+		if src.Update != nil && !*src.Update {
+			continue
+		}
+		sum := sums[0]
+		sums = sums[1:]
+		skip := k.NewLabel()
+		k.sumCondition(sum, src, skip)
+		if f := sum.target; sum.calc.terms != nil && !f.signed && f.width >= 16 && f.width <= 64 {
+			k.sum(sum.calc)
+			k.Store(word(f.off), pool[0])
+		} else {
+			k.out(callout{do: func(p *Packet) { sum.set(p, sum.calc.output(p)) }}, k.end)
+		}
+		k.Bind(skip)
+	}
+}
+
+// emitHeaders writes the valid headers; where one of them is of a kind that is
+// not compiled, Go does.
+func (k *compiler) emitHeaders(d *deparser) {
+	slow, end := k.NewLabel(), k.NewLabel()
+	for _, h := range d.order {
+		switch {
+		case h.typ.compiles():
+		case h.metadata:
+			k.Jump(slow)
+		default:
+			k.MemConst(x86.Cmp, word(h.base), 0)
+			k.JumpIf(x86.NotEqual, slow)
+		}
+	}
+	at := x86.CX
+	k.Load(at, packetHead)
+	k.eachValid(d, func(h *header) { k.DoConst(x86.Sub, at, uint64(h.typ.bits/8)) })
+	k.Store(packetHead, at)
+	k.DoMem(x86.Add, at, packetBuf)
+	k.eachValid(d, func(h *header) {
+		n := 0
+		for i := range h.typ.chunks {
+			c := &h.typ.chunks[i]
+			k.writeChunk(c, h.base, x86.At(at, n))
+			n += c.bytes
+		}
+		k.DoConst(x86.Add, at, uint64(n))
+	})
+	k.Jump(end)
+	k.Bind(slow)
+	k.out(callout{do: func(p *Packet) { d.emit(k.sw, p) }}, k.end)
+	k.Bind(end)
+}
+
+// eachValid writes something that is done for each header that is valid.
+func (k *compiler) eachValid(d *deparser, do func(*header)) {
+	for _, h := range d.order {
+		if !h.typ.compiles() {
+			continue
+		}
+		skip := k.NewLabel()
+		if !h.metadata {
+			k.MemConst(x86.Cmp, word(h.base), 0)
+			k.JumpIf(x86.Equal, skip)
+		}
+		do(h)
+		k.Bind(skip)
+	}
+}
+
+// writeChunk writes a chunk of a header to memory.
+func (k *compiler) writeChunk(c *chunk, base int, m x86.Mem) {
+	r := pool[0]
+	if c.wide {
+		for i := range c.bytes / 8 {
+			at := m
+			at.Disp += int32(c.bytes - 8 - 8*i)
+			k.Load(r, word(base+c.parts[0].off+i))
+			k.Swap(r, 8)
+			k.Store(at, r)
+		}
+		return
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		k.loadField(pool[min(i, 1)], base+p.off, p.width)
+		k.ShiftConst(x86.Shl, pool[min(i, 1)], byte(p.shift))
+		if i > 0 {
+			k.Do(x86.Or, r, pool[1])
+		}
+	}
+	switch c.bytes {
+	case 1, 2, 4, 8:
+		k.Swap(r, c.bytes)
+		k.StoreBytes(m, r, c.bytes)
+		return
+	}
+	k.ShiftConst(x86.Shl, r, byte(64-8*c.bytes))
+	k.Swap(r, 8)
+	for left := c.bytes; left > 0; {
+		n := 4
+		for n > left {
+			n /= 2
+		}
+		k.StoreBytes(m, r, n)
+		k.ShiftConst(x86.Shr, r, byte(8*n))
+		m.Disp += int32(n)
+		left -= n
+	}
+}

@@ -1,0 +1,581 @@
+package dataplane
+
+import (
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/x86"
+)
+
+// A tree is an expression on its way to code, which computes its low 64 bits.
+// The value beside it is that of the closures: its interval says what the
+// operations mean, as it does there.
+type tree struct {
+	op    treeOp
+	v     value
+	off   int    // of a word of the vector or of the arguments
+	bits  uint64 // of a constant; how far a constant shift goes; the shift of extend
+	a, b  *tree
+	cond  *branch
+	depth int // registers that it takes
+}
+
+type treeOp byte
+
+const (
+	treeConst  treeOp = iota
+	treeWord          // of the vector
+	treeArg           // of the running action
+	treeAdd           // and the other operations of which x86 has an instruction
+	treeSub           //
+	treeAnd           //
+	treeOr            //
+	treeXor           //
+	treeMul           //
+	treeDiv           // by zero gives zero
+	treeMod           //
+	treeShl           // by 64 or more gives zero
+	treeShr           //
+	treeSar           // by 64 or more gives the sign
+	treeNot           //
+	treeExtend        // the sign, of 64-bits bits
+	treeTest          // 1 or 0
+	treeChoose        // cond ? a : b
+)
+
+var instructions = map[treeOp]x86.Op{treeAdd: x86.Add, treeSub: x86.Sub, treeAnd: x86.And, treeOr: x86.Or, treeXor: x86.Xor}
+
+// tree makes the tree of an expression, or nil where code cannot compute it.
+func (k *compiler) tree(e *bmv2.Expr) *tree {
+	t := k.bareTree(e)
+	if t == nil {
+		return nil
+	}
+	t.depth = t.registers()
+	if t.depth > len(pool) {
+		return nil
+	}
+	return t
+}
+
+func (k *compiler) bareTree(e *bmv2.Expr) *tree {
+	if e = e.Unwrap(); e == nil {
+		return nil
+	}
+	switch e.Type {
+	case bmv2.TypeField:
+		f, err := k.fieldRef(e)
+		if err != nil || f.varLen {
+			return nil
+		}
+		return &tree{op: treeWord, v: fieldValue(f), off: f.off}
+	case bmv2.TypeHexstr, bmv2.TypeInt, bmv2.TypeLocal, bmv2.TypeRuntimeData:
+		v, err := k.number(e)
+		if err != nil {
+			return nil
+		}
+		return k.leaf(v)
+	case bmv2.TypeExpression:
+		return k.operationTree(e)
+	}
+	return nil
+}
+
+// leaf is the tree of a value that is no operation.
+func (k *compiler) leaf(v value) *tree {
+	switch v.kind {
+	case constKind:
+		return &tree{op: treeConst, v: v, bits: v.bits}
+	case wordKind:
+		return &tree{op: treeWord, v: v, off: v.off}
+	case argKind:
+		if k.inPlace {
+			return &tree{op: treeConst, v: v, bits: k.known[v.off]}
+		}
+		return &tree{op: treeArg, v: v, off: v.off}
+	}
+	return nil
+}
+
+func (k *compiler) operationTree(e *bmv2.Expr) *tree {
+	switch e.Op {
+	case "b2d":
+		b := k.condition(e.Right)
+		if b == nil {
+			return nil
+		}
+		return &tree{op: treeTest, v: unsigned64(1, nil), cond: b}
+	case "?":
+		cond, a, b := k.condition(e.Cond), k.tree(e.Left), k.tree(e.Right)
+		if cond == nil || a == nil || b == nil {
+			return nil
+		}
+		return &tree{op: treeChoose, v: choose(nil, a.v, b.v), cond: cond, a: a, b: b}
+	case "access_field":
+		pl, err := k.elementField(e)
+		if err != nil || pl.base != nil {
+			return nil
+		}
+		return &tree{op: treeWord, v: fieldValue(pl.f), off: pl.f.off}
+	case "last_stack_index", "size_stack":
+		next, err := k.nextOf(e.Right)
+		if err != nil {
+			return nil
+		}
+		count := &tree{op: treeWord, v: unsigned64(64, nil), off: next, depth: 1}
+		if e.Op == "size_stack" {
+			return count
+		}
+		return &tree{op: treeSub, v: unsigned64(64, nil), a: count, b: &tree{op: treeConst, bits: 1, depth: 1}}
+	}
+	b := k.tree(e.Right)
+	if b == nil {
+		return nil
+	}
+	if e.Left == nil {
+		return unaryTree(e.Op, b)
+	}
+	a := k.tree(e.Left)
+	if a == nil {
+		return nil
+	}
+	return binaryTree(e.Op, a, b)
+}
+
+func unaryTree(op string, a *tree) *tree {
+	v, err := unaryOp(op, a.v)
+	switch {
+	case err != nil:
+		return nil
+	case op == "~":
+		return &tree{op: treeNot, v: v, a: a}
+	case op == "-":
+		return &tree{op: treeSub, v: v, a: &tree{op: treeConst, depth: 1}, b: a}
+	}
+	return a
+}
+
+func binaryTree(op string, a, b *tree) *tree {
+	v, err := binaryOp(op, a.v, b.v)
+	if err != nil {
+		return nil
+	}
+	t := &tree{v: v, a: a, b: b}
+	switch op {
+	case "+":
+		t.op = treeAdd
+	case "-":
+		t.op = treeSub
+	case "*":
+		t.op = treeMul
+	case "&":
+		t.op = treeAnd
+	case "|":
+		t.op = treeOr
+	case "^":
+		t.op = treeXor
+	case "<<":
+		t.op = treeShl
+	case ">>":
+		switch {
+		case a.v.fitsUnsigned():
+			t.op = treeShr
+		case a.v.fitsSigned():
+			t.op = treeSar
+		default:
+			return nil
+		}
+	case "/":
+		t.op = treeDiv
+	case "%":
+		t.op = treeMod
+	case "two_comp_mod":
+		width := b.bits
+		if width >= 64 {
+			return &tree{op: a.op, v: v, off: a.off, bits: a.bits, a: a.a, b: a.b, cond: a.cond}
+		}
+		return &tree{op: treeExtend, v: v, a: a, bits: 64 - width}
+	default:
+		return nil
+	}
+	if t.commutes() && (b.depth > a.depth || a.op == treeConst) {
+		t.a, t.b = b, a
+	}
+	return t
+}
+
+func (t *tree) commutes() bool {
+	switch t.op {
+	case treeAdd, treeMul, treeAnd, treeOr, treeXor:
+		return true
+	}
+	return false
+}
+
+// operand reports whether an instruction can have t as its second operand.
+func (t *tree) operand() bool {
+	return t.op == treeWord || t.op == treeArg || t.op == treeConst && x86.Fits(t.bits)
+}
+
+// registers is how many registers of the pool it takes to compute t.
+func (t *tree) registers() int {
+	switch t.op {
+	case treeConst, treeWord, treeArg:
+		return 1
+	case treeNot, treeExtend:
+		return t.a.depth
+	case treeTest:
+		return max(1, t.cond.registers())
+	case treeChoose:
+		return max(t.cond.registers(), t.a.depth, t.b.depth)
+	}
+	if t.b.operand() && t.op != treeDiv && t.op != treeMod {
+		return t.a.depth
+	}
+	return max(t.a.depth, t.b.depth+1)
+}
+
+// eval computes t into the register d of the pool; those behind it are free.
+func (k *compiler) eval(t *tree, d int) {
+	r := pool[d]
+	switch t.op {
+	case treeConst:
+		k.Set(r, t.bits)
+	case treeWord:
+		k.Load(r, word(t.off))
+	case treeArg:
+		k.Load(r, x86.At(argData, 8*t.off))
+	case treeNot:
+		k.eval(t.a, d)
+		k.Not(r)
+	case treeExtend:
+		k.eval(t.a, d)
+		k.ShiftConst(x86.Shl, r, byte(t.bits))
+		k.ShiftConst(x86.Sar, r, byte(t.bits))
+	case treeTest:
+		k.evalTest(t.cond, d)
+	case treeChoose:
+		no, end := k.NewLabel(), k.NewLabel()
+		k.branch(t.cond, d, no, false)
+		k.eval(t.a, d)
+		k.Jump(end)
+		k.Bind(no)
+		k.eval(t.b, d)
+		k.Bind(end)
+	default:
+		k.eval(t.a, d)
+		k.evalBinary(t, d)
+	}
+}
+
+// evalBinary computes an operation whose first operand is in its register.
+func (k *compiler) evalBinary(t *tree, d int) {
+	r, b := pool[d], t.b
+	switch t.op {
+	case treeShl, treeShr, treeSar:
+		k.evalShift(t, d)
+		return
+	case treeDiv, treeMod:
+		k.eval(b, d+1)
+		k.divide(r, pool[d+1], t.op == treeDiv)
+		return
+	case treeMul:
+		switch {
+		case b.op == treeConst && x86.Fits(b.bits):
+			k.MulConst(r, r, b.bits)
+		case b.op == treeWord:
+			k.MulMem(r, word(b.off))
+		case b.op == treeArg:
+			k.MulMem(r, x86.At(argData, 8*b.off))
+		default:
+			k.eval(b, d+1)
+			k.Mul(r, pool[d+1])
+		}
+		return
+	}
+	op := instructions[t.op]
+	switch {
+	case b.op == treeConst && x86.Fits(b.bits):
+		k.DoConst(op, r, b.bits)
+	case b.op == treeWord:
+		k.DoMem(op, r, word(b.off))
+	case b.op == treeArg:
+		k.DoMem(op, r, x86.At(argData, 8*b.off))
+	default:
+		k.eval(b, d+1)
+		k.Do(op, r, pool[d+1])
+	}
+}
+
+var shifts = map[treeOp]x86.Shift{treeShl: x86.Shl, treeShr: x86.Shr, treeSar: x86.Sar}
+
+// evalShift shifts the register d by the low 32 bits of t.b.
+func (k *compiler) evalShift(t *tree, d int) {
+	r, op := pool[d], shifts[t.op]
+	if t.b.op == treeConst {
+		switch n := uint32(t.b.bits); {
+		case n < 64:
+			k.ShiftConst(op, r, byte(n))
+		case t.op == treeSar:
+			k.ShiftConst(op, r, 63)
+		default:
+			k.Set(r, 0)
+		}
+		return
+	}
+	if t.b.operand() {
+		k.loadOperand(x86.CX, t.b)
+	} else {
+		k.eval(t.b, d+1)
+		k.Move(x86.CX, pool[d+1])
+	}
+	k.Low32(x86.CX)
+	near, end := k.NewLabel(), k.NewLabel()
+	k.DoConst(x86.Cmp, x86.CX, 64)
+	k.JumpIf(x86.Below, near)
+	if t.op == treeSar {
+		k.ShiftConst(op, r, 63)
+	} else {
+		k.Set(r, 0)
+	}
+	k.Jump(end)
+	k.Bind(near)
+	k.ShiftCX(op, r)
+	k.Bind(end)
+}
+
+// loadOperand loads what instructions can have as an operand.
+func (k *compiler) loadOperand(r x86.Reg, t *tree) {
+	switch t.op {
+	case treeWord:
+		k.Load(r, word(t.off))
+	case treeArg:
+		k.Load(r, x86.At(argData, 8*t.off))
+	default:
+		k.Set(r, t.bits)
+	}
+}
+
+// divide computes r / by or r % by; by zero that is zero.
+func (k *compiler) divide(r, by x86.Reg, quotient bool) {
+	end := k.NewLabel()
+	k.Move(x86.AX, r)
+	k.Set(r, 0)
+	k.Test(by, by)
+	k.JumpIf(x86.Equal, end)
+	k.Set(x86.DX, 0)
+	k.Div(by)
+	if quotient {
+		k.Move(r, x86.AX)
+	} else {
+		k.Move(r, x86.DX)
+	}
+	k.Bind(end)
+}
+
+// mask cuts a register to the bits of a mask without gaps.
+func (k *compiler) mask(r x86.Reg, m uint64) {
+	switch {
+	case m == ^uint64(0):
+	case m == 1<<32-1:
+		k.Low32(r)
+	case x86.Fits(m):
+		k.DoConst(x86.And, r, m)
+	default:
+		k.Set(x86.AX, m)
+		k.Do(x86.And, r, x86.AX)
+	}
+}
+
+// loadField loads a word of the vector, cut to a width.
+func (k *compiler) loadField(r x86.Reg, off, width int) {
+	switch width {
+	case 8, 16, 32, 64:
+		k.LoadBytes(r, word(off), width/8)
+	default:
+		k.Load(r, word(off))
+		k.mask(r, mask64(min(width, 64)))
+	}
+}
+
+// A branch is a truth value on its way to code.
+type branch struct {
+	op   branchOp
+	a, b *tree    // compared
+	cond x86.Cond // of the comparison
+	x, y *branch
+	off  int // of a word that is not zero
+}
+
+type branchOp byte
+
+const (
+	branchNever branchOp = iota
+	branchAlways
+	branchCompare
+	branchWord // off is not zero
+	branchNot
+	branchAnd
+	branchOr
+)
+
+// condition makes the branch of an expression, or nil where code cannot decide
+// it.
+func (k *compiler) condition(e *bmv2.Expr) *branch {
+	if e = e.Unwrap(); e == nil {
+		return &branch{op: branchNever}
+	}
+	if e.Type == bmv2.TypeBool {
+		if e.Bool {
+			return &branch{op: branchAlways}
+		}
+		return &branch{op: branchNever}
+	}
+	if e.Type != bmv2.TypeExpression {
+		return nil
+	}
+	switch e.Op {
+	case "d2b":
+		return k.comparison("!=", k.tree(e.Right), k.leaf(constInt(0)))
+	case "not":
+		if x := k.condition(e.Right); x != nil {
+			return &branch{op: branchNot, x: x}
+		}
+	case "and", "or":
+		x, y := k.condition(e.Left), k.condition(e.Right)
+		if x == nil || y == nil {
+			return nil
+		}
+		if e.Op == "and" {
+			return &branch{op: branchAnd, x: x, y: y}
+		}
+		return &branch{op: branchOr, x: x, y: y}
+	case "valid":
+		r, err := k.header(e.Right)
+		switch {
+		case err != nil || r.h == nil:
+			return nil
+		case r.h.metadata:
+			return &branch{op: branchAlways}
+		}
+		return &branch{op: branchWord, off: r.h.valid()}
+	case "==", "!=", "<", "<=", ">", ">=":
+		if kindOf(e.Left) == numberExpr && kindOf(e.Right) == numberExpr {
+			return k.comparison(e.Op, k.tree(e.Left), k.tree(e.Right))
+		}
+	}
+	return nil
+}
+
+var unsignedConds = map[string]x86.Cond{"==": x86.Equal, "!=": x86.NotEqual, "<": x86.Below, "<=": x86.BelowEqual, ">": x86.Above, ">=": x86.AboveEqual}
+var signedConds = map[string]x86.Cond{"==": x86.Equal, "!=": x86.NotEqual, "<": x86.Less, "<=": x86.LessEqual, ">": x86.Greater, ">=": x86.GreaterEqual}
+
+func (k *compiler) comparison(op string, a, b *tree) *branch {
+	if a == nil || b == nil {
+		return nil
+	}
+	if a.op == treeConst && b.op != treeConst {
+		op, a, b = mirrored(op), b, a
+	}
+	c := &branch{op: branchCompare, a: a, b: b}
+	switch {
+	case a.v.fitsUnsigned() && b.v.fitsUnsigned():
+		c.cond = unsignedConds[op]
+	case a.v.fitsSigned() && b.v.fitsSigned():
+		c.cond = signedConds[op]
+	default:
+		return nil
+	}
+	if c.registers() > len(pool) {
+		return nil
+	}
+	return c
+}
+
+// registers is how many registers of the pool it takes to decide b.
+func (b *branch) registers() int {
+	switch b.op {
+	case branchCompare:
+		if b.b.operand() {
+			return b.a.registers()
+		}
+		return max(b.a.registers(), b.b.registers()+1)
+	case branchNot:
+		return b.x.registers()
+	case branchAnd, branchOr:
+		return max(b.x.registers(), b.y.registers())
+	}
+	return 0
+}
+
+// branch jumps to a label if b is as wanted. Registers of the pool from d on are
+// free.
+func (k *compiler) branch(b *branch, d int, to x86.Label, want bool) {
+	switch b.op {
+	case branchNever, branchAlways:
+		if (b.op == branchAlways) == want {
+			k.Jump(to)
+		}
+	case branchWord:
+		k.MemConst(x86.Cmp, word(b.off), 0)
+		k.jumpAs(x86.NotEqual, to, want)
+	case branchCompare:
+		k.compare(b, d)
+		k.jumpAs(b.cond, to, want)
+	case branchNot:
+		k.branch(b.x, d, to, !want)
+	default:
+		// x and y wanted false is x false or y false.
+		if (b.op == branchOr) == want {
+			k.branch(b.x, d, to, want)
+			k.branch(b.y, d, to, want)
+			return
+		}
+		past := k.NewLabel()
+		k.branch(b.x, d, past, !want)
+		k.branch(b.y, d, to, want)
+		k.Bind(past)
+	}
+}
+
+func (k *compiler) jumpAs(c x86.Cond, to x86.Label, want bool) {
+	if !want {
+		c = c.Not()
+	}
+	k.JumpIf(c, to)
+}
+
+// compare sets the flags.
+func (k *compiler) compare(b *branch, d int) {
+	if b.a.op == treeWord && b.b.op == treeConst && x86.Fits(b.b.bits) {
+		k.MemConst(x86.Cmp, word(b.a.off), b.b.bits)
+		return
+	}
+	k.eval(b.a, d)
+	r := pool[d]
+	switch {
+	case b.b.op == treeConst && x86.Fits(b.b.bits):
+		k.DoConst(x86.Cmp, r, b.b.bits)
+	case b.b.op == treeWord:
+		k.DoMem(x86.Cmp, r, word(b.b.off))
+	case b.b.op == treeArg:
+		k.DoMem(x86.Cmp, r, x86.At(argData, 8*b.b.off))
+	default:
+		k.eval(b.b, d+1)
+		k.Do(x86.Cmp, r, pool[d+1])
+	}
+}
+
+// evalTest computes 1 or 0 into the register d of the pool.
+func (k *compiler) evalTest(b *branch, d int) {
+	if b.op == branchCompare {
+		k.compare(b, d)
+		k.SetIf(b.cond, pool[d])
+		return
+	}
+	no, end := k.NewLabel(), k.NewLabel()
+	k.branch(b, d, no, false)
+	k.Set(pool[d], 1)
+	k.Jump(end)
+	k.Bind(no)
+	k.Set(pool[d], 0)
+	k.Bind(end)
+}

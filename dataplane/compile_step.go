@@ -1,0 +1,406 @@
+package dataplane
+
+import (
+	"math/big"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/x86"
+)
+
+// body writes the primitives of an action.
+func (k *compiler) body(a *action) {
+	k.primitives(a, k.sources[a].Primitives)
+}
+
+func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
+	k.params, k.exits = a.params, false
+	for _, p := range list {
+		switch p.Op {
+		case "exit", "assert", "assume":
+			k.exits = true
+		}
+	}
+	if a.jumpsBack() {
+		k.call(func(p *Packet) { a.run(p, p.args) })
+		return
+	}
+	labels := make([]x86.Label, len(list)+1)
+	for i := range labels {
+		labels[i] = k.NewLabel()
+	}
+	for i, p := range list {
+		k.Bind(labels[i])
+		switch in := a.code[i]; {
+		case in.do != nil:
+			if !k.primitive(p) {
+				k.call(in.do)
+			}
+		case in.when == nil:
+			k.Jump(labels[in.target])
+		default:
+			k.jumpIfZero(p.Parameters[0], in, labels[in.target])
+		}
+	}
+	k.Bind(labels[len(list)])
+}
+
+// jumpsBack reports whether an action can run in circles: then its steps have to
+// be counted.
+func (a *action) jumpsBack() bool {
+	for i, in := range a.code {
+		if in.do == nil && in.target <= i {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to x86.Label) {
+	var b *branch
+	if u := e.Unwrap(); u != nil && u.Op == "b2d" {
+		if x := k.condition(u.Right); x != nil {
+			b = &branch{op: branchNot, x: x}
+		}
+	} else {
+		b = k.comparison("==", k.tree(e), k.leaf(constInt(0)))
+	}
+	if b == nil {
+		k.out(callout{test: in.when, args: k.known, inside: k.inPlace}, to)
+		k.loadArgs()
+		return
+	}
+	k.branch(b, 0, to, true)
+}
+
+// primitive writes a primitive, if that is one of the common ones.
+func (k *compiler) primitive(p *bmv2.Primitive) bool {
+	a := p.Parameters
+	switch p.Op {
+	case "assign", "modify_field", "set":
+		return k.assignment(a[0], k.tree(a[1]))
+	case "add_to_field":
+		return k.result("+", a[0], a[0], a[1])
+	case "subtract_from_field":
+		return k.result("-", a[0], a[0], a[1])
+	case "add":
+		return k.result("+", a[0], a[1], a[2])
+	case "subtract":
+		return k.result("-", a[0], a[1], a[2])
+	case "bit_xor":
+		return k.result("^", a[0], a[1], a[2])
+	case "bit_or":
+		return k.result("|", a[0], a[1], a[2])
+	case "bit_and":
+		return k.result("&", a[0], a[1], a[2])
+	case "shift_left":
+		return k.result("<<", a[0], a[1], a[2])
+	case "shift_right":
+		return k.result(">>", a[0], a[1], a[2])
+	case "register_read":
+		return k.readCell(a)
+	case "register_write":
+		return k.writeCellOf(a)
+	case "count":
+		return k.countPacket(a)
+	case "assign_header", "copy_header":
+		return k.copyHeader(a[0], a[1])
+	case "add_header":
+		return k.onFixed(a[0], k.makeValid)
+	case "add_header_fast":
+		return k.onFixed(a[0], k.setValid)
+	case "remove_header":
+		return k.onFixed(a[0], k.makeInvalid)
+	case "mark_to_drop":
+		return k.dropMark(a[0])
+	case "drop":
+		k.storeStd(&k.sw.std.egressSpec, uint64(k.sw.opts.DropPort))
+		k.storeStd(&k.sw.std.mcastGrp, 0)
+		return true
+	case "exit":
+		k.StoreByte(packetExit, 1)
+		return true
+	case "no_op":
+		return true
+	}
+	return k.request(p)
+}
+
+// result writes an operation of P4_14's kind, with its result's place first.
+func (k *compiler) result(op string, dst, left, right *bmv2.Expr) bool {
+	a, b := k.tree(left), k.tree(right)
+	if a == nil || b == nil {
+		return false
+	}
+	t := binaryTree(op, a, b)
+	if t == nil {
+		return false
+	}
+	if t.depth = t.registers(); t.depth > len(pool) {
+		return false
+	}
+	return k.assignment(dst, t)
+}
+
+// assignment stores a number in a field.
+func (k *compiler) assignment(dst *bmv2.Expr, t *tree) bool {
+	if t == nil {
+		return false
+	}
+	if e := dst.Unwrap(); e == nil || e.Type == bmv2.TypeRegister {
+		return false
+	}
+	pl, err := k.place(dst)
+	if err != nil || pl.base != nil || pl.f.varLen || pl.f.width > 64 {
+		return false
+	}
+	return k.storeField(pl.f, t)
+}
+
+// storeField stores a number in a field of at most 64 bits, cut as the closures
+// do.
+func (k *compiler) storeField(f field, t *tree) bool {
+	m := mask64(f.width)
+	if f.signed {
+		low := new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.width-1)))
+		fits := t.v.fitsSigned() && t.v.lo.Cmp(low) >= 0 && t.v.hi.Cmp(pow2less1(f.width)) <= 0
+		switch {
+		case fits:
+			m = ^uint64(0)
+		case f.width == 64 || !t.v.fitsSigned():
+			t = &tree{op: treeExtend, a: t, bits: uint64(64 - f.width)}
+			m = ^uint64(0)
+		default:
+			return false
+		}
+	} else {
+		if t.op == treeAnd && t.b.op == treeConst && t.b.bits&m == m {
+			t = t.a
+		}
+		if t.v.fitsUnsigned() && t.v.hi.Cmp(new(big.Int).SetUint64(m)) <= 0 {
+			m = ^uint64(0)
+		}
+	}
+	if t.op == treeConst && x86.Fits(t.bits&m) {
+		k.StoreConst(word(f.off), t.bits&m)
+		return true
+	}
+	k.eval(t, 0)
+	k.mask(pool[0], m)
+	k.Store(word(f.off), pool[0])
+	return true
+}
+
+// storeStd stores a constant in a field of the switch's own.
+func (k *compiler) storeStd(f *stdField, v uint64) {
+	if !f.ok {
+		return
+	}
+	k.Set(x86.AX, v&f.mask)
+	k.Store(word(f.off), x86.AX)
+}
+
+// dropMark works on the header that it is given, not on the aliases.
+func (k *compiler) dropMark(e *bmv2.Expr) bool {
+	r, err := k.header(e)
+	if err != nil || r.h == nil {
+		return false
+	}
+	spec, _ := r.h.field("egress_spec")
+	k.Set(x86.AX, uint64(k.sw.opts.DropPort)&mask64(min(spec.width, 64)))
+	k.Store(word(spec.off), x86.AX)
+	if group, ok := r.h.field("mcast_grp"); ok {
+		k.StoreConst(word(group.off), 0)
+	}
+	return true
+}
+
+// cell computes an index of an array into the register d of the pool, and jumps
+// if it is outside; the array's address is in AX.
+func (k *compiler) cell(index *tree, d, size int, first unsafe.Pointer, outside x86.Label) {
+	r := pool[d]
+	k.eval(index, d)
+	k.Low32(r)
+	k.DoConst(x86.Cmp, r, uint64(size))
+	k.JumpIf(x86.AboveEqual, outside)
+	k.ref(x86.AX, first)
+}
+
+// readCell writes register_read.
+func (k *compiler) readCell(a []*bmv2.Expr) bool {
+	dst, err := k.place(a[0])
+	if err != nil || dst.base != nil || dst.f.signed || dst.f.varLen || dst.f.width > 64 {
+		return false
+	}
+	r, index := k.sw.registers[a[1].Name], k.tree(a[2])
+	if r == nil || r.words != 1 || r.size == 0 || index == nil {
+		return false
+	}
+	skip := k.NewLabel()
+	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
+	k.Load(pool[0], x86.Element(x86.AX, pool[0], 8))
+	if dst.f.width < r.width {
+		k.mask(pool[0], mask64(dst.f.width))
+	}
+	k.Store(word(dst.f.off), pool[0])
+	k.Bind(skip)
+	return true
+}
+
+// writeCellOf writes register_write.
+func (k *compiler) writeCellOf(a []*bmv2.Expr) bool {
+	r, index, v := k.sw.registers[a[0].Name], k.tree(a[1]), k.tree(a[2])
+	if r == nil || r.words != 1 || r.size == 0 || index == nil || v == nil || v.depth >= len(pool) {
+		return false
+	}
+	skip := k.NewLabel()
+	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
+	k.eval(v, 1)
+	k.maskUnless(pool[1], r.mask, v)
+	k.ref(x86.AX, unsafe.Pointer(&r.cells[0]))
+	k.Store(x86.Element(x86.AX, pool[0], 8), pool[1])
+	k.Bind(skip)
+	return true
+}
+
+// maskUnless cuts a register to a mask, if what it holds may be larger.
+func (k *compiler) maskUnless(r x86.Reg, m uint64, t *tree) {
+	if !t.v.fitsUnsigned() || t.v.hi.Cmp(new(big.Int).SetUint64(m)) > 0 {
+		k.mask(r, m)
+	}
+}
+
+// countPacket writes count.
+func (k *compiler) countPacket(a []*bmv2.Expr) bool {
+	c, index := k.sw.counters[a[0].Name], k.tree(a[1])
+	if c == nil || index == nil {
+		return false
+	}
+	if len(c.cells) == 0 {
+		return true
+	}
+	skip := k.NewLabel()
+	k.cell(index, 0, len(c.cells), unsafe.Pointer(&c.cells[0]), skip)
+	k.ShiftConst(x86.Shl, pool[0], 4)
+	k.Do(x86.Add, x86.AX, pool[0])
+	k.addPacket(x86.AX)
+	k.Bind(skip)
+	return true
+}
+
+// addPacket counts the packet in the counter that a register points to.
+func (k *compiler) addPacket(at x86.Reg) {
+	k.MemConst(x86.Add, x86.At(at, int(unsafe.Offsetof(counter{}.packets))), 1)
+	k.Load(x86.CX, packetIngress)
+	k.MemDo(x86.Add, x86.At(at, int(unsafe.Offsetof(counter{}.bytes))), x86.CX)
+}
+
+// onFixed writes something for a header that is known and has a fixed length.
+func (k *compiler) onFixed(e *bmv2.Expr, do func(*header)) bool {
+	r, err := k.header(e)
+	if err != nil || r.h == nil || r.h.metadata || r.h.typ.varLen >= 0 {
+		return false
+	}
+	do(r.h)
+	return true
+}
+
+// setValid makes h valid, and the other members of its union invalid.
+func (k *compiler) setValid(h *header) {
+	if h.union != nil {
+		for _, m := range h.union.members {
+			k.StoreConst(word(m.base), 0)
+		}
+	}
+	k.StoreConst(word(h.base), 1)
+}
+
+// makeValid writes add_header.
+func (k *compiler) makeValid(h *header) {
+	skip := k.NewLabel()
+	k.MemConst(x86.Cmp, word(h.base), 0)
+	k.JumpIf(x86.NotEqual, skip)
+	k.Set(x86.AX, 0)
+	for i := range h.typ.size {
+		k.Store(word(h.base+i), x86.AX)
+	}
+	k.setValid(h)
+	k.MemConst(x86.Add, packetLength, uint64(h.typ.bits/8))
+	k.Bind(skip)
+}
+
+// makeInvalid writes remove_header.
+func (k *compiler) makeInvalid(h *header) {
+	skip := k.NewLabel()
+	k.MemConst(x86.Cmp, word(h.base), 0)
+	k.JumpIf(x86.Equal, skip)
+	k.MemConst(x86.Sub, packetLength, uint64(h.typ.bits/8))
+	k.StoreConst(word(h.base), 0)
+	k.Bind(skip)
+}
+
+// maxCopied is the most words of a header that are copied one by one.
+const maxCopied = 32
+
+// copyHeader writes assign_header.
+func (k *compiler) copyHeader(dst, src *bmv2.Expr) bool {
+	d, err := k.header(dst)
+	if err != nil || d.h == nil || d.h.metadata || d.h.typ.size > maxCopied {
+		return false
+	}
+	s, err := k.header(src)
+	if err != nil || s.h == nil {
+		return false
+	}
+	end := k.NewLabel()
+	if !s.h.metadata {
+		valid := k.NewLabel()
+		k.MemConst(x86.Cmp, word(s.h.base), 0)
+		k.JumpIf(x86.NotEqual, valid)
+		k.StoreConst(word(d.h.base), 0)
+		k.Jump(end)
+		k.Bind(valid)
+	}
+	k.setValid(d.h)
+	for i := 1; i < d.h.typ.size; i++ {
+		k.Load(x86.AX, word(s.h.base+i))
+		k.Store(word(d.h.base+i), x86.AX)
+	}
+	k.Bind(end)
+	return true
+}
+
+// request writes the primitives that ask the switch for something, by fields of
+// the packet.
+func (k *compiler) request(p *bmv2.Primitive) bool {
+	var into []uintptr
+	a := p.Parameters
+	switch p.Op {
+	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
+		into = []uintptr{unsafe.Offsetof(Packet{}.cloneSession), unsafe.Offsetof(Packet{}.cloneList)}
+	case "resubmit":
+		into = []uintptr{unsafe.Offsetof(Packet{}.resubmit)}
+	case "recirculate":
+		into = []uintptr{unsafe.Offsetof(Packet{}.recirculate)}
+	case "generate_digest":
+		a, into = a[1:], []uintptr{unsafe.Offsetof(Packet{}.digest)}
+	default:
+		return false
+	}
+	var trees []*tree
+	for i := range into {
+		t := k.tree(a[i])
+		if t == nil {
+			return false
+		}
+		trees = append(trees, t)
+	}
+	for i, t := range trees {
+		k.eval(t, 0)
+		k.StoreBytes(x86.At(packet, int(into[i])), pool[0], 2)
+	}
+	if len(into) == 2 {
+		k.StoreByte(x86.At(packet, int(unsafe.Offsetof(Packet{}.cloneOn))), 1)
+	}
+	return true
+}
