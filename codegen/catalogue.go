@@ -116,8 +116,11 @@ func (c *Catalogue) Lookup(name string) (Row, error) {
 		row.Name, row.Guard = name, guardName
 		row.title += ", " + b.About
 	}
-	row.Title = row.titled(row.Defaults)
-	return row, row.validate()
+	if err := row.validate(); err != nil {
+		return Row{}, err
+	}
+	row.Title = row.titled(row.defaults())
+	return row, nil
 }
 
 // Compose makes a row of any blocks; "" stands for a guard or a signal of none.

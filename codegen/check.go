@@ -277,6 +277,14 @@ func (k *checker) paramNames() []string {
 	return list
 }
 
+func paramNames(params []Param) []string {
+	var list []string
+	for _, p := range params {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
 // wantedTexts are the templates that the machinery asks a block for.
 func wantedTexts(b *block) []string {
 	switch b.Kind {
@@ -367,6 +375,10 @@ func (k *checker) row(r Row) *misplaced {
 	}
 	if _, err := r.values(k.on(software), recirculated, r.Defaults); err != nil {
 		return &misplaced{".defaults", err}
+	}
+	if _, rest, ok := strings.Cut(r.titled(r.defaults()), "{"); ok {
+		name, _, _ := strings.Cut(rest, "}")
+		return &misplaced{".title", near("parameter", name, paramNames(r.Parameters()))}
 	}
 	return nil
 }

@@ -138,11 +138,7 @@ func (r Row) values(a *architecture, statePath string, set map[string]string) (m
 	values := map[string]Value{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.ContainsFunc(known, func(p Param) bool { return p.Name == name }) {
-			var have []string
-			for _, p := range known {
-				have = append(have, p.Name)
-			}
-			return nil, unknown("parameter", name, have)
+			return nil, unknown("parameter", name, paramNames(known))
 		}
 	}
 	for _, p := range known {

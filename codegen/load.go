@@ -175,7 +175,6 @@ func (c *Catalogue) take(f *rowFile) {
 		if r.Signal == "" {
 			r.Signal = "none"
 		}
-		r.Title = r.titled(r.Defaults)
 		c.rows = append(c.rows, r)
 	}
 	c.guarded = slices.Concat(c.guarded, f.Guarded.Rows)

@@ -177,6 +177,7 @@ func TestOutsideWrong(t *testing.T) {
 		{rows, "name: least-sent", "name: ecmp", "mine/rows.yaml:2: there is a scheme ecmp already"},
 		{rows, "title: packets to the path that least has been sent to, by 2^{shift} bytes\n", "\n", "mine/rows.yaml:2: row least-sent: want a title and a source"},
 		{rows, "shift: 6", "shfit: 6", `mine/rows.yaml:8: row least-sent: there is no parameter "shfit"`},
+		{rows, "2^{shift}", "2^{shfit}", `mine/rows.yaml:3: row least-sent: there is no parameter "shfit": did you mean shift?`},
 		{rows, "shift: 6", "shift: 66", "mine/rows.yaml:8: row least-sent: shift=66: want at most 16"},
 		{rows, "choice: least", "choice: least\n  guard: rlb", "row least-sent: a row has no guard of its own: its name with +rlb stands for it with that"},
 		{rows, "rows:", "guarded: {rows: [least-set]}\nrows:", `mine/rows.yaml:1: there is no scheme "least-set": did you mean least-sent?`},

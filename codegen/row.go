@@ -29,6 +29,18 @@ func (r Row) catalogue() *Catalogue {
 	return r.home
 }
 
+// defaults are the values of the row's parameters where nobody sets them, for a
+// title that names any.
+func (r Row) defaults() map[string]string {
+	values := map[string]string{}
+	if strings.Contains(r.title, "{") {
+		for _, p := range r.Parameters() {
+			values[p.Name] = p.Default
+		}
+	}
+	return values
+}
+
 // titled is the title with the values of parameters in it.
 func (r Row) titled(values map[string]string) string {
 	title := r.title

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -248,8 +248,8 @@ func (x *Experiment) fits(c *Case, k *Choice, value string) error {
 
 // heedsEchoes reports whether a scheme learns from acknowledgments.
 func (s *Scheme) heedsEchoes() bool {
-	row, err := codegen.Parse(s.Scheme)
-	return err == nil && row.Signal == "echo"
+	row, ok := scheme.RowOf(s.made)
+	return ok && row.Signal == "echo"
 }
 
 func orList(values []string) string {

@@ -102,7 +102,7 @@ func TestChoicesRefused(t *testing.T) {
 				text = strings.Replace(text, key, "", 1)
 			}
 		}
-		_, err := Load("exp.yaml", []byte(text), nil)
+		_, err := Load("exp.yaml", []byte(text), nil, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant %s", c.text, err, c.want)
 		}

@@ -27,6 +27,7 @@ type Experiment struct {
 	Setting `yaml:",inline"`
 
 	Schemes  []Scheme    `yaml:"schemes"`
+	Blocks   string      `yaml:"blocks"` // a folder of blocks and rows beside the catalogue's
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
@@ -484,6 +485,11 @@ func (x *Experiment) Adjust(engine string, seeds int) error {
 		return fmt.Errorf("engine %q with %d seeds: want p4 or native, and at least one seed", engine, seeds)
 	}
 	for i := range x.Schemes {
+		if engine == EngineNative {
+			if err := x.Schemes[i].made.Native(); err != nil {
+				return err
+			}
+		}
 		if engine != "" {
 			x.Schemes[i].Engine = engine
 		}

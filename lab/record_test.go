@@ -98,7 +98,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Load("lab.yaml", text, nil)
+	x, err := Load("lab.yaml", text, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ metrics: [fct-mean, fct-p99, reordered, queue-mean, sharing]
 
 func load(t testing.TB, text string) *Experiment {
 	t.Helper()
-	x, err := Load("t.yaml", []byte(text), nil)
+	x, err := Load("t.yaml", []byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -362,7 +362,7 @@ func Paper(paper, figure string, full bool) ([]*Experiment, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, err := Load("papers/"+name+".yaml", text, nil)
+		x, err := Load("papers/"+name+".yaml", text, nil, nil)
 		if err != nil {
 			return nil, err
 		}

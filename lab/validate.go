@@ -21,27 +21,28 @@ type Reader func(name string) ([]byte, error)
 func noFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // Load reads an experiment, checks all of it and fills in what it leaves out.
-// file is what messages call it. An error about the text is a *FileError.
-func Load(file string, text []byte, read Reader) (*Experiment, error) {
+// file is what messages call it; library has the schemes, nil for the catalogue's.
+// An error about the text is a *FileError.
+func Load(file string, text []byte, read Reader, library *scheme.Library) (*Experiment, error) {
 	x := new(Experiment)
 	src, err := decode(file, text, x)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.complete(src, read); err != nil {
+	if err := x.complete(src, read, library); err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
 // Complete checks an experiment that was put together in the program, and fills
-// in what it leaves out. name is what messages call it.
-func (x *Experiment) Complete(name string, read Reader) error {
-	return x.complete(&source{file: name}, read)
+// in what it leaves out, as Load does. name is what messages call it.
+func (x *Experiment) Complete(name string, read Reader, library *scheme.Library) error {
+	return x.complete(&source{file: name}, read, library)
 }
 
 // complete checks the experiment, key by key.
-func (x *Experiment) complete(src *source, read Reader) error {
+func (x *Experiment) complete(src *source, read Reader, library *scheme.Library) error {
 	if read == nil {
 		read = noFiles
 	}
@@ -49,10 +50,19 @@ func (x *Experiment) complete(src *source, read Reader) error {
 	if x.Probes != "" && x.Probes != FromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
 	}
+	if library == nil {
+		library = &scheme.Library{}
+	}
+	if x.Blocks != "" {
+		var err error
+		if library, err = library.With(x.Blocks); err != nil {
+			return src.wrong("blocks", err)
+		}
+	}
 	if len(x.Schemes) == 0 {
 		return src.wrong("schemes", errors.New("there is no scheme to run"))
 	}
-	if err := x.checkSchemes(src, read); err != nil {
+	if err := x.checkSchemes(src, read, library); err != nil {
 		return err
 	}
 	if err := x.checkMetrics(src); err != nil {
@@ -71,12 +81,12 @@ func (x *Experiment) complete(src *source, read Reader) error {
 	return x.checkTargets(src)
 }
 
-func (x *Experiment) checkSchemes(src *source, read Reader) error {
+func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Library) error {
 	labels := map[string]bool{}
 	for i := range x.Schemes {
 		s, key := &x.Schemes[i], fmt.Sprintf("schemes[%d]", i)
 		var err error
-		if s.made, err = new(scheme.Library).Find(s.Scheme); err != nil {
+		if s.made, err = library.Find(s.Scheme); err != nil {
 			return src.wrong(key, err)
 		}
 		switch {
@@ -84,6 +94,8 @@ func (x *Experiment) checkSchemes(src *source, read Reader) error {
 			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
 		case s.Engine != EngineP4 && s.Engine != EngineNative:
 			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
+		case s.Engine == EngineNative && s.made.Native() != nil:
+			return src.wrong(key+".engine", s.made.Native())
 		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
 			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):

@@ -24,7 +24,7 @@ transport: {kind: dctcp, min-rto: 5ms}
 cases:
   - {name: a}
   - {name: b, fail: [l1-s2], duration: 1s, warmup: 10%}
-`), nil)
+`), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes: [ecmp]\ncases:\n - {name: a}\n - {name: b, topology: nonet}", "x.yaml:4: cases[1].topology: no file"},
 		{"schemes: [ecmp]\ntargets:\n - {metric: fct-mean, of: drill, printed: 1}", `x.yaml:3: targets[0]: there is no row "drill"`},
 	} {
-		_, err := Load("x.yaml", []byte(c.text), files)
+		_, err := Load("x.yaml", []byte(c.text), files, nil)
 		var place *FileError
 		switch {
 		case err == nil:
@@ -117,7 +117,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("schemes: [{scheme: drill, set: {d: 4}}]\ncases: [{name: a, x: 1}]"))
 	f.Add([]byte("schemes: !tag\nloads"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		x, err := Load("f", text, nil)
+		x, err := Load("f", text, nil, nil)
 		if (x == nil) == (err == nil) {
 			t.Fatalf("got %v and %v", x, err)
 		}
@@ -141,7 +141,7 @@ func TestSizes(t *testing.T) {
 
 // TestTagOfNothing: a tag without a value made the YAML package panic.
 func TestTagOfNothing(t *testing.T) {
-	_, err := Load("f", []byte("topology: qall\nschemes: !tag\nloads"), nil)
+	_, err := Load("f", []byte("topology: qall\nschemes: !tag\nloads"), nil, nil)
 	if err == nil || err.Error() != "f:2: want plain keys and values, without anchors, tags and merges" {
 		t.Errorf("got %v", err)
 	}

@@ -8,6 +8,11 @@
 package scheme
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
 	"github.com/p4lb/p4lb/codegen"
 )
 
@@ -26,14 +31,45 @@ type Scheme interface {
 	Native() error
 }
 
-// A Library is where names are looked up. The zero value has the catalogue.
+// A Library is where names are looked up. The zero value has the catalogue of
+// p4lb itself.
 type Library struct {
-	Sources []Source // asked one after the other, before the catalogue
+	Sources   []Source           // asked one after the other, before the catalogue
+	Catalogue *codegen.Catalogue // nil: p4lb's own
+
+	// Open opens a folder of blocks; nil opens those of the machine.
+	Open func(dir string) (fs.FS, error)
 }
 
 // A Source has schemes that are not in the catalogue. For a name that is none of
 // its own it returns neither a scheme nor an error.
 type Source func(name string) (Scheme, error)
+
+// With is the library with the blocks and rows of a folder beside its own, as
+// codegen.Catalogue.With reads them.
+func (l *Library) With(dir string) (*Library, error) {
+	open := l.Open
+	if open == nil {
+		open = func(dir string) (fs.FS, error) { return os.DirFS(dir), nil }
+	}
+	folder, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	more := *l
+	more.Catalogue, err = l.catalogue().With(dir, folder)
+	if err != nil {
+		return nil, err
+	}
+	return &more, nil
+}
+
+func (l *Library) catalogue() *codegen.Catalogue {
+	if l.Catalogue == nil {
+		return codegen.Standard()
+	}
+	return l.Catalogue
+}
 
 // Find finds a scheme by its name.
 func (l *Library) Find(name string) (Scheme, error) {
@@ -42,26 +78,32 @@ func (l *Library) Find(name string) (Scheme, error) {
 			return s, err
 		}
 	}
-	row, err := codegen.Parse(name)
+	row, err := l.Row(name)
 	if err != nil {
 		return nil, err
 	}
 	return Of(row), nil
 }
 
-// Compose finds a scheme by its blocks, as codegen.Compose does.
+// Row finds a row of the catalogue, or a composition, by its name.
+func (l *Library) Row(name string) (codegen.Row, error) { return l.catalogue().Parse(name) }
+
+// Compose finds a scheme by its blocks, as codegen.Catalogue.Compose does.
 func (l *Library) Compose(granularity, signal, choice, guard string) (Scheme, error) {
-	row, err := codegen.Compose(granularity, signal, choice, guard)
+	row, err := l.catalogue().Compose(granularity, signal, choice, guard)
 	if err != nil {
 		return nil, err
 	}
 	return Of(row), nil
 }
+
+// Rows lists the rows of the catalogue.
+func (l *Library) Rows() []codegen.Row { return l.catalogue().Rows() }
 
 // All lists the schemes of the catalogue.
 func (l *Library) All() []Scheme {
 	var list []Scheme
-	for _, row := range codegen.Rows() {
+	for _, row := range l.Rows() {
 		list = append(list, Of(row))
 	}
 	return list
@@ -69,6 +111,15 @@ func (l *Library) All() []Scheme {
 
 // Of is the scheme of a row.
 func Of(row codegen.Row) Scheme { return &generated{row} }
+
+// RowOf is the row of a scheme that has one.
+func RowOf(s Scheme) (codegen.Row, bool) {
+	g, ok := s.(*generated)
+	if !ok {
+		return codegen.Row{}, false
+	}
+	return g.row, true
+}
 
 // Build makes the program of a row.
 func Build(row codegen.Row, p codegen.Params) (*Program, error) { return Of(row).Build(p) }
@@ -78,7 +129,14 @@ type generated struct{ row codegen.Row }
 
 func (g *generated) Name() string    { return g.row.Name }
 func (g *generated) Archs() []string { return codegen.Archs }
-func (g *generated) Native() error   { return nil }
+
+// Native is about the row's blocks: models know p4lb's own.
+func (g *generated) Native() error {
+	if list := g.row.Outside(); len(list) > 0 {
+		return fmt.Errorf("%s runs as a program alone: the native engine has no model of %s, which is not one of p4lb's own blocks; want the engine p4", g.row.Name, strings.Join(list, " and "))
+	}
+	return nil
+}
 
 func (g *generated) Parameters(arch string) ([]codegen.Param, error) {
 	return g.row.ParametersOn(arch)

@@ -26,13 +26,14 @@ type schemeRequest struct {
 func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	addBlocksFlag(cmd, &r.Blocks)
 	f.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
 	f.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
 	addArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
-	completeWith(cmd, "scheme", codegen.Names())
+	completeLater(cmd, "scheme", codegen.Names)
 	completeWith(cmd, "state-path", codegen.StatePaths)
 }
 

@@ -23,6 +23,7 @@ import (
 type genRequest struct {
 	All bool `yaml:"all"`
 
+	Blocks      string `yaml:"blocks"`
 	Scheme      string `yaml:"scheme"`
 	Granularity string `yaml:"granularity"`
 	Signal      string `yaml:"signal"`
@@ -44,6 +45,7 @@ type genRequest struct {
 func (r *genRequest) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	addBlocksFlag(cmd, &r.Blocks)
 	flags.BoolVar(&r.All, "all", false, "the whole catalogue")
 	flags.StringVar(&r.Granularity, "granularity", "", "compose: how much traffic is decided about at once")
 	flags.StringVar(&r.Signal, "signal", "", "compose: what is known about the paths")
@@ -57,19 +59,43 @@ func (r *genRequest) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
 	addArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")
-	completeWith(cmd, "scheme", codegen.Names())
+	completeLater(cmd, "scheme", codegen.Names)
 	completeWith(cmd, "role", codegen.Roles)
 	completeWith(cmd, "state-path", codegen.StatePaths)
 	for _, kind := range []string{"granularity", "signal", "choice", "guard"} {
-		completeWith(cmd, kind, blockNames(kind))
+		completeLater(cmd, kind, func() []string { return blockNames(kind) })
 	}
 }
 
 func completeWith(cmd *cobra.Command, flag string, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	completeLater(cmd, flag, func() []string { return words })
+}
+
+// completeLater computes the words when a shell asks for them.
+func completeLater(cmd *cobra.Command, flag string, words func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	})
 	if err != nil {
 		panic(err) // the flag has just been defined
 	}
+}
+
+// addBlocksFlag is for a folder of blocks of the user's own.
+func addBlocksFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "blocks", "", "add the blocks and rows in the folder `DIR` to the catalogue, see docs/blocks.md")
+	if err := cmd.MarkFlagDirname("blocks"); err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+// libraryWith is where schemes are found, with a folder of blocks if it is not "".
+func libraryWith(blocks string) (*scheme.Library, error) {
+	l := &scheme.Library{}
+	if blocks == "" {
+		return l, nil
+	}
+	return l.With(blocks)
 }
 
 func blockNames(kind string) []string {
@@ -149,6 +175,7 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 		take(&r.Signal, file.Signal, given("signal"))
 		take(&r.Guard, file.Guard, given("guard"))
 	}
+	take(&r.Blocks, file.Blocks, given("blocks"))
 	take(&r.Arch, file.Arch, given("arch"))
 	take(&r.Ports, file.Ports, given("ports"))
 	take(&r.Coeffs, file.Coeffs, given("coeffs"))
@@ -167,12 +194,14 @@ func take(to *string, from string, given bool) {
 
 // schemes are those asked for.
 func (r *genRequest) schemes() ([]scheme.Scheme, error) {
-	var library scheme.Library
+	library, err := libraryWith(r.Blocks)
+	if err != nil {
+		return nil, err
+	}
 	if r.All {
 		return library.All(), nil
 	}
 	var one scheme.Scheme
-	var err error
 	if r.Scheme != "" {
 		one, err = library.Find(r.Scheme)
 	} else {

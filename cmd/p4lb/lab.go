@@ -125,7 +125,7 @@ from where p4lb runs.`,
 				if err != nil {
 					return err
 				}
-				x, err := lab.Load(displayName(name), text, os.ReadFile)
+				x, err := lab.Load(displayName(name), text, os.ReadFile, nil)
 				if err != nil {
 					return err
 				}

@@ -14,18 +14,19 @@ import (
 
 // A labQuestion is an experiment asked by flags.
 type labQuestion struct {
-	scheme, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf, like string
-	vs, fail, set, metrics                                                                         []string
-	loads                                                                                          []string
-	seeds                                                                                          int
-	duration                                                                                       time.Duration
-	ecn                                                                                            int
-	pfc                                                                                            bool
+	scheme, blocks, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf, like string
+	vs, fail, set, metrics                                                                                 []string
+	loads                                                                                                  []string
+	seeds                                                                                                  int
+	duration                                                                                               time.Duration
+	ecn                                                                                                    int
+	pfc                                                                                                    bool
 }
 
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	addBlocksFlag(cmd, &q.blocks)
 	f.StringSliceVar(&q.vs, "vs", nil, "compare with these `SCHEMES`")
 	f.StringVar(&q.workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
 	f.StringVar(&q.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB: a short run is then not about one flow")
@@ -47,8 +48,8 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	addArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	completeWith(cmd, "state-path", codegen.StatePaths)
-	completeWith(cmd, "scheme", codegen.Names())
-	completeWith(cmd, "vs", codegen.Names())
+	completeLater(cmd, "scheme", codegen.Names)
+	completeLater(cmd, "vs", codegen.Names)
 	completeWith(cmd, "workload", lab.Workloads())
 	completeWith(cmd, "like", lab.Presets)
 	completeWith(cmd, "transport", lab.Transports)
@@ -65,7 +66,7 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
 	case q.duration <= 0:
 		return nil, usageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
-	x := &lab.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics}
+	x := &lab.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics}
 	x.Topology.Name, x.Fail = q.topology, q.fail
 	x.Traffic = []lab.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
 	if q.cut != "" {
@@ -105,5 +106,5 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
 		x.Schemes = append(x.Schemes, s)
 	}
 	x.About = fmt.Sprintf("%s against %s: %s at load %s in %s", q.scheme, strings.Join(q.vs, ", "), q.workload, strings.Join(q.loads, ", "), q.topology)
-	return x, x.Complete("the experiment", os.ReadFile)
+	return x, x.Complete("the experiment", os.ReadFile, nil)
 }

@@ -56,7 +56,7 @@ why.`,
 	flags.StringArrayVarP(&j.includes, "include", "I", nil, "a `DIR` of the compiler's includes (repeatable)")
 	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "give a compilation up after this")
 	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
-	completeWith(cmd, "scheme", codegen.Names())
+	completeLater(cmd, "scheme", codegen.Names)
 	completeWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
 }

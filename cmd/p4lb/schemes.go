@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +13,7 @@ import (
 
 func newSchemes(c *cli) *cobra.Command {
 	var form format
-	var blocks bool
+	var blocks string
 	cmd := &cobra.Command{
 		Use:   "schemes [SCHEME] [-o FORMAT]",
 		Short: "Show the catalogue of load balancers",
@@ -21,37 +23,62 @@ is taken, and what may overrule that. Every row can be guarded by RLB: put +rlb
 or +rlb-star behind its name.
 
 With a name it shows that scheme's blocks and what can be set of it, with the
-unit, the default, the bounds and where the paper says so.`,
+unit, the default, the bounds and where the paper says so.
+
+--blocks DIR adds the blocks and rows of a folder of your own, --blocks alone
+shows the blocks that schemes are composed of.`,
 		Example: `  p4lb schemes
   p4lb schemes qall-poly3
   p4lb schemes drill+rlb -o json
-  p4lb schemes --blocks`,
-		Args:              wantArgs(0, 1, "one scheme at most"),
-		ValidArgsFunction: cobra.FixedCompletions(codegen.Names(), cobra.ShellCompDirectiveNoFileComp),
+  p4lb schemes --blocks
+  p4lb schemes --blocks mine`,
+		Args: wantArgs(0, 2, "one scheme at most"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return codegen.Names(), cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case blocks && len(args) > 0:
-				return usageError(cmd, "--blocks shows all blocks: it goes without a scheme")
-			case blocks:
-				return showBlocks(c, form)
-			case len(args) == 0:
-				return showCatalogue(c, form)
+			if i := slices.IndexFunc(args, isFolder); i >= 0 && blocks == ownBlocks {
+				blocks = args[i] // which a space has parted from the flag
+				args = slices.Delete(args, i, i+1)
 			}
-			row, err := codegen.Parse(args[0])
+			switch {
+			case len(args) > 0 && blocks == ownBlocks:
+				return usageError(cmd, "--blocks shows all blocks: it goes without a scheme")
+			case len(args) > 1:
+				return usageError(cmd, "schemes wants one scheme at most, got %q as well", args[1])
+			case blocks == ownBlocks:
+				return showBlocks(c, form)
+			}
+			library, err := libraryWith(blocks)
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 0:
+				return showCatalogue(c, form, library.Rows())
+			}
+			row, err := library.Row(args[0])
 			if err != nil {
 				return err
 			}
 			return showScheme(c, form, row)
 		},
 	}
-	cmd.Flags().BoolVar(&blocks, "blocks", false, "show the blocks that schemes are composed of")
+	addBlocksFlag(cmd, &blocks)
+	cmd.Flags().Lookup("blocks").NoOptDefVal = ownBlocks
 	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
 	return cmd
 }
 
-func showCatalogue(c *cli, form format) error {
+// ownBlocks is --blocks without a folder.
+const ownBlocks = "all"
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func showCatalogue(c *cli, form format, list []codegen.Row) error {
 	rows := grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
-	list := codegen.Rows()
 	for _, r := range list {
 		rows = append(rows, []string{r.Name, r.Granularity, r.Signal, r.Choice, r.Guard, r.Title})
 	}
