@@ -72,6 +72,7 @@ func (d *Deployed) Running() bool {
 }
 
 // Write writes the note to a file, all or nothing, with the folders on the way.
+// Others on the machine need not know where the switches take commands.
 func (d *Deployed) Write(file string) error {
 	text, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
@@ -81,10 +82,12 @@ func (d *Deployed) Write(file string) error {
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	part := file + ".part"
-	if err := os.WriteFile(part, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the state: %w", err)
+	err = os.WriteFile(part, append(text, '\n'), 0o600)
+	if err == nil {
+		err = os.Rename(part, file)
 	}
-	if err := os.Rename(part, file); err != nil {
+	if err != nil {
+		os.Remove(part)
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // Limits are what the clients of a server can make it hold or do. A zero stands
 // for the default.
 type Limits struct {
-	// MaxConnections is the number of connections at a time (1024): more are
-	// closed at once.
+	// MaxConnections is the number of connections at a time (1024). For one more,
+	// one that has never said anything is closed, or else itself.
 	MaxConnections int
 	// MaxCalls is the number of requests and streams of all clients at a time
 	// (8192), MaxStreams that of one connection (1024), MaxControllers that of
@@ -91,14 +92,19 @@ func (s *Server) admitCall(ctx context.Context, info *tap.Info) (context.Context
 	return ctx, nil
 }
 
-// A boundedListener closes the connections that are too many. Files may run out
-// all the same; Accept then says so, and gRPC tries again later.
+// A boundedListener has so many connections at a time. For one more, the one
+// gives way that has been silent for longest since it was opened, so that a flood
+// of connections keeps out nobody who has something to say; if all have spoken,
+// the new one is closed. Files may run out all the same; Accept then says so, and
+// gRPC tries again later.
 type boundedListener struct {
 	net.Listener
-	most int64
-	open atomic.Int64
-	full atomic.Bool // has been reported
+	most int
 	log  *slog.Logger
+
+	mu   sync.Mutex
+	open map[*boundedConn]bool
+	full bool // has been reported
 }
 
 // Accept waits for a connection that there is room for.
@@ -108,28 +114,65 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.most {
-			l.full.Store(false)
-			return &boundedConn{Conn: c, listener: l}, nil
+		b := &boundedConn{Conn: c, listener: l, since: time.Now()}
+		ok, gone := l.add(b)
+		if gone != nil {
+			gone.Close()
 		}
-		l.open.Add(-1)
+		if ok {
+			return b, nil
+		}
 		c.Close()
-		if l.full.CompareAndSwap(false, true) {
-			l.log.Warn("P4Runtime: more connections are closed at once", "open", l.most)
+	}
+}
+
+// add counts a connection in if there is room, or makes room.
+func (l *boundedListener) add(c *boundedConn) (ok bool, gone *boundedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[*boundedConn]bool{}
+	}
+	if len(l.open) < l.most {
+		l.open[c], l.full = true, false
+		return true, nil
+	}
+	if !l.full {
+		l.full = true
+		l.log.Warn("P4Runtime: there are too many connections", "open", l.most)
+	}
+	for o := range l.open {
+		if !o.spoke.Load() && (gone == nil || o.since.Before(gone.since)) {
+			gone = o
 		}
 	}
+	if gone == nil {
+		return false, nil
+	}
+	delete(l.open, gone)
+	l.open[c] = true
+	return true, gone
 }
 
 type boundedConn struct {
 	net.Conn
 	listener *boundedListener
-	closed   atomic.Bool
+	since    time.Time
+	spoke    atomic.Bool
+}
+
+func (c *boundedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.spoke.Load() {
+		c.spoke.Store(true)
+	}
+	return n, err
 }
 
 // Close closes the connection and makes room for another.
 func (c *boundedConn) Close() error {
-	if c.closed.CompareAndSwap(false, true) {
-		c.listener.open.Add(-1)
-	}
+	c.listener.mu.Lock()
+	delete(c.listener.open, c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -227,8 +227,8 @@ func TestCallLimit(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit: connections beyond the limit are closed at once, and
-// there is room again when others go.
+// TestConnectionLimit: for a connection beyond the limit a silent one gives way,
+// or there is no room until another goes.
 func TestConnectionLimit(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -254,17 +254,30 @@ func TestConnectionLimit(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	dial()
-	first := <-accepted
-	dial()
+	speak := func() net.Conn {
+		c := dial()
+		if _, err := c.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		served := <-accepted
+		if _, err := served.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return served
+	}
+	first := speak()
+	silent := dial()
 	<-accepted
+	speak() // in place of the silent one
+	if _, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Error("a silent connection is kept where there is no room")
+	}
 	if _, err := dial().Read(make([]byte, 1)); err == nil {
 		t.Error("a third connection is kept")
 	}
 	first.Close()
 	first.Close() // is counted once
-	dial()
-	<-accepted
+	speak()
 	inner.Close()
 	<-accepted
 }

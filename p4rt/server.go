@@ -101,7 +101,7 @@ func (o *Options) serverOptions() []grpc.ServerOption {
 
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(&boundedListener{Listener: l, most: int64(s.limits.MaxConnections), log: s.log})
+	return s.grpc.Serve(&boundedListener{Listener: l, most: s.limits.MaxConnections, log: s.log})
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes

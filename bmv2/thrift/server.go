@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
 )
@@ -14,18 +16,31 @@ import (
 type Server struct {
 	target Target
 	device uint64
+	most   int // connections
 
 	mu     sync.Mutex
 	listen net.Listener
-	conns  map[net.Conn]bool
+	conns  map[*timedConn]bool
 	closed bool
 	work   sync.WaitGroup
+
+	closing chan struct{} // is closed with the server
 }
+
+// MaxConnections is the number of connections that a server has at a time unless
+// told otherwise: an answer may be the whole of a register, and is in memory
+// until the client has it.
+const MaxConnections = 64
 
 // NewServer makes a server for a switch and the id that it goes by.
 func NewServer(t Target, device uint64) *Server {
-	return &Server{target: t, device: device, conns: map[net.Conn]bool{}}
+	return &Server{target: t, device: device, most: MaxConnections, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
 }
+
+// Limit sets the number of connections at a time, before Serve. For one more, the
+// one gives way that has not called for longest since it was opened; if all have
+// called, the new one is closed.
+func (s *Server) Limit(connections int) { s.most = connections }
 
 // The limits of what a client can send: calls are short.
 const (
@@ -48,37 +63,82 @@ func (s *Server) Serve(l net.Listener) error {
 		l.Close()
 		return nil
 	}
+	var pause time.Duration
 	for {
 		c, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case err == nil:
+			s.add(c)
+			pause = 0
+			continue
+		case errors.Is(err, net.ErrClosed):
 			return nil
-		}
-		if err != nil {
+		case !passes(err):
 			return err
 		}
-		if !s.add(c) {
-			c.Close()
+		pause = min(max(2*pause, firstPause), lastPause)
+		select {
+		case <-time.After(pause):
+		case <-s.closing:
 			return nil
 		}
 	}
 }
 
-// add starts to serve a connection, unless the server is closed.
-func (s *Server) add(c net.Conn) bool {
+// The time between attempts to accept connections doubles from the first to the
+// second.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// passes reports whether accepting may work later: files and memory run out, and
+// come back when connections are closed.
+func passes(err error) bool {
+	for _, e := range []error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR, syscall.EAGAIN,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// add starts to serve a connection, unless the server is closed or has no room.
+func (s *Server) add(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	if s.closed || len(s.conns) >= s.most && !s.makeRoom() {
+		conn.Close()
+		return
 	}
+	c := &timedConn{Conn: conn, wait: callTime, since: time.Now()}
 	s.conns[c] = true
 	s.work.Go(func() {
 		defer s.drop(c)
 		s.serve(c)
 	})
+}
+
+// makeRoom closes the connection without a call that has been open for longest,
+// if there is any. The caller holds s.mu.
+func (s *Server) makeRoom() bool {
+	var gone *timedConn
+	for c := range s.conns {
+		if !c.spoke.Load() && (gone == nil || c.since.Before(gone.since)) {
+			gone = c
+		}
+	}
+	if gone == nil {
+		return false
+	}
+	delete(s.conns, gone)
+	gone.Close()
 	return true
 }
 
-func (s *Server) drop(c net.Conn) {
+func (s *Server) drop(c *timedConn) {
 	c.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,6 +148,9 @@ func (s *Server) drop(c net.Conn) {
 // Close ends Serve and all connections.
 func (s *Server) Close() error {
 	s.mu.Lock()
+	if !s.closed {
+		close(s.closing)
+	}
 	s.closed = true
 	var err error
 	if s.listen != nil {
@@ -101,13 +164,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-func (s *Server) serve(c net.Conn) {
+func (s *Server) serve(c *timedConn) {
 	conf := configuration()
 	socket := wire.NewTSocketFromConnConf(c, conf)
 	in := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, readBuffer), conf)
 	out := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, writeBuffer), conf)
 	ctx := context.Background()
 	for s.answer(ctx, in, out) == nil {
+		c.idle()
 	}
 }
 

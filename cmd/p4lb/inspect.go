@@ -42,7 +42,7 @@ given; the other forms, and --register, leave out nothing.`,
   p4lb inspect l1 --register fl_port -o csv
   p4lb inspect --watch
   p4lb inspect --record run.parquet --every 100ms --for 1m
-  p4lb inspect --listen :9464
+  p4lb inspect --listen 127.0.0.1:9464
   p4lb inspect --thrift 127.0.0.1:9090 --manifest qall-poly3.manifest.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.check(cmd, args); err != nil {
@@ -67,6 +67,7 @@ type inspectJob struct {
 	record    string
 	replay    string
 	listen    string
+	plaintext bool
 	every     time.Duration
 	span      time.Duration
 	noFlows   bool
@@ -81,7 +82,8 @@ func (j *inspectJob) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
 	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
 	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
-	f.StringVar(&j.listen, "listen", "", "serve metrics at `ADDR`, such as :9464")
+	f.StringVar(&j.listen, "listen", "", "serve metrics at `ADDR`, such as 127.0.0.1:9464")
+	addPlaintext(cmd, &j.plaintext, "metrics")
 	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV, formatYAML)
 	j.reach.addFlags(cmd)
 }
@@ -261,6 +263,9 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 
 // openExporter serves metrics; when that fails, so does all.
 func (j *inspectJob) openExporter(ctx context.Context, cancel context.CancelCauseFunc) (func(*round) error, error) {
+	if err := staysHere("--listen", "the metrics endpoint", j.listen, j.plaintext); err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", j.listen)
 	if err != nil {
 		return nil, refused("serving metrics at "+j.listen, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
@@ -51,7 +52,13 @@ unless --rate sets one. Packets from hosts on veth interfaces want checksums
 that are computed in time: ethtool -K DEV tx off on the host's side.
 
 With --grpc off, no --thrift and only captures as ports, switch ends when these
-are played.`,
+are played.
+
+Thrift has neither encryption nor passwords: whoever reaches its address reads
+and changes registers, counters, queues and sessions. It is served on this
+machine alone unless --remote-plaintext says that it may leave it.
+
+` + limitHelp,
 		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
   p4lb switch --load router.p4 -i 0@pcap:in.pcap,out.pcap --grpc off
   p4lb switch --grpc 0.0.0.0:9559 --tls-cert s.crt --tls-key s.key --tls-ca ca.crt`,
@@ -87,6 +94,8 @@ type switchJob struct {
 	ca           string
 	trace        string
 	pcap         string
+	plaintext    bool
+	limits       limits
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
@@ -101,6 +110,8 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve BMv2's Thrift calls for registers, counters and queues at `ADDR`")
+	addPlaintext(cmd, &j.plaintext, "Thrift")
+	j.limits.addFlag(cmd)
 	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
@@ -123,6 +134,14 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--depth %d: want at least 1", j.depth)
 	case j.priorities < 1 || j.priorities > 8:
 		return usageError(cmd, "--priorities %d: want 1 to 8", j.priorities)
+	}
+	if err := j.limits.check(); err != nil {
+		return usageError(cmd, "%w", err)
+	}
+	if j.thrift != off {
+		if err := staysHere("--thrift", "Thrift", j.thrift, j.plaintext); err != nil {
+			return err
+		}
 	}
 	for _, p := range j.ports {
 		if _, _, err := parsePort(p); err != nil {
@@ -171,7 +190,7 @@ type runningSwitch struct {
 }
 
 func (j *switchJob) open(s *runningSwitch) (err error) {
-	options := p4rt.Options{DeviceID: j.device, Log: j.c.log}
+	options := p4rt.Options{DeviceID: j.device, Limits: j.limits.server, Log: j.c.log}
 	if options.TLS, err = j.tlsConfig(); err != nil {
 		return err
 	}
@@ -224,12 +243,16 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 		if s.grpcListener, err = net.Listen("tcp", j.grpc); err != nil {
 			return refused("serving P4Runtime at "+j.grpc, err)
 		}
+		if j.cert == "" && fabric.Remote(s.grpcListener.Addr().String()) {
+			j.c.log.Warn("P4Runtime is served beyond this machine without TLS: whoever reaches it may control the switch", "address", j.grpc)
+		}
 	}
 	if j.thrift != off {
 		if s.thriftListener, err = net.Listen("tcp", j.thrift); err != nil {
 			return refused("serving Thrift at "+j.thrift, err)
 		}
 		s.thrift = thrift.NewServer(s.dev, j.device)
+		s.thrift.Limit(j.limits.thrift)
 	}
 	return nil
 }

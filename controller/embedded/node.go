@@ -72,20 +72,27 @@ func (n *node) start() (err error) {
 	n.serving.Add(1)
 	go func(s *p4rt.Server, l net.Listener) {
 		defer n.serving.Done()
-		s.Serve(l)
+		n.served("P4Runtime", s.Serve(l))
 	}(n.server, n.grpc)
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(metered{n.dev}, n.sw.ID)
 		n.serving.Add(1)
 		go func(s *thrift.Server, l net.Listener) {
 			defer n.serving.Done()
-			s.Serve(l)
+			n.served("Thrift", s.Serve(l))
 		}(n.thrift, n.thriftListener)
 	}
 	for _, e := range n.ends {
 		n.addPort(e)
 	}
 	return nil
+}
+
+// served says why a server has ended, unless it was told to.
+func (n *node) served(what string, err error) {
+	if err != nil {
+		n.target.opts.Log.Error("a server ends", "server", what, "switch", n.sw.Name, "error", err)
+	}
 }
 
 func (n *node) addPort(e portEnd) {
@@ -129,7 +136,11 @@ func (n *node) listen() (err error) {
 		return fmt.Errorf("serving P4Runtime at %s: %w", address, bare(err))
 	}
 	n.address = n.grpc.Addr().String()
-	if thriftAddress != "" {
+	switch {
+	case thriftAddress == "":
+	case fabric.Remote(thriftAddress):
+		n.target.opts.Log.Warn("no Thrift: it has neither encryption nor passwords, and the address leaves this machine", "switch", n.sw.Name, "address", thriftAddress)
+	default:
 		if n.thriftListener, err = net.Listen("tcp", thriftAddress); err != nil {
 			n.thriftListener = nil
 			n.target.opts.Log.Warn("no Thrift", "switch", n.sw.Name, "address", thriftAddress, "error", bare(err))

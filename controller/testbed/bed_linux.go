@@ -134,7 +134,7 @@ func takeLock(name string) (*os.File, error) {
 	if err := os.MkdirAll(RunDir, 0o755); err != nil {
 		return nil, fmt.Errorf("noting the deployment: %w", err)
 	}
-	f, err := os.OpenFile(dir(name)+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(dir(name)+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("noting the deployment: %w", err)
 	}
@@ -165,7 +165,7 @@ func (b *bed) writeNote() error {
 	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir(b.name), "note.json"), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir(b.name), "note.json"), text, 0o600); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
 	return nil

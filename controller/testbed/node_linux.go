@@ -196,7 +196,7 @@ func (n *node) args() []string {
 // it, even if that is killed. What the kernel watches is the thread that has
 // started the switch, so the thread is there for as long as the switch.
 func (n *node) launch() (*process, error) {
-	log, err := os.OpenFile(n.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(n.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
