@@ -112,6 +112,28 @@ func (l *linker) registerWrite(a []*bmv2.Expr) (step, error) {
 	return l.writeCell(a[0].Name, a[1], v)
 }
 
+// registerFill links what writes all cells of a register.
+func (l *linker) registerFill(a []*bmv2.Expr) (step, error) {
+	r := l.sw.registers[a[0].Name]
+	if a[0].Type != bmv2.TypeRegisterArray || r == nil {
+		return nil, fmt.Errorf("%v is not a register array", a[0])
+	}
+	v, err := l.number(a[1])
+	if err != nil {
+		return nil, err
+	}
+	wide := v.wideFn()
+	return func(p *Packet) {
+		t := p.ex.push(r.words)
+		wide(p, t)
+		wideMask(t, r.width)
+		for at := 0; at < len(r.cells); at += r.words {
+			copy(r.cells[at:], t)
+		}
+		p.ex.pop(r.words)
+	}, nil
+}
+
 // storeRegister links the assignment to a register cell.
 func (l *linker) storeRegister(e *bmv2.Expr, v value) (step, error) {
 	return l.writeCell(e.Name, e.Right, v)

@@ -125,7 +125,7 @@ func (h *egressHeader) put(p *Packet, depth int) int {
 	h.ridFirst.put(&b, b2u(p.tm.ridFirst))
 	h.qid.put(&b, uint64(p.tm.qid))
 	h.cos.put(&b, uint64(p.tm.cos))
-	h.length.put(&b, uint64(p.ingressLength))
+	h.length.put(&b, uint64(p.ingressLength-frameCheck))
 	b.write(p.buf, p.start, h.words())
 	return h.size
 }

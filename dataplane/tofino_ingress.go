@@ -20,9 +20,11 @@ func (f *tmFields) find(l *layout) {
 	f.groupB.find(l, "ig_tm_md", "mcast_grp_b")
 }
 
-// arrive notes when a packet came in.
+// arrive notes when a packet came in. Counters and meters see the frame's check
+// sequence too.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
 	p.now = now
+	p.ingressLength += frameCheck
 	*p.tm = forTM{}
 	if n := t.chip.portData; p.ingressPort < devPorts {
 		data := p.buf[p.start-n : p.start]
@@ -174,8 +176,9 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 	copy(c.buf[c.start+n:], p.buf[from:end])
 	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
 	c.length = c.end - c.start + c.extra
-	c.ingressLength = p.ingressLength + n
+	c.ingressLength = p.ingressLength - frameCheck + n
 	c.shorten(session.Length)
+	c.ingressLength += frameCheck
 	*c.tm = forTM{qid: uint8(session.Priority)}
 	if session.Group != 0 {
 		out = t.multicast(c, session.Group, out)

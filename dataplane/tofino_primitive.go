@@ -60,6 +60,11 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 		}
 		set := dst.set()
 		return func(p *Packet) { set(p, uint64(uint32(p.entry))) }, nil
+	case "register_fill":
+		if err := arity(p, 2); err != nil {
+			return nil, err
+		}
+		return l.registerFill(a)
 	case "drop", "mark_to_drop", "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress",
 		"resubmit", "recirculate", "truncate":
 		return nil, fmt.Errorf("%s is not for Tofino", p.Op)

@@ -40,6 +40,9 @@ type traits struct {
 	// defaults is set where a table with an action profile keeps its default
 	// action.
 	defaults bool
+	// divides is set where a divisor may be known only at run time: division by
+	// zero gives zero.
+	divides bool
 	// entriesFit is set where a table has room for the program's own entries,
 	// whatever size it is given.
 	entriesFit bool
@@ -48,7 +51,7 @@ type traits struct {
 func architectureOf(l *lowerer) architecture {
 	switch l.opts.Arch {
 	case bmv2.TNA, bmv2.T2NA:
-		return &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}}
+		return &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}, queues: map[*instance]string{}}
 	}
 	return v1model{l}
 }

@@ -262,6 +262,9 @@ func (l *lowerer) checkDivision(at syntax.Node, a, b *ex) {
 	if a.isConst() && (b.isConst() || a.v.Sign() == 0) {
 		return
 	}
+	if !b.isConst() && !a.st.signed && l.arch.traits().divides {
+		return
+	}
 	if !b.isConst() || b.v.Sign() <= 0 || a.st.signed {
 		l.unsupported(at, "division and modulo by a value that is known only at run time")
 	}

@@ -30,6 +30,8 @@ type tofino struct {
 	message value
 	// logs are the registers that count the cells of logs.
 	logs map[*instance]string
+	// queues are the registers that say what queues and stacks hold.
+	queues map[*instance]string
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.
 	prefixes map[*instance]*header
 }
@@ -69,7 +71,7 @@ const (
 )
 
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true}
+	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true, divides: true}
 }
 
 // program lowers the pipes of Switch: one, if all have the same program.

@@ -144,6 +144,8 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 		switch method {
 		case "execute", "execute_log":
 			return l.execute(c)
+		case "enqueue", "dequeue", "push", "pop":
+			return l.queueCall(c)
 		case "predicate":
 			return l.predicateCall(c)
 		case "min8", "max8", "min16", "max16":

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"strings"
+
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -25,6 +27,9 @@ func (l *tofino) registerCall(c *methodCall) value {
 		v := l.eval(c.arg("value"), c.e)
 		l.writeCell(c.inst, l.stable(index, m), v, t)
 		return v
+	case "clear":
+		l.prim("register_fill", bmv2.Ref(bmv2.TypeRegisterArray, c.inst.name), l.joined(l.scalarsOf(convert(l.eval(c.arg("value"), c.e), t), t)))
+		return nil
 	}
 	l.unsupported(c.x, "the method %s of %s", c.method, c.inst.extern().Name)
 	return nil
@@ -67,39 +72,75 @@ func (l *tofino) execute(c *methodCall) value {
 	reg, apply := l.registerAction(c)
 	body := l.methodEnv(c)
 	params := l.paramObjects(apply.Params)
-	t := body.subst(params[0].Type)
-	if have := l.widthOf(body.subst(reg.extern().Args[0])); l.widthOf(t) != have {
-		l.unsupported(apply, "a RegisterAction for %d bits on a register of %d", l.widthOf(t), have)
-	}
-	index := l.slot(c, reg)
-	held := l.variable(c.inst, params[0], body)
-	use := l.cellUse(apply.Body, params[0])
-	use.written = use.written || l.postmods(apply.Body)
-	if use.read {
-		l.readInto(held, reg, index, t)
-	}
-	body.bind(params[0], held)
-	results := l.results(apply.Body, params[1:], body)
-	l.enter(c.x, func() { l.stmts(apply.Body.Stmts, body) })
-	l.place(body.ret)
-	if use.written {
-		l.writeCell(reg, index, held, t)
-	}
+	var results []value
+	l.onCell(c, apply, body, reg, l.slot(c, reg), func() { results = l.results(apply.Body, params[1:], body) })
 	return l.handOut(c, results)
 }
 
-// registerAction is the register of a RegisterAction and its method apply, the
-// only one that can be lowered.
+// onCell runs a method's body on the cell of an index; bind gives the results
+// their places, behind the code that reads the cell.
+func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *instance, index *ex, bind func()) {
+	params := l.paramObjects(f.Params)
+	t := body.subst(params[0].Type)
+	have, cells := l.widthOf(body.subst(reg.extern().Args[0])), 1
+	if w := l.widthOf(t); strings.HasPrefix(c.inst.extern().Name, "MinMaxAction") && w > have && w%have == 0 {
+		cells = w / have
+	} else if w != have {
+		l.unsupported(f, "a RegisterAction for %d bits on a register of %d", w, have)
+	}
+	held := l.variable(c.inst, params[0], body)
+	use := l.cellUse(f.Body, params[0])
+	use.written = use.written || l.postmods(f.Body)
+	switch {
+	case cells > 1:
+		l.readCells(held, reg, index, cells)
+	case use.read:
+		l.readInto(held, reg, index, t)
+	}
+	body.bind(params[0], held)
+	bind()
+	l.enter(c.x, func() { l.stmts(f.Body.Stmts, body) })
+	l.place(body.ret)
+	switch {
+	case !use.written:
+	case cells > 1:
+		l.writeCells(held, reg, index, cells)
+	default:
+		l.writeCell(reg, index, held, t)
+	}
+}
+
+// cellAt is the index of the k-th of n cells that one action of the stateful ALU
+// looks at: the last is on top.
+func cellAt(index *ex, n, k int) *ex {
+	first := binary(syntax.Mul, cast(index, code32), intEx(int64(n), code32), code32)
+	return binary(syntax.Add, first, intEx(int64(k), code32), code32)
+}
+
+func (l *tofino) readCells(held value, reg *instance, index *ex, n int) {
+	var parts []*ex
+	for k := n - 1; k >= 0; k-- {
+		f := l.temp(scalar{width: l.widthOf(reg.extern().Args[0])})
+		l.prim("register_read", f, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, n, k))
+		parts = append(parts, fieldEx(f))
+	}
+	l.assign(held, l.joined(parts))
+}
+
+func (l *tofino) writeCells(held value, reg *instance, index *ex, n int) {
+	width := l.widthOf(reg.extern().Args[0])
+	for k := range n {
+		part := slice(l.toEx(held, reg.at), (k+1)*width-1, k*width)
+		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, n, k), part)
+	}
+}
+
+// registerAction is the register of a RegisterAction and its method apply.
 func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.FuncDecl) {
 	reg, ok := c.inst.arg(0).(*instance)
 	apply = c.inst.implementation("apply")
 	if !ok || apply == nil {
 		l.unsupported(c.x, "this call of execute")
-	}
-	for _, name := range []string{"overflow", "underflow"} {
-		if f := c.inst.implementation(name); f != nil {
-			l.unsupported(f, "the method %s of %s", name, c.inst.extern().Name)
-		}
 	}
 	return reg, apply
 }

@@ -226,9 +226,6 @@ func TestTofinoNotSupported(t *testing.T) {
 		{"learn action", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			LearnAction<bit<16>, bit<8>, bit<8>, bit<8>>(r) l = { void apply(inout bit<16> v, in bit<8> g, in bool learn) {} };
 			apply {}`, `^program.p4:12:4: not supported: a LearnAction`},
-		{"queue", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
-			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v, out bit<16> rv) { rv = v; } };
-			apply { m.y = q.dequeue(); }`, `^program.p4:13:18: not supported: the method dequeue of RegisterAction`},
 		{"address", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v) { v = 1; } };
 			apply { m.y = q.address(); }`, `^program.p4:13:18: not supported: the method address of RegisterAction`},
