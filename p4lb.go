@@ -1,0 +1,111 @@
+// Package p4lb generates, compiles, runs and compares in-network load balancers
+// written in P4_16. It is what the command p4lb does, for programs in Go.
+//
+//	Build      makes the program of a load balancer by its name
+//	Compile    compiles any other program, for BMv2, Tofino or Tofino 2
+//	NewSwitch  runs a program on packets, in memory
+//	Run        runs an experiment: networks of such switches in virtual time
+//
+// Everything is deterministic, needs no other process, and touches no file that
+// it is not given. Packages below it are p4lb's own parts: they change when it
+// needs them to.
+package p4lb
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
+)
+
+// Options are what Build needs beside a name. The zero value makes what the
+// papers have: a leaf's program for BMv2, for groups of up to four paths.
+type Options struct {
+	Arch      string            // v1model, tna or t2na; "" stands for v1model
+	Role      string            // leaf, spine, tor, agg or core; "" stands for leaf
+	Paths     int               // of the largest group, 2 to 16; 0 stands for 4
+	Set       map[string]string // parameters with their units, as in {"gap": "500us"}
+	StatePath string            // recirc, shared or ghost; "" stands for recirc
+
+	// Blocks are blocks and rows beside the catalogue's, in a folder as
+	// docs/blocks.md describes it; nil: none.
+	Blocks fs.FS
+}
+
+// A Program is a compiled program.
+type Program struct {
+	text     []byte
+	compiled *p4.Program
+	built    *scheme.Program // nil for one that was compiled from a text
+}
+
+// Build makes the program of a load balancer: a row of the catalogue such as
+// qall-poly3, one with a guard such as drill+rlb, or a composition such as
+// flowlet-queue-grid. The command p4lb schemes lists them, and what can be set.
+func Build(name string, o Options) (*Program, error) {
+	library := &scheme.Library{}
+	if o.Blocks != nil {
+		all, err := codegen.Standard().With("blocks", o.Blocks)
+		if err != nil {
+			return nil, err
+		}
+		library.Catalogue = all
+	}
+	s, err := library.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	built, err := s.Build(codegen.Params{Arch: o.Arch, Role: o.Role, Ports: o.Paths, Set: o.Set, StatePath: o.StatePath})
+	if err != nil {
+		return nil, err
+	}
+	text, err := built.Text()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := built.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	return &Program{text, compiled, built}, nil
+}
+
+// Compile compiles a P4_16 program for the architecture that it includes. Name
+// is what messages call it; an error has a line for each mistake, with its place.
+func Compile(name string, text []byte) (*Program, error) {
+	compiled, err := p4.CompileText(name, text, p4.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &Program{text: text, compiled: compiled}, nil
+}
+
+// Arch is what the program is for: v1model, tna or t2na.
+func (p *Program) Arch() string { return p.compiled.Arch }
+
+// Text is the program in P4_16.
+func (p *Program) Text() []byte { return p.text }
+
+// JSON is the document that a switch loads: BMv2's for v1model, and one in its
+// terms for Tofino, which NewSwitch and p4lb's own switch run.
+func (p *Program) JSON() []byte { return p.compiled.JSON() }
+
+// P4Info describes the program to P4Runtime, in the text form of protocol
+// buffers.
+func (p *Program) P4Info() []byte { return p.compiled.P4InfoText() }
+
+// Manifest says in JSON what the registers and tables of a program that was built
+// mean; nil for one that was compiled.
+func (p *Program) Manifest() []byte {
+	if p.built == nil {
+		return nil
+	}
+	text, err := json.MarshalIndent(&p.built.Manifest, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("a manifest of strings and numbers: %v", err))
+	}
+	return append(text, '\n')
+}
