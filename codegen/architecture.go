@@ -126,20 +126,3 @@ func (a *architecture) typeOf(p4type string) string {
 	}
 	return p4type
 }
-
-// complete adds to the manifest what the program's text does not say.
-func (a *architecture) complete(v *view) {
-	if a.software {
-		v.manifest.Hardware = nil
-		return
-	}
-	m := &v.manifest
-	m.Arch, m.PipeScope = a.name, "one program for all pipes, registers apart in each: write them in all, read the one of the port's pipe"
-	for i := range m.Registers {
-		m.Registers[i].BfRt = "pipe." + m.Registers[i].Name
-	}
-	for i := range m.Tables {
-		m.Tables[i].BfRt = "pipe." + m.Tables[i].Name
-	}
-	m.Baked = v.baked()
-}

@@ -3,66 +3,13 @@ package codegen
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A pipeline without multiplication looks the congestion index up: egress by
 // what it measures, cut to 4 bits, ingress the weights of all paths by their
 // levels. Both tables are the controller's to fill; the manifest has the values.
-
-// A Baked is a table whose entries are computed in advance.
-type Baked struct {
-	Table  string     `json:"table"`
-	Action string     `json:"action"`
-	Keys   []BakedKey `json:"keys"` // the first counts up fastest
-
-	// Values are the action's argument for each key. Where that would be too
-	// many, Weights says how much each level of a path counts: the arguments
-	// are the last grids of all paths but the last one, of Total that are shared
-	// out by weight. If all weights are 0, the paths of level Zero count alike,
-	// and if there are none, all paths.
-	Values  []int `json:"values,omitempty"`
-	Weights []int `json:"weights,omitempty"`
-	Total   int   `json:"total,omitempty"`
-	Zero    []int `json:"zero,omitempty"`
-}
-
-// A BakedKey is one field of the key.
-type BakedKey struct {
-	Name   string `json:"name"`
-	Values int    `json:"values"` // it goes from 0 to Values-1
-}
-
-// Ends are the arguments of an entry for the levels of all paths.
-func (b *Baked) Ends(levels []int) []int {
-	weights, sum := b.weigh(levels, func(level int) int { return b.Weights[level] })
-	if sum == 0 {
-		weights, sum = b.weigh(levels, func(level int) int {
-			if slices.Contains(b.Zero, level) {
-				return 1
-			}
-			return 0
-		})
-	}
-	if sum == 0 {
-		weights, sum = b.weigh(levels, func(int) int { return 1 })
-	}
-	ends := make([]int, len(levels)-1)
-	so := 0
-	for i := range ends {
-		so += weights[i]
-		ends[i] = max(so*b.Total/sum, 1) - 1
-	}
-	return ends
-}
-
-func (b *Baked) weigh(levels []int, weight func(level int) int) (weights []int, sum int) {
-	for _, level := range levels {
-		weights = append(weights, weight(level))
-		sum += weight(level)
-	}
-	return weights, sum
-}
 
 // levelBits is how wide the level of a path is: all of them are the key of one
 // table of at most 65,536 entries.
@@ -170,25 +117,25 @@ func (v *view) LevelError() string {
 	return percent(0.5/float64(v.Levels())) + " of the index at most"
 }
 
-// baked lists the tables to fill.
-func (v *view) baked() []Baked {
-	var list []Baked
+// baked are the tables to fill, by name.
+func (v *view) baked() map[string]*manifest.Baked {
+	tables := map[string]*manifest.Baked{}
 	if v.In("measure") {
-		b := Baked{Table: "LbEgress.index", Action: "set_level", Keys: []BakedKey{{"L", 16}, {"T", 16}, {"V", 2}}}
+		b := &manifest.Baked{Action: "set_level", Keys: []manifest.BakedKey{{Name: "L", Values: 16}, {Name: "T", Values: 16}, {Name: "V", Values: 2}}}
 		if _, ok := v.index(0, 0, 1); ok {
 			b.Values = v.cells()
 		}
-		list = append(list, b)
+		tables["LbEgress.index"] = b
 	}
 	if v.In("baked") {
-		b := Baked{Table: "LbIngress.grids", Action: "set_ends", Total: 256}
+		b := &manifest.Baked{Action: "set_ends", Total: 256}
 		for i := range v.N() {
-			b.Keys = append(b.Keys, BakedKey{fmt.Sprint("level_", i), v.Levels() + 1})
+			b.Keys = append(b.Keys, manifest.BakedKey{Name: fmt.Sprint("level_", i), Values: v.Levels() + 1})
 		}
 		b.Weights, b.Zero = v.levelWeights()
-		list = append(list, b)
+		tables["LbIngress.grids"] = b
 	}
-	return list
+	return tables
 }
 
 // levelWeights is Eq. 6 for the levels of a path: what is left of the worst, and

@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // TestEnds: the last grid of each path, of 256; absent paths count nothing.
 func TestEnds(t *testing.T) {
-	b := Baked{Weights: []int{3, 1, 0, 0}, Zero: []int{0}, Total: 256}
+	b := manifest.Baked{Weights: []int{3, 1, 0, 0}, Zero: []int{0}, Total: 256}
 	for _, c := range []struct{ levels, want []int }{
 		{[]int{0, 0, 0, 0}, []int{63, 127, 191}},
 		{[]int{0, 1, 2, 2}, []int{191, 255, 255}},
@@ -21,7 +23,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%v: %v, want %v", c.levels, got, c.want)
 		}
 	}
-	full := Baked{Weights: []int{0, 1, 2, 3, 4, 5, 0, 0}, Zero: []int{0}, Total: 256}
+	full := manifest.Baked{Weights: []int{0, 1, 2, 3, 4, 5, 0, 0}, Zero: []int{0}, Total: 256}
 	if got, want := full.Ends([]int{0, 0, 7, 7}), []int{127, 255, 255}; !slices.Equal(got, want) {
 		t.Errorf("paths of degree 0 alone: %v, want %v", got, want)
 	}
@@ -32,7 +34,7 @@ func TestEnds(t *testing.T) {
 func TestBakedRanks(t *testing.T) {
 	for _, name := range []string{"qall-pkt", "qall-linear", "qall-poly2", "qall-poly3"} {
 		m := hardwareManifest(t, name, "tna", 4)
-		i := slices.IndexFunc(m.Deviations, func(d Deviation) bool { return d.What == "occupancy and interval" })
+		i := slices.IndexFunc(m.Deviations, func(d manifest.Deviation) bool { return d.What == "occupancy and interval" })
 		if i < 0 {
 			t.Fatalf("%s: the manifest does not say what quantising costs", name)
 		}
@@ -41,13 +43,13 @@ func TestBakedRanks(t *testing.T) {
 		if err != nil || inverted >= 1 {
 			t.Errorf("%s: %s, want less than 1 %%", name, m.Deviations[i].Error)
 		}
-		if values := m.Baked[0].Values; len(values) != 512 || slices.Max(values) != 6 || slices.Min(values) != 0 {
+		if values := bakedOf(t, m, "LbEgress.index").Values; len(values) != 512 || slices.Max(values) != 6 || slices.Min(values) != 0 {
 			t.Errorf("%s: %d levels from %d to %d", name, len(values), slices.Min(values), slices.Max(values))
 		}
 	}
 }
 
-func hardwareManifest(t *testing.T, name, arch string, ports int) Manifest {
+func hardwareManifest(t *testing.T, name, arch string, ports int) manifest.Manifest {
 	t.Helper()
 	row, err := Lookup(name)
 	if err != nil {
@@ -64,25 +66,45 @@ func hardwareManifest(t *testing.T, name, arch string, ports int) Manifest {
 // needs beside what one for BMv2 does, which says nothing of it.
 func TestHardwareManifest(t *testing.T) {
 	m := hardwareManifest(t, "drill", "tna", 4)
-	if m.Arch != "tna" || len(m.MirrorSessions) != 1 || !slices.Equal(m.Recirculation, []int{68, 196, 324, 452}) {
-		t.Errorf("%s, mirror sessions %v, recirculation ports %v", m.Arch, m.MirrorSessions, m.Recirculation)
+	if m.Arch != "tna" || len(m.CloneSessions) != 1 || !slices.Equal(recirculation(m), []int{68, 196, 324, 452}) {
+		t.Errorf("%s, mirror sessions %v, recirculation ports %v", m.Arch, m.CloneSessions, recirculation(m))
 	}
 	for _, r := range m.Registers {
 		if r.BfRt != "pipe."+r.Name || r.Width == 0 || r.Size == 0 {
 			t.Errorf("register %+v", r)
 		}
 	}
-	if m2 := hardwareManifest(t, "drill", "t2na", 4); m2.Recirculation[0] != 6 {
-		t.Errorf("recirculation ports of Tofino 2: %v", m2.Recirculation)
+	if m2 := hardwareManifest(t, "drill", "t2na", 4); recirculation(m2)[0] != 6 {
+		t.Errorf("recirculation ports of Tofino 2: %v", recirculation(m2))
 	}
 	row, _ := Lookup("drill")
 	p, err := Generate(row, Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Manifest.Hardware != nil {
-		t.Errorf("v1model: %+v", p.Manifest.Hardware)
+	if m := p.Manifest; m.Arch != "v1model" || len(m.Deviations) > 0 || len(recirculation(m)) > 0 || m.Registers[0].BfRt != "" {
+		t.Errorf("v1model: %+v", m)
 	}
+}
+
+func recirculation(m manifest.Manifest) (ports []int) {
+	for _, p := range m.VirtualPorts {
+		if p.Kind == manifest.RecirculationPort {
+			ports = append(ports, p.Port)
+		}
+	}
+	return ports
+}
+
+func bakedOf(t *testing.T, m manifest.Manifest, table string) *manifest.Baked {
+	t.Helper()
+	for _, have := range m.Tables {
+		if have.Name == table && have.Baked != nil {
+			return have.Baked
+		}
+	}
+	t.Fatalf("%s has no table %s that is baked", m.Scheme, table)
+	return nil
 }
 
 // TestShares: the draws are all shared out, whatever the size of the group.

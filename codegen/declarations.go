@@ -3,28 +3,31 @@ package codegen
 import (
 	"fmt"
 	"strings"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // indexes says what registers are indexed by.
 var indexes = []struct {
-	name, constant string
-	size           int
-	meaning        string
+	name     manifest.Index
+	constant string
+	size     int
+	meaning  string
 }{
-	{"port", "PORTS", 512, "ports of the switch"},
-	{"flow", "FLOWS", 65536, "slots for flows, by the CRC16 of the 5-tuple"},
-	{"group", "GROUPS", 1024, "groups of paths"},
-	{"path", "PATHS", 16384, "paths: group * 16 + slot"},
-	{"memory", "MEMORIES", 4096, "remembered paths: group * m + k"},
-	{"queue", "QUEUES", 2048, "queues of a pipe"},
-	{"switch", "", 1, "the switch"},
+	{manifest.ByPort, "PORTS", 512, "ports of the switch"},
+	{manifest.ByFlow, "FLOWS", 65536, "slots for flows, by the CRC16 of the 5-tuple"},
+	{manifest.ByGroup, "GROUPS", 1024, "groups of paths"},
+	{manifest.ByPath, "PATHS", 16384, "paths: group * 16 + slot"},
+	{manifest.ByMemory, "MEMORIES", 4096, "remembered paths: group * m + k"},
+	{manifest.ByQueue, "QUEUES", 2048, "queues of a pipe"},
+	{manifest.BySwitch, "", 1, "the switch"},
 }
 
 // Registers are the registers to declare.
-func (v *view) Registers() []Register { return v.manifest.Registers }
+func (v *view) Registers() []register { return v.registers }
 
 // SizeOf is how the program writes the size of a register.
-func (v *view) SizeOf(r Register) string {
+func (v *view) SizeOf(r register) string {
 	for _, x := range indexes {
 		if x.name == r.Index && x.constant != "" {
 			return x.constant
@@ -34,8 +37,8 @@ func (v *view) SizeOf(r Register) string {
 }
 
 // cellsOf is the number of cells of a register with an index.
-func (v *view) cellsOf(index string, usual int) int {
-	if index == "flow" {
+func (v *view) cellsOf(index manifest.Index, usual int) int {
+	if index == manifest.ByFlow {
 		return v.flowSlots(usual)
 	}
 	return usual

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // Roles are the places of a switch in the network. Schemes that decide at the
@@ -20,7 +21,7 @@ var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
 var StatePaths = []string{"recirc", "shared", "ghost"}
 
 // MaxPaths is the largest group that a program can be generated for.
-const MaxPaths = 16
+const MaxPaths = manifest.MaxPaths
 
 // Params are what a user asks for beside the row. The zero value gives the
 // papers' programs for groups of up to 4 paths.
@@ -41,7 +42,7 @@ type Params struct {
 type Program struct {
 	Name     string
 	P4       string
-	Manifest Manifest
+	Manifest manifest.Manifest
 }
 
 // Generate makes the program of a row.

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -85,7 +86,7 @@ func TestEveryRow(t *testing.T) {
 
 // checkManifest wants every register, table and header of the program that
 // needs an explanation to have one, as it is.
-func checkManifest(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
+func checkManifest(t *testing.T, m manifest.Manifest, config *bmv2.Config) {
 	t.Helper()
 	type array struct {
 		Name        string
@@ -120,13 +121,13 @@ func checkManifest(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
 	}
 }
 
-func checkTables(t *testing.T, m codegen.Manifest, config *bmv2.Config) {
+func checkTables(t *testing.T, m manifest.Manifest, config *bmv2.Config) {
 	t.Helper()
 	var have, want []string
 	for _, table := range m.Tables {
 		have = append(have, table.Name)
-		if table.Meaning == "" || len(table.Actions) == 0 || slices.Contains(table.Actions, "") {
-			t.Errorf("%s: table %s is not explained: %q", m.Scheme, table.Name, table.Actions)
+		if table.Meaning == "" || len(table.Actions) == 0 || slices.ContainsFunc(table.Actions, func(a manifest.Action) bool { return a.Name == "" }) {
+			t.Errorf("%s: table %s is not explained: %v", m.Scheme, table.Name, table.Actions)
 		}
 	}
 	for _, pipeline := range config.Pipelines {

@@ -4,37 +4,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // What the templates for Tofino are told beside the rest: sizes of tables that
 // stand for arithmetic, and how far they are from it.
-
-// Hardware is what a Manifest says of a program for Tofino alone.
-type Hardware struct {
-	Arch           string      `json:"arch"`
-	PipeScope      string      `json:"pipe_scope"`
-	MirrorSessions []Session   `json:"mirror_sessions,omitempty"`
-	Recirculation  []int       `json:"recirculation_ports,omitempty"`
-	Generators     []Generator `json:"packet_generators,omitempty"`
-	Deviations     []Deviation `json:"deviations,omitempty"`
-	Baked          []Baked     `json:"baked,omitempty"`
-}
-
-// A Generator is an application of the packet generator.
-type Generator struct {
-	App     int    `json:"app"`
-	Every   string `json:"every"`
-	Packet  string `json:"packet"` // what its buffer holds
-	Meaning string `json:"meaning"`
-}
-
-// A Deviation is something that the hardware makes different from the paper,
-// with its cost.
-type Deviation struct {
-	What  string `json:"what"`
-	Why   string `json:"why"`
-	Error string `json:"error"`
-}
 
 // Include is the file that declares the architecture.
 func (v *view) Include() string { return v.arch.name + ".p4" }
@@ -67,15 +42,15 @@ func (v *view) RecircPorts() string {
 func (v *view) NoPort() int { return 511 }
 
 // IndexOf is the type of a register's index.
-func (v *view) IndexOf(r Register) string {
+func (v *view) IndexOf(r register) string {
 	switch r.Index {
-	case "port":
+	case manifest.ByPort:
 		return "PortId_t"
-	case "flow":
+	case manifest.ByFlow:
 		return v.FlowType()
-	case "queue":
+	case manifest.ByQueue:
 		return "qid_t"
-	case "group":
+	case manifest.ByGroup:
 		return "gid_t"
 	}
 	return "bit<32>"

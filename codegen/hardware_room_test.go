@@ -51,7 +51,7 @@ func TestGhost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(p.P4, "LbGhost()) pipe") || strings.Contains(p.P4, "Mirror(") || len(p.Manifest.MirrorSessions) > 0 {
+		if !strings.Contains(p.P4, "LbGhost()) pipe") || strings.Contains(p.P4, "Mirror(") || len(p.Manifest.CloneSessions) > 0 {
 			t.Errorf("%s still has reports", name)
 		}
 	}

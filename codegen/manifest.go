@@ -1,122 +1,187 @@
 package codegen
 
-// A Manifest says what a generated program means and needs, so that whoever
-// runs it need not know its scheme.
-type Manifest struct {
-	Scheme      string  `json:"scheme"`
-	Title       string  `json:"title"`
-	Granularity string  `json:"granularity"`
-	Signal      string  `json:"signal"`
-	Choice      string  `json:"choice"`
-	Guard       string  `json:"guard"`
-	Role        string  `json:"role"`
-	StatePath   string  `json:"state_path,omitempty"` // recirc, shared or ghost; "" without feedback
-	Paths       int     `json:"paths"`                // the largest group
-	Parameters  []Value `json:"parameters"`
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
-	Registers []Register `json:"registers"`
-	Counters  []Counter  `json:"counters"`
-	Tables    []Table    `json:"tables"`
-	Headers   []Header   `json:"headers"`
+	"github.com/p4lb/p4lb/manifest"
+)
 
-	CloneSessions   []Session     `json:"clone_sessions"`
-	MulticastGroups []Multicast   `json:"multicast_groups"`
-	VirtualPorts    []VirtualPort `json:"virtual_ports"`
-	Tasks           []Task        `json:"tasks"`
+// Each block says in its template what its part of the program means: the
+// section called manifest is YAML with the keys of a manifest's own parts.
 
-	*Hardware // of programs for Tofino
+// A register is one of the manifest, and how the program declares it.
+type register struct {
+	manifest.Register
+	Type    string `json:"type"`    // in the program
+	Start   string `json:"start"`   // what all cells start with, there
+	Local   bool   `json:"local"`   // a control declares it
+	Comment string `json:"comment"` // in the program; "": the meaning
 }
 
-// A Register is an array that the program remembers something in.
-type Register struct {
-	Name    string `json:"name"` // as BMv2 and P4Info know it
-	Index   string `json:"index"`
-	Size    int    `json:"size"`
-	Width   int    `json:"width"`
-	Unit    string `json:"unit,omitempty"`
-	Scale   int64  `json:"scale,omitempty"`   // the value stands for value/Scale
-	Valid   int    `json:"valid,omitempty"`   // this bit set: there is a value below it
-	Writer  string `json:"writer"`            // data plane, controller or both
-	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
-	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
-	Symbol  string `json:"symbol,omitempty"`
-	Meaning string `json:"meaning"`
-
-	Type  string `json:"-" yaml:"type"`  // in the program
-	Start string `json:"-" yaml:"start"` // what all cells start with, there
-	Local bool   `json:"-" yaml:"local"` // a control declares it
+// About is the comment of the register's declaration.
+func (r register) About() string {
+	if r.Comment != "" {
+		return r.Comment
+	}
+	return r.Meaning
 }
 
-// A Counter is an array that the program counts in.
-type Counter struct {
-	Name    string `json:"name"`
-	Index   string `json:"index"`
-	Size    int    `json:"size"`
-	Unit    string `json:"unit"`
-	Meaning string `json:"meaning"`
+// notes are what such a section holds.
+type notes struct {
+	Types      map[string]int         `json:"types"` // widths of what the skeleton names
+	Registers  []register             `json:"registers"`
+	Counters   []manifest.Counter     `json:"counters"`
+	Tables     []manifest.Table       `json:"tables"`
+	Headers    []manifest.Header      `json:"headers"`
+	Sessions   []manifest.Session     `json:"sessions"`
+	Groups     []manifest.Multicast   `json:"groups"`
+	Ports      []manifest.VirtualPort `json:"ports"`
+	Generators []manifest.Generator   `json:"generators"`
+	Tasks      []manifest.Task        `json:"tasks"`
+	Deviations []manifest.Deviation   `json:"deviations"`
+	Weights    *manifest.Weights      `json:"weights"`
 }
 
-// A Table is filled by the controller.
-type Table struct {
-	Name    string   `json:"name"`
-	Meaning string   `json:"meaning"`
-	Keys    []string `json:"keys"`    // with their match kind
-	Actions []string `json:"actions"` // with their parameters
-	BfRt    string   `json:"bfrt,omitempty"`
+// describe fills the manifest from the templates.
+func (v *view) describe() {
+	r := v.row
+	v.manifest = manifest.Manifest{
+		Version: manifest.Version, Scheme: r.Name, Title: v.title(),
+		Granularity: r.Granularity, Signal: r.Signal, Choice: r.Choice, Guard: r.Guard,
+		Arch: manifest.Arch(v.arch.name), Role: v.params.Role, Paths: v.N(),
+		FlowTimeout: v.flowTimeout(),
+	}
+	m := &v.manifest
+	if r.feedsBack() {
+		m.StatePath = manifest.StatePath(v.params.StatePath)
+	}
+	for _, p := range r.parameters(v.arch, v.params.StatePath) {
+		value := v.values[p.Name]
+		if p.Name == "cpu" {
+			if !v.arch.software {
+				value.Int = v.CPUPort()
+				value.Text = strconv.FormatInt(value.Int, 10)
+			}
+			m.CPUPort = int(value.Int)
+		}
+		m.Parameters = append(m.Parameters, manifest.Parameter{Name: value.Name, Text: value.Text, Number: value.Int})
+	}
+	v.note(v.execute(v.arch.skeleton, "manifest"))
+	for _, b := range v.blocks {
+		if b.defines("manifest") {
+			v.note(v.execute(b, "manifest"))
+		}
+	}
 }
 
-// A Cell is one of a Register.
-type Cell struct {
-	Index int   `json:"index"` // -1: all
-	Value int64 `json:"value"`
+// flowTimeout is after which pause a flow begins anew.
+func (v *view) flowTimeout() manifest.Duration {
+	for _, name := range []string{"gap", "timeout", "epoch"} {
+		if d := v.values[name].Int; d > 0 {
+			return manifest.Duration(d)
+		}
+	}
+	return 0
 }
 
-// A Header is one that the scheme itself puts on the wire, or sends round
-// within the switch.
-type Header struct {
-	Name      string  `json:"name"`
-	EtherType int     `json:"ether_type,omitempty" yaml:"ether_type"` // 0: found otherwise
-	Meaning   string  `json:"meaning"`
-	Fields    []Field `json:"fields"`
+// note adds what one block says.
+func (v *view) note(text string) {
+	var n notes
+	if err := manifest.Unmarshal("", []byte(text), &n); err != nil && v.err == nil {
+		v.err = fmt.Errorf("reading what a template says of itself: %w", err)
+	}
+	maps.Copy(v.types, n.Types)
+	m := &v.manifest
+	for _, r := range n.Registers {
+		r.Width = max(r.Width, v.widthOf(r.Type))
+		for _, x := range indexes {
+			if x.name == r.Index {
+				r.Size = v.cellsOf(x.name, x.size)
+			}
+		}
+		v.registers = append(v.registers, r)
+		m.Registers = append(m.Registers, r.Register)
+	}
+	m.Counters = append(m.Counters, n.Counters...)
+	m.Tables = append(m.Tables, n.Tables...)
+	m.Headers = append(m.Headers, n.Headers...)
+	m.CloneSessions = append(m.CloneSessions, n.Sessions...)
+	m.MulticastGroups = append(m.MulticastGroups, n.Groups...)
+	m.VirtualPorts = append(m.VirtualPorts, n.Ports...)
+	m.Generators = append(m.Generators, n.Generators...)
+	m.Tasks = append(m.Tasks, n.Tasks...)
+	m.Deviations = append(m.Deviations, n.Deviations...)
+	if n.Weights != nil && v.row.Choice == "grid" {
+		m.Weights = n.Weights
+	}
 }
 
-// A Field is one of a Header.
-type Field struct {
-	Name    string `json:"name"`
-	Width   int    `json:"width"`
-	Meaning string `json:"meaning"`
+// widthOf is the width of a type of the program.
+func (v *view) widthOf(p4type string) int {
+	if width, ok := v.types[p4type]; ok {
+		return width
+	}
+	var width int
+	fmt.Sscanf(p4type, "bit<%d>", &width)
+	return width
 }
 
-// A Session is a clone session to configure. With PerPort, there is one for
-// each port of the switch: Session+port leads to that port.
-type Session struct {
-	Session int    `json:"session"`
-	Port    int    `json:"port,omitempty"`
-	PerPort bool   `json:"per_port,omitempty" yaml:"per_port"`
-	Bytes   int    `json:"bytes,omitempty"` // a copy is cut to so many
-	Meaning string `json:"meaning"`
+// What follows says numbers in the sections, as manifests write them.
+
+// duration is a time of ns.
+func duration(ns int64) string {
+	return strings.Replace(time.Duration(ns).String(), "µ", "u", 1)
 }
 
-// A Multicast is a group to configure.
-type Multicast struct {
-	Group   int    `json:"group"`
-	PerPort bool   `json:"per_port,omitempty" yaml:"per_port"` // Group+port is used for what came in there
-	Members string `json:"members"`
-	Meaning string `json:"meaning"`
+// Fading is the window within which rates fade.
+func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
+
+// LinkRate is that of the links, in bit/s.
+func (v *view) LinkRate() int64 { return v.values["link"].Int }
+
+// Forgotten is after how long a delay says nothing: 20 lost probes.
+func (v *view) Forgotten() string { return duration(20 * v.values["tpath"].Int) }
+
+// Averaged is the time that shares of marked probes are averaged over.
+func (v *view) Averaged() string { return duration(v.values["tpath"].Int * 15 / 2) }
+
+// LimitTask is what RLB's Eq. 5 depends on.
+func (v *view) LimitTask() string {
+	return fmt.Sprintf("limit: %d, incast: %d, rate: %d, delay: %s, pause: %d",
+		v.values["rc"].Int, v.values["incast"].Int, v.values["link"].Int, duration(v.values["delay"].Int), v.values["qpfc"].Int)
 }
 
-// A VirtualPort is one that no interface may be attached to.
-type VirtualPort struct {
-	Port    int    `json:"port"`
-	Meaning string `json:"meaning"`
+// RecirculationPorts are the ports by which packets come round.
+func (v *view) RecirculationPorts() string {
+	var b strings.Builder
+	b.WriteString("ports:\n")
+	for pipe := range 4 {
+		fmt.Fprintf(&b, "- {port: %d, kind: recirculation}\n", pipe<<7|v.arch.recircPort)
+	}
+	return b.String()
 }
 
-// A Task is what a controller has to do while the program runs.
-type Task struct {
-	Name      string   `json:"name"`
-	Every     string   `json:"every"`
-	Reads     []string `json:"reads,omitempty"`
-	Writes    []string `json:"writes,omitempty"`
-	Meaning   string   `json:"meaning"`
-	Parameter string   `json:"parameter,omitempty"`
+// complete adds to the manifest what the program's text does not say.
+func (a *architecture) complete(v *view) {
+	if a.software {
+		return
+	}
+	m := &v.manifest
+	for i := range m.Registers {
+		m.Registers[i].BfRt = "pipe." + m.Registers[i].Name
+	}
+	for i := range m.Tables {
+		m.Tables[i].BfRt = "pipe." + m.Tables[i].Name
+	}
+	for table, b := range v.baked() {
+		i := slices.IndexFunc(m.Tables, func(t manifest.Table) bool { return t.Name == table })
+		if i >= 0 {
+			m.Tables[i].Baked = b
+		}
+	}
 }

@@ -18,12 +18,12 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // record sends random packets through a program on simple_switch and writes
 // down what happens.
-func record(t *testing.T, dir string, manifest codegen.Manifest, config *bmv2.Config, text string, seed uint64) {
+func record(t *testing.T, dir string, manifest manifest.Manifest, config *bmv2.Config, text string, seed uint64) {
 	t.Helper()
 	real := startSimpleSwitch(t, dir, config)
 	beside := newEmbedded(t, config)
@@ -82,7 +82,7 @@ func writeRecord(t *testing.T, name, text string) {
 }
 
 // entries are the commands that give a program its routes, groups and sessions.
-func entries(config *bmv2.Config, manifest codegen.Manifest, tr *rigTraffic) []string {
+func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for _, table := range manifest.Tables {
@@ -181,7 +181,7 @@ func paramNames(config *bmv2.Config, action string) []string {
 }
 
 // replication makes the clone sessions and multicast groups.
-func replication(manifest codegen.Manifest, ports int) []string {
+func replication(manifest manifest.Manifest, ports int) []string {
 	var list []string
 	for _, s := range manifest.CloneSessions {
 		if !s.PerPort {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // What a switch takes from its clock, its queues and its random source cannot
@@ -60,7 +60,7 @@ func rigged(t *testing.T, text string) string {
 // a manifest says that the program knows.
 type rigTraffic struct {
 	*rand.Rand
-	manifest codegen.Manifest
+	manifest manifest.Manifest
 	ports    int
 	now      uint64
 	flows    [][]byte // 5-tuples, as IPv4 and the ports have them
@@ -75,7 +75,7 @@ const (
 	controllerPort   = 255
 )
 
-func newRigTraffic(manifest codegen.Manifest, ports int, seed uint64) *rigTraffic {
+func newRigTraffic(manifest manifest.Manifest, ports int, seed uint64) *rigTraffic {
 	tr := &rigTraffic{Rand: rand.New(rand.NewPCG(seed, 46)), manifest: manifest, ports: ports, now: 1_000_000}
 	for range 24 {
 		f := make([]byte, 13)
@@ -116,7 +116,7 @@ func (tr *rigTraffic) pass(progress float64) {
 func (tr *rigTraffic) packet() (port uint32, data []byte) {
 	port = uint32(firstHost + tr.IntN(hosts))
 	data = tr.rig()
-	var special []codegen.Header
+	var special []manifest.Header
 	for _, h := range tr.manifest.Headers {
 		if h.EtherType != 0 {
 			special = append(special, h)
@@ -207,7 +207,7 @@ func internetChecksum(b []byte) uint16 {
 }
 
 // header is one of the scheme's own, with values that mean something.
-func (tr *rigTraffic) header(h codegen.Header) []byte {
+func (tr *rigTraffic) header(h manifest.Header) []byte {
 	var acc, bits uint64
 	var b []byte
 	for _, f := range h.Fields {
@@ -240,7 +240,7 @@ func (tr *rigTraffic) value(width int) uint64 {
 // change is a random one to a register, of a cell that the packets reach; ok
 // is false if the program has none.
 func (tr *rigTraffic) change() (register string, index int, value uint64, ok bool) {
-	var list []codegen.Register
+	var list []manifest.Register
 	for _, r := range tr.manifest.Registers {
 		if r.Index != "flow" {
 			list = append(list, r)

@@ -5,14 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
-
-	"github.com/goccy/go-yaml"
 )
 
 // parseTemplate reads the templates of a file.
@@ -48,7 +44,7 @@ func (v *view) render() (string, error) {
 		return "", v.err
 	}
 	text = layOut(text)
-	if err := v.manifest.declared(text); err != nil {
+	if err := declared(&v.manifest, text); err != nil {
 		return "", err
 	}
 	v.arch.complete(v)
@@ -174,93 +170,4 @@ func (v *view) of(b *block, text string) string {
 		return ""
 	}
 	return strings.TrimSpace(v.execute(b, text))
-}
-
-// notes is what the manifest templates hold.
-type notes struct {
-	Types     map[string]int // widths of what the skeleton names
-	Registers []Register
-	Counters  []Counter
-	Tables    []Table
-	Headers   []Header
-	Sessions  []Session
-	Groups    []Multicast
-	Ports     []VirtualPort
-	Tasks     []Task
-
-	// Of Tofino.
-	Mirrors       []Session
-	Recirculation []int
-	Generators    []Generator
-	Deviations    []Deviation
-}
-
-// describe fills the manifest from the templates.
-func (v *view) describe() {
-	r := v.row
-	v.manifest = Manifest{
-		Scheme: r.Name, Title: v.title(),
-		Granularity: r.Granularity, Signal: r.Signal, Choice: r.Choice, Guard: r.Guard,
-		Role: v.params.Role, Paths: v.N(),
-		Counters: []Counter{}, Headers: []Header{}, Registers: []Register{}, CloneSessions: []Session{},
-		MulticastGroups: []Multicast{}, VirtualPorts: []VirtualPort{}, Tasks: []Task{}, Parameters: []Value{},
-		Hardware: &Hardware{},
-	}
-	if r.feedsBack() {
-		v.manifest.StatePath = v.params.StatePath
-	}
-	for _, p := range r.parameters(v.arch, v.params.StatePath) {
-		value := v.values[p.Name]
-		if p.Name == "cpu" && !v.arch.software {
-			value.Int = v.CPUPort()
-			value.Text = strconv.FormatInt(value.Int, 10)
-		}
-		v.manifest.Parameters = append(v.manifest.Parameters, value)
-	}
-	v.note(v.execute(v.arch.skeleton, "manifest"))
-	for _, b := range v.blocks {
-		if b.defines("manifest") {
-			v.note(v.execute(b, "manifest"))
-		}
-	}
-}
-
-// note adds what one block says.
-func (v *view) note(text string) {
-	var n notes
-	if err := yaml.UnmarshalWithOptions([]byte(text), &n, yaml.Strict()); err != nil && v.err == nil {
-		v.err = fmt.Errorf("reading what a template says of itself: %w", err)
-	}
-	maps.Copy(v.types, n.Types)
-	m := &v.manifest
-	for _, r := range n.Registers {
-		r.Width = max(r.Width, v.widthOf(r.Type))
-		for _, x := range indexes {
-			if x.name == r.Index {
-				r.Size = v.cellsOf(x.name, x.size)
-			}
-		}
-		m.Registers = append(m.Registers, r)
-	}
-	m.Counters = append(m.Counters, n.Counters...)
-	m.Tables = append(m.Tables, n.Tables...)
-	m.Headers = append(m.Headers, n.Headers...)
-	m.CloneSessions = append(m.CloneSessions, n.Sessions...)
-	m.MulticastGroups = append(m.MulticastGroups, n.Groups...)
-	m.VirtualPorts = append(m.VirtualPorts, n.Ports...)
-	m.Tasks = append(m.Tasks, n.Tasks...)
-	m.MirrorSessions = append(m.MirrorSessions, n.Mirrors...)
-	m.Recirculation = append(m.Recirculation, n.Recirculation...)
-	m.Generators = append(m.Generators, n.Generators...)
-	m.Deviations = append(m.Deviations, n.Deviations...)
-}
-
-// widthOf is the width of a type of the program.
-func (v *view) widthOf(p4type string) int {
-	if width, ok := v.types[p4type]; ok {
-		return width
-	}
-	var width int
-	fmt.Sscanf(p4type, "bit<%d>", &width)
-	return width
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A view is the one value that the templates get: a row with its parameters
@@ -22,13 +23,14 @@ type view struct {
 	poly *fitting.Poly // of a fitted row; nil: at run time
 	cmax int64         // its maximum
 
-	types    map[string]int
-	places   map[string]string
-	body     string
-	manifest Manifest
-	word     string
-	using    []string // templates that are being executed
-	err      error    // the first of a template that a method has called
+	types     map[string]int
+	places    map[string]string
+	body      string
+	manifest  manifest.Manifest
+	registers []register // its registers, as the program declares them
+	word      string
+	using     []string // templates that are being executed
+	err       error    // the first of a template that a method has called
 }
 
 func newView(row Row, p Params) (*view, error) {

@@ -255,12 +255,11 @@ func (VirtualKind) Words() []Word {
 	}
 }
 
-// A Generator is an application of Tofino's packet generator, which does a task
-// in place of the controller.
+// A Generator is an application of Tofino's packet generator, which can do a
+// task in place of the controller, with its period.
 type Generator struct {
 	App     int      `json:"app"`
 	Task    TaskKind `json:"task"`
-	Period  Duration `json:"period"`
 	Packet  string   `json:"packet,omitempty"`  // what its buffer holds, for people
 	Meaning string   `json:"meaning,omitempty"` // for people
 }
