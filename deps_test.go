@@ -50,11 +50,11 @@ var rooms = map[string][]string{
 
 	"conformance": {"p4/syntax"},
 
-	"controller": {"fabric", "manifest", "codegen", "fitting", "bmv2"},
+	"controller": {"fabric", "manifest", "fitting", "bmv2"},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
 	// The target that runs BMv2 in network namespaces.
-	"controller/testbed": {"controller", "controller/netspace", "fabric"},
+	"controller/testbed": {"controller", "controller/netspace", "fabric", "manifest"},
 	// Network namespaces, and hosts in them for switches in this process.
 	"controller/netspace": {"fabric"},
 	"controller/hosts":    {"controller/netspace", "fabric", "p4rt"},

@@ -45,6 +45,7 @@ type notes struct {
 	Tasks      []manifest.Task        `json:"tasks"`
 	Deviations []manifest.Deviation   `json:"deviations"`
 	Weights    *manifest.Weights      `json:"weights"`
+	Decides    string                 `json:"decides"`
 }
 
 // describe fills the manifest from the templates.
@@ -67,7 +68,8 @@ func (v *view) describe() {
 				value.Int = v.CPUPort()
 				value.Text = strconv.FormatInt(value.Int, 10)
 			}
-			m.CPUPort = int(value.Int)
+			port := int(value.Int)
+			m.CPUPort = &port
 		}
 		m.Parameters = append(m.Parameters, manifest.Parameter{Name: value.Name, Text: value.Text, Number: value.Int})
 	}
@@ -116,6 +118,9 @@ func (v *view) note(text string) {
 	m.Generators = append(m.Generators, n.Generators...)
 	m.Tasks = append(m.Tasks, n.Tasks...)
 	m.Deviations = append(m.Deviations, n.Deviations...)
+	if n.Decides != "" {
+		m.Decides = n.Decides
+	}
 	if n.Weights != nil && v.row.Choice == "grid" {
 		m.Weights = n.Weights
 	}

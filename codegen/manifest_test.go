@@ -13,7 +13,7 @@ import (
 // program, and reads it again from what p4lb writes.
 func TestManifests(t *testing.T) {
 	for _, arch := range codegen.Archs {
-		for _, row := range codegen.Catalogue() {
+		for _, row := range codegen.Standard().Rows() {
 			for _, role := range []string{"leaf", "spine"} {
 				t.Run(arch+"/"+row.Name+"/"+role, func(t *testing.T) {
 					t.Parallel()

@@ -88,7 +88,7 @@ const noAction = ""
 func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
 	o := object{entity: tableEntity(e), value: actionValue(e), rank: rankEntry, preset: e.GetIsDefaultAction()}
 	if t := x.byID[e.GetTableId()]; t != nil {
-		if short(t.name) == routeTable {
+		if t.routes {
 			o.rank = rankRoute
 		}
 		if o.preset && isInitial(t, e) {

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // StateFile is where a deployment is noted unless another file is named.
@@ -27,8 +27,8 @@ type Deployed struct {
 	Topology string `json:"topology"`          // as YAML
 	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves
 
-	Manifests map[fabric.Role]*codegen.Manifest `json:"manifests"`
-	Switches  []DeployedSwitch                  `json:"switches"`
+	Manifests map[fabric.Role]*manifest.Manifest `json:"manifests"`
+	Switches  []DeployedSwitch                   `json:"switches"`
 }
 
 // A DeployedSwitch is where a switch of a deployment is.
@@ -40,7 +40,7 @@ type DeployedSwitch struct {
 	Thrift string      `json:"thrift,omitempty"`
 }
 
-const deployedVersion = 1
+const deployedVersion = 2
 
 // NewDeployed notes a plan and where its switches are. Those that the target
 // cannot say it of are where the topology has them.
@@ -48,7 +48,7 @@ func NewDeployed(p *Plan, t Target, pid int) *Deployed {
 	d := &Deployed{
 		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
 		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,
-		Manifests: map[fabric.Role]*codegen.Manifest{},
+		Manifests: map[fabric.Role]*manifest.Manifest{},
 	}
 	for _, s := range p.Switches {
 		d.Manifests[s.Role] = &s.Pipeline.Manifest

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Filter is how the cells of one of Tofino's low-pass filters are set, all
@@ -37,29 +37,24 @@ type Filters interface {
 	SetFilter(ctx context.Context, f Filter) error
 }
 
-// The tasks by which manifests say that filters are to be set. A plan does that.
-const (
-	filterTask = "filter"
-	marksTask  = "marks-filter"
-)
-
 // fullLoad is what filters give for a link that is busy all the time.
 const fullLoad = 256
 
 // FiltersOf are the filters that a program wants, as they are to be set.
-func FiltersOf(m *codegen.Manifest) []Filter {
+func FiltersOf(m *manifest.Manifest) []Filter {
 	var list []Filter
-	for _, t := range m.Tasks {
+	for i := range m.Tasks {
+		t := &m.Tasks[i]
 		var f Filter
-		switch t.Name {
-		case filterTask:
-			f = loadFilter(m)
-		case marksTask:
-			f = Filter{Sample: true, Time: time.Duration(parameterOf(m, "tpath")) * 15 / 2}
+		switch t.Kind {
+		case manifest.RateFilter:
+			f = loadFilter(t)
+		case manifest.SampleFilter:
+			f = Filter{Sample: true, Time: time.Duration(t.Window)}
 		default:
 			continue
 		}
-		for _, f.Name = range t.Writes {
+		for _, f.Name = range t.Filters {
 			list = append(list, f)
 		}
 	}
@@ -68,10 +63,10 @@ func FiltersOf(m *codegen.Manifest) []Filter {
 
 // loadFilter gives 256 for a link of the program's rate that is always busy. It
 // scales by powers of 2 alone; so it is the time constant that makes up for the
-// rest, and is 2^window us within a factor of 1.42.
-func loadFilter(m *codegen.Manifest) Filter {
-	rate := float64(parameterOf(m, "link")) / 8
-	window := float64(int64(1)<<parameterOf(m, "window")) / 1e6
+// rest, and is the window within a factor of 1.42.
+func loadFilter(t *manifest.Task) Filter {
+	rate := float64(t.Rate) / 8
+	window := float64(time.Duration(t.Window).Microseconds()) / 1e6
 	shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
 	seconds := fullLoad * math.Exp2(shift) / rate
 	return Filter{Time: time.Duration(math.Round(seconds * 1e9)), Shift: int(shift)}

@@ -45,7 +45,7 @@ func TestHardwareReadings(t *testing.T) {
 		{"hula", []cell{{"best", 2, 64<<16 | 2}}, "utilisation", "leaf 2", 0.25, "25 %", 64},
 		{"hula", nil, "best path", "leaf 2", 65535, "none", 65535},
 		{"pdlb", []cell{{"rtt", 2<<4 + 3, 293}}, "delay", "leaf 2 path 4", 300, "300 us", 293},
-		{"conga", []cell{{"LbIngress.remote_1.to_leaf", 2, 0x71 << 32}}, "congestion", "leaf 2 path 2", 1, "1.00", 0x71},
+		{"conga", []cell{{"LbIngress.remote_1.to_leaf", 2, 0x700 << 32}}, "congestion", "leaf 2 path 2", 1, "1.00", 0x700},
 		{"letflow+rlb", []cell{{"LbIngress.warning_0.until", 4, ticks(now + 1500*time.Microsecond)}}, "warned", "port 4", 1, "for 1.5 ms", 0},
 		{"letflow+rlb", []cell{{"ig_0", 4, 4096<<32 | ticks(now-time.Millisecond)}}, "ig_q0", "port 4", 4096, "4 KB", 4096},
 		{"letflow+rlb", []cell{{"ig_0", 4, 4096<<32 | ticks(now-time.Millisecond)}}, "ig_t0", "port 4", 999_000, "1 ms ago", ticks(now - time.Millisecond)},
@@ -95,9 +95,9 @@ func TestFilters(t *testing.T) {
 			for _, v := range p.Manifest.Parameters {
 				switch v.Name {
 				case "link":
-					rate = v.Int
+					rate = v.Number
 				case "window":
-					k = v.Int
+					k = v.Number
 				}
 			}
 			f := list[0]

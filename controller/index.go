@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // An index finds what a P4Info is about by name, as manifests name it, and by
@@ -35,6 +34,7 @@ type tableInfo struct {
 	size     int64
 	fixed    bool // the entries are the program's
 	locked   bool // the default action is, or is that of an action profile
+	routes   bool // its entries refer to those of others
 }
 
 // presets reports whether the table's default action can be set.
@@ -65,7 +65,7 @@ func (p *Pipeline) indexed() (*index, error) {
 	p.once.Do(func() {
 		p.index, p.err = newIndex(p.P4Info, p.Config)
 		if p.err == nil {
-			p.err = p.index.match(&p.Manifest)
+			p.err = p.index.match(&p.Manifest, p.P4Info)
 		}
 	})
 	return p.index, p.err
@@ -137,19 +137,14 @@ func initialValue(d *configv1.TableActionCall) string {
 	return actionValue(&p4v1.TableEntry{Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}})
 }
 
-// match reports what the manifest has and the P4Info has not: they are of
-// different programs then.
-func (x *index) match(m *codegen.Manifest) error {
-	for _, t := range m.Tables {
-		if x.byName[t.Name] == nil {
-			return fmt.Errorf("the manifest of %s does not match its program: that has no table %s", m.Scheme, t.Name)
-		}
+// match holds a manifest against the P4Info of its program, and notes what it
+// says about tables.
+func (x *index) match(m *manifest.Manifest, info *configv1.P4Info) error {
+	if err := manifest.Check(m, info); err != nil {
+		return fmt.Errorf("the manifest of %s does not match its program: %w", m.Scheme, err)
 	}
-	for _, r := range m.Registers {
-		info := x.registers[r.Name]
-		if info == nil || info.size != r.Size {
-			return fmt.Errorf("the manifest of %s does not match its program: that has no register %s of %d cells", m.Scheme, r.Name, r.Size)
-		}
+	for _, t := range m.Tables {
+		x.byName[t.Name].routes = t.Purpose == manifest.Route
 	}
 	return nil
 }
@@ -169,4 +164,4 @@ func cookieOf(info *configv1.P4Info, config []byte) (uint64, error) {
 }
 
 // short is the name of an object without the control that it is in.
-func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+func short(name string) string { return manifest.Short(name) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Reading is one value of a switch by what it means: a cell of a register, or
@@ -85,19 +85,6 @@ type Inspector struct {
 	next   map[readingKey]float64
 }
 
-// An array is a register with what was last read of it.
-type array struct {
-	*codegen.Register
-	index  indexKind
-	moment bool // cells are times of the switch's clock
-	cells  []uint64
-
-	// Of Tofino.
-	parts []part   // of registers that the array is made of; nil: it is the register itself
-	ticks bool     // they count in 1024 ns
-	raw   []uint64 // as the register has them
-}
-
 // NewInspector makes an inspector of a switch. A register that the program does
 // not have is an error.
 func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error) {
@@ -110,7 +97,7 @@ func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error)
 		return nil, err
 	}
 	for _, a := range arraysOf(n.Manifest, o.Registers) {
-		in.byName[a.Name] = a
+		in.byName[a.name] = a
 		if in.wants(a) {
 			in.arrays = append(in.arrays, a)
 		}
@@ -118,40 +105,28 @@ func NewInspector(n *Node, regs Registers, o InspectOptions) (*Inspector, error)
 	return in, nil
 }
 
-// arraysOf are the arrays that a program's registers make, of Tofino those of the
-// named ones.
-func arraysOf(m *codegen.Manifest, named []string) []*array {
-	if m.Hardware != nil {
-		return hardwareArrays(m, named)
-	}
-	list := make([]*array, len(m.Registers))
-	for i := range m.Registers {
-		r := &m.Registers[i]
-		list[i] = &array{Register: r, index: indexKinds[r.Index], moment: isMoment(r)}
-	}
-	return list
-}
-
 // checkNamed finds names of registers that the program does not have.
 func checkNamed(n *Node, names []string) error {
 	for _, name := range names {
-		if !n.has(name) {
+		if n.Manifest.Register(name) == nil {
 			return unknownRegister(n, name)
 		}
 	}
 	return nil
 }
 
-// wants reports whether a register is read each time.
+// wants reports whether an array is read each time.
 func (in *Inspector) wants(a *array) bool {
 	switch {
-	case len(in.opts.Registers) > 0:
-		return a.parts != nil || slices.Contains(in.opts.Registers, a.Name)
-	case a.index != byFlow || in.opts.Everything:
+	case len(in.opts.Registers) > 0 || !perFlow(a.index) || in.opts.Everything:
 		return true
 	}
-	return !in.opts.NoFlows && (a.Valid > 0 || a.moment)
+	return !in.opts.NoFlows && (a.Valid > 0 || a.moment())
 }
+
+// perFlow reports whether cells are found by hashes, or nobody says by what:
+// there may be many, and most hold nothing.
+func perFlow(by manifest.Index) bool { return by == manifest.ByFlow || by == "" }
 
 // unknownRegister names the registers that there are.
 func unknownRegister(n *Node, name string) error {
@@ -178,18 +153,11 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	clear(in.fresh)
 	for _, a := range in.arrays {
-		if a.index == byFlow && !sweep {
+		if perFlow(a.index) && !sweep {
 			continue
 		}
-		if a.parts != nil {
-			if err := in.fetch(ctx, a); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var err error
-		if a.cells, err = in.regs.Read(ctx, a.Name, 0, in.used(a.index, a.Size), a.cells[:0]); err != nil {
-			return nil, in.explain(a.Name, err)
+		if err := in.fetch(ctx, a); err != nil {
+			return nil, err
 		}
 	}
 	s := &Snapshot{Switch: in.node.Name, Role: in.node.Manifest.Role, Scheme: in.node.Manifest.Scheme}
@@ -234,15 +202,15 @@ func (in *Inspector) explain(what string, err error) error {
 }
 
 // used is how many cells of a register can hold something here.
-func (in *Inspector) used(by indexKind, size int) int {
+func (in *Inspector) used(by manifest.Index, size int) int {
 	n := size
 	switch {
-	case by == byPort && len(in.node.Ports) > 0:
+	case by == manifest.ByPort && len(in.node.Ports) > 0:
 		n = portCells(in.node)
-	case by == byGroup && len(in.node.Groups) > 0:
+	case by == manifest.ByGroup && len(in.node.Groups) > 0:
 		n = in.lastGroup() + 1
-	case by == byPath && len(in.node.Groups) > 0:
-		n = (in.lastGroup() + 1) << 4
+	case by == manifest.ByPath && len(in.node.Groups) > 0:
+		n = (in.lastGroup() + 1) * manifest.MaxPaths
 	}
 	return min(n, size)
 }
@@ -252,7 +220,7 @@ func (in *Inspector) lastGroup() int { return in.node.Groups[len(in.node.Groups)
 // latest is the latest time in any register that tells when something was.
 func (in *Inspector) latest() (clock time.Duration) {
 	for _, a := range in.arrays {
-		if !a.moment || ahead(a.Register) {
+		if !a.moment() || a.ahead() {
 			continue
 		}
 		for _, v := range a.cells {
@@ -269,7 +237,7 @@ func (in *Inspector) portsInUse() []fabric.Port {
 		return in.node.Ports
 	}
 	var list []fabric.Port
-	for _, i := range in.occupied(byPort, 0) {
+	for _, i := range in.occupied(manifest.ByPort, 0) {
 		list = append(list, fabric.Port{Number: i})
 	}
 	return list
@@ -281,7 +249,7 @@ func (in *Inspector) groupsInUse() []fabric.Group {
 	if len(in.node.Groups) > 0 {
 		return in.node.Groups
 	}
-	ids := append(in.occupied(byGroup, 0), in.occupied(byPath, 4)...)
+	ids := append(in.occupied(manifest.ByGroup, 0), in.occupied(manifest.ByPath, 4)...)
 	slices.Sort(ids)
 	var list []fabric.Group
 	for _, id := range slices.Compact(ids) {
@@ -292,10 +260,10 @@ func (in *Inspector) groupsInUse() []fabric.Group {
 
 // occupied lists the indexes, without their low bits, under which any register
 // of a kind holds something.
-func (in *Inspector) occupied(kind indexKind, shift int) []int {
+func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 	var list []int
 	for _, a := range in.arrays {
-		if a.index != kind {
+		if a.index != by {
 			continue
 		}
 		for i, v := range a.cells {

@@ -2,9 +2,11 @@ package controller
 
 import (
 	"fmt"
-	"strings"
+	"slices"
+	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // derive adds what several cells say together.
@@ -22,46 +24,58 @@ func (r *reader) quantity(name, text string, value float64, unit string, reading
 	r.s.Readings = append(r.s.Readings, reading)
 }
 
-// cell is a cell of a register that was read; ok is false where there is none.
-func (r *reader) cell(name string, i int) (v uint64, ok bool) {
-	a := r.in.byName[name]
+// find finds an array that was read, or nil.
+func (r *reader) find(ok func(a *array) bool) *array {
+	i := slices.IndexFunc(r.in.arrays, ok)
+	if i < 0 {
+		return nil
+	}
+	return r.in.arrays[i]
+}
+
+// cell is a cell of an array; ok is false where there is none.
+func (a *array) cell(i int) (v uint64, ok bool) {
 	if a == nil || i >= len(a.cells) {
 		return 0, false
 	}
 	return a.cells[i], true
 }
 
-// utilisation is what each link carries of what it could: from the bytes that
-// fade within a window, which HULA, DHLB and CONGA count.
+// utilisation is what each link carries of what it could, from the bytes that
+// fade within a window. Where ingress is told about them by reports, what egress
+// itself knows counts.
 func (r *reader) utilisation() {
-	k := int(r.in.node.parameter("window"))
 	for _, a := range r.in.arrays {
-		times := r.in.byName[a.Name+"_ts"]
-		if a.index != byPort || a.Unit != "bytes" || times == nil || strings.HasSuffix(a.Name, "_in") {
+		times := momentOf(r.in.arrays, a.name, manifest.Updated)
+		if a.index != manifest.ByPort || a.Kind != manifest.Rate || a.Unit != manifest.Bytes || times == nil || a.Reports != "" {
 			continue
 		}
+		window := time.Duration(a.Window)
 		for _, p := range r.ports {
 			if p.Rate == 0 || p.Number >= len(a.cells) || p.Number >= len(times.cells) {
 				continue
 			}
-			sent := faded(a.cells[p.Number], times.cells[p.Number], r.s.Clock, k)
-			share := sent / windowBytes(float64(p.Rate), k)
+			sent := faded(a.cells[p.Number], times.cells[p.Number], r.s.Clock, window)
+			share := sent / windowBytes(float64(p.Rate), window)
 			r.quantity("utilisation", valueText(share, "share"), share, "share", Reading{
 				Cell: p.Number, Index: portName(p.Number), Port: p.Number, Peer: p.Peer,
-				Meaning: fmt.Sprintf("what the port sent within %s of what its link carries", durationText(micros(1<<k))),
+				Meaning: fmt.Sprintf("what the port sent within %s of what its link carries", durationText(window)),
 			})
 		}
 	}
 }
 
-// warnings are the ports that RLB expects to be paused, and for how long.
+// warnings are the ports that are expected to be paused, and for how long.
 func (r *reader) warnings() {
+	until := r.find(func(a *array) bool {
+		return a.index == manifest.ByPort && a.Kind == manifest.Deadline && a.Event == manifest.Pause
+	})
 	for _, p := range r.ports {
-		until, ok := r.cell("warn_until", p.Number)
+		end, ok := until.cell(p.Number)
 		if !ok {
 			return
 		}
-		left := max(0, micros(until)-r.s.Clock)
+		left := max(0, micros(end)-r.s.Clock)
 		text, value := "no", 0.0
 		if left > 0 {
 			text, value = "for "+durationText(left), 1
@@ -75,11 +89,14 @@ func (r *reader) warnings() {
 
 // rounds is how often packets come round on average (RLB's Rc_avg).
 func (r *reader) rounds() {
-	sum, ok := r.cell("rc_sum", 0)
+	all := r.find(func(a *array) bool {
+		return a.index == manifest.BySwitch && a.Kind == manifest.Count && a.Unit == manifest.Recirculations && a.Per != ""
+	})
+	sum, ok := all.cell(0)
 	if !ok {
 		return
 	}
-	packets, _ := r.cell("rc_pkts", 0)
+	packets, _ := r.in.byName[all.Per].cell(0)
 	mean := float64(sum) / float64(max(1, packets))
 	r.quantity("recirculations per packet", fmt.Sprintf("%.3g", mean), mean, "", Reading{
 		Meaning: "Rc_avg of the interval that is under way",
@@ -88,9 +105,6 @@ func (r *reader) rounds() {
 
 // weights are those of the paths that a grid is drawn from, and their shares.
 func (r *reader) weights() {
-	if r.in.node.Manifest.Choice != "grid" {
-		return
-	}
 	rule := r.weightRule()
 	if rule == nil {
 		return
@@ -116,46 +130,80 @@ func (r *reader) weights() {
 	}
 }
 
-// weightRule is how the program computes weights: from the controller's, or by
-// the register that they are computed from: QALL's Eq. 6 with its least weight,
-// DHLB's degrees, Clove's marks, free places of a queue. It is nil where nothing
-// is known of them.
-func (r *reader) weightRule() func(fabric.Group, int, fabric.Hop) float64 {
-	if baked := bakedGrids(r.in.node.Manifest); baked != nil {
-		return r.gridRule(baked)
+// A weightRule is what a path of a group weighs.
+type weightRule func(g fabric.Group, slot int, hop fabric.Hop) float64
+
+// weightRule is how the program weighs paths, nil where it does not.
+func (r *reader) weightRule() weightRule {
+	w := r.in.node.Manifest.Weights
+	if w == nil {
+		return nil
 	}
-	switch {
-	case r.in.node.Weights != nil:
+	if w.From == manifest.FromController {
+		if r.in.node.Weights == nil {
+			return nil
+		}
 		return func(g fabric.Group, slot int, _ fabric.Hop) float64 { return float64(r.in.node.Weights[g.ID][slot]) }
-	case r.in.byName["q_C"] != nil:
-		return r.congestionWeight
-	case r.in.byName["deg"] != nil:
-		return func(g fabric.Group, slot int, _ fabric.Hop) float64 {
-			v, _ := r.cell("deg", g.ID<<4+slot)
+	}
+	about := r.in.byName[w.Register]
+	if about == nil || len(about.cells) == 0 {
+		return nil
+	}
+	if w.From == manifest.FromTable {
+		return r.tableRule(about)
+	}
+	heard := momentOf(r.in.arrays, about.name, manifest.Heard)
+	return func(g fabric.Group, slot int, hop fabric.Hop) float64 {
+		i := about.cellOf(g, slot, hop)
+		v, _ := about.cell(i)
+		if at, ok := heard.cell(i); ok && w.Stale > 0 && r.s.Clock-micros(at) > time.Duration(w.Stale) {
+			v = 0
+		}
+		if w.Most == 0 {
 			return float64(v)
 		}
-	case r.in.byName["ecn"] != nil:
-		return func(g fabric.Group, slot int, _ fabric.Hop) float64 {
-			v, _ := r.cell("ecn", g.ID<<4+slot)
-			return float64(256 - min(v, 255))
-		}
-	case r.in.byName["q_len"] != nil:
-		return func(_ fabric.Group, _ int, hop fabric.Hop) float64 {
-			v, _ := r.cell("q_len", hop.Port)
-			return max(1, float64(r.in.node.parameter("qcap"))-float64(v))
-		}
+		return float64(max(w.Most-int64(min(v, uint64(w.Most))), w.Least))
 	}
-	return nil
 }
 
-// congestionWeight is Eq. 6 of QALL, at least C_max/256. State that is older
-// than the program's age limit counts as that of an idle port.
-func (r *reader) congestionWeight(_ fabric.Group, _ int, hop fabric.Hop) float64 {
-	most := uint64(r.in.byName["q_C"].Scale)
-	c, _ := r.cell("q_C", hop.Port)
-	updated, _ := r.cell("q_upd", hop.Port)
-	if age := r.in.node.period("age"); age > 0 && r.s.Clock-micros(updated) > age {
-		c = 0
+// cellOf is the cell about a path: of the path itself, or of its port.
+func (a *array) cellOf(g fabric.Group, slot int, hop fabric.Hop) int {
+	if a.index == manifest.ByPath {
+		return g.ID*manifest.MaxPaths + slot
 	}
-	return float64(max(most-min(c, most), max(1, most>>8)))
+	return hop.Port
+}
+
+// tableRule is how a baked table weighs paths: by their levels. If that gives
+// none of a group a weight, those of the level that the table states count alike.
+func (r *reader) tableRule(levels *array) weightRule {
+	tables := r.in.node.Manifest.Tables
+	i := slices.IndexFunc(tables, func(t manifest.Table) bool { return t.Baked != nil && len(t.Baked.Weights) > 0 })
+	if i < 0 {
+		return nil
+	}
+	baked := tables[i].Baked
+	level := func(g fabric.Group, slot int, hop fabric.Hop) int {
+		return int(levels.raw[min(levels.cellOf(g, slot, hop), len(levels.raw)-1)])
+	}
+	weight := func(l int) int {
+		if l < len(baked.Weights) {
+			return baked.Weights[l]
+		}
+		return 0
+	}
+	return func(g fabric.Group, slot int, hop fabric.Hop) float64 {
+		sum := 0
+		for other, h := range g.Hops {
+			sum += weight(level(g, other, h))
+		}
+		own := level(g, slot, hop)
+		switch {
+		case sum > 0:
+			return float64(weight(own))
+		case slices.Contains(baked.Zero, own):
+			return 1
+		}
+		return 0
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A FlowTable says how full the slots of flows are.
@@ -36,10 +38,10 @@ func (r *reader) flowTables() []FlowTable {
 	var paths, times []*array
 	for _, a := range r.in.arrays {
 		switch {
-		case a.index != byFlow:
+		case a.index != manifest.ByFlow:
 		case a.Valid > 0:
 			paths = append(paths, a)
-		case a.moment:
+		case a.moment():
 			times = append(times, a)
 		}
 	}
@@ -60,7 +62,7 @@ func (r *reader) flowTables() []FlowTable {
 // flowTable sums up one register, with the times of its flows if when is not
 // nil.
 func (r *reader) flowTable(a, when *array) FlowTable {
-	t := FlowTable{Register: a.Name, Slots: a.Size, Gap: r.in.node.flowGap(), Aged: when != nil}
+	t := FlowTable{Register: a.name, Slots: a.size, Gap: time.Duration(r.in.node.Manifest.FlowTimeout), Aged: when != nil}
 	var ages ageCounts
 	if a.Valid > 0 {
 		t.Paths = make([]int, r.in.node.Manifest.Paths)
@@ -104,16 +106,6 @@ func (r *reader) fullness(t FlowTable) {
 	count("active", float64(t.Active), "slots whose flow was heard of lately")
 	age := float64(t.Median.Microseconds())
 	r.quantity(t.Register+" age", durationText(t.Median), age, "us", about("half of the flows were heard of since"))
-}
-
-// flowGap is after which pause the program takes a flow for a new one.
-func (n *Node) flowGap() time.Duration {
-	for _, name := range []string{"gap", "timeout", "epoch"} {
-		if d := n.period(name); d > 0 {
-			return d
-		}
-	}
-	return 0
 }
 
 // collisions is linear counting: n flows at random leave a slot empty with

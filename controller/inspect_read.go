@@ -1,43 +1,13 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
-
-// An indexKind is what the cells of a register are about.
-type indexKind int
-
-const (
-	bySwitch indexKind = iota // there is one cell
-	byPort
-	byGroup
-	byPath // group<<4 + slot
-	byFlow
-	byMemory // group·m + k: DRILL's memory
-	byQueue  // queueNumber
-)
-
-// indexKinds are the kinds by their names in manifests.
-var indexKinds = map[string]indexKind{
-	"switch": bySwitch, "port": byPort, "group": byGroup, "path": byPath, "flow": byFlow, "memory": byMemory,
-	"queue": byQueue,
-}
-
-// isMoment reports whether the cells of a register are points of time rather
-// than spans of it: manifests then say when something was, or will be.
-func isMoment(r *codegen.Register) bool {
-	return r.Unit == "us" && (strings.HasPrefix(r.Meaning, "when ") || ahead(r))
-}
-
-// ahead reports whether the times in a register lie in the future.
-func ahead(r *codegen.Register) bool {
-	return strings.HasPrefix(r.Meaning, "until when ") || strings.HasPrefix(r.Meaning, "when the flow's last packet should ")
-}
 
 func micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
 
@@ -55,42 +25,34 @@ type reader struct {
 	groups []fabric.Group
 }
 
-// quantities are the words for registers that say one thing about a port or a
-// path, whatever the scheme.
-var quantities = map[string]string{
-	"q_L": "occupancy", "q_T": "dequeue interval", "q_V": "trend", "q_C": "congestion", "q_len": "queue",
-	"deg": "degree", "rtt": "delay", "ecn": "marks", "rc_cnt": "recirculations", "pd_gran": "granularity",
-	"to_leaf": "congestion", "min_util": "utilisation in bytes", "best_hop": "best path",
-}
-
 // read makes the readings of a register.
 func (r *reader) read(a *array) {
 	switch a.index {
-	case bySwitch:
+	case manifest.BySwitch:
 		if len(a.cells) > 0 {
 			r.add(a, 0, Reading{})
 		}
-	case byPort:
+	case manifest.ByPort:
 		for _, p := range r.ports {
 			r.add(a, p.Number, Reading{Index: portName(p.Number), Port: p.Number, Peer: p.Peer})
 		}
-	case byQueue:
+	case manifest.ByQueue:
 		for _, p := range r.ports {
 			r.add(a, int(queueNumber(p.Number)), Reading{Index: portName(p.Number), Port: p.Number, Peer: p.Peer})
 		}
-	case byGroup:
+	case manifest.ByGroup:
 		for _, g := range r.groups {
 			r.add(a, g.ID, Reading{Index: r.groupName(g.ID), Group: g.ID})
 		}
-	case byPath:
+	case manifest.ByPath:
 		for _, g := range r.groups {
 			for slot, hop := range g.Hops {
 				r.add(a, g.ID<<4+slot, r.path(g, slot, hop))
 			}
 		}
-	case byMemory:
+	case manifest.ByMemory:
 		begin := len(r.s.Readings)
-		m := max(1, int(r.in.node.parameter("m")))
+		m := max(1, a.each)
 		for _, g := range r.groups {
 			for k := range m {
 				r.add(a, g.ID*m+k, Reading{Index: fmt.Sprintf("%s memory %d", r.groupName(g.ID), k+1), Group: g.ID})
@@ -99,9 +61,17 @@ func (r *reader) read(a *array) {
 				r.s.Readings[begin+i].Group = 0 // by which several would be the same
 			}
 		}
-	case byFlow:
-		if len(r.in.opts.Registers) > 0 {
-			r.flows(a)
+	case manifest.ByDestination:
+		for i := 1; i < len(a.cells); i++ {
+			r.add(a, i, Reading{Index: fmt.Sprintf("leaf %d", i)})
+		}
+	case manifest.ByNode:
+		for i := 1; i < len(a.cells); i++ {
+			r.add(a, i, Reading{Index: fmt.Sprintf("switch %d", i)})
+		}
+	default:
+		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.index == "" {
+			r.held(a)
 		}
 	}
 }
@@ -125,12 +95,16 @@ func (r *reader) groupName(id int) string {
 	return fmt.Sprintf("group %d", id)
 }
 
-// flows makes readings of the occupied cells of a register by flow. They are
-// many: this is for who has asked for the register.
-func (r *reader) flows(a *array) {
+// held makes readings of the cells that hold something, of an array with many:
+// this is for who has asked for it.
+func (r *reader) held(a *array) {
+	what := "flow"
+	if a.index == "" {
+		what = "cell"
+	}
 	for i, v := range a.cells {
 		if v != 0 {
-			r.add(a, i, Reading{Index: fmt.Sprintf("flow %d", i)})
+			r.add(a, i, Reading{Index: fmt.Sprintf("%s %d", what, i)})
 		}
 	}
 }
@@ -140,23 +114,13 @@ func (r *reader) add(a *array, cell int, reading Reading) {
 	if cell >= len(a.cells) {
 		return
 	}
-	raw := a.cells[cell]
-	reading.Register, reading.Quantity, reading.Cell = a.Name, a.Name, cell
-	if word := quantities[a.Name]; word != "" {
-		reading.Quantity = word
-	}
-	reading.Raw, reading.Unit, reading.Meaning = raw, a.Unit, a.Meaning
-	if a.parts != nil {
-		reading.Raw = a.raw[cell]
-	}
-	if a.parts != nil && a.Unit == "share" {
-		reading.Quantity = "utilisation"
-	}
-	reading.Value = r.value(a, raw)
-	reading.Text = r.text(a, raw, reading)
-	reading.Minor = a.moment || reading.Quantity == a.Name && (a.Symbol == "" || strings.HasPrefix(a.Name, "qe_"))
-	if !a.moment && a.Unit != "slot" && a.Unit != "trend" {
-		r.change(&reading, a.Name)
+	reading.Register, reading.Quantity, reading.Cell = a.name, cmp.Or(a.Quantity, a.name), cell
+	reading.Raw, reading.Unit, reading.Meaning = a.raw[cell], a.unit(), a.Meaning
+	reading.Value = r.value(a, a.cells[cell])
+	reading.Text = r.text(a, a.cells[cell], reading)
+	reading.Minor = a.moment() || a.Internal
+	if !a.moment() && a.Kind != manifest.Slot && a.Kind != manifest.Trend {
+		r.change(&reading, a.name)
 	}
 	r.s.Readings = append(r.s.Readings, reading)
 }
@@ -191,19 +155,19 @@ func (r *reader) text(a *array, raw uint64, reading Reading) string {
 	switch {
 	case a.Valid > 0 && raw>>a.Valid&1 == 0:
 		return "none"
-	case a.moment:
+	case a.moment():
 		return r.age(raw)
 	}
-	switch a.Unit {
-	case "slot":
-		if a.parts != nil && raw >= uint64(r.in.node.Manifest.Paths) {
-			return "none"
+	switch a.Kind {
+	case manifest.Slot:
+		if r.in.node.Manifest.Arch.Hardware() && raw >= uint64(r.in.node.Manifest.Paths) {
+			return "none" // registers there have no bit to say so
 		}
 		return r.slotText(int(raw&0xff), reading)
-	case "trend":
+	case manifest.Trend:
 		return trendText(raw)
 	}
-	return valueText(reading.Value, a.Unit)
+	return valueText(reading.Value, reading.Unit)
 }
 
 // age says how long a time of the switch's clock is past, or ahead.
@@ -250,7 +214,7 @@ func valueText(v float64, unit string) string {
 		return fmt.Sprintf("%.2f", v)
 	case "bytes":
 		return bytesText(v)
-	case "", "number", "degree":
+	case "", "degree":
 		return plainText(v)
 	}
 	return plainText(v) + " " + unit

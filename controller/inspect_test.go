@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // inspector looks into one switch of a virtual network.
@@ -363,10 +364,10 @@ func TestFlowsEvery(t *testing.T) {
 func TestNewNodes(t *testing.T) {
 	top := leafSpine(t, 0)
 	m := &newPipeline(t, "dhlb", fabric.Leaf, nil).Manifest
-	if _, err := controller.NewNodes(top, map[fabric.Role]*codegen.Manifest{fabric.Leaf: m}, fabric.ByLeaf); err == nil || !strings.Contains(err.Error(), "switch s1") {
+	if _, err := controller.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: m}, fabric.ByLeaf); err == nil || !strings.Contains(err.Error(), "switch s1") {
 		t.Errorf("error %v", err)
 	}
-	manifests := map[fabric.Role]*codegen.Manifest{fabric.Leaf: m, fabric.Spine: &newPipeline(t, "dhlb", fabric.Spine, nil).Manifest}
+	manifests := map[fabric.Role]*manifest.Manifest{fabric.Leaf: m, fabric.Spine: &newPipeline(t, "dhlb", fabric.Spine, nil).Manifest}
 	if by := controller.GroupingOf(manifests); by != fabric.ByLeaf {
 		t.Errorf("grouping %v of dhlb, want that by leaf", by)
 	}

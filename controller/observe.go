@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // An Observation is what QALL fits its congestion index to (Section III-B): the
@@ -49,42 +51,54 @@ type Observer struct {
 	regs  Registers
 	meter Meter // nil: the target counts nothing
 	ports []fabric.Port
-	load  string // the register of the bytes that fade, "" for none
+
+	occupancy, interval, heard *array
+	load, updated              *array // bytes that fade, and when they were right; nil: there are none
 
 	before time.Duration
 	sent   []uint64 // of each port at the sample before
 	seen   []uint64 // when each port had last been reported
-	cells  map[string][]uint64
+	cells  map[*array][]uint64
 }
 
-// observed are the registers of queue behaviour that an observation needs.
-var observed = []string{"q_L", "q_T", "q_upd"}
-
 // NewObserver makes an observer of a switch. The program must measure queue
-// behaviour.
+// behaviour, and have what ingress is told of it.
 func NewObserver(n *Node, regs Registers) (*Observer, error) {
-	if n.Manifest.Hardware != nil {
+	if n.Manifest.Arch.Hardware() {
 		return nil, &Error{Switch: n.Name,
 			Err:  errors.New("programs for Tofino keep the dequeue interval of no packet"),
 			Hint: "observe with the same scheme for v1model",
 		}
 	}
-	if !n.has(observed...) {
+	list := n.arrays()
+	byPort := func(kind manifest.Kind, event manifest.Event) *array {
+		i := slices.IndexFunc(list, func(a *array) bool {
+			return a.index == manifest.ByPort && a.Kind == kind && a.Event == event && !a.Internal
+		})
+		if i < 0 {
+			return nil
+		}
+		return list[i]
+	}
+	o := &Observer{
+		node: n, regs: regs, cells: map[*array][]uint64{},
+		occupancy: byPort(manifest.Occupancy, ""), interval: byPort(manifest.Interval, ""), heard: byPort(manifest.Moment, manifest.Heard),
+	}
+	if o.occupancy == nil || o.interval == nil || o.heard == nil {
 		return nil, &Error{Switch: n.Name,
-			Err:  fmt.Errorf("%s does not measure occupancy and dequeue intervals: it has no registers %s", n.Manifest.Scheme, strings.Join(observed, ", ")),
+			Err:  fmt.Errorf("%s does not measure occupancy and dequeue intervals: it has no registers by port of the kinds occupancy and interval, with the moment when they were heard of", n.Manifest.Scheme),
 			Hint: "deploy a scheme that does, such as qall-pkt",
 		}
 	}
-	o := &Observer{node: n, regs: regs, cells: map[string][]uint64{}}
 	for _, p := range n.Ports {
 		if p.PeerTier > 0 && !p.Down {
 			o.ports = append(o.ports, p)
 		}
 	}
 	o.meter, _ = regs.(Meter)
-	for _, name := range []string{"dre", "u"} {
-		if n.has(name, name+"_ts") {
-			o.load = name
+	if load := byPort(manifest.Rate, ""); load != nil {
+		if o.updated = momentOf(list, load.name, manifest.Updated); o.updated != nil {
+			o.load = load
 		}
 	}
 	o.sent, o.seen = make([]uint64, len(o.ports)), make([]uint64, len(o.ports))
@@ -95,10 +109,9 @@ func NewObserver(n *Node, regs Registers) (*Observer, error) {
 // last time; the first time there is none, as traffic is what has been sent
 // between two samples.
 func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observation, error) {
-	for _, name := range observed {
-		var err error
-		if o.cells[name], err = o.regs.Read(ctx, name, 0, portCells(o.node), o.cells[name][:0]); err != nil {
-			return list, fmt.Errorf("%s: reading %s: %w", o.node.Name, name, err)
+	for _, a := range []*array{o.occupancy, o.interval, o.heard} {
+		if err := o.read(ctx, a); err != nil {
+			return list, err
 		}
 	}
 	clock, err := o.regs.Clock(ctx)
@@ -113,7 +126,7 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 		if err != nil {
 			return list, fmt.Errorf("counting what port %d has sent: %w", p.Number, err)
 		}
-		updated := o.cells["q_upd"][p.Number]
+		updated := o.cells[o.heard][p.Number]
 		fresh := updated != o.seen[i]
 		o.seen[i] = updated
 		if first || !fresh || span <= 0 {
@@ -121,8 +134,8 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 		}
 		list = append(list, Observation{
 			ClockUS: clock.Microseconds(), Switch: o.node.Name, Port: int64(p.Number), Traffic: traffic / 1e3,
-			Queue:    100 * float64(o.cells["q_L"][p.Number]) / 255,
-			Interval: float64(o.cells["q_T"][p.Number]),
+			Queue:    100 * float64(o.cells[o.occupancy][p.Number]) / float64(max(1, o.occupancy.Scale)),
+			Interval: float64(o.cells[o.interval][p.Number]),
 		})
 	}
 	return list, nil
@@ -141,7 +154,7 @@ func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span
 		}
 		o.meter = nil
 	}
-	if o.load == "" {
+	if o.load == nil {
 		return 0, &Error{Switch: o.node.Name, Err: errors.New("neither the target nor the program counts what ports send"),
 			Hint: "the embedded target does, and bmv2 where its switches run on this machine"}
 	}
@@ -150,16 +163,27 @@ func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span
 
 // faded is the traffic by the bytes that the program lets fade.
 func (o *Observer) faded(ctx context.Context, port int, clock time.Duration) (float64, error) {
-	bytes, err := o.regs.Read(ctx, o.load, port, port+1, nil)
-	if err != nil {
-		return 0, err
+	for _, a := range []*array{o.load, o.updated} {
+		if err := o.read(ctx, a); err != nil {
+			return 0, err
+		}
 	}
-	at, err := o.regs.Read(ctx, o.load+"_ts", port, port+1, nil)
+	window := time.Duration(o.load.Window)
+	return faded(o.cells[o.load][port], o.cells[o.updated][port], clock, window) * 8 / window.Seconds(), nil
+}
+
+// read reads what an array says of the ports.
+func (o *Observer) read(ctx context.Context, a *array) error {
+	name := a.parts[0].register.Name
+	cells, err := o.regs.Read(ctx, name, 0, portCells(o.node), o.cells[a][:0])
 	if err != nil {
-		return 0, err
+		return fmt.Errorf("%s: reading %s: %w", o.node.Name, name, err)
 	}
-	k := int(o.node.parameter("window"))
-	return faded(bytes[0], at[0], clock, k) * 8 / micros(1<<k).Seconds(), nil
+	for i, cell := range cells {
+		cells[i], _ = a.number(cell, a.parts[0], middle)
+	}
+	o.cells[a] = cells
+	return nil
 }
 
 // An ObservationWriter writes a dataset that p4lb fit reads.

@@ -6,14 +6,14 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Pipeline is a compiled program with what it means. It must not be copied or
 // changed once it is in use; switches of one role share it.
 type Pipeline struct {
-	Manifest codegen.Manifest
+	Manifest manifest.Manifest
 	P4Info   *configv1.P4Info
 	Config   []byte // p4_device_config: BMv2 JSON, or what the target wants
 
@@ -134,9 +134,6 @@ func (s *SwitchPlan) Around() []int {
 	var list []int
 	for _, v := range s.Pipeline.Manifest.VirtualPorts {
 		list = append(list, v.Port)
-	}
-	if h := s.Pipeline.Manifest.Hardware; h != nil {
-		list = append(list, h.Recirculation...)
 	}
 	return list
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 const (
@@ -48,11 +49,14 @@ type planner struct {
 	plan   *Plan
 	sw     *fabric.Switch
 	number int // of the switch, from 1
-	m      *codegen.Manifest
+	m      *manifest.Manifest
 	x      *index
 	ports  []fabric.Port
 	out    *SwitchPlan
 	errs   Errors
+
+	groups []fabric.Group     // nil: not made yet
+	single map[fabric.Hop]int // the groups of one path
 }
 
 func (b *planner) fail(hint, format string, args ...any) {
@@ -76,10 +80,8 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *SwitchPlan {
 		Name: b.sw.Name, Role: b.sw.Role, Device: b.sw.ID, Leaf: b.sw.Leaf, Pipeline: pipeline,
 		CPUPort: defaultCPU,
 	}
-	for _, v := range b.m.Parameters {
-		if v.Name == "cpu" {
-			b.out.CPUPort = int(v.Int)
-		}
+	if b.m.CPUPort != nil {
+		b.out.CPUPort = *b.m.CPUPort
 	}
 	b.out.Routes, _ = b.plan.Routes.Table(b.sw.Name, b.plan.Grouping)
 	b.checkPorts()
@@ -118,8 +120,8 @@ func (b *planner) checkGroups() {
 			worst = g
 		}
 	}
-	if n := len(worst.Hops); n > b.m.Paths {
-		b.fail(fmt.Sprintf("generate it with --ports %d (at most %d)", n, codegen.MaxPaths), "group %d has %d next hops, the program of the role %s is for %d", worst.ID, n, b.sw.Role, b.m.Paths)
+	if n := len(worst.Hops); n > b.m.Paths && b.m.Paths > 0 {
+		b.fail(fmt.Sprintf("generate it with --ports %d (at most %d)", n, manifest.MaxPaths), "group %d has %d next hops, the program of the role %s is for %d", worst.ID, n, b.sw.Role, b.m.Paths)
 	}
 }
 
@@ -169,42 +171,25 @@ func exact(values ...int) []Match {
 	return key
 }
 
-// arguments are those of an action, by name.
-type arguments map[string]uint64
-
-func (a arguments) get(name string) (uint64, bool) {
-	v, ok := a[name]
-	return v, ok
-}
-
 // addTables fills the tables of the manifest, and checks that they have room.
 func (b *planner) addTables() {
-	for _, t := range b.m.Tables {
+	for i := range b.m.Tables {
+		t := &b.m.Tables[i]
 		info := b.x.byName[t.Name]
-		fill := tableFillers[short(t.Name)]
-		if b.baked(t.Name) != nil {
-			fill = (*planner).fillBaked
+		fill := fillers[t.Purpose]
+		if info.fixed || fill == nil {
+			continue
 		}
-		switch {
-		case info.fixed:
-		case fill == nil:
-			b.fail("this version of p4lb cannot deploy the program", "nothing is known about table %s (%s)", t.Name, t.Meaning)
-		default:
-			before := len(b.out.Entries)
-			fill(b, t.Name)
-			if n := len(b.out.Entries) - before; int64(n) > info.size && len(info.fields) > 0 {
-				b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.size)
-			}
+		before := len(b.out.Entries)
+		fill(b, t)
+		if n := len(b.out.Entries) - before; int64(n) > info.size && len(info.fields) > 0 {
+			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.size)
 		}
 	}
 }
 
 func (b *planner) addSessions() {
-	sessions := b.m.CloneSessions
-	if b.m.Hardware != nil {
-		sessions = slices.Concat(sessions, b.m.Hardware.MirrorSessions)
-	}
-	for _, s := range sessions {
+	for _, s := range b.m.CloneSessions {
 		if !s.PerPort {
 			b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session, Port: s.Port, Bytes: s.Bytes})
 			continue
@@ -218,18 +203,14 @@ func (b *planner) addSessions() {
 }
 
 func (b *planner) addMulticasts() {
-	for _, g := range b.m.MulticastGroups {
-		members := groupMembers[g.Members]
-		if members == nil {
-			b.fail("this version of p4lb cannot deploy the program", "nothing is known about multicast group %d with the members %q", g.Group, g.Members)
-			continue
-		}
+	for i := range b.m.MulticastGroups {
+		g := &b.m.MulticastGroups[i]
 		if !g.PerPort {
-			b.addMulticast(g.Group, members(b, nil))
+			b.addMulticast(g.Group, b.members(g, nil))
 			continue
 		}
-		for i := range b.ports {
-			b.addMulticast(g.Group+b.ports[i].Number, members(b, &b.ports[i]))
+		for k := range b.ports {
+			b.addMulticast(g.Group+b.ports[k].Number, b.members(g, &b.ports[k]))
 		}
 	}
 }
@@ -238,6 +219,65 @@ func (b *planner) addMulticast(id int, ports []int) {
 	if len(ports) > 0 {
 		slices.Sort(ports)
 		b.out.Groups = append(b.out.Groups, Multicast{ID: id, Ports: ports})
+	}
+}
+
+// addCells gives registers what they begin with where that is not 0: those that
+// the controller writes, and no task does, and cells that stand for paths which
+// groups do not have. Those of a register whose cells all begin alike are the
+// program's.
+func (b *planner) addCells() {
+	tasks := map[string]bool{}
+	for _, t := range b.m.Tasks {
+		for _, label := range t.Registers {
+			tasks[label] = true
+		}
+	}
+	for i := range b.m.Registers {
+		r := &b.m.Registers[i]
+		for _, c := range r.Initial {
+			if c.Index >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: c.Index, To: c.Index + 1, Value: uint64(c.Value)})
+			}
+		}
+		if r.Writer != manifest.Controller || tasks[r.Called()] || len(r.Initial)+len(r.Cells) > 0 {
+			continue
+		}
+		switch {
+		case r.Kind != manifest.Delay:
+			b.fail("give it to a task, or say what its cells begin with", "register %s is the controller's to write, and nobody knows what", r.Name)
+		case r.Index == manifest.ByPath:
+			b.addRoundTrips(r, func(group, slot int) int { return group*manifest.MaxPaths + slot })
+		case r.Index == manifest.ByGroup && r.Copy != nil:
+			b.addRoundTrips(r, func(group, slot int) int {
+				if slot != r.Copy.Slot {
+					return -1
+				}
+				return group
+			})
+		}
+	}
+}
+
+// addRoundTrips gives a register the round-trip times of the paths from here, by
+// the delays of the links alone, where at says that it has them.
+func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) int) {
+	unit := time.Duration(r.Unit.Nanoseconds())
+	for _, g := range b.out.Routes.Groups {
+		if g.ID > len(b.plan.Topology.Leaves()) {
+			continue
+		}
+		leaf := b.plan.Topology.Leaves()[g.ID-1]
+		for slot, h := range g.Hops {
+			port := b.port(h.Port)
+			rtt := 2 * port.Delay
+			if span, ok := b.plan.Routes.Span(port.Peer, leaf.Name); ok {
+				rtt += span.RTT
+			}
+			if i := at(g.ID, slot); i >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: i, To: i + 1, Value: uint64((rtt + unit/2) / unit)})
+			}
+		}
 	}
 }
 
@@ -280,7 +320,7 @@ func Sizes(t *fabric.Topology) (group, port int) {
 				ways++
 			}
 		}
-		group = max(group, min(ways, codegen.MaxPaths))
+		group = max(group, min(ways, manifest.MaxPaths))
 		table, _ := healthy.Table(s.Name, fabric.ByLeaf)
 		for _, g := range table.Groups {
 			group = max(group, len(g.Hops))

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Task is what a controller has to do again and again while the programs run:
@@ -18,7 +17,7 @@ import (
 // reaches the switches through what it is handed, so that a simulation runs the
 // same code in virtual time.
 type Task interface {
-	// Name is the task's in the manifest.
+	// Name is the task's kind, as manifests write it.
 	Name() string
 	// Switch is the switch that the task is about, "" for all together.
 	Switch() string
@@ -46,45 +45,13 @@ type Fabric interface {
 	QueuesEmpty(sw string) (bool, error)
 }
 
-// clockOr is the clock of a switch, or where that cannot be had the latest of
-// the times that it has noted.
-func clockOr(f Fabric, sw string, times []uint64) (time.Duration, error) {
-	clock, err := f.Clock(sw)
-	if !errors.Is(err, ErrNoClock) {
-		return clock, err
-	}
-	var latest uint64
-	for _, t := range times {
-		latest = max(latest, t)
-	}
-	return micros(latest), nil
-}
-
-// inMicros turns what a register by time holds into µs, where hardware counts in
-// something else: moments that are nearest to the clock.
-func (n *Node) inMicros(register string, cells []uint64, clock time.Duration) {
-	r, ok := n.register(register)
-	if !ok || r.Unit != tickUnit {
-		return
-	}
-	for i, v := range cells {
-		switch {
-		case v == 0:
-		case strings.HasPrefix(r.Meaning, "when "):
-			cells[i] = moment(v, clock)
-		default:
-			cells[i] = v * 1024 / 1000
-		}
-	}
-}
-
 // A Node is a switch of a fabric as tasks and inspectors know it: where it
 // stands, and what it runs.
 type Node struct {
 	Name     string
 	Role     fabric.Role
 	Leaf     int // the number of a switch with hosts, 0 for the others
-	Manifest *codegen.Manifest
+	Manifest *manifest.Manifest
 	Ports    []fabric.Port  // that have a link, by number
 	Groups   []fabric.Group // of next hops
 	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
@@ -104,13 +71,13 @@ func (p *Plan) Nodes() []*Node {
 }
 
 // node is a switch that runs the program of a manifest.
-func (p *Plan) node(s *fabric.Switch, m *codegen.Manifest) *Node {
+func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
 	table, _ := p.Routes.Table(s.Name, p.Grouping)
 	n := &Node{
 		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
 		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping >= fabric.ByLeaf,
 	}
-	if m.Signal == "weights" {
+	if m.Weights != nil && m.Weights.From == manifest.FromController {
 		n.Weights = map[int][]uint64{}
 		for _, g := range n.Groups {
 			n.Weights[g.ID] = (&planner{plan: p, sw: s}).weights(g)
@@ -120,7 +87,7 @@ func (p *Plan) node(s *fabric.Switch, m *codegen.Manifest) *Node {
 }
 
 // NewNodes lists the switches of a fabric with what they run, by their roles.
-func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*codegen.Manifest, by fabric.Grouping) ([]*Node, error) {
+func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*manifest.Manifest, by fabric.Grouping) ([]*Node, error) {
 	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: by}
 	var list []*Node
 	for i := range t.Switches {
@@ -136,46 +103,20 @@ func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*codegen.Manifest, b
 
 // GroupingOf says what the ids of groups mean to the programs of a fabric: what
 // one of them wants, all get.
-func GroupingOf(manifests map[fabric.Role]*codegen.Manifest) (by fabric.Grouping) {
+func GroupingOf(manifests map[fabric.Role]*manifest.Manifest) (by fabric.Grouping) {
 	for _, m := range manifests {
 		by = max(by, groupingOf(m))
 	}
 	return by
 }
 
-// parameter is a parameter that the program was generated with, 0 where it has
-// none of that name.
-func (n *Node) parameter(name string) int64 { return parameterOf(n.Manifest, name) }
-
-func parameterOf(m *codegen.Manifest, name string) int64 {
-	for _, p := range m.Parameters {
-		if p.Name == name {
-			return p.Int
-		}
+// part finds the array that plays a part in a task, nil where none does.
+func (n *Node) part(t *manifest.Task, p manifest.Part) *array {
+	name := t.Registers[p]
+	if name == "" {
+		return nil
 	}
-	return 0
-}
-
-// period is a parameter that is a time.
-func (n *Node) period(name string) time.Duration { return time.Duration(n.parameter(name)) }
-
-// register finds a register of the program.
-func (n *Node) register(name string) (*codegen.Register, bool) {
-	i := slices.IndexFunc(n.Manifest.Registers, func(r codegen.Register) bool { return r.Name == name })
-	if i < 0 {
-		return nil, false
-	}
-	return &n.Manifest.Registers[i], true
-}
-
-// has reports whether the program has all of these registers.
-func (n *Node) has(names ...string) bool {
-	for _, name := range names {
-		if _, ok := n.register(name); !ok {
-			return false
-		}
-	}
-	return true
+	return n.array(name)
 }
 
 // port finds a port by its number.

@@ -1,11 +1,10 @@
 package controller
 
 import (
-	"errors"
 	"slices"
 	"time"
 
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // FlowAges is what a sweep over QDAPS's flows finds: how many still wait for
@@ -23,11 +22,12 @@ type FlowAges struct {
 // for two RTTs; in the data plane a flow whose last packet should be gone is as
 // good as new at once, so the sweep has nothing to write: it is telemetry.
 type ageingTask struct {
-	sw     string
-	period time.Duration
-	idle   time.Duration
-	slots  int
-	report func(FlowAges)
+	sw       string
+	period   time.Duration
+	idle     time.Duration
+	deadline *array // of each flow's last packet
+	slot     *array // its path
+	report   func(FlowAges)
 
 	due, held []uint64
 }
@@ -35,17 +35,16 @@ type ageingTask struct {
 // leastSweep bounds how often a table of 65,536 flows is read.
 const leastSweep = 100 * time.Millisecond
 
-func newAgeingTask(t *fabric.Topology, n *Node, o TaskOptions) (Task, error) {
-	r, ok := n.register("fl_D")
-	if !ok || !n.has("fl_port") {
-		return nil, errors.New("the program lacks one of the registers fl_D and fl_port")
-	}
-	idle := 2 * largestRTT(t, n)
-	return &ageingTask{sw: n.Name, period: max(leastSweep, idle), idle: idle, slots: r.Size, report: o.Ageing}, nil
+func newAgeingTask(s *taskSite) (Task, error) {
+	idle := 2 * largestRTT(s.topology, s.Node)
+	return &ageingTask{
+		sw: s.Name, period: max(leastSweep, idle), idle: idle, report: s.options.Ageing,
+		deadline: s.array(manifest.PartDeadline), slot: s.array(manifest.PartSlot),
+	}, nil
 }
 
-// Name is the task's.
-func (t *ageingTask) Name() string { return "ageing" }
+// Name is the task's kind.
+func (t *ageingTask) Name() string { return string(manifest.Ageing) }
 
 // Switch is the switch that holds the flows.
 func (t *ageingTask) Switch() string { return t.sw }
@@ -53,24 +52,24 @@ func (t *ageingTask) Switch() string { return t.sw }
 // Run counts the flows.
 func (t *ageingTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
-	var err error
-	if t.due, err = f.ReadRegister(t.sw, "fl_D", 0, t.slots, slices.Grow(t.due[:0], t.slots)); err != nil {
-		return next, err
-	}
-	if t.held, err = f.ReadRegister(t.sw, "fl_port", 0, t.slots, slices.Grow(t.held[:0], t.slots)); err != nil {
-		return next, err
-	}
 	clock, err := f.Clock(t.sw)
 	if err != nil {
 		return next, err
 	}
+	n := t.deadline.size
+	if t.due, err = t.deadline.read(f, t.sw, 0, n, clock, slices.Grow(t.due[:0], n)); err != nil {
+		return next, err
+	}
+	if t.held, err = t.slot.read(f, t.sw, 0, n, clock, slices.Grow(t.held[:0], n)); err != nil {
+		return next, err
+	}
 	ages := FlowAges{Time: now, Switch: t.sw}
 	for i, d := range t.due {
-		if t.held[i]>>15&1 == 0 {
+		if v := t.slot.Valid; v > 0 && t.held[i]>>v&1 == 0 || v == 0 && d == 0 {
 			continue
 		}
 		ages.Slots++
-		switch left := time.Duration(d)*time.Microsecond - clock; {
+		switch left := micros(d) - clock; {
 		case left > 0:
 			ages.Waiting++
 			ages.Longest = max(ages.Longest, left)

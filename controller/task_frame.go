@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // broadcast is where probes go: their EtherType leads them, not their address.
@@ -14,37 +14,33 @@ var broadcast = fabric.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // A frameMaker makes Ethernet frames with one header of a manifest.
 type frameMaker struct {
-	header *codegen.Header
+	header *manifest.Header
 	src    fabric.MAC
 }
 
-// frameMaker finds a header that has an EtherType of its own and these fields
-// at least.
-func (n *Node) frameMaker(header string, fields ...string) (frameMaker, error) {
-	i := slices.IndexFunc(n.Manifest.Headers, func(h codegen.Header) bool { return h.Name == header && h.EtherType != 0 })
-	if i < 0 {
-		return frameMaker{}, fmt.Errorf("the manifest of %s has no header %s with an EtherType", n.Manifest.Scheme, header)
-	}
-	m := frameMaker{header: &n.Manifest.Headers[i]}
-	for _, f := range fields {
-		if !slices.ContainsFunc(m.header.Fields, func(have codegen.Field) bool { return have.Name == f }) {
-			return frameMaker{}, fmt.Errorf("the header %s in the manifest of %s has no field %s", header, n.Manifest.Scheme, f)
-		}
-	}
+// frameMaker makes the frames of a task, whose header has an EtherType of its own.
+func (n *Node) frameMaker(t *manifest.Task) frameMaker {
+	m := frameMaker{header: n.Manifest.HeaderNamed(t.Header)}
 	if len(n.Ports) > 0 {
 		m.src = n.Ports[0].MAC
 	}
-	return m, nil
+	return m
 }
 
-// frame lays out the header, with 0 in the fields that are not given. What
-// does not fit a field is an error: a probe about another switch would be
-// believed.
-func (m frameMaker) frame(values map[string]uint64) ([]byte, error) {
+// frame lays out the header, with the manifest's values in the fields that carry
+// nothing. What does not fit a field is an error: a probe about another switch
+// would be believed. A field that counts has room for its lowest bits.
+func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) {
 	w := bitWriter{bytes: slices.Concat(broadcast[:], m.src[:])}
 	w.write(uint64(m.header.EtherType), 16)
 	for _, f := range m.header.Fields {
-		v := values[f.Name]
+		v, carried := values[f.Carries]
+		switch {
+		case f.Carries == "" || !carried:
+			v = f.Value
+		case f.Carries == manifest.Sequence && f.Width < 64:
+			v &= 1<<f.Width - 1
+		}
 		if bits.Len64(v) > f.Width {
 			return nil, fmt.Errorf("%d does not fit the %d bits of %s.%s", v, f.Width, m.header.Name, f.Name)
 		}

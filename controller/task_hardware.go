@@ -2,8 +2,11 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A restartTask is RLB's rezero on hardware, where a queue is what came in less
@@ -11,32 +14,27 @@ import (
 // What found an egress queue full was counted in and never out, and what left
 // last may not be reported.
 type restartTask struct {
-	sw     string
-	period time.Duration
-	cells  int
-
-	counts [3][]uint64 // of restarted, now
-	before [3][]uint64 // and the last time
-	seen   bool
+	sw      string
+	period  time.Duration
+	cells   int
+	arrays  [3]*array   // what came in, what is known to have gone, what has gone
+	counts  [3][]uint64 // of these, now
+	before  [3][]uint64 // and the last time
+	started bool
 }
 
-// restarted are the registers: what came in, what is known to have gone, what
-// has gone.
-var restarted = [3]string{"ig_in", "ig_out", "eg_out"}
-
-func newRestartTask(n *Node) (Task, error) {
-	t := &restartTask{sw: n.Name, period: n.period("hold"), cells: portCells(n)}
-	switch {
-	case !n.has(restarted[:]...):
-		return nil, errors.New("the program lacks one of the registers ig_in, ig_out and eg_out")
-	case t.period <= 0:
-		return nil, errors.New("the program has no parameter hold")
+func newRestartTask(s *taskSite) (Task, error) {
+	t := &restartTask{sw: s.Name, period: time.Duration(s.task.Period), cells: portCells(s.Node)}
+	for i, part := range []manifest.Part{manifest.PartIn, manifest.PartOut, manifest.PartGone} {
+		if t.arrays[i] = s.array(part); t.arrays[i] == nil {
+			return nil, fmt.Errorf("task %s wants a register for %s", s.task.Kind, part)
+		}
 	}
 	return t, nil
 }
 
-// Name is the task's in manifests.
-func (t *restartTask) Name() string { return "rezero" }
+// Name is the task's kind.
+func (t *restartTask) Name() string { return string(manifest.Rezero) }
 
 // Switch is the switch that counts.
 func (t *restartTask) Switch() string { return t.sw }
@@ -44,9 +42,9 @@ func (t *restartTask) Switch() string { return t.sw }
 // Run clears the counts of ports whose queue is not 0.
 func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
-	for i, name := range restarted {
+	for i, a := range t.arrays {
 		var err error
-		if t.counts[i], err = f.ReadRegister(t.sw, name, 0, t.cells, t.counts[i][:0]); err != nil {
+		if t.counts[i], err = a.read(f, t.sw, 0, t.cells, 0, t.counts[i][:0]); err != nil {
 			return next, err
 		}
 	}
@@ -58,8 +56,8 @@ func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		if in == t.counts[1][port] {
 			continue
 		}
-		for _, name := range restarted {
-			if err := f.WriteRegister(t.sw, name, port, port+1, 0); err != nil {
+		for _, a := range t.arrays {
+			if err := f.WriteRegister(t.sw, a.parts[0].register.Name, port, port+1, 0); err != nil {
 				return next, err
 			}
 		}
@@ -74,45 +72,46 @@ func (t *restartTask) quiet(f Fabric) (bool, error) {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return empty, err
 	}
-	still := t.seen
+	still := t.started
 	for i := range t.counts {
 		still = still && slices.Equal(t.counts[i], t.before[i])
 		t.before[i] = append(t.before[i][:0], t.counts[i]...)
 	}
-	t.seen = true
+	t.started = true
 	return still, nil
 }
 
-// An expireTask erases HULA's best paths that no probe has told of for too long:
-// on hardware a probe cannot see how old what it is compared with is.
+// An expireTask erases best paths that no probe has told of for too long: on
+// hardware a probe cannot see how old what it is compared with is.
 type expireTask struct {
 	node   *Node
 	period time.Duration
 	cells  int
+	heard  *array
+	best   *array
+	none   uint64 // what the register of best paths begins with: a path of no use
 
-	at, best []uint64
+	at, held []uint64
 }
 
-// noPath is what HULA's register of best paths begins with: a path of no use,
-// and none.
-const noPath = 0xFFFFFFFF
-
-func newExpireTask(n *Node) (Task, error) {
-	t := &expireTask{node: n, period: n.period("tfail")}
-	switch {
-	case !n.has("upd", "best"):
-		return nil, errors.New("the program lacks one of the registers upd and best")
-	case t.period <= 0:
-		return nil, errors.New("the program has no parameter tfail")
+func newExpireTask(s *taskSite) (Task, error) {
+	t := &expireTask{
+		node: s.Node, period: time.Duration(s.task.Period),
+		heard: s.array(manifest.PartMoment), best: s.array(manifest.PartBest),
 	}
-	for _, g := range n.Groups {
+	for _, c := range t.best.parts[0].register.Initial {
+		if c.Index == -1 {
+			t.none = uint64(c.Value)
+		}
+	}
+	for _, g := range s.Groups {
 		t.cells = max(t.cells, g.ID+1)
 	}
 	return t, nil
 }
 
-// Name is the task's in manifests.
-func (t *expireTask) Name() string { return "expire" }
+// Name is the task's kind.
+func (t *expireTask) Name() string { return string(manifest.Expire) }
 
 // Switch is the switch whose paths are forgotten.
 func (t *expireTask) Switch() string { return t.node.Name }
@@ -120,23 +119,19 @@ func (t *expireTask) Switch() string { return t.node.Name }
 // Run erases what is too old.
 func (t *expireTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
+	var clock time.Duration
 	var err error
-	if t.at, err = f.ReadRegister(t.node.Name, "upd", 0, t.cells, t.at[:0]); err != nil {
+	if t.at, clock, err = t.heard.readMoments(f, t.node.Name, t.cells, t.at[:0]); err != nil {
 		return next, err
 	}
-	if t.best, err = f.ReadRegister(t.node.Name, "best", 0, t.cells, t.best[:0]); err != nil {
+	if t.held, err = t.best.read(f, t.node.Name, 0, t.cells, clock, t.held[:0]); err != nil {
 		return next, err
 	}
-	clock, err := clockOr(f, t.node.Name, t.at)
-	if err != nil {
-		return next, err
-	}
-	t.node.inMicros("upd", t.at, clock)
 	for group, at := range t.at {
-		if at == 0 || t.best[group] == noPath || clock-micros(at) <= t.period {
+		if at == 0 || t.held[group] == t.none || clock-micros(at) <= t.period {
 			continue
 		}
-		if err := f.WriteRegister(t.node.Name, "best", group, group+1, noPath); err != nil {
+		if err := f.WriteRegister(t.node.Name, t.best.parts[0].register.Name, group, group+1, t.none); err != nil {
 			return next, err
 		}
 	}

@@ -3,48 +3,55 @@ package controller
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
-// A taskMaker makes the tasks of one name for the switches whose programs want
+// A taskMaker makes the tasks of one kind for the switches whose programs want
 // it.
 type taskMaker func(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, error)
 
-// taskMakers are the tasks that manifests name.
-func taskMakers() map[string]taskMaker {
-	return map[string]taskMaker{
-		filterTask: doneByPlan, marksTask: doneByPlan,
-		"probe": func(_ *fabric.Topology, nodes []*Node, _ TaskOptions) ([]Task, error) {
+// taskMakers are those of the kinds that manifests have. Filters are set by
+// plans.
+func taskMakers() map[manifest.TaskKind]taskMaker {
+	return map[manifest.TaskKind]taskMaker{
+		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan,
+		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*Node, _ TaskOptions) ([]Task, error) {
 			t, err := newProbeTask(nodes)
 			return []Task{t}, err
 		},
-		"path-probe":  forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newPathProbeTask(n) }),
-		"granularity": forEach(newGranularityTask),
-		"threshold":   forEach(newThresholdTask),
-		"rezero": forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) {
-			if n.Manifest.Hardware != nil {
-				return newRestartTask(n)
-			}
-			return newRezeroTask(n)
-		}),
-		"recirculation-limit": forEach(func(_ *fabric.Topology, n *Node, o TaskOptions) (Task, error) { return newLimitTask(n, o) }),
-		"expire":              forEach(func(_ *fabric.Topology, n *Node, _ TaskOptions) (Task, error) { return newExpireTask(n) }),
-		"failure-detection":   forEach(func(_ *fabric.Topology, n *Node, o TaskOptions) (Task, error) { return newFailureTask(n, o) }),
+		manifest.PathProbe:    forEach(manifest.PathProbe, newPathProbeTask),
+		manifest.Granular:     forEach(manifest.Granular, newGranularityTask),
+		manifest.QueueLimit:   forEach(manifest.QueueLimit, newThresholdTask),
+		manifest.Rezero:       forEach(manifest.Rezero, newRezeroTask),
+		manifest.RecircLimit:  forEach(manifest.RecircLimit, newLimitTask),
+		manifest.Expire:       forEach(manifest.Expire, newExpireTask),
+		manifest.FailureWatch: forEach(manifest.FailureWatch, newFailureTask),
+		manifest.Ageing:       forEach(manifest.Ageing, newAgeingTask),
 	}
 }
 
 // doneByPlan makes no task.
 func doneByPlan(*fabric.Topology, []*Node, TaskOptions) ([]Task, error) { return nil, nil }
 
+// A taskSite is what a task of one switch is made for.
+type taskSite struct {
+	*Node
+	topology *fabric.Topology
+	task     *manifest.Task
+	options  TaskOptions
+}
+
+// array finds what plays a part in the task.
+func (s *taskSite) array(p manifest.Part) *array { return s.part(s.task, p) }
+
 // forEach makes a task for each switch.
-func forEach(one func(*fabric.Topology, *Node, TaskOptions) (Task, error)) taskMaker {
+func forEach(kind manifest.TaskKind, one func(*taskSite) (Task, error)) taskMaker {
 	return func(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, error) {
 		var list []Task
 		for _, n := range nodes {
-			task, err := one(t, n, o)
+			task, err := one(&taskSite{n, t, n.Manifest.Task(kind), o})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", n.Name, err)
 			}
@@ -65,8 +72,8 @@ func Tasks(p *Plan, o TaskOptions) ([]Task, error) {
 }
 
 // NewTasks makes the tasks that the programs of the switches want, in the order
-// in which manifests name them. A name that is not known is an error: a scheme
-// without its controller does not do what it is meant to.
+// in which manifests name them. A manifest that lacks what a task wants is an
+// error: a scheme without its controller does not do what it is meant to.
 func NewTasks(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -74,58 +81,39 @@ func NewTasks(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, error) 
 	o = o.withDefaults()
 	makers := taskMakers()
 	var list []Task
-	for _, name := range taskNames(nodes) {
-		maker := makers[name]
-		if maker == nil {
-			return nil, fmt.Errorf("the manifest of %s wants a task %q, which is not known", schemeWith(nodes, name), name)
+	for _, n := range nodes {
+		if err := n.Manifest.ValidateTasks(); err != nil {
+			return nil, fmt.Errorf("the manifest of %s: %w", n.Manifest.Scheme, err)
 		}
-		tasks, err := maker(t, wanting(nodes, name), o)
+	}
+	for _, kind := range taskKinds(nodes) {
+		maker := makers[kind]
+		if maker == nil {
+			return nil, fmt.Errorf("there is no task %q", kind)
+		}
+		tasks, err := maker(t, wanting(nodes, kind), o)
 		if err != nil {
-			return nil, fmt.Errorf("task %s of %w", name, err)
+			return nil, fmt.Errorf("task %s of %w", kind, err)
 		}
 		list = append(list, tasks...)
-	}
-	for _, n := range nodes {
-		if !n.has("fl_D") {
-			continue
-		}
-		task, err := newAgeingTask(t, n, o)
-		if err != nil {
-			return nil, fmt.Errorf("task ageing of %s: %w", n.Name, err)
-		}
-		list = append(list, task)
 	}
 	return list, nil
 }
 
-// taskNames lists the tasks that any program wants.
-func taskNames(nodes []*Node) []string {
-	var names []string
+// taskKinds lists the kinds of tasks that any program wants.
+func taskKinds(nodes []*Node) []manifest.TaskKind {
+	var list []manifest.TaskKind
 	for _, n := range nodes {
 		for _, t := range n.Manifest.Tasks {
-			if !slices.Contains(names, t.Name) {
-				names = append(names, t.Name)
+			if !slices.Contains(list, t.Kind) {
+				list = append(list, t.Kind)
 			}
 		}
 	}
-	return names
+	return list
 }
 
-func (n *Node) wants(task string) bool {
-	return slices.ContainsFunc(n.Manifest.Tasks, func(t codegen.Task) bool { return t.Name == task })
-}
-
-// wanting are the switches whose programs want a task.
-func wanting(nodes []*Node, task string) []*Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return !n.wants(task) })
-}
-
-func schemeWith(nodes []*Node, task string) string {
-	var names []string
-	for _, n := range wanting(nodes, task) {
-		if !slices.Contains(names, n.Manifest.Scheme) {
-			names = append(names, n.Manifest.Scheme)
-		}
-	}
-	return strings.Join(names, ", ")
+// wanting are the switches whose programs want a kind of task.
+func wanting(nodes []*Node, kind manifest.TaskKind) []*Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.Manifest.Task(kind) == nil })
 }

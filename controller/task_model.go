@@ -1,13 +1,13 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A granularityTask computes PDLB's flowcell sizes at one leaf (Algorithm 1 with
@@ -20,6 +20,8 @@ type granularityTask struct {
 	average bool          // congested is what exceeds twice the average, as the paper prints
 	leaves  []leafPaths
 
+	delay, heard, size *array
+
 	rtt, at, gran []uint64
 }
 
@@ -31,21 +33,13 @@ type leafPaths struct {
 	model fitting.PDLB
 }
 
-// staleProbes is after how many lost probes a delay counts no more.
-const staleProbes = 20
-
-func newGranularityTask(t *fabric.Topology, n *Node, o TaskOptions) (Task, error) {
-	if !n.has("rtt", "rtt_ts", "pd_gran") {
-		return nil, errors.New("the program lacks one of the registers rtt, rtt_ts and pd_gran")
-	}
+func newGranularityTask(s *taskSite) (Task, error) {
+	n, o := s.Node, s.options
 	g := &granularityTask{
-		sw: n.Name, node: n, period: n.period("period"), average: n.parameter("rule") == 1,
-		stale: staleProbes * n.period("tpath"),
+		sw: n.Name, node: n, period: time.Duration(s.task.Period), average: s.task.Average, stale: time.Duration(s.task.Stale),
+		delay: s.array(manifest.PartDelay), heard: s.array(manifest.PartMoment), size: s.array(manifest.PartSize),
 	}
-	if g.period <= 0 {
-		return nil, errors.New("the program has no parameter period")
-	}
-	routes, leaves := t.Routes(), t.Leaves()
+	routes, leaves := s.topology.Routes(), s.topology.Leaves()
 	for _, group := range n.Groups {
 		span, ok := routes.Span(n.Name, leaves[group.ID-1].Name)
 		if !ok {
@@ -70,8 +64,8 @@ func queueOf(n *Node, port int, o TaskOptions) int {
 	return o.Queue
 }
 
-// Name is the task's in manifests.
-func (g *granularityTask) Name() string { return "granularity" }
+// Name is the task's kind.
+func (g *granularityTask) Name() string { return string(manifest.Granular) }
 
 // Switch is the leaf that cuts flows into flowcells.
 func (g *granularityTask) Switch() string { return g.sw }
@@ -87,7 +81,8 @@ func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error
 		return next, err
 	}
 	for _, l := range g.leaves {
-		from, to := l.group<<4, l.group<<4+l.paths
+		from := l.group * manifest.MaxPaths
+		to := from + l.paths
 		gran, ok, err := g.solve(l, g.rtt[from:to], g.at[from:to], clock)
 		if err != nil {
 			return next, fmt.Errorf("paths of group %d: %w", l.group, err)
@@ -95,7 +90,7 @@ func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error
 		if !ok || g.gran[l.group] == uint64(gran) {
 			continue
 		}
-		if err := f.WriteRegister(g.sw, "pd_gran", l.group, l.group+1, uint64(gran)); err != nil {
+		if err := f.WriteRegister(g.sw, g.size.parts[0].register.Name, l.group, l.group+1, uint64(gran)); err != nil {
 			return next, err
 		}
 	}
@@ -106,19 +101,13 @@ func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error
 // it loses when it restarts.
 func (g *granularityTask) read(f Fabric) (clock time.Duration, err error) {
 	groups := g.leaves[len(g.leaves)-1].group + 1
-	if g.rtt, err = f.ReadRegister(g.sw, "rtt", 0, groups<<4, g.rtt[:0]); err != nil {
+	if g.at, clock, err = g.heard.readMoments(f, g.sw, groups*manifest.MaxPaths, g.at[:0]); err != nil {
 		return 0, err
 	}
-	if g.at, err = f.ReadRegister(g.sw, "rtt_ts", 0, groups<<4, g.at[:0]); err != nil {
+	if g.rtt, err = g.delay.read(f, g.sw, 0, groups*manifest.MaxPaths, clock, g.rtt[:0]); err != nil {
 		return 0, err
 	}
-	if g.gran, err = f.ReadRegister(g.sw, "pd_gran", 0, groups, g.gran[:0]); err != nil {
-		return 0, err
-	}
-	if clock, err = clockOr(f, g.sw, g.at); err == nil {
-		g.node.inMicros("rtt", g.rtt, clock)
-		g.node.inMicros("rtt_ts", g.at, clock)
-	}
+	g.gran, err = g.size.read(f, g.sw, 0, groups, clock, g.gran[:0])
 	return clock, err
 }
 
@@ -159,6 +148,7 @@ func (g *granularityTask) solve(l leafPaths, rtt, at []uint64, clock time.Durati
 // lost it.
 type thresholdTask struct {
 	sw      string
+	limit   *array
 	value   uint64
 	recheck time.Duration
 }
@@ -166,12 +156,10 @@ type thresholdTask struct {
 // newThresholdTask computes S (Eq. 14) for the switch's links to other
 // switches. Where they differ, the least S is taken: a queue that long is worth
 // leaving at every one of them.
-func newThresholdTask(t *fabric.Topology, n *Node, o TaskOptions) (Task, error) {
-	if !n.has("qd_S") {
-		return nil, errors.New("the program has no register qd_S")
-	}
-	rtt := largestRTT(t, n)
-	task := &thresholdTask{sw: n.Name, recheck: o.Recheck}
+func newThresholdTask(s *taskSite) (Task, error) {
+	n, o := s.Node, s.options
+	rtt := largestRTT(s.topology, n)
+	task := &thresholdTask{sw: n.Name, limit: s.array(manifest.PartThreshold), recheck: o.Recheck}
 	for _, p := range n.Ports {
 		if p.PeerTier == 0 {
 			continue
@@ -199,8 +187,8 @@ func largestRTT(t *fabric.Topology, n *Node) (rtt time.Duration) {
 	return rtt
 }
 
-// Name is the task's in manifests.
-func (t *thresholdTask) Name() string { return "threshold" }
+// Name is the task's kind.
+func (t *thresholdTask) Name() string { return string(manifest.QueueLimit) }
 
 // Switch is the switch whose queues the threshold is for.
 func (t *thresholdTask) Switch() string { return t.sw }
@@ -210,15 +198,16 @@ func (t *thresholdTask) Run(now time.Duration, f Fabric) (time.Duration, error) 
 	if t.value == 0 {
 		return Never, nil
 	}
-	return now + t.recheck, writeIfOther(f, t.sw, "qd_S", t.value)
+	return now + t.recheck, writeIfOther(f, t.sw, t.limit, t.value)
 }
 
-// writeIfOther sets the one cell of a register unless it has the value.
-func writeIfOther(f Fabric, sw, register string, value uint64) error {
+// writeIfOther sets the one cell of an array unless it has the value.
+func writeIfOther(f Fabric, sw string, a *array, value uint64) error {
 	var cell [1]uint64
-	have, err := f.ReadRegister(sw, register, 0, 1, cell[:0])
+	name := a.parts[0].register.Name
+	have, err := f.ReadRegister(sw, name, 0, 1, cell[:0])
 	if err != nil || have[0] == value {
 		return err
 	}
-	return f.WriteRegister(sw, register, 0, 1, value)
+	return f.WriteRegister(sw, name, 0, 1, value)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A probeTask sends the probes of all edge switches: HULA's with a fixed period,
@@ -25,36 +26,26 @@ type prober struct {
 	seq  uint64
 }
 
-// idleDegree is the load degree that a probe starts with, the best of DHLB's
-// Table 1.
-const idleDegree = 5
-
 func newProbeTask(nodes []*Node) (Task, error) {
-	first := nodes[0]
-	t := &probeTask{period: first.period("tprobe")}
-	if theta := first.period("theta"); theta != 0 {
+	first := nodes[0].Manifest.Task(manifest.ProbeFlood)
+	t := &probeTask{period: time.Duration(first.Period)}
+	if first.Theta != 0 {
 		// fitting calls the flowlet gap an RTT, which is what DHLB takes for it.
-		t.dhlb = fitting.DHLB{RTT: first.period("gap"), Theta: theta, Max: first.period("tmax")}
+		t.dhlb = fitting.DHLB{RTT: time.Duration(first.Gap), Theta: time.Duration(first.Theta), Max: time.Duration(first.Most)}
 		var err error
 		if t.loads, err = newLoadMeter(nodes); err != nil {
 			return nil, err
 		}
 	}
-	if t.period == 0 && t.loads == nil {
-		return nil, errors.New("the program has neither a probe period tprobe nor theta")
-	}
 	for _, n := range nodes {
-		m, err := n.frameMaker("probe", "origin")
-		if err != nil {
-			return nil, err
-		}
+		m := n.frameMaker(n.Manifest.Task(manifest.ProbeFlood))
 		t.switches = append(t.switches, &prober{name: n.Name, make: m, leaf: uint64(n.Leaf)})
 	}
 	return t, nil
 }
 
-// Name is the task's in manifests.
-func (t *probeTask) Name() string { return "probe" }
+// Name is the task's kind.
+func (t *probeTask) Name() string { return string(manifest.ProbeFlood) }
 
 // Switch is "": the period depends on all switches.
 func (t *probeTask) Switch() string { return "" }
@@ -79,7 +70,7 @@ func (t *probeTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 }
 
 func (s *prober) send(f Fabric) error {
-	frame, err := s.make.frame(map[string]uint64{"origin": s.leaf, "seq": s.seq & 0xffff, "maxdeg": idleDegree})
+	frame, err := s.make.frame(map[manifest.FieldRole]uint64{manifest.Origin: s.leaf, manifest.Sequence: s.seq})
 	if err != nil {
 		return err
 	}
@@ -91,30 +82,36 @@ func (s *prober) send(f Fabric) error {
 // switches, which are those to other switches.
 type loadMeter struct {
 	switches []*meteredSwitch
-	window   int // k: what was sent fades within 2^k µs
 	u, at    []uint64
 }
 
-// A meteredSwitch is one with the ports whose load counts, and what each
-// carries within the window.
+// A meteredSwitch is one with the ports whose load counts: a register has the
+// bytes of each that fade within a window, with the times when they were right,
+// or on hardware the shares of the links' rates.
 type meteredSwitch struct {
 	name     string
 	ports    []int
-	capacity []float64
-	reported bool // hardware: the program has the shares themselves, as last reported
+	capacity []float64 // what each carries within the window
+	load     *array
+	updated  *array // nil: the load is a share
 }
 
 func newLoadMeter(nodes []*Node) (*loadMeter, error) {
-	m := &loadMeter{window: int(nodes[0].parameter("window"))}
+	m := &loadMeter{}
 	for _, n := range nodes {
-		s := &meteredSwitch{name: n.Name, reported: n.Manifest.Hardware != nil && n.has("u_in")}
-		if !s.reported && !n.has("u", "u_ts") {
-			return nil, fmt.Errorf("the program of %s measures no load: it has no registers u and u_ts", n.Name)
+		s := &meteredSwitch{name: n.Name, load: n.part(n.Manifest.Task(manifest.ProbeFlood), manifest.PartLoad)}
+		if s.load == nil {
+			return nil, fmt.Errorf("the program of %s measures no load: task probe with theta wants a register for load", n.Name)
+		}
+		if s.load.Kind == manifest.Rate {
+			if s.updated = momentOf(n.arrays(), s.load.name, manifest.Updated); s.updated == nil || s.load.Window == 0 {
+				return nil, fmt.Errorf("the program of %s measures no load: register %s has no window, or none has the time when it was updated", n.Name, s.load.name)
+			}
 		}
 		for _, p := range n.Ports {
 			if p.PeerTier > 0 && !p.Down {
 				s.ports = append(s.ports, p.Number)
-				s.capacity = append(s.capacity, windowBytes(float64(p.Rate), m.window))
+				s.capacity = append(s.capacity, windowBytes(float64(p.Rate), time.Duration(s.load.Window)))
 			}
 		}
 		m.switches = append(m.switches, s)
@@ -122,8 +119,10 @@ func newLoadMeter(nodes []*Node) (*loadMeter, error) {
 	return m, nil
 }
 
-// windowBytes is what a link of a rate in bit/s carries within 2^k µs.
-func windowBytes(rate float64, k int) float64 { return rate / 8 * float64(int64(1)<<k) / 1e6 }
+// windowBytes is what a link of a rate in bit/s carries within a window.
+func windowBytes(rate float64, window time.Duration) float64 {
+	return rate / 8 * float64(window.Microseconds()) / 1e6
+}
 
 // mean reads the load of all links. Switches that do not answer are left out.
 func (m *loadMeter) mean(f Fabric) (float64, error) {
@@ -147,40 +146,36 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 		return 0, nil
 	}
 	last := s.ports[len(s.ports)-1] + 1
-	if s.reported {
-		m.u, err = f.ReadRegister(s.name, "u_in", 0, last, m.u[:0])
+	if s.updated == nil {
+		m.u, err = s.load.read(f, s.name, 0, last, 0, m.u[:0])
 		for _, p := range s.ports {
 			if err == nil {
-				total += min(1, float64(m.u[p])/fullLoad)
+				total += min(1, float64(m.u[p])/float64(max(1, s.load.Scale)))
 			}
 		}
 		return total, err
 	}
-	if m.u, err = f.ReadRegister(s.name, "u", 0, last, m.u[:0]); err != nil {
+	var now time.Duration
+	if m.at, now, err = s.updated.readMoments(f, s.name, last, m.at[:0]); err != nil {
 		return 0, err
 	}
-	if m.at, err = f.ReadRegister(s.name, "u_ts", 0, last, m.at[:0]); err != nil {
-		return 0, err
-	}
-	now, err := clockOr(f, s.name, m.at)
-	if err != nil {
+	if m.u, err = s.load.read(f, s.name, 0, last, now, m.u[:0]); err != nil {
 		return 0, err
 	}
 	for i, p := range s.ports {
-		total += min(1, faded(m.u[p], m.at[p], now, m.window)/s.capacity[i])
+		total += min(1, faded(m.u[p], m.at[p], now, time.Duration(s.load.Window))/s.capacity[i])
 	}
 	return total, nil
 }
 
 // faded is what is left now of the bytes that were sent by a time of the
-// switch's clock: they fade evenly within 2^k µs, as in the data plane.
-func faded(bytes, at uint64, now time.Duration, k int) float64 {
-	elapsed := now.Microseconds() - int64(at)
-	window := int64(1) << k
+// switch's clock: they fade evenly within the window, as in the data plane.
+func faded(bytes, at uint64, now, window time.Duration) float64 {
+	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
 	if elapsed <= 0 {
 		return float64(bytes)
 	}
-	return float64(bytes) * float64(max(0, window-elapsed)) / float64(window)
+	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
 }
 
 // A pathProbeTask sends a probe along each path of one switch to each other
@@ -191,18 +186,13 @@ type pathProbeTask struct {
 	frames [][]byte
 }
 
-func newPathProbeTask(n *Node) (Task, error) {
-	m, err := n.frameMaker("path_probe", "src", "dst", "path", "flags", "tx_ts")
-	if err != nil {
-		return nil, err
-	}
-	t := &pathProbeTask{sw: n.Name, period: n.period("tpath")}
-	if t.period <= 0 {
-		return nil, errors.New("the program has no period tpath")
-	}
+func newPathProbeTask(s *taskSite) (Task, error) {
+	n := s.Node
+	m := n.frameMaker(s.task)
+	t := &pathProbeTask{sw: n.Name, period: time.Duration(s.task.Period)}
 	for _, g := range n.Groups {
 		for slot := range g.Hops {
-			frame, err := m.frame(map[string]uint64{"src": uint64(n.Leaf), "dst": uint64(g.ID), "path": uint64(slot)})
+			frame, err := m.frame(map[manifest.FieldRole]uint64{manifest.FromLeaf: uint64(n.Leaf), manifest.ToLeaf: uint64(g.ID), manifest.AlongPath: uint64(slot)})
 			if err != nil {
 				return nil, err
 			}
@@ -212,8 +202,8 @@ func newPathProbeTask(n *Node) (Task, error) {
 	return t, nil
 }
 
-// Name is the task's in manifests.
-func (t *pathProbeTask) Name() string { return "path-probe" }
+// Name is the task's kind.
+func (t *pathProbeTask) Name() string { return string(manifest.PathProbe) }
 
 // Switch is the leaf whose paths are probed.
 func (t *pathProbeTask) Switch() string { return t.sw }

@@ -7,29 +7,31 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A rezeroTask sets RLB's ingress queues to 0 while the switch holds no packet:
 // a packet that found its egress queue full was counted in and never out.
 type rezeroTask struct {
-	sw     string
-	period time.Duration
-	cells  int // of the ports that are there
+	sw       string
+	period   time.Duration
+	cells    int    // of the ports that are there
+	queue    *array // what came in at each and is still there
+	interval *array // when the interval of each began
 
-	queued, before []uint64 // ig_q now and the last time
-	began, earlier []uint64 // ig_t0 likewise
+	queued, before []uint64 // the queues now and the last time
+	began, earlier []uint64 // the intervals likewise
 	seen           bool
 }
 
-func newRezeroTask(n *Node) (Task, error) {
-	t := &rezeroTask{sw: n.Name, period: n.period("hold"), cells: portCells(n)}
-	switch {
-	case !n.has("ig_q"):
-		return nil, errors.New("the program has no register ig_q")
-	case t.period <= 0:
-		return nil, errors.New("the program has no parameter hold")
+func newRezeroTask(s *taskSite) (Task, error) {
+	if s.array(manifest.PartQueue) == nil {
+		return newRestartTask(s)
 	}
-	return t, nil
+	return &rezeroTask{
+		sw: s.Name, period: time.Duration(s.task.Period), cells: portCells(s.Node),
+		queue: s.array(manifest.PartQueue), interval: s.array(manifest.PartInterval),
+	}, nil
 }
 
 // portCells is how many cells of a register by port are in use.
@@ -40,8 +42,8 @@ func portCells(n *Node) int {
 	return n.Ports[len(n.Ports)-1].Number + 1
 }
 
-// Name is the task's in manifests.
-func (t *rezeroTask) Name() string { return "rezero" }
+// Name is the task's kind.
+func (t *rezeroTask) Name() string { return string(manifest.Rezero) }
 
 // Switch is the switch that counts.
 func (t *rezeroTask) Switch() string { return t.sw }
@@ -50,7 +52,7 @@ func (t *rezeroTask) Switch() string { return t.sw }
 func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	var err error
-	if t.queued, err = f.ReadRegister(t.sw, "ig_q", 0, t.cells, t.queued[:0]); err != nil {
+	if t.queued, err = t.queue.read(f, t.sw, 0, t.cells, 0, t.queued[:0]); err != nil {
 		return next, err
 	}
 	quiet, err := t.quiet(f)
@@ -61,7 +63,7 @@ func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		if bytes == 0 {
 			continue
 		}
-		if err := f.WriteRegister(t.sw, "ig_q", port, port+1, 0); err != nil {
+		if err := f.WriteRegister(t.sw, t.queue.parts[0].register.Name, port, port+1, 0); err != nil {
 			return next, err
 		}
 	}
@@ -77,9 +79,10 @@ func (t *rezeroTask) quiet(f Fabric) (bool, error) {
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return empty, err
 	}
-	t.began, err = f.ReadRegister(t.sw, "ig_t0", 0, t.cells, t.began[:0])
-	if err != nil {
-		return false, err
+	if t.interval != nil {
+		if t.began, err = t.interval.read(f, t.sw, 0, t.cells, middle, t.began[:0]); err != nil {
+			return false, err
+		}
 	}
 	still := t.seen && slices.Equal(t.queued, t.before) && slices.Equal(t.began, t.earlier)
 	t.before = append(t.before[:0], t.queued...)
@@ -96,31 +99,34 @@ type limitTask struct {
 	cells  int
 	model  fitting.RLB
 	most   int
-	node   *Node
+
+	queue, in, out *array // the ingress queues; without, what came in and what has gone of it
+	roundTime      *array
+	limit          *array
 
 	queued []uint64
-	gone   []uint64 // of hardware
+	gone   []uint64
 }
 
-func newLimitTask(n *Node, o TaskOptions) (Task, error) {
+func newLimitTask(s *taskSite) (Task, error) {
+	task := s.task
 	t := &limitTask{
-		node: n, sw: n.Name, period: n.period("hold"), cells: portCells(n), most: int(n.parameter("rc")),
+		sw: s.Name, period: time.Duration(task.Period), cells: portCells(s.Node), most: int(task.Limit),
 		model: fitting.RLB{
-			N: float64(n.parameter("incast")), C: float64(n.parameter("link")) / 8, D: n.period("delay").Seconds(),
-			QPFC: float64(n.parameter("qpfc")), MTU: float64(o.MTU),
+			N: float64(task.Incast), C: float64(task.Rate) / 8, D: time.Duration(task.Delay).Seconds(),
+			QPFC: float64(task.Pause), MTU: float64(s.options.MTU),
 		},
+		queue: s.array(manifest.PartQueue), in: s.array(manifest.PartIn), out: s.array(manifest.PartOut),
+		roundTime: s.array(manifest.PartRoundTime), limit: s.array(manifest.PartLimit),
 	}
-	switch {
-	case !n.has("t_rc", "nrc") || !n.has("ig_q") && !n.has("ig_in", "ig_out"):
-		return nil, errors.New("the program lacks one of the registers t_rc, nrc and ig_q, or ig_in and ig_out")
-	case t.period <= 0:
-		return nil, errors.New("the program has no parameter hold")
+	if t.queue == nil && t.out == nil {
+		return nil, fmt.Errorf("task %s wants a register for %s", task.Kind, manifest.PartOut)
 	}
 	return t, nil
 }
 
-// Name is the task's in manifests.
-func (t *limitTask) Name() string { return "recirculation-limit" }
+// Name is the task's kind.
+func (t *limitTask) Name() string { return string(manifest.RecircLimit) }
 
 // Switch is the switch in which packets come round.
 func (t *limitTask) Switch() string { return t.sw }
@@ -136,28 +142,27 @@ func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		longest = max(longest, q)
 	}
 	var cell [1]uint64
-	round, err := f.ReadRegister(t.sw, "t_rc", 0, 1, cell[:0])
+	round, err := t.roundTime.read(f, t.sw, 0, 1, 0, cell[:0])
 	if err != nil {
 		return next, err
 	}
-	t.node.inMicros("t_rc", round, 0)
 	m := t.model
 	m.TRC = float64(round[0]) / 1e6
 	_, limit := m.Recirculations(float64(longest))
-	return next, writeIfOther(f, t.sw, "nrc", uint64(min(limit, t.most)))
+	return next, writeIfOther(f, t.sw, t.limit, uint64(min(limit, t.most)))
 }
 
 // read reads the ingress queues: on hardware, what came in less what is known to
 // have gone.
 func (t *limitTask) read(f Fabric) (err error) {
-	if t.node.has("ig_q") {
-		t.queued, err = f.ReadRegister(t.sw, "ig_q", 0, t.cells, t.queued[:0])
+	if t.queue != nil {
+		t.queued, err = t.queue.read(f, t.sw, 0, t.cells, 0, t.queued[:0])
 		return err
 	}
-	if t.queued, err = f.ReadRegister(t.sw, "ig_in", 0, t.cells, t.queued[:0]); err != nil {
+	if t.queued, err = t.in.read(f, t.sw, 0, t.cells, 0, t.queued[:0]); err != nil {
 		return err
 	}
-	if t.gone, err = f.ReadRegister(t.sw, "ig_out", 0, t.cells, t.gone[:0]); err != nil {
+	if t.gone, err = t.out.read(f, t.sw, 0, t.cells, 0, t.gone[:0]); err != nil {
 		return err
 	}
 	for i, gone := range t.gone {
@@ -177,23 +182,24 @@ type failureTask struct {
 	node   *Node
 	alert  func(Alert)
 
+	rounds, packets, limit *array
+	perPort                *array
+	faulty                 *array
+
 	suspect int // the port of the last interval, 0 for none
 	counts  []uint64
 }
 
-func newFailureTask(n *Node, o TaskOptions) (Task, error) {
-	t := &failureTask{sw: n.Name, period: n.period("hold"), cells: portCells(n), node: n, alert: o.Alert}
-	switch {
-	case !n.has("rc_sum", "rc_pkts", "rc_cnt", "nrc") || !n.has("faulty") && n.Manifest.Hardware == nil:
-		return nil, errors.New("the program lacks one of the registers rc_sum, rc_pkts, rc_cnt, nrc and faulty")
-	case t.period <= 0:
-		return nil, errors.New("the program has no parameter hold")
-	}
-	return t, nil
+func newFailureTask(s *taskSite) (Task, error) {
+	return &failureTask{
+		sw: s.Name, period: time.Duration(s.task.Period), cells: portCells(s.Node), node: s.Node, alert: s.options.Alert,
+		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets), limit: s.array(manifest.PartLimit),
+		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
+	}, nil
 }
 
-// Name is the task's in manifests.
-func (t *failureTask) Name() string { return "failure-detection" }
+// Name is the task's kind.
+func (t *failureTask) Name() string { return string(manifest.FailureWatch) }
 
 // Switch is the switch whose neighbours are watched.
 func (t *failureTask) Switch() string { return t.sw }
@@ -205,7 +211,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if err != nil {
 		return next, err
 	}
-	if t.counts, err = f.ReadRegister(t.sw, "rc_cnt", 0, t.cells, t.counts[:0]); err != nil {
+	if t.counts, err = t.perPort.read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
 		return next, err
 	}
 	port := 0
@@ -213,7 +219,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		port = busiest(t.counts)
 	}
 	if port != 0 && port == t.suspect {
-		if err := t.close(f, port); err != nil {
+		if err := t.node.write(f, t.faulty, port, port+1, 1); err != nil {
 			return next, err
 		}
 		t.alert(t.describe(now, port))
@@ -223,28 +229,13 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	return next, t.clear(f)
 }
 
-// close closes a port: on hardware by the first half of the cells about it, of
-// which there is a copy for each slot.
-func (t *failureTask) close(f Fabric, port int) error {
-	if t.node.has("faulty") {
-		return f.WriteRegister(t.sw, "faulty", port, port+1, 1)
-	}
-	var errs []error
-	for _, r := range t.node.Manifest.Registers {
-		if short(r.Name) == "until" {
-			errs = append(errs, f.WriteRegister(t.sw, r.Name, port, port+1, 1<<(r.Width/2)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // exceeded compares Rc_avg with N_rc. The program lets no packet come round more
 // often than N_rc, so the average of an interval can only reach it: that counts.
 func (t *failureTask) exceeded(f Fabric) (bool, error) {
 	var figures [3]uint64
-	for i, name := range []string{"rc_sum", "rc_pkts", "nrc"} {
+	for i, a := range []*array{t.rounds, t.packets, t.limit} {
 		var cell [1]uint64
-		v, err := f.ReadRegister(t.sw, name, 0, 1, cell[:0])
+		v, err := a.read(f, t.sw, 0, 1, 0, cell[:0])
 		if err != nil {
 			return false, err
 		}
@@ -275,8 +266,8 @@ func (t *failureTask) describe(now time.Duration, port int) Alert {
 // clear sets the counts of the interval to 0.
 func (t *failureTask) clear(f Fabric) error {
 	return errors.Join(
-		f.WriteRegister(t.sw, "rc_sum", 0, 1, 0),
-		f.WriteRegister(t.sw, "rc_pkts", 0, 1, 0),
-		f.WriteRegister(t.sw, "rc_cnt", 0, t.cells, 0),
+		t.node.write(f, t.rounds, 0, 1, 0),
+		t.node.write(f, t.packets, 0, 1, 0),
+		t.node.write(f, t.perPort, 0, t.cells, 0),
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 func loadConfig(text []byte) (*bmv2.Config, error) { return bmv2.Load(text) }
@@ -446,8 +447,8 @@ func TestTimeless(t *testing.T) {
 func TestUnknownTask(t *testing.T) {
 	top := leafSpine(t, 0)
 	m := newPipeline(t, "pdlb", fabric.Leaf, nil).Manifest
-	m.Tasks = append(slices.Clone(m.Tasks), codegen.Task{Name: "levitate"})
-	nodes, err := controller.NewNodes(top, map[fabric.Role]*codegen.Manifest{fabric.Leaf: &m, fabric.Spine: &newPipeline(t, "pdlb", fabric.Spine, nil).Manifest}, fabric.ByLeaf)
+	m.Tasks = append(slices.Clone(m.Tasks), manifest.Task{Kind: "levitate"})
+	nodes, err := controller.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: &m, fabric.Spine: &newPipeline(t, "pdlb", fabric.Spine, nil).Manifest}, fabric.ByLeaf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/model"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -62,22 +63,39 @@ func (d *modelsAtWork) close() {}
 
 // ModelOf is the model of what a manifest describes. poly finds the polynomial
 // of a degree, for schemes whose signal is fitted.
-func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
+func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
 	out := sim.Model{
 		Config: model.Config{
 			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
-			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor", Direct: m.StatePath == "shared", Ghost: m.StatePath == "ghost",
+			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor",
+			Direct: m.StatePath == manifest.Shared, Ghost: m.StatePath == manifest.Ghost,
 		},
-		ReportLen: headerLen(m, "report"), OverlayLen: headerLen(m, "overlay"), NoticeLen: headerLen(m, "cnm"), BridgeLen: headerLen(m, "bridge"),
-		Cells: map[string]int{},
+		ReportLen: headerLen(m, manifest.ReportHeader), OverlayLen: headerLen(m, manifest.OverlayHeader),
+		NoticeLen: headerLen(m, manifest.WarningHeader), BridgeLen: headerLen(m, manifest.BridgeHeader),
+		AgainLen: headerLen(m, manifest.RoundHeader),
+		Cells:    map[string]int{},
 	}
-	if m.Hardware != nil {
+	if m.Arch.Hardware() {
 		out.Hardware = HardwareOf(m)
-		if len(m.Recirculation) > 0 {
-			out.AgainLen, out.AgainPort = headerLen(m, "again"), m.Recirculation[0]
+	}
+	for _, p := range m.VirtualPorts {
+		if p.Kind == manifest.RecirculationPort && out.AgainPort == 0 {
+			out.AgainPort = p.Port
 		}
-		for _, s := range m.MirrorSessions {
-			out.MirrorLen = s.Bytes
+	}
+	for _, s := range m.CloneSessions {
+		if s.Kind == manifest.WarningCopies {
+			out.NoticeSession = s.Session
+		} else {
+			out.ReportSession = s.Session
+		}
+		out.MirrorLen = s.Bytes
+	}
+	for _, g := range m.MulticastGroups {
+		if g.PerPort {
+			out.ProbesFrom = g.Group
+		} else {
+			out.ProbesUp = g.Group
 		}
 	}
 	for _, r := range m.Registers {
@@ -86,14 +104,14 @@ func ModelOf(m *codegen.Manifest, poly func(degree int) *fitting.Poly) (sim.Mode
 	for _, v := range m.Parameters {
 		switch {
 		case v.Name == "degree" && m.Signal == "fitted":
-			out.Poly = poly(int(v.Int))
+			out.Poly = poly(int(v.Number))
 		case v.Name == "ecnk":
-			out.ProbeMark = int(v.Int)
+			out.ProbeMark = int(v.Number)
 			if out.Hardware != nil { // in cells, of packets of full length
-				out.ProbeMark = int(v.Int) * 1500 / out.Hardware.Cell
+				out.ProbeMark = int(v.Number) * 1500 / out.Hardware.Cell
 			}
 		}
-		if err := out.Set(v.Name, v.Int); err != nil {
+		if err := out.Set(v.Name, v.Number); err != nil {
 			return out, fmt.Errorf("the model of %s: %w", m.Scheme, err)
 		}
 	}
@@ -112,34 +130,31 @@ func (u *setup) polynomial(degree int) *fitting.Poly {
 }
 
 // HardwareOf is what a manifest says of the hardware that its program is for.
-func HardwareOf(m *codegen.Manifest) *model.Hardware {
-	h := &model.Hardware{Cell: codegen.CellBytes(m.Arch)}
-	for _, b := range m.Baked {
-		if b.Values != nil {
-			h.Index = b.Values
-		} else {
-			h.Weights, h.Zero = b.Weights, b.Zero
+func HardwareOf(m *manifest.Manifest) *model.Hardware {
+	h := &model.Hardware{Cell: codegen.CellBytes(string(m.Arch))}
+	for _, t := range m.Tables {
+		switch {
+		case t.Baked == nil:
+		case t.Baked.Values != nil:
+			h.Index = t.Baked.Values
+		default:
+			h.Weights, h.Zero = t.Baked.Weights, t.Baked.Zero
 		}
 	}
 	for _, r := range m.Registers {
-		if r.Index == "flow" {
+		if r.Index == manifest.ByFlow {
 			h.Flows = r.Size
 		}
 	}
 	return h
 }
 
-// headerLen is the length of a header, 0 where there is none of that name.
-func headerLen(m *codegen.Manifest, name string) int {
-	bits := 0
-	for _, h := range m.Headers {
-		if h.Name == name {
-			for _, f := range h.Fields {
-				bits += f.Width
-			}
-		}
+// headerLen is the length of a header, 0 where there is none of that kind.
+func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
+	if h := m.Header(kind); h != nil {
+		return h.Bytes()
 	}
-	return bits / 8
+	return 0
 }
 
 // TablesOf are what a plan puts into a switch that runs a model.

@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -86,10 +87,12 @@ func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 
 // beside is what a manifest has that is not in the text of the program: tasks,
 // and for hardware the contents of tables.
-func beside(m *codegen.Manifest) string {
+func beside(m *manifest.Manifest) string {
 	text := fmt.Sprintf(" %+v", m.Tasks)
-	if m.Hardware != nil {
-		text += fmt.Sprintf(" %+v", m.Hardware.Baked)
+	for _, t := range m.Tables {
+		if t.Baked != nil {
+			text += fmt.Sprintf(" %+v", *t.Baked)
+		}
 	}
 	return text
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -27,8 +27,8 @@ type sampler struct {
 	failed   error
 
 	ports []*watched
-	up    []*watched // those of leaves that lead upwards
-	stamp map[string]stampRegister
+	up    []*watched                  // those of leaves that lead upwards
+	news  map[string]*controller.News // by leaf
 	cells []uint64
 
 	occupancy []float64
@@ -53,12 +53,6 @@ type watched struct {
 	slots []int64 // bytes by interval, since the warm-up
 	limit float64
 	full  fabric.Rate // of the link, where no fault makes it slower
-}
-
-// A stampRegister is where a switch remembers when it heard of its ports.
-type stampRegister struct {
-	name   string
-	byPort bool
 }
 
 // totals are counters of the whole network.
@@ -87,7 +81,7 @@ func (m *mean) value() float64 {
 const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
 
 func newSampler(r *running, out io.Writer) *sampler {
-	s := &sampler{r: r, interval: time.Duration(r.x.Interval), stamp: map[string]stampRegister{}}
+	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*controller.News{}}
 	if s.interval == 0 {
 		s.interval = max(r.Case.length()/sampleCount, 10*time.Microsecond)
 	}
@@ -99,11 +93,8 @@ func newSampler(r *running, out io.Writer) *sampler {
 		s.watch(sw)
 	}
 	for _, n := range r.nodes {
-		for _, reg := range n.Manifest.Registers {
-			told := strings.Contains(reg.Meaning, "last reported") || strings.Contains(reg.Meaning, "last told")
-			if n.Leaf > 0 && reg.Unit == "us" && told && strings.HasPrefix(reg.Meaning, "when") {
-				s.stamp[n.Name] = stampRegister{reg.Name, reg.Index == "port"}
-			}
+		if news := n.News(); n.Leaf > 0 && news != nil {
+			s.news[n.Name] = news
 		}
 	}
 	return s
@@ -202,7 +193,7 @@ func (s *sampler) sample(now time.Duration) {
 	s.times = append(s.times, round(now.Seconds()))
 	s.queues = append(s.queues, round(sum/float64(len(s.up))))
 	if measuring {
-		s.look(now)
+		s.look()
 	}
 }
 
@@ -221,44 +212,36 @@ func (s *sampler) print(format string, args ...any) {
 
 // look reads what the schemes themselves know: how old the state of the ports
 // is, and how large PDLB's flowcells are where a leaf sends along several paths.
-func (s *sampler) look(now time.Duration) {
+func (s *sampler) look() {
 	for _, n := range s.r.nodes {
-		if reg, ok := s.stamp[n.Name]; ok && s.sends(n.Name) {
-			s.lookAge(n.Name, reg, now)
-		}
-		if n.Leaf == 0 || !hasRegister(n.Manifest, "pd_gran") || !s.sends(n.Name) {
+		if n.Leaf == 0 || !s.sends(n.Name) {
 			continue
 		}
-		for _, g := range n.Groups {
-			if v, ok := s.cell(n.Name, "pd_gran", g.ID); ok && v > 0 && len(g.Hops) > 1 {
-				s.grains.add(float64(v))
+		if news := s.news[n.Name]; news != nil {
+			s.lookAge(n.Name, news)
+		}
+		if r := granularity(n.Manifest); r != nil {
+			for _, g := range n.Groups {
+				if v, ok := s.cell(n.Name, r.Name, g.ID); ok && v > 0 && len(g.Hops) > 1 {
+					s.grains.add(float64(v))
+				}
 			}
 		}
 	}
 }
 
-func (s *sampler) lookAge(name string, reg stampRegister, now time.Duration) {
-	var err error
-	if s.cells, err = s.r.net.Switch(name).ReadRegister(reg.name, s.cells[:0]); err != nil {
-		return
-	}
-	us := uint64(now / time.Microsecond)
-	age := func(v uint64) {
-		if v > 0 && v <= us {
-			s.ages.add(float64(us-v) / 1e3)
-		}
-	}
-	if !reg.byPort {
-		for _, v := range s.cells {
-			age(v)
-		}
-		return
-	}
+func (s *sampler) lookAge(name string, news *controller.News) {
+	up := map[int]bool{}
 	for _, w := range s.up {
-		if w.sw.Name == name && w.Number < len(s.cells) {
-			age(s.cells[w.Number])
-		}
+		up[w.Number] = up[w.Number] || w.sw.Name == name
 	}
+	// A run goes on where a switch cannot be read: the metric has no value then.
+	sw := s.r.net.Switch(name)
+	_ = news.Ages(sw.ReadRegister, sw.Clock(), func(i int, age time.Duration) {
+		if up[i] || !news.ByPort {
+			s.ages.add(float64(age.Microseconds()) / 1e3)
+		}
+	})
 }
 
 func (s *sampler) cell(name, register string, i int) (uint64, bool) {
@@ -270,13 +253,16 @@ func (s *sampler) cell(name, register string, i int) (uint64, bool) {
 	return cells[i], true
 }
 
-func hasRegister(m *codegen.Manifest, name string) bool {
-	for i := range m.Registers {
-		if m.Registers[i].Name == name {
-			return true
-		}
+// granularity is the register with the size of what goes one way at once, by
+// group, or nil.
+func granularity(m *manifest.Manifest) *manifest.Register {
+	i := slices.IndexFunc(m.Registers, func(r manifest.Register) bool {
+		return r.Kind == manifest.Granularity && r.Index == manifest.ByGroup
+	})
+	if i < 0 {
+		return nil
 	}
-	return false
+	return &m.Registers[i]
 }
 
 func (s *sampler) err() error {

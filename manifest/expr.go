@@ -63,6 +63,9 @@ func ParseExpr(text string) (Expr, error) {
 // IsZero reports whether there is no expression.
 func (e Expr) IsZero() bool { return e.root == nil }
 
+// Equal reports whether two expressions are written alike.
+func (e Expr) Equal(other Expr) bool { return e.text == other.text }
+
 // String is the expression as it was written.
 func (e Expr) String() string { return e.text }
 

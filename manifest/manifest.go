@@ -37,11 +37,12 @@ type Manifest struct {
 	Role      string    `json:"role,omitempty"`       // the switches that the program is for; "": all
 	StatePath StatePath `json:"state_path,omitempty"` // "" without feedback
 	Paths     int       `json:"paths,omitempty"`      // the largest group of next hops; 0: the program has no groups
-	CPUPort   int       `json:"cpu_port,omitempty"`   // of the controller; 0: there is none
+	CPUPort   *int      `json:"cpu_port,omitempty"`   // of the controller; null: there is none
 
 	Parameters  []Parameter `json:"parameters,omitempty"`   // that the program was generated with
 	FlowTimeout Duration    `json:"flow_timeout,omitempty"` // a flow that pauses for so long begins anew
 	Weights     *Weights    `json:"weights,omitempty"`      // by which paths are drawn
+	Decides     string      `json:"decides,omitempty"`      // the label of the register that the choice of a path looks at
 
 	Registers []Register `json:"registers,omitempty"`
 	Counters  []Counter  `json:"counters,omitempty"`

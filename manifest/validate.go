@@ -11,10 +11,43 @@ import (
 // is the first in the manifest's order and of type *Error, without a file.
 func (m *Manifest) Validate() error {
 	for _, check := range []func() error{
-		m.validateHead, m.validateRegisters, m.validateTables, m.validateHeaders, m.validateReplication, m.validateTasks,
+		m.validateWords, m.validateHead, m.validateRegisters, m.validateTables, m.validateHeaders, m.validateReplication, m.ValidateTasks,
 	} {
 		if err := check(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// validateWords checks that there are the words of all enumerations, which a
+// manifest that was not decoded may lack.
+func (m *Manifest) validateWords() error { return checkWords("", reflect.ValueOf(m).Elem()) }
+
+func checkWords(place string, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return checkWords(place, v.Elem())
+		}
+	case reflect.Struct:
+		for _, f := range fieldsOf(v.Type()) {
+			if err := checkWords(join(place, f.name), v.FieldByIndex(f.index)); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() != reflect.Struct {
+			return nil // numbers, names and values
+		}
+		for i := range v.Len() {
+			if err := checkWords(fmt.Sprintf("%s[%d]", place, i), v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.String:
+		if e, ok := v.Interface().(enumeration); ok && v.String() != "" && !slices.Contains(wordNames(e), v.String()) {
+			return at(place, "there is no %q%s", v.String(), wanted(v.String(), wordNames(e)))
 		}
 	}
 	return nil
@@ -35,6 +68,8 @@ func (m *Manifest) validateHead() error {
 		return at("arch", "is missing: want %s", strings.Join(wordNames(m.Arch), ", "))
 	case m.Paths < 0 || m.Paths > MaxPaths:
 		return at("paths", "is %d: want 1 to %d, or 0 where the program has no groups", m.Paths, MaxPaths)
+	case m.Decides != "" && !m.knows(m.Decides):
+		return at("decides", "there is no register %q%s", m.Decides, wanted(m.Decides, m.labels()))
 	case m.Weights != nil && m.Weights.From == "":
 		return at("weights.from", "is missing: want %s", strings.Join(wordNames(m.Weights.From), ", "))
 	case m.Weights != nil && m.Weights.From != FromController && !m.knows(m.Weights.Register):
@@ -215,7 +250,8 @@ func (m *Manifest) validateReplication() error {
 	return nil
 }
 
-func (m *Manifest) validateTasks() error {
+// ValidateTasks checks that tasks have what their kinds want.
+func (m *Manifest) ValidateTasks() error {
 	for i := range m.Tasks {
 		if err := m.validateTask(&m.Tasks[i], fmt.Sprintf("tasks[%d]", i)); err != nil {
 			return err
@@ -227,6 +263,9 @@ func (m *Manifest) validateTasks() error {
 func (m *Manifest) validateTask(t *Task, place string) error {
 	if t.Kind == "" {
 		return at(place+".kind", "is missing: want %s", strings.Join(wordNames(t.Kind), ", "))
+	}
+	if err := checkWords(place+".kind", reflect.ValueOf(t.Kind)); err != nil {
+		return err
 	}
 	needs := t.Kind.Needs()
 	if err := m.validateFrame(t, needs.Header, place); err != nil {

@@ -213,7 +213,7 @@ func (tr *traffic) setPattern(table string) {
 	degree := 0
 	for _, v := range tr.man.Parameters {
 		if v.Name == "degree" {
-			degree = int(v.Int)
+			degree = int(v.Number)
 		}
 	}
 	args := map[string]uint64{}

@@ -467,8 +467,8 @@ func TestErratumDHLB6_Separate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range prog.Manifest.Parameters {
-		if v.Name == "gap" && v.Int != 123_000 || v.Name == "window" && v.Int != 14 {
-			t.Errorf("%s is %d", v.Name, v.Int)
+		if v.Name == "gap" && v.Number != 123_000 || v.Name == "window" && v.Number != 14 {
+			t.Errorf("%s is %d", v.Name, v.Number)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/model"
 )
 
@@ -19,25 +19,29 @@ import (
 // and mirror sessions, and write the cells that do not start at 0.
 
 // hardwareOf is what a manifest says of the hardware that its program is for.
-func hardwareOf(m codegen.Manifest) *model.Hardware {
-	if m.Hardware == nil {
+func hardwareOf(m manifest.Manifest) *model.Hardware {
+	if !m.Arch.Hardware() {
 		return nil
 	}
-	hardware := *m.Hardware
-	hardware.Baked = bakedOf(m)
-	m.Hardware = &hardware
+	m.Tables = bakedOf(m)
 	return lab.HardwareOf(&m)
 }
 
-// bakedOf are the tables that the manifest lists. Where only the controller knows
-// the values, for rows whose polynomial the paper does not print, they are any.
-func bakedOf(m codegen.Manifest) []codegen.Baked {
-	list := slices.Clone(m.Baked)
-	for i := range list {
-		b := &list[i]
+// bakedOf are the tables that the manifest has values for. Where only the
+// controller knows these, for rows whose polynomial the paper does not print, they
+// are any.
+func bakedOf(m manifest.Manifest) []manifest.Table {
+	var list []manifest.Table
+	for _, t := range m.Tables {
+		if t.Baked == nil {
+			continue
+		}
+		b := *t.Baked
 		for len(b.Weights) == 0 && len(b.Values) < 512 {
 			b.Values = append(b.Values, len(b.Values)*7%4)
 		}
+		t.Baked = &b
+		list = append(list, t)
 	}
 	return list
 }
@@ -54,7 +58,7 @@ func (r *rig) hardwareClock() time.Duration {
 
 // filtered reports whether the program measures utilisations.
 func (r *rig) filtered() bool {
-	return slices.ContainsFunc(r.man.Tasks, func(t codegen.Task) bool { return strings.HasSuffix(t.Name, "filter") })
+	return slices.ContainsFunc(r.man.Tasks, func(t manifest.Task) bool { return len(t.Filters) > 0 })
 }
 
 // firstGroup is the number of the first group. On hardware, group 0 is what
@@ -64,14 +68,6 @@ func (r *rig) firstGroup() int {
 		return 1
 	}
 	return 0
-}
-
-// sessions are those that the manifest asks for.
-func (r *rig) sessions() []codegen.Session {
-	if r.hw != nil {
-		return r.man.MirrorSessions
-	}
-	return r.man.CloneSessions
 }
 
 // equip does what the manifest says beside that.
@@ -95,16 +91,16 @@ func (r *rig) equip() {
 			}
 		}
 	}
-	for _, b := range bakedOf(r.man) {
-		r.bake(&b)
+	for _, t := range bakedOf(r.man) {
+		r.bake(t.Name, t.Baked)
 	}
 	for _, task := range r.man.Tasks {
-		switch task.Name {
-		case "filter":
-			r.setFilter("LbEgress."+task.Writes[0], 512, r.rate())
-		case "marks-filter":
+		switch task.Kind {
+		case manifest.RateFilter:
+			r.setFilter("LbEgress."+task.Filters[0], 512, r.rate())
+		case manifest.SampleFilter:
 			tau := time.Duration(7.5 * float64(r.parameter("tpath")))
-			r.setFilter("LbIngress."+task.Writes[0], 16384, dataplane.FilterSpec{Gain: tau, Decay: tau})
+			r.setFilter("LbIngress."+task.Filters[0], 16384, dataplane.FilterSpec{Gain: tau, Decay: tau})
 		}
 	}
 	if r.has("LbIngress.self") {
@@ -120,10 +116,10 @@ func (r *rig) equip() {
 }
 
 // bake fills a table that is computed in advance.
-func (r *rig) bake(b *codegen.Baked) {
+func (r *rig) bake(table string, b *manifest.Baked) {
 	r.t.Helper()
 	key := make([]int, len(b.Keys))
-	action := b.Table[:strings.LastIndexByte(b.Table, '.')+1] + b.Action
+	action := table[:strings.LastIndexByte(table, '.')+1] + b.Action
 	for i := 0; ; i++ {
 		args := map[string]uint64{}
 		if b.Values != nil {
@@ -135,7 +131,7 @@ func (r *rig) bake(b *codegen.Baked) {
 		for _, k := range key {
 			match = append(match, uint64(k))
 		}
-		r.add(b.Table, exact(match...), action, args)
+		r.add(table, exact(match...), action, args)
 		k := 0
 		for ; k < len(key); k++ { // the first counts up fastest
 			if key[k]++; key[k] < b.Keys[k].Values {
@@ -160,7 +156,7 @@ func (r *rig) parameter(name string) int64 {
 	r.t.Helper()
 	for _, v := range r.man.Parameters {
 		if v.Name == name {
-			return v.Int
+			return v.Number
 		}
 	}
 	r.t.Fatalf("there is no parameter %s", name)
@@ -203,7 +199,7 @@ func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 	for slot, w := range g.Weights {
 		weights[slot] = int(w)
 	}
-	b := codegen.Baked{Weights: weights, Total: 256}
+	b := manifest.Baked{Weights: weights, Total: 256}
 	levels := make([]int, r.man.Paths)
 	for i := range levels {
 		levels[i] = i
@@ -227,7 +223,7 @@ func (r *rig) thrownAway(out []dataplane.Outcome, in int) []dataplane.Outcome {
 // nobodys reports whether a cell may differ: it is of port, group or path 0,
 // which frames look at that have none; CONGA forgets what is old, of paths that
 // groups do not have as well.
-func (r *rig) nobodys(reg codegen.Register, i int, got, want uint64) bool {
+func (r *rig) nobodys(reg manifest.Register, i int, got, want uint64) bool {
 	if r.hw == nil {
 		return false
 	}
@@ -336,7 +332,7 @@ func (r *rig) passProbe(in, port int) {
 		r.t.Fatalf("a probe for port %d becomes %+v", port, r.out)
 	}
 	p := model.Packet{Group: -1, Len: 14, In: in}
-	if slices.ContainsFunc(r.man.Headers, func(h codegen.Header) bool { return h.Name == "again" }) {
+	if slices.ContainsFunc(r.man.Headers, func(h manifest.Header) bool { return h.Name == "again" }) {
 		p.In = 0
 	}
 	r.enqueue(r.out[0], p)

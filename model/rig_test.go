@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/model"
 	"github.com/p4lb/p4lb/p4"
 )
@@ -25,7 +26,7 @@ type rig struct {
 	t     testing.TB
 	sw    *dataplane.Switch
 	model *model.Switch
-	man   codegen.Manifest
+	man   manifest.Manifest
 	hw    *model.Hardware // nil: v1model
 
 	untouched map[string]uint64 // cells of registers that do not start at 0
@@ -126,7 +127,7 @@ func newRig(t testing.TB, sc scheme, seed uint64) *rig {
 // mirror sets up the clone sessions that the manifest asks for.
 func (r *rig) mirror() {
 	r.t.Helper()
-	for _, s := range r.sessions() {
+	for _, s := range r.man.CloneSessions {
 		ports := map[int]int{s.Session: s.Port}
 		if s.PerPort {
 			ports = map[int]int{}
@@ -143,7 +144,7 @@ func (r *rig) mirror() {
 }
 
 // newModel makes the model that a manifest describes.
-func newModel(t testing.TB, man codegen.Manifest, p codegen.Params, random func(lo, hi uint64) uint64) *model.Switch {
+func newModel(t testing.TB, man manifest.Manifest, p codegen.Params, random func(lo, hi uint64) uint64) *model.Switch {
 	t.Helper()
 	cfg := model.Config{
 		Granularity: man.Granularity, Signal: man.Signal, Choice: man.Choice, Guard: man.Guard,
@@ -153,14 +154,14 @@ func newModel(t testing.TB, man codegen.Manifest, p codegen.Params, random func(
 	if cfg.Poly = p.Coeffs; cfg.Poly == nil && man.Signal == "fitted" && !p.Runtime {
 		for _, v := range man.Parameters {
 			if v.Name == "degree" {
-				if poly, ok := fitting.Paper(int(v.Int), p.Printed); ok { // else the controller gives one
+				if poly, ok := fitting.Paper(int(v.Number), p.Printed); ok { // else the controller gives one
 					cfg.Poly = &poly
 				}
 			}
 		}
 	}
 	for _, v := range man.Parameters {
-		if err := cfg.Set(v.Name, v.Int); err != nil {
+		if err := cfg.Set(v.Name, v.Number); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -355,7 +356,7 @@ func (r *rig) decide(pkt *dataplane.Packet, p model.Packet) int {
 	case want.Again:
 		port = portAgain
 		if r.hw != nil {
-			port = r.man.Recirculation[0]
+			port = r.man.VirtualPorts[0].Port
 		}
 	case p.Group < 0:
 		port = int(p.Flow.Dst & 0xFF)

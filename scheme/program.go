@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -18,7 +19,7 @@ import (
 type Program struct {
 	Name     string // of the scheme
 	Arch     string // one of codegen.Archs
-	Manifest codegen.Manifest
+	Manifest manifest.Manifest
 	Digest   string // of the text: programs that have the same run the same
 
 	compile  func() (text []byte, compiled *p4.Program, err error)
@@ -30,7 +31,7 @@ type Program struct {
 
 // New is a program of a Source. Compile is called once, when the text or what
 // the compiler makes of it is first asked for.
-func New(name, arch string, m codegen.Manifest, digest string, compile func() (text []byte, compiled *p4.Program, err error)) *Program {
+func New(name, arch string, m manifest.Manifest, digest string, compile func() (text []byte, compiled *p4.Program, err error)) *Program {
 	return &Program{Name: name, Arch: cmp.Or(arch, codegen.Archs[0]), Manifest: m, Digest: digest, compile: compile}
 }
 

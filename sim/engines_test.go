@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -102,7 +103,7 @@ func startTasks(n *sim.Network, p *controller.Plan, s *controller.SwitchPlan) {
 		})
 	}
 	for _, task := range man.Tasks {
-		switch task.Name {
+		switch task.Kind {
 		case "probe":
 			every(200*time.Microsecond, func() { node.PacketOut(probe(man, s.Leaf)) })
 		case "path-probe":
@@ -138,7 +139,7 @@ func startTasks(n *sim.Network, p *controller.Plan, s *controller.SwitchPlan) {
 }
 
 // probe is one of HULA or DHLB about a leaf, as the controller sends it.
-func probe(man *codegen.Manifest, leaf int) []byte {
+func probe(man *manifest.Manifest, leaf int) []byte {
 	b := append(make([]byte, 12), 0x88, 0xB6)
 	if man.Signal == "utilisation" {
 		return append(binary.BigEndian.AppendUint16(b, uint16(leaf)), 0, 0, 0, 0)
@@ -180,7 +181,7 @@ func compareRuns(t *testing.T, p *controller.Plan, a, b *crossed) {
 	}
 }
 
-func compareRegisters(t *testing.T, man *codegen.Manifest, x, y *sim.Switch) {
+func compareRegisters(t *testing.T, man *manifest.Manifest, x, y *sim.Switch) {
 	t.Helper()
 	for _, reg := range man.Registers {
 		v, err := x.ReadRegister(reg.Name, nil)

@@ -10,15 +10,18 @@ import (
 type Model struct {
 	model.Config // its Random is set by LoadModel
 
-	// ReportLen is the bytes of the header that copies to ingress carry.
-	ReportLen int
-	// Of hardware: the bytes of the header that leaves exchange, that of
-	// notices, that of what ingress tells egress about each packet, and what is
-	// left of a packet that is copied for a report or a notice.
-	OverlayLen, NoticeLen, BridgeLen, MirrorLen int
-	// Of hardware as well: the bytes of the header with which packets come
-	// round, and the port by which they do.
-	AgainLen, AgainPort int
+	// The bytes of headers: that which copies to ingress carry, that which leaves
+	// exchange, that of notices, that of what ingress tells egress about each
+	// packet, and that with which packets come round, by AgainPort.
+	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
+	AgainPort                                             int
+	// MirrorLen is what is left, on hardware, of a packet that is copied for a
+	// report or a notice.
+	MirrorLen int
+	// The clone sessions of reports, and of notices to port 0, and so on; the
+	// multicast groups of an edge switch's own probes, and of those from port 0,
+	// and so on.
+	ReportSession, NoticeSession, ProbesUp, ProbesFrom int
 	// ProbeMark: probes along paths are marked that met more packets.
 	ProbeMark int
 	// Cells are how many a register of the program has, by name. Those that the
@@ -115,7 +118,7 @@ func (e *native) ingress(p *Packet) {
 	case p.again:
 		p.again = false
 		p.native.came = p.Size
-		p.Size -= e.roundLen()
+		p.Size -= e.o.AgainLen
 		e.decide(p, e.returned(p), true)
 	default:
 		if e.persists || e.o.Hardware != nil {
@@ -190,8 +193,8 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 	}
 	switch {
 	case d.Again:
-		p.Size += e.roundLen()
-		e.s.enqueue(p, e.againPort())
+		p.Size += e.o.AgainLen
+		e.s.enqueue(p, e.o.AgainPort)
 	case to.group == 0:
 		e.s.enqueue(p, int(to.port))
 	case d.Port < 0:
@@ -217,47 +220,13 @@ func (e *native) byHash(p *Packet, to way) {
 	}
 }
 
-// What schemes add to packets.
-const (
-	roundLen   = 9 // RLB's header for packets that come round
-	noticeLen  = ethernetLen + 11
-	againPort  = 501  // RLB's port for those
-	reports    = 500  // the clone session of reports
-	notices    = 1000 // that of notices to port 0, and so on
-	probesUp   = 900  // the multicast group of a leaf's own probes
-	probesFrom = 1000 // that of probes from port 0, and so on
-)
-
-// roundLen is by how many bytes packets that come round are longer, and againPort
-// the port by which they do.
-func (e *native) roundLen() int {
-	if e.o.Hardware != nil {
-		return e.o.AgainLen
-	}
-	return roundLen
-}
-
-func (e *native) againPort() int {
-	if e.o.Hardware != nil {
-		return e.o.AgainPort
-	}
-	return againPort
-}
-
 // overlayLen is by how many bytes a packet grows with the header that leaves
 // exchange, or shrinks without it.
 func (e *native) overlayLen(on bool) int {
-	n := 2 // CONGA
-	switch {
-	case e.o.Hardware != nil:
-		n = e.o.OverlayLen
-	case e.o.Signal == "one-way":
-		n = 14
-	}
 	if !on {
-		return -n
+		return -e.o.OverlayLen
 	}
-	return n
+	return e.o.OverlayLen
 }
 
 // bridge is by how many bytes packets are longer between ingress and egress.
@@ -272,23 +241,9 @@ func (o *Model) bridge() int {
 // on hardware, which cuts it.
 func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header+bytes) }
 
-// session is the clone or mirror session of reports, or with a port that of
-// notices to it.
-func (o *Model) session(port int) int {
-	switch {
-	case o.Hardware == nil && port < 0:
-		return reports
-	case o.Hardware == nil:
-		return notices + port
-	case port < 0:
-		return 1
-	}
-	return 2 + port
-}
-
 // notify sends a copy of a packet back as a notice, unless a host is there.
 func (e *native) notify(p *Packet, what model.Notice) {
-	port, ok := e.look.Sessions[e.o.session(e.packet.In)]
+	port, ok := e.look.Sessions[e.o.NoticeSession+e.packet.In]
 	if !ok {
 		return
 	}
@@ -346,7 +301,7 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	if e.persists {
 		d.Packet, d.Queued = e.describe(p), p.native.queued
 	}
-	if o.Number == againPort {
+	if e.o.Hardware == nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
 		e.model.ComeRound(d)
 		e.remember(p)
 		p.again, p.native.stamp = true, e.now()
@@ -370,7 +325,7 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 		return round
 	case noticeForm:
 		if e.o.Hardware == nil {
-			p.Size = noticeLen
+			p.Size = ethernetLen + e.o.NoticeLen
 		}
 		return sent
 	case probeForm:
@@ -407,7 +362,7 @@ func (e *native) strange(p *Packet) model.Packet {
 
 // report sends a copy of a packet round, as a report.
 func (e *native) report(p *Packet, r model.Report) {
-	port, ok := e.look.Sessions[e.o.session(-1)]
+	port, ok := e.look.Sessions[e.o.ReportSession]
 	if !ok {
 		return
 	}
@@ -459,14 +414,14 @@ func (e *native) takeControl(p *Packet) {
 
 // takeProbe takes in a probe of HULA or DHLB, and floods it further.
 func (e *native) takeProbe(p *Packet) {
-	group := probesUp
+	group := e.o.ProbesUp
 	if p.from != e.s.cpu {
 		news, ok := e.model.Probe(p.ctl.probe, p.from.Number, e.now())
 		if !ok || e.o.Edge {
 			e.s.drop(p)
 			return
 		}
-		p.ctl.probe, group = news, probesFrom+p.from.Number
+		p.ctl.probe, group = news, e.o.ProbesFrom+p.from.Number
 	}
 	for _, port := range e.look.Multicast[group] {
 		c := e.s.copyOf(p, p.Size)

@@ -108,11 +108,11 @@ func newLeaf(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 	}
 	for _, s := range p.Manifest.CloneSessions {
 		if !s.PerPort {
-			l.keep(sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true}))
+			l.keep(sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true, Length: s.Bytes}))
 		}
 	}
-	if p.Manifest.Hardware != nil {
-		l.bake(p.Manifest.Hardware)
+	if p.Manifest.Arch.Hardware() {
+		l.bake(&p.Manifest)
 	}
 	for _, t := range p.Manifest.Tables {
 		if fill, ok := leafTables[t.Name]; ok {

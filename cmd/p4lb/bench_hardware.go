@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -51,23 +52,19 @@ func benchHardwareRow(ctx context.Context, row codegen.Row, params codegen.Param
 	return benchForwarding(ctx, g, runs)
 }
 
-// bake fills the tables that stand for arithmetic, and sets up mirrors and
-// filters.
-func (l *leafRig) bake(h *codegen.Hardware) {
-	for _, s := range h.MirrorSessions {
-		if !s.PerPort {
-			l.keep(l.sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true, Length: s.Bytes}))
-		}
-	}
+// bake fills the tables that stand for arithmetic, and sets up filters.
+func (l *leafRig) bake(m *manifest.Manifest) {
 	for _, f := range l.sw.Config().FilterArrays {
 		for i := range f.Size {
 			l.keep(l.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
 		}
 	}
 	l.baked = map[string]bool{}
-	for i := range h.Baked {
-		l.baked[h.Baked[i].Table] = true
-		l.bakeTable(&h.Baked[i])
+	for _, t := range m.Tables {
+		if t.Baked != nil {
+			l.baked[t.Name] = true
+			l.bakeTable(t.Name, t.Baked)
+		}
 	}
 }
 
@@ -83,8 +80,8 @@ func evenEnd(paths int) func(string) int64 {
 }
 
 // bakeTable adds an entry for every key; the first field counts up fastest.
-func (l *leafRig) bakeTable(b *codegen.Baked) {
-	control, _, _ := strings.Cut(b.Table, ".")
+func (l *leafRig) bakeTable(table string, b *manifest.Baked) {
+	control, _, _ := strings.Cut(table, ".")
 	levels := make([]int, len(b.Keys))
 	for i := 0; ; i++ {
 		args := []int{0}
@@ -98,7 +95,7 @@ func (l *leafRig) bakeTable(b *codegen.Baked) {
 			key[k].Value = []byte{byte(level >> 8), byte(level)}
 		}
 		next := -1
-		l.add(b.Table, control+"."+b.Action, func(string) int64 { next++; return int64(args[next]) }, key...)
+		l.add(table, control+"."+b.Action, func(string) int64 { next++; return int64(args[next]) }, key...)
 		if l.err != nil || !countUp(levels, b.Keys) {
 			return
 		}
@@ -106,7 +103,7 @@ func (l *leafRig) bakeTable(b *codegen.Baked) {
 }
 
 // countUp goes to the next key; there is none after the last one.
-func countUp(levels []int, keys []codegen.BakedKey) bool {
+func countUp(levels []int, keys []manifest.BakedKey) bool {
 	for i := range levels {
 		if levels[i]++; levels[i] < keys[i].Values {
 			return true

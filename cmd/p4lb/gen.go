@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -177,10 +177,10 @@ func filesOf(p *scheme.Program) ([]namedFile, error) {
 
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
 
-func manifestText(m *codegen.Manifest) []byte {
-	text, err := json.MarshalIndent(m, "", "  ")
+func manifestText(m *manifest.Manifest) []byte {
+	text, err := m.JSON()
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return append(text, '\n')
+	return text
 }

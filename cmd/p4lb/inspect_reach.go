@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A reach is how the switches are found that a verb looks into: by the note of
@@ -192,7 +191,7 @@ func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error
 }
 
 // manifests generates the program of each role for its manifest.
-func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.Manifest, error) {
+func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*manifest.Manifest, error) {
 	schemes, err := r.request.schemes()
 	if err != nil {
 		return nil, err
@@ -202,7 +201,7 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*codegen.
 		return nil, err
 	}
 	params.Ports, params.MaxPort = controller.Sizes(t)
-	manifests := map[fabric.Role]*codegen.Manifest{}
+	manifests := map[fabric.Role]*manifest.Manifest{}
 	for _, sw := range t.Switches {
 		if manifests[sw.Role] != nil {
 			continue
@@ -223,12 +222,9 @@ func (r *reach) findOne(c *cli) (*site, map[string]controller.Endpoint, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &codegen.Manifest{}
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, nil, hinted(fmt.Errorf("reading %s: %w", displayName(r.manifest), err), "want the manifest.json that p4lb gen writes beside a program")
-	}
-	if m.Scheme == "" {
-		return nil, nil, hinted(fmt.Errorf("reading %s: it names no scheme", displayName(r.manifest)), "want the manifest.json that p4lb gen writes beside a program")
+	m, err := manifest.Decode(displayName(r.manifest), text)
+	if err != nil {
+		return nil, nil, hinted(err, "want a manifest, such as the one that p4lb gen writes beside a program")
 	}
 	name := r.thrift
 	if name == "" {

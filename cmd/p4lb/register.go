@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 func newRegister(c *cli) *cobra.Command {
@@ -45,7 +45,7 @@ p4lb inspect says what cells mean.
 type cellRange struct {
 	site     *site
 	sw       *reached
-	register *codegen.Register
+	register *manifest.Register
 	from, to int
 }
 

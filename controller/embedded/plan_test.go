@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 )
 
@@ -76,10 +77,10 @@ func TestPlanErrors(t *testing.T) {
 // is no reason to leave it empty.
 func TestUnknownWords(t *testing.T) {
 	qall := preset(t, "qall")
-	for name, change := range map[string]func(*codegen.Manifest){
-		"group": func(m *codegen.Manifest) { m.MulticastGroups[0].Members = "the ports of next week" },
-		"table": func(m *codegen.Manifest) {
-			m.Tables = append(m.Tables, codegen.Table{Name: "LbIngress.arrival"})
+	for name, change := range map[string]func(*manifest.Manifest){
+		"group": func(m *manifest.Manifest) { m.MulticastGroups[0].Members = "the ports of next week" },
+		"table": func(m *manifest.Manifest) {
+			m.Tables = append(m.Tables, manifest.Table{Name: "LbIngress.arrival"})
 			m.Tables = slices.Clone(m.Tables)
 			for i := range m.Tables {
 				if m.Tables[i].Name == "LbIngress.member" {
@@ -87,7 +88,7 @@ func TestUnknownWords(t *testing.T) {
 				}
 			}
 		},
-		"register": func(m *codegen.Manifest) { m.Registers[0].Writer = "controller" },
+		"register": func(m *manifest.Manifest) { m.Registers[0].Writer = "controller" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := map[fabric.Role]*controller.Pipeline{}

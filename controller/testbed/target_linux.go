@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Target runs switches as processes of this machine.
@@ -98,13 +99,13 @@ const manyProbes = 5 * time.Millisecond
 
 // warnOfProbes tells of tasks that would keep the switches busy by themselves.
 func (o *Options) warnOfProbes(p *controller.Plan) {
-	told := map[string]bool{}
+	told := map[manifest.TaskKind]bool{}
 	for _, s := range p.Switches {
 		for _, task := range s.Pipeline.Manifest.Tasks {
-			every, err := time.ParseDuration(task.Every)
-			if err == nil && every < manyProbes && len(task.Reads) == 0 && !told[task.Name] {
-				told[task.Name] = true
-				o.Log.Warn("simple_switch hardly keeps up with so many packets of its controller", "task", task.Name, "every", task.Every)
+			sends := task.Header != "" || task.Kind == manifest.SendFrame
+			if every := time.Duration(task.Period); sends && every > 0 && every < manyProbes && !told[task.Kind] {
+				told[task.Kind] = true
+				o.Log.Warn("simple_switch hardly keeps up with so many packets of its controller", "task", task.Kind, "every", every)
 			}
 		}
 	}
