@@ -149,6 +149,14 @@ func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
 // LinkRate is that of the links, in bit/s.
 func (v *view) LinkRate() int64 { return v.values["link"].Int }
 
+// LeastGap is the flowlet gap, of which DHLB's probes have to be apart twice.
+func (v *view) LeastGap() string {
+	if gap, ok := v.values["gap"]; ok {
+		return ", gap: " + duration(gap.Int)
+	}
+	return ""
+}
+
 // Forgotten is after how long a delay says nothing: 20 lost probes.
 func (v *view) Forgotten() string { return duration(20 * v.values["tpath"].Int) }
 

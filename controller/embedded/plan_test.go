@@ -53,7 +53,7 @@ func TestPlanErrors(t *testing.T) {
 		{"manifest of another program", qall, map[fabric.Role]*controller.Pipeline{
 			fabric.Leaf:  {Manifest: pipelines(t, "drill", qall)[fabric.Leaf].Manifest, P4Info: small(fabric.Leaf).P4Info},
 			fabric.Spine: small(fabric.Spine),
-		}, "l1: the manifest of drill does not match its program: that has no table LbIngress.candidates", "together"},
+		}, "l1: the manifest of drill does not match its program: registers[0].name: the program has no register \"qe_clone\": it has none", "together"},
 		{"no P4Info", qall, map[fabric.Role]*controller.Pipeline{fabric.Leaf: {}, fabric.Spine: small(fabric.Spine)},
 			"l1: there is no P4Info", "together"},
 	} {
