@@ -224,7 +224,7 @@ func (r *reach) findOne(c *cli) (*site, map[string]controller.Endpoint, error) {
 	}
 	m, err := manifest.Decode(displayName(r.manifest), text)
 	if err != nil {
-		return nil, nil, hinted(err, "want a manifest, such as the one that p4lb gen writes beside a program")
+		return nil, nil, hinted(err, "want the manifest.json that p4lb gen writes beside a program")
 	}
 	name := r.thrift
 	if name == "" {
