@@ -1,0 +1,363 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// port is where hosts receive.
+const port = 5001
+
+// Run sends the flows, which are in the order of their starts, and returns what
+// became of each. Flows that have not ended when the drain is over, or when ctx
+// is, are broken off. The error, if any, is about the network, not about flows.
+func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, error) {
+	r := &run{n: n, o: o, flows: flows, outcomes: make([]Outcome, len(flows)), senders: map[netip.AddrPort]int{}}
+	defer r.close()
+	if err := r.listen(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.begin = time.Now()
+	for i, f := range flows {
+		if !r.sleep(ctx, f.Start) {
+			break
+		}
+		r.work.Go(func() { r.send(ctx, i) })
+	}
+	done := make(chan struct{})
+	go func() {
+		r.work.Wait()
+		close(done)
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-time.After(o.Drain):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	cancel()
+	r.close()
+	<-done
+	r.receivers.Wait()
+	return r.outcomes, errors.Join(err, r.failed)
+}
+
+// A run is flows under way.
+type run struct {
+	n     Network
+	o     Options
+	flows []Flow
+	begin time.Time
+
+	work      sync.WaitGroup // senders
+	receivers sync.WaitGroup
+
+	mu        sync.Mutex
+	outcomes  []Outcome
+	senders   map[netip.AddrPort]int // which flow comes from an address
+	listeners []net.Listener
+	open      map[net.Conn]bool
+	closed    bool
+	ended     int
+	failed    error
+}
+
+// sleep waits until a time after the beginning; false once ctx is over.
+func (r *run) sleep(ctx context.Context, at time.Duration) bool {
+	wait := at - time.Since(r.begin)
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// listen makes every host that receives something take connections.
+func (r *run) listen() error {
+	there := map[string]bool{}
+	for _, f := range r.flows {
+		if there[f.To] {
+			continue
+		}
+		there[f.To] = true
+		l, err := r.listener(f.To)
+		if err != nil {
+			return fmt.Errorf("receiving on host %s: %w", f.To, err)
+		}
+		r.listeners = append(r.listeners, l)
+		r.receivers.Go(func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r.receivers.Go(func() { r.receive(c) })
+			}
+		})
+	}
+	return nil
+}
+
+func (r *run) listener(host string) (net.Listener, error) {
+	fd, err := r.n.Socket(host)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), host)
+	defer f.Close() // the listener has its own
+	if err := r.setCongestion(fd); err != nil {
+		return nil, err
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return nil, err
+	}
+	if err := unix.Bind(fd, sockaddr(r.n.Address(host), port)); err != nil {
+		return nil, err
+	}
+	if err := unix.Listen(fd, 4096); err != nil {
+		return nil, err
+	}
+	return net.FileListener(f)
+}
+
+func (r *run) setCongestion(fd int) error {
+	if r.o.Congestion == "" {
+		return nil
+	}
+	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, r.o.Congestion)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w as %s in this kernel", ErrCongestion, r.o.Congestion)
+	}
+	return err
+}
+
+func sockaddr(a netip.Addr, port int) *unix.SockaddrInet4 {
+	return &unix.SockaddrInet4{Addr: a.As4(), Port: port}
+}
+
+// send is the sender's side of a flow.
+func (r *run) send(ctx context.Context, i int) {
+	f := &r.flows[i]
+	o := &r.outcomes[i]
+	c, err := r.connect(ctx, i)
+	if err == nil {
+		defer r.forget(c)
+		if err = write(c, f.Bytes); err == nil {
+			// The receiver closes once it has all: by then all is acknowledged.
+			_, err = c.Read(make([]byte, 1))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c != nil {
+		o.count(c)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && o.Finished == 0 {
+		o.Err = err
+	}
+	r.ended++
+	if r.o.Done != nil {
+		r.o.Done(r.ended)
+	}
+}
+
+// connect makes the connection of a flow. By the address of its sender the
+// receiver will know it.
+func (r *run) connect(ctx context.Context, i int) (*net.TCPConn, error) {
+	f := &r.flows[i]
+	fd, err := r.n.Socket(f.From)
+	if err != nil {
+		r.mu.Lock()
+		r.failed = errors.Join(r.failed, fmt.Errorf("sending from host %s: %w", f.From, err))
+		r.mu.Unlock()
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), f.From)
+	defer file.Close()
+	if err := r.setCongestion(fd); err != nil {
+		return nil, err
+	}
+	if err := unix.Bind(fd, sockaddr(r.n.Address(f.From), 0)); err != nil {
+		return nil, err
+	}
+	local, err := unix.Getsockname(fd)
+	if err != nil {
+		return nil, err
+	}
+	from := netip.AddrPortFrom(r.n.Address(f.From), uint16(local.(*unix.SockaddrInet4).Port))
+	r.mu.Lock()
+	r.senders[from] = i
+	r.outcomes[i].Started = time.Since(r.begin)
+	r.mu.Unlock()
+	if err := finishConnect(ctx, fd, sockaddr(r.n.Address(f.To), port)); err != nil {
+		return nil, err
+	}
+	c, err := net.FileConn(file)
+	if err != nil {
+		return nil, err
+	}
+	if !r.remember(c) {
+		return nil, net.ErrClosed
+	}
+	return c.(*net.TCPConn), nil
+}
+
+// lookEvery is how often a connection that is not made looks whether it is
+// still wanted.
+const lookEvery = 100 // ms
+
+// finishConnect connects, and waits for it.
+func finishConnect(ctx context.Context, fd int, to unix.Sockaddr) error {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return err
+	}
+	err := unix.Connect(fd, to)
+	for errors.Is(err, unix.EINPROGRESS) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		if n, e := unix.Poll(fds, lookEvery); e != nil && !errors.Is(e, unix.EINTR) {
+			return e
+		} else if n == 0 {
+			continue
+		}
+		code, e := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if e != nil {
+			return e
+		}
+		if code == 0 {
+			return nil
+		}
+		return syscall.Errno(code)
+	}
+	return err
+}
+
+// chunk is what is written or read at once.
+const chunk = 1 << 16
+
+var zeros [chunk]byte
+
+func write(c *net.TCPConn, bytes int64) error {
+	for bytes > 0 {
+		n, err := c.Write(zeros[:min(bytes, chunk)])
+		bytes -= int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive is the receiver's side of a flow.
+func (r *run) receive(c net.Conn) {
+	if !r.remember(c) {
+		return
+	}
+	defer r.forget(c)
+	from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	i, ok := r.senders[from]
+	r.mu.Unlock()
+	if !ok {
+		return // not one of ours
+	}
+	left := r.flows[i].Bytes
+	buf := make([]byte, min(left, chunk))
+	for left > 0 && err == nil {
+		var n int
+		n, err = c.Read(buf)
+		left -= int64(n)
+	}
+	at := time.Since(r.begin)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := &r.outcomes[i]
+	o.Received = r.flows[i].Bytes - left
+	if left <= 0 {
+		o.Finished = at
+	}
+	if info := tcpInfo(c.(*net.TCPConn)); info != nil {
+		o.OutOfOrder = int64(info.Rcv_ooopack)
+	}
+}
+
+// count takes over what the sender's kernel has counted.
+func (o *Outcome) count(c *net.TCPConn) {
+	if info := tcpInfo(c); info != nil {
+		o.Sent, o.Retransmitted, o.Timeouts = int64(info.Data_segs_out), int64(info.Total_retrans), int64(info.Total_rto)
+		o.RTT = time.Duration(info.Rtt) * time.Microsecond
+	}
+}
+
+func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	raw.Control(func(fd uintptr) {
+		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err != nil {
+			info = nil
+		}
+	})
+	return info
+}
+
+// remember notes a connection, to be closed when the run ends; false if it has.
+func (r *run) remember(c net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		c.Close()
+		return false
+	}
+	if r.open == nil {
+		r.open = map[net.Conn]bool{}
+	}
+	r.open[c] = true
+	return true
+}
+
+func (r *run) forget(c net.Conn) {
+	r.mu.Lock()
+	delete(r.open, c)
+	r.mu.Unlock()
+	c.Close()
+}
+
+// close ends what is open.
+func (r *run) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, l := range r.listeners {
+		l.Close()
+	}
+	for c := range r.open {
+		c.(*net.TCPConn).SetLinger(0) // with a reset: nothing of it is to linger
+		c.Close()
+	}
+}

@@ -1,0 +1,74 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A loopback network has its hosts at addresses of this machine's loopback.
+type loopback map[string]netip.Addr
+
+func (loopback) Socket(string) (int, error) {
+	return unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+}
+func (l loopback) Address(host string) netip.Addr { return l[host] }
+
+var pair = loopback{"h1": netip.MustParseAddr("127.77.0.1"), "h2": netip.MustParseAddr("127.77.0.2")}
+
+// TestRun sends flows both ways at once, the smallest and some larger.
+func TestRun(t *testing.T) {
+	var flows []Flow
+	for i := range 40 {
+		f := Flow{From: "h1", To: "h2", Bytes: 1 + int64(i*i)*1000, Start: time.Duration(i) * time.Millisecond}
+		if i%2 == 1 {
+			f.From, f.To = f.To, f.From
+		}
+		flows = append(flows, f)
+	}
+	ended := 0
+	list, err := Run(t.Context(), pair, flows, Options{Drain: time.Minute, Done: func(n int) { ended = n }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range list {
+		if o.Err != nil || o.Received != flows[i].Bytes || o.Started < flows[i].Start || o.Finished <= o.Started || o.Sent == 0 {
+			t.Errorf("flow %d: %+v", i, o)
+		}
+	}
+	if ended != len(flows) {
+		t.Errorf("heard of %d flows, want %d", ended, len(flows))
+	}
+}
+
+// TestBrokenOff: a flow that nobody can end in time is broken off, and said not
+// to have ended.
+func TestBrokenOff(t *testing.T) {
+	flows := []Flow{{From: "h1", To: "h2", Bytes: 1 << 50}, {From: "h1", To: "h2", Bytes: 10}}
+	list, err := Run(t.Context(), pair, flows, Options{Drain: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := list[0]; o.Finished != 0 || o.Err == nil || o.Received == 0 {
+		t.Errorf("the endless flow: %+v", o)
+	}
+	if o := list[1]; o.Finished == 0 || o.Err != nil {
+		t.Errorf("the short one: %+v", o)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Run(ctx, pair, flows[:1], Options{Drain: time.Hour}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestNoSuchCongestionControl(t *testing.T) {
+	_, err := Run(t.Context(), pair, []Flow{{From: "h1", To: "h2", Bytes: 1}}, Options{Congestion: "nonsense", Drain: time.Second})
+	if !errors.Is(err, ErrCongestion) {
+		t.Errorf("got %v, want ErrCongestion", err)
+	}
+}
