@@ -58,11 +58,14 @@ var rooms = map[string][]string{
 	// Network namespaces, and hosts in them for switches in this process.
 	"controller/netspace": {"fabric"},
 	"controller/hosts":    {"controller/netspace", "fabric", "p4rt"},
+	// Flows between hosts by the kernel's TCP.
+	"traffic": {},
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
 		"p4src", "templates", "fitting", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
+		"controller/hosts", "controller/testbed", "traffic",
 	},
 	"cmd": nil, // the shell imports everything
 }

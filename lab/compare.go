@@ -14,6 +14,7 @@ type Comparison struct {
 	Experiment *Experiment
 	Results    []*Result // by job; nil: not run
 	Rows       []*Row
+	World      string // in which they ran
 }
 
 // A Row is a scheme in a case at a load: a run for each seed.

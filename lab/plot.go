@@ -51,7 +51,11 @@ func (c *Comparison) Figures() ([]Figure, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		for _, draw := range []func(string, []*Row) (Figure, error){c.drawMain, drawCDF, drawQueue, drawShares} {
+		draws := []func(string, []*Row) (Figure, error){c.drawMain, drawCDF}
+		if len(rows[0].Runs[0].Plots.Time) > 0 { // not in real time, where nobody samples the links
+			draws = append(draws, drawQueue, drawShares)
+		}
+		for _, draw := range draws {
 			if err := add(draw(name, rows)); err != nil {
 				return nil, fmt.Errorf("drawing: %w", err)
 			}

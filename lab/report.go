@@ -118,7 +118,11 @@ func (p page) Settings() [][2]string {
 		add(prefix+"warm-up", fmt.Sprint(Time(c.warmup())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))
 	}
-	add("controller's latency", x.Latency.String())
+	if p.World == Sim {
+		add("controller's latency", x.Latency.String())
+	} else {
+		add("in real time, on", p.World)
+	}
 	return list
 }
 

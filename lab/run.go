@@ -24,6 +24,7 @@ type Job struct {
 
 	setup *setup
 	x     *Experiment
+	world string // where it runs; "" stands for Sim
 }
 
 // Name names the run, and the folder that keeps it.
@@ -57,7 +58,8 @@ type Result struct {
 	Scheme     string             `json:"scheme"`
 	Label      string             `json:"label"`
 	Engine     string             `json:"engine"`
-	Arch       string             `json:"arch,omitempty"` // "" is v1model
+	Arch       string             `json:"arch,omitempty"`  // "" is v1model
+	World      string             `json:"world,omitempty"` // "" is Sim
 	Load       float64            `json:"load"`
 	Seed       uint64             `json:"seed"`
 	Spec       string             `json:"spec"` // digest of all that determines the run
@@ -181,6 +183,26 @@ func (j *Job) simOptions() sim.Options {
 
 // startFlows plans the beginning of all flows.
 func (r *running) startFlows() error {
+	if err := r.drawFlows(); err != nil {
+		return err
+	}
+	r.sims = make([]*sim.Flow, len(r.flows))
+	for i, o := range r.flows {
+		kind, tuning := r.transport(o.Flow)
+		spec := sim.FlowSpec{
+			From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
+			Transport: kind, Tuning: tuning, Rate: int64(o.rate),
+		}
+		if o.counts {
+			spec.Done = func(*sim.Flow) { r.ended() }
+		}
+		r.net.At(o.Start, func() { r.begin(i, spec) })
+	}
+	return nil
+}
+
+// drawFlows draws the flows of the run, which are the same in every world.
+func (r *running) drawFlows() error {
 	flows, err := Generate(r.topo, r.Case.Traffic, r.Load, r.Case.length(), r.Seed)
 	if err != nil {
 		return err
@@ -189,10 +211,8 @@ func (r *running) startFlows() error {
 		return fmt.Errorf("no flow begins within %v: want a longer duration", r.Case.Duration)
 	}
 	r.flows = make([]*outcome, len(flows))
-	r.sims = make([]*sim.Flow, len(flows))
 	routes := r.topo.Routes()
 	for i, f := range flows {
-		kind, tuning := r.transport(f)
 		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
 		o.counts = f.Start >= r.Case.warmup() && !f.background
 		o.ideal = r.ideal(routes, f)
@@ -200,14 +220,6 @@ func (r *running) startFlows() error {
 		if o.counts {
 			r.left++
 		}
-		spec := sim.FlowSpec{
-			From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes,
-			Transport: kind, Tuning: tuning, Rate: int64(f.rate),
-		}
-		if o.counts {
-			spec.Done = func(*sim.Flow) { r.ended() }
-		}
-		r.net.At(f.Start, func() { r.begin(i, spec) })
 	}
 	if r.left == 0 {
 		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration", r.Case.warmup())
@@ -299,23 +311,16 @@ func (r *running) step(ctx context.Context, until time.Duration) error {
 // result puts together what the run came to.
 func (r *running) result(fit *fitting.Fit) *Result {
 	end := r.net.Now()
-	counted := 0
 	for i, o := range r.flows {
 		o.end = end
 		if f := r.sims[i]; f != nil {
 			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
 		}
-		if o.counts {
-			counted++
-		}
 	}
 	m := r.sampler.measured()
 	m.flows, m.classes, m.fit = r.flows, r.x.Classes, fit
-	res := &Result{
-		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
-		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
-		Flows: counted, Hops: r.net.Hops(), Elapsed: end, Metrics: m.values(), Plots: r.plots(), Alerts: r.alerts,
-	}
+	res := r.blankResult()
+	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
 	for _, why := range sim.Reasons() {
 		if n := r.net.Lost(why).Packets; n > 0 {
 			if res.Lost == nil {
@@ -327,8 +332,23 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	return res
 }
 
-func (r *running) plots() Plots {
-	p := r.sampler.plots()
+// blankResult says what has been run.
+func (r *running) blankResult() *Result {
+	res := &Result{
+		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
+		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
+		World: r.world,
+	}
+	for _, o := range r.flows {
+		if o.counts {
+			res.Flows++
+		}
+	}
+	return res
+}
+
+// plots adds the curves of the flows to those of the network.
+func (r *running) plots(p Plots) Plots {
 	var fct, slow []float64
 	for _, o := range r.flows {
 		if o.counts {

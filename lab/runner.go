@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -18,6 +20,11 @@ type Runner struct {
 	Cores  int    // 0: all
 	Resume bool   // take the runs that Dir has for done
 	Read   Reader // of the files that the experiment names; nil: none
+
+	// World is where runs are made: one of Worlds, "" stands for Sim. In real time
+	// there is one run after the other.
+	World string
+	Real  RealOptions
 
 	// Progress hears of every run that has ended, one at a time.
 	Progress func(Progress)
@@ -97,6 +104,9 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.enter(jobs); err != nil {
+		return nil, err
+	}
 	if r.Dir != "" {
 		if err := r.keepManifest(x, jobs); err != nil {
 			return nil, err
@@ -105,10 +115,28 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 	w := &work{r: r, jobs: jobs, results: make([]*Result, len(jobs))}
 	err = w.all(ctx)
 	c := newComparison(x, jobs, w.results)
+	c.World = cmp.Or(r.World, Sim)
 	if ctx.Err() != nil {
 		return c, ctx.Err()
 	}
 	return c, err
+}
+
+// enter sends the jobs into the runner's world, if they can all run there.
+func (r *Runner) enter(jobs []*Job) error {
+	if r.World == "" || r.World == Sim {
+		return nil
+	}
+	if r.Record != nil {
+		return fmt.Errorf("recording while it runs is the simulator's alone; p4lb inspect looks at switches in world %s", r.World)
+	}
+	for _, j := range jobs {
+		if err := j.checkWorld(r.World); err != nil {
+			return err
+		}
+		j.world = r.World
+	}
+	return nil
 }
 
 // work is the running of jobs.
@@ -130,6 +158,9 @@ func (w *work) all(ctx context.Context) error {
 	cores := w.r.Cores
 	if cores <= 0 {
 		cores = runtime.GOMAXPROCS(0)
+	}
+	if w.r.World != "" && w.r.World != Sim {
+		w.r.Real.Cores, cores = cores, 1
 	}
 	var workers sync.WaitGroup
 	for range min(cores, len(w.jobs)) {
@@ -202,8 +233,12 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 	if i == 0 {
 		record = w.r.Record
 	}
+	run := func(flows, links io.Writer) (*Result, error) { return j.run(ctx, flows, links, record) }
+	if j.world != "" {
+		run = func(flows, _ io.Writer) (*Result, error) { return j.runReal(ctx, w.r.Real, flows) }
+	}
 	if w.r.Dir == "" {
-		result, err = j.run(ctx, nil, nil, record)
+		result, err = run(nil, nil)
 		return result, false, err
 	}
 	s := &store{dir: w.r.Dir, parquet: w.r.Parquet}
@@ -212,6 +247,6 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 			return have, true, nil
 		}
 	}
-	result, err = s.run(j, func(flows, links *os.File) (*Result, error) { return j.run(ctx, flows, links, record) })
+	result, err = s.run(j, func(flows, links *os.File) (*Result, error) { return run(flows, links) })
 	return result, false, err
 }

@@ -51,9 +51,10 @@ func (j *Job) spec() string {
 		Seed      uint64
 		Workloads []string
 		Observe   *Observing
+		World     string `json:",omitempty"`
 	}{
 		2, j.Case.Setting, *j.Scheme, j.setup.parameters(), j.setup.digests(), string(j.setup.topo.YAML()), j.x.Classes, j.x.Interval, j.x.Latency, j.x.Probes,
-		j.Load, j.Seed, j.workloads(), j.x.Observe,
+		j.Load, j.Seed, j.workloads(), j.x.Observe, j.world,
 	})
 	if err != nil {
 		panic(err) // plain data

@@ -13,20 +13,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/lab"
 )
 
 // A labJob is the running of experiments.
 type labJob struct {
-	c       *cli
-	dir     string
-	cores   int
-	resume  bool
-	observe string
-	record  string
-	watch   bool
-	every   time.Duration
-	parquet bool
+	c        *cli
+	dir      string
+	cores    int
+	resume   bool
+	observe  string
+	record   string
+	watch    bool
+	every    time.Duration
+	parquet  bool
+	worlds   []string
+	overload bool
 
 	markdown string
 	sections []byte
@@ -39,6 +42,9 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
 	f.BoolVar(&j.resume, "resume", false, "take the runs that the folder has for done")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
+	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run in these `WORLDS`: sim (virtual time), embedded or bmv2 (real time, with hosts and the kernel's TCP on this machine)")
+	f.BoolVar(&j.overload, "overload", false, "in real time: run also what this machine is too slow for")
+	completeWith(cmd, "on", lab.Worlds)
 	f.StringVar(&j.markdown, "markdown", "", "write how the targets fared to `FILE`, in Markdown")
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
@@ -52,7 +58,17 @@ func (j *labJob) check(cmd *cobra.Command) error {
 			return usageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(controller.RecordFormats, " or ."))
 		}
 	}
+	for i, w := range j.worlds {
+		if !slices.Contains(lab.Worlds, w) {
+			return usageError(cmd, "--on %s: want one of %s", w, strings.Join(lab.Worlds, ", "))
+		}
+		if slices.Contains(j.worlds[:i], w) {
+			return usageError(cmd, "--on %s: named twice", w)
+		}
+	}
 	switch {
+	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
+		return usageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
 	case j.observe != "" && j.record != "", j.watch && j.observe+j.record != "":
 		return usageError(cmd, "--observe, --record and --watch exclude each other")
 	case j.watch && !isTerminal(os.Stdout):
@@ -72,12 +88,34 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 	var outcomes []lab.Outcome
 	began := time.Now()
 	j.command = strings.Join(append([]string{cmd.CommandPath()}, cmd.Flags().Args()...), " ")
-	for _, x := range list {
-		more, err := j.one(cmd.Context(), x, len(list) > 1)
-		if err != nil {
-			return err
+	if slices.Contains(j.worlds, lab.Embedded) && !hosts.Capable() {
+		code, err := hosts.AsRoot()
+		switch {
+		case err != nil:
+			return &failure{code: exitRefused, err: err}
+		case code != 0:
+			return &failure{code: code}
 		}
-		outcomes = append(outcomes, more...)
+		return nil
+	}
+	for _, x := range list {
+		var beside []*lab.Comparison
+		for _, world := range j.worlds {
+			comparison, err := j.one(cmd.Context(), x, world, len(list) > 1)
+			if err != nil {
+				return err
+			}
+			beside = append(beside, comparison)
+			if world == lab.Sim {
+				outcomes = append(outcomes, comparison.Judge()...)
+			}
+		}
+		if len(beside) > 1 {
+			fmt.Fprintln(j.c.out)
+			if err := show(j.c.out, formatTable, lab.SideBySide(beside), nil); err != nil {
+				return err
+			}
+		}
 	}
 	if j.markdown != "" {
 		if err := lab.WriteFile(j.markdown, j.sections); err != nil {
@@ -90,8 +128,9 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 	return nil
 }
 
-// one runs an experiment and shows what it came to, also if it was cut short.
-func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]lab.Outcome, error) {
+// one runs an experiment in one world and shows what it came to, also if it was
+// cut short.
+func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, several bool) (*lab.Comparison, error) {
 	dir := j.dir
 	switch {
 	case dir == "":
@@ -99,7 +138,13 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]la
 	case several:
 		dir = filepath.Join(dir, x.Name)
 	}
-	r := &lab.Runner{Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: os.ReadFile}
+	if world != lab.Sim {
+		dir += "-" + world
+	}
+	r := &lab.Runner{
+		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: os.ReadFile,
+		World: world, Real: lab.RealOptions{Overload: j.overload},
+	}
 	finish, err := j.recorder(r)
 	if err != nil {
 		return nil, err
@@ -137,7 +182,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, several bool) ([]la
 	if err == nil && e == nil {
 		fmt.Fprintf(j.c.out, "\n%s\n", report)
 	}
-	return comparison.Judge(), errors.Join(err, e)
+	return comparison, errors.Join(err, e)
 }
 
 // recorder sets up what looks at the first run. The function that it returns

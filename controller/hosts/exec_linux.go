@@ -22,7 +22,7 @@ import (
 // direction and at last the exit code in the other. If the connection breaks,
 // the command is ended.
 
-// A request is a command to run on a host.
+// A request is a command to run on a host, or without one for a socket there.
 type request struct {
 	Host string   `json:"host"`
 	Args []string `json:"args"`
@@ -115,6 +115,10 @@ func (d *Door) serve(c *net.UnixConn) {
 		reply(c, answer{Exit: NotStarted, Error: err.Error()})
 		return
 	}
+	if len(ask.Args) == 0 {
+		d.hand(c, ask.Host)
+		return
+	}
 	cmd := exec.Command(ask.Args[0], ask.Args[1:]...)
 	cmd.Env, cmd.Dir = ask.Env, ask.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[1], files[2]
@@ -149,6 +153,30 @@ func (d *Door) serve(c *net.UnixConn) {
 			unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 			<-done
 		}
+	}
+}
+
+// hand gives a socket on a host away, and further ones as long as it is asked.
+func (d *Door) hand(c *net.UnixConn, host string) {
+	for {
+		fd, err := d.network.Socket(host)
+		if err != nil {
+			reply(c, answer{Exit: NotStarted, Error: err.Error()})
+			return
+		}
+		text, _ := json.Marshal(answer{})
+		_, _, err = c.WriteMsgUnix(text, unix.UnixRights(fd), nil)
+		unix.Close(fd)
+		if err != nil {
+			return
+		}
+		buf := make([]byte, maxRequest)
+		n, err := c.Read(buf)
+		var ask request
+		if err != nil || n == 0 || json.Unmarshal(buf[:n], &ask) != nil || len(ask.Args) > 0 {
+			return
+		}
+		host = ask.Host
 	}
 }
 
@@ -190,7 +218,7 @@ func receive(c *net.UnixConn) (ask request, files []*os.File, err error) {
 			files = append(files, os.NewFile(uintptr(fd), "standard stream"))
 		}
 	}
-	if err := json.Unmarshal(text[:n], &ask); err != nil || len(files) != 3 || len(ask.Args) == 0 {
+	if err := json.Unmarshal(text[:n], &ask); err != nil || len(files) != 3 && len(ask.Args) > 0 {
 		return ask, files, errors.New("not a request for a command")
 	}
 	return ask, files, nil
@@ -275,3 +303,56 @@ func Exec(ctx context.Context, address, host string, args []string) (code int, e
 		}
 	}
 }
+
+// Sockets makes sockets on the hosts of the network behind a door.
+type Sockets struct {
+	mu sync.Mutex
+	c  *net.UnixConn
+}
+
+// Knock goes to a door.
+func Knock(address string) (*Sockets, error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
+	if err != nil {
+		return nil, ErrGone
+	}
+	return &Sockets{c: c}, nil
+}
+
+// Socket makes a TCP socket on a host, whose file descriptor is the caller's.
+func (s *Sockets) Socket(host string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := json.Marshal(request{Host: host})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.c.Write(text); err != nil {
+		return 0, ErrGone
+	}
+	buf, control := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	n, m, _, _, err := s.c.ReadMsgUnix(buf, control)
+	if err != nil || n == 0 {
+		return 0, ErrGone
+	}
+	var a answer
+	if err := json.Unmarshal(buf[:n], &a); err != nil {
+		return 0, err
+	}
+	if a.Error != "" {
+		return 0, errors.New(a.Error)
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:m])
+	if err != nil || len(messages) != 1 {
+		return 0, errors.Join(ErrGone, err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return 0, errors.Join(ErrGone, err)
+	}
+	unix.CloseOnExec(fds[0])
+	return fds[0], nil
+}
+
+// Close goes away; sockets that were made stay.
+func (s *Sockets) Close() error { return s.c.Close() }

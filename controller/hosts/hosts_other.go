@@ -49,6 +49,9 @@ func Begun(string) error { return nil }
 // Port fails.
 func (*Network) Port(string) (ports.Port, error) { return nil, errLinux }
 
+// Socket fails.
+func (*Network) Socket(string) (int, error) { return 0, errLinux }
+
 // Run fails.
 func (*Network) Run(string, *exec.Cmd, func(error)) error { return errLinux }
 
@@ -63,3 +66,15 @@ func (*Door) Close() error { return nil }
 
 // Exec fails.
 func Exec(context.Context, string, string, []string) (int, error) { return 0, errLinux }
+
+// Sockets makes sockets on the hosts of the network behind a door.
+type Sockets struct{}
+
+// Knock fails.
+func Knock(string) (*Sockets, error) { return nil, errLinux }
+
+// Socket fails.
+func (*Sockets) Socket(string) (int, error) { return 0, errLinux }
+
+// Close has nothing to do.
+func (*Sockets) Close() error { return nil }

@@ -134,6 +134,15 @@ func (n *Network) Port(host string) (p ports.Port, err error) {
 	return p, err
 }
 
+// Socket makes a TCP socket on a host.
+func (n *Network) Socket(host string) (fd int, err error) {
+	space := n.hosts[host]
+	if space == nil {
+		return 0, fmt.Errorf("there is no host %s", host)
+	}
+	return space.Socket()
+}
+
 // Run starts a command on a host, and calls ended when it has ended. It ends
 // with the network.
 func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {

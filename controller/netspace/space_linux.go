@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // A Space is an open network namespace. It lives until it is closed and no
@@ -101,6 +102,15 @@ func (s *Space) Do(f func() error) error {
 		}
 		return f()
 	})
+}
+
+// Socket makes a TCP socket that belongs to the namespace.
+func (s *Space) Socket() (fd int, err error) {
+	err = s.Do(func() error {
+		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
 }
 
 // OnThread calls f on a thread that may go to another namespace and comes back

@@ -189,6 +189,27 @@ func (t *Target) In(node string, f func() error) error {
 	return s.Do(f)
 }
 
+// Socket makes a TCP socket on a host.
+func (t *Target) Socket(host string) (fd int, err error) {
+	t.mu.Lock()
+	b := t.bed
+	t.mu.Unlock()
+	if b == nil {
+		return 0, errNotStarted
+	}
+	return Sockets(b.name).Socket(host)
+}
+
+// Socket makes a TCP socket on a host.
+func (d Sockets) Socket(host string) (int, error) {
+	s, err := netspace.Open(namespace(nameOf(string(d)), host))
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	return s.Socket()
+}
+
 // Close ends the switches and takes everything away, or with Keep leaves it.
 func (t *Target) Close() error {
 	t.mu.Lock()

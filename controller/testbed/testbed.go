@@ -106,6 +106,10 @@ func Exec(deployment, node string, args []string) (code int, err error) {
 	return cmd.ProcessState.ExitCode(), err
 }
 
+// Sockets makes sockets on the hosts of a deployment that another process keeps,
+// or none.
+type Sockets string
+
 // checkPlan refuses what cannot be built.
 func checkPlan(p *controller.Plan) error {
 	if n := len(p.Switches); n > blockSwitches {

@@ -33,6 +33,12 @@ func (t *Target) Endpoint(string) (controller.Endpoint, error) {
 	return controller.Endpoint{}, errLinux
 }
 
+// Socket fails.
+func (t *Target) Socket(string) (int, error) { return 0, errLinux }
+
+// Socket fails.
+func (Sockets) Socket(string) (int, error) { return 0, errLinux }
+
 // Close does nothing.
 func (t *Target) Close() error { return nil }
 
