@@ -27,7 +27,7 @@ func TestWorlds(t *testing.T) {
 	if !hosts.Capable() {
 		t.Skip("network namespaces want root, or a user namespace around the test")
 	}
-	x, err := Load("worlds.yaml", []byte(worldExperiment), nil)
+	x, err := Load("worlds.yaml", []byte(worldExperiment), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestNotInRealTime(t *testing.T) {
 		"switches: {ecn: 10}\n":                          "pfc and ecn are the simulator's alone",
 		"arch: tna\n":                                    "simple_switch runs programs for v1model alone",
 	} {
-		x, err := Load("worlds.yaml", []byte(worldExperiment+change), nil)
+		x, err := Load("worlds.yaml", []byte(worldExperiment+change), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestNotInRealTime(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
 	}
-	x, err := Load("worlds.yaml", []byte(strings.ReplaceAll(worldExperiment, "20Mbps", "20Gbps")), nil)
+	x, err := Load("worlds.yaml", []byte(strings.ReplaceAll(worldExperiment, "20Mbps", "20Gbps")), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
