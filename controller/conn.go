@@ -41,7 +41,11 @@ type conn struct {
 	err      error // why there is no link, or it is not primary
 	settled  bool  // err will not go away by waiting for it
 	refused  bool  // another controller is primary
+	waits    bool  // a backup, and has said that it waits
 
+	// vacant: the switch has said that nobody is primary there. Only then does a
+	// backup claim to be, whatever its election id.
+	vacant bool
 	// displaced: another controller has become primary after this one. It keeps
 	// the switch even when it ends: what it has written is not to be undone.
 	displaced bool
@@ -125,6 +129,9 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 	}
 	defer cc.Close()
 	client := p4v1.NewP4RuntimeClient(cc)
+	c.mu.Lock()
+	c.vacant = false
+	c.mu.Unlock()
 	if c.opts.DryRun {
 		return false, c.observe(ctx, &link{endpoint: e, client: client, primary: true})
 	}
@@ -171,7 +178,7 @@ func (c *conn) converse(l *link, stream p4v1.P4Runtime_StreamChannelClient, canc
 				}
 			}
 		} else if e := m.GetError(); e != nil {
-			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", e.GetMessage())
+			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", clean(e.GetMessage()))
 		}
 	}
 }
@@ -202,7 +209,8 @@ func (c *conn) observe(ctx context.Context, l *link) error {
 func (c *conn) claim(e Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
-	if !c.election.IsZero() && !c.displaced {
+	// A backup first asks whether there is a primary.
+	if !c.election.IsZero() && !c.displaced && (!c.opts.Backup || c.vacant) {
 		u.ElectionId = c.election.proto()
 	}
 	c.mu.Unlock()
@@ -221,16 +229,33 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 			c.epoch++
 		}
 		l.primary, c.link, c.err, c.settled, c.refused = true, l, nil, false, false
+		if c.waits {
+			c.waits = false
+			c.opts.Log.Info("the other controller is gone: this one is primary", "switch", c.name)
+		}
 	case codes.NotFound:
 		// Nobody is primary: whoever was is gone.
-		l.primary, c.link = false, l
-		if claim = !c.displaced; claim && c.election.Less(highest.Next()) {
+		l.primary, c.link, c.vacant = false, l, true
+		switch claim = !c.displaced; {
+		case !claim:
+		case c.opts.Backup && !highest.IsZero():
+			// No larger than the last primary's: should it come back before
+			// the claim is there, it keeps the switch.
+			c.election = highest
+			if l.claims > 0 {
+				c.election = highest.Next()
+			}
+		case c.election.Less(highest.Next()):
 			c.election = highest.Next()
 		}
 	default:
 		l.primary, c.link, c.err = false, l, notPrimary(highest)
 		switch {
 		case c.opts.Backup:
+			if c.vacant = false; !c.waits {
+				c.waits = true
+				c.opts.Log.Info("another controller is primary: waiting until it is gone", "switch", c.name, "election_id", highest)
+			}
 		case c.opts.Takeover && c.epoch == 0:
 			c.election, claim = highest.Next(), true
 		default:
@@ -271,8 +296,8 @@ func (c *conn) lost(e Endpoint, err error) (again bool, why error) {
 	case c.opts.Takeover && c.epoch == 0:
 		c.election = taken.Next()
 		return true, notPrimary(taken)
-	case c.opts.Backup && !taken.IsZero():
-		c.election = ElectionID{}
+	case c.opts.Backup && c.vacant:
+		c.vacant = false
 		return true, notPrimary(taken)
 	}
 	c.giveWay()
@@ -395,6 +420,7 @@ func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
+		grpc.WithUnaryInterceptor(cleanCall), grpc.WithStreamInterceptor(cleanStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		// Whether to try again is decided here, not in there.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: lastPause, MaxDelay: lastPause, Multiplier: 1}, MinConnectTimeout: timeout}),

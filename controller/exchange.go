@@ -90,17 +90,31 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 
 // read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
-	return readEntities(ctx, x.link, x.timeout, func(err error) error { return x.fault(err, "reading "+what) }, list...)
+	return readEntities(ctx, x.link, x.timeout, x.index.holds(), func(err error) error { return x.fault(err, "reading "+what) }, list...)
 }
 
-// readEntities reads entities from a switch that must not be silent for longer
-// than patience; all of a large table may take longer.
-func readEntities(ctx context.Context, l *link, patience time.Duration, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+// What an answer may be: so many bytes on top of so many for each entity that
+// there can be, and in time so many silences on top of what each entity that has
+// come is worth.
+const (
+	answerBytes = 16 << 20
+	entityBytes = 1 << 10
+	silences    = 4
+	entityTime  = time.Millisecond
+)
+
+// readEntities reads entities from a switch, at most so many: no more can be
+// there. It must not be silent for longer than patience, and nothing that says
+// nothing breaks the silence; all of a large table may take longer, as long as
+// enough of it comes.
+func readEntities(ctx context.Context, l *link, patience time.Duration, most int, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := status.Error(codes.DeadlineExceeded, fmt.Sprintf("no answer within %v", patience))
+	slow := status.Error(codes.DeadlineExceeded, "the answer comes too slowly")
 	silence := time.AfterFunc(patience, func() { cancel(silent) })
 	defer silence.Stop()
+	began, room := time.Now(), answerBytes+most*entityBytes
 	stream, err := l.client.Read(ctx, &p4v1.ReadRequest{DeviceId: l.endpoint.Device, Entities: list})
 	if err != nil {
 		return nil, fault(err)
@@ -111,13 +125,21 @@ func readEntities(ctx context.Context, l *link, patience time.Duration, fault fu
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
-		if err != nil && context.Cause(ctx) == silent {
+		if cause := context.Cause(ctx); err != nil && cause == silent {
 			err = silent
 		}
 		if err != nil {
 			return nil, fault(err)
 		}
-		silence.Reset(patience)
+		room -= proto.Size(m)
+		switch n := len(m.GetEntities()); {
+		case len(all)+n > most || room < 0:
+			return nil, fault(status.Errorf(codes.OutOfRange, "the answer is larger than what the program has room for, %d entities", most))
+		case time.Since(began) > silences*patience+time.Duration(len(all)+n)*entityTime:
+			return nil, fault(slow)
+		case n > 0:
+			silence.Reset(patience)
+		}
 		all = append(all, m.GetEntities()...)
 	}
 }
@@ -190,7 +212,7 @@ func updateErrors(err error) (taken int, first *updateError, refused int) {
 		default:
 			refused++
 			if first == nil {
-				first = &updateError{i, codes.Code(e.GetCanonicalCode()), e.GetMessage()}
+				first = &updateError{i, codes.Code(e.GetCanonicalCode()), clean(e.GetMessage())}
 			}
 		}
 	}

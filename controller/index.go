@@ -60,6 +60,21 @@ type registerInfo struct {
 	halves []int // the widths of the members, where a cell is a struct
 }
 
+// mostReplicated is how many clone sessions and multicast groups there can be.
+const mostReplicated = 1 << 16
+
+// holds is how many entities of a kind a switch with the program can have.
+func (x *index) holds() int {
+	n := int64(mostReplicated)
+	for _, t := range x.tables {
+		n += max(t.size, 1024) + 1
+	}
+	for _, r := range x.registers {
+		n += int64(max(r.size, 0))
+	}
+	return int(min(n, 1<<30))
+}
+
 // indexed returns the index, which is made once.
 func (p *Pipeline) indexed() (*index, error) {
 	p.once.Do(func() {

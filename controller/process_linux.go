@@ -20,5 +20,7 @@ func processStart(pid int) string {
 	if len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
 		return ""
 	}
-	return string(fields[19])
+	// Processes that begin within one tick differ by their names at least.
+	name := text[bytes.IndexByte(text, '(')+1 : bytes.LastIndexByte(text, ')')]
+	return string(fields[19]) + " " + string(name)
 }

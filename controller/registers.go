@@ -24,11 +24,18 @@ type p4Registers struct {
 // register by path has 16,384 of which a fabric uses some hundred.
 const oneByOne = 512
 
+// mostCells is the size of the largest register that is read: a switch that is
+// asked for its program says how large its registers are, whatever it likes.
+const mostCells = 1 << 24
+
 // Read appends cells to dst.
 func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
 	info, err := r.find(name, from, to)
 	if err != nil {
 		return dst, err
+	}
+	if to-from > mostCells {
+		return dst, fmt.Errorf("reading register %s: %d cells, more than the %d that are read at once", name, to-from, mostCells)
 	}
 	var ask []*p4v1.Entity
 	if to-from > oneByOne {
@@ -38,7 +45,7 @@ func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst [
 			ask = append(ask, registerEntity(&p4v1.RegisterEntry{RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)}}))
 		}
 	}
-	list, err := readEntities(ctx, r.link, r.timeout, func(err error) error { return registerFault(err, "reading", name) }, ask...)
+	list, err := readEntities(ctx, r.link, r.timeout, info.size, func(err error) error { return registerFault(err, "reading", name) }, ask...)
 	if err != nil {
 		return dst, err
 	}

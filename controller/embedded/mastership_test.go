@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -71,11 +72,26 @@ func TestTakeover(t *testing.T) {
 	settled(t, other, target)
 }
 
-// TestBackup: a backup waits until the primary is gone, then looks after the
-// switches; what it finds right it does not write.
+// A told handler hands on the messages of a log.
+type toldHandler struct{ messages chan string }
+
+func (h toldHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h toldHandler) Handle(_ context.Context, r slog.Record) error {
+	h.messages <- r.Message
+	return nil
+}
+
+func (h toldHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h toldHandler) WithGroup(string) slog.Handler { return h }
+
+// TestBackup: a backup waits until the primary is gone, whatever their election
+// ids, and says so; then it looks after the switches, and what it finds right it
+// does not write.
 func TestBackup(t *testing.T) {
 	p := plan(t, "ecmp", preset(t, "qall"))
-	for name, id := range map[string]controller.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "largest id": {High: 7}} {
+	for name, id := range map[string]controller.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {
 		t.Run(name, func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: true, Still: true})
 			primary := controller.ElectionID{Low: 1}
@@ -86,7 +102,8 @@ func TestBackup(t *testing.T) {
 				primary = controller.ElectionID{High: ^uint64(0), Low: ^uint64(0) - 1}
 			}
 			c := running(t, p, target, controller.DeployOptions{Election: primary})
-			b, err := controller.New(testContext(t), p, target, controller.DeployOptions{Election: id, Backup: true})
+			log := toldHandler{make(chan string, 1000)}
+			b, err := controller.New(testContext(t), p, target, controller.DeployOptions{Election: id, Backup: true, Log: slog.New(log)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,8 +112,18 @@ func TestBackup(t *testing.T) {
 			told := make(chan controller.SwitchReport, len(p.Switches))
 			var kept sync.WaitGroup
 			kept.Go(func() { b.Keep(ctx, func(r controller.SwitchReport) { told <- r }) })
+			for waiting := 0; waiting < len(p.Switches); {
+				if <-log.messages == "another controller is primary: waiting until it is gone" {
+					waiting++
+				}
+			}
 			if n := len(told); n != 0 {
 				t.Errorf("the backup has looked at %d switches while there is a primary", n)
+			}
+			for _, s := range p.Switches {
+				if err := c.PacketOut(testContext(t), s.Name, []byte{1}); err != nil {
+					t.Errorf("%s: the primary is it no more: %v", s.Name, err)
+				}
 			}
 			c.Close()
 			for range p.Switches {

@@ -1,0 +1,61 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+// maxSaid is the length of what is shown of a text from a switch.
+const maxSaid = 500
+
+// clean makes a text from a switch fit for a terminal: one line of printable
+// characters, of a length that one reads.
+func clean(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if b.Len() >= maxSaid {
+			b.WriteString("…")
+			break
+		}
+		if !unicode.IsPrint(r) {
+			r = '·'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// cleanError does so for the message of an error from a server. Its details have
+// messages too, which updateErrors cleans.
+func cleanError(err error) error {
+	s, ok := status.FromError(err)
+	if !ok || clean(s.Message()) == s.Message() {
+		return err
+	}
+	p := s.Proto()
+	p.Message = clean(p.Message)
+	return status.ErrorProto(p)
+}
+
+func cleanCall(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return cleanError(call(ctx, method, req, reply, cc, opts...))
+}
+
+func cleanStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := open(ctx, desc, cc, method, opts...)
+	if err != nil {
+		return nil, cleanError(err)
+	}
+	return &cleaned{s}, nil
+}
+
+// A cleaned stream has clean errors.
+type cleaned struct{ grpc.ClientStream }
+
+func (s *cleaned) RecvMsg(m any) error { return cleanError(s.ClientStream.RecvMsg(m)) }
+
+func (s *cleaned) SendMsg(m any) error { return cleanError(s.ClientStream.SendMsg(m)) }
