@@ -149,7 +149,10 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 			return g.extractHeader(g.lay.headerNames[a[0].Name])
 		}
 	case "set":
-		return a[1].Type != bmv2.TypeLookahead && g.assignment(a[0], g.tree(a[1]))
+		if a[1].Type == bmv2.TypeLookahead {
+			return g.look(a[0], a[1])
+		}
+		return g.assignment(a[0], g.tree(a[1]))
 	case "verify":
 		holds, code := g.condition(a[0]), g.tree(a[1])
 		if holds == nil || code == nil {
@@ -182,7 +185,20 @@ func (g *parseGraph) extractHeader(h *header) bool {
 	if !h.typ.compiles() || h.metadata {
 		return false
 	}
-	n := h.typ.bits / 8
+	n, at := h.typ.bits/8, 0
+	g.need(n)
+	for i := range h.typ.chunks {
+		c := &h.typ.chunks[i]
+		g.readChunk(c, h.base, x86.At(x86.CX, at))
+		at += c.bytes
+	}
+	g.setValid(h)
+	g.MemConst(x86.Add, packetHead, uint64(n))
+	return true
+}
+
+// need makes CX point to what is not parsed yet, which must be n bytes.
+func (g *parseGraph) need(n int) {
 	enough := g.NewLabel()
 	g.Load(x86.AX, packetEnd)
 	g.Load(x86.CX, packetHead)
@@ -192,14 +208,24 @@ func (g *parseGraph) extractHeader(h *header) bool {
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
 	g.DoMem(x86.Add, x86.CX, packetBuf)
-	at := 0
-	for i := range h.typ.chunks {
-		c := &h.typ.chunks[i]
-		g.readChunk(c, h.base, x86.At(x86.CX, at))
-		at += c.bytes
+}
+
+// look stores the next bits of the packet in a field.
+func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
+	pl, err := g.place(dst)
+	if err != nil || pl.base != nil || pl.f.signed || pl.f.varLen || pl.f.width > 64 ||
+		src.Offset != 0 || src.Width <= 0 || src.Width > 64 {
+		return false
 	}
-	g.setValid(h)
-	g.MemConst(x86.Add, packetHead, uint64(n))
+	g.need(bytesOf(src.Width))
+	r := pool[0]
+	g.Load(r, x86.At(x86.CX, 0))
+	g.Swap(r, 8)
+	g.ShiftConst(x86.Shr, r, byte(64-src.Width))
+	if pl.f.width < src.Width {
+		g.mask(r, mask64(pl.f.width))
+	}
+	g.Store(word(pl.f.off), r)
 	return true
 }
 

@@ -117,6 +117,8 @@ func (k *compiler) primitive(p *bmv2.Primitive) bool {
 		k.storeStd(&k.sw.std.egressSpec, uint64(k.sw.opts.DropPort))
 		k.storeStd(&k.sw.std.mcastGrp, 0)
 		return true
+	case "modify_field_with_hash_based_offset":
+		return k.hashInto(a)
 	case "exit":
 		k.StoreByte(packetExit, 1)
 		return true

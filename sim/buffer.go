@@ -137,7 +137,8 @@ func (o *Port) signal(pause bool) {
 
 type pauseHandler Port
 
-func (h *pauseHandler) fire() { (*Port)(h).heard() }
+func (h *pauseHandler) fire()     { (*Port)(h).heard() }
+func (h *pauseHandler) soon(bool) {}
 
 // heard lets the first PFC frame arrive.
 func (o *Port) heard() {

@@ -5,8 +5,13 @@ import (
 	"time"
 )
 
-// A handler is what an event does.
-type handler interface{ fire() }
+// A handler is what an event does. A little before, soon is called twice, the
+// second time with next set, so that what fire will look at can come into the
+// cache meanwhile, and what that leads to: a large network does not fit there.
+type handler interface {
+	fire()
+	soon(next bool)
+}
 
 // An event is something that happens at a time. It is part of what it happens
 // to, so that planning it allocates nothing; it can be planned once at a time.
@@ -67,6 +72,8 @@ func (t *Timer) Stop() { t.deadline = never }
 
 // Running reports whether the timer is set.
 func (t *Timer) Running() bool { return t.deadline != never }
+
+func (t *Timer) soon(bool) {}
 
 func (t *Timer) fire() {
 	switch {

@@ -14,7 +14,8 @@ type noted struct {
 	f  func(id int)
 }
 
-func (e *noted) fire() { e.f(e.id) }
+func (e *noted) fire()     { e.f(e.id) }
+func (e *noted) soon(bool) {}
 
 // TestSchedule plans and cancels at random, also while events happen, beside a
 // list that is sorted each time.

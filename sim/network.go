@@ -236,7 +236,8 @@ type call struct {
 	f  func()
 }
 
-func (c *call) fire() { c.f() }
+func (c *call) fire()     { c.f() }
+func (c *call) soon(bool) {}
 
 // Run lets everything happen up to a time, and checks that no byte was lost
 // without a reason. It ends earlier if nothing is left to happen, or after

@@ -3,8 +3,10 @@ package sim
 import (
 	"encoding/binary"
 	"time"
+	"unsafe"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/x86"
 	"github.com/p4lb/p4lb/model"
 )
 
@@ -96,12 +98,30 @@ type nativePacket struct {
 func (n *Network) newPacket() *Packet {
 	p := n.pool
 	if p == nil {
-		return new(Packet)
+		r := new(roomy)
+		r.head = r.room[:0]
+		return &r.Packet
 	}
 	n.pool = p.next
 	head, ctl := p.head[:0], p.ctl
 	*p = Packet{head: head, ctl: ctl}
 	return p
+}
+
+// A roomy packet has the room for its header bytes beside it: where that is in
+// memory is known before the packet is there.
+type roomy struct {
+	Packet
+	room [96]byte
+}
+
+// fetch brings what a hop looks at into the cache, with the header bytes if asked
+// for.
+func (p *Packet) fetch(bytes bool) {
+	x86.Prefetch(unsafe.Pointer(p))
+	if bytes {
+		x86.Prefetch(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)))
+	}
 }
 
 // release gives a packet back.

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"time"
+	"unsafe"
 
+	"github.com/p4lb/p4lb/dataplane/x86"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -134,6 +136,27 @@ type (
 
 func (h *serveHandler) fire()  { (*Port)(h).serve() }
 func (h *arriveHandler) fire() { (*Port)(h).arrive() }
+
+func (h *serveHandler) soon(next bool) {
+	p := h.queue.head
+	switch {
+	case p == nil:
+	case next:
+		x86.Prefetch(unsafe.Pointer(p.dp))
+	default:
+		p.fetch(h.net.bytes)
+	}
+}
+
+func (h *arriveHandler) soon(next bool) {
+	switch {
+	case h.wire.n == 0:
+	case !next:
+		h.wire.first().p.fetch(h.net.bytes)
+	case h.peer != nil && h.peer.host != nil:
+		x86.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
+	}
+}
 
 func (n *Network) newPort(number int) *Port {
 	p := &Port{Number: number, net: n}

@@ -44,11 +44,13 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 func (e *program) ingress(p *Packet) {
 	s := e.s
 	now := s.Clock()
+	base := len(e.out)
 	if p.dp == nil {
-		p.dp = e.sw.ReceiveHead(uint32(p.from.Number), p.head, p.extra, now)
+		p.dp, e.out = e.sw.Arrive(uint32(p.from.Number), p.head, p.extra, now, e.out)
+	} else {
+		e.out = e.sw.Ingress(p.dp, now, e.out)
 	}
-	dp, base := p.dp, len(e.out)
-	e.out = e.sw.Ingress(dp, now, e.out)
+	dp := p.dp
 	alive := false
 	for i := base; i < len(e.out); i++ {
 		o := e.out[i]
@@ -94,8 +96,11 @@ func (e *program) cell() int { return e.sw.CellSize() }
 func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)
 	p.dp = nil
-	e.out = e.sw.Egress(dp, depth, e.s.Clock(), e.out)
-	f := gone
+	f, extra := gone, 0
+	p.head, extra, e.out = e.sw.Leave(dp, depth, e.s.Clock(), p.head, e.out)
+	if extra >= 0 {
+		f, p.extra, p.Size = sent, extra, len(p.head)+extra
+	}
 	for i := base; i < len(e.out); i++ {
 		o := e.out[i]
 		switch o.Kind {
@@ -104,12 +109,6 @@ func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 		case dataplane.ToIngress:
 			p.dp, p.Size = o.Packet, o.Packet.Len()
 			f = round
-		case dataplane.ToPort:
-			p.head = append(p.head[:0], o.Packet.Bytes()...)
-			p.extra = o.Packet.Extra()
-			p.Size = len(p.head) + p.extra
-			e.sw.Free(o.Packet)
-			f = sent
 		}
 	}
 	e.out = e.out[:base]

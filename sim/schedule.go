@@ -5,6 +5,9 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/dataplane/x86"
 )
 
 // A schedule is a calendar: a ring of buckets, each for a span of time, that
@@ -34,8 +37,8 @@ const days = 1024
 
 // A bucket should have about this many plans.
 const (
-	fewest  = 3
-	most    = 16
+	fewest  = 4
+	most    = 20
 	watched = 256 // buckets between two looks at the width
 )
 
@@ -110,9 +113,23 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 		s.now = s.now[:last]
 		if p.ev.seq == p.seq {
 			p.ev.seq = 0
+			if last > 0 {
+				s.fetch(last)
+			}
 			return p.ev, p.at
 		}
 	}
+}
+
+// fetch prepares for the next events: n wait in the present bucket.
+func (s *schedule) fetch(n int) {
+	if n >= 3 {
+		x86.Prefetch(unsafe.Pointer(s.now[n-3].ev))
+	}
+	if n >= 2 {
+		s.now[n-2].ev.what.soon(false)
+	}
+	s.now[n-1].ev.what.soon(true)
 }
 
 // open makes the next bucket that has a plan the present one. It returns false

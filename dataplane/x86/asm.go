@@ -396,3 +396,6 @@ func (a *Asm) Return() { a.emit(0xc3) }
 
 // Low32 keeps the lowest 32 bits of a register.
 func (a *Asm) Low32(dst Reg) { a.rr(false, dst, dst, 0x89) }
+
+// Low8 is the lowest byte of a register.
+func (a *Asm) Low8(dst, src Reg) { a.rr(false, dst, src, 0x0f, 0xb6) }

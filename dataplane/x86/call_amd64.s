@@ -13,3 +13,10 @@ TEXT ·call(SB), NOSPLIT, $8-40
 	CALL AX
 	MOVQ AX, ret+32(FP)
 	RET
+
+// func Prefetch(p unsafe.Pointer)
+TEXT ·Prefetch(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	RET

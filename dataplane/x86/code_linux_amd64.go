@@ -17,6 +17,11 @@ const Supported = true
 //go:noescape
 func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 
+// Prefetch brings the 128 bytes at p into the cache, without waiting for them.
+//
+//go:noescape
+func Prefetch(p unsafe.Pointer)
+
 // Call runs code from an address on, with pointers in BX, R12 and R13.
 func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 { return call(entry, bx, r12, r13) }
 

@@ -10,6 +10,9 @@ import (
 // Supported says whether code can be run here.
 const Supported = false
 
+// Prefetch does nothing here.
+func Prefetch(unsafe.Pointer) {}
+
 // Call is for machines where code can be run.
 func Call(uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) uint64 { panic(errUnsupported) }
 

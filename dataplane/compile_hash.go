@@ -1,0 +1,215 @@
+package dataplane
+
+import (
+	"hash/crc32"
+	"sync"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/x86"
+)
+
+// The CRCs that programs choose paths by are computed over the vector: the
+// fields are put together to words of up to eight bytes, and each word goes
+// through as many tables at once ("slicing by eight").
+
+// A slicedCRC is a reflected CRC of at most 32 bits: table[k] has the remainders
+// of a byte that k more follow.
+type slicedCRC struct {
+	table     [8][256]uint32
+	init, xor uint32
+}
+
+// slicedCRCs are those that code computes, by the names of the algorithms.
+var slicedCRCs = sync.OnceValue(func() map[string]*slicedCRC {
+	return map[string]*slicedCRC{
+		"crc16": newSlicedCRC(0xa001, 0),
+		"crc32": newSlicedCRC(crc32.IEEE, 0xffffffff),
+	}
+})
+
+func newSlicedCRC(poly, initAndXor uint32) *slicedCRC {
+	c := &slicedCRC{init: initAndXor, xor: initAndXor}
+	for i := range c.table[0] {
+		r := uint32(i)
+		for range 8 {
+			r = r>>1 ^ poly*(r&1)
+		}
+		c.table[0][i] = r
+	}
+	for k := 1; k < len(c.table); k++ {
+		for i, before := range c.table[k-1] {
+			c.table[k][i] = before>>8 ^ c.table[0][byte(before)]
+		}
+	}
+	return c
+}
+
+// A piece is some bits of a word of the vector, or of a constant, as part of a
+// word of a hash's input.
+type piece struct {
+	off   int
+	right int // shifted so far to the right
+	width int
+	left  int // and then to the left
+}
+
+// maxHashed is the most bytes that are hashed by code.
+const maxHashed = 64
+
+// hashed cuts the inputs of a calculation into words of up to eight bytes; nil
+// if they are not fields of metadata alone that fill whole bytes.
+func hashed(ins []input) (words [][]piece, bytes int) {
+	var all []piece
+	bits := 0
+	for _, in := range ins {
+		if in.parts == nil || !in.always {
+			return nil, 0
+		}
+		for _, q := range in.parts {
+			all = append(all, piece{off: q.off, width: q.width})
+			bits += q.width
+		}
+	}
+	if bits == 0 || bits%8 != 0 || bits > 8*maxHashed {
+		return nil, 0
+	}
+	var word []piece
+	room := 64
+	for len(all) > 0 {
+		p := all[0]
+		n := min(p.width, room)
+		room -= n
+		word = append(word, piece{off: p.off, right: p.width - n, width: n, left: room})
+		all[0].width -= n
+		if all[0].width == 0 {
+			all = all[1:]
+		}
+		if room == 0 {
+			words, word, room = append(words, word), nil, 64
+		}
+	}
+	if word != nil {
+		words = append(words, word)
+	}
+	return words, bits / 8
+}
+
+// hashInto writes base + H % max, for the CRCs that slicedCRCs has.
+func (k *compiler) hashInto(a []*bmv2.Expr) bool {
+	dst, err := k.place(a[0])
+	if err != nil || dst.base != nil || dst.f.signed || dst.f.varLen || dst.f.width > 64 {
+		return false
+	}
+	c := k.sw.calcs[a[2].Name]
+	base, size := k.tree(a[1]), k.tree(a[3])
+	if c == nil || c.payload || base == nil || size == nil || base.depth+1 > len(pool) || size.depth+1 > len(pool) {
+		return false
+	}
+	crc := slicedCRCs()[c.algoID]
+	words, bytes := hashed(c.inputs)
+	if crc == nil || words == nil {
+		return false
+	}
+	k.crc(crc, words, bytes)
+	r := pool[0]
+	v, err := k.number(a[3])
+	if err != nil {
+		return false
+	}
+	if m, ok := remainderMask(v); ok {
+		k.mask(r, m)
+	} else {
+		k.remainder(size)
+	}
+	if base.op != treeConst || base.bits != 0 {
+		k.eval(base, 1)
+		k.Do(x86.Add, r, pool[1])
+	}
+	k.mask(r, mask64(dst.f.width))
+	k.Store(word(dst.f.off), r)
+	return true
+}
+
+// remainder divides the first register of the pool by a size, 0 taken for 1,
+// and keeps the rest.
+func (k *compiler) remainder(size *tree) {
+	zero, end := k.NewLabel(), k.NewLabel()
+	k.eval(size, 1)
+	k.Test(pool[1], pool[1])
+	k.JumpIf(x86.Equal, zero)
+	k.Move(x86.AX, pool[0])
+	k.Set(x86.DX, 0)
+	k.Div(pool[1])
+	k.Move(pool[0], x86.DX)
+	k.Jump(end)
+	k.Bind(zero)
+	k.Set(pool[0], 0)
+	k.Bind(end)
+}
+
+// crc computes a CRC into the first register of the pool.
+func (k *compiler) crc(c *slicedCRC, words [][]piece, bytes int) {
+	state, data, rest := pool[0], pool[1], pool[2]
+	k.ref(x86.CX, unsafe.Pointer(&c.table))
+	for i, w := range words {
+		n := min(8, bytes-8*i)
+		k.gather(w, data, rest)
+		k.Swap(data, 8)
+		first := i == 0 && c.init == 0
+		switch {
+		case first:
+		case i == 0:
+			k.Set(state, uint64(c.init))
+			fallthrough
+		default:
+			k.Do(x86.Xor, data, state)
+		}
+		k.slices(state, data, n, first)
+	}
+	if c.xor != 0 {
+		k.Set(x86.AX, uint64(c.xor))
+		k.Do(x86.Xor, state, x86.AX)
+	}
+}
+
+// slices takes n bytes from data, into which the state has been put, through the
+// tables. Of a state with more bits than that the rest stays; at the beginning
+// there is none.
+func (k *compiler) slices(state, data x86.Reg, n int, none bool) {
+	rest := !none && n < 4
+	if rest {
+		k.ShiftConst(x86.Shr, state, byte(8*n))
+	}
+	for j := range n {
+		k.Low8(x86.AX, data)
+		if j < n-1 {
+			k.ShiftConst(x86.Shr, data, 8)
+		}
+		m := x86.Element(x86.CX, x86.AX, 4)
+		m.Disp = int32((n - 1 - j) * int(unsafe.Sizeof(slicedCRC{}.table[0])))
+		if j == 0 && !rest {
+			k.LoadBytes(state, m, 4)
+			continue
+		}
+		k.LoadBytes(x86.DX, m, 4)
+		k.Do(x86.Xor, state, x86.DX)
+	}
+}
+
+// gather puts the pieces of a word together.
+func (k *compiler) gather(w []piece, dst, tmp x86.Reg) {
+	for i, p := range w {
+		r := tmp
+		if i == 0 {
+			r = dst
+		}
+		k.Load(r, word(p.off))
+		k.ShiftConst(x86.Shr, r, byte(p.right))
+		k.ShiftConst(x86.Shl, r, byte(64-p.width)) // what is above goes
+		k.ShiftConst(x86.Shr, r, byte(64-p.width-p.left))
+		if i > 0 {
+			k.Do(x86.Or, dst, tmp)
+		}
+	}
+}
