@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"fitting":   {},
 	"fabric":    {},
 	"bmv2":      {},
+	"bfrt":      {},
 	"live":      {},
 	"examples":  {},
 	"manifest":  {},
@@ -41,9 +42,9 @@ var rooms = map[string][]string{
 	// The compiler's stages see only what stands before them.
 	"p4/syntax": {},
 	"p4/types":  {"p4/syntax"},
-	"p4/lower":  {"p4/syntax", "p4/types", "bmv2"},
+	"p4/lower":  {"p4/syntax", "p4/types", "bmv2", "bfrt"},
 	"p4/lint":   {"p4/syntax", "p4/types"},
-	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "p4src"},
+	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "bfrt", "p4src"},
 
 	// The one way from a scheme's name to programs.
 	"scheme": {"manifest", "codegen", "p4", "p4/syntax"},

@@ -18,6 +18,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/lower"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -47,6 +48,7 @@ type Program struct {
 
 	Config *bmv2.Config     // nil before Lower
 	P4Info *configv1.P4Info // nil before Describe
+	Schema *bfrt.Schema     // nil before DescribeBfRt
 
 	Warnings syntax.Errors
 }
@@ -150,6 +152,17 @@ func (p *Program) Describe() error {
 		return err
 	}
 	p.P4Info = info
+	return nil
+}
+
+// DescribeBfRt makes the schema that Intel's SDE has of a program for Tofino. The
+// error, if any, is a syntax.Errors; its warnings are those of Describe.
+func (p *Program) DescribeBfRt() error {
+	schema, errs := lower.BfRt(p.File, p.Info, lower.Options{Arch: p.Arch})
+	if schema == nil {
+		return p.add(errs)
+	}
+	p.Schema = schema
 	return nil
 }
 

@@ -17,10 +17,11 @@ import (
 func newCompile(c *cli) *cobra.Command {
 	j := &compileJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb]",
+		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--bfrt FILE.json]",
 		Short: "Compile a P4_16 program to BMv2 JSON and P4Info",
-		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o)
-and P4Info in text form (--p4info). Without either it only checks.
+		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o),
+P4Info in text form (--p4info), and for Tofino the BfRt schema (--bfrt), which
+Intel's SDE calls bf-rt.json. Without any of them it only checks.
 core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
 folder named with -I comes first.
 
@@ -36,15 +37,20 @@ file that was there before stays as it was.`,
 		Example: `  p4lb compile router.p4
   p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
   p4lb compile -I include -D PORTS=16 router.p4 -o router.json
-  p4lb compile --arch tna p4src/tna/ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb`,
+  p4lb compile --arch tna p4src/tna/ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
+  p4lb compile p4src/tna/ecmp.p4 --bfrt bf-rt.json`,
 		Args: wantArgs(1, 1, "one program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.name = args[0]
 			if err := wantArch(cmd, j.opts.Arch); err != nil {
 				return err
 			}
-			if j.json != "" && j.json == j.p4info {
-				return usageError(cmd, "-o and --p4info both name %s", j.json)
+			for _, same := range []struct{ a, b, flags string }{
+				{j.json, j.p4info, "-o and --p4info"}, {j.json, j.bfrt, "-o and --bfrt"}, {j.p4info, j.bfrt, "--p4info and --bfrt"},
+			} {
+				if same.a != "" && same.a == same.b {
+					return usageError(cmd, "%s both name %s", same.flags, same.a)
+				}
 			}
 			return j.run()
 		},
@@ -54,6 +60,7 @@ file that was there before stays as it was.`,
 	addArchFlag(cmd, &j.opts.Arch, "what the program must be for")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
+	flags.StringVar(&j.bfrt, "bfrt", "", "write the BfRt schema of a program for Tofino to `FILE`")
 	flags.BoolVar(&j.strict, "werror", false, "treat warnings as errors")
 	return cmd
 }
@@ -80,11 +87,12 @@ func wantArch(cmd *cobra.Command, arch string) error {
 
 // A compileJob is one run of the compile verb.
 type compileJob struct {
-	c            *cli
-	name         string
-	opts         p4.Options
-	json, p4info string
-	strict       bool
+	c      *cli
+	name   string
+	opts   p4.Options
+	strict bool
+
+	json, p4info, bfrt string // names of what is written
 }
 
 func (j *compileJob) run() error {
@@ -93,7 +101,7 @@ func (j *compileJob) run() error {
 		return err
 	}
 	// Without an output everything is tried that could be asked for.
-	try := j.json == "" && j.p4info == "" && p.Arch != ""
+	try := j.json == "" && j.p4info == "" && j.bfrt == "" && p.Arch != ""
 	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
 			return j.c.diagnose(err)
@@ -104,6 +112,11 @@ func (j *compileJob) run() error {
 	}
 	if j.p4info != "" || try {
 		if err := p.Describe(); err != nil {
+			return j.c.diagnose(err)
+		}
+	}
+	if j.bfrt != "" {
+		if err := p.DescribeBfRt(); err != nil {
 			return j.c.diagnose(err)
 		}
 	}
@@ -126,14 +139,14 @@ func (j *compileJob) link(p *p4.Program) error {
 	return nil
 }
 
-// write writes both outputs or none.
+// write writes all outputs or none.
 func (j *compileJob) write(p *p4.Program) error {
 	var out outputs
 	defer out.discard()
 	for _, f := range []struct {
 		name string
 		data func() []byte
-	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}} {
+	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}, {j.bfrt, func() []byte { return p.Schema.JSON() }}} {
 		if f.name == "" {
 			continue
 		}

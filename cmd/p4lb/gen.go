@@ -44,7 +44,8 @@ A file of parameters (-f) is YAML with the names of the flags:
 
 For Tofino (--arch tna) and Tofino 2 (--arch t2na) S.json is for the embedded
 switch (p4lb switch --load): what the hardware loads p4c makes of S.p4. The
-manifest then says how the program deviates from the paper, and by how much.
+manifest then says how the program deviates from the paper, and by how much, and
+S.bf-rt.json is the BfRt schema, as p4c writes it for Intel's SDE.
 
 What the command line says comes before what the file says. After an error
 nothing is written.`,
@@ -167,12 +168,19 @@ func filesOf(p *scheme.Program) ([]namedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []namedFile{
+	files := []namedFile{
 		{p.Name + ".p4", text},
 		{p.Name + ".json", compiled.JSON()},
 		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
 		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
-	}, nil
+	}
+	if compiled.Config.Architecture() != "" {
+		if err := compiled.DescribeBfRt(); err != nil {
+			return nil, err
+		}
+		files = append(files, namedFile{p.Name + ".bf-rt.json", compiled.Schema.JSON()})
+	}
+	return files, nil
 }
 
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }

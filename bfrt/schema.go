@@ -1,0 +1,122 @@
+// Package bfrt is the schema of BfRt, the runtime interface of Intel's SDE for
+// Tofino: what a program offers to its control plane, as tables with keys and
+// data. The SDE calls the file bf-rt.json.
+//
+// Everything is a table: match tables, action profiles and selectors, counters,
+// meters, registers, filters, value sets, the metadata of ports, the algorithms
+// of hashes, and the snapshots of the pipe. Tables and their parts have numbers,
+// by which clients name them.
+package bfrt
+
+import "encoding/json"
+
+// A Schema is the document.
+type Schema struct {
+	Version      string         `json:"schema_version"`
+	Tables       []*Table       `json:"tables"`
+	LearnFilters []*LearnFilter `json:"learn_filters"`
+}
+
+// A Table is a table. Annotations, ActionSpecs and HasConstDefault are nil for
+// the types of table that lack them.
+type Table struct {
+	Name            string         `json:"name"`
+	ID              uint32         `json:"id"`
+	Type            string         `json:"table_type"`
+	Size            int64          `json:"size"`
+	Annotations     *[]Annotation  `json:"annotations,omitempty"`
+	DependsOn       []uint32       `json:"depends_on"`
+	HasConstDefault *bool          `json:"has_const_default_action,omitempty"`
+	Key             []*Field       `json:"key"`
+	ActionSpecs     *[]*ActionSpec `json:"action_specs,omitempty"`
+	Data            []*Data        `json:"data"`
+	Operations      []string       `json:"supported_operations"`
+	Attributes      []string       `json:"attributes"`
+	ReadOnly        bool           `json:"read_only,omitempty"`
+}
+
+// An Annotation is one of the program's, or one that tells the SDE something.
+type Annotation struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}
+
+// A Field is a part of a key, of an action's data or of a table's data. Mandatory
+// and ReadOnly are nil where what the field is part of has them.
+type Field struct {
+	ID          uint32       `json:"id"`
+	Name        string       `json:"name"`
+	Repeated    bool         `json:"repeated"`
+	Annotations []Annotation `json:"annotations"`
+	Mandatory   *bool        `json:"mandatory,omitempty"`
+	ReadOnly    *bool        `json:"read_only,omitempty"`
+	MatchType   string       `json:"match_type,omitempty"`
+	Type        *Type        `json:"type,omitempty"`
+	Container   []*Data      `json:"container,omitempty"`
+}
+
+// A Type says what values a field has: bytes (of Width bits), uint32, uint64,
+// float, bool or string.
+type Type struct {
+	Type    string   `json:"type"`
+	Width   int      `json:"width,omitempty"`
+	Choices []string `json:"choices,omitempty"`
+	Default any      `json:"default_value,omitempty"`
+	// Mask is that of an exact key under a mask, as the program writes it.
+	Mask string `json:"mask,omitempty"`
+}
+
+// Data is a part of a table's data: a field, or several of which an entry has
+// one.
+type Data struct {
+	Mandatory bool     `json:"mandatory"`
+	ReadOnly  bool     `json:"read_only"`
+	Singleton *Field   `json:"singleton,omitempty"`
+	OneOf     []*Field `json:"oneof,omitempty"`
+}
+
+// An ActionSpec is an action of a table, with its parameters.
+type ActionSpec struct {
+	ID          uint32       `json:"id"`
+	Name        string       `json:"name"`
+	Scope       string       `json:"action_scope"`
+	Annotations []Annotation `json:"annotations"`
+	Data        []*Field     `json:"data"`
+}
+
+// A LearnFilter is a digest.
+type LearnFilter struct {
+	Name        string       `json:"name"`
+	ID          uint32       `json:"id"`
+	Annotations []Annotation `json:"annotations"`
+	Fields      []*Field     `json:"fields"`
+}
+
+// JSON is the document's text.
+func (s *Schema) JSON() []byte {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err) // nothing in it cannot be written
+	}
+	return append(text, '\n')
+}
+
+// Table is the table of a name, nil where there is none.
+func (s *Schema) Table(name string) *Table {
+	for _, t := range s.Tables {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Needs notes that the table works with another.
+func (t *Table) Needs(id uint32) {
+	for _, d := range t.DependsOn {
+		if d == id {
+			return
+		}
+	}
+	t.DependsOn = append(t.DependsOn, id)
+}
