@@ -216,6 +216,9 @@ type Warmup struct {
 	given bool
 }
 
+// NoWarmup lets all flows count.
+func NoWarmup() Warmup { return Warmup{given: true} }
+
 // Seeds are the seeds of an experiment: so many from 1, or those of a list.
 type Seeds []uint64
 

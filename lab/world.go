@@ -199,13 +199,19 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 			p.Loop(inner, tasks, controller.LoopOptions{})
 		}
 	}()
+	err = r.carry(ctx, p)
+	cancel()
+	<-looped
+	return err
+}
+
+// carry sends the flows between the hosts of a network.
+func (r *running) carry(ctx context.Context, n real.Network) error {
 	list := make([]real.Flow, len(r.flows))
 	for i, f := range r.flows {
 		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
 	}
-	outcomes, err := real.Run(ctx, p, list, real.Options{Drain: time.Duration(r.Case.Drain)})
-	cancel()
-	<-looped
+	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain)})
 	if err != nil {
 		return err
 	}
@@ -225,20 +231,55 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	return nil
 }
 
+// Send sends the flows of an experiment's first case, at its first load, between
+// the hosts of a network that is up, once for each seed. It returns what the
+// kernel can tell of them; the rows of the flows go to flows, nil for nowhere.
+func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
+	c := &x.Cases[0]
+	row := &Row{Case: c, Scheme: &Scheme{}, Load: float64(c.Loads[0])}
+	for _, seed := range c.Seeds {
+		r := &running{Job: &Job{Case: c, Scheme: row.Scheme, Load: row.Load, Seed: seed, x: x}, topo: t}
+		if err := r.drawFlows(); err != nil {
+			return nil, err
+		}
+		if err := r.carry(ctx, n); err != nil {
+			return row, err
+		}
+		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics()})
+		if flows == nil {
+			continue
+		}
+		out, err := flows(seed)
+		if err == nil {
+			err = errors.Join(writeFlows(out, r), out.Close())
+		}
+		if err != nil {
+			return row, err
+		}
+	}
+	return row, nil
+}
+
 // measuredReal are the metrics that the kernel can tell of flows.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
 	"flow-rate", "unfinished", "reordered", "retransmitted", "timeouts",
 }
 
-func (r *running) realResult() *Result {
+// realMetrics are the metrics of the flows.
+func (r *running) realMetrics() map[string]float64 {
 	m := &measured{flows: r.flows, classes: r.x.Classes}
-	res := r.blankResult()
-	res.Metrics = m.values()
-	maps.DeleteFunc(res.Metrics, func(key string, _ float64) bool {
+	values := m.values()
+	maps.DeleteFunc(values, func(key string, _ float64) bool {
 		name, _, _ := strings.Cut(key, ":")
 		return !slices.Contains(measuredReal, name)
 	})
+	return values
+}
+
+func (r *running) realResult() *Result {
+	res := r.blankResult()
+	res.Metrics = r.realMetrics()
 	for _, f := range r.flows {
 		res.Elapsed = max(res.Elapsed, f.end)
 	}

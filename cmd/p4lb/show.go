@@ -26,12 +26,17 @@ const (
 
 // addFormat gives cmd the flag -o with the formats that it has.
 func addFormat(cmd *cobra.Command, f *format, have ...format) {
+	addFormatFlag(cmd, f, "output", "o", have)
+}
+
+// addFormatFlag gives it one of another name, where -o names a file.
+func addFormatFlag(cmd *cobra.Command, f *format, name, short string, have []format) {
 	*f = have[0]
 	names := make([]string, len(have))
 	for i, h := range have {
 		names[i] = string(h)
 	}
-	cmd.Flags().VarP(formatFlag{f, have}, "output", "o", "form of the result: "+strings.Join(names, ", "))
+	cmd.Flags().VarP(formatFlag{f, have}, name, short, "form of the result: "+strings.Join(names, ", "))
 }
 
 type formatFlag struct {
