@@ -23,10 +23,13 @@ type Repeat struct {
 type Entry struct {
 	Repeat
 	Match    map[string]Match `json:"match,omitempty"`   // by field; a field that is left out matches anything
-	Default  bool             `json:"default,omitempty"` // the table's default action
+	Default  bool             `json:"default,omitempty"` // the table's default action, of which a switch has one
 	Priority Expr             `json:"priority,omitzero"` // the largest wins; of ternary, range and optional fields
 	Action   string           `json:"action"`
 	Args     map[string]Expr  `json:"args,omitempty"`
+	// OneOf is what there is an action each for, of a table with an action
+	// selector: the switch takes one of them for each packet.
+	OneOf Each `json:"one_of,omitempty"`
 }
 
 // A Fill is what a cell of a register begins with.
@@ -118,6 +121,11 @@ type Each string
 // UnmarshalText reads words.
 func (e *Each) UnmarshalText(text []byte) error {
 	*e = Each(text)
+	return nil
+}
+
+// check checks the words, each after those before it.
+func (e Each) check() error {
 	words := e.Words()
 	for i, word := range words {
 		if err := checkWord(word, words[:i]); err != nil {
@@ -178,7 +186,7 @@ var aboutLink = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Ca
 
 // wayFacts are about how something is reached: the port of the next hop, of
 // several the same one every time.
-var wayFacts = append([]Fact{GroupID, PathCount, FirstMember, MemberIndex, SlotNumber, PathWeight}, linkFacts...)
+var wayFacts = append([]Fact{GroupID, PathCount, FirstMember, MemberIndex, FirstPath, PathNumber, NextPort, SlotNumber, PathWeight}, linkFacts...)
 
 var scopes = []scope{
 	{"port", "each port that has a link", append([]Fact{IngressPort, HostNumber, HostAddress, HostMAC, CloneTo, FloodTo}, linkFacts...)},
@@ -263,8 +271,9 @@ func (e *Entry) validate(place string) error {
 		return at(place+".match", "a default action matches everything: want no match")
 	case !e.Default && len(e.Match) == 0:
 		return at(place+".match", "is missing: want the fields of the key, or default: true")
-	case e.Default && e.Each != "":
-		return at(place+".each", "a table has one default action, not one for each %s", e.Each)
+	}
+	if err := e.checkEach(place); err != nil {
+		return err
 	}
 	if err := e.check(place+".where", e.Where); err != nil {
 		return err
@@ -280,16 +289,32 @@ func (e *Entry) validate(place string) error {
 			}
 		}
 	}
+	args := e.Repeat
+	args.Each += " " + e.OneOf
+	if err := args.Each.check(); err != nil {
+		return at(place+".one_of", "%v", err)
+	}
 	for _, name := range sortedKeys(e.Args) {
-		if err := e.check(place+".args."+name, e.Args[name]); err != nil {
+		if err := args.check(place+".args."+name, e.Args[name]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// checkEach checks what there is a repetition for.
+func (r *Repeat) checkEach(place string) error {
+	if err := r.Each.check(); err != nil {
+		return at(place+".each", "%v", err)
+	}
+	return nil
+}
+
 // checkAll checks several expressions by their keys.
 func (r *Repeat) checkAll(place string, list map[string]Expr) error {
+	if err := r.checkEach(place); err != nil {
+		return err
+	}
 	for _, key := range sortedKeys(list) {
 		if err := r.check(place+"."+key, list[key]); err != nil {
 			return err

@@ -148,6 +148,9 @@ const (
 	PortTotal    Fact = "ports"
 	HostTotal    Fact = "hosts"
 	CPU          Fact = "cpu"
+	NextPort     Fact = "next-port"
+	FirstPath    Fact = "first-path"
+	PathNumber   Fact = "path"
 	RangeNumber  Fact = "i"
 	ToPort       Fact = "to-port"
 	ToHost       Fact = "to-host"
@@ -200,6 +203,9 @@ func (Fact) Words() []Word {
 		{string(PortTotal), "how many ports of this switch have a link"},
 		{string(HostTotal), "how many hosts are at this switch"},
 		{string(CPU), "the port of the controller"},
+		{string(NextPort), "the port by which the next switch sends on to it, of several the first; 0 if it is not reached by a switch"},
+		{string(FirstPath), "the number of the first path to it, where those to all that something is repeated for are numbered through"},
+		{string(PathNumber), "the number of a path, likewise"},
 		{string(RangeNumber), "the number of a range such as 0..7"},
 		{string(ToPort), "of a multicast group: a port that it may lead to"},
 		{string(ToHost), "the number of the host behind that, or 0"},

@@ -290,6 +290,9 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 			return at(place+"."+f.name, "is missing: task %s wants it", t.Kind)
 		}
 	}
+	if err := t.checkEach(place); err != nil {
+		return err
+	}
 	if err := t.check(place+".where", t.Where); err != nil {
 		return err
 	}
