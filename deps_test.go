@@ -49,6 +49,9 @@ var rooms = map[string][]string{
 	// The one way from a scheme's name to programs.
 	"scheme": {"manifest", "codegen", "p4", "p4/syntax"},
 
+	// Anybody's program as a scheme.
+	"own": {"scheme", "manifest", "codegen", "bmv2", "p4"},
+
 	"conformance": {"p4/syntax"},
 
 	"controller": {"fabric", "manifest", "fitting", "bmv2"},

@@ -145,18 +145,31 @@ func replicas(ports []int) []*p4v1.Replica {
 // entry encodes an entry of a plan, which has been checked.
 func (x *index) entry(e Entry) *p4v1.TableEntry {
 	t := x.byName[e.Table]
-	a := t.actions[e.Action]
 	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
 	for i, m := range e.Match {
 		if f := t.fields[i].match(m); f != nil {
 			out.Match = append(out.Match, f)
 		}
 	}
-	action := &p4v1.Action{ActionId: a.id}
-	for i, arg := range e.Args {
-		action.Params = append(action.Params, &p4v1.Action_Param{ParamId: a.params[i].id, Value: number(arg.Value)})
+	if len(e.OneOf) == 0 {
+		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: t.call(Call{e.Action, e.Args})}}
+		return out
 	}
-	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: action}}
+	set := &p4v1.ActionProfileActionSet{}
+	for _, c := range e.OneOf {
+		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: t.call(c), Weight: 1})
+	}
+	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
+	return out
+}
+
+// call encodes an action of the table with its arguments.
+func (t *tableInfo) call(c Call) *p4v1.Action {
+	a := t.actions[c.Action]
+	out := &p4v1.Action{ActionId: a.id}
+	for i, arg := range c.Args {
+		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: a.params[i].id, Value: number(arg.Value)})
+	}
 	return out
 }
 
@@ -259,16 +272,27 @@ func matchText(f *p4v1.FieldMatch) string {
 
 func digits(b []byte) string { return new(big.Int).SetBytes(b).String() }
 
-// actionValue is what an entry does, as text. What is no direct action differs
-// from everything that a plan has.
+// actionValue is what an entry does, as text. What refers to a member or a group
+// of an action profile differs from everything that a plan has.
 func actionValue(e *p4v1.TableEntry) string {
-	a := e.GetAction().GetAction()
-	if a == nil {
-		if e.GetAction() == nil {
-			return noAction
+	switch a := e.GetAction().GetType().(type) {
+	case nil:
+		return noAction
+	case *p4v1.TableAction_Action:
+		return callValue(a.Action)
+	case *p4v1.TableAction_ActionProfileActionSet:
+		var list []string
+		for _, one := range a.ActionProfileActionSet.GetActionProfileActions() {
+			list = append(list, fmt.Sprintf("%s *%d", callValue(one.GetAction()), one.GetWeight()))
 		}
-		return "a member or group of an action profile"
+		slices.Sort(list)
+		return "one of " + strings.Join(list, ", ")
 	}
+	return "a member or group of an action profile"
+}
+
+// callValue is what an action does, as text.
+func callValue(a *p4v1.Action) string {
 	b := fmt.Appendf(nil, "%d", a.GetActionId())
 	params := slices.Clone(a.GetParams())
 	slices.SortFunc(params, func(a, b *p4v1.Action_Param) int { return cmp.Compare(a.GetParamId(), b.GetParamId()) })

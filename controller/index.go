@@ -33,6 +33,7 @@ type tableInfo struct {
 	initial  string // the default action of the program, as actionValue has it
 	size     int64
 	fixed    bool // the entries are the program's
+	begun    bool // some are
 	locked   bool // the default action is, or is that of an action profile
 	routes   bool // its entries refer to those of others
 }
@@ -123,7 +124,7 @@ func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
 
 func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
 	info := &tableInfo{
-		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(), size: t.GetSize(), fixed: t.GetIsConstTable(),
+		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(), size: t.GetSize(), fixed: t.GetIsConstTable(), begun: t.GetHasInitialEntries(),
 		locked:  t.GetConstDefaultActionId() != 0,
 		initial: initialValue(t.GetInitialDefaultAction()),
 		actions: map[string]*actionInfo{}, byAction: map[uint32]*actionInfo{},

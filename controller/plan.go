@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -65,6 +66,7 @@ type SwitchPlan struct {
 	Registers []Cells     `json:"registers"`
 	Queues    []Queue     `json:"queues"`
 	Filters   []Filter    `json:"filters,omitempty"` // of Tofino
+	Frames    []Frame     `json:"frames,omitempty"`  // that the controller sends
 }
 
 // An Entry is one of a table, or with no Match the default action of the table.
@@ -74,6 +76,15 @@ type Entry struct {
 	Priority int     `json:"priority,omitempty"` // the largest wins, where entries overlap
 	Action   string  `json:"action"`
 	Args     []Arg   `json:"args,omitempty"`
+	// OneOf are the actions of an action selector, of which the switch takes one
+	// for each packet; then Action is none.
+	OneOf []Call `json:"one_of,omitempty"`
+}
+
+// A Call is an action with its arguments.
+type Call struct {
+	Action string `json:"action"`
+	Args   []Arg  `json:"args,omitempty"`
 }
 
 // A Match is what an entry says about one field of the key.
@@ -140,6 +151,26 @@ func (s *SwitchPlan) Around() []int {
 
 // Switch returns the plan of the named switch, or nil.
 func (p *Plan) Switch(name string) *SwitchPlan { return p.byName[name] }
+
+// Empty lists the tables with a key that the plan puts nothing into, each once,
+// and that the program does not fill itself: every packet takes their default
+// action.
+func (p *Plan) Empty() []string {
+	var list []string
+	for _, s := range p.Switches {
+		x, err := s.Pipeline.indexed()
+		if err != nil {
+			continue // there would be no plan
+		}
+		for _, t := range x.tables {
+			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.name })
+			if len(t.fields) > 0 && !t.fixed && !t.begun && !filled && !slices.Contains(list, t.name) {
+				list = append(list, t.name)
+			}
+		}
+	}
+	return list
+}
 
 // Cut says who cannot be reached with the links that are down, a line each, nil
 // for nobody. Packets to them are dropped; there is no reason not to deploy.

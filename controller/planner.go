@@ -94,6 +94,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *SwitchPlan {
 	b.addMulticasts()
 	b.addCells()
 	b.addQueues()
+	b.addFrames()
 	b.out.Filters = FiltersOf(b.m)
 	return b.out
 }
@@ -176,22 +177,31 @@ func (b *planner) addTables() {
 	for i := range b.m.Tables {
 		t := &b.m.Tables[i]
 		info := b.x.byName[t.Name]
-		fill := fillers[t.Purpose]
-		if info.fixed || fill == nil {
+		if info.fixed {
 			continue
 		}
 		before := len(b.out.Entries)
-		fill(b, t)
-		if n := len(b.out.Entries) - before; int64(n) > info.size && len(info.fields) > 0 {
+		if fill := fillers[t.Purpose]; fill != nil {
+			fill(b, t)
+		}
+		b.addEntries(t)
+		n := 0
+		for _, e := range b.out.Entries[before:] {
+			if e.Match != nil { // a default action takes no room
+				n++
+			}
+		}
+		if int64(n) > info.size && len(info.fields) > 0 {
 			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.size)
 		}
 	}
 }
 
 func (b *planner) addSessions() {
-	for _, s := range b.m.CloneSessions {
+	for i := range b.m.CloneSessions {
+		s := &b.m.CloneSessions[i]
 		if !s.PerPort {
-			b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session, Port: s.Port, Bytes: s.Bytes})
+			b.addSession(s)
 			continue
 		}
 		for _, p := range b.ports {
@@ -206,7 +216,7 @@ func (b *planner) addMulticasts() {
 	for i := range b.m.MulticastGroups {
 		g := &b.m.MulticastGroups[i]
 		if !g.PerPort {
-			b.addMulticast(g.Group, b.members(g, nil))
+			b.addGroup(g)
 			continue
 		}
 		for k := range b.ports {
@@ -235,6 +245,7 @@ func (b *planner) addCells() {
 	}
 	for i := range b.m.Registers {
 		r := &b.m.Registers[i]
+		b.addFills(r)
 		for _, c := range r.Initial {
 			if c.Index >= 0 {
 				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: c.Index, To: c.Index + 1, Value: uint64(c.Value)})

@@ -54,8 +54,7 @@ func (e Entry) key() string {
 			value += fmt.Sprintf("&&&%#x", *m.Mask)
 		case m.High != nil:
 			value += ".." + showNumber(*m.High, m.Width)
-		}
-		if m.Bits != m.Width || strings.HasSuffix(m.Field, ".dst") || strings.HasSuffix(m.Field, ".src") {
+		case m.Bits != m.Width || strings.HasSuffix(m.Field, ".dst") || strings.HasSuffix(m.Field, ".src"):
 			value = fmt.Sprintf("%s/%d", value, m.Bits)
 		}
 		parts = append(parts, short(m.Field)+"="+value)
@@ -65,15 +64,27 @@ func (e Entry) key() string {
 
 // call is what an entry does, as in set_group(gid=2, n=4).
 func (e Entry) call() string {
-	args := make([]string, len(e.Args))
-	for i, a := range e.Args {
+	if len(e.OneOf) == 0 {
+		return Call{e.Action, e.Args}.String()
+	}
+	var list []string
+	for _, c := range e.OneOf {
+		list = append(list, c.String())
+	}
+	return "one of " + strings.Join(list, ", ")
+}
+
+// String is the call, as in set_group(gid=2, n=4).
+func (c Call) String() string {
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
 		width := a.Width
 		if width == 32 {
 			width = 64 // a number, not an address
 		}
 		args[i] = a.Name + "=" + showNumber(a.Value, width)
 	}
-	return e.Action + "(" + strings.Join(args, ", ") + ")"
+	return c.Action + "(" + strings.Join(args, ", ") + ")"
 }
 
 // Rows are the report as a table, a row for each switch.

@@ -13,10 +13,10 @@ import (
 type taskMaker func(t *fabric.Topology, nodes []*Node, o TaskOptions) ([]Task, error)
 
 // taskMakers are those of the kinds that manifests have. Filters are set by
-// plans.
+// plans, and frames are laid out by them.
 func taskMakers() map[manifest.TaskKind]taskMaker {
 	return map[manifest.TaskKind]taskMaker{
-		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan,
+		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,
 		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*Node, _ TaskOptions) ([]Task, error) {
 			t, err := newProbeTask(nodes)
 			return []Task{t}, err
@@ -68,7 +68,13 @@ func Tasks(p *Plan, o TaskOptions) ([]Task, error) {
 	if o.Queue == 0 {
 		o.Queue = p.Options.Queue
 	}
-	return NewTasks(p.Topology, p.Nodes(), o)
+	list, err := NewTasks(p.Topology, p.Nodes(), o)
+	for _, s := range p.Switches {
+		for _, f := range s.Frames {
+			list = append(list, &sendTask{s.Name, f})
+		}
+	}
+	return list, err
 }
 
 // NewTasks makes the tasks that the programs of the switches want, in the order
