@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds the programs and their packet tests.
 //
-//go:embed *.p4 *.stf
+//go:embed *.p4 *.stf own
 var FS embed.FS

@@ -427,12 +427,28 @@ func (x *Experiment) schemesOf(c *Case) []*Scheme {
 // settleArch finds out what a row is for: a scheme may be called drill@tna. What
 // is for v1model says nothing of it.
 func (s *Scheme) settleArch(common string) {
-	if scheme, arch, ok := strings.Cut(s.Scheme, "@"); ok {
-		s.Scheme, s.Arch = scheme, arch
+	if i := strings.LastIndexByte(s.Scheme, '@'); i > strings.LastIndexByte(s.Scheme, '/') {
+		s.Scheme, s.Arch = s.Scheme[:i], s.Scheme[i+1:]
 	}
 	s.Arch = cmp.Or(s.Arch, common)
 	if s.Arch == codegen.Archs[0] {
 		s.Arch = ""
+	}
+}
+
+// settleOwn takes from a scheme that is not of the catalogue what its programs
+// are for, and what it is called unless another row is called that.
+func (s *Scheme) settleOwn(rows []Scheme) {
+	if s.made.Native() == nil {
+		return
+	}
+	named := s.Label == s.name()
+	if arch := s.made.Archs()[0]; s.Arch == "" && arch != codegen.Archs[0] {
+		s.Arch = arch
+	}
+	name := s.made.Name()
+	if named && !slices.ContainsFunc(rows, func(r Scheme) bool { return r.Label == name }) {
+		s.Label = name
 	}
 }
 

@@ -89,7 +89,10 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 		if s.made, err = library.Find(s.Scheme); err != nil {
 			return src.wrong(key, err)
 		}
-		switch {
+		s.settleOwn(x.Schemes)
+		switch native := s.made.Native(); {
+		case s.Engine == EngineNative && native != nil:
+			return src.wrong(key+".engine", native)
 		case labels[s.Label]:
 			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
 		case s.Engine != EngineP4 && s.Engine != EngineNative:

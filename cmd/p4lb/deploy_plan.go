@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -49,6 +50,20 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli) error {
 		return wantArch(cmd, r.Arch)
 	case r.Role != "" || r.Ports != "":
 		return usageError(cmd, "role and ports follow from the topology: leave them out of %s", displayName(r.file))
+	case own.IsPath(r.Scheme) && r.Arch == "":
+		return r.settleArch()
+	}
+	return nil
+}
+
+// settleArch takes what a program of the user's own is for.
+func (r *schemeRequest) settleArch() error {
+	s, err := libraryFrom(".").Find(r.Scheme)
+	if err != nil {
+		return err
+	}
+	if arch := s.Archs()[0]; arch != codegen.Archs[0] {
+		r.Arch = arch
 	}
 	return nil
 }
@@ -72,6 +87,9 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{MTU: j.mtu, Queue: j.queue})
 	if err != nil {
 		return nil, j.planErrors(err)
+	}
+	for _, table := range plan.Empty() {
+		j.c.log.Warn("nothing fills a table: every packet takes its default action", "table", table)
 	}
 	for _, text := range plan.Cut() {
 		j.c.log.Warn("cut off", "who", text)

@@ -129,6 +129,18 @@ func (c *cli) readSource(name string) (text []byte, err error) {
 	return text, nil
 }
 
+// besides reads files that lie in one of some folders, or else where p4lb runs.
+func besides(dirs ...string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		for _, dir := range dirs {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
+				return text, nil
+			}
+		}
+		return os.ReadFile(name)
+	}
+}
+
 // displayName is how messages call a file of the command line.
 func displayName(name string) string {
 	if name == "-" {

@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -89,9 +90,14 @@ func addBlocksFlag(cmd *cobra.Command, dir *string) {
 	}
 }
 
+// libraryFrom has the catalogue, and programs that paths from a folder lead to.
+func libraryFrom(dir string) *scheme.Library {
+	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}}
+}
+
 // libraryWith is where schemes are found, with a folder of blocks if it is not "".
 func libraryWith(blocks string) (*scheme.Library, error) {
-	l := &scheme.Library{}
+	l := libraryFrom(".")
 	if blocks == "" {
 		return l, nil
 	}

@@ -70,9 +70,10 @@ virtual time stands still.
 func newLabRun(c *cli) *cobra.Command {
 	j := &labJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "run FILE.yaml…",
+		Use:   "run [FILE.yaml|FOLDER]…",
 		Short: "Run experiments from files",
-		Long: `Run runs the experiments of files. All that is not given has a default.
+		Long: `Run runs the experiments of files. All that is not given has a default. A folder
+stands for its experiment.yaml, and nothing for that of the current one.
 
   name: quick
   topology: qall              # a preset or file, or a maker:
@@ -82,6 +83,7 @@ func newLabRun(c *cli) *cobra.Command {
     - {scheme: drill, label: drill-4, set: {d: 4}}
     - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
     - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
+    - ./mine                              # a program of your own: see p4lb new
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: hosts}
   loads: [0.5, 0.7]
@@ -113,19 +115,26 @@ between switches, their queues and the intervals between packets, and fits them,
 for the metrics fit-….
 Patterns are ` + strings.Join(lab.Patterns, ", ") + `.
 A load is relative to what the hosts that send could send (load-of: hosts), what
-the links between leaves and spines carry (fabric), or a rate. Files are found
-from where p4lb runs.`,
+the links between leaves and spines carry (fabric), or a rate. Files and programs
+are found beside the experiment, files else from where p4lb runs.`,
 		Example: `  p4lb lab run experiment.yaml
   p4lb lab run experiment.yaml --resume --cores 1`,
-		Args: wantArgs(1, -1, "an experiment's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
 			var list []*lab.Experiment
 			for _, name := range args {
+				if info, err := os.Stat(name); err == nil && info.IsDir() {
+					name = filepath.Join(name, "experiment.yaml")
+				}
 				text, err := c.readSource(name)
 				if err != nil {
 					return err
 				}
-				x, err := lab.Load(displayName(name), text, os.ReadFile, nil)
+				dir := filepath.Dir(name)
+				j.dirs = append(j.dirs, dir)
+				x, err := lab.Load(displayName(name), text, besides(dir), libraryFrom(dir))
 				if err != nil {
 					return err
 				}

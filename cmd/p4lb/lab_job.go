@@ -31,6 +31,7 @@ type labJob struct {
 	worlds   []string
 	overload bool
 
+	dirs     []string // of the experiments
 	markdown string
 	sections []byte
 	command  string // that repeats an experiment, up to its name
@@ -142,7 +143,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: os.ReadFile,
+		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...),
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)

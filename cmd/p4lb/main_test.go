@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -73,10 +75,20 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: example FILE...")
 	}
-	for _, name := range args {
-		text, err := examples.FS.ReadFile(name)
-		ts.Check(err)
-		ts.Check(writeNew(ts.MkAbs(name), text))
+	for _, arg := range args {
+		ts.Check(fs.WalkDir(examples.FS, arg, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir():
+				return os.MkdirAll(ts.MkAbs(name), 0o777)
+			}
+			text, err := examples.FS.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			return writeNew(ts.MkAbs(name), text)
+		}))
 	}
 }
 

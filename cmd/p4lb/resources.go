@@ -110,7 +110,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	var list []consumption
 	for _, name := range j.schemes {
-		s, err := new(scheme.Library).Find(name)
+		s, err := libraryFrom(".").Find(name)
 		if err != nil {
 			return err
 		}

@@ -2,21 +2,24 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/dataplane/stf"
+	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/p4"
 )
 
 func newTest(c *cli) *cobra.Command {
 	var opts p4.Options
 	cmd := &cobra.Command{
-		Use:   "test PROG.p4|PROG.json CASES.stf...",
+		Use:   "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
 		Short: "Send the packets of a test through a program",
 		Long: `Test runs a program on the embedded switch, sends it the packets of each test
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
@@ -24,6 +27,9 @@ of any compiler. Each test starts with a switch of its own. A program for Tofino
 (TNA, T2NA) runs as there: clone sessions are its mirror sessions, and what leaves
 by port 68 to 71 of a pipe, or 6 of Tofino 2, comes round, unless the test expects
 packets there.
+
+A scheme of your own, a folder or a manifest, stands for its programs with the
+tests beside them, and nothing for the scheme in the current folder.
 
 A test is a list of lines in p4c's Simple Test Framework:
 
@@ -47,8 +53,13 @@ mc_node_associate, counter_*, register_*, meter_*.`,
 		Example: `  p4lb test router.p4 router.stf
   p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf
   p4lb test p4src/tna/ecmp.p4 ecmp.stf`,
-		Args: wantArgs(2, -1, "a program and one or more tests"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			if len(args) == 1 {
+				return c.testScheme(cmd, args[0])
+			}
 			config, err := c.loadProgram(args[0], opts)
 			if err != nil {
 				return err
@@ -58,6 +69,39 @@ mc_node_associate, counter_*, register_*, meter_*.`,
 	}
 	addSourceFlags(cmd, &opts)
 	return cmd
+}
+
+// testScheme runs the tests of a scheme of the user's own.
+func (c *cli) testScheme(cmd *cobra.Command, name string) error {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() && !own.HasManifest(name) {
+		return usageError(cmd, "test wants a program and one or more tests")
+	}
+	s, err := own.Open(".", name)
+	if err != nil {
+		return err
+	}
+	tests, err := s.Tests(".")
+	if err != nil {
+		return err
+	}
+	if len(tests) == 0 {
+		return fmt.Errorf("%s has no packet tests: want files that end in .stf beside its manifest", name)
+	}
+	var bad error
+	for _, t := range tests {
+		p, err := s.Build(codegen.Params{Role: t.Role})
+		if err != nil {
+			return c.diagnose(err)
+		}
+		compiled, err := p.Compiled()
+		if err != nil {
+			return c.diagnose(err)
+		}
+		if err := c.runTests(compiled.Config, t.Files); err != nil {
+			bad = err
+		}
+	}
+	return bad
 }
 
 // loadProgram reads BMv2 JSON, or compiles P4.

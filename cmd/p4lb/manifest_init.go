@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/own"
+)
+
+func newManifestInit(c *cli) *cobra.Command {
+	var file string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init PROGRAM.p4 [-o FILE]",
+		Short: "Write a first manifest for a program",
+		Long: `Init writes a first manifest for a P4_16 program, from the program itself: which
+parameter becomes the egress port, which the next hop's MAC, what a hash chooses
+among, what is written to a register. What was concluded so is marked as a guess,
+with the reason; tables that nothing was concluded about stay empty until entries
+are given, whose form stands there as a comment.
+
+With the manifest beside the program, the program is a scheme:
+
+  p4lb manifest init mine.p4 -o mine.manifest.yaml
+  p4lb lab --scheme ./mine.p4 --vs ecmp,drill`,
+		Example: `  p4lb manifest init mine.p4
+  p4lb manifest init mine.p4 -o mine.manifest.yaml`,
+		Args: wantArgs(1, 1, "a program"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			program := args[0]
+			if filepath.Ext(program) != ".p4" {
+				return fmt.Errorf("%s: want a P4_16 program, FILE.p4", program)
+			}
+			text, err := own.Init(program, program, file)
+			if err != nil {
+				return c.diagnose(err)
+			}
+			if file == "" {
+				_, err := c.out.Write(text)
+				return err
+			}
+			if _, err := os.Lstat(file); err == nil && !force {
+				return hinted(fmt.Errorf("there is a %s already", file), "--force writes over it")
+			}
+			var out outputs
+			defer out.discard()
+			if err := out.stage(file, text); err != nil {
+				return err
+			}
+			return out.commit()
+		},
+	}
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of standard output")
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}

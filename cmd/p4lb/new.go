@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/own"
+)
+
+func newNew(c *cli) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new FOLDER",
+		Short: "Begin a load balancer of your own",
+		Long: `New makes a folder with a small load balancer that works: a P4_16 program for
+v1model, the manifest that says what it means, packet tests, and an experiment
+against rows of the catalogue.
+
+  p4lb new mine
+  cd mine
+  p4lb test                  # its packet tests
+  p4lb lab run               # its experiment
+  p4lb deploy --scheme . --topology qall
+
+The program is the place to go on from: it hashes flows onto paths, and marks
+where something better goes. docs/own-program.md goes through it step by step.`,
+		Example: `  p4lb new mine
+  p4lb new mine && p4lb lab run mine`,
+		Args: wantArgs(1, 1, "a folder to make"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := args[0]
+			files, err := own.Scaffold(filepath.Base(filepath.Clean(dir)))
+			if err != nil {
+				return err
+			}
+			if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+				return fmt.Errorf("%s is not empty: want a folder that is not there yet", dir)
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("making %s: %w", dir, bareError(err))
+			}
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return fmt.Errorf("making %s: %w", dir, bareError(err))
+			}
+			var out outputs
+			defer out.discard()
+			for _, f := range files {
+				if err := out.stage(filepath.Join(dir, f.Name), f.Text); err != nil {
+					return err
+				}
+			}
+			if err := out.commit(); err != nil {
+				return err
+			}
+			for _, f := range files {
+				fmt.Fprintf(c.out, "%-40s %s\n", filepath.Join(dir, f.Name), f.About)
+			}
+			return nil
+		},
+	}
+	return cmd
+}

@@ -1,0 +1,160 @@
+package own
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
+)
+
+// Build compiles the program for a role and completes its manifest.
+func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
+	one := s.sourceOf(p.Role)
+	switch {
+	case one == nil:
+		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, s.roles())
+	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
+		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
+	case p.Coeffs != nil:
+		return nil, fmt.Errorf("%s is a program of its own: a fitted polynomial is for schemes that are generated", s.path)
+	}
+	known, _ := s.Parameters("")
+	for _, name := range slices.Sorted(maps.Keys(p.Set)) {
+		if !slices.ContainsFunc(known, func(k codegen.Param) bool { return k.Name == name }) {
+			return nil, fmt.Errorf("%s has no parameter %s: those of a program of its own are what its manifest defines", s.path, name)
+		}
+	}
+	return one.build(s.name, p.Set)
+}
+
+// sourceOf is the program for a role, or the one that is for all, or nil.
+func (s *Scheme) sourceOf(role string) *source {
+	for _, want := range []string{role, ""} {
+		for _, one := range s.sources {
+			if one.manifest.Role == want {
+				return one
+			}
+		}
+	}
+	if role == "" {
+		return s.sources[0]
+	}
+	return nil
+}
+
+func (s *Scheme) roles() string {
+	var list []string
+	for _, one := range s.sources {
+		list = append(list, one.manifest.Role)
+	}
+	return strings.Join(list, " and ")
+}
+
+// defines are the names of the macros that the manifest defines.
+func (s *source) defines() []string { return slices.Sorted(maps.Keys(s.manifest.Defines)) }
+
+// build compiles the program, once for what is set.
+func (s *source) build(name string, set map[string]string) (*scheme.Program, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var defines []string
+	m := *s.manifest
+	m.Parameters = slices.Clone(m.Parameters)
+	for _, macro := range s.defines() {
+		value, ok := set[macro]
+		if !ok {
+			value = m.Defines[macro]
+		}
+		defines = append(defines, macro+"="+value)
+		m.Parameters = append(m.Parameters, manifest.Parameter{Name: macro, Text: value})
+	}
+	key := strings.Join(defines, " ")
+	if p := s.built[key]; p != nil {
+		return p, nil
+	}
+	compiled, err := compile(s.program, s.shown, string(m.Arch), m.Includes, defines)
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.CheckFile(s.manifestFile, s.manifestText, &m, compiled.P4Info); err != nil {
+		return nil, err
+	}
+	Complete(&m, compiled.P4Info)
+	text, err := readFile(s.program)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
+	}
+	p := scheme.New(name, string(m.Arch), m, scheme.Digest(compiled.JSON()), func() ([]byte, *p4.Program, error) {
+		return text, compiled, nil
+	})
+	s.built[key] = p
+	return p, nil
+}
+
+// compile compiles a program with what it includes, wherever that is.
+func compile(program, shown, arch string, includes, defines []string) (*p4.Program, error) {
+	abs, err := filepath.Abs(program)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", shown, err)
+	}
+	o := p4.Options{Arch: arch, Defines: defines}
+	for _, dir := range includes {
+		o.IncludeDirs = append(o.IncludeDirs, rooted(within(filepath.Dir(abs), dir)))
+	}
+	here, there := filepath.Dir(abs)+"/", filepath.Dir(shown)
+	o.Show = func(name string) string {
+		if rest, ok := strings.CutPrefix("/"+name, here); ok {
+			return filepath.Join(there, rest)
+		}
+		return "/" + name
+	}
+	compiled, err := p4.Compile(machine{}, rooted(abs), o)
+	switch {
+	case err != nil:
+		return nil, err
+	case compiled.Config == nil:
+		return nil, fmt.Errorf("%s has no main: want a program that instantiates its architecture's package", shown)
+	}
+	return compiled, nil
+}
+
+// rooted is the name of a file in machine.
+func rooted(abs string) string { return strings.TrimPrefix(filepath.ToSlash(abs), "/") }
+
+// machine is the file system from the root on.
+type machine struct{}
+
+// Open opens a file.
+func (machine) Open(name string) (fs.File, error) { return os.Open("/" + name) }
+
+// ReadFile reads a file that can be a source.
+func (machine) ReadFile(name string) ([]byte, error) { return readFile("/" + name) }
+
+// maxSource bounds what is read as a source.
+const maxSource = 64 << 20
+
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("is a folder, not a file")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	if err == nil && len(text) > maxSource {
+		err = fmt.Errorf("larger than %d MiB", maxSource>>20)
+	}
+	return text, bare(err)
+}
