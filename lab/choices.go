@@ -115,7 +115,7 @@ var choices = []Choice{
 	},
 	{
 		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce}, Default: "departure",
-		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes",
+		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes; with now one that goes by loads counts packets as they come",
 		Why:   "a program of a software switch measures in egress, and learns by report or shared register; the ghost thread of Tofino 2 sees both; nothing sees a queue at once",
 		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
@@ -136,7 +136,7 @@ var choices = []Choice{
 	},
 	{
 		Key: "transport.rdma.notice-every", Default: everyMark, kind: "dcqcn",
-		About: "the least time between two notices of congestion to one sender",
+		About: "the least time between two notices of congestion to one sender; up to alpha-interval it limits nothing",
 		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
 		like:  map[string]string{"hardware": "4us"},
 		field: func(s *Setting) option { return (*timeOption)(&s.Transport.RDMA.NoticeEvery) },
@@ -274,7 +274,7 @@ func (w *SwitchSpec) vary(m *sim.Model) {
 	case atEnqueue:
 		m.Ghost = true
 	case atOnce:
-		m.QueueNow = true
+		m.AtOnce = true
 	}
 }
 

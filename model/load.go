@@ -33,13 +33,24 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 		l.egressSide[d.Port] = estimate{sent, now}
 		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.period(), now)
 	}
-	e := &l.egressSide[d.Port]
-	*e = estimate{uint32(d.Len) + e.now(now, l.cfg.Window), now}
-	if l.cfg.Direct {
-		l.ingressSide[d.Port] = *e
+	if l.cfg.LoadNow {
 		return Report{}, false
 	}
-	return Report{Port: d.Port, Sent: e.bytes}, l.due(d.Port, l.cfg.Tb, now)
+	l.count(d.Port, d.Len, now)
+	if l.cfg.Direct {
+		l.ingressSide[d.Port] = l.egressSide[d.Port]
+		return Report{}, false
+	}
+	return Report{Port: d.Port, Sent: l.egressSide[d.Port].bytes}, l.due(d.Port, l.cfg.Tb, now)
+}
+
+// count adds bytes to what a port has sent.
+func (l *load) count(port, bytes int, now Time) {
+	e := &l.egressSide[port]
+	*e = estimate{uint32(bytes) + e.now(now, l.cfg.Window), now}
+	if l.cfg.LoadNow {
+		l.ingressSide[port] = *e
+	}
 }
 
 // period is how often hardware reports a port's load at most. Where T_b is for
@@ -67,8 +78,11 @@ func (l *load) eighths(sent uint32) uint8 {
 	if l.tofino() {
 		return uint8(min(7, sent*8/full))
 	}
-	reciprocal := 8 << 32 / l.capacity()
-	return uint8(min(7, uint64(sent)*reciprocal>>32))
+	reciprocal, most := 8<<32/l.capacity(), uint64(7)
+	if l.cfg.LoadNow {
+		most = 255
+	}
+	return uint8(min(most, uint64(sent)*reciprocal>>32))
 }
 
 // A Probe tells about the paths to the switch that sent it.

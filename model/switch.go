@@ -39,6 +39,10 @@ type Variant struct {
 	// QueueNow is the length of a port's queue as it is, which signal queue then
 	// takes in place of what it has learnt; nil: it does not.
 	QueueNow func(port int) uint32
+	// LoadNow counts a packet to the load of a port as soon as it is there, by
+	// Assigned, and not when it leaves; a port to which more comes than it can send
+	// then is more than full.
+	LoadNow bool
 	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
 	PathHash func(Flow) uint64
 }
@@ -278,6 +282,15 @@ func (s *Switch) Enqueued(port, length int) {
 	}
 	if q, ok := s.signal.(*queue); ok {
 		q.len[port] = q.measured(length)
+	}
+}
+
+// Assigned takes note of a packet that has come to a port: see Variant.LoadNow.
+func (s *Switch) Assigned(port, bytes int, now Time) {
+	if l, ok := s.signal.(interface {
+		count(port, bytes int, now Time)
+	}); ok {
+		l.count(port, bytes, now)
 	}
 }
 

@@ -20,7 +20,8 @@ type Host struct {
 	drained []drain
 }
 
-// A drain is a function that waits for the NIC to hold less.
+// A drain is a function that waits for the NIC to hold less, or with 0 to be about
+// to send what it is given.
 type drain struct {
 	below int
 	f     func()
@@ -48,6 +49,38 @@ func (h *Host) WhenBelow(bytes int, f func()) {
 	h.drained = append(h.drained, drain{bytes, f})
 }
 
+// WhenFree calls f once, as soon as the NIC could send a packet at once, in turn
+// with those of WhenBelow: so what is sent is decided on no sooner than it can be.
+func (h *Host) WhenFree(f func()) {
+	o := h.nic
+	if len(h.drained) == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
+		f()
+		return
+	}
+	h.drained = append(h.drained, drain{0, f})
+	o.wake()
+}
+
+// wanted reports whether somebody waits for the NIC to be free, and no packet.
+func (h *Host) wanted() bool {
+	o := h.nic
+	return o.queue.head == nil && !o.paused && len(h.drained) > 0 && h.drained[0].below == 0
+}
+
+// freed calls who waits for the NIC to be free, until it is not.
+func (h *Host) freed() {
+	for h.wanted() && h.nic.free <= h.net.now {
+		h.next()
+	}
+}
+
+// next calls who waits longest.
+func (h *Host) next() {
+	f := h.drained[0].f
+	h.drained = append(h.drained[:0], h.drained[1:]...)
+	f()
+}
+
 // Send gives a packet to the NIC.
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
@@ -69,9 +102,7 @@ func (h *Host) Send(p *Packet) {
 func (h *Host) depart(p *Packet, o *Port) {
 	o.transmit(p)
 	for len(h.drained) > 0 && int(o.bytes) < h.drained[0].below {
-		f := h.drained[0].f
-		h.drained = append(h.drained[:0], h.drained[1:]...)
-		f()
+		h.next()
 	}
 }
 

@@ -27,8 +27,9 @@ type Model struct {
 	// Cells are how many a register of the program has, by name. Those that the
 	// model does not keep are 0.
 	Cells map[string]int
-	// QueueNow: signal queue knows queues as they are, in bytes.
-	QueueNow bool
+	// AtOnce: signal queue knows queues as they are, in bytes, and loads count
+	// packets as they come.
+	AtOnce bool
 }
 
 // native is the engine that runs a model. What the program would do beside
@@ -57,8 +58,8 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		e.drawn++
 		return random(lo, hi)
 	}
-	if o.QueueNow {
-		o.Variant.QueueNow = func(port int) uint32 { return uint32(s.ports[port].bytes) }
+	if o.AtOnce {
+		o.QueueNow, o.LoadNow = func(port int) uint32 { return s.ports[port].waiting() }, true
 	}
 	if s.net.ns3 != nil {
 		o.PathHash = s.net.ns3.hash(s)
@@ -276,6 +277,9 @@ func (e *native) enqueued(p *Packet, o *Port, depth int) {
 		return
 	}
 	e.model.Enqueued(o.Number, depth+int(e.s.cellsOf(p.Size)))
+	if e.o.LoadNow {
+		e.model.Assigned(o.Number, p.Size, e.now())
+	}
 	p.met = int32(depth)
 	if e.persists {
 		p.native.queued = e.now()

@@ -222,12 +222,21 @@ func (o *Port) hasten(p *Packet) {
 	o.wake()
 }
 
+// waiting is the number of bytes that wait, with what goes first.
+func (o *Port) waiting() uint32 {
+	n := uint32(o.bytes)
+	for p := o.urgent.head; p != nil; p = p.next {
+		n += uint32(p.Size)
+	}
+	return n
+}
+
 // idle reports whether there is nothing that the port may send.
 func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgent.head == nil }
 
 // wake lets the port send if it can: at once, or when the link is free.
 func (o *Port) wake() {
-	if o.idle() || o.serving.planned() {
+	if o.serving.planned() || o.idle() && (o.host == nil || !o.host.wanted()) {
 		return
 	}
 	if o.free > o.net.now {
@@ -240,6 +249,9 @@ func (o *Port) wake() {
 // serve sends the first packet of the queue.
 func (o *Port) serve() {
 	if o.idle() {
+		if o.host != nil {
+			o.host.freed()
+		}
 		return
 	}
 	var p *Packet

@@ -145,7 +145,11 @@ func (s *source) ask() {
 		return
 	default:
 		s.waiting = true
-		s.Src.WhenBelow(1, s.turn)
+		if s.Transport == DCQCN { // whose cards go through what is to be sent when they can send
+			s.Src.WhenFree(s.turn)
+		} else {
+			s.Src.WhenBelow(1, s.turn)
+		}
 	}
 	setTimer(s.timer, s.half.deadline())
 }

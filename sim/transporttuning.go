@@ -39,7 +39,7 @@ type RDMA struct {
 	Additive      int64         // R_AI, bit/s; zero: 10/25 Mb/s for each Gb/s of the NIC
 	Hyper         int64         // R_HAI, bit/s; zero: 25/25 Mb/s for each Gb/s of the NIC
 	MinRate       int64         // bit/s; zero: 100 Mb/s, or a tenth of a NIC below 1 Gb/s
-	NoticeEvery   time.Duration // between congestion notifications of a flow at least; zero: one for each marked packet
+	NoticeEvery   time.Duration // between congestion notifications of a flow at least; zero, and up to AlphaInterval: one for each marked packet
 	NackEvery     time.Duration // between Nacks for the same packet; zero: 4 µs
 	AckEvery      int           // packets to an acknowledgment; zero: 1
 	Window        int64         // bytes outstanding at most; zero: no limit
@@ -102,6 +102,11 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.Additive, max(1, rate/1000*10/25))
 	fill(&d.Hyper, max(1, rate/1000*25/25))
 	fill(&d.MinRate, min(100_000_000, max(1, rate/10)))
+	if d.NoticeEvery <= d.AlphaInterval {
+		// The sender takes one for each of its intervals anyway. With a limit of
+		// its own, the gaps between packets on top, some would pass without any.
+		d.NoticeEvery = 0
+	}
 	fill(&d.NackEvery, 4*time.Microsecond)
 	fill(&d.AckEvery, 1)
 	fill(&d.Window, never64)
