@@ -138,7 +138,7 @@ func labAnswers(t *testing.T, spines, rate, row string, seeds int, flows string)
 		}
 		return nil, fs.ErrNotExist
 	}
-	x, err := Load("fidelity.yaml", fmt.Appendf(nil, fidelitySetting, spines, rate, row, seeds), read)
+	x, err := Load("fidelity.yaml", fmt.Appendf(nil, fidelitySetting, spines, rate, row, seeds), read, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
