@@ -51,7 +51,7 @@ type traits struct {
 func architectureOf(l *lowerer) architecture {
 	switch l.opts.Arch {
 	case bmv2.TNA, bmv2.T2NA:
-		return &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}, queues: map[*instance]string{}}
+		return &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}, queues: map[*instance]string{}, counters: map[*instance][]coveredCounter{}}
 	}
 	return v1model{l}
 }

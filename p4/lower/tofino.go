@@ -32,6 +32,8 @@ type tofino struct {
 	logs map[*instance]string
 	// queues are the registers that say what queues and stacks hold.
 	queues map[*instance]string
+	// counters are the values under the tops of parser counters.
+	counters map[*instance][]coveredCounter
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.
 	prefixes map[*instance]*header
 }

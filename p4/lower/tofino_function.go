@@ -2,9 +2,7 @@ package lower
 
 import (
 	"math/big"
-	"slices"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -100,95 +98,4 @@ func (l *tofino) randomCall(c *methodCall) value {
 	f := l.temp(scalar{width: st.width})
 	l.prim("modify_field_rng_uniform", f, intEx(0, f.st), constEx(maskOf(st.width), f.st))
 	return l.as(f, st)
-}
-
-// parserCounterCall: the counter of a parser is a variable of eight bits.
-func (l *tofino) parserCounterCall(c *methodCall) value {
-	n := l.state(c.inst, scalar{width: 8})
-	u8 := n.st
-	switch c.method {
-	case "set":
-		if c.arg("field") == nil {
-			l.set(n, cast(l.scalar(c.arg("value"), c.e), u8))
-			return nil
-		}
-		l.set(n, l.parserCounterField(c, u8))
-		return nil
-	case "increment", "decrement":
-		op := syntax.Add
-		if c.method == "decrement" {
-			op = syntax.Sub
-		}
-		l.set(n, binary(op, fieldEx(n), cast(l.scalar(c.arg("value"), c.e), u8), u8))
-		return nil
-	case "is_zero":
-		return equal(fieldEx(n), intEx(0, u8))
-	case "is_negative":
-		return equal(slice(fieldEx(n), 7, 7), intEx(1, scalar{width: 1}))
-	}
-	l.unsupported(c.x, "the method %s of ParserCounter", c.method)
-	return nil
-}
-
-// byteWith is the byte that a header's field is part of, and of a value that is
-// no such field its last byte.
-func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
-	if f, ok := l.eval(c.arg("field"), c.e).(*field); ok && f.st.width < 8 {
-		if parts := l.aroundInByte(f); parts != nil {
-			return cast(l.joined(parts), u8)
-		}
-	}
-	return cast(l.scalar(c.arg("field"), c.e), u8)
-}
-
-// aroundInByte lists the parts of the byte that has all of a header's field f;
-// nil where there is none.
-func (l *tofino) aroundInByte(f *field) []*ex {
-	i := slices.IndexFunc(l.cfg.Headers, func(h *bmv2.Header) bool { return h.Name == f.header })
-	if i < 0 || l.cfg.Headers[i].Metadata {
-		return nil
-	}
-	list := l.headerTypes[l.cfg.Headers[i].HeaderType].Fields
-	at := 0
-	for _, g := range list[:slices.IndexFunc(list, func(g bmv2.HeaderField) bool { return g.Name == f.name })] {
-		at += g.Width
-	}
-	first, last := at-at%8, at-at%8+7
-	if at+f.st.width-1 > last {
-		return nil
-	}
-	var parts []*ex
-	at = 0
-	for _, g := range list {
-		end := at + g.Width - 1
-		if lo, hi := max(at, first), min(end, last); lo <= hi {
-			part := fieldEx(&field{header: f.header, name: g.Name, st: scalar{width: g.Width}})
-			parts = append(parts, slice(part, end-lo, end-hi))
-		}
-		at += g.Width
-	}
-	return parts
-}
-
-// parserCounterField is what set makes of the byte that a field is in: rotated to the right, under
-// a mask, which Tofino 1 gives by its highest bit, and something added. The
-// largest value that the program allows is not held against it.
-func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
-	v := l.byteWith(c, u8)
-	number := func(name string) int64 {
-		x := l.scalar(c.arg(name), c.e)
-		if !x.isConst() {
-			l.unsupported(c.arg(name), "a parser counter whose %s is not a constant", name)
-		}
-		return x.v.Int64()
-	}
-	rotate, mask, add := int(number("rotate")%8), number("mask"), number("add")
-	if l.opts.Arch == bmv2.TNA {
-		mask = 1<<(mask+1) - 1
-	}
-	if rotate > 0 {
-		v = binary(syntax.Concat, slice(v, rotate-1, 0), slice(v, 7, rotate), u8)
-	}
-	v = binary(syntax.And, v, intEx(mask, u8), u8)
-	return binary(syntax.Add, v, constEx(big.NewInt(add), u8), u8)
 }

@@ -240,7 +240,6 @@ func TestTofinoNotSupported(t *testing.T) {
 		{"mirror in a control", bmv2.TNA, "ingress.p4", "Mirror(1) mirror; apply { mirror.emit(3); }", `^program.p4:11:27: not supported: the method emit of Mirror outside of a deparser`},
 		{"mirror of nothing", bmv2.TNA, "deparser.p4", "Mirror(1) mirror; apply { mirror.emit<empty_t>(3, {}); }", `^program.p4:14:51: not supported: an empty header`},
 		{"checksum in a control", bmv2.TNA, "ingress.p4", "Checksum() c; apply { c.add(h.h); }", `not supported: the method add of Checksum outside of a parser`},
-		{"stack of counters", bmv2.T2NA, "parser.p4", "ParserCounter() c; state start { b.extract(ig); c.push(8w3); transition accept; }", `^program.p4:7:49: not supported: the method push of ParserCounter`},
 		{"range of a direct register", bmv2.TNA, "ingress.p4", `DirectRegister<bit<8>>() r;
 			DirectRegisterAction<bit<8>, bit<8>>(r) q = { void apply(inout bit<8> v) { v = 1; } };
 			action a1() { q.execute(); }
