@@ -1,11 +1,284 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/p4"
 )
 
 func newManifest(c *cli) *cobra.Command {
-	cmd := &cobra.Command{Use: "manifest VERB", Short: "Manifests"}
-	cmd.AddCommand(newManifestInit(c))
+	cmd := &cobra.Command{
+		Use:   "manifest VERB",
+		Short: "Read and check what programs say of themselves",
+		Long: `A manifest says what a program's registers hold, what its tables are for and what
+a controller has to do while it runs. gen writes one beside each program; for a
+program of your own you write it, in JSON or YAML. docs/manifest.md has its keys.`,
+		Example: `  p4lb manifest init mine.p4
+  p4lb manifest check mine.manifest.yaml
+  p4lb manifest show drill --arch tna
+  p4lb manifest schema > manifest.schema.json`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newManifestInit(c), newManifestCheck(c), newManifestShow(c), newManifestSchema(c))
 	return cmd
+}
+
+func newManifestCheck(c *cli) *cobra.Command {
+	var program string
+	var opts p4.Options
+	cmd := &cobra.Command{
+		Use:   "check MANIFEST... [--program PROGRAM]",
+		Short: "Check manifests, and hold them against their programs",
+		Long: `Check reads manifests and reports the first thing that is wrong with each, with
+its line: a key or a word that there is not, a table whose purpose lacks what it
+wants, a task without its registers. It then holds the manifest against its
+program: what it names must be there, and have room for what is asked.
+
+The program is --program; else the one that the manifest names (program:), or
+mine.p4 beside mine.manifest.yaml. Without any the manifest is checked alone.`,
+		Example: `  p4lb manifest check mine.manifest.yaml
+  p4lb manifest check basic.yaml --program basic.p4`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if program != "" && len(args) > 1 {
+				return usageError(cmd, "--program goes with one manifest")
+			}
+			for _, name := range args {
+				if err := c.checkManifest(name, program, opts); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` that the manifest is about")
+	addSourceFlags(cmd, &opts)
+	return cmd
+}
+
+// checkManifest says in a line what it has checked.
+func (c *cli) checkManifest(name, program string, opts p4.Options) error {
+	text, err := c.readSource(name)
+	if err != nil {
+		return err
+	}
+	m, err := manifest.Decode(displayName(name), text)
+	if err != nil {
+		return err
+	}
+	if program == "" {
+		program = programBeside(name, m)
+	}
+	parts := fmt.Sprintf("%d registers, %d tables, %d tasks", len(m.Registers), len(m.Tables), len(m.Tasks))
+	if program == "" {
+		fmt.Fprintf(c.out, "%s: %s, without a program\n", displayName(name), parts)
+		return nil
+	}
+	opts.Arch = string(m.Arch)
+	for _, dir := range m.Includes {
+		opts.IncludeDirs = append(opts.IncludeDirs, filepath.Join(filepath.Dir(name), dir))
+	}
+	for _, macro := range slices.Sorted(maps.Keys(m.Defines)) {
+		opts.Defines = append(opts.Defines, macro+"="+m.Defines[macro])
+	}
+	compiled, err := c.checkProgram(program, opts)
+	if err != nil {
+		return err
+	}
+	if err := compiled.Describe(); err != nil {
+		return c.diagnose(err)
+	}
+	if err := manifest.CheckFile(displayName(name), text, m, compiled.P4Info); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s: %s, as in %s\n", displayName(name), parts, program)
+	return nil
+}
+
+// programBeside is the program that a manifest names, or that has its name; "" is
+// none.
+func programBeside(name string, m *manifest.Manifest) string {
+	if m.Program != "" {
+		return filepath.Join(filepath.Dir(name), m.Program)
+	}
+	base := strings.TrimSuffix(name, filepath.Ext(name))
+	program := strings.TrimSuffix(base, ".manifest") + ".p4"
+	if info, err := os.Stat(program); err != nil || info.IsDir() {
+		return ""
+	}
+	return program
+}
+
+func newManifestShow(c *cli) *cobra.Command {
+	var form format
+	var params codegen.Params
+	cmd := &cobra.Command{
+		Use:   "show MANIFEST|SCHEME [-o FORMAT]",
+		Short: "Show a manifest, or that of a scheme's program",
+		Long: `Show prints what a manifest says: the registers with what they are, the tables
+with what they are for, headers, sessions, groups and tasks. With -o json or yaml
+it is the manifest itself, so that YAML becomes JSON and back.
+
+For a scheme it is that of the program which p4lb gen would write.`,
+		Example: `  p4lb manifest show mine.manifest.yaml
+  p4lb manifest show qall-poly3
+  p4lb manifest show drill --arch tna --role spine -o yaml`,
+		Args: wantArgs(1, 1, "one manifest or scheme"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := c.findManifest(args[0], params)
+			if err != nil {
+				return err
+			}
+			switch form {
+			case formatJSON, formatYAML:
+				write := m.JSON
+				if form == formatYAML {
+					write = m.YAML
+				}
+				text, err := write()
+				if err == nil {
+					_, err = c.out.Write(text)
+				}
+				return err
+			}
+			return show(c.out, form, manifestRows(m), nil)
+		},
+	}
+	addArchFlag(cmd, &params.Arch, "what the scheme's program is for")
+	cmd.Flags().StringVar(&params.Role, "role", "", "the place of the scheme's switch: leaf, spine, tor, agg or core (default leaf)")
+	addFormat(cmd, &form, formatTable, formatJSON, formatYAML, formatCSV)
+	return cmd
+}
+
+// findManifest reads a file, or makes the manifest of a scheme where there is
+// none of that name.
+func (c *cli) findManifest(name string, params codegen.Params) (*manifest.Manifest, error) {
+	_, missing := os.Stat(name)
+	if name == "-" || missing == nil {
+		text, err := c.readSource(name)
+		if err != nil {
+			return nil, err
+		}
+		return manifest.Decode(displayName(name), text)
+	}
+	library, err := libraryWith("")
+	if err != nil {
+		return nil, err
+	}
+	s, err := library.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Build(params)
+	if err != nil {
+		return nil, err
+	}
+	return &p.Manifest, nil
+}
+
+// manifestRows are the parts of a manifest, one a row.
+func manifestRows(m *manifest.Manifest) grid {
+	rows := grid{{"PART", "NAME", "WHAT", "DETAIL", "MEANING"}}
+	add := func(part, name, what, detail, meaning string) {
+		rows = append(rows, []string{part, name, what, detail, meaning})
+	}
+	add("program", m.Scheme, string(m.Arch), strings.TrimSpace(m.Role+" "+count1(m.Paths, "path")), m.Title)
+	for _, r := range m.Registers {
+		if len(r.Fields) == 0 {
+			add("register", r.Name, contentText(r.Content), fmt.Sprintf("by %s, %s", cmp.Or(string(r.Index), "cell"), count1(r.Size, "cell")), r.Meaning)
+		}
+		for _, f := range r.Fields {
+			detail := fmt.Sprintf("by %s, bits %d to %d", cmp.Or(string(r.Index), "cell"), f.Shift, f.Shift+f.Width-1)
+			add("register", r.Name+"."+f.Label, contentText(f.Content), detail, f.Meaning)
+		}
+	}
+	for _, t := range m.Tables {
+		var keys []string
+		for _, k := range t.Keys {
+			keys = append(keys, cmp.Or(string(k.Carries), k.Name))
+		}
+		add("table", t.Name, cmp.Or(string(t.Purpose), "none"), strings.Join(keys, ", "), t.Meaning)
+	}
+	for _, h := range m.Headers {
+		add("header", h.Name, cmp.Or(string(h.Kind), "other"), fmt.Sprintf("%d bytes", h.Bytes()), h.Meaning)
+	}
+	for _, s := range m.CloneSessions {
+		add("clone session", strconv.Itoa(s.Session), cmp.Or(string(s.Kind), "other"), portText(s.Port, s.PerPort), s.Meaning)
+	}
+	for _, g := range m.MulticastGroups {
+		add("multicast group", strconv.Itoa(g.Group), string(g.Members), portText(0, g.PerPort), g.Meaning)
+	}
+	for _, v := range m.VirtualPorts {
+		add("virtual port", strconv.Itoa(v.Port), string(v.Kind), "", v.Meaning)
+	}
+	for _, t := range m.Tasks {
+		detail := ""
+		if t.Period > 0 {
+			text, _ := t.Period.MarshalText() // which never fails
+			detail = "every " + string(text)
+		}
+		add("task", string(t.Kind), cmp.Or(t.Header, strings.Join(t.Filters, ", ")), detail, t.Meaning)
+	}
+	return rows
+}
+
+// contentText is what cells say, in a few words: queue in packets.
+func contentText(c manifest.Content) string {
+	text := cmp.Or(string(c.Kind), string(manifest.Opaque))
+	if c.Event != "" {
+		text += " " + string(c.Event)
+	}
+	if c.Of != "" {
+		text += " of " + c.Of
+	}
+	if c.Unit != "" {
+		text += " in " + string(c.Unit)
+	}
+	return text
+}
+
+func count1(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func portText(port int, each bool) string {
+	switch {
+	case each:
+		return "for each port"
+	case port == 0:
+		return ""
+	}
+	return fmt.Sprintf("port %d", port)
+}
+
+func newManifestSchema(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of manifests",
+		Long: `Schema prints the JSON Schema of manifests, which editors complete and check them
+with: put "# yaml-language-server: $schema=FILE" at the top of a YAML file.`,
+		Example: `  p4lb manifest schema > manifest.schema.json`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := c.out.Write(manifest.Schema())
+			return err
+		},
+	}
 }
