@@ -164,6 +164,23 @@ type taskFabric struct {
 	cells   []uint64
 	sent    int64 // frames
 	bytes   int64
+	lately  map[string][]time.Duration // when frames were last handed to each switch
+}
+
+// keptTimes is how many times of frames are kept: more than are on their way.
+const keptTimes = 8
+
+// note keeps when a frame reaches a switch.
+func (f *taskFabric) note(sw string) {
+	at := f.r.net.Now() + f.latency
+	list := f.lately[sw]
+	if n := len(list); n > 0 && list[n-1] == at {
+		return
+	}
+	if len(list) == keptTimes {
+		list = append(list[:0], list[1:]...)
+	}
+	f.lately[sw] = append(list, at)
 }
 
 var _ controller.Fabric = (*taskFabric)(nil)
@@ -181,7 +198,7 @@ func (r *running) startTasks() {
 	if len(tasks) == 0 {
 		return
 	}
-	r.tasks = &taskFabric{r: r, latency: time.Duration(r.x.Latency)}
+	r.tasks = &taskFabric{r: r, latency: time.Duration(r.x.Latency), lately: map[string][]time.Duration{}}
 	schedule := controller.NewSchedule(tasks, 0)
 	var turn func()
 	turn = func() {
@@ -247,6 +264,7 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	}
 	f.sent++
 	f.bytes += int64(len(frame))
+	f.note(sw)
 	if f.r.x.Probes == FromGenerator && f.r.Scheme.Arch != "" {
 		s.Generate(frame)
 		return nil

@@ -29,6 +29,7 @@ type sampler struct {
 	ports []*watched
 	up    []*watched                  // those of leaves that lead upwards
 	news  map[string]*controller.News // by leaf
+	trips map[string]time.Duration    // of probes of leaves that do not note when one comes back
 	cells []uint64
 
 	occupancy []float64
@@ -81,7 +82,7 @@ func (m *mean) value() float64 {
 const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
 
 func newSampler(r *running, out io.Writer) *sampler {
-	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*controller.News{}}
+	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*controller.News{}, trips: map[string]time.Duration{}}
 	if s.interval == 0 {
 		s.interval = max(r.Case.length()/sampleCount, 10*time.Microsecond)
 	}
@@ -93,8 +94,12 @@ func newSampler(r *running, out io.Writer) *sampler {
 		s.watch(sw)
 	}
 	for _, n := range r.nodes {
-		if news := n.News(); n.Leaf > 0 && news != nil {
+		switch news := n.News(); {
+		case n.Leaf == 0:
+		case news != nil:
 			s.news[n.Name] = news
+		case n.Manifest.Task(manifest.PathProbe) != nil:
+			s.trips[n.Name] = s.trip(n.Name)
 		}
 	}
 	return s
@@ -219,6 +224,8 @@ func (s *sampler) look() {
 		}
 		if news := s.news[n.Name]; news != nil {
 			s.lookAge(n.Name, news)
+		} else if trip, ok := s.trips[n.Name]; ok {
+			s.probeAge(n.Name, trip)
 		}
 		if r := granularity(n.Manifest); r != nil {
 			for _, g := range n.Groups {
@@ -226,6 +233,32 @@ func (s *sampler) look() {
 					s.grains.add(float64(v))
 				}
 			}
+		}
+	}
+}
+
+// trip is how long a probe takes from a leaf to another one and back, by the
+// delays of the links alone.
+func (s *sampler) trip(leaf string) (longest time.Duration) {
+	routes := s.r.topo.Routes()
+	for _, other := range s.r.topo.Leaves() {
+		if span, ok := routes.Span(leaf, other.Name); ok {
+			longest = max(longest, span.RTT)
+		}
+	}
+	return longest
+}
+
+// probeAge takes down how long ago the last probe that is back came back, for
+// programs that do not note it.
+func (s *sampler) probeAge(leaf string, trip time.Duration) {
+	if s.r.tasks == nil {
+		return
+	}
+	for _, at := range slices.Backward(s.r.tasks.lately[leaf]) {
+		if age := s.r.net.Now() - at - trip; age >= 0 {
+			s.ages.add(float64(age.Microseconds()) / 1e3)
+			return
 		}
 	}
 }

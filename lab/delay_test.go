@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest/manifesttest"
+	"github.com/p4lb/p4lb/scheme"
+)
+
+// TestDecisionDelay: every row that decides by what it is told has a decision
+// delay, on every architecture; what decides by nothing has none. The manifest's
+// types say where it is: with an x in the place of every sentence in the
+// manifests, all figures of a run stay the same.
+func TestDecisionDelay(t *testing.T) {
+	bare := &scheme.Library{Sources: []scheme.Source{withoutMeanings}}
+	for _, arch := range codegen.Archs {
+		for i, name := range hardwareRows(arch) {
+			if testing.Short() && i%4 > 0 {
+				continue
+			}
+			t.Run(arch+"/"+name, func(t *testing.T) {
+				text := fmt.Sprintf(onHardware, "{scheme: "+name+", arch: "+arch+", label: row}")
+				x := load(t, text)
+				shorten(x)
+				result := run(t, &Runner{}, x).Row("", "row", 0.6).Runs[0]
+				row, err := codegen.Parse(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := row.Signal != "none" && row.Signal != "weights" || row.Guard != "none"
+				if delay := result.Metrics["decision-delay"]; told != (delay > 0) {
+					t.Errorf("the decision delay is %g ms of a row with the signal %s and the guard %s", delay, row.Signal, row.Guard)
+				}
+				y, err := Load("t.yaml", []byte(text), nil, bare)
+				if err != nil {
+					t.Fatal(err)
+				}
+				shorten(y)
+				if a, b := written(t, result), written(t, run(t, &Runner{}, y).Row("", "row", 0.6).Runs[0]); a != b {
+					t.Errorf("the figures differ without meanings:\n%s\n%s", a, b)
+				}
+			})
+		}
+	}
+}
+
+// shorten makes all runs shorter: there are many.
+func shorten(x *Experiment) {
+	for i := range x.Cases {
+		x.Cases[i].Duration /= 3
+	}
+}
+
+// withoutMeanings is the catalogue with an x for every sentence.
+func withoutMeanings(name string) (scheme.Scheme, error) {
+	s, err := (&scheme.Library{}).Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return bareScheme{s}, nil
+}
+
+type bareScheme struct{ scheme.Scheme }
+
+func (s bareScheme) Build(p codegen.Params) (*scheme.Program, error) {
+	made, err := s.Scheme.Build(p)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := manifesttest.Wipe(&made.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	made.Manifest = *bare
+	return made, nil
+}
