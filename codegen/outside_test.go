@@ -256,3 +256,24 @@ func TestOutsideText(t *testing.T) {
 		}
 	}
 }
+
+// FuzzOutside wants any two files of a user's to be read or refused, and what is
+// read to be generated or refused.
+func FuzzOutside(f *testing.F) {
+	f.Add(sentSignal, sentRows)
+	f.Add("---\nkind: choice\nname: sent\nabout: x\n---\n{{define \"choose\"}}{{.Place \"metadata\"}}{{end}}", "rows: [{name: a, title: b, source: c, granularity: flow, choice: sent}]")
+	f.Add("---\nkind: part\nname: half\nparts: [half]\n---\n", "things: {}\nguarded: {rows: [ecmp]}\nrooms: {tna: {ecmp: {paths: 2}}}")
+	f.Fuzz(func(t *testing.T, block, rows string) {
+		c, err := Standard().With("mine", fstest.MapFS{"v1model/x.tmpl": {Data: []byte(block)}, "rows.yaml": {Data: []byte(rows)}})
+		if err != nil {
+			return
+		}
+		for _, row := range c.rows[len(Standard().rows):] {
+			for _, arch := range Archs {
+				if _, err := Generate(row, Params{Arch: arch}); err != nil && !strings.HasPrefix(err.Error(), "generating "+row.Name+": ") {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
