@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
-	"codegen":   {"templates", "fitting", "manifest"},
+	"codegen":   {"templates", "fitting", "manifest", "p4/syntax", "p4src"},
 	"dataplane": {"bmv2"},
 	"p4rt":      {"dataplane"},
 

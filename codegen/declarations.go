@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/p4/syntax"
 )
 
 // indexes says what registers are indexed by.
@@ -135,28 +136,26 @@ func (v *view) EgressAbout() string {
 	return ""
 }
 
-// Names reports whether the program names something, as a whole word.
-func (v *view) Names(name string) bool { return named(v.body, name) }
-
-// named finds a whole word.
-func named(text, name string) bool {
-	for from := 0; ; {
-		i := strings.Index(text[from:], name)
-		if i < 0 {
-			return false
-		}
-		i += from
-		from = i + len(name)
-		if !isWord(text, i-1) && !isWord(text, from) {
-			return true
-		}
-	}
+// Mention is a name that a comment speaks of, so that it is declared.
+func (v *view) Mention(name string) string {
+	v.mentioned = append(v.mentioned, name)
+	return name
 }
 
-func isWord(text string, i int) bool {
-	if i < 0 || i >= len(text) {
-		return false
+// Names reports whether the program names something, or a comment mentions it.
+func (v *view) Names(name string) bool {
+	if v.words == nil {
+		v.words = map[string]bool{}
+		for _, m := range v.mentioned {
+			v.words[m] = true
+		}
+		const file = "body.p4"
+		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // what is wrong the parser says
+		for _, t := range tokens {
+			if t.IsName() {
+				v.words[t.Text] = true
+			}
+		}
 	}
-	c := text[i]
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return v.words[name]
 }

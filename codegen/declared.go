@@ -1,75 +1,101 @@
 package codegen
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/p4lb/p4lb/manifest"
-)
-
-var (
-	headerLine = regexp.MustCompile(`^header (\w+)_t \{$`)
-	typeLine   = regexp.MustCompile(`^typedef bit<(\d+)> (\w+);`)
-	fieldLine  = regexp.MustCompile(`^    (?:bit<(\d+)>|(\w+)) +(\w+);(?: +// (.*))?$`)
-	actionLine = regexp.MustCompile(`^    action (\w+)\((.*)\) \{$`)
-	tableLine  = regexp.MustCompile(`^    table (\w+) \{$`)
-	keyLine    = regexp.MustCompile(`^            ([\w.]+(?:\[[\w:]+\])?): (\w+)(?: @name\("(\w+)"\))?;$`)
-	entryLine  = regexp.MustCompile(`^            (\w+);$`)
-	joined     = regexp.MustCompile(`,\n +`) // lists that go on
-	blockLine  = regexp.MustCompile(`^control (\w+)\(`)
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4src"
 )
 
 // declared completes the manifest with what the program itself says: the fields
 // of headers, the keys and the actions of tables. What the templates say of them
-// themselves stays. The lines are layOut's.
+// themselves stays.
 func declared(m *manifest.Manifest, text string) error {
-	headers := map[string]*manifest.Header{}
+	lines := strings.Split(text, "\n")
+	name := m.Scheme + ".p4"
+	file, errs := syntax.Parse(syntax.OneFile(name, []byte(text)), name, syntax.Options{Includes: p4src.Include()})
+	if file == nil {
+		return fmt.Errorf("%w: %s", errs[0], strings.TrimSpace(lines[max(0, min(len(lines), errs[0].Pos.Line())-1)]))
+	}
+	d := &declarations{lines: lines, widths: map[string]int{"PortId_t": 9}}
 	for i := range m.Headers {
-		headers[m.Headers[i].Name] = &m.Headers[i]
+		d.headers = append(d.headers, newHeaderReader(&m.Headers[i]))
 	}
-	tables := map[string]*tableReader{}
 	for i := range m.Tables {
-		tables[m.Tables[i].Name] = newTableReader(&m.Tables[i])
+		d.tables = append(d.tables, newTableReader(&m.Tables[i]))
 	}
-	var control, unknown string
-	var header *headerReader
-	var table *tableReader
-	actions, types := map[string]string{}, map[string]string{"PortId_t": "9"}
-	for line := range strings.Lines(joined.ReplaceAllString(text, ", ")) {
-		line = strings.TrimSuffix(line, "\n")
-		if f := blockLine.FindStringSubmatch(line); f != nil {
-			control = f[1]
-		} else if f := headerLine.FindStringSubmatch(line); f != nil {
-			header = newHeaderReader(headers[f[1]])
-		} else if f := typeLine.FindStringSubmatch(line); f != nil {
-			types[f[2]] = f[1]
-		} else if f := fieldLine.FindStringSubmatch(line); f != nil && header != nil {
-			width, err := strconv.Atoi(f[1] + types[f[2]])
-			if err != nil {
-				return fmt.Errorf("header %s: field %s of the type %s, whose width is not known", header.Name, f[3], f[2])
-			}
-			header.add(f[3], width, f[4])
-		} else if f := actionLine.FindStringSubmatch(line); f != nil {
-			actions[f[1]] = f[2]
-		} else if f := tableLine.FindStringSubmatch(line); f != nil {
-			if table, unknown = tables[control+"."+f[1]], ""; table == nil {
-				unknown = control + "." + f[1]
-			}
-		} else if line == "        const entries = {" {
-			unknown = "" // the program fills it itself
-		} else if f := keyLine.FindStringSubmatch(line); f != nil && table != nil {
-			table.addKey(cmp.Or(f[3], f[1]), f[2])
-		} else if f := entryLine.FindStringSubmatch(line); f != nil && table != nil {
-			table.addAction(f[1], actions[f[1]])
-		} else if line == "}" {
-			header = nil
-		} else if line == "    }" {
-			if table = nil; unknown != "" {
-				return fmt.Errorf("the manifest does not know table %s", unknown)
+	for _, decl := range file.Decls {
+		var err error
+		switch decl := decl.(type) {
+		case *syntax.TypedefDecl:
+			d.widths[decl.Name.Value] = d.widthOf(decl.Type)
+		case *syntax.StructDecl:
+			err = d.header(decl)
+		case *syntax.ControlDecl:
+			err = d.control(decl)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declarations is a program while its declarations are read.
+type declarations struct {
+	lines   []string
+	widths  map[string]int // of types by name
+	headers []*headerReader
+	tables  []*tableReader
+}
+
+// widthOf is the width of a type, 0 where it is not known.
+func (d *declarations) widthOf(t syntax.Expr) int {
+	switch t := t.(type) {
+	case *syntax.BaseType:
+		if n, ok := t.Size.(*syntax.IntLit); ok && t.Kind == syntax.BitKind {
+			return int(n.Value.Int64())
+		}
+	case *syntax.Name:
+		return d.widths[t.Value]
+	}
+	return 0
+}
+
+func (d *declarations) header(decl *syntax.StructDecl) error {
+	i := slices.IndexFunc(d.headers, func(h *headerReader) bool { return h.Name+"_t" == decl.Name.Value })
+	if i < 0 || decl.Kind != syntax.StructKindHeader {
+		return nil
+	}
+	for _, f := range decl.Fields {
+		width := d.widthOf(f.Type)
+		if width == 0 {
+			return fmt.Errorf("header %s: field %s is of the type %s, whose width is not known", d.headers[i].Name, f.Name.Value, syntax.String(f.Type))
+		}
+		_, meaning, _ := strings.Cut(d.lines[f.Name.Pos().Line()-1], "// ") // the parser leaves comments out
+		d.headers[i].add(f.Name.Value, width, meaning)
+	}
+	return nil
+}
+
+func (d *declarations) control(decl *syntax.ControlDecl) error {
+	params := map[string][]*syntax.Param{}
+	for _, local := range decl.Locals {
+		switch local := local.(type) {
+		case *syntax.ActionDecl:
+			params[local.Name.Value] = local.Params
+		case *syntax.TableDecl:
+			name := decl.Name.Value + "." + local.Name.Value
+			i := slices.IndexFunc(d.tables, func(t *tableReader) bool { return t.Name == name })
+			switch {
+			case i >= 0:
+				d.tables[i].read(local, params)
+			case local.Entries == nil || !local.Entries.Const: // else the program fills it itself
+				return fmt.Errorf("the manifest does not know table %s", name)
 			}
 		}
 	}
@@ -83,9 +109,6 @@ type headerReader struct {
 }
 
 func newHeaderReader(h *manifest.Header) *headerReader {
-	if h == nil {
-		return nil
-	}
 	r := &headerReader{h, h.Fields}
 	h.Fields = nil
 	return r
@@ -112,6 +135,28 @@ func newTableReader(t *manifest.Table) *tableReader {
 	return r
 }
 
+// read takes over keys and actions, with the parameters of these.
+func (r *tableReader) read(t *syntax.TableDecl, params map[string][]*syntax.Param) {
+	if t.Key != nil {
+		for _, k := range t.Key.Elems {
+			r.addKey(keyName(k), k.Match.Value)
+		}
+	}
+	if t.Actions != nil {
+		for _, ref := range t.Actions.Refs {
+			r.addAction(ref.Name.Value, params[ref.Name.Value])
+		}
+	}
+}
+
+// keyName is the name of a key's field to a controller.
+func keyName(k *syntax.KeyElem) string {
+	if a := k.Annotations.Get("name"); a != nil && len(a.Tokens) == 1 {
+		return strings.Trim(a.Tokens[0].Text, `"`)
+	}
+	return syntax.String(k.X)
+}
+
 func (r *tableReader) addKey(name, match string) {
 	k := manifest.Key{Name: name, Match: match, Carries: factOf(r.Purpose, name)}
 	if i := slices.IndexFunc(r.keys, func(s manifest.Key) bool { return s.Name == name }); i >= 0 {
@@ -120,12 +165,10 @@ func (r *tableReader) addKey(name, match string) {
 	r.Keys = append(r.Keys, k)
 }
 
-func (r *tableReader) addAction(name, params string) {
+func (r *tableReader) addAction(name string, params []*syntax.Param) {
 	a := manifest.Action{Name: name}
-	for p := range strings.SplitSeq(params, ", ") {
-		if p = p[strings.LastIndexByte(p, ' ')+1:]; p != "" {
-			a.Params = append(a.Params, r.param(name, p))
-		}
+	for _, p := range params {
+		a.Params = append(a.Params, r.param(name, p.Name.Value))
 	}
 	r.Actions = append(r.Actions, a)
 }

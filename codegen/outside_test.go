@@ -241,6 +241,9 @@ func TestOutsideText(t *testing.T) {
 		{"{{.Int \"shift\"}}", "{{.Use \"quarter\" \"x\"}}", `there is no part "quarter"`},
 		{"{{.Int \"shift\"}}", "{{.Use \"half\" \"x\"}}", `mine/v1model/part-half.tmpl: part half has no {{define "x"}}`},
 		{"{{.Int \"shift\"}}", "{{.Signal \"cost\"}}", `mine/v1model/signal-sent.tmpl: cost uses itself: `},
+		{"so + std.packet_length", "so + ;", "least-sent.p4:"},
+		{"so + std.packet_length", "so + ;", "sent.write((bit<32>)std.egress_port, so + ;);"},
+		{"so + std.packet_length", "so + \"", "least-sent.p4:"},
 		{"unit: bytes, writer", "unit: bytes, writes", `sent`},
 	} {
 		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": strings.Replace(sentSignal, c.old, c.new, 1)}))

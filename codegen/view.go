@@ -26,6 +26,8 @@ type view struct {
 	types     map[string]int
 	places    map[string]string
 	body      string
+	words     map[string]bool // names that the body has
+	mentioned []string        // names that comments have
 	manifest  manifest.Manifest
 	registers []register // its registers, as the program declares them
 	word      string

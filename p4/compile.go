@@ -68,6 +68,12 @@ func Compile(fsys fs.FS, name string, opts Options) (*Program, error) {
 	return p, nil
 }
 
+// CompileText compiles a program that is one text in memory, as Compile does a
+// file. Name is what messages and the document call it, a path as fs.FS has them.
+func CompileText(name string, text []byte, opts Options) (*Program, error) {
+	return Compile(syntax.OneFile(name, text), name, opts)
+}
+
 // Check reads and checks the named program, for whatever architecture it is
 // written. The error, if any, is a syntax.Errors.
 func Check(fsys fs.FS, name string, opts Options) (*Program, error) {

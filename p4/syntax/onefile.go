@@ -1,17 +1,13 @@
-package p4
+package syntax
 
 import (
 	"errors"
 	"io/fs"
 )
 
-// CompileText compiles a program that is one text in memory, as Compile does a
-// file. Name is what messages and the document call it, a path as fs.FS has them.
-func CompileText(name string, text []byte, opts Options) (*Program, error) {
-	return Compile(oneFile{name, text}, name, opts)
-}
+// OneFile is a file system of one file, for a program that is a text in memory.
+func OneFile(name string, text []byte) fs.FS { return oneFile{name, text} }
 
-// oneFile is a file system of one file, for a reader of whole files.
 type oneFile struct {
 	name string
 	text []byte
