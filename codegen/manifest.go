@@ -73,10 +73,10 @@ func (v *view) describe() {
 		}
 		m.Parameters = append(m.Parameters, manifest.Parameter{Name: value.Name, Text: value.Text, Number: value.Int})
 	}
-	v.note(v.execute(v.arch.skeleton, "manifest"))
+	v.note(v.arch.skeleton)
 	for _, b := range v.blocks {
 		if b.defines("manifest") {
-			v.note(v.execute(b, "manifest"))
+			v.note(b)
 		}
 	}
 }
@@ -92,10 +92,14 @@ func (v *view) flowTimeout() manifest.Duration {
 }
 
 // note adds what one block says.
-func (v *view) note(text string) {
+func (v *view) note(b *block) {
+	text := v.execute(b, "manifest")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
 	var n notes
-	if err := manifest.Unmarshal("", []byte(text), &n); err != nil && v.err == nil {
-		v.err = fmt.Errorf("reading what a template says of itself: %w", err)
+	if err := manifest.Unmarshal("manifest", []byte(text), &n); err != nil && v.err == nil {
+		v.err = fmt.Errorf("%s: what %v says of itself: %w", b.file.name, b, err)
 	}
 	maps.Copy(v.types, n.Types)
 	m := &v.manifest

@@ -244,7 +244,7 @@ func TestOutsideText(t *testing.T) {
 		{"so + std.packet_length", "so + ;", "least-sent.p4:"},
 		{"so + std.packet_length", "so + ;", "sent.write((bit<32>)std.egress_port, so + ;);"},
 		{"so + std.packet_length", "so + \"", "least-sent.p4:"},
-		{"unit: bytes, writer", "unit: bytes, writes", `sent`},
+		{"unit: bytes, writer", "unit: bytes, writes", `mine/v1model/signal-sent.tmpl: what signal sent says of itself: manifest:3: `},
 	} {
 		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": strings.Replace(sentSignal, c.old, c.new, 1)}))
 		if err != nil {
