@@ -19,6 +19,13 @@ type lpmIndex struct {
 	roots *exactIndex // exact part to tree; nil if there is none
 	exact int         // words of the exact part
 	width int         // of the prefix field
+
+	// Where there is one tree for keys of at most 64 bits, all its prefixes
+	// begin with the skipped bits of common, and lookups at start: the networks
+	// of one site have much in common.
+	start   *trieNode
+	skipped uint
+	common  uint64
 }
 
 const stride = 6
@@ -68,6 +75,13 @@ func (x *lpmIndex) tree(key []uint64) *trieNode {
 // find returns the value of the longest prefix of key, or none. The prefix
 // part of key is in value order and is turned around here.
 func (x *lpmIndex) find(p *Packet, key []uint64) int32 {
+	if x.start != nil {
+		k := key[0] << uint(64-x.width)
+		if k>>(64-x.skipped) != x.common {
+			return none
+		}
+		return x.start.find64(k << x.skipped)
+	}
 	n := x.tree(key)
 	if n == nil {
 		return none
@@ -195,6 +209,19 @@ func (x *lpmIndex) insert(key []uint64, length int, val int32) {
 	prefix := make([]uint64, len(key)-x.exact)
 	alignLeft(prefix, key[x.exact:], x.width)
 	node.insert(prefix, 0, length, val)
+	x.skip()
+}
+
+// skip finds out where lookups begin, after a change.
+func (x *lpmIndex) skip() {
+	if x.roots != nil || x.width > 64 {
+		return
+	}
+	x.start, x.skipped, x.common = x.trees[0], 0, 0
+	for n := x.start; n.ends == 0 && bits.OnesCount64(n.branches) == 1; n = x.start {
+		x.start, x.skipped = &n.kids[0], x.skipped+stride
+		x.common = x.common<<stride | uint64(bits.TrailingZeros64(n.branches))
+	}
 }
 
 func (n *trieNode) insert(key []uint64, at, length int, val int32) {
@@ -222,6 +249,7 @@ func (x *lpmIndex) remove(key []uint64, length int) {
 		prefix := make([]uint64, len(key)-x.exact)
 		alignLeft(prefix, key[x.exact:], x.width)
 		node.remove(prefix, 0, length)
+		x.skip()
 	}
 }
 

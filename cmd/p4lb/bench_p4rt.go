@@ -44,7 +44,7 @@ func newControlRig(ctx context.Context) (*controlRig, error) {
 	}
 	r := &controlRig{ctx: ctx, config: &p4v1.ForwardingPipelineConfig{P4Info: compiled.P4Info, P4DeviceConfig: compiled.JSON()}}
 	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (sw *dataplane.Switch, err error) {
-		sw, err = loadBMv2(program, o)
+		sw, err = new(engine).load(program, o)
 		r.sw = sw
 		return sw, err
 	}})

@@ -60,9 +60,25 @@ func benchForwarders(ctx context.Context, runs int) ([]measurement, error) {
 	return list, nil
 }
 
-// run takes the median rate of some runs with packets of size bytes.
+// run takes the median rate of some runs with packets of size bytes, and for
+// small ones that of the reference engine.
 func (b switchBench) run(ctx context.Context, size, runs int) ([]measurement, error) {
-	engine, port, packet, err := b.load(size)
+	list, err := b.measure(ctx, size, runs, dataplane.Options{})
+	if err != nil || size > 64 {
+		return list, err
+	}
+	reference, err := b.measure(ctx, size, runs, dataplane.Options{Closures: true})
+	if err != nil {
+		return nil, err
+	}
+	r := reference[0]
+	r.Name, r.Detail = r.Name+".closures", "the same with the reference engine"
+	return append(list, r), nil
+}
+
+// measure does so with the options of a switch.
+func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Options) ([]measurement, error) {
+	engine, port, packet, err := b.load(size, o)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +134,12 @@ func repeat(ctx context.Context, runs int, budget time.Duration, clock func() ti
 }
 
 // load compiles the program and prepares a switch and a packet of size bytes.
-func (b switchBench) load(size int) (*dataplane.Engine, uint32, []byte, error) {
+func (b switchBench) load(size int, o dataplane.Options) (*dataplane.Engine, uint32, []byte, error) {
 	p, err := p4.Compile(examples.FS, b.name+".p4", p4.Options{})
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	sw, err := dataplane.New(p.Config, dataplane.Options{})
+	sw, err := dataplane.New(p.Config, o)
 	if err != nil {
 		return nil, 0, nil, err
 	}

@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
@@ -96,6 +94,7 @@ type switchJob struct {
 	pcap         string
 	plaintext    bool
 	limits       limits
+	engine       engine
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
@@ -112,6 +111,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.thrift, "thrift", off, "serve BMv2's Thrift calls for registers, counters and queues at `ADDR`")
 	addPlaintext(cmd, &j.plaintext, "Thrift")
 	j.limits.addFlag(cmd)
+	j.engine.addFlag(cmd)
 	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
@@ -217,7 +217,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 
 func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	options := p4rt.DeviceOptions{
-		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: loadBMv2,
+		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.engine.load,
 		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {
@@ -228,14 +228,6 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	}
 	s.dev, err = p4rt.NewDevice(options)
 	return err
-}
-
-func loadBMv2(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
-	config, err := bmv2.Load(program)
-	if err != nil {
-		return nil, err
-	}
-	return dataplane.New(config, o)
 }
 
 func (j *switchJob) listen(s *runningSwitch) (err error) {

@@ -18,6 +18,7 @@ import (
 
 func newTest(c *cli) *cobra.Command {
 	var opts p4.Options
+	var e engine
 	cmd := &cobra.Command{
 		Use:   "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
 		Short: "Send the packets of a test through a program",
@@ -64,10 +65,11 @@ mc_node_associate, counter_*, register_*, meter_*.`,
 			if err != nil {
 				return err
 			}
-			return c.runTests(config, args[1:])
+			return c.runTests(config, args[1:], e)
 		},
 	}
 	addSourceFlags(cmd, &opts)
+	e.addFlag(cmd)
 	return cmd
 }
 
@@ -128,7 +130,7 @@ func (c *cli) loadProgram(name string, opts p4.Options) (*bmv2.Config, error) {
 }
 
 // runTests runs each test on a new switch and says how it went.
-func (c *cli) runTests(config *bmv2.Config, names []string) error {
+func (c *cli) runTests(config *bmv2.Config, names []string, e engine) error {
 	var bad error
 	for _, name := range names {
 		text, err := c.readSource(name)
@@ -139,7 +141,9 @@ func (c *cli) runTests(config *bmv2.Config, names []string) error {
 		if err != nil {
 			return err
 		}
-		sw, err := dataplane.New(config, script.Options(config))
+		options := script.Options(config)
+		options.Closures = e == engineClosures
+		sw, err := dataplane.New(config, options)
 		if err != nil {
 			return fmt.Errorf("loading the program: %w", err)
 		}
