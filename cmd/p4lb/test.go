@@ -59,7 +59,7 @@ mc_node_associate, counter_*, register_*, meter_*.`,
 				args = []string{"."}
 			}
 			if len(args) == 1 {
-				return c.testScheme(cmd, args[0])
+				return c.testScheme(cmd, args[0], e)
 			}
 			config, err := c.loadProgram(args[0], opts)
 			if err != nil {
@@ -74,7 +74,7 @@ mc_node_associate, counter_*, register_*, meter_*.`,
 }
 
 // testScheme runs the tests of a scheme of the user's own.
-func (c *cli) testScheme(cmd *cobra.Command, name string) error {
+func (c *cli) testScheme(cmd *cobra.Command, name string, e engine) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() && !own.HasManifest(name) {
 		return usageError(cmd, "test wants a program and one or more tests")
 	}
@@ -99,7 +99,7 @@ func (c *cli) testScheme(cmd *cobra.Command, name string) error {
 		if err != nil {
 			return c.diagnose(err)
 		}
-		if err := c.runTests(compiled.Config, t.Files); err != nil {
+		if err := c.runTests(compiled.Config, t.Files, e); err != nil {
 			bad = err
 		}
 	}
