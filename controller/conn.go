@@ -43,8 +43,7 @@ type conn struct {
 	refused  bool  // another controller is primary
 	waits    bool  // a backup, and has said that it waits
 
-	// vacant: the switch has said that nobody is primary there. Only then does a
-	// backup claim to be, whatever its election id.
+	// vacant: the switch has said that nobody is primary there.
 	vacant bool
 	// displaced: another controller has become primary after this one. It keeps
 	// the switch even when it ends: what it has written is not to be undone.
@@ -209,12 +208,18 @@ func (c *conn) observe(ctx context.Context, l *link) error {
 func (c *conn) claim(e Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
-	// A backup first asks whether there is a primary.
-	if !c.election.IsZero() && !c.displaced && (!c.opts.Backup || c.vacant) {
+	if c.claims() {
 		u.ElectionId = c.election.proto()
 	}
 	c.mu.Unlock()
 	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}}
+}
+
+// claims reports whether to claim to be primary, rather than to ask who is: to
+// take a switch over from another controller is --takeover's alone, and not a
+// matter of election ids. The caller holds c.mu.
+func (c *conn) claims() bool {
+	return !c.election.IsZero() && !c.displaced && (c.vacant || c.opts.Takeover && c.epoch == 0)
 }
 
 // arbitrated notes who is primary, and reports whether to claim it with a
@@ -223,7 +228,11 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 	highest := electionOf(u.GetElectionId())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch codes.Code(u.GetStatus().GetCode()) {
+	code := codes.Code(u.GetStatus().GetCode())
+	if code == codes.OK && !c.claims() && !c.displaced {
+		code = codes.NotFound // BMv2 takes a question for the claim of id 0
+	}
+	switch code {
 	case codes.OK:
 		if !l.primary {
 			c.epoch++

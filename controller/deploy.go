@@ -8,7 +8,8 @@ import (
 
 // DeployOptions are how a plan is carried out. The zero value works.
 type DeployOptions struct {
-	// Election is the election id. The zero value stands for 1.
+	// Election is the election id to become primary with, at least. The zero value
+	// stands for 1. By itself it takes no switch from another controller.
 	Election ElectionID
 	// Takeover: where another controller is primary, exceed its election id.
 	Takeover bool

@@ -125,7 +125,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	j.hosts.addFlags(cmd)
 	j.bmv2.addFlags(cmd)
 	j.tls.addFlags(cmd)
-	f.StringVar(&j.election, "election-id", "1", "the election `ID`: the controller with the largest is primary")
+	f.StringVar(&j.election, "election-id", "1", "the election `ID` to become primary with, at least; it takes no switch from another controller")
 	f.BoolVar(&j.takeover, "takeover", false, "become primary where another controller is")
 	f.BoolVar(&j.backup, "backup", false, "where another controller is primary, wait until it is gone")
 	f.DurationVar(&j.timeout, "timeout", 5*time.Second, "how long a switch may take to answer")

@@ -27,13 +27,13 @@ func running(t *testing.T, p *controller.Plan, target controller.Target, o contr
 }
 
 // TestNotPrimary: a second controller is refused, with a way out, whether its
-// election id is the same, smaller or, above 64 bits, smaller still.
+// election id is the same, smaller, above 64 bits smaller still, or larger.
 func TestNotPrimary(t *testing.T) {
 	p := plan(t, "ecmp", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})
 	first := controller.ElectionID{High: 1, Low: 5}
 	running(t, p, target, controller.DeployOptions{Election: first})
-	for _, id := range []controller.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}} {
+	for _, id := range []controller.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}, {High: 2}} {
 		_, err := controller.Deploy(testContext(t), p, target, controller.DeployOptions{Election: id})
 		var e *controller.Error
 		if !errors.Is(err, controller.ErrNotPrimary) || !errors.As(err, &e) || !strings.Contains(e.Hint, "--takeover") {
@@ -44,7 +44,7 @@ func TestNotPrimary(t *testing.T) {
 			t.Errorf("election id %v: the error does not say who is primary: %v", id, err)
 		}
 	}
-	deploy(t, p, target, controller.DeployOptions{Election: controller.ElectionID{High: 2}})
+	deploy(t, p, target, controller.DeployOptions{Election: controller.ElectionID{High: 2}, Takeover: true})
 }
 
 // TestTakeover: whoever is told to becomes primary; who was before leaves the
