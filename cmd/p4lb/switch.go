@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -187,6 +188,9 @@ type runningSwitch struct {
 	grpcListener, thriftListener net.Listener
 	// finite is set if all ports end by themselves.
 	finite bool
+
+	mu     sync.Mutex
+	broken []error // of finite ports
 }
 
 func (j *switchJob) open(s *runningSwitch) (err error) {
@@ -293,7 +297,13 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 			}
 			p = tapped
 		}
-		report := func(err error) { j.c.log.Error("port", "number", number, "error", err) }
+		report := func(err error) {
+			if s.finite {
+				s.broke(fmt.Errorf("port %d: %w", number, err))
+				return
+			}
+			j.c.log.Error("port", "number", number, "error", err)
+		}
 		if err := s.dev.AddPort(number, p, report); err != nil {
 			for _, o := range opened[i:] {
 				o.Close()
@@ -303,6 +313,13 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		j.c.log.Debug("port", "number", number, "at", where)
 	}
 	return nil
+}
+
+// broke notes why a port has ended before its time.
+func (s *runningSwitch) broke(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = append(s.broken, err)
 }
 
 // serve answers clients until ctx ends, a server fails, or the captures are
@@ -320,7 +337,9 @@ func (s *runningSwitch) serve(ctx context.Context) error {
 	if s.finite {
 		go func() {
 			s.dev.Drain()
-			failed <- nil
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			failed <- errors.Join(s.broken...)
 		}()
 	}
 	select {

@@ -203,3 +203,28 @@ func TestSwitchPlaysCaptures(t *testing.T) {
 		t.Errorf("the capture is %x", got)
 	}
 }
+
+// TestCutCapture: a capture that ends in the middle of a packet is an error, once
+// what is before it has been played.
+func TestCutCapture(t *testing.T) {
+	program := writeExample(t, "reflector.p4")
+	capture := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	capture = append(capture, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0) // version, zone, accuracy, length, Ethernet
+	packet := func(size, there uint32) []byte {
+		var b []byte
+		for _, v := range []uint32{0, 0, size, size} {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
+		return append(b, make([]byte, there)...)
+	}
+	capture = append(append(capture, packet(60, 60)...), packet(60, 20)...)
+	in := filepath.Join(t.TempDir(), "cut.pcap")
+	if err := os.WriteFile(in, capture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"switch", "--load", program, "--grpc", "off", "-i", "0@pcap:" + in + ","}, strings.NewReader(""), &stdout, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "error: port 0: "+in+": packet 2: ") {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}

@@ -143,6 +143,14 @@ func (p *interfacePort) running() bool {
 	return request.Uint16()&unix.IFF_RUNNING != 0
 }
 
+// gone reports whether the interface has been deleted: the kernel then takes the
+// socket off it.
+func (p *interfacePort) gone() bool {
+	a, err := unix.Getsockname(p.fd)
+	link, ok := a.(*unix.SockaddrLinklayer)
+	return err == nil && ok && int32(link.Ifindex) == -1
+}
+
 func (p *interfacePort) drainLinks() {
 	buf := make([]byte, 1<<13)
 	for {
@@ -281,6 +289,9 @@ func (p *interfacePort) waitForPackets() (ended bool, err error) {
 	if fds[2].Revents != 0 {
 		p.drainLinks()
 		p.tellLink()
+		if p.gone() {
+			return false, fmt.Errorf("port %s: the interface has been deleted", p.name)
+		}
 	}
 	if fds[0].Revents&unix.POLLERR != 0 {
 		// An interface that is down says so once; it may come back.

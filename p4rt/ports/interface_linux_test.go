@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,6 +198,29 @@ func TestUnattached(t *testing.T) {
 	}
 	if err := p.Receive(func([][]byte) { t.Error("something comes in") }); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeletedInterface: a port says that its interface is no more.
+func TestDeletedInterface(t *testing.T) {
+	nameA, _ := vethPair(t)
+	a := open(t, nameA)
+	defer a.Close()
+	_, end := collect(a)
+	l, err := netlink.LinkByName(nameA)
+	if err == nil {
+		err = netlink.LinkDel(l)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-end:
+		if err == nil || !strings.Contains(err.Error(), "the interface has been deleted") {
+			t.Errorf("receiving ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing is said of it")
 	}
 }
 
