@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"slices"
 
@@ -108,7 +107,10 @@ func (p *place) eachPort(switches bool, do func(*place) error) error {
 			continue
 		}
 		facts := p.b.portFacts(port)
-		facts[manifest.IngressPort] = int64(port.Number)
+		facts[manifest.IngressPort], facts[manifest.FloodTo] = int64(port.Number), int64(p.b.onward(*port))
+		if session, ok := p.b.sessionTo(*port); ok {
+			facts[manifest.CloneTo] = int64(session)
+		}
 		t := p.b.plan.Topology
 		if s := t.Switch(port.Peer); s != nil {
 			facts[manifest.LeafNumber] = int64(s.Leaf)
@@ -246,22 +248,26 @@ func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
 	return facts
 }
 
-// portFacts are those of a port that has a link.
+// portFacts are those of a port that has a link: what tables for ports know, and
+// more.
 func (b *planner) portFacts(p *fabric.Port) map[manifest.Fact]int64 {
-	var neighbour int64
-	if p.PeerTier > 0 {
-		neighbour = b.numberOf(p.Peer)
-	}
-	rate := b.packetRate(p.Rate)
-	return map[manifest.Fact]int64{
-		manifest.EgressPort: int64(p.Number), manifest.NextMAC: int64(macNumber(p.PeerMAC)), manifest.OwnMAC: int64(macNumber(p.MAC)),
-		manifest.Neighbouring: neighbour, manifest.FarPort: int64(p.PeerPort),
-		manifest.LinkSpeed: int64(p.Rate / fabric.Mbps), manifest.LinkDelay: p.Delay.Microseconds(), manifest.LinkRate: int64(rate),
+	facts := map[manifest.Fact]int64{
+		manifest.FarPort: int64(p.PeerPort), manifest.LinkSpeed: int64(p.Rate / fabric.Mbps), manifest.LinkDelay: p.Delay.Microseconds(),
 		manifest.LinkUp: truth(!p.Down), manifest.LeadsAbove: truth(p.PeerTier > b.sw.Role.Tier()), manifest.LeadsBelow: truth(p.PeerTier < b.sw.Role.Tier()),
-		manifest.Capacity: int64(b.capacity(*p)), manifest.QueueNumber: int64(queueNumber(p.Number)),
-		manifest.Reciprocal:  int64(min(255*65536/max(1, b.capacity(*p)-1), 1<<24-1)),
-		manifest.ServiceTime: int64(min(math.MaxUint32, 65536*1e6/rate)),
+		manifest.Neighbouring: 0,
 	}
+	if p.PeerTier > 0 {
+		facts[manifest.Neighbouring] = b.numberOf(p.Peer)
+	}
+	about := b.aboutPort(*p)
+	for _, f := range []manifest.Fact{
+		manifest.EgressPort, manifest.OwnMAC, manifest.NextMAC, manifest.QueueNumber, manifest.ServiceTime,
+		manifest.Capacity, manifest.Reciprocal, manifest.LinkRate,
+	} {
+		v, _ := about(f, 0)
+		facts[f] = int64(v)
+	}
+	return facts
 }
 
 // numberOf is the number of a switch or a host, from 1.
