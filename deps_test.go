@@ -26,12 +26,14 @@ var rooms = map[string][]string{
 	"p4src":     {},
 	"templates": {},
 	"fitting":   {},
-	"fabric":    {},
+	"fabric":    {"plain"},
 	"bmv2":      {},
 	"bfrt":      {},
 	"live":      {},
 	"examples":  {},
-	"manifest":  {},
+	"manifest":  {"plain"},
+	// What bounds the YAML of all files before a parser reads it.
+	"plain": {},
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
@@ -67,7 +69,7 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
-		"p4src", "templates", "fitting", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
+		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 		"controller/hosts", "controller/testbed", "traffic",
 	},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/p4lb/p4lb/fitting/dataset"
 )
 
 // A Recording is what a Recorder has written. It is read from its beginning to
@@ -107,6 +109,9 @@ type parquetRows struct {
 // broken.
 func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
 	defer catch(&err)
+	if err := dataset.CheckParquet(r, size); err != nil {
+		return nil, err
+	}
 	f, err := parquet.OpenFile(r, size)
 	if err != nil {
 		return nil, err

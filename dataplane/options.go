@@ -11,6 +11,12 @@ type Options struct {
 	DropPort int
 	// Priorities is the number of queues per port; 0 stands for 1.
 	Priorities int
+	// Rounds is how often a packet, with all that becomes of it, may be
+	// resubmitted, recirculated and cloned; 0 stands for DefaultRounds.
+	Rounds int
+	// Ended hears of packets that had no round left. It must not call the
+	// Switch.
+	Ended func(Ended)
 	// Random draws uniformly from lo to hi, both included. Without it the
 	// switch has a generator that always starts the same.
 	Random func(lo, hi uint64) uint64
@@ -39,6 +45,12 @@ const defaultDropPort = 511
 func (o *Options) validate() error {
 	if o.DropPort < 0 || o.Priorities < 0 || o.Priorities > 64 {
 		return errors.New("the drop port is negative or the number of priorities outside 0..64")
+	}
+	if o.Rounds < 0 {
+		return errors.New("the number of rounds is negative")
+	}
+	if o.Rounds == 0 {
+		o.Rounds = DefaultRounds
 	}
 	if o.DropPort == 0 {
 		o.DropPort = defaultDropPort

@@ -47,6 +47,8 @@ type Packet struct {
 	digest       uint16
 	entry        int32 // the entry last hit
 
+	rounds rounds
+
 	steps         int     // taken in the current control
 	next          uintptr // where compiled code goes on behind an action
 	exit          bool

@@ -69,6 +69,7 @@ func (s *Switch) Arrive(port uint32, head []byte, extra int, now time.Duration, 
 
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
+	p.rounds.left = s.opts.Rounds
 	copy(p.buf[p.start:], data)
 	length := len(data) + extra
 	p.extra, p.ingressPort, p.ingressLength, p.length = extra, port, length, length
@@ -166,10 +167,14 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	if !ok {
 		return out
 	}
+	if !s.turns(p, turn{EventClone, uint32(p.cloneSession & maxSession)}) {
+		return out
+	}
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
 	}
 	c := s.copyBytes(p, p.start)
+	p.share(c, false)
 	c.now, c.length = p.now, size
 	c.shorten(session.Length)
 	s.std.ingressPort.put(c, uint64(p.ingressPort))
@@ -187,6 +192,7 @@ func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome 
 		s.std.priority.put(c, uint64(m.Priority))
 	}
 	if m.Group != 0 {
+		c.rounds.left /= 1 + btoi(m.HasPort)
 		out = s.multicast(c, m.Group, out)
 	}
 	if m.HasPort {
@@ -198,10 +204,14 @@ func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome 
 
 // resubmit sends p, as it came in, through the parser again.
 func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
+	if !s.turns(p, turn{EventResubmit, p.ingressPort}) {
+		return s.drop(p, dropRounds, out)
+	}
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventResubmit})
 	}
 	c := s.copyBytes(p, p.start)
+	c.rounds = p.rounds
 	c.length = size
 	s.copyList(c, p, p.resubmit)
 	s.std.instanceType.put(c, instanceResubmitted)
@@ -212,8 +222,10 @@ func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 
 // multicast copies p to the members of a group; p itself stays.
 func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
-	for _, r := range s.pre.copies(group) {
+	list := s.pre.copies(group)
+	for _, r := range list {
 		c := s.copyHeaders(p)
+		p.split(c, len(list))
 		s.std.egressRid.put(c, uint64(r.Instance))
 		out = s.toQueue(c, r.Port, out)
 	}
@@ -325,10 +337,14 @@ func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
 	if !ok {
 		return out
 	}
+	if !s.turns(p, turn{EventClone, uint32(p.cloneSession & maxSession)}) {
+		return out
+	}
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
+	p.share(c, p.recirculate == 0)
 	c.shorten(session.Length)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.cloneList)
@@ -339,10 +355,14 @@ func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
 // recirculate sends the packet that would have been sent through the parser
 // again, uncut by truncate.
 func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
+	if !s.turns(p, turn{EventRecirculate, p.egressPort}) {
+		return s.drop(p, dropRounds, out)
+	}
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventRecirculate})
 	}
 	c := s.copyBytes(p, p.head)
+	c.rounds = p.rounds
 	c.ingressLength, c.length = c.end-c.start+c.extra, c.end-c.start+c.extra
 	s.copyList(c, p, p.recirculate)
 	s.std.instanceType.put(c, instanceRecirculated)

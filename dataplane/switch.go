@@ -53,6 +53,7 @@ type Switch struct {
 	spare  []storage
 	now    time.Duration // of the last packet
 	nextID uint64
+	ended  uint64 // packets without a round left
 }
 
 // A stdField is a field that the switch itself reads or writes.

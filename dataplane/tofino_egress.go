@@ -24,15 +24,16 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	}
 	dropped := g.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
+	leaves := dropped&dropPacket != 0 || !t.comesRound(p)
 	if mirrors && t.chip.selects && g.mirrorIO.get(p) == 0 {
-		out, mirrors = t.mirror(p, p.start, out), false
+		out, mirrors = t.mirror(p, p.start, leaves, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
 		return t.drop(p, "egress", out)
 	}
 	t.write(g, p)
 	if mirrors {
-		out = t.mirror(p, p.start, out)
+		out = t.mirror(p, p.start, leaves, out)
 	}
 	if dropped&dropPacket != 0 {
 		return t.drop(p, "egress", out)
@@ -41,9 +42,12 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	return t.send(p, out)
 }
 
+// comesRound reports whether the packet's port leads round to ingress.
+func (t *tofino) comesRound(p *Packet) bool { return p.egressPort < devPorts && t.loops[p.egressPort] }
+
 // send is the way out of a port, or round to ingress.
 func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
-	if p.egressPort < devPorts && t.loops[p.egressPort] {
+	if t.comesRound(p) {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
@@ -55,10 +59,14 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 // recirculate makes of a packet that leaves by a port that leads round one
 // that comes in there.
 func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
+	if !t.sw.turns(p, turn{EventRecirculate, p.egressPort}) {
+		return t.sw.drop(p, dropRounds, out)
+	}
 	if t.sw.opts.Trace != nil {
 		t.sw.trace(p, Event{Kind: EventRecirculate})
 	}
 	c := t.sw.copyBytes(p, p.head)
+	c.rounds = p.rounds
 	c.ingressPort = p.egressPort
 	c.length = c.end - c.start + c.extra
 	c.ingressLength = c.length

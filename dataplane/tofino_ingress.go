@@ -50,7 +50,7 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
 	late := mirrors && g.mirrorIO.get(p) != 0
 	if mirrors && !late {
-		out = t.mirror(p, p.start, out)
+		out = t.mirror(p, p.start, false, out)
 	}
 	if t.asked.resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
 		return t.resubmit(p, now, out)
@@ -85,9 +85,10 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 	p.tm.bypass = t.tm.bypass.get(p) != 0
 	t.write(g, p)
 	if mirrorLate {
-		out = t.mirror(p, p.start, out)
+		out = t.mirror(p, p.start, false, out)
 	}
 	t.close(p)
+	p.rounds.left /= max(1, btoi(a != 0)+btoi(b != 0)+btoi(cpu != nil)+btoi(port != noPort))
 	out = t.multicast(p, uint32(a), out)
 	out = t.multicast(p, uint32(b), out)
 	if cpu != nil {
@@ -112,6 +113,9 @@ func (t *tofino) write(g *gress, p *Packet) {
 // resubmit sends the packet as it came through ingress once more, with a
 // header where the port metadata was. The hardware does so once per packet.
 func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome {
+	if !t.sw.turns(p, turn{EventResubmit, p.ingressPort}) {
+		return t.drop(p, dropRounds, out)
+	}
 	if t.sw.opts.Trace != nil {
 		t.sw.trace(p, Event{Kind: EventResubmit})
 	}
@@ -127,7 +131,7 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 // replica copies a packet of bytes, with what goes along.
 func (t *tofino) replica(p *Packet) *Packet {
 	c := t.sw.copyBytes(p, p.head)
-	c.length, c.now, *c.tm = p.length, p.now, *p.tm
+	c.length, c.now, *c.tm, c.rounds = p.length, p.now, *p.tm, p.rounds
 	return c
 }
 
@@ -139,6 +143,7 @@ func (t *tofino) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	copies := t.sw.pre.copies(group)
 	for i, r := range copies {
 		c := t.replica(p)
+		p.split(c, len(copies))
 		c.tm.rid = uint16(r.Instance)
 		c.tm.ridFirst = i == 0 || copies[i-1].Instance != r.Instance
 		out = t.toQueue(c, r.Port, out)
@@ -158,10 +163,14 @@ func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 const maxFrame = 1 << 14
 
 // mirror sends a copy of the packet's bytes from one on to the session that
-// the deparser has named, behind the header that it has given.
-func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
+// the deparser has named, behind the header that it has given. leaves says that
+// the packet itself leaves the switch.
+func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outcome {
 	session, ok := t.sw.mirrors.get(t.asked.session)
 	if !ok {
+		return out
+	}
+	if !t.sw.turns(p, turn{EventClone, uint32(t.asked.session)}) {
 		return out
 	}
 	if t.sw.opts.Trace != nil {
@@ -174,6 +183,7 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 	c := t.sw.newPacket(n + end - from)
 	copy(c.buf[c.start:], t.asked.mirrored)
 	copy(c.buf[c.start+n:], p.buf[from:end])
+	p.share(c, leaves)
 	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
 	c.length = c.end - c.start + c.extra
 	c.ingressLength = p.ingressLength - frameCheck + n
@@ -181,6 +191,7 @@ func (t *tofino) mirror(p *Packet, from int, out []Outcome) []Outcome {
 	c.ingressLength += frameCheck
 	*c.tm = forTM{qid: uint8(session.Priority)}
 	if session.Group != 0 {
+		c.rounds.left /= 1 + btoi(session.HasPort)
 		out = t.multicast(c, session.Group, out)
 	}
 	if session.HasPort {

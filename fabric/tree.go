@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A value is what a file says at one place, in YAML or JSON. Unlike a map it
@@ -52,44 +54,10 @@ func (v value) get(key string) value {
 	return value{}
 }
 
-// maxText and maxDepth bound what is parsed: the YAML parser is slow on deep
-// nesting.
-const (
-	maxText  = 16 << 20
-	maxDepth = 100
-)
-
-// errDeep is about input that no person wrote.
-var errDeep = errors.New("nested too deeply")
-
-// checkText refuses text that would keep the parsers busy for long.
-func checkText(text []byte) error {
-	if len(text) > maxText {
-		return fmt.Errorf("larger than %d MiB", maxText>>20)
-	}
-	depth := 0
-	for _, c := range text {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		}
-		if depth > maxDepth {
-			return errDeep
-		}
-	}
-	// A list in a list in a list, on one line.
-	if bytes.Contains(text, bytes.Repeat([]byte("- "), maxDepth)) {
-		return errDeep
-	}
-	return nil
-}
-
 // parseYAML reads the one document in text.
 func parseYAML(file string, text []byte) (v value, err error) {
-	if err := checkText(text); err != nil {
-		return value{}, &Error{file, 0, err.Error()}
+	if line, err := plain.Check(text); err != nil {
+		return value{}, &Error{file, line, err.Error()}
 	}
 	f, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -195,7 +163,7 @@ func scalarText(n ast.Node) (string, bool) {
 
 // parseJSON reads the one value in text.
 func parseJSON(file string, text []byte) (value, error) {
-	if err := checkText(text); err != nil {
+	if _, err := plain.Check(text); err != nil {
 		return value{}, &Error{file, 0, err.Error()}
 	}
 	c := jsonConverter{text: text, dec: json.NewDecoder(bytes.NewReader(text)), at: 1}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
@@ -125,7 +127,7 @@ func TestDeep(t *testing.T) {
 			t.Errorf("%.9s…: imported", text)
 		}
 	}
-	if _, err := Load("large.yaml", make([]byte, maxText+1)); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
+	if _, err := Load("large.yaml", make([]byte, plain.MaxBytes+1)); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

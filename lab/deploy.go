@@ -64,6 +64,7 @@ type programsAtWork struct {
 
 func deployPrograms(ctx context.Context, r *running, plan *controller.Plan) (deployment, error) {
 	chance := newChance()
+	chance.rounds, chance.ended = r.rounds, r.packetEnded
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
 	d := &programsAtWork{r: r, target: target, now: plan}
 	var err error
@@ -120,6 +121,9 @@ type chance struct {
 	mu      sync.Mutex
 	configs map[string]*bmv2.Config
 	sources map[*dataplane.Switch]*drawing
+
+	rounds int // of a packet: see dataplane.Options
+	ended  func(dataplane.Ended)
 }
 
 type drawing struct{ draw func(lo, hi uint64) uint64 }
@@ -140,6 +144,7 @@ func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, e
 		}
 		c.configs[string(program)] = config
 	}
+	o.Rounds, o.Ended = c.rounds, c.ended
 	d := &drawing{o.Random}
 	o.Random = func(lo, hi uint64) uint64 { return d.draw(lo, hi) }
 	sw, err := dataplane.New(config, o)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,6 +42,8 @@ type ManifestRow struct {
 // manifestFile is its name in a folder of results.
 const manifestFile = "manifest.json"
 
+const manifestFormat = "p4lb-lab 1"
+
 // keepManifest writes the manifest of the runs to come.
 func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 	if err := r.clean(); err != nil {
@@ -50,7 +53,7 @@ func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 		return fileError("making", r.Dir, err)
 	}
 	m := Manifest{
-		Format: "p4lb-lab 1", Name: x.Name, Versions: versions(), Experiment: x.plain(),
+		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: x.plain(),
 		Workloads: map[string]string{}, Topologies: map[string]string{},
 	}
 	for _, j := range jobs {
@@ -72,22 +75,24 @@ func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 	return writeJSON(filepath.Join(r.Dir, manifestFile), m)
 }
 
-// clean removes what an earlier experiment has left in the folder: all its runs,
-// or when this one goes on, those that were killed. A folder that holds anything
-// but results is left alone.
+// clean removes what an earlier experiment has left in the folder: the runs that
+// its manifest names, but when this one goes on, and those that were killed. What
+// no experiment has made is left alone.
 func (r *Runner) clean() error {
 	runs := filepath.Join(r.Dir, "runs")
-	if _, err := os.Stat(filepath.Join(r.Dir, manifestFile)); err != nil {
+	made, err := madeRuns(filepath.Join(r.Dir, manifestFile))
+	if err != nil {
 		if list, _ := os.ReadDir(runs); len(list) > 0 {
 			return fmt.Errorf("%s holds runs and no %s: want another folder", r.Dir, manifestFile)
 		}
 		return nil
 	}
 	if !r.Resume {
-		if err := os.RemoveAll(runs); err != nil {
-			return fileError("removing", runs, err)
+		for _, name := range made {
+			if err := removeRun(runs, name); err != nil {
+				return err
+			}
 		}
-		return nil
 	}
 	return filepath.WalkDir(runs, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -101,6 +106,38 @@ func (r *Runner) clean() error {
 		}
 		return nil
 	})
+}
+
+// madeRuns lists the runs of the experiment that a manifest is about.
+func madeRuns(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		Format string   `json:"format"`
+		Runs   []string `json:"runs"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil || m.Format != manifestFormat {
+		return nil, errors.New("not a manifest of an experiment")
+	}
+	return m.Runs, nil
+}
+
+// removeRun removes the folder of a run, and those around it that it leaves
+// empty.
+func removeRun(runs, name string) error {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return nil // no run of ours
+	}
+	dir := filepath.Join(runs, filepath.FromSlash(name))
+	if err := os.RemoveAll(dir); err != nil {
+		return fileError("removing", dir, err)
+	}
+	for dir = filepath.Dir(dir); len(dir) >= len(runs) && os.Remove(dir) == nil; {
+		dir = filepath.Dir(dir)
+	}
+	return nil
 }
 
 // plain is the experiment as far as it is to be read again: the parts of cases

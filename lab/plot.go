@@ -16,6 +16,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Figure is a plot of a comparison.
@@ -53,7 +55,10 @@ func (c *Comparison) Figures() ([]Figure, error) {
 		}
 		draws := []func(string, []*Row) (Figure, error){c.drawMain, drawCDF}
 		if len(rows[0].Runs[0].Plots.Time) > 0 { // not in real time, where nobody samples the links
-			draws = append(draws, drawQueue, drawShares)
+			draws = append(draws, drawQueue)
+		}
+		if len(rows[0].Runs[0].Plots.Names) > 0 { // ports lead upwards
+			draws = append(draws, drawShares)
 		}
 		for _, draw := range draws {
 			if err := add(draw(name, rows)); err != nil {
@@ -109,7 +114,7 @@ func newFigure(name, caseName, title, about string) Figure {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe6}, color.Gray{0xe6}
 	p.Add(grid)
 	if caseName != "" {
-		name += "-" + fileName(caseName)
+		name += "-" + plain.Folder(caseName)
 	}
 	return Figure{Name: name, Title: title, About: about, plot: p, legend: legend}
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -22,33 +24,19 @@ type Job struct {
 	Load   float64
 	Seed   uint64
 
-	setup *setup
-	x     *Experiment
-	world string // where it runs; "" stands for Sim
+	setup  *setup
+	x      *Experiment
+	rounds int    // of a packet in a switch; 0: the data plane's default
+	world  string // where it runs; "" stands for Sim
 }
 
 // Name names the run, and the folder that keeps it.
 func (j *Job) Name() string {
-	name := fmt.Sprintf("%s/load-%s/seed-%d", fileName(j.Scheme.Label), number(j.Load), j.Seed)
+	name := fmt.Sprintf("%s/load-%s/seed-%d", plain.Folder(j.Scheme.Label), number(j.Load), j.Seed)
 	if j.Case.Name != "" {
-		name = fileName(j.Case.Name) + "/" + name
+		name = plain.Folder(j.Case.Name) + "/" + name
 	}
 	return name
-}
-
-// fileName keeps what is harmless in the name of a file.
-func fileName(s string) string {
-	return string(slices.Collect(func(yield func(byte) bool) {
-		for i := range len(s) {
-			c := s[i]
-			if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' && i > 0) {
-				c = '_'
-			}
-			if !yield(c) {
-				return
-			}
-		}
-	}))
 }
 
 // A Result is what a run came to.
@@ -129,17 +117,18 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 // A running is a run at work.
 type running struct {
 	*Job
-	net     *sim.Network
-	topo    *fabric.Topology
-	deploy  deployment
-	nodes   []*controller.Node
-	flows   []*outcome
-	sims    []*sim.Flow // by flow; nil: not begun
-	left    int         // flows to end
-	sampler *sampler
-	tasks   *taskFabric
-	alerts  []string
-	failed  error // in an event
+	net      *sim.Network
+	topo     *fabric.Topology
+	deploy   deployment
+	nodes    []*controller.Node
+	flows    []*outcome
+	sims     []*sim.Flow // by flow; nil: not begun
+	left     int         // flows to end
+	sampler  *sampler
+	tasks    *taskFabric
+	alerts   []string
+	failed   error // in an event
+	unturned int64 // packets that had no round left in a switch
 }
 
 // prepare makes the network with what its switches run.
@@ -154,6 +143,14 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 	}
 	r.nodes = r.deploy.plan().Nodes()
 	return r, nil
+}
+
+// packetEnded notes a packet that its switch has ended because it went round too
+// often.
+func (r *running) packetEnded(e dataplane.Ended) {
+	if r.unturned++; r.unturned == 1 {
+		r.alerts = append(r.alerts, e.String())
+	}
 }
 
 func (r *running) close() { r.deploy.close() }
@@ -329,6 +326,12 @@ func (r *running) result(fit *fitting.Fit) *Result {
 			res.Lost[why.String()] = n
 		}
 	}
+	if r.unturned > 0 {
+		if res.Lost == nil {
+			res.Lost = map[string]int64{}
+		}
+		res.Lost["no round left"] = r.unturned
+	}
 	return res
 }
 
@@ -349,6 +352,11 @@ func (r *running) blankResult() *Result {
 
 // plots adds the curves of the flows to those of the network.
 func (r *running) plots(p Plots) Plots {
+	for i, v := range p.Queue {
+		if math.IsNaN(v) {
+			p.Queue[i] = 0 // no queue leads upwards
+		}
+	}
 	var fct, slow []float64
 	for _, o := range r.flows {
 		if o.counts {

@@ -32,6 +32,11 @@ type Runner struct {
 	Record Recorder
 	// Parquet: flows and links also in that form.
 	Parquet bool
+	// Rounds bound what becomes of a packet within a switch: see
+	// dataplane.Options.
+	Rounds int
+	// Limits refuse what would take too much.
+	Limits Limits
 }
 
 // Progress is how far an experiment has got.
@@ -69,7 +74,7 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds})
 				}
 			}
 		}
@@ -107,6 +112,9 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 	if err := r.enter(jobs); err != nil {
 		return nil, err
 	}
+	if err := r.Limits.check(jobs, r.cores()); err != nil {
+		return nil, err
+	}
 	if r.Dir != "" {
 		if err := r.keepManifest(x, jobs); err != nil {
 			return nil, err
@@ -139,6 +147,14 @@ func (r *Runner) enter(jobs []*Job) error {
 	return nil
 }
 
+// cores is how many runs go on side by side.
+func (r *Runner) cores() int {
+	if r.Cores > 0 {
+		return r.Cores
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 // work is the running of jobs.
 type work struct {
 	r       *Runner
@@ -155,10 +171,7 @@ type work struct {
 
 // all runs the jobs on all cores.
 func (w *work) all(ctx context.Context) error {
-	cores := w.r.Cores
-	if cores <= 0 {
-		cores = runtime.GOMAXPROCS(0)
-	}
+	cores := w.r.cores()
 	if w.r.World != "" && w.r.World != Sim {
 		w.r.Real.Cores, cores = cores, 1
 	}

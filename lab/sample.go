@@ -81,10 +81,15 @@ func (m *mean) value() float64 {
 // linkHead are the columns of links.csv.
 const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
 
+// defaultInterval is the time between samples of who says nothing about it.
+func defaultInterval(length time.Duration) time.Duration {
+	return max(length/sampleCount, 10*time.Microsecond)
+}
+
 func newSampler(r *running, out io.Writer) *sampler {
 	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*controller.News{}, trips: map[string]time.Duration{}}
 	if s.interval == 0 {
-		s.interval = max(r.Case.length()/sampleCount, 10*time.Microsecond)
+		s.interval = defaultInterval(r.Case.length())
 	}
 	if out != nil {
 		s.out = bufio.NewWriterSize(out, 1<<16)

@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -73,7 +74,11 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 			return src.wrong("observe", err)
 		}
 	}
+	folders := map[string]string{}
 	for i := range x.Cases {
+		if err := ownFolder(folders, "case", x.Cases[i].Name); err != nil {
+			return src.wrong(fmt.Sprintf("cases[%d].name", i), err)
+		}
 		if err := x.checkCase(i, src, read); err != nil {
 			return err
 		}
@@ -82,7 +87,7 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 }
 
 func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Library) error {
-	labels := map[string]bool{}
+	labels, folders := map[string]bool{}, map[string]string{}
 	for i := range x.Schemes {
 		s, key := &x.Schemes[i], fmt.Sprintf("schemes[%d]", i)
 		var err error
@@ -109,6 +114,9 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
 		}
 		labels[s.Label] = true
+		if err := ownFolder(folders, "row", s.Label); err != nil {
+			return src.wrong(key, err)
+		}
 		for name := range s.Set {
 			if !s.has(name) {
 				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.parameters())))
@@ -120,6 +128,20 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			}
 		}
 	}
+	return nil
+}
+
+// ownFolder refuses a name whose runs would go where those of another do.
+func ownFolder(folders map[string]string, what, name string) error {
+	folder := plain.Folder(name)
+	other, taken := folders[folder]
+	switch {
+	case taken && other == name:
+		return fmt.Errorf("two %ss are called %q", what, name)
+	case taken:
+		return fmt.Errorf("the %ss %q and %q would both be kept in the folder %s: want names that differ in letters and digits", what, other, name, folder)
+	}
+	folders[folder] = name
 	return nil
 }
 
@@ -168,6 +190,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		if err := c.Traffic[j].resolve(t, read); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
 		}
+	}
+	if err := c.Switches.check(); err != nil {
+		return src.wrong(at("switches"), err)
 	}
 	if err := c.Transport.check(); err != nil {
 		return src.wrong(at("transport"), err)
@@ -272,6 +297,17 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	return err
 }
 
+// check says what is wrong with the switches' queues.
+func (w *SwitchSpec) check() error {
+	switch {
+	case w.ECN < 0:
+		return fmt.Errorf("ecn %d: want a number of packets, 0 for none", w.ECN)
+	case w.Queue < 0:
+		return fmt.Errorf("queue %d: want a number of packets", w.Queue)
+	}
+	return nil
+}
+
 // check says what is wrong with a transport.
 func (t *TransportSpec) check() error {
 	switch {
@@ -287,8 +323,12 @@ func (t *TransportSpec) check() error {
 
 // workload finds a distribution by name, or reads it from a file.
 func workload(name string, read Reader) (*CDF, error) {
-	if text, err := read(name); err == nil {
+	text, err := read(name)
+	switch {
+	case err == nil:
 		return ParseCDF(name, text)
+	case strings.ContainsAny(name, "/.") && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("reading workload %s: %w", name, err)
 	}
 	return WorkloadNamed(name)
 }

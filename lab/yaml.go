@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Time is a time as a file writes it: 500us, 1.5ms, 2s.
@@ -27,9 +28,16 @@ func (t *Time) parse(text string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("time %q: want a time such as 500us, 1.5ms or 2s", text)
 	}
+	if d > maxTime {
+		return fmt.Errorf("time %q: want %.0f hours at most", text, maxTime.Hours())
+	}
 	*t = Time(d)
 	return nil
 }
+
+// maxTime is the longest time that a file can say: sums and multiples of such
+// are still times.
+const maxTime = 1000 * time.Hour
 
 // String is the time as a file writes it.
 func (t Time) String() string { return fabric.FormatDelay(time.Duration(t)) }
@@ -144,16 +152,33 @@ func (l *LoadLevel) Parse(text string) error {
 // UnmarshalYAML reads the number of seeds or the seeds themselves.
 func (s *Seeds) UnmarshalYAML(n ast.Node) error {
 	var many int
-	var list []uint64
 	switch {
-	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= 1000:
+	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= maxSeeds:
 		*s = FirstSeeds(many)
-	case n.Type() == ast.SequenceType && yaml.NodeToValue(n, &list) == nil && len(list) > 0 && !slices.Contains(list, 0):
-		*s = list
-	default:
-		return misplaced(n, errors.New("want how many, up to 1000, or a list of numbers above 0 such as [1, 2, 3]"))
+		return nil
+	case n.Type() == ast.SequenceType:
+		if list, ok := seedList(n.(*ast.SequenceNode)); ok {
+			*s = list
+			return nil
+		}
 	}
-	return nil
+	return misplaced(n, fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds))
+}
+
+// maxSeeds bounds the seeds of an experiment.
+const maxSeeds = 1000
+
+// seedList reads the seeds themselves. The YAML package would cut 1.5 to 1 and
+// 2^64 to 2^63.
+func seedList(n *ast.SequenceNode) (list Seeds, ok bool) {
+	for _, item := range n.Values {
+		seed, err := strconv.ParseUint(item.GetToken().Value, 10, 64)
+		if err != nil || item.Type() != ast.IntegerType || seed == 0 || slices.Contains(list, seed) {
+			return nil, false
+		}
+		list = append(list, seed)
+	}
+	return list, len(list) > 0 && len(list) <= maxSeeds
 }
 
 // FirstSeeds are the seeds from 1 to n.
@@ -257,6 +282,9 @@ func (s *source) line(key string) int {
 
 // decode reads the text into x, with no key left over.
 func decode(file string, text []byte, x *Experiment) (*source, error) {
+	if line, err := plain.Check(text); err != nil {
+		return nil, &FileError{File: file, Line: line, Msg: err.Error()}
+	}
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
 		if line := Unplain(tree); line > 0 {

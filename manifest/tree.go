@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // An Error is what is wrong with a manifest, in one line.
@@ -66,39 +67,13 @@ func (s shape) String() string {
 	return [...]string{"nothing", "a value", "a list", "keys with values"}[s]
 }
 
-// Bounds of what is parsed: the parser is slow on deep nesting.
-const (
-	maxText  = 16 << 20
-	maxDepth = 64
-)
-
-// checkText refuses text that would keep the parser busy for long.
-func checkText(text []byte) error {
-	if len(text) > maxText {
-		return fmt.Errorf("the manifest is larger than %d MiB", maxText>>20)
-	}
-	depth := 0
-	for _, c := range text {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		}
-		if depth > maxDepth {
-			return errors.New("nested too deeply")
-		}
-	}
-	if bytes.Contains(text, bytes.Repeat([]byte("- "), maxDepth)) || bytes.Contains(text, bytes.Repeat([]byte("? "), maxDepth)) {
-		return errors.New("nested too deeply")
-	}
-	return nil
-}
+// maxDepth bounds how deep the values of a document nest.
+const maxDepth = 64
 
 // parse reads the one document in text.
 func parse(file string, text []byte) (node, error) {
-	if err := checkText(text); err != nil {
-		return node{}, &Error{File: file, Msg: err.Error()}
+	if line, err := plain.Check(text); err != nil {
+		return node{}, &Error{File: file, Line: line, Msg: err.Error()}
 	}
 	f, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {

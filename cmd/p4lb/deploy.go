@@ -64,6 +64,7 @@ be reached or has refused something; 4 interrupted.`,
   p4lb deploy --scheme drill --arch tna --topology qall`,
 		Args: wantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			tidiesUp(cmd.Context())
 			if err := j.check(cmd); err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -179,7 +178,7 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*controller.Pipeline) 
 		if !ok || p == nil {
 			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, roleNames(all))
 		}
-		config, err := os.ReadFile(file)
+		config, err := readFile(file)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", file, bareError(err))
 		}

@@ -15,7 +15,10 @@ import (
 // image given by mistake ends in an error.
 const maxSource = 64 << 20
 
-var errIsFolder = errors.New("is a folder, not a file")
+var (
+	errIsFolder   = errors.New("is a folder, not a file")
+	errNotRegular = errors.New("is a device, pipe or socket, not a file")
+)
 
 // A hostFS is the machine's file system as an fs.FS: its root is "/", so that
 // every file has a valid name, wherever the user stands. It remembers how the
@@ -77,7 +80,7 @@ func (h *hostFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return os.Open("/" + name)
+	return openFile("/" + name)
 }
 
 // ReadFile reads the named file, which must be one that can be a source.
@@ -89,19 +92,32 @@ func (h *hostFS) ReadFile(name string) ([]byte, error) {
 }
 
 func readFile(name string) ([]byte, error) {
+	f, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+// openFile opens a file that a user has named, for reading. A device, a pipe or
+// a socket is none: reading it might never end. Who means one writes - and hands
+// it over as standard input.
+func openFile(name string) (*os.File, error) {
+	info, err := os.Stat(name) // before opening, which waits at a pipe
+	switch {
+	case err != nil:
+		return nil, bareError(err)
+	case info.IsDir():
+		return nil, errIsFolder
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, bareError(err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, bareError(err)
-	}
-	if info.IsDir() {
-		return nil, errIsFolder
-	}
-	return readAll(f)
+	return f, nil
 }
 
 // readAll reads r to its end unless it is longer than a source can be.
@@ -133,11 +149,11 @@ func (c *cli) readSource(name string) (text []byte, err error) {
 func besides(dirs ...string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		for _, dir := range dirs {
-			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
+			if text, err := readFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
 				return text, nil
 			}
 		}
-		return os.ReadFile(name)
+		return readFile(name)
 	}
 }
 

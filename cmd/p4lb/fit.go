@@ -265,9 +265,9 @@ func (j *fitJob) read(ctx context.Context) (*fitting.Rows, *fitting.DataInfo, er
 func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) (dataset.Source, error) {
 	f := dataset.File{Name: displayName(name), Reader: j.c.in}
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := openFile(name)
 		if err != nil {
-			return dataset.Source{}, fmt.Errorf("reading %s: %w", name, bareError(err))
+			return dataset.Source{}, fmt.Errorf("reading %s: %w", name, err)
 		}
 		defer file.Close()
 		f.Reader = file

@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/own"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -162,6 +163,9 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 	text, err := c.readSource(r.file)
 	if err != nil {
 		return errors.Unwrap(err)
+	}
+	if line, err := plain.Check(text); err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
 	}
 	if tree, err := parser.ParseBytes(text, 0); err == nil {
 		if line := lab.Unplain(tree); line > 0 {

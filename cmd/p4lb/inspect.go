@@ -45,6 +45,7 @@ given; the other forms, and --register, leave out nothing.`,
   p4lb inspect --listen 127.0.0.1:9464
   p4lb inspect --thrift 127.0.0.1:9090 --manifest qall-poly3.manifest.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			tidiesUp(cmd.Context())
 			if err := j.check(cmd, args); err != nil {
 				return err
 			}

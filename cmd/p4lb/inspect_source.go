@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -149,15 +148,12 @@ type replaySource struct {
 }
 
 func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
-	file, err := os.Open(j.replay)
+	file, err := openFile(j.replay)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, err)
 	}
 	end := func() { file.Close() }
 	info, err := file.Stat()
-	if err == nil && info.IsDir() {
-		err = errIsFolder
-	}
 	if err != nil {
 		end()
 		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))

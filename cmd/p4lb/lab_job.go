@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A labJob is the running of experiments.
@@ -31,7 +32,12 @@ type labJob struct {
 	worlds   []string
 	overload bool
 
-	dirs     []string // of the experiments
+	dirs []string // of the experiments
+
+	rounds    int
+	maxEvents float64
+	maxMemory memorySize
+
 	markdown string
 	sections []byte
 	command  string // that repeats an experiment, up to its name
@@ -46,6 +52,9 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run in these `WORLDS`: sim (virtual time), embedded or bmv2 (real time, with hosts and the kernel's TCP on this machine)")
 	f.BoolVar(&j.overload, "overload", false, "in real time: run also what this machine is too slow for")
 	completeWith(cmd, "on", lab.Worlds)
+	addRoundsFlag(cmd, &j.rounds)
+	f.Float64Var(&j.maxEvents, "max-events", lab.DefaultEvents, "refuse runs that would take more than `N` events each, such as 1e12; 0 for any")
+	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default what the machine has)")
 	f.StringVar(&j.markdown, "markdown", "", "write how the targets fared to `FILE`, in Markdown")
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
@@ -76,15 +85,39 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
 		return usageError(cmd, "--every %v: want a time above 0", j.every)
+	case j.rounds <= 0:
+		return usageError(cmd, "--rounds %d: want at least 1", j.rounds)
+	case !(j.maxEvents >= 0):
+		return usageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
 	case j.cores < 0:
 		return usageError(cmd, "--cores %d: want 1 or more", j.cores)
 	}
 	return nil
 }
 
+// limits are those of one experiment.
+func (j *labJob) limits() lab.Limits {
+	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.bytes)}
+	if !j.maxMemory.given {
+		l.Bytes = float64(memoryLimit())
+	}
+	return l
+}
+
 func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 	if err := j.check(cmd); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(j.worlds, func(world string) bool { return world != lab.Sim }) {
+		tidiesUp(cmd.Context())
+	}
+	folders := map[string]string{}
+	for _, x := range list {
+		folder := plain.Folder(x.Name)
+		if other, taken := folders[folder]; taken {
+			return fmt.Errorf("the experiments %q and %q would both be kept in the folder %s: want names that differ in letters and digits", other, x.Name, folder)
+		}
+		folders[folder] = x.Name
 	}
 	var outcomes []lab.Outcome
 	began := time.Now()
@@ -135,15 +168,15 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	dir := j.dir
 	switch {
 	case dir == "":
-		dir = filepath.Join("results", x.Name)
+		dir = filepath.Join("results", plain.Folder(x.Name))
 	case several:
-		dir = filepath.Join(dir, x.Name)
+		dir = filepath.Join(dir, plain.Folder(x.Name))
 	}
 	if world != lab.Sim {
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...),
+		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)
@@ -216,6 +249,8 @@ func explainLab(err error) error {
 	switch {
 	case errors.Is(err, lab.ErrSame):
 		return hinted(err, "rows must differ in what they run: another scheme, --set or engine")
+	case errors.Is(err, lab.ErrTooLarge):
+		return hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
 	case errors.Is(err, lab.ErrDiskFull):
 		return hinted(err, "what was finished is kept: make room, then --resume")
 	}

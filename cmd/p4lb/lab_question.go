@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -106,5 +105,5 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*lab.Experiment, error) {
 		x.Schemes = append(x.Schemes, s)
 	}
 	x.About = fmt.Sprintf("%s against %s: %s at load %s in %s", q.scheme, strings.Join(q.vs, ", "), q.workload, strings.Join(q.loads, ", "), q.topology)
-	return x, x.Complete("the experiment", os.ReadFile, libraryFrom("."))
+	return x, x.Complete("the experiment", readFile, libraryFrom("."))
 }

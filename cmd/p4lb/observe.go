@@ -36,6 +36,7 @@ paper observes the spine switches of a fabric under load.
   p4lb observe -o obs.csv --for 30s --every 5ms
   p4lb fit --data obs.csv --degree 3 -o model.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			tidiesUp(cmd.Context())
 			if err := j.check(cmd); err != nil {
 				return err
 			}

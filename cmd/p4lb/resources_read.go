@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -56,7 +55,7 @@ type resourceLog struct {
 
 // demandOf reads the compiler's resources.json.
 func demandOf(name string) (*demand, error) {
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the compiler's resources: %w", bareError(err))
 	}
@@ -91,7 +90,7 @@ var (
 // stagesOf counts the stages up to the last one with a table, in the assembly
 // that the compiler writes.
 func stagesOf(name string) (ingress, egress int, err error) {
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", bareError(err))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
@@ -89,6 +90,7 @@ type switchJob struct {
 	depth        int
 	priorities   int
 	seed         uint64
+	rounds       int
 	cert, key    string
 	ca           string
 	trace        string
@@ -118,6 +120,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
 	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
 	f.Uint64Var(&j.seed, "seed", 1, "begin of the random numbers")
+	addRoundsFlag(cmd, &j.rounds)
 	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
 	addPcapFlag(cmd, &j.pcap, "")
 }
@@ -131,6 +134,8 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
 	case j.p4info != "" && j.load == "":
 		return usageError(cmd, "--p4info wants --load")
+	case j.rounds <= 0:
+		return usageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case j.depth <= 0:
 		return usageError(cmd, "--depth %d: want at least 1", j.depth)
 	case j.priorities < 1 || j.priorities > 8:
@@ -221,7 +226,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 
 func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	options := p4rt.DeviceOptions{
-		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.engine.load,
+		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.loadProgram,
 		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {
@@ -232,6 +237,23 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	}
 	s.dev, err = p4rt.NewDevice(options)
 	return err
+}
+
+// loadProgram links a program for a switch that says which packets it ends. A loop
+// of a program ends as many as come in: the first few say enough.
+func (j *switchJob) loadProgram(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	const most = 10
+	said := 0
+	o.Rounds = j.rounds
+	o.Ended = func(e dataplane.Ended) {
+		if said++; said <= most {
+			j.c.log.Warn("a packet has no round left and ends", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
+		}
+		if said == most {
+			j.c.log.Warn("there may be more such packets: they are not named any more")
+		}
+	}
+	return j.engine.load(program, o)
 }
 
 func (j *switchJob) listen(s *runningSwitch) (err error) {

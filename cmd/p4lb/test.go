@@ -16,9 +16,15 @@ import (
 	"github.com/p4lb/p4lb/p4"
 )
 
+// addRoundsFlag gives cmd the flag that bounds a packet's rounds.
+func addRoundsFlag(cmd *cobra.Command, rounds *int) {
+	cmd.Flags().IntVar(rounds, "rounds", dataplane.DefaultRounds, "end a packet that has been resubmitted, recirculated and cloned `N` times, with its copies")
+}
+
 func newTest(c *cli) *cobra.Command {
 	var opts p4.Options
 	var e engine
+	rounds := 0
 	cmd := &cobra.Command{
 		Use:   "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
 		Short: "Send the packets of a test through a program",
@@ -55,26 +61,30 @@ mc_node_associate, counter_*, register_*, meter_*.`,
   p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf
   p4lb test p4src/tna/ecmp.p4 ecmp.stf`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if rounds <= 0 {
+				return usageError(cmd, "--rounds %d: want at least 1", rounds)
+			}
 			if len(args) == 0 {
 				args = []string{"."}
 			}
 			if len(args) == 1 {
-				return c.testScheme(cmd, args[0], e)
+				return c.testScheme(cmd, args[0], e, rounds)
 			}
 			config, err := c.loadProgram(args[0], opts)
 			if err != nil {
 				return err
 			}
-			return c.runTests(config, args[1:], e)
+			return c.runTests(config, args[1:], e, rounds)
 		},
 	}
 	addSourceFlags(cmd, &opts)
 	e.addFlag(cmd)
+	addRoundsFlag(cmd, &rounds)
 	return cmd
 }
 
 // testScheme runs the tests of a scheme of the user's own.
-func (c *cli) testScheme(cmd *cobra.Command, name string, e engine) error {
+func (c *cli) testScheme(cmd *cobra.Command, name string, e engine, rounds int) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() && !own.HasManifest(name) {
 		return usageError(cmd, "test wants a program and one or more tests")
 	}
@@ -99,7 +109,7 @@ func (c *cli) testScheme(cmd *cobra.Command, name string, e engine) error {
 		if err != nil {
 			return c.diagnose(err)
 		}
-		if err := c.runTests(compiled.Config, t.Files, e); err != nil {
+		if err := c.runTests(compiled.Config, t.Files, e, rounds); err != nil {
 			bad = err
 		}
 	}
@@ -130,7 +140,7 @@ func (c *cli) loadProgram(name string, opts p4.Options) (*bmv2.Config, error) {
 }
 
 // runTests runs each test on a new switch and says how it went.
-func (c *cli) runTests(config *bmv2.Config, names []string, e engine) error {
+func (c *cli) runTests(config *bmv2.Config, names []string, e engine, rounds int) error {
 	var bad error
 	for _, name := range names {
 		text, err := c.readSource(name)
@@ -143,11 +153,18 @@ func (c *cli) runTests(config *bmv2.Config, names []string, e engine) error {
 		}
 		options := script.Options(config)
 		options.Closures = e == engineClosures
+		options.Rounds = rounds
+		var ended []dataplane.Ended
+		options.Ended = func(e dataplane.Ended) { ended = append(ended, e) }
 		sw, err := dataplane.New(config, options)
 		if err != nil {
 			return fmt.Errorf("loading the program: %w", err)
 		}
-		if err := script.Run(sw); err != nil {
+		err = script.Run(sw)
+		if len(ended) > 0 {
+			fmt.Fprintf(c.err, "%s %s: %v (%d in all; --rounds)\n", c.paint.bold("warning:"), name, ended[0], len(ended))
+		}
+		if err != nil {
 			bad = errReported
 			fmt.Fprintf(c.out, "FAIL  %s\n", name)
 			for line := range strings.Lines(err.Error()) {

@@ -139,7 +139,7 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*la
 		if name == deployedTopology {
 			return []byte(d.Topology), nil
 		}
-		return os.ReadFile(name)
+		return readFile(name)
 	}, nil)
 }
 

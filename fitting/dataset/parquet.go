@@ -30,6 +30,9 @@ func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) error {
 	if err != nil {
 		return err
 	}
+	if err := CheckParquet(r, size); err != nil {
+		return &Error{f.Name, 0, 0, fmt.Sprintf("not a whole Parquet file: %v", err)}
+	}
 	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return &Error{f.Name, 0, 0, fmt.Sprintf("not a whole Parquet file: %v", err)}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// limitMemory has the collector work harder, instead of the process die, when
+// the heap comes near to what the machine has. The variable GOMEMLIMIT says it
+// otherwise.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		if n := machineMemory(); n > 0 {
+			debug.SetMemoryLimit(n / 10 * 8)
+		}
+	}
+}
+
+// memoryLimit is what the process may take; 0 is no limit.
+func memoryLimit() int64 {
+	n := debug.SetMemoryLimit(-1)
+	if n == math.MaxInt64 {
+		return 0
+	}
+	return n
+}
+
+// machineMemory is what the machine, or the control group that the process is
+// in, has in bytes; 0 where nothing says so.
+func machineMemory() int64 {
+	total := int64(0)
+	if f, err := os.Open("/proc/meminfo"); err == nil {
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "MemTotal:" {
+				kib, _ := strconv.ParseInt(fields[1], 10, 64)
+				total = kib << 10
+			}
+		}
+	}
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (total == 0 || n < total) {
+			total = n
+		}
+	}
+	return total
+}
+
+// A memorySize is a number of bytes on the command line.
+type memorySize struct {
+	bytes int64
+	given bool
+}
+
+// memoryUnits are the units of a memorySize.
+var memoryUnits = []struct {
+	suffix string
+	bytes  float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1}}
+
+// Set reads a size.
+func (m *memorySize) Set(text string) error {
+	for _, u := range memoryUnits {
+		rest, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(rest, 64)
+		if err != nil || !(v >= 0 && v*u.bytes < math.MaxInt64) {
+			break
+		}
+		m.bytes, m.given = int64(v*u.bytes), true
+		return nil
+	}
+	return fmt.Errorf("want bytes such as 500MB or 4GiB")
+}
+
+// String is the size as Set reads it.
+func (m *memorySize) String() string {
+	if !m.given {
+		return ""
+	}
+	return strconv.FormatInt(m.bytes, 10)
+}
+
+// Type names what the flag takes.
+func (m *memorySize) Type() string { return "size" }

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The limits of a Parquet file's footer, which says how large it is itself and
+// how long its lists are: a file of a hundred bytes can ask for gigabytes.
+const (
+	maxFooter = 16 << 20
+	maxList   = 1 << 20
+	maxNested = 32
+)
+
+var errFooter = errors.New("its footer is broken")
+
+// CheckParquet checks a file's footer before a reader believes it: that it is
+// within the file, and that what it announces is there. The footer is a struct
+// in Thrift's compact protocol.
+func CheckParquet(r io.ReaderAt, size int64) error {
+	const tail = 8 // the footer's length, and the magic number
+	var end [tail]byte
+	if size < tail+int64(len(parquetMagic)) {
+		return errors.New("too short for a Parquet file")
+	}
+	if _, err := r.ReadAt(end[:], size-tail); err != nil {
+		return err
+	}
+	if string(end[4:]) != parquetMagic {
+		return errors.New("it does not end as a Parquet file does")
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:]))
+	if n > size-tail-int64(len(parquetMagic)) || n > maxFooter {
+		return fmt.Errorf("%w: of %d bytes in a file of %d, %d at most", errFooter, n, size, maxFooter)
+	}
+	text := make([]byte, n)
+	if _, err := r.ReadAt(text, size-tail-n); err != nil {
+		return err
+	}
+	c := compact{text: text}
+	if c.structure(0); c.broken {
+		return errFooter
+	}
+	return nil
+}
+
+// A compact walks a text in Thrift's compact protocol.
+type compact struct {
+	text   []byte
+	broken bool
+}
+
+func (c *compact) fail() { c.text, c.broken = nil, true }
+
+func (c *compact) byte() byte {
+	if len(c.text) == 0 {
+		c.fail()
+		return 0
+	}
+	b := c.text[0]
+	c.text = c.text[1:]
+	return b
+}
+
+func (c *compact) varint() uint64 {
+	v, n := binary.Uvarint(c.text)
+	if n <= 0 {
+		c.fail()
+		return 0
+	}
+	c.text = c.text[n:]
+	return v
+}
+
+func (c *compact) skip(n uint64) {
+	if n > uint64(len(c.text)) {
+		c.fail()
+		return
+	}
+	c.text = c.text[n:]
+}
+
+// structure walks fields until the stop.
+func (c *compact) structure(depth int) {
+	if depth > maxNested {
+		c.fail()
+	}
+	for !c.broken {
+		head := c.byte()
+		if head == 0 {
+			return
+		}
+		if head>>4 == 0 {
+			c.varint() // the field's number
+		}
+		if kind := head & 15; kind > 2 { // a boolean is in the type
+			c.value(kind, depth)
+		}
+	}
+}
+
+// value walks one value.
+func (c *compact) value(kind byte, depth int) {
+	switch kind {
+	case 1, 2, 3: // in a list a boolean is a byte
+		c.byte()
+	case 4, 5, 6:
+		c.varint()
+	case 7:
+		c.skip(8)
+	case 8:
+		c.skip(c.varint())
+	case 9, 10:
+		c.list(depth)
+	case 12:
+		c.structure(depth + 1)
+	default: // maps too: Parquet has none
+		c.fail()
+	}
+}
+
+func (c *compact) list(depth int) {
+	head := c.byte()
+	n := uint64(head >> 4)
+	if n == 15 {
+		n = c.varint()
+	}
+	if n > maxList || n > uint64(len(c.text)) { // each element has a byte at least
+		c.fail()
+	}
+	for ; n > 0 && !c.broken; n-- {
+		c.value(head&15, depth+1)
+	}
+}

@@ -1,0 +1,61 @@
+package plain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml/parser"
+)
+
+// TestCheck: what the parser would take minutes for or die of is refused, what
+// files have passes.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"colons", "a" + strings.Repeat(": ", 50000), "more than 64 keys"},
+		{"bare colons", strings.Repeat(":", 50000), "more than 64 keys"},
+		{"question marks", strings.Repeat("? ", 50000), "more than 64 keys"},
+		{"question marks below one another", strings.Repeat("?\n", 50000), "more than 1000 anchors"},
+		{"anchors", strings.Repeat("&a ", 50000), "more than 1000 anchors"},
+		{"anchors below one another", strings.Repeat("&a\n", 50000), "more than 1000 anchors"},
+		{"tags", strings.Repeat("!a ", 50000), "more than 1000 anchors"},
+		{"items", strings.Repeat("- ", 50000), "more than 64 keys"},
+		{"empty items", strings.Repeat("-\n", 50000), "more than 10000 items"},
+		{"brackets", strings.Repeat("[", 50000), "more than 64 brackets"},
+		{"braces in lines", strings.Repeat("{a:\n", 50000), "more than 64 brackets"},
+		{"steps", strings.Repeat(" ", 300) + "a:", "indented by 300"},
+		{"a long word", strings.Repeat("<", 100000), "a word of more than 1024 bytes"},
+		{"a large file", strings.Repeat("a", MaxBytes+1), "larger than 16 MiB"},
+		{"a topology", "links:\n  - {ends: [h1, 'l1:2'], rate: \"4:0G\"} # x: y: z\n  - {ends: [h1, l1:2]}\n", ""},
+		{"a long list", "pairs: [" + strings.Repeat("[h1, h2], ", 100000) + "]\n", ""},
+		{"quotes", "about: \"" + strings.Repeat("[: ", 1000) + "\"\n", ""},
+		{"an apostrophe", "about: what's [here]\nname: it's\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Check([]byte(c.text))
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// FuzzCheck: what passes is parsed, whatever it says, without a stack overflow
+// and in a time that the fuzzer does not call a hang.
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{"a: b\n", "- {a: [b, 'c']}\n", "? a\n: b\n", "&a *b !c <<: d\n", "a: |\n  b\n"} {
+		f.Add(s, uint16(1))
+		f.Add(s, uint16(999))
+	}
+	f.Fuzz(func(t *testing.T, text string, times uint16) {
+		if len(text)*int(times) > 1<<16 {
+			return
+		}
+		all := []byte(strings.Repeat(text, int(times)))
+		if _, err := Check(all); err == nil {
+			parser.ParseBytes(all, 0)
+		}
+	})
+}
