@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -36,7 +35,7 @@ var grpcElection = &p4v1.Uint128{Low: 1}
 // startSimpleSwitchGRPC runs a program on the simple_switch_grpc in a folder.
 func startSimpleSwitchGRPC(t *testing.T, dir, text string) *simpleSwitchGRPC {
 	t.Helper()
-	program, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(text)}}, "p.p4", p4.Options{})
+	program, err := p4.CompileText("p.p4", []byte(text), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,7 +38,7 @@ func generate(t *testing.T, row codegen.Row, p codegen.Params) (*codegen.Program
 // compile compiles a program, without a warning.
 func compile(t *testing.T, name, text string) *bmv2.Config {
 	t.Helper()
-	p, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(text)}}, "p.p4", p4.Options{})
+	p, err := p4.CompileText("p.p4", []byte(text), p4.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -293,6 +292,24 @@ func TestErratum188(t *testing.T) {
 			if !strings.Contains(strings.ReplaceAll(text, "\n        // ", " "), w) {
 				t.Errorf("no %q in the program", w)
 			}
+		}
+	}
+}
+
+// TestTitleFollowsValues wants a program to say the degree that it has, and the
+// catalogue that of the row.
+func TestTitleFollowsValues(t *testing.T) {
+	row, err := codegen.Parse("qall-poly3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(row.Title, "a polynomial of degree 3 in") {
+		t.Error(row.Title)
+	}
+	p, text := generate(t, row, codegen.Params{Set: map[string]string{"degree": "5"}, Runtime: true})
+	for _, said := range []string{p.Manifest.Title, text} {
+		if !strings.Contains(said, "a polynomial of degree 5 in") || strings.Contains(said, "degree 3") {
+			t.Errorf("degree 5 is called\n%s", said)
 		}
 	}
 }

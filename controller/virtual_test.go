@@ -11,14 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A virtualNet is a fabric of data planes in virtual time, with what a plan
@@ -63,9 +62,9 @@ var pipelines = struct {
 
 // newPipeline generates and compiles the program of a scheme for a role: drill,
 // or drill@tna for Tofino.
-func newPipeline(t testing.TB, scheme string, role fabric.Role, set map[string]string) *controller.Pipeline {
+func newPipeline(t testing.TB, name string, role fabric.Role, set map[string]string) *controller.Pipeline {
 	t.Helper()
-	key := scheme + " " + string(role)
+	key := name + " " + string(role)
 	for _, name := range slices.Sorted(keysOf(set)) {
 		key += " " + name + "=" + set[name]
 	}
@@ -74,16 +73,16 @@ func newPipeline(t testing.TB, scheme string, role fabric.Role, set map[string]s
 	if p := pipelines.made[key]; p != nil {
 		return p
 	}
-	scheme, arch, _ := strings.Cut(scheme, "@")
-	row, err := codegen.Parse(scheme)
+	base, arch, _ := strings.Cut(name, "@")
+	row, err := codegen.Parse(base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := codegen.Generate(row, codegen.Params{Arch: arch, Role: string(role), Ports: 4, MaxPort: 64, Set: set})
+	program, err := scheme.Build(row, codegen.Params{Arch: arch, Role: string(role), Ports: 4, MaxPort: 64, Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+	compiled, err := program.Compiled()
 	if err != nil {
 		t.Fatal(err)
 	}

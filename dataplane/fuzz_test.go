@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // programs are all programs in the testdata folders.
@@ -147,9 +146,9 @@ func schemes(t testing.TB, names ...string) map[string][]byte {
 	for _, name := range names {
 		row, err := codegen.Lookup(name)
 		must(t, err)
-		program, err := codegen.Generate(row, codegen.Params{})
+		program, err := scheme.Build(row, codegen.Params{})
 		must(t, err)
-		compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
+		compiled, err := program.Compiled()
 		must(t, err)
 		list[row.Name] = compiled.JSON()
 	}

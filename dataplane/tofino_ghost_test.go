@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -56,7 +55,7 @@ func hauntedSwitch(t *testing.T, parts ...string) *Switch {
 	t.Helper()
 	const name = "ghost.p4"
 	source := strings.NewReplacer(append(parts, " INGRESS", "")...).Replace(ghostly)
-	p, err := p4.Compile(fstest.MapFS{name: {Data: []byte(source)}}, name, p4.Options{Arch: bmv2.T2NA})
+	p, err := p4.CompileText(name, []byte(source), p4.Options{Arch: bmv2.T2NA})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -37,7 +36,7 @@ func compileRows(arch string) map[string]*bmv2.Config {
 		if strings.Contains(name, "poly") && name != "qall-poly3.p4" {
 			continue // one program with other tables
 		}
-		p, err := p4.Compile(fstest.MapFS{name: {Data: data}}, name, p4.Options{Arch: arch})
+		p, err := p4.CompileText(name, data, p4.Options{Arch: arch})
 		if err != nil {
 			panic(err)
 		}

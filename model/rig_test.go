@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -108,7 +107,7 @@ func newRig(t testing.TB, sc scheme, seed uint64) *rig {
 		t.Fatal(err)
 	}
 	file := sc.name + ".p4"
-	compiled, err := p4.Compile(fstest.MapFS{file: {Data: []byte(prog.P4)}}, file, p4.Options{})
+	compiled, err := p4.CompileText(file, []byte(prog.P4), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

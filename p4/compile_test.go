@@ -105,7 +105,7 @@ func TestErrorType(t *testing.T) {
 		{"no main", "const bit x = 1;", "f.p4 has no main"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := p4.Compile(fstest.MapFS{"f.p4": {Data: []byte(c.text)}}, "f.p4", p4.Options{})
+			p, err := p4.CompileText("f.p4", []byte(c.text), p4.Options{})
 			var list syntax.Errors
 			if p != nil || !errors.As(err, &list) {
 				t.Fatalf("got program %v and error %v (%T), want a syntax.Errors", p, err, err)

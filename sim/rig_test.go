@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
@@ -59,7 +58,7 @@ func compile(t testing.TB, text string) *p4.Program {
 	if out, ok := compiled.Load(text); ok {
 		return out.(*p4.Program)
 	}
-	out, err := p4.Compile(fstest.MapFS{"a.p4": {Data: []byte(text)}}, "a.p4", p4.Options{})
+	out, err := p4.CompileText("a.p4", []byte(text), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -22,7 +21,7 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A deployment is a fabric of embedded switches with the note that verbs find
@@ -35,27 +34,21 @@ type deployment struct {
 }
 
 // deployed brings a scheme up on two leaves and two spines.
-func deployed(t *testing.T, scheme string) *deployment {
+func deployed(t *testing.T, name string) *deployment {
 	t.Helper()
 	top, err := fabric.LeafSpine{Parallel: 2, Links: fabric.Links{HostRate: 100 * fabric.Mbps, Rate: 400 * fabric.Mbps, Queue: 64}}.Make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, err := codegen.Parse(scheme)
+	s, err := new(scheme.Library).Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pipelines := map[fabric.Role]*controller.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		program, err := codegen.Generate(row, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64})
-		if err != nil {
+		if pipelines[role], err = pipelineOf(s, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64}); err != nil {
 			t.Fatal(err)
 		}
-		compiled, err := p4.Compile(fstest.MapFS{"p.p4": {Data: []byte(program.P4)}}, "p.p4", p4.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pipelines[role] = &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
 	}
 	d := &deployment{t: t, target: embedded.New(embedded.Options{AnyPort: true}), state: filepath.Join(t.TempDir(), "deployed.json")}
 	t.Cleanup(func() { d.target.Close() })

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // patience is how long a test waits for something that must come.
@@ -58,17 +57,17 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 
 func compile(t testing.TB, key programKey) *controller.Pipeline {
 	t.Helper()
-	scheme, arch, _ := strings.Cut(key.scheme, "@")
+	name, arch, _ := strings.Cut(key.scheme, "@")
 	arch, state, _ := strings.Cut(arch, "/")
-	row, err := codegen.Parse(scheme)
+	row, err := codegen.Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := codegen.Generate(row, codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	g, err := scheme.Build(row, codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p4.Compile(fstest.MapFS{"x.p4": {Data: []byte(g.P4)}}, "x.p4", p4.Options{})
+	c, err := g.Compiled()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
@@ -95,7 +94,7 @@ tasks:
 
 func writtenPlan(t *testing.T, text string, topology *fabric.Topology) (*controller.Plan, error) {
 	t.Helper()
-	c, err := p4.Compile(fstest.MapFS{"x.p4": {Data: []byte(written)}}, "x.p4", p4.Options{})
+	c, err := p4.CompileText("x.p4", []byte(written), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

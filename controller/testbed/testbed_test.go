@@ -7,14 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // patience is how long a test waits for something that must come.
@@ -59,14 +58,14 @@ func parse(t *testing.T, scheme string) codegen.Row {
 	return row
 }
 
-func plan(t *testing.T, scheme string, topology *fabric.Topology) *controller.Plan {
+func plan(t *testing.T, name string, topology *fabric.Topology) *controller.Plan {
 	t.Helper()
-	row := parse(t, scheme)
+	row := parse(t, name)
 	most, highest := controller.Sizes(topology)
 	all := map[fabric.Role]*controller.Pipeline{}
 	for _, s := range topology.Switches {
 		if all[s.Role] == nil {
-			g, err := codegen.Generate(row, codegen.Params{
+			g, err := scheme.Build(row, codegen.Params{
 				Ports: most, MaxPort: highest, Role: string(s.Role), Set: settings(row),
 			})
 			if err != nil {
@@ -82,9 +81,9 @@ func plan(t *testing.T, scheme string, topology *fabric.Topology) *controller.Pl
 	return p
 }
 
-func compile(t *testing.T, g *codegen.Program) *controller.Pipeline {
+func compile(t *testing.T, g *scheme.Program) *controller.Pipeline {
 	t.Helper()
-	c, err := p4.Compile(fstest.MapFS{"x.p4": {Data: []byte(g.P4)}}, "x.p4", p4.Options{})
+	c, err := g.Compiled()
 	if err != nil {
 		t.Fatal(err)
 	}

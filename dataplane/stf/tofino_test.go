@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
@@ -38,7 +37,7 @@ func TestTofino(t *testing.T) {
 					if define != "" {
 						source = "#define " + define + "\n" + source
 					}
-					p, err := p4.Compile(fstest.MapFS{"program.p4": {Data: []byte(source)}}, "program.p4", p4.Options{Arch: arch})
+					p, err := p4.CompileText("program.p4", []byte(source), p4.Options{Arch: arch})
 					if err != nil {
 						t.Fatal(err)
 					}
