@@ -136,11 +136,11 @@ func specUpdates(t testing.TB) []spec {
 	}
 	extern := &p4v1.Entity{Entity: &p4v1.Entity_ExternEntry{ExternEntry: &p4v1.ExternEntry{ExternTypeId: 0x81, ExternId: 1}}}
 	for _, typ := range []p4v1.Update_Type{ins, mod, del} {
-		all = append(all, spec{name: "9.11 " + verbs[typ] + " of an extern is not known here", do: update(typ, extern), want: codes.Unimplemented})
+		all = append(all, spec{name: "9.9 " + verbs[typ] + " of an extern is not known here", do: update(typ, extern), want: codes.Unimplemented})
 	}
 	return append(all,
-		spec{name: "9.11 reading an extern is not known here", ask: extern, asked: codes.Unimplemented},
-		spec{name: "9.11 a wildcard over externs finds none", ask: &p4v1.Entity{Entity: &p4v1.Entity_ExternEntry{ExternEntry: &p4v1.ExternEntry{}}}},
+		spec{name: "9.9 reading an extern is not known here", ask: extern, asked: codes.Unimplemented},
+		spec{name: "9.9 a wildcard over externs finds none", ask: &p4v1.Entity{Entity: &p4v1.Entity_ExternEntry{ExternEntry: &p4v1.ExternEntry{}}}},
 	)
 }
 
