@@ -1,7 +1,9 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/bfrt"
@@ -79,8 +81,9 @@ func (b *schemaGen) pipeOf(u *unit) string {
 	return b.ids.pipe
 }
 
-// addSnapshots numbers the fields of all controls together, those of ingress
-// first, and adds the tables of egress first, as p4c does.
+// addSnapshots numbers the fields of all controls by their names, those of ingress
+// first. Which of the two gresses comes first, and gives the table of both its
+// number, p4c leaves to the addresses of its objects: here it is egress.
 func (b *schemaGen) addSnapshots() {
 	ids := map[string]uint32{}
 	gresses := b.gresses()
@@ -102,6 +105,7 @@ func (b *schemaGen) addSnapshots() {
 				of.Fields = append(of.Fields, bfrt.SnapshotField{ID: ids[name], Name: name, Width: width})
 			})
 		}
+		slices.SortFunc(of.Fields, func(x, y bfrt.SnapshotField) int { return cmp.Compare(x.ID, y.ID) })
 		list = append(list, of)
 	}
 	for k := 0; k+1 < len(list); k += 2 {
