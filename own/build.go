@@ -82,7 +82,7 @@ func (s *source) build(name string, set map[string]string) (*scheme.Program, err
 	if p := s.built[key]; p != nil {
 		return p, nil
 	}
-	compiled, err := compile(s.program, s.shown, string(m.Arch), m.Includes, defines)
+	compiled, err := compile(s.program, s.shown, string(m.Arch), s.includes(), defines)
 	if err != nil {
 		return nil, err
 	}
@@ -90,15 +90,28 @@ func (s *source) build(name string, set map[string]string) (*scheme.Program, err
 		return nil, err
 	}
 	Complete(&m, compiled.P4Info)
+	m.Program, m.Includes, m.Defines = "", nil, nil // it has been compiled
 	text, err := readFile(s.program)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
 	}
-	p := scheme.New(name, string(m.Arch), m, scheme.Digest(compiled.JSON()), func() ([]byte, *p4.Program, error) {
+	// The same program with other entries runs otherwise.
+	digest := scheme.Digest(slices.Concat(compiled.JSON(), s.manifestText))
+	p := scheme.New(name, string(m.Arch), m, digest, func() ([]byte, *p4.Program, error) {
 		return text, compiled, nil
 	})
 	s.built[key] = p
 	return p, nil
+}
+
+// includes are the folders of the includes, which the manifest names from where
+// it is itself.
+func (s *source) includes() []string {
+	var list []string
+	for _, dir := range s.manifest.Includes {
+		list = append(list, within(s.folder, dir))
+	}
+	return list
 }
 
 // compile compiles a program with what it includes, wherever that is.
@@ -109,7 +122,10 @@ func compile(program, shown, arch string, includes, defines []string) (*p4.Progr
 	}
 	o := p4.Options{Arch: arch, Defines: defines}
 	for _, dir := range includes {
-		o.IncludeDirs = append(o.IncludeDirs, rooted(within(filepath.Dir(abs), dir)))
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("finding the includes of %s: %w", shown, err)
+		}
+		o.IncludeDirs = append(o.IncludeDirs, rooted(dir))
 	}
 	here, there := filepath.Dir(abs)+"/", filepath.Dir(shown)
 	o.Show = func(name string) string {

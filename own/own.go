@@ -85,6 +85,7 @@ var _ scheme.Scheme = (*Scheme)(nil)
 type source struct {
 	manifestFile string // as messages call it
 	manifestText []byte
+	folder       string // of the manifest
 	manifest     *manifest.Manifest
 	program      string // its file
 	shown        string // and what messages call that
@@ -256,7 +257,7 @@ func readSource(dir, file string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{manifestFile: file, manifestText: text, manifest: m, built: map[string]*scheme.Program{}}
+	s := &source{manifestFile: file, manifestText: text, folder: filepath.Dir(within(dir, file)), manifest: m, built: map[string]*scheme.Program{}}
 	s.shown, err = programOf(dir, file, m)
 	if err != nil {
 		return nil, err
@@ -318,6 +319,16 @@ func (s *Scheme) Parameters(string) ([]codegen.Param, error) {
 // Native says that there is no model of a program that p4lb has not generated.
 func (s *Scheme) Native() error {
 	return fmt.Errorf("%s is a program of its own: the native engine knows the models of the catalogue alone, so it takes the engine p4", s.path)
+}
+
+// Folders are where the programs find what they include, besides the compiler's
+// own folders.
+func (s *Scheme) Folders() []string {
+	var list []string
+	for _, one := range s.sources {
+		list = append(append(list, filepath.Dir(one.program)), one.includes()...)
+	}
+	return list
 }
 
 // Tests are the packet tests of a program.

@@ -136,7 +136,7 @@ func TestElsewhere(t *testing.T) {
 	text := strings.Replace(read(t, filepath.Join(dir, "mine.p4")), "register<bit<32>>(16)", "#include \"size.h\"\n    register<bit<32>>(SLOTS)", 1)
 	write(t, filepath.Join(dir, "a/mine.p4"), text)
 	write(t, filepath.Join(dir, "b/size.h"), "#ifndef SLOTS\n#define SLOTS 8\n#endif\n")
-	manifest := "program: ../a/mine.p4\nincludes: [../b]\ndefines: {SLOTS: 64}\n" + read(t, filepath.Join(dir, "mine.manifest.yaml"))
+	manifest := "program: ../a/mine.p4\nincludes: [.]\ndefines: {SLOTS: 64}\n" + read(t, filepath.Join(dir, "mine.manifest.yaml"))
 	write(t, filepath.Join(dir, "b/theirs.manifest.yaml"), manifest)
 	s := open(t, dir, "b/theirs.manifest.yaml")
 	for set, want := range map[string]int{"": 64, "128": 128} {

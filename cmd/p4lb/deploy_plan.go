@@ -25,7 +25,7 @@ type schemeRequest struct {
 
 func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
 	addBlocksFlag(cmd, &r.Blocks)
 	f.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
 	f.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")

@@ -46,7 +46,7 @@ type genRequest struct {
 
 func (r *genRequest) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
 	addBlocksFlag(cmd, &r.Blocks)
 	flags.BoolVar(&r.All, "all", false, "the whole catalogue")
 	flags.StringVar(&r.Granularity, "granularity", "", "compose: how much traffic is decided about at once")

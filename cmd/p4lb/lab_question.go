@@ -24,7 +24,7 @@ type labQuestion struct {
 
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3 or drill+rlb")
+	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
 	addBlocksFlag(cmd, &q.blocks)
 	f.StringSliceVar(&q.vs, "vs", nil, "compare with these `SCHEMES`")
 	f.StringVar(&q.workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")

@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -166,7 +168,7 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 	if err := os.RemoveAll(out); err != nil {
 		return u, fmt.Errorf("removing what the compiler wrote last: %w", bareError(err))
 	}
-	if text, err := j.compile(ctx, source, out); err != nil {
+	if text, err := j.compile(ctx, source, out, includesOf(s)); err != nil {
 		if ctx.Err() != nil {
 			return u, ctx.Err()
 		}
@@ -216,8 +218,17 @@ func (j *resourcesJob) output(ctx context.Context, name string, args ...string) 
 	return string(text), err
 }
 
+// includesOf are the folders where a program of the user's own finds what it
+// includes.
+func includesOf(s scheme.Scheme) []string {
+	if mine, ok := s.(*own.Scheme); ok {
+		return mine.Folders()
+	}
+	return nil
+}
+
 // compile runs the compiler, and returns what it says.
-func (j *resourcesJob) compile(ctx context.Context, source, out string) (string, error) {
+func (j *resourcesJob) compile(ctx context.Context, source, out string, more []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
 	number := "1"
@@ -228,7 +239,7 @@ func (j *resourcesJob) compile(ctx context.Context, source, out string) (string,
 	if j.arch == "t2na" {
 		args = append(args, "--no-clot")
 	}
-	for _, dir := range j.includes {
+	for _, dir := range slices.Concat(j.includes, more) {
 		args = append(args, "-I", dir)
 	}
 	return j.output(ctx, j.compiler, append(args, source)...)
