@@ -118,11 +118,18 @@ func checkNamed(n *Node, names []string) error {
 // wants reports whether an array is read each time.
 func (in *Inspector) wants(a *array) bool {
 	switch {
-	case len(in.opts.Registers) > 0 || !perFlow(a.index) || in.opts.Everything:
+	case len(in.opts.Registers) > 0 || !perFlow(a.index) || in.opts.Everything || a.few():
 		return true
 	}
 	return !in.opts.NoFlows && (a.Valid > 0 || a.moment())
 }
+
+// fewCells is how many cells are read each time, though nobody says what each is
+// about.
+const fewCells = 256
+
+// few reports whether those of an array are.
+func (a *array) few() bool { return a.index == "" && a.size <= fewCells }
 
 // perFlow reports whether cells are found by hashes, or nobody says by what:
 // there may be many, and most hold nothing.

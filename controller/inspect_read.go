@@ -70,7 +70,7 @@ func (r *reader) read(a *array) {
 			r.add(a, i, Reading{Index: fmt.Sprintf("switch %d", i)})
 		}
 	default:
-		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.index == "" {
+		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.index == "" || a.few() {
 			r.held(a)
 		}
 	}

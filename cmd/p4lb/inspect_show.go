@@ -112,6 +112,7 @@ func (j *inspectJob) showTables(r *round) error {
 		{title: "PATH", about: func(v *controller.Reading) bool { return v.Path != 0 }},
 		{title: "GROUP", about: func(v *controller.Reading) bool { return v.Group != 0 }},
 		{title: "FLOW", about: func(v *controller.Reading) bool { return strings.HasPrefix(v.Index, "flow ") }},
+		{title: "CELL", about: func(v *controller.Reading) bool { return strings.HasPrefix(v.Index, "cell ") }},
 		{title: "", about: func(*controller.Reading) bool { return true }},
 	}
 	detail := j.c.verbose || len(j.registers) > 0
@@ -209,7 +210,7 @@ func (p *pivot) head(sw string, v *controller.Reading) []string {
 func (p *pivot) grid() grid {
 	head := map[string][]string{
 		"PORT": {"SWITCH", "PORT", "PEER"}, "PATH": {"SWITCH", "PATH", "PORT", "PEER"},
-		"GROUP": {"SWITCH", "GROUP"}, "FLOW": {"SWITCH", "FLOW"}, "": {"SWITCH"},
+		"GROUP": {"SWITCH", "GROUP"}, "FLOW": {"SWITCH", "FLOW"}, "CELL": {"SWITCH", "CELL"}, "": {"SWITCH"},
 	}[p.title]
 	for _, c := range p.columns {
 		head = append(head, strings.ToUpper(c))

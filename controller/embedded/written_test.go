@@ -66,6 +66,7 @@ scheme: written
 arch: v1model
 registers:
 - name: I.ports
+  size: 32
   cells:
   - {each: host, at: $host, value: $port}
   - {at: 0, value: $switch + 100, roles: [leaf]}
@@ -163,6 +164,25 @@ func TestWritten(t *testing.T) {
 		if err != nil || !r.Verified() || (r.Written() == 0) != (i > 0) {
 			t.Fatalf("deploy %d: %v, %d changes", i, err, r.Written())
 		}
+	}
+	e, err := target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := controller.NewInspector(plan.Nodes()[0], e.Registers, controller.InspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := in.Snapshot(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []string
+	for _, r := range s.Readings {
+		cells = append(cells, r.Quantity+" "+r.Index+" "+r.Text)
+	}
+	if got := strings.Join(cells, ", "); got != "ports cell 0 101, ports cell 1 1, ports cell 2 2, ports cell 3 3, ports cell 4 4" {
+		t.Errorf("readings of an opaque register: %s", got)
 	}
 	// Without the entries the defaults are the program's again.
 	bare, _, _ := strings.Cut(writtenManifest, "registers:")
