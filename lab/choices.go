@@ -51,6 +51,7 @@ const (
 	remembered     = "remembered"
 	atEnqueue      = "enqueue"
 	atOnce         = "now"
+	everywhere     = "everywhere"
 	nackAny        = "any"
 	nackExpected   = "expected"
 	nackSelective  = "selective"
@@ -114,10 +115,10 @@ var choices = []Choice{
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillTies) },
 	},
 	{
-		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce}, Default: "departure",
-		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes; with now one that goes by loads counts packets as they come",
+		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
+		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes; with now one that goes by loads counts packets as they come; everywhere is now, with the queues of the next switch",
 		Why:   "a program of a software switch measures in egress, and learns by report or shared register; the ghost thread of Tofino 2 sees both; nothing sees a queue at once",
-		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce},
+		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce, everywhere},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
 	},
 	{
@@ -273,8 +274,8 @@ func (w *SwitchSpec) vary(m *sim.Model) {
 	switch w.Knowledge {
 	case atEnqueue:
 		m.Ghost = true
-	case atOnce:
-		m.AtOnce = true
+	case atOnce, everywhere:
+		m.AtOnce, m.Onward = true, w.Knowledge == everywhere
 	}
 }
 

@@ -40,6 +40,7 @@ type Experiment struct {
 	Metrics  []string    `yaml:"metrics"`    // of the table
 	Observe  *Observing  `yaml:"observe"`    // and fit, for the metrics that begin with fit-
 
+	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
 	Cases   []Case   `yaml:"cases"`
 	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
 	Targets []Target `yaml:"targets"`
@@ -69,6 +70,8 @@ type Case struct {
 	Seeds   Seeds             `yaml:"seeds"`
 	Schemes []string          `yaml:"schemes"` // labels; empty: all
 	Set     map[string]string `yaml:"set"`     // parameters of all schemes that have them
+
+	ceilingOf, ceiling string // of a ceiling: the case that it is one of, and which
 }
 
 // A Network is the topology of an experiment: a preset or file, or a maker.
@@ -408,6 +411,11 @@ func (x *Experiment) Whole() *Experiment {
 		}
 		if x.Full.Seeds != nil {
 			c.Seeds = f.Seeds
+		}
+		if c.ceiling != "" {
+			if err := c.Setting.lift(c.ceiling); err != nil {
+				panic(err) // it could be in the smaller one, which has been checked
+			}
 		}
 	}
 	return &whole

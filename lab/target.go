@@ -38,8 +38,17 @@ type Verdict string
 const (
 	Within  Verdict = "within band"
 	Holds   Verdict = "ordering holds"
-	NotSo   Verdict = "not reproduced"
 	Unknown Verdict = "not measured"
+
+	// OutOfReach: no scheme could save as much here, as a ceiling shows.
+	OutOfReach Verdict = "out of reach here"
+	// Contrary: it is the other way round, beyond the interval, or a value that
+	// the interval excludes.
+	Contrary Verdict = "contrary"
+	// Undecided: the interval is too wide, or the seeds are too few, to tell.
+	Undecided Verdict = "undecided"
+	// Smaller: the sign holds or may hold, and the interval excludes the size.
+	Smaller Verdict = "not as printed"
 )
 
 // An Outcome is a target and what was measured.
@@ -111,6 +120,7 @@ func (c *Comparison) Judge() []Outcome {
 		default:
 			o = c.judgePair(t)
 		}
+		c.beyond(t, &o)
 		o.Target, o.Experiment = t, c.Experiment.Name
 		list = append(list, o)
 	}
@@ -161,19 +171,26 @@ func (c *Comparison) judgeOrder(t *Target) Outcome {
 		parts = append(parts, r.Scheme.Label+" "+digits(r.Estimate(t.Metric).Mean))
 	}
 	o.Measured = strings.Join(parts, " < ")
-	holds, sure := 0, 0
+	holds, sure, wrong := 0, 0, 0
 	for i := 1; i < len(rows); i++ {
 		e, err := rows[i-1].Against(rows[i], t.Metric)
-		if err == nil && e.Mean > 0 {
+		switch {
+		case err == nil && e.Mean > 0:
 			holds++
 			if e.Excludes(0) {
 				sure++
 			}
+		case err == nil && e.Excludes(0):
+			wrong++
 		}
 	}
 	n := len(rows) - 1
 	ends, err := rows[0].Against(rows[n], t.Metric)
-	o.Verdict, o.Note = NotSo, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
+	o.Verdict, o.Note = Undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
+	if wrong > 0 {
+		o.Verdict = Contrary
+		o.Note += fmt.Sprintf(", %d the other way beyond it", wrong)
+	}
 	if holds == n && err == nil && (ends.N < 2 || ends.Excludes(0)) {
 		o.Verdict = Holds
 	}
@@ -216,6 +233,9 @@ func (c *Comparison) judgePair(t *Target) Outcome {
 	o.Note = ""
 	o.Measured = best.String() + unit
 	o.Verdict = t.verdict(best)
+	if o.Verdict == Undecided {
+		o.Note = best.wants(t.nothing())
+	}
 	return o
 }
 
@@ -315,7 +335,53 @@ func (t *Target) verdict(e Estimate) Verdict {
 	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.Excludes(1):
 		return Holds
 	}
-	return NotSo
+	return t.miss(e)
+}
+
+// nothing is the number that stands for no difference between two rows.
+func (t *Target) nothing() float64 {
+	if t.Ratio {
+		return 1
+	}
+	return 0
+}
+
+// miss says what kind of miss a number is.
+func (t *Target) miss(e Estimate) Verdict {
+	against := t.Against != "" || t.AgainstCase != ""
+	way := func(v float64) bool { return (e.Mean-t.nothing())*(v-t.nothing()) < 0 }
+	switch {
+	case e.N < 2:
+		return Undecided
+	case against && t.Printed != nil && e.Excludes(t.nothing()) && way(*t.Printed):
+		return Contrary
+	case against && !e.Excludes(t.nothing()):
+		return Undecided
+	case !t.excluded(e):
+		return Undecided
+	case against:
+		return Smaller
+	}
+	return Contrary
+}
+
+// excluded reports whether the interval leaves no room for what is printed.
+func (t *Target) excluded(e Estimate) bool {
+	return t.Printed != nil && e.Excludes(*t.Printed) || t.AtLeast != nil && e.High() < *t.AtLeast || t.AtMost != nil && e.Low() > *t.AtMost
+}
+
+// wants says how many seeds would tell a number from another one, if it stays
+// where it is.
+func (e Estimate) wants(from float64) string {
+	off := math.Abs(e.Mean - from)
+	if e.N < 2 || off == 0 {
+		return "one seed tells nothing"
+	}
+	need := math.Ceil(float64(e.N) * (e.Half / off) * (e.Half / off))
+	if need > 1000 {
+		return "more than 1000 seeds would have to tell"
+	}
+	return fmt.Sprintf("some %.0f seeds would tell", need)
 }
 
 //go:embed papers/*.yaml
@@ -408,7 +474,7 @@ func (x *Experiment) only(figure string) *Experiment {
 		}
 	}
 	for _, c := range x.Cases {
-		if wanted[c.Name] || len(wanted) == 0 {
+		if wanted[c.Name] || c.ceiling != "" && wanted[c.ceilingOf] || len(wanted) == 0 {
 			cut.Cases = append(cut.Cases, c)
 		}
 	}

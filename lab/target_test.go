@@ -70,18 +70,22 @@ func TestVerdict(t *testing.T) {
 		{"at the edge", pair, sure(26), Within},
 		{"too little", pair, sure(10), Holds},
 		{"too much", pair, sure(80), Holds},
-		{"the other way", pair, sure(-10), NotSo},
-		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, NotSo},
-		{"in the band but not beyond zero", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, NotSo},
-		{"in the band with the other sign", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), NotSo},
+		{"the other way", pair, sure(-10), Contrary},
+		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, Undecided},
+		{"in the band but not beyond zero", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, Undecided},
+		{"in the band with the other sign", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), Contrary},
 		{"ratio met", ratio, Estimate{Mean: 2.4, Half: 0.1, N: 5}, Within},
 		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, Holds},
-		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, NotSo},
+		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, Contrary},
 		{"value met", value, Estimate{Mean: 14, Half: 9, N: 5}, Within},
-		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, NotSo},
+		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, Undecided},
+		{"value beyond doubt", value, sure(16), Contrary},
 		{"at least", Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
-		{"not even", Target{Of: "a", AtLeast: v(3)}, sure(2), NotSo},
-		{"between", Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6), NotSo},
+		{"not even", Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
+		{"perhaps", Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
+		{"one seed", Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
+		{"less than at least", Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
+		{"between", Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
 	} {
 		if got := c.t.verdict(c.e); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -124,7 +128,7 @@ func TestJudge(t *testing.T) {
  - {name: f, metric: fct-mean, of: rps, at-least: 50}
  - {name: in order but not beyond doubt, metric: fct-mean, load: 0.5, order: [drill, rps]}
 `, runs)
-	for i, want := range []Verdict{Within, Within, Holds, NotSo, Within, Within, NotSo} {
+	for i, want := range []Verdict{Within, Within, Holds, Contrary, Within, Within, Undecided} {
 		if got[i].Verdict != want {
 			t.Errorf("%s: %s with %s measured, want %s", got[i].Name, got[i].Verdict, got[i].Measured, want)
 		}

@@ -48,6 +48,9 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 		read = noFiles
 	}
 	x.defaults()
+	if err := x.addCeilings(src); err != nil {
+		return err
+	}
 	if x.Probes != "" && x.Probes != FromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
 	}

@@ -75,7 +75,7 @@ type queue struct {
 
 func (q *queue) cost(p *pass, slot int) uint32 {
 	if q.cfg.QueueNow != nil {
-		return q.cfg.QueueNow(q.port(p, slot))
+		return q.cfg.QueueNow(q.port(p, slot), p.Flow)
 	}
 	return q.len[q.port(p, slot)]
 }

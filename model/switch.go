@@ -36,9 +36,10 @@ type Variant struct {
 	// MemoryFirst: DRILL looks at what it remembers before what it draws, so
 	// that it stays there where both are equal.
 	MemoryFirst bool
-	// QueueNow is the length of a port's queue as it is, which signal queue then
-	// takes in place of what it has learnt; nil: it does not.
-	QueueNow func(port int) uint32
+	// QueueNow is the length of a port's queue as it is, for a packet of a flow,
+	// which signal queue then takes in place of what it has learnt; nil: it does
+	// not.
+	QueueNow func(port int, f Flow) uint32
 	// LoadNow counts a packet to the load of a port as soon as it is there, by
 	// Assigned, and not when it leaves; a port to which more comes than it can send
 	// then is more than full.

@@ -30,6 +30,9 @@ type Model struct {
 	// AtOnce: signal queue knows queues as they are, in bytes, and loads count
 	// packets as they come.
 	AtOnce bool
+	// Onward: to the length of a queue comes that of the queue which the packet
+	// meets in the next switch.
+	Onward bool
 }
 
 // native is the engine that runs a model. What the program would do beside
@@ -59,7 +62,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		return random(lo, hi)
 	}
 	if o.AtOnce {
-		o.QueueNow, o.LoadNow = func(port int) uint32 { return s.ports[port].waiting() }, true
+		o.QueueNow, o.LoadNow = func(port int, to model.Flow) uint32 { return e.queueNow(port, to) }, true
 	}
 	if s.net.ns3 != nil {
 		o.PathHash = s.net.ns3.hash(s)
@@ -72,6 +75,23 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way" || o.AgainLen > 0
 	s.run(e)
 	return s.SetTables(t)
+}
+
+// queueNow is the length of a port's queue.
+func (e *native) queueNow(port int, to model.Flow) uint32 {
+	o := e.s.ports[port]
+	n := o.waiting()
+	if !e.o.Onward || o.peer == nil || o.peer.sw == nil {
+		return n
+	}
+	next, ok := o.peer.sw.engine.(*native)
+	if !ok {
+		return n
+	}
+	if w, ok := longest(next.look.routes, to.Dst); ok && w.group == 0 && w.port >= 0 {
+		n += o.peer.sw.ports[w.port].waiting()
+	}
+	return n
 }
 
 // SetTables replaces what the controller has put into a switch that runs a

@@ -101,6 +101,8 @@ stands for its experiment.yaml, and nothing for that of the current one.
     - {at: 500ms, until: 1s, link: l1-s1, down: true}
     - {at: 1s, until: 1.5s, link: l1-s2, rate: 100Mbps}
     - {at: 1s, switch: s2, drop: 0.0035}
+  ceiling: [keep-early, fast-core]    # what the best possible scheme could save, by taking
+                              # away what schemes fight; also no-pauses, oracle
   engine: native              # the models in place of the programs: faster, same results
   metrics: [fct-mean, fct-p99:short, queue-variance]
 
@@ -161,9 +163,12 @@ func newLabPaper(c *cli) *cobra.Command {
 		Long: `Paper runs the experiments of a paper and says of each number or order that the
 paper prints how it fared:
 
-  within band      the value is met within the stated band
-  ordering holds   the sign or order is, beyond the 95 % interval; the value is not
-  not reproduced   neither
+  within band        the value is met within the stated band
+  ordering holds     the sign or order is, beyond the 95 % interval; the value is not
+  out of reach here  no scheme could save that much here, as a ceiling shows
+  contrary           it is the other way round, or another value, beyond the interval
+  not as printed     the interval excludes what is printed, and not its sign
+  undecided          the interval is too wide to tell; the note says how many seeds would
 
 and what had to be assumed. Where the paper's setting takes hours, the experiment
 is a smaller one that says so; --full takes the paper's. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,

@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A scheme that fights something can save no more than the thing itself costs, and
+// the lab can take it away. A ceiling is a case of an experiment without it: what
+// the row that a target compares with would gain there is what the best possible
+// scheme could save.
+const (
+	noPauses  = "no-pauses"  // PFC, with buffers that never fill
+	keepEarly = "keep-early" // receivers keep packets that come early, and senders do not mind
+	fastCore  = "fast-core"  // links between switches are ten times as fast
+	oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
+)
+
+// Ceilings lists what can be taken away.
+var Ceilings = []string{noPauses, keepEarly, fastCore, oracle}
+
+const (
+	endlessBuffer = Size(2000 << 20)
+	endlessPause  = endlessBuffer / 2
+	endlessDup    = 1 << 20 // duplicate ACKs
+	coreFactor    = 10
+	oracleRow     = "oracle"
+)
+
+// addCeilings adds the cases, each with the rows that the targets of its own case
+// compare with, or all rows where there are no such targets.
+func (x *Experiment) addCeilings(src *source) error {
+	if len(x.Ceiling) == 0 {
+		return nil
+	}
+	for i, kind := range x.Ceiling {
+		if !slices.Contains(Ceilings, kind) || slices.Contains(x.Ceiling[:i], kind) {
+			return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%q: want each once of %s", kind, strings.Join(Ceilings, ", ")))
+		}
+	}
+	every := x.labels()
+	if slices.Contains(x.Ceiling, oracle) {
+		if slices.Contains(every, oracleRow) {
+			return src.wrong("ceiling", fmt.Errorf("a row is called %s, which is that of the ceiling", oracleRow))
+		}
+		x.Schemes = append(x.Schemes, Scheme{
+			Scheme: "drill", Label: oracleRow, Engine: EngineNative, StatePath: "shared", Set: map[string]string{"d": "16", "m": "0"},
+		})
+	}
+	for i := range x.Cases {
+		c := &x.Cases[i]
+		if len(c.Schemes) == 0 {
+			c.Schemes = every
+		}
+	}
+	for _, c := range slices.Clone(x.Cases) {
+		for i, kind := range x.Ceiling {
+			over := c
+			over.Name, over.ceilingOf, over.ceiling = ceilingName(c.Name, kind), c.Name, kind
+			over.Schemes = x.compared(&c)
+			if kind == oracle {
+				over.Schemes = []string{oracleRow}
+			}
+			if err := over.Setting.lift(kind); err != nil {
+				return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%s: %w", kind, err))
+			}
+			x.Cases = append(x.Cases, over)
+		}
+	}
+	return nil
+}
+
+func ceilingName(of, kind string) string { return strings.TrimSpace(of + " " + kind) }
+
+func (x *Experiment) labels() []string {
+	var list []string
+	for i := range x.Schemes {
+		list = append(list, x.Schemes[i].Label)
+	}
+	return list
+}
+
+// compared lists the rows that a case's targets compare with.
+func (x *Experiment) compared(c *Case) []string {
+	var list []string
+	for _, t := range x.Targets {
+		if t.Case == c.Name && t.Against != "" && !slices.Contains(list, t.Against) {
+			list = append(list, t.Against)
+		}
+	}
+	if list == nil {
+		return c.Schemes
+	}
+	return list
+}
+
+// lift takes something away from a setting.
+func (s *Setting) lift(kind string) error {
+	switch kind {
+	case noPauses:
+		if s.Switches.PFC == nil || !*s.Switches.PFC {
+			return errors.New("without pfc nothing is paused")
+		}
+		s.Switches.Pause = endlessPause
+		return s.Topology.change(func(buffer *Size, _ *Links) error {
+			*buffer = endlessBuffer
+			return nil
+		})
+	case keepEarly:
+		return s.Transport.keepEarly()
+	case fastCore:
+		s.Links = slices.Clone(s.Links)
+		for i := range s.Links {
+			s.Links[i].Rate *= coreFactor
+		}
+		return s.Topology.change(func(_ *Size, l *Links) error {
+			if l.Rate == 0 {
+				return errors.New("the topology does not say how fast its core is: want rate")
+			}
+			l.Rate *= coreFactor
+			return nil
+		})
+	}
+	s.Switches.Knowledge = everywhere
+	return s.Transport.keepEarly()
+}
+
+// change changes what a maker of topologies is given.
+func (n *Network) change(f func(buffer *Size, l *Links) error) error {
+	switch {
+	case n.LeafSpine != nil:
+		m := *n.LeafSpine
+		n.LeafSpine = &m
+		return f(&m.Buffer, &m.Links)
+	case n.FatTree != nil:
+		m := *n.FatTree
+		n.FatTree = &m
+		return f(&m.Buffer, &m.Links)
+	}
+	return fmt.Errorf("topology %s is a file or preset: want leaf-spine or fat-tree", n.Name)
+}
+
+// keepEarly makes reordering cost nothing.
+func (t *TransportSpec) keepEarly() error {
+	switch t.Kind {
+	case "dcqcn":
+		t.RDMA.Nack, t.RDMA.NackAs, t.RDMA.NackEvery = nackNone, "", 0
+	case "tcp", "dctcp":
+		t.DupAck, t.MaxDup = endlessDup, 0
+	default:
+		return fmt.Errorf("transport %s repeats nothing, and does not mind the order", t.Kind)
+	}
+	return nil
+}
+
+// A reach is what the best possible scheme could save.
+type reach struct {
+	kind string
+	Estimate
+}
+
+// ceiling is the highest of the ceilings of a target, in percent by which its
+// metric lies below that of the row that it compares with.
+func (c *Comparison) ceiling(t *Target, load float64) (best reach, ok bool) {
+	base := c.Row(t.Case, t.Against, load)
+	if base == nil || t.Ratio || t.Against == "" {
+		return best, false
+	}
+	for _, kind := range c.Experiment.Ceiling {
+		label := t.Against
+		if kind == oracle {
+			label = oracleRow
+		}
+		row := c.Row(ceilingName(t.Case, kind), label, load)
+		if row == nil {
+			continue
+		}
+		if e, err := row.Against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
+			best, ok = reach{kind, e}, true
+		}
+	}
+	return best, ok
+}
+
+// beyond judges a target again whose printed number no scheme could reach.
+func (c *Comparison) beyond(t *Target, o *Outcome) {
+	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
+		return
+	}
+	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.High() {
+		o.Verdict = OutOfReach
+		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
+	}
+}

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+)
+
+const ceilingText = chosenRDMA + `
+seeds: 3
+metrics: [fct-mean, paused, reordered]
+`
+
+// TestCeilings: each takes away what it says, and the rows that no target compares
+// with do not run there.
+func TestCeilings(t *testing.T) {
+	text := strings.Replace(ceilingText, "schemes: [drill]", "schemes: [rps, ecmp]", 1)
+	text = strings.Replace(text, "pfc: true", "pfc: true, pfc-threshold: 20KB", 1)
+	x := load(t, text+"ceiling: [no-pauses, keep-early, fast-core, oracle]\ntargets:\n - {name: a, metric: fct-mean, of: ecmp, against: rps, printed: 99, load: 0.8}\n")
+	c := run(t, &Runner{}, x)
+	base := c.Row("", "rps", 0.8)
+	if base.Estimate("paused").Mean == 0 || base.Estimate("reordered").Mean == 0 {
+		t.Fatal("nothing is paused or reordered: the flows show nothing")
+	}
+	for kind, metric := range map[string]string{noPauses: "paused", keepEarly: "retransmitted"} {
+		row := c.Row(kind, "rps", 0.8)
+		if row == nil || row.Estimate(metric).Mean != 0 {
+			t.Errorf("%s: %s is not 0", kind, metric)
+		}
+	}
+	if e, err := c.Row(fastCore, "rps", 0.8).Against(base, "fct-mean"); err != nil || e.Low() < 5 {
+		t.Errorf("a core ten times as fast saves %v %% (%v)", e, err)
+	}
+	if e, err := c.Row(oracle, oracleRow, 0.8).Against(c.Row(keepEarly, "rps", 0.8), "fct-mean"); err != nil || e.Mean <= 0 {
+		t.Errorf("the oracle saves %v %% of random packets (%v)", e, err)
+	}
+	if c.Row(noPauses, "ecmp", 0.8) != nil || c.Row("", oracleRow, 0.8) != nil {
+		t.Error("rows have run that tell nothing")
+	}
+	if o := c.Judge()[0]; o.Verdict != OutOfReach || !strings.Contains(o.Note, "the best ceiling") {
+		t.Errorf("99 %% less is %q: %s", o.Verdict, o.Note)
+	}
+}
+
+// TestCeilingsRefused: a ceiling that cannot be is said before anything runs.
+func TestCeilingsRefused(t *testing.T) {
+	for _, c := range []struct{ old, text, want string }{
+		{"", "ceiling: [no-loss]\n", `ceiling[0]: "no-loss": want each once of no-pauses, keep-early, fast-core, oracle`},
+		{"", "ceiling: [oracle, oracle]\n", "want each once"},
+		{"pfc: true, ", "ceiling: [no-pauses]\n", "without pfc nothing is paused"},
+		{"transport: {kind: dcqcn}", "transport: udp\nceiling: [keep-early]\n", "transport udp repeats nothing"},
+		{"rate: 10G, ", "ceiling: [fast-core]\n", "does not say how fast its core is"},
+	} {
+		_, err := Load("exp.yaml", []byte(strings.Replace(ceilingText, c.old, "", 1)+c.text), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v\nwant %s", c.text, err, c.want)
+		}
+	}
+	qall := strings.Replace(ceilingText, "topology: {leaf-spine", "topology: qall # {leaf-spine", 1)
+	if _, err := Load("exp.yaml", []byte(qall+"ceiling: [fast-core]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "is a file or preset") {
+		t.Errorf("a preset: %v", err)
+	}
+}
