@@ -384,8 +384,18 @@ func (e Estimate) wants(from float64) string {
 	return fmt.Sprintf("some %.0f seeds would tell", need)
 }
 
-//go:embed papers/*.yaml
+//go:embed papers/*.yaml papers/recorded/*.txt
 var paperFiles embed.FS
+
+// Recorded is what the recorded results of a paper's experiments come to, and how
+// long running them takes: the summary of its page in docs/reproduction.
+func Recorded(paper string) (string, error) {
+	text, err := paperFiles.ReadFile("papers/recorded/" + paper + ".txt")
+	if err != nil {
+		return "", fmt.Errorf("nothing is recorded of %q", paper)
+	}
+	return string(text), nil
+}
 
 // Papers lists the papers that there are experiments of.
 func Papers() []string {
@@ -407,7 +417,9 @@ func paperNames() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 }

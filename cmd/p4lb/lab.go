@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,7 +155,7 @@ are found beside the experiment, files else from where p4lb runs.`,
 
 func newLabPaper(c *cli) *cobra.Command {
 	j := &labJob{c: c}
-	var full, show bool
+	var full, show, recorded bool
 	var engine string
 	var seeds int
 	cmd := &cobra.Command{
@@ -170,10 +171,12 @@ paper prints how it fared:
   not as printed     the interval excludes what is printed, and not its sign
   undecided          the interval is too wide to tell; the note says how many seeds would
 
-and what had to be assumed. Where the paper's setting takes hours, the experiment
+and what had to be assumed. Before it runs anything it prints what the recorded
+results come to, and how long all of it takes (--recorded: nothing else). Where the paper's setting takes hours, the experiment
 is a smaller one that says so; --full takes the paper's. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
   p4lb lab paper qdaps --full --resume
+  p4lb lab paper rlb --recorded
   p4lb lab paper rlb --show > rlb.yaml`,
 		Args: wantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -193,12 +196,20 @@ is a smaller one that says so; --full takes the paper's. The papers are ` + stri
 					return usageError(cmd, "%w", err)
 				}
 			}
+			if text, err := lab.Recorded(args[0]); err == nil && !c.quiet {
+				fmt.Fprintf(c.out, "recorded: %s\n", text)
+				c.out.Flush()
+			}
+			if recorded {
+				return nil
+			}
 			return j.run(cmd, list)
 		},
 		ValidArgs: lab.Papers(),
 	}
 	j.addFlags(cmd)
 	cmd.Flags().BoolVar(&full, "full", false, "as large as the paper has it")
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
 	cmd.Flags().StringVar(&engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
 	cmd.Flags().IntVar(&seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
