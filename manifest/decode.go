@@ -248,9 +248,13 @@ func join(place, key string) string {
 // wanted is the end of a message about a word that is not among have: what was
 // meant, or all that there is.
 func wanted(word string, have []string) string {
-	best, near := max(1, len(word)/3)+1, ""
+	slips := max(1, len(word)/3)
+	if len(word) > 3 {
+		slips = max(2, slips) // such as two letters that change places
+	}
+	best, near := slips+1, ""
 	for _, h := range have {
-		if d := distance(strings.ToLower(word), h); d < best {
+		if d := distance(strings.ToLower(word), strings.ToLower(h)); d < best {
 			best, near = d, h
 		}
 	}

@@ -21,10 +21,15 @@ func TestReference(t *testing.T) {
 	tables := map[string][]Word{
 		"words Purpose": Purpose("").Words(), "words Fact": Fact("").Words(), "words Index": Index("").Words(), "words Kind": Kind("").Words(),
 		"words Unit": Unit("").Words(), "words Members": Members("").Words(), "words TaskKind": TaskKind("").Words(), "each": eachWords(),
+		"words Event": Event("").Words(), "words Writer": Writer("").Words(), "words SessionKind": SessionKind("").Words(),
+		"words VirtualKind": VirtualKind("").Words(), "words HeaderKind": HeaderKind("").Words(), "words FieldRole": FieldRole("").Words(),
+		"words Part": Part("").Words(),
 	}
 	heads := map[string]string{
 		"words Purpose": "purpose", "words Fact": "fact", "words Index": "index", "words Kind": "kind", "words Unit": "unit",
 		"words Members": "members", "words TaskKind": "kind", "each": "each",
+		"words Event": "event", "words Writer": "writer", "words SessionKind": "kind of a session", "words VirtualKind": "kind of a port",
+		"words HeaderKind": "kind", "words FieldRole": "a field carries", "words Part": "part",
 	}
 	seen := 0
 	section := regexp.MustCompile(`(?s)<!-- ([A-Za-z ]+) -->\n.*?<!-- end -->`)
