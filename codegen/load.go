@@ -63,10 +63,13 @@ func load(name string, dir fs.FS) (*Catalogue, error) {
 // messages call the folder. Of what is wrong in it each is an error with file and
 // line.
 func (c *Catalogue) With(name string, dir fs.FS) (*Catalogue, error) {
+	if err := strays(name, dir); err != nil {
+		return nil, err
+	}
 	soft, errSoft := readBlocks(name, dir, software.folder)
 	hard, errHard := readBlocks(name, dir, tofino1.folder)
 	rows, errRows := readRows(name, dir)
-	if err := errors.Join(strays(name, dir), errSoft, errHard, errRows); err != nil {
+	if err := errors.Join(errSoft, errHard, errRows); err != nil {
 		return nil, err
 	}
 	list := slices.Concat(soft, hard)
@@ -232,8 +235,11 @@ func (s *shelf) with(more []*block) *shelf {
 // strays lists what a folder of blocks has that nobody would read.
 func strays(name string, dir fs.FS) error {
 	entries, err := fs.ReadDir(dir, ".")
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err // the path is one within the folder
+	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
+		return fmt.Errorf("reading the folder %s: %w", name, err)
 	}
 	var errs []error
 	found := false

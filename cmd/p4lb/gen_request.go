@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,8 +95,14 @@ func addBlocksFlag(cmd *cobra.Command, dir *string) {
 }
 
 // libraryFrom has the catalogue, and programs that paths from a folder lead to.
+// So do those to folders of blocks, or else paths from where p4lb runs.
 func libraryFrom(dir string) *scheme.Library {
-	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}}
+	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}, Open: func(blocks string) (fs.FS, error) {
+		if beside := filepath.Join(dir, blocks); !filepath.IsAbs(blocks) && isFolder(beside) {
+			return os.DirFS(beside), nil
+		}
+		return os.DirFS(blocks), nil
+	}}
 }
 
 // libraryWith is where schemes are found, with a folder of blocks if it is not "".
