@@ -140,7 +140,6 @@ type compiler struct {
 	actions                   map[*action]x86.Label // that tables pick
 	queue                     []*action             // of these, not written yet
 	sources                   map[*action]*bmv2.Action
-	entries                   []func(*x86.Code)
 	known                     []uint64 // the arguments of the action being compiled
 	inPlace, takesArgs, exits bool     // of it: its arguments are known; it has some; it may exit
 }

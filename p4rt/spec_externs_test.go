@@ -340,6 +340,7 @@ func specReplication(t testing.TB) []spec {
 	one := replica("\x01", 0)
 	backup := replica("\x01", 0)
 	backup.BackupReplicas = []*p4v1.BackupReplica{{Port: []byte("\x02")}}
+	//lint:ignore SA1019 clients that predate port use egress_port
 	older := &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: 1}}
 	var all []spec
 	for _, c := range []struct {
