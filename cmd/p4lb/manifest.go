@@ -87,7 +87,7 @@ func (c *cli) checkManifest(name, program string, opts p4.Options) error {
 	}
 	opts.Arch = string(m.Arch)
 	for _, dir := range m.Includes {
-		opts.IncludeDirs = append(opts.IncludeDirs, filepath.Join(filepath.Dir(name), dir))
+		opts.IncludeDirs = append(opts.IncludeDirs, from(name, dir))
 	}
 	for _, macro := range slices.Sorted(maps.Keys(m.Defines)) {
 		opts.Defines = append(opts.Defines, macro+"="+m.Defines[macro])
@@ -106,11 +106,19 @@ func (c *cli) checkManifest(name, program string, opts p4.Options) error {
 	return nil
 }
 
+// from is a path that a manifest names, from where the manifest is.
+func from(manifest, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(manifest), path)
+}
+
 // programBeside is the program that a manifest names, or that has its name; "" is
 // none.
 func programBeside(name string, m *manifest.Manifest) string {
 	if m.Program != "" {
-		return filepath.Join(filepath.Dir(name), m.Program)
+		return from(name, m.Program)
 	}
 	base := strings.TrimSuffix(name, filepath.Ext(name))
 	program := strings.TrimSuffix(base, ".manifest") + ".p4"
