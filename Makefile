@@ -1,7 +1,8 @@
 # Needs Go, git and make; check also gcc, for the race detector.
 GO ?= go
 FUZZTIME ?= 1m
-.PHONY: help build test golden fuzz bench check demo
+SOAKTIME ?= 10m
+.PHONY: help build test golden fuzz soak bench check demo
 
 build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/p4lb ./cmd/p4lb
@@ -17,6 +18,9 @@ fuzz: # every fuzz target in turn, FUZZTIME each
 	while read -r dir name; do \
 		$(GO) test "$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
 	done
+
+soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
+	$(GO) run ./soak -p4lb bin/p4lb -for $(SOAKTIME)
 
 bench: build # speed, on this machine
 	bin/p4lb bench

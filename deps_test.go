@@ -34,6 +34,8 @@ var rooms = map[string][]string{
 	"manifest":  {"plain"},
 	// What bounds the YAML of all files before a parser reads it.
 	"plain": {},
+	// Attacks on the binary, from outside.
+	"soak": {},
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},

@@ -151,9 +151,13 @@ func (l *lowerer) matchType(t *table) string {
 	return kinds[best]
 }
 
-// tableSize is the size property, 1024 without one.
+// tableSize is the size property; without one 1024, or what the entries of the
+// program take.
 func (l *lowerer) tableSize(t *table) int {
 	size := 1024
+	if t.decl.Entries != nil {
+		size = max(size, len(t.decl.Entries.List))
+	}
 	if p := t.property("size"); p != nil {
 		v := l.scalar(p.Value, t.env)
 		if !v.isConst() || !v.v.IsInt64() {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// An attack is a command of p4lb with input that once hung it, took the
+// machine's memory or wrote where it should not.
+type attack struct {
+	name  string
+	files map[string]string
+	args  []string
+	code  int    // that it must end with
+	says  string // something of what it must say
+}
+
+// p4 is a program for v1model around what an attack puts into it.
+func p4(top, locals, apply, egress string) string {
+	return strings.NewReplacer("TOP", top, "LOCALS", locals, "APPLY", apply, "EGRESS", egress).Replace(`#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<32> a; bit<32> b; }
+struct H { h_t h; }
+struct M { bit<32> m; }
+TOP
+parser P(packet_in pkt, out H hdr, inout M meta, inout standard_metadata_t std) { state start { pkt.extract(hdr.h); transition accept; } }
+control V(inout H hdr, inout M meta) { apply {} }
+control I(inout H hdr, inout M meta, inout standard_metadata_t std) { LOCALS apply { APPLY } }
+control E(inout H hdr, inout M meta, inout standard_metadata_t std) { apply { EGRESS } }
+control D(packet_out pkt, in H hdr) { apply { pkt.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`)
+}
+
+// numbered joins n copies of text, in which # is the number of each.
+func numbered(n int, text string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(text, "#", fmt.Sprint(i)))
+	}
+	return b.String()
+}
+
+// doubling is a chain of n declarations each of which uses the one before twice.
+func doubling(first, next string, n int) string {
+	s := first
+	for i := 1; i < n; i++ {
+		s += strings.NewReplacer("@", fmt.Sprint(i-1), "#", fmt.Sprint(i)).Replace(next)
+	}
+	return s
+}
+
+const experiment = `name: x
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G}}
+schemes: [ecmp]
+engine: native
+traffic: [{size: 10KB}]
+duration: 2ms
+`
+
+// attacks lists all of them. n scales those that grow: 1 in short.
+func attacks(n int) []attack {
+	var list []attack
+	compile := func(name, text string, code int, says string) {
+		list = append(list, attack{"compile: " + name, map[string]string{"x.p4": text}, []string{"compile", "x.p4", "-o", "x.json", "--p4info", "x.txtpb"}, code, says})
+	}
+	compile("additions in a row", p4("", "", "meta.m = "+strings.Repeat("hdr.h.a + ", 3000*n)+"1;", ""), 0, "")
+	compile("operators nested", p4("", "", "meta.m = "+strings.Repeat("~", 990)+"hdr.h.a;", ""), 0, "")
+	compile("brackets", p4("", "", "meta.m = "+strings.Repeat("(", 100000)+";", ""), 1, "nests more than")
+	compile("tokens", strings.Repeat("; ", 3000000), 1, "tokens")
+	compile("annotations", p4(strings.Repeat("@a ", 50000*n)+"const bit<8> x = 1;", "", "", ""), 0, "")
+	compile("members of an enum", p4("enum L {"+numbered(50000*n, "e#, ")+"e}", "", "", ""), 0, "")
+	compile("a hash over a long list", p4("", "", "hash(meta.m, HashAlgorithm.crc32, 32w0, {"+strings.Repeat("hdr.h.a, ", 10000*n)+"hdr.h.b}, 32w100);", ""), 0, "")
+	compile("entries", p4("", "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = {"+numbered(10000*n, "#: NoAction();\n")+"} }", "t.apply();", ""), 0, "")
+	compile("functions that call twice", p4(doubling("bit<32> f0(in bit<32> x) { return x + 1; }\n", "bit<32> f#(in bit<32> x) { return f@(f@(x)); }\n", 60), "", "meta.m = f59(meta.m);", ""), 1, "steps to lower")
+	compile("actions that call twice", p4("", doubling("action a0() { meta.m = meta.m + 1; }\n", "action a#() { a@(); a@(); }\n", 60), "a59();", ""), 1, "steps to lower")
+	compile("macros that double", strings.ReplaceAll(doubling("!define A0 meta.m+\n", "!define A# A@ A@\n", 60), "!", "#")+p4("", "", "meta.m = A59 1;", ""), 1, "macros use more than")
+	compile("an include of a device", "#include \"/dev/zero\"\n", 1, "cannot include")
+
+	packets := "mirroring_add 5 1\npacket 1 " + strings.Repeat("00", 64) + "\n"
+	test := func(name, apply, egress string) {
+		list = append(list, attack{"test: " + name, map[string]string{"x.p4": p4("", "", apply, egress), "x.stf": packets}, []string{"test", "x.p4", "x.stf"}, -1, "no round left"})
+	}
+	test("resubmitted for ever", "resubmit_preserving_field_list(0);", "")
+	test("recirculated for ever", "std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
+	test("clones of clones", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "clone(CloneType.E2E, 5);")
+	test("two of one, each time", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
+
+	lab := func(name, text string, says string) {
+		list = append(list, attack{"lab: " + name, map[string]string{"x.yaml": text}, []string{"lab", "run", "x.yaml"}, 1, says})
+	}
+	with := func(old, new string) string { return strings.Replace(experiment, old, new, 1) }
+	lab("colons", experiment+"a"+strings.Repeat(": ", 100000), "nested too deeply")
+	lab("question marks", experiment+strings.Repeat("? ", 100000), "nested too deeply")
+	lab("anchors", experiment+strings.Repeat("&a ", 100000), "anchors")
+	lab("brackets", experiment+strings.Repeat("[", 100000), "nested too deeply")
+	lab("a long word", experiment+strings.Repeat("<", 200000), "a word of more than")
+	lab("a million hosts", with("hosts: 2", "hosts: 1000000"), "at most")
+	lab("the longest time", with("2ms", "2562047h"), "1000 hours at most")
+	lab("a long time", with("2ms", "900h"), "too large")
+	lab("a workload from a device", with("size: 10KB", "workload: /dev/zero"), "is a device")
+	lab("coefficients from a device", with("[ecmp]", "[{scheme: ecmp, coeffs: /dev/zero}]"), "is a device")
+	lab("rows of one folder", with("[ecmp]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), "both be kept")
+	list = append(list, attack{"lab: a name that leads out", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp"})
+
+	footer := "PAR1" + strings.Repeat("x", 100) + string(binary.LittleEndian.AppendUint32(nil, 1<<32-1)) + "PAR1"
+	list = append(list,
+		attack{"inspect: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"inspect", "--replay", "x.parquet"}, 1, "footer is broken"},
+		attack{"fit: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"fit", "--data", "x.parquet", "--degree", "2", "-o", "m.json"}, 1, "footer is broken"},
+		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply"},
+	)
+	return list
+}

@@ -1,0 +1,115 @@
+// Command soak attacks a p4lb binary with the input that once hung it, took the
+// machine's memory or wrote where it should not, for a stated time, and prints
+// what each attack took. A process that takes more memory or longer than it may
+// is killed, and the attack has won.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// limits are what a process may take.
+type limits struct {
+	time   time.Duration
+	memory int64 // in MiB
+}
+
+// An outcome is what became of one attack.
+type outcome struct {
+	took   time.Duration // of processors
+	memory int64         // the most that it had, in MiB
+	lost   string        // why the attack has won; "" if it has not
+}
+
+func main() {
+	binary := flag.String("p4lb", "bin/p4lb", "the `BINARY` to attack")
+	length := flag.Duration("for", time.Minute, "go on for `TIME`, once round at least")
+	memory := flag.Int64("memory", 1024, "what a process may take, in `MiB`")
+	progress := flag.Duration("progress", 30*time.Second, "the `TIME` within which it must end")
+	flag.Parse()
+	path, err := filepath.Abs(*binary)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	if !soak(path, *length, limits{*progress, *memory}) {
+		os.Exit(1)
+	}
+}
+
+// soak runs all attacks, harder each time, until the time is over. It reports
+// whether all of them have been held off.
+func soak(binary string, length time.Duration, l limits) bool {
+	held := true
+	fmt.Printf("%-40s %8s %8s  %s\n", "ATTACK", "CPU", "MiB", "")
+	for began, n := time.Now(), 1; n == 1 || time.Since(began) < length; n++ {
+		for _, a := range attacks(min(n, 3)) {
+			o := a.run(binary, l)
+			if o.lost != "" {
+				held = false
+			}
+			fmt.Printf("%-40s %7.2fs %8d  %s\n", a.name, o.took.Seconds(), o.memory, o.lost)
+		}
+	}
+	return held
+}
+
+// run runs an attack in a folder of its own.
+func (a *attack) run(binary string, l limits) (o outcome) {
+	dir, err := os.MkdirTemp("", "p4lb-soak-")
+	if err != nil {
+		return outcome{lost: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	work := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return outcome{lost: err.Error()}
+	}
+	for name, text := range a.files {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
+			return outcome{lost: err.Error()}
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.time)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, a.args...)
+	cmd.Dir = work
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return outcome{lost: err.Error()}
+	}
+	o.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	o.memory = peak(cmd.ProcessState)
+	code := cmd.ProcessState.ExitCode()
+	switch {
+	case ctx.Err() != nil:
+		o.lost = "does not end"
+	case o.memory > l.memory:
+		o.lost = "takes more memory than it may"
+	case a.code >= 0 && code != a.code:
+		o.lost = fmt.Sprintf("exit code %d, want %d: %.200s", code, a.code, text)
+	case !strings.Contains(string(text), a.says):
+		o.lost = fmt.Sprintf("it says %.200q, want something with %q", text, a.says)
+	case strings.Contains(string(text), "goroutine "):
+		o.lost = fmt.Sprintf("it died: %.200s", text)
+	case !onlyBelow(dir, filepath.Join("a", "b")):
+		o.lost = "it has written outside of its folder"
+	}
+	return o
+}
+
+// onlyBelow reports whether all files of dir are below one folder of it.
+func onlyBelow(dir, folder string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, "*"))
+	inner, _ := filepath.Glob(filepath.Join(dir, filepath.Dir(folder), "*"))
+	return len(found) == 1 && len(inner) == 1
+}
