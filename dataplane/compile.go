@@ -110,11 +110,15 @@ func (c *compiled) apply(t *table, p *Packet) uintptr {
 // compile makes machine code of a linked program, if that can be done here.
 // Nothing is lost if it cannot.
 func (s *Switch) compile(l *linker, c *bmv2.Config) {
-	if !x86.Supported || s.opts.Closures || s.opts.Trace != nil || s.tofino != nil {
+	if !x86.Supported || s.opts.Closures || s.opts.Trace != nil {
 		return
 	}
 	k := &compiler{Asm: new(x86.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]x86.Label{}}
-	k.program(c)
+	if s.tofino != nil {
+		k.controls(c)
+	} else {
+		k.program(c)
+	}
 	code, err := x86.Load(k.Bytes())
 	if err != nil {
 		return // a system that forbids it
@@ -140,8 +144,9 @@ type compiler struct {
 	actions                   map[*action]x86.Label // that tables pick
 	queue                     []*action             // of these, not written yet
 	sources                   map[*action]*bmv2.Action
-	known                     []uint64 // the arguments of the action being compiled
-	inPlace, takesArgs, exits bool     // of it: its arguments are known; it has some; it may exit
+	entries                   map[*pipeline]x86.Label // of Tofino
+	known                     []uint64                // the arguments of the action being compiled
+	inPlace, takesArgs, exits bool                    // of it: its arguments are known; it has some; it may exit
 }
 
 // outLabels are where a callout goes on.
@@ -176,8 +181,8 @@ var (
 	packetSteps   = x86.At(packet, int(unsafe.Offsetof(Packet{}.steps)))
 )
 
-// program compiles all that a packet passes.
-func (k *compiler) program(c *bmv2.Config) {
+// begin writes the stub that ends a run.
+func (k *compiler) begin(c *bmv2.Config) {
 	k.sources = map[*action]*bmv2.Action{}
 	for i, a := range c.Actions {
 		k.sources[k.sw.actions[i]] = a
@@ -185,6 +190,27 @@ func (k *compiler) program(c *bmv2.Config) {
 	k.end = k.Here()
 	k.Set(x86.AX, 0)
 	k.Return()
+}
+
+// controls compiles what of a program for Tofino is as elsewhere. Its parsers
+// and deparsers are left to the closures.
+func (k *compiler) controls(c *bmv2.Config) {
+	k.begin(c)
+	k.entries = map[*pipeline]x86.Label{}
+	for i := range k.sw.tofino.programs {
+		for _, pl := range []*pipeline{k.sw.tofino.programs[i].in.control, k.sw.tofino.programs[i].out.control} {
+			if pl != nil && pl.first != nil && !circular(pl.first) {
+				k.entries[pl] = k.Here()
+				k.compileControl(pl, c)
+			}
+		}
+	}
+	k.pickedActions()
+}
+
+// program compiles all that a packet passes.
+func (k *compiler) program(c *bmv2.Config) {
+	k.begin(c)
 	k.ingress = k.NewLabel()
 	k.compileParser(c)
 	k.Bind(k.ingress)
@@ -194,6 +220,11 @@ func (k *compiler) program(c *bmv2.Config) {
 	k.egress = k.Here()
 	k.compileControl(k.sw.egress, c)
 	k.compileDeparser(c)
+	k.pickedActions()
+}
+
+// pickedActions writes the actions that tables pick.
+func (k *compiler) pickedActions() {
 	for len(k.queue) > 0 {
 		a := k.queue[0]
 		k.queue = k.queue[1:]
@@ -205,7 +236,12 @@ func (k *compiler) program(c *bmv2.Config) {
 func (k *compiler) settle(code *x86.Code) *compiled {
 	at := func(l x86.Label) uintptr { return code.Entry(k.Offset(l)) }
 	c := &compiled{sw: k.sw, code: code, refs: k.refs, outs: k.outs, end: at(k.end)}
-	c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+	if k.sw.tofino == nil {
+		c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+	}
+	for pl, l := range k.entries {
+		pl.entry = at(l)
+	}
 	for i, r := range k.resumes {
 		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)
 	}

@@ -21,11 +21,16 @@ type node struct {
 type pipeline struct {
 	name  string
 	first *node
+	entry uintptr // of a control for Tofino in the compiled program
 }
 
 // apply runs p through the control until its end or an exit.
 func (pl *pipeline) apply(s *Switch, p *Packet) {
 	if pl == nil {
+		return
+	}
+	if pl.entry != 0 {
+		s.compiled.run(p, pl.entry)
 		return
 	}
 	p.steps = 0

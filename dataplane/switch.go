@@ -95,6 +95,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		if err := l.linkPipe(c); err != nil {
 			return nil, err
 		}
+		s.compile(l, c)
 		return s, nil
 	}
 	if err := s.std.find(s.lay); err != nil {
