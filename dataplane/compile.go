@@ -115,7 +115,7 @@ func (s *Switch) compile(l *linker, c *bmv2.Config) {
 	}
 	k := &compiler{Asm: new(x86.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]x86.Label{}}
 	if s.tofino != nil {
-		k.controls(c)
+		k.halves(c)
 	} else {
 		k.program(c)
 	}
@@ -144,9 +144,9 @@ type compiler struct {
 	actions                   map[*action]x86.Label // that tables pick
 	queue                     []*action             // of these, not written yet
 	sources                   map[*action]*bmv2.Action
-	entries                   map[*pipeline]x86.Label // of Tofino
-	known                     []uint64                // the arguments of the action being compiled
-	inPlace, takesArgs, exits bool                    // of it: its arguments are known; it has some; it may exit
+	entries                   map[*uintptr]x86.Label // of the parts of a program for Tofino
+	known                     []uint64               // the arguments of the action being compiled
+	inPlace, takesArgs, exits bool                   // of it: its arguments are known; it has some; it may exit
 }
 
 // outLabels are where a callout goes on.
@@ -192,20 +192,34 @@ func (k *compiler) begin(c *bmv2.Config) {
 	k.Return()
 }
 
-// controls compiles what of a program for Tofino is as elsewhere. Its parsers
-// and deparsers are left to the closures.
-func (k *compiler) controls(c *bmv2.Config) {
+// halves compiles the halves of the pipes of a program for Tofino, whose parts
+// run one by one.
+func (k *compiler) halves(c *bmv2.Config) {
 	k.begin(c)
-	k.entries = map[*pipeline]x86.Label{}
+	k.entries = map[*uintptr]x86.Label{}
 	for i := range k.sw.tofino.programs {
-		for _, pl := range []*pipeline{k.sw.tofino.programs[i].in.control, k.sw.tofino.programs[i].out.control} {
-			if pl != nil && pl.first != nil && !circular(pl.first) {
-				k.entries[pl] = k.Here()
-				k.compileControl(pl, c)
-			}
-		}
+		prog := &k.sw.tofino.programs[i]
+		k.half(&prog.in, c, bmv2.PipePrefix(i)+"ingress")
+		k.half(&prog.out, c, bmv2.PipePrefix(i)+"egress")
 	}
 	k.pickedActions()
+}
+
+func (k *compiler) half(g *gress, c *bmv2.Config, name string) {
+	k.entries[&g.parser.entry] = k.Here()
+	k.parseStates(g.parser, c, name+"_parser")
+	k.Jump(k.end)
+	if pl := g.control; pl != nil && pl.first != nil && !circular(pl.first) {
+		k.entries[&pl.entry] = k.Here()
+		k.compileControl(pl, c)
+	}
+	d := g.deparser
+	k.entries[&d.prepares] = k.Here()
+	k.beforeHeaders(d, c, name+"_deparser")
+	k.Jump(k.end)
+	k.entries[&d.emits] = k.Here()
+	k.emitHeaders(d)
+	k.Jump(k.end)
 }
 
 // program compiles all that a packet passes.
@@ -239,8 +253,8 @@ func (k *compiler) settle(code *x86.Code) *compiled {
 	if k.sw.tofino == nil {
 		c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
 	}
-	for pl, l := range k.entries {
-		pl.entry = at(l)
+	for entry, l := range k.entries {
+		*entry = at(l)
 	}
 	for i, r := range k.resumes {
 		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)

@@ -10,14 +10,23 @@ import (
 // compileParser writes the parser and the verification of checksums. It goes on
 // at Packet.next.
 func (k *compiler) compileParser(c *bmv2.Config) {
-	k.parse, k.parsed = k.NewLabel(), k.NewLabel()
-	k.Bind(k.parse)
-	ps := k.sw.parser
+	k.parse = k.Here()
 	k.StoreByte(packetSumBad, 0)
+	k.parseStates(k.sw.parser, c, "parser")
+	k.verifySums(c)
+	k.JumpTo(packetNext)
+}
+
+// parseStates writes the states of a parser, which all lead to what is written
+// behind them.
+func (k *compiler) parseStates(ps *parser, c *bmv2.Config, name string) {
+	k.parsed = k.NewLabel()
 	k.StoreConst(packetError, uint64(ps.codes.none))
-	k.states = map[*parseState]x86.Label{}
+	if k.states == nil {
+		k.states = map[*parseState]x86.Label{}
+	}
 	if ps.first != nil {
-		src := c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(x *bmv2.Parser) bool { return x.Name == "parser" }))]
+		src := c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(x *bmv2.Parser) bool { return x.Name == name }))]
 		g := &parseGraph{compiler: k, codes: ps.codes, states: map[string]*bmv2.ParseState{}}
 		for _, s := range src.ParseStates {
 			g.states[s.Name] = s
@@ -35,8 +44,6 @@ func (k *compiler) compileParser(c *bmv2.Config) {
 		}
 	}
 	k.Bind(k.parsed)
-	k.verifySums(c)
-	k.JumpTo(packetNext)
 }
 
 // circular reports whether the parser can come back to a state that it is in;
@@ -102,9 +109,9 @@ func (g *parseGraph) follow(st *parseState) {
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	g.inPlace, g.known, g.takesArgs, g.params = true, nil, false, nil
 	defer func() { g.inPlace = false }()
-	for i, op := range src.ParserOps {
-		if !g.op(op) {
-			g.out(callout{parse: st.ops[i]}, g.parsed)
+	for i, op := range st.ops { // src is nil for what refuse has added
+		if src == nil || !g.op(src.ParserOps[i]) {
+			g.out(callout{parse: op}, g.parsed)
 		}
 	}
 	if g.counts {
@@ -197,14 +204,18 @@ func (g *parseGraph) extractHeader(h *header) bool {
 	return true
 }
 
-// need makes CX point to what is not parsed yet, which must be n bytes.
+// need makes CX point to what is not parsed yet, which must be n bytes. On Tofino
+// there may be more behind the end.
 func (g *parseGraph) need(n int) {
-	enough := g.NewLabel()
+	again, enough := g.Here(), g.NewLabel()
 	g.Load(x86.AX, packetEnd)
 	g.Load(x86.CX, packetHead)
 	g.Do(x86.Sub, x86.AX, x86.CX)
 	g.DoConst(x86.Cmp, x86.AX, uint64(n))
 	g.JumpIf(x86.GreaterEqual, enough)
+	if g.sw.tofino != nil {
+		g.out(callout{test: func(p *Packet) bool { return p.more(n) }}, again)
+	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
 	g.DoMem(x86.Add, x86.CX, packetBuf)
@@ -413,15 +424,20 @@ func (k *compiler) loadTerm(x x86.Reg, t *sumTerm) {
 func (k *compiler) compileDeparser(c *bmv2.Config) {
 	k.deparse = k.Here()
 	k.updateSums(c)
-	d := k.sw.deparser
-	if d.before.code != nil {
-		src := c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(x *bmv2.Deparser) bool { return x.Name == "deparser" }))]
-		k.inPlace, k.known, k.takesArgs = true, nil, false
-		k.primitives(d.before, src.Primitives)
-		k.inPlace = false
-	}
-	k.emitHeaders(d)
+	k.beforeHeaders(k.sw.deparser, c, "deparser")
+	k.emitHeaders(k.sw.deparser)
 	k.Jump(k.end)
+}
+
+// beforeHeaders writes what a deparser does first.
+func (k *compiler) beforeHeaders(d *deparser, c *bmv2.Config, name string) {
+	if d.before.code == nil {
+		return
+	}
+	src := c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(x *bmv2.Deparser) bool { return x.Name == name }))]
+	k.inPlace, k.known, k.takesArgs = true, nil, false
+	k.primitives(d.before, src.Primitives)
+	k.inPlace = false
 }
 
 // updateSums writes the update of checksums.
@@ -475,7 +491,7 @@ func (k *compiler) emitHeaders(d *deparser) {
 	})
 	k.Jump(end)
 	k.Bind(slow)
-	k.out(callout{do: func(p *Packet) { d.emit(k.sw, p) }}, k.end)
+	k.out(callout{do: func(p *Packet) { d.write(k.sw, p) }}, k.end)
 	k.Bind(end)
 }
 

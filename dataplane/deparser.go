@@ -10,6 +10,8 @@ import (
 type deparser struct {
 	order  []*header
 	before *action // what is done first
+
+	prepares, emits uintptr // for Tofino: before and emit in the compiled program
 }
 
 // deparser links the deparser of a name, or the first one.
@@ -58,13 +60,30 @@ func (s *Switch) deparse(p *Packet) {
 		s.updateChecksums(p)
 	}
 	if s.deparser.before.code != nil {
-		s.deparser.before.run(p, nil)
+		s.deparser.prepare(s, p)
 	}
 	s.deparser.emit(s, p)
 }
 
+// prepare does what is done before the headers are written.
+func (d *deparser) prepare(s *Switch, p *Packet) {
+	if d.prepares != 0 {
+		s.compiled.run(p, d.prepares)
+		return
+	}
+	d.before.run(p, nil)
+}
+
 // emit puts the valid headers before the payload.
 func (d *deparser) emit(s *Switch, p *Packet) {
+	if d.emits != 0 {
+		s.compiled.run(p, d.emits)
+		return
+	}
+	d.write(s, p)
+}
+
+func (d *deparser) write(s *Switch, p *Packet) {
 	n := 0
 	for _, h := range d.order {
 		if h.isValid(p) {

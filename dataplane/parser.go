@@ -42,6 +42,7 @@ func newErrorCodes(list []bmv2.NamedValue) errorCodes {
 type parser struct {
 	first *parseState
 	codes errorCodes
+	entry uintptr // of a parser for Tofino in the compiled program
 }
 
 // A parseState is a state: its operations, then the first case that matches
@@ -74,6 +75,10 @@ func (s *Switch) parse(p *Packet) {
 }
 
 func (ps *parser) run(s *Switch, p *Packet) {
+	if ps.entry != 0 {
+		s.compiled.run(p, ps.entry)
+		return
+	}
 	p.parserError = uint64(ps.codes.none)
 	states := 0
 	for st := ps.first; st != nil; states++ {

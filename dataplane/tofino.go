@@ -298,7 +298,7 @@ func (t *tofino) work(g *gress, p *Packet) bool {
 	if p.dead {
 		return false
 	}
-	g.deparser.before.run(p, nil)
+	g.deparser.prepare(t.sw, p)
 	if p.digest != 0 {
 		t.sw.learn(p, p.digest)
 	}
