@@ -21,10 +21,9 @@ type Packet struct {
 	start, head, end int
 	extra            int // bytes that follow, of which only the number is known
 
-	// framed is set where a parser may read the frame's check sequence; of what
-	// the packet has now, the last check bytes are that.
-	framed bool
-	check  int
+	// Of what the packet has now, the last check bytes are the frame's check
+	// sequence. framed is set where a parser may read it.
+	check int
 
 	parked []byte // the packet without its storage; see Park
 	tm     *forTM // of Tofino alone
@@ -51,6 +50,7 @@ type Packet struct {
 
 	steps         int     // taken in the current control
 	next          uintptr // where compiled code goes on behind an action
+	framed        bool
 	exit          bool
 	dead          bool // an assertion has failed
 	parserError   uint64

@@ -112,7 +112,7 @@ func (n *Network) newPacket() *Packet {
 // memory is known before the packet is there.
 type roomy struct {
 	Packet
-	room [96]byte
+	room [80]byte
 }
 
 // fetch brings what a hop looks at into the cache, with the header bytes if asked
