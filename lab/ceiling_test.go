@@ -48,6 +48,7 @@ func TestCeilingsRefused(t *testing.T) {
 		{"", "ceiling: [oracle, oracle]\n", "want each once"},
 		{"pfc: true, ", "ceiling: [no-pauses]\n", "without pfc nothing is paused"},
 		{"transport: {kind: dcqcn}", "transport: udp\nceiling: [keep-early]\n", "transport udp repeats nothing"},
+		{"pattern: all-to-all", "ceiling: [fast-core]\ncases: [{traffic: [{workload: websearch, load-of: fabric}]}]\n", "would grow with it"},
 		{"rate: 10G, ", "ceiling: [fast-core]\n", "does not say how fast its core is"},
 	} {
 		_, err := Load("exp.yaml", []byte(strings.Replace(ceilingText, c.old, "", 1)+c.text), nil, nil)
