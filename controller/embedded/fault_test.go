@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 			controller.ErrUnreachable, "within 2s"},
 		{"never primary", &fault{answer: func(m *p4v1.StreamMessageResponse) {
 			m.GetArbitration().Status.Code = int32(codes.NotFound)
-		}}, controller.ErrRefused, "no election id makes this controller primary, not even 18"},
+		}}, controller.ErrRefused, "no election id makes this controller primary, not even 17"},
 		{"reading the config", &fault{getConfig: func(*p4v1.GetForwardingPipelineConfigResponse) error { return no }},
 			controller.ErrRefused, "reading the program: refused: the hardware is on fire (Internal)"},
 		{"the config", &fault{setConfig: func(*p4v1.SetForwardingPipelineConfigRequest) error {
