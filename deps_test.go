@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
-	"codegen":   {"templates", "fitting", "manifest", "p4/syntax", "p4src"},
+	"codegen":   {"plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
 	"dataplane": {"bmv2"},
 	"p4rt":      {"dataplane"},
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // ErrUnknown is wrapped by errors about a name that is not there: a scheme, a
@@ -53,7 +55,7 @@ func nearest(name string, have []string) []string {
 	}
 	var list []candidate
 	for _, h := range have {
-		d := distance(strings.ToLower(name), h)
+		d := plain.Distance(strings.ToLower(name), h)
 		if d <= max(2, len(name)/3) || len(name) > 2 && strings.Contains(h, name) {
 			list = append(list, candidate{h, d})
 		}
@@ -64,25 +66,4 @@ func nearest(name string, have []string) []string {
 		names = append(names, c.name)
 	}
 	return names
-}
-
-// distance is the number of letters to insert, delete or replace between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // An Error is something wrong in a topology file.
@@ -74,7 +76,7 @@ var ErrNoPreset = errors.New("no such preset")
 func didYouMean(name string, have []string) string {
 	best, near := max(2, len(name)/3)+1, ""
 	for _, h := range have {
-		if d := distance(name, h); d < best && d < len(name) {
+		if d := plain.Distance(name, h); d < best && d < len(name) {
 			best, near = d, h
 		}
 	}
@@ -82,25 +84,4 @@ func didYouMean(name string, have []string) string {
 		return ""
 	}
 	return "; did you mean " + near + "?"
-}
-
-// distance is the number of letters to insert, delete or replace between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

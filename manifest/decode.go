@@ -3,11 +3,12 @@ package manifest
 import (
 	"encoding"
 	"fmt"
-	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Decode reads a manifest in JSON or YAML and checks it as far as that can be
@@ -254,7 +255,7 @@ func wanted(word string, have []string) string {
 	}
 	best, near := slips+1, ""
 	for _, h := range have {
-		if d := distance(strings.ToLower(word), strings.ToLower(h)); d < best {
+		if d := plain.Distance(strings.ToLower(word), strings.ToLower(h)); d < best {
 			best, near = d, h
 		}
 	}
@@ -262,37 +263,6 @@ func wanted(word string, have []string) string {
 		return "; did you mean " + near + "?"
 	}
 	return ": want " + strings.Join(have, ", ")
-}
-
-// distance is the number of letters that differ between two words: to insert,
-// delete or replace. It is that of bit vectors (Myers), for words of up to 64
-// letters; longer ones are cut.
-func distance(a, b string) int {
-	a = a[:min(len(a), 64)]
-	if a == "" {
-		return len(b)
-	}
-	var at [256]uint64
-	for i := range len(a) {
-		at[a[i]] |= 1 << i
-	}
-	plus, minus, d := ^uint64(0), uint64(0), len(a)
-	last := uint64(1) << (len(a) - 1)
-	for i := range len(b) {
-		eq := at[b[i]]
-		sum, _ := bits.Add64(eq&plus, plus, 0)
-		diagonal := sum ^ plus | eq | minus
-		up, down := minus|^(diagonal|plus), plus&diagonal
-		if up&last != 0 {
-			d++
-		}
-		if down&last != 0 {
-			d--
-		}
-		up = up<<1 | 1
-		plus, minus = down<<1|^(diagonal|up), up&diagonal
-	}
-	return d
 }
 
 // locate adds the file and the line to an error about a place.

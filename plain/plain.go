@@ -1,5 +1,7 @@
-// Package plain bounds the YAML that p4lb reads before a parser sees it. The
-// parser of YAML descends once for each bracket, key, item or anchor that
+// Package plain is what several rooms need to read what users write: bounds of
+// YAML, names that become folders, and slips of the hand.
+//
+// YAML is bounded before a parser sees it. The parser of YAML descends once for each bracket, key, item or anchor that
 // stands inside another, and looks back at long words: a file of a few hundred
 // kilobytes can take it minutes, or end the process with its stack. No
 // topology, experiment or manifest needs such.

@@ -1,0 +1,35 @@
+package plain
+
+import "math/bits"
+
+// Distance is how many letters of one word have to be inserted, deleted or
+// replaced to make the other of it: what a slip of the hand is measured by. It is
+// computed by bit vectors (Myers), for words of up to 64 letters; of longer ones
+// only these count.
+func Distance(a, b string) int {
+	a = a[:min(len(a), 64)]
+	if a == "" {
+		return len(b)
+	}
+	var at [256]uint64
+	for i := range len(a) {
+		at[a[i]] |= 1 << i
+	}
+	plus, minus, d := ^uint64(0), uint64(0), len(a)
+	last := uint64(1) << (len(a) - 1)
+	for i := range len(b) {
+		eq := at[b[i]]
+		sum, _ := bits.Add64(eq&plus, plus, 0)
+		diagonal := sum ^ plus | eq | minus
+		up, down := minus|^(diagonal|plus), plus&diagonal
+		if up&last != 0 {
+			d++
+		}
+		if down&last != 0 {
+			d--
+		}
+		up = up<<1 | 1
+		plus, minus = down<<1|^(diagonal|up), up&diagonal
+	}
+	return d
+}

@@ -1,0 +1,35 @@
+package plain
+
+import "testing"
+
+// TestDistance compares with the table that the definition is.
+func TestDistance(t *testing.T) {
+	words := []string{"", "a", "qall", "qal", "qlal", "letflow", "letfow", "presto", "hermes+rlb-star", "hermes+rlb"}
+	for _, a := range words {
+		for _, b := range words {
+			if got, want := Distance(a, b), slow(a, b); got != want {
+				t.Errorf("%q to %q: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func slow(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
