@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -115,6 +116,9 @@ func (c *cli) writeResult(name string, data []byte) error {
 	if name == "" {
 		_, err := c.out.Write(data)
 		return err
+	}
+	if slices.Contains([]format{formatTable, formatJSON, formatCSV, formatYAML}, format(name)) {
+		return hinted(fmt.Errorf("-o %s: here -o names a file, and none is called like a form of results", name), "leave it out for standard output")
 	}
 	var out outputs
 	defer out.discard()
