@@ -2,8 +2,10 @@ package p4_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -163,5 +165,36 @@ func TestBfRtOfV1model(t *testing.T) {
 	}
 	if err := p.DescribeBfRt(); err == nil || !strings.Contains(err.Error(), "BfRt is for Tofino: this program is for v1model") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBfRtRecord holds the schemas of all programs for Tofino against the record
+// of those that were compared with p4c's.
+func TestBfRtRecord(t *testing.T) {
+	text, err := os.ReadFile("../testdata/oracle/bfrt.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, digest, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(name, "#") {
+			record[name] = digest
+		}
+	}
+	for _, arch := range []string{"tna", "t2na"} {
+		names, err := fs.Glob(p4Programs, arch+"/*.p4")
+		if err != nil || len(names) == 0 {
+			t.Fatalf("programs for %s: %v, %v", arch, names, err)
+		}
+		for _, name := range names {
+			digest := fmt.Sprintf("%x", sha256.Sum256(schemaOf(t, p4Programs, name).JSON()))
+			if record[name] != digest {
+				t.Errorf("%s: nobody has compared a schema with digest %s with p4c's; the record has %q", name, digest, record[name])
+			}
+			delete(record, name)
+		}
+	}
+	for name := range record {
+		t.Errorf("%s is in the record, but no program", name)
 	}
 }
