@@ -154,7 +154,8 @@ func FuzzDelivery(f *testing.F) {
 				return []time.Duration{late}
 			}
 			w.after = func() { audit(t, w, &stats, bytes) }
-			w.run(time.Hour)
+			// Each packet that is lost may cost the longest timeout.
+			w.run(time.Hour + time.Duration(len(fates))*usualMaxRTO)
 			if arrived(w.b) != bytes || acknowledged(w.a) != bytes {
 				t.Fatalf("%d bytes of %d arrived, %d acknowledged: %+v", arrived(w.b), bytes, acknowledged(w.a), stats)
 			}
