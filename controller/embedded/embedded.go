@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -34,7 +35,8 @@ type Options struct {
 	// Host opens the switch's end of a host's link; nil makes hosts that send and
 	// receive by Host alone.
 	Host func(name string) (p4rt.Port, error)
-	// Rates: links take as long as their rate and delay say.
+	// Rates: links take as long as their rate and delay say. Without them, links
+	// between hosts from outside are as fast as they go.
 	Rates bool
 	// Captures, where set, get the packets of every port.
 	Captures *ports.Captures
@@ -148,8 +150,11 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 		return
 	}
 	e := portEnd{port: uint32(at.Port), wire: w}
-	if t.opts.Rates {
+	switch {
+	case t.opts.Rates:
 		e.bits = uint64(l.Rate)
+	case t.opts.Host != nil: // as fast as it goes, whatever the plan sets its queues to
+		e.bits = math.MaxInt64
 	}
 	n.ends = append(n.ends, e)
 	if n.dev != nil {
