@@ -23,6 +23,7 @@ type Deployed struct {
 	Target   string `json:"target"`
 	PID      int    `json:"pid"`               // of the process that keeps it up; 0: none
 	Began    string `json:"began,omitempty"`   // when that process did, in the system's words
+	Name     string `json:"name,omitempty"`    // of a deployment that is kept in namespaces; "": it is not
 	Control  string `json:"control,omitempty"` // where it takes commands for hosts; "": it has none
 	Topology string `json:"topology"`          // as YAML
 	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves

@@ -167,12 +167,12 @@ func (r *running) checkLoad(o RealOptions) error {
 	routes := r.topo.Routes()
 	packets := 0.0
 	for _, f := range r.flows {
-		hops := 1.0
-		if paths, err := routes.Paths(r.topo.Hosts[f.Src].Switch, r.topo.Hosts[f.Dst].Switch); err == nil && len(paths) > 0 {
-			hops = float64(len(paths[0].Nodes))
+		span, ok := routes.Span(r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name)
+		if !ok {
+			continue // it will not get there
 		}
 		// For every two segments there is an acknowledgment.
-		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * hops
+		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
 	}
 	rate, most := packets/r.Case.length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
 	if rate > most && !o.Overload {

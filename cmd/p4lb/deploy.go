@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -290,6 +291,9 @@ func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target co
 // the process that has them.
 func (j *deployJob) note(plan *controller.Plan, target controller.Target) *controller.Deployed {
 	d := controller.NewDeployed(plan, target, os.Getpid())
+	if j.target == targetBMv2 && !j.bmv2.attach {
+		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
+	}
 	if j.hosts.door != nil {
 		d.Control = j.hosts.door.Address
 	}

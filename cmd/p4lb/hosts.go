@@ -42,8 +42,8 @@ func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
 
 // host finds a host of a deployment that has some.
 func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) (*fabric.Host, error) {
-	if d.Control == "" && d.Target != targetBMv2 {
-		return nil, hinted(fmt.Errorf("the deployment on target %s has no hosts", d.Target),
+	if d.Control == "" && d.Name == "" {
+		return nil, hinted(fmt.Errorf("the deployment on target %s has no hosts of p4lb's", d.Target),
 			"deploy --target embedded or bmv2 has some, where this machine can make them")
 	}
 	if h := t.Host(name); h != nil {
@@ -128,7 +128,7 @@ runs on a host when the network is taken down is ended.`,
 				return err
 			}
 			// The command decides what an interrupt means.
-			return j.exec(context.WithoutCancel(cmd.Context()), d, t, h, args[1:])
+			return j.exec(context.WithoutCancel(cmd.Context()), d, h, args[1:])
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -137,11 +137,11 @@ runs on a host when the network is taken down is ended.`,
 }
 
 // exec runs the command and ends with its exit code.
-func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, t *fabric.Topology, h *fabric.Host, args []string) error {
+func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, h *fabric.Host, args []string) error {
 	var code int
 	var err error
-	if d.Target == targetBMv2 {
-		code, err = testbed.Exec(t.Name, h.Name, args)
+	if d.Name != "" {
+		code, err = testbed.Exec(d.Name, h.Name, args)
 	} else {
 		code, err = hosts.Exec(ctx, d.Control, h.Name, args)
 	}
@@ -185,7 +185,7 @@ func (j *hostJob) down(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.Target != targetEmbedded && d.Target != targetBMv2 {
+	if d.Target != targetEmbedded && d.Name == "" {
 		return hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
 	}
 	if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
@@ -193,8 +193,8 @@ func (j *hostJob) down(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.Target == targetBMv2 {
-		if _, err := testbed.Remove(t.Name); err != nil {
+	if d.Name != "" {
+		if _, err := testbed.Remove(d.Name); err != nil {
 			return deployFailure(err)
 		}
 	}

@@ -185,8 +185,8 @@ type socketNetwork struct {
 
 // openSockets finds the hosts of a deployment.
 func openSockets(d *controller.Deployed, t *fabric.Topology) (*socketNetwork, error) {
-	if d.Target == targetBMv2 {
-		return &socketNetwork{t, testbed.Sockets(t.Name).Socket, func() error { return nil }}, nil
+	if d.Name != "" {
+		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
 	}
 	s, err := hosts.Knock(d.Control)
 	if err != nil {
