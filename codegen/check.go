@@ -7,14 +7,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // What is checked of blocks and rows when they are read, before anything is
 // generated from them. Each finding is an error of one line.
 
 var (
-	blockName    = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	constantName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	blockName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	})
+	constantName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+	})
 )
 
 // A checker collects what is wrong with a block.
@@ -53,7 +58,7 @@ func (k *checker) block(b *block) {
 	case b.Kind == skeleton || b.Order != nil:
 		k.wrong(b, "$.kind", "the skeleton is p4lb's own: want one of %s", strings.Join(kindNames(), ", "))
 		return
-	case !blockName.MatchString(b.Name):
+	case !blockName().MatchString(b.Name):
 		k.wrong(b, "$.name", "name %q: want small letters and digits, and hyphens between them", b.Name)
 		return
 	case first != b:
@@ -232,7 +237,7 @@ func (k *checker) parameter(p *Param, path string) *misplaced {
 	}
 	known := k.param(p.Name)
 	switch {
-	case !blockName.MatchString(p.Name):
+	case !blockName().MatchString(p.Name):
 		return at("", "want a name of small letters and digits")
 	case p.Unit == "" && known == nil:
 		return at("", "no block declares it: want its unit, default, meaning and source; there are %s", strings.Join(k.paramNames(), ", "))
@@ -248,7 +253,7 @@ func (k *checker) parameter(p *Param, path string) *misplaced {
 		return at(".unit", "want the words that it can be one of")
 	case p.Default == "" || p.Meaning == "" || p.Source == "":
 		return at("", "want its default, its meaning and its source")
-	case p.Constant != "" && (!constantName.MatchString(p.Constant) || p.Type == ""):
+	case p.Constant != "" && (!constantName().MatchString(p.Constant) || p.Type == ""):
 		return at(".constant", "want a name of capitals, and the type of the constant beside it")
 	}
 	for key, text := range map[string]string{".min": p.Min, ".max": p.Max} {
@@ -326,7 +331,7 @@ func (k *checker) rows(f *rowFile) {
 	for i, given := range f.Rows {
 		path := fmt.Sprintf("$.rows[%d]", i)
 		switch {
-		case !blockName.MatchString(given.Name):
+		case !blockName().MatchString(given.Name):
 			wrong(path, "name %q: want small letters and digits, and hyphens between them", given.Name)
 			continue
 		case slices.Index(names, given.Name) != len(names)-len(f.Rows)+i:

@@ -8,12 +8,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 )
 
 // parseTemplate reads the templates of a file.
 func parseTemplate(name, text string) (*template.Template, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone.ReplaceAllString(text, "$1{{/*\n*/}}"))
+	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone().ReplaceAllString(text, "$1{{/*\n*/}}"))
 	if err != nil {
 		return nil, templateError(err)
 	}
@@ -33,7 +34,9 @@ func breaks(i int) bool { return i > 0 && i%3 == 0 }
 
 // alone matches a line of nothing but control actions: it leaves no blank line,
 // its end goes into a comment, so that messages count it.
-var alone = regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
+var alone = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
+})
 
 // render makes the program's text and fills the manifest.
 func (v *view) render() (string, error) {

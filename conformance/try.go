@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -252,9 +253,15 @@ func (s *Suite) judge(p *program, f finished) Outcome {
 // leaving the word out of syntax errors; "name.p4(34)" below it is another
 // place that takes part; a warning opens likewise, a summary starts with "[".
 var (
-	placeRE   = regexp.MustCompile(`^([^\s(]+)\((\d+)\)`)
-	errorRE   = regexp.MustCompile(`^[^\s(]+\(\d+\):.*(?:error:|syntax error)`)
-	warningRE = regexp.MustCompile(`^[^\s(]+\(\d+\):.*warning:|^\[`)
+	placeRE = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([^\s(]+)\((\d+)\)`)
+	})
+	errorRE = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[^\s(]+\(\d+\):.*(?:error:|syntax error)`)
+	})
+	warningRE = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[^\s(]+\(\d+\):.*warning:|^\[`)
+	})
 )
 
 // errorLines is every FILE:LINE that takes part in an error of p4c.
@@ -263,12 +270,12 @@ func errorLines(text string) []string {
 	inError := false
 	for line := range strings.Lines(text) {
 		switch {
-		case errorRE.MatchString(line):
+		case errorRE().MatchString(line):
 			inError = true
-		case warningRE.MatchString(line):
+		case warningRE().MatchString(line):
 			inError = false
 		}
-		if m := placeRE.FindStringSubmatch(line); m != nil && inError {
+		if m := placeRE().FindStringSubmatch(line); m != nil && inError {
 			places = append(places, m[1]+":"+m[2])
 		}
 	}
@@ -276,7 +283,9 @@ func errorLines(text string) []string {
 	return slices.Compact(places)
 }
 
-var includeRE = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]`)
+var includeRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]`)
+})
 
 // includesV1model reports whether the file, or one that it includes from its
 // own folder, includes v1model.p4.
@@ -286,7 +295,7 @@ func (s *Suite) includesV1model(path string) bool {
 	}
 	s.v1model[path] = false // a file that includes itself adds nothing
 	text, _ := os.ReadFile(path)
-	for _, m := range includeRE.FindAllSubmatch(text, -1) {
+	for _, m := range includeRE().FindAllSubmatch(text, -1) {
 		name := string(m[1])
 		if filepath.Base(name) == "v1model.p4" || s.includesV1model(filepath.Join(filepath.Dir(path), name)) {
 			s.v1model[path] = true

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -76,7 +77,9 @@ type finisher struct {
 	links [][]int        // of each node: places in draft.links
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,62}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,62}$`)
+})
 
 // names checks the names and makes the nodes.
 func (f *finisher) names() {
@@ -102,7 +105,7 @@ func (f *finisher) names() {
 }
 
 func (f *finisher) addName(line int, what, name string) {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		f.errorf(line, "%s %q: want a name of up to 63 letters, digits, '.', '_' and '-' that starts with a letter", what, name)
 	}
 	if _, ok := f.nodes[name]; ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -110,11 +111,13 @@ func (m *importer) tutorial(v value) {
 	}
 }
 
-var tutorialEnd = regexp.MustCompile(`^(.+)-p(\d+)$`)
+var tutorialEnd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+)-p(\d+)$`)
+})
 
 // parseTutorialEnd reads h1, s1 or s1-p3.
 func parseTutorialEnd(text string) (End, error) {
-	match := tutorialEnd.FindStringSubmatch(text)
+	match := tutorialEnd().FindStringSubmatch(text)
 	if match == nil {
 		return End{Node: text}, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // An Expr is a number that may depend on the network: 64, 0x812, 10.0.1.1,
@@ -115,16 +116,18 @@ type exprParser struct {
 
 // token is one of an expression: addresses come before the numbers that they
 // begin with, long operators before short ones.
-var token = regexp.MustCompile(`^(?:` +
-	`[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){5}|` +
-	`\d+\.\d+\.\d+\.\d+|` +
-	`0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|` +
-	`\$[a-z]+(?:-[a-z]+)*(?:\([^()]*\))?|` +
-	`\|\||&&|==|!=|<=|>=|<<|>>|[-+|^*%&<>!?:()])`)
+var token = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:` +
+		`[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){5}|` +
+		`\d+\.\d+\.\d+\.\d+|` +
+		`0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|` +
+		`\$[a-z]+(?:-[a-z]+)*(?:\([^()]*\))?|` +
+		`\|\||&&|==|!=|<=|>=|<<|>>|[-+|^*%&<>!?:()])`)
+})
 
 func (p *exprParser) scan(text string) error {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t") {
-		t := token.FindString(rest)
+		t := token().FindString(rest)
 		if t == "" {
 			return fmt.Errorf("%q: want a number of at most 64 bits, an address, or a fact such as $port", rest)
 		}

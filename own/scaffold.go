@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 // scaffold is a scheme to begin with, called NAME.
@@ -20,12 +21,14 @@ type File struct {
 }
 
 // word is what the name of a scheme can be.
-var word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var word = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+})
 
 // Scaffold is a small scheme that works: a program, its manifest, packet tests
 // and an experiment.
 func Scaffold(name string) ([]File, error) {
-	if !word.MatchString(name) {
+	if !word().MatchString(name) {
 		return nil, fmt.Errorf("%q cannot be the name of a scheme: want letters, digits, _ and -, a letter first", name)
 	}
 	list := []File{

@@ -36,7 +36,9 @@ type translation struct {
 const maxText = 1 << 10
 
 // mapping is one pair of a @p4runtime_translation_mappings.
-var mapping = regexp.MustCompile(`\{\s*("(?:[^"\\]|\\.)*")\s*,\s*(0[xX][0-9a-fA-F]+|[0-9]+)\s*,?\s*\}`)
+var mapping = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\s*("(?:[^"\\]|\\.)*")\s*,\s*(0[xX][0-9a-fA-F]+|[0-9]+)\s*,?\s*\}`)
+})
 
 const mappingsPrefix = "@p4runtime_translation_mappings"
 
@@ -46,7 +48,7 @@ func newTranslation(name string, t *configv1.P4NewTypeSpec) *translation {
 		if !strings.HasPrefix(a, mappingsPrefix) {
 			continue
 		}
-		for _, pair := range mapping.FindAllStringSubmatch(a, -1) {
+		for _, pair := range mapping().FindAllStringSubmatch(a, -1) {
 			text, err := strconv.Unquote(pair[1])
 			n, err2 := strconv.ParseUint(pair[2], 0, 64)
 			if err == nil && err2 == nil {

@@ -10,5 +10,6 @@ import (
 func main() {
 	hosts.BeFirst()
 	limitMemory()
+	collectLater()
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -19,6 +20,25 @@ func limitMemory() {
 			debug.SetMemoryLimit(n / 10 * 8)
 		}
 	}
+}
+
+// earlyPercent is how much the heap may grow until the first collection, and
+// usualPercent from then on.
+const earlyPercent, usualPercent = 1000, 100
+
+// collectLater keeps the collector from work on what a short verb throws away
+// as a whole: the first collection is at 40 MB instead of 4. From then on the
+// heap grows as always. The variable GOGC says it otherwise.
+func collectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(earlyPercent)
+	runtime.AddCleanup(new([16]byte), func(struct{}) {
+		if now := debug.SetGCPercent(usualPercent); now != earlyPercent {
+			debug.SetGCPercent(now) // a verb has its own
+		}
+	}, struct{}{})
 }
 
 // memoryLimit is what the process may take; 0 is no limit.
@@ -40,6 +60,7 @@ func machineMemory() int64 {
 			if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "MemTotal:" {
 				kib, _ := strconv.ParseInt(fields[1], 10, 64)
 				total = kib << 10
+				break
 			}
 		}
 	}

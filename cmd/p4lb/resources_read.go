@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A demand is what a program takes of a pipe, over all stages.
@@ -83,8 +84,12 @@ func demandOf(name string) (*demand, error) {
 }
 
 var (
-	stageLine = regexp.MustCompile(`^stage (\d+) (ingress|egress):`)
-	tableHead = regexp.MustCompile(`^  (?:exact_match|ternary_match|atcam_match|hash_action|gateway|proxy_hash|phase0_match) `)
+	stageLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^stage (\d+) (ingress|egress):`)
+	})
+	tableHead = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^  (?:exact_match|ternary_match|atcam_match|hash_action|gateway|proxy_hash|phase0_match) `)
+	})
 )
 
 // stagesOf counts the stages up to the last one with a table, in the assembly
@@ -97,14 +102,14 @@ func stagesOf(name string) (ingress, egress int, err error) {
 	var count *int
 	stage := 0
 	for line := range strings.Lines(string(text)) {
-		if f := stageLine.FindStringSubmatch(line); f != nil {
+		if f := stageLine().FindStringSubmatch(line); f != nil {
 			stage, _ = strconv.Atoi(f[1])
 			if count = &ingress; f[2] == "egress" {
 				count = &egress
 			}
 		} else if line[0] != ' ' && line[0] != '\n' {
 			count = nil
-		} else if count != nil && tableHead.MatchString(line) {
+		} else if count != nil && tableHead().MatchString(line) {
 			*count = max(*count, stage+1)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
@@ -95,12 +96,14 @@ func actionOf(c *bmv2.Config, name string) *bmv2.Action {
 	return &bmv2.Action{}
 }
 
-var stackIndex = regexp.MustCompile(`^(.*)\$([0-9]+)(.*)$`)
+var stackIndex = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*)\$([0-9]+)(.*)$`)
+})
 
 // key finds a field of a table's key. "h$1.f" stands for h[1].f, "h.valid" or
 // "h" for the validity of a header; a name may lack its first components.
 func key(fields []dataplane.KeyField, name string) (int, error) {
-	name = stackIndex.ReplaceAllString(name, "$1[$2]$3")
+	name = stackIndex().ReplaceAllString(name, "$1[$2]$3")
 	base, isValid := strings.CutSuffix(name, "valid")
 	forms := []func(n string) bool{
 		func(n string) bool { return n == name || n == name+"$" || n == name+".$valid$" },
@@ -121,14 +124,16 @@ func key(fields []dataplane.KeyField, name string) (int, error) {
 // A keySlice is a key field that is a slice of a field.
 type keySlice struct{ field, high, low int }
 
-var sliceName = regexp.MustCompile(`^(.*)\[([0-9]+):([0-9]+)\]$`)
+var sliceName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.*)\[([0-9]+):([0-9]+)\]$`)
+})
 
 // slicesOf finds the key fields that are slices of the field called name, which
 // may lack its first components.
 func slicesOf(fields []dataplane.KeyField, name string) []keySlice {
 	var found []keySlice
 	for i, f := range fields {
-		m := sliceName.FindStringSubmatch(f.Name)
+		m := sliceName().FindStringSubmatch(f.Name)
 		if m == nil || m[1] != name && !strings.HasSuffix(m[1], "."+name) {
 			continue
 		}

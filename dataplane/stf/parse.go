@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Script is a parsed test.
@@ -84,15 +85,19 @@ func parseLine(line string) (stmt, error) {
 }
 
 var (
-	packetData = regexp.MustCompile(`^([0-9A-F]{2})*$`)
-	expectData = regexp.MustCompile(`^[0-9A-F*]*\$?$`)
+	packetData = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([0-9A-F]{2})*$`)
+	})
+	expectData = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9A-F*]*\$?$`)
+	})
 )
 
 func (st *stmt) checkData() error {
 	switch {
-	case st.op == "packet" && !packetData.MatchString(st.data):
+	case st.op == "packet" && !packetData().MatchString(st.data):
 		return fmt.Errorf("packet data %q is not a string of hexadecimal bytes", st.data)
-	case st.op == "expect" && !expectData.MatchString(st.data):
+	case st.op == "expect" && !expectData().MatchString(st.data):
 		return fmt.Errorf("expected data %q has characters other than digits, * and a final $", st.data)
 	}
 	return nil
@@ -101,12 +106,14 @@ func (st *stmt) checkData() error {
 // token matches a quoted name, a comparison, a punctuation mark, or a word:
 // names with dots and brackets, numbers with wildcards, prefixes, masks,
 // ranges and decimals.
-var token = regexp.MustCompile(`"[^"]*"|==|!=|<=|>=|[<>=:(),]|[^\s"=:(),<>!]*->[^\s"=:(),<>!]*|[^\s"=:(),<>!]+`)
+var token = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"[^"]*"|==|!=|<=|>=|[<>=:(),]|[^\s"=:(),<>!]*->[^\s"=:(),<>!]*|[^\s"=:(),<>!]+`)
+})
 
 func tokens(s string) ([]string, error) {
 	var list []string
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimSpace(rest) {
-		loc := token.FindStringIndex(rest)
+		loc := token().FindStringIndex(rest)
 		if loc == nil || loc[0] != 0 || loc[1] == 0 {
 			return nil, fmt.Errorf("cannot read %q", rest)
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
@@ -195,9 +196,15 @@ var matchKinds = map[configv1.MatchField_MatchType]string{
 }
 
 var (
-	slicedKey  = regexp.MustCompile(`\[([0-9]+):([0-9]+)\]`)
-	stackedKey = regexp.MustCompile(`\[([0-9]+)\]`)
-	maskedKey  = regexp.MustCompile(`\s*&\s*(0x[a-fA-F0-9]+)`)
+	slicedKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\[([0-9]+):([0-9]+)\]`)
+	})
+	stackedKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\[([0-9]+)\]`)
+	})
+	maskedKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\s*&\s*(0x[a-fA-F0-9]+)`)
+	})
 )
 
 func (b *schemaGen) addKey(out *bfrt.Table, info *configv1.Table) {
@@ -212,16 +219,16 @@ func (b *schemaGen) addKey(out *bfrt.Table, info *configv1.Table) {
 		}
 		ordered = ordered || match == "Ternary" || match == "Range" || match == "Optional"
 		notes := notesOf(f.Annotations)
-		if slicedKey.MatchString(f.Name) {
+		if slicedKey().MatchString(f.Name) {
 			notes = append(notes, bfrt.Annotation{Name: "isFieldSlice", Value: "true"})
 		}
 		name := f.Name
 		if strings.Contains(name, ".$valid") {
 			name = strings.TrimSuffix(name, "$")
 		}
-		name = stackedKey.ReplaceAllString(name, "$$$1")
+		name = stackedKey().ReplaceAllString(name, "$$$1")
 		typ := bfrt.Bytes(int(f.Bitwidth))
-		if m := maskedKey.FindStringSubmatch(name); m != nil && name == f.Name && match == "Exact" {
+		if m := maskedKey().FindStringSubmatch(name); m != nil && name == f.Name && match == "Exact" {
 			typ.Mask = m[1]
 		}
 		out.AddKey(f.Id, name, false, match, typ, notes...)
