@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,22 +10,25 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller/hosts"
 )
 
 func newBench(c *cli) *cobra.Command {
 	benches := map[string]func(context.Context, int) ([]measurement, error){
-		"compile": benchCompile,
-		"control": benchControl,
-		"fit":     benchFit,
-		"gen":     benchGen,
-		"sim":     benchSim,
-		"switch":  benchSwitch,
+		"compile":       benchCompile,
+		"control":       benchControl,
+		"fit":           benchFit,
+		"gen":           benchGen,
+		"sim":           benchSim,
+		"switch":        benchSwitch,
+		benchInterfaces: benchVeth,
 	}
 	all := slices.Sorted(maps.Keys(benches))
 	var form format
 	var runs int
 	cmd := &cobra.Command{
-		Use:   "bench [compile] [control] [fit] [gen] [sim] [switch] [-o FORMAT]",
+		Use:   "bench [compile] [control] [fit] [gen] [sim] [switch] [veth] [-o FORMAT]",
 		Short: "Measure p4lb on this machine",
 		Long: `Bench measures and prints each result with its unit and what was run.
 
@@ -40,6 +44,8 @@ func newBench(c *cli) *cobra.Command {
            every switch, and with models; what a packet takes of the memory
   switch   the embedded switch on one core: packets per second through the
            programs of the examples
+  veth     the embedded switch as a process between two veth interfaces, beside
+           simple_switch where that is on PATH: packets per second of CPU time
 
 Without a name it measures everything. The first line says how fast the machine
 is now, by a loop that does nothing else: figures of other hours or machines
@@ -53,8 +59,23 @@ compare by it.`,
 			if runs < 1 {
 				return usageError(cmd, "--runs %d: want at least 1", runs)
 			}
-			if len(args) == 0 {
+			named := len(args) > 0
+			if !named {
 				args = all
+			}
+			if slices.Contains(args, benchInterfaces) && !hosts.Capable() {
+				code, err := hosts.AsRoot()
+				switch {
+				case errors.Is(err, hosts.ErrNotHere) && !named:
+					c.warning("%s is left out: %v", benchInterfaces, strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+					args = slices.DeleteFunc(slices.Clone(args), func(name string) bool { return name == benchInterfaces })
+				case err != nil:
+					return &failure{code: exitRefused, err: err}
+				case code != 0:
+					return &failure{code: code}
+				default:
+					return nil
+				}
 			}
 			list := []measurement{benchMachine(cmd.Context(), runs)}
 			for _, name := range args {
@@ -71,6 +92,9 @@ compare by it.`,
 	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
 	return cmd
 }
+
+// benchInterfaces is the measurement that wants network interfaces.
+const benchInterfaces = "veth"
 
 // A measurement is one line of bench.
 type measurement struct {
