@@ -182,19 +182,23 @@ const full = 256
 // full link comes to a power of 2.
 type filter struct {
 	value float64
-	at    float64 // by the switch's stopwatch
+	at    float64 // as Switch.elapsed has it
 }
 
-// A stopwatch is a clock of filters, in ns, which does not wrap.
+// A stopwatch is a clock of filters that has ticks alone. It does not wrap.
 type stopwatch struct {
 	last Time
 	ns   float64
 }
 
-func (s *stopwatch) read(now Time) float64 {
-	s.ns += 1024 * float64(now.Since(s.last)>>tickShift)
-	s.last = now
-	return s.ns
+// elapsed is the time by which filters fade, in ns.
+func (s *Switch) elapsed(now Time) float64 {
+	if s.cfg.Elapsed != nil {
+		return float64(s.cfg.Elapsed())
+	}
+	s.watch.ns += 1024 * float64(now.Since(s.watch.last)>>tickShift)
+	s.watch.last = now
+	return s.watch.ns
 }
 
 // filter is the time constant, in ns, and the bits to cut off that make full of

@@ -29,7 +29,7 @@ func (e estimate) now(now Time, window uint) uint32 {
 
 func (l *load) egress(d Departure, now Time) (Report, bool) {
 	if l.tofino() {
-		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.watch.read(now))
+		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.elapsed(now))
 		l.egressSide[d.Port] = estimate{sent, now}
 		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.period(), now)
 	}

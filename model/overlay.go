@@ -18,20 +18,25 @@ type overlaid interface {
 }
 
 // unwrap takes in what a packet says that comes from another leaf. Hardware looks
-// at what ends here alone.
+// at what ends here alone: what a failure sends through on its way to another leaf
+// gets a new header.
 func (s *Switch) unwrap(p *Packet, now Time) {
 	p.carried = 0
-	if o, ok := s.signal.(overlaid); ok && s.cfg.Edge && p.Overlay.Valid && p.From >= 0 {
-		if s.tofino() {
-			p.carried = 10
-			if s.cfg.Signal == "one-way" {
-				p.carried = 16
-			}
-			if p.Group >= 0 {
-				p.Overlay = Overlay{}
-				return
-			}
+	o, ok := s.signal.(overlaid)
+	if !ok || !s.cfg.Edge || !p.Overlay.Valid {
+		return
+	}
+	if s.tofino() {
+		p.carried = 10
+		if s.cfg.Signal == "one-way" {
+			p.carried = 16
 		}
+		if p.Group >= 0 {
+			p.Overlay = Overlay{}
+			return
+		}
+	}
+	if p.From >= 0 {
 		o.receive(p.From, &p.Overlay, now)
 		p.Overlay = Overlay{}
 	}

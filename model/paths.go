@@ -20,7 +20,7 @@ func (s *Switch) LearnPath(n PathNews, now Time) {
 	k := &s.paths.of(n.Group)[n.Slot]
 	k.rtt, k.at = n.RTT, now
 	if s.tofino() {
-		k.marks = k.share.average(n.Marked, 7.5*float64(s.cfg.TPath), s.watch.read(now))
+		k.marks = k.share.average(n.Marked, 7.5*float64(s.cfg.TPath), s.elapsed(now))
 		return
 	}
 	// An average over some eight probes, rounded so that it gets back to 0.

@@ -23,6 +23,10 @@ type Config struct {
 	Ghost bool
 	// Random draws uniformly from lo to hi, both included.
 	Random func(lo, hi uint64) uint64
+	// Elapsed is the time in ns by which hardware's filters fade: it is finer than
+	// the clock, and a filter that is off by a tick is now and then off by one, which
+	// is another path where paths are compared. nil: the clock's ticks.
+	Elapsed func() int64
 
 	Variant
 }

@@ -61,6 +61,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		e.drawn++
 		return random(lo, hi)
 	}
+	o.Elapsed = func() int64 { return int64(s.Clock()) }
 	if o.AtOnce {
 		o.QueueNow, o.LoadNow = func(port int, to model.Flow) uint32 { return e.queueNow(port, to) }, true
 	}
@@ -196,7 +197,8 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 		mp.Group = int(to.group)
 	}
 	overlaid := mp.Overlay.Valid
-	if overlaid && e.o.Edge && mp.From < 0 || to.group == 0 && to.port < 0 {
+	if overlaid && e.stranger(mp) || to.group == 0 && to.port < 0 {
+		e.drawAll(false)
 		e.s.drop(p)
 		return
 	}
@@ -223,6 +225,13 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 	default:
 		e.s.enqueue(p, d.Port)
 	}
+}
+
+// stranger reports whether a leaf drops a packet with another leaf's header since
+// it does not know that leaf: it is its own, and what a failure has sent back. A
+// program for Tofino looks at what ends here alone.
+func (e *native) stranger(p *model.Packet) bool {
+	return e.o.Edge && p.From < 0 && (e.o.Hardware == nil || p.Group < 0)
 }
 
 // past reports whether a packet passes the scheme by.
