@@ -75,7 +75,11 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	if err != nil {
 		return nil, fmt.Errorf("finding the program: %w", err)
 	}
-	rigs := []*vethRig{{way: way, who: "p4lb switch", args: []string{self, "switch", "-q", "--load", way.program, "--grpc", off}}}
+	args := []string{self, "switch", "-q", "--load", way.program, "--grpc", off}
+	rigs := []*vethRig{
+		{way: way, who: "p4lb switch", args: args},
+		{way: way, who: "p4lb switch with packet sockets", args: args, kind: "packet:"},
+	}
 	if other, err := exec.LookPath("simple_switch"); err == nil {
 		notify := "ipc://" + filepath.Join(dir, "notifications.ipc")
 		rigs = append(rigs, &vethRig{way: way, who: "simple_switch", args: []string{other, "--notifications-addr", notify, way.program}})
@@ -94,13 +98,14 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 		}
 	}
 	head := fmt.Sprintf("veth.%s.%d", name, size)
-	ours := rigs[0].rate()
+	ours, sockets := rigs[0].rate(), rigs[1].rate()
 	list := []measurement{{head, ours / 1e3, "kpkt/s", fmt.Sprintf(
-		"p4lb switch with %s.p4 between veth interfaces, %d-byte packets, for a second of CPU time of its process, median of %d", name, size, runs)}}
-	if len(rigs) == 1 {
+		"p4lb switch with %s.p4 between veth interfaces, %d-byte packets, for a second of CPU time of its process, median of %d (by XDP where it can)", name, size, runs)},
+		{head + ".packet_sockets", sockets / 1e3, "kpkt/s", "the same without XDP, in turns with it"}}
+	if len(rigs) == 2 {
 		return list, nil
 	}
-	theirs := rigs[1].rate()
+	theirs := rigs[2].rate()
 	return append(list,
 		measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in turns with it"},
 		measurement{head + ".ratio", ours / theirs, "", "the first over the second"}), nil
@@ -186,6 +191,7 @@ type vethRig struct {
 	way  *vethWay
 	who  string
 	args []string // the switch's, without interfaces
+	kind string   // of its ports
 
 	space     *netspace.Space
 	cmd       *exec.Cmd
@@ -249,7 +255,7 @@ func (r *vethRig) pair(port int) (far ports.Port, err error) {
 		return nil, err
 	}
 	err = r.space.Do(func() error {
-		far, err = ports.Open(b.Name)
+		far, err = ports.Open("packet:" + b.Name) // the cheaper one for who sends to it
 		return err
 	})
 	return far, err
@@ -268,7 +274,7 @@ func (r *vethRig) count(list [][]byte) {
 func (r *vethRig) launch() error {
 	list := slices.Clone(r.args)
 	for _, port := range append([]int{r.way.in}, r.way.outs...) {
-		list = append(list, "-i", fmt.Sprintf("%d@%s", port, netspace.PortName(port)))
+		list = append(list, "-i", fmt.Sprintf("%d@%s%s", port, r.kind, netspace.PortName(port)))
 	}
 	r.cmd = exec.Command(list[0], list[1:]...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said

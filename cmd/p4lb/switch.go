@@ -37,6 +37,7 @@ client sends, as BMv2 JSON, or the one named with --load, and moves packets
 between its ports:
 
   -i 1@veth1                     port 1 is a network interface (wants root)
+  -i 1@packet:veth1              the same beside the machine's own stack
   -i 2@udp:127.0.0.1:5002,127.0.0.1:6002
                                  port 2 sends and receives UDP datagrams, each a
                                  packet, between a local and a remote address
@@ -49,7 +50,14 @@ queues are counted in cells. --load takes its P4, or the JSON of p4lb compile.
 
 Queues are those of simple_switch: 64 packets per port, without limit of rate
 unless --rate sets one. Packets from hosts on veth interfaces want checksums
-that are computed in time: ethtool -K DEV tx off on the host's side.
+that are computed in time, and tags in the packet: ethtool -K DEV tx off
+txvlan off on the host's side.
+
+A network interface is read through XDP (AF_XDP) where the kernel, the rights
+and the interface allow it, which costs the least: one receive queue, an MTU of
+at most 3818. The machine's own stack then sees nothing of what comes in there.
+Elsewhere, and with packet:, it is a packet socket, beside the stack; with xdp:
+nothing but XDP will do.
 
 With --grpc off, no --thrift and only captures as ports, switch ends when these
 are played.

@@ -9,8 +9,9 @@ import (
 
 // offloads are what the kernel would leave to hardware that is not there:
 // between two namespaces, checksums would never be computed, and several
-// packets would travel as one. Neither must meet a switch that reads packets as
-// they are. Checksums come first, others depend on them.
+// packets would travel as one, or without the tag that the kernel has beside
+// them. None must meet a switch that reads packets as they are. Checksums come
+// first, others depend on them.
 var offloads = []struct {
 	name string
 	set  uint32
@@ -20,6 +21,7 @@ var offloads = []struct {
 	{"TCP segmentation", unix.ETHTOOL_STSO},
 	{"segmentation", unix.ETHTOOL_SGSO},
 	{"aggregation of packets received", unix.ETHTOOL_SGRO},
+	{"tags beside packets", unix.ETHTOOL_SFLAGS},
 }
 
 // OffloadsOff makes an interface of this namespace handle packets one by one,

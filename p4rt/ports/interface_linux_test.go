@@ -48,179 +48,303 @@ func open(t testing.TB, name string) Port {
 	return p
 }
 
+// eachWay runs a test for each way in which a port can exchange packets with the
+// kernel.
+func eachWay(t *testing.T, test func(t *testing.T, nameA, nameB, way string)) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			a, b := vethPair(t)
+			p, err := Open(w.name + ":" + a)
+			if err != nil {
+				t.Skipf("this machine exchanges no packets so: %v", err)
+			}
+			p.Close()
+			test(t, a, b, w.name+":")
+		})
+	}
+}
+
 func ethernet(payload string) string {
 	return "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x88\xb5" + payload
 }
 
 func TestInterface(t *testing.T) {
-	nameA, nameB := vethPair(t)
-	a, b := open(t, nameA), open(t, nameB)
-	fromA, endB := collect(b)
-	fromB, endA := collect(a)
-	// More than one burst, and sizes from the smallest to the MTU.
-	var sent []string
-	for i := range 3 * maxBurst {
-		sent = append(sent, ethernet(string(bytes.Repeat([]byte{byte(i)}, 1+i*7))))
-		a.Send([]byte(sent[i]))
-	}
-	if err := a.Flush(); err != nil {
-		t.Error(err)
-	}
-	for _, text := range sent {
-		want(t, fromA, text)
-	}
-	b.Send([]byte(ethernet("back")))
-	if err := b.Flush(); err != nil {
-		t.Error(err)
-	}
-	// A port does not hear itself.
-	want(t, fromB, ethernet("back"))
-	for _, p := range []Port{a, b} {
-		if err := p.Close(); err != nil {
+	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
+		a, b := open(t, way+nameA), open(t, way+nameB)
+		fromA, endB := collect(b)
+		fromB, endA := collect(a)
+		// More than one burst, and sizes from the smallest to the MTU.
+		var sent []string
+		for i := range 3 * maxBurst {
+			sent = append(sent, ethernet(string(bytes.Repeat([]byte{byte(i)}, 1+i*7))))
+			a.Send([]byte(sent[i]))
+		}
+		if err := a.Flush(); err != nil {
 			t.Error(err)
 		}
-	}
-	wantEnd(t, endA)
-	wantEnd(t, endB)
-	a.Send([]byte("late"))
-	if err := a.Flush(); err != nil {
-		t.Errorf("sending on a closed port: %v", err)
-	}
+		for _, text := range sent {
+			want(t, fromA, text)
+		}
+		b.Send([]byte(ethernet("back")))
+		if err := b.Flush(); err != nil {
+			t.Error(err)
+		}
+		// A port does not hear itself.
+		want(t, fromB, ethernet("back"))
+		for _, p := range []Port{a, b} {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		wantEnd(t, endA)
+		wantEnd(t, endB)
+		a.Send([]byte("late"))
+		if err := a.Flush(); err != nil {
+			t.Errorf("sending on a closed port: %v", err)
+		}
+	})
 }
 
 // TestInterfaceVLAN: the kernel takes the tag off, and the port puts it back.
 func TestInterfaceVLAN(t *testing.T) {
-	nameA, nameB := vethPair(t)
-	a, b := open(t, nameA), open(t, nameB)
-	defer a.Close()
-	defer b.Close()
-	packets, _ := collect(b)
-	for i := range byte(3) {
-		tagged := "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x81\x00\x20" + string(rune('0'+i)) + "\x88\xb5payload"
-		a.Send([]byte(tagged))
-		a.Flush()
-		want(t, packets, tagged)
-	}
+	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
+		a, b := open(t, way+nameA), open(t, way+nameB)
+		defer a.Close()
+		defer b.Close()
+		packets, _ := collect(b)
+		for i := range byte(3) {
+			tagged := "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x81\x00\x20" + string(rune('0'+i)) + "\x88\xb5payload"
+			a.Send([]byte(tagged))
+			a.Flush()
+			want(t, packets, tagged)
+		}
+	})
 }
 
 // TestInterfaceDown: packets to an interface that is down are lost, and it may
 // come back.
 func TestInterfaceDown(t *testing.T) {
-	nameA, nameB := vethPair(t)
-	a, b := open(t, nameA), open(t, nameB)
-	defer a.Close()
-	defer b.Close()
-	packets, end := collect(b)
-	set := func(up bool) {
-		t.Helper()
-		l, err := netlink.LinkByName(nameA)
-		if err == nil && up {
-			err = netlink.LinkSetUp(l)
-		} else if err == nil {
-			err = netlink.LinkSetDown(l)
+	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
+		a, b := open(t, way+nameA), open(t, way+nameB)
+		defer a.Close()
+		defer b.Close()
+		packets, end := collect(b)
+		set := func(up bool) {
+			t.Helper()
+			l, err := netlink.LinkByName(nameA)
+			if err == nil && up {
+				err = netlink.LinkSetUp(l)
+			} else if err == nil {
+				err = netlink.LinkSetDown(l)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(false)
-	a.Send([]byte(ethernet("lost")))
-	if err := a.Flush(); err != nil {
-		t.Error(err)
-	}
-	set(true)
-	// The kernel takes its time before it sends again.
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for deadline := time.After(patience); ; {
-		a.Send([]byte(ethernet("there")))
+		set(false)
+		a.Send([]byte(ethernet("lost")))
 		if err := a.Flush(); err != nil {
 			t.Error(err)
 		}
-		select {
-		case b := <-packets:
-			if string(b) != ethernet("there") {
-				t.Errorf("got %q", b)
+		set(true)
+		// The kernel takes its time before it sends again.
+		again := time.NewTicker(20 * time.Millisecond)
+		defer again.Stop()
+		for deadline := time.After(patience); ; {
+			a.Send([]byte(ethernet("there")))
+			if err := a.Flush(); err != nil {
+				t.Error(err)
 			}
-			return
-		case err := <-end:
-			t.Fatalf("receiving has ended: %v", err)
-		case <-deadline:
-			t.Fatal("no packet comes")
-		case <-again.C:
+			select {
+			case b := <-packets:
+				if string(b) != ethernet("there") {
+					t.Errorf("got %q", b)
+				}
+				return
+			case err := <-end:
+				t.Fatalf("receiving has ended: %v", err)
+			case <-deadline:
+				t.Fatal("no packet comes")
+			case <-again.C:
+			}
 		}
-	}
+	})
 }
 
 // TestLinkState: a port tells when the other end of its cable goes and comes.
 func TestLinkState(t *testing.T) {
-	nameA, nameB := vethPair(t)
-	a := open(t, nameA)
-	defer a.Close()
-	states := make(chan bool, 100)
-	a.(*interfacePort).OnLink(func(up bool) { states <- up })
-	collect(a)
-	for _, up := range []bool{false, true} {
-		l, err := netlink.LinkByName(nameB)
-		if err == nil && up {
-			err = netlink.LinkSetUp(l)
-		} else if err == nil {
-			err = netlink.LinkSetDown(l)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.After(patience); ; {
-			select {
-			case got := <-states:
-				if got == up {
-					break
-				}
-				continue // it was not up yet when it was opened
-			case <-deadline:
-				t.Fatalf("the link is not said to be up: %v", up)
+	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
+		a := open(t, way+nameA)
+		defer a.Close()
+		states := make(chan bool, 100)
+		a.(*interfacePort).OnLink(func(up bool) { states <- up })
+		collect(a)
+		for _, up := range []bool{false, true} {
+			l, err := netlink.LinkByName(nameB)
+			if err == nil && up {
+				err = netlink.LinkSetUp(l)
+			} else if err == nil {
+				err = netlink.LinkSetDown(l)
 			}
-			break
+			if err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.After(patience); ; {
+				select {
+				case got := <-states:
+					if got == up {
+						break
+					}
+					continue // it was not up yet when it was opened
+				case <-deadline:
+					t.Fatalf("the link is not said to be up: %v", up)
+				}
+				break
+			}
 		}
-	}
+	})
 }
 
 // TestUnattached: a port that never receives gives back all it has.
 func TestUnattached(t *testing.T) {
-	name, _ := vethPair(t)
-	p := open(t, name).(*interfacePort)
-	fd := p.fd
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
-		t.Error("the socket is still open")
-	}
-	if err := p.Receive(func([][]byte) { t.Error("something comes in") }); err != nil {
-		t.Error(err)
-	}
+	eachWay(t, func(t *testing.T, nameA, _, way string) {
+		p := open(t, way+nameA).(*interfacePort)
+		fds := []int{p.fd, p.pollFd()}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, fd := range fds {
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+				t.Error("a socket is still open")
+			}
+		}
+		if err := p.Receive(func([][]byte) { t.Error("something comes in") }); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestDeletedInterface: a port says that its interface is no more.
 func TestDeletedInterface(t *testing.T) {
-	nameA, _ := vethPair(t)
-	a := open(t, nameA)
+	eachWay(t, func(t *testing.T, nameA, _, way string) {
+		a := open(t, way+nameA)
+		defer a.Close()
+		_, end := collect(a)
+		l, err := netlink.LinkByName(nameA)
+		if err == nil {
+			err = netlink.LinkDel(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-end:
+			if err == nil || !strings.Contains(err.Error(), "the interface has been deleted") {
+				t.Errorf("receiving ends with %v", err)
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing is said of it")
+		}
+	})
+}
+
+// TestManyPackets: frames go round, in both directions, for longer than there
+// are any.
+func TestManyPackets(t *testing.T) {
+	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
+		a, b := open(t, way+nameA), open(t, way+nameB)
+		defer a.Close()
+		defer b.Close()
+		came := make(chan int, 1)
+		next := uint32(0)
+		go b.Receive(func(packets [][]byte) {
+			for _, p := range packets {
+				if got := binary.BigEndian.Uint32(p[14:]); got != next || len(p) != 64 {
+					t.Errorf("packet %d of %d bytes comes, want %d", got, len(p), next)
+				}
+				next++
+			}
+			came <- len(packets)
+		})
+		packet := make([]byte, 64)
+		copy(packet, ethernet(""))
+		const burst = 48
+		for i := range uint32(4 * rxFrames / burst) {
+			for j := range uint32(burst) {
+				binary.BigEndian.PutUint32(packet[14:], i*burst+j)
+				a.Send(packet)
+			}
+			if err := a.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			for left := burst; left > 0; {
+				select {
+				case n := <-came:
+					left -= n
+				case <-time.After(patience):
+					t.Fatalf("of burst %d %d packets do not come", i, left)
+				}
+			}
+		}
+	})
+}
+
+// TestStackSeesNothing: what a port takes through XDP does not reach the
+// machine's own stack, and does again when the port is closed.
+func TestStackSeesNothing(t *testing.T) {
+	nameA, nameB := vethPair(t)
+	port, err := Open("xdp:" + nameB)
+	if err != nil {
+		t.Skipf("this machine has no XDP: %v", err)
+	}
+	a, beside := open(t, "packet:"+nameA), open(t, "packet:"+nameB)
 	defer a.Close()
-	_, end := collect(a)
-	l, err := netlink.LinkByName(nameA)
+	defer beside.Close()
+	atPort, _ := collect(port)
+	atStack, _ := collect(beside)
+	send := func(text string) {
+		a.Send([]byte(ethernet(text)))
+		if err := a.Flush(); err != nil {
+			t.Error(err)
+		}
+	}
+	send("first")
+	want(t, atPort, ethernet("first"))
+	port.Close()
+	for deadline := time.Now().Add(patience); ; {
+		send("second")
+		select {
+		case got := <-atStack:
+			if string(got) != ethernet("second") {
+				t.Errorf("got %q", got)
+			}
+			return
+		case <-time.After(time.Millisecond):
+			if time.Now().After(deadline) {
+				t.Fatal("nothing comes any more")
+			}
+		}
+	}
+}
+
+// TestXDPRefused: what XDP cannot do is said, and where no way is asked for
+// there is the other one.
+func TestXDPRefused(t *testing.T) {
+	name, _ := vethPair(t)
+	l, err := netlink.LinkByName(name)
 	if err == nil {
-		err = netlink.LinkDel(l)
+		err = netlink.LinkSetMTU(l, 9000)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-end:
-		if err == nil || !strings.Contains(err.Error(), "the interface has been deleted") {
-			t.Errorf("receiving ends with %v", err)
-		}
-	case <-time.After(patience):
-		t.Fatal("nothing is said of it")
+	if _, err := Open("xdp:" + name); err == nil || !strings.Contains(err.Error(), "an MTU of 9000 is more than XDP has room for") {
+		t.Errorf("got %v", err)
+	}
+	p := open(t, name).(*interfacePort)
+	defer p.Close()
+	if _, ok := p.exchange.(*packetRing); !ok {
+		t.Errorf("got %T", p.exchange)
 	}
 }
 

@@ -4,6 +4,6 @@ package ports
 
 import "fmt"
 
-func openInterface(name string) (Port, error) {
+func openInterface(_, name string) (Port, error) {
 	return nil, fmt.Errorf("port %s: network interfaces are supported on Linux only", name)
 }

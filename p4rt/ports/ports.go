@@ -23,22 +23,26 @@ type Port interface {
 
 // Open opens what a description says:
 //
-//	NAME                    a network interface
+//	NAME                    a network interface, through XDP where it can
+//	packet:NAME             a network interface, through a packet socket
+//	xdp:NAME                a network interface, through XDP
 //	pcap:IN.pcap,OUT.pcap   captures to read and to write; either may be empty
 //	udp:LOCAL,REMOTE        a UDP socket; a datagram is a packet
 func Open(description string) (Port, error) {
 	kind, rest, found := strings.Cut(description, ":")
 	if !found {
-		return openInterface(description)
+		return openInterface("", description)
 	}
 	a, b, two := strings.Cut(rest, ",")
 	switch {
+	case kind == "xdp" || kind == "packet":
+		return openInterface(kind, rest)
 	case kind == "pcap" && two:
 		return openPcap(a, b)
 	case kind == "udp" && two:
 		return openUDP(a, b)
 	}
-	return nil, fmt.Errorf("port %q: want INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE", description)
+	return nil, fmt.Errorf("port %q: want INTERFACE, xdp:INTERFACE, packet:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE", description)
 }
 
 // maxPacket is the size of the largest packet that a port takes.
