@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"model":     {"fitting"},
 	"codegen":   {"plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
 	"dataplane": {"bmv2"},
-	"p4rt":      {"dataplane"},
+	"p4rt":      {"dataplane", "bmv2"},
 
 	// The compiler's stages see only what stands before them.
 	"p4/syntax": {},

@@ -166,7 +166,7 @@ func (e *Engine) enqueue(p *Packet, now time.Duration) {
 	depth, ok := e.queues.Push(p, now)
 	if !ok {
 		e.drops++
-		e.sw.drop(p, "queue", nil)
+		e.sw.drop(p, dropQueue, nil)
 		return
 	}
 	e.sw.enqueued(p, depth, now)
@@ -175,7 +175,7 @@ func (e *Engine) enqueue(p *Packet, now time.Duration) {
 func (e *Engine) goAgain(p *Packet) {
 	if len(e.again)-e.first >= maxAgain {
 		e.drops++
-		e.sw.drop(p, "recirculation buffer", nil)
+		e.sw.drop(p, dropBuffer, nil)
 		return
 	}
 	if e.first > maxAgain {

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"errors"
 	"math/rand/v2"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 // Options are what New needs beside the program. The zero value works.
@@ -34,6 +36,9 @@ type Options struct {
 	// Digest gets the digests, during Ingress. The record is valid until it
 	// returns. It must not call the Switch.
 	Digest func(Digest)
+	// Dropped hears of every packet that goes no further, with the port where it
+	// counts. It must not call the Switch.
+	Dropped func(port uint32, why bmv2.DropReason)
 	// Log gets the lines of log_msg and of failed assertions.
 	Log func(line string)
 	// Trace gets what happens to packets. It must not call the Switch.

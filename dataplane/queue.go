@@ -94,6 +94,16 @@ func (q *Queues) newPort() *portQueues {
 // Len is the number of packets in a queue.
 func (q *Queues) Len(port uint32, priority int) int { return q.port(port).queues[priority].n }
 
+// Waiting is the number of packets in the queues of a port, and that for which
+// they have room together.
+func (q *Queues) Waiting(port uint32) (packets, room int) {
+	for i := range q.port(port).queues {
+		qu := &q.port(port).queues[i]
+		packets, room = packets+qu.n, room+qu.capacity
+	}
+	return packets, room
+}
+
 // Push queues p for the port and priority that Ingress or Egress has set, and
 // returns how many packets, or cells, were there before. It does not if the
 // queue is full.

@@ -75,9 +75,6 @@ func (p *Packet) share(c *Packet, leaves bool) {
 
 func btoi(b bool) int { return int(b2u(b)) }
 
-// dropRounds is the reason of a drop.
-const dropRounds = "rounds"
-
 // turns takes a round from p for a step. It reports whether p had one.
 func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds

@@ -109,7 +109,7 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	}
 	p.exit = false
 	if p.dead {
-		return s.drop(p, "assertion", out)
+		return s.drop(p, dropAssertion, out)
 	}
 	if p.cloneOn {
 		out = s.cloneIngress(p, size, out)
@@ -128,7 +128,7 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	}
 	port := s.std.egressSpec.get(p)
 	if port == uint64(s.opts.DropPort) {
-		return s.drop(p, "ingress", out)
+		return s.drop(p, dropIngress, out)
 	}
 	s.std.instanceType.put(p, instanceNormal)
 	return s.toQueue(p, uint32(port), out)
@@ -141,19 +141,11 @@ func b2u(b bool) uint64 {
 	return 0
 }
 
-func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
-	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventDrop, Name: why})
-	}
-	s.release(p)
-	return out
-}
-
 // toQueue makes the outcome of a packet for a port.
 func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	p.egressPort, p.priority = port, int(s.std.priority.get(p))
 	if p.priority >= s.opts.Priorities {
-		return s.drop(p, "priority", out)
+		return s.drop(p, dropPriority, out)
 	}
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
@@ -297,13 +289,13 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 		s.egress.apply(s, p)
 	}
 	if p.dead {
-		return s.drop(p, "assertion", out)
+		return s.drop(p, dropAssertion, out)
 	}
 	if p.cloneOn {
 		out = s.cloneEgress(p, out)
 	}
 	if s.std.egressSpec.get(p) == uint64(s.opts.DropPort) {
-		return s.drop(p, "egress", out)
+		return s.drop(p, dropEgress, out)
 	}
 	s.deparse(p)
 	if p.recirculate != 0 {

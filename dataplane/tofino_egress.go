@@ -20,7 +20,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	}
 	t.parse(g, p, t.outHeader.put(p, depth))
 	if !t.work(g, p) {
-		return t.drop(p, "assertion", out)
+		return t.drop(p, dropAssertion, out)
 	}
 	dropped := g.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
@@ -29,14 +29,14 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 		out, mirrors = t.mirror(p, p.start, leaves, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
-		return t.drop(p, "egress", out)
+		return t.drop(p, dropEgress, out)
 	}
 	t.write(g, p)
 	if mirrors {
 		out = t.mirror(p, p.start, leaves, out)
 	}
 	if dropped&dropPacket != 0 {
-		return t.drop(p, "egress", out)
+		return t.drop(p, dropEgress, out)
 	}
 	t.close(p)
 	return t.send(p, out)

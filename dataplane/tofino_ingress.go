@@ -41,10 +41,10 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	t.tm.port.put(p, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
 	if !t.parse(g, p, head) {
-		return t.drop(p, "parser error", out)
+		return t.drop(p, dropParser, out)
 	}
 	if !t.work(g, p) {
-		return t.drop(p, "assertion", out)
+		return t.drop(p, dropAssertion, out)
 	}
 	dropped := g.drop.get(p)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
@@ -79,7 +79,7 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 		cpu = nil
 	}
 	if port == noPort && a|b == 0 && cpu == nil && !mirrorLate {
-		return t.drop(p, "ingress", out)
+		return t.drop(p, dropIngress, out)
 	}
 	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p)), uint8(t.tm.cos.get(p))
 	p.tm.bypass = t.tm.bypass.get(p) != 0

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
 )
 
@@ -70,7 +71,8 @@ type Device struct {
 	program  []byte
 	packetIn func(frame []byte)
 	ports    map[uint32]*attached
-	dirty    []*attached // that have something to flush
+	counts   map[uint32]*bmv2.PortCounts // of ports that are or were there, or packets were for
+	dirty    []*attached                 // that have something to flush
 	queueing []queueSetting
 	bitRates map[uint32]uint64 // of ports that send as a link does
 
@@ -85,8 +87,7 @@ type attached struct {
 	number uint32
 	dirty  bool
 	failed func(error) // hears of the first error in sending
-
-	packets, bytes uint64 // that were sent
+	counts *bmv2.PortCounts
 }
 
 // NewDevice makes a device without program.
@@ -102,7 +103,7 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 	}
 	d := &Device{
 		opts: o, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		ports: map[uint32]*attached{}, bitRates: map[uint32]uint64{},
+		ports: map[uint32]*attached{}, counts: map[uint32]*bmv2.PortCounts{}, bitRates: map[uint32]uint64{},
 	}
 	if o.Depth > 0 {
 		d.queueing = append(d.queueing, queueSetting{-1, -1, false, uint64(o.Depth)})
@@ -132,6 +133,7 @@ func (d *Device) load(program []byte, digest func(dataplane.Digest)) (*dataplane
 		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
 		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
 		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
+		Dropped: func(port uint32, why bmv2.DropReason) { d.countsOf(port).Drops[why]++ },
 	})
 }
 
@@ -173,7 +175,7 @@ func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	case d.hasCPU() && number == d.opts.CPUPort:
 		return fmt.Errorf("port %d is the CPU port", number)
 	}
-	d.ports[number] = &attached{Port: p, number: number, failed: failed}
+	d.ports[number] = &attached{Port: p, number: number, failed: failed, counts: d.countsOf(number)}
 	d.setDown(number, false)
 	if l, ok := p.(interface{ OnLink(func(up bool)) }); ok {
 		l.OnLink(func(up bool) { d.SetPortUp(number, up) })
@@ -212,16 +214,6 @@ func (d *Device) SetPortUp(number uint32, up bool) {
 	}
 }
 
-// Sent is what a port has sent since it was connected.
-func (d *Device) Sent(number uint32) (packets, bytes uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if p := d.ports[number]; p != nil {
-		return p.packets, p.bytes
-	}
-	return 0, 0
-}
-
 // Idle reports whether no packet is queued.
 func (d *Device) Idle() bool {
 	d.mu.Lock()
@@ -252,6 +244,12 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 	if d.engine == nil {
 		return
 	}
+	if a := d.ports[port]; a != nil {
+		a.counts.InPackets += uint64(len(packets))
+		for _, p := range packets {
+			a.counts.InBytes += uint64(len(p))
+		}
+	}
 	for _, p := range packets {
 		d.emit(d.engine.Process(port, p, d.now()))
 	}
@@ -274,11 +272,12 @@ func (d *Device) emit(list []dataplane.Out) {
 		}
 		p := d.ports[o.Port]
 		if p == nil {
+			d.countsOf(o.Port).Drops[bmv2.DropNoPort]++
 			continue
 		}
 		p.Send(o.Data)
-		p.packets++
-		p.bytes += uint64(len(o.Data))
+		p.counts.OutPackets++
+		p.counts.OutBytes += uint64(len(o.Data))
 		if !p.dirty {
 			p.dirty = true
 			d.dirty = append(d.dirty, p)

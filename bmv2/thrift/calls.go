@@ -4,6 +4,8 @@ import (
 	"crypto/md5"
 	"math"
 	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 // A Target is the switch behind a Server. Its methods may be called at the
@@ -31,6 +33,9 @@ type Target interface {
 	Session(id int) (port, group int, ok bool)
 	SetSession(id, port, group int) error
 	DeleteSession(id int) error
+
+	// PortCounts are what the ports have taken in, sent and lost, by number.
+	PortCounts() []bmv2.PortCounts
 
 	// Elapsed is the clock of the data plane's timestamps.
 	Elapsed() time.Duration
@@ -85,7 +90,13 @@ var services = map[string]map[string]call{
 		"get_time_elapsed_us":               func(t Target, _ record) (any, exception) { return t.Elapsed().Microseconds(), 0 },
 		"get_time_since_epoch_us":           func(Target, record) (any, exception) { return time.Now().UnixMicro(), 0 },
 	},
+	ownService: {
+		"port_counts": func(t Target, _ record) (any, exception) { return bmv2.EncodePorts(t.PortCounts()), 0 },
+	},
 }
+
+// ownService is of calls that BMv2 does not have.
+const ownService = "p4lb"
 
 // saturate fits a number into the 64 signed bits of the wire.
 func saturate(v uint64) int64 { return int64(min(v, math.MaxInt64)) }

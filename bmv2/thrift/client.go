@@ -9,6 +9,8 @@ import (
 	"time"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 // A Client is a connection to the Thrift server of a switch: BMv2's or the
@@ -277,6 +279,21 @@ func (c *Client) Elapsed(ctx context.Context) (time.Duration, error) {
 	v, err := c.call(ctx, "simple_switch", "get_time_elapsed_us", nil)
 	x, err := as[int64](v, err, "get_time_elapsed_us")
 	return time.Duration(x) * time.Microsecond, err
+}
+
+// PortCounts are what the ports have taken in, sent and lost. BMv2 refuses the
+// call, with an Error: it keeps no such counts.
+func (c *Client) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
+	v, err := c.call(ctx, ownService, "port_counts", nil)
+	numbers, err := as[[]uint64](v, err, "port_counts")
+	if err != nil {
+		return nil, err
+	}
+	list, ok := bmv2.DecodePorts(numbers)
+	if !ok {
+		return nil, fmt.Errorf("port_counts: the answer is %d numbers, which are no counts of ports", len(numbers))
+	}
+	return list, nil
 }
 
 // status makes an error of a call whose result is 0 for success.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 const patience = 20 * time.Second
@@ -26,6 +28,7 @@ type fakeTarget struct {
 	depths    map[[2]int]int
 	rates     map[[2]int]uint64
 	sessions  map[int][2]int
+	ports     []bmv2.PortCounts
 }
 
 func newFake() *fakeTarget {
@@ -57,6 +60,8 @@ func (f *fakeTarget) WriteRegister(name string, from, to int, v uint64) error {
 	}
 	return nil
 }
+
+func (f *fakeTarget) PortCounts() []bmv2.PortCounts { return f.ports }
 
 func (f *fakeTarget) CounterSize(name string) (int, bool) {
 	c, ok := f.counters[name]
@@ -380,4 +385,30 @@ func FuzzServer(f *testing.F) {
 		for s.answer(context.Background(), pin, pout) == nil {
 		}
 	})
+}
+
+// TestPortCounts reads counts as they are, and those of a switch that has more
+// reasons for drops without the ones that are not known here.
+func TestPortCounts(t *testing.T) {
+	f := newFake()
+	f.ports = []bmv2.PortCounts{
+		{Port: 1, InPackets: 3, InBytes: 300, OutPackets: 2, OutBytes: 1 << 40, Queued: 7, Room: 64},
+		{Port: 511, Down: true, Drops: [bmv2.DropReasons]uint64{bmv2.DropQueue: 5, bmv2.DropAssertion: 1}},
+	}
+	addr := serve(t, f)
+	c, ctx := dial(t, addr)
+	got, err := c.PortCounts(ctx)
+	if err != nil || !slices.Equal(got, f.ports) {
+		t.Errorf("%+v, %v, want %+v", got, err, f.ports)
+	}
+	numbers := bmv2.EncodePorts(f.ports[1:])
+	longer := append([]uint64{numbers[0] + 1}, append(numbers[1:], 9)...)
+	if got, ok := bmv2.DecodePorts(longer); !ok || !slices.Equal(got, f.ports[1:]) {
+		t.Errorf("of a later version: %+v, %v", got, ok)
+	}
+	for _, wrong := range [][]uint64{nil, {0}, {7}, {19, 1}, numbers[:5]} {
+		if got, ok := bmv2.DecodePorts(wrong); ok && len(got) > 0 {
+			t.Errorf("%v is taken for %+v", wrong, got)
+		}
+	}
 }

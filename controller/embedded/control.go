@@ -32,11 +32,21 @@ func (r registers) Clock(context.Context) (time.Duration, error) { return r.dev.
 
 // Sent is what a port has sent.
 func (r registers) Sent(_ context.Context, port int) (uint64, error) {
-	_, bytes := r.dev.Sent(uint32(port))
+	_, bytes := sent(r.dev, port)
 	return bytes, nil
 }
 
 var _ controller.Meter = registers{}
+
+// sent is what a port has sent.
+func sent(dev *p4rt.Device, port int) (packets, bytes uint64) {
+	for _, c := range dev.PortCounts() {
+		if c.Port == port {
+			return c.OutPackets, c.OutBytes
+		}
+	}
+	return 0, 0
+}
 
 // QueuesEmpty reports whether no packet waits in the switch.
 func (r registers) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
@@ -56,7 +66,7 @@ func (m metered) CounterSize(name string) (cells int, ok bool) {
 // ReadCounter returns a cell of a counter.
 func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err error) {
 	if name == controller.SentCounter {
-		packets, bytes = m.Device.Sent(uint32(index))
+		packets, bytes = sent(m.Device, index)
 		return packets, bytes, nil
 	}
 	return m.Device.ReadCounter(name, index)

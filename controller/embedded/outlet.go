@@ -16,7 +16,8 @@ type outlet struct {
 	bits  uint64
 	delay time.Duration
 
-	lost atomic.Bool // the link is down
+	lost atomic.Bool   // the link is down
+	gone atomic.Uint64 // packets sent meanwhile
 
 	mu     sync.Mutex
 	onLink func(up bool)
@@ -77,9 +78,19 @@ func (g *gate) Receive(deliver func(packets [][]byte)) error {
 
 // Send sends a packet to the host.
 func (g *gate) Send(packet []byte) {
-	if g.o.up() {
-		g.Port.Send(packet)
+	if !g.o.up() {
+		g.o.gone.Add(1)
+		return
 	}
+	g.Port.Send(packet)
+}
+
+// Lost is what the interface has lost, and the link while it was down.
+func (g *gate) Lost() (in, out uint64) {
+	if l, ok := g.Port.(interface{ Lost() (in, out uint64) }); ok {
+		in, out = l.Lost()
+	}
+	return in, out + g.o.gone.Load()
 }
 
 // A detour takes packets over a link of this process, which delays them, before
@@ -113,6 +124,16 @@ func (d *detour) Receive(deliver func(packets [][]byte)) error {
 	d.Close()
 	pumps.Wait()
 	return errors.Join(err, <-failed)
+}
+
+// Lost is what either has lost.
+func (d *detour) Lost() (in, out uint64) {
+	_, there := d.end.Lost()
+	_, back := d.far.Lost()
+	if l, ok := d.port.(interface{ Lost() (in, out uint64) }); ok {
+		in, out = l.Lost()
+	}
+	return in + back, out + there
 }
 
 // Close ends Receive.

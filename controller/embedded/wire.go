@@ -57,6 +57,8 @@ type end struct {
 	bits   uint64
 	delay  time.Duration
 	onLink func(up bool)
+
+	refused uint64 // packets that it has not taken
 }
 
 // An arriving packet is there at a time; the zero time is at once.
@@ -101,6 +103,7 @@ func (e *end) Send(packet []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.isOpen || f.isDown || len(f.inbox) >= backlog {
+		f.refused++
 		return
 	}
 	a := arriving{packet: append([]byte(nil), packet...)}
@@ -109,6 +112,13 @@ func (e *end) Send(packet []byte) {
 	}
 	f.inbox = append(f.inbox, a)
 	f.ready.Signal()
+}
+
+// Lost is how many packets the other end has not taken.
+func (e *end) Lost() (in, out uint64) {
+	e.far.mu.Lock()
+	defer e.far.mu.Unlock()
+	return 0, e.far.refused
 }
 
 // Flush has nothing to do.

@@ -135,6 +135,14 @@ func (t *tap) Send(packet []byte) {
 	t.Port.Send(packet)
 }
 
+// Lost is passed on, where the port knows of it.
+func (t *tap) Lost() (in, out uint64) {
+	if l, ok := t.Port.(interface{ Lost() (in, out uint64) }); ok {
+		return l.Lost()
+	}
+	return 0, 0
+}
+
 // OnLink is passed on, where the port knows of its link.
 func (t *tap) OnLink(f func(up bool)) {
 	if l, ok := t.Port.(interface{ OnLink(func(up bool)) }); ok {

@@ -40,6 +40,9 @@ type exchange interface {
 	// them, and returns the error that is more than the loss of packets.
 	put(packet []byte) bool
 	flush() error
+	// lost is how many packets had no room before they came in, and how many could
+	// not be sent.
+	lost() (in, out uint64)
 	// pollFd can be read when packets are there.
 	pollFd() int
 	free()
@@ -242,6 +245,17 @@ func (p *interfacePort) Flush() error {
 		return fmt.Errorf("port %s: sending: %w", p.name, err)
 	}
 	return nil
+}
+
+// Lost is how many packets had no room before they came in, and how many the
+// interface would not send.
+func (p *interfacePort) Lost() (in, out uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, 0
+	}
+	return p.lost()
 }
 
 // Close is part of Port.

@@ -31,6 +31,8 @@ type packetRing struct {
 	ends []int
 	msgs []mmsghdr
 	vecs []unix.Iovec
+
+	unread, unsent uint64 // packets that were lost
 }
 
 const (
@@ -180,13 +182,22 @@ func (p *packetRing) flush() error {
 			sent += int(n)
 		case unix.EINTR:
 		case unix.EAGAIN, unix.ENOBUFS, unix.ENETDOWN, unix.EMSGSIZE, unix.ENXIO:
-			sent++ // lost
+			sent++
+			p.unsent++
 		default:
 			return errno
 		}
 	}
 	runtime.KeepAlive(p.out)
 	return nil
+}
+
+func (p *packetRing) lost() (in, out uint64) {
+	// The kernel counts from the last time it was asked.
+	if s, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.unread += uint64(s.Drops)
+	}
+	return p.unread, p.unsent
 }
 
 // prepare points the messages at the packets.

@@ -31,6 +31,7 @@ type xdpSocket struct {
 
 	unused  []uint64 // frames to send in
 	waiting int      // packets put since the last flush
+	unsent  uint64   // packets that were lost
 }
 
 const (
@@ -206,6 +207,7 @@ func (x *xdpSocket) put(packet []byte) bool {
 		x.reap()
 	}
 	if len(packet) > x.frame || len(x.unused) == 0 {
+		x.unsent++
 		return false
 	}
 	a := x.unused[len(x.unused)-1]
@@ -264,7 +266,19 @@ func (x *xdpSocket) lose(from, to uint32) {
 		d := x.tx.desc(from)
 		x.unused = append(x.unused, d.Addr)
 		d.Addr = ^uint64(0)
+		x.unsent++
 	}
+}
+
+func (x *xdpSocket) lost() (in, out uint64) {
+	var s unix.XDPStatistics
+	size := uint32(unsafe.Sizeof(s))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, unix.XDP_STATISTICS,
+		uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno == 0 {
+		in = s.Rx_dropped + s.Rx_ring_full
+	}
+	return in, x.unsent
 }
 
 func (x *xdpSocket) pollFd() int { return x.fd }
