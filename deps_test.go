@@ -71,6 +71,7 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
+		"advice",
 		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 		"controller/hosts", "controller/testbed", "traffic",

@@ -30,6 +30,7 @@ type adviser struct {
 var advisers = []adviser{
 	{"letflow", needBuffer, letflow},
 	{"presto", 0, presto},
+	{"drill", 0, drill},
 	{"conga", needBuffer, conga},
 	{"hula", 0, hula},
 	{"qall", needBuffer, qall},
@@ -102,6 +103,31 @@ func us(d time.Duration) string {
 		return fmt.Sprintf("%dns", d.Nanoseconds())
 	}
 	return fmt.Sprintf("%.4gus", float64(d)/1e3)
+}
+
+// Set is what of the advice a program can be given: the values of the
+// parameters whose names it has. A scheme without advice has none.
+func Set(n Network, scheme string, names []string) (map[string]string, error) {
+	list, err := For(n, scheme)
+	if errors.Is(err, ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, p := range list {
+		if _, taken := set[p.Name]; !taken && slices.Contains(names, p.Name) {
+			set[p.Name] = p.Value
+		}
+	}
+	return set, nil
+}
+
+// ticks writes a time as a switch can be given it, whose clock counts in µs:
+// rounded up, since all formulas are lower bounds or orders of magnitude.
+func ticks(d time.Duration) string {
+	return us((d + time.Microsecond - 1).Truncate(time.Microsecond))
 }
 
 func number(v float64) string { return fmt.Sprintf("%.4g", v) }

@@ -43,7 +43,7 @@ func TestFor(t *testing.T) {
 	if states != 1+8*3 {
 		t.Errorf("%d states of the paths", states)
 	}
-	for scheme, want := range map[string]string{"qall-poly3-flowlet": "qall", "qdaps-star": "qdaps", "drill+rlb": "rlb", "presto+rlb-star": "presto rlb"} {
+	for scheme, want := range map[string]string{"qall-poly3-flowlet": "qall", "qdaps-star": "qdaps", "drill+rlb": "drill rlb", "presto+rlb-star": "presto rlb"} {
 		list, err := For(n, scheme)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func (n Network) gapFormula() string {
 
 func letflow(n Network) ([]Parameter, error) {
 	return []Parameter{
-		{Name: "gap", Value: us(n.safeGap()), Formula: n.gapFormula(), Source: "LetFlow takes 500 us; a gap above the largest difference of delay never reorders"},
+		{Name: "gap", Value: ticks(n.safeGap()), Formula: n.gapFormula(), Source: "LetFlow takes 500 us; a gap above the largest difference of delay never reorders"},
 	}, nil
 }
 
@@ -32,22 +32,30 @@ func presto(n Network) ([]Parameter, error) {
 	}, nil
 }
 
+// drill knows in its paper what each queue holds at each arrival. A program
+// hears of a queue by reports, of which one per packet of a full link is as good.
+func drill(n Network) ([]Parameter, error) {
+	return []Parameter{
+		{Name: "tb", Value: ticks(n.serve(1)), Formula: "MTU·8/C", Source: "DRILL compares the queues at every packet: a report for each packet that a full link sends"},
+	}, nil
+}
+
 func conga(n Network) ([]Parameter, error) {
 	return []Parameter{
 		window("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),
 		{Name: "quantum", Value: "3 bits", Formula: "constant", Source: "CONGA"},
-		{Name: "gap", Value: us(max(500*time.Microsecond, n.safeGap())), Formula: "max(500 us, " + n.gapFormula() + ")", Source: "CONGA takes 500 us"},
-		{Name: "ageing", Value: us(max(10*time.Millisecond, 10*n.RTT)), Formula: "max(10 ms, 10·RTT)", Source: "CONGA takes 10 ms"},
+		{Name: "gap", Value: ticks(max(500*time.Microsecond, n.safeGap())), Formula: "max(500 us, " + n.gapFormula() + ")", Source: "CONGA takes 500 us"},
+		{Name: "ageing", Value: ticks(max(10*time.Millisecond, 10*n.RTT)), Formula: "max(10 ms, 10·RTT)", Source: "CONGA takes 10 ms"},
 	}, nil
 }
 
 func hula(n Network) ([]Parameter, error) {
 	probe := max(fitting.HULAProbe, n.RTT)
 	return []Parameter{
-		{Name: "tprobe", Value: us(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
+		{Name: "tprobe", Value: ticks(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
 		window("2^k us >= 2·T_probe", 2*probe, "HULA: the estimator outlives a probe period"),
-		{Name: "tfail", Value: us(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
-		{Name: "gap", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
+		{Name: "tfail", Value: ticks(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
+		{Name: "gap", Value: ticks(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
 	}, nil
 }
 
@@ -63,12 +71,12 @@ func qall(n Network) ([]Parameter, error) {
 	update := max(n.serve(1), tau/10)
 	share := float64(n.serve(1)) / float64(update) * 100
 	return []Parameter{
-		{Name: "tau", Value: us(tau), Formula: fmt.Sprintf("RTT_max/2 + hops·Q·MTU·8/C = %s/2 + %d·%s", us(n.SlowRTT), n.Hops, us(n.serve(n.Buffer))),
+		{Name: "tau", Value: ticks(tau), Formula: fmt.Sprintf("RTT_max/2 + hops·Q·MTU·8/C = %s/2 + %d·%s", us(n.SlowRTT), n.Hops, us(n.serve(n.Buffer))),
 			Source: "QALL IV-C: of the end-to-end delay's level, above T"},
-		{Name: "tb", Value: us(update), Formula: "max(MTU·8/C, tau/10)", Source: fmt.Sprintf(
+		{Name: "tb", Value: ticks(update), Formula: "max(MTU·8/C, tau/10)", Source: fmt.Sprintf(
 			"QALL IV-E takes tau/10; a report of 10 bytes each is %s B/s per port (Section VI-F), as a clone of a full packet at most %.2g %% of a link",
 			number(10/update.Seconds()), share)},
-		{Name: "gap", Value: us(max(tau, n.safeGap())), Formula: "the end-to-end delay, as tau", Source: "QALL IV-B"},
+		{Name: "gap", Value: ticks(max(tau, n.safeGap())), Formula: "the end-to-end delay, as tau", Source: "QALL IV-B"},
 	}, nil
 }
 
@@ -82,7 +90,7 @@ func qdaps(n Network) ([]Parameter, error) {
 			Formula: fmt.Sprintf("sqrt(1.6·Y) - C·RTT = sqrt(1.6·%s) - %s", number(q.Y), number(q.C*q.RTT)), Source: "QDAPS Eq. 14 with r_1 = 3/4·C of Eq. 4"},
 		{Name: "S exact", Value: "none",
 			Formula: "largest S with FCT_1 >= FCT_2, T_2 = 2·S_2/(r_1/2+r_2)", Source: "QDAPS Eq. 13, its T_2 corrected to the rate that the text gives"},
-		{Name: "sweep", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
+		{Name: "sweep", Value: ticks(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
 	}
 	if n.Buffer == 0 {
 		// FCT_2 depends on where the queue marks, which a closed form leaves out.
@@ -119,10 +127,10 @@ func rlb(n Network) ([]Parameter, error) {
 	}
 	return []Parameter{
 		threshold, recirculations,
-		{Name: "dt", Value: us(d), Formula: "d", Source: "RLB III-B: the interval of the derivative is the delay of a link"},
-		{Name: "twarn", Value: us(2 * d), Formula: "2·d", Source: "the warning goes up a link, and packets on their way come down it (assumed)"},
+		{Name: "dt", Value: ticks(d), Formula: "d", Source: "RLB III-B: the interval of the derivative is the delay of a link"},
+		{Name: "twarn", Value: ticks(2 * d), Formula: "2·d", Source: "the warning goes up a link, and packets on their way come down it (assumed)"},
 		{Name: "t_rc", Value: us(n.Recirc), Formula: "queue of the recirculation port divided by its rate; one packet at least", Source: "RLB V; measured at run time"},
-		{Name: "hold", Value: us(2 * n.RTT), Formula: "2·RTT", Source: "when a warning ends is left open; assumed"},
+		{Name: "hold", Value: ticks(2 * n.RTT), Formula: "2·RTT", Source: "when a warning ends is left open; assumed"},
 	}, nil
 }
 
@@ -153,7 +161,7 @@ func pdlb(n Network) ([]Parameter, error) {
 			}
 		}
 	}
-	list = append(list, Parameter{Name: "period", Value: us(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB III: the sender measures every 100 us"})
+	list = append(list, Parameter{Name: "period", Value: ticks(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "PDLB III: the sender measures every 100 us"})
 	return list, nil
 }
 
@@ -161,12 +169,12 @@ func dhlb(n Network) ([]Parameter, error) {
 	d := fitting.DHLB{RTT: n.SlowRTT}
 	list := []Parameter{
 		window("delta = 2^k us >= RTT", n.SlowRTT, "DHLB Eq. 1, divided by delta: as printed it diverges"),
-		{Name: "gap", Value: us(d.Gap()), Formula: "RTT", Source: "DHLB 3.1"},
+		{Name: "gap", Value: ticks(d.Gap()), Formula: "RTT", Source: "DHLB 3.1"},
 	}
 	for _, load := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
 		period := d.Probe(load)
 		overhead := fitting.ProbeOverhead(64, float64(n.Leaves), 1, period, n.Rate/8)
-		list = append(list, Parameter{Name: fmt.Sprintf("tprobe[load %.0f %%]", 100*load), Value: us(period),
+		list = append(list, Parameter{Name: fmt.Sprintf("tprobe[load %.0f %%]", 100*load), Value: ticks(period),
 			Formula: fmt.Sprintf("clamp(theta/sigma, 2·gap, 10 ms), theta = 180 us; %.2g %% of a link", 100*overhead), Source: "DHLB Eq. 2 and 3"})
 	}
 	if d.Probe(0.9) > fitting.HULAProbe {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // indexes says what registers are indexed by.
@@ -84,23 +85,7 @@ func (v *view) Constants() []constant {
 }
 
 // wrap breaks a comment into lines.
-func wrap(text string) []string { return wrapTo(76, text) }
-
-func wrapTo(width int, text string) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
+func wrap(text string) []string { return plain.Wrap(text, 76) }
 
 // About is the comment at the top of the program.
 func (v *view) About() []string {
@@ -110,7 +95,7 @@ func (v *view) About() []string {
 	for _, k := range kinds {
 		b := v.runs.block(k)
 		if b.Name != "none" {
-			for i, line := range wrapTo(63, b.About) {
+			for i, line := range plain.Wrap(b.About, 63) {
 				if i == 0 {
 					lines = append(lines, fmt.Sprintf("%-12s %s", k, line))
 				} else {

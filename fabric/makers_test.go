@@ -186,6 +186,7 @@ func TestPresets(t *testing.T) {
 		"pdlb-sym":       {16, 256, 320, 10 * Gbps, 10 * Gbps, 100 * us, 100 * us, 8, 4, 0},
 		"pdlb-2x8":       {10, 20, 36, Gbps, Gbps, 100 * us, 300 * us, 8, 1.25, 0},
 		"pdlb-4":         {6, 12, 20, 10 * Gbps, 10 * Gbps, 200 * us, 200 * us, 4, 1.5, 0},
+		"leaf-spine":     {8, 64, 80, 10 * Gbps, 10 * Gbps, 40 * us, 40 * us, 4, 4, 0},
 		"dhlb":           {20, 16, 48, 100 * Mbps, 200 * Mbps, 120 * us, 120 * us, 4, 0.5, 0},
 	}
 	got := map[string]numbers{}

@@ -127,6 +127,12 @@ var presets = []Preset{
 		draft: FatTree{K: 4, Links: Links{
 			HostRate: 100 * Mbps, Rate: 200 * Mbps, HostDelay: 10 * us, Delay: 10 * us, Queue: 64,
 		}}.draft,
+	}, {
+		Name:  "leaf-spine",
+		About: "no paper's, and what p4lb lab takes: 4 leaves, 4 spines, 16 hosts at a leaf (4:1), 10 Gbps, 5us a link, queues of 256 packets",
+		draft: LeafSpine{Leaves: 4, Spines: 4, Hosts: 16, Links: Links{
+			HostRate: 10 * Gbps, Rate: 10 * Gbps, HostDelay: 5 * us, Delay: 5 * us, Queue: 256,
+		}}.draft,
 	},
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // SVG draws the network: a row for each tier, the hosts of a leaf as dots, a
@@ -18,7 +20,7 @@ import (
 func (t *Topology) SVG() []byte {
 	p := &picture{t: t}
 	p.kinds = t.linkKinds()
-	about := wrap(printable(t.About), 96)
+	about := plain.Wrap(printable(t.About), 96)
 	p.layout = t.layOut(margin + 28 + float64(len(about))*16 + float64(legendRows(p.kinds))*18)
 	width := math.Max(p.width, 640)
 	shift := (width - p.width) / 2
@@ -258,24 +260,4 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// wrap breaks text into lines of up to width letters where there are spaces.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
 }

@@ -7,7 +7,7 @@ import (
 
 const ceilingText = chosenRDMA + `
 seeds: 3
-metrics: [fct-mean, paused, reordered]
+metrics: [fct-mean, paused, out-of-order]
 `
 
 // TestCeilings: each takes away what it says, and the rows that no target compares
@@ -18,7 +18,7 @@ func TestCeilings(t *testing.T) {
 	x := load(t, text+"ceiling: [no-pauses, keep-early, fast-core, oracle]\ntargets:\n - {name: a, metric: fct-mean, of: ecmp, against: rps, printed: 99, load: 0.8}\n")
 	c := run(t, &Runner{}, x)
 	base := c.Row("", "rps", 0.8)
-	if base.Estimate("paused").Mean == 0 || base.Estimate("reordered").Mean == 0 {
+	if base.Estimate("paused").Mean == 0 || base.Estimate("out-of-order").Mean == 0 {
 		t.Fatal("nothing is paused or reordered: the flows show nothing")
 	}
 	for kind, metric := range map[string]string{noPauses: "paused", keepEarly: "retransmitted"} {

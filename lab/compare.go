@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/fabric"
 )
 
 // A Comparison is what the runs of an experiment came to, by row.
@@ -23,6 +25,8 @@ type Row struct {
 	Scheme *Scheme
 	Load   float64
 	Runs   []*Result // those that are done, by seed
+
+	network *fabric.Topology // as the experiment speaks of it
 }
 
 // ErrUnseeded is wrapped by the refusal to compare rows that did not see the
@@ -35,6 +39,9 @@ func newComparison(x *Experiment, jobs []*Job, results []*Result) *Comparison {
 	for i, j := range jobs {
 		if row == nil || row.Case != j.Case || row.Scheme != j.Scheme || row.Load != j.Load {
 			row = &Row{Case: j.Case, Scheme: j.Scheme, Load: j.Load}
+			if j.setup != nil {
+				row.network = j.setup.named
+			}
 			c.Rows = append(c.Rows, row)
 		}
 		if results[i] != nil {
@@ -109,7 +116,7 @@ func sameMap(a, b map[string]string) bool {
 }
 
 // Table is the comparison in rows: for each case and load a line for each
-// scheme, with its metrics and what the first scheme gains over it.
+// scheme, with its metrics and in words what the first scheme saves against it.
 func (c *Comparison) Table() [][]string {
 	x := c.Experiment
 	head := []string{"SCHEME"}
@@ -124,10 +131,8 @@ func (c *Comparison) Table() [][]string {
 		m, _ := metricNamed(name, x.Classes)
 		head = append(head, m.label())
 	}
-	first := x.Metrics[0]
-	base := x.Schemes[0].Label
 	if len(x.Schemes) > 1 {
-		head = append(head, fmt.Sprintf("%s OF %s AGAINST IT", first, base))
+		head = append(head, fmt.Sprintf("%s OF %s", x.Metrics[0], x.Schemes[0].Label))
 	}
 	table := [][]string{head}
 	for _, r := range c.Rows {
@@ -142,25 +147,27 @@ func (c *Comparison) Table() [][]string {
 			line = append(line, r.Estimate(m).String())
 		}
 		if len(x.Schemes) > 1 {
-			line = append(line, c.gain(r, base, first))
+			words := ""
+			if f, ok := c.finding(r); ok {
+				words = f.String()
+			}
+			line = append(line, words)
 		}
 		table = append(table, line)
 	}
 	return table
 }
 
-// gain is what the base row saves against a row.
-func (c *Comparison) gain(r *Row, base, metric string) string {
-	b := c.Row(r.Case.Name, base, r.Load)
-	if b == nil || b == r || len(r.Runs) == 0 {
-		return ""
+// leadColumns is how many columns of Table say which row it is.
+func (c *Comparison) leadColumns() int {
+	n := 1
+	if len(c.Experiment.Cases) > 1 {
+		n++
 	}
-	e, err := b.Against(r, metric)
-	if err != nil {
-		return ""
+	if c.severalLoads() {
+		n++
 	}
-	e.Mean = -e.Mean
-	return e.Signed() + " %"
+	return n
 }
 
 func (c *Comparison) severalLoads() bool {
@@ -182,14 +189,6 @@ func (e Estimate) String() string {
 		return digits(e.Mean)
 	}
 	return digits(e.Mean) + " ±" + digits(e.Half)
-}
-
-// Signed is the estimate with its sign.
-func (e Estimate) Signed() string {
-	if e.Mean > 0 {
-		return "+" + e.String()
-	}
-	return e.String()
 }
 
 // digits writes three digits that count.

@@ -2,11 +2,15 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/p4lb/p4lb/advice"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
@@ -31,6 +35,7 @@ type Experiment struct {
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
+	Values   string      `yaml:"parameters"` // of the schemes that are not set: default, or advised for each network
 	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
 	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
 	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, shared where a switch reads its queues at once, or ghost
@@ -234,6 +239,12 @@ const (
 	EngineNative = "native" // every switch runs the reference model
 )
 
+// What the parameters of schemes are that an experiment does not set.
+const (
+	DefaultValues = "default" // those of the catalogue, which are for no network in particular
+	AdvisedValues = "advised" // what package advice computes for the network
+)
+
 // Where probes come from on Tofino.
 const (
 	FromController = "controller"
@@ -255,6 +266,7 @@ const (
 	defaultWarmup   = 0.05
 	defaultLoad     = 0.7
 	defaultLatency  = Time(100 * time.Microsecond)
+	usualQueue      = 64 // packets, as simple_switch has them
 )
 
 // defaultClasses are the mice and elephants that the papers speak of.
@@ -270,6 +282,9 @@ func (x *Experiment) defaults() {
 	}
 	if x.Engine == "" {
 		x.Engine = EngineP4
+	}
+	if x.Values == "" {
+		x.Values = DefaultValues
 	}
 	if x.Latency == 0 {
 		x.Latency = defaultLatency
@@ -487,18 +502,80 @@ func (s *Scheme) has(name string) bool {
 	return slices.ContainsFunc(s.parameters(), func(p codegen.Param) bool { return p.Name == name })
 }
 
-// set is what a scheme's parameters are set to in a case.
-func (s *Scheme) set(c *Case) map[string]string {
+// ErrNoAdvice is wrapped by the refusal to compute parameters for a network that
+// the papers' formulas cannot be applied to.
+var ErrNoAdvice = errors.New("there is no advice")
+
+// set is what a scheme's parameters are set to in a case, whose network is t: by
+// the row, else by the case, else by advice.
+func (x *Experiment) set(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
 	set := map[string]string{}
+	if x.Values == AdvisedValues {
+		advised, err := s.advised(c, t)
+		if err != nil {
+			return nil, fmt.Errorf("%w for %s: %w", ErrNoAdvice, s.Label, err)
+		}
+		maps.Copy(set, advised)
+	}
 	for _, p := range s.parameters() {
 		if v, ok := c.Set[p.Name]; ok {
 			set[p.Name] = v
 		}
 	}
-	for name, v := range s.Set {
-		set[name] = v
+	maps.Copy(set, s.Set)
+	return set, nil
+}
+
+// advised are the values that the papers' formulas give the scheme in a network.
+func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error) {
+	n, err := advice.Of(t)
+	if err != nil {
+		return nil, err
 	}
-	return set
+	if c.Switches.Queue > 0 {
+		n.Buffer = c.Switches.Queue
+	} else if n.Buffer == 0 {
+		n.Buffer = usualQueue
+	}
+	if c.Switches.ECN > 0 && c.Switches.ECN <= n.Buffer {
+		n.ECN = c.Switches.ECN
+	}
+	var names []string
+	for _, p := range s.parameters() {
+		names = append(names, p.Name)
+	}
+	return advice.Set(n, s.Scheme, names)
+}
+
+// LengthFor is the time within which so many flows begin on average, at the
+// smallest load of an experiment that has not been completed yet; 0 where flows
+// come by no rate.
+func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error) {
+	one := *x
+	one.Traffic = slices.Clone(x.Traffic)
+	one.Setting.defaults()
+	t, err := one.network(read)
+	if err != nil {
+		return 0, err
+	}
+	load := float64(defaultLoad)
+	if len(x.Loads) > 0 {
+		load = float64(slices.Min(x.Loads))
+	}
+	c := Case{Setting: one.Setting}
+	c.Duration = Time(time.Second)
+	for i := range c.Traffic {
+		if err := c.Traffic[i].resolve(t, read); err != nil {
+			return 0, err
+		}
+	}
+	o, ok := c.offer(t, load)
+	if !ok {
+		return 0, nil
+	}
+	length := flows / o.Flows * 1e9 // ns
+	digit := math.Pow(10, math.Floor(math.Log10(length))-1)
+	return time.Duration(math.Ceil(length/digit) * digit), nil
 }
 
 // length is the time in which flows start: to the last of them where their

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,49 +30,49 @@ type Metric struct {
 // repeats nothing, and loses instead.
 func DefaultMetrics(transport string) []string {
 	if transport == "udp" {
-		return []string{"fct-mean", "fct-mean:short", "fct-p99", "throughput", "dropped", "overtaken", "queue-mean", "sharing"}
+		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
 	}
-	return []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
+	return []string{"fct-mean", "fct-p99", "fct-mean:short", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
 }
 
 // Metrics lists what can be measured.
 func Metrics() []Metric { return slices.Clone(metrics) }
 
 var metrics = slices.Concat([]Metric{
-	{"fct-mean", "ms", "flow completion time, average", false, true, overFlows(fctMS, average)},
+	{"fct-mean", "ms", "flow completion time: from a flow's start to the arrival of its last byte, mean over the flows", false, true, overFlows(fctMS, average)},
 	{"fct-p50", "ms", "flow completion time, median", false, true, overFlows(fctMS, quantile(0.5))},
-	{"fct-p99", "ms", "flow completion time, 99th percentile", false, true, overFlows(fctMS, quantile(0.99))},
-	{"slowdown-mean", "", "completion time over that of the flow alone, average", false, true, overFlows(slowdown, average)},
+	{"fct-p99", "ms", "flow completion time that 99 % of the flows do not exceed", false, true, overFlows(fctMS, quantile(0.99))},
+	{"slowdown-mean", "", "a flow's completion time over the one that it would have alone in the network, mean", false, true, overFlows(slowdown, average)},
 	{"slowdown-p50", "", "slowdown, median", false, true, overFlows(slowdown, quantile(0.5))},
-	{"slowdown-p99", "", "slowdown, 99th percentile", false, true, overFlows(slowdown, quantile(0.99))},
-	{"request-mean", "ms", "time until the last answer to a request, average", false, false, requests(average)},
-	{"request-p99", "ms", "time until the last answer to a request, 99th percentile", false, false, requests(quantile(0.99))},
-	{"throughput", "Mbit/s", "payload delivered while flows start", true, false, func(m *measured, _ []*outcome) float64 { return m.goodput / 1e6 }},
-	{"flow-rate", "Mbit/s", "payload over completion time, average of the flows", true, true, overFlows(flowRate, average)},
-	{"unfinished", "%", "flows that had not ended when the run did; they count with the time they had", false, true, overFlows(unfinished, percentOf)},
-	{"reordered", "%", "packets that came before one that should be first", false, true, perPacket(func(f *outcome) int64 { return f.OutOfOrder })},
-	{"overtaken", "%", "packets that one sent later has overtaken in the network", false, true, perPacket(func(f *outcome) int64 { return f.Overtaken })},
-	{"degree-p99", "packets", "out-of-order degree, 99th percentile of the flows' largest", false, true, overFlows(degree, quantile(0.99))},
-	{"dupacks", "%", "flows with a duplicate ACK", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupAcks > 0) }, percentOf)},
-	{"dupacks-3", "%", "flows with more than three duplicate ACKs in a row", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupRun > 3) }, percentOf)},
-	{"retransmitted", "%", "packets sent again", false, true, perPacket(func(f *outcome) int64 { return f.Retransmitted })},
-	{"timeouts", "1/flow", "retransmission timeouts", false, true, overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average)},
-	{"marked", "%", "packets with an ECN mark", false, true, perPacket(func(f *outcome) int64 { return f.Marked })},
-	{"queue-mean", "%", "occupancy of the queues upwards, average", false, false, func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) }},
-	{"queue-p99", "%", "occupancy of the queues upwards, 99th percentile", false, false, func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) }},
-	{"queue-variance", "", "variance of the occupancy of the queues upwards, 0 to 1", false, false, func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) }},
-	{"sharing", "%", "load-sharing accuracy: the busiest link upwards of a leaf over its idlest, less 1", false, false, func(m *measured, _ []*outcome) float64 { return 100 * m.sharing }},
-	{"utilisation", "%", "of the links upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation }},
-	{"utilisation-whole", "%", "of the links upwards, until the last flow has ended", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.whole }},
-	{"utilisation-min", "%", "of the idlest link upwards", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.idlest }},
-	{"dropped", "%", "packets that found no room, of those that came to a switch", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
-	{"pauses", "1/s", "PFC pauses", false, false, func(m *measured, _ []*outcome) float64 { return m.pauses }},
-	{"paused", "%", "time that ports between switches were paused", false, false, func(m *measured, _ []*outcome) float64 { return m.paused }},
-	{"recirculated", "%", "packets that went round in a switch, of those that came in", false, false, func(m *measured, _ []*outcome) float64 { return m.recirculated }},
-	{"copies", "%", "bytes of clones, reports and probes, of those delivered", false, false, func(m *measured, _ []*outcome) float64 { return m.copies }},
-	{"probe-load", "%", "bytes of probes on the links between switches, of what these carry at most", false, false, func(m *measured, _ []*outcome) float64 { return m.probes }},
-	{"decision-delay", "ms", "age of what the ports' state was decided on, average", false, false, func(m *measured, _ []*outcome) float64 { return m.age }},
-	{"granularity", "packets", "PDLB's flowcells, average", false, false, func(m *measured, _ []*outcome) float64 { return m.granularity }},
+	{"slowdown-p99", "", "slowdown that 99 % of the flows do not exceed", false, true, overFlows(slowdown, quantile(0.99))},
+	{"request-mean", "ms", "of incast: from a request to the last byte of its last answer, mean over the requests", false, false, requests(average)},
+	{"request-p99", "ms", "time of a request that 99 % of them do not exceed", false, false, requests(quantile(0.99))},
+	{"throughput", "Mbit/s", "payload delivered per second while flows begin, of all hosts together", true, false, func(m *measured, _ []*outcome) float64 { return m.goodput / 1e6 }},
+	{"flow-rate", "Mbit/s", "a flow's payload over its completion time, mean over the flows", true, true, overFlows(flowRate, average)},
+	{"unfinished", "%", "flows that had not ended when the run did, of all; the time until then counts as their completion time", false, true, overFlows(unfinished, percentOf)},
+	{"out-of-order", "%", "data packets that reached the receiver before an earlier one of their flow, of all sent: because they overtook it, or because it was lost and sent again", false, true, perPacket(func(f *outcome) int64 { return f.OutOfOrder })},
+	{"reordered", "%", "packets overtaken in the network by one of their flow that was sent later, of all data packets sent: what a balancer does to the order", false, true, perPacket(func(f *outcome) int64 { return f.Overtaken })},
+	{"degree-p99", "packets", "out-of-order degree: the packets that a receiver has to keep until the missing one comes; the largest of each flow, and of these the 99th percentile", false, true, overFlows(degree, quantile(0.99))},
+	{"dupacks", "%", "flows that saw a duplicate ACK, of all", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupAcks > 0) }, percentOf)},
+	{"dupacks-3", "%", "flows that saw more than three duplicate ACKs in a row, of all", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupRun > 3) }, percentOf)},
+	{"retransmitted", "%", "data packets sent again, of all sent", false, true, perPacket(func(f *outcome) int64 { return f.Retransmitted })},
+	{"timeouts", "1/flow", "retransmission timeouts, mean over the flows", false, true, overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average)},
+	{"marked", "%", "data packets that came with an ECN mark, of all sent", false, true, perPacket(func(f *outcome) int64 { return f.Marked })},
+	{"queue-mean", "%", "occupancy of the queues from leaves to spines, of their capacity, mean over ports and samples while flows begin", false, false, func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) }},
+	{"queue-p99", "%", "that occupancy, 99th percentile over ports and samples", false, false, func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) }},
+	{"queue-variance", "", "variance of that occupancy, taken from 0 to 1, over ports and samples", false, false, func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) }},
+	{"sharing", "%", "load imbalance: the utilisation of the busiest link upwards of a leaf over that of its idlest, less 1, in each fifth of the time; mean over these and the leaves", false, false, func(m *measured, _ []*outcome) float64 { return 100 * m.sharing }},
+	{"utilisation", "%", "bytes sent on the links upwards over what they can carry, while flows begin", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation }},
+	{"utilisation-whole", "%", "the same until the last flow has ended", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.whole }},
+	{"utilisation-min", "%", "the same of the idlest link, while flows begin", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.idlest }},
+	{"dropped", "%", "packets that found no room in a queue, of all that came to a switch", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
+	{"pauses", "1/s", "PFC pause frames sent, per second of the run", false, false, func(m *measured, _ []*outcome) float64 { return m.pauses }},
+	{"paused", "%", "time that ports between switches were paused, of the run, mean over the ports", false, false, func(m *measured, _ []*outcome) float64 { return m.paused }},
+	{"recirculated", "%", "packets that a switch recirculated, of all that came to one", false, false, func(m *measured, _ []*outcome) float64 { return m.recirculated }},
+	{"copies", "%", "bytes of clones, reports and probes, of all bytes delivered", false, false, func(m *measured, _ []*outcome) float64 { return m.copies }},
+	{"probe-load", "%", "bytes of probes on the links between switches, of what these can carry", false, false, func(m *measured, _ []*outcome) float64 { return m.probes }},
+	{"decision-delay", "ms", "age of the news of a port at the moment of the decision that used it, mean over the decisions; none for schemes that use no news", false, false, func(m *measured, _ []*outcome) float64 { return m.age }},
+	{"granularity", "packets", "PDLB: size of the flowcells, mean", false, false, func(m *measured, _ []*outcome) float64 { return m.granularity }},
 }, fitMetrics())
 
 // A chosen metric is a Metric, of one class where it says so.
@@ -85,6 +86,9 @@ type chosen struct {
 func metricNamed(name string, classes []Class) (chosen, error) {
 	base, class, byClass := strings.Cut(name, ":")
 	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == base })
+	if i < 0 && base == "overtaken" {
+		return chosen{}, errors.New("overtaken is called reordered now; what used to be reordered is out-of-order")
+	}
 	if i < 0 {
 		return chosen{}, fmt.Errorf("there is no metric %q: there are %s", base, metricNames())
 	}

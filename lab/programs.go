@@ -37,9 +37,13 @@ type setup struct {
 }
 
 // setUp makes the programs of a row, one for each role in the network.
-func (p *programs) setUp(s *Scheme, c *Case, t *fabric.Topology) (*setup, error) {
+func (p *programs) setUp(x *Experiment, s *Scheme, c *Case, t *fabric.Topology) (*setup, error) {
+	params, err := x.set(s, c, t)
+	if err != nil {
+		return nil, err
+	}
 	u := &setup{
-		scheme: s, params: s.set(c), byRole: map[fabric.Role]*scheme.Program{},
+		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
 		topo: controller.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
 	}
 	if s.Coeffs != "" {

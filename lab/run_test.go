@@ -326,11 +326,11 @@ cases:
 func TestMetrics(t *testing.T) {
 	c := run(t, &Runner{}, load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps, ecmp, qall-pkt, hula]", 1)))
 	at := func(label, metric string) float64 { return c.Row("", label, 0.6).Estimate(metric).Mean }
-	for _, m := range []string{"reordered", "overtaken", "dupacks"} {
+	for _, m := range []string{"out-of-order", "reordered", "dupacks"} {
 		if v := at("rps", m); !(v > 0) {
 			t.Errorf("rps: %s is %g", m, v)
 		}
-		if v := at("ecmp", m); m != "dupacks" && m != "reordered" && v != 0 {
+		if v := at("ecmp", m); m != "dupacks" && m != "out-of-order" && v != 0 {
 			t.Errorf("ecmp: %s is %g", m, v)
 		}
 	}

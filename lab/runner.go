@@ -87,7 +87,7 @@ func setUps(made *programs, x *Experiment, c *Case, t *fabric.Topology) ([]*setu
 	var list []*setup
 	seen := map[string]string{}
 	for _, s := range x.schemesOf(c) {
-		u, err := made.setUp(s, c, t)
+		u, err := made.setUp(x, s, c, t)
 		if err != nil {
 			return nil, err
 		}

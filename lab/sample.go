@@ -419,7 +419,7 @@ func (s *sampler) plots() Plots {
 }
 
 // flowHead are the columns of flows.csv.
-const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,reordered,degree,marked\n"
+const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked\n"
 
 // writeFlows writes a row for each flow.
 func writeFlows(out io.Writer, r *running) error {
@@ -433,9 +433,9 @@ func writeFlows(out io.Writer, r *running) error {
 		if class == "" {
 			class = r.x.Classes[f.class].Name
 		}
-		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
+		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
 			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
-			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Degree, f.Marked)
+			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)
 	}
 	return w.Flush()
 }

@@ -373,11 +373,10 @@ func (t *Target) excluded(e Estimate) bool {
 // wants says how many seeds would tell a number from another one, if it stays
 // where it is.
 func (e Estimate) wants(from float64) string {
-	off := math.Abs(e.Mean - from)
-	if e.N < 2 || off == 0 {
+	need := e.seeds(from)
+	if math.IsInf(need, 1) {
 		return "one seed tells nothing"
 	}
-	need := math.Ceil(float64(e.N) * (e.Half / off) * (e.Half / off))
 	if need > 1000 {
 		return "more than 1000 seeds would have to tell"
 	}

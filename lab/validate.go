@@ -54,6 +54,9 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if x.Probes != "" && x.Probes != FromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
 	}
+	if x.Values != DefaultValues && x.Values != AdvisedValues {
+		return src.wrong("parameters", fmt.Errorf("parameters %q: want default or advised", x.Values))
+	}
 	if library == nil {
 		library = &scheme.Library{}
 	}
@@ -226,13 +229,18 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 
 // checkFit checks that the topology and the schemes go together.
 func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
-	for i, s := range x.Schemes {
+	for i := range x.Schemes {
+		s := &x.Schemes[i]
 		widest := widestGroup(t, s.grouping())
 		if widest > codegen.MaxPaths {
 			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
 		}
+		set, err := x.set(s, c, t)
+		if err != nil {
+			return src.wrong("parameters", err)
+		}
 		p := codegen.Params{
-			Arch: s.Arch, Set: x.Schemes[i].set(c), Ports: max(2, widest), MaxPort: highestPort(controller.DevicePorts(t, s.Arch)),
+			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: highestPort(controller.DevicePorts(t, s.Arch)),
 			Role: string(t.Leaves()[0].Role),
 		}
 		if _, err := s.made.Build(p); err != nil {

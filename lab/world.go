@@ -263,7 +263,7 @@ func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network
 // measuredReal are the metrics that the kernel can tell of flows.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
-	"flow-rate", "unfinished", "reordered", "retransmitted", "timeouts",
+	"flow-rate", "unfinished", "out-of-order", "retransmitted", "timeouts",
 }
 
 // realMetrics are the metrics of the flows.

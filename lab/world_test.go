@@ -18,7 +18,7 @@ loads: [0.3]
 duration: 1s
 warmup: 0
 drain: 60s
-metrics: [fct-mean, "fct-p99:short", queue-mean, reordered]
+metrics: [fct-mean, "fct-p99:short", queue-mean, out-of-order]
 `
 
 // TestWorlds runs one experiment in virtual time and in real time: the same

@@ -29,6 +29,7 @@ type labJob struct {
 	watch    bool
 	every    time.Duration
 	parquet  bool
+	wide     bool
 	worlds   []string
 	overload bool
 
@@ -49,6 +50,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
 	f.BoolVar(&j.resume, "resume", false, "take the runs that the folder has for done")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
+	f.BoolVar(&j.wide, "wide", false, "show all metrics of the table, in more than 80 columns")
 	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run in these `WORLDS`: sim (virtual time), embedded or bmv2 (real time, with hosts and the kernel's TCP on this machine)")
 	f.BoolVar(&j.overload, "overload", false, "in real time: run also what this machine is too slow for")
 	completeWith(cmd, "on", lab.Worlds)
@@ -200,7 +202,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
 		return nil, err
 	}
-	if e := show(j.c.out, formatTable, comparison.Table(), nil); e != nil {
+	if e := j.showTable(comparison); e != nil {
 		return nil, e
 	}
 	j.c.out.Flush()
@@ -217,6 +219,28 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		fmt.Fprintf(j.c.out, "\n%s\n", report)
 	}
 	return comparison, errors.Join(err, e)
+}
+
+// columns is how wide tables are that have to fit a terminal of any kind.
+const columns = 80
+
+// showTable prints what the runs came to, and in words what it means.
+func (j *labJob) showTable(c *lab.Comparison) error {
+	table := c.Brief(columns)
+	if j.wide {
+		table = c.Table()
+	}
+	if err := show(j.c.out, formatTable, table, nil); err != nil {
+		return err
+	}
+	lines := c.Conclusion()
+	if len(lines) > 0 {
+		fmt.Fprintln(j.c.out)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(j.c.out, strings.Join(plain.Wrap(line, columns), "\n"))
+	}
+	return nil
 }
 
 // recorder sets up what looks at the first run. The function that it returns

@@ -67,7 +67,7 @@ its own, and compares them.`,
 	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
-	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
+	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	addFormatFlag(cmd, &j.format, "format", "", []format{formatTable, formatJSON, formatCSV})
 	j.addFlags(cmd)
