@@ -192,6 +192,7 @@ type endable struct {
 	context.Context
 	cancel context.CancelFunc
 	late   atomic.Bool
+	size   atomic.Int64 // of the request, as it came
 }
 
 type endableKey struct{}

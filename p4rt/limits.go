@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/tap"
 )
 
@@ -90,6 +92,31 @@ func (s *Server) admitCall(ctx context.Context, info *tap.Info) (context.Context
 	ctx = newEndable(ctx)
 	context.AfterFunc(ctx, func() { s.calls.Add(-1) })
 	return ctx, nil
+}
+
+// requestSizes notes how large the requests are that come.
+type requestSizes struct{}
+
+func (requestSizes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (requestSizes) HandleRPC(ctx context.Context, e stats.RPCStats) {
+	if in, ok := e.(*stats.InPayload); ok {
+		if c, ok := ctx.Value(endableKey{}).(*endable); ok {
+			c.size.Store(int64(in.Length))
+		}
+	}
+}
+
+func (requestSizes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (requestSizes) HandleConn(context.Context, stats.ConnStats) {}
+
+// requestSize is the size of the request of a call, as it came.
+func requestSize(ctx context.Context) int {
+	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
+		return int(c.size.Load())
+	}
+	return math.MaxInt
 }
 
 // A boundedListener has so many connections at a time. For one more, the one

@@ -71,7 +71,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
 		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
 	}
-	s.grpc = grpc.NewServer(append(o.serverOptions(), grpc.InTapHandle(s.admitCall))...)
+	s.grpc = grpc.NewServer(append(o.serverOptions(), grpc.InTapHandle(s.admitCall), grpc.StatsHandler(requestSizes{}))...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	d.mu.Lock()
 	d.changed = s.portsChanged
