@@ -30,6 +30,7 @@ type validator struct {
 	words int // of all arrays
 
 	types      map[string]*HeaderType
+	fields     map[*HeaderType]map[string]bool // by name
 	instances  map[string]*HeaderType // by header name
 	headerIDs  map[int]string         // header type by header id
 	stacksOf   map[string]string      // stack name to header type
@@ -80,7 +81,7 @@ func (v *validator) unique(path string, n int, get func(i int) (string, int)) {
 func (v *validator) headerTypes() {
 	list := v.c.HeaderTypes
 	v.unique("header_types", len(list), func(i int) (string, int) { return list[i].Name, list[i].ID })
-	v.types = map[string]*HeaderType{}
+	v.types, v.fields = map[string]*HeaderType{}, map[*HeaderType]map[string]bool{}
 	for i, t := range list {
 		v.types[t.Name] = t
 		v.headerType(at("header_types", i), t)
@@ -93,6 +94,7 @@ const maxWidth = 1 << 16
 
 func (v *validator) headerType(path string, t *HeaderType) {
 	seen := map[string]bool{}
+	v.fields[t] = seen
 	varLen := 0
 	for i, f := range t.Fields {
 		where := at(path+".fields", i)

@@ -18,15 +18,9 @@ func (v *validator) field(path, header, field string) {
 }
 
 func (v *validator) fieldOf(path string, t *HeaderType, field string) {
-	if field == "$valid$" {
-		return
+	if field != "$valid$" && !v.fields[t][field] {
+		v.failf(path, "header type %s has no field %q", t.Name, field)
 	}
-	for _, f := range t.Fields {
-		if f.Name == field {
-			return
-		}
-	}
-	v.failf(path, "header type %s has no field %q", t.Name, field)
 }
 
 func (v *validator) exprs(path string, list []*Expr) {
