@@ -16,7 +16,7 @@ golden: # rewrites the expected outputs: read the difference before committing i
 fuzz: # every fuzz target in turn, FUZZTIME each
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sed 's|/[^/]*:func | |' | \
 	while read -r dir name; do \
-		$(GO) test "$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		$(GO) test "$$dir" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; \
 	done
 
 soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory

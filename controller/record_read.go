@@ -109,10 +109,7 @@ type parquetRows struct {
 // broken.
 func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
 	defer catch(&err)
-	if err := dataset.CheckParquet(r, size); err != nil {
-		return nil, err
-	}
-	f, err := parquet.OpenFile(r, size)
+	f, err := dataset.OpenParquet(r, size)
 	if err != nil {
 		return nil, err
 	}

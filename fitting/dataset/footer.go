@@ -17,10 +17,10 @@ const (
 
 var errFooter = errors.New("its footer is broken")
 
-// CheckParquet checks a file's footer before a reader believes it: that it is
+// checkFooter checks a file's footer before a reader believes it: that it is
 // within the file, and that what it announces is there. The footer is a struct
 // in Thrift's compact protocol.
-func CheckParquet(r io.ReaderAt, size int64) error {
+func checkFooter(r io.ReaderAt, size int64) error {
 	const tail = 8 // the footer's length, and the magic number
 	var end [tail]byte
 	if size < tail+int64(len(parquetMagic)) {

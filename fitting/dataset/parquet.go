@@ -30,10 +30,7 @@ func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) error {
 	if err != nil {
 		return err
 	}
-	if err := CheckParquet(r, size); err != nil {
-		return &Error{f.Name, 0, 0, fmt.Sprintf("not a whole Parquet file: %v", err)}
-	}
-	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	file, err := OpenParquet(r, size)
 	if err != nil {
 		return &Error{f.Name, 0, 0, fmt.Sprintf("not a whole Parquet file: %v", err)}
 	}

@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The limits of a page. Its header says how much it takes packed and unpacked,
+// and how many values it has; the reader makes room for all of it before it
+// looks at the page, and values that are all alike take no bytes.
+const (
+	maxPage       = 64 << 20
+	maxPageValues = 16 << 20
+	maxPageHeader = 64 << 10
+)
+
+var errPage = errors.New("a page is broken")
+
+// OpenParquet opens a Parquet file whose footer and pages can be believed.
+func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
+	if err := checkFooter(r, size); err != nil {
+		return nil, err
+	}
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range f.Metadata().RowGroups {
+		for _, c := range group.Columns {
+			if err := checkPages(r, size, &c.MetaData); err != nil {
+				return nil, fmt.Errorf("column %v: %w", c.MetaData.PathInSchema, err)
+			}
+		}
+	}
+	return f, nil
+}
+
+// checkPages walks the headers of a column's pages.
+func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData) error {
+	at := c.DataPageOffset
+	if d := c.DictionaryPageOffset; d > 0 && d < at {
+		at = d
+	}
+	if at < 0 || c.TotalCompressedSize < 0 || c.TotalCompressedSize > size-at {
+		return fmt.Errorf("%w: %d bytes from %d on in a file of %d", errPage, c.TotalCompressedSize, at, size)
+	}
+	for end := at + c.TotalCompressedSize; at < end; {
+		h, n, err := readPageHeader(r, at, end)
+		if err != nil {
+			return err
+		}
+		at += n
+		switch values := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); {
+		case h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > end-at:
+			return fmt.Errorf("%w: %d bytes from %d on, where the column has %d", errPage, h.CompressedPageSize, at, end-at)
+		case h.UncompressedPageSize < 0 || h.UncompressedPageSize > maxPage:
+			return fmt.Errorf("%w: %d bytes unpacked, %d at most", errPage, h.UncompressedPageSize, maxPage)
+		case values > maxPageValues:
+			return fmt.Errorf("%w: %d values, %d at most", errPage, values, maxPageValues)
+		}
+		at += int64(h.CompressedPageSize)
+	}
+	return nil
+}
+
+// readPageHeader reads the header at a place, and says how long it is. It is
+// tried with the little that most headers take first.
+func readPageHeader(r io.ReaderAt, at, end int64) (*format.PageHeader, int64, error) {
+	for _, most := range []int64{1 << 10, maxPageHeader} {
+		text := make([]byte, min(most, end-at))
+		if _, err := r.ReadAt(text, at); err != nil && !errors.Is(err, io.EOF) {
+			return nil, 0, err
+		}
+		c := compact{text: text}
+		if c.structure(0); c.broken {
+			continue
+		}
+		n := len(text) - len(c.text)
+		h := new(format.PageHeader)
+		if err := thrift.Unmarshal(new(thrift.CompactProtocol), text[:n], h); err != nil {
+			return nil, 0, fmt.Errorf("%w: %v", errPage, err)
+		}
+		return h, int64(n), nil
+	}
+	return nil, 0, fmt.Errorf("%w: no header at %d", errPage, at)
+}
