@@ -31,9 +31,9 @@ type validator struct {
 
 	types      map[string]*HeaderType
 	fields     map[*HeaderType]map[string]bool // by name
-	instances  map[string]*HeaderType // by header name
-	headerIDs  map[int]string         // header type by header id
-	stacksOf   map[string]string      // stack name to header type
+	instances  map[string]*HeaderType          // by header name
+	headerIDs  map[int]string                  // header type by header id
+	stacksOf   map[string]string               // stack name to header type
 	unionTypes map[string]*HeaderUnionType
 	unionsOf   map[string]*HeaderUnionType
 	unionIDs   map[int]string // union type by union id
