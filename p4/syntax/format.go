@@ -12,30 +12,41 @@ import (
 //
 // It works on tokens, because text before preprocessing need not parse, and
 // tells types from comparisons by what surrounds them. Where that misleads it,
-// spaces look odd; as a last check the result is scanned again, and unless it
-// has the same tokens, comments and directives Format refuses.
+// spaces look odd. As a last check the result is scanned and laid out again: it
+// must have the same tokens, comments and directives, and come to rest, so that
+// formatting twice changes nothing more. Else Format refuses.
 func Format(src []byte, name string) ([]byte, error) {
 	elems, errs := formatElems(name, string(src))
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	f := &formatter{elems: elems}
-	f.resolve()
-	f.layout()
-	out := f.align()
-	again, errs := formatElems(name, string(out))
-	if err := errs.Err(); err != nil {
-		return nil, fmt.Errorf("formatting %s would break it: %w", name, err)
-	}
-	if i := differ(elems, again); i >= 0 {
-		line := 1
-		if i < len(elems) {
-			line = elems[i].line
+	for range maxLayouts {
+		f := &formatter{elems: elems}
+		f.resolve()
+		f.layout()
+		out := f.align()
+		again, errs := formatElems(name, string(out))
+		if err := errs.Err(); err != nil {
+			return nil, fmt.Errorf("formatting %s would break it: %w", name, err)
 		}
-		return nil, fmt.Errorf("formatting %s would change line %d; it is left as it is", name, line)
+		if i := differ(elems, again); i >= 0 {
+			line := 1
+			if i < len(elems) {
+				line = elems[i].line
+			}
+			return nil, fmt.Errorf("formatting %s would change line %d; it is left as it is", name, line)
+		}
+		if bytes.Equal(out, src) {
+			return out, nil
+		}
+		src, elems = out, again
 	}
-	return out, nil
+	return nil, fmt.Errorf("formatting %s comes to no end; it is left as it is", name)
 }
+
+// maxLayouts is how often a text may be laid out until nothing changes. A
+// program needs two, one that does not parse sometimes more.
+const maxLayouts = 8
 
 // An elem is what Format moves around: a token, a comment or a directive.
 type elem struct {
