@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -156,70 +155,27 @@ func nearest(ticks uint64, clock time.Duration) uint64 {
 // middle is a clock by which no time is before the clock began.
 const middle = 1 << 31 * 1024 * time.Nanosecond
 
-// assemble makes the numbers of arrays from the cells of their registers.
-func (in *Inspector) assemble(clock time.Duration) {
-	for _, a := range in.arrays {
-		if !a.plain() && in.fresh[a.parts[0].register.Name] {
-			in.assembleOne(a, clock)
-		}
-	}
-}
-
-func (in *Inspector) assembleOne(a *array, clock time.Duration) {
-	a.cells, a.raw = a.cells[:0], a.raw[:0]
-	for i := range in.fetched[a.parts[0].register.Name] {
-		for _, p := range a.parts {
-			number, raw := a.number(in.fetched[p.register.Name][i], p, clock)
-			a.cells, a.raw = append(a.cells, number), append(a.raw, raw)
-		}
-		if len(a.parts) > 1 {
-			none := make([]uint64, manifest.MaxPaths-len(a.parts))
-			a.cells, a.raw = append(a.cells, none...), append(a.raw, none...)
-		}
-	}
-}
-
-// fetch reads the registers that an array is part of, each once.
-func (in *Inspector) fetch(ctx context.Context, a *array) error {
-	if a.plain() {
-		r := a.parts[0].register
-		var err error
-		if a.cells, err = in.regs.Read(ctx, r.Name, 0, in.used(a.index, a.size), a.cells[:0]); err != nil {
-			return in.explain(r.Name, err)
-		}
-		a.raw = a.cells
-		return nil
-	}
-	for _, p := range a.parts {
-		name := p.register.Name
-		if in.fresh[name] {
-			continue
-		}
-		n := in.used(p.register.Index, p.register.Size)
-		var err error
-		if in.fetched[name], err = in.regs.Read(ctx, name, 0, n, in.fetched[name][:0]); err != nil {
-			return in.explain(name, err)
-		}
-		in.fresh[name] = true
-	}
-	return nil
-}
-
-// arrays are those of the node's program.
-func (n *Node) arrays() []*array { return arraysOf(n.Manifest, nil) }
-
-// array finds an array by its name, or a register's cells by that of the
+// findArray finds an array by its name, or a register's cells by that of the
 // register; nil where the program has neither.
-func (n *Node) array(name string) *array {
-	list := n.arrays()
+func findArray(m *manifest.Manifest, name string) *array {
+	list := arraysOf(m, nil)
 	i := slices.IndexFunc(list, func(a *array) bool { return a.name == name })
 	if i >= 0 {
 		return list[i]
 	}
-	if r := n.Manifest.Register(name); r != nil {
+	if r := m.Register(name); r != nil {
 		return arrayOf(r, r.Called(), manifest.Content{}, 0, r.Width)
 	}
 	return nil
+}
+
+// partOf finds the array that plays a part in a task, nil where none does.
+func partOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *array {
+	name := t.Registers[p]
+	if name == "" {
+		return nil
+	}
+	return findArray(m, name)
 }
 
 // momentOf finds the array of when something happened to another one, or nil.
@@ -232,7 +188,7 @@ func momentOf(list []*array, of string, event manifest.Event) *array {
 }
 
 // read appends the cells from ≤ i < to of an array to dst, as numbers.
-func (a *array) read(f Fabric, sw string, from, to int, clock time.Duration, dst []uint64) ([]uint64, error) {
+func (a *array) read(f RegisterFabric, sw string, from, to int, clock time.Duration, dst []uint64) ([]uint64, error) {
 	begin := len(dst)
 	dst, err := f.ReadRegister(sw, a.parts[0].register.Name, from, to, dst)
 	if err != nil || a.plain() {
@@ -246,7 +202,7 @@ func (a *array) read(f Fabric, sw string, from, to int, clock time.Duration, dst
 
 // readMoments reads the first n cells of an array of times, with the clock of the
 // switch: where that cannot be had, the latest of these times.
-func (a *array) readMoments(f Fabric, sw string, n int, dst []uint64) ([]uint64, time.Duration, error) {
+func (a *array) readMoments(f RegisterFabric, sw string, n int, dst []uint64) ([]uint64, time.Duration, error) {
 	clock, err := f.Clock(sw)
 	unknown := errors.Is(err, ErrNoClock)
 	switch {
@@ -267,15 +223,32 @@ func (a *array) readMoments(f Fabric, sw string, n int, dst []uint64) ([]uint64,
 
 // write sets the cells from ≤ i < to of an array and of all its copies, with
 // nothing in the other fields.
-func (n *Node) write(f Fabric, a *array, from, to int, value uint64) error {
-	for i := range n.Manifest.Registers {
-		r := &n.Manifest.Registers[i]
+func (a *array) write(f RegisterFabric, m *manifest.Manifest, sw string, from, to int, value uint64) error {
+	for i := range m.Registers {
+		r := &m.Registers[i]
 		if r.Called() != a.parts[0].register.Called() {
 			continue
 		}
-		if err := f.WriteRegister(n.Name, r.Name, from, to, value<<a.parts[0].shift); err != nil {
+		if err := f.WriteRegister(sw, r.Name, from, to, value<<a.parts[0].shift); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
+
+// windowBytes is what a link of a rate in bit/s carries within a window.
+func windowBytes(rate float64, window time.Duration) float64 {
+	return rate / 8 * float64(window.Microseconds()) / 1e6
+}
+
+// faded is what is left now of the bytes that were sent by a time of the
+// switch's clock: they fade evenly within the window, as in the data plane.
+func faded(bytes, at uint64, now, window time.Duration) float64 {
+	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
+	if elapsed <= 0 {
+		return float64(bytes)
+	}
+	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
 }

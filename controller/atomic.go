@@ -100,7 +100,7 @@ func (j *job) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := j.plan.desired()
+	want, err := desired(j.plan)
 	if err != nil {
 		return err
 	}

@@ -39,14 +39,14 @@ const (
 )
 
 // desired are the contents of a plan.
-func (s *SwitchPlan) desired() (*contents, error) {
+func desired(s *SwitchPlan) (*contents, error) {
 	x, err := s.Pipeline.indexed()
 	if err != nil {
 		return nil, err
 	}
 	c := &contents{objects: map[string]object{}, queues: s.Queues, filters: s.Filters}
 	for _, e := range s.Entries {
-		c.addEntry(x.entry(e), x)
+		c.addEntry(encodeEntry(x, e), x)
 	}
 	for _, t := range x.tables {
 		c.addInitial(t)
@@ -100,7 +100,7 @@ func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
 
 // isInitial reports whether a default entry is what the program begins with.
 func isInitial(t *tableInfo, e *p4v1.TableEntry) bool {
-	return e.GetAction().GetAction() == nil || actionValue(e) == t.initial
+	return e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.initial)
 }
 
 func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
@@ -142,29 +142,29 @@ func replicas(ports []int) []*p4v1.Replica {
 	return list
 }
 
-// entry encodes an entry of a plan, which has been checked.
-func (x *index) entry(e Entry) *p4v1.TableEntry {
+// encodeEntry encodes an entry of a plan, which has been checked.
+func encodeEntry(x *index, e Entry) *p4v1.TableEntry {
 	t := x.byName[e.Table]
 	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
 	for i, m := range e.Match {
-		if f := t.fields[i].match(m); f != nil {
+		if f := encodeMatch(t.fields[i], m); f != nil {
 			out.Match = append(out.Match, f)
 		}
 	}
 	if len(e.OneOf) == 0 {
-		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: t.call(Call{e.Action, e.Args})}}
+		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, Call{e.Action, e.Args})}}
 		return out
 	}
 	set := &p4v1.ActionProfileActionSet{}
 	for _, c := range e.OneOf {
-		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: t.call(c), Weight: 1})
+		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: encodeCall(t, c), Weight: 1})
 	}
 	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 	return out
 }
 
-// call encodes an action of the table with its arguments.
-func (t *tableInfo) call(c Call) *p4v1.Action {
+// encodeCall encodes an action of a table with its arguments.
+func encodeCall(t *tableInfo, c Call) *p4v1.Action {
 	a := t.actions[c.Action]
 	out := &p4v1.Action{ActionId: a.id}
 	for i, arg := range c.Args {
@@ -173,9 +173,9 @@ func (t *tableInfo) call(c Call) *p4v1.Action {
 	return out
 }
 
-// match encodes what an entry says about a field; nil is what matches
+// encodeMatch encodes what an entry says about a field; nil is what matches
 // everything, which P4Runtime wants left out.
-func (f fieldInfo) match(m Match) *p4v1.FieldMatch {
+func encodeMatch(f fieldInfo, m Match) *p4v1.FieldMatch {
 	out := &p4v1.FieldMatch{FieldId: f.id}
 	switch {
 	case m.Any, f.kind == configv1.MatchField_LPM && m.Bits == 0:

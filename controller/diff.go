@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A step is a change with how it is made: by an update, by writing a cell, or
@@ -48,15 +50,15 @@ func (x *exchange) diff(have, want *contents) []step {
 
 func (x *exchange) step(kind ChangeKind, o object, before string) step {
 	s := step{
-		Change: Change{Kind: kind, Object: x.index.describe(o.entity)},
+		Change: Change{Kind: kind, Object: describe(x.index, o.entity)},
 		update: &p4v1.Update{Type: updateTypes[kind], Entity: o.entity},
 		rank:   o.rank,
 	}
 	if before != "" {
-		s.Before = x.index.describeValue(o.entity, before)
+		s.Before = describeValue(x.index, o.entity, before)
 	}
 	if kind != Delete {
-		s.After = x.index.describeValue(o.entity, o.value)
+		s.After = describeValue(x.index, o.entity, o.value)
 	}
 	return s
 }
@@ -108,13 +110,8 @@ func (x *exchange) queueSteps(have, want []Queue) []step {
 	return list
 }
 
-// String is the rate and the depth, as in 33333 packets/s, 64 packets.
-func (q Queue) String() string {
-	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
-}
-
 // describe names an object by the names of the program.
-func (x *index) describe(e *p4v1.Entity) string {
+func describe(x *index, e *p4v1.Entity) string {
 	if r := e.GetPacketReplicationEngineEntry(); r != nil {
 		if g := r.GetMulticastGroupEntry(); g != nil {
 			return fmt.Sprintf("multicast group %d", g.GetMulticastGroupId())
@@ -134,15 +131,15 @@ func (x *index) describe(e *p4v1.Entity) string {
 	for _, m := range entry.GetMatch() {
 		for _, f := range t.fields {
 			if f.id == m.GetFieldId() {
-				fmt.Fprintf(&b, " %s=%s", short(f.name), f.show(m))
+				fmt.Fprintf(&b, " %s=%s", manifest.Short(f.name), showMatch(f, m))
 			}
 		}
 	}
 	return b.String()
 }
 
-// show writes a match: addresses as such.
-func (f fieldInfo) show(m *p4v1.FieldMatch) string {
+// showMatch writes a match: addresses as such.
+func showMatch(f fieldInfo, m *p4v1.FieldMatch) string {
 	if l := m.GetLpm(); l != nil && f.width == 32 {
 		return fmt.Sprintf("%s/%d", showNumber(numberOf(l.GetValue()), 32), l.GetPrefixLen())
 	}
@@ -160,20 +157,8 @@ func numberOf(b []byte) uint64 {
 	return v
 }
 
-// showNumber writes a number of some bits: 48 as a MAC address, 32 as that of a
-// host where it looks like one.
-func showNumber(v uint64, width int) string {
-	switch {
-	case width == 48:
-		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", byte(v>>40), byte(v>>32), byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-	case width == 32:
-		return fmt.Sprintf("%d.%d.%d.%d", byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-	}
-	return strconv.FormatUint(v, 10)
-}
-
 // describeValue writes what an object does, which value is as in contents.
-func (x *index) describeValue(e *p4v1.Entity, value string) string {
+func describeValue(x *index, e *p4v1.Entity, value string) string {
 	if e.GetTableEntry() == nil {
 		return "ports " + value
 	}

@@ -1,23 +1,6 @@
 package controller
 
-import (
-	"errors"
-	"strings"
-)
-
-// Reasons for which a switch does not hold the plan.
-var (
-	// ErrUnreachable: there is no server at the address, or it has vanished.
-	ErrUnreachable = errors.New("cannot be reached")
-	// ErrNotPrimary: another controller is primary.
-	ErrNotPrimary = errors.New("another controller is primary")
-	// ErrRefused: the switch has refused something.
-	ErrRefused = errors.New("refused")
-	// ErrOtherProgram: the switch answers with another program than it was given.
-	ErrOtherProgram = errors.New("another program")
-	// ErrNoClock: there is no way to the clock of the switch.
-	ErrNoClock = errors.New("the target has no way to the clock of its data plane")
-)
+import "strings"
 
 // An Error is what is wrong, and what can be done about it.
 type Error struct {

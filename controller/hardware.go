@@ -1,9 +1,13 @@
 package controller
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // portQueues is how many queues a port of p4lb's own switch has by the numbers
@@ -40,3 +44,60 @@ func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
 
 // pipePorts is how many ports the number of a pipe stands for.
 const pipePorts = 128
+
+// A Filter is how the cells of one of Tofino's low-pass filters are set, all
+// alike. A rate is what comes in, which adds up and fades by e within Time; a
+// sample the average of what came within Time. 1/2^Shift of it comes out.
+type Filter struct {
+	Name   string        `json:"name"` // in a plan without its control
+	Sample bool          `json:"sample,omitempty"`
+	Time   time.Duration `json:"time_ns"`
+	Shift  int           `json:"shift"`
+}
+
+// String is how the filter is set, as in rate over 1.31 ms, 1/2^8.
+func (f Filter) String() string {
+	kind := "rate"
+	if f.Sample {
+		kind = "sample"
+	}
+	return fmt.Sprintf("%s over %v, 1/2^%d", kind, f.Time.Round(10*time.Nanosecond), f.Shift)
+}
+
+// fullLoad is what filters give for a link that is busy all the time.
+const fullLoad = 256
+
+// FiltersOf are the filters that a program wants, as they are to be set.
+func FiltersOf(m *manifest.Manifest) []Filter {
+	var list []Filter
+	for i := range m.Tasks {
+		t := &m.Tasks[i]
+		var f Filter
+		switch t.Kind {
+		case manifest.RateFilter:
+			f = loadFilter(t)
+		case manifest.SampleFilter:
+			f = Filter{Sample: true, Time: time.Duration(t.Window)}
+		default:
+			continue
+		}
+		for _, f.Name = range t.Filters {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// loadFilter gives 256 for a link of the program's rate that is always busy. It
+// scales by powers of 2 alone; so it is the time constant that makes up for the
+// rest, and is the window within a factor of 1.42.
+func loadFilter(t *manifest.Task) Filter {
+	rate := float64(t.Rate) / 8
+	window := float64(time.Duration(t.Window).Microseconds()) / 1e6
+	shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
+	seconds := fullLoad * math.Exp2(shift) / rate
+	return Filter{Time: time.Duration(math.Round(seconds * 1e9)), Shift: int(shift)}
+}
+
+// is reports whether two filters have the same name, one with its control.
+func (f Filter) is(other Filter) bool { return manifest.Short(f.Name) == manifest.Short(other.Name) }

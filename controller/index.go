@@ -30,7 +30,7 @@ type tableInfo struct {
 	fields   []fieldInfo
 	actions  map[string]*actionInfo // by the name without its control
 	byAction map[uint32]*actionInfo
-	initial  string // the default action of the program, as actionValue has it
+	initial  *p4v1.Action // the default action of the program
 	size     int64
 	fixed    bool // the entries are the program's
 	begun    bool // some are
@@ -76,17 +76,6 @@ func (x *index) holds() int {
 	return int(min(n, 1<<30))
 }
 
-// indexed returns the index, which is made once.
-func (p *Pipeline) indexed() (*index, error) {
-	p.once.Do(func() {
-		p.index, p.err = newIndex(p.P4Info, p.Config)
-		if p.err == nil {
-			p.err = p.index.match(&p.Manifest, p.P4Info)
-		}
-	})
-	return p.index, p.err
-}
-
 func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
 	if info == nil {
 		return nil, errors.New("there is no P4Info")
@@ -102,7 +91,7 @@ func newIndex(info *configv1.P4Info, config []byte) (*index, error) {
 	}
 	actions := map[uint32]*actionInfo{}
 	for _, a := range info.GetActions() {
-		info := &actionInfo{id: a.GetPreamble().GetId(), name: short(a.GetPreamble().GetName())}
+		info := &actionInfo{id: a.GetPreamble().GetId(), name: manifest.Short(a.GetPreamble().GetName())}
 		for _, p := range a.GetParams() {
 			info.params = append(info.params, fieldInfo{id: p.GetId(), name: p.GetName(), width: int(p.GetBitwidth())})
 		}
@@ -126,7 +115,7 @@ func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
 	info := &tableInfo{
 		id: t.GetPreamble().GetId(), name: t.GetPreamble().GetName(), size: t.GetSize(), fixed: t.GetIsConstTable(), begun: t.GetHasInitialEntries(),
 		locked:  t.GetConstDefaultActionId() != 0,
-		initial: initialValue(t.GetInitialDefaultAction()),
+		initial: initialCall(t.GetInitialDefaultAction()),
 		actions: map[string]*actionInfo{}, byAction: map[uint32]*actionInfo{},
 	}
 	for _, f := range t.GetMatchFields() {
@@ -143,14 +132,13 @@ func (x *index) addTable(t *configv1.Table, actions map[uint32]*actionInfo) {
 	x.byName[info.name], x.byID[info.id] = info, info
 }
 
-// initialValue is what a table's first default action does, as actionValue has
-// it.
-func initialValue(d *configv1.TableActionCall) string {
+// initialCall is what a table's first default action does.
+func initialCall(d *configv1.TableActionCall) *p4v1.Action {
 	a := &p4v1.Action{ActionId: d.GetActionId()}
 	for _, arg := range d.GetArguments() {
 		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
 	}
-	return actionValue(&p4v1.TableEntry{Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}})
+	return a
 }
 
 // match holds a manifest against the P4Info of its program, and notes what it
@@ -178,6 +166,3 @@ func cookieOf(info *configv1.P4Info, config []byte) (uint64, error) {
 	h.Write(config)
 	return binary.BigEndian.Uint64(h.Sum(nil)), nil
 }
-
-// short is the name of an object without the control that it is in.
-func short(name string) string { return manifest.Short(name) }

@@ -118,7 +118,7 @@ func checkNamed(n *Node, names []string) error {
 // wants reports whether an array is read each time.
 func (in *Inspector) wants(a *array) bool {
 	switch {
-	case len(in.opts.Registers) > 0 || !perFlow(a.index) || in.opts.Everything || a.few():
+	case len(in.opts.Registers) > 0 || !perFlow(a.index) || in.opts.Everything || small(a):
 		return true
 	}
 	return !in.opts.NoFlows && (a.Valid > 0 || a.moment())
@@ -128,8 +128,8 @@ func (in *Inspector) wants(a *array) bool {
 // about.
 const fewCells = 256
 
-// few reports whether those of an array are.
-func (a *array) few() bool { return a.index == "" && a.size <= fewCells }
+// small reports whether an array has as few cells as that.
+func small(a *array) bool { return a.index == "" && a.size <= fewCells }
 
 // perFlow reports whether cells are found by hashes, or nobody says by what:
 // there may be many, and most hold nothing.
@@ -281,4 +281,53 @@ func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// assemble makes the numbers of arrays from the cells of their registers.
+func (in *Inspector) assemble(clock time.Duration) {
+	for _, a := range in.arrays {
+		if !a.plain() && in.fresh[a.parts[0].register.Name] {
+			in.assembleOne(a, clock)
+		}
+	}
+}
+
+func (in *Inspector) assembleOne(a *array, clock time.Duration) {
+	a.cells, a.raw = a.cells[:0], a.raw[:0]
+	for i := range in.fetched[a.parts[0].register.Name] {
+		for _, p := range a.parts {
+			number, raw := a.number(in.fetched[p.register.Name][i], p, clock)
+			a.cells, a.raw = append(a.cells, number), append(a.raw, raw)
+		}
+		if len(a.parts) > 1 {
+			none := make([]uint64, manifest.MaxPaths-len(a.parts))
+			a.cells, a.raw = append(a.cells, none...), append(a.raw, none...)
+		}
+	}
+}
+
+// fetch reads the registers that an array is part of, each once.
+func (in *Inspector) fetch(ctx context.Context, a *array) error {
+	if a.plain() {
+		r := a.parts[0].register
+		var err error
+		if a.cells, err = in.regs.Read(ctx, r.Name, 0, in.used(a.index, a.size), a.cells[:0]); err != nil {
+			return in.explain(r.Name, err)
+		}
+		a.raw = a.cells
+		return nil
+	}
+	for _, p := range a.parts {
+		name := p.register.Name
+		if in.fresh[name] {
+			continue
+		}
+		n := in.used(p.register.Index, p.register.Size)
+		var err error
+		if in.fetched[name], err = in.regs.Read(ctx, name, 0, n, in.fetched[name][:0]); err != nil {
+			return in.explain(name, err)
+		}
+		in.fresh[name] = true
+	}
+	return nil
 }

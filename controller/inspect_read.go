@@ -9,8 +9,6 @@ import (
 	"github.com/p4lb/p4lb/manifest"
 )
 
-func micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
-
 // A readingKey tells readings of one switch apart.
 type readingKey struct {
 	quantity string
@@ -70,7 +68,7 @@ func (r *reader) read(a *array) {
 			r.add(a, i, Reading{Index: fmt.Sprintf("switch %d", i)})
 		}
 	default:
-		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.index == "" || a.few() {
+		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.index == "" || small(a) {
 			r.held(a)
 		}
 	}

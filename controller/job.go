@@ -66,7 +66,7 @@ func (j *job) deploy(ctx context.Context) error {
 // attempt reads, changes and reads again.
 func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	defer func() { j.report.Notes = x.notes }()
-	want, err := j.plan.desired()
+	want, err := desired(j.plan)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	j.report.Verified = true
 	j.c.mu.Lock()
 	defer j.c.mu.Unlock()
-	if j.c.plan.byName[j.plan.Name] == j.plan {
+	if j.c.plan.Switch(j.plan.Name) == j.plan {
 		j.c.good[j.plan.Name] = epoch
 	}
 	return nil

@@ -305,19 +305,22 @@ func (p *place) frame(fields []manifest.FrameField) ([]byte, error) {
 	return w.bytes, nil
 }
 
-// A sendTask hands a frame to a switch again and again.
-type sendTask struct {
-	sw string
-	Frame
+// A bitWriter appends numbers of any width, the most significant bit first.
+type bitWriter struct {
+	bytes []byte
+	free  int // bits of the last byte
 }
 
-// Name is the task's in manifests.
-func (t *sendTask) Name() string { return string(manifest.SendFrame) }
-
-// Switch is the switch that the frame is handed to.
-func (t *sendTask) Switch() string { return t.sw }
-
-// Run sends the frame.
-func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
-	return now + t.Every, f.PacketOut(t.sw, t.Bytes)
+func (w *bitWriter) write(v uint64, width int) {
+	for width > 0 {
+		if w.free == 0 {
+			w.bytes = append(w.bytes, 0)
+			w.free = 8
+		}
+		n := min(width, w.free)
+		part := byte(v>>(width-n)) & (1<<n - 1)
+		w.free -= n
+		width -= n
+		w.bytes[len(w.bytes)-1] |= part << w.free
+	}
 }

@@ -72,7 +72,7 @@ func looksAt(t *testing.T, n *virtualNet, sw string) *controller.Snapshot {
 // controllerNews are how old the news of a switch are.
 func controllerNews(t *testing.T, n *virtualNet, node *controller.Node) map[int]time.Duration {
 	t.Helper()
-	news := node.News()
+	news := controller.NewsOf(node)
 	if news == nil {
 		return nil
 	}

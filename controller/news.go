@@ -19,10 +19,10 @@ type News struct {
 	cells []uint64
 }
 
-// News finds the times of what the program chooses paths by, nil where it notes
+// NewsOf finds the times of what the program chooses paths by, nil where it notes
 // none.
-func (n *Node) News() *News {
-	a := newsOf(n.arrays(), n.Manifest.Decides)
+func NewsOf(n *Node) *News {
+	a := newsOf(arraysOf(n.Manifest, nil), n.Manifest.Decides)
 	if a == nil {
 		return nil
 	}

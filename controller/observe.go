@@ -32,18 +32,6 @@ type Observation struct {
 // fit reads have the names that it looks for.
 var observationColumns = []string{"clock_us", "switch", "port", "egress_traffic", "occupancy", "dequeue_interval"}
 
-// A Meter counts what the ports of a switch have sent. The Registers of a
-// target implement it where the target can.
-type Meter interface {
-	// Sent is the number of bytes that a port has sent, since any time. The
-	// error wraps errors.ErrUnsupported where nobody counts them.
-	Sent(ctx context.Context, port int) (uint64, error)
-}
-
-// SentCounter is the name of the counter by which Thrift servers that are not
-// BMv2's tell what ports have sent. No program can have one of that name.
-const SentCounter = "port sent"
-
 // An Observer samples the egress ports of a switch that lead to other switches:
 // QALL's observation step. It must not be used from two goroutines at once.
 type Observer struct {
@@ -70,7 +58,7 @@ func NewObserver(n *Node, regs Registers) (*Observer, error) {
 			Hint: "observe with the same scheme for v1model",
 		}
 	}
-	list := n.arrays()
+	list := arraysOf(n.Manifest, nil)
 	byPort := func(kind manifest.Kind, event manifest.Event) *array {
 		i := slices.IndexFunc(list, func(a *array) bool {
 			return a.index == manifest.ByPort && a.Kind == kind && a.Event == event && !a.Internal

@@ -36,3 +36,7 @@ func (t *Thrift) Sent(ctx context.Context, port int) (bytes uint64, err error) {
 	t.mu.Unlock()
 	return m.sent(port)
 }
+
+// SentCounter is the name of the counter by which Thrift servers that are not
+// BMv2's tell what ports have sent. No program can have one of that name.
+const SentCounter = "port sent"

@@ -133,12 +133,6 @@ type Queue struct {
 	Depth int    `json:"depth"` // packets
 }
 
-// NewPlan computes what every switch of a topology must hold, with one program
-// for each role. The error, if any, is of type Errors.
-func NewPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
-	return newPlan(t, pipelines, o)
-}
-
 // Around are the ports by which the program sends packets round, to which nobody
 // else may be attached.
 func (s *SwitchPlan) Around() []int {
@@ -193,4 +187,15 @@ func (p *Plan) Cut() []string {
 		}
 	}
 	return list
+}
+
+// indexed returns the index, which is made once.
+func (p *Pipeline) indexed() (*index, error) {
+	p.once.Do(func() {
+		p.index, p.err = newIndex(p.P4Info, p.Config)
+		if p.err == nil {
+			p.err = p.index.match(&p.Manifest, p.P4Info)
+		}
+	})
+	return p.index, p.err
 }

@@ -18,7 +18,9 @@ const (
 	defaultCPU   = 255
 )
 
-func newPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
+// NewPlan computes what every switch of a topology must hold, with one program
+// for each role. The error, if any, is of type Errors.
+func NewPlan(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o PlanOptions) (*Plan, error) {
 	if o.MTU < 0 || o.Queue < 0 {
 		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
 	}

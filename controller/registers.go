@@ -53,7 +53,7 @@ func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst [
 	for _, e := range list {
 		cell := e.GetRegisterEntry()
 		if i := int(cell.GetIndex().GetIndex()); cell.GetRegisterId() == info.id && i >= from && i < to {
-			values[i-from] = info.number(cell.GetData())
+			values[i-from] = cellNumber(info, cell.GetData())
 			seen++
 		}
 	}
@@ -76,7 +76,7 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 	for i := from; i < to; i++ {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: registerEntity(&p4v1.RegisterEntry{
 			RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)},
-			Data: info.data(value),
+			Data: cellData(info, value),
 		})})
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
@@ -99,8 +99,8 @@ func (r *p4Registers) find(name string, from, to int) (*registerInfo, error) {
 	return info, nil
 }
 
-// number is a cell as one number: of a struct, the first member comes first.
-func (r *registerInfo) number(d *p4v1.P4Data) uint64 {
+// cellNumber is a cell as one number: of a struct, the first member comes first.
+func cellNumber(r *registerInfo, d *p4v1.P4Data) uint64 {
 	if len(r.halves) == 0 {
 		return numberOf(d.GetBitstring())
 	}
@@ -113,8 +113,8 @@ func (r *registerInfo) number(d *p4v1.P4Data) uint64 {
 	return v
 }
 
-// data is the message for such a number.
-func (r *registerInfo) data(v uint64) *p4v1.P4Data {
+// cellData is the message for such a number.
+func cellData(r *registerInfo, v uint64) *p4v1.P4Data {
 	if len(r.halves) == 0 {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(v)}}
 	}

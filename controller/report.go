@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -84,4 +86,56 @@ func (r *Report) Err() error {
 		return nil
 	}
 	return list
+}
+
+// Rows are the report as a table, a row for each switch.
+func (r *Report) Rows() [][]string {
+	rows := [][]string{{"SWITCH", "PROGRAM", "INSERTED", "MODIFIED", "DELETED", "WRITTEN", "STATE"}}
+	for _, s := range r.Switches {
+		counts := map[ChangeKind]int{}
+		for _, c := range s.Changes {
+			counts[c.Kind]++
+		}
+		program := "kept"
+		switch {
+		case s.Pushed:
+			program = "pushed"
+		case counts[Push] > 0:
+			program = "to push"
+		}
+		rows = append(rows, []string{
+			s.Name, program, fmt.Sprint(counts[Insert]), fmt.Sprint(counts[Modify]), fmt.Sprint(counts[Delete]),
+			fmt.Sprint(s.Written), s.state(),
+		})
+	}
+	return rows
+}
+
+// state sums a switch up in a word or two.
+func (s *SwitchReport) state() string {
+	switch {
+	case s.Verified:
+		return "verified"
+	case s.RolledBack:
+		return "rolled back"
+	case s.Err != nil:
+		return "failed"
+	case len(s.Notes) > 0:
+		return s.Notes[0]
+	}
+	if len(s.Changes) > 0 {
+		return "differs"
+	}
+	return "as planned"
+}
+
+// ChangeRows are the changes of all switches as a table.
+func (r *Report) ChangeRows() [][]string {
+	rows := [][]string{{"SWITCH", "CHANGE", "OBJECT", "BEFORE", "AFTER"}}
+	for _, s := range r.Switches {
+		for _, c := range s.Changes {
+			rows = append(rows, []string{s.Name, string(c.Kind), c.Object, cmp.Or(c.Before, "-"), cmp.Or(c.After, "-")})
+		}
+	}
+	return rows
 }

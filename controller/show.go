@@ -1,9 +1,11 @@
 package controller
 
 import (
-	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // Rows are the plan as a table, object by object, the first row being the heads
@@ -57,7 +59,7 @@ func (e Entry) key() string {
 		case m.Bits != m.Width || strings.HasSuffix(m.Field, ".dst") || strings.HasSuffix(m.Field, ".src"):
 			value = fmt.Sprintf("%s/%d", value, m.Bits)
 		}
-		parts = append(parts, short(m.Field)+"="+value)
+		parts = append(parts, manifest.Short(m.Field)+"="+value)
 	}
 	return strings.Join(parts, " ")
 }
@@ -87,54 +89,19 @@ func (c Call) String() string {
 	return c.Action + "(" + strings.Join(args, ", ") + ")"
 }
 
-// Rows are the report as a table, a row for each switch.
-func (r *Report) Rows() [][]string {
-	rows := [][]string{{"SWITCH", "PROGRAM", "INSERTED", "MODIFIED", "DELETED", "WRITTEN", "STATE"}}
-	for _, s := range r.Switches {
-		counts := map[ChangeKind]int{}
-		for _, c := range s.Changes {
-			counts[c.Kind]++
-		}
-		program := "kept"
-		switch {
-		case s.Pushed:
-			program = "pushed"
-		case counts[Push] > 0:
-			program = "to push"
-		}
-		rows = append(rows, []string{
-			s.Name, program, fmt.Sprint(counts[Insert]), fmt.Sprint(counts[Modify]), fmt.Sprint(counts[Delete]),
-			fmt.Sprint(s.Written), s.state(),
-		})
-	}
-	return rows
+// String is the rate and the depth, as in 33333 packets/s, 64 packets.
+func (q Queue) String() string {
+	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
 }
 
-// state sums a switch up in a word or two.
-func (s *SwitchReport) state() string {
+// showNumber writes a number of some bits: 48 as a MAC address, 32 as that of a
+// host where it looks like one.
+func showNumber(v uint64, width int) string {
 	switch {
-	case s.Verified:
-		return "verified"
-	case s.RolledBack:
-		return "rolled back"
-	case s.Err != nil:
-		return "failed"
-	case len(s.Notes) > 0:
-		return s.Notes[0]
+	case width == 48:
+		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", byte(v>>40), byte(v>>32), byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	case width == 32:
+		return fmt.Sprintf("%d.%d.%d.%d", byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 	}
-	if len(s.Changes) > 0 {
-		return "differs"
-	}
-	return "as planned"
-}
-
-// ChangeRows are the changes of all switches as a table.
-func (r *Report) ChangeRows() [][]string {
-	rows := [][]string{{"SWITCH", "CHANGE", "OBJECT", "BEFORE", "AFTER"}}
-	for _, s := range r.Switches {
-		for _, c := range s.Changes {
-			rows = append(rows, []string{s.Name, string(c.Kind), c.Object, cmp.Or(c.Before, "-"), cmp.Or(c.After, "-")})
-		}
-	}
-	return rows
+	return strconv.FormatUint(v, 10)
 }

@@ -3,8 +3,8 @@ package controller
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
-	"time"
 )
 
 // A Target is where a plan is deployed to. It brings switches up, or knows
@@ -57,19 +57,6 @@ type Limits struct {
 	Batch int
 }
 
-// Registers are those of one switch, however it is reached. Its methods may be
-// called at the same time; their errors name the register.
-type Registers interface {
-	// Read appends the cells from ≤ i < to of a register to dst, all of one
-	// moment where the switch can.
-	Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error)
-	// Write sets these cells to a value.
-	Write(ctx context.Context, name string, from, to int, value uint64) error
-	// Clock is that of the switch's timestamps. The error wraps ErrNoClock where
-	// it cannot be had.
-	Clock(ctx context.Context) (time.Duration, error)
-}
-
 // Queues are those of one switch.
 type Queues interface {
 	// Queue returns what is known of the queue of a port; false where nothing
@@ -78,3 +65,23 @@ type Queues interface {
 	// SetQueue sets the rate and the depth.
 	SetQueue(ctx context.Context, q Queue) error
 }
+
+// Filters are those of one switch.
+type Filters interface {
+	// List returns the filters of the program that runs, as they are set.
+	List(ctx context.Context) ([]Filter, error)
+	// SetFilter sets all cells of a filter.
+	SetFilter(ctx context.Context, f Filter) error
+}
+
+// Reasons for which a switch does not hold the plan.
+var (
+	// ErrUnreachable: there is no server at the address, or it has vanished.
+	ErrUnreachable = errors.New("cannot be reached")
+	// ErrNotPrimary: another controller is primary.
+	ErrNotPrimary = errors.New("another controller is primary")
+	// ErrRefused: the switch has refused something.
+	ErrRefused = errors.New("refused")
+	// ErrOtherProgram: the switch answers with another program than it was given.
+	ErrOtherProgram = errors.New("another program")
+)

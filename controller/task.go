@@ -5,11 +5,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Task is what a controller has to do again and again while the programs run:
@@ -31,101 +27,12 @@ const Never = time.Duration(1<<63 - 1)
 
 // A Fabric is what tasks reach of the switches, by their names.
 type Fabric interface {
-	// ReadRegister appends the cells from ≤ i < to of a register to dst.
-	ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error)
-	// WriteRegister sets the cells from ≤ i < to.
-	WriteRegister(sw, register string, from, to int, value uint64) error
-	// Clock is the clock of the switch's own timestamps. The error wraps
-	// ErrNoClock where it cannot be had.
-	Clock(sw string) (time.Duration, error)
+	RegisterFabric
 	// PacketOut makes the switch process a frame as one from the controller.
 	PacketOut(sw string, frame []byte) error
 	// QueuesEmpty reports whether no packet waits in the switch. Where the
 	// switch does not tell, the error is errors.ErrUnsupported.
 	QueuesEmpty(sw string) (bool, error)
-}
-
-// A Node is a switch of a fabric as tasks and inspectors know it: where it
-// stands, and what it runs.
-type Node struct {
-	Name     string
-	Role     fabric.Role
-	Leaf     int // the number of a switch with hosts, 0 for the others
-	Manifest *manifest.Manifest
-	Ports    []fabric.Port  // that have a link, by number
-	Groups   []fabric.Group // of next hops
-	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
-
-	// Weights are those that the plan gives the paths of each group, by its id,
-	// where the program takes weights from the controller.
-	Weights map[int][]uint64
-}
-
-// Nodes lists the switches of the plan with what they run.
-func (p *Plan) Nodes() []*Node {
-	var list []*Node
-	for _, s := range p.Switches {
-		list = append(list, p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest))
-	}
-	return list
-}
-
-// node is a switch that runs the program of a manifest.
-func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
-	table, _ := p.Routes.Table(s.Name, p.Grouping)
-	n := &Node{
-		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
-		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping >= fabric.ByLeaf,
-	}
-	if m.Weights != nil && m.Weights.From == manifest.FromController {
-		n.Weights = map[int][]uint64{}
-		for _, g := range n.Groups {
-			n.Weights[g.ID] = (&planner{plan: p, sw: s}).weights(g)
-		}
-	}
-	return n
-}
-
-// NewNodes lists the switches of a fabric with what they run, by their roles.
-func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*manifest.Manifest, by fabric.Grouping) ([]*Node, error) {
-	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: by}
-	var list []*Node
-	for i := range t.Switches {
-		s := &t.Switches[i]
-		m := manifests[s.Role]
-		if m == nil {
-			return nil, fmt.Errorf("switch %s: there is no program for the role %s", s.Name, s.Role)
-		}
-		list = append(list, p.node(s, m))
-	}
-	return list, nil
-}
-
-// GroupingOf says what the ids of groups mean to the programs of a fabric: what
-// one of them wants, all get.
-func GroupingOf(manifests map[fabric.Role]*manifest.Manifest) (by fabric.Grouping) {
-	for _, m := range manifests {
-		by = max(by, groupingOf(m))
-	}
-	return by
-}
-
-// part finds the array that plays a part in a task, nil where none does.
-func (n *Node) part(t *manifest.Task, p manifest.Part) *array {
-	name := t.Registers[p]
-	if name == "" {
-		return nil
-	}
-	return n.array(name)
-}
-
-// port finds a port by its number.
-func (n *Node) port(number int) (fabric.Port, bool) {
-	i := slices.IndexFunc(n.Ports, func(p fabric.Port) bool { return p.Number == number })
-	if i < 0 {
-		return fabric.Port{}, false
-	}
-	return n.Ports[i], true
 }
 
 // A Schedule runs tasks when they are due. It is what the real-time loop and

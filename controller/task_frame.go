@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
@@ -18,8 +19,8 @@ type frameMaker struct {
 	src    fabric.MAC
 }
 
-// frameMaker makes the frames of a task, whose header has an EtherType of its own.
-func (n *Node) frameMaker(t *manifest.Task) frameMaker {
+// newFrameMaker makes what lays out the frames of a task, whose header has an EtherType of its own.
+func newFrameMaker(n *Node, t *manifest.Task) frameMaker {
 	m := frameMaker{header: n.Manifest.HeaderNamed(t.Header)}
 	if len(n.Ports) > 0 {
 		m.src = n.Ports[0].MAC
@@ -49,22 +50,19 @@ func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) 
 	return w.bytes, nil
 }
 
-// A bitWriter appends numbers of any width, the most significant bit first.
-type bitWriter struct {
-	bytes []byte
-	free  int // bits of the last byte
+// A sendTask hands a frame to a switch again and again.
+type sendTask struct {
+	sw string
+	Frame
 }
 
-func (w *bitWriter) write(v uint64, width int) {
-	for width > 0 {
-		if w.free == 0 {
-			w.bytes = append(w.bytes, 0)
-			w.free = 8
-		}
-		n := min(width, w.free)
-		part := byte(v>>(width-n)) & (1<<n - 1)
-		w.free -= n
-		width -= n
-		w.bytes[len(w.bytes)-1] |= part << w.free
-	}
+// Name is the task's in manifests.
+func (t *sendTask) Name() string { return string(manifest.SendFrame) }
+
+// Switch is the switch that the frame is handed to.
+func (t *sendTask) Switch() string { return t.sw }
+
+// Run sends the frame.
+func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	return now + t.Every, f.PacketOut(t.sw, t.Bytes)
 }

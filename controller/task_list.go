@@ -44,7 +44,7 @@ type taskSite struct {
 }
 
 // array finds what plays a part in the task.
-func (s *taskSite) array(p manifest.Part) *array { return s.part(s.task, p) }
+func (s *taskSite) array(p manifest.Part) *array { return partOf(s.Manifest, s.task, p) }
 
 // forEach makes a task for each switch.
 func forEach(kind manifest.TaskKind, one func(*taskSite) (Task, error)) taskMaker {

@@ -38,7 +38,7 @@ func newProbeTask(nodes []*Node) (Task, error) {
 		}
 	}
 	for _, n := range nodes {
-		m := n.frameMaker(n.Manifest.Task(manifest.ProbeFlood))
+		m := newFrameMaker(n, n.Manifest.Task(manifest.ProbeFlood))
 		t.switches = append(t.switches, &prober{name: n.Name, make: m, leaf: uint64(n.Leaf)})
 	}
 	return t, nil
@@ -99,12 +99,12 @@ type meteredSwitch struct {
 func newLoadMeter(nodes []*Node) (*loadMeter, error) {
 	m := &loadMeter{}
 	for _, n := range nodes {
-		s := &meteredSwitch{name: n.Name, load: n.part(n.Manifest.Task(manifest.ProbeFlood), manifest.PartLoad)}
+		s := &meteredSwitch{name: n.Name, load: partOf(n.Manifest, n.Manifest.Task(manifest.ProbeFlood), manifest.PartLoad)}
 		if s.load == nil {
 			return nil, fmt.Errorf("the program of %s measures no load: task probe with theta wants a register for load", n.Name)
 		}
 		if s.load.Kind == manifest.Rate {
-			if s.updated = momentOf(n.arrays(), s.load.name, manifest.Updated); s.updated == nil || s.load.Window == 0 {
+			if s.updated = momentOf(arraysOf(n.Manifest, nil), s.load.name, manifest.Updated); s.updated == nil || s.load.Window == 0 {
 				return nil, fmt.Errorf("the program of %s measures no load: register %s has no window, or none has the time when it was updated", n.Name, s.load.name)
 			}
 		}
@@ -117,11 +117,6 @@ func newLoadMeter(nodes []*Node) (*loadMeter, error) {
 		m.switches = append(m.switches, s)
 	}
 	return m, nil
-}
-
-// windowBytes is what a link of a rate in bit/s carries within a window.
-func windowBytes(rate float64, window time.Duration) float64 {
-	return rate / 8 * float64(window.Microseconds()) / 1e6
 }
 
 // mean reads the load of all links. Switches that do not answer are left out.
@@ -168,16 +163,6 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 	return total, nil
 }
 
-// faded is what is left now of the bytes that were sent by a time of the
-// switch's clock: they fade evenly within the window, as in the data plane.
-func faded(bytes, at uint64, now, window time.Duration) float64 {
-	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
-	if elapsed <= 0 {
-		return float64(bytes)
-	}
-	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
-}
-
 // A pathProbeTask sends a probe along each path of one switch to each other
 // leaf. The frames never change: the switch notes the time.
 type pathProbeTask struct {
@@ -188,7 +173,7 @@ type pathProbeTask struct {
 
 func newPathProbeTask(s *taskSite) (Task, error) {
 	n := s.Node
-	m := n.frameMaker(s.task)
+	m := newFrameMaker(n, s.task)
 	t := &pathProbeTask{sw: n.Name, period: time.Duration(s.task.Period)}
 	for _, g := range n.Groups {
 		for slot := range g.Hops {

@@ -34,14 +34,6 @@ func newRezeroTask(s *taskSite) (Task, error) {
 	}, nil
 }
 
-// portCells is how many cells of a register by port are in use.
-func portCells(n *Node) int {
-	if len(n.Ports) == 0 {
-		return 0
-	}
-	return n.Ports[len(n.Ports)-1].Number + 1
-}
-
 // Name is the task's kind.
 func (t *rezeroTask) Name() string { return string(manifest.Rezero) }
 
@@ -219,7 +211,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		port = busiest(t.counts)
 	}
 	if port != 0 && port == t.suspect {
-		if err := t.node.write(f, t.faulty, port, port+1, 1); err != nil {
+		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
 			return next, err
 		}
 		t.alert(t.describe(now, port))
@@ -266,8 +258,13 @@ func (t *failureTask) describe(now time.Duration, port int) Alert {
 // clear sets the counts of the interval to 0.
 func (t *failureTask) clear(f Fabric) error {
 	return errors.Join(
-		t.node.write(f, t.rounds, 0, 1, 0),
-		t.node.write(f, t.packets, 0, 1, 0),
-		t.node.write(f, t.perPort, 0, t.cells, 0),
+		t.set(f, t.rounds, 0, 1, 0),
+		t.set(f, t.packets, 0, 1, 0),
+		t.set(f, t.perPort, 0, t.cells, 0),
 	)
+}
+
+// set sets cells of an array of the switch.
+func (t *failureTask) set(f Fabric, a *array, from, to int, value uint64) error {
+	return a.write(f, t.node.Manifest, t.node.Name, from, to, value)
 }

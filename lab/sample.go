@@ -99,7 +99,7 @@ func newSampler(r *running, out io.Writer) *sampler {
 		s.watch(sw)
 	}
 	for _, n := range r.nodes {
-		switch news := n.News(); {
+		switch news := controller.NewsOf(n); {
 		case n.Leaf == 0:
 		case news != nil:
 			s.news[n.Name] = news
