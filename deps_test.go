@@ -58,11 +58,23 @@ var rooms = map[string][]string{
 
 	"conformance": {"p4/syntax"},
 
-	"controller": {"fabric", "manifest", "fitting", "bmv2"},
+	// A network's controller, from what is planned to what is read back: programs
+	// by the ids of P4Runtime, what every switch must hold, what registers mean,
+	// how switches are reached, what is read of them, what is done meanwhile.
+	"controller/p4info":    {"manifest"},
+	"controller/plan":      {"controller/p4info", "fabric", "manifest"},
+	"controller/registers": {"manifest"},
+	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2"},
+	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
+	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
+	"controller": {
+		"controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
+		"fabric", "manifest",
+	},
 	// The target that runs the switches in the process itself.
-	"controller/embedded": {"controller", "fabric", "bmv2", "dataplane", "p4rt"},
+	"controller/embedded": {"controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "dataplane", "p4rt"},
 	// The target that runs BMv2 in network namespaces.
-	"controller/testbed": {"controller", "controller/netspace", "fabric", "manifest"},
+	"controller/testbed": {"controller/plan", "controller/target", "controller/netspace", "fabric", "manifest"},
 	// Network namespaces, and hosts in them for switches in this process.
 	"controller/netspace": {"fabric"},
 	"controller/hosts":    {"controller/netspace", "fabric", "p4rt"},
@@ -74,6 +86,7 @@ var rooms = map[string][]string{
 		"advice",
 		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
+		"controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
 		"controller/hosts", "controller/testbed", "traffic",
 	},
 	"cmd": nil, // the shell imports everything

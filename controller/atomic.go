@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/p4info"
 )
 
 // A snapshot is what a switch held before it was changed.
 type snapshot struct {
 	config   *p4v1.ForwardingPipelineConfig // nil: it had no program
-	index    *index
+	index    *p4info.Index
 	contents *contents
 }
 
@@ -28,9 +30,9 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 		return s, nil
 	}
 	about := &contents{queues: want.queues} // filters are all read
-	if config.GetCookie().GetCookie() == x.index.cookie {
+	if config.GetCookie().GetCookie() == x.index.Cookie {
 		about.cells = want.cells
-	} else if s.index, err = newIndex(config.GetP4Info(), config.GetP4DeviceConfig()); err != nil {
+	} else if s.index, err = p4info.New(config.GetP4Info(), config.GetP4DeviceConfig()); err != nil {
 		return nil, err
 	}
 	old := *x

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // A thriftSwitch is a server's side of a switch with a single register.
@@ -67,7 +68,7 @@ func TestThrift(t *testing.T) {
 	ctx := t.Context()
 	sw := &thriftSwitch{cells: make([]uint64, 100)}
 	address, stop := serveThrift(t, sw, "127.0.0.1:0")
-	c := controller.NewThrift(address)
+	c := target.NewThrift(address)
 	defer c.Close()
 
 	if err := c.Write(ctx, "r", 10, 13, 7); err != nil {
@@ -86,7 +87,7 @@ func TestThrift(t *testing.T) {
 		name     string
 		from, to int
 	}{{"r", 99, 101}, {"r", 90, 101}, {"x", 0, 1}, {"x", 0, 10}} {
-		if got, err := c.Read(ctx, tt.name, tt.from, tt.to, nil); err == nil || errors.Is(err, controller.ErrUnreachable) {
+		if got, err := c.Read(ctx, tt.name, tt.from, tt.to, nil); err == nil || errors.Is(err, target.ErrUnreachable) {
 			t.Errorf("cells %d to %d of %s: %v, %v", tt.from, tt.to, tt.name, got, err)
 		}
 	}
@@ -101,7 +102,7 @@ func TestThrift(t *testing.T) {
 		t.Errorf("after the server has come back: %v, %v", got, err)
 	}
 	stop()
-	if _, err := c.Clock(ctx); !errors.Is(err, controller.ErrUnreachable) {
+	if _, err := c.Clock(ctx); !errors.Is(err, target.ErrUnreachable) {
 		t.Errorf("after the server has gone: %v", err)
 	}
 	ended, cancel := context.WithCancel(ctx)
@@ -118,7 +119,7 @@ func TestThriftQueues(t *testing.T) {
 	sw := &thriftSwitch{}
 	address, stop := serveThrift(t, sw, "127.0.0.1:0")
 	defer stop()
-	c := controller.NewThrift(address)
+	c := target.NewThrift(address)
 	defer c.Close()
 	known := func(port int) string {
 		q, ok, err := c.Queue(ctx, port)
@@ -127,7 +128,7 @@ func TestThriftQueues(t *testing.T) {
 	if got := known(3); got != "0 0 false <nil>" {
 		t.Errorf("before anything was set: %s", got)
 	}
-	for _, q := range []controller.Queue{{Port: 5, Rate: 100, Depth: 20}, {Port: 3, Rate: 200, Depth: 10}} {
+	for _, q := range []plan.Queue{{Port: 5, Rate: 100, Depth: 20}, {Port: 3, Rate: 200, Depth: 10}} {
 		if err := c.SetQueue(ctx, q); err != nil {
 			t.Fatal(err)
 		}

@@ -19,13 +19,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // A conn is the connection to one switch. It has a goroutine that opens a
 // stream, claims to be primary, and does so again when the stream has ended.
 type conn struct {
 	name   string
-	target Target
+	target target.Target
 	opts   *DeployOptions
 	end    context.CancelFunc
 	ended  chan struct{}
@@ -52,7 +55,7 @@ type conn struct {
 
 // A link is a stream that is open.
 type link struct {
-	endpoint Endpoint
+	endpoint target.Endpoint
 	client   p4v1.P4RuntimeClient
 	send     func(*p4v1.StreamMessageRequest) error
 	primary  bool // guarded by the lock of the conn
@@ -69,7 +72,7 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-func newConn(ctx context.Context, name string, t Target, o *DeployOptions) *conn {
+func newConn(ctx context.Context, name string, t target.Target, o *DeployOptions) *conn {
 	ctx, end := context.WithCancel(ctx)
 	c := &conn{
 		name: name, target: t, opts: o, end: end, ended: make(chan struct{}),
@@ -120,7 +123,7 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 	defer cancel()
 	e, err := c.target.Endpoint(c.name)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return false, fmt.Errorf("%w: %w", target.ErrUnreachable, err)
 	}
 	cc, err := dial(e, c.opts.Timeout)
 	if err != nil {
@@ -166,7 +169,7 @@ func (c *conn) converse(l *link, stream p4v1.P4Runtime_StreamChannelClient, canc
 		watchdog.Stop()
 		switch {
 		case err != nil && silent.Load():
-			return false, fmt.Errorf("%w: no answer from %s within %v", ErrUnreachable, e.Address, c.opts.Timeout)
+			return false, fmt.Errorf("%w: no answer from %s within %v", target.ErrUnreachable, e.Address, c.opts.Timeout)
 		case err != nil:
 			return c.lost(e, err)
 		}
@@ -205,7 +208,7 @@ func (c *conn) observe(ctx context.Context, l *link) error {
 
 // claim is an arbitration message with the present election id, or without one
 // from a controller that only watches.
-func (c *conn) claim(e Endpoint) *p4v1.StreamMessageRequest {
+func (c *conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
 	if c.claims() {
@@ -278,7 +281,7 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 	if claim {
 		if l.claims++; l.claims > maxClaims {
 			claim, c.settled = false, true
-			c.err = fmt.Errorf("%w: no election id makes this controller primary, not even %v", ErrRefused, c.election)
+			c.err = fmt.Errorf("%w: no election id makes this controller primary, not even %v", target.ErrRefused, c.election)
 		}
 	}
 	c.announce()
@@ -286,14 +289,14 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 }
 
 func notPrimary(highest ElectionID) error {
-	return &Error{
-		Err:  fmt.Errorf("%w, with election id %v", ErrNotPrimary, highest),
+	return &plan.Error{
+		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),
 		Hint: "--takeover makes this one primary, --backup waits until the other is gone",
 	}
 }
 
 // lost says why a stream has ended.
-func (c *conn) lost(e Endpoint, err error) (again bool, why error) {
+func (c *conn) lost(e target.Endpoint, err error) (again bool, why error) {
 	if status.Code(err) != codes.InvalidArgument {
 		return false, c.streamError(e, err)
 	}
@@ -333,12 +336,12 @@ func (c *conn) giveWay() {
 
 // streamError is why there is no stream, by the code that the server or the
 // network has given.
-func (c *conn) streamError(e Endpoint, err error) error {
+func (c *conn) streamError(e target.Endpoint, err error) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
-		return &Error{
-			Err:  fmt.Errorf("%w at %s: %s", ErrUnreachable, e.Address, lastPart(s.Message())),
+		return &plan.Error{
+			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, lastPart(s.Message())),
 			Hint: "is a P4Runtime server running there? the topology's grpc says where to look",
 		}
 	}
@@ -349,7 +352,7 @@ func (c *conn) streamError(e Endpoint, err error) error {
 	if s.Code() == codes.NotFound {
 		hint = "the topology's id is the device id of the switch"
 	}
-	return &Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
+	return &plan.Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", target.ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
 }
 
 // lastPart is what gRPC's message about a connection comes down to.
@@ -404,7 +407,7 @@ func (c *conn) primary(ctx context.Context) (*link, int, error) {
 			case errors.Is(ctx.Err(), context.Canceled):
 				return nil, 0, ctx.Err()
 			case err == nil:
-				err = fmt.Errorf("%w: no answer within %v", ErrUnreachable, c.opts.Timeout)
+				err = fmt.Errorf("%w: no answer within %v", target.ErrUnreachable, c.opts.Timeout)
 			}
 			return nil, 0, err
 		}
@@ -422,7 +425,7 @@ func (c *conn) electionNow() *p4v1.Uint128 {
 const maxMessage = 64 << 20
 
 // dial prepares a connection; it is made when it is used first.
-func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
+func dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if e.TLS != nil {
 		creds = credentials.NewTLS(e.TLS)
@@ -442,7 +445,7 @@ func dial(e Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	}
 	cc, err := grpc.NewClient("passthrough:"+e.Address, options...)
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %w", ErrUnreachable, e.Address, err)
+		return nil, fmt.Errorf("%w at %s: %w", target.ErrUnreachable, e.Address, err)
 	}
 	return cc, nil
 }
@@ -454,7 +457,7 @@ func (c *conn) packetOut(packet []byte) error {
 	primary := l != nil && l.primary
 	c.mu.Unlock()
 	if !primary {
-		return fmt.Errorf("sending a packet: %w", cmp.Or(err, ErrUnreachable))
+		return fmt.Errorf("sending a packet: %w", cmp.Or(err, target.ErrUnreachable))
 	}
 	return l.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
 }

@@ -10,15 +10,18 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // Contents are what a switch holds, or should: objects by their keys, in the
 // canonical form that makes them comparable.
 type contents struct {
 	objects map[string]object // entries, sessions, groups
-	cells   []Cells           // of registers, one by one
-	queues  []Queue
-	filters []Filter
+	cells   []plan.Cells      // of registers, one by one
+	queues  []plan.Queue
+	filters []plan.Filter
 }
 
 // An object is something that P4Runtime writes.
@@ -39,8 +42,8 @@ const (
 )
 
 // desired are the contents of a plan.
-func desired(s *SwitchPlan) (*contents, error) {
-	x, err := s.Pipeline.indexed()
+func desired(s *plan.Switch) (*contents, error) {
+	x, err := s.Pipeline.Index()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func desired(s *SwitchPlan) (*contents, error) {
 	for _, e := range s.Entries {
 		c.addEntry(encodeEntry(x, e), x)
 	}
-	for _, t := range x.tables {
+	for _, t := range x.Tables {
 		c.addInitial(t)
 	}
 	for _, session := range s.Sessions {
@@ -61,10 +64,10 @@ func desired(s *SwitchPlan) (*contents, error) {
 	}
 	for _, r := range s.Registers {
 		for i := r.From; i < r.To; i++ {
-			c.cells = append(c.cells, Cells{r.Register, i, i + 1, r.Value})
+			c.cells = append(c.cells, plan.Cells{Register: r.Register, From: i, To: i + 1, Value: r.Value})
 		}
 	}
-	slices.SortFunc(c.cells, func(a, b Cells) int {
+	slices.SortFunc(c.cells, func(a, b plan.Cells) int {
 		return cmp.Or(strings.Compare(a.Register, b.Register), cmp.Compare(a.From, b.From))
 	})
 	return c, nil
@@ -72,11 +75,11 @@ func desired(s *SwitchPlan) (*contents, error) {
 
 // addInitial wants the default action of the program back in a table for which
 // the plan has none.
-func (c *contents) addInitial(t *tableInfo) {
-	if !t.presets() {
+func (c *contents) addInitial(t *p4info.Table) {
+	if !t.Presets() {
 		return
 	}
-	e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
+	e := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}
 	if key := entryKey(e); c.objects[key].entity == nil {
 		c.objects[key] = object{entity: tableEntity(e), value: noAction, rank: rankEntry, preset: true}
 	}
@@ -85,10 +88,10 @@ func (c *contents) addInitial(t *tableInfo) {
 // noAction is the value of a default action that is the program's own.
 const noAction = ""
 
-func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
+func (c *contents) addEntry(e *p4v1.TableEntry, x *p4info.Index) {
 	o := object{entity: tableEntity(e), value: actionValue(e), rank: rankEntry, preset: e.GetIsDefaultAction()}
-	if t := x.byID[e.GetTableId()]; t != nil {
-		if t.routes {
+	if t := x.ByID[e.GetTableId()]; t != nil {
+		if t.Routes {
 			o.rank = rankRoute
 		}
 		if o.preset && isInitial(t, e) {
@@ -99,8 +102,8 @@ func (c *contents) addEntry(e *p4v1.TableEntry, x *index) {
 }
 
 // isInitial reports whether a default entry is what the program begins with.
-func isInitial(t *tableInfo, e *p4v1.TableEntry) bool {
-	return e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.initial)
+func isInitial(t *p4info.Table, e *p4v1.TableEntry) bool {
+	return e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.Initial)
 }
 
 func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
@@ -143,16 +146,16 @@ func replicas(ports []int) []*p4v1.Replica {
 }
 
 // encodeEntry encodes an entry of a plan, which has been checked.
-func encodeEntry(x *index, e Entry) *p4v1.TableEntry {
-	t := x.byName[e.Table]
-	out := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
+func encodeEntry(x *p4info.Index, e plan.Entry) *p4v1.TableEntry {
+	t := x.ByName[e.Table]
+	out := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
 	for i, m := range e.Match {
-		if f := encodeMatch(t.fields[i], m); f != nil {
+		if f := encodeMatch(t.Fields[i], m); f != nil {
 			out.Match = append(out.Match, f)
 		}
 	}
 	if len(e.OneOf) == 0 {
-		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, Call{e.Action, e.Args})}}
+		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, plan.Call{Action: e.Action, Args: e.Args})}}
 		return out
 	}
 	set := &p4v1.ActionProfileActionSet{}
@@ -164,26 +167,26 @@ func encodeEntry(x *index, e Entry) *p4v1.TableEntry {
 }
 
 // encodeCall encodes an action of a table with its arguments.
-func encodeCall(t *tableInfo, c Call) *p4v1.Action {
-	a := t.actions[c.Action]
-	out := &p4v1.Action{ActionId: a.id}
+func encodeCall(t *p4info.Table, c plan.Call) *p4v1.Action {
+	a := t.Actions[c.Action]
+	out := &p4v1.Action{ActionId: a.ID}
 	for i, arg := range c.Args {
-		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: a.params[i].id, Value: number(arg.Value)})
+		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: a.Params[i].ID, Value: number(arg.Value)})
 	}
 	return out
 }
 
 // encodeMatch encodes what an entry says about a field; nil is what matches
 // everything, which P4Runtime wants left out.
-func encodeMatch(f fieldInfo, m Match) *p4v1.FieldMatch {
-	out := &p4v1.FieldMatch{FieldId: f.id}
+func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
+	out := &p4v1.FieldMatch{FieldId: f.ID}
 	switch {
-	case m.Any, f.kind == configv1.MatchField_LPM && m.Bits == 0:
+	case m.Any, f.Kind == configv1.MatchField_LPM && m.Bits == 0:
 		return nil
-	case f.kind == configv1.MatchField_LPM:
+	case f.Kind == configv1.MatchField_LPM:
 		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
-	case f.kind == configv1.MatchField_TERNARY:
-		mask := ones(f.width)
+	case f.Kind == configv1.MatchField_TERNARY:
+		mask := ones(f.Width)
 		if m.Mask != nil {
 			mask = new(big.Int).SetUint64(*m.Mask)
 		}
@@ -192,16 +195,16 @@ func encodeMatch(f fieldInfo, m Match) *p4v1.FieldMatch {
 		}
 		value := new(big.Int).And(mask, new(big.Int).SetUint64(m.Value)) // bits that do not count are 0
 		out.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: bytesOf(value), Mask: bytesOf(mask)}}
-	case f.kind == configv1.MatchField_RANGE:
+	case f.Kind == configv1.MatchField_RANGE:
 		high := m.Value
 		if m.High != nil {
 			high = *m.High
 		}
-		if m.Value == 0 && f.width <= 64 && high == ones(f.width).Uint64() {
+		if m.Value == 0 && f.Width <= 64 && high == ones(f.Width).Uint64() {
 			return nil
 		}
 		out.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: number(m.Value), High: number(high)}}
-	case f.kind == configv1.MatchField_OPTIONAL:
+	case f.Kind == configv1.MatchField_OPTIONAL:
 		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: number(m.Value)}}
 	default:
 		out.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(m.Value)}}
@@ -223,7 +226,7 @@ func bytesOf(n *big.Int) []byte {
 	return n.Bytes()
 }
 
-// number is P4Runtime's canonical form: big-endian, as short as it can be.
+// Number is P4Runtime's canonical form: big-endian, as short as it can be.
 func number(v uint64) []byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], v)

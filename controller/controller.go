@@ -8,6 +8,10 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 const (
@@ -23,17 +27,17 @@ const (
 // open: it reconnects to those that vanish. Its methods may be called at the same
 // time.
 type Controller struct {
-	target Target
+	target target.Target
 	opts   DeployOptions
 	conns  map[string]*conn
 
 	mu   sync.Mutex
-	plan *Plan
+	plan *plan.Plan
 	good map[string]int // the epoch of a connection in which its switch was verified
 }
 
 // New starts a target and begins to connect to its switches.
-func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
+func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*Controller, error) {
 	o.Parallel, o.Timeout = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.Timeout, defaultTimeout)
 	if o.Parallel < 0 || o.Timeout < 0 {
 		return nil, fmt.Errorf("parallel %d, timeout %v: want positive numbers", o.Parallel, o.Timeout)
@@ -59,7 +63,7 @@ func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, 
 }
 
 // Plan is what the switches are to hold.
-func (c *Controller) Plan() *Plan {
+func (c *Controller) Plan() *plan.Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.plan
@@ -67,14 +71,14 @@ func (c *Controller) Plan() *Plan {
 
 // SetPlan makes another plan the one to hold, from the next Deploy on. It must
 // be of the same switches.
-func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
+func (c *Controller) SetPlan(ctx context.Context, p *plan.Plan) error {
 	for _, s := range p.Switches {
 		if c.conns[s.Name] == nil {
-			return &Error{Switch: s.Name, Err: errors.New("is not among the switches of the deployment"), Hint: "deploy the new topology anew"}
+			return &plan.Error{Switch: s.Name, Err: errors.New("is not among the switches of the deployment"), Hint: "deploy the new topology anew"}
 		}
 	}
 	if len(p.Switches) != len(c.conns) {
-		return &Error{Err: fmt.Errorf("the new plan is about %d of the %d switches", len(p.Switches), len(c.conns)), Hint: "deploy the new topology anew"}
+		return &plan.Error{Err: fmt.Errorf("the new plan is about %d of the %d switches", len(p.Switches), len(c.conns)), Hint: "deploy the new topology anew"}
 	}
 	if err := c.target.Start(ctx, p); err != nil {
 		return fmt.Errorf("starting the switches (%s): %w", c.target.Name(), err)
@@ -106,7 +110,7 @@ func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
 	return r, r.Err()
 }
 
-// each calls do for every job, so many at a time as the options say.
+// Each calls do for every job, so many at a time as the options say.
 func (c *Controller) each(jobs []*job, do func(*job)) {
 	slots := make(chan struct{}, c.opts.Parallel)
 	var all sync.WaitGroup
@@ -149,11 +153,11 @@ const (
 	stepFailed = "failed"
 )
 
-// Registers reaches those of the named switch.
-func (c *Controller) Registers(name string) (Registers, error) {
+// Access reaches those of the named switch.
+func (c *Controller) Registers(name string) (registers.Access, error) {
 	s := c.Plan().Switch(name)
 	if s == nil {
-		return nil, &Error{Err: fmt.Errorf("there is no switch %s", name)}
+		return nil, &plan.Error{Err: fmt.Errorf("there is no switch %s", name)}
 	}
 	return &switchRegisters{conn: c.conns[name], plan: s, timeout: c.opts.Timeout}, nil
 }
@@ -162,7 +166,7 @@ func (c *Controller) Registers(name string) (Registers, error) {
 func (c *Controller) PacketOut(_ context.Context, name string, packet []byte) error {
 	conn := c.conns[name]
 	if conn == nil {
-		return &Error{Err: fmt.Errorf("there is no switch %s", name)}
+		return &plan.Error{Err: fmt.Errorf("there is no switch %s", name)}
 	}
 	return conn.packetOut(packet)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // DeployOptions are how a plan is carried out. The zero value works.
@@ -45,7 +48,7 @@ type Progress struct {
 // they do. One that fails does not stop the others; the error says which did,
 // the report what happened to each. It starts the target, but does not close
 // it.
-func Deploy(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Report, error) {
+func Deploy(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*Report, error) {
 	c, err := New(ctx, p, t, o)
 	if err != nil {
 		return nil, err

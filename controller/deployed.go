@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 )
@@ -45,7 +47,7 @@ const deployedVersion = 2
 
 // NewDeployed notes a plan and where its switches are. Those that the target
 // cannot say it of are where the topology has them.
-func NewDeployed(p *Plan, t Target, pid int) *Deployed {
+func NewDeployed(p *plan.Plan, t target.Target, pid int) *Deployed {
 	d := &Deployed{
 		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
 		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,

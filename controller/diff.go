@@ -9,6 +9,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -18,9 +20,9 @@ type step struct {
 	Change
 	update *p4v1.Update
 	rank   int
-	cell   *Cells
-	queue  *Queue
-	filter *Filter
+	cell   *plan.Cells
+	queue  *plan.Queue
+	filter *plan.Filter
 }
 
 // diff lists the steps from what a switch has to what it should. Cells,
@@ -68,14 +70,14 @@ var updateTypes = map[ChangeKind]p4v1.Update_Type{
 }
 
 // cellSteps compares cells that are known on both sides; both are in order.
-func cellSteps(have, want []Cells) []step {
-	values := map[Cells]uint64{}
+func cellSteps(have, want []plan.Cells) []step {
+	values := map[plan.Cells]uint64{}
 	for _, h := range have {
-		values[Cells{h.Register, h.From, h.To, 0}] = h.Value
+		values[plan.Cells{Register: h.Register, From: h.From, To: h.To, Value: 0}] = h.Value
 	}
 	var list []step
 	for _, w := range want {
-		before, known := values[Cells{w.Register, w.From, w.To, 0}]
+		before, known := values[plan.Cells{Register: w.Register, From: w.From, To: w.To, Value: 0}]
 		if known && before != w.Value {
 			list = append(list, step{
 				Change: Change{Modify, fmt.Sprintf("register %s[%d]", w.Register, w.From), strconv.FormatUint(before, 10), strconv.FormatUint(w.Value, 10)},
@@ -87,11 +89,11 @@ func cellSteps(have, want []Cells) []step {
 }
 
 // queueSteps compares queues; those that nothing is known of are set.
-func (x *exchange) queueSteps(have, want []Queue) []step {
+func (x *exchange) queueSteps(have, want []plan.Queue) []step {
 	if x.link.endpoint.Queues == nil {
 		return nil
 	}
-	known := map[int]Queue{}
+	known := map[int]plan.Queue{}
 	for _, h := range have {
 		known[h.Port] = h
 	}
@@ -111,7 +113,7 @@ func (x *exchange) queueSteps(have, want []Queue) []step {
 }
 
 // describe names an object by the names of the program.
-func describe(x *index, e *p4v1.Entity) string {
+func describe(x *p4info.Index, e *p4v1.Entity) string {
 	if r := e.GetPacketReplicationEngineEntry(); r != nil {
 		if g := r.GetMulticastGroupEntry(); g != nil {
 			return fmt.Sprintf("multicast group %d", g.GetMulticastGroupId())
@@ -119,19 +121,19 @@ func describe(x *index, e *p4v1.Entity) string {
 		return fmt.Sprintf("clone session %d", r.GetCloneSessionEntry().GetSessionId())
 	}
 	entry := e.GetTableEntry()
-	t := x.byID[entry.GetTableId()]
+	t := x.ByID[entry.GetTableId()]
 	if t == nil {
 		return fmt.Sprintf("table %d %s", entry.GetTableId(), entryKey(entry))
 	}
 	if entry.GetIsDefaultAction() {
-		return t.name + " default"
+		return t.Name + " default"
 	}
 	var b strings.Builder
-	b.WriteString(t.name)
+	b.WriteString(t.Name)
 	for _, m := range entry.GetMatch() {
-		for _, f := range t.fields {
-			if f.id == m.GetFieldId() {
-				fmt.Fprintf(&b, " %s=%s", manifest.Short(f.name), showMatch(f, m))
+		for _, f := range t.Fields {
+			if f.ID == m.GetFieldId() {
+				fmt.Fprintf(&b, " %s=%s", manifest.Short(f.Name), showMatch(f, m))
 			}
 		}
 	}
@@ -139,12 +141,12 @@ func describe(x *index, e *p4v1.Entity) string {
 }
 
 // showMatch writes a match: addresses as such.
-func showMatch(f fieldInfo, m *p4v1.FieldMatch) string {
-	if l := m.GetLpm(); l != nil && f.width == 32 {
-		return fmt.Sprintf("%s/%d", showNumber(numberOf(l.GetValue()), 32), l.GetPrefixLen())
+func showMatch(f p4info.Field, m *p4v1.FieldMatch) string {
+	if l := m.GetLpm(); l != nil && f.Width == 32 {
+		return fmt.Sprintf("%s/%d", plan.FormatNumber(numberOf(l.GetValue()), 32), l.GetPrefixLen())
 	}
 	if e := m.GetExact(); e != nil {
-		return showNumber(numberOf(e.GetValue()), f.width)
+		return plan.FormatNumber(numberOf(e.GetValue()), f.Width)
 	}
 	return matchText(m)
 }
@@ -158,7 +160,7 @@ func numberOf(b []byte) uint64 {
 }
 
 // describeValue writes what an object does, which value is as in contents.
-func describeValue(x *index, e *p4v1.Entity, value string) string {
+func describeValue(x *p4info.Index, e *p4v1.Entity, value string) string {
 	if e.GetTableEntry() == nil {
 		return "ports " + value
 	}
@@ -167,21 +169,21 @@ func describeValue(x *index, e *p4v1.Entity, value string) string {
 	}
 	id, params, _ := strings.Cut(value, " ")
 	n, err := strconv.ParseUint(id, 10, 32)
-	t := x.byID[e.GetTableEntry().GetTableId()]
-	if err != nil || t == nil || t.byAction[uint32(n)] == nil {
+	t := x.ByID[e.GetTableEntry().GetTableId()]
+	if err != nil || t == nil || t.ByAction[uint32(n)] == nil {
 		return value
 	}
-	a := t.byAction[uint32(n)]
+	a := t.ByAction[uint32(n)]
 	var args []string
 	for _, field := range strings.Fields(params) {
 		id, v, _ := strings.Cut(field, "=")
-		for _, p := range a.params {
-			if strconv.Itoa(int(p.id)) == id {
-				args = append(args, p.name+"="+showArg(v, p.width))
+		for _, p := range a.Params {
+			if strconv.Itoa(int(p.ID)) == id {
+				args = append(args, p.Name+"="+showArg(v, p.Width))
 			}
 		}
 	}
-	return a.name + "(" + strings.Join(args, ", ") + ")"
+	return a.Name + "(" + strings.Join(args, ", ") + ")"
 }
 
 func showArg(text string, width int) string {
@@ -189,5 +191,5 @@ func showArg(text string, width int) string {
 	if err != nil || width != 48 {
 		return text
 	}
-	return showNumber(v, width)
+	return plan.FormatNumber(v, width)
 }

@@ -12,6 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // An exchange is what is said to one switch while this controller is primary
@@ -20,7 +24,7 @@ type exchange struct {
 	c       *conn
 	link    *link
 	timeout time.Duration
-	index   *index
+	index   *p4info.Index
 	notes   []string
 }
 
@@ -37,26 +41,26 @@ func (x *exchange) fault(err error, what string) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%s: %w any more: %s", what, ErrUnreachable, lastPart(s.Message()))
+		return fmt.Errorf("%s: %w any more: %s", what, target.ErrUnreachable, lastPart(s.Message()))
 	case codes.PermissionDenied:
-		return fmt.Errorf("%s: %w: %s", what, ErrNotPrimary, s.Message())
+		return fmt.Errorf("%s: %w: %s", what, target.ErrNotPrimary, s.Message())
 	case codes.Unimplemented:
-		return fmt.Errorf("%s: %w: %s: %w", what, ErrRefused, s.Message(), errors.ErrUnsupported)
+		return fmt.Errorf("%s: %w: %s: %w", what, target.ErrRefused, s.Message(), errors.ErrUnsupported)
 	}
-	return fmt.Errorf("%s: %w: %s (%v)", what, ErrRefused, s.Message(), s.Code())
+	return fmt.Errorf("%s: %w: %s (%v)", what, target.ErrRefused, s.Message(), s.Code())
 }
 
 // passing reports whether it makes sense to try again: the switch or the
 // network has failed, rather than said no.
 func passing(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
+	return errors.Is(err, target.ErrUnreachable) || errors.Is(err, target.ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
 }
 
 // errUnsettled: the switch does not hold what it has taken.
 var errUnsettled = errors.New("the switch does not hold what it has taken")
 
 // errChanged is a refusal that another look may resolve.
-var errChanged = fmt.Errorf("%w", ErrRefused)
+var errChanged = fmt.Errorf("%w", target.ErrRefused)
 
 // config reads the program that the switch runs; nil if there is none.
 func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineConfigRequest_ResponseType) (*p4v1.ForwardingPipelineConfig, error) {
@@ -88,9 +92,9 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 	return nil
 }
 
-// read reads entities.
+// Read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
-	return readEntities(ctx, x.link, x.timeout, x.index.holds(), func(err error) error { return x.fault(err, "reading "+what) }, list...)
+	return readEntities(ctx, x.link, x.timeout, x.index.Holds(), func(err error) error { return x.fault(err, "reading "+what) }, list...)
 }
 
 // What an answer may be: so many bytes on top of so many for each entity that
@@ -144,7 +148,7 @@ func readEntities(ctx context.Context, l *link, patience time.Duration, most int
 	}
 }
 
-// write attempts updates, and returns how many the switch has taken. The error
+// Write attempts updates, and returns how many the switch has taken. The error
 // is about the first that it has not.
 func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
 	batch := x.link.endpoint.Limits.Batch
@@ -179,7 +183,7 @@ func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name fun
 	if count > 1 {
 		more = fmt.Sprintf(", and %d more", count-1)
 	}
-	reason := ErrRefused
+	reason := target.ErrRefused
 	if first.code == codes.AlreadyExists || first.code == codes.NotFound {
 		// The switch has changed since it was read, for instance by what a
 		// controller wrote that has just died: it is worth another look.
@@ -220,6 +224,6 @@ func updateErrors(err error) (taken int, first *updateError, refused int) {
 }
 
 // sameProgram reports whether what the switch runs is the plan's.
-func sameProgram(c *p4v1.ForwardingPipelineConfig, p *Pipeline, x *index) bool {
-	return c.GetCookie().GetCookie() == x.cookie && proto.Equal(c.GetP4Info(), p.P4Info)
+func sameProgram(c *p4v1.ForwardingPipelineConfig, p *plan.Pipeline, x *p4info.Index) bool {
+	return c.GetCookie().GetCookie() == x.Cookie && proto.Equal(c.GetP4Info(), p.P4Info)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // liveFilters reads how the filters are set.
-func (x *exchange) liveFilters(ctx context.Context, c *contents, want []Filter) (err error) {
+func (x *exchange) liveFilters(ctx context.Context, c *contents, want []plan.Filter) (err error) {
 	f := x.link.endpoint.Filters
 	if f == nil {
 		if len(want) > 0 {
@@ -19,7 +21,7 @@ func (x *exchange) liveFilters(ctx context.Context, c *contents, want []Filter) 
 		return fmt.Errorf("reading the filters: %w", err)
 	}
 	for _, w := range want {
-		if !slices.ContainsFunc(c.filters, w.is) {
+		if !slices.ContainsFunc(c.filters, w.Is) {
 			return fmt.Errorf("the program has no filter %s", w.Name)
 		}
 	}
@@ -27,10 +29,10 @@ func (x *exchange) liveFilters(ctx context.Context, c *contents, want []Filter) 
 }
 
 // filterSteps compares filters that are known on both sides.
-func filterSteps(have, want []Filter) []step {
+func filterSteps(have, want []plan.Filter) []step {
 	var list []step
 	for _, w := range want {
-		i := slices.IndexFunc(have, w.is)
+		i := slices.IndexFunc(have, w.Is)
 		if i < 0 {
 			continue
 		}

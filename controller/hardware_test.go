@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -62,11 +64,11 @@ func TestHardwareReadings(t *testing.T) {
 func TestNamedHardwareRegisters(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill@tna", nil)
 	n.write("l1", "LbIngress.queue_2.q_len", 3, 5)
-	s := snapshot(t, n.inspector("l1", controller.InspectOptions{Registers: []string{"LbIngress.queue_2.q_len"}}))
+	s := snapshot(t, n.inspector("l1", inspect.Options{Registers: []string{"LbIngress.queue_2.q_len"}}))
 	if r := reading(t, s, "queue", "port 3"); r.Value != 5 {
 		t.Errorf("the copy has %v, want 5", r.Value)
 	}
-	_, err := controller.NewInspector(n.plan.Nodes()[0], n.registers("l1"), controller.InspectOptions{Registers: []string{"q_len"}})
+	_, err := inspect.New(n.plan.Nodes()[0], n.registers("l1"), inspect.Options{Registers: []string{"q_len"}})
 	if err == nil || !strings.Contains(err.Error(), `there is no register "q_len"`) {
 		t.Errorf("the error is %v", err)
 	}
@@ -87,7 +89,7 @@ func TestFilters(t *testing.T) {
 				t.Logf("%s, 2^%s us: %v", link, window, err)
 				continue
 			}
-			list := controller.FiltersOf(&p.Manifest)
+			list := plan.FiltersOf(&p.Manifest)
 			if len(list) != 1 || list[0].Name != "u" || list[0].Sample {
 				t.Fatalf("the filters are %v", list)
 			}
@@ -116,10 +118,10 @@ func TestFilters(t *testing.T) {
 // order of the topology's.
 func TestDevicePorts(t *testing.T) {
 	top := leafSpine(t, 0)
-	if controller.DevicePorts(top, "") != top || controller.DevicePorts(top, "v1model") != top || controller.DevicePorts(top, "tna") != top {
+	if plan.DevicePorts(top, "") != top || plan.DevicePorts(top, "v1model") != top || plan.DevicePorts(top, "tna") != top {
 		t.Error("ports were changed that need not be")
 	}
-	got := controller.DevicePorts(top, "t2na")
+	got := plan.DevicePorts(top, "t2na")
 	for _, s := range top.Switches {
 		for i, p := range top.Ports(s.Name) {
 			if q := got.Ports(s.Name)[i]; q.Number != p.Number+7 || q.Peer != p.Peer {
@@ -127,7 +129,7 @@ func TestDevicePorts(t *testing.T) {
 			}
 		}
 	}
-	if controller.DevicePorts(got, "t2na") != got {
+	if plan.DevicePorts(got, "t2na") != got {
 		t.Error("device ports were taken for front ports")
 	}
 	wide, err := fabric.LeafSpine{Leaves: 1, Spines: 1, Hosts: 300}.Make()
@@ -139,7 +141,7 @@ func TestDevicePorts(t *testing.T) {
 		"t2na": func(p int) bool { return p&0x7f < 8 },
 	} {
 		seen := map[int]bool{}
-		for _, p := range controller.DevicePorts(wide, arch).Ports("l1") {
+		for _, p := range plan.DevicePorts(wide, arch).Ports("l1") {
 			if reserved(p.Number) || seen[p.Number] || p.Number > fabric.MaxPort {
 				t.Errorf("%s: port %d is given away", arch, p.Number)
 			}
@@ -155,7 +157,7 @@ func TestDevicePorts(t *testing.T) {
 // other, which is erased when they stop.
 func TestHardwareProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "hula@tna", nil)
-	tasks := n.tasks(controller.TaskOptions{})
+	tasks := n.tasks(task.Options{})
 	n.play(tasks, n.now+ms)
 	for leaf, other := range map[string]int{"l1": 2, "l2": 1} {
 		if hop := n.cell(leaf, "best", other) & 0xffff; hop > 3 {
@@ -185,7 +187,7 @@ func TestHardwareProbes(t *testing.T) {
 func TestHardwarePathProbes(t *testing.T) {
 	const delay = 25 * time.Microsecond
 	n := newVirtualNet(t, leafSpine(t, delay), "pdlb@tna", nil)
-	n.play(n.tasks(controller.TaskOptions{}), n.now+1200*time.Microsecond)
+	n.play(n.tasks(task.Options{}), n.now+1200*time.Microsecond)
 	for slot := range 4 {
 		if rtt := n.cell("l1", "rtt", 2<<4+slot); rtt < ticks(4*delay) || rtt > ticks(4*delay)+1 {
 			t.Errorf("the round trip by path %d takes %d ticks, want %d", slot, rtt, ticks(4*delay))
@@ -195,7 +197,7 @@ func TestHardwarePathProbes(t *testing.T) {
 		t.Error("there is no granularity")
 	}
 	soft := newVirtualNet(t, leafSpine(t, delay), "pdlb", nil)
-	soft.play(soft.tasks(controller.TaskOptions{}), soft.now+1200*time.Microsecond)
+	soft.play(soft.tasks(task.Options{}), soft.now+1200*time.Microsecond)
 	if a, b := n.cell("l1", "pd_gran", 2), soft.cell("l1", "pd_gran", 2); a != b {
 		t.Errorf("the granularity is %d, on a software switch %d", a, b)
 	}
@@ -211,7 +213,7 @@ func TestHardwareLoad(t *testing.T) {
 			}
 		}
 	}
-	next, err := taskOf(t, n.tasks(controller.TaskOptions{}), "probe", "").Run(n.now, quiet{n})
+	next, err := taskOf(t, n.tasks(task.Options{}), "probe", "").Run(n.now, quiet{n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,7 @@ func TestHardwareLoad(t *testing.T) {
 // they say that it is not.
 func TestHardwareRezero(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "letflow+rlb@tna", nil)
-	task := taskOf(t, n.tasks(controller.TaskOptions{}), "rezero", "l1")
+	task := taskOf(t, n.tasks(task.Options{}), "rezero", "l1")
 	run := func(want uint64, why string) {
 		t.Helper()
 		n.step(task)

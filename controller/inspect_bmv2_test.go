@@ -11,25 +11,29 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // BenchmarkSnapshot reads all registers of the scheme that has the most cells,
 // by every way to them.
 func BenchmarkSnapshot(b *testing.B) {
 	plan := newPlan(b, leafSpine(b, 0), "hermes+rlb-star", nil)
-	target := embedded.New(embedded.Options{AnyPort: true})
-	defer target.Close()
+	to := embedded.New(embedded.Options{AnyPort: true})
+	defer to.Close()
 	ctx := context.Background()
-	if _, err := controller.Deploy(ctx, plan, target, controller.DeployOptions{}); err != nil {
+	if _, err := controller.Deploy(ctx, plan, to, controller.DeployOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	e, err := target.Endpoint("l1")
+	e, err := to.Endpoint("l1")
 	if err != nil {
 		b.Fatal(err)
 	}
-	thrift := controller.NewThrift(e.Thrift)
+	thrift := target.NewThrift(e.Thrift)
 	defer thrift.Close()
-	ways := map[string]controller.Registers{"direct": e.Registers, "thrift": thrift}
+	ways := map[string]registers.Access{"direct": e.Registers, "thrift": thrift}
 	if regs := startBMv2(b, plan.Switch("l1")); regs != nil {
 		ways["bmv2"] = regs
 	}
@@ -42,7 +46,7 @@ func BenchmarkSnapshot(b *testing.B) {
 					}
 				}
 			}
-			in, err := controller.NewInspector(plan.Nodes()[0], regs, controller.InspectOptions{Everything: true})
+			in, err := inspect.New(plan.Nodes()[0], regs, inspect.Options{Everything: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -56,7 +60,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 // startBMv2 runs a simple_switch with the program, where there is one.
-func startBMv2(b testing.TB, s *controller.SwitchPlan) controller.Registers {
+func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 	b.Helper()
 	path, err := exec.LookPath("simple_switch")
 	if err != nil {
@@ -80,7 +84,7 @@ func startBMv2(b testing.TB, s *controller.SwitchPlan) controller.Registers {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	regs := controller.NewThrift(net.JoinHostPort("127.0.0.1", port))
+	regs := target.NewThrift(net.JoinHostPort("127.0.0.1", port))
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		if _, err := regs.Clock(context.Background()); err == nil {
 			return regs
@@ -104,7 +108,7 @@ func TestBMv2(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := controller.NewInspector(plan.Nodes()[0], regs, controller.InspectOptions{})
+	in, err := inspect.New(plan.Nodes()[0], regs, inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +125,7 @@ func TestBMv2(t *testing.T) {
 	if _, err := regs.Read(ctx, "degrees", 0, 1, nil); err == nil {
 		t.Error("a register that is not there was read")
 	}
-	if _, err := regs.(controller.Meter).Sent(ctx, 1); err == nil {
+	if _, err := regs.(registers.Meter).Sent(ctx, 1); err == nil {
 		t.Error("a port without interface has sent something")
 	}
 }

@@ -13,24 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 )
 
 // inspector looks into one switch of a virtual network.
-func (n *virtualNet) inspector(sw string, o controller.InspectOptions) *controller.Inspector {
+func (n *virtualNet) inspector(sw string, o inspect.Options) *inspect.Inspector {
 	n.t.Helper()
 	nodes := n.plan.Nodes()
-	i := slices.IndexFunc(nodes, func(node *controller.Node) bool { return node.Name == sw })
-	in, err := controller.NewInspector(nodes[i], n.registers(sw), o)
+	i := slices.IndexFunc(nodes, func(node *plan.Node) bool { return node.Name == sw })
+	in, err := inspect.New(nodes[i], n.registers(sw), o)
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	return in
 }
 
-func snapshot(t *testing.T, in *controller.Inspector) *controller.Snapshot {
+func snapshot(t *testing.T, in *inspect.Inspector) *inspect.Snapshot {
 	t.Helper()
 	s, err := in.Snapshot(t.Context())
 	if err != nil {
@@ -40,7 +42,7 @@ func snapshot(t *testing.T, in *controller.Inspector) *controller.Snapshot {
 }
 
 // reading finds what a snapshot says of a quantity and an index.
-func reading(t *testing.T, s *controller.Snapshot, quantity, index string) controller.Reading {
+func reading(t *testing.T, s *inspect.Snapshot, quantity, index string) inspect.Reading {
 	t.Helper()
 	for _, r := range s.Readings {
 		if r.Quantity == quantity && r.Index == index {
@@ -48,7 +50,7 @@ func reading(t *testing.T, s *controller.Snapshot, quantity, index string) contr
 		}
 	}
 	t.Fatalf("no reading of %s at %q", quantity, index)
-	return controller.Reading{}
+	return inspect.Reading{}
 }
 
 // A cell is what a register holds.
@@ -59,13 +61,13 @@ type cell struct {
 }
 
 // readingOf is what l1 says under a scheme when its cells hold that.
-func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string) controller.Reading {
+func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string) inspect.Reading {
 	t.Helper()
 	n := newVirtualNet(t, leafSpine(t, 0), scheme, nil)
 	for _, w := range cells {
 		n.write("l1", w.register, w.cell, w.value)
 	}
-	return reading(t, snapshot(t, n.inspector("l1", controller.InspectOptions{})), quantity, index)
+	return reading(t, snapshot(t, n.inspector("l1", inspect.Options{})), quantity, index)
 }
 
 // TestReadings holds what cells mean to the manifest's words, scheme by scheme.
@@ -122,7 +124,7 @@ func TestReadings(t *testing.T) {
 func TestReadingsOfProgram(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
 	n.write("l1", "deg", 2<<4+2, 5)
-	in := n.inspector("l1", controller.InspectOptions{})
+	in := n.inspector("l1", inspect.Options{})
 	if share := reading(t, snapshot(t, in), "share", "leaf 2 path 3"); share.Value != 1 || share.Port != 5 || share.Peer != "s2" {
 		t.Fatalf("share of path 3: %+v", share)
 	}
@@ -145,7 +147,7 @@ func TestEveryProgram(t *testing.T) {
 		}
 		n := newVirtualNet(t, leafSpine(t, 0), row.Name, nil)
 		for _, sw := range []string{"l1", "s1"} {
-			in := n.inspector(sw, controller.InspectOptions{})
+			in := n.inspector(sw, inspect.Options{})
 			s := snapshot(t, in)
 			seen := map[string]bool{}
 			for _, r := range s.Readings {
@@ -166,7 +168,7 @@ func TestEveryProgram(t *testing.T) {
 // TestChange compares snapshots by the switch's own clock.
 func TestChange(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
-	in := n.inspector("l1", controller.InspectOptions{})
+	in := n.inspector("l1", inspect.Options{})
 	n.write("l1", "rc_cnt", 3, 10)
 	if r := reading(t, snapshot(t, in), "recirculations", "port 3"); r.Change != 0 || r.Rate != 0 {
 		t.Errorf("the first reading has changed: %+v", r)
@@ -192,7 +194,7 @@ func TestFlowTable(t *testing.T) {
 		n.write("l1", "fl_port", i, 1<<15|uint64(i%3))
 		n.write("l1", "fl_ts", i, now-uint64(10*(i+1)))
 	}
-	s := snapshot(t, n.inspector("l1", controller.InspectOptions{}))
+	s := snapshot(t, n.inspector("l1", inspect.Options{}))
 	if len(s.Flows) != 1 {
 		t.Fatalf("%d tables of flows", len(s.Flows))
 	}
@@ -226,7 +228,7 @@ func TestCollisions(t *testing.T) {
 		for i := range slots {
 			n.write("l1", "fc_slot", i, 1<<15)
 		}
-		f := snapshot(t, n.inspector("l1", controller.InspectOptions{})).Flows[0]
+		f := snapshot(t, n.inspector("l1", inspect.Options{})).Flows[0]
 		want := float64(flows - len(slots))
 		if math.Abs(f.Collisions-want) > 0.05*want+20 {
 			t.Errorf("%d flows in %d slots: %.0f collisions estimated, there were %.0f", flows, f.Occupied, f.Collisions, want)
@@ -242,21 +244,21 @@ func TestCollisions(t *testing.T) {
 func TestNamedRegisters(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "letflow", nil)
 	n.write("l1", "fl_port", 4711, 0x8001)
-	s := snapshot(t, n.inspector("l1", controller.InspectOptions{Registers: []string{"fl_port"}}))
+	s := snapshot(t, n.inspector("l1", inspect.Options{Registers: []string{"fl_port"}}))
 	if len(s.Readings) != 1 || s.Readings[0].Index != "flow 4711" || s.Readings[0].Text != "path 2" {
 		t.Errorf("readings %+v", s.Readings)
 	}
-	_, err := controller.NewInspector(n.plan.Nodes()[0], n.registers("l1"), controller.InspectOptions{Registers: []string{"q_Q"}})
-	var known *controller.Error
+	_, err := inspect.New(n.plan.Nodes()[0], n.registers("l1"), inspect.Options{Registers: []string{"q_Q"}})
+	var known *plan.Error
 	if !errors.As(err, &known) || !strings.Contains(err.Error(), `no register "q_Q"`) || !strings.Contains(known.Hint, "fl_ts, fl_port") {
 		t.Errorf("error %v with hint %q", err, known.Hint)
 	}
 }
 
 // clockless is a switch that does not tell its clock.
-type clockless struct{ controller.Registers }
+type clockless struct{ registers.Access }
 
-func (clockless) Clock(context.Context) (time.Duration, error) { return 0, controller.ErrNoClock }
+func (clockless) Clock(context.Context) (time.Duration, error) { return 0, registers.ErrNoClock }
 
 // TestGuessedClock takes the latest time in the registers for the clock, but
 // none that lies ahead.
@@ -264,7 +266,7 @@ func TestGuessedClock(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
 	n.write("l1", "rtt_ts", 2<<4, 5000)
 	n.write("l1", "warn_until", 3, 9000)
-	in, err := controller.NewInspector(n.plan.Nodes()[0], clockless{n.registers("l1")}, controller.InspectOptions{})
+	in, err := inspect.New(n.plan.Nodes()[0], clockless{n.registers("l1")}, inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,7 @@ func TestWithoutTopology(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
 	n.write("l1", "u", 300, 5)
 	n.write("l1", "deg", 17<<4+1, 4)
-	in, err := controller.NewInspector(&controller.Node{Name: "x", Manifest: n.plan.Nodes()[0].Manifest}, n.registers("l1"), controller.InspectOptions{})
+	in, err := inspect.New(&plan.Node{Name: "x", Manifest: n.plan.Nodes()[0].Manifest}, n.registers("l1"), inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +294,7 @@ func TestWithoutTopology(t *testing.T) {
 // TestInspectErrors: what cannot be read is named, with a hint.
 func TestInspectErrors(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
-	in, err := controller.NewInspector(n.plan.Nodes()[0], n.registers("s1"), controller.InspectOptions{})
+	in, err := inspect.New(n.plan.Nodes()[0], n.registers("s1"), inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,12 +302,12 @@ func TestInspectErrors(t *testing.T) {
 		t.Fatal(err) // the spine runs the same registers
 	}
 	other := newVirtualNet(t, leafSpine(t, 0), "ecmp", nil)
-	in, err = controller.NewInspector(n.plan.Nodes()[0], other.registers("l1"), controller.InspectOptions{})
+	in, err = inspect.New(n.plan.Nodes()[0], other.registers("l1"), inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = in.Snapshot(t.Context())
-	var known *controller.Error
+	var known *plan.Error
 	if !errors.As(err, &known) || known.Switch != "l1" || !strings.Contains(known.Hint, "does the switch run qall-pkt?") {
 		t.Errorf("error %v", err)
 	}
@@ -315,20 +317,20 @@ func TestInspectErrors(t *testing.T) {
 func TestSurvey(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
 	other := newVirtualNet(t, leafSpine(t, 0), "ecmp", nil)
-	var list []*controller.Inspector
+	var list []*inspect.Inspector
 	for i, node := range n.plan.Nodes() {
 		regs := n.registers(node.Name)
 		if i == 1 {
 			regs = other.registers(node.Name)
 		}
-		in, err := controller.NewInspector(node, regs, controller.InspectOptions{})
+		in, err := inspect.New(node, regs, inspect.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, in)
 	}
 	for range 2 {
-		results := controller.NewSurvey(list).Round(t.Context())
+		results := inspect.NewSurvey(list).Round(t.Context())
 		if len(results) != 4 {
 			t.Fatalf("%d results of 4 switches", len(results))
 		}
@@ -344,7 +346,7 @@ func TestSurvey(t *testing.T) {
 // in between what it has said of them.
 func TestFlowsEvery(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
-	in := n.inspector("l1", controller.InspectOptions{FlowsEvery: time.Hour})
+	in := n.inspector("l1", inspect.Options{FlowsEvery: time.Hour})
 	n.write("l1", "fl_port", 5, 1<<15)
 	if f := snapshot(t, in).Flows; len(f) != 1 || f[0].Occupied != 1 {
 		t.Fatalf("tables of flows %+v", f)
@@ -364,14 +366,14 @@ func TestFlowsEvery(t *testing.T) {
 func TestNewNodes(t *testing.T) {
 	top := leafSpine(t, 0)
 	m := &newPipeline(t, "dhlb", fabric.Leaf, nil).Manifest
-	if _, err := controller.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: m}, fabric.ByLeaf); err == nil || !strings.Contains(err.Error(), "switch s1") {
+	if _, err := plan.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: m}, fabric.ByLeaf); err == nil || !strings.Contains(err.Error(), "switch s1") {
 		t.Errorf("error %v", err)
 	}
 	manifests := map[fabric.Role]*manifest.Manifest{fabric.Leaf: m, fabric.Spine: &newPipeline(t, "dhlb", fabric.Spine, nil).Manifest}
-	if by := controller.GroupingOf(manifests); by != fabric.ByLeaf {
+	if by := plan.GroupingOf(manifests); by != fabric.ByLeaf {
 		t.Errorf("grouping %v of dhlb, want that by leaf", by)
 	}
-	nodes, err := controller.NewNodes(top, manifests, fabric.ByLeaf)
+	nodes, err := plan.NewNodes(top, manifests, fabric.ByLeaf)
 	if err != nil {
 		t.Fatal(err)
 	}

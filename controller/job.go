@@ -7,12 +7,15 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // A job is one switch of a deployment.
 type job struct {
 	c      *Controller
-	plan   *SwitchPlan
+	plan   *plan.Switch
 	conn   *conn
 	report *SwitchReport
 	meter  *meter
@@ -28,8 +31,8 @@ func (j *job) finish(err error) {
 		j.step(stepDone)
 		return
 	}
-	e := &Error{Switch: j.plan.Name, Err: err}
-	var inner *Error
+	e := &plan.Error{Switch: j.plan.Name, Err: err}
+	var inner *plan.Error
 	if errors.As(err, &inner) {
 		e.Hint = inner.Hint
 	}
@@ -118,7 +121,7 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 // exchange waits until this controller is primary.
 func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 	j.step("connect")
-	index, err := j.plan.Pipeline.indexed()
+	index, err := j.plan.Pipeline.Index()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -136,7 +139,7 @@ func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 
 func (j *job) withoutReplication() error {
 	if n := len(j.plan.Sessions) + len(j.plan.Groups); n > 0 {
-		return &Error{
+		return &plan.Error{
 			Err:  fmt.Errorf("the scheme wants %d clone sessions and multicast groups, which this target does not have", n),
 			Hint: "p4lb schemes lists schemes that do without, such as ecmp, wcmp and letflow",
 		}
@@ -167,7 +170,7 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 	j.step("push")
 	config := &p4v1.ForwardingPipelineConfig{
 		P4Info: j.plan.Pipeline.P4Info, P4DeviceConfig: j.plan.Pipeline.Config,
-		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.index.cookie},
+		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.index.Cookie},
 	}
 	if err := x.replace(ctx, config, ran); err != nil {
 		return err
@@ -178,8 +181,8 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 		return err
 	}
 	if again {
-		return &Error{
-			Err:  fmt.Errorf("%w: the switch answers with another P4Info or cookie than those it has just been given", ErrOtherProgram),
+		return &plan.Error{
+			Err:  fmt.Errorf("%w: the switch answers with another P4Info or cookie than those it has just been given", target.ErrOtherProgram),
 			Hint: "does another controller write to it?",
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 const patience = 10 * time.Second
@@ -33,7 +36,7 @@ func lying(t *testing.T, read func(send func(*p4v1.ReadResponse) error) error) *
 	p4v1.RegisterP4RuntimeServer(server, &liar{read: read})
 	go server.Serve(listen)
 	t.Cleanup(server.Stop)
-	e := Endpoint{Address: "liar", Dial: func(ctx context.Context) (net.Conn, error) { return listen.DialContext(ctx) }}
+	e := target.Endpoint{Address: "liar", Dial: func(ctx context.Context) (net.Conn, error) { return listen.DialContext(ctx) }}
 	cc, err := dial(e, time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +95,7 @@ func TestDetailsOfLyingSwitches(t *testing.T) {
 	if err := errors.New("none of a server's\n"); cleanError(err) != err {
 		t.Error("an error of ours is changed")
 	}
-	if _, err := (&p4Registers{index: &index{registers: map[string]*registerInfo{"r": {name: "r", size: 1<<31 - 1}}}}).Read(t.Context(), "r", 0, 1<<31-1, nil); err == nil {
+	if _, err := (&p4Registers{index: &p4info.Index{Registers: map[string]*p4info.Register{"r": {Name: "r", Size: 1<<31 - 1}}}}).Read(t.Context(), "r", 0, 1<<31-1, nil); err == nil {
 		t.Error("a register of 2 billion cells is read")
 	}
 }

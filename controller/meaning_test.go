@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest/manifesttest"
 )
@@ -21,7 +23,7 @@ func TestMeaningsAreForPeople(t *testing.T) {
 				continue // all of them are alike
 			}
 			scheme := row.Name + "@" + arch
-			top := controller.DevicePorts(leafSpine(t, 10*time.Microsecond), arch)
+			top := plan.DevicePorts(leafSpine(t, 10*time.Microsecond), arch)
 			t.Run(scheme, func(t *testing.T) { compareWithout(t, top, scheme) })
 		}
 	}
@@ -34,7 +36,7 @@ func compareWithout(t *testing.T, top *fabric.Topology, scheme string) {
 		t.Errorf("the plans differ:\n%s", diff)
 	}
 	for _, n := range []*virtualNet{with, without} {
-		n.play(n.tasks(controller.TaskOptions{}), n.now+3*ms)
+		n.play(n.tasks(task.Options{}), n.now+3*ms)
 	}
 	for _, sw := range []string{"l1", "s1"} {
 		a, b := looksAt(t, with, sw), looksAt(t, without, sw)
@@ -64,15 +66,15 @@ func compareWithout(t *testing.T, top *fabric.Topology, scheme string) {
 }
 
 // looksAt is a snapshot of everything.
-func looksAt(t *testing.T, n *virtualNet, sw string) *controller.Snapshot {
+func looksAt(t *testing.T, n *virtualNet, sw string) *inspect.Snapshot {
 	t.Helper()
-	return snapshot(t, n.inspector(sw, controller.InspectOptions{Everything: true}))
+	return snapshot(t, n.inspector(sw, inspect.Options{Everything: true}))
 }
 
 // controllerNews are how old the news of a switch are.
-func controllerNews(t *testing.T, n *virtualNet, node *controller.Node) map[int]time.Duration {
+func controllerNews(t *testing.T, n *virtualNet, node *plan.Node) map[int]time.Duration {
 	t.Helper()
-	news := controller.NewsOf(node)
+	news := inspect.NewsOf(node)
 	if news == nil {
 		return nil
 	}
@@ -87,8 +89,8 @@ func controllerNews(t *testing.T, n *virtualNet, node *controller.Node) map[int]
 }
 
 // observations are what an observer says of a switch, or why it does not.
-func observations(n *virtualNet, node *controller.Node) any {
-	o, err := controller.NewObserver(node, n.registers(node.Name))
+func observations(n *virtualNet, node *plan.Node) any {
+	o, err := inspect.NewObserver(node, n.registers(node.Name))
 	if err != nil {
 		return err.Error()
 	}
@@ -100,19 +102,19 @@ func observations(n *virtualNet, node *controller.Node) any {
 }
 
 // planWithout plans the same programs again, without sentences.
-func planWithout(t *testing.T, top *fabric.Topology, p *controller.Plan) *controller.Plan {
+func planWithout(t *testing.T, top *fabric.Topology, p *plan.Plan) *plan.Plan {
 	t.Helper()
-	made := map[fabric.Role]*controller.Pipeline{}
+	made := map[fabric.Role]*plan.Pipeline{}
 	for _, s := range p.Switches {
 		if made[s.Role] == nil {
 			bare, err := manifesttest.Wipe(&s.Pipeline.Manifest)
 			if err != nil {
 				t.Fatal(err)
 			}
-			made[s.Role] = &controller.Pipeline{Manifest: *bare, P4Info: s.Pipeline.P4Info, Config: s.Pipeline.Config}
+			made[s.Role] = &plan.Pipeline{Manifest: *bare, P4Info: s.Pipeline.P4Info, Config: s.Pipeline.Config}
 		}
 	}
-	plan, err := controller.NewPlan(top, made, controller.PlanOptions{})
+	plan, err := plan.New(top, made, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

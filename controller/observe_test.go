@@ -8,12 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
 )
 
 // metered is a switch whose ports are counted.
 type metered struct {
-	controller.Registers
+	registers.Access
 	sent map[int]uint64
 }
 
@@ -25,11 +27,11 @@ func TestObserver(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
 	node := n.plan.Nodes()[0]
 	regs := metered{n.registers("l1"), map[int]uint64{1: 1e9, 3: 1000, 4: 0}}
-	o, err := controller.NewObserver(node, regs)
+	o, err := inspect.NewObserver(node, regs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := func() []controller.Observation {
+	sample := func() []inspect.Observation {
 		t.Helper()
 		list, err := o.Sample(t.Context(), nil)
 		if err != nil {
@@ -50,7 +52,7 @@ func TestObserver(t *testing.T) {
 		n.write("l1", "q_L", port, 51)
 		n.write("l1", "q_T", port, 240)
 	}
-	want := []controller.Observation{{ClockUS: n.now.Microseconds(), Switch: "l1", Port: 3, Traffic: 40000, Queue: 20, Interval: 240}}
+	want := []inspect.Observation{{ClockUS: n.now.Microseconds(), Switch: "l1", Port: 3, Traffic: 40000, Queue: 20, Interval: 240}}
 	if diff := cmp.Diff(want, sample()); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
@@ -59,13 +61,13 @@ func TestObserver(t *testing.T) {
 // TestObserverRefuses says what is missing, and what would do.
 func TestObserverRefuses(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "ecmp", nil)
-	_, err := controller.NewObserver(n.plan.Nodes()[0], n.registers("l1"))
-	var known *controller.Error
+	_, err := inspect.NewObserver(n.plan.Nodes()[0], n.registers("l1"))
+	var known *plan.Error
 	if !errors.As(err, &known) || !strings.Contains(err.Error(), "ecmp does not measure occupancy") || !strings.Contains(known.Hint, "qall-pkt") {
 		t.Errorf("error %v", err)
 	}
 	n = newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
-	o, err := controller.NewObserver(n.plan.Nodes()[0], n.registers("l1"))
+	o, err := inspect.NewObserver(n.plan.Nodes()[0], n.registers("l1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,18 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 )
 
 // TestRecording wants back what was recorded, round by round, in both forms.
 func TestRecording(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
-	inspectors := []*controller.Inspector{n.inspector("l1", controller.InspectOptions{}), n.inspector("s1", controller.InspectOptions{})}
-	var rounds [][]*controller.Snapshot
+	inspectors := []*inspect.Inspector{n.inspector("l1", inspect.Options{}), n.inspector("s1", inspect.Options{})}
+	var rounds [][]*inspect.Snapshot
 	for i := range 3 {
 		n.write("l1", "deg", 2<<4+1, uint64(i))
 		n.now += ms
-		var round []*controller.Snapshot
+		var round []*inspect.Snapshot
 		for _, in := range inspectors {
 			s := snapshot(t, in)
 			s.Time = time.Duration(i) * 7 * ms
@@ -30,9 +30,9 @@ func TestRecording(t *testing.T) {
 		}
 		rounds = append(rounds, round)
 	}
-	for _, form := range controller.RecordFormats {
+	for _, form := range inspect.RecordFormats {
 		var file bytes.Buffer
-		w, err := controller.NewRecorder(&file, form)
+		w, err := inspect.NewRecorder(&file, form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestRecording(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := controller.OpenRecording("f", bytes.NewReader(file.Bytes()), int64(file.Len()))
+		r, err := inspect.OpenRecording("f", bytes.NewReader(file.Bytes()), int64(file.Len()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestRecording(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want []*controller.Snapshot
+			var want []*inspect.Snapshot
 			for _, s := range round { // neither meanings nor tables of flows are recorded
 				bare := *s
 				bare.Flows, bare.Readings = nil, slices.Clone(s.Readings)
@@ -77,11 +77,11 @@ func TestRecording(t *testing.T) {
 // TestBrokenRecording names the file and the line of what is wrong.
 func TestBrokenRecording(t *testing.T) {
 	var good bytes.Buffer
-	w, err := controller.NewRecorder(&good, "csv")
+	w, err := inspect.NewRecorder(&good, "csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Record(&controller.Snapshot{Switch: "l1", Readings: []controller.Reading{{Quantity: "x"}, {Quantity: "y"}}}); err != nil {
+	if err := w.Record(&inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}, {Quantity: "y"}}}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(good.String(), "\n")
@@ -93,7 +93,7 @@ func TestBrokenRecording(t *testing.T) {
 		{lines[0] + "\"", "f:2: "},
 		{"PAR1 and nothing else", "f: no recording: "},
 	} {
-		r, err := controller.OpenRecording("f", strings.NewReader(c.text), int64(len(c.text)))
+		r, err := inspect.OpenRecording("f", strings.NewReader(c.text), int64(len(c.text)))
 		for err == nil {
 			_, err = r.Round()
 		}
@@ -105,19 +105,19 @@ func TestBrokenRecording(t *testing.T) {
 
 // FuzzRecording reads anything without a panic.
 func FuzzRecording(f *testing.F) {
-	for _, form := range controller.RecordFormats {
+	for _, form := range inspect.RecordFormats {
 		var file bytes.Buffer
-		w, err := controller.NewRecorder(&file, form)
+		w, err := inspect.NewRecorder(&file, form)
 		if err != nil {
 			f.Fatal(err)
 		}
-		if err := errors.Join(w.Record(&controller.Snapshot{Switch: "l1", Readings: []controller.Reading{{Quantity: "x"}}}), w.Close()); err != nil {
+		if err := errors.Join(w.Record(&inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}}}), w.Close()); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(file.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := controller.OpenRecording("f", bytes.NewReader(text), int64(len(text)))
+		r, err := inspect.OpenRecording("f", bytes.NewReader(text), int64(len(text)))
 		for range 1000 {
 			if err != nil {
 				return

@@ -10,12 +10,17 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // p4Registers reaches registers by P4Runtime, where the server can.
 type p4Registers struct {
 	link     *link
-	index    *index
+	index    *p4info.Index
 	timeout  time.Duration
 	election func() *p4v1.Uint128
 }
@@ -39,20 +44,20 @@ func (r *p4Registers) Read(ctx context.Context, name string, from, to int, dst [
 	}
 	var ask []*p4v1.Entity
 	if to-from > oneByOne {
-		ask = []*p4v1.Entity{registerEntity(&p4v1.RegisterEntry{RegisterId: info.id})}
+		ask = []*p4v1.Entity{registerEntity(&p4v1.RegisterEntry{RegisterId: info.ID})}
 	} else {
 		for i := from; i < to; i++ {
-			ask = append(ask, registerEntity(&p4v1.RegisterEntry{RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)}}))
+			ask = append(ask, registerEntity(&p4v1.RegisterEntry{RegisterId: info.ID, Index: &p4v1.Index{Index: int64(i)}}))
 		}
 	}
-	list, err := readEntities(ctx, r.link, r.timeout, info.size, func(err error) error { return registerFault(err, "reading", name) }, ask...)
+	list, err := readEntities(ctx, r.link, r.timeout, info.Size, func(err error) error { return registerFault(err, "reading", name) }, ask...)
 	if err != nil {
 		return dst, err
 	}
 	values, seen := make([]uint64, to-from), 0
 	for _, e := range list {
 		cell := e.GetRegisterEntry()
-		if i := int(cell.GetIndex().GetIndex()); cell.GetRegisterId() == info.id && i >= from && i < to {
+		if i := int(cell.GetIndex().GetIndex()); cell.GetRegisterId() == info.ID && i >= from && i < to {
 			values[i-from] = cellNumber(info, cell.GetData())
 			seen++
 		}
@@ -70,12 +75,12 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 		return err
 	}
 	if r.election == nil {
-		return fmt.Errorf("writing register %s: %w: only the primary controller may", name, ErrNotPrimary)
+		return fmt.Errorf("writing register %s: %w: only the primary controller may", name, target.ErrNotPrimary)
 	}
 	var list []*p4v1.Update
 	for i := from; i < to; i++ {
 		list = append(list, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: registerEntity(&p4v1.RegisterEntry{
-			RegisterId: info.id, Index: &p4v1.Index{Index: int64(i)},
+			RegisterId: info.ID, Index: &p4v1.Index{Index: int64(i)},
 			Data: cellData(info, value),
 		})})
 	}
@@ -86,46 +91,46 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 }
 
 // Clock cannot be had by P4Runtime.
-func (r *p4Registers) Clock(context.Context) (time.Duration, error) { return 0, ErrNoClock }
+func (r *p4Registers) Clock(context.Context) (time.Duration, error) { return 0, registers.ErrNoClock }
 
-func (r *p4Registers) find(name string, from, to int) (*registerInfo, error) {
-	info := r.index.registers[name]
+func (r *p4Registers) find(name string, from, to int) (*p4info.Register, error) {
+	info := r.index.Registers[name]
 	switch {
 	case info == nil:
 		return nil, fmt.Errorf("the program has no register %s", name)
-	case from < 0 || from > to || to > info.size:
-		return nil, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, info.size-1)
+	case from < 0 || from > to || to > info.Size:
+		return nil, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, info.Size-1)
 	}
 	return info, nil
 }
 
 // cellNumber is a cell as one number: of a struct, the first member comes first.
-func cellNumber(r *registerInfo, d *p4v1.P4Data) uint64 {
-	if len(r.halves) == 0 {
+func cellNumber(r *p4info.Register, d *p4v1.P4Data) uint64 {
+	if len(r.Members) == 0 {
 		return numberOf(d.GetBitstring())
 	}
 	var v uint64
 	for i, m := range d.GetStruct().GetMembers() {
-		if i < len(r.halves) {
-			v = v<<r.halves[i] | numberOf(m.GetBitstring())
+		if i < len(r.Members) {
+			v = v<<r.Members[i] | numberOf(m.GetBitstring())
 		}
 	}
 	return v
 }
 
 // cellData is the message for such a number.
-func cellData(r *registerInfo, v uint64) *p4v1.P4Data {
-	if len(r.halves) == 0 {
+func cellData(r *p4info.Register, v uint64) *p4v1.P4Data {
+	if len(r.Members) == 0 {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(v)}}
 	}
-	members := make([]*p4v1.P4Data, len(r.halves))
+	members := make([]*p4v1.P4Data, len(r.Members))
 	for i := len(members) - 1; i >= 0; i-- {
 		part := v
-		if r.halves[i] < 64 {
-			part &= 1<<r.halves[i] - 1
+		if r.Members[i] < 64 {
+			part &= 1<<r.Members[i] - 1
 		}
 		members[i] = &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(part)}}
-		v >>= r.halves[i]
+		v >>= r.Members[i]
 	}
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: members}}}
 }
@@ -149,29 +154,29 @@ func registerFault(err error, doing, name string) error {
 	case codes.Unimplemented:
 		return fmt.Errorf("%s register %s over P4Runtime: %w by this switch", doing, name, errors.ErrUnsupported)
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%s register %s: the switch %w: %s", doing, name, ErrUnreachable, lastPart(msg))
+		return fmt.Errorf("%s register %s: the switch %w: %s", doing, name, target.ErrUnreachable, lastPart(msg))
 	case codes.PermissionDenied:
-		return fmt.Errorf("%s register %s: %w: %s", doing, name, ErrNotPrimary, msg)
+		return fmt.Errorf("%s register %s: %w: %s", doing, name, target.ErrNotPrimary, msg)
 	}
-	return fmt.Errorf("%s register %s: %w: %s (%v)", doing, name, ErrRefused, msg, code)
+	return fmt.Errorf("%s register %s: %w: %s (%v)", doing, name, target.ErrRefused, msg, code)
 }
 
 // switchRegisters reaches the registers of a switch by whatever its present
 // connection offers.
 type switchRegisters struct {
 	conn    *conn
-	plan    *SwitchPlan
+	plan    *plan.Switch
 	timeout time.Duration
 }
 
-func (r *switchRegisters) now() (Registers, error) {
+func (r *switchRegisters) now() (registers.Access, error) {
 	r.conn.mu.Lock()
 	l, err := r.conn.link, r.conn.err
 	r.conn.mu.Unlock()
 	if l == nil {
-		return nil, &Error{Switch: r.plan.Name, Err: cmp.Or(err, ErrUnreachable)}
+		return nil, &plan.Error{Switch: r.plan.Name, Err: cmp.Or(err, target.ErrUnreachable)}
 	}
-	index, err := r.plan.Pipeline.indexed()
+	index, err := r.plan.Pipeline.Index()
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +184,7 @@ func (r *switchRegisters) now() (Registers, error) {
 	if reg := x.registers(); reg != nil {
 		return reg, nil
 	}
-	return nil, &Error{Switch: r.plan.Name, Err: fmt.Errorf("registers: %w by this target", errors.ErrUnsupported)}
+	return nil, &plan.Error{Switch: r.plan.Name, Err: fmt.Errorf("registers: %w by this target", errors.ErrUnsupported)}
 }
 
 // Read appends cells to dst.

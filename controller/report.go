@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // A Report is what a deployment has done.
@@ -75,9 +77,9 @@ func (r *Report) Verified() bool {
 
 // Err joins the errors of all switches, as Errors; nil if there are none.
 func (r *Report) Err() error {
-	var list Errors
+	var list plan.Errors
 	for _, s := range r.Switches {
-		var e *Error
+		var e *plan.Error
 		if errors.As(s.Err, &e) {
 			list = append(list, e)
 		}

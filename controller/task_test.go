@@ -10,7 +10,8 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/manifest"
@@ -24,7 +25,7 @@ const ms = time.Millisecond
 // utilised way to each other.
 func TestHULAProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "hula", nil)
-	tasks := n.tasks(controller.TaskOptions{})
+	tasks := n.tasks(task.Options{})
 	if len(tasks) != 1 || tasks[0].Name() != "probe" {
 		t.Fatalf("tasks %v, want one that probes", tasks)
 	}
@@ -68,7 +69,7 @@ func TestDHLBPeriod(t *testing.T) {
 					}
 				}
 			}
-			task := n.tasks(controller.TaskOptions{})[0]
+			task := n.tasks(task.Options{})[0]
 			next, err := task.Run(n.now, quiet{n})
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +90,7 @@ func (quiet) PacketOut(string, []byte) error { return nil }
 func TestDHLBProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "dhlb", nil)
 	var frames [][]byte
-	tasks := n.tasks(controller.TaskOptions{})
+	tasks := n.tasks(task.Options{})
 	n.play(tasks, n.now+ms)
 	for slot := range 4 {
 		if d := n.cell("l1", "deg", 2<<4+slot); d != 5 {
@@ -135,7 +136,7 @@ func TestPathProbes(t *testing.T) {
 	for _, scheme := range []string{"pdlb", "hermes", "drill+rlb", "letflow+rlb-star"} {
 		t.Run(scheme, func(t *testing.T) {
 			n := newVirtualNet(t, leafSpine(t, delay), scheme, nil)
-			n.play(n.tasks(controller.TaskOptions{}), n.now+600*time.Microsecond)
+			n.play(n.tasks(task.Options{}), n.now+600*time.Microsecond)
 			for leaf, other := range map[string]int{"l1": 2, "l2": 1} {
 				for slot := range 4 {
 					rtt := n.cell(leaf, "rtt", other<<4+slot)
@@ -152,7 +153,7 @@ func TestPathProbes(t *testing.T) {
 func TestCloveProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "clove", nil)
 	n.write("l1", "ecn", 2<<4, 200)
-	n.play(n.tasks(controller.TaskOptions{}), n.now+5*ms)
+	n.play(n.tasks(task.Options{}), n.now+5*ms)
 	if share := n.cell("l1", "ecn", 2<<4); share >= 200 {
 		t.Errorf("share of marks is %d after probes that met no queue, want less than 200", share)
 	}
@@ -183,7 +184,7 @@ func TestGranularity(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newVirtualNet(t, leafSpine(t, 0), "pdlb", c.set)
-			task := taskOf(t, n.tasks(controller.TaskOptions{}), "granularity", "l1")
+			task := taskOf(t, n.tasks(task.Options{}), "granularity", "l1")
 			if _, err := task.Run(n.now, n); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +223,7 @@ func TestGranularityOfShortFlows(t *testing.T) {
 		n.write("l1", "rtt", 2<<4+slot, v)
 		n.write("l1", "rtt_ts", 2<<4+slot, uint64(n.now.Microseconds()))
 	}
-	task := taskOf(t, n.tasks(controller.TaskOptions{FlowSize: 30e3}), "granularity", "l1")
+	task := taskOf(t, n.tasks(task.Options{FlowSize: 30e3}), "granularity", "l1")
 	if _, err := task.Run(n.now, n); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestGranularityOfShortFlows(t *testing.T) {
 }
 
 // taskOf finds a task.
-func taskOf(t *testing.T, list []controller.Task, name, sw string) controller.Task {
+func taskOf(t *testing.T, list []task.Task, name, sw string) task.Task {
 	t.Helper()
 	for _, task := range list {
 		if task.Name() == name && task.Switch() == sw {
@@ -252,7 +253,7 @@ func TestThreshold(t *testing.T) {
 	}
 	for _, scheme := range []string{"qdaps", "qdaps-star"} {
 		n := newVirtualNet(t, top, scheme, nil)
-		tasks := n.tasks(controller.TaskOptions{})
+		tasks := n.tasks(task.Options{})
 		n.play(tasks, n.now)
 		// sqrt(1.6·1066.7) - 83333·100e-6 = 41.3 - 8.3
 		if s := n.cell("l1", "qd_S", 0); s != 32 {
@@ -269,7 +270,7 @@ func TestThreshold(t *testing.T) {
 // TestRezero wants leftovers gone, but not while packets are in the switch.
 func TestRezero(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb", nil)
-	task := taskOf(t, n.tasks(controller.TaskOptions{}), "rezero", "l1")
+	task := taskOf(t, n.tasks(task.Options{}), "rezero", "l1")
 	run := func(want uint64, why string) {
 		t.Helper()
 		n.step(task)
@@ -293,7 +294,7 @@ func TestRezero(t *testing.T) {
 // TestRecirculationLimit holds N_rc to Eq. 5 with the queue, in packets.
 func TestRecirculationLimit(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
-	task := taskOf(t, n.tasks(controller.TaskOptions{}), "recirculation-limit", "l1")
+	task := taskOf(t, n.tasks(task.Options{}), "recirculation-limit", "l1")
 	// Q_PFC = 256 KB, n = 8, C = 40 Gb/s: (262144 - Q - 7·5e9·t_rc)/1500.
 	for _, c := range []struct {
 		queue, round uint64
@@ -323,7 +324,7 @@ func TestRecirculationLimit(t *testing.T) {
 // TestRecirculationLimitOfProgram: the program's own limit counts too.
 func TestRecirculationLimitOfProgram(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", map[string]string{"rc": "3"})
-	task := taskOf(t, n.tasks(controller.TaskOptions{}), "recirculation-limit", "l1")
+	task := taskOf(t, n.tasks(task.Options{}), "recirculation-limit", "l1")
 	if _, err := task.Run(n.now, n); err != nil {
 		t.Fatal(err)
 	}
@@ -356,8 +357,8 @@ func TestFailureDetection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
-			var alerts []controller.Alert
-			task := taskOf(t, n.tasks(controller.TaskOptions{Alert: func(a controller.Alert) { alerts = append(alerts, a) }}), "failure-detection", "l1")
+			var alerts []task.Alert
+			task := taskOf(t, n.tasks(task.Options{Alert: func(a task.Alert) { alerts = append(alerts, a) }}), "failure-detection", "l1")
 			n.write("l1", "nrc", 0, 8)
 			for _, i := range c.intervals {
 				n.write("l1", "rc_sum", 0, i.sum)
@@ -391,18 +392,18 @@ func TestFailureDetection(t *testing.T) {
 // TestAgeing counts flows of QDAPS that wait, and those that are done.
 func TestAgeing(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 25*time.Microsecond), "qdaps", nil)
-	var got controller.FlowAges
-	task := taskOf(t, n.tasks(controller.TaskOptions{Ageing: func(a controller.FlowAges) { got = a }}), "ageing", "l1")
+	var got task.FlowAges
+	only := taskOf(t, n.tasks(task.Options{Ageing: func(a task.FlowAges) { got = a }}), "ageing", "l1")
 	now := uint64(n.now.Microseconds())
 	for i, due := range []uint64{now + 300, now + 20, now - 50, now - 500} {
 		n.write("l1", "fl_D", i, due)
 		n.write("l1", "fl_port", i, 1<<15)
 	}
 	n.write("l1", "fl_D", 9, now+1000) // holds no flow
-	if _, err := task.Run(n.now, n); err != nil {
+	if _, err := only.Run(n.now, n); err != nil {
 		t.Fatal(err)
 	}
-	want := controller.FlowAges{Time: n.now, Switch: "l1", Slots: 4, Waiting: 2, Expired: 1, Longest: 300 * time.Microsecond}
+	want := task.FlowAges{Time: n.now, Switch: "l1", Slots: 4, Waiting: 2, Expired: 1, Longest: 300 * time.Microsecond}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -416,7 +417,7 @@ func TestEveryTask(t *testing.T) {
 			continue // all of them have no task
 		}
 		n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), row.Name, nil)
-		n.play(n.tasks(controller.TaskOptions{}), n.now+5*ms)
+		n.play(n.tasks(task.Options{}), n.now+5*ms)
 	}
 }
 
@@ -425,7 +426,7 @@ func TestEveryTask(t *testing.T) {
 func TestTimeless(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "pdlb", nil)
 	n.timeless = true
-	n.play(n.tasks(controller.TaskOptions{}), n.now+3*ms)
+	n.play(n.tasks(task.Options{}), n.now+3*ms)
 	if gran := n.cell("l1", "pd_gran", 2); gran == 0 {
 		t.Error("no granularity although the delays are known")
 	}
@@ -437,7 +438,7 @@ func TestTimeless(t *testing.T) {
 			n.write("l1", "u_ts", port, 77)
 		}
 	}
-	next, err := n.tasks(controller.TaskOptions{})[0].Run(n.now, quiet{n})
+	next, err := n.tasks(task.Options{})[0].Run(n.now, quiet{n})
 	if want := 36 * ms; err != nil || next-n.now != want { // 1 % at one of two leaves
 		t.Errorf("the next probes are due in %v (error %v), want %v", next-n.now, err, want)
 	}
@@ -448,11 +449,11 @@ func TestUnknownTask(t *testing.T) {
 	top := leafSpine(t, 0)
 	m := newPipeline(t, "pdlb", fabric.Leaf, nil).Manifest
 	m.Tasks = append(slices.Clone(m.Tasks), manifest.Task{Kind: "levitate"})
-	nodes, err := controller.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: &m, fabric.Spine: &newPipeline(t, "pdlb", fabric.Spine, nil).Manifest}, fabric.ByLeaf)
+	nodes, err := plan.NewNodes(top, map[fabric.Role]*manifest.Manifest{fabric.Leaf: &m, fabric.Spine: &newPipeline(t, "pdlb", fabric.Spine, nil).Manifest}, fabric.ByLeaf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := controller.NewTasks(top, nodes, controller.TaskOptions{}); err == nil || !strings.Contains(err.Error(), `"levitate"`) {
+	if _, err := task.New(top, nodes, task.Options{}); err == nil || !strings.Contains(err.Error(), `"levitate"`) {
 		t.Errorf("error %v, want one that names the task", err)
 	}
 }
@@ -462,7 +463,7 @@ type flaky struct{ runs int }
 
 func (f *flaky) Name() string   { return "flaky" }
 func (f *flaky) Switch() string { return "l9" }
-func (f *flaky) Run(now time.Duration, _ controller.Fabric) (time.Duration, error) {
+func (f *flaky) Run(now time.Duration, _ task.Fabric) (time.Duration, error) {
 	f.runs++
 	if f.runs%2 == 0 {
 		return now + ms, errors.New("no answer")
@@ -474,7 +475,7 @@ func (f *flaky) Run(now time.Duration, _ controller.Fabric) (time.Duration, erro
 // name, no task twice in one run, and none lost by an error.
 func TestSchedule(t *testing.T) {
 	f := &flaky{}
-	s := controller.NewSchedule([]controller.Task{f}, 0)
+	s := task.NewSchedule([]task.Task{f}, 0)
 	var errs []error
 	for now := time.Duration(0); now < 10*ms; now += ms {
 		if s.Next() != now {
@@ -491,7 +492,7 @@ func TestSchedule(t *testing.T) {
 	if s.Run(100*ms, nil); f.runs != 11 {
 		t.Errorf("%d runs after a long pause, want one more than 10", f.runs)
 	}
-	if controller.NewSchedule(nil, 0).Next() != controller.Never {
+	if task.NewSchedule(nil, 0).Next() != task.Never {
 		t.Error("an empty schedule is due")
 	}
 }

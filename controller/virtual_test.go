@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
@@ -24,7 +26,7 @@ import (
 // says in their tables: packets take the delay of each link and nothing else.
 type virtualNet struct {
 	t        *testing.T
-	plan     *controller.Plan
+	plan     *plan.Plan
 	now      time.Duration
 	switches map[string]*virtualSwitch
 	flying   []flight
@@ -40,7 +42,7 @@ type virtualNet struct {
 }
 
 type virtualSwitch struct {
-	plan   *controller.SwitchPlan
+	plan   *plan.Switch
 	engine *dataplane.Engine
 	ports  map[int]fabric.Port
 }
@@ -52,17 +54,17 @@ type flight struct {
 	data []byte
 }
 
-var _ controller.Fabric = (*virtualNet)(nil)
+var _ task.Fabric = (*virtualNet)(nil)
 
 // pipelines are generated and compiled once for all tests.
 var pipelines = struct {
 	sync.Mutex
-	made map[string]*controller.Pipeline
-}{made: map[string]*controller.Pipeline{}}
+	made map[string]*plan.Pipeline
+}{made: map[string]*plan.Pipeline{}}
 
 // newPipeline generates and compiles the program of a scheme for a role: drill,
 // or drill@tna for Tofino.
-func newPipeline(t testing.TB, name string, role fabric.Role, set map[string]string) *controller.Pipeline {
+func newPipeline(t testing.TB, name string, role fabric.Role, set map[string]string) *plan.Pipeline {
 	t.Helper()
 	key := name + " " + string(role)
 	for _, name := range slices.Sorted(keysOf(set)) {
@@ -86,7 +88,7 @@ func newPipeline(t testing.TB, name string, role fabric.Role, set map[string]str
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &controller.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
+	p := &plan.Pipeline{Manifest: program.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
 	pipelines.made[key] = p
 	return p
 }
@@ -102,15 +104,15 @@ func keysOf(m map[string]string) func(func(string) bool) {
 }
 
 // newPlan plans a scheme on a topology.
-func newPlan(t testing.TB, top *fabric.Topology, scheme string, set map[string]string) *controller.Plan {
+func newPlan(t testing.TB, top *fabric.Topology, scheme string, set map[string]string) *plan.Plan {
 	t.Helper()
-	made := map[fabric.Role]*controller.Pipeline{}
+	made := map[fabric.Role]*plan.Pipeline{}
 	for _, s := range top.Switches {
 		if made[s.Role] == nil {
 			made[s.Role] = newPipeline(t, scheme, s.Role, set)
 		}
 	}
-	plan, err := controller.NewPlan(top, made, controller.PlanOptions{})
+	plan, err := plan.New(top, made, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +143,7 @@ func newVirtualNet(t *testing.T, top *fabric.Topology, scheme string, set map[st
 	return n
 }
 
-func (n *virtualNet) newSwitch(s *controller.SwitchPlan) *virtualSwitch {
+func (n *virtualNet) newSwitch(s *plan.Switch) *virtualSwitch {
 	n.t.Helper()
 	config, err := loadConfig(s.Pipeline.Config)
 	if err != nil {
@@ -160,7 +162,7 @@ func (n *virtualNet) newSwitch(s *controller.SwitchPlan) *virtualSwitch {
 }
 
 // fill puts what the plan says into a data plane.
-func (n *virtualNet) fill(sw *dataplane.Switch, s *controller.SwitchPlan) {
+func (n *virtualNet) fill(sw *dataplane.Switch, s *plan.Switch) {
 	n.t.Helper()
 	check := func(err error) {
 		n.t.Helper()
@@ -246,9 +248,9 @@ func (n *virtualNet) settle(until time.Duration) {
 }
 
 // play runs tasks until a time, and what they cause.
-func (n *virtualNet) play(tasks []controller.Task, until time.Duration) {
+func (n *virtualNet) play(tasks []task.Task, until time.Duration) {
 	n.t.Helper()
-	s := controller.NewSchedule(tasks, n.now)
+	s := task.NewSchedule(tasks, n.now)
 	for s.Next() <= until {
 		n.settle(s.Next())
 		for _, err := range s.Run(n.now, n) {
@@ -259,7 +261,7 @@ func (n *virtualNet) play(tasks []controller.Task, until time.Duration) {
 }
 
 // step runs a task once, and goes on to when it is due again.
-func (n *virtualNet) step(task controller.Task) {
+func (n *virtualNet) step(task task.Task) {
 	n.t.Helper()
 	next, err := task.Run(n.now, n)
 	if err != nil {
@@ -269,9 +271,9 @@ func (n *virtualNet) step(task controller.Task) {
 }
 
 // tasks are those that the plan wants.
-func (n *virtualNet) tasks(o controller.TaskOptions) []controller.Task {
+func (n *virtualNet) tasks(o task.Options) []task.Task {
 	n.t.Helper()
-	list, err := controller.Tasks(n.plan, o)
+	list, err := task.ForPlan(n.plan, o)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -292,7 +294,7 @@ func (n *virtualNet) WriteRegister(sw, register string, from, to int, value uint
 
 func (n *virtualNet) Clock(string) (time.Duration, error) {
 	if n.timeless {
-		return 0, controller.ErrNoClock
+		return 0, registers.ErrNoClock
 	}
 	return n.now, nil
 }
@@ -320,7 +322,7 @@ func (n *virtualNet) cell(sw, register string, i int) uint64 {
 	return cells[0]
 }
 
-// write sets one cell.
+// Write sets one cell.
 func (n *virtualNet) write(sw, register string, i int, v uint64) {
 	n.t.Helper()
 	if err := n.WriteRegister(sw, register, i, i+1, v); err != nil {
@@ -328,8 +330,8 @@ func (n *virtualNet) write(sw, register string, i int, v uint64) {
 	}
 }
 
-// registers are those of one switch, as an inspector reads them.
-func (n *virtualNet) registers(sw string) controller.Registers { return virtualRegisters{n, sw} }
+// Registers are those of one switch, as an inspector reads them.
+func (n *virtualNet) registers(sw string) registers.Access { return virtualRegisters{n, sw} }
 
 type virtualRegisters struct {
 	n  *virtualNet

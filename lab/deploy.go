@@ -9,6 +9,8 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/sim"
@@ -17,7 +19,7 @@ import (
 // A deployment is what the switches of a run hold, and how that is changed.
 type deployment interface {
 	// plan is what they hold.
-	plan() *controller.Plan
+	plan() *plan.Plan
 	// change makes them hold what fits a topology with other links down.
 	change(ctx context.Context, t *fabric.Topology) error
 	close()
@@ -42,15 +44,15 @@ func deploy(ctx context.Context, r *running) (deployment, error) {
 }
 
 // plan is what the switches must hold with some links down.
-func (r *running) plan(t *fabric.Topology) (*controller.Plan, error) {
-	pipelines := map[fabric.Role]*controller.Pipeline{}
+func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
+	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for role, p := range r.setup.byRole {
 		var err error
 		if pipelines[role], err = pipeline(p); err != nil {
 			return nil, err
 		}
 	}
-	return controller.NewPlan(t, pipelines, controller.PlanOptions{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.grouping()})
+	return plan.New(t, pipelines, plan.Options{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.grouping()})
 }
 
 // programsAtWork is the deployment of P4 programs: P4Runtime servers within the
@@ -59,10 +61,10 @@ type programsAtWork struct {
 	r      *running
 	target *embedded.Target
 	ctl    *controller.Controller
-	now    *controller.Plan
+	now    *plan.Plan
 }
 
-func deployPrograms(ctx context.Context, r *running, plan *controller.Plan) (deployment, error) {
+func deployPrograms(ctx context.Context, r *running, plan *plan.Plan) (deployment, error) {
 	chance := newChance()
 	chance.rounds, chance.ended = r.rounds, r.packetEnded
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
@@ -96,7 +98,7 @@ func (d *programsAtWork) apply(ctx context.Context) error {
 	return nil
 }
 
-func (d *programsAtWork) plan() *controller.Plan { return d.now }
+func (d *programsAtWork) plan() *plan.Plan { return d.now }
 
 func (d *programsAtWork) change(ctx context.Context, t *fabric.Topology) error {
 	plan, err := d.r.plan(t)
@@ -188,13 +190,13 @@ func (f *taskFabric) note(sw string) {
 	f.lately[sw] = append(list, at)
 }
 
-var _ controller.Fabric = (*taskFabric)(nil)
+var _ task.Fabric = (*taskFabric)(nil)
 
 // startTasks lets the controller's tasks run in virtual time.
 func (r *running) startTasks() {
-	tasks, err := controller.Tasks(r.deploy.plan(), controller.TaskOptions{
+	tasks, err := task.ForPlan(r.deploy.plan(), task.Options{
 		FlowSize: r.longFlow(),
-		Alert:    func(a controller.Alert) { r.alerts = append(r.alerts, a.String()) },
+		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
 	})
 	if err != nil {
 		r.fail(err)
@@ -204,13 +206,13 @@ func (r *running) startTasks() {
 		return
 	}
 	r.tasks = &taskFabric{r: r, latency: time.Duration(r.x.Latency), lately: map[string][]time.Duration{}}
-	schedule := controller.NewSchedule(tasks, 0)
+	schedule := task.NewSchedule(tasks, 0)
 	var turn func()
 	turn = func() {
 		for _, err := range schedule.Run(r.net.Now(), r.tasks) {
 			r.fail(err)
 		}
-		if next := schedule.Next(); next != controller.Never {
+		if next := schedule.Next(); next != task.Never {
 			r.net.At(next, turn)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fitting"
 )
 
@@ -38,7 +38,7 @@ func (r *running) observe() *fitting.Rows {
 		return nil
 	}
 	rows := new(fitting.Rows)
-	watch := &observing{every: time.Duration(o.Every), only: o.Switches, latest: true, keep: func(list []controller.Observation) error {
+	watch := &observing{every: time.Duration(o.Every), only: o.Switches, latest: true, keep: func(list []inspect.Observation) error {
 		for _, x := range list {
 			rows.Append(fitting.Row{Y: x.Traffic, L: x.Queue * 255 / 100, T: x.Interval})
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/manifest"
@@ -17,10 +17,10 @@ import (
 // directly, since models speak no P4Runtime.
 type modelsAtWork struct {
 	r   *running
-	now *controller.Plan
+	now *plan.Plan
 }
 
-func deployModels(r *running, plan *controller.Plan) (deployment, error) {
+func deployModels(r *running, plan *plan.Plan) (deployment, error) {
 	for _, s := range plan.Switches {
 		m, err := ModelOf(&s.Pipeline.Manifest, r.setup.polynomial)
 		if err != nil {
@@ -43,7 +43,7 @@ func deployModels(r *running, plan *controller.Plan) (deployment, error) {
 	return &modelsAtWork{r, plan}, nil
 }
 
-func (d *modelsAtWork) plan() *controller.Plan { return d.now }
+func (d *modelsAtWork) plan() *plan.Plan { return d.now }
 
 func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
 	plan, err := d.r.plan(t)
@@ -158,7 +158,7 @@ func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
 }
 
 // TablesOf are what a plan puts into a switch that runs a model.
-func TablesOf(s *controller.SwitchPlan) sim.Tables {
+func TablesOf(s *plan.Switch) sim.Tables {
 	t := sim.Tables{Sessions: map[int]int{}, Multicast: map[int][]int{}}
 	for _, e := range s.Entries {
 		entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/manifest"
@@ -44,7 +44,7 @@ func (p *programs) setUp(x *Experiment, s *Scheme, c *Case, t *fabric.Topology) 
 	}
 	u := &setup{
 		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
-		topo: controller.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
+		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
 	}
 	if s.Coeffs != "" {
 		text, err := p.read(s.Coeffs)
@@ -102,12 +102,12 @@ func beside(m *manifest.Manifest) string {
 }
 
 // pipeline is a program as the controller takes it.
-func pipeline(p *scheme.Program) (*controller.Pipeline, error) {
+func pipeline(p *scheme.Program) (*plan.Pipeline, error) {
 	compiled, err := p.Compiled()
 	if err != nil {
 		return nil, err
 	}
-	return &controller.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
+	return &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
 }
 
 // digests are those of the programs by role.

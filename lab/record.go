@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -19,8 +20,8 @@ type simRegisters struct {
 }
 
 var (
-	_ controller.Registers = (*simRegisters)(nil)
-	_ controller.Meter     = (*simRegisters)(nil)
+	_ registers.Access = (*simRegisters)(nil)
+	_ registers.Meter  = (*simRegisters)(nil)
 )
 
 // Read appends cells to dst.
@@ -66,18 +67,18 @@ type recording struct {
 	w      io.Writer
 	format string
 	look   looking
-	to     controller.Recorder
+	to     inspect.Recorder
 }
 
 // Begin plans the snapshots.
 func (r *recording) Begin(v *View) (err error) {
-	if r.to, err = controller.NewRecorder(r.w, r.format); err != nil {
+	if r.to, err = inspect.NewRecorder(r.w, r.format); err != nil {
 		return err
 	}
 	return r.look.Begin(v)
 }
 
-func (r *recording) keep(list []*controller.Snapshot) error {
+func (r *recording) keep(list []*inspect.Snapshot) error {
 	for _, s := range list {
 		if err := r.to.Record(s); err != nil {
 			return err
@@ -96,22 +97,22 @@ func (r *recording) End() error {
 
 // Watch makes a Recorder that hands on what all switches remember, at intervals
 // of virtual time, which stands still until each returns.
-func Watch(every time.Duration, each func([]*controller.Snapshot) error) Recorder {
+func Watch(every time.Duration, each func([]*inspect.Snapshot) error) Recorder {
 	return &looking{every: every, each: each}
 }
 
 type looking struct {
 	every time.Duration
-	each  func([]*controller.Snapshot) error
+	each  func([]*inspect.Snapshot) error
 
-	inspectors []*controller.Inspector
+	inspectors []*inspect.Inspector
 	failed     error
 }
 
 // Begin plans the snapshots.
 func (l *looking) Begin(v *View) error {
 	for _, n := range v.Nodes {
-		in, err := controller.NewInspector(n, &simRegisters{sw: v.Net.Switch(n.Name)}, controller.InspectOptions{NoFlows: true})
+		in, err := inspect.New(n, &simRegisters{sw: v.Net.Switch(n.Name)}, inspect.Options{NoFlows: true})
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (l *looking) Begin(v *View) error {
 }
 
 func (l *looking) snapshot(now time.Duration) error {
-	var list []*controller.Snapshot
+	var list []*inspect.Snapshot
 	for _, in := range l.inspectors {
 		s, err := in.Snapshot(context.Background())
 		if err != nil {
@@ -156,16 +157,16 @@ type observing struct {
 	only   []string // switches; empty: all
 	latest bool     // the interval is that between the last two packets, not the average
 
-	keep   func([]controller.Observation) error
-	to     *controller.ObservationWriter
+	keep   func([]inspect.Observation) error
+	to     *inspect.ObservationWriter
 	ports  []*watched
-	list   []controller.Observation
+	list   []inspect.Observation
 	failed error
 }
 
 // Begin plans the samples.
 func (o *observing) Begin(v *View) (err error) {
-	if o.to, err = controller.NewObservationWriter(o.w, o.format); err != nil {
+	if o.to, err = inspect.NewObservationWriter(o.w, o.format); err != nil {
 		return err
 	}
 	o.keep = o.to.Write
@@ -201,7 +202,7 @@ func (o *observing) sample(now time.Duration, keep bool) error {
 		if packets == 0 || !keep {
 			continue
 		}
-		o.list = append(o.list, controller.Observation{
+		o.list = append(o.list, inspect.Observation{
 			ClockUS: now.Microseconds(), Switch: w.sw.Name, Port: int64(w.Number),
 			Traffic:  float64(bytes) * 8 / o.every.Seconds() / 1e3,
 			Queue:    100 * min(1, float64(w.Queue())/w.limit),

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
 )
@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 	if len(rows) < 100 || !strings.Contains(b.String(), "q_L") {
 		t.Errorf("%d rows", len(rows))
 	}
-	recording, err := controller.OpenRecording("r.csv", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	recording, err := inspect.OpenRecording("r.csv", bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestWatch(t *testing.T) {
 	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[qall-pkt]", 1))
 	var at []time.Duration
 	enough := errors.New("enough")
-	_, err := (&Runner{Dir: t.TempDir(), Cores: 1, Record: Watch(time.Millisecond, func(list []*controller.Snapshot) error {
+	_, err := (&Runner{Dir: t.TempDir(), Cores: 1, Record: Watch(time.Millisecond, func(list []*inspect.Snapshot) error {
 		if len(list) != 4 || list[0].Scheme != "qall-pkt" || len(list[3].Readings) == 0 {
 			t.Errorf("%d snapshots", len(list))
 		}

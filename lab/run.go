@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
@@ -120,7 +120,7 @@ type running struct {
 	net      *sim.Network
 	topo     *fabric.Topology
 	deploy   deployment
-	nodes    []*controller.Node
+	nodes    []*plan.Node
 	flows    []*outcome
 	sims     []*sim.Flow // by flow; nil: not begun
 	left     int         // flows to end

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/sim"
@@ -27,9 +28,9 @@ type sampler struct {
 	failed   error
 
 	ports []*watched
-	up    []*watched                  // those of leaves that lead upwards
-	news  map[string]*controller.News // by leaf
-	trips map[string]time.Duration    // of probes of leaves that do not note when one comes back
+	up    []*watched               // those of leaves that lead upwards
+	news  map[string]*inspect.News // by leaf
+	trips map[string]time.Duration // of probes of leaves that do not note when one comes back
 	cells []uint64
 
 	occupancy []float64
@@ -87,7 +88,7 @@ func defaultInterval(length time.Duration) time.Duration {
 }
 
 func newSampler(r *running, out io.Writer) *sampler {
-	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*controller.News{}, trips: map[string]time.Duration{}}
+	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*inspect.News{}, trips: map[string]time.Duration{}}
 	if s.interval == 0 {
 		s.interval = defaultInterval(r.Case.length())
 	}
@@ -99,7 +100,7 @@ func newSampler(r *running, out io.Writer) *sampler {
 		s.watch(sw)
 	}
 	for _, n := range r.nodes {
-		switch news := controller.NewsOf(n); {
+		switch news := inspect.NewsOf(n); {
 		case n.Leaf == 0:
 		case news != nil:
 			s.news[n.Name] = news
@@ -268,7 +269,7 @@ func (s *sampler) probeAge(leaf string, trip time.Duration) {
 	}
 }
 
-func (s *sampler) lookAge(name string, news *controller.News) {
+func (s *sampler) lookAge(name string, news *inspect.News) {
 	up := map[int]bool{}
 	for _, w := range s.up {
 		up[w.Number] = up[w.Number] || w.sw.Name == name
@@ -445,7 +446,7 @@ type View struct {
 	Job      *Job
 	Net      *sim.Network
 	Topology *fabric.Topology
-	Nodes    []*controller.Node
+	Nodes    []*plan.Node
 }
 
 // A Recorder looks at a run while it runs.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
@@ -240,7 +240,7 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 			return src.wrong("parameters", err)
 		}
 		p := codegen.Params{
-			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: highestPort(controller.DevicePorts(t, s.Arch)),
+			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: highestPort(plan.DevicePorts(t, s.Arch)),
 			Role: string(t.Leaves()[0].Role),
 		}
 		if _, err := s.made.Build(p); err != nil {

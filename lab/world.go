@@ -16,6 +16,9 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
@@ -100,14 +103,14 @@ func (p *place) close() error {
 }
 
 // openPlace brings a plan up.
-func (r *running) openPlace(ctx context.Context, plan *controller.Plan) (_ *place, err error) {
+func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err error) {
 	p := &place{topo: r.topo}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	var target controller.Target
+	var target target.Target
 	if r.world == BMv2 {
 		bed := testbed.New(testbed.Options{Name: "lab"})
 		target, p.sockets = bed, bed
@@ -184,9 +187,9 @@ func (r *running) checkLoad(o RealOptions) error {
 
 // sendReal sends the flows, while the controller's tasks run.
 func (r *running) sendReal(ctx context.Context, p *place) error {
-	tasks, err := controller.Tasks(p.Plan(), controller.TaskOptions{
+	tasks, err := task.ForPlan(p.Plan(), task.Options{
 		FlowSize: r.longFlow(),
-		Alert:    func(a controller.Alert) { r.alerts = append(r.alerts, a.String()) },
+		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -44,12 +44,12 @@ func busy(b *testing.B, leaves, hosts int, load func(*sim.Network, *fabric.Topol
 // BenchmarkNetwork measures packet-hops, each the way of a packet through one
 // switch, with programs and with models.
 func BenchmarkNetwork(b *testing.B) {
-	engines := map[string]func(testing.TB, *sim.Network, *controller.Plan){"p4": loadP4, "native": loadModels}
+	engines := map[string]func(testing.TB, *sim.Network, *plan.Plan){"p4": loadP4, "native": loadModels}
 	for _, engine := range []string{"p4", "native"} {
 		for _, scheme := range []string{"ecmp", "drill", "qall-pkt", "qall-poly3"} {
 			for leaves, hosts := range map[int]int{4: 32, 8: 128, 32: 1024} {
 				b.Run(fmt.Sprintf("%s/%s/%d", engine, scheme, hosts), func(b *testing.B) {
-					n := busy(b, leaves, hosts, func(n *sim.Network, topo *fabric.Topology) { engines[engine](b, n, plan(b, topo, scheme, nil)) })
+					n := busy(b, leaves, hosts, func(n *sim.Network, topo *fabric.Topology) { engines[engine](b, n, planned(b, topo, scheme, nil)) })
 					runtime.GC()
 					b.ReportAllocs()
 					b.ResetTimer()

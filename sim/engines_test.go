@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/sim"
@@ -24,7 +24,7 @@ func TestEnginesAgree(t *testing.T) {
 		}
 		t.Run(row.Name, func(t *testing.T) {
 			topo := leafSpine(t, twoByTwo())
-			p := plan(t, topo, row.Name, nil)
+			p := planned(t, topo, row.Name, nil)
 			for name, o := range map[string]sim.Options{
 				"drops": {Seed: 3},
 				"ecn":   {Seed: 4, ECN: sim.ECN{Min: 15000, Max: 40000, P: 0.5}},
@@ -60,7 +60,7 @@ type crossed struct {
 }
 
 // crossRun sends flows of mixed sizes across a network.
-func crossRun(t *testing.T, topo *fabric.Topology, p *controller.Plan, o sim.Options, load func(testing.TB, *sim.Network, *controller.Plan)) *crossed {
+func crossRun(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options, load func(testing.TB, *sim.Network, *plan.Plan)) *crossed {
 	t.Helper()
 	n, err := sim.New(topo, o)
 	if err != nil {
@@ -94,7 +94,7 @@ func crossRun(t *testing.T, topo *fabric.Topology, p *controller.Plan, o sim.Opt
 
 // startTasks does what the controller has to: in another rhythm, but with the
 // packets and registers that the manifest wants.
-func startTasks(n *sim.Network, p *controller.Plan, s *controller.SwitchPlan) {
+func startTasks(n *sim.Network, p *plan.Plan, s *plan.Switch) {
 	node, man := n.Switch(s.Name), &s.Pipeline.Manifest
 	every := func(interval time.Duration, f func()) {
 		n.Every(interval, func(now time.Duration) bool {
@@ -153,7 +153,7 @@ func pathProbe(from, to, slot int) []byte {
 }
 
 // compareRuns compares all that two runs have left behind.
-func compareRuns(t *testing.T, p *controller.Plan, a, b *crossed) {
+func compareRuns(t *testing.T, p *plan.Plan, a, b *crossed) {
 	t.Helper()
 	for i, f := range a.flows {
 		g := b.flows[i]

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/sim"
 )
 
 // TestMemory fills a queue and asks what a packet takes.
 func TestMemory(t *testing.T) {
-	engines := map[string]func(testing.TB, *sim.Network, *controller.Plan){"p4": loadP4, "native": loadModels}
+	engines := map[string]func(testing.TB, *sim.Network, *plan.Plan){"p4": loadP4, "native": loadModels}
 	for name, load := range engines {
 		for _, scheme := range []string{"ecmp", "qall-poly3", "drill+rlb"} {
 			t.Run(name+"/"+scheme, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestMemory(t *testing.T) {
 }
 
 // perPacket is the bytes that a packet takes which waits in a switch.
-func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, *controller.Plan)) int {
+func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, *plan.Plan)) int {
 	o := small()
 	o.Links.Queue = 1 << 20
 	topo := leafSpine(t, o)
@@ -37,7 +37,7 @@ func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	load(t, n, plan(t, topo, scheme, nil))
+	load(t, n, planned(t, topo, scheme, nil))
 	for i := range 4 {
 		if _, err := n.StartFlow(sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", 5), Rate: int64(fabric.Gbps)}); err != nil {
 			t.Fatal(err)

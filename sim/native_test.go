@@ -3,7 +3,7 @@ package sim_test
 import (
 	"testing"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/sim"
@@ -11,7 +11,7 @@ import (
 
 // loadModels gives each switch the model of its scheme, with the same plan as
 // loadP4.
-func loadModels(t testing.TB, n *sim.Network, p *controller.Plan) {
+func loadModels(t testing.TB, n *sim.Network, p *plan.Plan) {
 	t.Helper()
 	for _, s := range p.Switches {
 		node := n.Switch(s.Name)

@@ -24,7 +24,7 @@ func TestPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loadP4(t, n, plan(t, topo, "ecmp", nil))
+	loadP4(t, n, planned(t, topo, "ecmp", nil))
 	for i := range 4 {
 		spec := sim.FlowSpec{From: fmt.Sprint("h", i+1), To: fmt.Sprint("h", i+5), Bytes: 958}
 		spec.Done = func(f *sim.Flow) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
@@ -31,13 +31,13 @@ var compiled sync.Map
 
 // pipelines generates and compiles the programs of a scheme for all roles of a
 // network.
-func pipelines(t testing.TB, topo *fabric.Topology, scheme string, set map[string]string) map[fabric.Role]*controller.Pipeline {
+func pipelines(t testing.TB, topo *fabric.Topology, scheme string, set map[string]string) map[fabric.Role]*plan.Pipeline {
 	t.Helper()
 	row, err := codegen.Parse(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := map[fabric.Role]*controller.Pipeline{}
+	list := map[fabric.Role]*plan.Pipeline{}
 	for _, sw := range topo.Switches {
 		if list[sw.Role] != nil {
 			continue
@@ -46,7 +46,7 @@ func pipelines(t testing.TB, topo *fabric.Topology, scheme string, set map[strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		list[sw.Role] = &controller.Pipeline{Manifest: made.Manifest}
+		list[sw.Role] = &plan.Pipeline{Manifest: made.Manifest}
 		out := compile(t, made.P4)
 		list[sw.Role].P4Info, list[sw.Role].Config = out.P4Info, []byte(made.P4)
 	}
@@ -79,9 +79,9 @@ func widest(topo *fabric.Topology) int {
 }
 
 // plan computes what the switches of a network must hold.
-func plan(t testing.TB, topo *fabric.Topology, scheme string, set map[string]string) *controller.Plan {
+func planned(t testing.TB, topo *fabric.Topology, scheme string, set map[string]string) *plan.Plan {
 	t.Helper()
-	p, err := controller.NewPlan(topo, pipelines(t, topo, scheme, set), controller.PlanOptions{Coefficients: coefficients(scheme)})
+	p, err := plan.New(topo, pipelines(t, topo, scheme, set), plan.Options{Coefficients: coefficients(scheme)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func coefficients(scheme string) map[string]int64 {
 }
 
 // loadP4 gives each switch its program, with what the plan says.
-func loadP4(t testing.TB, n *sim.Network, p *controller.Plan) {
+func loadP4(t testing.TB, n *sim.Network, p *plan.Plan) {
 	t.Helper()
 	for _, s := range p.Switches {
 		out := compile(t, string(s.Pipeline.Config))
@@ -120,7 +120,7 @@ func loadP4(t testing.TB, n *sim.Network, p *controller.Plan) {
 }
 
 // install fills the tables of a switch.
-func install(t testing.TB, sw *dataplane.Switch, s *controller.SwitchPlan) {
+func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 	t.Helper()
 	for _, e := range s.Entries {
 		target := dataplane.Target{Action: dataplane.ActionCall{Name: qualified(sw, e.Action)}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -112,7 +113,7 @@ func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([
 	if err != nil {
 		return nil, err
 	}
-	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{})
+	planned, err := plan.New(t, pipelines, plan.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +121,13 @@ func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([
 	if err != nil {
 		return nil, err
 	}
-	broken, err := controller.NewPlan(t.Fail(links...), pipelines, controller.PlanOptions{})
+	broken, err := plan.New(t.Fail(links...), pipelines, plan.Options{})
 	if err != nil {
 		return nil, err
 	}
 	target := embedded.New(embedded.Options{Memory: true})
 	defer target.Close()
-	k, err := controller.New(ctx, plan, target, controller.DeployOptions{})
+	k, err := controller.New(ctx, planned, target, controller.DeployOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([
 	var idle, failed []time.Duration
 	written, changed := 0, 0
 	for range runs {
-		for _, p := range []*controller.Plan{plan, broken} {
+		for _, p := range []*plan.Plan{planned, broken} {
 			if err := k.SetPlan(ctx, p); err != nil {
 				return nil, err
 			}

@@ -14,6 +14,10 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -24,9 +28,9 @@ const inspectScheme = "hermes+rlb-star"
 
 // An inspectRig is a fabric of embedded switches to look into.
 type inspectRig struct {
-	plan   *controller.Plan
+	plan   *plan.Plan
 	target *embedded.Target
-	nodes  []*controller.Node
+	nodes  []*plan.Node
 }
 
 // newInspectRig brings up so many leaves, and two spines.
@@ -35,13 +39,13 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 	if err != nil {
 		return nil, err
 	}
-	pipelines := map[fabric.Role]*controller.Pipeline{}
+	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
 		if pipelines[role], err = inspectPipeline(role); err != nil {
 			return nil, err
 		}
 	}
-	plan, err := controller.NewPlan(top, pipelines, controller.PlanOptions{})
+	plan, err := plan.New(top, pipelines, plan.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 	return r, nil
 }
 
-func inspectPipeline(role fabric.Role) (*controller.Pipeline, error) {
+func inspectPipeline(role fabric.Role) (*plan.Pipeline, error) {
 	s, err := new(scheme.Library).Find(inspectScheme)
 	if err != nil {
 		return nil, err
@@ -62,7 +66,7 @@ func inspectPipeline(role fabric.Role) (*controller.Pipeline, error) {
 }
 
 // occupy fills a quarter of the slots of flows, as traffic would.
-func occupy(ctx context.Context, n *controller.Node, regs controller.Registers) error {
+func occupy(ctx context.Context, n *plan.Node, regs registers.Access) error {
 	for _, r := range n.Manifest.Registers {
 		if r.Index == "flow" {
 			if err := regs.Write(ctx, r.Name, 0, r.Size/4, 1<<15+1); err != nil {
@@ -103,22 +107,22 @@ func benchInspect(ctx context.Context, runs int) ([]measurement, error) {
 // A wayIn is one to the registers of a switch.
 type wayIn struct {
 	name, detail string
-	open         func(ctx context.Context) (controller.Registers, error)
+	open         func(ctx context.Context) (registers.Access, error)
 }
 
 // ways are those to the first leaf.
 func (r *inspectRig) ways() []wayIn {
-	endpoint := func() (controller.Endpoint, error) { return r.target.Endpoint(r.nodes[0].Name) }
+	endpoint := func() (target.Endpoint, error) { return r.target.Endpoint(r.nodes[0].Name) }
 	return []wayIn{
-		{"direct", "in the process of the switch", func(context.Context) (controller.Registers, error) {
+		{"direct", "in the process of the switch", func(context.Context) (registers.Access, error) {
 			e, err := endpoint()
 			return e.Registers, err
 		}},
-		{"thrift", "by Thrift over loopback, client and server in one process", func(context.Context) (controller.Registers, error) {
+		{"thrift", "by Thrift over loopback, client and server in one process", func(context.Context) (registers.Access, error) {
 			e, err := endpoint()
-			return controller.NewThrift(e.Thrift), err
+			return target.NewThrift(e.Thrift), err
 		}},
-		{"p4runtime", "by P4Runtime over loopback, client and server in one process", func(ctx context.Context) (controller.Registers, error) {
+		{"p4runtime", "by P4Runtime over loopback, client and server in one process", func(ctx context.Context) (registers.Access, error) {
 			e, err := endpoint()
 			if err != nil {
 				return nil, err
@@ -150,8 +154,8 @@ func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (measurem
 
 // snapshots measures how often a second all registers of a switch can be read
 // and explained.
-func snapshots(ctx context.Context, runs int, name, detail string, n *controller.Node, regs controller.Registers) (measurement, error) {
-	in, err := controller.NewInspector(n, regs, controller.InspectOptions{Everything: true})
+func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node, regs registers.Access) (measurement, error) {
+	in, err := inspect.New(n, regs, inspect.Options{Everything: true})
 	if err != nil {
 		return measurement{}, err
 	}
@@ -230,7 +234,7 @@ func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]measureme
 		cmd.Process.Kill()
 		cmd.Wait()
 	}()
-	regs := controller.NewThrift(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	regs := target.NewThrift(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	defer regs.Close()
 	if err := awaitClock(ctx, regs); err != nil {
 		return nil, err
@@ -253,7 +257,7 @@ func freePort() (int, error) {
 }
 
 // awaitClock waits until a switch answers.
-func awaitClock(ctx context.Context, regs controller.Registers) error {
+func awaitClock(ctx context.Context, regs registers.Access) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab"
@@ -129,22 +130,22 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 }
 
 // plan generates and compiles the programs and plans what the switches hold.
-func (b simBench) plan(topo *fabric.Topology) (*controller.Plan, error) {
+func (b simBench) plan(topo *fabric.Topology) (*plan.Plan, error) {
 	s, err := new(scheme.Library).Find(b.scheme)
 	if err != nil {
 		return nil, err
 	}
-	pipelines := map[fabric.Role]*controller.Pipeline{}
+	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
 		if pipelines[role], err = pipelineOf(s, codegen.Params{Ports: 4, Role: string(role)}); err != nil {
 			return nil, err
 		}
 	}
-	return controller.NewPlan(topo, pipelines, controller.PlanOptions{})
+	return plan.New(topo, pipelines, plan.Options{})
 }
 
 // loadSimPrograms deploys over P4Runtime, within the process.
-func loadSimPrograms(ctx context.Context, n *sim.Network, plan *controller.Plan) (closing func(), err error) {
+func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (closing func(), err error) {
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: 1})
 	c, err := controller.New(ctx, plan, target, controller.DeployOptions{})
 	if err != nil {
@@ -169,7 +170,7 @@ func loadSimPrograms(ctx context.Context, n *sim.Network, plan *controller.Plan)
 }
 
 // loadSimModels gives the switches the models of their programs.
-func loadSimModels(n *sim.Network, plan *controller.Plan) error {
+func loadSimModels(n *sim.Network, plan *plan.Plan) error {
 	poly := func(degree int) *fitting.Poly {
 		if p, ok := fitting.Paper(degree, false); ok {
 			return &p

@@ -16,6 +16,8 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -241,7 +243,7 @@ func (j *deployJob) run(ctx context.Context) error {
 func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
 // deploy carries the plan out, and stays if that is wanted.
-func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target controller.Target, attached bool) error {
+func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.Target, attached bool) error {
 	options := j.options(attached)
 	bar := j.progress(plan, &options)
 	c, err := controller.New(ctx, plan, target, options)
@@ -289,7 +291,7 @@ func (j *deployJob) deploy(ctx context.Context, plan *controller.Plan, target co
 
 // note notes the deployment. Switches that have been taken over stay those of
 // the process that has them.
-func (j *deployJob) note(plan *controller.Plan, target controller.Target) *controller.Deployed {
+func (j *deployJob) note(plan *plan.Plan, target target.Target) *controller.Deployed {
 	d := controller.NewDeployed(plan, target, os.Getpid())
 	if j.target == targetBMv2 && !j.bmv2.attach {
 		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
@@ -332,7 +334,7 @@ func (b *deployBar) End() {
 }
 
 // progress makes a bar that hears of what is done with the options.
-func (j *deployJob) progress(plan *controller.Plan, o *controller.DeployOptions) *deployBar {
+func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *deployBar {
 	bar := &deployBar{}
 	if j.c.quiet {
 		return bar
@@ -395,7 +397,7 @@ func (j *deployJob) deployErrors(err error) error { return j.eachError(err, depl
 // planErrors prints what is wrong with a plan likewise.
 func (j *deployJob) planErrors(err error) error {
 	return j.eachError(err, func(err error) error {
-		var e *controller.Error
+		var e *plan.Error
 		if errors.As(err, &e) {
 			return hinted(err, "%s", e.Hint)
 		}
@@ -406,12 +408,12 @@ func (j *deployJob) planErrors(err error) error {
 // eachError prints all of a list but the last, which it returns. What is the
 // same for several switches is said once.
 func (j *deployJob) eachError(err error, failure func(error) error) error {
-	var list controller.Errors
+	var list plan.Errors
 	if !errors.As(err, &list) {
 		return failure(err)
 	}
 	about := map[string][]string{}
-	var merged controller.Errors
+	var merged plan.Errors
 	for _, e := range list {
 		text := e.Err.Error() + e.Hint
 		if about[text] == nil {
@@ -420,7 +422,7 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 		about[text] = append(about[text], e.Switch)
 	}
 	for i, e := range merged {
-		err = failure(&controller.Error{Switch: abbreviated(about[e.Err.Error()+e.Hint]), Err: e.Err, Hint: e.Hint})
+		err = failure(&plan.Error{Switch: abbreviated(about[e.Err.Error()+e.Hint]), Err: e.Err, Hint: e.Hint})
 		if i < len(merged)-1 {
 			j.c.report(err)
 		}
@@ -431,7 +433,7 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 // deployFailure gives an error about switches its exit code and its hint.
 func deployFailure(err error) error {
 	f := &failure{code: exitRefused, err: err}
-	var e *controller.Error
+	var e *plan.Error
 	if errors.As(err, &e) {
 		f.hint = e.Hint
 	}

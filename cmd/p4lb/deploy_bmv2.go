@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
 )
 
@@ -37,9 +38,9 @@ func (b *bmv2Flags) check(cmd *cobra.Command, target string) error {
 }
 
 // open makes the target.
-func (b *bmv2Flags) open(c *cli, o controller.ServersOptions) controller.Target {
+func (b *bmv2Flags) open(c *cli, o target.ServersOptions) target.Target {
 	if b.attach {
-		return controller.AttachBMv2(o)
+		return target.AttachBMv2(o)
 	}
 	return testbed.New(testbed.Options{Name: b.name, Keep: b.keep, Log: c.log})
 }
@@ -65,7 +66,7 @@ func (j *deployJob) takeAway() error {
 }
 
 // howTo says how to use the hosts of a network that has just come up.
-func (j *deployJob) howTo(plan *controller.Plan) error {
+func (j *deployJob) howTo(plan *plan.Plan) error {
 	list := plan.Topology.Hosts
 	live := j.hosts.network != nil || j.target == targetBMv2 && !j.bmv2.attach
 	if !live || len(list) < 2 || j.format != formatTable {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/scheme"
@@ -68,7 +68,7 @@ func (r *schemeRequest) settleArch() error {
 }
 
 // plan generates the programs and computes what every switch must hold.
-func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
+func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	t, err := j.c.topology(j.topology)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := controller.NewPlan(t, pipelines, controller.PlanOptions{MTU: j.mtu, Queue: j.queue})
+	plan, err := plan.New(t, pipelines, plan.Options{MTU: j.mtu, Queue: j.queue})
 	if err != nil {
 		return nil, j.planErrors(err)
 	}
@@ -97,7 +97,7 @@ func (j *deployJob) plan(ctx context.Context) (*controller.Plan, error) {
 }
 
 // pipelines generates and compiles the program of each role, all at once.
-func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
+func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	all, err := pipelinesOf(ctx, j.c, &j.request, t)
 	if err != nil || j.target != targetTofino {
 		return all, err
@@ -108,7 +108,7 @@ func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabr
 // devicePorts gives the switches the ports of the hardware whose programs they
 // run: those that a topology counts from 1 may be ones that it has for itself.
 func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
-	d := controller.DevicePorts(t, j.request.Arch)
+	d := plan.DevicePorts(t, j.request.Arch)
 	if d != t {
 		first := t.Switches[0].Name
 		j.c.log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
@@ -117,7 +117,7 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 }
 
 // pipelinesOf makes the programs of a scheme that a topology wants.
-func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*controller.Pipeline, error) {
+func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	schemes, err := r.schemes()
 	if err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 	if err != nil {
 		return nil, err
 	}
-	params.Ports, params.MaxPort = controller.Sizes(t)
+	params.Ports, params.MaxPort = plan.Sizes(t)
 	roles := map[fabric.Role]bool{}
 	for _, s := range t.Switches {
 		roles[s.Role] = true
 	}
 	names := slices.Sorted(maps.Keys(roles))
-	made, errs := make([]*controller.Pipeline, len(names)), make([]error, len(names))
+	made, errs := make([]*plan.Pipeline, len(names)), make([]error, len(names))
 	var wait sync.WaitGroup
 	for i, role := range names {
 		p := params
@@ -144,7 +144,7 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 		})
 	}
 	wait.Wait()
-	all := map[fabric.Role]*controller.Pipeline{}
+	all := map[fabric.Role]*plan.Pipeline{}
 	for i, role := range names {
 		if errs[i] != nil {
 			return nil, errs[i]
@@ -155,7 +155,7 @@ func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topolo
 }
 
 // pipelineOf is the program of a scheme as the controller takes it.
-func pipelineOf(s scheme.Scheme, params codegen.Params) (*controller.Pipeline, error) {
+func pipelineOf(s scheme.Scheme, params codegen.Params) (*plan.Pipeline, error) {
 	p, err := s.Build(params)
 	if err != nil {
 		return nil, err
@@ -164,11 +164,11 @@ func pipelineOf(s scheme.Scheme, params codegen.Params) (*controller.Pipeline, e
 	if err != nil {
 		return nil, err
 	}
-	return &controller.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
+	return &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
 }
 
 // loadDeviceConfigs reads what the compiler of the hardware has made.
-func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*controller.Pipeline) error {
+func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error {
 	for _, p := range all {
 		p.Config = nil // what p4lb compiles is for its own switch
 	}
@@ -192,7 +192,7 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*controller.Pipeline) 
 	return nil
 }
 
-func roleNames(all map[fabric.Role]*controller.Pipeline) string {
+func roleNames(all map[fabric.Role]*plan.Pipeline) string {
 	var list []string
 	for _, role := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, string(role))

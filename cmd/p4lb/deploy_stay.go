@@ -7,11 +7,13 @@ import (
 	"syscall"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/task"
 )
 
 // stay runs tasks and looks after the switches until ctx ends. On SIGHUP it
 // reads the topology again.
-func (j *deployJob) stay(ctx context.Context, c *controller.Controller, plan *controller.Plan) error {
+func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned *plan.Plan) error {
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
@@ -21,15 +23,15 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, plan *co
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
 	j.c.log.Info("keeping the switches as planned, until Ctrl-C", "state", j.state)
-	for plan != nil {
+	for planned != nil {
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
-		go func(p *controller.Plan) { done <- j.runTasks(inner, c, p) }(plan)
+		go func(p *plan.Plan) { done <- j.runTasks(inner, c, p) }(planned)
 		select {
 		case <-ctx.Done():
-			plan = nil
+			planned = nil
 		case <-again:
-			plan = j.replan(ctx, c, plan)
+			planned = j.replan(ctx, c, planned)
 		}
 		cancel()
 		if err := <-done; err != nil {
@@ -51,7 +53,7 @@ func (j *deployJob) told(r controller.SwitchReport) {
 
 // replan deploys the topology as it is now. What is wrong with it changes
 // nothing.
-func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before *controller.Plan) *controller.Plan {
+func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before *plan.Plan) *plan.Plan {
 	plan, err := j.plan(ctx)
 	if err == nil {
 		err = c.SetPlan(ctx, plan)
@@ -69,13 +71,13 @@ func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before
 }
 
 // runTasks runs what the scheme wants of a controller.
-func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan *controller.Plan) error {
+func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan *plan.Plan) error {
 	if j.noTasks {
 		return nil
 	}
-	tasks, err := controller.Tasks(plan, controller.TaskOptions{
+	tasks, err := task.ForPlan(plan, task.Options{
 		MTU: j.mtu, Queue: j.queue,
-		Alert: func(a controller.Alert) { j.c.log.Warn(a.Text, "switch", a.Switch) },
+		Alert: func(a task.Alert) { j.c.log.Warn(a.Text, "switch", a.Switch) },
 	})
 	if err != nil || len(tasks) == 0 {
 		return err

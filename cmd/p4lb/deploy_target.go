@@ -12,6 +12,8 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -29,17 +31,17 @@ func knownTarget(name string) bool { return slices.Contains(targetNames, name) }
 
 // openTarget makes the target. attached says that the embedded switches are
 // those of another process.
-func (j *deployJob) openTarget(plan *controller.Plan) (target controller.Target, attached bool, err error) {
+func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool, err error) {
 	config, err := j.tls.config(j.c)
 	if err != nil {
 		return nil, false, err
 	}
-	options := controller.ServersOptions{TLS: config}
+	options := target.ServersOptions{TLS: config}
 	switch j.target {
 	case targetServers:
-		return controller.NewServers(options), false, nil
+		return target.NewServers(options), false, nil
 	case targetTofino:
-		return controller.NewTofino(options), false, nil
+		return target.NewTofino(options), false, nil
 	case targetBMv2:
 		return j.bmv2.open(j.c, options), false, nil
 	}
@@ -49,7 +51,7 @@ func (j *deployJob) openTarget(plan *controller.Plan) (target controller.Target,
 		for _, s := range j.owner.Switches {
 			options.Addresses[s.Name] = s.GRPC
 		}
-		return controller.NewServers(options), true, nil
+		return target.NewServers(options), true, nil
 	}
 	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
 	if j.stays() {
@@ -66,7 +68,7 @@ func (j *deployJob) openTarget(plan *controller.Plan) (target controller.Target,
 
 // running is the deployment of another process that has these very switches
 // embedded and is alive, or nil.
-func (j *deployJob) running(plan *controller.Plan) *controller.Deployed {
+func (j *deployJob) running(plan *plan.Plan) *controller.Deployed {
 	d, _, err := controller.ReadDeployed(j.state)
 	if err != nil || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
 		return nil

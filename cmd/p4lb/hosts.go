@@ -16,6 +16,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt/ports"
@@ -308,7 +309,7 @@ func (f *hostFlags) enter(c *cli) (done bool, err error) {
 }
 
 // open makes captures and hosts, and the door to them.
-func (f *hostFlags) open(c *cli, plan *controller.Plan) error {
+func (f *hostFlags) open(c *cli, plan *plan.Plan) error {
 	if f.pcap != "" {
 		var err error
 		if f.captures, err = ports.NewCaptures(f.pcap, c.captureFailed); err != nil {

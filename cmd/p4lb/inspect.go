@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -116,7 +117,7 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
 		return usageError(cmd, "--replay goes without --record and --register: it shows what is there")
 	case j.record != "" && recordFormat(j.record) == "":
-		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(controller.RecordFormats, " or ."))
+		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
 	}
 	return j.reach.check(cmd, j.c)
 }
@@ -124,7 +125,7 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 // recordFormat is the form that a file's name says, "" for none.
 func recordFormat(name string) string {
 	ext := strings.TrimPrefix(filepath.Ext(name), ".")
-	if !slices.Contains(controller.RecordFormats, ext) {
+	if !slices.Contains(inspect.RecordFormats, ext) {
 		return ""
 	}
 	return ext
@@ -233,7 +234,7 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing %s: %w", j.record, bareError(err))
 	}
-	recorder, err := controller.NewRecorder(file, recordFormat(j.record))
+	recorder, err := inspect.NewRecorder(file, recordFormat(j.record))
 	if err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("writing %s: %w", j.record, err)

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 )
@@ -80,8 +83,8 @@ func (r *reach) check(cmd *cobra.Command, c *cli) error {
 
 // A reached switch is one with the way to its registers.
 type reached struct {
-	node      *controller.Node
-	registers controller.Registers
+	node      *plan.Node
+	registers registers.Access
 	err       error // why there is no way
 }
 
@@ -124,7 +127,7 @@ func (r *reach) open(ctx context.Context, c *cli, names []string) (*site, error)
 }
 
 // find knows the switches, and where each is.
-func (r *reach) find(c *cli) (*site, map[string]controller.Endpoint, error) {
+func (r *reach) find(c *cli) (*site, map[string]target.Endpoint, error) {
 	switch {
 	case r.thrift != "" || r.grpc != "":
 		return r.findOne(c)
@@ -135,7 +138,7 @@ func (r *reach) find(c *cli) (*site, map[string]controller.Endpoint, error) {
 }
 
 // findDeployed reads the note of a deployment.
-func (r *reach) findDeployed() (*site, map[string]controller.Endpoint, error) {
+func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	d, t, err := controller.ReadDeployed(r.state)
 	if errors.Is(err, controller.ErrNotDeployed) {
 		return nil, nil, hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
@@ -147,19 +150,19 @@ func (r *reach) findDeployed() (*site, map[string]controller.Endpoint, error) {
 	if d.ByLeaf {
 		by = fabric.ByLeaf
 	}
-	nodes, err := controller.NewNodes(t, d.Manifests, by)
+	nodes, err := plan.NewNodes(t, d.Manifests, by)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := newSite(d.Scheme, t, nodes)
-	endpoints := map[string]controller.Endpoint{}
+	endpoints := map[string]target.Endpoint{}
 	for _, sw := range d.Switches {
-		endpoints[sw.Name] = controller.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
+		endpoints[sw.Name] = target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
 	}
 	return s, endpoints, nil
 }
 
-func newSite(scheme string, t *fabric.Topology, nodes []*controller.Node) *site {
+func newSite(scheme string, t *fabric.Topology, nodes []*plan.Node) *site {
 	s := &site{scheme: scheme, fabric: t.Name, topology: t}
 	for _, n := range nodes {
 		s.switches = append(s.switches, &reached{node: n})
@@ -169,23 +172,23 @@ func newSite(scheme string, t *fabric.Topology, nodes []*controller.Node) *site 
 
 // findScheme takes the topology's addresses, and manifests as p4lb deploy would
 // generate them.
-func (r *reach) findScheme(c *cli) (*site, map[string]controller.Endpoint, error) {
+func (r *reach) findScheme(c *cli) (*site, map[string]target.Endpoint, error) {
 	t, err := c.topology(r.topology)
 	if err != nil {
 		return nil, nil, err
 	}
-	t = controller.DevicePorts(t, r.request.Arch)
+	t = plan.DevicePorts(t, r.request.Arch)
 	manifests, err := r.manifests(c, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, err := controller.NewNodes(t, manifests, controller.GroupingOf(manifests))
+	nodes, err := plan.NewNodes(t, manifests, plan.GroupingOf(manifests))
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoints := map[string]controller.Endpoint{}
+	endpoints := map[string]target.Endpoint{}
 	for _, sw := range t.Switches {
-		endpoints[sw.Name] = controller.Endpoint{Address: sw.GRPC, Device: sw.ID, Thrift: sw.Thrift}
+		endpoints[sw.Name] = target.Endpoint{Address: sw.GRPC, Device: sw.ID, Thrift: sw.Thrift}
 	}
 	return newSite(nodes[0].Manifest.Scheme, t, nodes), endpoints, nil
 }
@@ -200,7 +203,7 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*manifest
 	if err != nil {
 		return nil, err
 	}
-	params.Ports, params.MaxPort = controller.Sizes(t)
+	params.Ports, params.MaxPort = plan.Sizes(t)
 	manifests := map[fabric.Role]*manifest.Manifest{}
 	for _, sw := range t.Switches {
 		if manifests[sw.Role] != nil {
@@ -217,7 +220,7 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*manifest
 }
 
 // findOne knows one switch, by the manifest of its program.
-func (r *reach) findOne(c *cli) (*site, map[string]controller.Endpoint, error) {
+func (r *reach) findOne(c *cli) (*site, map[string]target.Endpoint, error) {
 	text, err := c.readSource(r.manifest)
 	if err != nil {
 		return nil, nil, err
@@ -230,8 +233,8 @@ func (r *reach) findOne(c *cli) (*site, map[string]controller.Endpoint, error) {
 	if name == "" {
 		name = r.grpc
 	}
-	s := &site{scheme: m.Scheme, switches: []*reached{{node: &controller.Node{Name: name, Role: fabric.Role(m.Role), Manifest: m}}}}
-	return s, map[string]controller.Endpoint{name: {Address: r.grpc, Device: r.device, Thrift: r.thrift}}, nil
+	s := &site{scheme: m.Scheme, switches: []*reached{{node: &plan.Node{Name: name, Role: fabric.Role(m.Role), Manifest: m}}}}
+	return s, map[string]target.Endpoint{name: {Address: r.grpc, Device: r.device, Thrift: r.thrift}}, nil
 }
 
 // only keeps the switches that are named; none stands for all.
@@ -262,12 +265,12 @@ func abbreviated(names []string) string {
 }
 
 // connect finds the way to the registers of a switch.
-func connect(ctx context.Context, e controller.Endpoint) (controller.Registers, error) {
+func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 	switch {
 	case e.Registers != nil:
 		return e.Registers, nil
 	case e.Thrift != "":
-		t := controller.NewThrift(e.Thrift)
+		t := target.NewThrift(e.Thrift)
 		short, cancel := context.WithTimeout(ctx, reachTimeout)
 		defer cancel()
 		if _, err := t.Clock(short); err == nil || e.Address == "" {
@@ -286,11 +289,11 @@ func connect(ctx context.Context, e controller.Endpoint) (controller.Registers, 
 // so.
 func vanished(err error) error {
 	f := &failure{code: exitInput, err: err}
-	var known *controller.Error
+	var known *plan.Error
 	if errors.As(err, &known) {
 		f.hint = known.Hint
 	}
-	if errors.Is(err, controller.ErrUnreachable) {
+	if errors.Is(err, target.ErrUnreachable) {
 		f.code, f.hint = exitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
 	}
 	return f

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -32,7 +32,7 @@ func (r *round) frame(minor bool) *live.Frame {
 	return f
 }
 
-func valueOf(r controller.Reading) live.Value {
+func valueOf(r inspect.Reading) live.Value {
 	return live.Value{
 		Register: nameOf(r), Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
 		Number: r.Value, Unit: r.Unit, Text: r.Text, Change: r.Change, Rate: r.Rate, Meaning: r.Meaning,
@@ -40,7 +40,7 @@ func valueOf(r controller.Reading) live.Value {
 }
 
 // nameOf is the register, or what is computed from several.
-func nameOf(r controller.Reading) string {
+func nameOf(r inspect.Reading) string {
 	if r.Register != "" {
 		return r.Register
 	}
@@ -60,7 +60,7 @@ func (j *inspectJob) showRound(r *round) error {
 
 // A switchView is what is shown of a switch: a snapshot, or why there is none.
 type switchView struct {
-	*controller.Snapshot
+	*inspect.Snapshot
 	Failed string `json:"failed,omitempty"`
 	Name   string `json:"name,omitempty"` // of a switch that has failed
 }
@@ -108,12 +108,12 @@ func numberOrNothing(n int) string {
 // paths, groups, and switches as a whole, with the readings side by side.
 func (j *inspectJob) showTables(r *round) error {
 	tables := []*pivot{
-		{title: "PORT", about: func(v *controller.Reading) bool { return v.Port != 0 && v.Path == 0 }},
-		{title: "PATH", about: func(v *controller.Reading) bool { return v.Path != 0 }},
-		{title: "GROUP", about: func(v *controller.Reading) bool { return v.Group != 0 }},
-		{title: "FLOW", about: func(v *controller.Reading) bool { return strings.HasPrefix(v.Index, "flow ") }},
-		{title: "CELL", about: func(v *controller.Reading) bool { return strings.HasPrefix(v.Index, "cell ") }},
-		{title: "", about: func(*controller.Reading) bool { return true }},
+		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Port != 0 && v.Path == 0 }},
+		{title: "PATH", about: func(v *inspect.Reading) bool { return v.Path != 0 }},
+		{title: "GROUP", about: func(v *inspect.Reading) bool { return v.Group != 0 }},
+		{title: "FLOW", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, "flow ") }},
+		{title: "CELL", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, "cell ") }},
+		{title: "", about: func(*inspect.Reading) bool { return true }},
 	}
 	detail := j.c.verbose || len(j.registers) > 0
 	for _, result := range r.switches {
@@ -161,7 +161,7 @@ func (j *inspectJob) showClocks(r *round) {
 // A pivot is a table with a row for each thing and a column for each reading.
 type pivot struct {
 	title string
-	about func(*controller.Reading) bool
+	about func(*inspect.Reading) bool
 
 	columns []string
 	rows    []*pivotRow
@@ -173,7 +173,7 @@ type pivotRow struct {
 	cells map[string]string
 }
 
-func (p *pivot) add(sw string, v *controller.Reading) {
+func (p *pivot) add(sw string, v *inspect.Reading) {
 	column, index := v.Quantity, v.Index
 	if p.title == "" {
 		index = "" // all that is about a switch as a whole stands in its row
@@ -195,7 +195,7 @@ func (p *pivot) add(sw string, v *controller.Reading) {
 }
 
 // head names what a row is about.
-func (p *pivot) head(sw string, v *controller.Reading) []string {
+func (p *pivot) head(sw string, v *inspect.Reading) []string {
 	switch p.title {
 	case "PORT":
 		return []string{sw, strconv.Itoa(v.Port), v.Peer}

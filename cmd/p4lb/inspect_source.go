@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // A round is what all switches held at one moment.
@@ -15,7 +16,7 @@ type round struct {
 	scheme   string
 	fabric   string
 	time     time.Duration
-	switches []controller.Result
+	switches []inspect.Result
 	roles    map[string]string
 }
 
@@ -48,11 +49,11 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 
 // survey makes an inspector for each switch. Switches of a role that lacks a
 // register are left out, unless all do.
-func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
-	var list []*controller.Inspector
+func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
+	var list []*inspect.Inspector
 	var first error
 	for _, sw := range s.switches {
-		in, err := controller.NewInspector(sw.node, sw.registers, j.options(len(s.switches)))
+		in, err := inspect.New(sw.node, sw.registers, j.options(len(s.switches)))
 		if err != nil {
 			first = errors.Join(first, err)
 			continue
@@ -62,7 +63,7 @@ func (j *inspectJob) survey(s *site) (*controller.Survey, error) {
 	if len(list) == 0 {
 		return nil, explained(first)
 	}
-	return controller.NewSurvey(list), nil
+	return inspect.NewSurvey(list), nil
 }
 
 // flowsEvery is how often a watch of so many switches reads the tables of flows,
@@ -71,8 +72,8 @@ func flowsEvery(switches int) time.Duration {
 	return max(time.Second, time.Duration(switches)*300*time.Millisecond)
 }
 
-func (j *inspectJob) options(switches int) controller.InspectOptions {
-	o := controller.InspectOptions{Registers: j.registers, NoFlows: j.noFlows}
+func (j *inspectJob) options(switches int) inspect.Options {
+	o := inspect.Options{Registers: j.registers, NoFlows: j.noFlows}
 	if j.record == "" {
 		o.FlowsEvery = flowsEvery(switches)
 	}
@@ -81,7 +82,7 @@ func (j *inspectJob) options(switches int) controller.InspectOptions {
 
 // explained gives an error of the controller its hint.
 func explained(err error) error {
-	var known *controller.Error
+	var known *plan.Error
 	if errors.As(err, &known) && known.Hint != "" {
 		return hinted(known, "%s", known.Hint)
 	}
@@ -91,7 +92,7 @@ func explained(err error) error {
 // A surveySource reads switches, with a pause between rounds.
 type surveySource struct {
 	site   *site
-	survey *controller.Survey
+	survey *inspect.Survey
 	every  time.Duration
 	due    time.Time
 	begun  bool // there has been a round
@@ -140,7 +141,7 @@ func (r *round) failure() error {
 // A replaySource plays a recording, at the speed it was recorded with where
 // paced is set.
 type replaySource struct {
-	recording *controller.Recording
+	recording *inspect.Recording
 	only      []string
 	paced     bool
 	start     time.Time
@@ -158,7 +159,7 @@ func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
 		end()
 		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
 	}
-	recording, err := controller.OpenRecording(j.replay, file, info.Size())
+	recording, err := inspect.OpenRecording(j.replay, file, info.Size())
 	if err != nil {
 		end()
 		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
@@ -174,7 +175,7 @@ func (s *replaySource) next(ctx context.Context) (*round, error) {
 	r := &round{scheme: list[0].Scheme, time: list[0].Time, roles: map[string]string{}}
 	for _, snapshot := range list {
 		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
-			r.switches = append(r.switches, controller.Result{Switch: snapshot.Switch, Snapshot: snapshot})
+			r.switches = append(r.switches, inspect.Result{Switch: snapshot.Switch, Snapshot: snapshot})
 			r.roles[snapshot.Switch] = snapshot.Role
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
@@ -28,7 +30,7 @@ import (
 // them by.
 type deployment struct {
 	t      *testing.T
-	plan   *controller.Plan
+	plan   *plan.Plan
 	target *embedded.Target
 	state  string
 }
@@ -44,7 +46,7 @@ func deployed(t *testing.T, name string) *deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipelines := map[fabric.Role]*controller.Pipeline{}
+	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
 		if pipelines[role], err = pipelineOf(s, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64}); err != nil {
 			t.Fatal(err)
@@ -52,7 +54,7 @@ func deployed(t *testing.T, name string) *deployment {
 	}
 	d := &deployment{t: t, target: embedded.New(embedded.Options{AnyPort: true}), state: filepath.Join(t.TempDir(), "deployed.json")}
 	t.Cleanup(func() { d.target.Close() })
-	if d.plan, err = controller.NewPlan(top, pipelines, controller.PlanOptions{}); err != nil {
+	if d.plan, err = plan.New(top, pipelines, plan.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := controller.Deploy(t.Context(), d.plan, d.target, controller.DeployOptions{}); err != nil {
@@ -137,12 +139,12 @@ func TestInspectByMeaning(t *testing.T) {
 func TestInspectForms(t *testing.T) {
 	d := deployed(t, "dhlb")
 	d.write("l1", "deg", 2<<4+1, 3)
-	var list []controller.Snapshot
+	var list []inspect.Snapshot
 	if err := json.Unmarshal([]byte(d.ok("inspect", "l1", "-o", "json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	find := func(register string, cell int) controller.Reading {
-		i := slices.IndexFunc(list[0].Readings, func(r controller.Reading) bool { return r.Register == register && r.Cell == cell })
+	find := func(register string, cell int) inspect.Reading {
+		i := slices.IndexFunc(list[0].Readings, func(r inspect.Reading) bool { return r.Register == register && r.Cell == cell })
 		if i < 0 {
 			t.Fatalf("no reading of %s[%d]", register, cell)
 		}
@@ -171,7 +173,7 @@ func TestInspectForms(t *testing.T) {
 func TestInspectRecordReplay(t *testing.T) {
 	d := deployed(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
-	for _, form := range controller.RecordFormats {
+	for _, form := range inspect.RecordFormats {
 		file := filepath.Join(t.TempDir(), "run."+form)
 		d.ok("inspect", "l1", "l2", "--record", file, "--every", "1ms", "--for", "50ms", "-q")
 		var out, errs strings.Builder
@@ -392,7 +394,7 @@ func TestObserve(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	for _, form := range controller.RecordFormats {
+	for _, form := range inspect.RecordFormats {
 		file := filepath.Join(t.TempDir(), "obs."+form)
 		d.ok("observe", "l1", "s1", "s2", "-o", file, "--rows", "40", "--every", "5ms", "-q")
 		var rows fitting.Rows

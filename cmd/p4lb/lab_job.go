@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
 )
@@ -67,7 +67,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 func (j *labJob) check(cmd *cobra.Command) error {
 	for _, f := range []struct{ flag, name string }{{"observe", j.observe}, {"record", j.record}} {
 		if f.name != "" && recordFormat(f.name) == "" {
-			return usageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(controller.RecordFormats, " or ."))
+			return usageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(inspect.RecordFormats, " or ."))
 		}
 	}
 	for i, w := range j.worlds {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
 )
@@ -19,7 +19,7 @@ const frameEvery = 100 * time.Millisecond
 // returns waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *round), make(chan struct{}), make(chan struct{})
-	r.Record = lab.Watch(j.every, func(list []*controller.Snapshot) error {
+	r.Record = lab.Watch(j.every, func(list []*inspect.Snapshot) error {
 		select {
 		case rounds <- roundOf(list, x.Name):
 		case <-left:
@@ -55,12 +55,12 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 }
 
 // roundOf puts snapshots of one moment together.
-func roundOf(list []*controller.Snapshot, name string) *round {
+func roundOf(list []*inspect.Snapshot, name string) *round {
 	r := &round{fabric: name, roles: map[string]string{}}
 	for _, s := range list {
 		r.scheme, r.time = s.Scheme, s.Time
 		r.roles[s.Switch] = s.Role
-		r.switches = append(r.switches, controller.Result{Switch: s.Switch, Snapshot: s})
+		r.switches = append(r.switches, inspect.Result{Switch: s.Switch, Snapshot: s})
 	}
 	return r
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -70,7 +70,7 @@ func (j *observeJob) check(cmd *cobra.Command) error {
 	case j.file == "":
 		return usageError(cmd, "observe wants a file for the dataset: -o FILE.csv")
 	case recordFormat(j.file) == "":
-		return usageError(cmd, "-o %s: want a name that ends in .%s", j.file, strings.Join(controller.RecordFormats, " or ."))
+		return usageError(cmd, "-o %s: want a name that ends in .%s", j.file, strings.Join(inspect.RecordFormats, " or ."))
 	case j.every <= 0:
 		return usageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.span < 0 || j.rows < 0:
@@ -88,9 +88,9 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 	if err := s.reachable(j.c); err != nil {
 		return err
 	}
-	var observers []*controller.Observer
+	var observers []*inspect.Observer
 	for _, sw := range s.switches {
-		o, err := controller.NewObserver(sw.node, sw.registers)
+		o, err := inspect.NewObserver(sw.node, sw.registers)
 		if err != nil {
 			return explained(err)
 		}
@@ -115,8 +115,8 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 }
 
 // collect samples until there is enough.
-func (j *observeJob) collect(ctx context.Context, observers []*controller.Observer, file *os.File) (n int, err error) {
-	w, err := controller.NewObservationWriter(file, recordFormat(j.file))
+func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer, file *os.File) (n int, err error) {
+	w, err := inspect.NewObservationWriter(file, recordFormat(j.file))
 	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w", j.file, err)
 	}
@@ -131,7 +131,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*controller.Observ
 	defer progress.End()
 	tick := time.NewTicker(j.every)
 	defer tick.Stop()
-	var list []controller.Observation
+	var list []inspect.Observation
 	for j.rows == 0 || n < j.rows {
 		list = list[:0]
 		for _, o := range observers {

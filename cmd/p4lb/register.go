@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -223,7 +223,7 @@ func writeCells(ctx context.Context, c *cli, r *reach, yes bool, args []string) 
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	err = at.sw.registers.Write(ctx, register, at.from, at.to, value)
-	if errors.Is(err, controller.ErrNotPrimary) {
+	if errors.Is(err, target.ErrNotPrimary) {
 		return hinted(fmt.Errorf("%s: %w", at.sw.node.Name, err), "P4Runtime lets only its primary controller write: give the address of its Thrift server, --thrift ADDR")
 	}
 	if err != nil {

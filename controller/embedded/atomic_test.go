@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // refuser lets writes through until it is told not to.
@@ -29,12 +30,12 @@ func refuser() (*fault, *atomic.Bool) {
 // before, with the same program or another one.
 func TestAtomic(t *testing.T) {
 	topology := preset(t, "qall")
-	for name, next := range map[string]*controller.Plan{
-		"another topology": plan(t, "drill+rlb", topology.Fail(39)),
-		"another program":  plan(t, "hula", topology),
+	for name, next := range map[string]*plan.Plan{
+		"another topology": planFor(t, "drill+rlb", topology.Fail(39)),
+		"another program":  planFor(t, "hula", topology),
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := plan(t, "drill+rlb", topology)
+			before := planFor(t, "drill+rlb", topology)
 			f, refuse := refuser()
 			target := newFaulty(t, before, "l2", f)
 			deploy(t, before, target, controller.DeployOptions{})
@@ -63,7 +64,7 @@ func TestAtomic(t *testing.T) {
 
 // TestAtomicEmpty: switches that held nothing hold nothing but the program.
 func TestAtomicEmpty(t *testing.T) {
-	p := plan(t, "drill+rlb", preset(t, "qall"))
+	p := planFor(t, "drill+rlb", preset(t, "qall"))
 	f, refuse := refuser()
 	refuse.Store(true)
 	target := newFaulty(t, p, "l2", f)
@@ -90,7 +91,7 @@ func TestAtomicEmpty(t *testing.T) {
 
 // TestAtomicUnreachable: where one switch is not there, none is touched.
 func TestAtomicUnreachable(t *testing.T) {
-	p := plan(t, "ecmp", preset(t, "qall"))
+	p := planFor(t, "ecmp", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})
 	if err := target.Start(testContext(t), p); err != nil {
 		t.Fatal(err)

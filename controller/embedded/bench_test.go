@@ -17,7 +17,7 @@ func BenchmarkFatTree(b *testing.B) {
 	pipelines(b, "hermes+rlb-star", t)
 	for b.Loop() {
 		target := embedded.New(embedded.Options{Memory: true, Still: true})
-		deploy(b, plan(b, "hermes+rlb-star", t), target, controller.DeployOptions{})
+		deploy(b, planFor(b, "hermes+rlb-star", t), target, controller.DeployOptions{})
 		target.Close()
 	}
 }

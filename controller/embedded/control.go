@@ -5,22 +5,24 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
-// registers are those of a device, without a connection in between.
-type registers struct{ dev *p4rt.Device }
+// deviceRegisters are those of a device, without a connection in between.
+type deviceRegisters struct{ dev *p4rt.Device }
 
 // Read appends cells to dst.
-func (r registers) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+func (r deviceRegisters) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
 	return r.dev.AppendRegister(dst, name, from, to)
 }
 
 // Write sets cells.
-func (r registers) Write(_ context.Context, name string, from, to int, value uint64) error {
+func (r deviceRegisters) Write(_ context.Context, name string, from, to int, value uint64) error {
 	if err := r.dev.WriteRegister(name, from, to, value); err != nil {
 		return fmt.Errorf("writing register %s: %w", name, err)
 	}
@@ -28,15 +30,15 @@ func (r registers) Write(_ context.Context, name string, from, to int, value uin
 }
 
 // Clock is that of the device.
-func (r registers) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
+func (r deviceRegisters) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
 
 // Sent is what a port has sent.
-func (r registers) Sent(_ context.Context, port int) (uint64, error) {
+func (r deviceRegisters) Sent(_ context.Context, port int) (uint64, error) {
 	_, bytes := sent(r.dev, port)
 	return bytes, nil
 }
 
-var _ controller.Meter = registers{}
+var _ registers.Meter = deviceRegisters{}
 
 // sent is what a port has sent.
 func sent(dev *p4rt.Device, port int) (packets, bytes uint64) {
@@ -49,7 +51,7 @@ func sent(dev *p4rt.Device, port int) (packets, bytes uint64) {
 }
 
 // QueuesEmpty reports whether no packet waits in the switch.
-func (r registers) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
+func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
 
 // metered adds a counter to those of the program, for clients of the Thrift
 // server: what ports have sent.
@@ -57,7 +59,7 @@ type metered struct{ *p4rt.Device }
 
 // CounterSize is the number of cells of a counter.
 func (m metered) CounterSize(name string) (cells int, ok bool) {
-	if name == controller.SentCounter {
+	if name == target.SentCounter {
 		return fabric.MaxPort + 1, true
 	}
 	return m.Device.CounterSize(name)
@@ -65,7 +67,7 @@ func (m metered) CounterSize(name string) (cells int, ok bool) {
 
 // ReadCounter returns a cell of a counter.
 func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err error) {
-	if name == controller.SentCounter {
+	if name == target.SentCounter {
 		packets, bytes = sent(m.Device, index)
 		return packets, bytes, nil
 	}
@@ -76,21 +78,21 @@ func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err
 type filters struct{ dev *p4rt.Device }
 
 // List returns those of the program that runs.
-func (f filters) List(context.Context) ([]controller.Filter, error) {
+func (f filters) List(context.Context) ([]plan.Filter, error) {
 	names, err := f.dev.Filters()
-	var list []controller.Filter
+	var list []plan.Filter
 	for _, name := range names {
 		spec, err := f.dev.FilterSpec(name)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, controller.Filter{Name: name, Sample: !spec.Rate, Time: spec.Gain, Shift: spec.Shift})
+		list = append(list, plan.Filter{Name: name, Sample: !spec.Rate, Time: spec.Gain, Shift: spec.Shift})
 	}
 	return list, err
 }
 
 // SetFilter sets all cells of a filter.
-func (f filters) SetFilter(_ context.Context, set controller.Filter) error {
+func (f filters) SetFilter(_ context.Context, set plan.Filter) error {
 	return f.dev.SetFilter(set.Name, dataplane.FilterSpec{Rate: !set.Sample, Gain: set.Time, Decay: set.Time, Shift: set.Shift})
 }
 
@@ -98,13 +100,13 @@ func (f filters) SetFilter(_ context.Context, set controller.Filter) error {
 type queues struct{ dev *p4rt.Device }
 
 // Queue returns what has been set.
-func (q queues) Queue(_ context.Context, port int) (controller.Queue, bool, error) {
+func (q queues) Queue(_ context.Context, port int) (plan.Queue, bool, error) {
 	rate, depth, ok := q.dev.Queue(port)
-	return controller.Queue{Port: port, Rate: rate, Depth: depth}, ok, nil
+	return plan.Queue{Port: port, Rate: rate, Depth: depth}, ok, nil
 }
 
 // SetQueue sets the rate and the depth of all priorities.
-func (q queues) SetQueue(_ context.Context, set controller.Queue) error {
+func (q queues) SetQueue(_ context.Context, set plan.Queue) error {
 	if err := q.dev.SetQueueDepth(set.Port, -1, set.Depth); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func TestIdempotent(t *testing.T) {
 	for _, scheme := range []string{"qall-poly3", "conga", "hula", "wcmp", "drill+rlb-star", "dhlb"} {
 		t.Run(scheme, func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: true, Still: true})
-			p := plan(t, scheme, preset(t, "qall"))
+			p := planFor(t, scheme, preset(t, "qall"))
 			first := deploy(t, p, target, controller.DeployOptions{})
 			if first.Written() == 0 || !first.Switches[0].Pushed {
 				t.Errorf("the first deployment has written %d objects", first.Written())

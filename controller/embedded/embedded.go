@@ -13,7 +13,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
@@ -57,7 +58,7 @@ type Target struct {
 	closed bool
 }
 
-var _ controller.Target = (*Target)(nil)
+var _ target.Target = (*Target)(nil)
 
 // New makes a target without switches.
 func New(o Options) *Target {
@@ -76,7 +77,7 @@ func (t *Target) Name() string { return "embedded" }
 // Start makes the switches and links that are not there yet, and takes links
 // down and up as the plan's topology has them. A switch that cannot be had,
 // since its address is taken, fails by its Endpoint.
-func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
+func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -163,19 +164,19 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 }
 
 // Endpoint says how the named switch is reached.
-func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
+func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	n, err := t.node(name)
 	if err != nil {
-		return controller.Endpoint{}, err
+		return target.Endpoint{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n.dev == nil {
-		return controller.Endpoint{}, n.why()
+		return target.Endpoint{}, n.why()
 	}
-	e := controller.Endpoint{
+	e := target.Endpoint{
 		Address: n.grpc.Addr().String(), Device: n.sw.ID,
-		Registers: registers{n.dev}, Queues: queues{n.dev}, Filters: filters{n.dev},
+		Registers: deviceRegisters{n.dev}, Queues: queues{n.dev}, Filters: filters{n.dev},
 	}
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()

@@ -20,6 +20,8 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // A fault stands between a controller and the real server of a switch. The
@@ -132,7 +134,7 @@ type faulty struct {
 }
 
 // newFaulty puts a fault before a switch.
-func newFaulty(t testing.TB, p *controller.Plan, name string, f *fault) *faulty {
+func newFaulty(t testing.TB, p *plan.Plan, name string, f *fault) *faulty {
 	t.Helper()
 	target := &faulty{Target: newTarget(t, embedded.Options{Memory: true, Still: true}), t: t, name: name, fault: f}
 	if err := target.Start(testContext(t), p); err != nil {
@@ -160,7 +162,7 @@ func newFaulty(t testing.TB, p *controller.Plan, name string, f *fault) *faulty 
 }
 
 // Endpoint leads to the fault, for registers as well.
-func (f *faulty) Endpoint(name string) (controller.Endpoint, error) {
+func (f *faulty) Endpoint(name string) (target.Endpoint, error) {
 	e, err := f.Target.Endpoint(name)
 	if name == f.name {
 		e.Dial = f.front.DialContext
@@ -184,55 +186,55 @@ func TestRefused(t *testing.T) {
 		text  string
 	}{
 		{"stream", &fault{stream: func(int) error { return status.Error(codes.PermissionDenied, "no controllers on Sundays") }},
-			controller.ErrRefused, "no controllers on Sundays"},
+			target.ErrRefused, "no controllers on Sundays"},
 		{"silence", &fault{stream: func(int) error { <-t.Context().Done(); return nil }},
-			controller.ErrUnreachable, "within 2s"},
+			target.ErrUnreachable, "within 2s"},
 		{"never primary", &fault{answer: func(m *p4v1.StreamMessageResponse) {
 			m.GetArbitration().Status.Code = int32(codes.NotFound)
-		}}, controller.ErrRefused, "no election id makes this controller primary, not even 17"},
+		}}, target.ErrRefused, "no election id makes this controller primary, not even 17"},
 		{"reading the config", &fault{getConfig: func(*p4v1.GetForwardingPipelineConfigResponse) error { return no }},
-			controller.ErrRefused, "reading the program: refused: the hardware is on fire (Internal)"},
+			target.ErrRefused, "reading the program: refused: the hardware is on fire (Internal)"},
 		{"the config", &fault{setConfig: func(*p4v1.SetForwardingPipelineConfigRequest) error {
 			return status.Error(codes.InvalidArgument, "this is no BMv2 JSON")
-		}}, controller.ErrRefused, "pushing the program: refused: this is no BMv2 JSON (InvalidArgument)"},
+		}}, target.ErrRefused, "pushing the program: refused: this is no BMv2 JSON (InvalidArgument)"},
 		{"another P4Info", &fault{getConfig: func(r *p4v1.GetForwardingPipelineConfigResponse) error {
 			if r.GetConfig().GetP4Info() != nil {
 				r.Config.P4Info.Tables = r.Config.P4Info.Tables[1:]
 			}
 			return nil
-		}}, controller.ErrOtherProgram, "answers with another P4Info"},
+		}}, target.ErrOtherProgram, "answers with another P4Info"},
 		{"another cookie", &fault{getConfig: func(r *p4v1.GetForwardingPipelineConfigResponse) error {
 			if r.GetConfig().GetCookie() != nil {
 				r.Config.Cookie.Cookie++
 			}
 			return nil
-		}}, controller.ErrOtherProgram, "cookie"},
+		}}, target.ErrOtherProgram, "cookie"},
 		{"writing", &fault{write: func(context.Context, *p4v1.WriteRequest) error { return no }},
-			controller.ErrRefused, "the hardware is on fire (Internal)"},
+			target.ErrRefused, "the hardware is on fire (Internal)"},
 		{"mastership in passing", &fault{write: func(context.Context, *p4v1.WriteRequest) error {
 			return status.Error(codes.PermissionDenied, "you are not primary")
-		}}, controller.ErrNotPrimary, "you are not primary"},
+		}}, target.ErrNotPrimary, "you are not primary"},
 		{"reading", &fault{read: func([]*p4v1.Entity) ([]*p4v1.Entity, error) { return nil, no }},
-			controller.ErrRefused, "reading the tables: refused: the hardware is on fire"},
+			target.ErrRefused, "reading the tables: refused: the hardware is on fire"},
 		{"half the answer", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
 			return all[:len(all)/2], status.Error(codes.Unavailable, "connection reset by peer")
-		}}, controller.ErrUnreachable, "connection reset by peer"},
+		}}, target.ErrUnreachable, "connection reset by peer"},
 		{"forgetting", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
 			return slices.DeleteFunc(all, func(e *p4v1.Entity) bool { return len(e.GetTableEntry().GetMatch()) == 2 }), nil
-		}}, controller.ErrRefused, "inserting LbIngress.member gid=1 slot=0"},
+		}}, target.ErrRefused, "inserting LbIngress.member gid=1 slot=0"},
 		{"forgetting registers", &fault{read: func(all []*p4v1.Entity) ([]*p4v1.Entity, error) {
 			return slices.DeleteFunc(all, func(e *p4v1.Entity) bool { return e.GetRegisterEntry() != nil }), nil
 		}}, nil, "reading register rtt: 0 of 18 cells came"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := plan(t, "drill+rlb", preset(t, "qall"))
+			p := planFor(t, "drill+rlb", preset(t, "qall"))
 			target := newFaulty(t, p, "s1", test.fault)
 			var o controller.DeployOptions
 			if test.name == "silence" {
 				o.Timeout = short
 			}
 			r, err := controller.Deploy(testContext(t), p, target, o)
-			var list controller.Errors
+			var list plan.Errors
 			if !errors.As(err, &list) || len(list) != 1 || list[0].Switch != "s1" {
 				t.Fatalf("the error is %v, want one about s1", err)
 			}
@@ -253,7 +255,7 @@ func TestRefused(t *testing.T) {
 
 // TestRefusedEntry: an entry that a switch has no room for is named.
 func TestRefusedEntry(t *testing.T) {
-	p := plan(t, "ecmp", preset(t, "qall"))
+	p := planFor(t, "ecmp", preset(t, "qall"))
 	target := newFaulty(t, p, "l1", &fault{write: func(_ context.Context, r *p4v1.WriteRequest) error {
 		s := status.New(codes.Unknown, "1 update failed")
 		s, _ = s.WithDetails(&p4v1.Error{}, &p4v1.Error{CanonicalCode: int32(codes.ResourceExhausted), Message: "the table is full"})
@@ -338,7 +340,7 @@ func TestPassing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := plan(t, "drill+rlb", preset(t, "qall"))
+			p := planFor(t, "drill+rlb", preset(t, "qall"))
 			target := newFaulty(t, p, "l1", f(once()))
 			deploy(t, p, target, controller.DeployOptions{Timeout: short})
 			settled(t, p, target)
@@ -348,7 +350,7 @@ func TestPassing(t *testing.T) {
 
 // TestDoubled: replicas that are there twice are put right.
 func TestDoubled(t *testing.T) {
-	p := plan(t, "hula", preset(t, "qall"))
+	p := planFor(t, "hula", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})
 	deploy(t, p, target, controller.DeployOptions{})
 	e, err := target.Endpoint("s1")

@@ -9,6 +9,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -65,8 +66,8 @@ func hardwareSchemes(t *testing.T, arch string) []string {
 func forward(t *testing.T, name, scheme string) {
 	_, arch, hardware := strings.Cut(scheme, "@")
 	arch, _, _ = strings.Cut(arch, "/") // from how state reaches ingress
-	topology := controller.DevicePorts(preset(t, name), arch)
-	if group, _ := controller.Sizes(topology); group > codegen.MaxPaths {
+	topology := plan.DevicePorts(preset(t, name), arch)
+	if group, _ := plan.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
 	}
 	most := 100 // pairs of hosts, each with two flows
@@ -74,7 +75,7 @@ func forward(t *testing.T, name, scheme string) {
 		most = 10_000 // all of them, of up to 100 hosts
 	}
 	target := newTarget(t, embedded.Options{Memory: true, Still: true, Seed: 1})
-	p := plan(t, scheme, topology)
+	p := planFor(t, scheme, topology)
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func forward(t *testing.T, name, scheme string) {
 		}
 	}
 	broken, changed := failOne(t, topology)
-	if err := c.SetPlan(testContext(t), plan(t, scheme, broken)); err != nil {
+	if err := c.SetPlan(testContext(t), planFor(t, scheme, broken)); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range step(broken).Switches {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // A fuse is a target that lets something happen, once, when so many packets have
@@ -34,7 +36,7 @@ func newFuse(t testing.TB, after int64, event func()) *fuse {
 func (f *fuse) blow() { f.once.Do(f.event) }
 
 // Endpoint counts what goes over its connections.
-func (f *fuse) Endpoint(name string) (controller.Endpoint, error) {
+func (f *fuse) Endpoint(name string) (target.Endpoint, error) {
 	e, err := f.Target.Endpoint(name)
 	dial := e.Dial
 	e.Dial = func(ctx context.Context) (net.Conn, error) {
@@ -66,7 +68,7 @@ func (c fusedConn) Read(b []byte) (int, error) {
 }
 
 // settled waits until an observer finds nothing that differs from the plan.
-func settled(t *testing.T, p *controller.Plan, target controller.Target) {
+func settled(t *testing.T, p *plan.Plan, target target.Target) {
 	t.Helper()
 	ctx := testContext(t)
 	last := "nothing was read"
@@ -88,7 +90,7 @@ func settled(t *testing.T, p *controller.Plan, target controller.Target) {
 }
 
 // traffic is how much goes over the connections in a deployment.
-func traffic(t *testing.T, p *controller.Plan) int64 {
+func traffic(t *testing.T, p *plan.Plan) int64 {
 	const plenty = 1 << 40
 	f := newFuse(t, plenty, func() {})
 	deploy(t, p, f, controller.DeployOptions{})
@@ -98,7 +100,7 @@ func traffic(t *testing.T, p *controller.Plan) int64 {
 // TestKilled kills a switch or the controller at a hundred points of a
 // deployment and starts it again: in the end all is as planned.
 func TestKilled(t *testing.T) {
-	p := plan(t, "drill+rlb", preset(t, "qall"))
+	p := planFor(t, "drill+rlb", preset(t, "qall"))
 	all := traffic(t, p)
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range 100 {
@@ -117,7 +119,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func killSwitch(t *testing.T, p *controller.Plan, name string, at int64) {
+func killSwitch(t *testing.T, p *plan.Plan, name string, at int64) {
 	var f *fuse
 	f = newFuse(t, at, func() {
 		if err := f.Restart(name); err != nil {
@@ -144,7 +146,7 @@ func killSwitch(t *testing.T, p *controller.Plan, name string, at int64) {
 	settled(t, p, f)
 }
 
-func killController(t *testing.T, p *controller.Plan, at int64) {
+func killController(t *testing.T, p *plan.Plan, at int64) {
 	ctx, kill := context.WithCancel(testContext(t))
 	defer kill()
 	f := newFuse(t, at, kill)
@@ -162,7 +164,7 @@ func killController(t *testing.T, p *controller.Plan, at int64) {
 // TestRestart: a switch that comes back empty is filled again, and only it; a
 // controller that comes back writes nothing.
 func TestRestart(t *testing.T) {
-	p := plan(t, "conga", preset(t, "qall"))
+	p := planFor(t, "conga", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{})
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
 // running deploys and stays.
-func running(t *testing.T, p *controller.Plan, target controller.Target, o controller.DeployOptions) *controller.Controller {
+func running(t *testing.T, p *plan.Plan, target target.Target, o controller.DeployOptions) *controller.Controller {
 	t.Helper()
 	c, err := controller.New(testContext(t), p, target, o)
 	if err != nil {
@@ -29,14 +31,14 @@ func running(t *testing.T, p *controller.Plan, target controller.Target, o contr
 // TestNotPrimary: a second controller is refused, with a way out, whether its
 // election id is the same, smaller, above 64 bits smaller still, or larger.
 func TestNotPrimary(t *testing.T) {
-	p := plan(t, "ecmp", preset(t, "qall"))
-	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	p := planFor(t, "ecmp", preset(t, "qall"))
+	to := newTarget(t, embedded.Options{Memory: true, Still: true})
 	first := controller.ElectionID{High: 1, Low: 5}
-	running(t, p, target, controller.DeployOptions{Election: first})
+	running(t, p, to, controller.DeployOptions{Election: first})
 	for _, id := range []controller.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}, {High: 2}} {
-		_, err := controller.Deploy(testContext(t), p, target, controller.DeployOptions{Election: id})
-		var e *controller.Error
-		if !errors.Is(err, controller.ErrNotPrimary) || !errors.As(err, &e) || !strings.Contains(e.Hint, "--takeover") {
+		_, err := controller.Deploy(testContext(t), p, to, controller.DeployOptions{Election: id})
+		var e *plan.Error
+		if !errors.Is(err, target.ErrNotPrimary) || !errors.As(err, &e) || !strings.Contains(e.Hint, "--takeover") {
 			t.Errorf("election id %v: %v", id, err)
 			continue
 		}
@@ -44,32 +46,32 @@ func TestNotPrimary(t *testing.T) {
 			t.Errorf("election id %v: the error does not say who is primary: %v", id, err)
 		}
 	}
-	deploy(t, p, target, controller.DeployOptions{Election: controller.ElectionID{High: 2}, Takeover: true})
+	deploy(t, p, to, controller.DeployOptions{Election: controller.ElectionID{High: 2}, Takeover: true})
 }
 
 // TestTakeover: whoever is told to becomes primary; who was before leaves the
 // switches alone from then on.
 func TestTakeover(t *testing.T) {
-	p := plan(t, "ecmp", preset(t, "qall"))
-	other := plan(t, "ecmp", preset(t, "qall").Fail(39))
-	target := newTarget(t, embedded.Options{Memory: true, Still: true})
-	c := running(t, p, target, controller.DeployOptions{})
+	p := planFor(t, "ecmp", preset(t, "qall"))
+	other := planFor(t, "ecmp", preset(t, "qall").Fail(39))
+	to := newTarget(t, embedded.Options{Memory: true, Still: true})
+	c := running(t, p, to, controller.DeployOptions{})
 	ctx, cancel := context.WithCancel(testContext(t))
 	var kept sync.WaitGroup
 	kept.Go(func() { c.Keep(ctx, nil) })
-	r := deploy(t, other, target, controller.DeployOptions{Takeover: true})
+	r := deploy(t, other, to, controller.DeployOptions{Takeover: true})
 	if r.Written() == 0 {
 		t.Error("the plans are the same: the test is worth nothing")
 	}
-	if _, err := c.Deploy(testContext(t)); !errors.Is(err, controller.ErrNotPrimary) {
+	if _, err := c.Deploy(testContext(t)); !errors.Is(err, target.ErrNotPrimary) {
 		t.Errorf("the controller before: %v", err)
 	}
-	if err := c.PacketOut(testContext(t), "l1", []byte{1}); !errors.Is(err, controller.ErrNotPrimary) {
+	if err := c.PacketOut(testContext(t), "l1", []byte{1}); !errors.Is(err, target.ErrNotPrimary) {
 		t.Errorf("a packet of the controller before: %v", err)
 	}
 	cancel()
 	kept.Wait()
-	settled(t, other, target)
+	settled(t, other, to)
 }
 
 // A told handler hands on the messages of a log.
@@ -90,7 +92,7 @@ func (h toldHandler) WithGroup(string) slog.Handler { return h }
 // ids, and says so; then it looks after the switches, and what it finds right it
 // does not write.
 func TestBackup(t *testing.T) {
-	p := plan(t, "ecmp", preset(t, "qall"))
+	p := planFor(t, "ecmp", preset(t, "qall"))
 	for name, id := range map[string]controller.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {
 		t.Run(name, func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: true, Still: true})

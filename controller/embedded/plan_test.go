@@ -13,6 +13,9 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
@@ -28,38 +31,38 @@ func TestPlanErrors(t *testing.T) {
 		}
 		return topology
 	}
-	small := func(role fabric.Role) *controller.Pipeline {
+	small := func(role fabric.Role) *plan.Pipeline {
 		return compile(t, programKey{scheme: "ecmp", role: role, ports: 2, max: 20})
 	}
 	for _, test := range []struct {
 		name      string
 		topology  *fabric.Topology
-		pipelines map[fabric.Role]*controller.Pipeline
+		pipelines map[fabric.Role]*plan.Pipeline
 		want      string // of the first error
 		hint      string
 	}{
-		{"no program for a role", qall, map[fabric.Role]*controller.Pipeline{fabric.Leaf: pipelines(t, "ecmp", qall)[fabric.Leaf]},
+		{"no program for a role", qall, map[fabric.Role]*plan.Pipeline{fabric.Leaf: pipelines(t, "ecmp", qall)[fabric.Leaf]},
 			"s1: there is no program for the role spine", "--role spine"},
-		{"more next hops than paths", qall, map[fabric.Role]*controller.Pipeline{fabric.Leaf: small(fabric.Leaf), fabric.Spine: small(fabric.Spine)},
+		{"more next hops than paths", qall, map[fabric.Role]*plan.Pipeline{fabric.Leaf: small(fabric.Leaf), fabric.Spine: small(fabric.Spine)},
 			"l1: group 1 has 4 next hops, the program of the role leaf is for 2", "--ports 4"},
 		{"a link at the controller's port", load("switches:\n  l1: {role: leaf}\nhosts:\n  h1: {ip: 10.0.1.1/24}\nlinks:\n  - {ends: [h1, l1:255], rate: 1G}\n"),
-			map[fabric.Role]*controller.Pipeline{fabric.Leaf: small(fabric.Leaf)},
+			map[fabric.Role]*plan.Pipeline{fabric.Leaf: small(fabric.Leaf)},
 			"l1: port 255 has a link, and is that of the controller", "another port"},
 		{"a link at a virtual port", load("switches:\n  l1: {role: leaf}\nhosts:\n  h1: {ip: 10.0.1.1/24}\nlinks:\n  - {ends: [h1, l1:500], rate: 1G}\n"),
-			map[fabric.Role]*controller.Pipeline{fabric.Leaf: compile(t, programKey{scheme: "drill", role: fabric.Leaf, ports: 2})},
+			map[fabric.Role]*plan.Pipeline{fabric.Leaf: compile(t, programKey{scheme: "drill", role: fabric.Leaf, ports: 2})},
 			"l1: port 500 has a link, and is one that no interface may be attached to", "another port"},
 		{"no coefficients", qall, pipelines(t, "qall-poly5", qall),
 			"l1: the program of qall-poly5 leaves its polynomial to the controller, and there is none", "--coeffs"},
-		{"manifest of another program", qall, map[fabric.Role]*controller.Pipeline{
+		{"manifest of another program", qall, map[fabric.Role]*plan.Pipeline{
 			fabric.Leaf:  {Manifest: pipelines(t, "drill", qall)[fabric.Leaf].Manifest, P4Info: small(fabric.Leaf).P4Info},
 			fabric.Spine: small(fabric.Spine),
 		}, "l1: the manifest of drill does not match its program: registers[0].name: the program has no register \"qe_clone\": it has none", "together"},
-		{"no P4Info", qall, map[fabric.Role]*controller.Pipeline{fabric.Leaf: {}, fabric.Spine: small(fabric.Spine)},
+		{"no P4Info", qall, map[fabric.Role]*plan.Pipeline{fabric.Leaf: {}, fabric.Spine: small(fabric.Spine)},
 			"l1: there is no P4Info", "together"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := controller.NewPlan(test.topology, test.pipelines, controller.PlanOptions{})
-			var list controller.Errors
+			_, err := plan.New(test.topology, test.pipelines, plan.Options{})
+			var list plan.Errors
 			if !errors.As(err, &list) {
 				t.Fatalf("the error is %v", err)
 			}
@@ -91,14 +94,14 @@ func TestUnknownWords(t *testing.T) {
 		"register": func(m *manifest.Manifest) { m.Registers[0].Writer = "controller" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := map[fabric.Role]*controller.Pipeline{}
+			all := map[fabric.Role]*plan.Pipeline{}
 			for role := range pipelines(t, "hula", qall) {
 				all[role] = compile(t, programKey{scheme: "hula", role: role, ports: 4, max: 20})
 				if role == fabric.Leaf {
 					change(&all[role].Manifest)
 				}
 			}
-			_, err := controller.NewPlan(qall, all, controller.PlanOptions{})
+			_, err := plan.New(qall, all, plan.Options{})
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("the error is %v", err)
 			}
@@ -109,7 +112,7 @@ func TestUnknownWords(t *testing.T) {
 // TestCut: who cannot be reached is said, and is no reason not to deploy.
 func TestCut(t *testing.T) {
 	topology := preset(t, "qall")
-	if got := plan(t, "ecmp", topology).Cut(); got != nil {
+	if got := planFor(t, "ecmp", topology).Cut(); got != nil {
 		t.Errorf("nobody is cut off: %q", got)
 	}
 	links, err := topology.FindLinks("l2-s1")
@@ -122,7 +125,7 @@ func TestCut(t *testing.T) {
 	}
 	topology = topology.Fail(append(append(links, more...), 0)...)
 	want := []string{"h1 at l1: its link is down", "the hosts of l2: no way from l1"}
-	if got := plan(t, "ecmp", topology).Cut(); !slices.Equal(got, want) {
+	if got := planFor(t, "ecmp", topology).Cut(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -138,7 +141,7 @@ func TestWeights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := "l1:"
-			for _, e := range plan(t, "wcmp", preset(t, name)).Switch("l1").Entries {
+			for _, e := range planFor(t, "wcmp", preset(t, name)).Switch("l1").Entries {
 				if e.Table == "LbIngress.candidates" {
 					for _, a := range e.Args {
 						if a.Value != 0 {
@@ -162,18 +165,18 @@ func TestWeights(t *testing.T) {
 // taken.
 func TestServed(t *testing.T) {
 	topology := preset(t, "qall")
-	p := plan(t, "letflow", topology)
-	target := newTarget(t, embedded.Options{AnyPort: true})
-	deploy(t, p, target, controller.DeployOptions{})
+	p := planFor(t, "letflow", topology)
+	to := newTarget(t, embedded.Options{AnyPort: true})
+	deploy(t, p, to, controller.DeployOptions{})
 	addresses := map[string]string{}
 	for _, s := range p.Switches {
-		e, err := target.Endpoint(s.Name)
+		e, err := to.Endpoint(s.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		addresses[s.Name] = e.Address
 	}
-	servers := controller.NewServers(controller.ServersOptions{Addresses: addresses})
+	servers := target.NewServers(target.ServersOptions{Addresses: addresses})
 	if n := deploy(t, p, servers, controller.DeployOptions{}).Written(); n != 0 {
 		t.Errorf("%d changes over sockets", n)
 	}
@@ -188,7 +191,7 @@ func TestServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = controller.Deploy(testContext(t), plan(t, "letflow", clash), newTarget(t, embedded.Options{}), controller.DeployOptions{Timeout: short})
+	_, err = controller.Deploy(testContext(t), planFor(t, "letflow", clash), newTarget(t, embedded.Options{}), controller.DeployOptions{Timeout: short})
 	if err == nil || !strings.Contains(err.Error(), "s1: cannot be reached: serving P4Runtime at "+taken.Addr().String()) {
 		t.Errorf("the error is %v", err)
 	}
@@ -198,17 +201,17 @@ func TestServed(t *testing.T) {
 // devices of one server are not.
 func TestSameAddress(t *testing.T) {
 	topology := preset(t, "qall")
-	one := controller.NewServers(controller.ServersOptions{Addresses: map[string]string{
+	one := target.NewServers(target.ServersOptions{Addresses: map[string]string{
 		"l1": "192.0.2.1:9559", "l2": "192.0.2.1:9559",
 	}})
-	if err := one.Start(t.Context(), plan(t, "ecmp", topology)); err != nil {
+	if err := one.Start(t.Context(), planFor(t, "ecmp", topology)); err != nil {
 		t.Errorf("two devices of one server: %v", err)
 	}
 	same, err := fabric.Load("test.yaml", []byte(strings.Replace(string(topology.YAML()), "id: 2,", "id: 1,", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = one.Start(t.Context(), plan(t, "ecmp", same))
+	err = one.Start(t.Context(), planFor(t, "ecmp", same))
 	if err == nil || !strings.Contains(err.Error(), "l2: is the same as l1: both are 192.0.2.1:9559, device 1") {
 		t.Errorf("two switches at one place: %v", err)
 	}
@@ -216,7 +219,7 @@ func TestSameAddress(t *testing.T) {
 
 // TestRegisters: what P4Runtime reads and writes is what is in the switch.
 func TestRegisters(t *testing.T) {
-	p := plan(t, "pdlb", preset(t, "qall"))
+	p := planFor(t, "pdlb", preset(t, "qall"))
 	target := newFaulty(t, p, "l1", &fault{}) // its registers by P4Runtime
 	c := running(t, p, target, controller.DeployOptions{})
 	r, err := c.Registers("l1")
@@ -243,7 +246,7 @@ func TestRegisters(t *testing.T) {
 	if _, err := r.Read(ctx, "nothing", 0, 1, nil); err == nil || !strings.Contains(err.Error(), "no register nothing") {
 		t.Errorf("an unknown register: %v", err)
 	}
-	if _, err := r.Clock(ctx); !errors.Is(err, controller.ErrNoClock) {
+	if _, err := r.Clock(ctx); !errors.Is(err, registers.ErrNoClock) {
 		t.Errorf("the clock: %v", err)
 	}
 	if _, err := c.Registers("l9"); err == nil {
@@ -264,7 +267,7 @@ func TestHardwarePlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := map[fabric.Role]*controller.Pipeline{}
+		all := map[fabric.Role]*plan.Pipeline{}
 		for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
 			g, err := codegen.Generate(row, codegen.Params{Arch: "tna", Ports: 5, MaxPort: 20, Role: string(role)})
 			if err != nil {
@@ -277,7 +280,7 @@ func TestHardwarePlans(t *testing.T) {
 			if err := c.Describe(); err != nil {
 				t.Fatal(err)
 			}
-			all[role] = &controller.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info}
+			all[role] = &plan.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info}
 		}
 		if len(all) < 2 {
 			if len(schemes) < 10 {
@@ -285,7 +288,7 @@ func TestHardwarePlans(t *testing.T) {
 			}
 			continue
 		}
-		p, err := controller.NewPlan(topology, all, controller.PlanOptions{})
+		p, err := plan.New(topology, all, plan.Options{})
 		if err != nil && strings.Contains(err.Error(), "leaves its polynomial to the controller") {
 			continue
 		}

@@ -7,6 +7,9 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -14,23 +17,23 @@ import (
 // Thrift, and wants the same from both.
 func TestRegisterWays(t *testing.T) {
 	topology := preset(t, "qall")
-	p := plan(t, "hula", topology)
-	target := newTarget(t, embedded.Options{AnyPort: true})
-	deploy(t, p, target, controller.DeployOptions{})
-	e, err := target.Endpoint("l1")
+	p := planFor(t, "hula", topology)
+	to := newTarget(t, embedded.Options{AnyPort: true})
+	deploy(t, p, to, controller.DeployOptions{})
+	e, err := to.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	thrift := controller.NewThrift(e.Thrift)
+	thrift := target.NewThrift(e.Thrift)
 	defer thrift.Close()
 	ctx := testContext(t)
 	if err := e.Registers.Write(ctx, "best_hop", 3, 5, 0x18001); err != nil { // of 16 bits
 		t.Fatal(err)
 	}
-	if err := target.Device("l1").WriteRegister("u", 400, 401, 7); err != nil {
+	if err := to.Device("l1").WriteRegister("u", 400, 401, 7); err != nil {
 		t.Fatal(err)
 	}
-	for name, regs := range map[string]controller.Registers{"direct": e.Registers, "Thrift": thrift} {
+	for name, regs := range map[string]registers.Access{"direct": e.Registers, "Thrift": thrift} {
 		for _, c := range []struct {
 			register string
 			from, to int
@@ -65,10 +68,10 @@ func TestRegisterWays(t *testing.T) {
 // TestSent counts what a port sends: probes, which all have the same length.
 func TestSent(t *testing.T) {
 	topology := preset(t, "qall")
-	p := plan(t, "hula", topology)
-	target := newTarget(t, embedded.Options{AnyPort: true})
+	p := planFor(t, "hula", topology)
+	to := newTarget(t, embedded.Options{AnyPort: true})
 	ctx := testContext(t)
-	c, err := controller.New(ctx, p, target, controller.DeployOptions{})
+	c, err := controller.New(ctx, p, to, controller.DeployOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func TestSent(t *testing.T) {
 	if _, err := c.Deploy(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := controller.Tasks(p, controller.TaskOptions{})
+	tasks, err := task.ForPlan(p, task.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,7 @@ func TestSent(t *testing.T) {
 	done := make(chan controller.LoopReport)
 	go func() { done <- c.Loop(loop, tasks, controller.LoopOptions{}) }()
 	up := p.Switch("l1").Routes.Groups[0].Hops[0].Port
-	for packets := uint64(0); packets < 3; packets = sentBy(target.Device("l1"), up) {
+	for packets := uint64(0); packets < 3; packets = sentBy(to.Device("l1"), up) {
 		if ctx.Err() != nil {
 			t.Fatal("no probes go out")
 		}
@@ -97,14 +100,14 @@ func TestSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := target.Endpoint("l1")
+	e, err := to.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	thrift := controller.NewThrift(e.Thrift)
+	thrift := target.NewThrift(e.Thrift)
 	defer thrift.Close()
 	const frame = 14 + 6 // Ethernet; origin and util
-	for name, m := range map[string]controller.Meter{"controller": regs.(controller.Meter), "Thrift": thrift} {
+	for name, m := range map[string]registers.Meter{"controller": regs.(registers.Meter), "Thrift": thrift} {
 		if sent, err := m.Sent(ctx, up); err != nil || sent < 3*frame || sent%frame != 0 {
 			t.Errorf("%s: port %d has sent %d bytes, error %v; want a multiple of %d", name, up, sent, err, frame)
 		}

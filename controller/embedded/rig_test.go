@@ -11,6 +11,8 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -36,10 +38,10 @@ type programKey struct {
 
 // pipelines compiles a scheme for the roles of a topology: drill, or drill@tna
 // for Tofino.
-func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabric.Role]*controller.Pipeline {
+func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabric.Role]*plan.Pipeline {
 	t.Helper()
-	most, highest := controller.Sizes(topology)
-	all := map[fabric.Role]*controller.Pipeline{}
+	most, highest := plan.Sizes(topology)
+	all := map[fabric.Role]*plan.Pipeline{}
 	for _, s := range topology.Switches {
 		if all[s.Role] != nil {
 			continue
@@ -50,12 +52,12 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 			p = compile(t, key)
 			programs.Store(key, p)
 		}
-		all[s.Role] = p.(*controller.Pipeline)
+		all[s.Role] = p.(*plan.Pipeline)
 	}
 	return all
 }
 
-func compile(t testing.TB, key programKey) *controller.Pipeline {
+func compile(t testing.TB, key programKey) *plan.Pipeline {
 	t.Helper()
 	name, arch, _ := strings.Cut(key.scheme, "@")
 	arch, state, _ := strings.Cut(arch, "/")
@@ -71,7 +73,7 @@ func compile(t testing.TB, key programKey) *controller.Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &controller.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
+	return &plan.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
 }
 
 func preset(t testing.TB, name string) *fabric.Topology {
@@ -89,7 +91,7 @@ func preset(t testing.TB, name string) *fabric.Topology {
 
 // coefficients are some for schemes that leave them to the controller: the more
 // in the queue the worse.
-func coefficients(all map[fabric.Role]*controller.Pipeline) map[string]int64 {
+func coefficients(all map[fabric.Role]*plan.Pipeline) map[string]int64 {
 	set := map[string]int64{}
 	for _, p := range all {
 		for _, a := range p.P4Info.GetActions() {
@@ -105,10 +107,10 @@ func coefficients(all map[fabric.Role]*controller.Pipeline) map[string]int64 {
 	return set
 }
 
-func plan(t testing.TB, scheme string, topology *fabric.Topology) *controller.Plan {
+func planFor(t testing.TB, scheme string, topology *fabric.Topology) *plan.Plan {
 	t.Helper()
 	all := pipelines(t, scheme, topology)
-	p, err := controller.NewPlan(topology, all, controller.PlanOptions{Coefficients: coefficients(all)})
+	p, err := plan.New(topology, all, plan.Options{Coefficients: coefficients(all)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +127,11 @@ func newTarget(t testing.TB, o embedded.Options) *embedded.Target {
 	return target
 }
 
-func deploy(t testing.TB, p *controller.Plan, target controller.Target, o controller.DeployOptions) *controller.Report {
+func deploy(t testing.TB, p *plan.Plan, target target.Target, o controller.DeployOptions) *controller.Report {
 	t.Helper()
 	r, err := controller.Deploy(testContext(t), p, target, o)
 	if err != nil {
-		var list controller.Errors
+		var list plan.Errors
 		if errors.As(err, &list) {
 			t.Fatal(list)
 		}

@@ -15,7 +15,7 @@ import (
 func TestWires(t *testing.T) {
 	topology := preset(t, "qall")
 	target := newTarget(t, embedded.Options{Memory: true})
-	c := running(t, plan(t, "letflow", topology), target, controller.DeployOptions{})
+	c := running(t, planFor(t, "letflow", topology), target, controller.DeployOptions{})
 	exchangePackets(t, topology, target)
 
 	if err := target.Restart("l1"); err != nil {
@@ -27,7 +27,7 @@ func TestWires(t *testing.T) {
 	exchangePackets(t, topology, target)
 
 	broken := topology.Fail(33, 34, 35) // one way is left between the leaves
-	if err := c.SetPlan(testContext(t), plan(t, "letflow", broken)); err != nil {
+	if err := c.SetPlan(testContext(t), planFor(t, "letflow", broken)); err != nil {
 		t.Fatal(err)
 	}
 	// Whatever is still sent over them is lost.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
@@ -93,7 +95,7 @@ tasks:
 - {kind: send, period: 1ms, each: leaf path, roles: [leaf], frame: ["0xffffffffffff:48", "$own-mac:48", "0x88b7:16", "$port:8", "$next-port:8", "$leaf:16"]}
 `
 
-func writtenPlan(t *testing.T, text string, topology *fabric.Topology) (*controller.Plan, error) {
+func writtenPlan(t *testing.T, text string, topology *fabric.Topology) (*plan.Plan, error) {
 	t.Helper()
 	c, err := p4.CompileText("x.p4", []byte(written), p4.Options{})
 	if err != nil {
@@ -103,8 +105,8 @@ func writtenPlan(t *testing.T, text string, topology *fabric.Topology) (*control
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &controller.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON()}
-	return controller.NewPlan(topology, map[fabric.Role]*controller.Pipeline{fabric.Leaf: p, fabric.Spine: p}, controller.PlanOptions{})
+	p := &plan.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON()}
+	return plan.New(topology, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
 }
 
 func writtenFabric(t *testing.T) *fabric.Topology {
@@ -169,7 +171,7 @@ func TestWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := controller.NewInspector(plan.Nodes()[0], e.Registers, controller.InspectOptions{})
+	in, err := inspect.New(plan.Nodes()[0], e.Registers, inspect.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -39,13 +39,13 @@ type note struct {
 // A knownQueue is what the queues of a switch have been set to, as long as it
 // is that process.
 type knownQueue struct {
-	PID    int                `json:"pid"`
-	Queues []controller.Queue `json:"queues"`
+	PID    int          `json:"pid"`
+	Queues []plan.Queue `json:"queues"`
 }
 
 // openBed takes over the network of the plan, or builds it where there is none
 // such. Its switches may not run yet.
-func openBed(o Options, p *controller.Plan) (*bed, error) {
+func openBed(o Options, p *plan.Plan) (*bed, error) {
 	name := o.Name
 	if name == "" {
 		name = p.Topology.Name
@@ -65,7 +65,7 @@ func openBed(o Options, p *controller.Plan) (*bed, error) {
 	return b, b.findProcesses()
 }
 
-func (b *bed) adoptOrBuild(p *controller.Plan) error {
+func (b *bed) adoptOrBuild(p *plan.Plan) error {
 	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU}
 	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && complete(b.name, p.Topology) {
 		b.o.Log.Info("taking over", "deployment", b.name)
@@ -91,7 +91,7 @@ func (b *bed) adoptOrBuild(p *controller.Plan) error {
 }
 
 // run starts the switches that do not run as the plan wants them, all at once.
-func (b *bed) run(ctx context.Context, p *controller.Plan) error {
+func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 	errs := make([]error, len(b.switches))
 	var wg sync.WaitGroup
 	for i, n := range b.switches {
@@ -140,7 +140,7 @@ func takeLock(name string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, &controller.Error{
+		return nil, &plan.Error{
 			Err:  fmt.Errorf("deployment %s: %w", name, ErrBusy),
 			Hint: "end that process, or give this deployment another name",
 		}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -27,7 +29,7 @@ func leftovers(t *testing.T, name string) []string {
 	return list
 }
 
-func deployOn(t *testing.T, target controller.Target, p *controller.Plan) *controller.Report {
+func deployOn(t *testing.T, target target.Target, p *plan.Plan) *controller.Report {
 	t.Helper()
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{Takeover: true})
 	if err != nil {
@@ -41,7 +43,7 @@ func deployOn(t *testing.T, target controller.Target, p *controller.Plan) *contr
 // and nothing is written to them, not even rates of queues.
 func TestKeep(t *testing.T) {
 	needSwitch(t)
-	p := plan(t, "qall-poly3", leafSpine(t))
+	p := planFor(t, "qall-poly3", leafSpine(t))
 	first := testbed.New(testbed.Options{Name: name(t), Keep: true})
 	r := deployOn(t, first, p)
 	if r.Written() == 0 {
@@ -73,13 +75,13 @@ func TestKeep(t *testing.T) {
 func TestRemove(t *testing.T) {
 	needSwitch(t)
 	target := testbed.New(testbed.Options{Name: name(t), Keep: true})
-	deployOn(t, target, plan(t, "ecmp", leafSpine(t)))
-	var busy *controller.Error
+	deployOn(t, target, planFor(t, "ecmp", leafSpine(t)))
+	var busy *plan.Error
 	if _, err := testbed.Remove(name(t)); !errors.Is(err, testbed.ErrBusy) || !errors.As(err, &busy) || busy.Hint == "" {
 		t.Errorf("removing what a process holds: %v", err)
 	}
 	other := testbed.New(testbed.Options{Name: name(t)})
-	if err := other.Start(testContext(t), plan(t, "ecmp", leafSpine(t))); !errors.Is(err, testbed.ErrBusy) {
+	if err := other.Start(testContext(t), planFor(t, "ecmp", leafSpine(t))); !errors.Is(err, testbed.ErrBusy) {
 		t.Errorf("starting what a process holds: %v", err)
 	}
 	if err := target.Close(); err != nil {
@@ -100,7 +102,7 @@ func TestRemove(t *testing.T) {
 func TestOtherTopology(t *testing.T) {
 	needSwitch(t)
 	target := testbed.New(testbed.Options{Name: name(t), Keep: true})
-	deployOn(t, target, plan(t, "ecmp", leafSpine(t)))
+	deployOn(t, target, planFor(t, "ecmp", leafSpine(t)))
 	if err := target.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func TestOtherTopology(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := newTarget(t, testbed.Options{Name: name(t)})
-	deployOn(t, second, plan(t, "ecmp", small))
+	deployOn(t, second, planFor(t, "ecmp", small))
 	if got := len(leftovers(t, name(t))); got != 5 {
 		t.Errorf("%d namespaces, want 5", got)
 	}
@@ -117,7 +119,7 @@ func TestOtherTopology(t *testing.T) {
 	if !hosts[0].ping(hosts[1]) {
 		t.Error("the hosts do not reach each other")
 	}
-	if err := second.Start(testContext(t), plan(t, "ecmp", leafSpine(t))); err == nil {
+	if err := second.Start(testContext(t), planFor(t, "ecmp", leafSpine(t))); err == nil {
 		t.Error("started another network on switches that run")
 	}
 }
@@ -133,7 +135,7 @@ func TestVictim(t *testing.T) {
 		t.Skip("only for TestCrash")
 	}
 	target := newTarget(t, testbed.Options{Name: name})
-	deployOn(t, target, plan(t, "ecmp", leafSpine(t)))
+	deployOn(t, target, planFor(t, "ecmp", leafSpine(t)))
 	fmt.Println("up")
 	<-t.Context().Done()
 }
@@ -169,7 +171,7 @@ func TestCrash(t *testing.T) {
 	}
 	target := newTarget(t, testbed.Options{Name: name(t)})
 	topology := leafSpine(t)
-	r := deployOn(t, target, plan(t, "ecmp", topology))
+	r := deployOn(t, target, planFor(t, "ecmp", topology))
 	for _, s := range r.Switches {
 		if !s.Pushed {
 			t.Errorf("%s has outlived the process that it belonged to", s.Name)
@@ -187,7 +189,7 @@ func TestRestart(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
 	target := newTarget(t, testbed.Options{Name: name(t)})
-	c, err := controller.New(testContext(t), plan(t, "letflow", topology), target, controller.DeployOptions{})
+	c, err := controller.New(testContext(t), planFor(t, "letflow", topology), target, controller.DeployOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +241,7 @@ func TestAttach(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
 	owner := newTarget(t, testbed.Options{Name: name(t)})
-	if err := owner.Start(testContext(t), plan(t, "wcmp", topology)); err != nil {
+	if err := owner.Start(testContext(t), planFor(t, "wcmp", topology)); err != nil {
 		t.Fatal(err)
 	}
 	text := string(topology.YAML())
@@ -254,9 +256,9 @@ func TestAttach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := controller.AttachBMv2(controller.ServersOptions{})
+	target := target.AttachBMv2(target.ServersOptions{})
 	defer target.Close()
-	p := plan(t, "wcmp", placed)
+	p := planFor(t, "wcmp", placed)
 	if deployOn(t, target, p).Written() == 0 {
 		t.Error("nothing was written to new switches")
 	}
@@ -274,7 +276,7 @@ func TestRegisters(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
 	target := newTarget(t, testbed.Options{Name: name(t)})
-	deployOn(t, target, plan(t, "letflow", topology))
+	deployOn(t, target, planFor(t, "letflow", topology))
 	e, err := target.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +334,7 @@ func TestRates(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := newTarget(t, testbed.Options{Name: name(t)})
-	deployOn(t, target, plan(t, "ecmp", topology))
+	deployOn(t, target, planFor(t, "ecmp", topology))
 	hosts := openHosts(t, target, topology)
 	const size = 300_000
 	begin := time.Now()

@@ -17,8 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/netspace"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -35,11 +36,11 @@ const startTime = 20 * time.Second
 // A node is a switch.
 type node struct {
 	bed    *bed
-	plan   *controller.SwitchPlan
+	plan   *plan.Switch
 	ports  []fabric.Port
 	grpc   string
 	thrift string
-	remote *controller.Thrift
+	remote *target.Thrift
 
 	mu      sync.Mutex
 	process *process // nil: none
@@ -53,13 +54,13 @@ type process struct {
 	ended chan struct{} // closed when a child has ended; nil for others
 }
 
-func (b *bed) newNode(i int, s *controller.SwitchPlan, ports []fabric.Port) *node {
+func (b *bed) newNode(i int, s *plan.Switch, ports []fabric.Port) *node {
 	address := management(b.note.Block, i, 1).String()
 	n := &node{
 		bed: b, plan: s, ports: ports,
 		grpc: net.JoinHostPort(address, grpcPort), thrift: net.JoinHostPort(address, thriftPort),
 	}
-	n.remote = controller.NewThrift(n.thrift)
+	n.remote = target.NewThrift(n.thrift)
 	return n
 }
 
@@ -161,14 +162,14 @@ func (n *node) start(ctx context.Context) error {
 	n.remote.Forget()
 	p, err := n.launch()
 	if err != nil {
-		return &controller.Error{Switch: n.plan.Name, Err: err}
+		return &plan.Error{Switch: n.plan.Name, Err: err}
 	}
 	n.process = p
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for _, address := range []string{n.grpc, n.thrift} {
 		if err := n.await(ctx, p, address); err != nil {
-			return &controller.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
+			return &plan.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
 		}
 	}
 	return nil
@@ -242,7 +243,7 @@ func (n *node) await(ctx context.Context, p *process, address string) error {
 		case <-p.ended:
 			return errEnded
 		case <-ctx.Done():
-			return fmt.Errorf("%w at %s: %w", controller.ErrUnreachable, address, err)
+			return fmt.Errorf("%w at %s: %w", target.ErrUnreachable, address, err)
 		case <-time.After(pollEvery):
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -55,13 +56,13 @@ func TestSchemes(t *testing.T) {
 	topology := leafSpine(t)
 	target := newTarget(t, testbed.Options{Name: name(t)})
 	rows := []string{"scheme\tset\tpings\ttransfers\tpings, l1-s1 failed\ttransfers, l1-s1 failed\tpings, restored\ttransfers, restored\twritten by the second deploy"}
-	if err := target.Start(testContext(t), plan(t, schemes[0], topology)); err != nil {
+	if err := target.Start(testContext(t), planFor(t, schemes[0], topology)); err != nil {
 		t.Fatal(err)
 	}
 	hosts := openHosts(t, target, topology)
 	for _, scheme := range schemes {
 		t.Run(scheme, func(t *testing.T) {
-			c, err := controller.New(testContext(t), plan(t, scheme, topology), target, controller.DeployOptions{Takeover: true})
+			c, err := controller.New(testContext(t), planFor(t, scheme, topology), target, controller.DeployOptions{Takeover: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +95,7 @@ func try(t *testing.T, c *controller.Controller, scheme string, topology *fabric
 		t.Fatal(err)
 	}
 	for _, now := range []*fabric.Topology{topology.Fail(links...), topology} {
-		if err := c.SetPlan(testContext(t), plan(t, scheme, now)); err != nil {
+		if err := c.SetPlan(testContext(t), planFor(t, scheme, now)); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range mustDeploy(t, c).Switches {
@@ -111,7 +112,7 @@ func try(t *testing.T, c *controller.Controller, scheme string, topology *fabric
 // called.
 func runTasks(t *testing.T, c *controller.Controller) (stop func()) {
 	t.Helper()
-	tasks, err := controller.Tasks(c.Plan(), controller.TaskOptions{})
+	tasks, err := task.ForPlan(c.Plan(), task.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/netspace"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 )
@@ -23,7 +24,7 @@ type Target struct {
 	bed *bed // nil before Start
 }
 
-var _ controller.Target = (*Target)(nil)
+var _ target.Target = (*Target)(nil)
 
 // New makes a target without switches.
 func New(o Options) *Target {
@@ -37,7 +38,7 @@ func (t *Target) Name() string { return "bmv2" }
 // Start builds the network, or takes over the one that an earlier process has
 // kept, starts those switches that do not run, and puts links up and down as
 // the topology of the plan says.
-func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
+func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := checkPlan(p); err != nil {
@@ -55,7 +56,7 @@ func (t *Target) Start(ctx context.Context, p *controller.Plan) error {
 		t.o.warnOfProbes(p)
 	}
 	if t.bed.note.Topology != bare(p.Topology) {
-		return &controller.Error{
+		return &plan.Error{
 			Err:  errors.New("the topology is not the one that runs"),
 			Hint: "only links may fail and come back; for another network, deploy anew",
 		}
@@ -71,20 +72,20 @@ var errNotStarted = errors.New("the switches have not been started")
 // usable finds out what is missing on this machine.
 func (o *Options) usable() error {
 	if os.Geteuid() != 0 {
-		return &controller.Error{
+		return &plan.Error{
 			Err:  errors.New("the bmv2 target makes network namespaces, which wants root"),
 			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
 		}
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		return &controller.Error{
+		return &plan.Error{
 			Err:  errors.New("there is no ip on PATH"),
 			Hint: "it is in the package iproute2 of most distributions",
 		}
 	}
 	path, err := exec.LookPath(o.Program)
 	if err != nil {
-		return &controller.Error{
+		return &plan.Error{
 			Err:  fmt.Errorf("there is no %s on PATH", o.Program),
 			Hint: "install BMv2 with P4Runtime, or leave out --target: the embedded switch wants nothing",
 		}
@@ -98,7 +99,7 @@ func (o *Options) usable() error {
 const manyProbes = 5 * time.Millisecond
 
 // warnOfProbes tells of tasks that would keep the switches busy by themselves.
-func (o *Options) warnOfProbes(p *controller.Plan) {
+func (o *Options) warnOfProbes(p *plan.Plan) {
 	told := map[manifest.TaskKind]bool{}
 	for _, s := range p.Switches {
 		for _, task := range s.Pipeline.Manifest.Tasks {
@@ -112,15 +113,15 @@ func (o *Options) warnOfProbes(p *controller.Plan) {
 }
 
 // Endpoint says how the named switch is reached.
-func (t *Target) Endpoint(name string) (controller.Endpoint, error) {
+func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	n, err := t.node(name)
 	if err != nil {
-		return controller.Endpoint{}, err
+		return target.Endpoint{}, err
 	}
-	return controller.Endpoint{
+	return target.Endpoint{
 		Address: n.grpc, Device: n.plan.Device, Thrift: n.thrift,
 		Registers: n.remote, Queues: n.remote,
-		Limits: controller.Limits{KeepsReplication: true, NoRegisters: true},
+		Limits: target.Limits{KeepsReplication: true, NoRegisters: true},
 	}, nil
 }
 

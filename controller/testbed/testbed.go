@@ -28,7 +28,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -111,16 +111,16 @@ func Exec(deployment, node string, args []string) (code int, err error) {
 type Sockets string
 
 // checkPlan refuses what cannot be built.
-func checkPlan(p *controller.Plan) error {
+func checkPlan(p *plan.Plan) error {
 	if n := len(p.Switches); n > blockSwitches {
-		return &controller.Error{
+		return &plan.Error{
 			Err:  fmt.Errorf("%d switches: a deployment of BMv2 has at most %d", n, blockSwitches),
 			Hint: "the embedded target has no such limit",
 		}
 	}
 	for _, s := range p.Switches {
 		if s.Device == 0 {
-			return &controller.Error{Switch: s.Name, Err: errors.New("device id 0"), Hint: "BMv2's device ids begin with 1"}
+			return &plan.Error{Switch: s.Name, Err: errors.New("device id 0"), Hint: "BMv2's device ids begin with 1"}
 		}
 	}
 	return nil

@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 )
 
-var errLinux = &controller.Error{
+var errLinux = &plan.Error{
 	Err:  errors.New("the bmv2 target makes network namespaces, which only Linux has"),
 	Hint: "leave out --target: the embedded switch runs everywhere",
 }
@@ -17,7 +18,7 @@ var errLinux = &controller.Error{
 // A Target runs nothing on this system.
 type Target struct{}
 
-var _ controller.Target = (*Target)(nil)
+var _ target.Target = (*Target)(nil)
 
 // New makes a target that cannot be started.
 func New(Options) *Target { return &Target{} }
@@ -26,11 +27,11 @@ func New(Options) *Target { return &Target{} }
 func (t *Target) Name() string { return "bmv2" }
 
 // Start fails.
-func (t *Target) Start(context.Context, *controller.Plan) error { return errLinux }
+func (t *Target) Start(context.Context, *plan.Plan) error { return errLinux }
 
 // Endpoint fails.
-func (t *Target) Endpoint(string) (controller.Endpoint, error) {
-	return controller.Endpoint{}, errLinux
+func (t *Target) Endpoint(string) (target.Endpoint, error) {
+	return target.Endpoint{}, errLinux
 }
 
 // Socket fails.

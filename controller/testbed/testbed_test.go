@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
@@ -58,11 +59,11 @@ func parse(t *testing.T, scheme string) codegen.Row {
 	return row
 }
 
-func plan(t *testing.T, name string, topology *fabric.Topology) *controller.Plan {
+func planFor(t *testing.T, name string, topology *fabric.Topology) *plan.Plan {
 	t.Helper()
 	row := parse(t, name)
-	most, highest := controller.Sizes(topology)
-	all := map[fabric.Role]*controller.Pipeline{}
+	most, highest := plan.Sizes(topology)
+	all := map[fabric.Role]*plan.Pipeline{}
 	for _, s := range topology.Switches {
 		if all[s.Role] == nil {
 			g, err := scheme.Build(row, codegen.Params{
@@ -74,20 +75,20 @@ func plan(t *testing.T, name string, topology *fabric.Topology) *controller.Plan
 			all[s.Role] = compile(t, g)
 		}
 	}
-	p, err := controller.NewPlan(topology, all, controller.PlanOptions{})
+	p, err := plan.New(topology, all, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func compile(t *testing.T, g *scheme.Program) *controller.Pipeline {
+func compile(t *testing.T, g *scheme.Program) *plan.Pipeline {
 	t.Helper()
 	c, err := g.Compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &controller.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
+	return &plan.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
 }
 
 // newTarget is a testbed of the test's own, which is gone afterwards.

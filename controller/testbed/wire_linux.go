@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/netspace"
+	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/vishvananda/netlink"
 )
@@ -56,7 +56,7 @@ func freeBlock(name string) (int, error) {
 }
 
 // build makes the namespaces and joins them.
-func (b *bed) build(p *controller.Plan) error {
+func (b *bed) build(p *plan.Plan) error {
 	t := p.Topology
 	spaces := map[string]*netspace.Space{}
 	defer func() {

@@ -1,0 +1,152 @@
+package inspect
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// A Recorder writes snapshots to a file that Replay reads, one row for each
+// reading.
+type Recorder interface {
+	Record(s *Snapshot) error
+	// Close writes what is left. It does not close what is written to.
+	Close() error
+}
+
+// RecordFormats are the names of the forms that a recording can have, which are
+// those that files end in.
+var RecordFormats = []string{"csv", "parquet"}
+
+// NewRecorder makes a recorder of one of RecordFormats.
+func NewRecorder(w io.Writer, format string) (Recorder, error) {
+	switch format {
+	case "csv":
+		return newCSVRecorder(w)
+	case "parquet":
+		return &parquetRecorder{w: parquet.NewGenericWriter[recordRow](w, parquet.Compression(&parquet.Zstd))}, nil
+	}
+	return nil, fmt.Errorf("no recording of form %q: want %s", format, strings.Join(RecordFormats, " or "))
+}
+
+// A recordRow is a reading as it is recorded.
+type recordRow struct {
+	TimeUS   int64   `parquet:"time_us,delta"`  // of whoever read
+	ClockUS  int64   `parquet:"clock_us,delta"` // of the switch
+	Switch   string  `parquet:"switch,dict"`
+	Role     string  `parquet:"role,dict"`
+	Scheme   string  `parquet:"scheme,dict"`
+	Register string  `parquet:"register,dict"`
+	Quantity string  `parquet:"quantity,dict"`
+	Cell     int64   `parquet:"cell"`
+	Index    string  `parquet:"index,dict"`
+	Port     int64   `parquet:"port"`
+	Peer     string  `parquet:"peer,dict"`
+	Group    int64   `parquet:"group"`
+	Path     int64   `parquet:"path"`
+	Raw      uint64  `parquet:"raw"`
+	Value    float64 `parquet:"value"`
+	Unit     string  `parquet:"unit,dict"`
+	Text     string  `parquet:"text,dict"`
+	Change   float64 `parquet:"change"`
+	Rate     float64 `parquet:"rate"`
+	Minor    bool    `parquet:"minor"`
+}
+
+// recordColumns are the columns in the order of recordRow.
+var recordColumns = []string{
+	"time_us", "clock_us", "switch", "role", "scheme", "register", "quantity", "cell", "index", "port", "peer",
+	"group", "path", "raw", "value", "unit", "text", "change", "rate", "minor",
+}
+
+func rowOf(s *Snapshot, r Reading) recordRow {
+	return recordRow{
+		TimeUS: s.Time.Microseconds(), ClockUS: s.Clock.Microseconds(), Switch: s.Switch, Role: s.Role, Scheme: s.Scheme,
+		Register: r.Register, Quantity: r.Quantity, Cell: int64(r.Cell), Index: r.Index, Port: int64(r.Port), Peer: r.Peer,
+		Group: int64(r.Group), Path: int64(r.Path), Raw: r.Raw, Value: r.Value, Unit: r.Unit, Text: r.Text,
+		Change: r.Change, Rate: r.Rate, Minor: r.Minor,
+	}
+}
+
+func (r *recordRow) reading() Reading {
+	return Reading{
+		Register: r.Register, Quantity: r.Quantity, Cell: int(r.Cell), Index: r.Index, Port: int(r.Port), Peer: r.Peer,
+		Group: int(r.Group), Path: int(r.Path), Raw: r.Raw, Value: r.Value, Unit: r.Unit, Text: r.Text,
+		Change: r.Change, Rate: r.Rate, Minor: r.Minor,
+	}
+}
+
+// A csvRecorder writes lines.
+type csvRecorder struct {
+	w      *csv.Writer
+	fields []string
+}
+
+func newCSVRecorder(w io.Writer) (*csvRecorder, error) {
+	r := &csvRecorder{w: csv.NewWriter(w)}
+	return r, r.w.Write(recordColumns)
+}
+
+// Record writes a line for each reading.
+func (c *csvRecorder) Record(s *Snapshot) error {
+	for _, reading := range s.Readings {
+		r := rowOf(s, reading)
+		c.fields = append(c.fields[:0],
+			whole(r.TimeUS), whole(r.ClockUS), r.Switch, r.Role, r.Scheme, r.Register, r.Quantity, whole(r.Cell), r.Index,
+			whole(r.Port), r.Peer, whole(r.Group), whole(r.Path), strconv.FormatUint(r.Raw, 10), decimal(r.Value), r.Unit, r.Text,
+			decimal(r.Change), decimal(r.Rate), strconv.FormatBool(r.Minor),
+		)
+		if err := c.w.Write(c.fields); err != nil {
+			return err
+		}
+	}
+	c.w.Flush()
+	return c.w.Error()
+}
+
+func whole(v int64) string { return strconv.FormatInt(v, 10) }
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Close has nothing left to write.
+func (c *csvRecorder) Close() error {
+	c.w.Flush()
+	return c.w.Error()
+}
+
+// A parquetRecorder writes row groups.
+type parquetRecorder struct {
+	w    *parquet.GenericWriter[recordRow]
+	rows []recordRow
+}
+
+// rowGroup is after how many rows a row group is written, so that what is kept
+// in memory stays small.
+const rowGroup = 1 << 16
+
+// Record keeps the rows until there are enough for a row group.
+func (p *parquetRecorder) Record(s *Snapshot) error {
+	for _, reading := range s.Readings {
+		p.rows = append(p.rows, rowOf(s, reading))
+	}
+	if len(p.rows) < rowGroup {
+		return nil
+	}
+	return p.flush()
+}
+
+func (p *parquetRecorder) flush() error {
+	_, err := p.w.Write(p.rows)
+	p.rows = p.rows[:0]
+	return errors.Join(err, p.w.Flush())
+}
+
+// Close writes the last row group and the footer.
+func (p *parquetRecorder) Close() error {
+	return errors.Join(p.flush(), p.w.Close())
+}

@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A Survey reads many switches again and again, round by round. It must not be
+// used from two goroutines at once.
+type Survey struct {
+	inspectors []*Inspector
+	start      time.Time
+}
+
+// A Result is what came of reading one switch: a snapshot, or why there is
+// none.
+type Result struct {
+	Switch   string
+	Snapshot *Snapshot
+	Err      error
+}
+
+// NewSurvey makes a survey of these switches.
+func NewSurvey(inspectors []*Inspector) *Survey {
+	return &Survey{inspectors: inspectors, start: time.Now()}
+}
+
+// Inspectors are those of the switches, in order.
+func (s *Survey) Inspectors() []*Inspector { return s.inspectors }
+
+// Round reads all switches, several at a time, and returns the results in their
+// order. One that does not answer does not stop the others; all have until ctx
+// is done.
+func (s *Survey) Round(ctx context.Context) []Result {
+	now := time.Since(s.start)
+	results := make([]Result, len(s.inspectors))
+	places := make(chan struct{}, atOnce())
+	var work sync.WaitGroup
+	for i, in := range s.inspectors {
+		places <- struct{}{}
+		work.Go(func() {
+			defer func() { <-places }()
+			snapshot, err := in.Snapshot(ctx)
+			if err == nil {
+				snapshot.Time = now
+			}
+			results[i] = Result{in.node.Name, snapshot, err}
+		})
+	}
+	work.Wait()
+	return results
+}
+
+// atOnce is how many switches are read at a time: more than there are
+// processors, since some of them are waited for.
+func atOnce() int { return 4 * runtime.GOMAXPROCS(0) }

@@ -1,0 +1,256 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/task"
+)
+
+// LoopOptions are how tasks run in real time. The zero value works.
+type LoopOptions struct {
+	// Timeout is how long a task may wait for a switch; 0 stands for 1 s.
+	Timeout time.Duration
+	// BackOff is how long a task rests that could not reach a switch; 0 stands
+	// for 1 s.
+	BackOff time.Duration
+	// Log hears when a task begins to fail and when it works again; nil is
+	// silence.
+	Log *slog.Logger
+}
+
+// A LoopReport is what a loop has done.
+type LoopReport struct {
+	Runs   int           // of tasks
+	Failed int           // of them
+	Slowed int           // of them, which took too long for their periods
+	Late   time.Duration // the longest that a task ran after it was due
+}
+
+// Loop runs tasks on the switches of the controller in real time, until ctx is
+// done: one goroutine, which waits for the task that is due next. Tasks that
+// fail are tried again.
+func (c *Controller) Loop(ctx context.Context, tasks []task.Task, o LoopOptions) LoopReport {
+	if o.Timeout == 0 {
+		o.Timeout = time.Second
+	}
+	if o.BackOff == 0 {
+		o.BackOff = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &liveFabric{ctx: ctx, timeout: o.Timeout, c: c, registers: map[string]registers.Access{}}
+	l := &loop{opts: o, broken: map[string]string{}, slowed: map[string]int{}, fabric: f}
+	paced := make([]task.Task, len(tasks))
+	for i, t := range tasks {
+		paced[i] = &pacedTask{Task: t, loop: l, rest: 2 * time.Duration(len(tasks))}
+	}
+	return l.run(ctx, task.NewSchedule(paced, 0))
+}
+
+// A pacedTask rests for a while after an error. It also rests for a multiple of
+// the time that it took: so all tasks together take half of the loop's time,
+// and one that wants more probes than can be sent sends fewer, rather than keep
+// a processor busy and the others waiting.
+type pacedTask struct {
+	task.Task
+	loop *loop
+	rest time.Duration // how many times as long as it ran
+}
+
+// Run runs the task.
+func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error) {
+	start := time.Now()
+	next, err := p.Task.Run(now, f)
+	if err != nil {
+		return max(next, now+p.loop.opts.BackOff), err
+	}
+	due := now + p.rest*time.Since(start)
+	if due <= next {
+		return next, nil
+	}
+	p.loop.slow(p.Name(), next-now, due-now)
+	return due, nil
+}
+
+// A loop runs a schedule in real time.
+type loop struct {
+	opts   LoopOptions
+	fabric task.Fabric
+	broken map[string]string // the last error of each task that fails
+	slowed map[string]int    // runs of tasks of a name that took too long
+	report LoopReport
+}
+
+func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
+	start := time.Now()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for s.Next() != task.Never {
+		timer.Reset(max(0, s.Next()-time.Since(start)))
+		select {
+		case <-ctx.Done():
+			return l.report
+		case <-timer.C:
+		}
+		now := time.Since(start)
+		l.report.Late = max(l.report.Late, now-s.Next())
+		l.note(s.RunEach(now, l.fabric))
+	}
+	<-ctx.Done()
+	return l.report
+}
+
+// oftenSlow is after how many runs that took too long it is no accident.
+const oftenSlow = 1000
+
+// slow notes a run that took too long, and says so once if that is the rule.
+func (l *loop) slow(task string, period, takes time.Duration) {
+	l.report.Slowed++
+	l.slowed[task]++
+	if l.slowed[task] == oftenSlow {
+		l.opts.Log.Warn("a task cannot keep its period on all switches", "task", task, "period", period, "lately", takes)
+	}
+}
+
+// note counts the runs and logs what has changed.
+func (l *loop) note(list []task.Outcome) {
+	for _, r := range list {
+		l.report.Runs++
+		name := r.Task.Name() + " " + r.Task.Switch()
+		if r.Err == nil {
+			if l.broken[name] != "" {
+				l.opts.Log.Info("task works again", "task", r.Task.Name(), "switch", r.Task.Switch())
+				delete(l.broken, name)
+			}
+			continue
+		}
+		l.report.Failed++
+		if text := r.Err.Error(); l.broken[name] != text && !errors.Is(r.Err, context.Canceled) {
+			l.opts.Log.Warn("task fails", "task", r.Task.Name(), "switch", r.Task.Switch(), "error", text)
+			l.broken[name] = text
+		}
+	}
+}
+
+// A liveFabric is the switches of a controller as tasks reach them.
+type liveFabric struct {
+	ctx       context.Context
+	timeout   time.Duration
+	c         *Controller
+	registers map[string]registers.Access
+}
+
+func (f *liveFabric) limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(f.ctx, f.timeout)
+}
+
+// reach finds the registers of a switch, once.
+func (f *liveFabric) reach(sw string) (registers.Access, error) {
+	if r := f.registers[sw]; r != nil {
+		return r, nil
+	}
+	r, err := f.c.Registers(sw)
+	if err != nil {
+		return nil, err
+	}
+	f.registers[sw] = r
+	return r, nil
+}
+
+// ReadRegister reads through whatever the target speaks.
+func (f *liveFabric) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
+	r, err := f.reach(sw)
+	if err != nil {
+		return dst, err
+	}
+	ctx, cancel := f.limited()
+	defer cancel()
+	before := len(dst)
+	list, err := r.Read(ctx, register, from, to, dst)
+	if err == nil && len(list)-before != to-from {
+		err = fmt.Errorf("reading %s: %d cells, want %d", register, len(list)-before, to-from)
+	}
+	return list, err
+}
+
+// WriteRegister likewise writes.
+func (f *liveFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
+	r, err := f.reach(sw)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := f.limited()
+	defer cancel()
+	return r.Write(ctx, register, from, to, value)
+}
+
+// Clock is the clock of the switch.
+func (f *liveFabric) Clock(sw string) (time.Duration, error) {
+	r, err := f.reach(sw)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := f.limited()
+	defer cancel()
+	return r.Clock(ctx)
+}
+
+// PacketOut sends the frame as P4Runtime does.
+func (f *liveFabric) PacketOut(sw string, frame []byte) error {
+	ctx, cancel := f.limited()
+	defer cancel()
+	return f.c.PacketOut(ctx, sw, frame)
+}
+
+// QueuesEmpty asks targets that know.
+func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
+	r, err := f.reach(sw)
+	if err != nil {
+		return false, err
+	}
+	q, ok := r.(queueTeller)
+	if !ok {
+		return false, errors.ErrUnsupported
+	}
+	ctx, cancel := f.limited()
+	defer cancel()
+	return q.QueuesEmpty(ctx)
+}
+
+// A queueTeller knows whether packets wait in a switch. The Registers of a
+// target are one where the target can tell.
+type queueTeller interface {
+	QueuesEmpty(ctx context.Context) (bool, error)
+}
+
+// QueuesEmpty asks the target.
+func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
+	reg, err := r.now()
+	if err != nil {
+		return false, err
+	}
+	if q, ok := reg.(queueTeller); ok {
+		return q.QueuesEmpty(ctx)
+	}
+	return false, errors.ErrUnsupported
+}
+
+// Sent asks the target, as Meter wants it.
+func (r *switchRegisters) Sent(ctx context.Context, port int) (uint64, error) {
+	reg, err := r.now()
+	if err != nil {
+		return 0, err
+	}
+	if m, ok := reg.(registers.Meter); ok {
+		return m.Sent(ctx, port)
+	}
+	return 0, errors.ErrUnsupported
+}
+
+var _ registers.Meter = (*switchRegisters)(nil)

@@ -1,0 +1,136 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/task"
+)
+
+// A syncBuffer can be looked at while it is written.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// until waits until something is so, at most half a minute.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("it did not come to it that %s", what)
+		}
+	}
+}
+
+// deployTasks deploys a scheme to switches in this process, and gives its tasks.
+func deployTasks(t *testing.T, scheme string) (*embedded.Target, *controller.Controller, []task.Task) {
+	t.Helper()
+	plan := newPlan(t, leafSpine(t, 0), scheme, nil)
+	target := embedded.New(embedded.Options{Memory: true})
+	t.Cleanup(func() { target.Close() })
+	c, err := controller.New(t.Context(), plan, target, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := c.Deploy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := task.ForPlan(plan, task.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target, c, tasks
+}
+
+// TestLoop runs PDLB's tasks on real switches: probes go out, delays come back,
+// and granularities follow. A switch that dies and comes back empty gets its
+// own again.
+func TestLoop(t *testing.T) {
+	target, c, tasks := deployTasks(t, "pdlb")
+	ctx, cancel := context.WithCancel(t.Context())
+	var log syncBuffer
+	done := make(chan controller.LoopReport)
+	go func() {
+		done <- c.Loop(ctx, tasks, controller.LoopOptions{BackOff: 5 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	}()
+	kept := make(chan error)
+	go func() { kept <- c.Keep(ctx, nil) }()
+	gran := func(sw string, leaf int) uint64 {
+		cells, err := target.Device(sw).ReadRegister("pd_gran", leaf, leaf+1)
+		if err != nil || len(cells) == 0 {
+			return 0
+		}
+		return cells[0]
+	}
+	until(t, "both leaves have a granularity", func() bool { return gran("l1", 2) > 0 && gran("l2", 1) > 0 })
+	if err := target.Stop("l2"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the log says that the task fails", func() bool {
+		return strings.Contains(log.String(), `msg="task fails" task=granularity switch=l2`)
+	})
+	if err := target.Restart("l2"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "l2 has a granularity again", func() bool { return gran("l2", 1) > 0 })
+	until(t, "the log says that the task works", func() bool {
+		return strings.Contains(log.String(), `msg="task works again" task=granularity switch=l2`)
+	})
+	cancel()
+	report := <-done
+	if err := <-kept; err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+	if report.Runs < 4 || report.Failed == 0 || report.Failed >= report.Runs {
+		t.Errorf("report %+v", report)
+	}
+	if n := strings.Count(log.String(), `msg="task fails"`); n > 40 {
+		t.Errorf("%d lines about tasks that fail: one for each is enough", n)
+	}
+}
+
+// TestLoopRezero: the embedded switch says that it holds no packet, so what is
+// left of RLB's ingress queues goes at once.
+func TestLoopRezero(t *testing.T) {
+	target, c, tasks := deployTasks(t, "drill+rlb")
+	if err := target.Device("l1").WriteRegister("ig_q", 3, 4, 4711); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan controller.LoopReport)
+	go func() { done <- c.Loop(ctx, tasks, controller.LoopOptions{}) }()
+	until(t, "the queue is 0", func() bool {
+		cells, err := target.Device("l1").ReadRegister("ig_q", 3, 4)
+		return err == nil && cells[0] == 0
+	})
+	cancel()
+	if report := <-done; report.Failed != 0 {
+		t.Errorf("report %+v", report)
+	}
+}

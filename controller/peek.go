@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/target"
+)
+
+// A Peek reads the registers of a switch by P4Runtime without being one of its
+// controllers, which every server allows. It cannot write.
+type Peek struct {
+	p4Registers
+	conn *grpc.ClientConn
+}
+
+var _ registers.Access = (*Peek)(nil)
+
+// NewPeek asks the switch at an endpoint which program it runs.
+func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (*Peek, error) {
+	conn, err := dial(e, timeout)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPeek(ctx, e, conn, timeout)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, timeout time.Duration) (*Peek, error) {
+	client := p4v1.NewP4RuntimeClient(conn)
+	short, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	reply, err := client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: e.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE,
+	})
+	if err != nil {
+		return nil, peekFault(err, e.Address)
+	}
+	info := reply.GetConfig().GetP4Info()
+	if info == nil {
+		return nil, fmt.Errorf("%w: the switch at %s runs none yet", target.ErrOtherProgram, e.Address)
+	}
+	x, err := p4info.New(info, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
+}
+
+// peekFault is the error of asking for the program.
+func peekFault(err error, address string) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return fmt.Errorf("%w by P4Runtime at %s: %s", target.ErrUnreachable, address, lastPart(s.Message()))
+	case codes.FailedPrecondition:
+		return fmt.Errorf("%w: the switch at %s runs none yet", target.ErrOtherProgram, address)
+	}
+	return fmt.Errorf("asking the switch at %s for its program: %w: %s (%v)", address, target.ErrRefused, s.Message(), s.Code())
+}
+
+// Close closes the connection.
+func (p *Peek) Close() error { return p.conn.Close() }
