@@ -46,9 +46,22 @@ type Experiment struct {
 	Observe  *Observing  `yaml:"observe"`    // and fit, for the metrics that begin with fit-
 
 	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
+	Vary    *Vary    `yaml:"vary"`    // what a paper leaves open
 	Cases   []Case   `yaml:"cases"`
 	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
 	Targets []Target `yaml:"targets"`
+
+	origin origin
+	figure string // that the experiment has been cut to; "" is all
+}
+
+// An origin is what an experiment was read from, so that it can be read once more
+// with other choices.
+type origin struct {
+	file    string
+	text    []byte
+	read    Reader
+	library *scheme.Library
 }
 
 // A Setting is what a case may change of an experiment.

@@ -16,11 +16,15 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	if took > 0 {
 		fmt.Fprintf(&b, " (%s)", took.Round(time.Second))
 	}
+	outcomes := c.Judge()
 	b.WriteString("\n\n| | target | printed | measured | verdict |\n|---|---|---|---|---|\n")
-	for _, o := range c.Judge() {
+	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", o.Figure, o.Name, o.Printed, o.measuredAt(x), verdictMark(o))
 	}
 	b.WriteString("\n")
+	if line := Corrected(outcomes); line != "" {
+		fmt.Fprintf(&b, "%s%s.\n\n", strings.ToUpper(line[:1]), line[1:])
+	}
 	list := func(head string, items []string) {
 		if len(items) > 0 {
 			fmt.Fprintf(&b, "%s: %s.\n\n", head, strings.Join(items, "; "))

@@ -386,3 +386,53 @@ func (f *Figure) inline() (string, error) {
 	}
 	return s, nil
 }
+
+// figure draws the effects of single choices: by choice on the axis, with a colour
+// for each target. Reductions are in points, all else is relative to the value
+// without the choice.
+func (s *Sensitivity) figure() (Figure, error) {
+	f := newFigure("sensitivity", "", "What open choices move", "Change of the measured value with one choice made otherwise; bars are 95 % confidence intervals.")
+	f.wide = true
+	f.plot.Y.Label.Text = "points, or % of the value"
+	var names []string
+	place := map[string]int{}
+	for i, o := range s.Base {
+		var points errPoints
+		for _, e := range s.Effects {
+			if e.Target != o.Target || e.Among || math.IsNaN(e.Change.Mean) {
+				continue
+			}
+			if _, ok := place[e.Choice]; !ok {
+				place[e.Choice] = len(names)
+				names = append(names, e.Choice)
+			}
+			scale := 1.0
+			if o.Ratio || o.Against == "" && o.AgainstCase == "" {
+				scale = 100 / math.Abs(e.Value.Mean-e.Change.Mean)
+			}
+			if math.IsInf(scale, 0) || math.IsNaN(scale) {
+				continue
+			}
+			x := float64(place[e.Choice]) + 0.6*(float64(i)+0.5)/float64(len(s.Base)) - 0.3
+			points.XYs = append(points.XYs, plotter.XY{X: x, Y: e.Change.Mean * scale})
+			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{e.Change.Half * scale, e.Change.Half * scale})
+		}
+		if len(points.XYs) == 0 {
+			continue
+		}
+		dots, err := plotter.NewScatter(points)
+		if err != nil {
+			return f, err
+		}
+		errs, err := plotter.NewYErrorBars(points)
+		if err != nil {
+			return f, err
+		}
+		dots.Color, errs.Color = palette[i%len(palette)], palette[i%len(palette)]
+		dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(2.5)
+		f.plot.Add(dots, errs)
+		f.legend.Add(o.Figure+" "+o.Name, dots)
+	}
+	f.plot.NominalX(names...)
+	return f, nil
+}

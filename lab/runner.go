@@ -37,6 +37,8 @@ type Runner struct {
 	Rounds int
 	// Limits refuse what would take too much.
 	Limits Limits
+
+	known map[string]*Result // by spec: runs of other settings that are the same
 }
 
 // Progress is how far an experiment has got.
@@ -249,6 +251,11 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 	run := func(flows, links io.Writer) (*Result, error) { return j.run(ctx, flows, links, record) }
 	if j.world != "" {
 		run = func(flows, _ io.Writer) (*Result, error) { return j.runReal(ctx, w.r.Real, flows) }
+	}
+	if len(w.r.known) > 0 {
+		if have := w.r.known[j.spec()]; have != nil {
+			return have, true, nil
+		}
 	}
 	if w.r.Dir == "" {
 		result, err = run(nil, nil)

@@ -45,6 +45,44 @@ func (e Estimate) Excludes(v float64) bool {
 	return e.N > 1 && math.Abs(e.Mean-v) > e.Half
 }
 
+// P is how likely a mean as far from v would be if v were the true one, by Student's
+// t; NaN of one run, which tells nothing.
+func (e Estimate) P(v float64) float64 {
+	if e.N < 2 || math.IsNaN(e.Mean) {
+		return math.NaN()
+	}
+	off := math.Abs(e.Mean - v)
+	if e.Half == 0 {
+		if off == 0 {
+			return 1
+		}
+		return 0
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.N - 1)}
+	return 2 * t.Survival(off/e.Half*t.Quantile(0.975))
+}
+
+// holm corrects the p of many looks by Holm's step-down method: so corrected, one
+// below 0.05 among them is due to chance in one of twenty such tables. NaN stays.
+func holm(p []float64) []float64 {
+	var order []int
+	for i, v := range p {
+		if !math.IsNaN(v) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareFloats(p[a], p[b]) })
+	out, least := slices.Clone(p), 0.0
+	for rank, i := range order {
+		least = max(least, min(1, p[i]*float64(len(order)-rank)))
+		out[i] = least
+	}
+	return out
+}
+
+// sureAt is what counts as beyond chance.
+const sureAt = 0.05
+
 // Low and High are the ends of the interval.
 func (e Estimate) Low() float64 { return e.Mean - e.Half }
 

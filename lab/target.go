@@ -1,7 +1,7 @@
 package lab
 
 import (
-	"embed"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -60,6 +60,7 @@ type Outcome struct {
 	Load       float64
 	Verdict    Verdict
 	Note       string
+	P          float64 // that rows compared differ as much by chance; NaN where none are
 }
 
 const defaultBand = 15
@@ -120,6 +121,9 @@ func (c *Comparison) Judge() []Outcome {
 		default:
 			o = c.judgePair(t)
 		}
+		if o.Verdict == Unknown {
+			o.P = math.NaN()
+		}
 		c.beyond(t, &o)
 		o.Target, o.Experiment = t, c.Experiment.Name
 		list = append(list, o)
@@ -171,9 +175,12 @@ func (c *Comparison) judgeOrder(t *Target) Outcome {
 		parts = append(parts, r.Scheme.Label+" "+digits(r.Estimate(t.Metric).Mean))
 	}
 	o.Measured = strings.Join(parts, " < ")
-	holds, sure, wrong := 0, 0, 0
+	holds, sure, wrong, need := 0, 0, 0, 0.0
 	for i := 1; i < len(rows); i++ {
 		e, err := rows[i-1].Against(rows[i], t.Metric)
+		if err == nil && !e.Excludes(0) {
+			need = max(need, e.seeds(0))
+		}
 		switch {
 		case err == nil && e.Mean > 0:
 			holds++
@@ -186,6 +193,7 @@ func (c *Comparison) judgeOrder(t *Target) Outcome {
 	}
 	n := len(rows) - 1
 	ends, err := rows[0].Against(rows[n], t.Metric)
+	o.P = ends.P(0)
 	o.Verdict, o.Note = Undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
 	if wrong > 0 {
 		o.Verdict = Contrary
@@ -193,6 +201,9 @@ func (c *Comparison) judgeOrder(t *Target) Outcome {
 	}
 	if holds == n && err == nil && (ends.N < 2 || ends.Excludes(0)) {
 		o.Verdict = Holds
+	}
+	if o.Verdict == Undecided && ends.N > 1 {
+		o.Note += ", " + wants(need) + " all neighbours apart"
 	}
 	return o
 }
@@ -232,9 +243,9 @@ func (c *Comparison) judgePair(t *Target) Outcome {
 	}
 	o.Note = ""
 	o.Measured = best.String() + unit
-	o.Verdict = t.verdict(best)
+	o.Verdict, o.P = t.verdict(best), best.P(t.nothing())
 	if o.Verdict == Undecided {
-		o.Note = best.wants(t.nothing())
+		o.Note = wants(best.seeds(t.nothing()))
 	}
 	return o
 }
@@ -265,9 +276,60 @@ func (c *Comparison) pair(t *Target, load float64) (Estimate, error) {
 	return NewEstimate(x), nil
 }
 
+// samples are what a target measures at a load, by seed: a reduction or a ratio, a
+// value, or of an order how many neighbours are in it.
+func (c *Comparison) samples(t *Target, load float64) []float64 {
+	if len(t.Order) > 0 {
+		return c.inOrder(t, load)
+	}
+	a := c.Row(t.Case, t.Of, load)
+	if a == nil {
+		return nil
+	}
+	list := a.values(t.Metric)
+	if t.Against == "" && t.AgainstCase == "" {
+		return list
+	}
+	b := c.Row(cmp.Or(t.AgainstCase, t.Case), cmp.Or(t.Against, t.Of), load)
+	if b == nil || len(b.Runs) != len(a.Runs) {
+		return nil
+	}
+	for i, other := range b.values(t.Metric) {
+		switch {
+		case t.Ratio:
+			list[i] /= other
+		case other == 0:
+			list[i] = math.NaN()
+		default:
+			list[i] = 100 * (other - list[i]) / other
+		}
+	}
+	return list
+}
+
+// inOrder is how many neighbours of an order are in it, by seed.
+func (c *Comparison) inOrder(t *Target, load float64) (list []float64) {
+	for k := 1; k < len(t.Order); k++ {
+		a, b := c.Row(t.Case, t.Order[k-1], load), c.Row(t.Case, t.Order[k], load)
+		if a == nil || b == nil || len(a.Runs) != len(b.Runs) {
+			return nil
+		}
+		x, y := a.values(t.Metric), b.values(t.Metric)
+		if list == nil {
+			list = make([]float64, len(x))
+		}
+		for i := range list {
+			if x[i] < y[i] {
+				list[i]++
+			}
+		}
+	}
+	return list
+}
+
 // judgeValue judges a metric of one row by itself.
 func (c *Comparison) judgeValue(t *Target) Outcome {
-	o := Outcome{Printed: t.printed(""), Verdict: Unknown}
+	o := Outcome{Printed: t.printed(""), Verdict: Unknown, P: math.NaN()}
 	loads := c.loads(t)
 	if len(loads) == 0 {
 		return o
@@ -284,6 +346,9 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 		return o
 	}
 	o.Measured, o.Verdict = e.String(), t.verdict(e)
+	if o.Verdict == Undecided {
+		o.Note = wants(e.seeds(t.nearest(e.Mean)))
+	}
 	if e.N < len(r.Runs) {
 		o.Note = fmt.Sprintf("in %d of %d runs alone", e.N, len(r.Runs))
 		if e.N < 2 {
@@ -291,6 +356,17 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 		}
 	}
 	return o
+}
+
+// nearest is the number of what is printed that a value is nearest to.
+func (t *Target) nearest(v float64) float64 {
+	best := math.Inf(1)
+	for _, p := range []*float64{t.Printed, t.AtLeast, t.AtMost} {
+		if p != nil && math.Abs(*p-v) < math.Abs(best-v) {
+			best = *p
+		}
+	}
+	return best
 }
 
 // printed is what the paper says.
@@ -355,6 +431,10 @@ func (t *Target) miss(e Estimate) Verdict {
 		return Undecided
 	case against && t.Printed != nil && e.Excludes(t.nothing()) && way(*t.Printed):
 		return Contrary
+	case against && t.AtLeast != nil && *t.AtLeast > t.nothing() && e.High() < t.nothing():
+		return Contrary
+	case against && t.AtMost != nil && *t.AtMost < t.nothing() && e.Low() > t.nothing():
+		return Contrary
 	case against && !e.Excludes(t.nothing()):
 		return Undecided
 	case !t.excluded(e):
@@ -370,124 +450,36 @@ func (t *Target) excluded(e Estimate) bool {
 	return t.Printed != nil && e.Excludes(*t.Printed) || t.AtLeast != nil && e.High() < *t.AtLeast || t.AtMost != nil && e.Low() > *t.AtMost
 }
 
-// wants says how many seeds would tell a number from another one, if it stays
-// where it is.
-func (e Estimate) wants(from float64) string {
-	need := e.seeds(from)
-	if math.IsInf(need, 1) {
+// wants says how many seeds would tell, as seeds has it.
+func wants(seeds float64) string {
+	switch {
+	case math.IsInf(seeds, 1):
 		return "one seed tells nothing"
-	}
-	if need > 1000 {
+	case seeds > 1000:
 		return "more than 1000 seeds would have to tell"
 	}
-	return fmt.Sprintf("some %.0f seeds would tell", need)
+	return fmt.Sprintf("some %.0f seeds would tell", seeds)
 }
 
-//go:embed papers/*.yaml papers/recorded/*.txt
-var paperFiles embed.FS
-
-// Recorded is what the recorded results of a paper's experiments come to, and how
-// long running them takes: the summary of its page in docs/reproduction.
-func Recorded(paper string) (string, error) {
-	text, err := paperFiles.ReadFile("papers/recorded/" + paper + ".txt")
-	if err != nil {
-		return "", fmt.Errorf("nothing is recorded of %q", paper)
-	}
-	return string(text), nil
-}
-
-// Papers lists the papers that there are experiments of.
-func Papers() []string {
-	var names []string
-	for _, f := range paperNames() {
-		name, _, _ := strings.Cut(f, "-")
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+// Corrected says how many of the differences that outcomes rest on stand if it is
+// taken into account that so many were looked at (Holm); "" where there are not two.
+func Corrected(list []Outcome) string {
+	var p []float64
+	for i := range list {
+		if !math.IsNaN(list[i].P) {
+			p = append(p, list[i].P)
 		}
 	}
-	return names
-}
-
-// paperNames lists the experiments of the papers, without .yaml.
-func paperNames() []string {
-	entries, err := paperFiles.ReadDir("papers")
-	if err != nil {
-		panic(err) // it is embedded
+	if len(p) < 2 {
+		return ""
 	}
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// PaperFile is the text of an experiment of a paper.
-func PaperFile(name string) ([]byte, error) { return paperFiles.ReadFile("papers/" + name + ".yaml") }
-
-// Paper reads the experiments of a paper: all, or what a figure needs. full
-// takes them as large as the paper has them.
-func Paper(paper, figure string, full bool) ([]*Experiment, error) {
-	var list []*Experiment
-	var figures []string
-	for _, name := range paperNames() {
-		if name != paper && !strings.HasPrefix(name, paper+"-") {
-			continue
-		}
-		text, err := PaperFile(name)
-		if err != nil {
-			return nil, err
-		}
-		x, err := Load("papers/"+name+".yaml", text, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		x.File = name
-		if full {
-			x = x.Whole()
-		}
-		for _, f := range x.Figures {
-			if !slices.Contains(figures, f) {
-				figures = append(figures, f)
+	below := func(p []float64) (n int) {
+		for _, v := range p {
+			if v < sureAt {
+				n++
 			}
 		}
-		if figure == "" || slices.Contains(x.Figures, figure) {
-			list = append(list, x.only(figure))
-		}
+		return n
 	}
-	switch {
-	case len(figures) == 0:
-		return nil, fmt.Errorf("there are no experiments of %q: want one of %s", paper, strings.Join(Papers(), ", "))
-	case len(list) == 0:
-		return nil, fmt.Errorf("there is no experiment for %s of %s: want one of %s", figure, paper, strings.Join(figures, ", "))
-	}
-	return list, nil
-}
-
-// only keeps of an experiment the targets of a figure, and the cases that they
-// are about.
-func (x *Experiment) only(figure string) *Experiment {
-	if figure == "" {
-		return x
-	}
-	cut := *x
-	cut.Name += "-" + figure
-	cut.Targets, cut.Cases = nil, nil
-	wanted := map[string]bool{}
-	for _, t := range x.Targets {
-		if t.Figure == figure {
-			cut.Targets = append(cut.Targets, t)
-			wanted[t.Case] = true
-			if t.AgainstCase != "" {
-				wanted[t.AgainstCase] = true
-			}
-		}
-	}
-	for _, c := range x.Cases {
-		if wanted[c.Name] || c.ceiling != "" && wanted[c.ceilingOf] || len(wanted) == 0 {
-			cut.Cases = append(cut.Cases, c)
-		}
-	}
-	return &cut
+	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
 }

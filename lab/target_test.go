@@ -85,6 +85,7 @@ func TestVerdict(t *testing.T) {
 		{"perhaps", Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
 		{"one seed", Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
 		{"less than at least", Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
+		{"the other way than at least", Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
 		{"between", Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
 	} {
 		if got := c.t.verdict(c.e); got != c.want {
@@ -132,6 +133,12 @@ func TestJudge(t *testing.T) {
 		if got[i].Verdict != want {
 			t.Errorf("%s: %s with %s measured, want %s", got[i].Name, got[i].Verdict, got[i].Measured, want)
 		}
+	}
+	if want := "1 of 1 neighbours in order, 0 beyond the 95 % interval"; !strings.HasPrefix(got[6].Note, want) || !strings.HasSuffix(got[6].Note, "seeds would tell all neighbours apart") {
+		t.Errorf("the order in doubt: %s", got[6].Note)
+	}
+	if want := "of 6 differences"; !strings.HasPrefix(Corrected(got), want) {
+		t.Errorf("got %q, want %s", Corrected(got), want)
 	}
 	if got[0].Load != 0.9 || got[1].Load != 0.5 {
 		t.Errorf("judged at the loads %g and %g", got[0].Load, got[1].Load)

@@ -30,6 +30,7 @@ func Load(file string, text []byte, read Reader, library *scheme.Library) (*Expe
 	if err != nil {
 		return nil, err
 	}
+	x.origin = origin{file, text, read, library}
 	if err := x.complete(src, read, library); err != nil {
 		return nil, err
 	}
@@ -89,7 +90,10 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 			return err
 		}
 	}
-	return x.checkTargets(src)
+	if err := x.checkTargets(src); err != nil {
+		return err
+	}
+	return x.checkVary(src)
 }
 
 func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Library) error {

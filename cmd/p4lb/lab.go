@@ -112,6 +112,11 @@ stands for its experiment.yaml, and nothing for that of the current one.
     - {at: 1s, switch: s2, drop: 0.0035}
   ceiling: [keep-early, fast-core]    # what the best possible scheme could save, by taking
                               # away what schemes fight; also no-pauses, oracle
+  vary:                       # what is left open: --explain says which choice moves which
+    open: {transport.dupacks: [3, 8], set.gap: [100us, 500us]}   # target, by how much
+    design: factorial         # then all together: one-at-a-time (not), factorial or morris
+    seeds: 3
+    at-most: 200              # runs
   engine: native              # the models in place of the programs: faster, same results
   metrics: [fct-mean, fct-p99:short, queue-variance]
 
@@ -135,6 +140,7 @@ are found beside the experiment, files else from where p4lb runs.`,
 				args = []string{"."}
 			}
 			var list []*lab.Experiment
+			var err error
 			for _, name := range args {
 				if info, err := os.Stat(name); err == nil && info.IsDir() {
 					name = filepath.Join(name, "experiment.yaml")
@@ -154,10 +160,19 @@ are found beside the experiment, files else from where p4lb runs.`,
 				}
 				list = append(list, x)
 			}
+			if j.explain != "" {
+				for i, x := range list {
+					if list[i], err = x.Only(j.explain); err != nil {
+						return err
+					}
+				}
+				return j.explainAll(cmd, list)
+			}
 			return j.run(cmd, list)
 		},
 	}
 	j.addFlags(cmd)
+	j.addExplain(cmd)
 	return cmd
 }
 
@@ -180,17 +195,27 @@ paper prints how it fared:
   undecided          the interval is too wide to tell; the note says how many seeds would
 
 and what had to be assumed. Before it runs anything it prints what the recorded
-results come to, and how long all of it takes (--recorded: nothing else). Where the paper's setting takes hours, the experiment
-is a smaller one that says so; --full takes the paper's. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
+results come to, and how long all of it takes (--recorded: nothing else). Where the
+paper's setting takes hours, the experiment is a smaller one that says so; --full
+takes the paper's. --explain FIGURE tries what the paper leaves open, and says which
+choice moves which number, by how much. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
   p4lb lab paper qdaps --full --resume
   p4lb lab paper rlb --recorded
+  p4lb lab paper rlb --explain fig14
   p4lb lab paper rlb --show > rlb.yaml`,
 		Args: wantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			figure := ""
-			if len(args) > 1 {
+			switch {
+			case len(args) > 1 && j.explain != "":
+				return usageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
+			case j.explain != "" && (full || engine != "" || seeds != 0):
+				return usageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
+			case len(args) > 1:
 				figure = args[1]
+			case j.explain != lab.AllFigures:
+				figure = j.explain
 			}
 			list, err := lab.Paper(args[0], figure, full)
 			if err != nil {
@@ -211,11 +236,15 @@ is a smaller one that says so; --full takes the paper's. The papers are ` + stri
 			if recorded {
 				return nil
 			}
+			if j.explain != "" {
+				return j.explainAll(cmd, list)
+			}
 			return j.run(cmd, list)
 		},
 		ValidArgs: lab.Papers(),
 	}
 	j.addFlags(cmd)
+	j.addExplain(cmd)
 	cmd.Flags().BoolVar(&full, "full", false, "as large as the paper has it")
 	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")

@@ -33,6 +33,8 @@ type labJob struct {
 	worlds   []string
 	overload bool
 
+	explain string // a figure, or lab.AllFigures; "" for none
+
 	dirs []string // of the experiments
 
 	rounds    int
@@ -292,6 +294,9 @@ func (j *labJob) showOutcomes(list []*lab.Experiment, outcomes []lab.Outcome, to
 		return err
 	}
 	fmt.Fprintln(j.c.out)
+	if line := lab.Corrected(outcomes); line != "" {
+		fmt.Fprintln(j.c.out, line)
+	}
 	for _, x := range list {
 		for _, a := range x.Assumed {
 			fmt.Fprintf(j.c.out, "assumed: %s\n", a)

@@ -1,0 +1,370 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// A Vary is what a paper leaves open, and how it is screened: which of these
+// choices moves which result, by how much. Each level of each choice is tried alone
+// first; a second design changes all of them together, where what one does may
+// depend on another.
+type Vary struct {
+	Open    openChoices `yaml:"open"`
+	Design  string      `yaml:"design"`  // the second: see Designs
+	Cases   []string    `yaml:"cases"`   // whose targets count; none: all
+	Seeds   Seeds       `yaml:"seeds"`   // none: the experiment's
+	Confirm Seeds       `yaml:"confirm"` // of what was found; none: as many that follow the largest used
+	AtMost  int         `yaml:"at-most"` // runs; 0: 500
+}
+
+// Designs are the ways to look at choices together.
+var Designs = []string{oneAtATime, factorial, morris}
+
+const (
+	oneAtATime = "one-at-a-time"
+	// factorial: a two-level fractional factorial design and its mirror image, in
+	// which main effects are clear of effects of pairs (resolution IV).
+	factorial = "factorial"
+	// morris: paths through the levels that change one choice after the other, from
+	// random places (elementary effects).
+	morris = "morris"
+
+	defaultRuns  = 500
+	mostChoices  = 31
+	trajectories = 4
+)
+
+// An openChoice is a key of the experiment and the values that it may have. A key
+// is a path such as transport.rdma.nack or traffic[0].cut; set.NAME is a parameter
+// of all schemes that have it.
+type openChoice struct {
+	key    string
+	levels []level
+	line   int
+}
+
+type level struct {
+	text  string
+	value any
+}
+
+type openChoices []openChoice
+
+// UnmarshalYAML reads keys with lists of values.
+func (o *openChoices) UnmarshalYAML(n ast.Node) error {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		return misplaced(n, errors.New("want keys, each with a list of values"))
+	}
+	for it := m.MapRange(); it.Next(); {
+		list, ok := it.Value().(*ast.SequenceNode)
+		key := it.Key().GetToken().Value
+		if !ok || len(list.Values) == 0 {
+			return misplaced(it.Value(), fmt.Errorf("%s: want a list of values", key))
+		}
+		c := openChoice{key: key, line: it.Key().GetToken().Position.Line}
+		for _, item := range list.Values {
+			l := level{text: strings.TrimSpace(item.String())}
+			if err := yaml.NodeToValue(item, &l.value); err != nil {
+				return misplaced(item, err)
+			}
+			c.levels = append(c.levels, l)
+		}
+		*o = append(*o, c)
+	}
+	return nil
+}
+
+// name says what is otherwise.
+func (v *Vary) name(levels []int) string {
+	var parts []string
+	for i, l := range levels {
+		if l >= 0 {
+			parts = append(parts, v.Open[i].key+": "+v.Open[i].levels[l].text)
+		}
+	}
+	if parts == nil {
+		return "as the file says"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// alone lists the settings in which one choice is otherwise.
+func (v *Vary) alone() (list [][]int) {
+	for i := range v.Open {
+		for l := range v.Open[i].levels {
+			s := slices.Repeat([]int{-1}, len(v.Open))
+			s[i] = l
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// together lists the settings of the second design.
+func (v *Vary) together() (list [][]int) {
+	k := len(v.Open)
+	switch v.Design {
+	case factorial:
+		n := 1 << bits.Len(uint(k)) // so that there is a column of its own for each
+		for _, mirror := range []int{0, 1} {
+			for run := range n {
+				s := make([]int, k)
+				for i := range s {
+					if bits.OnesCount(uint(run&(i+1)))%2 != mirror {
+						s[i] = len(v.Open[i].levels) - 1
+					}
+				}
+				list = append(list, s)
+			}
+		}
+	case morris:
+		r := rand.New(rand.NewPCG(uint64(k), trajectories)) // the same on every run
+		for range trajectories {
+			s := make([]int, k)
+			for i := range s {
+				s[i] = r.IntN(len(v.Open[i].levels))
+			}
+			list = append(list, slices.Clone(s))
+			for _, i := range r.Perm(k) {
+				s[i] = (s[i] + 1 + r.IntN(len(v.Open[i].levels)-1)) % len(v.Open[i].levels)
+				list = append(list, slices.Clone(s))
+			}
+		}
+	}
+	return list
+}
+
+// checkVary says which of the choices is none, before anything runs.
+func (x *Experiment) checkVary(src *source) error {
+	v := x.Vary
+	if v == nil || src.tree == nil {
+		return nil
+	}
+	if v.Design == "" {
+		v.Design = oneAtATime
+	}
+	v.AtMost = max(v.AtMost, 0)
+	switch {
+	case !slices.Contains(Designs, v.Design):
+		return src.wrong("vary.design", fmt.Errorf("%q: want one of %s", v.Design, strings.Join(Designs, ", ")))
+	case len(v.Open) == 0 || len(v.Open) > mostChoices:
+		return src.wrong("vary", fmt.Errorf("want open: with 1 to %d keys and the values that they may have", mostChoices))
+	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.seeds(x), s) }):
+		return src.wrong("vary.confirm", errors.New("a seed that choices are screened with confirms nothing: want others"))
+	}
+	for i, name := range v.Cases {
+		if !slices.ContainsFunc(x.Targets, func(t Target) bool { return t.Case == name }) {
+			return src.wrong(fmt.Sprintf("vary.cases[%d]", i), fmt.Errorf("there is no target of a case %q", name))
+		}
+	}
+	for _, o := range v.Open {
+		if v.Design != oneAtATime && len(o.levels) < 2 {
+			return src.wrong("vary.open", fmt.Errorf("%s has one value: design %s wants two", o.key, v.Design))
+		}
+	}
+	for _, levels := range v.alone() {
+		if _, err := x.variant(levels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seeds are those that choices are screened with.
+func (v *Vary) seeds(x *Experiment) Seeds {
+	if len(v.Seeds) > 0 {
+		return v.Seeds
+	}
+	return x.Seeds
+}
+
+// fresh are seeds that nothing has been looked at with.
+func (v *Vary) fresh(x *Experiment) Seeds {
+	if len(v.Confirm) > 0 {
+		return v.Confirm
+	}
+	last := slices.Max(append(slices.Clone(v.seeds(x)), x.Seeds...))
+	var list Seeds
+	for i := range v.seeds(x) {
+		list = append(list, last+1+uint64(i))
+	}
+	return list
+}
+
+// variant is the experiment with other choices, read anew so that all of it is
+// checked as if the file had said so.
+func (x *Experiment) variant(levels []int) (*Experiment, error) {
+	var tree map[string]any
+	if err := yaml.Unmarshal(x.origin.text, &tree); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"vary", "full", "ceiling"} {
+		delete(tree, key)
+	}
+	var last *openChoice // whom to blame
+	var err error
+	for i, l := range levels {
+		if l < 0 || err != nil {
+			continue
+		}
+		last = &x.Vary.Open[i]
+		err = putAt(tree, last.key, last.levels[l].value, x.Vary.Cases)
+	}
+	var other *Experiment
+	if err == nil {
+		var text []byte
+		if text, err = yaml.Marshal(tree); err == nil {
+			other, err = Load(x.origin.file, text, x.origin.read, x.origin.library)
+		}
+	}
+	if err != nil {
+		if last == nil {
+			return nil, err
+		}
+		msg := err.Error()
+		var f *FileError
+		if errors.As(err, &f) {
+			msg = f.Key + ": " + f.Msg
+		}
+		return nil, &FileError{File: x.origin.file, Line: last.line, Key: "vary.open", Msg: x.Vary.name(levels) + ": " + msg, err: err}
+	}
+	other.Name, other.File, other.Vary = x.Name, x.File, x.Vary
+	return other, nil
+}
+
+// putAt puts a value where a key says, also in those of the cases that have a
+// section of their own in the place of the experiment's.
+func putAt(tree map[string]any, key string, value any, only []string) error {
+	if name, ok := strings.CutPrefix(key, "set."); ok {
+		return putParameter(tree, name, value)
+	}
+	head, _, _ := strings.Cut(key, ".")
+	head, _, indexed := strings.Cut(head, "[")
+	put := false
+	cases, _ := tree["cases"].([]any)
+	for _, c := range cases {
+		m, ok := c.(map[string]any)
+		name, _ := m["name"].(string)
+		if !ok || m[head] == nil || head == "name" || head == "schemes" || len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		if err := putIn(m, key, value); err != nil {
+			return err
+		}
+		put = true
+	}
+	if put && tree[head] == nil && indexed {
+		return nil
+	}
+	return putIn(tree, key, value)
+}
+
+// putParameter sets a parameter of all schemes.
+func putParameter(tree map[string]any, name string, value any) error {
+	schemes, _ := tree["schemes"].([]any)
+	for _, s := range schemes {
+		if m, ok := s.(map[string]any); ok {
+			if set, ok := m["set"].(map[string]any); ok && set[name] != nil {
+				set[name] = value
+			}
+		}
+	}
+	cases, _ := tree["cases"].([]any)
+	if len(cases) == 0 {
+		cases = []any{map[string]any{}}
+	}
+	for _, c := range cases {
+		if m, ok := c.(map[string]any); ok {
+			set, _ := m["set"].(map[string]any)
+			if set == nil {
+				set = map[string]any{}
+			}
+			set[name], m["set"] = value, set
+		}
+	}
+	tree["cases"] = cases
+	return nil
+}
+
+// putIn puts a value where a path leads, making sections on the way.
+func putIn(tree map[string]any, path string, value any) error {
+	name, rest, more := strings.Cut(path, ".")
+	name, index, indexed := strings.Cut(name, "[")
+	if indexed {
+		i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+		list, ok := tree[name].([]any)
+		if err != nil || !ok || i < 0 || i >= len(list) {
+			return fmt.Errorf("there is no %s[%s", name, index)
+		}
+		if !more {
+			list[i] = value
+			return nil
+		}
+		m, ok := list[i].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s[%d] has no keys", name, i)
+		}
+		return putIn(m, rest, value)
+	}
+	if !more {
+		tree[name] = value
+		return nil
+	}
+	switch m := tree[name].(type) {
+	case map[string]any:
+		return putIn(m, rest, value)
+	case string: // the short form of a transport
+		tree[name] = map[string]any{"kind": m}
+	case nil:
+		tree[name] = map[string]any{}
+	default:
+		return fmt.Errorf("%s has no keys", name)
+	}
+	return putIn(tree[name].(map[string]any), rest, value)
+}
+
+// needed leaves out the targets of other cases, and the rows that no target is
+// about.
+func (x *Experiment) needed() {
+	if only := x.Vary.Cases; len(only) > 0 {
+		x.Targets = slices.DeleteFunc(slices.Clone(x.Targets), func(t Target) bool { return !slices.Contains(only, t.Case) })
+	}
+	wanted := map[string]map[string]bool{}
+	add := func(name string, labels ...string) {
+		if wanted[name] == nil {
+			wanted[name] = map[string]bool{}
+		}
+		for _, l := range labels {
+			if l != "" {
+				wanted[name][l] = true
+			}
+		}
+	}
+	for i := range x.Targets {
+		t := &x.Targets[i]
+		add(t.Case, append(slices.Clone(t.Order), t.Of)...)
+		inCase, against := t.Case, t.Against
+		if t.AgainstCase != "" {
+			inCase = t.AgainstCase
+			if against == "" {
+				against = t.Of
+			}
+		}
+		add(inCase, against)
+	}
+	x.Cases = slices.DeleteFunc(x.Cases, func(c Case) bool { return wanted[c.Name] == nil })
+	for i := range x.Cases {
+		x.Cases[i].Schemes = slices.Sorted(maps.Keys(wanted[x.Cases[i].Name]))
+	}
+}
