@@ -394,8 +394,18 @@ func (s *Sensitivity) Summary() []string {
 		}
 		list = append(list, line)
 	}
-	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for %d effects (Holm)",
-		s.Settings, s.Runs, seedsText(s.Seeds), len(s.Effects)))
+	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for as many looks (%d, Holm)",
+		s.Settings, s.Runs, seedsText(s.Seeds), s.looks()))
+}
+
+// looks is how many effects might have been there.
+func (s *Sensitivity) looks() (n int) {
+	for i := range s.Effects {
+		if !math.IsNaN(s.Effects[i].P) {
+			n++
+		}
+	}
+	return n
 }
 
 func seedsText(list Seeds) string {

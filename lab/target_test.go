@@ -19,6 +19,11 @@ func TestPapers(t *testing.T) {
 			}
 			for _, x := range list {
 				checkPaper(t, x)
+				if x.Vary != nil && !full {
+					if _, err := (&Runner{}).screening(x); err != nil {
+						t.Error(err)
+					}
+				}
 				for i := range x.Cases {
 					if _, err := x.Cases[i].network(noFiles); err != nil {
 						t.Errorf("%s: %v", x.Name, err)
