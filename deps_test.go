@@ -28,10 +28,12 @@ var rooms = map[string][]string{
 	"fitting":   {},
 	"fabric":    {"plain"},
 	"bmv2":      {},
-	"bfrt":      {},
-	"live":      {},
-	"examples":  {},
-	"manifest":  {"plain"},
+	// The Thrift interface of BMv2; its server's side is about a data plane.
+	"bmv2/thrift": {"bmv2", "dataplane"},
+	"bfrt":        {},
+	"live":        {},
+	"examples":    {},
+	"manifest":    {"plain"},
 	// What bounds the YAML of all files before a parser reads it.
 	"plain": {},
 	// Attacks on the binary, from outside.
@@ -64,7 +66,7 @@ var rooms = map[string][]string{
 	"controller/p4info":    {"manifest"},
 	"controller/plan":      {"controller/p4info", "fabric", "manifest"},
 	"controller/registers": {"manifest"},
-	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2"},
+	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2", "bmv2/thrift"},
 	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	"controller": {
@@ -72,7 +74,7 @@ var rooms = map[string][]string{
 		"fabric", "manifest",
 	},
 	// The target that runs the switches in the process itself.
-	"controller/embedded": {"controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "dataplane", "p4rt"},
+	"controller/embedded": {"controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
 	// The target that runs BMv2 in network namespaces.
 	"controller/testbed": {"controller/plan", "controller/target", "controller/netspace", "fabric", "manifest"},
 	// Network namespaces, and hosts in them for switches in this process.

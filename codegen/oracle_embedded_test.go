@@ -67,7 +67,7 @@ func (e *embedded) command(f []string) error {
 		return sw.CreateGroup(inNumbers(f[1:])[0])
 	case "mc_node_create": // INSTANCE PORT...
 		n := inNumbers(f[1:])
-		sw.CreateNode(n[0], n[1:])
+		sw.CreateNode(n[0], n[1:], nil)
 		return nil
 	case "mc_node_associate": // GROUP NODE
 		n := inNumbers(f[1:])

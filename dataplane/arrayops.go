@@ -145,15 +145,16 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*counter)) error {
 	if err != nil {
 		return err
 	}
-	e := t.entry(h)
 	switch {
 	case !t.counters:
 		return fmt.Errorf("table %s: counters: %w", name, ErrNotSupported)
 	case h == DefaultEntry:
 		f(&t.missed)
 		return nil
-	case e == nil:
-		return fmt.Errorf("table %s: %w", name, ErrBadHandle)
+	}
+	e, err := t.entry(h)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
 	}
 	f(&e.counter)
 	return nil
@@ -230,8 +231,14 @@ func (s *Switch) withMeter(name string, index int, f func(*meter) error) error {
 	if m.direct && int64(index) == int64(DefaultEntry) {
 		return f(&m.missed)
 	}
-	if m.direct && (s.tables[m.table] == nil || s.tables[m.table].entry(Handle(index)) == nil) {
-		return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
+	if m.direct {
+		if s.tables[m.table] == nil {
+			return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
+		}
+		if _, err := s.tables[m.table].entry(Handle(index)); err != nil {
+			return fmt.Errorf("meter %s: %w", name, err)
+		}
+		index = Handle(index).slot()
 	}
 	if index < 0 || index >= len(m.cells) {
 		return fmt.Errorf("meter %s: cell %d is outside 0..%d", name, index, len(m.cells)-1)

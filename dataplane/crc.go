@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 
@@ -101,6 +102,29 @@ func (s *Switch) SetCRC(calculation string, c CRC) error {
 		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
 	}
 	k.algo = newCRC(c)
+	return nil
+}
+
+// SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
+// bytes or a multiple.
+func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.algo.(*toeplitz)
+	switch {
+	case !ok:
+		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
+	case len(key) == 0 || len(key)%4 != 0:
+		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
+	}
+	t.key = nil
+	for ; len(key) > 0; key = key[4:] {
+		t.key = append(t.key, binary.BigEndian.Uint32(key))
+	}
 	return nil
 }
 

@@ -52,8 +52,21 @@ type Match struct {
 }
 
 // A Handle names an entry of a table, a member or a group of an action
-// profile. Free handles are used again, lowest first, as in BMv2.
+// profile. Free handles are used again, lowest first, as in BMv2: that of an
+// entry has a version in its upper eight bits, so that who still has one from
+// before does not change another entry.
 type Handle uint32
+
+// slotBits are those of an entry's handle that say where it is.
+const slotBits = 24
+
+// slot is the place of an entry in its table.
+func (h Handle) slot() int { return int(h & (1<<slotBits - 1)) }
+
+// version tells entries apart that had a place one after the other.
+func (h Handle) version() uint8 { return uint8(h >> slotBits) }
+
+func handleOf(slot int, version uint8) Handle { return Handle(version)<<slotBits | Handle(slot) }
 
 // DefaultEntry stands for the default entry of a table where counters and
 // direct meters go by handle. It counts and meters the packets that miss.
@@ -110,8 +123,10 @@ const (
 	ErrTableFull     entryError = "the table is full"
 	ErrDuplicate     entryError = "an entry with the same key is there already"
 	ErrBadHandle     entryError = "no such handle"
+	ErrExpired       entryError = "the handle is that of an entry that is gone"
 	ErrImmutable     entryError = "the entries are fixed by the program"
 	ErrConstDefault  entryError = "the default action is fixed by the program"
+	ErrConstAction   entryError = "the default action is fixed by the program, but for its arguments"
 	ErrBadMatch      entryError = "the match does not fit the table's key"
 	ErrBadAction     entryError = "the action is not one of the table's"
 	ErrBadParams     entryError = "the arguments do not fit the action"
@@ -136,6 +151,7 @@ type call struct {
 // A tableEntry is an entry at work.
 type tableEntry struct {
 	used     bool
+	version  uint8 // of the handle; it outlives the entry
 	match    []Match
 	priority int
 	call     call
@@ -160,6 +176,9 @@ func (h *handles) take() Handle {
 	h.next++
 	return h.next - 1
 }
+
+// inUse is the number of handles that are given out.
+func (h *handles) inUse() int { return int(h.next) - len(h.free) }
 
 func (h *handles) release(i Handle) { h.free.push(i) }
 

@@ -49,5 +49,8 @@ func (p *Probe) Find(fields ...uint64) (h Handle, ok bool) {
 	p.sw.mu.Lock()
 	defer p.sw.mu.Unlock()
 	slot := p.t.lookup(&p.packet, p.key)
-	return Handle(max(slot, 0)), slot != none
+	if slot == none {
+		return 0, false
+	}
+	return p.t.handle(int(slot)), true
 }

@@ -34,6 +34,10 @@ type profileGroup struct {
 	members []Handle // ascending: BMv2 picks the n-th by handle
 }
 
+// most is how many members a profile has at most, and how many groups. BMv2 goes
+// beyond the size that the program names, but not without end here.
+func (pr *profile) most() int { return max(pr.size, 1<<16) }
+
 func (l *linker) profile(c *bmv2.ActionProfile) (*profile, error) {
 	pr := &profile{name: c.Name, size: c.MaxSize}
 	if c.Selector == nil {
@@ -92,5 +96,24 @@ func (pr *profile) refer(c *call, n int) {
 		pr.members[c.index].uses += n
 	case TargetGroup:
 		pr.groups[c.index].uses += n
+	}
+}
+
+// clear removes groups and members that no entry refers to.
+func (pr *profile) clear() {
+	for h := range pr.groups {
+		if g := &pr.groups[h]; g.used && g.uses == 0 {
+			for _, m := range g.members {
+				pr.members[m].uses--
+			}
+			*g = profileGroup{}
+			pr.hg.release(Handle(h))
+		}
+	}
+	for h := range pr.members {
+		if m := &pr.members[h]; m.used && m.uses == 0 {
+			*m = profileMember{}
+			pr.hm.release(Handle(h))
+		}
 	}
 }

@@ -37,6 +37,9 @@ func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
 		if err != nil {
 			return err
 		}
+		if pr.hm.inUse() >= pr.most() {
+			return ErrTableFull
+		}
 		h = pr.hm.take()
 		for int(h) >= len(pr.members) {
 			pr.members = append(pr.members, profileMember{})
@@ -98,6 +101,9 @@ func (s *Switch) GroupAdd(name string) (h Handle, err error) {
 	err = s.withProfile(name, func(pr *profile) error {
 		if !pr.selects {
 			return ErrNotSupported
+		}
+		if pr.hg.inUse() >= pr.most() {
+			return ErrTableFull
 		}
 		h = pr.hg.take()
 		for int(h) >= len(pr.groups) {

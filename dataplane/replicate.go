@@ -8,12 +8,14 @@ import (
 )
 
 // replication is the packet replication engine: groups have nodes, a node has
-// a replication id and ports. The copies of a group go by node, in the order
-// in which they joined, then by port.
+// a replication id, ports, and link aggregation groups (LAGs), of which each
+// gives one of its ports. The copies of a group go by node, in the order in
+// which they joined, then by port, then by LAG.
 type replication struct {
 	groups map[uint32]*mcGroup
 	nodes  []mcNode
 	hn     handles
+	lags   map[uint32][]uint32 // their ports
 }
 
 type mcGroup struct {
@@ -25,9 +27,14 @@ type mcNode struct {
 	used  bool
 	rid   uint32
 	ports []uint32
+	lags  []uint32
 	group uint32
 	bound bool
 }
+
+// lagHash takes the place of a hash of the packet: it decides on the port of a
+// LAG, in simple_switch too.
+const lagHash = 0xff
 
 func (r *replication) copies(group uint32) []Replica {
 	if g := r.groups[group]; g != nil {
@@ -42,6 +49,11 @@ func (r *replication) renew(g *mcGroup) {
 	for _, h := range g.nodes {
 		for _, port := range r.nodes[h].ports {
 			g.copies = append(g.copies, Replica{r.nodes[h].rid, port})
+		}
+		for _, lag := range r.nodes[h].lags {
+			if ports := r.lags[lag]; len(ports) > 0 {
+				g.copies = append(g.copies, Replica{r.nodes[h].rid, ports[lagHash%len(ports)]})
+			}
 		}
 	}
 }
@@ -69,15 +81,20 @@ func (r *replication) create(group uint32) error {
 
 var errGroupZero = errors.New("multicast group 0 stands for none")
 
-func (r *replication) createNode(rid uint32, ports []uint32) Handle {
+func (r *replication) createNode(rid uint32, ports, lags []uint32) Handle {
 	h := r.hn.take()
 	for int(h) >= len(r.nodes) {
 		r.nodes = append(r.nodes, mcNode{})
 	}
-	set := slices.Clone(ports)
-	slices.Sort(set)
-	r.nodes[h] = mcNode{used: true, rid: rid, ports: slices.Compact(set)}
+	r.nodes[h] = mcNode{used: true, rid: rid, ports: setOf(ports), lags: setOf(lags)}
 	return h
+}
+
+// setOf is a list in order, without doubles.
+func setOf(list []uint32) []uint32 {
+	set := slices.Clone(list)
+	slices.Sort(set)
+	return slices.Compact(set)
 }
 
 func (r *replication) join(group uint32, h Handle) error {
@@ -141,24 +158,23 @@ func (s *Switch) DeleteGroup(group uint32) error {
 	return nil
 }
 
-// CreateNode makes a node with a replication id and ports. A port counts once.
-func (s *Switch) CreateNode(rid uint32, ports []uint32) Handle {
+// CreateNode makes a node with a replication id, ports and LAGs. Each counts
+// once.
+func (s *Switch) CreateNode(rid uint32, ports, lags []uint32) Handle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pre.createNode(rid, ports)
+	return s.pre.createNode(rid, ports, lags)
 }
 
-// UpdateNode changes the ports of a node.
-func (s *Switch) UpdateNode(h Handle, ports []uint32) error {
+// UpdateNode changes the ports and the LAGs of a node.
+func (s *Switch) UpdateNode(h Handle, ports, lags []uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.pre.node(h)
 	if n == nil {
 		return ErrBadHandle
 	}
-	set := slices.Clone(ports)
-	slices.Sort(set)
-	n.ports = slices.Compact(set)
+	n.ports, n.lags = setOf(ports), setOf(lags)
 	if n.bound {
 		s.pre.renew(s.pre.groups[n.group])
 	}
@@ -188,6 +204,51 @@ func (s *Switch) DeleteNode(h Handle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pre.deleteNode(h)
+}
+
+// SetLAG says which ports a link aggregation group has.
+func (s *Switch) SetLAG(lag uint32, ports []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pre.lags == nil {
+		s.pre.lags = map[uint32][]uint32{}
+	}
+	s.pre.lags[lag] = setOf(ports)
+	for _, g := range s.pre.groups {
+		s.pre.renew(g)
+	}
+}
+
+// LAGs returns the ports of the link aggregation groups.
+func (s *Switch) LAGs() map[uint32][]uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.pre.lags)
+}
+
+// A MulticastNode is a node of the replication engine.
+type MulticastNode struct {
+	Handle   Handle
+	Instance uint32 // the egress_rid of its copies
+	Ports    []uint32
+	LAGs     []uint32
+}
+
+// Multicast returns the nodes by handle, and the groups with theirs in the order
+// in which they joined.
+func (s *Switch) Multicast() (nodes []MulticastNode, groups map[uint32][]Handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h, n := range s.pre.nodes {
+		if n.used {
+			nodes = append(nodes, MulticastNode{Handle(h), n.rid, n.ports, n.lags})
+		}
+	}
+	groups = map[uint32][]Handle{}
+	for id, g := range s.pre.groups {
+		groups[id] = slices.Clone(g.nodes)
+	}
+	return nodes, groups
 }
 
 // A Replica is one copy that a multicast group makes.
@@ -228,7 +289,7 @@ func (s *Switch) SetGroup(group uint32, list []Replica) error {
 		}
 	}
 	for _, r := range list {
-		if err := s.pre.join(group, s.pre.createNode(r.Instance, []uint32{r.Port})); err != nil {
+		if err := s.pre.join(group, s.pre.createNode(r.Instance, []uint32{r.Port}, nil)); err != nil {
 			return err
 		}
 	}

@@ -58,9 +58,9 @@ func (s *Switch) TableModify(name string, h Handle, target Target) error {
 		if t.immutable {
 			return ErrImmutable
 		}
-		e := t.entry(h)
-		if e == nil {
-			return ErrBadHandle
+		e, err := t.entry(h)
+		if err != nil {
+			return err
 		}
 		c, err := t.resolve(target, true)
 		if err != nil {
@@ -78,13 +78,13 @@ func (s *Switch) TableModify(name string, h Handle, target Target) error {
 // TableDelete removes an entry.
 func (s *Switch) TableDelete(name string, h Handle) error {
 	return s.withTable(name, func(t *table) error {
-		switch {
-		case t.immutable:
+		if t.immutable {
 			return ErrImmutable
-		case t.entry(h) == nil:
-			return ErrBadHandle
 		}
-		t.delete(h)
+		if _, err := t.entry(h); err != nil {
+			return err
+		}
+		t.delete(h.slot())
 		return nil
 	})
 }
@@ -113,7 +113,7 @@ func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, 
 		if i == none {
 			return ErrBadHandle
 		}
-		h = Handle(i)
+		h = t.handle(int(i))
 		return nil
 	})
 	return h, err
@@ -122,9 +122,9 @@ func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, 
 // TableEntry returns an entry.
 func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 	err = s.withTable(name, func(t *table) error {
-		te := t.entry(h)
-		if te == nil {
-			return ErrBadHandle
+		te, err := t.entry(h)
+		if err != nil {
+			return err
 		}
 		e = te.export(h)
 		return nil
@@ -135,9 +135,9 @@ func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 // TableEntries returns all entries by handle, those of one moment.
 func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	err = s.withTable(name, func(t *table) error {
-		for h := range t.entries {
-			if t.entries[h].used {
-				list = append(list, t.entries[h].export(Handle(h)))
+		for slot := range t.entries {
+			if t.entries[slot].used {
+				list = append(list, t.entries[slot].export(t.handle(slot)))
 			}
 		}
 		return nil
@@ -170,7 +170,7 @@ func (s *Switch) TableSetDefault(name string, target Target) error {
 			return err
 		}
 		if t.constAction != nil && c.action != t.constAction {
-			return ErrConstDefault
+			return ErrConstAction
 		}
 		if t.profile != nil {
 			t.profile.refer(&c, 1)
@@ -237,12 +237,12 @@ func (s *Switch) ActionWidths(name string) (widths []int, err error) {
 // SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
 func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
 	return s.withTable(name, func(t *table) error {
-		e := t.entry(h)
-		switch {
-		case !t.ageing:
+		if !t.ageing {
 			return ErrNotSupported
-		case e == nil:
-			return ErrBadHandle
+		}
+		e, err := t.entry(h)
+		if err != nil {
+			return err
 		}
 		e.idle, e.lastHit = timeout, now
 		return nil
@@ -252,12 +252,12 @@ func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duratio
 // LastHit is the time of an entry's last hit (or of SetIdleTimeout).
 func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 	err = s.withTable(name, func(t *table) error {
-		e := t.entry(h)
-		switch {
-		case !t.ageing:
+		if !t.ageing {
 			return ErrNotSupported
-		case e == nil:
-			return ErrBadHandle
+		}
+		e, err := t.entry(h)
+		if err != nil {
+			return err
 		}
 		at = e.lastHit
 		return nil
@@ -266,11 +266,11 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 }
 
 // IdleEntries returns entries of a table that have not been hit for their idle
-// timeout, at most so many. The search begins with a handle, and next is the one
-// to go on with, so that with few at a time all have their turn.
-func (s *Switch) IdleEntries(name string, now time.Duration, from Handle, most int) (list []Entry, next Handle, err error) {
+// timeout, at most so many. The search begins at a place in the table, and next
+// is the one to go on with, so that with few at a time all have their turn.
+func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
 	err = s.withTable(name, func(t *table) error {
-		if int(from) >= len(t.entries) {
+		if from >= len(t.entries) {
 			from = 0
 		}
 		next = from
@@ -278,13 +278,43 @@ func (s *Switch) IdleEntries(name string, now time.Duration, from Handle, most i
 			if len(list) == most {
 				break
 			}
-			h := (int(from) + i) % len(t.entries)
-			next = Handle(h + 1)
-			if e := &t.entries[h]; e.used && e.idle > 0 && now-e.lastHit >= e.idle {
-				list = append(list, e.export(Handle(h)))
+			slot := (from + i) % len(t.entries)
+			next = slot + 1
+			if e := &t.entries[slot]; e.used && e.idle > 0 && now-e.lastHit >= e.idle {
+				list = append(list, e.export(t.handle(slot)))
 			}
 		}
 		return nil
 	})
 	return list, next, err
+}
+
+// Reset empties tables that are not constant, action profiles and multicast groups,
+// and makes counters, meters and registers as they were in the
+// beginning. Clone sessions stay.
+func (s *Switch) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tables {
+		if !t.immutable && !t.fixed {
+			t.clear(true)
+		}
+	}
+	for _, pr := range s.profiles {
+		// What a constant entry refers to stays.
+		pr.clear()
+	}
+	for _, c := range s.counters {
+		clear(c.cells)
+	}
+	for _, m := range s.meters {
+		for i := range m.cells {
+			m.cells[i].configured = false
+		}
+		m.missed.configured = false
+	}
+	for _, r := range s.registers {
+		r.reset()
+	}
+	s.pre = replication{}
 }

@@ -144,9 +144,10 @@ func TestTableErrors(t *testing.T) {
 	wantErr(t, err, ErrTableFull)
 	must(t, s.TableDelete("I.direct", first))
 	wantErr(t, s.TableDelete("I.direct", first), ErrBadHandle)
-	if h, err := add(1, 1, 1); err != nil || h != first {
-		t.Errorf("the handle after a deletion is %d (%v), want %d", h, err, first)
+	if h, err := add(1, 1, 1); err != nil || h != first+1<<24 {
+		t.Errorf("the handle after a deletion is %d (%v), want place %d in its second version", h, err, first)
 	}
+	wantErr(t, s.TableDelete("I.direct", first), ErrExpired)
 	h, err := s.TableFind("I.direct", []Match{{Value: be(0x12ff, 2), Mask: be(0xff00, 2)}}, 2)
 	if err != nil || h != 3 {
 		t.Errorf("TableFind = %d, %v", h, err)
@@ -379,7 +380,7 @@ func TestSetGroup(t *testing.T) {
 	if got, err := s.GroupReplicas(3); err != nil || !slices.Equal(got, want) {
 		t.Errorf("replicas %v, %v", got, err)
 	}
-	n := s.CreateNode(1, []uint32{4, 2, 4})
+	n := s.CreateNode(1, []uint32{4, 2, 4}, nil)
 	must(t, s.JoinGroup(3, n))
 	if s.JoinGroup(3, n) == nil {
 		t.Error("a node joined twice")

@@ -26,7 +26,7 @@ type table struct {
 	count   int
 	// byMatch finds the entries of a ternary or range table by match and
 	// priority. Only the control plane needs it.
-	byMatch map[string]Handle
+	byMatch map[string]int32
 
 	profile  *profile // of an indirect table
 	selector bool     // groups are allowed
@@ -104,7 +104,7 @@ func (t *table) newIndex() error {
 		t.lpm = newLPMIndex(last.word, last.width)
 	default:
 		t.ternary = newTernaryIndex(t.key)
-		t.byMatch = map[string]Handle{}
+		t.byMatch = map[string]int32{}
 	}
 	return nil
 }

@@ -18,30 +18,30 @@ func (t *table) add(e tableEntry) (Handle, error) {
 	case t.count >= t.size:
 		return 0, ErrTableFull
 	}
-	h := t.handles.take()
-	if int(h) == cap(t.entries) { // append alone would copy a large table many times
-		t.entries = slices.Grow(t.entries, int(h)+16)
+	slot := int(t.handles.take())
+	if slot == cap(t.entries) { // append alone would copy a large table many times
+		t.entries = slices.Grow(t.entries, slot+16)
 	}
-	for int(h) >= len(t.entries) {
+	for slot >= len(t.entries) {
 		t.entries = append(t.entries, tableEntry{})
 	}
-	e.used = true
-	t.entries[h] = e
+	e.used, e.version = true, t.entries[slot].version
+	t.entries[slot] = e
 	t.count++
 	switch {
 	case t.exact != nil:
-		t.exact.insert(e.key, int32(h))
+		t.exact.insert(e.key, int32(slot))
 	case t.lpm != nil:
-		t.lpm.insert(e.key, e.prefix, int32(h))
+		t.lpm.insert(e.key, e.prefix, int32(slot))
 	default:
-		t.ternary.insert(int(h), demands)
-		t.byMatch[e.id()] = h
+		t.ternary.insert(slot, demands)
+		t.byMatch[e.id()] = int32(slot)
 	}
 	if t.meters != nil {
-		t.meters.reset(int(h))
+		t.meters.reset(slot)
 	}
 	t.renewFew()
-	return h, nil
+	return handleOf(slot, e.version), nil
 }
 
 // prepare checks the match of an entry and gives it the form of the index.
@@ -96,8 +96,8 @@ func (t *table) same(e *tableEntry) int32 {
 	case t.lpm != nil:
 		return t.lpm.findExact(e.key, e.prefix)
 	}
-	if h, ok := t.byMatch[e.id()]; ok {
-		return int32(h)
+	if slot, ok := t.byMatch[e.id()]; ok {
+		return slot
 	}
 	return none
 }
@@ -116,41 +116,50 @@ func (e *tableEntry) id() string {
 }
 
 // delete takes an entry out of the table.
-func (t *table) delete(h Handle) {
-	e := &t.entries[h]
+func (t *table) delete(slot int) {
+	e := &t.entries[slot]
 	switch {
 	case t.exact != nil:
 		t.exact.remove(e.key)
 	case t.lpm != nil:
 		t.lpm.remove(e.key, e.prefix)
 	default:
-		t.ternary.remove(int(h))
+		t.ternary.remove(slot)
 		delete(t.byMatch, e.id())
 	}
 	if t.profile != nil {
 		t.profile.refer(&e.call, -1)
 	}
-	*e = tableEntry{}
-	t.handles.release(h)
+	*e = tableEntry{version: e.version + 1}
+	t.handles.release(Handle(slot))
 	t.count--
 	t.renewFew()
 }
 
-// entry returns an entry in use, or nil.
-func (t *table) entry(h Handle) *tableEntry {
-	if int(h) < len(t.entries) && t.entries[h].used {
-		return &t.entries[h]
+// entry returns an entry in use.
+func (t *table) entry(h Handle) (*tableEntry, error) {
+	slot := h.slot()
+	switch {
+	case slot >= len(t.entries) || !t.entries[slot].used:
+		return nil, ErrBadHandle
+	case t.entries[slot].version != h.version():
+		return nil, ErrExpired
 	}
-	return nil
+	return &t.entries[slot], nil
 }
 
-// clear removes all entries and, if asked, puts the default action back.
+// handle is the handle of the entry at a place.
+func (t *table) handle(slot int) Handle { return handleOf(slot, t.entries[slot].version) }
+
+// clear removes all entries and, if asked, puts the default action back. Handles
+// begin anew.
 func (t *table) clear(withDefault bool) {
-	for h := range t.entries {
-		if t.entries[h].used {
-			t.delete(Handle(h))
+	for slot := range t.entries {
+		if t.entries[slot].used {
+			t.delete(slot)
 		}
 	}
+	t.entries, t.handles = nil, handles{}
 	if withDefault {
 		t.resetDefault()
 	}

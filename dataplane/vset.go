@@ -75,6 +75,9 @@ func (c *caseSet) fill(members []*big.Int) {
 	}
 }
 
+// maxValues is the most members of a set of which the program gives no size.
+const maxValues = 1 << 16
+
 func newValueSet(c *bmv2.ParseVSet) *valueSet {
 	return &valueSet{name: c.Name, width: c.CompressedBitwidth, maxSize: c.MaxSize}
 }
@@ -90,14 +93,25 @@ func (v *valueSet) set(members []*big.Int) {
 // SetValueSet replaces the members of a parser value set. A member is the
 // concatenation of its fields, without padding.
 func (s *Switch) SetValueSet(name string, members [][]byte) error {
+	return s.EditValueSet(name, func([][]byte) [][]byte { return members })
+}
+
+// EditValueSet replaces the members of a parser value set by what edit makes of
+// them.
+func (s *Switch) EditValueSet(name string, edit func(members [][]byte) [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.vsets[name]
 	if v == nil {
 		return fmt.Errorf("unknown value set %q", name)
 	}
-	if v.maxSize > 0 && len(members) > v.maxSize {
-		return fmt.Errorf("value set %s takes %d members, not %d", name, v.maxSize, len(members))
+	members := edit(v.list())
+	most := v.maxSize
+	if most == 0 {
+		most = maxValues
+	}
+	if len(members) > most {
+		return fmt.Errorf("value set %s takes %d members, not %d", name, most, len(members))
 	}
 	var list []*big.Int
 	for _, m := range members {
@@ -121,9 +135,12 @@ func (s *Switch) ValueSet(name string) ([][]byte, error) {
 	if v == nil {
 		return nil, fmt.Errorf("unknown value set %q", name)
 	}
-	var members [][]byte
+	return v.list(), nil
+}
+
+func (v *valueSet) list() (members [][]byte) {
 	for _, m := range v.members {
 		members = append(members, m.FillBytes(make([]byte, bytesOf(v.width))))
 	}
-	return members, nil
+	return members
 }

@@ -3,7 +3,9 @@ package p4rt
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -190,6 +192,34 @@ func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	})
 	return nil
 }
+
+// RemovePort disconnects a port.
+func (d *Device) RemovePort(number uint32) error {
+	d.mu.Lock()
+	p := d.ports[number]
+	if p == nil {
+		d.mu.Unlock()
+		return fmt.Errorf("there is no port %d", number)
+	}
+	delete(d.ports, number)
+	d.dirty = slices.DeleteFunc(d.dirty, func(a *attached) bool { return a == p })
+	next := maps.Clone(*d.down.Load())
+	delete(next, number)
+	d.down.Store(&next)
+	changed := d.changed
+	d.mu.Unlock()
+	err := p.Close()
+	if changed != nil {
+		changed()
+	}
+	return err
+}
+
+// PortNumbers are the ports that are connected.
+func (d *Device) PortNumbers() []uint32 { return slices.Sorted(maps.Keys(*d.down.Load())) }
+
+// PortUp reports whether a port is there and has a link.
+func (d *Device) PortUp(number uint32) bool { return d.portUp(number) }
 
 // setDown notes the state of a port. The caller holds d.mu.
 func (d *Device) setDown(number uint32, down bool) {

@@ -22,7 +22,7 @@ type tableState struct {
 	// byHandle has the entries of a table whose entries time out, idleFrom is the
 	// first that is looked at for it next; nobody else uses it.
 	byHandle map[dataplane.Handle]*tableEntry
-	idleFrom dataplane.Handle
+	idleFrom int
 	// rows are the entries in no particular but reproducible order, for those
 	// who read the table while it changes.
 	rows versioned[row]
@@ -350,7 +350,7 @@ func (t *tableState) refused(err error) error {
 		code = codes.ResourceExhausted
 	case errors.Is(err, dataplane.ErrDuplicate):
 		code = codes.AlreadyExists
-	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault):
+	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault), errors.Is(err, dataplane.ErrConstAction):
 		code = codes.PermissionDenied
 	}
 	return recode(err, code)

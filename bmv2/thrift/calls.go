@@ -2,10 +2,13 @@ package thrift
 
 import (
 	"crypto/md5"
+	"maps"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
 )
 
 // A Target is the switch behind a Server. Its methods may be called at the
@@ -37,6 +40,8 @@ type Target interface {
 	// PortCounts are what the ports have taken in, sent and lost, by number.
 	PortCounts() []bmv2.PortCounts
 
+	// Switch is the data plane of the program that runs, nil if none does.
+	Switch() *dataplane.Switch
 	// Elapsed is the clock of the data plane's timestamps.
 	Elapsed() time.Duration
 	// Program is the BMv2 JSON that runs, empty if none does.
@@ -61,20 +66,19 @@ const (
 type call func(t Target, in record) (any, exception)
 
 // services are the calls by service and name.
-var services = map[string]map[string]call{
-	"standard": {
-		"bm_register_read":        registerRead,
-		"bm_register_read_all":    registerReadAll,
-		"bm_register_write":       registerWrite,
-		"bm_register_write_range": registerWriteRange,
-		"bm_register_reset":       registerReset,
-		"bm_counter_read":         counterRead,
-		"bm_counter_write":        counterWrite,
-		"bm_counter_reset_all":    counterReset,
-		"bm_get_config":           func(t Target, _ record) (any, exception) { return t.Program(), 0 },
-		"bm_get_config_md5":       configMD5,
-	},
-	"simple_switch": {
+var services = sync.OnceValue(func() map[string]map[string]call {
+	return map[string]map[string]call{
+		"standard":       joined(arrayCalls(), tableCalls(), profileCalls(), otherCalls()),
+		"simple_pre_lag": multicastCalls(),
+		"simple_switch":  switchCalls(),
+		ownService: {
+			"port_counts": func(t Target, _ record) (any, exception) { return bmv2.EncodePorts(t.PortCounts()), 0 },
+		},
+	}
+})
+
+func switchCalls() map[string]call {
+	return map[string]call{
 		"set_egress_queue_depth":            queueDepth,
 		"set_egress_queue_rate":             queueRate,
 		"set_all_egress_queue_depths":       allDepths,
@@ -89,10 +93,28 @@ var services = map[string]map[string]call{
 		"mirroring_mapping_get_egress_port": mappingGet,
 		"get_time_elapsed_us":               func(t Target, _ record) (any, exception) { return t.Elapsed().Microseconds(), 0 },
 		"get_time_since_epoch_us":           func(Target, record) (any, exception) { return time.Now().UnixMicro(), 0 },
-	},
-	ownService: {
-		"port_counts": func(t Target, _ record) (any, exception) { return bmv2.EncodePorts(t.PortCounts()), 0 },
-	},
+	}
+}
+
+func arrayCalls() map[string]call {
+	return map[string]call{
+		"bm_register_read":        registerRead,
+		"bm_register_read_all":    registerReadAll,
+		"bm_register_write":       registerWrite,
+		"bm_register_write_range": registerWriteRange,
+		"bm_register_reset":       registerReset,
+		"bm_counter_read":         counterRead,
+		"bm_counter_write":        counterWrite,
+		"bm_counter_reset_all":    counterReset,
+	}
+}
+
+func joined(parts ...map[string]call) map[string]call {
+	all := map[string]call{}
+	for _, p := range parts {
+		maps.Copy(all, p)
+	}
+	return all
 }
 
 // ownService is of calls that BMv2 does not have.
@@ -315,12 +337,20 @@ func sessionGet(t Target, in record) (any, exception) {
 	return config, 0
 }
 
+// mappingAdd and mappingDelete answer with whether they did it, as a number.
 func mappingAdd(t Target, in record) (any, exception) {
-	return result(t.SetSession(int(in.int32At(1)), int(in.int32At(2)), -1))
+	return flag(t.SetSession(int(in.int32At(1)), int(in.int32At(2)), -1) == nil), 0
 }
 
 func mappingDelete(t Target, in record) (any, exception) {
-	return result(t.DeleteSession(int(in.int32At(1))))
+	return flag(t.DeleteSession(int(in.int32At(1))) == nil), 0
+}
+
+func flag(done bool) int32 {
+	if done {
+		return 1
+	}
+	return 0
 }
 
 func mappingGet(t Target, in record) (any, exception) {

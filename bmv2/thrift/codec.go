@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -176,12 +177,16 @@ func typeOf(v any) wire.TType {
 		return wire.I32
 	case int64:
 		return wire.I64
+	case float64:
+		return wire.DOUBLE
 	case string, []byte:
 		return wire.STRING
 	case fields:
 		return wire.STRUCT
-	case []uint64:
+	case []uint64, []fields, []int32, [][]byte:
 		return wire.LIST
+	case map[string]string:
+		return wire.MAP
 	}
 	panic(fmt.Sprintf("thrift: no type for %T", v))
 }
@@ -198,10 +203,47 @@ func writeValue(ctx context.Context, out wire.TProtocol, v any) error {
 		return out.WriteString(ctx, v)
 	case []byte:
 		return out.WriteBinary(ctx, v)
+	case float64:
+		return out.WriteDouble(ctx, v)
 	case fields:
 		return writeFields(ctx, out, "", v)
+	case []fields:
+		return writeList(ctx, out, wire.STRUCT, v)
+	case []int32:
+		return writeList(ctx, out, wire.I32, v)
+	case [][]byte:
+		return writeList(ctx, out, wire.STRING, v)
+	case map[string]string:
+		return writeTexts(ctx, out, v)
 	}
 	return writeInts(ctx, out, v.([]uint64))
+}
+
+func writeList[T any](ctx context.Context, out wire.TProtocol, typ wire.TType, list []T) error {
+	if err := out.WriteListBegin(ctx, typ, len(list)); err != nil {
+		return err
+	}
+	for _, v := range list {
+		if err := writeValue(ctx, out, v); err != nil {
+			return err
+		}
+	}
+	return out.WriteListEnd(ctx)
+}
+
+func writeTexts(ctx context.Context, out wire.TProtocol, m map[string]string) error {
+	if err := out.WriteMapBegin(ctx, wire.STRING, wire.STRING, len(m)); err != nil {
+		return err
+	}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if err := out.WriteString(ctx, k); err != nil {
+			return err
+		}
+		if err := out.WriteString(ctx, m[k]); err != nil {
+			return err
+		}
+	}
+	return out.WriteMapEnd(ctx)
 }
 
 // int32At, int64At and textAt read an argument; a missing one is zero, as
@@ -213,3 +255,19 @@ func (r record) int64At(id int16) int64 { v, _ := r[id].(int64); return v }
 func (r record) textAt(id int16) string { v, _ := r[id].([]byte); return string(v) }
 
 func (r record) recordAt(id int16) record { v, _ := r[id].(record); return v }
+
+func (r record) boolAt(id int16) bool { v, _ := r[id].(bool); return v }
+
+func (r record) bytesAt(id int16) []byte { v, _ := r[id].([]byte); return v }
+
+// listAt reads a list; elements of another type than T are left out.
+func listAt[T any](r record, id int16) []T {
+	list, _ := r[id].([]any)
+	out := make([]T, 0, len(list))
+	for _, v := range list {
+		if x, ok := v.(T); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -205,6 +205,8 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol) error {
 	}
 	var reply fields
 	switch {
+	case exc == zeroCode:
+		reply = fields{{1, fields{{1, int32(0)}}}}
 	case exc != 0:
 		reply = fields{{1, fields{{1, int32(exc)}}}}
 	case value != nil:
@@ -226,7 +228,7 @@ func (s *Server) find(service, method string) call {
 			return fields{{1, int64(s.device)}, {2, s.port()}}, 0
 		}
 	}
-	return services[service][method]
+	return services()[service][method]
 }
 
 func (s *Server) port() int32 {

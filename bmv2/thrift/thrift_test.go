@@ -16,6 +16,7 @@ import (
 	wire "github.com/apache/thrift/lib/go/thrift"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
 )
 
 const patience = 20 * time.Second
@@ -109,6 +110,8 @@ func (f *fakeTarget) DeleteSession(id int) error {
 	delete(f.sessions, id)
 	return nil
 }
+
+func (f *fakeTarget) Switch() *dataplane.Switch { return nil }
 
 func (f *fakeTarget) Elapsed() time.Duration { return 1500 * time.Millisecond }
 
@@ -279,7 +282,7 @@ func TestUnknownMethod(t *testing.T) {
 	buffered := wire.NewTBufferedTransport(socket, 1024)
 	base := factory.GetProtocol(buffered)
 	for _, x := range []struct{ service, method string }{
-		{"standard", "bm_mt_add_entry"}, {"simple_switch", "bm_register_read"}, {"nobody", "bm_register_read"}, {"", "bm_register_read"},
+		{"standard", "bm_mt_nothing"}, {"simple_switch", "bm_register_read"}, {"nobody", "bm_register_read"}, {"", "bm_register_read"},
 	} {
 		protocol := base
 		if x.service != "" {
@@ -376,8 +379,22 @@ func FuzzServer(f *testing.F) {
 	f.Add(call("standard:bm_register_write_range", named("r", field{3, int32(1)}, field{4, int32(2)}, field{5, int64(3)})))
 	f.Add(call("standard:bm_counter_write", named("c", field{3, int32(1)}, field{4, fields{{1, int64(2)}}})))
 	f.Add(call("simple_switch:mirroring_session_add", fields{{1, int32(1)}, {2, fields{{1, int32(2)}}}}))
+	for _, r := range oracle(f) {
+		if r.Call == "" {
+			continue
+		}
+		var buf wire.TMemoryBuffer
+		buf.Buffer = &bytes.Buffer{}
+		p := wire.NewTBinaryProtocolConf(&buf, nil)
+		p.WriteMessageBegin(f.Context(), r.Call, wire.CALL, 1)
+		if err := writeObject(f.Context(), p, decode(f, r.In)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(buf.Bytes())
+	}
+	dev := newDevice(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := NewServer(newFake(), 1)
+		s := NewServer(dev, 1)
 		var in, out wire.TMemoryBuffer
 		in.Buffer, out.Buffer = bytes.NewBuffer(data), &bytes.Buffer{}
 		conf := configuration()

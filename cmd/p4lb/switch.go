@@ -62,9 +62,10 @@ nothing but XDP will do.
 With --grpc off, no --thrift and only captures as ports, switch ends when these
 are played.
 
-Thrift has neither encryption nor passwords: whoever reaches its address reads
-and changes registers, counters, queues and sessions. It is served on this
-machine alone unless --remote-plaintext says that it may leave it.
+With --thrift simple_switch_CLI works on the switch, and so does what else was
+written for the Thrift interface of simple_switch. That has neither encryption
+nor passwords: whoever reaches its address reads and changes all there is. It is
+served on this machine alone unless --remote-plaintext says that it may leave it.
 
 ` + limitHelp,
 		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
@@ -119,7 +120,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.cert, "tls-cert", "", "serve P4Runtime with TLS, with the certificate in `FILE`")
 	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
-	f.StringVar(&j.thrift, "thrift", off, "serve BMv2's Thrift calls for registers, counters and queues at `ADDR`")
+	f.StringVar(&j.thrift, "thrift", off, "serve the Thrift interface of simple_switch at `ADDR`")
 	addPlaintext(cmd, &j.plaintext, "Thrift")
 	j.limits.addFlag(cmd)
 	j.engine.addFlag(cmd)
@@ -277,7 +278,7 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 		if s.thriftListener, err = net.Listen("tcp", j.thrift); err != nil {
 			return refused("serving Thrift at "+j.thrift, err)
 		}
-		s.thrift = thrift.NewServer(s.dev, j.device)
+		s.thrift = thrift.NewServer(&switchPorts{Device: s.dev, names: map[uint32]string{}, given: j.ports, log: j.c.log}, j.device)
 		s.thrift.Limit(j.limits.thrift)
 	}
 	return nil

@@ -189,10 +189,10 @@ func (r *runner) replication(st stmt) error {
 	case "mc_mgrp_create":
 		return r.sw.CreateGroup(n[0])
 	case "mc_node_create":
-		r.sw.CreateNode(n[0], n[1:])
+		r.sw.CreateNode(n[0], n[1:], nil)
 		return nil
 	case "mc_node_update":
-		return r.sw.UpdateNode(dataplane.Handle(n[0]), n[1:])
+		return r.sw.UpdateNode(dataplane.Handle(n[0]), n[1:], nil)
 	}
 	return r.sw.JoinGroup(n[0], dataplane.Handle(n[1]))
 }
