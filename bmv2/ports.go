@@ -22,11 +22,6 @@ func (p *PortCounts) Dropped() (sum uint64) {
 	return sum
 }
 
-// Idle reports whether the port has had nothing to do.
-func (p *PortCounts) Idle() bool {
-	return p.InPackets == 0 && p.OutPackets == 0 && p.Dropped() == 0
-}
-
 // A DropReason is why a packet went no further. Those before the queues count at
 // the port where the packet came in, the others where it would have left.
 type DropReason int

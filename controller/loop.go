@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/task"
 )
@@ -241,16 +242,16 @@ func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
 	return false, errors.ErrUnsupported
 }
 
-// Sent asks the target, as Meter wants it.
-func (r *switchRegisters) Sent(ctx context.Context, port int) (uint64, error) {
+// PortCounts asks the target, as Meter wants it.
+func (r *switchRegisters) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
 	reg, err := r.now()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if m, ok := reg.(registers.Meter); ok {
-		return m.Sent(ctx, port)
+		return m.PortCounts(ctx)
 	}
-	return 0, errors.ErrUnsupported
+	return nil, errors.ErrUnsupported
 }
 
 var _ registers.Meter = (*switchRegisters)(nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
@@ -19,7 +20,12 @@ type metered struct {
 	sent map[int]uint64
 }
 
-func (m metered) Sent(_ context.Context, port int) (uint64, error) { return m.sent[port], nil }
+func (m metered) PortCounts(context.Context) (list []bmv2.PortCounts, err error) {
+	for port, bytes := range m.sent {
+		list = append(list, bmv2.PortCounts{Port: port, OutBytes: bytes})
+	}
+	return list, nil
+}
 
 // TestObserver wants rows in the paper's units: what was sent between two
 // samples, for ports that were reported since, and those to switches alone.

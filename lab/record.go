@@ -7,10 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/sim"
 )
+
+// fullPacket is the length by which room in bytes is told in packets.
+const fullPacket = 1500
 
 // simRegisters are those of a switch in the simulation, as tools reach those of
 // a real one.
@@ -45,13 +49,24 @@ func (r *simRegisters) Write(_ context.Context, name string, from, to int, value
 // Clock is that of the switch's timestamps.
 func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
 
-// Sent is what a port has sent.
-func (r *simRegisters) Sent(_ context.Context, port int) (uint64, error) {
-	p := r.sw.Port(port)
-	if p == nil {
-		return 0, fmt.Errorf("switch %s has no port %d", r.sw.Name, port)
+// PortCounts are those of the simulation. What a port has received is what the
+// other end has sent.
+func (r *simRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
+	var list []bmv2.PortCounts
+	for _, p := range r.sw.Ports() {
+		sent := p.Counters()
+		c := bmv2.PortCounts{
+			Port: p.Number, Down: p.Link() != nil && p.Link().Down(), OutPackets: uint64(sent.Packets), OutBytes: uint64(sent.Bytes),
+			Queued: uint64(p.QueuePackets()), Room: uint64(p.Limit() / fullPacket),
+		}
+		if far := p.Far(); far != nil {
+			got := far.Counters()
+			c.InPackets, c.InBytes = uint64(got.Packets), uint64(got.Bytes)
+		}
+		c.Drops[bmv2.DropQueue] = uint64(sent.Dropped)
+		list = append(list, c)
 	}
-	return uint64(p.Counters().Bytes), nil
+	return list, nil
 }
 
 // Record makes a Recorder that keeps what all switches remember, at intervals of
@@ -96,13 +111,15 @@ func (r *recording) End() error {
 }
 
 // Watch makes a Recorder that hands on what all switches remember, at intervals
-// of virtual time, which stands still until each returns.
-func Watch(every time.Duration, each func([]*inspect.Snapshot) error) Recorder {
-	return &looking{every: every, each: each}
+// of virtual time, which stands still until each returns. Where begin is given,
+// it hears of the run first.
+func Watch(every time.Duration, begin func(*View), each func([]*inspect.Snapshot) error) Recorder {
+	return &looking{every: every, begin: begin, each: each}
 }
 
 type looking struct {
 	every time.Duration
+	begin func(*View)
 	each  func([]*inspect.Snapshot) error
 
 	inspectors []*inspect.Inspector
@@ -111,6 +128,9 @@ type looking struct {
 
 // Begin plans the snapshots.
 func (l *looking) Begin(v *View) error {
+	if l.begin != nil {
+		l.begin(v)
+	}
 	for _, n := range v.Nodes {
 		in, err := inspect.New(n, &simRegisters{sw: v.Net.Switch(n.Name)}, inspect.Options{NoFlows: true})
 		if err != nil {

@@ -64,7 +64,7 @@ func TestWatch(t *testing.T) {
 	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[qall-pkt]", 1))
 	var at []time.Duration
 	enough := errors.New("enough")
-	_, err := (&Runner{Dir: t.TempDir(), Cores: 1, Record: Watch(time.Millisecond, func(list []*inspect.Snapshot) error {
+	_, err := (&Runner{Dir: t.TempDir(), Cores: 1, Record: Watch(time.Millisecond, nil, func(list []*inspect.Snapshot) error {
 		if len(list) != 4 || list[0].Scheme != "qall-pkt" || len(list[3].Readings) == 0 {
 			t.Errorf("%d snapshots", len(list))
 		}

@@ -33,6 +33,7 @@ type Frame struct {
 	Scheme   string
 	Fabric   string        // name of the topology
 	Time     time.Duration // since the watching, or the simulated time, began
+	Wall     time.Time     // on the clock of this machine; zero where time is simulated
 	Virtual  bool          // the time is simulated
 	Switches []Switch      // always in the same order
 }

@@ -177,6 +177,9 @@ func (o *Port) Peer() (name string, port int) {
 	return o.peer.sw.Name, o.peer.Number
 }
 
+// Far is the port at the other end, or nil.
+func (o *Port) Far() *Port { return o.peer }
+
 // Link is the link at the port, or nil.
 func (o *Port) Link() *Link { return o.link }
 

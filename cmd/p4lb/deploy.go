@@ -102,6 +102,8 @@ type deployJob struct {
 	tls      clientTLS
 	bmv2     bmv2Flags
 	hosts    hostFlags
+	page     pageServer
+	shown    *networkPage // nil without a page
 	election string
 	takeover bool
 	backup   bool
@@ -127,6 +129,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
 	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE` (repeatable)")
 	j.hosts.addFlags(cmd)
+	j.page.addFlags(cmd, "the network as it changes")
 	j.bmv2.addFlags(cmd)
 	j.tls.addFlags(cmd)
 	f.StringVar(&j.election, "election-id", "1", "the election `ID` to become primary with, at least; it takes no switch from another controller")
@@ -167,6 +170,12 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	}
 	if err := j.hosts.check(cmd, j.target); err != nil {
 		return err
+	}
+	if err := j.page.check(cmd); err != nil {
+		return err
+	}
+	if j.page.listen != "" && !j.stays() {
+		return usageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
 		return err
@@ -231,6 +240,9 @@ func (j *deployJob) run(ctx context.Context) error {
 	if j.dryRun {
 		return show(j.c.out, j.format, plan.Rows(), plan)
 	}
+	if err := j.page.open(); err != nil {
+		return err
+	}
 	target, attached, err := j.openTarget(plan)
 	if err != nil {
 		return errors.Join(err, j.hosts.close())
@@ -282,6 +294,11 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 	}
 	if ours {
 		defer os.Remove(j.state)
+	}
+	if j.page.listen != "" {
+		if j.shown, err = j.page.watchNetwork(ctx, j.c, c, plan, pageEvery); err != nil {
+			return err
+		}
 	}
 	if err := hosts.Begun(logFile(j.state)); err != nil {
 		return err

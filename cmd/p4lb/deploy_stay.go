@@ -46,9 +46,11 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned 
 func (j *deployJob) told(r controller.SwitchReport) {
 	if r.Err != nil {
 		j.c.log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
+		j.shown.tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)
 		return
 	}
 	j.c.log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
+	j.shown.tell(r.Name, "is back, and holds the plan", true)
 }
 
 // replan deploys the topology as it is now. What is wrong with it changes
@@ -67,6 +69,7 @@ func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before
 		j.c.report(j.deployErrors(err))
 	}
 	j.c.log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
+	j.shown.tell("", "the topology has been deployed again", r.Verified())
 	return plan
 }
 
@@ -77,7 +80,10 @@ func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan
 	}
 	tasks, err := task.ForPlan(plan, task.Options{
 		MTU: j.mtu, Queue: j.queue,
-		Alert: func(a task.Alert) { j.c.log.Warn(a.Text, "switch", a.Switch) },
+		Alert: func(a task.Alert) {
+			j.c.log.Warn(a.Text, "switch", a.Switch)
+			j.shown.tell(a.Switch, a.Text, false)
+		},
 	})
 	if err != nil || len(tasks) == 0 {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/live"
 )
 
@@ -34,7 +35,9 @@ known by name.
 
 On a terminal --watch shows the fabric as it changes. --record keeps every
 reading in FILE.csv or FILE.parquet, with the clock of each switch, and --replay
-shows such a file again. --listen serves the readings as metrics for Prometheus.
+shows such a file again. --listen serves a page for browsers that shows the
+fabric as it changes, and at /metrics the readings for Prometheus. Whoever is
+beyond this machine must know the --listen-token, or come by TLS.
 These go on until they are interrupted, or for as long as --for says.
 
 Tables and the screen leave out what programs keep for themselves, unless -v is
@@ -68,7 +71,7 @@ type inspectJob struct {
 	watch     bool
 	record    string
 	replay    string
-	listen    string
+	page      pageServer
 	plaintext bool
 	every     time.Duration
 	span      time.Duration
@@ -84,7 +87,7 @@ func (j *inspectJob) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
 	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
 	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
-	f.StringVar(&j.listen, "listen", "", "serve metrics at `ADDR`, such as 127.0.0.1:9464")
+	j.page.addFlags(cmd, "the fabric as it changes")
 	addPlaintext(cmd, &j.plaintext, "metrics")
 	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV, formatYAML)
 	j.reach.addFlags(cmd)
@@ -119,6 +122,9 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 	case j.record != "" && recordFormat(j.record) == "":
 		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
 	}
+	if err := j.page.check(cmd); err != nil {
+		return err
+	}
 	return j.reach.check(cmd, j.c)
 }
 
@@ -132,9 +138,17 @@ func recordFormat(name string) string {
 }
 
 // goesOn reports whether more than one round is read.
-func (j *inspectJob) goesOn() bool { return j.watch || j.record != "" || j.listen != "" || j.span > 0 }
+func (j *inspectJob) goesOn() bool {
+	return j.watch || j.record != "" || j.page.listen != "" || j.span > 0
+}
 
 func (j *inspectJob) run(ctx context.Context, args []string) error {
+	if err := j.openPage(); err != nil {
+		return err
+	}
+	if !j.goesOn() {
+		j.every = rateSpan
+	}
 	source, end, err := j.source(ctx, args)
 	if err != nil {
 		return err
@@ -147,6 +161,9 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	}
 	if !j.goesOn() && j.replay == "" {
 		round, err := source.next(ctx)
+		if err == nil && j.form == formatTable && len(j.registers) == 0 && !round.idle() {
+			round, err = source.next(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -154,6 +171,9 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	}
 	return j.follow(ctx, source)
 }
+
+// rateSpan is between the two readings that a table takes its rates from.
+const rateSpan = 100 * time.Millisecond
 
 // follow reads round after round: for the screen, for a file, for Prometheus, or
 // to print each.
@@ -169,17 +189,13 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 		sinks = append(sinks, sink)
 		defer end()
 	}
-	if j.listen != "" {
-		sink, err := j.openExporter(ctx, cancel)
-		if err != nil {
-			return err
-		}
-		sinks = append(sinks, sink)
+	if j.page.listen != "" {
+		sinks = append(sinks, j.serve(ctx, source.topology(), cancel))
 	}
 	if j.watch && j.form == formatTable && isTerminal(os.Stdout) && isTerminal(j.c.err) {
 		return j.screen(ctx, source, sinks)
 	}
-	if j.watch || j.record == "" && j.listen == "" {
+	if j.watch || j.record == "" && j.page.listen == "" {
 		sinks = append(sinks, j.printer())
 	}
 	return j.drain(ctx, source, sinks)
@@ -193,7 +209,7 @@ func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func
 		r, err := source.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			if last != nil && j.replay != "" && !j.watch && j.record == "" && j.listen == "" {
+			if last != nil && j.replay != "" && !j.watch && j.record == "" && j.page.listen == "" {
 				return j.showRound(last)
 			}
 			return nil
@@ -263,26 +279,46 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 	return sink, end, nil
 }
 
-// openExporter serves metrics; when that fails, so does all.
-func (j *inspectJob) openExporter(ctx context.Context, cancel context.CancelCauseFunc) (func(*round) error, error) {
-	if err := staysHere("--listen", "the metrics endpoint", j.listen, j.plaintext); err != nil {
-		return nil, err
+// openPage takes the address of the page. With --remote-plaintext alone, metrics
+// may go beyond this machine, and the page may not.
+func (j *inspectJob) openPage() error {
+	if !j.metricsAlone() {
+		return j.page.open()
 	}
-	l, err := net.Listen("tcp", j.listen)
+	l, err := net.Listen("tcp", j.page.listen)
 	if err != nil {
-		return nil, refused("serving metrics at "+j.listen, err)
+		return refused("serving metrics at "+j.page.listen, err)
 	}
-	j.c.log.Info("serving metrics", "address", "http://"+l.Addr().String()+"/metrics")
+	j.page.listener = l
+	return nil
+}
+
+func (j *inspectJob) metricsAlone() bool {
+	return j.plaintext && fabric.Remote(j.page.listen) && !j.page.guarded()
+}
+
+// serve shows rounds in a page and as metrics; when that fails, so does all.
+func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel context.CancelCauseFunc) func(*round) error {
 	exporter := &live.Exporter{}
-	go func() {
-		if err := exporter.Serve(ctx, l); err != nil {
-			cancel(err)
+	if j.metricsAlone() {
+		j.c.log.Info("serving metrics", "address", "http://"+j.page.listener.Addr().String()+"/metrics")
+		go func() {
+			if err := exporter.Serve(ctx, j.page.listener); err != nil {
+				cancel(err)
+			}
+		}()
+		return func(r *round) error {
+			exporter.Show(r.frame(true))
+			return nil
 		}
-	}()
+	}
+	page := j.page.serve(ctx, j.c, t, exporter, cancel)
+	context.AfterFunc(ctx, page.End)
 	return func(r *round) error {
 		exporter.Show(r.frame(true))
+		page.Show(r.pageFrame())
 		return nil
-	}, nil
+	}
 }
 
 // screen shows rounds on the terminal. It is done when the user says so.

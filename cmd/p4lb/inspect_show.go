@@ -14,7 +14,7 @@ import (
 // frame is the round as package live shows it, with what programs keep for
 // themselves or without.
 func (r *round) frame(minor bool) *live.Frame {
-	f := &live.Frame{Scheme: r.scheme, Fabric: r.fabric, Time: r.time}
+	f := &live.Frame{Scheme: r.scheme, Fabric: r.fabric, Time: r.time, Wall: r.wall}
 	for _, result := range r.switches {
 		sw := live.Switch{Name: result.Switch, Role: r.roles[result.Switch]}
 		if result.Err != nil {
@@ -108,6 +108,8 @@ func numberOrNothing(n int) string {
 // paths, groups, and switches as a whole, with the readings side by side.
 func (j *inspectJob) showTables(r *round) error {
 	tables := []*pivot{
+		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Counted() && v.Path == 0 }},
+		{title: "PATH", about: (*inspect.Reading).Counted},
 		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Port != 0 && v.Path == 0 }},
 		{title: "PATH", about: func(v *inspect.Reading) bool { return v.Path != 0 }},
 		{title: "GROUP", about: func(v *inspect.Reading) bool { return v.Group != 0 }},
@@ -116,9 +118,14 @@ func (j *inspectJob) showTables(r *round) error {
 		{title: "", about: func(*inspect.Reading) bool { return true }},
 	}
 	detail := j.c.verbose || len(j.registers) > 0
+	var idle []string
 	for _, result := range r.switches {
 		if result.Err != nil {
 			j.c.log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+			continue
+		}
+		if !detail && result.Snapshot.Idle() {
+			idle = append(idle, result.Switch)
 			continue
 		}
 		for i := range result.Snapshot.Readings {
@@ -143,6 +150,10 @@ func (j *inspectJob) showTables(r *round) error {
 		}
 	}
 	j.showClocks(r)
+	if len(idle) > 0 {
+		fmt.Fprintf(j.c.out, "no traffic since deployment: %s\n", abbreviated(idle))
+		return nil
+	}
 	if shown == 0 {
 		fmt.Fprintln(j.c.out, r.scheme+" keeps nothing in registers that there is anything in")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/fabric"
 )
 
 // A round is what all switches held at one moment.
@@ -16,6 +17,7 @@ type round struct {
 	scheme   string
 	fabric   string
 	time     time.Duration
+	wall     time.Time // zero in virtual time
 	switches []inspect.Result
 	roles    map[string]string
 }
@@ -24,6 +26,8 @@ type round struct {
 // io.EOF after the last.
 type roundSource interface {
 	next(ctx context.Context) (*round, error)
+	// topology is what the switches are in, nil where it is not known.
+	topology() *fabric.Topology
 }
 
 // source is where rounds come from, and how that ends.
@@ -111,7 +115,7 @@ func (s *surveySource) next(ctx context.Context) (*round, error) {
 	}
 	for _, result := range r.switches {
 		if result.Snapshot != nil {
-			r.time = result.Snapshot.Time
+			r.time, r.wall = result.Snapshot.Time, result.Snapshot.Wall
 		}
 	}
 	if ctx.Err() != nil {
@@ -122,6 +126,15 @@ func (s *surveySource) next(ctx context.Context) (*round, error) {
 	}
 	s.begun = true // who watches waits for switches that have vanished
 	return r, nil
+}
+
+func (s *surveySource) topology() *fabric.Topology { return s.site.topology }
+
+func (s *replaySource) topology() *fabric.Topology { return nil }
+
+// idle reports whether no switch has had anything to do.
+func (r *round) idle() bool {
+	return !slices.ContainsFunc(r.switches, func(s inspect.Result) bool { return s.Snapshot == nil || !s.Snapshot.Idle() })
 }
 
 // failure is the error of a round in which no switch answered.
@@ -164,7 +177,7 @@ func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
 		end()
 		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
 	}
-	return &replaySource{recording: recording, only: only, paced: j.watch || j.listen != ""}, end, nil
+	return &replaySource{recording: recording, only: only, paced: j.watch || j.page.listen != ""}, end, nil
 }
 
 func (s *replaySource) next(ctx context.Context) (*round, error) {
@@ -172,7 +185,7 @@ func (s *replaySource) next(ctx context.Context) (*round, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &round{scheme: list[0].Scheme, time: list[0].Time, roles: map[string]string{}}
+	r := &round{scheme: list[0].Scheme, time: list[0].Time, wall: list[0].Wall, roles: map[string]string{}}
 	for _, snapshot := range list {
 		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
 			r.switches = append(r.switches, inspect.Result{Switch: snapshot.Switch, Snapshot: snapshot})

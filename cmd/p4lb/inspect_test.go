@@ -175,7 +175,7 @@ func TestInspectRecordReplay(t *testing.T) {
 	d.write("l1", "q_L", 3, 51)
 	for _, form := range inspect.RecordFormats {
 		file := filepath.Join(t.TempDir(), "run."+form)
-		d.ok("inspect", "l1", "l2", "--record", file, "--every", "1ms", "--for", "50ms", "-q")
+		d.ok("inspect", "l1", "l2", "--record", file, "--every", "1ms", "--for", "500ms", "-q")
 		var out, errs strings.Builder
 		if code := run(t.Context(), []string{"inspect", "--replay", file, "l1"}, nil, &out, &errs); code != exitDone {
 			t.Fatalf("exit code %d: %s", code, errs.String())
@@ -437,4 +437,81 @@ func ipPacket(from, to *fabric.Host, size int) []byte {
 	sum = sum>>16 + sum&0xffff
 	b[24], b[25] = ^byte(sum>>8), ^byte(sum)
 	return append(b, make([]byte, size-len(b))...)
+}
+
+// TestInspectCounts: what ports do is shown for a scheme that keeps nothing
+// itself, once there is something.
+func TestInspectCounts(t *testing.T) {
+	d := deployed(t, "ecmp")
+	if out := d.ok("inspect"); out != "no traffic since deployment: l1, l2, s1, s2\n" {
+		t.Errorf("before any packet: %q", out)
+	}
+	from, to := d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3")
+	for range 3 {
+		d.target.Host("h1").Send(ipPacket(from, to, 1000))
+	}
+	lost := ipPacket(from, to, 100)
+	lost[22] = 1 // TTL
+	d.target.Host("h1").Send(lost)
+	deadline, out := time.Now().Add(20*time.Second), ""
+	want := regexp.MustCompile(`(?m)^l1 +1 +h1 +3\.027 KB +0 B .* 0 +1: TTL used up$`)
+	for ; !want.MatchString(out) && time.Now().Before(deadline); out = d.ok("inspect", "l1") {
+	}
+	if !want.MatchString(out) || !regexp.MustCompile(`(?m)^SWITCH +PORT +PEER +RX BYTES +TX BYTES +RX RATE +TX RATE +LOAD +QUEUED +DROPS$`).MatchString(out) {
+		t.Errorf("after three packets and one that has expired:\n%s", out)
+	}
+	if out := d.ok("inspect", "l1", "s1", "-o", "csv"); !strings.Contains(out, ",,tx packets,") || !strings.Contains(out, ",,drops: TTL used up,1,port 1,1,h1,,,0,1,packets,") {
+		t.Errorf("as CSV:\n%s", out)
+	}
+	var snapshots []struct {
+		Wall     time.Time
+		Readings []inspect.Reading
+	}
+	if err := json.Unmarshal([]byte(d.ok("inspect", "l1", "-o", "json")), &snapshots); err != nil {
+		t.Fatal(err)
+	}
+	if len(snapshots) != 1 || time.Since(snapshots[0].Wall) > time.Minute {
+		t.Errorf("the time of the reading is %v", snapshots)
+	}
+}
+
+// TestObserveAlone observes a switch without a topology, at all its ports, and
+// says at once what is missing where it is reached by P4Runtime alone.
+func TestObserveAlone(t *testing.T) {
+	d := deployed(t, "qall-pkt")
+	e, err := d.target.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := manifestFile(t, d.plan.Switch("l1").Pipeline.Manifest)
+	file := filepath.Join(t.TempDir(), "obs.csv")
+	var out, errs syncBuffer
+	code := run(t.Context(), []string{"observe", "--grpc", e.Address, "--device-id", "1", "--manifest", manifest, "-o", file}, strings.NewReader(""), &out, &errs)
+	if code != exitInput || !strings.Contains(errs.String(), "p4lb switch --thrift ADDR") {
+		t.Errorf("by P4Runtime: exit code %d, errors %q", code, errs.String())
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a file is there all the same")
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	packet := ipPacket(d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3"), 1000)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Microsecond):
+				d.target.Host("h1").Send(packet)
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	if code := run(t.Context(), []string{"observe", "--thrift", e.Thrift, "--manifest", manifest, "-o", file, "--rows", "10", "-q"}, strings.NewReader(""), &out, &errs); code != exitDone {
+		t.Fatalf("by Thrift: exit code %d, errors %q", code, errs.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), "\n") != 11 {
+		t.Errorf("the dataset is %q, error %v", text, err)
+	}
 }

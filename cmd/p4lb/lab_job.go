@@ -27,6 +27,7 @@ type labJob struct {
 	observe  string
 	record   string
 	watch    bool
+	page     pageServer
 	every    time.Duration
 	parquet  bool
 	wide     bool
@@ -63,6 +64,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show on the terminal what the switches hold while that run goes on")
+	j.page.addFlags(cmd, "that run while it goes on, in virtual time")
 	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
 
@@ -80,11 +82,16 @@ func (j *labJob) check(cmd *cobra.Command) error {
 			return usageError(cmd, "--on %s: named twice", w)
 		}
 	}
+	if err := j.page.check(cmd); err != nil {
+		return err
+	}
 	switch {
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return usageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
-	case j.observe != "" && j.record != "", j.watch && j.observe+j.record != "":
-		return usageError(cmd, "--observe, --record and --watch exclude each other")
+	case j.observe != "" && j.record != "", j.watch && j.observe+j.record != "", j.page.listen != "" && (j.watch || j.observe+j.record != ""):
+		return usageError(cmd, "--observe, --record, --watch and --listen exclude each other")
+	case j.page.listen != "" && !slices.Contains(j.worlds, lab.Sim):
+		return usageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
 	case j.watch && !isTerminal(os.Stdout):
 		return usageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
@@ -110,6 +117,9 @@ func (j *labJob) limits() lab.Limits {
 
 func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 	if err := j.check(cmd); err != nil {
+		return err
+	}
+	if err := j.page.open(); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(j.worlds, func(world string) bool { return world != lab.Sim }) {
@@ -190,6 +200,10 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	bar := newLabProgress(j.c, x.Name)
 	r.Progress = bar.ended
 	leave := func() error { return nil }
+	if j.page.listener != nil && world == lab.Sim {
+		leave = j.show(ctx, r, x)
+		j.page.listener = nil // of one experiment
+	}
 	if j.watch {
 		leave = j.screen(ctx, r, x, bar)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/live/web"
 )
 
 // frameEvery is how long a frame of a lab is seen at least.
@@ -19,7 +20,7 @@ const frameEvery = 100 * time.Millisecond
 // returns waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *round), make(chan struct{}), make(chan struct{})
-	r.Record = lab.Watch(j.every, func(list []*inspect.Snapshot) error {
+	r.Record = lab.Watch(j.every, nil, func(list []*inspect.Snapshot) error {
 		select {
 		case rounds <- roundOf(list, x.Name):
 		case <-left:
@@ -63,4 +64,39 @@ func roundOf(list []*inspect.Snapshot, name string) *round {
 		r.switches = append(r.switches, inspect.Result{Switch: s.Switch, Snapshot: s})
 	}
 	return r
+}
+
+// show serves the page of the first run of an experiment while it goes on. While
+// somebody looks, the run waits for the page, which shows frameEvery; otherwise
+// it goes on as fast as it can. The function that show returns ends the page:
+// whoever looks has the end of the run before him until then.
+func (j *labJob) show(ctx context.Context, r *lab.Runner, x *lab.Experiment) (leave func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var failure error
+	var page *web.Server
+	exporter := &live.Exporter{}
+	at := j.page
+	begin := func(v *lab.View) {
+		page = at.serve(ctx, j.c, v.Topology, exporter, func(err error) { failure = err })
+	}
+	r.Record = lab.Watch(j.every, begin, func(list []*inspect.Snapshot) error {
+		f := roundOf(list, x.Name).pageFrame()
+		f.Virtual = true
+		exporter.Show(f)
+		page.Show(f)
+		if page.Watched() {
+			pause(ctx, frameEvery)
+		}
+		return nil
+	})
+	return func() error {
+		defer cancel()
+		if page != nil {
+			page.End()
+			if page.Watched() {
+				pause(ctx, frameEvery) // for the last frame to be sent
+			}
+		}
+		return failure
+	}
 }

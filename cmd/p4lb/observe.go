@@ -94,6 +94,9 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return explained(err)
 		}
+		if err := o.Ready(ctx); err != nil {
+			return explained(err)
+		}
 		observers = append(observers, o)
 	}
 	file, err := os.Create(j.file)

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -32,47 +31,15 @@ func (r deviceRegisters) Write(_ context.Context, name string, from, to int, val
 // Clock is that of the device.
 func (r deviceRegisters) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
 
-// Sent is what a port has sent.
-func (r deviceRegisters) Sent(_ context.Context, port int) (uint64, error) {
-	_, bytes := sent(r.dev, port)
-	return bytes, nil
+// PortCounts are those of the device.
+func (r deviceRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
+	return r.dev.PortCounts(), nil
 }
 
 var _ registers.Meter = deviceRegisters{}
 
-// sent is what a port has sent.
-func sent(dev *p4rt.Device, port int) (packets, bytes uint64) {
-	for _, c := range dev.PortCounts() {
-		if c.Port == port {
-			return c.OutPackets, c.OutBytes
-		}
-	}
-	return 0, 0
-}
-
 // QueuesEmpty reports whether no packet waits in the switch.
 func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
-
-// metered adds a counter to those of the program, for clients of the Thrift
-// server: what ports have sent.
-type metered struct{ *p4rt.Device }
-
-// CounterSize is the number of cells of a counter.
-func (m metered) CounterSize(name string) (cells int, ok bool) {
-	if name == target.SentCounter {
-		return fabric.MaxPort + 1, true
-	}
-	return m.Device.CounterSize(name)
-}
-
-// ReadCounter returns a cell of a counter.
-func (m metered) ReadCounter(name string, index int) (packets, bytes uint64, err error) {
-	if name == target.SentCounter {
-		packets, bytes = sent(m.Device, index)
-		return packets, bytes, nil
-	}
-	return m.Device.ReadCounter(name, index)
-}
 
 // filters are those of a device.
 type filters struct{ dev *p4rt.Device }

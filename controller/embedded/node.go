@@ -75,7 +75,7 @@ func (n *node) start() (err error) {
 		n.served("P4Runtime", s.Serve(l))
 	}(n.server, n.grpc)
 	if n.thriftListener != nil {
-		n.thrift = thrift.NewServer(metered{n.dev}, n.sw.ID)
+		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
 		n.serving.Add(1)
 		go func(s *thrift.Server, l net.Listener) {
 			defer n.serving.Done()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
@@ -55,6 +56,7 @@ type Snapshot struct {
 	Scheme   string        `json:"scheme"`
 	Clock    time.Duration `json:"clock_ns"`          // of the switch itself
 	Guessed  bool          `json:"guessed,omitempty"` // the switch does not tell its clock: it is the latest time in its registers
+	Wall     time.Time     `json:"wall,omitzero"`     // on this machine; zero where time is simulated
 	Readings []Reading     `json:"readings"`
 	Flows    []FlowTable   `json:"flows,omitempty"`
 }
@@ -80,6 +82,9 @@ type Inspector struct {
 	regs registers.Access
 	opts Options
 
+	meter registers.Meter   // nil: nobody counts what ports do
+	ports []bmv2.PortCounts // of this snapshot
+
 	arrays []*registers.Array
 	byName map[string]*registers.Array
 
@@ -101,6 +106,7 @@ func New(n *plan.Node, regs registers.Access, o Options) (*Inspector, error) {
 		last: map[readingKey]float64{}, next: map[readingKey]float64{},
 		fetched: map[string][]uint64{}, fresh: map[string]bool{},
 	}
+	in.meter, _ = regs.(registers.Meter)
 	if err := checkNamed(n, o.Registers); err != nil {
 		return nil, err
 	}
@@ -175,6 +181,9 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 			return nil, err
 		}
 	}
+	if err := in.count(ctx); err != nil {
+		return nil, err
+	}
 	s := &Snapshot{Switch: in.node.Name, Role: in.node.Manifest.Role, Scheme: in.node.Manifest.Scheme}
 	clock, err := in.regs.Clock(ctx)
 	switch {
@@ -188,6 +197,9 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	in.assemble(s.Clock)
 	r := &reader{in: in, s: s, ports: in.portsInUse(), groups: in.groupsInUse()}
+	if len(in.opts.Registers) == 0 {
+		r.counts()
+	}
 	for _, a := range in.arrays {
 		r.read(a)
 	}
@@ -246,13 +258,18 @@ func (in *Inspector) latest() (clock time.Duration) {
 }
 
 // portsInUse are the ports of the switch, or where these are not known those
-// that a register has something about.
+// that a register has something about, or that the switch counts.
 func (in *Inspector) portsInUse() []fabric.Port {
 	if len(in.node.Ports) > 0 {
 		return in.node.Ports
 	}
+	numbers := in.occupied(manifest.ByPort, 0)
+	for _, c := range in.ports {
+		numbers = append(numbers, c.Port)
+	}
+	slices.Sort(numbers)
 	var list []fabric.Port
-	for _, i := range in.occupied(manifest.ByPort, 0) {
+	for _, i := range slices.Compact(numbers) {
 		list = append(list, fabric.Port{Number: i})
 	}
 	return list

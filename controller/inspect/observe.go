@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
@@ -46,8 +47,9 @@ type Observer struct {
 	load, updated              *registers.Array // bytes that fade, and when they were right; nil: there are none
 
 	before time.Duration
-	sent   []uint64 // of each port at the sample before
-	seen   []uint64 // when each port had last been reported
+	counts []bmv2.PortCounts // of this sample
+	sent   []uint64          // of each port at the sample before
+	seen   []uint64          // when each port had last been reported
 	cells  map[*registers.Array][]uint64
 }
 
@@ -95,6 +97,60 @@ func NewObserver(n *plan.Node, regs registers.Access) (*Observer, error) {
 	return o, nil
 }
 
+// Ready finds out whether all that a sample takes can be had, so that what is
+// missing is told before anything is written. Of a switch without a topology it
+// learns which ports there are.
+func (o *Observer) Ready(ctx context.Context) error {
+	if err := o.count(ctx); err != nil {
+		return err
+	}
+	if len(o.node.Ports) == 0 {
+		node := *o.node
+		for _, c := range o.counts {
+			node.Ports = append(node.Ports, fabric.Port{Number: c.Port, Down: c.Down})
+		}
+		o.node, o.ports = &node, node.Ports
+		o.sent, o.seen = make([]uint64, len(o.ports)), make([]uint64, len(o.ports))
+	}
+	if len(o.ports) == 0 {
+		return &plan.Error{Switch: o.node.Name, Err: errors.New("there is no port to observe"),
+			Hint: "of a topology, ports to other switches are observed; of a single switch, all that it counts"}
+	}
+	_, err := o.clock(ctx)
+	return err
+}
+
+// count asks what ports have sent. Where nobody counts that, the program must.
+func (o *Observer) count(ctx context.Context) (err error) {
+	if o.meter != nil {
+		if o.counts, err = o.meter.PortCounts(ctx); err == nil {
+			return nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("%s: counting what ports have sent: %w", o.node.Name, err)
+		}
+		o.meter = nil
+	}
+	if o.load == nil {
+		return &plan.Error{Switch: o.node.Name, Err: errors.New("neither the target nor the program counts what ports send"),
+			Hint: "switches of p4lb tell it by Thrift (p4lb switch --thrift ADDR), and BMv2's interfaces do where its switches run on this machine"}
+	}
+	return nil
+}
+
+// clock is the switch's, which samples cannot do without.
+func (o *Observer) clock(ctx context.Context) (time.Duration, error) {
+	clock, err := o.regs.Clock(ctx)
+	switch {
+	case errors.Is(err, registers.ErrNoClock):
+		return 0, &plan.Error{Switch: o.node.Name, Err: errors.New("P4Runtime tells no clock, by which rates are"),
+			Hint: "observe by Thrift: p4lb switch --thrift ADDR, then p4lb observe --thrift ADDR --manifest FILE"}
+	case err != nil:
+		return 0, fmt.Errorf("%s: reading the clock: %w", o.node.Name, err)
+	}
+	return clock, nil
+}
+
 // Sample appends an observation for each port that has been reported since the
 // last time; the first time there is none, as traffic is what has been sent
 // between two samples.
@@ -104,9 +160,12 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 			return list, err
 		}
 	}
-	clock, err := o.regs.Clock(ctx)
+	if err := o.count(ctx); err != nil {
+		return list, err
+	}
+	clock, err := o.clock(ctx)
 	if err != nil {
-		return list, fmt.Errorf("%s: reading the clock: %w", o.node.Name, err)
+		return list, err
 	}
 	span := (clock - o.before).Seconds()
 	first := o.before == 0
@@ -135,20 +194,17 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 // target counts it, or else the program.
 func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span float64) (float64, error) {
 	port := o.ports[i].Number
-	if o.meter != nil {
-		sent, err := o.meter.Sent(ctx, port)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			rate := float64(sent-o.sent[i]) * 8 / max(span, 1e-9)
-			o.sent[i] = sent
-			return rate, err
-		}
-		o.meter = nil
+	if o.meter == nil {
+		return o.faded(ctx, port, clock)
 	}
-	if o.load == nil {
-		return 0, &plan.Error{Switch: o.node.Name, Err: errors.New("neither the target nor the program counts what ports send"),
-			Hint: "the embedded target does, and bmv2 where its switches run on this machine"}
+	at := slices.IndexFunc(o.counts, func(c bmv2.PortCounts) bool { return c.Port == port })
+	if at < 0 {
+		return 0, nil // nothing has been connected to it
 	}
-	return o.faded(ctx, port, clock)
+	sent := o.counts[at].OutBytes
+	rate := float64(sent-min(sent, o.sent[i])) * 8 / max(span, 1e-9) // less, where the switch has begun anew
+	o.sent[i] = sent
+	return rate, nil
 }
 
 // Faded is the traffic by the bytes that the program lets fade.

@@ -214,6 +214,8 @@ func valueText(v float64, unit string) string {
 		return fmt.Sprintf("%.2f", v)
 	case "bytes":
 		return bytesText(v)
+	case "bit/s":
+		return rateText(v)
 	case "", "degree":
 		return plainText(v)
 	}
@@ -241,6 +243,16 @@ func bytesText(v float64) string {
 		return fmt.Sprintf("%.4g KB", v/(1<<10))
 	}
 	return fmt.Sprintf("%.0f B", v)
+}
+
+func rateText(v float64) string {
+	for _, unit := range []string{"bit/s", "kbit/s", "Mbit/s"} {
+		if v < 1000 {
+			return fmt.Sprintf("%.3g %s", v, unit)
+		}
+		v /= 1000
+	}
+	return fmt.Sprintf("%.3g Gbit/s", v)
 }
 
 func plainText(v float64) string {

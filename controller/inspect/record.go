@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -56,21 +57,41 @@ type recordRow struct {
 	Change   float64 `parquet:"change"`
 	Rate     float64 `parquet:"rate"`
 	Minor    bool    `parquet:"minor"`
+	WallUS   int64   `parquet:"wall_us,delta"` // on the clock of the machine that read, since 1970; 0 in virtual time
 }
 
 // recordColumns are the columns in the order of recordRow.
 var recordColumns = []string{
 	"time_us", "clock_us", "switch", "role", "scheme", "register", "quantity", "cell", "index", "port", "peer",
 	"group", "path", "raw", "value", "unit", "text", "change", "rate", "minor",
+	wallColumn,
 }
+
+// wallColumn may be missing: earlier recordings have no such times.
+const wallColumn = "wall_us"
 
 func rowOf(s *Snapshot, r Reading) recordRow {
 	return recordRow{
 		TimeUS: s.Time.Microseconds(), ClockUS: s.Clock.Microseconds(), Switch: s.Switch, Role: s.Role, Scheme: s.Scheme,
 		Register: r.Register, Quantity: r.Quantity, Cell: int64(r.Cell), Index: r.Index, Port: int64(r.Port), Peer: r.Peer,
 		Group: int64(r.Group), Path: int64(r.Path), Raw: r.Raw, Value: r.Value, Unit: r.Unit, Text: r.Text,
-		Change: r.Change, Rate: r.Rate, Minor: r.Minor,
+		Change: r.Change, Rate: r.Rate, Minor: r.Minor, WallUS: wallUS(s.Wall),
 	}
+}
+
+func wallUS(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// wall is when the row was read, as the snapshot has it.
+func (r *recordRow) wall() time.Time {
+	if r.WallUS == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(r.WallUS)
 }
 
 func (r *recordRow) reading() Reading {
@@ -99,7 +120,7 @@ func (c *csvRecorder) Record(s *Snapshot) error {
 		c.fields = append(c.fields[:0],
 			whole(r.TimeUS), whole(r.ClockUS), r.Switch, r.Role, r.Scheme, r.Register, r.Quantity, whole(r.Cell), r.Index,
 			whole(r.Port), r.Peer, whole(r.Group), whole(r.Path), strconv.FormatUint(r.Raw, 10), decimal(r.Value), r.Unit, r.Text,
-			decimal(r.Change), decimal(r.Rate), strconv.FormatBool(r.Minor),
+			decimal(r.Change), decimal(r.Rate), strconv.FormatBool(r.Minor), whole(r.WallUS),
 		)
 		if err := c.w.Write(c.fields); err != nil {
 			return err

@@ -91,7 +91,7 @@ func (r *Recording) Round() ([]*Snapshot, error) {
 			i = len(list)
 			list = append(list, &Snapshot{
 				Time: at, Clock: time.Duration(row.ClockUS) * time.Microsecond,
-				Switch: row.Switch, Role: row.Role, Scheme: row.Scheme,
+				Switch: row.Switch, Role: row.Role, Scheme: row.Scheme, Wall: row.wall(),
 			})
 		}
 		list[i].Readings = append(list[i].Readings, row.reading())
@@ -114,7 +114,7 @@ func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
 		return nil, err
 	}
 	for _, name := range recordColumns {
-		if _, ok := f.Schema().Lookup(name); !ok {
+		if _, ok := f.Schema().Lookup(name); !ok && name != wallColumn {
 			return nil, fmt.Errorf("it has no column %s", name)
 		}
 	}
@@ -168,7 +168,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 	}
 	for _, column := range recordColumns {
 		i := slices.Index(head, column)
-		if i < 0 {
+		if i < 0 && column != wallColumn {
 			return nil, &RecordError{File: name, Line: 1, Msg: "no column " + column + ": this is no recording of p4lb inspect"}
 		}
 		c.at = append(c.at, i)
@@ -199,6 +199,9 @@ func (c *csvRows) row() (*recordRow, error) {
 		Quantity: p.text(6), Cell: p.whole(7), Index: p.text(8), Port: p.whole(9), Peer: p.text(10), Group: p.whole(11),
 		Path: p.whole(12), Raw: p.unsigned(13), Value: p.decimal(14), Unit: p.text(15), Text: p.text(16), Change: p.decimal(17), Rate: p.decimal(18),
 		Minor: p.text(19) == "true",
+	}
+	if c.at[20] >= 0 {
+		row.WallUS = p.whole(20)
 	}
 	if p.wrong != "" {
 		line, _ := c.r.FieldPos(0)

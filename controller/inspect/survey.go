@@ -34,7 +34,8 @@ func (s *Survey) Inspectors() []*Inspector { return s.inspectors }
 // order. One that does not answer does not stop the others; all have until ctx
 // is done.
 func (s *Survey) Round(ctx context.Context) []Result {
-	now := time.Since(s.start)
+	wall := time.Now()
+	now := wall.Sub(s.start)
 	results := make([]Result, len(s.inspectors))
 	places := make(chan struct{}, atOnce())
 	var work sync.WaitGroup
@@ -44,7 +45,7 @@ func (s *Survey) Round(ctx context.Context) []Result {
 			defer func() { <-places }()
 			snapshot, err := in.Snapshot(ctx)
 			if err == nil {
-				snapshot.Time = now
+				snapshot.Time, snapshot.Wall = now, wall
 			}
 			results[i] = Result{in.node.Name, snapshot, err}
 		})

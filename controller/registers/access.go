@@ -7,14 +7,16 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
-// A Meter counts what the ports of a switch have sent. The Registers of a
-// target implement it where the target can.
+// A Meter knows what the ports of a switch take in, send and lose, whatever the
+// program counts. The Access of a target implements it where the target can.
 type Meter interface {
-	// Sent is the number of bytes that a port has sent, since any time. The
-	// error wraps errors.ErrUnsupported where nobody counts them.
-	Sent(ctx context.Context, port int) (uint64, error)
+	// PortCounts are those of all ports, by number, since any time. The error
+	// wraps errors.ErrUnsupported where nobody counts.
+	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
 // Access are those of one switch, however it is reached. Its methods may be

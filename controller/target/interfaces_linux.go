@@ -1,14 +1,16 @@
 package target
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
 // An interfaceMeter knows the interfaces of a simple_switch on this machine. The
@@ -70,13 +72,28 @@ func hasAddress(table, host string) bool {
 	return false
 }
 
-// sent is what the interface behind a port has sent.
-func (m *interfaceMeter) sent(port int) (uint64, error) {
-	name := interfaceOf(m.args, port)
-	if name == "" {
-		return 0, fmt.Errorf("port %d of the switch has no interface", port)
+// counts are what the kernel counts of the interfaces. How long queues are, and
+// why the switch drops packets, it does not know.
+func (m *interfaceMeter) counts() ([]bmv2.PortCounts, error) {
+	text, err := os.ReadFile(filepath.Join(m.process, "net/dev"))
+	if err != nil {
+		return nil, err
 	}
-	return interfaceBytes(filepath.Join(m.process, "net/dev"), name)
+	byName, err := interfaceCounts(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s/net/dev: %w", m.process, err)
+	}
+	var list []bmv2.PortCounts
+	for port, name := range interfacesOf(m.args) {
+		c, ok := byName[name]
+		if !ok {
+			continue // it has been taken away
+		}
+		c.Port = port
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b bmv2.PortCounts) int { return cmp.Compare(a.Port, b.Port) })
+	return list, nil
 }
 
 // argument is what follows a flag, or stands behind it and =.
@@ -92,41 +109,51 @@ func argument(args []string, flag string) string {
 	return ""
 }
 
-// interfaceOf is the interface of a port, which is given as -i PORT@NAME.
-func interfaceOf(args []string, port int) string {
-	prefix := strconv.Itoa(port) + "@"
+// interfacesOf are the interfaces of ports, which are given as -i PORT@NAME.
+func interfacesOf(args []string) map[int]string {
+	list := map[int]string{}
 	for i, a := range args {
+		where := ""
 		switch {
 		case (a == "-i" || a == "--interface") && i+1 < len(args):
-			if name, ok := strings.CutPrefix(args[i+1], prefix); ok {
-				return name
-			}
-		case strings.HasPrefix(a, "-i"+prefix):
-			return strings.TrimPrefix(a, "-i"+prefix)
+			where = args[i+1]
+		case strings.HasPrefix(a, "-i"):
+			where = strings.TrimPrefix(a, "-i")
+		}
+		number, name, _ := strings.Cut(where, "@")
+		if port, err := strconv.Atoi(number); err == nil && name != "" {
+			list[port] = name
 		}
 	}
-	return ""
+	return list
 }
 
-// interfaceBytes reads how many bytes an interface has sent out of a table like
-// /proc/net/dev.
-func interfaceBytes(file, name string) (uint64, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	const sentBytes = 8 // the ninth figure
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		head, figures, ok := strings.Cut(lines.Text(), ":")
-		if !ok || strings.TrimSpace(head) != name {
+// interfaceCounts reads a table like /proc/net/dev.
+func interfaceCounts(table string) (map[string]bmv2.PortCounts, error) {
+	// The places of what counts: received first, then sent.
+	const inBytes, inPackets, inDrops, outBytes, outPackets, outDrops, fields = 0, 1, 3, 8, 9, 11, 16
+	list := map[string]bmv2.PortCounts{}
+	for line := range strings.Lines(table) {
+		head, figures, ok := strings.Cut(line, ":")
+		if !ok {
 			continue
 		}
-		fields := strings.Fields(figures)
-		if len(fields) <= sentBytes {
-			return 0, fmt.Errorf("%s: %q is no line of counts", file, lines.Text())
+		texts := strings.Fields(figures)
+		if len(texts) < fields {
+			return nil, fmt.Errorf("%q is no line of counts", strings.TrimSpace(line))
 		}
-		return strconv.ParseUint(fields[sentBytes], 10, 64)
+		numbers := make([]uint64, len(texts))
+		for i, t := range texts {
+			var err error
+			if numbers[i], err = strconv.ParseUint(t, 10, 64); err != nil {
+				return nil, err
+			}
+		}
+		c := bmv2.PortCounts{
+			InPackets: numbers[inPackets], InBytes: numbers[inBytes], OutPackets: numbers[outPackets], OutBytes: numbers[outBytes],
+		}
+		c.Drops[bmv2.DropUnread], c.Drops[bmv2.DropLink] = numbers[inDrops], numbers[outDrops]
+		list[strings.TrimSpace(head)] = c
 	}
-	return 0, fmt.Errorf("%s has no interface %s", file, name)
+	return list, nil
 }

@@ -1,19 +1,18 @@
 package target
 
 import (
-	"os"
-	"path/filepath"
+	"maps"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/bmv2"
 )
 
-// TestInterfaceOf finds a port's interface in the arguments of simple_switch.
-func TestInterfaceOf(t *testing.T) {
-	args := strings.Fields("simple_switch_grpc --no-p4 --thrift-port 9091 -i 1@veth1 -i2@veth2 --interface 12@veth12 -- --cpu-port 255")
-	for port, want := range map[int]string{1: "veth1", 2: "veth2", 12: "veth12", 3: "", 0: ""} {
-		if got := interfaceOf(args, port); got != want {
-			t.Errorf("port %d is at %q, want %q", port, got, want)
-		}
+// TestInterfacesOf finds ports' interfaces in the arguments of simple_switch.
+func TestInterfacesOf(t *testing.T) {
+	args := strings.Fields("simple_switch_grpc --no-p4 --thrift-port 9091 -i 1@veth1 -i2@veth2 --interface 12@veth12 -i -- --cpu-port 255")
+	if got, want := interfacesOf(args), (map[int]string{1: "veth1", 2: "veth2", 12: "veth12"}); !maps.Equal(got, want) {
+		t.Errorf("the ports are at %v, want %v", got, want)
 	}
 	if got := argument(args, "--thrift-port"); got != "9091" {
 		t.Errorf("the Thrift server is at %q", got)
@@ -23,24 +22,24 @@ func TestInterfaceOf(t *testing.T) {
 	}
 }
 
-// TestInterfaceBytes reads what an interface has sent, not what it received.
-func TestInterfaceBytes(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "dev")
-	text := "Inter-|   Receive                            |  Transmit\n" +
-		" face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n" +
-		"  veth1: 10 1 0 0 0 0 0 0 1234 2 0 0 0 0 0 0\n" +
-		"veth12:77 1 0 0 0 0 0 0 99 2 0 0 0 0 0 0\n broken: 1 2\n"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+// TestInterfaceCounts tells what interfaces have received from what they have
+// sent.
+func TestInterfaceCounts(t *testing.T) {
+	const head = "Inter-|   Receive                            |  Transmit\n" +
+		" face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n"
+	got, err := interfaceCounts(head + "  veth1: 10 1 0 3 0 0 0 0 1234 2 0 4 0 0 0 0\nveth12:77 5 0 0 0 0 0 0 99 6 0 0 0 0 0 0\n")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]uint64{"veth1": 1234, "veth12": 99} {
-		if got, err := interfaceBytes(file, name); err != nil || got != want {
-			t.Errorf("%s has sent %d (error %v), want %d", name, got, err, want)
-		}
+	one := bmv2.PortCounts{InBytes: 10, InPackets: 1, OutBytes: 1234, OutPackets: 2}
+	one.Drops[bmv2.DropUnread], one.Drops[bmv2.DropLink] = 3, 4
+	want := map[string]bmv2.PortCounts{"veth1": one, "veth12": {InBytes: 77, InPackets: 5, OutBytes: 99, OutPackets: 6}}
+	if !maps.Equal(got, want) {
+		t.Errorf("the counts are %+v, want %+v", got, want)
 	}
-	for _, name := range []string{"veth", "broken"} {
-		if _, err := interfaceBytes(file, name); err == nil {
-			t.Errorf("%s has sent something", name)
+	for _, broken := range []string{" veth: 1 2\n", "veth: 10 1 0 0 0 0 0 0 x 2 0 0 0 0 0 0\n"} {
+		if got, err := interfaceCounts(head + broken); err == nil {
+			t.Errorf("%q counts %v", broken, got)
 		}
 	}
 }

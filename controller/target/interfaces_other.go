@@ -2,7 +2,11 @@
 
 package target
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/p4lb/p4lb/bmv2"
+)
 
 // An interfaceMeter would know the interfaces of a simple_switch.
 type interfaceMeter struct{}
@@ -11,4 +15,4 @@ func newInterfaceMeter(string) (*interfaceMeter, error) {
 	return nil, errors.New("interfaces are counted on Linux only")
 }
 
-func (*interfaceMeter) sent(int) (uint64, error) { return 0, nil }
+func (*interfaceMeter) counts() ([]bmv2.PortCounts, error) { return nil, nil }

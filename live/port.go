@@ -1,0 +1,18 @@
+package live
+
+// Quantities of ports that a switch counts by itself, whatever it runs. Others
+// may have more, which are shown as they are.
+const (
+	PortInPackets  = "rx packets"
+	PortOutPackets = "tx packets"
+	PortInBytes    = "rx bytes"
+	PortOutBytes   = "tx bytes"
+	PortInRate     = "rx rate"    // in bit/s
+	PortOutRate    = "tx rate"    // in bit/s
+	PortLoad       = "load"       // what is sent as a share of the link's rate
+	PortQueue      = "queued"     // packets that wait
+	PortFill       = "queue fill" // as a share of the room for them
+	PortDrops      = "drops"
+	PortDown       = "link down" // 1 where it is
+	PathCarried    = "carried"   // a path's share of what its group's ports send
+)

@@ -1,0 +1,185 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A browser is a chromium without a window, spoken to by its debugging protocol
+// over two pipes: messages in JSON, each ended by a zero byte.
+type browser struct {
+	t       *testing.T
+	out     *os.File
+	in      *bufio.Reader
+	last    int
+	session string
+	// complaints are errors of scripts and of what was to be fetched.
+	complaints []string
+}
+
+// newBrowser starts one, or skips the test.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("there is no chromium on PATH")
+	}
+	toChild, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, fromChild, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles = []*os.File{toChild, fromChild} // file 3 and 4 there
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	toChild.Close()
+	fromChild.Close()
+	b := &browser{t: t, out: out, in: bufio.NewReader(in)}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		out.Close()
+		in.Close()
+	})
+	in.SetReadDeadline(time.Now().Add(3 * patience))
+	b.attach()
+	return b
+}
+
+// call makes a call and returns its result; what happens meanwhile is looked
+// through for complaints.
+func (b *browser) call(method string, params map[string]any) json.RawMessage {
+	b.t.Helper()
+	b.last++
+	request := map[string]any{"id": b.last, "method": method, "params": params}
+	if b.session != "" {
+		request["sessionId"] = b.session
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.out.Write(append(text, 0)); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		text, err := b.in.ReadBytes(0)
+		if err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+		var m struct {
+			ID     int
+			Method string
+			Params json.RawMessage
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err := json.Unmarshal(bytes.TrimSuffix(text, []byte{0}), &m); err != nil {
+			b.t.Fatalf("%s: %v", method, err)
+		}
+		switch {
+		case m.ID == b.last && m.Error != nil:
+			b.t.Fatalf("%s: %s", method, m.Error.Message)
+		case m.ID == b.last:
+			return m.Result
+		case m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded":
+			b.complaints = append(b.complaints, string(m.Params))
+		}
+	}
+}
+
+// attach goes to the page that the browser has opened.
+func (b *browser) attach() {
+	var target struct{ TargetID string }
+	b.result(b.call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
+	var session struct{ SessionID string }
+	b.result(b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}), &session)
+	b.session = session.SessionID
+	for _, domain := range []string{"Runtime.enable", "Log.enable", "Page.enable"} {
+		b.call(domain, nil)
+	}
+}
+
+func (b *browser) result(text json.RawMessage, to any) {
+	b.t.Helper()
+	if err := json.Unmarshal(text, to); err != nil {
+		b.t.Fatalf("%v: %s", err, text)
+	}
+}
+
+// eval is the value of an expression in the page.
+func (b *browser) eval(expression string) any {
+	b.t.Helper()
+	var r struct {
+		Result           struct{ Value any }
+		ExceptionDetails json.RawMessage
+	}
+	b.result(b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}), &r)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+	}
+	return r.Result.Value
+}
+
+// until waits until an expression is true.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	wait := fmt.Sprintf(`new Promise(done => { const end = Date.now() + %d, look = () => { if (%s) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 20); }; look(); })`,
+		patience.Milliseconds(), expression)
+	if b.eval(wait) != true {
+		b.t.Fatalf("it does not come to %s; the page says: %s", expression, b.eval("document.body.innerText"))
+	}
+}
+
+// show opens a page in a window of a width, light or dark.
+func (b *browser) show(url string, width int, scheme string) {
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+	b.call("Page.navigate", map[string]any{"url": url})
+}
+
+// shoot keeps a picture of the whole page, where P4LB_SCREENSHOTS names a folder.
+func (b *browser) shoot(name string) {
+	dir := os.Getenv("P4LB_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	var r struct{ Data string }
+	b.result(b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}), &r)
+	data, err := base64.StdEncoding.DecodeString(r.Data)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), data, 0o666)
+	}
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// quiet fails the test where the page has complained.
+func (b *browser) quiet() {
+	b.t.Helper()
+	if len(b.complaints) > 0 {
+		b.t.Errorf("the page complains: %s", strings.Join(b.complaints, "\n"))
+	}
+}
