@@ -38,6 +38,7 @@ var rooms = map[string][]string{
 	"manifest": {"plain"},
 	// What bounds the YAML of all files before a parser reads it.
 	"plain": {},
+	"chart": {},
 	// Attacks on the binary, from outside.
 	"soak": {},
 
@@ -87,7 +88,7 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	"lab": {
-		"advice",
+		"advice", "chart",
 		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 		"controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",

@@ -541,10 +541,34 @@ func (x *Experiment) set(s *Scheme, c *Case, t *fabric.Topology) (map[string]str
 
 // advised are the values that the papers' formulas give the scheme in a network.
 func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error) {
-	n, err := advice.Of(t)
+	n, err := c.advisedOn(t)
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, p := range s.parameters() {
+		names = append(names, p.Name)
+	}
+	return advice.Set(n, s.Scheme, names)
+}
+
+// advice is all that can be said of the scheme's parameters, nothing where there
+// is no formula.
+func (s *Scheme) advice(c *Case, t *fabric.Topology) []advice.Parameter {
+	n, err := c.advisedOn(t)
+	if err != nil {
+		return nil
+	}
+	list, err := advice.For(n, s.Scheme)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// advisedOn is the case's network as the formulas see it.
+func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
+	n, err := advice.Of(t)
 	if c.Switches.Queue > 0 {
 		n.Buffer = c.Switches.Queue
 	} else if n.Buffer == 0 {
@@ -553,11 +577,7 @@ func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error)
 	if c.Switches.ECN > 0 && c.Switches.ECN <= n.Buffer {
 		n.ECN = c.Switches.ECN
 	}
-	var names []string
-	for _, p := range s.parameters() {
-		names = append(names, p.Name)
-	}
-	return advice.Set(n, s.Scheme, names)
+	return n, err
 }
 
 // LengthFor is the time within which so many flows begin on average, at the

@@ -459,15 +459,8 @@ func (s *Sensitivity) Keep(dir, command string) error {
 		}
 	}
 	w.Flush()
-	f, err := s.figure()
-	if err != nil {
-		return err
-	}
-	svg, err := f.Draw("svg")
-	if err != nil {
-		return err
-	}
-	files := map[string][]byte{"sensitivity.csv": table.Bytes(), "sensitivity.svg": svg, "sensitivity.md": s.Markdown(command)}
+	f := s.figure()
+	files := map[string][]byte{"sensitivity.csv": table.Bytes(), "sensitivity.svg": f.SVG(), "sensitivity.pdf": f.PDF(), "sensitivity.md": s.Markdown(command)}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := WriteFile(filepath.Join(dir, name), files[name]); err != nil {
 			return err

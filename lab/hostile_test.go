@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,8 +104,10 @@ func TestNoLinkUp(t *testing.T) {
 			}
 		}
 	}
-	if _, err := c.Figures(); err != nil {
-		t.Error(err)
+	for _, f := range c.Figures() {
+		if data, err := f.Data(); err != nil || bytes.Contains(f.SVG(), []byte("NaN")) || bytes.Contains(f.PDF(), []byte("NaN")) {
+			t.Errorf("%s: %s, %v", f.Name, data, err)
+		}
 	}
 }
 

@@ -1,72 +1,42 @@
 package lab
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
-	"io"
 	"math"
 	"slices"
-	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
+	"github.com/p4lb/p4lb/chart"
 	"github.com/p4lb/p4lb/plain"
 )
 
-// A Figure is a plot of a comparison.
-type Figure struct {
-	Name   string // of its files
-	Title  string
-	About  string
-	plot   *plot.Plot
-	legend plot.Legend // right of it
-	wide   bool
-}
-
-// palette tells up to eight rows apart, also for the colour-blind (Okabe, Ito).
-var palette = []color.Color{
-	color.RGBA{0x00, 0x72, 0xb2, 255}, color.RGBA{0xd5, 0x5e, 0x00, 255}, color.RGBA{0x00, 0x9e, 0x73, 255},
-	color.RGBA{0xcc, 0x79, 0xa7, 255}, color.RGBA{0xe6, 0x9f, 0x00, 255}, color.RGBA{0x56, 0xb4, 0xe9, 255},
-	color.RGBA{0x33, 0x33, 0x33, 255}, color.RGBA{0x99, 0x99, 0x99, 255},
-}
-
-// Figures draws the comparison: for each case the completion times over the load
-// or by scheme, their distribution, the queues over time, and the paths' shares.
-func (c *Comparison) Figures() ([]Figure, error) {
-	var list []Figure
-	add := func(f Figure, err error) error {
-		if err == nil && f.plot != nil {
-			list = append(list, f)
-		}
-		return err
-	}
+// Figures draws the comparison: for each case the first metric over the load or
+// by scheme, the distribution of completion times, the slowdown by size of the
+// flows, what becomes of the packets' order, the queues over time, the paths'
+// shares; and what a paper prints beside what was measured.
+func (c *Comparison) Figures() []*chart.Chart {
+	var list []*chart.Chart
 	for i := range c.Experiment.Cases {
 		name := c.Experiment.Cases[i].Name
 		rows := c.rowsOf(name)
 		if len(rows) == 0 {
 			continue
 		}
-		draws := []func(string, []*Row) (Figure, error){c.drawMain, drawCDF}
-		if len(rows[0].Runs[0].Plots.Time) > 0 { // not in real time, where nobody samples the links
-			draws = append(draws, drawQueue)
-		}
-		if len(rows[0].Runs[0].Plots.Names) > 0 { // ports lead upwards
-			draws = append(draws, drawShares)
-		}
-		for _, draw := range draws {
-			if err := add(draw(name, rows)); err != nil {
-				return nil, fmt.Errorf("drawing: %w", err)
+		for _, draw := range []func([]*Row) *chart.Chart{c.drawMain, c.drawCDF, c.drawSizes, c.drawOrder, c.drawQueue, c.drawShares} {
+			f := draw(rows)
+			if f == nil {
+				continue
 			}
+			if name != "" {
+				f.Name += "-" + plain.Folder(name)
+				f.Title += ": " + name
+			}
+			list = append(list, f)
 		}
 	}
-	return list, nil
+	if f := c.drawPrinted(); f != nil {
+		list = append(list, f)
+	}
+	return list
 }
 
 // rowsOf are the rows of a case that have runs.
@@ -94,112 +64,9 @@ func heaviest(rows []*Row) (list []*Row) {
 	return list
 }
 
-func newFigure(name, caseName, title, about string) Figure {
-	p := plot.New()
-	p.BackgroundColor = color.White
-	p.Title.Text = title
-	p.Title.Padding = vg.Points(8)
-	sans(&p.Title.TextStyle, 12)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		sans(&a.Label.TextStyle, 10)
-		sans(&a.Tick.Label, 9)
-		a.Color, a.Tick.Color = color.Gray{0x66}, color.Gray{0x66}
-		a.Tick.Marker = plainTicks{}
-	}
-	legend := plot.NewLegend()
-	sans(&legend.TextStyle, 9)
-	legend.Padding, legend.ThumbnailWidth = vg.Points(3), vg.Points(16)
-	legend.Top = true
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe6}, color.Gray{0xe6}
-	p.Add(grid)
-	if caseName != "" {
-		name += "-" + plain.Folder(caseName)
-	}
-	return Figure{Name: name, Title: title, About: about, plot: p, legend: legend}
-}
-
-// sans sets a text in a sans-serif font.
-func sans(t *text.Style, points float64) {
-	t.Font.Variant, t.Font.Size = "Sans", vg.Points(points)
-}
-
-// plainTicks are the usual ticks, written as short as can be.
-type plainTicks struct{}
-
-// Ticks lists the ticks between two values.
-func (plainTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = number(round(ticks[i].Value))
-		}
-	}
-	return ticks
-}
-
-func titled(title, caseName string) string {
-	if caseName == "" {
-		return title
-	}
-	return title + ": " + caseName
-}
-
-// drawMain draws the first metric, over the load where there are several loads.
-func (c *Comparison) drawMain(caseName string, rows []*Row) (Figure, error) {
-	metric := c.Experiment.Metrics[0]
-	m, err := metricNamed(metric, c.Experiment.Classes)
-	if err != nil {
-		return Figure{}, err
-	}
-	if len(heaviest(rows)) == len(rows) {
-		return drawBars(caseName, rows, m)
-	}
-	f := newFigure("load", caseName, titled(m.About, caseName), "Means over the seeds; bars are 95 % confidence intervals.")
-	f.plot.X.Label.Text, f.plot.Y.Label.Text = "load", m.label()
-	f.plot.Y.Min = 0
-	for i, label := range labels(rows) {
-		var points errPoints
-		for _, r := range rows {
-			if e := r.Estimate(metric); r.Scheme.Label == label && !math.IsNaN(e.Mean) {
-				points.XYs = append(points.XYs, plotter.XY{X: r.Load, Y: e.Mean})
-				points.YErrors = append(points.YErrors, struct{ Low, High float64 }{e.Half, e.Half})
-			}
-		}
-		if err := f.addLine(points, label, i); err != nil {
-			return Figure{}, err
-		}
-	}
-	return f, nil
-}
-
-type errPoints struct {
-	plotter.XYs
-	plotter.YErrors
-}
-
-func (f *Figure) addLine(points errPoints, label string, i int) error {
-	line, marks, err := plotter.NewLinePoints(points.XYs)
-	if err != nil {
-		return err
-	}
-	style(line, i)
-	marks.Color, marks.Shape, marks.Radius = line.Color, draw.CircleGlyph{}, vg.Points(2.5)
-	bars, err := plotter.NewYErrorBars(points)
-	if err != nil {
-		return err
-	}
-	bars.Color = line.Color
-	f.plot.Add(line, marks, bars)
-	f.legend.Add(label, line, marks)
-	return nil
-}
-
-func style(line *plotter.Line, i int) {
-	line.Color, line.Width = palette[i%len(palette)], vg.Points(1.6)
-	if i >= len(palette) {
-		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
-	}
+// tint is the colour of a row, the same in all figures.
+func (c *Comparison) tint(label string) int {
+	return slices.IndexFunc(c.Experiment.Schemes, func(s Scheme) bool { return s.Label == label })
 }
 
 // labels are the rows' schemes in order.
@@ -213,46 +80,56 @@ func labels(rows []*Row) []string {
 	return list
 }
 
-// drawBars draws a metric by scheme.
-func drawBars(caseName string, rows []*Row, m chosen) (Figure, error) {
-	f := newFigure("schemes", caseName, titled(m.About, caseName), "Means over the seeds; bars are 95 % confidence intervals.")
-	f.plot.Y.Label.Text = m.label()
-	f.plot.Y.Min = 0
-	var names []string
+const (
+	overSeeds = "Means over the seeds, with 95 % confidence intervals."
+	atLoad    = "at load %s"
+)
+
+// drawMain draws the first metric, over the load where there are several loads.
+func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
+	m, err := metricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
+	if err != nil {
+		return nil // it has been checked
+	}
+	if len(heaviest(rows)) == len(rows) {
+		f := c.bars(rows, m)
+		f.Name, f.Title, f.About = "schemes", m.key, m.About+". "+overSeeds
+		return f
+	}
+	f := &chart.Chart{Name: "load", Title: m.key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.label()}}
+	for _, label := range labels(rows) {
+		s := chart.Series{Label: label, Marks: true, Tint: c.tint(label)}
+		for _, r := range rows {
+			if r.Scheme.Label == label {
+				e := r.Estimate(m.key)
+				s.X, s.Y, s.Half = append(s.X, r.Load), append(s.Y, e.Mean), append(s.Half, e.Half)
+			}
+		}
+		f.Series = append(f.Series, s)
+	}
+	return f
+}
+
+// bars has a metric by scheme.
+func (c *Comparison) bars(rows []*Row, m chosen) *chart.Chart {
+	f := &chart.Chart{X: chart.Axis{Names: labels(rows)}, Y: chart.Axis{Label: m.label()}}
 	for i, r := range rows {
 		e := r.Estimate(m.key)
-		names = append(names, r.Scheme.Label)
-		if math.IsNaN(e.Mean) {
-			continue
-		}
-		bar, err := plotter.NewBarChart(plotter.Values{e.Mean}, vg.Points(28))
-		if err != nil {
-			return Figure{}, err
-		}
-		bar.XMin, bar.Color, bar.LineStyle.Width = float64(i), palette[i%len(palette)], 0
-		errs, err := plotter.NewYErrorBars(errPoints{
-			plotter.XYs{{X: float64(i), Y: e.Mean}}, plotter.YErrors{{Low: e.Half, High: e.Half}}})
-		if err != nil {
-			return Figure{}, err
-		}
-		f.plot.Add(bar, errs)
+		f.Series = append(f.Series, chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label), X: []float64{float64(i)}, Y: []float64{e.Mean}, Half: []float64{e.Half}})
 	}
-	f.plot.NominalX(names...)
-	return f, nil
+	return f
 }
 
 // drawCDF draws the distribution of the completion times, all runs of a row
 // together.
-func drawCDF(caseName string, all []*Row) (Figure, error) {
+func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	rows := heaviest(all)
-	f := newFigure("cdf", caseName, titled(fmt.Sprintf("Flow completion times at load %s", number(rows[0].Load)), caseName),
-		"Quantiles of each run, averaged over the seeds.")
-	f.plot.X.Label.Text, f.plot.Y.Label.Text = "completion time (ms)", "share of the flows"
-	f.plot.X.Scale, f.plot.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	f.plot.Y.Min, f.plot.Y.Max = 0, 1
-	least, most := math.Inf(1), 0.0
-	for i, r := range rows {
-		var points plotter.XYs
+	f := &chart.Chart{
+		Name: "cdf", Title: "Flow completion times " + fmt.Sprintf(atLoad, number(rows[0].Load)), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
+		X: chart.Axis{Label: "completion time (ms)", Log: true}, Y: chart.Axis{Label: "share of the flows", High: 1},
+	}
+	for _, r := range rows {
+		s := chart.Series{Label: r.Scheme.Label, Tint: c.tint(r.Scheme.Label)}
 		for q := range r.Runs[0].Plots.FCT {
 			var at mean
 			for _, run := range r.Runs {
@@ -261,150 +138,172 @@ func drawCDF(caseName string, all []*Row) (Figure, error) {
 				}
 			}
 			if v := at.value(); v > 0 {
-				points = append(points, plotter.XY{X: v, Y: float64(q) / 100})
-				least, most = min(least, v), max(most, v)
+				s.X, s.Y = append(s.X, v), append(s.Y, float64(q)/100)
 			}
 		}
-		if err := f.addPlain(points, r.Scheme.Label, i); err != nil {
-			return Figure{}, err
-		}
+		f.Series = append(f.Series, s)
 	}
-	// A logarithm wants a range, above 0, also where one flow is all there is.
-	switch {
-	case most == 0:
-		f.plot.X.Min, f.plot.X.Max = 0.1, 10
-	case least == most:
-		f.plot.X.Min, f.plot.X.Max = least/2, most*2
-	}
-	return f, nil
+	return f
 }
 
-func (f *Figure) addPlain(points plotter.XYs, label string, i int) error {
-	if len(points) == 0 {
+// drawSizes draws the slowdown by the size of the flows.
+func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
+	rows := heaviest(all)
+	f := &chart.Chart{
+		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, number(rows[0].Load)), About: "Completion time over that of the flow alone, mean over the flows of a size. " + overSeeds,
+		Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
+	}
+	var used []int
+	for i := range sizeBins {
+		if slices.ContainsFunc(rows, func(r *Row) bool { return !math.IsNaN(r.slowdown(i).Mean) }) {
+			used = append(used, i)
+			f.X.Names = append(f.X.Names, sizeName(i))
+		}
+	}
+	if len(used) == 0 {
 		return nil
 	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
+	for _, r := range rows {
+		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Points, Tint: c.tint(r.Scheme.Label)}
+		for at, i := range used {
+			e := r.slowdown(i)
+			s.X, s.Y, s.Half = append(s.X, float64(at)), append(s.Y, e.Mean), append(s.Half, e.Half)
+		}
+		f.Series = append(f.Series, s)
 	}
-	style(line, i)
-	f.plot.Add(line)
-	f.legend.Add(label, line)
-	return nil
+	return f
+}
+
+// slowdown is that of the flows of a bin, over the row's runs.
+func (r *Row) slowdown(bin int) Estimate {
+	var values []float64
+	for _, run := range r.Runs {
+		if bin < len(run.Plots.Sizes) && run.Plots.Sizes[bin].Flows > 0 {
+			values = append(values, run.Plots.Sizes[bin].Slowdown)
+		}
+	}
+	return NewEstimate(values)
+}
+
+// drawOrder draws what becomes of the order of packets, and what it costs.
+func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
+	rows := heaviest(all)
+	f := &chart.Chart{
+		Name: "order", Title: "Reordering and repair " + fmt.Sprintf(atLoad, number(rows[0].Load)),
+		About: "Reordered: overtaken in the network. Out of order: reached the receiver so, also because of a loss. Retransmitted: sent again. " + overSeeds,
+		X:     chart.Axis{}, Y: chart.Axis{Label: "% of the data packets"},
+	}
+	var used []string
+	for _, key := range []string{"reordered", "out-of-order", "retransmitted"} {
+		if slices.ContainsFunc(rows, func(r *Row) bool { return !math.IsNaN(r.Estimate(key).Mean) }) {
+			used = append(used, key)
+		}
+	}
+	if len(used) == 0 {
+		return nil
+	}
+	f.X.Names = used
+	for _, r := range rows {
+		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label)}
+		for at, key := range used {
+			e := r.Estimate(key)
+			s.X, s.Y, s.Half = append(s.X, float64(at)), append(s.Y, e.Mean), append(s.Half, e.Half)
+		}
+		f.Series = append(f.Series, s)
+	}
+	return f
 }
 
 // drawQueue draws the queues upwards over time, of the first seed.
-func drawQueue(caseName string, all []*Row) (Figure, error) {
+func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	rows := heaviest(all)
-	f := newFigure("queue", caseName, titled(fmt.Sprintf("Queues upwards at load %s", number(rows[0].Load)), caseName),
-		fmt.Sprintf("Average occupancy of the leaves' ports to the spines, in the run with seed %d.", rows[0].Runs[0].Seed))
-	f.plot.X.Label.Text, f.plot.Y.Label.Text = "time (s)", "occupancy (%)"
-	f.plot.Y.Min = 0
-	f.wide = true
-	for i, r := range rows {
-		p := r.Runs[0].Plots
-		var points plotter.XYs
-		for k := range p.Time {
-			points = append(points, plotter.XY{X: p.Time[k], Y: 100 * p.Queue[k]})
-		}
-		if err := f.addPlain(points, r.Scheme.Label, i); err != nil {
-			return Figure{}, err
-		}
+	if len(rows[0].Runs[0].Plots.Time) == 0 { // in real time nobody samples the links
+		return nil
 	}
-	return f, nil
+	f := &chart.Chart{
+		Name: "queue", Title: "Queues upwards " + fmt.Sprintf(atLoad, number(rows[0].Load)), Wide: true,
+		About: fmt.Sprintf("Average occupancy of the leaves' ports to the spines, in the run with seed %d.", rows[0].Runs[0].Seed),
+		X:     chart.Axis{Label: "time (s)"}, Y: chart.Axis{Label: "occupancy (%)"},
+	}
+	for _, r := range rows {
+		p := r.Runs[0].Plots
+		s := chart.Series{Label: r.Scheme.Label, Tint: c.tint(r.Scheme.Label), X: p.Time}
+		for _, q := range p.Queue {
+			s.Y = append(s.Y, 100*q)
+		}
+		f.Series = append(f.Series, s)
+	}
+	return f
 }
 
 // drawShares draws what each path upwards carried of its leaf's bytes.
-func drawShares(caseName string, all []*Row) (Figure, error) {
+func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	names := rows[0].Runs[0].Plots.Names
-	if len(names) < 2 || len(names) > 16 {
-		names = names[:min(len(names), 16)]
+	if len(names) == 0 { // no port leads upwards
+		return nil
 	}
-	f := newFigure("shares", caseName, titled(fmt.Sprintf("Shares of the paths at load %s", number(rows[0].Load)), caseName),
-		"Bytes that each port upwards sent, of all that its leaf sent upwards; averages over the seeds.")
-	f.plot.Y.Label.Text = "share (%)"
-	f.plot.Y.Min = 0
-	f.wide = true
-	width := vg.Points(560) / vg.Length(max(1, len(names)*(len(rows)+1)))
-	for i, r := range rows {
-		values := make(plotter.Values, len(names))
+	const most = 16
+	names = names[:min(len(names), most)]
+	f := &chart.Chart{
+		Name: "shares", Title: "Shares of the paths " + fmt.Sprintf(atLoad, number(rows[0].Load)), Wide: true,
+		About: "Bytes that each port upwards sent, of all that its leaf sent upwards. " + overSeeds,
+		X:     chart.Axis{Names: names}, Y: chart.Axis{Label: "share (%)"},
+	}
+	for _, r := range rows {
+		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label)}
 		for k := range names {
-			var share mean
+			var values []float64
 			for _, run := range r.Runs {
-				share.add(100 * run.Plots.Shares[k])
+				values = append(values, 100*run.Plots.Shares[k])
 			}
-			values[k] = share.value()
+			e := NewEstimate(values)
+			s.X, s.Y, s.Half = append(s.X, float64(k)), append(s.Y, e.Mean), append(s.Half, e.Half)
 		}
-		bar, err := plotter.NewBarChart(values, width)
-		if err != nil {
-			return Figure{}, err
-		}
-		bar.Color, bar.LineStyle.Width = palette[i%len(palette)], 0
-		bar.Offset = width * vg.Length(float64(i)-float64(len(rows)-1)/2)
-		f.plot.Add(bar)
-		f.legend.Add(r.Scheme.Label, bar)
-		f.plot.Y.Max = max(f.plot.Y.Max, 1.25*slices.Max(values))
+		f.Series = append(f.Series, s)
 	}
-	f.plot.NominalX(names...)
-	return f, nil
+	return f
 }
 
-// Draw writes the figure as svg or png.
-func (f *Figure) Draw(format string) ([]byte, error) {
-	width, height := 5.6*vg.Inch, 3.6*vg.Inch
-	if f.wide {
-		width, height = 9*vg.Inch, 3.2*vg.Inch
+// drawPrinted draws the numbers of a paper over those that were measured.
+func (c *Comparison) drawPrinted() *chart.Chart {
+	ours := chart.Series{Label: "measured", Kind: chart.Points}
+	theirs := chart.Series{Label: "printed", Kind: chart.Hollow, Tint: 1}
+	f := &chart.Chart{Name: "printed", Title: "What the paper prints", About: "By the number of the statement in the table above: reductions in percent, ratios and values as they stand there. " + overSeeds, Wide: true}
+	for i, o := range c.Judge() {
+		if o.Target.Printed == nil || o.value.N == 0 {
+			continue
+		}
+		at := float64(len(f.X.Names))
+		f.X.Names = append(f.X.Names, fmt.Sprint(i+1))
+		ours.X, ours.Y, ours.Half = append(ours.X, at), append(ours.Y, o.value.Mean), append(ours.Half, o.value.Half)
+		theirs.X, theirs.Y = append(theirs.X, at), append(theirs.Y, *o.Target.Printed)
 	}
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	} = vgsvg.New(width, height)
-	if format == "png" {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
+	if len(f.X.Names) == 0 {
+		return nil
 	}
-	whole := draw.New(canvas)
-	room := f.legend.Rectangle(whole).Size().X
-	f.plot.Draw(draw.Crop(whole, vg.Points(4), -room-vg.Points(12), vg.Points(4), -vg.Points(4)))
-	f.legend.Draw(draw.Crop(whole, 0, -vg.Points(4), 0, -vg.Points(34)))
-	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
-	}
-	return b.Bytes(), nil
-}
-
-// inline is the figure as SVG within a page.
-func (f *Figure) inline() (string, error) {
-	data, err := f.Draw("svg")
-	if err != nil {
-		return "", err
-	}
-	s := string(data)
-	if i := strings.Index(s, "<svg"); i > 0 {
-		s = s[i:]
-	}
-	return s, nil
+	f.Series = []chart.Series{ours, theirs}
+	return f
 }
 
 // figure draws the effects of single choices: by choice on the axis, with a colour
 // for each target. Reductions are in points, all else is relative to the value
 // without the choice.
-func (s *Sensitivity) figure() (Figure, error) {
-	f := newFigure("sensitivity", "", "What open choices move", "Change of the measured value with one choice made otherwise; bars are 95 % confidence intervals.")
-	f.wide = true
-	f.plot.Y.Label.Text = "points, or % of the value"
-	var names []string
+func (s *Sensitivity) figure() *chart.Chart {
+	f := &chart.Chart{
+		Name: "sensitivity", Title: "What open choices move", Wide: true, Y: chart.Axis{Label: "points, or % of the value"},
+		About: "Change of the measured value with one choice made otherwise. " + overSeeds,
+	}
 	place := map[string]int{}
 	for i, o := range s.Base {
-		var points errPoints
+		row := chart.Series{Label: o.Figure + " " + o.Name, Kind: chart.Points, Tint: i}
 		for _, e := range s.Effects {
 			if e.Target != o.Target || e.Among || math.IsNaN(e.Change.Mean) {
 				continue
 			}
 			if _, ok := place[e.Choice]; !ok {
-				place[e.Choice] = len(names)
-				names = append(names, e.Choice)
+				place[e.Choice] = len(f.X.Names)
+				f.X.Names = append(f.X.Names, e.Choice)
 			}
 			scale := 1.0
 			if o.Ratio || o.Against == "" && o.AgainstCase == "" {
@@ -413,26 +312,11 @@ func (s *Sensitivity) figure() (Figure, error) {
 			if math.IsInf(scale, 0) || math.IsNaN(scale) {
 				continue
 			}
-			x := float64(place[e.Choice]) + 0.6*(float64(i)+0.5)/float64(len(s.Base)) - 0.3
-			points.XYs = append(points.XYs, plotter.XY{X: x, Y: e.Change.Mean * scale})
-			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{e.Change.Half * scale, e.Change.Half * scale})
+			row.X, row.Y, row.Half = append(row.X, float64(place[e.Choice])), append(row.Y, e.Change.Mean*scale), append(row.Half, e.Change.Half*scale)
 		}
-		if len(points.XYs) == 0 {
-			continue
+		if len(row.X) > 0 {
+			f.Series = append(f.Series, row)
 		}
-		dots, err := plotter.NewScatter(points)
-		if err != nil {
-			return f, err
-		}
-		errs, err := plotter.NewYErrorBars(points)
-		if err != nil {
-			return f, err
-		}
-		dots.Color, errs.Color = palette[i%len(palette)], palette[i%len(palette)]
-		dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(2.5)
-		f.plot.Add(dots, errs)
-		f.legend.Add(o.Figure+" "+o.Name, dots)
 	}
-	f.plot.NominalX(names...)
-	return f, nil
+	return f
 }

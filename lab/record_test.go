@@ -120,7 +120,7 @@ about: "<b> & 5 > 3"
 cases: [{name: a}, {name: "b c", fail: [l1-s1]}]
 targets: [{name: "drill below ecmp", metric: fct-mean, case: a, order: [drill, ecmp]}]
 `))
-	name, err := c.Keep(dir)
+	name, err := c.Keep(dir, Origin{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,21 +129,21 @@ targets: [{name: "drill below ecmp", metric: fct-mean, case: a, order: [drill, e
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, want := range []string{"&lt;b&gt; &amp; 5 &gt; 3", "drill below ecmp", "qall-poly3, leaf", "<svg"} {
+	for _, want := range []string{"&lt;b&gt; &amp; 5 &gt; 3", "drill below ecmp", "qall-poly3, leaf", "<svg", `src="data:image/svg`, "from a flow&#39;s start", "max(MTU·8/C, tau/10)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %s", want)
 		}
 	}
-	if n := strings.Count(page, "<figure>"); n != 8 {
-		t.Errorf("%d figures, want 4 for each case", n)
+	if n := strings.Count(page, "<figure"); n != 12 {
+		t.Errorf("%d figures, want 6 for each case", n)
 	}
 	// It must need nothing from elsewhere.
-	for _, bad := range []string{"<script src", "<link", "url(http", "@import", "<img"} {
+	for _, bad := range []string{"<script src", "<link", "url(http", "@import", `src="http`} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the report has %s", bad)
 		}
 	}
-	for _, f := range []string{"plots/load-a.svg", "plots/load-b_c.png", "plots/shares-a.svg"} {
+	for _, f := range []string{"plots/load-a.svg", "plots/load-b_c.pdf", "plots/sizes-a.csv", "plots/shares-a.svg"} {
 		if _, err := os.Stat(dir + "/" + f); err != nil {
 			t.Error(err)
 		}

@@ -3,12 +3,18 @@ package lab
 import (
 	"bytes"
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/advice"
+	"github.com/p4lb/p4lb/chart"
+	"github.com/p4lb/p4lb/fabric"
 )
 
 //go:embed report.tmpl
@@ -17,14 +23,19 @@ var reportText string
 // reportFile is the page's name in a folder of results.
 const reportFile = "report.html"
 
+// An Origin says where a report comes from: what a reader needs to make it again.
+type Origin struct {
+	Command string
+	Version string
+	Date    string // "" leaves it out
+}
+
 // Keep writes what the comparison came to into the folder of its runs: the
-// report, the plots and the table. It returns the name of the report.
-func (c *Comparison) Keep(dir string) (string, error) {
-	figures, err := c.Figures()
-	if err != nil {
-		return "", err
-	}
-	page, err := c.page(figures)
+// report, the table, and each figure as SVG, PDF and numbers. It returns the name
+// of the report.
+func (c *Comparison) Keep(dir string, from Origin) (string, error) {
+	figures := c.Figures()
+	text, err := c.page(figures, from)
 	if err != nil {
 		return "", err
 	}
@@ -32,53 +43,82 @@ func (c *Comparison) Keep(dir string) (string, error) {
 	if err := os.MkdirAll(plots, 0o777); err != nil {
 		return "", fileError("making", plots, err)
 	}
-	for i := range figures {
-		for _, format := range []string{"svg", "png"} {
-			data, err := figures[i].Draw(format)
-			if err != nil {
-				return "", err
-			}
-			if err := WriteFile(filepath.Join(plots, figures[i].Name+"."+format), data); err != nil {
+	for _, f := range figures {
+		for format, data := range map[string][]byte{".svg": f.SVG(), ".pdf": f.PDF(), ".csv": f.CSV()} {
+			if err := WriteFile(filepath.Join(plots, f.Name+format), data); err != nil {
 				return "", err
 			}
 		}
 	}
 	report := filepath.Join(dir, reportFile)
-	return report, errors.Join(WriteFile(filepath.Join(dir, "table.csv"), c.csv()), WriteFile(report, page))
+	return report, errors.Join(WriteFile(filepath.Join(dir, "table.csv"), c.csv()), WriteFile(report, text))
 }
 
 // A page is what the report's template gets.
 type page struct {
 	*Comparison
-	Head     []string
+	Origin
+	Head     []column
 	Lines    [][]string
 	Outcomes []Outcome
 	Figures  []shown
+	Words    int // the column that says who saves what; -1: none
 	Missing  int // runs
 	Runs     int
+	Network  template.URL // its picture, "" for several
+	Style    template.CSS
+	Light    template.CSS
+	Dark     template.CSS
 }
 
+// A column is a head of the table, with what it means.
+type column struct{ Text, Means string }
+
+// A shown figure is one on the page.
 type shown struct {
-	Figure
-	SVG template.HTML
+	*chart.Chart
+	SVG  template.HTML
+	Data template.JS
 }
 
-func (c *Comparison) page(figures []Figure) ([]byte, error) {
-	table := c.Table()
-	p := page{Comparison: c, Head: table[0], Lines: table[1:], Outcomes: c.Judge()}
+func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
+	table, words := c.Table(), -1
+	lead := c.leadColumns()
+	if len(c.Experiment.Schemes) > 1 {
+		// Words come first: a page has less room to the right than below.
+		words = lead
+		for i, line := range table {
+			last := len(line) - 1
+			table[i] = slices.Insert(line[:last:last], lead, line[last])
+		}
+	}
+	p := page{
+		Comparison: c, Origin: from, Words: words, Lines: table[1:], Outcomes: c.Judge(), Network: c.picture(),
+		Style: template.CSS(chart.Style()), Light: template.CSS(chart.Colours(false)), Dark: template.CSS(chart.Colours(true)),
+	}
+	for _, text := range table[0] {
+		p.Head = append(p.Head, column{Text: text})
+	}
+	for i, name := range c.Experiment.Metrics {
+		m, err := metricNamed(name, c.Experiment.Classes)
+		if err != nil {
+			return nil, err
+		}
+		p.Head[len(p.Head)-len(c.Experiment.Metrics)+i].Means = m.About
+	}
 	for _, r := range c.Results {
 		if p.Runs++; r == nil {
 			p.Missing++
 		}
 	}
-	for i := range figures {
-		svg, err := figures[i].inline()
+	for _, f := range figures {
+		data, err := f.Data()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the figure %s: %w", f.Name, err)
 		}
-		p.Figures = append(p.Figures, shown{figures[i], template.HTML(svg)})
+		p.Figures = append(p.Figures, shown{f, template.HTML(f.Inline()), template.JS(data)})
 	}
-	t, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join}).Parse(reportText)
+	t, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "add": func(a, b int) int { return a + b }, "file": func(name string) template.URL { return template.URL("plots/" + name) }}).Parse(reportText)
 	if err != nil {
 		return nil, fmt.Errorf("the report's template: %w", err)
 	}
@@ -87,6 +127,82 @@ func (c *Comparison) page(figures []Figure) ([]byte, error) {
 		return nil, fmt.Errorf("writing the report: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// picture is the network of the experiment, if its cases have one.
+func (c *Comparison) picture() template.URL {
+	var t *fabric.Topology
+	for _, r := range c.Rows {
+		if r.network == nil || t != nil && r.network != t && r.network.Name != t.Name {
+			return ""
+		}
+		t = r.network
+	}
+	if t == nil {
+		return ""
+	}
+	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(t.SVG()))
+}
+
+// A Tuned parameter is one of a row's scheme, as it was and as it might be.
+type Tuned struct {
+	Row, Name, Value, Default, Advised, Formula, Meaning string
+}
+
+// Parameters are those of all rows, in the first case.
+func (p page) Parameters() []Tuned {
+	var list []Tuned
+	c := &p.Experiment.Cases[0]
+	for _, r := range p.rowsOf(c.Name) {
+		if r.Load != p.Rows[0].Load {
+			continue
+		}
+		advice := map[string]advice.Parameter{}
+		if r.network != nil {
+			for _, a := range r.Scheme.advice(c, r.network) {
+				advice[a.Name] = a
+			}
+		}
+		for _, q := range r.Scheme.parameters() {
+			a := advice[q.Name]
+			list = append(list, Tuned{r.Scheme.Label, q.Name, r.Runs[0].Parameters[q.Name], q.Default, a.Value, a.Formula, q.Meaning})
+		}
+	}
+	return list
+}
+
+// Sizes are how many flows of each size a run had, on average, by row of the
+// table: the flows are the same in all rows.
+func (p page) Sizes() [][2]string {
+	var list [][2]string
+	rows := p.rowsOf(p.Experiment.Cases[0].Name)
+	if len(rows) == 0 {
+		return nil
+	}
+	runs := heaviest(rows)[0].Runs
+	for i := range sizeBins {
+		n := 0
+		for _, r := range runs {
+			if i < len(r.Plots.Sizes) {
+				n += r.Plots.Sizes[i].Flows
+			}
+		}
+		if n > 0 {
+			list = append(list, [2]string{sizeName(i), number(round(float64(n) / float64(len(runs))))})
+		}
+	}
+	return list
+}
+
+// Definitions are the metrics of the table.
+func (p page) Definitions() [][2]string {
+	var list [][2]string
+	for _, c := range p.Head {
+		if c.Means != "" {
+			list = append(list, [2]string{c.Text, c.Means})
+		}
+	}
+	return list
 }
 
 // Settings are what the report says about how it was run.
@@ -118,6 +234,7 @@ func (p page) Settings() [][2]string {
 		add(prefix+"warm-up", fmt.Sprint(Time(c.warmup())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))
 	}
+	add("parameters", x.Values)
 	if p.World == Sim {
 		add("controller's latency", x.Latency.String())
 	} else {

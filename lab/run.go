@@ -66,10 +66,46 @@ type Result struct {
 type Plots struct {
 	FCT      []float64 `json:"fct_ms"`   // quantiles 0 to 100 % in steps of 1 %
 	Slowdown []float64 `json:"slowdown"` // likewise
+	Sizes    []SizeBin `json:"sizes"`    // by sizeBins
 	Time     []float64 `json:"time_s"`
 	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time
 	Names    []string  `json:"paths"`  // links upwards
 	Shares   []float64 `json:"shares"` // of the bytes of their leaf, by Names
+}
+
+// A SizeBin is the flows of about one size.
+type SizeBin struct {
+	Flows    int     `json:"flows"`
+	Slowdown float64 `json:"slowdown"` // mean
+}
+
+// sizeBins are the largest sizes of the bins, 0 for the last.
+var sizeBins = []int64{10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 0}
+
+// sizeName is a bin as people read it.
+func sizeName(bin int) string {
+	if sizeBins[bin] == 0 {
+		return "> " + Size(sizeBins[bin-1]).String()
+	}
+	return "≤ " + Size(sizeBins[bin]).String()
+}
+
+// bySize sorts the flows that count into the bins.
+func bySize(flows []*outcome) []SizeBin {
+	bins := make([]SizeBin, len(sizeBins))
+	for _, f := range flows {
+		if f.counts {
+			i := slices.IndexFunc(sizeBins, func(upto int64) bool { return upto == 0 || f.Bytes <= upto })
+			bins[i].Flows++
+			bins[i].Slowdown += slowdown(f)
+		}
+	}
+	for i := range bins {
+		if bins[i].Flows > 0 {
+			bins[i].Slowdown = round(bins[i].Slowdown / float64(bins[i].Flows))
+		}
+	}
+	return bins
 }
 
 // run runs a job. The rows of flows and links go to the writers, nil for none.
@@ -364,6 +400,7 @@ func (r *running) plots(p Plots) Plots {
 			slow = append(slow, slowdown(o))
 		}
 	}
+	p.Sizes = bySize(r.flows)
 	slices.Sort(fct)
 	slices.Sort(slow)
 	for q := 0; q <= 100; q++ {

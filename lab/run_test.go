@@ -82,14 +82,14 @@ func TestRepeatable(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	for dir, cores := range map[string]int{one: 1, two: 4} {
 		c := run(t, &Runner{Dir: dir, Cores: cores}, load(t, tiny))
-		if _, err := c.Keep(dir); err != nil {
+		if _, err := c.Keep(dir, Origin{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	files := tree(t, one)
 	sameTrees(t, files, tree(t, two), "")
 	for _, name := range []string{
-		"manifest.json", "report.html", "table.csv", "plots/cdf.svg", "plots/cdf.png",
+		"manifest.json", "report.html", "table.csv", "plots/cdf.svg", "plots/cdf.pdf",
 		"runs/ecmp/load-0.6/seed-1/flows.csv", "runs/ecmp/load-0.6/seed-2/links.csv", "runs/drill/load-0.6/seed-2/result.json",
 	} {
 		if files[name] == "" {
@@ -399,7 +399,7 @@ func TestReportOfOne(t *testing.T) {
 	one := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", "[{pattern: pairs, pairs: [h1-h3], size: 20KB, at: [1ms]}]", 1)
 	dir := t.TempDir()
 	c := run(t, &Runner{Dir: dir}, load(t, one))
-	if _, err := c.Keep(dir); err != nil {
+	if _, err := c.Keep(dir, Origin{}); err != nil {
 		t.Fatal(err)
 	}
 }

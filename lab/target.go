@@ -61,6 +61,8 @@ type Outcome struct {
 	Verdict    Verdict
 	Note       string
 	P          float64 // that rows compared differ as much by chance; NaN where none are
+
+	value Estimate // measured, where it is a number
 }
 
 const defaultBand = 15
@@ -242,7 +244,7 @@ func (c *Comparison) judgePair(t *Target) Outcome {
 		return o
 	}
 	o.Note = ""
-	o.Measured = best.String() + unit
+	o.Measured, o.value = best.String()+unit, best
 	o.Verdict, o.P = t.verdict(best), best.P(t.nothing())
 	if o.Verdict == Undecided {
 		o.Note = wants(best.seeds(t.nothing()))
@@ -345,7 +347,7 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 		o.Note = "there was nothing to measure"
 		return o
 	}
-	o.Measured, o.Verdict = e.String(), t.verdict(e)
+	o.Measured, o.Verdict, o.value = e.String(), t.verdict(e), e
 	if o.Verdict == Undecided {
 		o.Note = wants(e.seeds(t.nearest(e.Mean)))
 	}

@@ -41,7 +41,7 @@ func TestWorlds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Keep(r.Dir); err != nil {
+		if _, err := c.Keep(r.Dir, Origin{}); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, c)

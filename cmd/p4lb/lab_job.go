@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -230,11 +232,35 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		return nil, err // there is no room for a report either
 	}
 	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
-	report, e := comparison.Keep(dir)
+	report, e := comparison.Keep(dir, origin())
 	if err == nil && e == nil {
 		fmt.Fprintf(j.c.out, "\n%s\n", report)
 	}
 	return comparison, errors.Join(err, e)
+}
+
+// origin is what reports say of where they come from. The date is that of
+// SOURCE_DATE_EPOCH where it is set, for folders that are to be the same twice.
+func origin() lab.Origin {
+	at := time.Now()
+	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		at = time.Unix(s, 0)
+	}
+	return lab.Origin{Command: commandLine(os.Args), Version: version(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
+}
+
+// commandLine is what was typed, as a shell would take it again.
+func commandLine(args []string) string {
+	list := []string{"p4lb"}
+	for _, a := range args[1:] {
+		if a == "" || strings.ContainsFunc(a, func(r rune) bool {
+			return !strings.ContainsRune("%+,-./:=@_", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		list = append(list, a)
+	}
+	return strings.Join(list, " ")
 }
 
 // columns is how wide tables are that have to fit a terminal of any kind.

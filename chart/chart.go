@@ -1,0 +1,203 @@
+// Package chart draws what experiments come to: lines with confidence bands,
+// bars, and points beside those that a paper prints. A chart is laid out once, as
+// lines, areas and words in points of 1/72 inch, and written as SVG for a page, as
+// SVG or PDF in the width of a paper's column, and as the numbers themselves.
+package chart
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"strconv"
+)
+
+// A Chart is some series over one axis.
+type Chart struct {
+	Name  string // of its files
+	Title string
+	About string // what a reader has to know to read it
+
+	X, Y   Axis
+	Series []Series
+	Wide   bool // as wide as a page, not a column
+}
+
+// An Axis is one of the two. The horizontal one may count names instead of
+// measuring: the value 0 then stands for the first.
+type Axis struct {
+	Label string
+	Log   bool
+	Names []string
+
+	// Low and High are to be in view; an axis may show more. Both zero: what the
+	// series have, and 0 unless the axis is logarithmic.
+	Low, High float64
+}
+
+// A Kind is how a series is drawn.
+type Kind uint8
+
+// The kinds of series.
+const (
+	Line   Kind = iota // through the points
+	Bars               // from 0, beside those of the other series
+	Points             // each with its interval
+	Hollow             // points that are not ours: what a paper prints
+)
+
+// A Series is the numbers of one row.
+type Series struct {
+	Label string
+	Kind  Kind
+	Marks bool // a dot at each point of a line
+	X, Y  []float64
+	Half  []float64 // half-widths of the confidence intervals; nil: none
+	Tint  int       // which colour; series of one row share it in all charts
+}
+
+// Colour is the number of the series' colour.
+func (s Series) Colour() int { return max(0, s.Tint) % Tints }
+
+// Tints is how many colours there are; lines beyond it are dashed.
+const Tints = 8
+
+// light and dark are the colours of series on white and on black, told apart also
+// by the colour-blind (after Okabe and Ito).
+var (
+	light = [Tints]string{"#0072b2", "#d55e00", "#009e73", "#b5578f", "#b97f00", "#2a93cc", "#333333", "#808080"}
+	dark  = [Tints]string{"#4aa8e0", "#ff8a3d", "#2fcf9f", "#e39cc4", "#f0b93a", "#8ccdf2", "#d8d8d8", "#9a9a9a"}
+)
+
+// CSV is the numbers of the chart: a line for each point.
+func (c *Chart) CSV() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	x, y := c.X.Label, c.Y.Label
+	if x == "" {
+		x = "x"
+	}
+	if y == "" {
+		y = "y"
+	}
+	w.Write([]string{"series", x, y, "ci95"})
+	for _, s := range c.Series {
+		for i := range s.X {
+			at := number(s.X[i])
+			if k := int(s.X[i]); c.X.Names != nil && k >= 0 && k < len(c.X.Names) {
+				at = c.X.Names[k]
+			}
+			half := ""
+			if s.Half != nil {
+				half = number(s.Half[i])
+			}
+			w.Write([]string{s.Label, at, number(s.Y[i]), half})
+		}
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+// number writes a number without noise in its last digits.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', 7, 64)
+}
+
+// low and high are what an axis shows.
+type span struct {
+	low, high float64
+	log       bool
+}
+
+// at is where a value lies on the axis, 0 to 1.
+func (s span) at(v float64) float64 {
+	if s.log {
+		return math.Log(max(v, s.low/1e3)/s.low) / math.Log(s.high/s.low)
+	}
+	return (v - s.low) / (s.high - s.low)
+}
+
+// span is what the axis shows of the values that the series have on it.
+func (a *Axis) span(values func(yield func(float64))) span {
+	if a.Names != nil {
+		return span{low: -0.5, high: float64(len(a.Names)) - 0.5}
+	}
+	s := span{low: math.Inf(1), high: math.Inf(-1), log: a.Log}
+	see := func(v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0) {
+			s.low, s.high = min(s.low, v), max(s.high, v)
+		}
+	}
+	values(see)
+	if a.Low != 0 || a.High != 0 {
+		see(a.Low)
+		see(a.High)
+	} else if !a.Log {
+		see(0)
+	}
+	switch {
+	case s.low > s.high && a.Log:
+		s.low, s.high = 0.1, 10
+	case s.low > s.high:
+		s.low, s.high = 0, 1
+	case s.low == s.high && a.Log:
+		s.low, s.high = s.low/2, s.high*2
+	case s.low == s.high:
+		s.low, s.high = s.low-0.5, s.high+0.5
+	}
+	if !a.Log && (a.High == 0 || s.high > a.High) {
+		s.high += 0.04 * (s.high - s.low) // so that nothing touches the frame
+	}
+	return s
+}
+
+// ticks are the values that an axis names: some 3 to 7 round ones.
+func (s span) ticks() []float64 {
+	if s.log {
+		return s.powers()
+	}
+	step := math.Pow(10, math.Floor(math.Log10((s.high-s.low)/3)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if (s.high-s.low)/(step*m) <= 6 {
+			step *= m
+			break
+		}
+	}
+	var list []float64
+	for k := math.Ceil(s.low/step - 1e-9); k*step <= s.high+step*1e-9; k++ {
+		list = append(list, k*step+0) // never -0
+	}
+	return list
+}
+
+// powers are the ticks of a logarithmic axis: powers of ten, or where there are
+// fewer than three, also what is between.
+func (s span) powers() []float64 {
+	var list []float64
+	between := []float64{1}
+	if s.high/s.low < 1e3 {
+		between = []float64{1, 2, 5}
+	}
+	skip := max(1, int(math.Ceil(math.Log10(s.high/s.low)/7)))
+	for e := int(math.Floor(math.Log10(s.low))); e <= int(math.Ceil(math.Log10(s.high))); e++ {
+		for _, m := range between {
+			if v := m * math.Pow(10, float64(e)); e%skip == 0 && v >= s.low*0.999 && v <= s.high*1.001 {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// label is a tick as text.
+func label(v float64) string {
+	if v == 0 {
+		return "0" // also of -0
+	}
+	if a := math.Abs(v); a >= 1e7 || a > 0 && a < 1e-4 {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	return strconv.FormatFloat(math.Round(v*1e9)/1e9+0, 'f', -1, 64)
+}
