@@ -136,6 +136,9 @@ func (c *Comparison) Table() [][]string {
 	}
 	table := [][]string{head}
 	for _, r := range c.Rows {
+		if len(r.Runs) == 0 {
+			continue // cut short, before its turn came
+		}
 		line := []string{r.Scheme.Label}
 		if withLoad {
 			line = append([]string{number(r.Load)}, line...)

@@ -18,8 +18,9 @@ func newAdvise(c *cli) *cobra.Command {
 	var set []string
 	var form advised
 	cmd := &cobra.Command{
-		Use:   "advise [--topology T.yaml] [--set NAME=VALUE...] [--scheme S] [-o FORMAT|FILE.yaml]",
-		Short: "Compute the schemes' parameters for a network",
+		SuggestFor: []string{"advice", "parameters", "tune"},
+		Use:        "advise [--topology T.yaml] [--set NAME=VALUE...] [--scheme S] [-o FORMAT|FILE.yaml]",
+		Short:      "Compute the schemes' parameters for a network",
 		Long: `Advise computes what the papers leave to their users, for the network at hand,
 and prints the formula beside each value: flowlet gaps, QALL's tau and T_b,
 QDAPS's S (its closed form and the exact solution), RLB's Q_th and N_rc, PDLB's
@@ -148,5 +149,5 @@ func (c *cli) writeAdvice(list []advice.Parameter, scheme, file string) error {
 	if err := out.stage(file, []byte(text)); err != nil {
 		return err
 	}
-	return out.commit()
+	return c.finish(&out)
 }

@@ -28,8 +28,9 @@ func newBench(c *cli) *cobra.Command {
 	var form format
 	var runs int
 	cmd := &cobra.Command{
-		Use:   "bench [compile] [control] [fit] [gen] [sim] [switch] [veth] [-o FORMAT]",
-		Short: "Measure p4lb on this machine",
+		SuggestFor: []string{"benchmark"},
+		Use:        "bench [compile] [control] [fit] [gen] [sim] [switch] [veth] [-o FORMAT]",
+		Short:      "Measure p4lb on this machine",
 		Long: `Bench measures and prints each result with its unit and what was run.
 
   compile  the compiler on a program for flowlet switching: each of its stages

@@ -17,8 +17,9 @@ import (
 func newCompile(c *cli) *cobra.Command {
 	j := &compileJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--bfrt FILE.json]",
-		Short: "Compile a P4_16 program to BMv2 JSON and P4Info",
+		SuggestFor: []string{"p4c", "build"},
+		Use:        "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--bfrt FILE.json]",
+		Short:      "Compile a P4_16 program to BMv2 JSON and P4Info",
 		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o),
 P4Info in text form (--p4info), and for Tofino the BfRt schema (--bfrt), which
 Intel's SDE calls bf-rt.json. Without any of them it only checks.
@@ -157,7 +158,7 @@ func (j *compileJob) write(p *p4.Program) error {
 			return err
 		}
 	}
-	return out.commit()
+	return j.c.finish(&out)
 }
 
 func sameFile(a, b string) bool {

@@ -24,8 +24,9 @@ import (
 func newDeploy(c *cli) *cobra.Command {
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET]",
-		Short: "Bring a scheme onto a network and keep it there",
+		SuggestFor: []string{"install", "up", "start"},
+		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET]",
+		Short:      "Bring a scheme onto a network and keep it there",
 		Long: `Deploy generates the program of a scheme for every role in a network, computes
 what every switch must hold, compares that with what it does hold, writes the
 differences and reads them back. A second deploy writes nothing; after a change

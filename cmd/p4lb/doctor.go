@@ -2,26 +2,32 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/controller/hosts"
 )
 
 func newDoctor(c *cli) *cobra.Command {
 	var form format
 	cmd := &cobra.Command{
 		Use:   "doctor [-o FORMAT]",
-		Short: "Say what is on this machine and what that makes possible",
-		Long: `Doctor looks for programs and rights that p4lb can use where they are there.
-Nothing it looks for is needed to compile programs or to test them on packets.`,
+		Short: "Say what p4lb can do on this machine, and what the rest wants",
+		Long: `Doctor goes through what p4lb is for and says what works here as it is, and what
+the rest would want. Generating, compiling, testing and comparing programs wants
+nothing.`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			found := examine()
-			rows := grid{{"WHAT", "FOUND", "MAKES POSSIBLE"}}
+			rows := grid{{"TO", "WORKS", "WITH"}}
 			for _, f := range found {
-				rows = append(rows, []string{f.Name, orNone(f.Found), f.Use})
+				works := "no"
+				if f.Works {
+					works = "yes"
+				}
+				rows = append(rows, []string{f.Task, works, f.With})
 			}
 			return show(c.out, form, rows, found)
 		},
@@ -30,48 +36,56 @@ Nothing it looks for is needed to compile programs or to test them on packets.`,
 	return cmd
 }
 
-// A finding is one thing that doctor looked for; Found is empty where it is
-// not there.
+// A finding is something to be done with p4lb: whether it works here, and with
+// what, or what it wants.
 type finding struct {
-	Name  string `json:"name"`
-	Found string `json:"found"`
-	Use   string `json:"makes_possible"`
+	Task  string `json:"task"`
+	Works bool   `json:"works"`
+	With  string `json:"with"`
 }
 
 func examine() []finding {
-	return []finding{
-		{"cores", fmt.Sprint(runtime.NumCPU()), "conformance runs that many programs at once"},
-		{"p4c", firstInPath("p4c-bm2-ss", "p4c"), "comparing its output with that of p4lb compile"},
-		{"BMv2", firstInPath("simple_switch_grpc", "simple_switch"), "running the JSON of p4lb compile on the reference switch; p4lb deploy --target bmv2, if it is simple_switch_grpc"},
-		{"network namespaces", namespaces(), "switches and hosts joined by veth pairs on this machine, as p4lb deploy --target bmv2 does"},
-		{"iproute2", firstInPath("ip"), "p4lb deploy --target bmv2, and commands on its hosts: ip netns exec"},
+	list := []finding{
+		{"generate, compile and test programs", true, "p4lb gen, compile, test, lint"},
+		{"compare schemes in virtual time", true, fmt.Sprintf("p4lb lab, on %d cores", runtime.NumCPU())},
+		{"deploy switches in this process", true, "p4lb deploy --target embedded"},
 	}
+	live := finding{Task: "deploy a network with hosts, and send traffic", Works: true, With: "p4lb deploy, exec, traffic: as root"}
+	if err := hosts.Possible(); err != nil {
+		live.Works, live.With = false, err.Error()
+	} else if !hosts.Capable() {
+		live.With = "p4lb deploy, exec, traffic: without root, in a user namespace"
+	}
+	list = append(list, live,
+		wants("deploy to BMv2", "p4lb deploy --target bmv2", hosts.Capable(), "root", "simple_switch_grpc", "ip"),
+		finding{"deploy to a Tofino or any P4Runtime switch", true, "p4lb deploy --target tofino or p4runtime, to addresses in the topology"},
+		wants("compare with BMv2, packet by packet", "p4lb bench, conformance", true, "", "simple_switch"),
+		wants("compare with p4c", "p4lb conformance", true, "", "p4c-bm2-ss"),
+		wants("run sweeps on a cluster with Slurm", "p4lb lab submit --on slurm", true, "", "sbatch"),
+	)
+	return list
 }
 
-// firstInPath is the place of the first program that can be found.
-func firstInPath(names ...string) string {
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
+// wants is a task that takes programs on PATH, and a right where it is named.
+func wants(task, by string, allowed bool, right string, programs ...string) finding {
+	f := finding{Task: task, Works: true, With: by}
+	missing := ""
+	add := func(what string) {
+		if missing != "" {
+			missing += ", "
+		}
+		missing += what
+	}
+	if !allowed {
+		add(right)
+	}
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			add(name + " on PATH")
 		}
 	}
-	return ""
-}
-
-// namespaces says by what right this process could make network namespaces.
-func namespaces() string {
-	if _, err := os.Stat("/proc/self/ns/net"); err != nil {
-		return ""
+	if missing != "" {
+		f.Works, f.With = false, "wants "+missing
 	}
-	if os.Geteuid() == 0 {
-		return "root"
-	}
-	return ""
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "no"
-	}
-	return s
+	return f
 }

@@ -242,6 +242,26 @@ func (o *outputs) commit() error {
 	return nil
 }
 
+// finish puts the staged files in place and says which they are.
+func (c *cli) finish(out *outputs) error {
+	names := make([]string, len(out.staged))
+	for i, s := range out.staged {
+		names[i] = s.target
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	const most = 6
+	switch {
+	case len(names) == 0:
+	case len(names) > most:
+		c.say("wrote %d files into %s", len(names), filepath.Dir(names[0]))
+	default:
+		c.say("wrote %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
 // discard removes what was staged and not committed.
 func (o *outputs) discard() {
 	for _, s := range o.staged {

@@ -323,7 +323,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 			return err
 		}
 	}
-	return out.commit()
+	return j.c.finish(&out)
 }
 
 // runPreset writes and describes a polynomial of the paper.

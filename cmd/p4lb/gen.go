@@ -22,8 +22,9 @@ import (
 func newGen(c *cli) *cobra.Command {
 	j := &genJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "gen --scheme SCHEME | --all | --granularity G --choice C [-o DIR]",
-		Short: "Generate the P4_16 program of a load balancer",
+		SuggestFor: []string{"generate", "build", "make"},
+		Use:        "gen --scheme SCHEME | --all | --granularity G --choice C [-o DIR]",
+		Short:      "Generate the P4_16 program of a load balancer",
 		Long: `Gen writes the program of a scheme for the v1model architecture (S.p4), what the
 compiler makes of it (S.json, S.p4info.txtpb), and a manifest that says what its
 registers and tables mean and what it needs (S.manifest.json).
@@ -109,7 +110,28 @@ func (j *genJob) write(list []*scheme.Program) error {
 		}
 		j.c.log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].data))
 	}
-	return out.commit()
+	if err := j.c.finish(&out); err != nil {
+		return err
+	}
+	for _, g := range list {
+		j.explainPattern(&g.Manifest)
+	}
+	return nil
+}
+
+// explainPattern says what is still to be given where a program leaves its
+// polynomial to the controller.
+func (j *genJob) explainPattern(m *manifest.Manifest) {
+	for _, t := range m.Tables {
+		if t.Purpose != manifest.Polynomial {
+			continue
+		}
+		names := 0
+		for _, a := range t.Actions {
+			names += len(a.Params)
+		}
+		j.c.say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", m.Scheme, names, t.Name)
+	}
 }
 
 // build makes the program of a scheme and compiles it.

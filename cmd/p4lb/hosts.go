@@ -160,8 +160,9 @@ func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, h *fabric.Ho
 func newDown(c *cli) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "down",
-		Short: "Take down the network that is deployed",
+		SuggestFor: []string{"stop", "destroy", "cleanup"},
+		Use:        "down",
+		Short:      "Take down the network that is deployed",
 		Long: `Down ends the deployment that is noted in .p4lb/deployed.json: the process that
 keeps embedded switches up, or the namespaces and switches that deploy --target
 bmv2 --keep has left. What runs on hosts is ended. Switches of other targets are

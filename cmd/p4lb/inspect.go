@@ -23,8 +23,9 @@ import (
 func newInspect(c *cli) *cobra.Command {
 	j := &inspectJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "inspect [SWITCH]... [--register R]... [--watch] [-o FORMAT]",
-		Short: "Show what switches hold, by what it means",
+		SuggestFor: []string{"watch", "monitor", "show"},
+		Use:        "inspect [SWITCH]... [--register R]... [--watch] [-o FORMAT]",
+		Short:      "Show what switches hold, by what it means",
 		Long: `Inspect reads the registers of switches and says what they mean: queue
 occupancy, dequeue interval, trend, congestion index, weights and shares of
 paths, delays, load degrees, utilisation, warnings, recirculations, and how full

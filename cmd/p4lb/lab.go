@@ -15,8 +15,9 @@ func newLab(c *cli) *cobra.Command {
 	j := &labJob{c: c}
 	q := &labQuestion{}
 	cmd := &cobra.Command{
-		Use:   "lab --scheme S [--vs S,S…] [--workload W] [--load L]",
-		Short: "Compare schemes in a simulated network that runs their programs",
+		SuggestFor: []string{"simulate", "sim", "experiment", "compare"},
+		Use:        "lab --scheme S [--vs S,S…] [--workload W] [--load L]",
+		Short:      "Compare schemes in a simulated network that runs their programs",
 		Long: `Lab runs schemes in a network in virtual time and compares them. Every switch
 runs the generated P4 program, deployed by the controller over P4Runtime, with
 byte-accurate queues, link rates and losses; hosts send with real transports. The
@@ -55,7 +56,7 @@ virtual time stands still.
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(cmd, "lab has no verb %q", args[0])
+				return unknownVerb(cmd, args[0])
 			}
 			x, err := q.experiment(c, cmd)
 			if err != nil {

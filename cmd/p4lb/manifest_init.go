@@ -50,7 +50,7 @@ With the manifest beside the program, the program is a scheme:
 			if err := out.stage(file, text); err != nil {
 				return err
 			}
-			return out.commit()
+			return c.finish(&out)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of standard output")

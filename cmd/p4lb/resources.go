@@ -270,3 +270,13 @@ func (u consumption) row() []string {
 	}
 	return append(row, u.Note)
 }
+
+// firstInPath is the place of the first program that can be found.
+func firstInPath(names ...string) string {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A cli is what every verb works with: the streams, and what the flags that
@@ -25,6 +28,8 @@ type cli struct {
 	noColor bool
 	logJSON bool
 
+	args []string // the command line
+
 	log   *slog.Logger
 	paint painter // for err
 }
@@ -32,7 +37,7 @@ type cli struct {
 // run executes one command line and returns the exit code. A verb that ends well
 // although it was interrupted was done, or is one that is ended that way.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{in: interruptible{ctx, stdin}, out: bufio.NewWriter(stdout), err: stderr}
+	c := &cli{in: interruptible{ctx, stdin}, out: bufio.NewWriter(stdout), err: stderr, args: args}
 	root := newRoot(c)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -91,16 +96,13 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 		RunE:                  noVerb,
 		PersistentPreRun:      func(*cobra.Command, []string) { c.setUp() },
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.SetUsageFunc(usage)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(cmd, "%w", err)
-	})
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return c.flagError(cmd, err) })
 
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
@@ -162,9 +164,62 @@ func noVerb(cmd *cobra.Command, args []string) error {
 		cmd.Help()
 		return &failure{code: exitUsage}
 	}
-	err := usageError(cmd, "there is no verb %q", args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	return unknownVerb(cmd, args[0])
+}
+
+// unknownVerb says that cmd has no such verb, and which it may have been.
+func unknownVerb(cmd *cobra.Command, name string) error {
+	err := usageError(cmd, "there is no verb %q", name)
+	if cmd.HasParent() {
+		err = usageError(cmd, "%s has no verb %q", cmd.Name(), name)
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		err.hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return err
+}
+
+// flagError is a mistake in a flag. A flag that there is not may be one that was
+// mistyped, or belong to a verb that was.
+func (c *cli) flagError(cmd *cobra.Command, err error) error {
+	f := usageError(cmd, "%w", err)
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return f
+	}
+	if !cmd.HasParent() {
+		for _, a := range c.args {
+			if !strings.HasPrefix(a, "-") {
+				return unknownVerb(cmd, a)
+			}
+		}
+	}
+	if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+		f.hint = "did you mean --" + near + "?"
+	}
+	return f
+}
+
+// nearestFlag is the flag of cmd that is spelt most like name, "" if none is
+// within two letters, or within half of a short name.
+func nearestFlag(cmd *cobra.Command, name string) string {
+	best, near := min(2, len(name)/2)+1, ""
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := plain.Distance(name, f.Name); d < best && !f.Hidden {
+			best, near = d, f.Name
+		}
+	})
+	return near
+}
+
+// say prints a line about what was done, unless only errors are wanted.
+func (c *cli) say(format string, args ...any) {
+	switch {
+	case c.quiet:
+	case c.logJSON:
+		c.log.Info(fmt.Sprintf(format, args...))
+	default:
+		fmt.Fprintf(c.err, format+"\n", args...)
+	}
 }

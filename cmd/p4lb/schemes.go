@@ -15,8 +15,9 @@ func newSchemes(c *cli) *cobra.Command {
 	var form format
 	var blocks string
 	cmd := &cobra.Command{
-		Use:   "schemes [SCHEME] [-o FORMAT]",
-		Short: "Show the catalogue of load balancers",
+		SuggestFor: []string{"list", "catalogue", "catalog"},
+		Use:        "schemes [SCHEME] [-o FORMAT]",
+		Short:      "Show the catalogue of load balancers",
 		Long: `Schemes lists the load balancers that gen can generate. Each is a row: how much
 traffic is decided about at once, what is known about the paths, how one of them
 is taken, and what may overrule that. Every row can be guarded by RLB: put +rlb

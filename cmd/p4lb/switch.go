@@ -30,8 +30,9 @@ const off = "off"
 func newSwitch(c *cli) *cobra.Command {
 	j := &switchJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "switch [-i PORT@WHERE]... [--load PROG]",
-		Short: "Run the embedded switch in real time, for any P4Runtime client",
+		SuggestFor: []string{"serve", "bmv2"},
+		Use:        "switch [-i PORT@WHERE]... [--load PROG]",
+		Short:      "Run the embedded switch in real time, for any P4Runtime client",
 		Long: `Switch runs until it is interrupted. It executes the program that a P4Runtime
 client sends, as BMv2 JSON, or the one named with --load, and moves packets
 between its ports:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -46,15 +47,18 @@ func (j *switchJob) program() ([]byte, *configv1.P4Info, error) {
 	return p.JSON(), info, err
 }
 
-// readP4Info reads the file named with --p4info, or the one that p4lb gen and
-// the examples put beside a JSON program.
+// readP4Info reads the file named with --p4info, or the one that stands beside
+// a JSON program.
 func (j *switchJob) readP4Info() (*configv1.P4Info, error) {
 	name := j.p4info
 	if name == "" {
-		name = strings.TrimSuffix(j.load, ".json") + ".p4info.txtpb"
-		if _, err := os.Stat(name); err != nil {
-			return nil, hinted(fmt.Errorf("loading %s: its P4Info is missing", j.load), "name it with --p4info, or put it into %s", name)
+		base := strings.TrimSuffix(j.load, ".json")
+		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // as gen, compile and p4c's users call it
+		i := slices.IndexFunc(beside, func(name string) bool { _, err := os.Stat(name); return err == nil })
+		if i < 0 {
+			return nil, hinted(fmt.Errorf("loading %s: its P4Info is missing", j.load), "name it with --p4info, or put it into %s", beside[0])
 		}
+		name = beside[i]
 	}
 	text, err := j.c.readSource(name)
 	if err != nil {

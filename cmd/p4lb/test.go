@@ -26,8 +26,9 @@ func newTest(c *cli) *cobra.Command {
 	var e engine
 	rounds := 0
 	cmd := &cobra.Command{
-		Use:   "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
-		Short: "Send the packets of a test through a program",
+		SuggestFor: []string{"stf", "ptf"},
+		Use:        "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
+		Short:      "Send the packets of a test through a program",
 		Long: `Test runs a program on the embedded switch, sends it the packets of each test
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
 of any compiler. Each test starts with a switch of its own. A program for Tofino

@@ -14,8 +14,9 @@ import (
 
 func newTopo(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "topo VERB",
-		Short: "Make, check and draw the networks that load balancers run in",
+		SuggestFor: []string{"topology", "fabric", "network"},
+		Use:        "topo VERB",
+		Short:      "Make, check and draw the networks that load balancers run in",
 		Long: `Topo works on networks of switches and hosts. A TOPOLOGY is a YAML file or the
 name of a preset, the network of an experiment in one of the papers.
 
@@ -125,7 +126,7 @@ func (c *cli) writeResult(name string, data []byte) error {
 	if err := out.stage(name, data); err != nil {
 		return err
 	}
-	return out.commit()
+	return c.finish(&out)
 }
 
 // addResultFlag gives cmd the flag -o of verbs that write one file.

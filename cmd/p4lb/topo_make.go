@@ -25,7 +25,10 @@ is stated, or follows from the oversubscription.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 --host-rate 100Mbps --rate 400Mbps -o qall.yaml
   p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
 		Args: wantArgs(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := wantPositive(cmd, "leaves", "spines", "parallel", "hosts"); err != nil {
+				return err
+			}
 			t, err := o.Make()
 			if err != nil {
 				return c.topologyErrors(err)
@@ -57,7 +60,10 @@ at the hosts (t1 and so on) and K/2 above them (a1), joined by (K/2)² core
 switches (c1). There are K³/4 hosts (h1).`,
 		Example: `  p4lb topo fat-tree -k 4 --host-rate 100Mbps --rate 200Mbps -o tree.yaml`,
 		Args:    wantArgs(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := wantPositive(cmd, "ports", "hosts"); err != nil {
+				return err
+			}
 			t, err := o.Make()
 			if err != nil {
 				return c.topologyErrors(err)
@@ -71,6 +77,16 @@ switches (c1). There are K³/4 hosts (h1).`,
 	addLinkFlags(cmd, &o.Links)
 	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
 	return cmd
+}
+
+// wantPositive refuses numbers that were given and are not above 0.
+func wantPositive(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if n, err := cmd.Flags().GetInt(name); err == nil && n < 1 && cmd.Flags().Changed(name) {
+			return usageError(cmd, "--%s %d: want at least 1", name, n)
+		}
+	}
+	return nil
 }
 
 // addLinkFlags gives cmd the flags about links that its networks have in common.

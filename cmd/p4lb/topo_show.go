@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,6 +123,13 @@ func newTopoGraph(c *cli) *cobra.Command {
 colour of their rate and delay, dashed where they are down. In a browser the
 mouse shows addresses and ports.`
 	cmd.Example = `  p4lb topo graph dhlb -o dhlb.svg`
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		name, _ := cmd.Flags().GetString("output")
+		if ext := strings.ToLower(filepath.Ext(name)); slices.Contains([]string{".png", ".pdf", ".jpg", ".jpeg", ".gif", ".dot"}, ext) {
+			return hinted(fmt.Errorf("-o %s: the picture is SVG, whatever its file is called", name), "want a name that ends in .svg; any browser or drawing program turns it into others")
+		}
+		return nil
+	}
 	return cmd
 }
 

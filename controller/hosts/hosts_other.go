@@ -34,6 +34,9 @@ func BeFirst() {}
 // Capable reports that there can be no hosts.
 func Capable() bool { return false }
 
+// Possible reports that there can be no hosts.
+func Possible() error { return errLinux }
+
 // AsRoot fails.
 func AsRoot() (int, error) { return 0, errLinux }
 

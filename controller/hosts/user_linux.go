@@ -27,6 +27,24 @@ func Capable() bool {
 	return data[0].Effective&wanted == wanted
 }
 
+// Possible reports what keeps hosts from being made here, with or without root:
+// it makes namespaces for a process that ends at once.
+func Possible() error {
+	if Capable() {
+		return nil
+	}
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", ErrNotHere, setting())
+	}
+	return nil
+}
+
 // AsRoot runs this program again, with the same arguments, as root of a user
 // namespace of its own, where it may make network namespaces. It returns the
 // exit code of that process, which ends with this one.
