@@ -111,8 +111,9 @@ func (s *Setting) lift(kind string) error {
 	case keepEarly:
 		return s.Transport.keepEarly()
 	case fastCore:
-		if slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.LoadOf == OfFabric }) {
-			return errors.New("the load is of the fabric and would grow with it: want load-of: hosts or a rate")
+		s.Traffic = slices.Clone(s.Traffic)
+		for i := range s.Traffic {
+			s.Traffic[i].Grown = coreFactor // the flows stay what they are
 		}
 		s.Links = slices.Clone(s.Links)
 		for i := range s.Links {

@@ -41,6 +41,29 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
+// TestFastCoreFlows: in a faster core the flows are the same, also where the load is
+// of the fabric.
+func TestFastCoreFlows(t *testing.T) {
+	for _, of := range []string{OfHosts, OfFabric} {
+		x := load(t, strings.Replace(tiny, "pattern: halves", "pattern: halves, load-of: "+of, 1)+"ceiling: [fast-core]\n")
+		jobs, err := (&Runner{}).Jobs(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flows := map[string]string{}
+		for _, j := range jobs {
+			list, err := Generate(j.setup.topo, j.Case.Traffic, j.Load, j.Case.length(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flows[j.Case.Name] = string(FlowList(list, j.setup.topo))
+		}
+		if a, b := flows[""], flows[fastCore]; a == "" || a != b {
+			t.Errorf("load of %s: %d bytes of flows, %d in the faster core, or others", of, len(a), len(b))
+		}
+	}
+}
+
 // TestCeilingsRefused: a ceiling that cannot be is said before anything runs.
 func TestCeilingsRefused(t *testing.T) {
 	for _, c := range []struct{ old, text, want string }{
@@ -48,7 +71,6 @@ func TestCeilingsRefused(t *testing.T) {
 		{"", "ceiling: [oracle, oracle]\n", "want each once"},
 		{"pfc: true, ", "ceiling: [no-pauses]\n", "without pfc nothing is paused"},
 		{"transport: {kind: dcqcn}", "transport: udp\nceiling: [keep-early]\n", "transport udp repeats nothing"},
-		{"pattern: all-to-all", "ceiling: [fast-core]\ncases: [{traffic: [{workload: websearch, load-of: fabric}]}]\n", "would grow with it"},
 		{"rate: 10G, ", "ceiling: [fast-core]\n", "does not say how fast its core is"},
 	} {
 		_, err := Load("exp.yaml", []byte(strings.Replace(ceilingText, c.old, "", 1)+c.text), nil, nil)

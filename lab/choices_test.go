@@ -125,3 +125,18 @@ func TestFidelityTable(t *testing.T) {
 		}
 	}
 }
+
+// TestApart: a report says which choice makes rows that reorder slower than in ns-3,
+// and nothing where it is made as there or nothing reorders.
+func TestApart(t *testing.T) {
+	text := strings.Replace(chosenRDMA, "schemes: [drill]", "schemes: [drill, letflow]", 1)
+	for add, want := range map[string]bool{"": true, "like: ns3\n": false} {
+		x := load(t, text+add)
+		if got := x.apart(&x.Cases[0]); strings.HasPrefix(got, "drill: ") != want {
+			t.Errorf("%q: %q", add, got)
+		}
+	}
+	if x := load(t, strings.Replace(text, "drill, letflow", "letflow", 1)); x.apart(&x.Cases[0]) != "" {
+		t.Error("LetFlow keeps the order")
+	}
+}

@@ -230,6 +230,7 @@ func (p page) Settings() [][2]string {
 		}
 		add(prefix+"transport", c.Transport.Kind)
 		add(prefix+"modelled otherwise than by default", c.otherwise())
+		add(prefix+"beside other simulators", x.apart(c))
 		add(prefix+"flows begin within", c.Duration.String())
 		add(prefix+"warm-up", fmt.Sprint(Time(c.warmup())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))

@@ -60,6 +60,10 @@ type Traffic struct {
 	Speed  Bitrate `yaml:"udp-rate"`  // of a UDP source
 	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured; so is UDP beside other flows unless true
 
+	// Grown is how many times faster the fabric is than the one that the load is of: a
+	// ceiling has the same flows in a faster core.
+	Grown float64 `yaml:"-" json:",omitempty"`
+
 	cdf   *CDF
 	flows []Flow
 }
@@ -287,7 +291,7 @@ func (d *flowMaker) capacity() (float64, error) {
 	case OfHosts, "":
 		return d.hostRate(), nil
 	case OfFabric:
-		return d.fabricRate() / d.crossing(), nil
+		return d.fabricRate() / d.crossing() / max(1, d.Grown), nil
 	}
 	r, err := fabric.ParseRate(d.LoadOf)
 	return float64(r), err
