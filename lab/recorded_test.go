@@ -9,7 +9,7 @@ import (
 // TestRecorded: the summary that lab paper prints is that of the paper's page, and
 // no row of a page is without a verdict that says what it is.
 func TestRecorded(t *testing.T) {
-	known := []Verdict{Within, Holds, OutOfReach, Smaller, Contrary, Undecided}
+	known := []Verdict{Within, Holds, OutOfReach, Decided, Smaller, Contrary, Undecided}
 	for _, paper := range Papers() {
 		text, err := Recorded(paper)
 		if err != nil {

@@ -47,6 +47,10 @@ const (
 	Contrary Verdict = "contrary"
 	// Undecided: the interval is too wide, or the seeds are too few, to tell.
 	Undecided Verdict = "undecided"
+	// Decided: it comes out or not by something that the paper leaves open, as a
+	// Sensitivity and other seeds show. No run alone can tell, so that it is said of
+	// recorded results only.
+	Decided Verdict = "decided by an open choice"
 	// Smaller: the sign holds or may hold, and the interval excludes the size.
 	Smaller Verdict = "not as printed"
 )
