@@ -6,10 +6,12 @@ import (
 )
 
 // An Engine is a Switch with simple_switch's queues around it: what a process
-// that moves packets between interfaces needs.
+// that moves packets between interfaces needs. It may be one for each pipe of
+// Tofino, with state of its own.
 type Engine struct {
 	mu     sync.Mutex
-	sw     *Switch
+	sw     *Switch // of the first pipe, most often of all
+	pipes  []*Switch
 	queues *Queues
 	again  []*Packet // resubmitted and recirculated
 	first  int       // of again
@@ -35,14 +37,41 @@ const maxAgain = 1024
 const maxRounds = 1 << 16
 
 // NewEngine puts queues around s.
-func NewEngine(s *Switch) *Engine {
-	e := &Engine{sw: s, queues: NewQueues(s.opts.Priorities)}
-	e.queues.cell = s.CellSize()
+func NewEngine(s *Switch) *Engine { return NewPipes([]*Switch{s}) }
+
+// NewPipes puts queues around the pipes of a chip: the ports of each go through a
+// Switch of its own, and what goes from one to another are bytes. Ports beyond
+// the last pipe begin again with the first.
+func NewPipes(pipes []*Switch) *Engine {
+	e := &Engine{sw: pipes[0], pipes: pipes, queues: NewQueues(pipes[0].opts.Priorities)}
+	e.queues.cell = e.sw.CellSize()
 	return e
 }
 
-// Switch is the switch inside.
+// Switch is the switch inside, or that of the first pipe.
 func (e *Engine) Switch() *Switch { return e.sw }
+
+// at is the switch of a port.
+func (e *Engine) at(port uint32) *Switch {
+	if len(e.pipes) == 1 {
+		return e.sw
+	}
+	return e.pipes[int(port/(devPorts/pipes))%len(e.pipes)]
+}
+
+func (e *Engine) lock() {
+	e.mu.Lock()
+	for _, s := range e.pipes {
+		s.mu.Lock()
+	}
+}
+
+func (e *Engine) unlock() {
+	for _, s := range e.pipes {
+		s.mu.Unlock()
+	}
+	e.mu.Unlock()
+}
 
 // Queues calls f with the queues, to read or change their depths and rates.
 func (e *Engine) Queues(f func(*Queues)) {
@@ -53,7 +82,8 @@ func (e *Engine) Queues(f func(*Queues)) {
 
 // Swap puts another switch, with a new program, in the place of the old one.
 // As in simple_switch the multicast groups, the clone sessions and the depths
-// and rates of the queues stay; packets under way are lost.
+// and rates of the queues stay; packets under way are lost. It is for engines of
+// one pipe.
 func (e *Engine) Swap(s *Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +97,7 @@ func (e *Engine) Swap(s *Switch) {
 	e.queues.flush(old.release)
 	e.again, e.first = nil, 0
 	e.sent, e.result = nil, nil
-	e.sw, e.queues.cell = s, s.CellSize()
+	e.sw, e.pipes, e.queues.cell = s, []*Switch{s}, s.CellSize()
 }
 
 // Drops is the number of packets that found their queue full.
@@ -80,35 +110,30 @@ func (e *Engine) Drops() uint64 {
 // Process takes in a packet and does everything that is due at time now. It
 // returns what leaves.
 func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sw.mu.Lock()
-	defer e.sw.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	e.reclaim()
-	e.out = e.sw.runIngress(e.sw.receive(port, data, 0, now), now, e.out[:0])
-	e.settle(now)
+	s := e.at(port)
+	e.out = s.runIngress(s.receive(port, data, 0, now), now, e.out[:0])
+	e.settle(s, now)
 	return e.run(now)
 }
 
 // Generate does the same with a packet of the packet generator; see
 // Switch.Generate.
 func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration) []Out {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sw.mu.Lock()
-	defer e.sw.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	e.reclaim()
 	e.out = e.sw.runIngress(e.sw.generate(app, batch, number, data, now), now, e.out[:0])
-	e.settle(now)
+	e.settle(e.sw, now)
 	return e.run(now)
 }
 
 // Run does what is due at time now, and returns what leaves.
 func (e *Engine) Run(now time.Duration) []Out {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sw.mu.Lock()
-	defer e.sw.mu.Unlock()
+	e.lock()
+	defer e.unlock()
 	e.reclaim()
 	return e.run(now)
 }
@@ -126,14 +151,17 @@ func (e *Engine) Next() (at time.Duration, ok bool) {
 
 func (e *Engine) run(now time.Duration) []Out {
 	for range maxRounds {
+		var s *Switch
 		if p := e.nextAgain(); p != nil {
-			e.out = e.sw.runIngress(p, now, e.out[:0])
+			s = e.at(p.ingressPort)
+			e.out = s.runIngress(p, now, e.out[:0])
 		} else if p, depth := e.queues.Pop(now); p != nil {
-			e.out = e.sw.runEgress(p, depth, now, e.out[:0])
+			s = e.at(p.egressPort)
+			e.out = s.runEgress(p, depth, now, e.out[:0])
 		} else {
 			break
 		}
-		e.settle(now)
+		e.settle(s, now)
 	}
 	return e.result
 }
@@ -147,14 +175,18 @@ func (e *Engine) nextAgain() *Packet {
 	return e.again[e.first-1]
 }
 
-// settle does what the outcomes say.
-func (e *Engine) settle(now time.Duration) {
+// settle does what the outcomes of a switch say.
+func (e *Engine) settle(from *Switch, now time.Duration) {
 	for _, o := range e.out {
 		switch o.Kind {
 		case ToQueue:
-			e.enqueue(o.Packet, now)
+			p, s := o.Packet, e.at(o.Port)
+			if s != from {
+				p = s.adopt(p, from)
+			}
+			e.enqueue(s, p, now)
 		case ToIngress:
-			e.goAgain(o.Packet)
+			e.goAgain(from, o.Packet)
 		case ToPort:
 			e.sent = append(e.sent, o.Packet)
 			e.result = append(e.result, Out{Port: o.Port, Data: o.Packet.payload()})
@@ -162,20 +194,20 @@ func (e *Engine) settle(now time.Duration) {
 	}
 }
 
-func (e *Engine) enqueue(p *Packet, now time.Duration) {
+func (e *Engine) enqueue(s *Switch, p *Packet, now time.Duration) {
 	depth, ok := e.queues.Push(p, now)
 	if !ok {
 		e.drops++
-		e.sw.drop(p, dropQueue, nil)
+		s.drop(p, dropQueue, nil)
 		return
 	}
-	e.sw.enqueued(p, depth, now)
+	s.enqueued(p, depth, now)
 }
 
-func (e *Engine) goAgain(p *Packet) {
+func (e *Engine) goAgain(s *Switch, p *Packet) {
 	if len(e.again)-e.first >= maxAgain {
 		e.drops++
-		e.sw.drop(p, dropBuffer, nil)
+		s.drop(p, dropBuffer, nil)
 		return
 	}
 	if e.first > maxAgain {
@@ -188,7 +220,7 @@ func (e *Engine) goAgain(p *Packet) {
 // reclaim frees the packets that the last call has handed out.
 func (e *Engine) reclaim() {
 	for _, p := range e.sent {
-		e.sw.release(p)
+		e.at(p.egressPort).release(p)
 	}
 	e.sent, e.result = e.sent[:0], e.result[:0]
 }

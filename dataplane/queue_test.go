@@ -128,7 +128,7 @@ func TestQueueDepthMetadata(t *testing.T) {
 func TestRecirculationBufferOverflows(t *testing.T) {
 	e := NewEngine(load(t, "reflector", Options{}))
 	for range maxAgain + 5 {
-		e.goAgain(&Packet{})
+		e.goAgain(e.sw, &Packet{})
 	}
 	if e.Drops() != 5 {
 		t.Errorf("%d drops, want 5", e.Drops())

@@ -135,6 +135,18 @@ func (t *tofino) replica(p *Packet) *Packet {
 	return c
 }
 
+// adopt makes of another pipe's packet, which is between ingress and egress and so
+// nothing but bytes, one of this switch.
+func (s *Switch) adopt(p *Packet, from *Switch) *Packet {
+	c := s.newPacket(p.end - p.head)
+	copy(c.buf[c.start:], p.buf[p.head:p.end])
+	c.extra, c.limit, c.check, c.length, c.ingressLength = p.extra, p.limit, p.check, p.length, p.ingressLength
+	c.ingressPort, c.egressPort, c.priority = p.ingressPort, p.egressPort, p.priority
+	c.now, *c.tm, c.rounds, c.id = p.now, *p.tm, p.rounds, p.id
+	from.release(p)
+	return c
+}
+
 // multicast copies p to the members of a group; p itself stays.
 func (t *tofino) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	if group == 0 {
