@@ -30,7 +30,6 @@ var rooms = map[string][]string{
 	"bmv2":      {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
 	"bmv2/thrift": {"bmv2", "dataplane"},
-	"bfrt":        {},
 	"live":        {},
 	// The page in a browser.
 	"live/web": {"live"},
@@ -41,6 +40,11 @@ var rooms = map[string][]string{
 	"chart": {},
 	// Attacks on the binary, from outside.
 	"soak": {},
+
+	"bfrt": {},
+	// BfRt's messages and calls, and its server on the embedded switch.
+	"bfrt/wire":   {},
+	"bfrt/server": {"bfrt", "bfrt/wire", "bmv2", "dataplane", "p4rt"},
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
@@ -102,7 +106,7 @@ var shell = []string{"cmd", "live", "live/web"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"p4rt", "controller", "controller/embedded", "cmd"}
+var grpcRooms = []string{"p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd"}
 
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.

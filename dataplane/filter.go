@@ -176,3 +176,8 @@ func (s *Switch) FilterInfo(name string) (size, width int, err error) {
 	}
 	return len(f.cells), f.width, nil
 }
+
+// FilterReset puts a filter back to where it gives 0.
+func (s *Switch) FilterReset(name string, index int) error {
+	return s.withFilter(name, index, false, func(_ *filterArray, k *filter) { *k = filter{} })
+}

@@ -49,6 +49,7 @@ type tofino struct {
 
 	loops    []bool // by port
 	portData [][]byte
+	trees    trees
 
 	asked requests
 }

@@ -8,6 +8,7 @@ const noPort = devPorts - 1
 // tmFields are what ingress asks of the traffic manager.
 type tmFields struct {
 	port, bypass, cos, qid, toCPU, groupA, groupB stdField
+	hash1, hash2, xid1, xid2, rid                 stdField
 }
 
 func (f *tmFields) find(l *layout) {
@@ -18,6 +19,11 @@ func (f *tmFields) find(l *layout) {
 	f.toCPU.find(l, "ig_tm_md", "copy_to_cpu")
 	f.groupA.find(l, "ig_tm_md", "mcast_grp_a")
 	f.groupB.find(l, "ig_tm_md", "mcast_grp_b")
+	f.hash1.find(l, "ig_tm_md", "level1_mcast_hash")
+	f.hash2.find(l, "ig_tm_md", "level2_mcast_hash")
+	f.xid1.find(l, "ig_tm_md", "level1_exclusion_id")
+	f.xid2.find(l, "ig_tm_md", "level2_exclusion_id")
+	f.rid.find(l, "ig_tm_md", "rid")
 }
 
 // arrive notes when a packet came in. Counters and meters see the frame's check
@@ -83,14 +89,15 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 	}
 	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p)), uint8(t.tm.cos.get(p))
 	p.tm.bypass = t.tm.bypass.get(p) != 0
+	why := t.tm.cutOf(p)
 	t.write(g, p)
 	if mirrorLate {
 		out = t.mirror(p, p.start, false, out)
 	}
 	t.close(p)
 	p.rounds.left /= max(1, btoi(a != 0)+btoi(b != 0)+btoi(cpu != nil)+btoi(port != noPort))
-	out = t.multicast(p, uint32(a), out)
-	out = t.multicast(p, uint32(b), out)
+	out = t.multicast(p, uint32(a), why, out)
+	out = t.multicast(p, uint32(b), why, out)
 	if cpu != nil {
 		out = t.toQueue(t.replica(p), *cpu, out)
 	}
@@ -148,11 +155,11 @@ func (s *Switch) adopt(p *Packet, from *Switch) *Packet {
 }
 
 // multicast copies p to the members of a group; p itself stays.
-func (t *tofino) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
+func (t *tofino) multicast(p *Packet, group uint32, why cut, out []Outcome) []Outcome {
 	if group == 0 {
 		return out
 	}
-	copies := t.sw.pre.copies(group)
+	copies := t.copies(group, why)
 	for i, r := range copies {
 		c := t.replica(p)
 		p.split(c, len(copies))
@@ -204,7 +211,7 @@ func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outco
 	*c.tm = forTM{qid: uint8(session.Priority)}
 	if session.Group != 0 {
 		c.rounds.left /= 1 + btoi(session.HasPort)
-		out = t.multicast(c, session.Group, out)
+		out = t.multicast(c, session.Group, cut{}, out)
 	}
 	if session.HasPort {
 		return t.toQueue(c, session.Port, out)

@@ -53,3 +53,8 @@ func (s *Switch) WredSpec(name string, index int) (spec WredSpec, ok bool, err e
 	err = s.withFilter(name, index, true, func(_ *filterArray, k *filter) { spec, ok = k.wred, k.set })
 	return spec, ok, err
 }
+
+// WredReset puts a random early detection back to where it drops nothing.
+func (s *Switch) WredReset(name string, index int) error {
+	return s.withFilter(name, index, true, func(_ *filterArray, k *filter) { *k = filter{} })
+}

@@ -38,6 +38,8 @@ type DeviceOptions struct {
 	// may call the device.
 	Trace func(dataplane.Event)
 	Log   func(line string)
+	// CPUIsPort lets the CPU port be one with an interface, as a chip has it.
+	CPUIsPort bool
 }
 
 // A Port moves packets between a device and what is outside.
@@ -77,6 +79,7 @@ type Device struct {
 	dirty    []*attached                 // that have something to flush
 	queueing []queueSetting
 	bitRates map[uint32]uint64 // of ports that send as a link does
+	off      map[uint32]bool   // ports that are told to be silent
 
 	came    atomic.Int64                    // when packets came last, by now
 	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
@@ -142,10 +145,13 @@ func (d *Device) load(program []byte, digest func(dataplane.Digest)) (*dataplane
 // run sends packets through another program. Queues keep their rates and
 // depths; packets in them are lost.
 func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)) {
+	d.replace(dataplane.NewEngine(sw), program, packetIn)
+}
+
+func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]byte)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.program, d.packetIn = program, packetIn
-	d.engine = dataplane.NewEngine(sw)
+	d.program, d.packetIn, d.engine = program, packetIn, e
 	d.engine.Queues(func(q *dataplane.Queues) {
 		for _, s := range d.queueing {
 			s.apply(q) // has been checked
@@ -174,7 +180,7 @@ func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	switch {
 	case d.ports[number] != nil:
 		return fmt.Errorf("port %d is there already", number)
-	case d.hasCPU() && number == d.opts.CPUPort:
+	case d.hasCPU() && number == d.opts.CPUPort && !d.opts.CPUIsPort:
 		return fmt.Errorf("port %d is the CPU port", number)
 	}
 	d.ports[number] = &attached{Port: p, number: number, failed: failed, counts: d.countsOf(number)}
@@ -271,7 +277,7 @@ func (d *Device) hasCPU() bool { return d.opts.CPUPort != 0 || d.opts.CPUZero }
 func (d *Device) receive(port uint32, packets [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.engine == nil {
+	if d.engine == nil || d.off[port] {
 		return
 	}
 	if a := d.ports[port]; a != nil {
@@ -296,12 +302,12 @@ func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{pack
 // emit sends what the data plane has let go.
 func (d *Device) emit(list []dataplane.Out) {
 	for _, o := range list {
-		if d.hasCPU() && o.Port == d.opts.CPUPort {
+		if d.packetIn != nil && d.hasCPU() && o.Port == d.opts.CPUPort {
 			d.packetIn(append([]byte(nil), o.Data...))
 			continue
 		}
 		p := d.ports[o.Port]
-		if p == nil {
+		if p == nil || d.off[o.Port] {
 			d.countsOf(o.Port).Drops[bmv2.DropNoPort]++
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
@@ -48,6 +49,14 @@ between its ports:
 A program for Tofino (TNA, T2NA) runs as there, each port by the program of its
 pipe: ports 68 to 71 of each, or 6 of Tofino 2, lead round within the switch, and
 queues are counted in cells. --load takes its P4, or the JSON of p4lb compile.
+
+--bfrt serves the runtime interface of Intel's SDE instead of P4Runtime, as
+bf_switchd does at port 50052: its Python client and its packet tests can talk to
+the switch. Each pipe then has registers, counters, meters and entries of its
+own. --program puts different programs into the pipes:
+
+  p4lb switch --bfrt 127.0.0.1:50052 --load tna_counter.p4 -i 0@veth0 -i 1@veth2
+  p4lb switch --bfrt 127.0.0.1:50052 --program a.p4@0,2 --program b.p4@1,3
 
 Queues are those of simple_switch: 64 packets per port, without limit of rate
 unless --rate sets one. Packets from hosts on veth interfaces want checksums
@@ -108,6 +117,7 @@ type switchJob struct {
 	plaintext    bool
 	limits       limits
 	engine       engine
+	bfrt         bfrtFlags
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
@@ -125,6 +135,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	addPlaintext(cmd, &j.plaintext, "Thrift")
 	j.limits.addFlag(cmd)
 	j.engine.addFlag(cmd)
+	j.bfrt.addFlags(cmd)
 	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
@@ -153,6 +164,9 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 	}
 	if err := j.limits.check(); err != nil {
 		return usageError(cmd, "%w", err)
+	}
+	if err := j.bfrt.check(cmd, j); err != nil {
+		return err
 	}
 	if j.thrift != off {
 		if err := staysHere("--thrift", "Thrift", j.thrift, j.plaintext); err != nil {
@@ -196,11 +210,12 @@ type runningSwitch struct {
 	c        *cli
 	dev      *p4rt.Device
 	server   *p4rt.Server
+	bfrt     *server.Server
 	thrift   *thrift.Server
 	trace    *traceFile
 	captures *ports.Captures
 
-	grpcListener, thriftListener net.Listener
+	grpcListener, thriftListener, bfrtListener net.Listener
 	// finite is set if all ports end by themselves.
 	finite bool
 
@@ -209,6 +224,9 @@ type runningSwitch struct {
 }
 
 func (j *switchJob) open(s *runningSwitch) (err error) {
+	if j.bfrt.address != "" {
+		return j.openBfRt(s)
+	}
 	options := p4rt.Options{DeviceID: j.device, Limits: j.limits.server, Log: j.c.log}
 	if options.TLS, err = j.tlsConfig(); err != nil {
 		return err
@@ -236,7 +254,8 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 
 func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	options := p4rt.DeviceOptions{
-		CPUPort: j.cpuPort, CPUZero: j.hasCPU, Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.loadProgram,
+		CPUPort: j.cpuPort, CPUZero: j.hasCPU, CPUIsPort: j.bfrt.address != "",
+		Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.loadProgram,
 		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {
@@ -296,7 +315,7 @@ func refused(what string, err error) error {
 
 // openPorts connects the ports, which then move packets at once: last of all.
 func (j *switchJob) openPorts(s *runningSwitch) error {
-	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off
+	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off && s.bfrt == nil
 	if j.pcap != "" {
 		var err error
 		if s.captures, err = ports.NewCaptures(j.pcap, j.c.captureFailed); err != nil {
@@ -357,10 +376,14 @@ func (s *runningSwitch) broke(err error) {
 // serve answers clients until ctx ends, a server fails, or the captures are
 // played where there is nothing else.
 func (s *runningSwitch) serve(ctx context.Context) error {
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	if s.grpcListener != nil {
 		s.c.log.Info("serving P4Runtime", "address", s.grpcListener.Addr())
 		go func() { failed <- s.server.Serve(s.grpcListener) }()
+	}
+	if s.bfrtListener != nil {
+		s.c.log.Info("serving BfRt", "address", s.bfrtListener.Addr())
+		go func() { failed <- s.bfrt.Serve(s.bfrtListener) }()
 	}
 	if s.thriftListener != nil {
 		s.c.log.Info("serving Thrift", "address", s.thriftListener.Addr())
@@ -387,13 +410,18 @@ const stopTime = 500 * time.Millisecond
 
 // close closes what has been opened.
 func (s *runningSwitch) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
 	if s.server != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-		defer cancel()
 		s.server.Stop(ctx)
 	}
-	if s.grpcListener != nil {
-		s.grpcListener.Close()
+	if s.bfrt != nil {
+		s.bfrt.Stop(ctx)
+	}
+	for _, l := range []net.Listener{s.grpcListener, s.bfrtListener} {
+		if l != nil {
+			l.Close()
+		}
 	}
 	if s.thrift != nil {
 		s.thrift.Close()

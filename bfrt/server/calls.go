@@ -1,0 +1,352 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+)
+
+// wishes are what a client asks for in the metadata of a call.
+type wishes struct {
+	ignoreNotFound bool // what is not there need not be deleted
+	inResponse     bool // outcomes go into the response
+	until          time.Time
+}
+
+func wishesOf(ctx context.Context) (w wishes) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	is := func(key string) bool { return slices.Contains(md.Get(key), "1") }
+	w.ignoreNotFound, w.inResponse = is("ignore_not_found"), is("error_in_resp")
+	var d time.Duration
+	for key, unit := range map[string]time.Duration{"deadline_sec": time.Second, "deadline_nsec": time.Nanosecond} {
+		for _, v := range md.Get(key) {
+			if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+				d += time.Duration(n) * unit
+			}
+		}
+	}
+	if d > 0 {
+		w.until = time.Now().Add(d)
+	}
+	return w
+}
+
+func (w *wishes) late() error {
+	if !w.until.IsZero() && time.Now().After(w.until) {
+		return failf(codes.DeadlineExceeded, "the time that the client gave is over")
+	}
+	return nil
+}
+
+// table is a table that a request names by its number.
+func (s *Server) table(p *program, id uint32) (object, error) {
+	if o := s.chip.tables[id]; o != nil {
+		return o, nil
+	}
+	if o := p.tables[id]; o != nil {
+		return o, nil
+	}
+	return nil, failf(notFound, "there is no table %#x", id)
+}
+
+// Write does a batch of updates. Of one with errors, what was refused is in the
+// details of the status.
+func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.WriteResponse, error) {
+	if n := len(req.GetUpdates()); n > s.opts.MaxUpdates {
+		return nil, failf(codes.ResourceExhausted, "the batch has %d updates, more than %d", n, s.opts.MaxUpdates)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.programFor(req.GetP4Name(), req.GetClientId())
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{s: s, p: p, wishes: wishesOf(ctx), last: map[string]func(){}}
+	switch a := req.GetAtomicity(); a {
+	case wire.WriteRequest_CONTINUE_ON_ERROR:
+		b.run(req)
+	case wire.WriteRequest_ROLLBACK_ON_ERROR:
+		b.rollback = true
+		b.run(req)
+	case wire.WriteRequest_DATAPLANE_ATOMIC:
+		b.rollback, b.held = true, true
+		s.dev.Exclusively(func() { b.run(req) })
+		for _, f := range b.later {
+			f()
+		}
+	default:
+		return nil, invalidf("there is no atomicity %d", a)
+	}
+	if b.late != nil {
+		return nil, b.late
+	}
+	if b.refused {
+		return nil, refused(b.outcomes)
+	}
+	m := &wire.WriteResponse{}
+	if b.wishes.inResponse || b.wishes.ignoreNotFound {
+		m.Status = b.outcomes
+	}
+	return m, nil
+}
+
+// A batch is a write at work.
+type batch struct {
+	s        *Server
+	p        *program
+	wishes   wishes
+	rollback bool
+	held     bool     // no packet moves
+	later    []func() // what waits until packets move again
+	last     map[string]func()
+	undo     []func()
+	outcomes []*wire.Error
+	refused  bool
+	late     error
+}
+
+func (b *batch) run(req *wire.WriteRequest) {
+	defer func() {
+		for _, f := range b.last {
+			f()
+		}
+	}()
+	b.outcomes = make([]*wire.Error, len(req.GetUpdates()))
+	good := &wire.Error{}
+	for i, u := range req.GetUpdates() {
+		if b.late = b.wishes.late(); b.late != nil {
+			return
+		}
+		err := b.update(req.GetTarget(), u)
+		b.outcomes[i] = good
+		if err == nil {
+			continue
+		}
+		b.outcomes[i] = outcome(err)
+		if errors.Is(err, errModified) || b.wishes.ignoreNotFound && u.GetType() == wire.Update_DELETE && failureOf(err).code == notFound {
+			continue
+		}
+		b.refused = true
+		if b.rollback {
+			for _, back := range slices.Backward(b.undo) {
+				back()
+			}
+			b.outcomes = b.outcomes[:i+1]
+			b.later = nil
+			return
+		}
+	}
+}
+
+// request is what one update or entity of a call knows.
+func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags) (*request, error) {
+	r := &request{s: b.s, target: general, flags: flags}
+	if own != nil {
+		r.target, r.own = own, own
+	}
+	if r.target.GetDeviceId() != b.s.opts.Device {
+		return nil, invalidf("there is no device %d", r.target.GetDeviceId())
+	}
+	if b.rollback {
+		r.undo = &b.undo
+	}
+	if b.held {
+		r.later = &b.later
+	}
+	r.last = b.last
+	return r, nil
+}
+
+func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
+	switch x := u.GetEntity().GetEntity().(type) {
+	case *wire.Entity_TableEntry:
+		e := x.TableEntry
+		o, err := b.s.table(b.p, e.GetTableId())
+		if err != nil {
+			return err
+		}
+		flags := e.GetTableFlags()
+		if f := e.GetTableModIncFlag(); f != nil && flags == nil {
+			flags = &wire.TableFlags{ModDel: f.GetType() == wire.TableModIncFlag_MOD_INC_DELETE}
+		}
+		r, err := b.request(target, e.GetEntryTgt(), flags)
+		if err != nil {
+			return err
+		}
+		err = o.write(r, u.GetType(), e)
+		if err == errModified {
+			return err
+		}
+		return within(o.head().schema.Name, err)
+	case *wire.Entity_TableAttribute:
+		o, err := b.s.table(b.p, x.TableAttribute.GetTableId())
+		if err != nil {
+			return err
+		}
+		r, err := b.request(target, nil, nil)
+		if err != nil {
+			return err
+		}
+		return within(o.head().schema.Name, b.s.setAttribute(r, o, x.TableAttribute))
+	case *wire.Entity_TableOperation:
+		o, err := b.s.table(b.p, x.TableOperation.GetTableId())
+		if err != nil {
+			return err
+		}
+		r, err := b.request(target, nil, nil)
+		if err != nil {
+			return err
+		}
+		return within(o.head().schema.Name, operate(r, o, x.TableOperation.GetTableOperationsType()))
+	case nil:
+		return invalidf("the update has no entity")
+	}
+	return failf(codes.Unimplemented, "an entity of this kind is not written")
+}
+
+// Read answers with what the entities ask for. What is wrong with one does not
+// keep the others; it comes with the end, or in the last response.
+func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
+	if n := len(req.GetEntities()); n > maxReads {
+		return failf(codes.ResourceExhausted, "the read has %d requests, more than %d", n, maxReads)
+	}
+	w := wishesOf(stream.Context())
+	a := &answer{}
+	outcomes := make([]*wire.Error, len(req.GetEntities()))
+	bad, good := false, &wire.Error{}
+	err := func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		p, err := s.programFor(req.GetP4Name(), req.GetClientId())
+		if err != nil {
+			return err
+		}
+		b := &batch{s: s, p: p}
+		for i, e := range req.GetEntities() {
+			if err := w.late(); err != nil {
+				return err
+			}
+			err := b.entity(req.GetTarget(), e, a)
+			if outcomes[i] = good; err != nil {
+				outcomes[i], bad = outcome(err), true
+			}
+		}
+		return nil
+	}()
+	if err != nil {
+		return err
+	}
+	if w.inResponse {
+		a.last().Status = outcomes
+	}
+	for _, m := range a.pages {
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+	if bad && !w.inResponse {
+		return refused(outcomes)
+	}
+	return nil
+}
+
+// maxReads is the number of entities of a read.
+const maxReads = 1 << 22
+
+// pageSize is the number of entities of a response.
+const pageSize = 1 << 12
+
+// An answer collects entities into responses, which are sent once the tables are
+// free for others again.
+type answer struct{ pages []*wire.ReadResponse }
+
+func (a *answer) last() *wire.ReadResponse {
+	if n := len(a.pages); n > 0 && len(a.pages[n-1].Entities) < pageSize {
+		return a.pages[n-1]
+	}
+	m := &wire.ReadResponse{}
+	a.pages = append(a.pages, m)
+	return m
+}
+
+func (a *answer) add(e *wire.Entity) error {
+	m := a.last()
+	m.Entities = append(m.Entities, e)
+	return nil
+}
+
+func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity, a *answer) error {
+	var id uint32
+	var flags *wire.TableFlags
+	var own *wire.TargetDevice
+	switch x := e.GetEntity().(type) {
+	case *wire.Entity_TableEntry:
+		id, own, flags = x.TableEntry.GetTableId(), x.TableEntry.GetEntryTgt(), x.TableEntry.GetTableFlags()
+		if f := x.TableEntry.GetTableReadFlag(); f != nil && flags == nil {
+			flags = &wire.TableFlags{FromHw: f.GetFromHw(), KeyOnly: f.GetKeyOnly()}
+		}
+	case *wire.Entity_TableUsage:
+		id = x.TableUsage.GetTableId()
+	case *wire.Entity_TableAttribute:
+		id = x.TableAttribute.GetTableId()
+	case *wire.Entity_Handle:
+		id = x.Handle.GetTableId()
+	case *wire.Entity_ObjectId:
+		return b.s.objectID(b.p, x.ObjectId, a)
+	case nil:
+		return invalidf("the request has no entity")
+	default:
+		return failf(codes.Unimplemented, "an entity of this kind is not read")
+	}
+	o, err := b.s.table(b.p, id)
+	if err != nil {
+		return err
+	}
+	r, err := b.request(target, own, flags)
+	if err != nil {
+		return err
+	}
+	r.out = a.add
+	return within(o.head().schema.Name, b.answer(r, o, e))
+}
+
+func (b *batch) answer(r *request, o object, e *wire.Entity) error {
+	switch x := e.GetEntity().(type) {
+	case *wire.Entity_TableEntry:
+		return o.read(r, x.TableEntry)
+	case *wire.Entity_TableUsage:
+		c, ok := o.(counted)
+		if !ok {
+			return failf(unimplemented, "the table does not tell how many entries it has")
+		}
+		n, err := c.usage(r)
+		if err != nil {
+			return err
+		}
+		return r.out(&wire.Entity{Entity: &wire.Entity_TableUsage{TableUsage: &wire.TableUsage{TableId: x.TableUsage.GetTableId(), Usage: n}}})
+	case *wire.Entity_TableAttribute:
+		a, err := b.s.attribute(r, o, x.TableAttribute)
+		if err != nil {
+			return err
+		}
+		return r.out(&wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: a}})
+	case *wire.Entity_Handle:
+		h, ok := o.(handled)
+		if !ok {
+			return failf(unimplemented, "the table's entries have no handles")
+		}
+		n, err := h.handle(r, x.Handle.GetKey())
+		if err != nil {
+			return err
+		}
+		return r.out(&wire.Entity{Entity: &wire.Entity_Handle{Handle: &wire.HandleId{TableId: x.Handle.GetTableId(), Value: &wire.HandleId_HandleId{HandleId: n}}}})
+	}
+	return nil
+}

@@ -1,0 +1,338 @@
+package server
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A registerCell is a cell of a register, one number or two: the data plane has
+// the first in the upper half.
+type registerCell struct {
+	name    string
+	parts   []*datum
+	size    int
+	width   int // of a part in the cell
+	initial *big.Int
+}
+
+func (c *registerCell) measure(p *program) error {
+	for _, a := range p.config.RegisterArrays {
+		if a.Name == c.name {
+			c.size, c.width, c.initial = a.Size, a.Bitwidth/len(c.parts), new(big.Int)
+			if a.Initial != "" {
+				c.initial, _ = bmv2.ParseHex(a.Initial)
+			}
+			return nil
+		}
+	}
+	return failf(notFound, "the program has no register %s", c.name)
+}
+
+// shift is where a part begins in the cell.
+func (c *registerCell) shift(i int) uint { return uint(c.width * (len(c.parts) - 1 - i)) }
+
+func (c *registerCell) set(sw *dataplane.Switch, index int, part *datum, b []byte) error {
+	v, err := sw.RegisterRead(c.name, index)
+	if err != nil {
+		return err
+	}
+	for i, p := range c.parts {
+		if p != part {
+			continue
+		}
+		mask := new(big.Int).Lsh(new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(c.width)), big.NewInt(1)), c.shift(i))
+		v.AndNot(v, mask)
+		v.Or(v, new(big.Int).And(mask, new(big.Int).Lsh(new(big.Int).SetBytes(b), c.shift(i))))
+	}
+	return sw.RegisterWrite(c.name, index, v)
+}
+
+func (c *registerCell) reset(sw *dataplane.Switch, index int) {
+	sw.RegisterWrite(c.name, index, c.initial)
+}
+
+func (c *registerCell) tell(sw *dataplane.Switch, index int, out *wire.TableData, want *filter) {
+	words, err := sw.RegisterRange(c.name, index, index+1, nil)
+	if err != nil {
+		return
+	}
+	c.give(words, out, want)
+}
+
+// give takes a cell, as words, apart.
+func (c *registerCell) give(words []uint64, out *wire.TableData, want *filter) {
+	for i, p := range c.parts {
+		if !want.has(p.id) {
+			continue
+		}
+		b := make([]byte, (p.width+7)/8)
+		if shift := c.shift(i); c.width <= 64 {
+			v := words[shift/64] >> (shift % 64)
+			if shift%64 != 0 && int(shift/64)+1 < len(words) {
+				v |= words[shift/64+1] << (64 - shift%64)
+			}
+			if c.width < 64 {
+				v &= 1<<c.width - 1
+			}
+			putUint(b, v)
+		}
+		out.Fields = append(out.Fields, &wire.DataField{FieldId: p.id, Value: &wire.DataField_Stream{Stream: b}})
+	}
+}
+
+// A registerTable is a register by its cells. A read of all pipes has a value of
+// each, in order.
+type registerTable struct {
+	*table
+	cell registerCell
+}
+
+func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	if kind == wire.Update_DELETE || kind == wire.Update_RESET {
+		return t.clear(r, pipes, e)
+	}
+	if kind == wire.Update_MODIFY_INC {
+		return failf(unimplemented, "cells of a register are not changed by increments")
+	}
+	d, err := t.data(e.GetData(), nil)
+	if err != nil {
+		return err
+	}
+	index, err := t.index(e)
+	if err != nil {
+		return err
+	}
+	for _, pipe := range pipes {
+		sw := t.sw(pipe)
+		before, err := sw.RegisterRead(t.cell.name, index)
+		if err != nil {
+			return err
+		}
+		for _, x := range d.rest {
+			if err := t.cell.set(sw, index, t.fields[x.GetFieldId()], x.GetStream()); err != nil {
+				return err
+			}
+		}
+		r.done(func() { sw.RegisterWrite(t.cell.name, index, before) })
+	}
+	return nil
+}
+
+func (t *registerTable) index(e *wire.TableEntry) (int, error) {
+	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
+		if h.HandleId >= uint32(t.cell.size) {
+			return 0, failf(notFound, "there is no cell %d", h.HandleId)
+		}
+		return int(h.HandleId), nil
+	}
+	return indexOf(t.keys, e.GetKey(), t.cell.size)
+}
+
+// clear puts the initial value into one cell, or into all.
+func (t *registerTable) clear(r *request, pipes []int, e *wire.TableEntry) error {
+	from, to := 0, t.cell.size
+	if e.GetValue() != nil {
+		i, err := t.index(e)
+		if err != nil {
+			return err
+		}
+		from, to = i, i+1
+	}
+	for _, pipe := range pipes {
+		sw := t.sw(pipe)
+		if r.undo != nil {
+			for i := from; i < to; i++ {
+				v, err := sw.RegisterRead(t.cell.name, i)
+				if err != nil {
+					return err
+				}
+				r.done(func() { sw.RegisterWrite(t.cell.name, i, v) })
+			}
+		}
+		if err := sw.RegisterWriteRange(t.cell.name, from, to, t.cell.initial); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *registerTable) read(r *request, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(e.GetData())
+	if err != nil {
+		return err
+	}
+	from, to := 0, t.cell.size
+	if e.GetValue() != nil {
+		i, err := t.index(e)
+		if err != nil {
+			return err
+		}
+		from, to = i, i+1
+	}
+	words := make([][]uint64, len(pipes))
+	for i, pipe := range pipes {
+		if words[i], err = t.sw(pipe).RegisterRange(t.cell.name, from, to, nil); err != nil {
+			return err
+		}
+	}
+	n := len(words[0]) / max(1, to-from)
+	for i := from; i < to; i++ {
+		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
+		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}}}
+		if r.flags.GetKeyOnly() {
+			x.EntryTgt = r.target
+		} else {
+			x.Data = &wire.TableData{Fields: make([]*wire.DataField, 0, len(pipes)*len(t.cell.parts))}
+			for k := range pipes {
+				t.cell.give(words[k][(i-from)*n:(i-from+1)*n], x.Data, want)
+			}
+		}
+		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *registerTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
+	i, err := indexOf(t.keys, k, t.cell.size)
+	return uint32(i), err
+}
+
+// A counterTable is an array of counters. A read of all pipes has their sums; what
+// is written is put into the first pipe, so that it is the sum.
+type counterTable struct {
+	*table
+	name           string
+	size           int
+	bytes, packets *datum
+}
+
+func (t *counterTable) index(e *wire.TableEntry) (int, error) {
+	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
+		if h.HandleId >= uint32(t.size) {
+			return 0, failf(notFound, "there is no counter %d", h.HandleId)
+		}
+		return int(h.HandleId), nil
+	}
+	return indexOf(t.keys, e.GetKey(), t.size)
+}
+
+func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	from, to := 0, t.size
+	if e.GetValue() != nil {
+		if from, err = t.index(e); err != nil {
+			return err
+		}
+		to = from + 1
+	}
+	var v dataplane.Count
+	switch kind {
+	case wire.Update_DELETE, wire.Update_RESET:
+	case wire.Update_MODIFY_INC:
+		return failf(unimplemented, "counters are not changed by increments")
+	default:
+		if to-from != 1 {
+			return invalidf("the key lacks %s", t.keys[0].name)
+		}
+		d, err := t.data(e.GetData(), nil)
+		if err != nil {
+			return err
+		}
+		v = t.sum(pipes, from)
+		for _, x := range d.rest {
+			if t.fields[x.GetFieldId()] == t.bytes {
+				v.Bytes = uintOf(x.GetStream())
+			} else {
+				v.Packets = uintOf(x.GetStream())
+			}
+		}
+	}
+	for i := from; i < to; i++ {
+		for k, pipe := range pipes {
+			sw := t.sw(pipe)
+			before, err := sw.CounterRead(t.name, i)
+			if err != nil {
+				return err
+			}
+			if err := sw.CounterWrite(t.name, i, v); err != nil {
+				return err
+			}
+			if r.undo != nil {
+				r.done(func() { sw.CounterWrite(t.name, i, before) })
+			}
+			if k == 0 && len(pipes) > 1 {
+				v = dataplane.Count{}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *counterTable) sum(pipes []int, i int) dataplane.Count {
+	var sum dataplane.Count
+	for _, pipe := range pipes {
+		c, _ := t.sw(pipe).CounterRead(t.name, i)
+		sum.Bytes += c.Bytes
+		sum.Packets += c.Packets
+	}
+	return sum
+}
+
+func (t *counterTable) read(r *request, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(e.GetData())
+	if err != nil {
+		return err
+	}
+	from, to := 0, t.size
+	if e.GetValue() != nil {
+		if from, err = t.index(e); err != nil {
+			return err
+		}
+		to = from + 1
+	}
+	for i := from; i < to; i++ {
+		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
+		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}}}
+		if r.flags.GetKeyOnly() {
+			x.EntryTgt = r.target
+		} else {
+			v := t.sum(pipes, i)
+			x.Data = &wire.TableData{}
+			if t.bytes != nil && want.has(t.bytes.id) {
+				x.Data.Fields = append(x.Data.Fields, t.bytes.number(v.Bytes))
+			}
+			if t.packets != nil && want.has(t.packets.id) {
+				x.Data.Fields = append(x.Data.Fields, t.packets.number(v.Packets))
+			}
+		}
+		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *counterTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
+	i, err := indexOf(t.keys, k, t.size)
+	return uint32(i), err
+}

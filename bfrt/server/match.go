@@ -1,0 +1,701 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/bfrt"
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A matchTable is a match table of the program. What it holds is in the data
+// plane; rates and time constants, which that keeps in another form, are here as
+// they were given.
+type matchTable struct {
+	*table
+	name    string // in the data plane
+	matched []keyField
+	ordered uint32 // the field of the priority, 0 if there is none
+	actions map[uint32]*entryAction
+	byName  map[string]*entryAction
+	scope   scope
+	attach  attachments
+	profile *actionProfile
+	select_ *selector
+	// Of an entry that goes by a member or a group.
+	member, group *datum
+
+	ageing ageing
+	hash   wire.DynHashing
+}
+
+// An entryAction is an action that entries lead to.
+type entryAction struct {
+	id     uint32
+	name   string
+	params []*datum
+	miss   bool // it is for the default entry alone
+	hit    bool // it is not for the default entry
+}
+
+func (t *matchTable) use(spec *bfrt.ActionSpec, name string) {
+	a := &entryAction{id: spec.ID, name: name, miss: spec.Scope == "DefaultOnly", hit: spec.Scope == "TableOnly"}
+	for _, f := range spec.Data {
+		if !isRegister(f) {
+			a.params = append(a.params, newDatum(f, f.Mandatory != nil && *f.Mandatory, false))
+		}
+	}
+	t.actions[a.id], t.byName[a.name] = a, a
+}
+
+// key reads a key.
+func (t *matchTable) key(k *wire.TableKey) ([]dataplane.Match, int, error) {
+	if err := known(t.keys, k); err != nil {
+		return nil, 0, err
+	}
+	list := make([]dataplane.Match, len(t.matched))
+	for i := range t.matched {
+		if err := t.matched[i].match1(k, &list[i]); err != nil {
+			return nil, 0, err
+		}
+	}
+	priority := 0
+	if t.ordered != 0 {
+		for _, x := range k.GetFields() {
+			if x.GetFieldId() == t.ordered {
+				b := x.GetExact().GetValue()
+				if err := checkBytes("$MATCH_PRIORITY", b, 32); err != nil {
+					return nil, 0, err
+				}
+				priority = int(min(uintOf(b), math.MaxInt32))
+			}
+		}
+	}
+	return list, priority, nil
+}
+
+// match1 reads one field of a key. A field that is left out matches anything,
+// unless it is exact: then it is 0.
+func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
+	n := (f.width + 7) / 8
+	var x *wire.KeyField
+	for _, y := range k.GetFields() {
+		if y.GetFieldId() == f.id {
+			x = y
+		}
+	}
+	if x == nil {
+		switch f.match {
+		case "LPM":
+			m.Value = make([]byte, n)
+		case "Ternary":
+			m.Value, m.Mask = make([]byte, n), make([]byte, n)
+		case "Range":
+			m.Value, m.High = make([]byte, n), ones(f.width)
+		case "Optional":
+		default:
+			return invalidf("the key lacks %s", f.name)
+		}
+		return nil
+	}
+	switch y := x.GetMatchType().(type) {
+	case *wire.KeyField_Exact_:
+		if f.match == "Exact" || f.match == "ATCAM" {
+			m.Value = y.Exact.GetValue()
+			return checkBytes(f.name, m.Value, f.width)
+		}
+	case *wire.KeyField_Ternary_:
+		if f.match == "Ternary" {
+			m.Value, m.Mask = y.Ternary.GetValue(), y.Ternary.GetMask()
+			if err := checkBytes(f.name, m.Mask, f.width); err != nil {
+				return err
+			}
+			return checkBytes(f.name, m.Value, f.width)
+		}
+	case *wire.KeyField_Lpm:
+		if f.match == "LPM" {
+			m.Value, m.PrefixLen = y.Lpm.GetValue(), int(y.Lpm.GetPrefixLen())
+			if m.PrefixLen < 0 || m.PrefixLen > f.width {
+				return invalidf("key field %s: prefix length %d is outside 0..%d", f.name, m.PrefixLen, f.width)
+			}
+			return checkBytes(f.name, m.Value, f.width)
+		}
+	case *wire.KeyField_Range_:
+		if f.match == "Range" {
+			m.Value, m.High = y.Range.GetLow(), y.Range.GetHigh()
+			if err := checkBytes(f.name, m.High, f.width); err != nil {
+				return err
+			}
+			return checkBytes(f.name, m.Value, f.width)
+		}
+	case *wire.KeyField_Optional_:
+		if f.match == "Optional" {
+			if y.Optional.GetIsValid() {
+				m.Value = y.Optional.GetValue()
+				return checkBytes(f.name, m.Value, f.width)
+			}
+			return nil
+		}
+	}
+	return invalidf("key field %s wants a match of kind %s", f.name, f.match)
+}
+
+// ones is the greatest number of so many bits.
+func ones(width int) []byte {
+	b := make([]byte, (width+7)/8)
+	for i := range b {
+		b[i] = 0xff
+	}
+	if rest := width % 8; rest != 0 {
+		b[0] = 1<<rest - 1
+	}
+	return b
+}
+
+// keyOf is the key of an entry as clients have it.
+func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
+	k := &wire.TableKey{Fields: make([]*wire.KeyField, 0, len(t.keys))}
+	for i := range t.matched {
+		f, m := &t.matched[i], &e.Match[i]
+		x := &wire.KeyField{FieldId: f.id}
+		v := full(m.Value, f.width)
+		switch f.match {
+		case "LPM":
+			clearBelow(v, f.width-m.PrefixLen)
+			x.MatchType = &wire.KeyField_Lpm{Lpm: &wire.KeyField_LPM{Value: v, PrefixLen: int32(m.PrefixLen)}}
+		case "Ternary":
+			x.MatchType = &wire.KeyField_Ternary_{Ternary: &wire.KeyField_Ternary{Value: v, Mask: full(m.Mask, f.width)}}
+		case "Range":
+			x.MatchType = &wire.KeyField_Range_{Range: &wire.KeyField_Range{Low: v, High: full(m.High, f.width)}}
+		case "Optional":
+			x.MatchType = &wire.KeyField_Optional_{Optional: &wire.KeyField_Optional{Value: v, IsValid: m.Value != nil}}
+		default:
+			x.MatchType = &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: v}}
+		}
+		k.Fields = append(k.Fields, x)
+	}
+	if t.ordered != 0 {
+		b := make([]byte, 4)
+		putUint(b, uint64(e.Priority))
+		k.Fields = append(k.Fields, &wire.KeyField{FieldId: t.ordered, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: b}}})
+	}
+	return k
+}
+
+// full gives a number all the bytes of its width.
+func full(b []byte, width int) []byte {
+	n := (width + 7) / 8
+	out := make([]byte, n)
+	if len(b) > n {
+		b = b[len(b)-n:]
+	}
+	copy(out[n-len(b):], b)
+	return out
+}
+
+// clearBelow sets the lowest bits of a number to zero.
+func clearBelow(b []byte, n int) {
+	for i := len(b) - 1; i >= 0 && n > 0; i, n = i-1, n-8 {
+		if n >= 8 {
+			b[i] = 0
+		} else {
+			b[i] &^= 1<<n - 1
+		}
+	}
+}
+
+// write does an update of the table.
+func (t *matchTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
+	pipes, err := t.scope.of(r, t.program)
+	if err != nil {
+		return err
+	}
+	if e.GetIsDefaultEntry() {
+		return t.writeDefault(r, pipes, kind, e.GetData())
+	}
+	if e.GetValue() == nil {
+		if kind == wire.Update_DELETE {
+			return t.clear(r, pipes)
+		}
+		return invalidf("the entry has neither key nor handle")
+	}
+	if k, ok := e.GetValue().(*wire.TableEntry_Key); ok && kind == wire.Update_INSERT {
+		at := &place{pipes: pipes, handles: make([]int64, len(pipes))}
+		if at.match, at.priority, err = t.key(k.Key); err != nil {
+			return err
+		}
+		return t.insert(r, at, e)
+	}
+	at, err := t.find(pipes, e)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case wire.Update_INSERT_OR_MODIFY:
+		if !at.there() {
+			return t.insert(r, at, e)
+		}
+		if err := t.modify(r, at, e); err != nil {
+			return err
+		}
+		return errModified
+	case wire.Update_MODIFY:
+		return t.modify(r, at, e)
+	case wire.Update_MODIFY_INC:
+		return t.attach.increase(r, t, at, e)
+	case wire.Update_DELETE:
+		return t.remove(r, at)
+	}
+	return failf(unimplemented, "an entry takes no update of type %v", kind)
+}
+
+// A place is where an entry is: its handle in each of the pipes, -1 where it is
+// not.
+type place struct {
+	pipes    []int
+	handles  []int64
+	match    []dataplane.Match
+	priority int
+}
+
+func (p *place) there() bool {
+	return slices.ContainsFunc(p.handles, func(h int64) bool { return h >= 0 })
+}
+
+// partShift is where the part of the pipes begins in an entry's handle: behind it
+// is the handle that the data plane has in the part.
+const partShift = 24
+
+// find looks an entry up by its key or its handle.
+func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
+	at := &place{pipes: pipes, handles: make([]int64, len(pipes))}
+	if k, ok := e.GetValue().(*wire.TableEntry_Key); ok {
+		var err error
+		if at.match, at.priority, err = t.key(k.Key); err != nil {
+			return nil, err
+		}
+	} else {
+		part, h := int(e.GetHandleId()>>partShift), dataplane.Handle(e.GetHandleId()&(1<<partShift-1))
+		if part >= len(t.scope.parts) || !slices.Contains(pipes, t.scope.parts[part][0]) {
+			return nil, invalidf("handle %#x is not one of these pipes", e.GetHandleId())
+		}
+		x, err := t.sw(t.scope.parts[part][0]).TableEntry(t.name, h)
+		if err != nil {
+			return nil, err
+		}
+		at.match, at.priority = x.Match, x.Priority
+		at.pipes = t.scope.parts[part]
+		at.handles = at.handles[:len(at.pipes)]
+		pipes = at.pipes
+	}
+	for i, pipe := range pipes {
+		h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority)
+		at.handles[i] = int64(h)
+		if err != nil {
+			at.handles[i] = -1
+			if failureOf(err).code != notFound {
+				return nil, err
+			}
+		}
+	}
+	return at, nil
+}
+
+// insert adds an entry to all the pipes, or to none.
+func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err error) {
+	d, err := t.data(e.GetData(), t.actions)
+	if err != nil {
+		return err
+	}
+	if err := d.complete(); err != nil {
+		return err
+	}
+	if d.action != nil && d.action.miss {
+		return invalidf("action %s is for the default entry alone", d.action.name)
+	}
+	undo := func(n int) {
+		for i := range n {
+			t.sw(at.pipes[i]).TableDelete(t.name, dataplane.Handle(at.handles[i]))
+			t.attach.forget(at.pipes[i], dataplane.Handle(at.handles[i]))
+		}
+	}
+	for i, pipe := range at.pipes {
+		target, err := t.target(d, pipe)
+		if err == nil {
+			x := dataplane.Entry{Match: at.match, Priority: at.priority, Target: target, IdleTimeout: t.ageing.timeout(d)}
+			var h dataplane.Handle
+			if h, err = t.sw(pipe).TableAdd(t.name, x); err == nil {
+				at.handles[i] = int64(h)
+				t.attach.renew(t, pipe, h)
+				if err = t.attach.set(t, pipe, h, d, i == 0); err != nil {
+					undo(i + 1)
+					return err
+				}
+				if x.IdleTimeout > 0 {
+					t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Now())
+				}
+			}
+		}
+		if err != nil {
+			undo(i)
+			return err
+		}
+	}
+	r.done(func() { undo(len(at.pipes)) })
+	return nil
+}
+
+// modify changes what an entry leads to and has.
+func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
+	d, err := t.data(e.GetData(), t.actions)
+	if err != nil {
+		return err
+	}
+	if d.action != nil && d.action.miss {
+		return invalidf("action %s is for the default entry alone", d.action.name)
+	}
+	if !at.there() {
+		return failf(notFound, "there is no such entry")
+	}
+	for i, pipe := range at.pipes {
+		if at.handles[i] < 0 {
+			continue
+		}
+		h := dataplane.Handle(at.handles[i])
+		before, err := t.sw(pipe).TableEntry(t.name, h)
+		if err != nil {
+			return err
+		}
+		d.keep(&before.Target)
+		if err := d.complete(); err != nil {
+			return err
+		}
+		saved := t.attach.save(t, pipe, h)
+		if d.leads() {
+			target, err := t.target(d, pipe)
+			if err == nil {
+				err = t.sw(pipe).TableModify(t.name, h, target)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.attach.set(t, pipe, h, d, i == 0); err != nil {
+			return err
+		}
+		if d.ttl != nil || r.flags.GetResetTtl() && before.IdleTimeout > 0 {
+			ttl := before.IdleTimeout
+			if d.ttl != nil {
+				ttl = t.ageing.timeout(d)
+			}
+			t.sw(pipe).SetIdleTimeout(t.name, h, ttl, r.s.dev.Now())
+			t.ageing.woken(pipe, h)
+		}
+		r.done(func() {
+			t.sw(pipe).TableModify(t.name, h, before.Target)
+			t.attach.restore(t, pipe, h, saved)
+		})
+	}
+	return nil
+}
+
+// remove deletes an entry.
+func (t *matchTable) remove(r *request, at *place) error {
+	if !at.there() {
+		return failf(notFound, "there is no such entry")
+	}
+	for i, pipe := range at.pipes {
+		if at.handles[i] < 0 {
+			continue
+		}
+		if err := t.removeOne(r, pipe, dataplane.Handle(at.handles[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
+	sw := t.sw(pipe)
+	if r.undo != nil {
+		x, err := sw.TableEntry(t.name, h)
+		if err != nil {
+			return err
+		}
+		saved := t.attach.save(t, pipe, h)
+		r.done(func() {
+			if h, err := sw.TableAdd(t.name, x); err == nil {
+				t.attach.restore(t, pipe, h, saved)
+			}
+		})
+	}
+	t.attach.forget(pipe, h)
+	t.ageing.woken(pipe, h)
+	return sw.TableDelete(t.name, h)
+}
+
+func (t *matchTable) clear(r *request, pipes []int) error {
+	for _, pipe := range pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			if x.Const {
+				continue
+			}
+			if err := t.removeOne(r, pipe, x.Handle); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeDefault sets the default entry, or puts the program's back.
+func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type, data *wire.TableData) error {
+	if kind == wire.Update_DELETE || kind == wire.Update_RESET {
+		for _, pipe := range pipes {
+			before, ok, _ := t.sw(pipe).TableDefault(t.name)
+			if err := t.sw(pipe).TableResetDefault(t.name); err != nil {
+				return err
+			}
+			r.done(func() {
+				if ok {
+					t.sw(pipe).TableSetDefault(t.name, before)
+				}
+			})
+		}
+		return nil
+	}
+	d, err := t.data(data, t.actions)
+	if err != nil {
+		return err
+	}
+	if d.leads() {
+		if err := d.complete(); err != nil {
+			return err
+		}
+	}
+	if d.action != nil && d.action.hit {
+		return invalidf("action %s is not for the default entry", d.action.name)
+	}
+	for i, pipe := range pipes {
+		before, ok, _ := t.sw(pipe).TableDefault(t.name)
+		saved := t.attach.save(t, pipe, dataplane.DefaultEntry)
+		if d.leads() {
+			target, err := t.target(d, pipe)
+			if err == nil {
+				err = t.sw(pipe).TableSetDefault(t.name, target)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.attach.set(t, pipe, dataplane.DefaultEntry, d, i == 0); err != nil {
+			return err
+		}
+		r.done(func() {
+			if ok {
+				t.sw(pipe).TableSetDefault(t.name, before)
+			} else {
+				t.sw(pipe).TableResetDefault(t.name)
+			}
+			t.attach.restore(t, pipe, dataplane.DefaultEntry, saved)
+		})
+	}
+	return nil
+}
+
+// read answers with an entry, the default entry, or all.
+func (t *matchTable) read(r *request, e *wire.TableEntry) error {
+	pipes, err := t.scope.of(r, t.program)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(e.GetData())
+	if err != nil {
+		return err
+	}
+	if e.GetIsDefaultEntry() {
+		return t.readDefault(r, pipes, want)
+	}
+	if e.GetValue() != nil {
+		at, err := t.find(pipes, e)
+		if err != nil {
+			if _, byHandle := e.GetValue().(*wire.TableEntry_HandleId); byHandle && !r.flags.GetFromHw() {
+				return failf(notFound, "there is no such entry")
+			}
+			return err
+		}
+		if err := t.reaches(r, e); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(at.handles, func(h int64) bool { return h >= 0 })
+		if i < 0 {
+			return failf(notFound, "there is no such entry")
+		}
+		x, err := t.sw(at.pipes[i]).TableEntry(t.name, dataplane.Handle(at.handles[i]))
+		if err != nil {
+			return err
+		}
+		return t.give(r, at, &x, want)
+	}
+	seen := map[string]bool{}
+	for i, pipe := range pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			return err
+		}
+		for j := range list {
+			x := &list[j]
+			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
+			if len(t.scope.parts) > 1 && r.all() {
+				key := string(mustMarshal(t.keyOf(x)))
+				if seen[key] {
+					continue
+				}
+				seen[key] = true
+			} else if i > 0 {
+				break
+			}
+			for k, p := range pipes {
+				at.handles[k] = int64(x.Handle)
+				if k == i {
+					continue
+				}
+				if len(t.scope.parts) > 1 && r.all() {
+					h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
+					if at.handles[k] = int64(h); err != nil {
+						at.handles[k] = -1
+					}
+				}
+			}
+			if err := t.give(r, at, x, want); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reaches says whether a read of one entry finds it under its target. What the
+// driver remembers of an entry stands under the target that it was written with:
+// all pipes, or the first of a part. In the chip it is in each pipe of the part.
+func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
+	_, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
+	whole := len(t.scope.parts) == 1
+	_, user := t.scope.mode.GetScope().(*wire.Mode_UserDefined)
+	switch pipe := int(r.target.GetPipeId()); {
+	case r.all() && whole && !user:
+		return nil
+	case r.all() && byHandle && (r.flags.GetFromHw() || !user):
+		return nil
+	case !r.all() && r.flags.GetFromHw():
+		return nil
+	case !r.all() && (!whole || user) && slices.ContainsFunc(t.scope.parts, func(part []int) bool { return part[0] == pipe }):
+		return nil
+	}
+	return failf(notFound, "there is no such entry under this target")
+}
+
+// give answers with one entry. Counts are the sums of the pipes.
+func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filter) error {
+	e := &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}, TableFlags: r.flags, EntryTgt: r.own}
+	if r.flags.GetKeyOnly() {
+		e.EntryTgt = r.target
+		return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
+	}
+	e.Data = &wire.TableData{}
+	if err := t.lead(e.Data, &x.Target, at.pipes[0], want); err != nil {
+		return err
+	}
+	t.attach.tell(t, e.Data, at, want)
+	t.ageing.tell(t, e.Data, at, x, r, want)
+	return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
+}
+
+func (t *matchTable) readDefault(r *request, pipes []int, want *filter) error {
+	if r.all() && len(t.scope.parts) > 1 {
+		return invalidf("the pipes have default entries of their own")
+	}
+	target, ok, err := t.sw(pipes[0]).TableDefault(t.name)
+	if err != nil {
+		return err
+	}
+	e := &wire.TableEntry{TableId: t.schema.ID, IsDefaultEntry: true, TableFlags: r.flags, Data: &wire.TableData{}}
+	if ok {
+		if err := t.lead(e.Data, &target, pipes[0], want); err != nil {
+			return err
+		}
+	}
+	at := &place{pipes: pipes, handles: make([]int64, len(pipes))}
+	for i := range at.handles {
+		at.handles[i] = int64(dataplane.DefaultEntry)
+	}
+	t.attach.tell(t, e.Data, at, want)
+	return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
+}
+
+func (t *matchTable) usage(r *request) (uint32, error) {
+	pipes, err := t.scope.of(r, t.program)
+	if err != nil {
+		return 0, err
+	}
+	n, parts := 0, t.scope.parts
+	for _, part := range parts {
+		if !slices.Contains(pipes, part[0]) {
+			continue
+		}
+		list, err := t.sw(part[0]).TableEntries(t.name)
+		if err != nil {
+			return 0, err
+		}
+		n += len(list)
+	}
+	return uint32(n), nil
+}
+
+func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
+	pipes, err := t.scope.of(r, t.program)
+	if err != nil {
+		return 0, err
+	}
+	at, err := t.find(pipes, &wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
+	if err != nil {
+		return 0, err
+	}
+	for i, pipe := range at.pipes {
+		if at.handles[i] >= 0 {
+			part := slices.IndexFunc(t.scope.parts, func(p []int) bool { return slices.Contains(p, pipe) })
+			return uint32(part)<<partShift | uint32(at.handles[i]), nil
+		}
+	}
+	return 0, failf(notFound, "there is no such entry")
+}
+
+// An ageing is the idle timeout of a table's entries.
+type ageing struct {
+	ttl, hit *datum // nil: the table has none
+	config   *wire.IdleTable
+	idle     map[entryAt]bool // entries that have been reported
+	from     []int
+	polled   time.Duration // when hit states were brought up to date last
+}
+
+// An entryAt is an entry in a pipe.
+type entryAt struct {
+	pipe   int
+	handle dataplane.Handle
+}
+
+func (a *ageing) timeout(d *entryData) time.Duration {
+	if d.ttl == nil {
+		return 0
+	}
+	return time.Duration(*d.ttl) * time.Millisecond
+}
+
+func (a *ageing) woken(pipe int, h dataplane.Handle) { delete(a.idle, entryAt{pipe, h}) }

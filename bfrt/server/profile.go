@@ -1,0 +1,237 @@
+package server
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// An actionProfile is the table of a profile's members.
+type actionProfile struct {
+	*table
+	name    string
+	actions map[uint32]*entryAction
+	byName  map[string]*entryAction
+	// The members' handles in the data plane, by pipe and the client's number.
+	handles []map[uint32]dataplane.Handle
+	calls   []map[uint32]dataplane.ActionCall
+}
+
+func (t *actionProfile) idOf(pipe int, h dataplane.Handle) (uint32, bool) {
+	for id, x := range t.handles[pipe] {
+		if x == h {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+func (t *actionProfile) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	if e.GetValue() == nil && !e.GetIsDefaultEntry() && kind == wire.Update_DELETE {
+		return t.clear(r, pipes)
+	}
+	id, err := t.id(pipes, e)
+	if err != nil {
+		return err
+	}
+	_, there := t.handles[pipes[0]][id]
+	switch kind {
+	case wire.Update_INSERT:
+		return t.insert(r, pipes, id, e)
+	case wire.Update_INSERT_OR_MODIFY:
+		if !there {
+			return t.insert(r, pipes, id, e)
+		}
+		if err := t.modify(r, pipes, id, e); err != nil {
+			return err
+		}
+		return errModified
+	case wire.Update_MODIFY:
+		return t.modify(r, pipes, id, e)
+	case wire.Update_DELETE:
+		if !there {
+			return failf(notFound, "there is no member %d", id)
+		}
+		return t.remove(r, pipes, id)
+	}
+	return failf(unimplemented, "a member takes no update of type %v", kind)
+}
+
+// id is the number of a member, which is its handle too.
+func (t *actionProfile) id(pipes []int, e *wire.TableEntry) (uint32, error) {
+	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
+		return h.HandleId, nil
+	}
+	i, err := indexOf(t.keys, e.GetKey(), 1<<32)
+	return uint32(i), err
+}
+
+func (t *actionProfile) call(e *wire.TableEntry) (dataplane.ActionCall, error) {
+	d, err := t.data(e.GetData(), t.actions)
+	if err == nil {
+		err = d.complete()
+	}
+	if err == nil && d.action == nil {
+		err = invalidf("the data names no action")
+	}
+	if err != nil {
+		return dataplane.ActionCall{}, err
+	}
+	return dataplane.ActionCall{Name: d.action.name, Params: d.params}, nil
+}
+
+func (t *actionProfile) insert(r *request, pipes []int, id uint32, e *wire.TableEntry) error {
+	c, err := t.call(e)
+	if err != nil {
+		return err
+	}
+	for _, pipe := range pipes {
+		if _, ok := t.handles[pipe][id]; ok {
+			return failf(alreadyExists, "there is a member %d", id)
+		}
+	}
+	if len(t.handles[pipes[0]]) >= int(t.schema.Size) {
+		return failf(noSpace, "there are %d members", t.schema.Size)
+	}
+	for _, pipe := range pipes {
+		if err := t.add(pipe, id, c); err != nil {
+			return err
+		}
+		r.done(func() { t.drop(pipe, id) })
+	}
+	return nil
+}
+
+func (t *actionProfile) add(pipe int, id uint32, c dataplane.ActionCall) error {
+	h, err := t.sw(pipe).MemberAdd(t.name, c)
+	if err == nil {
+		t.handles[pipe][id], t.calls[pipe][id] = h, c
+	}
+	return err
+}
+
+func (t *actionProfile) drop(pipe int, id uint32) error {
+	err := t.sw(pipe).MemberDelete(t.name, t.handles[pipe][id])
+	if err == nil {
+		delete(t.handles[pipe], id)
+		delete(t.calls[pipe], id)
+	}
+	return err
+}
+
+func (t *actionProfile) modify(r *request, pipes []int, id uint32, e *wire.TableEntry) error {
+	c, err := t.call(e)
+	if err != nil {
+		return err
+	}
+	for _, pipe := range pipes {
+		h, ok := t.handles[pipe][id]
+		if !ok {
+			return failf(notFound, "there is no member %d", id)
+		}
+		before := t.calls[pipe][id]
+		if err := t.sw(pipe).MemberModify(t.name, h, c); err != nil {
+			return err
+		}
+		t.calls[pipe][id] = c
+		r.done(func() {
+			t.sw(pipe).MemberModify(t.name, h, before)
+			t.calls[pipe][id] = before
+		})
+	}
+	return nil
+}
+
+func (t *actionProfile) remove(r *request, pipes []int, id uint32) error {
+	for _, pipe := range pipes {
+		if _, ok := t.handles[pipe][id]; !ok {
+			continue
+		}
+		c := t.calls[pipe][id]
+		if err := t.drop(pipe, id); err != nil {
+			return err
+		}
+		r.done(func() { t.add(pipe, id, c) })
+	}
+	return nil
+}
+
+func (t *actionProfile) clear(r *request, pipes []int) error {
+	for _, id := range slices.Sorted(maps.Keys(t.handles[pipes[0]])) {
+		if err := t.remove(r, pipes, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	want, err := t.wanted(e.GetData())
+	if err != nil {
+		return err
+	}
+	ids := slices.Sorted(maps.Keys(t.calls[pipes[0]]))
+	if e.GetValue() != nil {
+		id, err := t.id(pipes, e)
+		if err != nil {
+			return err
+		}
+		if _, ok := t.calls[pipes[0]][id]; !ok {
+			return failf(notFound, "there is no member %d", id)
+		}
+		ids = []uint32{id}
+	}
+	for _, id := range ids {
+		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
+		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(id))}}}
+		if r.flags.GetKeyOnly() {
+			x.EntryTgt = r.target
+		} else {
+			c := t.calls[pipes[0]][id]
+			a := t.byName[c.Name]
+			if want != nil && want.action != 0 && want.action != a.id {
+				return invalidf("member %d has action %s, and another one is asked for", id, a.name)
+			}
+			x.Data = &wire.TableData{ActionId: a.id}
+			for i, p := range a.params {
+				if want.has(p.id) {
+					x.Data.Fields = append(x.Data.Fields, &wire.DataField{FieldId: p.id, Value: &wire.DataField_Stream{Stream: c.Params[i]}})
+				}
+			}
+		}
+		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *actionProfile) usage(r *request) (uint32, error) {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return 0, err
+	}
+	return uint32(len(t.handles[pipes[0]])), nil
+}
+
+func (t *actionProfile) handle(r *request, k *wire.TableKey) (uint32, error) {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return 0, err
+	}
+	id, err := t.id(pipes, &wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
+	if _, ok := t.handles[pipes[0]][id]; err == nil && !ok {
+		err = failf(notFound, "there is no member %d", id)
+	}
+	return id, err
+}

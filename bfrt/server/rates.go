@@ -1,0 +1,148 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A meterSpec is how a table says the rates of a meter: in kilobits or in packets
+// per second.
+type meterSpec struct {
+	name               string // in the data plane
+	cir, pir, cbs, pbs *datum
+	packets            bool
+}
+
+// newMeterSpec finds the fields of a meter; nil if there are none.
+func newMeterSpec(t *table) *meterSpec {
+	m := &meterSpec{cir: t.field("$METER_SPEC_CIR_KBPS"), pir: t.field("$METER_SPEC_PIR_KBPS"), cbs: t.field("$METER_SPEC_CBS_KBITS"), pbs: t.field("$METER_SPEC_PBS_KBITS")}
+	if m.cir == nil {
+		m = &meterSpec{cir: t.field("$METER_SPEC_CIR_PPS"), pir: t.field("$METER_SPEC_PIR_PPS"), cbs: t.field("$METER_SPEC_CBS_PKTS"), pbs: t.field("$METER_SPEC_PBS_PKTS"), packets: true}
+	}
+	if m.cir == nil {
+		return nil
+	}
+	return m
+}
+
+func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
+
+// unlimited is a rate that nothing exceeds.
+const unlimited = 1 << 40
+
+// rates are those of the data plane: per microsecond, the smaller first.
+func (m *meterSpec) rates(s spec) ([]dataplane.MeterRate, error) {
+	get := func(d *datum) float64 {
+		v := s[d.id]
+		if v == nil {
+			v = d.preset
+		}
+		n := uintOf(v.GetStream())
+		if v == nil || n == math.MaxUint64 {
+			return unlimited
+		}
+		return float64(n)
+	}
+	rate, burst := 1e-6, 1.0
+	if !m.packets {
+		rate, burst = 1e3/8/1e6, 1e3/8
+	}
+	c := dataplane.MeterRate{PerMicrosecond: get(m.cir) * rate, Burst: uint64(math.Min(get(m.cbs)*burst, 1<<62))}
+	p := dataplane.MeterRate{PerMicrosecond: get(m.pir) * rate, Burst: uint64(math.Min(get(m.pbs)*burst, 1<<62))}
+	if p.PerMicrosecond < c.PerMicrosecond {
+		return nil, invalidf("the peak rate is below the committed rate")
+	}
+	return []dataplane.MeterRate{c, p}, nil
+}
+
+func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
+	rates, err := m.rates(s)
+	if err != nil {
+		return err
+	}
+	return sw.MeterSet(m.name, index, rates)
+}
+
+// A filterSpec is how a table says the constants of a low-pass filter, or of an
+// early detection by one.
+type filterSpec struct {
+	name                           string // in the data plane
+	wred                           bool
+	kind, gain, decay, scale       *datum
+	constant, least, most, chances *datum
+}
+
+func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
+	f := &filterSpec{wred: wred}
+	if wred {
+		f.constant, f.least, f.most, f.chances = t.field(prefix+"TIME_CONSTANT_NS"), t.field(prefix+"MIN_THRESH_CELLS"), t.field(prefix+"MAX_THRESH_CELLS"), t.field(prefix+"MAX_PROBABILITY")
+		if f.constant == nil {
+			return nil
+		}
+		return f
+	}
+	f.kind, f.gain, f.decay, f.scale = t.field(prefix+"TYPE"), t.field(prefix+"GAIN_TIME_CONSTANT_NS"), t.field(prefix+"DECAY_TIME_CONSTANT_NS"), t.field(prefix+"OUT_SCALE_DOWN_FACTOR")
+	if f.kind == nil {
+		return nil
+	}
+	return f
+}
+
+func (f *filterSpec) has(d *datum) bool {
+	return d != nil && (d == f.kind || d == f.gain || d == f.decay || d == f.scale || d == f.constant || d == f.least || d == f.most || d == f.chances)
+}
+
+func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
+	get := func(d *datum) *wire.DataField {
+		if v := s[d.id]; v != nil {
+			return v
+		}
+		return d.preset
+	}
+	ns := func(d *datum) time.Duration { return time.Duration(get(d).GetFloatVal()) }
+	if f.wred {
+		return sw.WredSet(f.name, index, dataplane.WredSpec{
+			Time: ns(f.constant), Min: uintOf(get(f.least).GetStream()), Max: uintOf(get(f.most).GetStream()),
+			Probability: float64(get(f.chances).GetFloatVal()),
+		})
+	}
+	return sw.FilterSet(f.name, index, dataplane.FilterSpec{
+		Rate: get(f.kind).GetStrVal() == "RATE", Gain: ns(f.gain), Decay: ns(f.decay), Shift: int(uintOf(get(f.scale).GetStream())),
+	})
+}
+
+// meterTable is an array of meters, filters or early detections: rows of what was
+// asked for, which the data plane of each pipe follows.
+func ratesTable(t *table, apply func(sw *dataplane.Switch, index int, s spec) error, reset func(sw *dataplane.Switch, index int) error) *recordTable {
+	rt := newRecords(t)
+	rt.constant = true
+	rt.apply = func(r *request, before, after *record) error {
+		pipes, err := r.pipesOf(t.program)
+		if err != nil {
+			return err
+		}
+		row := after
+		if row == nil {
+			row = before
+		}
+		index, err := indexOf(t.keys, row.key, int(t.schema.Size))
+		if err != nil {
+			return err
+		}
+		for _, pipe := range pipes {
+			if after == nil {
+				err = reset(t.sw(pipe), index)
+			} else {
+				err = apply(t.sw(pipe), index, after.fields)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return rt
+}

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane"
+)
+
+// A replicator is the tables of the replication engine: groups of nodes, nodes of
+// ports.
+type replicator struct {
+	s                      *Server
+	group, node, ecmp, lag *recordTable
+	prune, port            *recordTable
+	config                 *wire.PreDeviceConfig
+}
+
+func newReplicator(s *Server, named map[string]*recordTable) *replicator {
+	p := &replicator{
+		s: s, group: named["PreMgid"], node: named["PreNode"], ecmp: named["PreEcmp"], lag: named["PreLag"], prune: named["PrePrune"], port: named["PrePort"],
+		config: &wire.PreDeviceConfig{
+			PreGlobalRid: &wire.PreGlobalRid{}, PrePortProtection: &wire.PrePortProtection{}, PreFastFailover: &wire.PreFastFailover{},
+			PreMaxNodesBeforeYield: &wire.PreMaxNodesBeforeYield{Count: 16}, PreMaxNodeThreshold: &wire.PreMaxNodeThreshold{},
+		},
+	}
+	p.group.accept = func(row *record) error {
+		if uintOf(row.key.GetFields()[0].GetExact().GetValue()) == 0 {
+			return invalidf("group 0 stands for none")
+		}
+		ids := row.numbers(p.group.table, "$MULTICAST_NODE_ID")
+		for _, id := range ids {
+			if p.node.rows[p.id(p.node, id)] == nil {
+				return failf(notFound, "there is no node %d", id)
+			}
+		}
+		if n := len(row.flags(p.group.table, "$MULTICAST_NODE_L1_XID_VALID")); n != len(ids) {
+			return invalidf("there are %d nodes and %d flags of exclusion", len(ids), n)
+		}
+		if n := len(row.numbers(p.group.table, "$MULTICAST_NODE_L1_XID")); n != len(ids) {
+			return invalidf("there are %d nodes and %d exclusions", len(ids), n)
+		}
+		for _, id := range row.numbers(p.group.table, "$MULTICAST_ECMP_ID") {
+			if p.ecmp.rows[p.id(p.ecmp, id)] == nil {
+				return failf(notFound, "there is no set of nodes %d", id)
+			}
+		}
+		return nil
+	}
+	p.node.accept = func(row *record) error {
+		for _, port := range row.numbers(p.node.table, "$DEV_PORT") {
+			if port > 511 {
+				return invalidf("there is no port %d", port)
+			}
+		}
+		return nil
+	}
+	p.lag.constant, p.prune.constant, p.port.constant = true, true, true
+	p.prune.schema.Size, p.lag.schema.Size = 1<<9, 1<<8
+	for _, t := range []*recordTable{p.group, p.node, p.ecmp, p.lag, p.prune, p.port} {
+		t.apply = func(r *request, before, after *record) error {
+			row := after
+			if row == nil {
+				row = before
+				if t == p.node {
+					if err := p.unused(row); err != nil {
+						return err
+					}
+				}
+			}
+			r.settle(p.renew)
+			return nil
+		}
+	}
+	return p
+}
+
+func (p *replicator) id(t *recordTable, n uint32) string {
+	id, _ := t.key(&wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(n))}})
+	return id
+}
+
+// unused refuses that a node goes away that groups have.
+func (p *replicator) unused(row *record) error {
+	n := uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
+	for _, g := range p.group.rows {
+		if slices.Contains(g.numbers(p.group.table, "$MULTICAST_NODE_ID"), n) {
+			return failf(inUse, "node %d is in a group", n)
+		}
+	}
+	return nil
+}
+
+func (p *replicator) configure(c *wire.PreDeviceConfig) error {
+	if x := c.GetPreGlobalRid(); x != nil {
+		p.config.PreGlobalRid = x
+	}
+	if x := c.GetPrePortProtection(); x != nil {
+		p.config.PrePortProtection = x
+	}
+	if x := c.GetPreFastFailover(); x != nil {
+		p.config.PreFastFailover = x
+	}
+	if x := c.GetPreMaxNodesBeforeYield(); x != nil {
+		p.config.PreMaxNodesBeforeYield = x
+	}
+	if x := c.GetPreMaxNodeThreshold(); x != nil {
+		p.config.PreMaxNodeThreshold = x
+	}
+	p.renew()
+	return nil
+}
+
+// renew gives the data planes the groups that the tables make.
+func (p *replicator) renew() {
+	trees := map[uint32]dataplane.Tree{}
+	for _, id := range p.group.sorted() {
+		row := p.group.rows[id]
+		n := uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
+		trees[n] = p.tree(row)
+	}
+	prune := map[uint16][]uint32{}
+	for _, row := range p.prune.rows {
+		prune[uint16(uintOf(row.key.GetFields()[0].GetExact().GetValue()))] = row.numbers(p.prune.table, "$DEV_PORT")
+	}
+	for _, sw := range p.s.pipes {
+		sw.SetTrees(trees, prune, uint16(p.config.GetPreGlobalRid().GetGlobalRid()))
+	}
+	for _, row := range p.port.rows {
+		if row.flag(p.port.table, "$COPY_TO_CPU_PORT_ENABLE") && p.s.cpu != nil {
+			*p.s.cpu = uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
+		}
+	}
+}
+
+func (p *replicator) tree(row *record) dataplane.Tree {
+	var t dataplane.Tree
+	add := func(nodes, xids []uint32, valid []bool, of func(uint32) []dataplane.TreeNode) {
+		for i, id := range nodes {
+			b := dataplane.Branch{Nodes: of(id)}
+			if i < len(valid) && i < len(xids) && valid[i] {
+				b.Excludes, b.XID = true, uint16(xids[i])
+			}
+			t.Branches = append(t.Branches, b)
+		}
+	}
+	g := p.group.table
+	add(row.numbers(g, "$MULTICAST_NODE_ID"), row.numbers(g, "$MULTICAST_NODE_L1_XID"), row.flags(g, "$MULTICAST_NODE_L1_XID_VALID"),
+		func(id uint32) []dataplane.TreeNode { return p.nodes([]uint32{id}) })
+	add(row.numbers(g, "$MULTICAST_ECMP_ID"), row.numbers(g, "$MULTICAST_ECMP_L1_XID"), row.flags(g, "$MULTICAST_ECMP_L1_XID_VALID"),
+		func(id uint32) []dataplane.TreeNode {
+			e := p.ecmp.rows[p.id(p.ecmp, id)]
+			if e == nil {
+				return nil
+			}
+			return p.nodes(e.numbers(p.ecmp.table, "$MULTICAST_NODE_ID"))
+		})
+	return t
+}
+
+func (p *replicator) nodes(ids []uint32) (list []dataplane.TreeNode) {
+	for _, id := range ids {
+		row := p.node.rows[p.id(p.node, id)]
+		if row == nil {
+			continue
+		}
+		n := dataplane.TreeNode{RID: uint16(row.number(p.node.table, "$MULTICAST_RID")), Ports: row.numbers(p.node.table, "$DEV_PORT")}
+		for _, lag := range row.numbers(p.node.table, "$MULTICAST_LAG_ID") {
+			if l := p.lag.rows[p.id(p.lag, lag)]; l != nil {
+				n.Lags = append(n.Lags, l.numbers(p.lag.table, "$DEV_PORT"))
+			}
+		}
+		list = append(list, n)
+	}
+	return list
+}

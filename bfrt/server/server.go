@@ -1,0 +1,165 @@
+// Package server serves BfRt, the runtime interface of Intel's SDE for Tofino,
+// over gRPC for an embedded switch: to the SDE's clients it is a chip.
+//
+// Everything is a table of a schema (package bfrt): those of the program, and
+// those that every chip has: ports, mirror sessions, the replication engine, the
+// traffic manager. Each pipe has registers, counters, meters and entries of its
+// own; a target says which pipes are meant.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+const notFound = codes.NotFound
+
+// Options are what a server is made of.
+type Options struct {
+	// Arch is the chip: bmv2.TNA or bmv2.T2NA.
+	Arch string
+	// Pipes is the number of pipes; 0 stands for 4.
+	Pipes int
+	// Device is the number of the chip in targets.
+	Device uint32
+	// TLS, if not nil, is how clients connect.
+	TLS *tls.Config
+	// Limits bound what clients can take.
+	p4rt.Limits
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+// maxPipes is the number of pipes that ports can name.
+const maxPipes = 4
+
+func (o *Options) validate() error {
+	if o.Arch != bmv2.TNA && o.Arch != bmv2.T2NA {
+		return errors.New("BfRt is for programs for Tofino (tna, t2na)")
+	}
+	if o.Pipes == 0 {
+		o.Pipes = maxPipes
+	}
+	if o.Pipes < 1 || o.Pipes > maxPipes {
+		return errors.New("a chip has 1 to 4 pipes")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o.Limits.Complete()
+}
+
+// A Server serves BfRt for one device.
+type Server struct {
+	dev    *p4rt.Device
+	opts   Options
+	grpc   *grpc.Server
+	handed atomic.Int64 // calls in progress
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	work     sync.WaitGroup
+
+	clients clients
+	cpu     *uint32 // the port of copies to the CPU
+
+	// mu guards the tables. Who holds it may wait for the device, not the other
+	// way round.
+	mu       sync.RWMutex
+	programs []*program
+	pipes    []*dataplane.Switch
+	chip     *fixed // the tables of every chip
+	begun    []*wire.ForwardingPipelineConfig
+}
+
+// New makes a server for d, without program.
+func New(d *p4rt.Device, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{dev: d, opts: o, stop: make(chan struct{}), cpu: d.CPU()}
+	s.chip = newFixed(s)
+	s.grpc = grpc.NewServer(s.serverOptions()...)
+	wire.Register(s.grpc, s)
+	s.work.Go(s.watchIdle)
+	d.OnPorts(s.portsChanged)
+	return s, nil
+}
+
+func (s *Server) serverOptions() []grpc.ServerOption {
+	list := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(s.opts.MaxMessage),
+		grpc.MaxSendMsgSize(1 << 30),
+		grpc.MaxHeaderListSize(1 << 20),
+		grpc.MaxConcurrentStreams(uint32(s.opts.MaxStreams)),
+		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: 5 * time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if err := s.admit(); err != nil {
+				return nil, err
+			}
+			defer s.handed.Add(-1)
+			return handle(ctx, in)
+		}),
+		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			if err := s.admit(); err != nil {
+				return err
+			}
+			defer s.handed.Add(-1)
+			return handle(srv, stream)
+		}),
+	}
+	if s.opts.TLS != nil {
+		list = append(list, grpc.Creds(credentials.NewTLS(s.opts.TLS)))
+	}
+	return list
+}
+
+// admit counts a call in, or refuses it.
+func (s *Server) admit() error {
+	if n := s.handed.Add(1); n > int64(s.opts.MaxCalls) {
+		s.handed.Add(-1)
+		return failf(codes.ResourceExhausted, "there are %d requests and streams already", s.opts.MaxCalls)
+	}
+	return nil
+}
+
+// Serve answers clients on l until Stop is called.
+func (s *Server) Serve(l net.Listener) error {
+	return s.grpc.Serve(s.opts.Limits.Listener(l, s.opts.Log))
+}
+
+// Stop ends streams, lets requests finish until ctx is done, and then closes all
+// connections.
+func (s *Server) Stop(ctx context.Context) {
+	s.stopOnce.Do(func() { close(s.stop) })
+	finished := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-finished
+	}
+	s.work.Wait()
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+)
+
+// A request is what the updates or entities of one call share, and what is known
+// of the one at work.
+type request struct {
+	s      *Server
+	target *wire.TargetDevice
+	own    *wire.TargetDevice // that of the entry itself, if it has one
+	flags  *wire.TableFlags
+	undo   *[]func()         // nil: what is done stays done
+	later  *[]func()         // nil: packets move
+	last   map[string]func() // what is done once, behind the last update
+	// Of a read alone.
+	out func(*wire.Entity) error
+}
+
+// done notes how to take back what has been done.
+func (r *request) done(back func()) {
+	if r.undo != nil {
+		*r.undo = append(*r.undo, back)
+	}
+}
+
+// moving runs f once packets move, which is now unless they are held.
+func (r *request) moving(f func()) {
+	if r.later != nil {
+		*r.later = append(*r.later, f)
+		return
+	}
+	f()
+}
+
+// settle runs f behind the last update of the batch.
+func (r *request) settle(f func()) { r.last["replication"] = f }
+
+// all reports whether the target is all pipes.
+func (r *request) all() bool { return r.target.GetPipeId() == wire.AllPipes }
+
+// pipesOf are those of a program's pipes that the target names.
+func (r *request) pipesOf(p *program) ([]int, error) {
+	if r.all() {
+		return p.pipes, nil
+	}
+	id := int(r.target.GetPipeId())
+	if id >= len(r.s.pipes) {
+		return nil, invalidf("there is no pipe %d", id)
+	}
+	if !slices.Contains(p.pipes, id) {
+		return nil, invalidf("program %s is not in pipe %d", p.name, id)
+	}
+	return []int{id}, nil
+}
+
+// A scope is a partition of a program's pipes: the entries of a table are the
+// same in all pipes of a part.
+type scope struct {
+	mode  *wire.Mode
+	parts [][]int
+}
+
+func wholeScope(p *program) scope {
+	return scope{mode: &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}}, parts: [][]int{p.pipes}}
+}
+
+// newScope reads a scope: all pipes, each for itself, or a set of pipes in each
+// byte of a number.
+func newScope(p *program, m *wire.Mode) (scope, error) {
+	c := scope{mode: m}
+	switch x := m.GetScope().(type) {
+	case *wire.Mode_UserDefined:
+		seen := map[int]bool{}
+		for rest := x.UserDefined; rest != 0; rest >>= 8 {
+			var part []int
+			for pipe := range 8 {
+				if rest&(1<<pipe) == 0 {
+					continue
+				}
+				if seen[pipe] {
+					return c, invalidf("scope %#x has pipe %d twice", x.UserDefined, pipe)
+				}
+				if seen[pipe] = true; slices.Contains(p.pipes, pipe) {
+					part = append(part, pipe)
+				}
+			}
+			if part != nil {
+				c.parts = append(c.parts, part)
+			}
+		}
+		for _, pipe := range p.pipes {
+			if !seen[pipe] {
+				return c, invalidf("scope %#x leaves pipe %d out", x.UserDefined, pipe)
+			}
+		}
+	case *wire.Mode_Predef:
+		if x.Predef == wire.Mode_SINGLE {
+			for _, pipe := range p.pipes {
+				c.parts = append(c.parts, []int{pipe})
+			}
+			break
+		}
+		c.parts = [][]int{p.pipes}
+	default:
+		return wholeScope(p), nil
+	}
+	return c, nil
+}
+
+// of are the pipes that a target means: all of the parts it is in.
+func (c *scope) of(r *request, p *program) ([]int, error) {
+	pipes, err := r.pipesOf(p)
+	if err != nil || r.all() {
+		return pipes, err
+	}
+	for _, part := range c.parts {
+		if slices.Contains(part, pipes[0]) {
+			return part, nil
+		}
+	}
+	return pipes, nil
+}
