@@ -134,6 +134,19 @@ func (s *Switch) GroupDelete(name string, h Handle) error {
 	})
 }
 
+// GroupUsed reports whether entries lead to a group.
+func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
+	err = s.withProfile(name, func(pr *profile) error {
+		g := pr.group(h)
+		if g == nil {
+			return ErrBadHandle
+		}
+		used = g.uses > 0
+		return nil
+	})
+	return used, err
+}
+
 // GroupAddMember puts a member into a group.
 func (s *Switch) GroupAddMember(name string, group, member Handle) error {
 	return s.withProfile(name, func(pr *profile) error {

@@ -20,13 +20,16 @@ type attachments struct {
 
 	// What was asked for, by entry: the data plane has it in another form.
 	specs map[entryAt]spec
+	// Counts as the driver remembers them, which a read that is not of the chip
+	// tells.
+	known map[entryAt]dataplane.Count
 }
 
 // A spec is the rates of a meter, or the constants of a filter, by field.
 type spec map[uint32]*wire.DataField
 
 func (a *attachments) find(t *matchTable, p *program) error {
-	a.specs = map[entryAt]spec{}
+	a.specs, a.known = map[entryAt]spec{}, map[entryAt]dataplane.Count{}
 	a.bytes, a.packets = t.field("$COUNTER_SPEC_BYTES"), t.field("$COUNTER_SPEC_PKTS")
 	if s := newMeterSpec(t.table); s != nil {
 		if s.name = p.directMeter(t.name); s.name == "" {
@@ -77,7 +80,36 @@ func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
 	a.forget(pipe, h)
 }
 
-func (a *attachments) forget(pipe int, h dataplane.Handle) { delete(a.specs, entryAt{pipe, h}) }
+func (a *attachments) forget(pipe int, h dataplane.Handle) {
+	delete(a.specs, entryAt{pipe, h})
+	delete(a.known, entryAt{pipe, h})
+}
+
+// count is the counter of an entry: the chip's, or as it is remembered.
+func (a *attachments) count(t *matchTable, pipe int, h dataplane.Handle, fresh bool) dataplane.Count {
+	at := entryAt{pipe, h}
+	if fresh {
+		a.known[at], _ = t.sw(pipe).EntryCounter(t.name, h)
+	}
+	return a.known[at]
+}
+
+// sync remembers the counts of all entries.
+func (a *attachments) sync(t *matchTable) {
+	if a.bytes == nil && a.packets == nil {
+		return
+	}
+	for _, pipe := range t.program.pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			continue
+		}
+		for _, x := range list {
+			a.count(t, pipe, x.Handle, true)
+		}
+		a.count(t, pipe, dataplane.DefaultEntry, true)
+	}
+}
 
 // set writes what an update says of them. What is counted, whose sum over the
 // pipes is told, is written into the first.
@@ -129,6 +161,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 		if err := sw.SetEntryCounter(t.name, h, *count); err != nil {
 			return err
 		}
+		a.known[at] = *count
 	}
 	if rates {
 		if err := a.meter.apply(sw, int(h), s); err != nil {
@@ -173,6 +206,7 @@ func (a *attachments) increase(r *request, t *matchTable, at *place, e *wire.Tab
 // A saved state is what a rollback puts back.
 type saved struct {
 	count dataplane.Count
+	known dataplane.Count
 	spec  spec
 	cells []*big.Int
 }
@@ -181,6 +215,7 @@ func (a *attachments) save(t *matchTable, pipe int, h dataplane.Handle) *saved {
 	x := &saved{spec: a.specs[entryAt{pipe, h}]}
 	if a.bytes != nil || a.packets != nil {
 		x.count, _ = t.sw(pipe).EntryCounter(t.name, h)
+		x.known = a.known[entryAt{pipe, h}]
 	}
 	for _, c := range a.registers {
 		if h != dataplane.DefaultEntry {
@@ -202,6 +237,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 		}
 	}
 	a.forget(pipe, h)
+	a.known[entryAt{pipe, h}] = x.known
 	if x.spec == nil {
 		return
 	}
@@ -217,12 +253,12 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 }
 
 // tell puts them into the data of an entry.
-func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, want *filter) {
+func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh bool, want *filter) {
 	if a.bytes != nil || a.packets != nil {
 		var sum dataplane.Count
 		for i, pipe := range at.pipes {
 			if at.handles[i] >= 0 {
-				c, _ := t.sw(pipe).EntryCounter(t.name, dataplane.Handle(at.handles[i]))
+				c := a.count(t, pipe, dataplane.Handle(at.handles[i]), fresh)
 				sum.Bytes += c.Bytes
 				sum.Packets += c.Packets
 			}

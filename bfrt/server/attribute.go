@@ -19,10 +19,13 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 	m, _ := o.(*matchTable)
 	switch x := a.GetAttribute().(type) {
 	case *wire.TableAttribute_EntryScope:
+		if _, ok := o.(*registerTable); ok {
+			return nil // its pipes are told apart whatever their scope
+		}
 		if err := has("EntryScope"); err != nil {
 			return err
 		}
-		c, err := newScope(t.program, x.EntryScope.GetPipeScope())
+		c, err := newScope(t.program, x.EntryScope)
 		if err != nil {
 			return err
 		}
@@ -92,17 +95,16 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 	m, _ := o.(*matchTable)
 	switch a.GetAttribute().(type) {
 	case *wire.TableAttribute_EntryScope:
-		var mode *wire.Mode
+		var c scope
 		switch o := o.(type) {
 		case *matchTable:
-			mode = o.scope.mode
+			c = o.scope
 		case *valueSet:
-			mode = o.scope.mode
+			c = o.scope
 		default:
 			return nil, failf(unimplemented, "the table has no attribute EntryScope")
 		}
-		all := &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}}
-		out.Attribute = &wire.TableAttribute_EntryScope{EntryScope: &wire.EntryScope{GressScope: all, PipeScope: mode, PrsrScope: all}}
+		out.Attribute = &wire.TableAttribute_EntryScope{EntryScope: &wire.EntryScope{GressScope: c.gress, PipeScope: c.mode, PrsrScope: c.parser}}
 	case *wire.TableAttribute_IdleTable:
 		if m == nil || m.ageing.config == nil {
 			return nil, failf(unimplemented, "the table has no attribute IdleTimeout")
@@ -133,14 +135,21 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 	return out, nil
 }
 
-// operate does an operation of a table. Counters and registers are read where they
-// are counted, so that there is nothing to bring up to date.
+// operate does an operation of a table: it brings what the driver remembers of the
+// chip up to date. Registers are always read where they are.
 func operate(r *request, o object, name string) error {
 	if !slices.Contains(o.head().schema.Operations, name) {
 		return failf(unimplemented, "the table has no operation %q", name)
 	}
-	if m, ok := o.(*matchTable); ok && name == "UpdateHitState" {
-		m.ageing.update(m)
+	switch o := o.(type) {
+	case *matchTable:
+		if name == "UpdateHitState" {
+			o.ageing.update(o)
+		} else {
+			o.attach.sync(o)
+		}
+	case *counterTable:
+		o.sync()
 	}
 	return nil
 }

@@ -217,6 +217,25 @@ type counterTable struct {
 	name           string
 	size           int
 	bytes, packets *datum
+	known          map[[2]int]dataplane.Count // by pipe and index, as the driver remembers them
+}
+
+// count is a counter: the chip's, or as it is remembered.
+func (t *counterTable) count(pipe, index int, fresh bool) dataplane.Count {
+	at := [2]int{pipe, index}
+	if fresh {
+		t.known[at], _ = t.sw(pipe).CounterRead(t.name, index)
+	}
+	return t.known[at]
+}
+
+// sync remembers all counts.
+func (t *counterTable) sync() {
+	for _, pipe := range t.program.pipes {
+		for i := range t.size {
+			t.count(pipe, i, true)
+		}
+	}
 }
 
 func (t *counterTable) index(e *wire.TableEntry) (int, error) {
@@ -254,7 +273,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 		if err != nil {
 			return err
 		}
-		v = t.sum(pipes, from)
+		v = t.sum(pipes, from, true)
 		for _, x := range d.rest {
 			if t.fields[x.GetFieldId()] == t.bytes {
 				v.Bytes = uintOf(x.GetStream())
@@ -273,8 +292,14 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 			if err := sw.CounterWrite(t.name, i, v); err != nil {
 				return err
 			}
+			at := [2]int{pipe, i}
+			was := t.known[at]
+			t.known[at] = v
 			if r.undo != nil {
-				r.done(func() { sw.CounterWrite(t.name, i, before) })
+				r.done(func() {
+					sw.CounterWrite(t.name, i, before)
+					t.known[at] = was
+				})
 			}
 			if k == 0 && len(pipes) > 1 {
 				v = dataplane.Count{}
@@ -284,10 +309,10 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 	return nil
 }
 
-func (t *counterTable) sum(pipes []int, i int) dataplane.Count {
+func (t *counterTable) sum(pipes []int, i int, fresh bool) dataplane.Count {
 	var sum dataplane.Count
 	for _, pipe := range pipes {
-		c, _ := t.sw(pipe).CounterRead(t.name, i)
+		c := t.count(pipe, i, fresh)
 		sum.Bytes += c.Bytes
 		sum.Packets += c.Packets
 	}
@@ -316,7 +341,7 @@ func (t *counterTable) read(r *request, e *wire.TableEntry) error {
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
-			v := t.sum(pipes, i)
+			v := t.sum(pipes, i, r.flags.GetFromHw())
 			x.Data = &wire.TableData{}
 			if t.bytes != nil && want.has(t.bytes.id) {
 				x.Data.Fields = append(x.Data.Fields, t.bytes.number(v.Bytes))

@@ -27,6 +27,7 @@ type client struct {
 	wants  *wire.Subscribe_Notifications
 	bound  string // the program, "" if there is none
 	outbox *outbox
+	gone   chan struct{} // closed once another stream has the client's number
 }
 
 // An outbox holds what is to be sent to a client, so that nobody waits for a slow
@@ -65,7 +66,7 @@ func (o *outbox) sent(m *wire.StreamMessageResponse) {
 
 // StreamChannel is the session of a client, for as long as the stream lives.
 func (s *Server) StreamChannel(stream wire.StreamServer) error {
-	c := &client{outbox: &outbox{list: make(chan *wire.StreamMessageResponse, maxMessages), room: s.opts.MaxPending}}
+	c := &client{outbox: &outbox{list: make(chan *wire.StreamMessageResponse, maxMessages), room: s.opts.MaxPending}, gone: make(chan struct{})}
 	defer s.clients.leave(c)
 	came, failed := make(chan *wire.StreamMessageRequest), make(chan error, 1)
 	go func() {
@@ -98,6 +99,8 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 				return nil
 			}
 			return err
+		case <-c.gone:
+			return status.Errorf(codes.Aborted, "client %d has another stream", c.id)
 		case <-s.stop:
 			return status.Error(codes.Unavailable, "the switch ends")
 		}
@@ -134,7 +137,8 @@ func (l *clients) join(c *client, id uint32, wants *wire.Subscribe_Notifications
 		l.open = map[uint32]*client{}
 	}
 	if o := l.open[id]; o != nil && o != c {
-		return failf(alreadyExists, "there is a client %d", id)
+		close(o.gone) // a client that comes again, before it is noticed that it went
+		delete(l.open, id)
 	}
 	if c.outbox != nil && l.open[c.id] == c && c.id != id {
 		return invalidf("the client is %d already", c.id)

@@ -87,17 +87,14 @@ type entryData struct {
 // leads reports whether the data says where an entry leads to.
 func (d *entryData) leads() bool { return d.action != nil || d.member != nil || d.group != nil }
 
-// complete wants all parameters of the action.
-func (d *entryData) complete() error {
-	if d.action == nil {
-		return nil
-	}
+// complete gives the parameters of the action that are left out the value 0, as
+// the SDE does.
+func (d *entryData) complete() {
 	for i, p := range d.params {
 		if p == nil {
-			return invalidf("action %s lacks %s", d.action.name, d.action.params[i].name)
+			d.params[i] = make([]byte, (d.action.params[i].width+7)/8)
 		}
 	}
-	return nil
 }
 
 // keep takes the parameters that an update leaves out from what the entry leads

@@ -309,9 +309,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 	if err != nil {
 		return err
 	}
-	if err := d.complete(); err != nil {
-		return err
-	}
+	d.complete()
 	if d.action != nil && d.action.miss {
 		return invalidf("action %s is for the default entry alone", d.action.name)
 	}
@@ -332,6 +330,10 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 				if err = t.attach.set(t, pipe, h, d, i == 0); err != nil {
 					undo(i + 1)
 					return err
+				}
+				t.ageing.arrived(t, pipe, h)
+				if d.hit != nil {
+					t.ageing.set(pipe, h, *d.hit)
 				}
 				if x.IdleTimeout > 0 {
 					t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Now())
@@ -369,9 +371,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			return err
 		}
 		d.keep(&before.Target)
-		if err := d.complete(); err != nil {
-			return err
-		}
+		d.complete()
 		saved := t.attach.save(t, pipe, h)
 		if d.leads() {
 			target, err := t.target(d, pipe)
@@ -384,6 +384,9 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 		}
 		if err := t.attach.set(t, pipe, h, d, i == 0); err != nil {
 			return err
+		}
+		if d.hit != nil {
+			t.ageing.set(pipe, h, *d.hit)
 		}
 		if d.ttl != nil || r.flags.GetResetTtl() && before.IdleTimeout > 0 {
 			ttl := before.IdleTimeout
@@ -432,7 +435,7 @@ func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
 		})
 	}
 	t.attach.forget(pipe, h)
-	t.ageing.woken(pipe, h)
+	t.ageing.forget(pipe, h)
 	return sw.TableDelete(t.name, h)
 }
 
@@ -474,11 +477,7 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 	if err != nil {
 		return err
 	}
-	if d.leads() {
-		if err := d.complete(); err != nil {
-			return err
-		}
-	}
+	d.complete()
 	if d.action != nil && d.action.hit {
 		return invalidf("action %s is not for the default entry", d.action.name)
 	}
@@ -612,7 +611,7 @@ func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filte
 	if err := t.lead(e.Data, &x.Target, at.pipes[0], want); err != nil {
 		return err
 	}
-	t.attach.tell(t, e.Data, at, want)
+	t.attach.tell(t, e.Data, at, r.flags.GetFromHw(), want)
 	t.ageing.tell(t, e.Data, at, x, r, want)
 	return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 }
@@ -635,7 +634,7 @@ func (t *matchTable) readDefault(r *request, pipes []int, want *filter) error {
 	for i := range at.handles {
 		at.handles[i] = int64(dataplane.DefaultEntry)
 	}
-	t.attach.tell(t, e.Data, at, want)
+	t.attach.tell(t, e.Data, at, r.flags.GetFromHw(), want)
 	return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 }
 
@@ -683,6 +682,8 @@ type ageing struct {
 	idle     map[entryAt]bool // entries that have been reported
 	from     []int
 	polled   time.Duration // when hit states were brought up to date last
+	active   map[entryAt]bool
+	came     map[entryAt]time.Duration
 }
 
 // An entryAt is an entry in a pipe.
@@ -699,3 +700,9 @@ func (a *ageing) timeout(d *entryData) time.Duration {
 }
 
 func (a *ageing) woken(pipe int, h dataplane.Handle) { delete(a.idle, entryAt{pipe, h}) }
+
+func (a *ageing) forget(pipe int, h dataplane.Handle) {
+	a.woken(pipe, h)
+	delete(a.active, entryAt{pipe, h})
+	delete(a.came, entryAt{pipe, h})
+}

@@ -17,7 +17,7 @@ type learner struct {
 
 	mu      sync.Mutex
 	next    uint32
-	pending []*wire.TableData
+	pending [maxPipes][]*wire.TableData
 	timer   *time.Timer
 }
 
@@ -44,7 +44,7 @@ const learnFor = time.Millisecond
 const maxRecords = 1024
 
 // learn takes a record, while a packet is processed.
-func (p *program) learn(d dataplane.Digest) {
+func (p *program) learn(pipe int, d dataplane.Digest) {
 	l := p.learners[d.List]
 	if l == nil {
 		return
@@ -52,10 +52,10 @@ func (p *program) learn(d dataplane.Digest) {
 	m := l.record(d.Data)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) >= maxRecords {
+	if len(l.pending[pipe]) >= maxRecords {
 		return
 	}
-	l.pending = append(l.pending, m)
+	l.pending[pipe] = append(l.pending[pipe], m)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(learnFor, func() { p.tellLearned(l) })
 	}
@@ -74,14 +74,21 @@ func (l *learner) record(data []byte) *wire.TableData {
 
 func (p *program) tellLearned(l *learner) {
 	l.mu.Lock()
-	list := l.pending
-	l.pending, l.timer = nil, nil
-	l.next++
-	id := l.next
+	lists := l.pending
+	l.pending, l.timer = [maxPipes][]*wire.TableData{}, nil
+	first := l.next
+	l.next += maxPipes
 	l.mu.Unlock()
-	p.s.clients.tell((*wire.Subscribe_Notifications).GetEnableLearnNotifications, p, &wire.StreamMessageResponse{
-		Update: &wire.StreamMessageResponse_Digest{Digest: &wire.DigestList{DigestId: l.id, ListId: id, Data: list, Target: p.s.everywhere()}},
-	})
+	for pipe, list := range lists {
+		if len(list) == 0 {
+			continue
+		}
+		to := p.s.everywhere()
+		to.PipeId = uint32(pipe)
+		p.s.clients.tell((*wire.Subscribe_Notifications).GetEnableLearnNotifications, p, &wire.StreamMessageResponse{
+			Update: &wire.StreamMessageResponse_Digest{Digest: &wire.DigestList{DigestId: l.id, ListId: first + uint32(pipe), Data: list, Target: to}},
+		})
+	}
 }
 
 // everywhere is all of the chip.
@@ -94,28 +101,65 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	if c.GetEnable() && c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && c.GetMaxTtl() != 0 && c.GetMinTtl() > c.GetMaxTtl() {
 		return invalidf("the least time to live, %d ms, is above the greatest, %d ms", c.GetMinTtl(), c.GetMaxTtl())
 	}
+	if c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE {
+		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the rest is of the other mode
+	}
 	a.config = c
 	clear(a.idle)
+	clear(a.active)
 	return nil
 }
 
 // update looks which entries have been hit since it was last asked.
-func (a *ageing) update(t *matchTable) { a.polled = t.s.dev.Now() }
+func (a *ageing) update(t *matchTable) {
+	now := t.s.dev.Now()
+	clear(a.active)
+	for _, pipe := range t.program.pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			continue
+		}
+		for _, x := range list {
+			at := entryAt{pipe, x.Handle}
+			if hit, err := t.sw(pipe).LastHit(t.name, x.Handle); err == nil && hit > max(a.polled, a.came[at]) {
+				a.active[at] = true
+			}
+		}
+	}
+	a.polled = now
+}
+
+// arrived notes a new entry, which nothing has hit yet.
+func (a *ageing) arrived(t *matchTable, pipe int, h dataplane.Handle) {
+	if a.ttl != nil {
+		a.came[entryAt{pipe, h}] = t.s.dev.Now()
+	}
+}
+
+// set writes the hit state that a client gives an entry.
+func (a *ageing) set(pipe int, h dataplane.Handle, state string) {
+	if at := (entryAt{pipe, h}); state == "ENTRY_ACTIVE" {
+		a.active[at] = true
+	} else {
+		delete(a.active, at)
+	}
+}
 
 // tell puts the time to live and the hit state into the data of an entry.
 func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplane.Entry, r *request, want *filter) {
 	if a.ttl == nil {
 		return
 	}
-	last := time.Duration(0)
+	last, active := time.Duration(0), false
 	for i, pipe := range at.pipes {
 		if at.handles[i] >= 0 {
+			active = active || a.active[entryAt{pipe, dataplane.Handle(at.handles[i])}]
 			hit, _ := t.sw(pipe).LastHit(t.name, dataplane.Handle(at.handles[i]))
 			last = max(last, hit)
 		}
 	}
 	if a.hit != nil && a.config.GetEnable() && a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE && want.has(a.hit.id) {
-		out.Fields = append(out.Fields, a.hit.text(ifElse(a.active(at, last), "ENTRY_ACTIVE", "ENTRY_IDLE")))
+		out.Fields = append(out.Fields, a.hit.text(ifElse(active, "ENTRY_ACTIVE", "ENTRY_IDLE")))
 	}
 	if a.config.GetEnable() && a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
 		ttl := x.IdleTimeout
@@ -124,11 +168,6 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 		}
 		out.Fields = append(out.Fields, a.ttl.number(uint64(ttl/time.Millisecond)))
 	}
-}
-
-// active reports whether an entry has been hit between the last two updates.
-func (a *ageing) active(at *place, last time.Duration) bool {
-	return last > 0
 }
 
 // idleScan is how often entries are looked at for their idle timeout.
@@ -192,7 +231,7 @@ func (t *matchTable) reportIdle(part []int) {
 		}
 		if now-last(at.handle) < x.IdleTimeout {
 			delete(a.idle, at)
-			t.tellIdle(&x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)
+			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)
 		}
 	}
 	list, next, err := t.sw(first).IdleEntries(t.name, now, a.from[first], idleAtOnce)
@@ -204,15 +243,19 @@ func (t *matchTable) reportIdle(part []int) {
 		x := &list[i]
 		if at := (entryAt{first, x.Handle}); !a.idle[at] && now-last(x.Handle) >= x.IdleTimeout {
 			a.idle[at] = true
-			t.tellIdle(x, wire.IdleTimeoutNotification_ENTRY_IDLE, (*wire.Subscribe_Notifications).GetEnableIdletimeoutNotifications)
+			t.tellIdle(part, x, wire.IdleTimeoutNotification_ENTRY_IDLE, (*wire.Subscribe_Notifications).GetEnableIdletimeoutNotifications)
 		}
 	}
 }
 
-func (t *matchTable) tellIdle(x *dataplane.Entry, kind wire.IdleTimeoutNotification_NotificationType, wants func(*wire.Subscribe_Notifications) bool) {
+func (t *matchTable) tellIdle(part []int, x *dataplane.Entry, kind wire.IdleTimeoutNotification_NotificationType, wants func(*wire.Subscribe_Notifications) bool) {
+	to := t.s.everywhere()
+	if len(t.scope.parts) > 1 {
+		to.PipeId = uint32(part[0])
+	}
 	t.s.clients.tell(wants, t.program, &wire.StreamMessageResponse{Update: &wire.StreamMessageResponse_IdleTimeoutNotification{
 		IdleTimeoutNotification: &wire.IdleTimeoutNotification{
-			Target: t.s.everywhere(), Type: kind,
+			Target: to, Type: kind,
 			TableEntry: &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}},
 		},
 	}})

@@ -16,6 +16,7 @@ type actionProfile struct {
 	byName  map[string]*entryAction
 	// The members' handles in the data plane, by pipe and the client's number.
 	handles []map[uint32]dataplane.Handle
+	copies  []map[uint32][]dataplane.Handle // of members that a group has more than once
 	calls   []map[uint32]dataplane.ActionCall
 }
 
@@ -74,15 +75,13 @@ func (t *actionProfile) id(pipes []int, e *wire.TableEntry) (uint32, error) {
 
 func (t *actionProfile) call(e *wire.TableEntry) (dataplane.ActionCall, error) {
 	d, err := t.data(e.GetData(), t.actions)
-	if err == nil {
-		err = d.complete()
-	}
 	if err == nil && d.action == nil {
 		err = invalidf("the data names no action")
 	}
 	if err != nil {
 		return dataplane.ActionCall{}, err
 	}
+	d.complete()
 	return dataplane.ActionCall{Name: d.action.name, Params: d.params}, nil
 }
 
@@ -116,7 +115,41 @@ func (t *actionProfile) add(pipe int, id uint32, c dataplane.ActionCall) error {
 	return err
 }
 
+// copy is the n-th of a member's like in the data plane, where a group has each of
+// its members once. The first is the member itself.
+func (t *actionProfile) copy(pipe int, id uint32, n int) (dataplane.Handle, error) {
+	if n == 0 {
+		return t.handles[pipe][id], nil
+	}
+	for len(t.copies[pipe][id]) < n {
+		h, err := t.sw(pipe).MemberAdd(t.name, t.calls[pipe][id])
+		if err != nil {
+			return 0, err
+		}
+		t.copies[pipe][id] = append(t.copies[pipe][id], h)
+	}
+	return t.copies[pipe][id][n-1], nil
+}
+
+// put gives a member and its like another action.
+func (t *actionProfile) put(pipe int, id uint32, c dataplane.ActionCall) error {
+	for _, h := range append([]dataplane.Handle{t.handles[pipe][id]}, t.copies[pipe][id]...) {
+		if err := t.sw(pipe).MemberModify(t.name, h, c); err != nil {
+			return err
+		}
+	}
+	t.calls[pipe][id] = c
+	return nil
+}
+
 func (t *actionProfile) drop(pipe int, id uint32) error {
+	for len(t.copies[pipe][id]) > 0 {
+		last := len(t.copies[pipe][id]) - 1
+		if err := t.sw(pipe).MemberDelete(t.name, t.copies[pipe][id][last]); err != nil {
+			return err
+		}
+		t.copies[pipe][id] = t.copies[pipe][id][:last]
+	}
 	err := t.sw(pipe).MemberDelete(t.name, t.handles[pipe][id])
 	if err == nil {
 		delete(t.handles[pipe], id)
@@ -131,19 +164,14 @@ func (t *actionProfile) modify(r *request, pipes []int, id uint32, e *wire.Table
 		return err
 	}
 	for _, pipe := range pipes {
-		h, ok := t.handles[pipe][id]
-		if !ok {
+		if _, ok := t.handles[pipe][id]; !ok {
 			return failf(notFound, "there is no member %d", id)
 		}
 		before := t.calls[pipe][id]
-		if err := t.sw(pipe).MemberModify(t.name, h, c); err != nil {
+		if err := t.put(pipe, id, c); err != nil {
 			return err
 		}
-		t.calls[pipe][id] = c
-		r.done(func() {
-			t.sw(pipe).MemberModify(t.name, h, before)
-			t.calls[pipe][id] = before
-		})
+		r.done(func() { t.put(pipe, id, before) })
 	}
 	return nil
 }

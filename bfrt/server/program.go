@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
@@ -88,7 +89,7 @@ func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, 
 		if switches[pipe] != nil {
 			return nil, invalidf("program %s: another one is in pipe %d", p.name, pipe)
 		}
-		if switches[pipe], err = s.dev.Link(x.Binary, p.learn); err != nil {
+		if switches[pipe], err = s.dev.Link(x.Binary, func(d dataplane.Digest) { p.learn(pipe, d) }); err != nil {
 			return nil, invalidf("program %s: %v", p.name, err)
 		}
 	}
@@ -228,7 +229,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 			return o, o.cell.measure(p)
 		}
 	case "Counter":
-		o := &counterTable{table: base, name: name, bytes: base.field("$COUNTER_SPEC_BYTES"), packets: base.field("$COUNTER_SPEC_PKTS")}
+		o := &counterTable{table: base, name: name, bytes: base.field("$COUNTER_SPEC_BYTES"), packets: base.field("$COUNTER_SPEC_PKTS"), known: map[[2]int]dataplane.Count{}}
 		list, err := m.anySwitch().CounterReadAll(name)
 		o.size = len(list)
 		if err == nil && len(base.keys) != 1 {
@@ -340,7 +341,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 	if (t.member != nil) != (t.profile != nil) {
 		return nil, invalidf("it has members, and no profile")
 	}
-	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]bool{}, from: make([]int, len(m.switches))}
+	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]bool{}, active: map[entryAt]bool{}, came: map[entryAt]time.Duration{}, from: make([]int, len(m.switches))}
 	if t.ageing.ttl != nil {
 		t.ageing.config = &wire.IdleTable{}
 	}
@@ -369,6 +370,7 @@ func (m *makers) profile(base *table, name string) (object, error) {
 	for range m.switches {
 		t.handles = append(t.handles, map[uint32]dataplane.Handle{})
 		t.calls = append(t.calls, map[uint32]dataplane.ActionCall{})
+		t.copies = append(t.copies, map[uint32][]dataplane.Handle{})
 	}
 	return t, err
 }

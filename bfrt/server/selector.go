@@ -34,6 +34,7 @@ type selectGroup struct {
 	active  []bool
 	size    uint32
 	offset  *wire.DataField
+	there   bool // in the data plane
 }
 
 func (g *selectGroup) clone() *selectGroup {
@@ -84,11 +85,6 @@ func (t *selector) groupData(m *wire.TableData) (*groupData, error) {
 	}
 	if len(d.members) != len(d.active) {
 		return nil, invalidf("there are %d members and %d states of members", len(d.members), len(d.active))
-	}
-	for i, m := range d.members {
-		if slices.Contains(d.members[:i], m) {
-			return nil, invalidf("member %d is there twice", m)
-		}
 	}
 	return d, nil
 }
@@ -183,6 +179,13 @@ func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) erro
 
 // sound reports whether there is room for the members, and all are there.
 func (t *selector) sound(pipes []int, g *selectGroup) error {
+	if !slices.Contains(g.active, true) && g.there {
+		for _, pipe := range pipes {
+			if used, err := t.sw(pipe).GroupUsed(t.profile.name, g.handle); err == nil && used {
+				return invalidf("no member of the group would be in use, and entries lead to it")
+			}
+		}
+	}
 	if g.size > 0 && len(g.members) > int(g.size) {
 		return failf(noSpace, "%d members, and the group has room for %d", len(g.members), g.size)
 	}
@@ -202,7 +205,7 @@ func (t *selector) add(pipe int, id uint32, g *selectGroup) error {
 		return err
 	}
 	c := g.clone()
-	c.handle = h
+	c.handle, c.there = h, true
 	t.groups[pipe][id] = c
 	return t.fill(pipe, c)
 }
@@ -223,11 +226,17 @@ func (t *selector) fill(pipe int, g *selectGroup) error {
 		return err
 	}
 	i := slices.IndexFunc(groups, func(x dataplane.Group) bool { return x.Handle == g.handle })
-	want := map[dataplane.Handle]bool{}
+	want, times := map[dataplane.Handle]bool{}, map[uint32]int{}
 	for k, m := range g.members {
-		if g.active[k] {
-			want[t.profile.handles[pipe][m]] = true
+		if !g.active[k] {
+			continue
 		}
+		h, err := t.profile.copy(pipe, m, times[m])
+		if err != nil {
+			return err
+		}
+		want[h] = true
+		times[m]++
 	}
 	for _, h := range groups[i].Members {
 		if !want[h] {

@@ -214,7 +214,6 @@ func TestBadUpdates(t *testing.T) {
 		"a field twice":          {update(ins, dmac(r.key("In.dmac", 2), twice)), codes.InvalidArgument, "twice"},
 		"a field of none":        {update(ins, dmac(r.key("In.dmac", 2), foreign)), codes.NotFound, "4711"},
 		"an action of none":      {update(ins, dmac(r.key("In.dmac", 2), other)), codes.NotFound, "4711"},
-		"no parameter":           {update(ins, dmac(r.key("In.dmac", 2), &wire.TableData{ActionId: send().ActionId})), codes.InvalidArgument, "lacks port"},
 		"no action":              {update(ins, dmac(r.key("In.dmac", 2), nil)), codes.InvalidArgument, "no action"},
 		"a key too short":        {update(ins, dmac(short, send())), codes.InvalidArgument, "1 bytes, want 6"},
 		"a key of another kind":  {update(ins, dmac(lpm, send())), codes.InvalidArgument, "Exact"},

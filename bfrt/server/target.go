@@ -62,16 +62,27 @@ func (r *request) pipesOf(p *program) ([]int, error) {
 type scope struct {
 	mode  *wire.Mode
 	parts [][]int
+	// What a client has said of directions and parsers, which share all here.
+	gress, parser *wire.Mode
 }
 
+func allOf() *wire.Mode { return &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}} }
+
 func wholeScope(p *program) scope {
-	return scope{mode: &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}}, parts: [][]int{p.pipes}}
+	return scope{mode: allOf(), gress: allOf(), parser: allOf(), parts: [][]int{p.pipes}}
 }
 
 // newScope reads a scope: all pipes, each for itself, or a set of pipes in each
 // byte of a number.
-func newScope(p *program, m *wire.Mode) (scope, error) {
-	c := scope{mode: m}
+func newScope(p *program, e *wire.EntryScope) (scope, error) {
+	m := e.GetPipeScope()
+	c := scope{mode: m, gress: e.GetGressScope(), parser: e.GetPrsrScope()}
+	if c.gress == nil {
+		c.gress = allOf()
+	}
+	if c.parser == nil {
+		c.parser = allOf()
+	}
 	switch x := m.GetScope().(type) {
 	case *wire.Mode_UserDefined:
 		seen := map[int]bool{}
@@ -106,7 +117,7 @@ func newScope(p *program, m *wire.Mode) (scope, error) {
 		}
 		c.parts = [][]int{p.pipes}
 	default:
-		return wholeScope(p), nil
+		c.mode, c.parts = allOf(), [][]int{p.pipes}
 	}
 	return c, nil
 }
