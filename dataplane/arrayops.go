@@ -238,7 +238,7 @@ func (s *Switch) withMeter(name string, index int, f func(*meter) error) error {
 		if _, err := s.tables[m.table].entry(Handle(index)); err != nil {
 			return fmt.Errorf("meter %s: %w", name, err)
 		}
-		index = Handle(index).slot()
+		index = Handle(index).Slot()
 	}
 	if index < 0 || index >= len(m.cells) {
 		return fmt.Errorf("meter %s: cell %d is outside 0..%d", name, index, len(m.cells)-1)

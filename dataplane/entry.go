@@ -60,8 +60,8 @@ type Handle uint32
 // slotBits are those of an entry's handle that say where it is.
 const slotBits = 24
 
-// slot is the place of an entry in its table.
-func (h Handle) slot() int { return int(h & (1<<slotBits - 1)) }
+// Slot is the place of an entry in its table.
+func (h Handle) Slot() int { return int(h & (1<<slotBits - 1)) }
 
 // version tells entries apart that had a place one after the other.
 func (h Handle) version() uint8 { return uint8(h >> slotBits) }

@@ -84,7 +84,7 @@ func (s *Switch) TableDelete(name string, h Handle) error {
 		if _, err := t.entry(h); err != nil {
 			return err
 		}
-		t.delete(h.slot())
+		t.delete(h.Slot())
 		return nil
 	})
 }

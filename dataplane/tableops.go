@@ -138,7 +138,7 @@ func (t *table) delete(slot int) {
 
 // entry returns an entry in use.
 func (t *table) entry(h Handle) (*tableEntry, error) {
-	slot := h.slot()
+	slot := h.Slot()
 	switch {
 	case slot >= len(t.entries) || !t.entries[slot].used:
 		return nil, ErrBadHandle

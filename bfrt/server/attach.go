@@ -75,7 +75,7 @@ func (a *attachments) find(t *matchTable, p *program) error {
 // renew clears what a new entry finds of one that had its place.
 func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
 	for _, c := range a.registers {
-		c.reset(t.sw(pipe), int(h))
+		c.reset(t.sw(pipe), h.Slot())
 	}
 	a.forget(pipe, h)
 }
@@ -142,7 +142,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 			if h == dataplane.DefaultEntry {
 				return failf(unimplemented, "the default entry has no cell of a register")
 			}
-			if err := a.cell(f).set(sw, int(h), f, x.GetStream()); err != nil {
+			if err := a.cell(f).set(sw, h.Slot(), f, x.GetStream()); err != nil {
 				return err
 			}
 		default:
@@ -176,7 +176,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 			if h == dataplane.DefaultEntry {
 				return failf(unimplemented, "the default entry has no filter")
 			}
-			if err := k.apply(sw, int(h), s); err != nil {
+			if err := k.apply(sw, h.Slot(), s); err != nil {
 				return err
 			}
 		}
@@ -219,7 +219,7 @@ func (a *attachments) save(t *matchTable, pipe int, h dataplane.Handle) *saved {
 	}
 	for _, c := range a.registers {
 		if h != dataplane.DefaultEntry {
-			v, _ := t.sw(pipe).RegisterRead(c.name, int(h))
+			v, _ := t.sw(pipe).RegisterRead(c.name, h.Slot())
 			x.cells = append(x.cells, v)
 		}
 	}
@@ -233,7 +233,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 	}
 	for i, v := range x.cells {
 		if v != nil {
-			sw.RegisterWrite(a.registers[i].name, int(h), v)
+			sw.RegisterWrite(a.registers[i].name, h.Slot(), v)
 		}
 	}
 	a.forget(pipe, h)
@@ -247,7 +247,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 	}
 	for _, k := range []*filterSpec{a.lpf, a.wred} {
 		if k != nil {
-			k.apply(sw, int(h), x.spec)
+			k.apply(sw, h.Slot(), x.spec)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh 
 	for _, c := range a.registers {
 		for i, pipe := range at.pipes {
 			if at.handles[i] >= 0 && at.handles[i] != int64(dataplane.DefaultEntry) {
-				c.tell(t.sw(pipe), int(at.handles[i]), out, want)
+				c.tell(t.sw(pipe), dataplane.Handle(at.handles[i]).Slot(), out, want)
 			}
 		}
 	}

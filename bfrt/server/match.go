@@ -28,7 +28,13 @@ type matchTable struct {
 	member, group *datum
 
 	ageing ageing
-	hash   wire.DynHashing
+
+	// The handles that clients have been told, and of which entries.
+	numbers map[entryAt]uint32
+	told    map[uint32]entryAt
+	next    uint32
+
+	hash wire.DynHashing
 }
 
 // An entryAction is an action that entries lead to.
@@ -264,10 +270,6 @@ func (p *place) there() bool {
 	return slices.ContainsFunc(p.handles, func(h int64) bool { return h >= 0 })
 }
 
-// partShift is where the part of the pipes begins in an entry's handle: behind it
-// is the handle that the data plane has in the part.
-const partShift = 24
-
 // find looks an entry up by its key or its handle.
 func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 	at := &place{pipes: pipes, handles: make([]int64, len(pipes))}
@@ -277,17 +279,24 @@ func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 			return nil, err
 		}
 	} else {
-		part, h := int(e.GetHandleId()>>partShift), dataplane.Handle(e.GetHandleId()&(1<<partShift-1))
-		if part >= len(t.scope.parts) || !slices.Contains(pipes, t.scope.parts[part][0]) {
-			return nil, invalidf("handle %#x is not one of these pipes", e.GetHandleId())
+		told, ok := t.told[e.GetHandleId()]
+		if !ok {
+			return nil, failf(notFound, "there is no entry with handle %d", e.GetHandleId())
 		}
-		x, err := t.sw(t.scope.parts[part][0]).TableEntry(t.name, h)
+		if !slices.Contains(pipes, told.pipe) {
+			return nil, invalidf("handle %d is not one of these pipes", e.GetHandleId())
+		}
+		x, err := t.sw(told.pipe).TableEntry(t.name, told.handle)
 		if err != nil {
 			return nil, err
 		}
 		at.match, at.priority = x.Match, x.Priority
-		at.pipes = t.scope.parts[part]
-		at.handles = at.handles[:len(at.pipes)]
+		for _, part := range t.scope.parts {
+			if slices.Contains(part, told.pipe) {
+				at.pipes = part
+			}
+		}
+		at.handles = make([]int64, len(at.pipes))
 		pipes = at.pipes
 	}
 	for i, pipe := range pipes {
@@ -345,7 +354,14 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 			return err
 		}
 	}
-	r.done(func() { undo(len(at.pipes)) })
+	r.done(func() {
+		for _, pipe := range at.pipes { // by key: it may have been deleted and put back since
+			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
+				t.sw(pipe).TableDelete(t.name, h)
+				t.attach.forget(pipe, h)
+			}
+		}
+	})
 	return nil
 }
 
@@ -397,8 +413,10 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			t.ageing.woken(pipe, h)
 		}
 		r.done(func() {
-			t.sw(pipe).TableModify(t.name, h, before.Target)
-			t.attach.restore(t, pipe, h, saved)
+			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
+				t.sw(pipe).TableModify(t.name, h, before.Target)
+				t.attach.restore(t, pipe, h, saved)
+			}
 		})
 	}
 	return nil
@@ -436,6 +454,10 @@ func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
 	}
 	t.attach.forget(pipe, h)
 	t.ageing.forget(pipe, h)
+	if n, ok := t.numbers[entryAt{pipe, h}]; ok {
+		delete(t.numbers, entryAt{pipe, h})
+		delete(t.told, n)
+	}
 	return sw.TableDelete(t.name, h)
 }
 
@@ -565,11 +587,9 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 				if k == i {
 					continue
 				}
-				if len(t.scope.parts) > 1 && r.all() {
-					h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
-					if at.handles[k] = int64(h); err != nil {
-						at.handles[k] = -1
-					}
+				h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
+				if at.handles[k] = int64(h); err != nil {
+					at.handles[k] = -1
 				}
 			}
 			if err := t.give(r, at, x, want); err != nil {
@@ -668,11 +688,24 @@ func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
 	}
 	for i, pipe := range at.pipes {
 		if at.handles[i] >= 0 {
-			part := slices.IndexFunc(t.scope.parts, func(p []int) bool { return slices.Contains(p, pipe) })
-			return uint32(part)<<partShift | uint32(at.handles[i]), nil
+			return t.number(entryAt{pipe, dataplane.Handle(at.handles[i])}), nil
 		}
 	}
 	return 0, failf(notFound, "there is no such entry")
+}
+
+// number is the handle that clients have for an entry.
+func (t *matchTable) number(at entryAt) uint32 {
+	if t.numbers == nil {
+		t.numbers, t.told = map[entryAt]uint32{}, map[uint32]entryAt{}
+	}
+	n, ok := t.numbers[at]
+	if !ok {
+		t.next++
+		n = t.next
+		t.numbers[at], t.told[n] = n, at
+	}
+	return n
 }
 
 // An ageing is the idle timeout of a table's entries.
