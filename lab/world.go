@@ -66,8 +66,8 @@ func (j *Job) checkWorld(world string) error {
 		return fmt.Errorf("transport %s is the simulator's alone: in world %s the kernel sends, by tcp", strings.Join(kinds, ", "), world)
 	case j.Scheme.Engine == EngineNative:
 		return fmt.Errorf("%s: engine native is the simulator's alone: in world %s the programs forward", j.Scheme.Label, world)
-	case len(c.Faults) > 0:
-		return fmt.Errorf("faults are the simulator's alone: world %s has links that are down from the start (fail)", world)
+	case slices.ContainsFunc(c.Faults, func(f Fault) bool { return !f.Down }):
+		return fmt.Errorf("faults other than down are the simulator's alone: in world %s links and switches fail and come back", world)
 	case c.Switches.PFC != nil && *c.Switches.PFC, c.Switches.ECN > 0, c.Switches.KMax > 0:
 		return fmt.Errorf("pfc and ecn are the simulator's alone: the switches of world %s neither pause nor mark", world)
 	case j.x.Observe != nil:
@@ -81,6 +81,7 @@ func (j *Job) checkWorld(world string) error {
 // A place is a network in real time: switches that hold a plan, and hosts.
 type place struct {
 	*controller.Controller
+	target  target.Target
 	sockets interface {
 		Socket(host string) (int, error)
 	}
@@ -125,6 +126,7 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 			Host: func(name string) (p4rt.Port, error) { return network.Port(name) },
 		})
 	}
+	p.target = target
 	p.end = append(p.end, target.Close)
 	if p.Controller, err = controller.New(ctx, plan, target, controller.DeployOptions{}); err != nil {
 		return nil, err
@@ -202,7 +204,14 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 			p.Loop(inner, tasks, controller.LoopOptions{})
 		}
 	}()
-	err = r.carry(ctx, p)
+	turns, err := r.turns()
+	struck := make(chan error, 1)
+	if err == nil {
+		go func() { struck <- r.happen(inner, p, turns) }()
+		err = r.carry(ctx, p)
+		cancel()
+		err = errors.Join(err, <-struck)
+	}
 	cancel()
 	<-looped
 	return err

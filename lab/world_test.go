@@ -70,11 +70,11 @@ func TestWorlds(t *testing.T) {
 // TestNotInRealTime lists what only the simulator can do.
 func TestNotInRealTime(t *testing.T) {
 	for change, want := range map[string]string{
-		"transport: dcqcn\nswitches: {pfc: true}\n":      "transport dcqcn is the simulator's alone",
-		"engine: native\n":                               "engine native is the simulator's alone",
-		"faults: [{at: 1ms, link: l1-s1, down: true}]\n": "faults are the simulator's alone",
-		"switches: {ecn: 10}\n":                          "pfc and ecn are the simulator's alone",
-		"arch: tna\n":                                    "simple_switch runs programs for v1model alone",
+		"transport: dcqcn\nswitches: {pfc: true}\n":    "transport dcqcn is the simulator's alone",
+		"engine: native\n":                             "engine native is the simulator's alone",
+		"faults: [{at: 1ms, switch: s1, drop: 0.1}]\n": "faults other than down are the simulator's alone",
+		"switches: {ecn: 10}\n":                        "pfc and ecn are the simulator's alone",
+		"arch: tna\n":                                  "simple_switch runs programs for v1model alone",
 	} {
 		x, err := Load("worlds.yaml", []byte(worldExperiment+change), nil, nil)
 		if err != nil {
@@ -92,5 +92,36 @@ func TestNotInRealTime(t *testing.T) {
 	_, err = (&Runner{World: Embedded, Cores: 1}).Run(t.Context(), x)
 	if !errors.Is(err, ErrOverload) || !strings.Contains(err.Error(), "want load 0.0") {
 		t.Errorf("20 Gbit/s in real time: %v", err)
+	}
+}
+
+// TestFaultsInRealTime cuts a leaf off for most of a run: flows that begin
+// meanwhile end once it is back, and not before.
+func TestFaultsInRealTime(t *testing.T) {
+	if !hosts.Capable() {
+		t.Skip("network namespaces want root, or a user namespace around the test")
+	}
+	mean := func(faults string) float64 {
+		text := strings.Replace(worldExperiment, "schemes: [ecmp, letflow]", "schemes: [ecmp]", 1) + faults
+		x, err := Load("faults.yaml", []byte(text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := (&Runner{World: Embedded, Real: RealOptions{Overload: true}, Dir: t.TempDir()}).Run(t.Context(), x)
+		if errors.Is(err, hosts.ErrNotHere) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := c.Results[0]; r.Metrics["unfinished"] != 0 {
+			t.Errorf("with faults %q: %v", faults, r.Metrics)
+		}
+		return c.Results[0].Metrics["fct-mean"]
+	}
+	whole := mean("")
+	cut := mean("faults: [{at: 100ms, until: 1900ms, link: l1-s1, down: true}, {at: 100ms, until: 1900ms, link: l1-s2, down: true}]\n")
+	if cut < whole+0.3 {
+		t.Errorf("flows take %.3g s on average, and %.3g s where a leaf is cut off for 1.8 s", whole, cut)
 	}
 }

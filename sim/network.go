@@ -146,6 +146,7 @@ type Network struct {
 	flows    int
 
 	bytes  bool // switches look at header bytes
+	tap    func(at *Port, head []byte, size int)
 	pool   *Packet
 	ledger ledger
 	hops   int64
@@ -180,6 +181,15 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		n.ns3 = newNS3Numbers(n)
 	}
 	return n, nil
+}
+
+// Tap lets f see every packet that a port of a switch sends, when it begins to,
+// and every one that it has received: the header bytes, which are f's until it
+// returns, and the length on the wire. It reports false where there are no bytes,
+// since models forward.
+func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
+	n.tap = f
+	return n.bytes
 }
 
 // Topology is what the network was made from, all links as they were then.

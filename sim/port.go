@@ -177,6 +177,14 @@ func (o *Port) Peer() (name string, port int) {
 	return o.peer.sw.Name, o.peer.Number
 }
 
+// Switch is the name of the switch that has the port, "" at a host.
+func (o *Port) Switch() string {
+	if o.sw == nil {
+		return ""
+	}
+	return o.sw.Name
+}
+
 // Far is the port at the other end, or nil.
 func (o *Port) Far() *Port { return o.peer }
 
@@ -282,6 +290,9 @@ func (o *Port) transmit(p *Packet) {
 	o.count.Bytes += int64(p.Size)
 	o.count.Interval, o.left = o.net.now-o.left, o.net.now
 	o.free = o.net.now + o.time(p.Size)
+	if o.net.tap != nil && o.sw != nil {
+		o.net.tap(o, p.head, p.Size)
+	}
 	if o.down {
 		o.net.lose(p, LinkDown)
 		return
@@ -308,6 +319,9 @@ func (o *Port) arrive() {
 	if o.wire.n > 0 {
 		next := o.wire.first()
 		o.net.events.planAs(&o.arriving, next.at, next.seq)
+	}
+	if o.net.tap != nil && o.peer != nil && o.peer.sw != nil {
+		o.net.tap(o.peer, p.head, p.Size)
 	}
 	switch {
 	case o.peer == nil:

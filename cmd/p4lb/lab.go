@@ -42,7 +42,8 @@ with all that is needed to repeat the experiment, and for each run its flows and
 links in CSV. An interrupted lab keeps the runs that are finished, and --resume
 goes on from there. --watch shows on the terminal what the switches of the first
 run hold, as p4lb inspect --watch does of real ones; while the screen is paused,
-virtual time stands still.
+virtual time stands still. --listen shows it in a browser, and --pcap captures
+the packets of every port, with the headers in full and of payloads the length.
 
   lab run FILE.yaml    an experiment with everything that can be set
   lab paper NAME       the experiments of a paper, and what it prints
@@ -123,7 +124,8 @@ stands for its experiment.yaml, and nothing for that of the current one.
 
 Faults make a link or switch fail (down), of which the controller hears; or a
 link slower (rate); or a switch lose a share of the packets (drop), or all those
-between a share of the pairs of hosts (black-hole), of which nobody hears.
+between a share of the pairs of hosts (black-hole), of which nobody hears. In real
+time (--on) links and switches fail and come back; the others are the simulator's.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
 the packet generator.

@@ -30,6 +30,7 @@ type labJob struct {
 	record   string
 	watch    bool
 	page     pageServer
+	pcap     string
 	every    time.Duration
 	parquet  bool
 	wide     bool
@@ -66,6 +67,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show on the terminal what the switches hold while that run goes on")
+	addPcapFlag(cmd, &j.pcap, "of that run, in virtual time: ")
 	j.page.addFlags(cmd, "that run while it goes on, in virtual time")
 	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
@@ -90,8 +92,10 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	switch {
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return usageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
-	case j.observe != "" && j.record != "", j.watch && j.observe+j.record != "", j.page.listen != "" && (j.watch || j.observe+j.record != ""):
-		return usageError(cmd, "--observe, --record, --watch and --listen exclude each other")
+	case j.looks() > 1:
+		return usageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
+	case j.pcap != "" && !slices.Contains(j.worlds, lab.Sim):
+		return usageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
 	case j.page.listen != "" && !slices.Contains(j.worlds, lab.Sim):
 		return usageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
 	case j.watch && !isTerminal(os.Stdout):
@@ -106,6 +110,16 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--cores %d: want 1 or more", j.cores)
 	}
 	return nil
+}
+
+// looks is how many want to look at the first run.
+func (j *labJob) looks() (n int) {
+	for _, wanted := range []bool{j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.listen != ""} {
+		if wanted {
+			n++
+		}
+	}
+	return n
 }
 
 // limits are those of one experiment.
@@ -202,6 +216,9 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	bar := newLabProgress(j.c, x.Name)
 	r.Progress = bar.ended
 	leave := func() error { return nil }
+	if j.pcap != "" && world == lab.Sim {
+		r.Record = lab.Capture(j.pcap, j.c.captureFailed)
+	}
 	if j.page.listener != nil && world == lab.Sim {
 		leave = j.show(ctx, r, x)
 		j.page.listener = nil // of one experiment

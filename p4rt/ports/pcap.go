@@ -173,17 +173,19 @@ func (r *pcapReader) next() (time.Duration, []byte, error) {
 	return at, packet, nil
 }
 
-// A pcapWriter writes a capture of Ethernet packets with microseconds. An
-// error stays until it is flushed.
+// A pcapWriter writes a capture of Ethernet packets with microseconds, or of
+// virtual time with nanoseconds. An error stays until it is flushed.
 type pcapWriter struct {
 	file *os.File
 	buf  *bufio.Writer
 }
 
-func newPcapWriter(f *os.File) *pcapWriter {
+func newPcapWriter(f *os.File) *pcapWriter { return writePcap(f, magicMicro) }
+
+func writePcap(f *os.File, magic uint32) *pcapWriter {
 	w := &pcapWriter{f, bufio.NewWriter(f)}
 	var head [pcapHeader]byte
-	binary.LittleEndian.PutUint32(head[:], magicMicro)
+	binary.LittleEndian.PutUint32(head[:], magic)
 	binary.LittleEndian.PutUint16(head[4:], 2)
 	binary.LittleEndian.PutUint16(head[6:], 4)
 	binary.LittleEndian.PutUint32(head[16:], maxPacket)
@@ -201,3 +203,32 @@ func (w *pcapWriter) write(at time.Time, packet []byte) {
 	w.buf.Write(head[:])
 	w.buf.Write(packet)
 }
+
+// A VirtualCapture is a capture in virtual time, of packets of which only the
+// first bytes are there.
+type VirtualCapture struct{ w *pcapWriter }
+
+// CreateVirtual begins a capture in a file.
+func CreateVirtual(file string) (*VirtualCapture, error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, fmt.Errorf("capturing packets: %w", err)
+	}
+	return &VirtualCapture{writePcap(f, magicNano)}, nil
+}
+
+// Write adds a packet of a length, whose first bytes are head. The error, such
+// as a full disk, is that of what has been written since.
+func (c *VirtualCapture) Write(at time.Duration, head []byte, length int) error {
+	var record [recordHeader]byte
+	binary.LittleEndian.PutUint32(record[:], uint32(at/time.Second))
+	binary.LittleEndian.PutUint32(record[4:], uint32(at%time.Second))
+	binary.LittleEndian.PutUint32(record[8:], uint32(len(head)))
+	binary.LittleEndian.PutUint32(record[12:], uint32(length))
+	c.w.buf.Write(record[:])
+	_, err := c.w.buf.Write(head) // of any of the two
+	return err
+}
+
+// Close writes what is left.
+func (c *VirtualCapture) Close() error { return errors.Join(c.w.buf.Flush(), c.w.file.Close()) }
