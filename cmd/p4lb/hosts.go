@@ -41,6 +41,21 @@ func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
 	return d, t, err
 }
 
+// up finds out whether the deployment's process is there. A note that a process
+// has left which had no time to take it away, that of a network within itself, is
+// taken away now.
+func up(d *controller.Deployed, state string) error {
+	if d.Target != targetEmbedded || d.PID == 0 || d.Running() {
+		return nil
+	}
+	for _, file := range []string{state, logFile(state)} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
+}
+
 // host finds a host of a deployment that has some.
 func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) (*fabric.Host, error) {
 	if d.Control == "" && d.Name == "" {
@@ -70,7 +85,10 @@ command on one.`,
   p4lb hosts -o json`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, t, err := j.read()
+			d, t, err := j.read()
+			if err == nil {
+				err = up(d, j.state)
+			}
 			if err != nil {
 				return err
 			}
@@ -118,6 +136,9 @@ runs on a host when the network is taken down is ended.`,
 				return usageError(cmd, "exec wants a command after the host")
 			}
 			d, t, err := j.read()
+			if err == nil {
+				err = up(d, j.state)
+			}
 			if err != nil {
 				return err
 			}

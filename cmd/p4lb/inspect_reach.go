@@ -146,6 +146,9 @@ func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	if err != nil {
 		return nil, nil, hinted(err, "p4lb deploy writes it anew")
 	}
+	if err := up(d, r.state); err != nil {
+		return nil, nil, err
+	}
 	by := fabric.ByHops
 	if d.ByLeaf {
 		by = fabric.ByLeaf
