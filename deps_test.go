@@ -51,6 +51,8 @@ var rooms = map[string][]string{
 	"codegen":   {"plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
 	"dataplane": {"bmv2"},
 	"p4rt":      {"dataplane", "bmv2"},
+	// Projects and entries in the files of other tools.
+	"p4app": {"plain", "fabric", "dataplane", "p4rt"},
 
 	// The compiler's stages see only what stands before them.
 	"p4/syntax": {},

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -17,11 +18,15 @@ type Imports struct {
 	Delay time.Duration
 }
 
-// Import reads the topology out of a file of p4-utils (p4app.json) or of the
-// P4 tutorials (topology.json). The notes are about what the file says and a
+// Import reads the topology out of a file of p4-utils (p4app.json), of the P4
+// tutorials (topology.json) or of containerlab (NAME.clab.yml). The notes are about what the file says and a
 // Topology cannot: a line each, as errors are.
 func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
-	v, err := parseJSON(file, text)
+	tree, isJSON := parseYAML, bytes.HasPrefix(bytes.TrimSpace(text), []byte{'{'})
+	if isJSON {
+		tree = parseJSON
+	}
+	v, err := tree(file, text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,12 +36,17 @@ func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 	m := &importer{reader: reader{reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
 	m.draft.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	switch topology := v.get("topology"); {
+	case topology.get("nodes").kind == object:
+		if name := v.get("name"); name.kind == scalar {
+			m.draft.name = name.text
+		}
+		m.containerlab(topology)
 	case topology.kind == object:
 		m.p4app(topology)
-	case v.get("links").kind == list:
+	case isJSON && v.get("links").kind == list:
 		m.tutorial(v)
 	default:
-		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json, with an object topology, or the tutorials' topology.json, with a list links"}
+		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json, with an object topology, the tutorials' topology.json, with a list links, or a containerlab file, with nodes in topology"}
 	}
 	if err := m.err(); err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@ package p4rt
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"sync"
@@ -12,8 +13,13 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 )
 
 // apiVersion is the version of P4Runtime that is served.
@@ -48,6 +54,8 @@ type Server struct {
 	log  *slog.Logger
 	grpc *grpc.Server
 
+	health *health.Server
+
 	limits Limits
 	calls  atomic.Int64 // in progress
 	turns  *turns       // of those who read
@@ -73,6 +81,12 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	}
 	s.grpc = grpc.NewServer(append(o.serverOptions(), grpc.InTapHandle(s.admitCall), grpc.StatsHandler(requestSizes{}))...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
+	// For tools that know no P4Runtime: who lists services, and who asks whether
+	// they work, of the server as a whole or by name.
+	s.health = health.NewServer()
+	s.health.SetServingStatus(p4v1.P4Runtime_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
 	d.mu.Lock()
 	d.changed = s.portsChanged
 	d.mu.Unlock()
@@ -107,7 +121,10 @@ func (s *Server) Serve(l net.Listener) error {
 // Stop ends streams, lets requests finish until ctx is done, and then closes
 // all connections.
 func (s *Server) Stop(ctx context.Context) {
-	s.stopOnce.Do(func() { close(s.stop) })
+	s.stopOnce.Do(func() {
+		close(s.stop)
+		s.health.Shutdown()
+	})
 	finished := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -125,6 +142,24 @@ func (s *Server) Stop(ctx context.Context) {
 func (s *Server) Load(program []byte, info *configv1.P4Info) error {
 	return s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program})
+}
+
+// Put applies updates that no client has sent to the configuration that requests
+// refer to, all or none. It returns the first that is refused, and why.
+func (s *Server) Put(updates []*p4v1.Update) (refused int, err error) {
+	results := make([]error, len(updates))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return 0, errNoProgram
+	}
+	s.writeOrNone(nil, updates, results, chunk)
+	for i, err := range results {
+		if s := status.Convert(err); err != nil && s.Code() != codes.Aborted {
+			return i, errors.New(s.Message())
+		}
+	}
+	return 0, nil
 }
 
 // Capabilities says which version of P4Runtime this is.

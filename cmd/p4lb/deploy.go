@@ -25,7 +25,7 @@ func newDeploy(c *cli) *cobra.Command {
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"install", "up", "start"},
-		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET]",
+		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET] | --p4app FILE",
 		Short:      "Bring a scheme onto a network and keep it there",
 		Long: `Deploy generates the program of a scheme for every role in a network, computes
 what every switch must hold, compares that with what it does hold, writes the
@@ -56,6 +56,12 @@ The target says where the switches are:
 on the switches and writes nothing. With --atomic either all switches hold the
 new plan in the end or all what they held before.
 
+--p4app brings up a project of p4-utils (p4app.json) or of the P4 tutorials
+(topology.json) on the embedded target instead: its program, compiled here, its
+entries, JSON or commands of simple_switch_CLI, its hosts with their commands,
+its links with rates and delays. --program names another program, such as the
+solution of an exercise, for all switches or with SWITCH=FILE for one.
+
 What is deployed is noted in .p4lb/deployed.json, so that p4lb inspect, register
 and observe find it.
 
@@ -65,7 +71,8 @@ be reached or has refused something; 4 interrupted.`,
   p4lb deploy --scheme ecmp --topology net.yaml --dry-run
   p4lb deploy --scheme dhlb --topology net.yaml --target p4runtime --atomic --once
   p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff
-  p4lb deploy --scheme drill --arch tna --topology qall`,
+  p4lb deploy --scheme drill --arch tna --topology qall
+  p4lb deploy --p4app pod-topo/topology.json --program solution/basic.p4`,
 		Args: wantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tidiesUp(cmd.Context())
@@ -83,6 +90,9 @@ be reached or has refused something; 4 interrupted.`,
 type deployJob struct {
 	c       *cli
 	request schemeRequest
+
+	app      string   // the file of a project
+	programs []string // that its switches run
 
 	topology string
 	fail     []string
@@ -117,6 +127,8 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	j.request.addFlags(cmd)
 	f.StringVar(&j.topology, "topology", "", "the `TOPOLOGY`, a YAML file or a preset")
+	f.StringVar(&j.app, "p4app", "", "bring up a project of p4-utils or the P4 tutorials: its p4app.json or topology.json, `FILE`")
+	f.StringArrayVar(&j.programs, "program", nil, "p4app: the switches run `FILE`, or one of them with SWITCH=FILE, not the program that is named there (repeatable)")
 	addFailFlag(cmd, &j.fail)
 	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
 	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
@@ -147,7 +159,12 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 
 // check finds mistakes in the command line.
 func (j *deployJob) check(cmd *cobra.Command) error {
+	if j.app != "" {
+		return j.checkApp(cmd)
+	}
 	switch {
+	case len(j.programs) > 0:
+		return usageError(cmd, "--program is for --p4app")
 	case j.request.Scheme == "" && j.request.file == "" && !j.bmv2.remove:
 		return usageError(cmd, "deploy wants a --scheme")
 	case j.topology == "":
@@ -233,6 +250,9 @@ func (j *deployJob) run(ctx context.Context) error {
 		if done, err := j.hosts.enter(j.c); done || err != nil {
 			return err
 		}
+	}
+	if j.app != "" {
+		return j.runApp(ctx)
 	}
 	plan, err := j.plan(ctx)
 	if err != nil {

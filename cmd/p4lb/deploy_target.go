@@ -12,9 +12,9 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
-	"github.com/p4lb/p4lb/p4rt"
 )
 
 // The targets of deploy.
@@ -55,14 +55,11 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 	}
 	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
 	if j.stays() {
-		if err := j.hosts.open(j.c, plan); err != nil {
+		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
 			return nil, false, err
 		}
 	}
-	o.Captures = j.hosts.captures
-	if network := j.hosts.network; network != nil {
-		o.Host, o.Rates = func(name string) (p4rt.Port, error) { return network.Port(name) }, j.hosts.rates
-	}
+	j.hosts.join(&o)
 	return embedded.New(o), false, nil
 }
 

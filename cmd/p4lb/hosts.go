@@ -15,10 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
 
@@ -331,7 +334,7 @@ func (f *hostFlags) enter(c *cli) (done bool, err error) {
 }
 
 // open makes captures and hosts, and the door to them.
-func (f *hostFlags) open(c *cli, plan *plan.Plan) error {
+func (f *hostFlags) open(c *cli, plan *plan.Plan, known netspace.Known) error {
 	if f.pcap != "" {
 		var err error
 		if f.captures, err = ports.NewCaptures(f.pcap, c.captureFailed); err != nil {
@@ -352,7 +355,7 @@ func (f *hostFlags) open(c *cli, plan *plan.Plan) error {
 		return nil
 	}
 	var err error
-	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Log: c.log})
+	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, Log: c.log})
 	if errors.Is(err, hosts.ErrNotHere) && !f.given {
 		c.warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 		f.wanted = false
@@ -363,6 +366,14 @@ func (f *hostFlags) open(c *cli, plan *plan.Plan) error {
 	}
 	f.door, err = f.network.Serve()
 	return err
+}
+
+// join gives switches in this process the hosts and the captures.
+func (f *hostFlags) join(o *embedded.Options) {
+	o.Captures = f.captures
+	if network := f.network; network != nil {
+		o.Host, o.Rates = func(name string) (p4rt.Port, error) { return network.Port(name) }, f.rates
+	}
 }
 
 // close takes the hosts away.

@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4app"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
@@ -45,6 +46,11 @@ between its ports:
                                  packet, between a local and a remote address
   -i 3@pcap:in.pcap,out.pcap     port 3 plays one capture and records another;
                                  either may be left out
+
+--entries fills the tables of the program named with --load before anything moves:
+with commands as simple_switch_CLI takes them (table_add, table_set_default,
+mc_mgrp_create, mirroring_add, register_write and others), or with JSON as the
+runtime files of the P4 tutorials.
 
 A program for Tofino (TNA, T2NA) runs as there, each port by the program of its
 pipe: ports 68 to 71 of each, or 6 of Tofino 2, lead round within the switch, and
@@ -80,6 +86,7 @@ served on this machine alone unless --remote-plaintext says that it may leave it
 ` + limitHelp,
 		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
   p4lb switch --load router.p4 -i 0@pcap:in.pcap,out.pcap --grpc off
+  p4lb switch --load basic.p4 --entries s1-runtime.json -i 1@veth0 -i 2@veth2
   p4lb switch --grpc 0.0.0.0:9559 --tls-cert s.crt --tls-key s.key --tls-ca ca.crt`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -100,6 +107,7 @@ type switchJob struct {
 
 	ports        []string
 	load, p4info string
+	entries      []string
 	sources      p4.Options
 	grpc, thrift string
 	device       uint64
@@ -125,6 +133,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringArrayVarP(&j.ports, "port", "i", nil, "connect a port, as `PORT@WHERE` (repeatable)")
 	f.StringVar(&j.load, "load", "", "start with the program in `FILE`, P4 or BMv2 JSON")
 	f.StringVar(&j.p4info, "p4info", "", "P4Info of a JSON program, in text form, in `FILE` (PROG.p4info.txtpb)")
+	f.StringArrayVar(&j.entries, "entries", nil, "fill its tables with what `FILE` says: commands of simple_switch_CLI, or JSON (repeatable)")
 	addSourceFlags(cmd, &j.sources)
 	f.StringVar(&j.grpc, "grpc", "127.0.0.1:9559", "serve P4Runtime at `ADDR`, or off")
 	f.Uint64Var(&j.device, "device-id", 1, "the device id that clients must name")
@@ -155,6 +164,8 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
 	case j.p4info != "" && j.load == "":
 		return usageError(cmd, "--p4info wants --load")
+	case len(j.entries) > 0 && j.load == "":
+		return usageError(cmd, "--entries wants --load")
 	case j.rounds <= 0:
 		return usageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case j.depth <= 0:
@@ -235,6 +246,14 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 	if err != nil {
 		return err
 	}
+	var entries []*p4app.Entries
+	for _, file := range j.entries {
+		e, err := j.c.entries(file, info)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
 	if err := j.openDevice(s); err != nil {
 		return err
 	}
@@ -244,6 +263,11 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 	if info != nil {
 		if err := s.server.Load(program, info); err != nil {
 			return fmt.Errorf("loading %s: %w", j.load, err)
+		}
+	}
+	for _, e := range entries {
+		if err := e.Apply(s.server, s.dev); err != nil {
+			return err
 		}
 	}
 	if err := j.listen(s); err != nil {

@@ -228,3 +228,49 @@ func TestCutCapture(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
+
+// TestSwitchEntries: entries from a file decide where packets go, with captures
+// alone too; a mistake in line 7 is one line, and nothing begins.
+func TestSwitchEntries(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	head = append(head, make([]byte, 20)...)
+	packet := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, "hello"...)
+	record := append(make([]byte, 8), byte(len(packet)), 0, 0, 0, byte(len(packet)), 0, 0, 0)
+	in := put("in.pcap", string(head)+string(record)+string(packet))
+	out := filepath.Join(dir, "out.pcap")
+	try := func(entries string) (int, string) {
+		var stderr bytes.Buffer
+		code := run(t.Context(), []string{
+			"switch", "--load", "../../bmv2/thrift/testdata/session.p4", "--entries", entries, "--grpc", "off", "-i", "0@pcap:" + in + ",", "-i", "6@pcap:," + out,
+		}, strings.NewReader(""), io.Discard, &stderr)
+		return code, stderr.String()
+	}
+	wrong := put("wrong.txt", strings.Repeat("mc_node_create 1 2\n", 6)+"table_set_default keyles_one to 6\n")
+	code, said := try(wrong)
+	if code != exitInput || said != "error: "+wrong+":7: there is no table keyles_one; did you mean SessionIngress.keyless_one?\n" {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the capture is there, though nothing began")
+	}
+	for name, text := range map[string]string{
+		"right.txt":  "table_set_default keyless_one to 6\n",
+		"right.json": `{"table_entries": [{"table": "keyless_one", "default_action": true, "action_name": "to", "action_params": {"port": 6}}]}`,
+	} {
+		if code, said := try(put(name, text)); code != exitDone || said != "" {
+			t.Errorf("%s: exit code %d: %s", name, code, said)
+		}
+		if got, err := os.ReadFile(out); err != nil || !bytes.HasSuffix(got, packet) {
+			t.Errorf("%s: the capture is %x, %v", name, got, err)
+		}
+		os.Remove(out)
+	}
+}

@@ -85,13 +85,17 @@ func newTopoImport(c *cli) *cobra.Command {
 	var o fabric.Imports
 	var file string
 	cmd := &cobra.Command{
-		Use:   "import FILE.json [--rate RATE] [--delay TIME] [-o FILE]",
-		Short: "Convert a topology of p4-utils or of the P4 tutorials",
-		Long: `Import reads p4-utils' p4app.json or the P4 tutorials' topology.json and writes
-the topology as YAML. Ports and addresses stay as they are there; what cannot
-be said here is left out with a warning.`,
+		Use:   "import FILE [--rate RATE] [--delay TIME] [-o FILE]",
+		Short: "Convert a topology of p4-utils, the P4 tutorials or containerlab",
+		Long: `Import reads p4-utils' p4app.json, the P4 tutorials' topology.json or a file of
+containerlab and writes the topology as YAML. Ports and addresses stay as they
+are there; what cannot be said here is left out with a warning.
+
+Of containerlab, nodes of the kind linux with one link are hosts, all others
+switches; a port has the number at the end of its interface's name.`,
 		Example: `  p4lb topo import p4app.json -o net.yaml
-  p4lb topo import topology.json --rate 10Mbps --delay 1ms`,
+  p4lb topo import topology.json --rate 10Mbps --delay 1ms
+  p4lb topo import clos.clab.yml -o net.yaml`,
 		Args: wantArgs(1, 1, "one file, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := c.readSource(args[0])

@@ -41,6 +41,8 @@ type Options struct {
 	Rates bool
 	// Captures, where set, get the packets of every port.
 	Captures *ports.Captures
+	// Priorities is the number of queues of each port; 0 stands for 1.
+	Priorities int
 	// Seed begins the random numbers; each switch has its own from it.
 	Seed uint64
 	// Log gets what happens; nil is silence.
@@ -214,6 +216,17 @@ func (t *Target) Device(name string) *p4rt.Device {
 	defer t.mu.Unlock()
 	if n := t.nodes[name]; n != nil {
 		return n.dev
+	}
+	return nil
+}
+
+// Server returns the P4Runtime server of the named switch, or nil where it does
+// not run.
+func (t *Target) Server(name string) *p4rt.Server {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n.server
 	}
 	return nil
 }

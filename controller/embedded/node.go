@@ -61,7 +61,7 @@ func (n *node) start() (err error) {
 	if err := n.listen(); err != nil {
 		return err
 	}
-	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{CPUPort: n.cpu, CPUZero: true, Seed: n.seed, Load: n.target.opts.Load})
+	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{CPUPort: n.cpu, CPUZero: true, Priorities: n.target.opts.Priorities, Seed: n.seed, Load: n.target.opts.Load})
 	if err != nil {
 		return err
 	}

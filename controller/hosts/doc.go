@@ -10,12 +10,15 @@ package hosts
 import (
 	"errors"
 	"log/slog"
+
+	"github.com/p4lb/p4lb/controller/netspace"
 )
 
 // Options are how hosts are joined to their switches.
 type Options struct {
 	MTU   int  // of the hosts; 0: 1500
 	Rates bool // a host sends no faster than its link is
+	Known netspace.Known
 	Log   *slog.Logger
 }
 

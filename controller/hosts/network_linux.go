@@ -51,7 +51,7 @@ func Open(t *fabric.Topology, o Options) (_ *Network, err error) {
 	shaped := o.Rates
 	for i := range t.Hosts {
 		h := &t.Hosts[i]
-		if err := n.add(t, h, fmt.Sprintf("h%d", i), cmp.Or(o.MTU, 1500)); err != nil {
+		if err := n.add(t, h, fmt.Sprintf("h%d", i), o); err != nil {
 			return nil, fmt.Errorf("setting up host %s: %w", h.Name, err)
 		}
 		if !shaped {
@@ -76,7 +76,8 @@ func (o Options) log() *slog.Logger {
 }
 
 // add makes a host, whose link ends in the edge under a name of its own.
-func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, mtu int) error {
+func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options) error {
+	mtu := cmp.Or(o.MTU, 1500)
 	space, err := netspace.New("")
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, mtu int) 
 	if err := netspace.Join(here, there); err != nil {
 		return err
 	}
-	return netspace.Settle(t, h, space)
+	return netspace.Settle(t, h, space, o.Known)
 }
 
 // linkOf is the link between a host and its switch.

@@ -71,9 +71,8 @@ func Join(a, b End) error {
 	return nil
 }
 
-// Settle gives a host its address, and the MAC of its switch for every address
-// that it can send to: nobody answers ARP.
-func Settle(t *fabric.Topology, h *fabric.Host, s *Space) error {
+// Settle gives a host its address, and what it knows of others.
+func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
 	dev, err := s.LinkByName(HostPort)
 	if err != nil {
 		return err
@@ -82,19 +81,28 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space) error {
 	if err := s.AddrAdd(dev, &netlink.Addr{IPNet: addr}); err != nil {
 		return err
 	}
-	index := dev.Attrs().Index
-	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
-	known := []net.IP{gateway}
-	for _, other := range t.Hosts {
-		if other.Name != h.Name && h.IP.Contains(other.IP.Addr()) {
-			known = append(known, other.IP.Addr().AsSlice())
-		}
+	if known == KnowsNobody {
+		return nil
 	}
-	for _, ip := range known {
-		err := s.NeighSet(&netlink.Neigh{
-			LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: sw.MAC[:],
+	index := dev.Attrs().Index
+	knows := func(ip net.IP, mac fabric.MAC) error {
+		return s.NeighSet(&netlink.Neigh{
+			LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: mac[:],
 		})
-		if err != nil {
+	}
+	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
+	if err := knows(gateway, sw.MAC); err != nil {
+		return err
+	}
+	for _, other := range t.Hosts {
+		if other.Name == h.Name || !h.IP.Contains(other.IP.Addr()) {
+			continue
+		}
+		mac := sw.MAC
+		if known == KnowsHosts {
+			mac = other.MAC
+		}
+		if err := knows(other.IP.Addr().AsSlice(), mac); err != nil {
 			return err
 		}
 	}

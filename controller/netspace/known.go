@@ -1,0 +1,15 @@
+package netspace
+
+// Known is what a host knows of others when it begins.
+type Known int
+
+const (
+	// KnowsSwitch: the MAC of its switch, for every address that it can send to.
+	// Nobody need answer ARP.
+	KnowsSwitch Known = iota
+	// KnowsHosts: the MACs of the hosts of its own subnet, and its switch for
+	// what is beyond.
+	KnowsHosts
+	// KnowsNobody: it asks by ARP, and has no way beyond its subnet.
+	KnowsNobody
+)

@@ -1,0 +1,175 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// containerlab reads the object topology of containerlab's files:
+//
+//	nodes:
+//	  leaf1: {kind: nokia_srlinux, group: leaf}
+//	  client1: {kind: linux, exec: ["ip addr add 10.0.1.1/24 dev eth1"]}
+//	links:
+//	  - endpoints: ["leaf1:e1-1", "client1:eth1"]
+//
+// A node of the kind linux with one link is a host, every other node a switch. A
+// port has the number at the end of its interface's name, where all those of the
+// switch have one of their own; otherwise ports count from 1 in the links' order.
+func (m *importer) containerlab(v value) {
+	defaults, groups := v.get("defaults"), v.get("groups")
+	links := m.containerlabLinks(v.get("links"))
+	degree := map[string]int{}
+	for _, l := range links {
+		degree[l.ends[0].node]++
+		degree[l.ends[1].node]++
+	}
+	known := map[string]bool{}
+	for _, f := range m.object(v.get("nodes"), "nodes") {
+		known[f.key] = true
+		get := func(key string) value {
+			for _, from := range []value{f.value, groups.get(f.get("group").text), defaults} {
+				if x := from.get(key); x.kind != null {
+					return x
+				}
+			}
+			return value{}
+		}
+		what := "node " + f.key
+		m.object(f.value, what)
+		if m.word(get("kind"), what+": kind") == "linux" && degree[f.key] == 1 {
+			m.hostAt[f.key] = len(m.draft.hosts)
+			m.draft.hosts = append(m.draft.hosts, draftHost{line: f.line, name: f.key, ip: m.execAddress(get("exec"), what)})
+			continue
+		}
+		m.switchAt[f.key] = len(m.draft.switches)
+		s := draftSwitch{line: f.line, name: f.key}
+		if role := Role(f.get("group").text); slices.Contains([]Role{Leaf, Spine, Tor, Agg, Core}, role) {
+			s.role = role
+		}
+		m.draft.switches = append(m.draft.switches, s)
+	}
+	numbers := portNumbersOf(links)
+	for _, l := range links {
+		d := draftLink{line: l.line, rate: m.Rate, delay: m.Delay}
+		m.unrated++
+		for i, end := range []*End{&d.a, &d.b} {
+			end.Node = l.ends[i].node
+			if _, host := m.hostAt[end.Node]; !host {
+				end.Port = numbers[l.ends[i]]
+			}
+			if !known[end.Node] {
+				m.errorf(l.line, "link: there is no node %q", end.Node)
+			}
+		}
+		m.draft.links = append(m.draft.links, d)
+	}
+}
+
+// A labEnd is an end of a link: a node with an interface.
+type labEnd struct{ node, port string }
+
+type labLink struct {
+	line int
+	ends [2]labEnd
+}
+
+// containerlabLinks reads the links between nodes; those to the machine itself or
+// to a management network are none of a fabric's.
+func (m *importer) containerlabLinks(v value) (links []labLink) {
+	for _, item := range m.list(v, "links") {
+		m.object(item, "link")
+		ends := item.get("endpoints")
+		if ends.kind == null || len(ends.items) != 2 {
+			if typ := item.get("type").text; typ != "" && typ != "veth" {
+				m.notef(item.line, "a link of the type %s is left out: it leads out of the topology", typ)
+				continue
+			}
+			m.errorf(item.line, `link: want two endpoints, as in ["leaf1:e1-1", "client1:eth1"]`)
+			continue
+		}
+		l := labLink{line: item.line}
+		outside := ""
+		for i, end := range ends.items {
+			l.ends[i] = m.labEnd(end)
+			switch l.ends[i].node {
+			case "host", "mgmt-net", "macvlan":
+				outside = l.ends[i].node
+			}
+		}
+		if outside != "" {
+			m.notef(item.line, "a link to %s is left out: it leads out of the topology", outside)
+			continue
+		}
+		links = append(links, l)
+	}
+	return links
+}
+
+// labEnd reads NODE:INTERFACE, or an object with both.
+func (m *importer) labEnd(v value) labEnd {
+	if v.kind == object {
+		return labEnd{m.word(v.get("node"), "link: node"), m.word(v.get("interface"), "link: interface")}
+	}
+	node, port, ok := strings.Cut(m.word(v, "link: endpoint"), ":")
+	if !ok || node == "" || port == "" {
+		m.errorf(v.line, "link: endpoint %q: want NODE:INTERFACE, as in leaf1:e1-1", v.text)
+	}
+	return labEnd{node, port}
+}
+
+var lastNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+$`) })
+
+// portNumbersOf gives each end of a link at a switch its port.
+func portNumbersOf(links []labLink) map[labEnd]int {
+	named, taken, order := map[labEnd]int{}, map[string]map[int]bool{}, map[string][]labEnd{}
+	unclear := map[string]bool{}
+	for _, l := range links {
+		for _, e := range l.ends {
+			n, err := strconv.Atoi(lastNumber().FindString(e.port))
+			if taken[e.node] == nil {
+				taken[e.node] = map[int]bool{}
+			}
+			unclear[e.node] = unclear[e.node] || err != nil || n < 1 || n > MaxPort || taken[e.node][n]
+			taken[e.node][n] = true
+			named[e] = n
+			order[e.node] = append(order[e.node], e)
+		}
+	}
+	for node := range unclear {
+		if !unclear[node] {
+			continue
+		}
+		for i, e := range order[node] {
+			named[e] = i + 1
+		}
+	}
+	return named
+}
+
+var addAddress = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bip\s+(?:-4\s+)?a(?:ddr(?:ess)?)?\s+(?:add|replace)\s+(\d+\.\d+\.\d+\.\d+/\d+)\b`)
+})
+
+// execAddress is the address that a host gives itself by a command: none is left
+// to us.
+func (m *importer) execAddress(v value, what string) (ip netip.Prefix) {
+	for _, item := range m.list(v, what+": exec") {
+		match := addAddress().FindStringSubmatch(item.text)
+		if match == nil {
+			continue
+		}
+		p, err := parseHostIP(match[1])
+		if err != nil {
+			m.errorf(item.line, "%s: %s", what, fmt.Sprint(err))
+			return ip
+		}
+		return p
+	}
+	return ip
+}

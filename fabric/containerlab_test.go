@@ -1,0 +1,84 @@
+package fabric
+
+import (
+	"strings"
+	"testing"
+)
+
+const clos = `name: clos
+prefix: ""
+topology:
+  kinds:
+    nokia_srlinux: {image: ghcr.io/nokia/srlinux}
+  defaults: {kind: nokia_srlinux}
+  groups:
+    client: {kind: linux}
+  nodes:
+    leaf1: {group: leaf}
+    leaf2: {type: ixrd3}
+    spine1: {group: spine}
+    gateway: {kind: linux}
+    client1:
+      kind: linux
+      exec:
+        - ip link set address 00:c1:ab:00:00:01 dev eth1
+        - ip address add 172.17.0.1/24 dev eth1
+    client2: {group: client}
+  links:
+    - endpoints: ["leaf1:e1-1", "client1:eth1"]
+    - endpoints: ["leaf1:e1-49", "spine1:e1-1"]
+    - endpoints: ["leaf2:ethernet-1/1", "client2:eth1"]
+    - endpoints: ["leaf2:ethernet-2/1", "spine1:e1-2"]
+    - type: veth
+      endpoints:
+        - {node: gateway, interface: eth1}
+        - {node: spine1, interface: e1-7}
+    - endpoints: ["gateway:eth2", "leaf2:ethernet-2/2"]
+    - endpoints: ["leaf1:mgmt0", "mgmt-net:leaf1"]
+    - type: host
+      endpoint: {node: leaf2, interface: e9}
+`
+
+// TestContainerlab: hosts and switches, ports by their interfaces' names or in
+// order, addresses from commands, what leads out of the topology noted.
+func TestContainerlab(t *testing.T) {
+	topology, notes, err := Imports{}.Import("clos.clab.yml", []byte(clos))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []string
+	for _, l := range topology.Links {
+		links = append(links, l.String())
+	}
+	want := "leaf1:1-client1 leaf1:49-spine1:1 leaf2:1-client2 leaf2:2-spine1:2 gateway:1-spine1:7 gateway:2-leaf2:3"
+	if got := strings.Join(links, " "); topology.Name != "clos" || got != want {
+		t.Errorf("%s has the links\n%s, want\n%s", topology.Name, got, want)
+	}
+	if h := topology.Host("client1"); h == nil || h.IP.String() != "172.17.0.1/24" {
+		t.Errorf("client1 is %+v", h)
+	}
+	if s := topology.Switch("spine1"); s == nil || s.Role != Spine {
+		t.Errorf("spine1 is %+v", s)
+	}
+	for _, part := range []string{"clos.clab.yml:30: a link to mgmt-net is left out", "clos.clab.yml:31: a link of the type host is left out"} {
+		if !strings.Contains(strings.Join(notes, "\n"), part) {
+			t.Errorf("the notes have no %q:\n%s", part, strings.Join(notes, "\n"))
+		}
+	}
+}
+
+// TestContainerlabMistakes names the line and what would be right.
+func TestContainerlabMistakes(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{`"leaf1:e1-1", "client1:eth1"`, `"leaf1", "client1:eth1"`, `clos.clab.yml:21: link: endpoint "leaf1": want NODE:INTERFACE`},
+		{`"leaf1:e1-1", "client1:eth1"`, `"leaf1:e1-1"`, `clos.clab.yml:21: link: want two endpoints`},
+		{`"leaf2:ethernet-1/1"`, `"leaf3:ethernet-1/1"`, `clos.clab.yml:23: link: there is no node "leaf3"`},
+		{"172.17.0.1/24", "172.17.0.1/64", "clos.clab.yml:18: node client1: "},
+		{"  nodes:", "  nodes: 7\n  others:", "clos.clab.yml"},
+	} {
+		text := strings.Replace(clos, c.old, c.new, 1)
+		if _, _, err := (Imports{}).Import("clos.clab.yml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.new, err, c.want)
+		}
+	}
+}
