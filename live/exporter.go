@@ -83,8 +83,12 @@ func (e *Exporter) metrics() []byte {
 	if e.text == nil && e.frame != nil {
 		var p page
 		for _, m := range metrics {
+			before := p.Len()
 			p.family(m)
-			m.write(&p, m.name, e)
+			lines := p.Len()
+			if m.write(&p, m.name, e); p.Len() == lines {
+				p.Truncate(before) // no switch has any of it
+			}
 		}
 		e.text = p.Bytes()
 	}
@@ -95,30 +99,6 @@ func (e *Exporter) metrics() []byte {
 type metric struct {
 	name, kind, help string
 	write            func(p *page, name string, e *Exporter)
-}
-
-// metrics are all that there are; docs/grafana.json counts on them.
-var metrics = []metric{
-	{"p4lb_register", "gauge", "A cell of a register, or what several cells say together, in the unit of its label.", writeRegisters},
-	{"p4lb_switch_up", "gauge", "1 if the switch could be read the last time.", writeUp},
-	{"p4lb_switch_clock_seconds", "gauge", "The clock of the switch's own timestamps.", writeClocks},
-	{"p4lb_reads_total", "counter", "How often the switch was to be read.", writeReads},
-	{"p4lb_read_failures_total", "counter", "How often the switch could not be read.", writeFailures},
-}
-
-func writeRegisters(p *page, name string, e *Exporter) {
-	for i := range e.frame.Switches {
-		sw := &e.frame.Switches[i]
-		head := p.labels("scheme", e.frame.Scheme, "switch", sw.Name)
-		for j := range sw.Values {
-			v := &sw.Values[j]
-			p.begin(name, head)
-			p.label("register", v.Register)
-			p.place(v)
-			p.label("unit", v.Unit)
-			p.end(v.Number)
-		}
-	}
 }
 
 func writeUp(p *page, name string, e *Exporter) {

@@ -1,0 +1,128 @@
+package live
+
+import "strings"
+
+// Metrics go by Prometheus' conventions: one for each meaning and unit, the unit
+// at the end of the name, in base units (seconds, bytes, ratios), counters with
+// _total. What is known of every switch, and what schemes measure by the same
+// word, has a metric of its own; the registers of programs share one for each
+// unit, and say by a label which it is.
+
+// A series is where a value goes: the metric, a factor to its unit, and a label
+// of its own.
+type series struct {
+	metric string
+	factor float64
+	label  string // name, if there is one
+	value  string // of it
+}
+
+// A quantity is what values go by one name in all schemes.
+type quantity struct{ register, unit string }
+
+// known are the quantities that have metrics of their own. Rates are left to
+// whoever asks for the rate of a counter.
+var known = map[quantity]series{
+	{"rx bytes", "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "receive"},
+	{"tx bytes", "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "transmit"},
+	{"rx packets", "packets"}: {"p4lb_port_packets_total", 1, "direction", "receive"},
+	{"tx packets", "packets"}: {"p4lb_port_packets_total", 1, "direction", "transmit"},
+	{"drops", "packets"}:      {"p4lb_port_drops_total", 1, "", ""},
+	{"queued", "packets"}:     {"p4lb_port_queue_packets", 1, "", ""},
+	{"queue fill", "share"}:   {"p4lb_port_queue_fill_ratio", 1, "", ""},
+	{"load", "share"}:         {"p4lb_port_load_ratio", 1, "", ""},
+	{"link down", ""}:         {"p4lb_port_down", 1, "", ""},
+	{"carried", "share"}:      {"p4lb_path_carried_ratio", 1, "", ""},
+	{"share", "share"}:        {"p4lb_path_share_ratio", 1, "", ""},
+	{"weight", ""}:            {"p4lb_path_weight", 1, "", ""},
+	{"utilisation", "share"}:  {"p4lb_port_utilisation_ratio", 1, "", ""},
+	{"rx rate", "bit/s"}:      {},
+	{"tx rate", "bit/s"}:      {},
+}
+
+// units are the metrics of what is a program's own, by its unit.
+var units = map[string]series{
+	"occupancy":          {"p4lb_queue_occupancy_ratio", 1, "", ""},
+	"congestion":         {"p4lb_congestion_ratio", 1, "", ""},
+	"ns":                 {"p4lb_register_seconds", 1e-9, "", ""},
+	"us":                 {"p4lb_register_seconds", 1e-6, "", ""},
+	"ms":                 {"p4lb_register_seconds", 1e-3, "", ""},
+	"1024ns":             {"p4lb_register_seconds", 1024e-9, "", ""},
+	"bytes":              {"p4lb_register_bytes", 1, "", ""},
+	"cells of 80 bytes":  {"p4lb_register_bytes", 80, "", ""},
+	"cells of 176 bytes": {"p4lb_register_bytes", 176, "", ""},
+	"packets":            {"p4lb_register_packets", 1, "", ""},
+	"share":              {"p4lb_register_ratio", 1, "", ""},
+	"bit/s":              {"p4lb_register_bytes_per_second", 0.125, "", ""},
+	"bytes/s":            {"p4lb_register_bytes_per_second", 1, "", ""},
+}
+
+// seriesOf is where a value goes; the metric is empty for one that is left out.
+func seriesOf(v *Value) series {
+	if s, ok := known[quantity{v.Register, v.Unit}]; ok {
+		return s
+	}
+	if reason, ok := strings.CutPrefix(v.Register, "drops: "); ok {
+		return series{"p4lb_port_drops_by_reason_total", 1, "reason", reason}
+	}
+	if s, ok := units[v.Unit]; ok {
+		s.label, s.value = "register", v.Register
+		return s
+	}
+	return series{"p4lb_register", 1, "register", v.Register}
+}
+
+// metrics are all that there are; docs/grafana.json counts on them.
+var metrics = []metric{
+	{"p4lb_port_bytes_total", "counter", "Bytes that a port has received or sent since the switch came up.", writeValues},
+	{"p4lb_port_packets_total", "counter", "Packets that a port has received or sent since the switch came up.", writeValues},
+	{"p4lb_port_drops_total", "counter", "Packets that went no further, at the port where they came in or would have left.", writeValues},
+	{"p4lb_port_drops_by_reason_total", "counter", "Packets that went no further, by reason.", writeValues},
+	{"p4lb_port_queue_packets", "gauge", "Packets that wait to leave by a port.", writeValues},
+	{"p4lb_port_queue_fill_ratio", "gauge", "What waits to leave by a port, of the room that it has.", writeValues},
+	{"p4lb_port_load_ratio", "gauge", "What a port sends, of what its link carries.", writeValues},
+	{"p4lb_port_utilisation_ratio", "gauge", "The same as the program of the switch measures it.", writeValues},
+	{"p4lb_port_down", "gauge", "1 if there is no link at a port.", writeValues},
+	{"p4lb_path_carried_ratio", "gauge", "What a path carries of what its group does.", writeValues},
+	{"p4lb_path_share_ratio", "gauge", "What a path is to carry of its group's traffic.", writeValues},
+	{"p4lb_path_weight", "gauge", "The weight that a path is drawn by.", writeValues},
+	{"p4lb_queue_occupancy_ratio", "gauge", "Occupancy of a queue as a register has it.", writeValues},
+	{"p4lb_congestion_ratio", "gauge", "A congestion index as a register has it.", writeValues},
+	{"p4lb_register_seconds", "gauge", "A time that a register has.", writeValues},
+	{"p4lb_register_bytes", "gauge", "A number of bytes that a register has.", writeValues},
+	{"p4lb_register_bytes_per_second", "gauge", "A rate that a register has.", writeValues},
+	{"p4lb_register_packets", "gauge", "A number of packets that a register has.", writeValues},
+	{"p4lb_register_ratio", "gauge", "A share that a register has.", writeValues},
+	{"p4lb_register", "gauge", "What a register has that is a plain number, or in the unit of its label.", writeValues},
+	{"p4lb_switch_up", "gauge", "1 if the switch could be read the last time.", writeUp},
+	{"p4lb_switch_clock_seconds", "gauge", "The clock of the switch's own timestamps.", writeClocks},
+	{"p4lb_reads_total", "counter", "How often the switch was to be read.", writeReads},
+	{"p4lb_read_failures_total", "counter", "How often the switch could not be read.", writeFailures},
+}
+
+// writeValues writes the values that go to a metric.
+func writeValues(p *page, name string, e *Exporter) {
+	for i := range e.frame.Switches {
+		sw := &e.frame.Switches[i]
+		head := ""
+		for j := range sw.Values {
+			v := &sw.Values[j]
+			s := seriesOf(v)
+			if s.metric != name {
+				continue
+			}
+			if head == "" {
+				head = p.labels("scheme", e.frame.Scheme, "switch", sw.Name)
+			}
+			p.begin(name, head)
+			if s.label != "" {
+				p.label(s.label, s.value)
+			}
+			p.place(v)
+			if name == "p4lb_register" {
+				p.label("unit", v.Unit)
+			}
+			p.end(v.Number * s.factor)
+		}
+	}
+}
