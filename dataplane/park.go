@@ -5,12 +5,8 @@ import (
 	"math/bits"
 )
 
-// Park makes a packet small that is to wait in a queue: its headers and metadata
-// are mostly zeros. Egress makes it large again; until then it has no Bytes. It
-// is for those who have very many packets in queues.
-func (s *Switch) Park(p *Packet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// park makes a packet small.
+func (s *Switch) park(p *Packet) {
 	p.parked = appendWords(p.parked[:0], p.w)
 	p.parked = append(p.parked, p.buf[p.head:p.end]...)
 	p.end -= p.head

@@ -38,7 +38,7 @@ func TestPark(t *testing.T) {
 	}
 	for n := range 50 {
 		a, b := queue(plain, n), queue(parking, n)
-		parking.Park(b)
+		parking.park(b)
 		other := queue(parking, n) // gets the storage
 		x, y := plain.Egress(a, 3, 77, nil), parking.Egress(b, 3, 77, nil)
 		if len(x) != 1 || len(y) != 1 || x[0].Port != y[0].Port || !bytes.Equal(a.Bytes(), b.Bytes()) {

@@ -59,14 +59,6 @@ func (s *Switch) ReceiveHead(port uint32, head []byte, extra int, now time.Durat
 	return s.receive(port, head, extra, now)
 }
 
-// Arrive is ReceiveHead and Ingress at once.
-func (s *Switch) Arrive(port uint32, head []byte, extra int, now time.Duration, out []Outcome) (*Packet, []Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.receive(port, head, extra, now)
-	return p, s.runIngress(p, now, out)
-}
-
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	p.rounds.left = s.opts.Rounds
@@ -256,22 +248,6 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runEgress(p, depth, now, out)
-}
-
-// Leave is Egress, and takes what leaves by a port at once: its bytes replace
-// data, extra more follow, and the packet is free instead of an outcome. If
-// nothing leaves, extra is -1 and data as it was.
-func (s *Switch) Leave(p *Packet, depth int, now time.Duration, data []byte, out []Outcome) (_ []byte, extra int, _ []Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out = s.runEgress(p, depth, now, out)
-	last := len(out) - 1
-	if last < 0 || out[last].Kind != ToPort {
-		return data, -1, out
-	}
-	data, extra = append(data[:0], p.payload()...), p.Extra()
-	s.release(p)
-	return data, extra, out[:last]
 }
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {

@@ -31,6 +31,7 @@ type Switch struct {
 	updates  []*checksum
 	verifies []*checksum
 	headroom int
+	passive  bool // what egress does depends on the headers alone
 
 	actions    []*action
 	actionByID map[int]*action
@@ -105,6 +106,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	s.headroom = s.deparser.room() + 64
+	s.passive = l.passive(c)
 	s.compile(l, c)
 	return s, nil
 }

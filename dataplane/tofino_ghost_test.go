@@ -97,7 +97,7 @@ func TestGhost(t *testing.T) {
 			const cells = 2 // of 176 bytes
 			p := arrive(3, QueueNumber(3, 0), 0x99)
 			s.Enqueued(p, 5, time.Second)
-			s.Park(p)
+			s.park(p)
 			q := arrive(200, QueueNumber(3, 0), 5+cells)
 			s.Enqueued(q, 0, time.Second)
 			arrive(9, QueueNumber(200, 0), 1<<18|cells) // in pipe 1

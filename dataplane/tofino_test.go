@@ -263,7 +263,7 @@ func TestEgressIntrinsics(t *testing.T) {
 			t.Fatalf("ingress: %+v", out)
 		}
 		s.Enqueued(out[0].Packet, 70000, enq)
-		s.Park(out[0].Packet)
+		s.park(out[0].Packet)
 		out = s.Egress(out[0].Packet, 3, deq, nil)
 		if len(out) != 1 || out[0].Kind != ToPort {
 			t.Fatalf("egress: %+v", out)

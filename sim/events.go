@@ -48,7 +48,10 @@ type Timer struct {
 const never time.Duration = math.MaxInt64
 
 // NewTimer makes a timer that is stopped.
-func (n *Network) NewTimer(f func()) *Timer {
+func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(func() { n.outside(f) }) }
+
+// newTimer makes one of the simulator's own.
+func (n *Network) newTimer(f func()) *Timer {
 	t := &Timer{net: n, f: f, deadline: never}
 	t.ev.what = t
 	return t

@@ -85,6 +85,6 @@ func (f *Flow) toward(k Kind) *headers {
 func (f *Flow) finish() {
 	f.Finished = f.net.now
 	if f.Done != nil {
-		f.Done(f)
+		f.net.outside(func() { f.Done(f) })
 	}
 }

@@ -150,7 +150,10 @@ type Network struct {
 	pool   *Packet
 	ledger ledger
 	hops   int64
-	ns3    *ns3Numbers // nil: nobody hashes as it does
+
+	running bool        // within Run, and in nobody else's function
+	held    []*program  // whose switches are the network's alone
+	ns3     *ns3Numbers // nil: nobody hashes as it does
 }
 
 // New makes the network of a topology. Its switches drop everything until they
@@ -224,7 +227,7 @@ func (n *Network) Hops() int64 { return n.hops }
 
 // At calls f at a time, or now if that is past.
 func (n *Network) At(t time.Duration, f func()) {
-	c := &call{f: f}
+	c := &call{net: n, f: f}
 	c.ev.what = c
 	n.events.plan(&c.ev, max(t, n.now))
 }
@@ -242,25 +245,37 @@ func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) 
 
 // A call is a function that is called once.
 type call struct {
-	ev event
-	f  func()
+	net *Network
+	ev  event
+	f   func()
 }
 
-func (c *call) fire()     { c.f() }
+func (c *call) fire()     { c.net.outside(c.f) }
 func (c *call) soon(bool) {}
+
+// heldFor is how many events at most others wait who want to look at a switch.
+const heldFor = 1 << 12
 
 // Run lets everything happen up to a time, and checks that no byte was lost
 // without a reason. It ends earlier if nothing is left to happen, or after
 // Stop. Calling it again goes on.
 func (n *Network) Run(until time.Duration) error {
 	n.stopped = false
-	for !n.stopped {
+	n.running = true
+	defer func() {
+		n.running = false
+		n.letGo()
+	}()
+	for turn := 1; !n.stopped; turn++ {
 		ev, at := n.events.pop(until)
 		if ev == nil {
 			break
 		}
 		n.now = at
 		ev.what.fire()
+		if turn%heldFor == 0 {
+			n.letGo()
+		}
 	}
 	if !n.stopped && until != never {
 		n.now = max(n.now, until)

@@ -8,8 +8,10 @@ import (
 
 // program is the engine that runs a P4 program.
 type program struct {
-	s  *Switch
-	sw *dataplane.Switch
+	s     *Switch
+	sw    *dataplane.Switch
+	alone dataplane.Held // while held is set
+	held  bool
 	// park is the length of the queue, as the program counts it, behind which
 	// packets are made small.
 	park int
@@ -41,15 +43,51 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 	s.net.bytes = true
 }
 
+// take makes the switch the network's alone. It stays so while the network runs,
+// until somebody outside may look at it; else done ends it.
+func (e *program) take() dataplane.Held {
+	if !e.held {
+		e.held, e.alone = true, e.sw.Hold()
+		e.s.net.held = append(e.s.net.held, e)
+	}
+	return e.alone
+}
+
+func (e *program) done() {
+	if !e.s.net.running {
+		e.s.net.letGo()
+	}
+}
+
+// letGo lets others at the switches.
+func (n *Network) letGo() {
+	for _, e := range n.held {
+		e.held = false
+		e.alone.Release()
+	}
+	n.held = n.held[:0]
+}
+
+// outside calls something that is not the simulator's own, and may want the
+// switches.
+func (n *Network) outside(f func()) {
+	was := n.running
+	n.running = false
+	n.letGo()
+	f()
+	n.running = was
+}
+
 func (e *program) ingress(p *Packet) {
 	s := e.s
 	now := s.Clock()
 	base := len(e.out)
-	if p.dp == nil {
-		p.dp, e.out = e.sw.Arrive(uint32(p.from.Number), p.head, p.extra, now, e.out)
+	if sw := e.take(); p.dp == nil {
+		p.dp, e.out = sw.Arrive(uint32(p.from.Number), p.head, p.extra, now, e.out)
 	} else {
-		e.out = e.sw.Ingress(p.dp, now, e.out)
+		e.out = sw.Ingress(p.dp, now, e.out)
 	}
+	e.done()
 	dp := p.dp
 	alive := false
 	for i := base; i < len(e.out); i++ {
@@ -84,20 +122,35 @@ func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 // leave soon are not worth the work.
 const parkBehind = 8
 
+// enqueued has a packet for which the program has nothing left to do when it
+// leaves finished at once: only its bytes wait.
 func (e *program) enqueued(p *Packet, _ *Port, depth int) {
-	e.sw.Enqueued(p.dp, depth, e.s.Clock())
-	if depth >= e.park {
-		e.sw.Park(p.dp)
+	now := e.s.Clock()
+	switch sw := e.take(); {
+	case sw.Passive(p.dp):
+		p.head, p.extra, e.out = sw.Leave(p.dp, depth, now, p.head, e.out)
+		p.dp = nil
+	default:
+		sw.Enqueued(p.dp, depth, now)
+		if depth >= e.park {
+			sw.Park(p.dp)
+		}
 	}
+	e.done()
 }
 
 func (e *program) cell() int { return e.sw.CellSize() }
 
 func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)
+	if dp == nil { // finished
+		p.Size = len(p.head) + p.extra
+		return sent
+	}
 	p.dp = nil
 	f, extra := gone, 0
-	p.head, extra, e.out = e.sw.Leave(dp, depth, e.s.Clock(), p.head, e.out)
+	p.head, extra, e.out = e.take().Leave(dp, depth, e.s.Clock(), p.head, e.out)
+	e.done()
 	if extra >= 0 {
 		f, p.extra, p.Size = sent, extra, len(p.head)+extra
 	}
@@ -117,15 +170,18 @@ func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 
 func (e *program) forget(p *Packet) {
 	if p.dp != nil {
-		e.sw.Free(p.dp)
+		e.take().Free(p.dp)
+		e.done()
 		p.dp = nil
 	}
 }
 
 func (e *program) register(name string, dst []uint64) ([]uint64, error) {
+	e.s.net.letGo()
 	return e.sw.RegisterCells(name, dst)
 }
 
 func (e *program) setRegister(name string, from, to int, value uint64) error {
+	e.s.net.letGo()
 	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
 }

@@ -158,6 +158,7 @@ func (s *Switch) Generate(bytes []byte) {
 	}
 	p := s.net.newPacket()
 	p.Kind = Control
+	s.net.letGo()
 	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
 	p.Size = p.dp.Len()
 	s.generated++
@@ -349,7 +350,7 @@ func (s *Switch) toController(p *Packet) {
 		s.loop.transmit(p)
 	default:
 		if s.packetIn != nil {
-			s.packetIn(s.cpu.Number, p.head)
+			s.net.outside(func() { s.packetIn(s.cpu.Number, p.head) })
 		}
 		s.end(p, Consumed)
 	}

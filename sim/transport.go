@@ -119,7 +119,7 @@ type source struct {
 func newSource(f *Flow, h half) *source {
 	s := &source{Flow: f, half: h, push: f.Transport == UDP}
 	s.turn = s.send
-	s.timer = f.net.NewTimer(func() {
+	s.timer = f.net.newTimer(func() {
 		h.tick(f.net.now)
 		s.ask()
 	})
@@ -193,7 +193,7 @@ func (s *sink) answer() {
 		if at == never {
 			return
 		}
-		s.timer = s.net.NewTimer(func() {
+		s.timer = s.net.newTimer(func() {
 			s.half.tick(s.net.now)
 			s.answer()
 		})
