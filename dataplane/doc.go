@@ -6,9 +6,9 @@
 // primitive and parse state a closure over a flat vector of words. A packet
 // then goes through Receive, Ingress, a queue of the caller's, and Egress;
 // Engine puts simple_switch's queues in between. In the steady state a packet
-// costs no allocation. On linux/amd64 the program is compiled to machine code as
-// well, which does the same faster; the closures remain for what is rare, for
-// other machines, and as the reference (Options.Closures).
+// costs no allocation. On Linux the program is compiled to machine code of amd64
+// or arm64 as well, which does the same faster; the closures remain for what is
+// rare, for other machines, and as the reference (Options.Closures).
 //
 // Programs for Tofino (TNA, T2NA), which package lower brings into the same
 // terms, run as in a pipe of Tofino. What that means, and where it differs from

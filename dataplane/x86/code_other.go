@@ -1,4 +1,4 @@
-//go:build !(linux && amd64) || purego
+//go:build !(linux && (amd64 || arm64)) || purego
 
 package x86
 
@@ -19,7 +19,7 @@ func Call(uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) uint64 { pani
 // A Code is code in memory that can be run.
 type Code struct{}
 
-var errUnsupported = errors.New("machine code can be run on linux/amd64 alone")
+var errUnsupported = errors.New("machine code can be run on linux/amd64 and linux/arm64 alone")
 
 // Load fails.
 func Load([]byte) (*Code, error) { return nil, errUnsupported }

@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package x86
 
@@ -55,6 +55,8 @@ func Load(code []byte) (*Code, error) {
 		unix.Munmap(memory)
 		return nil, err
 	}
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+	seen(from, from+uintptr(len(memory)))
 	c := &Code{memory: memory, key: string(code)}
 	if loaded.codes == nil {
 		loaded.codes = map[string]weak.Pointer[Code]{}

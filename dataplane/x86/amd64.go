@@ -1,0 +1,266 @@
+//go:build !arm64
+
+package x86
+
+import "encoding/binary"
+
+// Bytes is the code, in which all jumps find their labels.
+func (a *Asm) Bytes() []byte {
+	for _, j := range a.jumps {
+		binary.LittleEndian.PutUint32(a.code[j.at:], uint32(a.labels[j.to]-j.at-4))
+	}
+	a.jumps = a.jumps[:0]
+	return a.code
+}
+
+func (a *Asm) emit(b ...byte) { a.code = append(a.code, b...) }
+
+func (a *Asm) imm32(v int32) { a.code = binary.LittleEndian.AppendUint32(a.code, uint32(v)) }
+
+// rex is the prefix of an instruction: w asks for 64 bits, the registers may be
+// the upper eight.
+func rex(w bool, reg, index, base Reg) byte {
+	p := 0x40 | reg>>3<<2 | index>>3<<1 | base>>3
+	if w {
+		p |= 8
+	}
+	return byte(p)
+}
+
+// rr emits an instruction with two registers.
+func (a *Asm) rr(w bool, reg, rm Reg, op ...byte) {
+	a.emit(rex(w, reg, 0, rm))
+	a.emit(op...)
+	a.emit(0xc0 | byte(reg&7)<<3 | byte(rm&7))
+}
+
+// rm emits an instruction with a register and memory.
+func (a *Asm) rm(w bool, reg Reg, m Mem, op ...byte) {
+	a.emit(rex(w, reg, m.Index, m.Base))
+	a.emit(op...)
+	mod, short := byte(0x80), m.Disp == int32(int8(m.Disp))
+	if short {
+		mod = 0x40
+	}
+	if m.Indexed || m.Base&7 == 4 { // a second byte names base and index
+		base := byte(m.Base & 7)
+		a.emit(mod | byte(reg&7)<<3 | 4)
+		if m.Indexed {
+			a.emit(scaleBits(m.Scale)<<6 | byte(m.Index&7)<<3 | base)
+		} else {
+			a.emit(4<<3 | base)
+		}
+	} else {
+		a.emit(mod | byte(reg&7)<<3 | byte(m.Base&7))
+	}
+	if short {
+		a.emit(byte(m.Disp))
+	} else {
+		a.imm32(m.Disp)
+	}
+}
+
+func scaleBits(n byte) byte {
+	switch n {
+	case 2:
+		return 1
+	case 4:
+		return 2
+	case 8:
+		return 3
+	}
+	return 0
+}
+
+// Move copies a register.
+func (a *Asm) Move(dst, src Reg) {
+	if dst != src {
+		a.rr(true, src, dst, 0x89)
+	}
+}
+
+// Set gives a register a constant.
+func (a *Asm) Set(dst Reg, v uint64) {
+	switch {
+	case v == 0:
+		a.rr(false, dst, dst, 0x31)
+	case v>>32 == 0:
+		a.emit(rex(false, 0, 0, dst), 0xb8|byte(dst&7))
+		a.imm32(int32(uint32(v)))
+	case Fits(v):
+		a.rr(true, 0, dst, 0xc7)
+		a.imm32(int32(v))
+	default:
+		a.emit(rex(true, 0, 0, dst), 0xb8|byte(dst&7))
+		a.code = binary.LittleEndian.AppendUint64(a.code, v)
+	}
+}
+
+// Load reads memory.
+func (a *Asm) Load(dst Reg, m Mem) { a.rm(true, dst, m, 0x8b) }
+
+// LoadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
+func (a *Asm) LoadBytes(dst Reg, m Mem, bytes int) {
+	switch bytes {
+	case 1:
+		a.rm(false, dst, m, 0x0f, 0xb6)
+	case 2:
+		a.rm(false, dst, m, 0x0f, 0xb7)
+	case 4:
+		a.rm(false, dst, m, 0x8b)
+	default:
+		a.Load(dst, m)
+	}
+}
+
+// LoadSigned reads 4 bytes with their sign extended.
+func (a *Asm) LoadSigned(dst Reg, m Mem) { a.rm(true, dst, m, 0x63) }
+
+// Store writes a register.
+func (a *Asm) Store(m Mem, src Reg) { a.rm(true, src, m, 0x89) }
+
+// StoreBytes writes the lowest 1, 2, 4 or 8 bytes of a register.
+func (a *Asm) StoreBytes(m Mem, src Reg, bytes int) {
+	switch bytes {
+	case 1:
+		a.rm(false, src, m, 0x88)
+	case 2:
+		a.emit(0x66)
+		a.rm(false, src, m, 0x89)
+	case 4:
+		a.rm(false, src, m, 0x89)
+	default:
+		a.Store(m, src)
+	}
+}
+
+// StoreConst writes a constant that Fits.
+func (a *Asm) StoreConst(m Mem, v uint64) {
+	a.rm(true, 0, m, 0xc7)
+	a.imm32(int32(v))
+}
+
+// StoreByte writes one byte.
+func (a *Asm) StoreByte(m Mem, v byte) {
+	a.rm(false, 0, m, 0xc6)
+	a.emit(v)
+}
+
+// Do computes dst op src.
+func (a *Asm) Do(op Op, dst, src Reg) { a.rr(true, src, dst, byte(op)<<3|1) }
+
+// DoMem computes dst op memory.
+func (a *Asm) DoMem(op Op, dst Reg, m Mem) { a.rm(true, dst, m, byte(op)<<3|3) }
+
+// DoConst computes dst op a constant that Fits.
+func (a *Asm) DoConst(op Op, dst Reg, v uint64) {
+	if v == uint64(int64(int8(v))) {
+		a.rr(true, Reg(op), dst, 0x83)
+		a.emit(byte(v))
+		return
+	}
+	a.rr(true, Reg(op), dst, 0x81)
+	a.imm32(int32(v))
+}
+
+// MemConst computes memory op a constant that Fits.
+func (a *Asm) MemConst(op Op, m Mem, v uint64) {
+	if v == uint64(int64(int8(v))) {
+		a.rm(true, Reg(op), m, 0x83)
+		a.emit(byte(v))
+		return
+	}
+	a.rm(true, Reg(op), m, 0x81)
+	a.imm32(int32(v))
+}
+
+// MemDo computes memory op src.
+func (a *Asm) MemDo(op Op, m Mem, src Reg) { a.rm(true, src, m, byte(op)<<3|1) }
+
+// CmpByte compares a byte in memory with a constant.
+func (a *Asm) CmpByte(m Mem, v byte) {
+	a.rm(false, Reg(Cmp), m, 0x80)
+	a.emit(v)
+}
+
+// Test sets the flags by dst and src.
+func (a *Asm) Test(dst, src Reg) { a.rr(true, src, dst, 0x85) }
+
+// Mul computes the lower half of dst · src.
+func (a *Asm) Mul(dst, src Reg) { a.rr(true, dst, src, 0x0f, 0xaf) }
+
+// MulMem computes the lower half of dst · memory.
+func (a *Asm) MulMem(dst Reg, m Mem) { a.rm(true, dst, m, 0x0f, 0xaf) }
+
+// MulConst computes the lower half of src · a constant that Fits.
+func (a *Asm) MulConst(dst, src Reg, v uint64) {
+	a.rr(true, dst, src, 0x69)
+	a.imm32(int32(v))
+}
+
+// Div divides DX:AX by src: AX is the quotient, DX the remainder.
+func (a *Asm) Div(src Reg) { a.rr(true, 6, src, 0xf7) }
+
+// Neg computes -dst.
+func (a *Asm) Neg(dst Reg) { a.rr(true, 3, dst, 0xf7) }
+
+// Not computes ^dst.
+func (a *Asm) Not(dst Reg) { a.rr(true, 2, dst, 0xf7) }
+
+// ShiftConst shifts by n < 64 bits.
+func (a *Asm) ShiftConst(op Shift, dst Reg, n byte) {
+	if n != 0 {
+		a.rr(true, Reg(op), dst, 0xc1)
+		a.emit(n)
+	}
+}
+
+// ShiftCX shifts by the lowest six bits of CX.
+func (a *Asm) ShiftCX(op Shift, dst Reg) { a.rr(true, Reg(op), dst, 0xd3) }
+
+// Swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
+// zero.
+func (a *Asm) Swap(dst Reg, bytes int) {
+	switch bytes {
+	case 2:
+		a.emit(0x66)
+		a.rr(false, Reg(Rol), dst, 0xc1)
+		a.emit(8)
+	case 4:
+		a.emit(rex(false, 0, 0, dst), 0x0f, 0xc8|byte(dst&7))
+	case 8:
+		a.emit(rex(true, 0, 0, dst), 0x0f, 0xc8|byte(dst&7))
+	}
+}
+
+// SetIf makes dst 1 or 0 as the flags are. It changes no flags.
+func (a *Asm) SetIf(c Cond, dst Reg) {
+	a.rr(false, 0, dst, 0x0f, 0x90|byte(c))
+	a.rr(false, dst, dst, 0x0f, 0xb6)
+}
+
+// Jump goes to a label.
+func (a *Asm) Jump(l Label) {
+	a.emit(0xe9)
+	a.jumps = append(a.jumps, jump{len(a.code), l})
+	a.imm32(0)
+}
+
+// JumpIf goes to a label if the flags are so.
+func (a *Asm) JumpIf(c Cond, l Label) {
+	a.emit(0x0f, 0x80|byte(c))
+	a.jumps = append(a.jumps, jump{len(a.code), l})
+	a.imm32(0)
+}
+
+// JumpTo goes to the address in memory.
+func (a *Asm) JumpTo(m Mem) { a.rm(false, 4, m, 0xff) }
+
+// Return ends the code; the result is AX.
+func (a *Asm) Return() { a.emit(0xc3) }
+
+// Low32 keeps the lowest 32 bits of a register.
+func (a *Asm) Low32(dst Reg) { a.rr(false, dst, dst, 0x89) }
+
+// Low8 is the lowest byte of a register.
+func (a *Asm) Low8(dst, src Reg) { a.rr(false, dst, src, 0x0f, 0xb6) }

@@ -1,0 +1,42 @@
+//go:build linux && !purego
+
+#include "textflag.h"
+
+// func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+TEXT ·call(SB), NOSPLIT, $16-40
+	MOVD entry+0(FP), R16
+	MOVD bx+8(FP), R3
+	MOVD r12+16(FP), R12
+	MOVD r13+24(FP), R13
+	CALL (R16)
+	MOVD R0, ret+32(FP)
+	RET
+
+// func Prefetch(p unsafe.Pointer)
+TEXT ·Prefetch(SB), NOSPLIT, $0-8
+	MOVD p+0(FP), R0
+	PRFM (R0), PLDL1KEEP
+	PRFM 64(R0), PLDL1KEEP
+	RET
+
+// func seen(from, to uintptr)
+//
+// Lines of a cache have at least 16 bytes.
+TEXT ·seen(SB), NOSPLIT, $0-16
+	MOVD from+0(FP), R0
+	MOVD to+8(FP), R1
+	MOVD R0, R2
+clean:
+	DC   CVAU, R2
+	ADD  $16, R2
+	CMP  R1, R2
+	BLO  clean
+	DSB  $11
+forget:
+	WORD $0xd50b7520 // IC IVAU, R0
+	ADD  $16, R0
+	CMP  R1, R0
+	BLO  forget
+	DSB  $11
+	ISB  $15
+	RET
