@@ -93,12 +93,16 @@ var rooms = map[string][]string{
 	"traffic": {},
 
 	"sim": {"dataplane", "fabric", "model"},
+	// Results under digests, where many processes on many machines find them.
+	"store": {},
+	// Schedulers that run the shards of an experiment.
+	"cluster": {},
 	"lab": {
 		"advice", "chart",
 		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 		"controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
-		"controller/hosts", "controller/testbed", "traffic",
+		"controller/hosts", "controller/testbed", "traffic", "store",
 	},
 	"cmd": nil, // the shell imports everything
 }

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// Prune removes the runs whose keys are not needed, the experiments and notes of
+// jobs that have no place any more, tables that no run has, leases of runs that
+// are there or of workers that are gone, and those workers. With keep it removes
+// nothing; each hears of all that goes. Where a worker may be at work, whose
+// tables no run has yet, the error is a *HeldError, unless anyway is set.
+func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep, anyway bool, each func(name string)) error {
+	w := &Worker{s: s, now: time.Now, seen: map[string]sighting{}}
+	w.owner.Place = place()
+	drop := func(name string) error {
+		each(name)
+		if keep {
+			return nil
+		}
+		return s.b.remove(ctx, name)
+	}
+	var all []string
+	if err := s.b.list(ctx, "", func(o Object) error { all = append(all, o.Name); return nil }); err != nil {
+		return err
+	}
+	for _, name := range all {
+		if id, ok := strings.CutPrefix(name, "owners/"); ok && !anyway {
+			if held, err := w.alive(ctx, id); held != nil || err != nil {
+				return errors.Join(err, asError(held))
+			}
+		}
+	}
+	tables := map[string]bool{}
+	for _, name := range all {
+		key, isRun := strings.CutSuffix(name[strings.LastIndexByte(name, '/')+1:], ".run")
+		if !strings.HasPrefix(name, "runs/") || !isRun {
+			continue
+		}
+		if !isHex(key, keyLength) {
+			if err := drop(name); err != nil {
+				return err
+			}
+			continue
+		}
+		run, err := s.Get(ctx, key)
+		var damaged *DamagedError
+		switch {
+		case needed[key] && err == nil:
+			for _, t := range run.Tables {
+				tables[t.name()] = true
+			}
+		case needed[key] && !errors.As(err, &damaged) && !errors.Is(err, ErrMissing):
+			return err
+		default:
+			if err := drop(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range all {
+		kind, rest, _ := strings.Cut(name, "/")
+		first, _, _ := strings.Cut(rest, "/")
+		gone := false
+		switch kind {
+		case "tables":
+			gone = !tables[name]
+		case "experiments", "submissions":
+			gone = !places[first]
+		case "leases":
+			text, err := read(ctx, s.b, name, 1<<10)
+			if isMissing(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			held, err := w.alive(ctx, string(text))
+			if err != nil {
+				return err
+			}
+			gone = held == nil
+		case "owners":
+			held, err := w.alive(ctx, first)
+			if err != nil {
+				return err
+			}
+			gone = held == nil
+		}
+		if gone {
+			if err := drop(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
