@@ -17,6 +17,10 @@ type Comparison struct {
 	Results    []*Result // by job; nil: not run
 	Rows       []*Row
 	World      string // in which they ran
+
+	// With a store: runs made now, those that were there, and those that others
+	// make.
+	Made, Taken, Left int
 }
 
 // A Row is a scheme in a case at a load: a run for each seed.

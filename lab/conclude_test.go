@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-var update = flag.Bool("update", false, "rewrite the page of metrics")
+var update = flag.Bool("update", false, "rewrite the page of metrics, and what runs came to")
 
 // made is a comparison of rows that were measured by hand: fct-mean by seed.
 func made(rows map[string][]float64, order ...string) *Comparison {

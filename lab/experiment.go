@@ -53,6 +53,7 @@ type Experiment struct {
 
 	origin origin
 	figure string // that the experiment has been cut to; "" is all
+	files  *files // that it names, as they were read
 }
 
 // An origin is what an experiment was read from, so that it can be read once more

@@ -145,7 +145,7 @@ func (s *screening) count() (int, error) {
 			return 0, fmt.Errorf("%s: %w", s.x.Vary.name(s.levels[i]), err)
 		}
 		for _, j := range jobs {
-			specs[j.spec()] = true
+			specs[j.Key()] = true
 		}
 	}
 	if most := cmp.Or(s.x.Vary.AtMost, defaultRuns); len(specs) > most {

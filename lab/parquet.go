@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // addParquet writes the tables of a run's folder as Parquet too.
 func addParquet(dir string) error {
 	for _, name := range []string{flowsFile, linksFile} {
-		if err := convert(filepath.Join(dir, name), filepath.Join(dir, strings.TrimSuffix(name, ".csv")+".parquet")); err != nil {
+		if err := ToParquet(filepath.Join(dir, name), filepath.Join(dir, strings.TrimSuffix(name, ".csv")+".parquet")); err != nil {
 			return err
 		}
 	}
@@ -23,10 +24,13 @@ func addParquet(dir string) error {
 }
 
 // textColumns are those that hold no numbers.
-var textColumns = map[string]bool{"class": true, "src": true, "dst": true, "from": true, "to": true, "counted": true, "finished": true}
+var textColumns = map[string]bool{
+	"class": true, "src": true, "dst": true, "from": true, "to": true, "counted": true, "finished": true,
+	"run": true, "case": true, "scheme": true, "arch": true, "engine": true,
+}
 
-// convert makes a Parquet file of a CSV file that a run has written.
-func convert(from, to string) (err error) {
+// ToParquet makes a Parquet file of a CSV file of flows, links or runs.
+func ToParquet(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return fileError("reading", from, err)
@@ -99,7 +103,7 @@ func cellOf(column, text string) parquet.Value {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return parquet.DoubleValue(0)
+		return parquet.DoubleValue(math.NaN()) // a metric that a run does not have
 	}
 	return parquet.DoubleValue(v)
 }

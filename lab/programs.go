@@ -34,6 +34,9 @@ type setup struct {
 	topo    *fabric.Topology // with the ports that the row's switches have
 	named   *fabric.Topology // with those that the experiment speaks of
 	lengths int              // of the largest group
+
+	once     sync.Once
+	contents string // of keys: see Job.contents
 }
 
 // setUp makes the programs of a row, one for each role in the network.

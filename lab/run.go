@@ -50,7 +50,7 @@ type Result struct {
 	World      string             `json:"world,omitempty"` // "" is Sim
 	Load       float64            `json:"load"`
 	Seed       uint64             `json:"seed"`
-	Spec       string             `json:"spec"` // digest of all that determines the run
+	Spec       string             `json:"spec"` // the run's key: see Job.Key
 	Programs   map[string]string  `json:"programs"`
 	Parameters map[string]string  `json:"parameters"`
 	Flows      int                `json:"flows"`   // that count
@@ -375,7 +375,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 func (r *running) blankResult() *Result {
 	res := &Result{
 		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
-		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.spec(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
+		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.Key(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
 		World: r.world,
 	}
 	for _, o := range r.flows {

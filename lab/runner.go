@@ -7,16 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/store"
 )
 
 // A Runner runs experiments, independent runs side by side.
 type Runner struct {
-	Dir    string // for results; "" keeps them in memory alone
+	Dir    string // for results; "" keeps them in memory alone, or where Under says
+	Under  string // Dir is below it, by the experiment's name and digest, where none is given
 	Cores  int    // 0: all
 	Resume bool   // take the runs that Dir has for done
 	Read   Reader // of the files that the experiment names; nil: none
@@ -38,7 +41,15 @@ type Runner struct {
 	// Limits refuse what would take too much.
 	Limits Limits
 
-	known map[string]*Result // by spec: runs of other settings that are the same
+	known map[string]*Result // by key: runs of other settings that are the same
+
+	// Store, where there is one, keeps the runs instead of Dir, and has those that
+	// need not be made, whoever made them.
+	Store *store.Store
+	Shard Shard         // of the runs, with a Store
+	Beat  time.Duration // in which a worker says that it lives; 0: store.DefaultBeat
+	// Log hears in one line of what the store has and cannot be used.
+	Log func(string)
 }
 
 // Progress is how far an experiment has got.
@@ -60,6 +71,9 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 	read := r.Read
 	if read == nil {
 		read = noFiles
+	}
+	if x.files != nil {
+		read = x.files.reading(read)
 	}
 	made := newPrograms(read)
 	var jobs []*Job
@@ -117,20 +131,42 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 	if err := r.Limits.check(jobs, r.cores()); err != nil {
 		return nil, err
 	}
-	if r.Dir != "" {
-		if err := r.keepManifest(x, jobs); err != nil {
-			return nil, err
-		}
+	if err := r.begin(ctx, x, jobs); err != nil {
+		return nil, err
 	}
 	w := &work{r: r, jobs: jobs, results: make([]*Result, len(jobs))}
-	err = w.all(ctx)
+	if r.Store != nil {
+		err = w.share(ctx)
+	} else {
+		err = w.all(ctx)
+	}
 	c := newComparison(x, jobs, w.results)
 	c.World = cmp.Or(r.World, Sim)
+	if w.shared != nil {
+		c.Made, c.Taken, c.Left = w.done-w.taken, w.taken, w.shared.left
+	}
 	if ctx.Err() != nil {
 		return c, ctx.Err()
 	}
 	return c, err
 }
+
+// begin writes down what is to be run.
+func (r *Runner) begin(ctx context.Context, x *Experiment, jobs []*Job) error {
+	k := r.describe(x, jobs)
+	if r.Dir == "" && r.Under != "" {
+		r.Dir = r.place(k)
+	}
+	if r.Dir != "" {
+		if err := r.keepManifest(x, jobs); err != nil {
+			return err
+		}
+	}
+	return r.KeepExperiment(ctx, k)
+}
+
+// place is an experiment's below Under.
+func (r *Runner) place(k *Kept) string { return filepath.Join(r.Under, k.ID()) }
 
 // enter sends the jobs into the runner's world, if they can all run there.
 func (r *Runner) enter(jobs []*Job) error {
@@ -168,7 +204,11 @@ type work struct {
 	done  int
 	taken int
 	errs  []error
-	full  bool // the disk is: there is no use in going on
+	full  bool // the disk is, or the store cannot be used: there is no use in going on
+
+	there  []bool // by job, with a store: needs no work
+	rates  rates  // of the runs that were made
+	shared *sharing
 }
 
 // all runs the jobs on all cores.
@@ -186,6 +226,11 @@ func (w *work) all(ctx context.Context) error {
 		})
 	}
 	workers.Wait()
+	return w.failure()
+}
+
+// failure is the first error of the runs, with how many there are.
+func (w *work) failure() error {
 	switch n := len(w.errs); n {
 	case 0:
 		return nil
@@ -224,7 +269,7 @@ func (w *work) one(ctx context.Context, i int) {
 		w.taken++
 	}
 	if err != nil {
-		w.full = w.full || errors.Is(err, ErrDiskFull)
+		w.full = w.full || errors.Is(err, ErrDiskFull) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrUnreachable)
 		p.Err = fmt.Errorf("%s: %w", j.Name(), err)
 		w.errs = append(w.errs, p.Err)
 	} else {
@@ -252,16 +297,18 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 	if j.world != "" {
 		run = func(flows, _ io.Writer) (*Result, error) { return j.runReal(ctx, w.r.Real, flows) }
 	}
-	if len(w.r.known) > 0 {
-		if have := w.r.known[j.spec()]; have != nil {
-			return have, true, nil
-		}
+	if have := w.r.known[j.Key()]; have != nil {
+		return have, true, nil
+	}
+	if w.shared != nil {
+		result, err = w.shared.keep(ctx, i, run)
+		return result, false, err
 	}
 	if w.r.Dir == "" {
 		result, err = run(nil, nil)
 		return result, false, err
 	}
-	s := &store{dir: w.r.Dir, parquet: w.r.Parquet}
+	s := &folder{dir: w.r.Dir, parquet: w.r.Parquet}
 	if w.r.Resume && record == nil {
 		if have := s.load(j); have != nil {
 			return have, true, nil

@@ -48,6 +48,8 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if read == nil {
 		read = noFiles
 	}
+	x.files = new(files)
+	read = x.files.reading(read)
 	x.defaults()
 	if err := x.addCeilings(src); err != nil {
 		return err

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +35,8 @@ Without flags beyond --scheme and --vs a question is about 1000 flows a run, of 
 search up to 2 MB, at 70 % of what the fabric of the preset leaf-spine carries,
 with the parameters that p4lb advise computes for it, and takes about a minute.
 
--o names the folder of the results: report.html, the table, plots, manifest.json
+-o names the folder of the results (else results/ with the experiment's name and
+digest, to which results/NAME leads): report.html, the table, plots, manifest.json
 with all that is needed to repeat the experiment, and for each run its flows and
 links in CSV. An interrupted lab keeps the runs that are finished, and --resume
 goes on from there. --watch shows on the terminal what the switches of the first
@@ -45,8 +44,14 @@ run hold, as p4lb inspect --watch does of real ones; while the screen is paused,
 virtual time stands still. --listen shows it in a browser, and --pcap captures
 the packets of every port, with the headers in full and of payloads the length.
 
+With --store URL runs are kept where others find them too, and those that are
+there are taken, whoever made them: nothing is made twice, on one machine or on a
+cluster (lab submit).
+
   lab run FILE.yaml    an experiment with everything that can be set
   lab paper NAME       the experiments of a paper, and what it prints
+  lab report           the table and the report of what a store has
+  lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
   lab list             workloads, metrics and papers
   lab defaults         what simulators do in several ways, and what is done here`,
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
@@ -68,7 +73,7 @@ the packets of every port, with the headers in full and of payloads the length.
 	}
 	q.addFlags(cmd)
 	j.addFlags(cmd)
-	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabList(c), newLabDefaults(c))
+	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
 	for _, verb := range cmd.Commands() {
 		verb.Flags().SortFlags = false
 		verb.DisableFlagsInUseLine = true
@@ -77,12 +82,13 @@ the packets of every port, with the headers in full and of payloads the length.
 }
 
 func newLabRun(c *cli) *cobra.Command {
-	j := &labJob{c: c}
+	j, q := &labJob{c: c}, &labChoice{}
 	cmd := &cobra.Command{
-		Use:   "run [FILE.yaml|FOLDER]…",
+		Use:   "run " + choiceUse,
 		Short: "Run experiments from files",
 		Long: `Run runs the experiments of files. All that is not given has a default. A folder
-stands for its experiment.yaml, and nothing for that of the current one.
+stands for its experiment.yaml, and nothing for that of the current one. What is
+no file may be a paper, an experiment of one, or one that the --store has.
 
   name: quick
   topology: qall              # a preset or file, or a maker:
@@ -137,32 +143,18 @@ A load is relative to what the hosts that send could send (load-of: hosts), what
 the links between leaves and spines carry (fabric), or a rate. Files and programs
 are found beside the experiment, files else from where p4lb runs.`,
 		Example: `  p4lb lab run experiment.yaml
-  p4lb lab run experiment.yaml --resume --cores 1`,
+  p4lb lab run experiment.yaml --resume --cores 1
+  p4lb lab run experiment.yaml --store s3://bucket/runs
+  p4lb lab run experiment.yaml --store /shared/runs --shard 3/64`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				args = []string{"."}
+			if err := j.open(cmd); err != nil {
+				return err
 			}
-			var list []*lab.Experiment
-			var err error
-			for _, name := range args {
-				if info, err := os.Stat(name); err == nil && info.IsDir() {
-					name = filepath.Join(name, "experiment.yaml")
-				}
-				text, err := c.readSource(name)
-				if err != nil {
-					return err
-				}
-				dir := filepath.Dir(name)
-				j.dirs = append(j.dirs, dir)
-				x, err := lab.Load(displayName(name), text, besides(dir), libraryFrom(dir))
-				if err != nil {
-					return err
-				}
-				if x.Name == "" {
-					x.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-				}
-				list = append(list, x)
+			list, err := q.load(cmd, c, j.st, args)
+			if err != nil {
+				return err
 			}
+			j.dirs = q.dirs
 			if j.explain != "" {
 				for i, x := range list {
 					if list[i], err = x.Only(j.explain); err != nil {
@@ -174,6 +166,7 @@ are found beside the experiment, files else from where p4lb runs.`,
 			return j.run(cmd, list)
 		},
 	}
+	q.addFlags(cmd)
 	j.addFlags(cmd)
 	j.addExplain(cmd)
 	return cmd
@@ -181,9 +174,8 @@ are found beside the experiment, files else from where p4lb runs.`,
 
 func newLabPaper(c *cli) *cobra.Command {
 	j := &labJob{c: c}
-	var full, show, recorded bool
-	var engine string
-	var seeds int
+	q := &labChoice{}
+	var show, recorded bool
 	cmd := &cobra.Command{
 		Use:   "paper NAME [FIGURE]",
 		Short: "Run the experiments of a paper and hold them against what it prints",
@@ -213,24 +205,22 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 			switch {
 			case len(args) > 1 && j.explain != "":
 				return usageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
-			case j.explain != "" && (full || engine != "" || seeds != 0):
+			case j.explain != "" && (q.full || q.engine != "" || q.seeds != 0):
 				return usageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
 			case len(args) > 1:
 				figure = args[1]
 			case j.explain != lab.AllFigures:
 				figure = j.explain
 			}
-			list, err := lab.Paper(args[0], figure, full)
+			list, err := lab.Paper(args[0], figure, q.full)
 			if err != nil {
 				return err
 			}
 			if show {
 				return showPaper(c, list)
 			}
-			for _, x := range list {
-				if err := x.Adjust(engine, seeds); err != nil {
-					return usageError(cmd, "%w", err)
-				}
+			if err := q.adjust(cmd, list); err != nil {
+				return err
 			}
 			if text, err := lab.Recorded(args[0]); err == nil && !c.quiet {
 				fmt.Fprintf(c.out, "recorded: %s\n", text)
@@ -248,11 +238,9 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 	}
 	j.addFlags(cmd)
 	j.addExplain(cmd)
-	cmd.Flags().BoolVar(&full, "full", false, "as large as the paper has it")
 	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
-	cmd.Flags().StringVar(&engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
-	cmd.Flags().IntVar(&seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
+	q.addFlags(cmd)
 	return cmd
 }
 

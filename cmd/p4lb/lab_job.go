@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/store"
 )
 
 // A labJob is the running of experiments.
@@ -41,6 +42,11 @@ type labJob struct {
 
 	dirs []string // of the experiments
 
+	store     string
+	st        *store.Store
+	shardText string
+	shard     lab.Shard
+
 	rounds    int
 	maxEvents float64
 	maxMemory memorySize
@@ -52,7 +58,9 @@ type labJob struct {
 
 func (j *labJob) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&j.dir, "output", "o", "", "write the results into the folder `DIR` (default results/ and the experiment's name)")
+	f.StringVarP(&j.dir, "output", "o", "", "write the results into the folder `DIR` (default results/ and the experiment's name and digest)")
+	addStoreFlag(cmd, &j.store)
+	f.StringVar(&j.shardText, "shard", "", "make part `I/N` of the runs, into the --store; /N where Slurm or Kubernetes says which")
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
 	f.BoolVar(&j.resume, "resume", false, "take the runs that the folder has for done")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
@@ -90,6 +98,16 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return err
 	}
 	switch {
+	case j.store != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
+		return usageError(cmd, "--store keeps runs that come out the same anywhere: those in virtual time, not --on %s", strings.Join(j.worlds, ","))
+	case j.store != "" && j.parquet:
+		return usageError(cmd, "--parquet is for folders: p4lb results export writes it from a store")
+	case j.store != "" && j.resume:
+		return usageError(cmd, "--resume is for folders: what is in the --store is not made again")
+	case j.store == "" && j.shardText != "":
+		return usageError(cmd, "--shard wants a --store, where the shards meet")
+	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.listen != ""):
+		return usageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return usageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
 	case j.looks() > 1:
@@ -131,8 +149,27 @@ func (j *labJob) limits() lab.Limits {
 	return l
 }
 
-func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
+// open checks the flags, and opens the store.
+func (j *labJob) open(cmd *cobra.Command) (err error) {
 	if err := j.check(cmd); err != nil {
+		return err
+	}
+	if j.store == "" || j.st != nil {
+		return nil
+	}
+	from := ""
+	if j.shard, from, err = labShard(j.shardText, os.Getenv); err != nil {
+		return usageError(cmd, "%w", err)
+	}
+	if from != "" && !j.c.quiet {
+		fmt.Fprintf(j.c.err, "shard %d of %d, by %s\n", j.shard.Index+1, j.shard.Of, from)
+	}
+	j.st, err = openStore(cmd.Context(), j.store, true)
+	return err
+}
+
+func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
+	if err := j.open(cmd); err != nil {
 		return err
 	}
 	if err := j.page.open(); err != nil {
@@ -169,6 +206,9 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 			if err != nil {
 				return err
 			}
+			if j.shard.Of > 0 {
+				continue // its table is that of all shards: lab report
+			}
 			beside = append(beside, comparison)
 			if world == lab.Sim {
 				outcomes = append(outcomes, comparison.Judge()...)
@@ -195,18 +235,19 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 // one runs an experiment in one world and shows what it came to, also if it was
 // cut short.
 func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, several bool) (*lab.Comparison, error) {
-	dir := j.dir
+	dir, under := j.dir, ""
 	switch {
+	case j.shard.Of > 0:
 	case dir == "":
-		dir = filepath.Join("results", plain.Folder(x.Name))
+		under = resultsDir
 	case several:
 		dir = filepath.Join(dir, plain.Folder(x.Name))
 	}
-	if world != lab.Sim {
+	if dir != "" && world != lab.Sim {
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.caution(errors.New(text)) }, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)
@@ -234,6 +275,10 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	if comparison == nil {
 		return nil, err
 	}
+	if j.shard.Of > 0 {
+		fmt.Fprintf(j.c.out, "shard %d of %d of %s: %d runs made, %d were there, %d are made by others\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
+		return comparison, err
+	}
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
 		return nil, err
 	}
@@ -242,15 +287,20 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	}
 	j.c.out.Flush()
 	if ctx.Err() != nil {
-		fmt.Fprintf(j.c.err, "%s p4lb lab … --resume goes on with the runs that are missing\n", j.c.paint.bold("hint:"))
+		again := "p4lb lab … --resume"
+		if j.st != nil {
+			again = "the same command"
+		}
+		fmt.Fprintf(j.c.err, "%s %s goes on with the runs that are missing\n", j.c.paint.bold("hint:"), again)
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, lab.ErrDiskFull) {
 		return nil, err // there is no room for a report either
 	}
 	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
-	report, e := comparison.Keep(dir, origin())
+	report, e := comparison.Keep(r.Dir, origin())
 	if err == nil && e == nil {
+		linkLatest(r.Dir, x.Name, world)
 		fmt.Fprintf(j.c.out, "\n%s\n", report)
 	}
 	return comparison, errors.Join(err, e)
@@ -334,10 +384,12 @@ func explainLab(err error) error {
 		return hinted(err, "rows must differ in what they run: another scheme, --set or engine")
 	case errors.Is(err, lab.ErrTooLarge):
 		return hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
+	case errors.Is(err, store.ErrFull):
+		return hinted(err, "what was finished is kept: make room, then the same command goes on")
 	case errors.Is(err, lab.ErrDiskFull):
 		return hinted(err, "what was finished is kept: make room, then --resume")
 	}
-	return err
+	return explainStore(err)
 }
 
 // showOutcomes prints how the targets of papers fared.
@@ -362,7 +414,7 @@ func (j *labJob) showOutcomes(list []*lab.Experiment, outcomes []lab.Outcome, to
 			fmt.Fprintf(j.c.out, "smaller than in the paper: %s\n", x.Scaled)
 		}
 	}
-	if !j.c.quiet {
+	if !j.c.quiet && took > 0 {
 		fmt.Fprintf(j.c.err, "took %v\n", took.Round(time.Second))
 	}
 	return nil

@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +10,10 @@ import (
 	"syscall"
 )
 
-// A store keeps finished runs, each in a folder of its own below runs: its
+// A folder keeps finished runs, each in a folder of its own below runs: its
 // result, its flows and its links. A folder appears when the run is complete,
 // under its name, all at once.
-type store struct {
+type folder struct {
 	dir     string
 	parquet bool
 }
@@ -33,69 +31,25 @@ const tempPrefix = ".run-"
 // ErrDiskFull is wrapped by the error of a run that could not be kept.
 var ErrDiskFull = errors.New("the disk is full")
 
-// spec is a digest of all that determines a run: what differs makes it another
-// run, which --resume does not take for done.
-func (j *Job) spec() string {
-	text, err := json.Marshal(struct {
-		Format    int
-		Setting   Setting
-		Scheme    Scheme
-		Params    map[string]string
-		Programs  map[string]string
-		Topology  string
-		Classes   []Class
-		Interval  Time
-		Latency   Time
-		Probes    string
-		Load      float64
-		Seed      uint64
-		Workloads []string
-		Observe   *Observing
-		World     string `json:",omitempty"`
-	}{
-		2, j.Case.Setting, *j.Scheme, j.setup.parameters(), j.setup.digests(), string(j.setup.topo.YAML()), j.x.Classes, j.x.Interval, j.x.Latency, j.x.Probes,
-		j.Load, j.Seed, j.workloads(), j.x.Observe, j.world,
-	})
-	if err != nil {
-		panic(err) // plain data
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
-}
-
-// workloads are the texts of the distributions and flow lists.
-func (j *Job) workloads() []string {
-	var list []string
-	for _, t := range j.Case.Traffic {
-		switch {
-		case t.cdf != nil:
-			list = append(list, string(t.cdf.Text()))
-		case t.flows != nil:
-			list = append(list, string(FlowList(t.flows, j.setup.topo)))
-		}
-	}
-	return list
-}
-
-func (s *store) path(j *Job) string {
+func (s *folder) path(j *Job) string {
 	return filepath.Join(s.dir, "runs", filepath.FromSlash(j.Name()))
 }
 
 // load returns the result of a run that is done, nil if it is not.
-func (s *store) load(j *Job) *Result {
+func (s *folder) load(j *Job) *Result {
 	text, err := os.ReadFile(filepath.Join(s.path(j), resultFile))
 	if err != nil {
 		return nil
 	}
 	var r Result
-	if json.Unmarshal(text, &r) != nil || r.Spec != j.spec() {
+	if json.Unmarshal(text, &r) != nil || r.Spec != j.Key() {
 		return nil
 	}
 	return &r
 }
 
 // run runs a job and keeps what it came to.
-func (s *store) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*Result, error) {
+func (s *folder) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*Result, error) {
 	final := s.path(j)
 	parent := filepath.Dir(final)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -128,7 +82,7 @@ func (s *store) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*R
 }
 
 // fill makes the files of a run.
-func (s *store) fill(dir string, do func(flows, links *os.File) (*Result, error)) (r *Result, err error) {
+func (s *folder) fill(dir string, do func(flows, links *os.File) (*Result, error)) (r *Result, err error) {
 	flows, err := os.Create(filepath.Join(dir, flowsFile))
 	if err != nil {
 		return nil, fileError("writing", flowsFile, err)

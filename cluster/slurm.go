@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// slurm submits an array: task 1 to N is shard 1 to N, which lab run takes from
+// SLURM_ARRAY_TASK_ID.
+type slurm struct{}
+
+// Text is a script for sbatch.
+func (slurm) Text(j *Job) string {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n")
+	option := func(format string, args ...any) { fmt.Fprintf(&b, "#SBATCH --"+format+"\n", args...) }
+	option("job-name=%s", j.Name)
+	option("array=1-%d", j.Shards)
+	option("ntasks=1")
+	option("cpus-per-task=%d", j.Cores)
+	option("mem=%dM", (j.Memory+1<<20-1)>>20)
+	option("time=%s", slurmTime(j.Time))
+	option("requeue") // what was finished is in the store
+	option("open-mode=append")
+	if j.Partition != "" {
+		option("partition=%s", j.Partition)
+	}
+	if j.Account != "" {
+		option("account=%s", j.Account)
+	}
+	option("chdir=%s", j.Folder)
+	option("output=%s", filepath.Join(j.Folder, j.Name+"-%A_%a.log"))
+	b.WriteString("exec " + shellWords(j.Command) + "\n")
+	return b.String()
+}
+
+// slurmTime is a time as Slurm writes it, in whole minutes.
+func slurmTime(d time.Duration) string {
+	m := int(math.Ceil(d.Minutes()))
+	return fmt.Sprintf("%d-%02d:%02d:00", m/1440, m/60%24, m%60)
+}
+
+// shellWords quotes a command for sh.
+func shellWords(words []string) string {
+	var list []string
+	for _, w := range words {
+		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=+,@") != "" {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		list = append(list, w)
+	}
+	return strings.Join(list, " ")
+}
+
+func (s slurm) Submit(ctx context.Context, j *Job) (string, error) {
+	out, err := run(ctx, s.Text(j), "sbatch", "--parsable")
+	id, _, _ := strings.Cut(out, ";") // behind it the cluster's name
+	return id, err
+}
+
+func (slurm) State(ctx context.Context, id string) (State, error) {
+	out, err := run(ctx, "", "squeue", "--noheader", "--array", "--jobs="+id, "--format=%T|%r")
+	var said *refusal
+	if errors.As(err, &said) && strings.Contains(err.Error(), "Invalid job id") {
+		return State{Gone: true}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return slurmState(out), nil
+}
+
+// slurmState counts the lines that squeue prints, one for each task that has not
+// ended long ago.
+func slurmState(out string) (s State) {
+	s.Gone = out == ""
+	for line := range strings.Lines(out) {
+		state, reason, _ := strings.Cut(strings.TrimSpace(line), "|")
+		switch state {
+		case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SUSPENDED", "SPECIAL_EXIT":
+			s.Pending++
+			if reason != "None" && reason != "Priority" && reason != "Resources" {
+				s.Reason = reason
+			}
+		case "RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "STOPPED":
+			s.Running++
+		case "COMPLETED":
+			s.Done++
+		default: // FAILED, TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, CANCELLED …
+			s.Failed++
+			s.Reason = state
+		}
+	}
+	return s
+}
+
+func (slurm) Cancel(ctx context.Context, id string) error {
+	_, err := run(ctx, "", "scancel", id)
+	var said *refusal
+	if errors.As(err, &said) && strings.Contains(err.Error(), "Invalid job id") {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,210 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The form of data is one line for each thing that is set, such as
+//
+//	cases[0].traffic[0].size=10000
+//	schemes[1].set{d}="4"
+//
+// in an order that depends on nothing but the names in files. A number is as exact
+// as it is, whatever the machine; what is zero has no line, so that a field that
+// is added later, and left at zero, changes nothing. That makes the form what keys
+// of runs are digests of, and what an experiment is kept as.
+func writeForm(b *bytes.Buffer, path string, v any) { formOf(b, path, reflect.ValueOf(v)) }
+
+func formOf(b *bytes.Buffer, path string, v reflect.Value) {
+	line := func(format string, x any) { fmt.Fprintf(b, "%s="+format+"\n", path, x) }
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+			line("%s", "set")
+			formOf(b, path, v.Elem())
+		} else if !v.IsNil() {
+			line("%v", v.Elem().Interface())
+		}
+		return
+	case reflect.Slice:
+		if v.Len() > 0 {
+			line("%d items", v.Len())
+		}
+		for i := range v.Len() {
+			formOf(b, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+		return
+	case reflect.Map:
+		m := map[string]reflect.Value{}
+		for _, k := range v.MapKeys() {
+			m[k.String()] = v.MapIndex(k)
+		}
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			fmt.Fprintf(b, "%s{%s}=%q\n", path, k, m[k].String())
+		}
+		return
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name, ok := formName(v.Type().Field(i)); ok {
+				formOf(b, strings.TrimPrefix(path+name, "."), v.Field(i))
+			}
+		}
+		return
+	}
+	if v.IsZero() {
+		return
+	}
+	switch {
+	case v.CanInt():
+		line("%d", v.Int())
+	case v.CanUint():
+		line("%d", v.Uint())
+	case v.CanFloat():
+		line("%s", strconv.FormatFloat(v.Float(), 'g', -1, 64))
+	case v.Kind() == reflect.Bool:
+		line("%t", v.Bool())
+	case v.Kind() == reflect.String:
+		line("%q", v.String())
+	default:
+		panic(fmt.Sprintf("no form of %v at %s", v.Type(), path))
+	}
+}
+
+// formName is what a field adds to the path: its name in files, nothing where its
+// own fields stand in its place. One that no file sets is not part of the form.
+func formName(f reflect.StructField) (name string, ok bool) {
+	tag, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	switch {
+	case !f.IsExported() || tag == "-":
+		return "", false
+	case option == "inline":
+		return "", true
+	case tag == "":
+		tag = strings.ToLower(f.Name)
+	}
+	return "." + tag, true
+}
+
+// readForm sets v, a pointer to a struct, to what writeForm has written of one.
+func readForm(text []byte, v any) error {
+	for line := range strings.Lines(string(text)) {
+		path, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		// The name of a parameter may hold a sign of equality no more than a file's key.
+		if !ok {
+			return fmt.Errorf("%q: want a path and a value", line)
+		}
+		if err := setForm(reflect.ValueOf(v).Elem(), path, value); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// setForm sets what a path leads to.
+func setForm(v reflect.Value, path, value string) error {
+	if path == "" {
+		return setLeaf(v, value)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		return setForm(v.Elem(), path, value)
+	case reflect.Slice:
+		index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+		i, err := strconv.Atoi(index)
+		if !ok || err != nil || i < 0 || i >= v.Len() {
+			return fmt.Errorf("there is no item %q", index)
+		}
+		return setForm(v.Index(i), rest, value)
+	case reflect.Map:
+		key, rest, ok := strings.Cut(strings.TrimPrefix(path, "{"), "}")
+		text, err := strconv.Unquote(value)
+		if !ok || rest != "" || err != nil {
+			return fmt.Errorf("%q is no entry", value)
+		}
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		v.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(text))
+		return nil
+	case reflect.Struct:
+		name := strings.TrimPrefix(path, ".")
+		rest := ""
+		if i := strings.IndexAny(name, ".[{"); i >= 0 {
+			name, rest = name[:i], name[i:]
+		}
+		if f := fieldNamed(v, name); f.IsValid() {
+			return setForm(f, rest, value)
+		}
+	}
+	return fmt.Errorf("this p4lb knows no such thing")
+}
+
+// fieldNamed finds a field by its name in files, also among those of fields that
+// stand in line.
+func fieldNamed(v reflect.Value, name string) reflect.Value {
+	for i := range v.NumField() {
+		switch n, ok := formName(v.Type().Field(i)); {
+		case !ok:
+		case n == "."+name:
+			return v.Field(i)
+		case n == "":
+			if f := fieldNamed(v.Field(i), name); f.IsValid() {
+				return f
+			}
+		}
+	}
+	return reflect.Value{}
+}
+
+// maxItems bounds what a form can ask for.
+const maxItems = 1 << 20
+
+func setLeaf(v reflect.Value, value string) (err error) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		if value == "set" {
+			return nil
+		}
+		return setLeaf(v.Elem(), value)
+	case reflect.Slice:
+		var n int
+		if _, err := fmt.Sscanf(value, "%d items", &n); err != nil || n < 0 || n > maxItems {
+			return fmt.Errorf("%q: want a number of items", value)
+		}
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		return nil
+	case reflect.String:
+		value, err = strconv.Unquote(value)
+		v.SetString(value)
+		return err
+	case reflect.Bool:
+		b, err := strconv.ParseBool(value)
+		v.SetBool(b)
+		return err
+	}
+	switch {
+	case v.CanInt():
+		n, err := strconv.ParseInt(value, 10, 64)
+		v.SetInt(n)
+		return err
+	case v.CanUint():
+		n, err := strconv.ParseUint(value, 10, 64)
+		v.SetUint(n)
+		return err
+	case v.CanFloat():
+		x, err := strconv.ParseFloat(value, 64)
+		v.SetFloat(x)
+		return err
+	}
+	return fmt.Errorf("%v has no value", v.Type())
+}

@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/scheme"
+)
+
+// A Kept is an experiment as it is kept beside its runs: all that repeats it, and
+// the keys of its runs. It is the same whoever writes it.
+type Kept struct {
+	Format  string            `json:"format"`
+	Name    string            `json:"name"`
+	Digest  string            `json:"digest"` // of the runs' names and keys
+	World   string            `json:"world,omitempty"`
+	Version int               `json:"result_version"`
+	Rounds  int               `json:"rounds,omitempty"`
+	Form    string            `json:"form"`            // see writeForm
+	Files   map[string]string `json:"files,omitempty"` // that it names
+	Runs    []KeptRun         `json:"runs"`
+
+	entry string // of the folder that it was found in
+}
+
+// A KeptRun is a run of an experiment.
+type KeptRun struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+const (
+	keptFile   = "experiment.json"
+	keptFormat = "p4lb-experiment 1"
+)
+
+// ID is the place of an experiment: its name, and a part of its digest, so that
+// one that has been changed has another.
+func (k *Kept) ID() string {
+	id := plain.Folder(k.Name) + "-" + k.Digest[:8]
+	if k.World != "" {
+		id += "-" + k.World
+	}
+	return id
+}
+
+// Describe describes an experiment as it is kept.
+func (r *Runner) Describe(x *Experiment) (*Kept, error) {
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.enter(jobs); err != nil {
+		return nil, err
+	}
+	return r.describe(x, jobs), nil
+}
+
+func (r *Runner) describe(x *Experiment, jobs []*Job) *Kept {
+	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: ResultVersion, Rounds: r.Rounds, Files: x.files.list()}
+	if k.World == Sim {
+		k.World = ""
+	}
+	sum := sha256.New()
+	for i, key := range keysOf(jobs) {
+		k.Runs = append(k.Runs, KeptRun{jobs[i].Name(), key})
+		fmt.Fprintf(sum, "%s %s\n", jobs[i].Name(), key)
+	}
+	k.Digest = hex.EncodeToString(sum.Sum(nil))
+	var b bytes.Buffer
+	plain := *x
+	plain.Vary = nil // it is about other experiments
+	writeForm(&b, "", plain)
+	k.Form = b.String()
+	return k
+}
+
+// KeepExperiment writes the description of an experiment into the folder and the
+// store.
+func (r *Runner) KeepExperiment(ctx context.Context, k *Kept) error {
+	text, err := json.MarshalIndent(k, "", " ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if r.Dir != "" {
+		err = WriteFile(filepath.Join(r.Dir, keptFile), text)
+	}
+	if r.Store != nil && err == nil {
+		err = r.Store.PutText(ctx, "experiments/"+k.ID()+"/"+keptFile, text)
+	}
+	return err
+}
+
+// parseKept reads what KeepExperiment has written; where says where from.
+func parseKept(where string, text []byte) (*Kept, error) {
+	k := new(Kept)
+	err := json.Unmarshal(text, k)
+	switch {
+	case err != nil || !strings.HasPrefix(k.Format, "p4lb-experiment "):
+		return nil, fmt.Errorf("%s is no description of an experiment", where)
+	case k.Format != keptFormat:
+		return nil, fmt.Errorf("%s has the form %q, this p4lb knows %q", where, k.Format, keptFormat)
+	}
+	sum := sha256.New()
+	for _, run := range k.Runs {
+		fmt.Fprintf(sum, "%s %s\n", run.Name, run.Key)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != k.Digest {
+		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
+	}
+	return k, nil
+}
+
+// files are those that an experiment has read, kept for who repeats it.
+type files struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// reading hands on what read finds, and takes it down; what was read once stays
+// as it was.
+func (f *files) reading(read Reader) Reader {
+	return func(name string) ([]byte, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if text, ok := f.texts[name]; ok {
+			return []byte(text), nil
+		}
+		text, err := read(name)
+		if err == nil {
+			if f.texts == nil {
+				f.texts = map[string]string{}
+			}
+			f.texts[name] = string(text)
+		}
+		return text, err
+	}
+}
+
+func (f *files) list() map[string]string {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.texts
+}
+
+// Experiment puts the experiment together again. library has the schemes, nil for
+// the catalogue's. What this p4lb would run otherwise is refused where it is run,
+// by the keys.
+func (k *Kept) Experiment(library *scheme.Library) (*Experiment, error) {
+	x := new(Experiment)
+	if err := readForm([]byte(k.Form), x); err != nil {
+		return nil, fmt.Errorf("experiment %s: %w", k.ID(), err)
+	}
+	// All cases have what they inherited, ceilings among them.
+	x.Ceiling, x.Links, x.Fail, x.Faults, x.Like, x.Switches = nil, nil, nil, nil, "", SwitchSpec{}
+	x.Warmup.given = true
+	for i := range x.Cases {
+		x.Cases[i].Warmup.given = true
+	}
+	if x.Full != nil {
+		x.Full.Warmup.given = true
+	}
+	err := x.Complete("experiment "+k.ID(), func(name string) ([]byte, error) {
+		if text, ok := k.Files[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	}, library)
+	return x, err
+}

@@ -1,0 +1,306 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/store"
+)
+
+// A Shard is a part of an experiment's runs: part Index of Of, from 0. The zero
+// Shard is all of them.
+type Shard struct{ Index, Of int }
+
+func (s Shard) whole() bool { return s.Of <= 1 }
+
+// sharing makes runs beside others who look at the same store, each first what is
+// its own part, then what others have left. Who holds all of an experiment waits
+// for the runs that others make; who holds a part leaves them to those who live.
+type sharing struct {
+	*work
+	store  *store.Store
+	worker *store.Worker
+	keys   []string
+	bad    map[int]bool // its object in the store is damaged
+	left   int          // that others make
+}
+
+// share makes the runs that the store does not have.
+func (w *work) share(ctx context.Context) (err error) {
+	s := &sharing{work: w, store: w.r.Store, keys: keysOf(w.jobs), bad: map[int]bool{}}
+	w.shared, w.there = s, make([]bool, len(w.jobs))
+	if s.worker, err = s.store.NewWorker(ctx, w.r.Beat); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.worker.Close(context.WithoutCancel(ctx))) }()
+	have, err := s.store.Has(ctx)
+	if err != nil {
+		return err
+	}
+	costs, err := w.r.costs(ctx, w.jobs)
+	if err != nil {
+		return err
+	}
+	own, others := w.r.Shard.divide(costs)
+	if err := s.take(ctx, own, others, have); err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(append(own, others...), func(i int) bool { return s.finished(i) })
+	for len(list) > 0 {
+		var alive bool
+		list, alive, err = s.pass(ctx, list)
+		if err != nil || ctx.Err() != nil || len(list) == 0 || alive && !w.r.Shard.whole() {
+			break
+		}
+		if e := wait(ctx, max(w.r.Beat, 100*time.Millisecond)/2); e != nil {
+			return e
+		}
+	}
+	s.left = len(list)
+	return s.failure()
+}
+
+// keysOf computes the keys of jobs.
+func keysOf(jobs []*Job) []string {
+	keys := make([]string, len(jobs))
+	for i, j := range jobs {
+		keys[i] = j.Key()
+	}
+	return keys
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// loaders is how many objects are read side by side.
+const loaders = 16
+
+// take reads what the store has. Of the runs of others only that they are there
+// is of interest.
+func (s *sharing) take(ctx context.Context, own, others []int, have map[string]int64) error {
+	for _, i := range others {
+		if _, ok := have[s.keys[i]]; ok {
+			s.noted(i, nil)
+		}
+	}
+	own = slices.DeleteFunc(slices.Clone(own), func(i int) bool { _, ok := have[s.keys[i]]; return !ok })
+	return sideBySide(loaders, own, func(i int) error {
+		r, err := s.load(ctx, i)
+		if r != nil {
+			s.noted(i, r)
+		}
+		return err
+	})
+}
+
+// sideBySide calls do for each of list, so many at once, until one fails.
+func sideBySide(width int, list []int, do func(int) error) error {
+	var mu sync.Mutex
+	var failed error
+	var group sync.WaitGroup
+	next := 0
+	for range min(width, len(list)) {
+		group.Go(func() {
+			for {
+				mu.Lock()
+				if failed != nil || next == len(list) {
+					mu.Unlock()
+					return
+				}
+				i := list[next]
+				next++
+				mu.Unlock()
+				if err := do(i); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return failed
+}
+
+// noted takes down that a run is there already.
+func (s *sharing) noted(i int, r *Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results[i], s.there[i] = r, true
+	s.done++
+	s.taken++
+	if s.r.Progress != nil {
+		s.r.Progress(Progress{Done: s.done, Of: len(s.jobs), Taken: s.taken, Name: s.jobs[i].Name()})
+	}
+}
+
+func (s *sharing) finished(i int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.there[i]
+}
+
+// pass tries each job of list once, and returns those that others make: alive
+// says that all these have been seen to be at work.
+func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool, err error) {
+	alive = true
+	var mu sync.Mutex
+	err = sideBySide(s.r.cores(), list, func(i int) error {
+		s.mu.Lock()
+		stop := s.full || ctx.Err() != nil
+		s.mu.Unlock()
+		if stop {
+			return nil
+		}
+		err := s.try(ctx, i)
+		var h *store.HeldError
+		if errors.As(err, &h) {
+			mu.Lock()
+			held, alive = append(held, i), alive && h.Alive
+			mu.Unlock()
+			return nil
+		}
+		return err
+	})
+	slices.Sort(held)
+	return held, alive, err
+}
+
+// try makes a run under a lease, unless it is there or held. The error is that of
+// the store; that of the run is taken down.
+func (s *sharing) try(ctx context.Context, i int) error {
+	if r, err := s.load(ctx, i); r != nil || err != nil {
+		if r != nil {
+			s.noted(i, r)
+		}
+		return err
+	}
+	lease, err := s.worker.Take(ctx, s.keys[i])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // one that stays is that of a worker that ended
+	if r, err := s.load(ctx, i); r != nil || err != nil {            // made since
+		if r != nil {
+			s.noted(i, r)
+		}
+		return err
+	}
+	s.one(ctx, i)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.there[i] = true
+	return nil
+}
+
+// load reads a run from the store; nil where there is none that can be used.
+func (s *sharing) load(ctx context.Context, i int) (*Result, error) {
+	if i == 0 && s.r.Record != nil {
+		return nil, nil // somebody wants to look at it
+	}
+	r, err := s.r.stored(ctx, s.jobs[i], s.keys[i])
+	var damaged *store.DamagedError
+	switch {
+	case errors.Is(err, store.ErrMissing):
+		return nil, nil
+	case errors.As(err, &damaged):
+		s.mu.Lock()
+		if !s.bad[i] && s.r.Log != nil {
+			s.r.Log(err.Error() + ", but made again")
+		}
+		s.bad[i] = true
+		s.mu.Unlock()
+		return nil, nil
+	}
+	return r, err
+}
+
+// stored reads a run from the runner's store.
+func (r *Runner) stored(ctx context.Context, j *Job, key string) (*Result, error) {
+	run, err := r.Store.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	res := new(Result)
+	if json.Unmarshal(run.Result, res) != nil || res.Spec != key {
+		return nil, &store.DamagedError{Store: r.Store.String(), Name: "run " + key, Why: "holds the result of something else"}
+	}
+	res.Experiment, res.Case, res.Scheme, res.Label = j.x.Name, j.Case.Name, j.Scheme.Scheme, j.Scheme.Label
+	return res, nil
+}
+
+// storedForm is a result as the store has it: without what each experiment calls
+// it.
+func storedForm(r *Result) ([]byte, error) {
+	plain := *r
+	plain.Experiment, plain.Case, plain.Label, plain.Scheme = "", "", "", ""
+	return json.Marshal(plain)
+}
+
+// keep makes a run and puts it into the store.
+func (s *sharing) keep(ctx context.Context, i int, run func(flows, links io.Writer) (*Result, error)) (*Result, error) {
+	began := time.Now()
+	tables := map[string]string{}
+	result, err := s.inScratch(tables, run)
+	defer func() {
+		for _, file := range tables {
+			os.Remove(file)
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.learn(s.jobs[i], time.Since(began)); err != nil {
+		return nil, err
+	}
+	text, err := storedForm(result)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	replace := s.bad[i]
+	s.mu.Unlock()
+	if err := s.store.Put(ctx, s.keys[i], text, tables, replace); err != nil {
+		return nil, storeError(err)
+	}
+	return result, nil
+}
+
+// inScratch runs into files that the store can take; tables gets their names.
+func (s *sharing) inScratch(tables map[string]string, run func(flows, links io.Writer) (*Result, error)) (r *Result, err error) {
+	var files []*os.File
+	for _, name := range []string{flowsFile, linksFile} {
+		f, err := s.store.Scratch()
+		if err != nil {
+			return nil, storeError(err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		tables[name] = f.Name()
+		files = append(files, f)
+	}
+	r, err = run(files[0], files[1])
+	return r, diskError(err)
+}
+
+// storeError makes a store that is full what a full disk is.
+func storeError(err error) error {
+	if errors.Is(err, store.ErrFull) {
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/p4lb/p4lb/store"
+)
+
+// smallSweep is 8 runs of some milliseconds.
+const smallSweep = `
+name: sweep
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 100Mbps}}
+schemes: [ecmp, {scheme: drill, engine: native}]
+traffic: [{workload: webserver}]
+loads: [0.4, 0.6]
+seeds: 2
+duration: 5ms
+`
+
+func loadSweep(t *testing.T, text string) *Experiment {
+	t.Helper()
+	x, err := Load("sweep.yaml", []byte(text), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func openStore(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// storedRuns are the objects of runs and tables by name.
+func storedRuns(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range []string{"runs/*/*.run", "tables/*/*"} {
+		files, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rel, _ := filepath.Rel(dir, f)
+			all[rel] = string(text)
+		}
+	}
+	return all
+}
+
+func sameRuns(t *testing.T, a, b map[string]string) {
+	t.Helper()
+	if len(a) != len(b) || len(a) == 0 {
+		t.Errorf("%d and %d objects", len(a), len(b))
+	}
+	for name, text := range a {
+		if b[name] != text {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// TestStore: runs in a store are those of a folder, whoever makes them in which
+// order, and none is made twice.
+func TestStore(t *testing.T) {
+	x := loadSweep(t, smallSweep)
+	plain, err := (&Runner{Cores: 1}).Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := plain.csv()
+	dirs := []string{t.TempDir(), t.TempDir()}
+	for i, cores := range []int{1, 2} {
+		c, err := (&Runner{Cores: cores, Store: openStore(t, dirs[i])}).Run(t.Context(), loadSweep(t, smallSweep))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(c.csv(), want) {
+			t.Errorf("with %d cores the table is\n%s, want\n%s", cores, c.csv(), want)
+		}
+	}
+	sameRuns(t, storedRuns(t, dirs[0]), storedRuns(t, dirs[1]))
+
+	// Shards make what there is to make once, and a later one takes all.
+	third := t.TempDir()
+	made := 0
+	for i := range 3 {
+		r := &Runner{Cores: 1, Store: openStore(t, third), Shard: Shard{i, 3}}
+		r.Progress = func(p Progress) {
+			if p.Hops > 0 {
+				made++
+			}
+		}
+		if _, err := r.Run(t.Context(), loadSweep(t, smallSweep)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made != 8 {
+		t.Errorf("%d runs were made, want 8", made)
+	}
+	sameRuns(t, storedRuns(t, dirs[0]), storedRuns(t, third))
+	last := &Runner{Store: openStore(t, third), Progress: func(p Progress) {
+		if p.Hops > 0 {
+			t.Errorf("%s was made again", p.Name)
+		}
+	}}
+	c, err := last.Run(t.Context(), loadSweep(t, smallSweep))
+	if err != nil || !bytes.Equal(c.csv(), want) {
+		t.Errorf("%v: the table is\n%s, want\n%s", err, c.csv(), want)
+	}
+
+	// Labels are not part of a run; seeds are.
+	again := loadSweep(t, smallSweep)
+	again.Name, again.Schemes[0].Label = "other", "mine"
+	k1, _ := (&Runner{}).Describe(x)
+	k2, err := (&Runner{}).Describe(again)
+	if err != nil || k1.Runs[0].Key != k2.Runs[0].Key || k1.Runs[0].Key == k1.Runs[1].Key || k1.Digest == k2.Digest {
+		t.Errorf("%v: keys %+v and %+v", err, k1.Runs[:2], k2.Runs[:2])
+	}
+
+	// What is kept is enough to repeat it.
+	a := &Archive{Store: last.Store}
+	kept, err := a.Find(context.Background(), "sweep", func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := kept.Experiment(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k3, err := (&Runner{}).Describe(back)
+	if err != nil || k3.Digest != kept.Digest || k3.Form != kept.Form {
+		t.Errorf("%v: the experiment that was kept is another:\n%s\n%s", err, k3.Form, kept.Form)
+	}
+}
