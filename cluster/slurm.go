@@ -33,8 +33,8 @@ func (slurm) Text(j *Job) string {
 	if j.Account != "" {
 		option("account=%s", j.Account)
 	}
-	option("chdir=%s", j.Folder)
-	option("output=%s", filepath.Join(j.Folder, j.Name+"-%A_%a.log"))
+	option("chdir=%s", slurmWord(j.Folder))
+	option("output=%s", slurmWord(filepath.Join(j.Folder, j.Name+"-%A_%a.log")))
 	b.WriteString("exec " + shellWords(j.Command) + "\n")
 	return b.String()
 }
@@ -43,6 +43,14 @@ func (slurm) Text(j *Job) string {
 func slurmTime(d time.Duration) string {
 	m := int(math.Ceil(d.Minutes()))
 	return fmt.Sprintf("%d-%02d:%02d:00", m/1440, m/60%24, m%60)
+}
+
+// slurmWord quotes what has a space: Slurm splits options at them.
+func slurmWord(text string) string {
+	if strings.ContainsAny(text, " \t") {
+		return `"` + text + `"`
+	}
+	return text
 }
 
 // shellWords quotes a command for sh.
