@@ -201,14 +201,14 @@ func (s *Store) Get(ctx context.Context, key string) (*Run, error) {
 
 // parseRun takes a run's object apart, or says what is wrong with it.
 func parseRun(key string, text []byte) (run *Run, why string) {
-	head, rest, _ := strings.Cut(string(text), "\n")
+	head, rest, whole := strings.Cut(string(text), "\n")
 	var gotKey, sum string
 	var size int
 	if n, _ := fmt.Sscanf(head, runFormat+" %s %s %d", &gotKey, &sum, &size); n != 3 {
 		switch {
 		case len(text) == 0:
 			return nil, "is empty"
-		case strings.HasPrefix(runFormat, head):
+		case !whole && (strings.HasPrefix(runFormat, head) || strings.HasPrefix(head, runFormat)):
 			return nil, fmt.Sprintf("is truncated to %d bytes", len(text))
 		case strings.HasPrefix(head, "p4lb-run "):
 			return nil, "is of another version of p4lb"

@@ -120,7 +120,7 @@ func exercise(t *testing.T, s *Store) {
 
 	// What is damaged is said, and replaced by who has it whole.
 	for _, c := range []struct{ text, want string }{
-		{"", "is empty"}, {"p4lb-ru", "truncated to 7 bytes"}, {"{}", "something else than a run"}, {"p4lb-run 9 x", "another version"},
+		{"", "is empty"}, {"p4lb-ru", "truncated to 7 bytes"}, {"p4lb-run 1 0011", "truncated to 15 bytes"}, {"{}", "something else than a run"}, {"p4lb-run 9 x\n", "another version"},
 	} {
 		if err := s.PutText(ctx, runName(testKey), []byte(c.text)); err != nil {
 			t.Fatal(err)
