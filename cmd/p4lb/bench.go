@@ -21,6 +21,7 @@ func newBench(c *cli) *cobra.Command {
 		"fit":           benchFit,
 		"gen":           benchGen,
 		"sim":           benchSim,
+		"store":         benchStore,
 		"switch":        benchSwitch,
 		benchInterfaces: benchVeth,
 	}
@@ -29,7 +30,7 @@ func newBench(c *cli) *cobra.Command {
 	var runs int
 	cmd := &cobra.Command{
 		SuggestFor: []string{"benchmark"},
-		Use:        "bench [compile] [control] [fit] [gen] [sim] [switch] [veth] [-o FORMAT]",
+		Use:        "bench [compile] [control] [fit] [gen] [sim] [store] [switch] [veth] [-o FORMAT]",
 		Short:      "Measure p4lb on this machine",
 		Long: `Bench measures and prints each result with its unit and what was run.
 
@@ -43,6 +44,7 @@ func newBench(c *cli) *cobra.Command {
            catalogue, and through some of those for Tofino and the slowest
   sim      the simulator on one core: packet-hops per second with programs in
            every switch, and with models; what a packet takes of the memory
+  store    what a store takes around a run, and to find and read 10,000 results
   switch   the embedded switch on one core: packets per second through the
            programs of the examples
   veth     the embedded switch as a process between two veth interfaces, beside
