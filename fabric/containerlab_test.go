@@ -82,3 +82,22 @@ func TestContainerlabMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestPortsOfP4Utils: links that name no ports have those that p4-utils gives
+// them, by the nodes' names and not by the links' order.
+func TestPortsOfP4Utils(t *testing.T) {
+	const app = `{"topology": {"assignment_strategy": "mixed", "hosts": {"h1": {}, "h3": {}, "h10": {}}, "switches": {"s1": {}, "s2": {}, "s10": {}},
+	  "links": [["s1", "s10"], ["s2", "s1"], ["h1", "s1"], ["h10", "s1", {"port2": 3}], ["h3", "s1"]]}}`
+	topology, _, err := Imports{}.Import("p4app.json", []byte(app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []string
+	for _, l := range topology.Links {
+		links = append(links, l.String())
+	}
+	// By name: h1-s1, h10-s1 (which has port 3), h3-s1, s1-s2, s1-s10.
+	if got, want := strings.Join(links, " "), "s1:5-s10:1 s2:1-s1:4 h1-s1:1 h10-s1:3 h3-s1:2"; got != want {
+		t.Errorf("the links are %s, want %s", got, want)
+	}
+}

@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -29,8 +31,73 @@ func (m *importer) p4app(v value) {
 		m.p4appLink(item, v.get("default"))
 	}
 	if len(m.found) == 0 {
+		m.numberPorts()
 		m.strategy(v.get("assignment_strategy"))
 	}
+}
+
+// numberPorts gives the ports that links do not name the numbers that p4-utils
+// would give them, for its commands are about these: link by link in the order of
+// the nodes' names, whatever their order in the file, each the lowest free one.
+func (m *importer) numberPorts() {
+	taken := map[End]bool{}
+	order := make([]int, len(m.draft.links))
+	for i := range order {
+		order[i] = i
+		taken[m.draft.links[i].a], taken[m.draft.links[i].b] = true, true
+	}
+	names := func(l *draftLink) (first, second string) {
+		return min(l.a.Node, l.b.Node), max(l.a.Node, l.b.Node)
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := names(&m.draft.links[i])
+		c, d := names(&m.draft.links[j])
+		return cmp.Or(natural(a, c), natural(b, d))
+	})
+	for _, i := range order {
+		l := &m.draft.links[i]
+		ends := []*End{&l.a, &l.b}
+		if l.a.Node > l.b.Node {
+			slices.Reverse(ends)
+		}
+		for _, end := range ends {
+			if _, host := m.hostAt[end.Node]; host || end.Port != 0 {
+				continue
+			}
+			for end.Port = 1; taken[*end]; end.Port++ {
+			}
+			taken[*end] = true
+		}
+	}
+}
+
+// natural compares names as people do: s2 is before s10.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := leadingNumber(a), leadingNumber(b)
+		if x == 0 || y == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		v, w := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+		if c := cmp.Or(cmp.Compare(len(v), len(w)), strings.Compare(v, w)); c != 0 {
+			return c
+		}
+		a, b = a[x:], b[y:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// leadingNumber is how many digits a text begins with.
+func leadingNumber(s string) int {
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
 }
 
 func (m *importer) p4appSwitch(f field) draftSwitch {
