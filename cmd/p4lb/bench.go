@@ -48,7 +48,9 @@ func newBench(c *cli) *cobra.Command {
   switch   the embedded switch on one core: packets per second through the
            programs of the examples
   veth     the embedded switch as a process between two veth interfaces, beside
-           simple_switch where that is on PATH: packets per second of CPU time
+           simple_switch where that is on PATH: packets per second of CPU time;
+           and networks with hosts: how long until the first ping is answered,
+           what one takes, and what TCP carries (where ping and iperf3 are)
 
 Without a name it measures everything. The first line says how fast the machine
 is now, by a loop that does nothing else: figures of other hours or machines

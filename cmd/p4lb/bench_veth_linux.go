@@ -60,7 +60,8 @@ func benchVeth(ctx context.Context, runs int) ([]measurement, error) {
 			list = append(list, more...)
 		}
 	}
-	return list, nil
+	more, err := benchNetwork(ctx, runs)
+	return append(list, more...), err
 }
 
 // benchVethProgram measures one program with packets of one size.

@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +55,9 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		}
 		return target.NewServers(options), true, nil
 	}
+	if err := j.addressesFree(plan); err != nil {
+		return nil, false, err
+	}
 	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
@@ -61,6 +66,29 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 	}
 	j.hosts.join(&o)
 	return embedded.New(o), false, nil
+}
+
+// addressesFree finds out whether the switches can be served at the addresses of
+// the topology, before anything is made.
+func (j *deployJob) addressesFree(plan *plan.Plan) error {
+	if j.anyPort {
+		return nil
+	}
+	var taken []string
+	for _, s := range plan.Topology.Switches {
+		l, err := net.Listen("tcp", s.GRPC)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			taken = append(taken, fmt.Sprintf("%s (%s)", s.GRPC, s.Name))
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	return &failure{code: exitRefused, err: fmt.Errorf("somebody else serves at the addresses of the topology: %s", abbreviated(taken)),
+		hint: "--any-port takes free ones; or end what serves there, p4lb down if it is a network of p4lb's"}
 }
 
 // running is the deployment of another process that has these very switches

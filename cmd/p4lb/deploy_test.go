@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/controller"
+
+	"github.com/p4lb/p4lb/fabric"
 )
 
 // A staying deploy is a process of p4lb deploy that keeps its switches up.
@@ -142,4 +145,37 @@ func TestDeployReload(t *testing.T) {
 	s.cmd.Process.Signal(syscall.SIGHUP)
 	s.wait("error:")
 	s.end()
+}
+
+// TestAddressesTaken: addresses that somebody else serves at are named in one
+// line, with what helps, and nothing is made.
+func TestAddressesTaken(t *testing.T) {
+	topology, err := fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range topology.Switches {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		topology.Switches[i].GRPC = l.Addr().String()
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "taken.yaml")
+	if err := os.WriteFile(file, topology.YAML(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs syncBuffer
+	state := filepath.Join(dir, "deployed.json")
+	code := run(t.Context(), []string{"deploy", "--scheme", "ecmp", "--topology", file, "--state", state, "-q"}, strings.NewReader(""), &out, &errs)
+	first := topology.Switches[0].GRPC + " (l1), "
+	if said := errs.String(); code != exitRefused || strings.Count(said, "error:") != 1 || strings.Count(said, "\n") != 2 ||
+		!strings.Contains(said, first) || !strings.Contains(said, "hint: --any-port takes free ones") {
+		t.Errorf("exit code %d, errors %q", code, said)
+	}
+	if _, err := os.Stat(state); err == nil || out.String() != "" {
+		t.Errorf("there is a note all the same, and output %q", out.String())
+	}
 }

@@ -24,13 +24,15 @@ type Captures struct {
 // flushEvery is how late a packet may be in the file.
 const flushEvery = time.Second
 
-// NewCaptures makes the folder. failed hears once of every file that has to be
-// given up.
+// NewCaptures makes the folder. failed hears of the first file that has to be
+// given up: a disk that is full is so for all.
 func NewCaptures(dir string, failed func(error)) (*Captures, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("capturing packets: %w", err)
 	}
-	c := &Captures{dir: dir, failed: failed, files: map[string]*captureFile{}, done: make(chan struct{})}
+	var once sync.Once
+	told := func(err error) { once.Do(func() { failed(err) }) }
+	c := &Captures{dir: dir, failed: told, files: map[string]*captureFile{}, done: make(chan struct{})}
 	c.work.Go(func() {
 		tick := time.NewTicker(flushEvery)
 		defer tick.Stop()
