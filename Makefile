@@ -2,7 +2,7 @@
 GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
-.PHONY: help build test golden fuzz soak bench check demo
+.PHONY: help build test golden fuzz soak bench check demo release
 
 build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/p4lb ./cmd/p4lb
@@ -36,6 +36,9 @@ check: # what must hold beside the tests: format, vet, staticcheck, races, tidy,
 
 demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its generated program
 	@bin/p4lb lab run examples/demo.yaml -o build/demo
+
+release: # archives for linux and darwin, Debian packages, SBOMs and checksums, in dist
+	$(GO) run ./release -o dist
 
 help: # this list
 	@sed -n 's/^\([a-z]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)

@@ -40,6 +40,8 @@ var rooms = map[string][]string{
 	"chart": {},
 	// Attacks on the binary, from outside.
 	"soak": {},
+	// What a release consists of, from a checkout.
+	"release": {},
 
 	"bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.

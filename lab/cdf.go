@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A CDF is a distribution of flow sizes: between two points it is a straight
@@ -52,7 +53,8 @@ func WorkloadNamed(name string) (*CDF, error) {
 }
 
 // ParseCDF reads a distribution: a line for each point, "bytes p", and comments
-// behind #. A comment that says "mean N" is checked against the points.
+// behind #. p goes up to 1, or up to 100 where it is percent, as the files of ns-3
+// and HPCC have it. A comment that says "mean N" is checked against the points.
 func ParseCDF(file string, text []byte) (*CDF, error) {
 	name := file[strings.LastIndexByte(file, '/')+1:]
 	c := &CDF{Name: strings.TrimSuffix(name, ".txt")}
@@ -91,7 +93,7 @@ func (c *CDF) note(comment string) {
 
 // add appends a point.
 func (c *CDF) add(line string) error {
-	fields := strings.Fields(line)
+	fields := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ';' || unicode.IsSpace(r) })
 	if len(fields) != 2 {
 		return fmt.Errorf("want two numbers, bytes and probability, got %q", strings.TrimSpace(line))
 	}
@@ -100,8 +102,8 @@ func (c *CDF) add(line string) error {
 	switch {
 	case errX != nil || !(x >= 0) || math.IsInf(x, 0):
 		return fmt.Errorf("bytes %q: want a number from 0", fields[0])
-	case errP != nil || !(p >= 0 && p <= 1):
-		return fmt.Errorf("probability %q: want a number from 0 to 1", fields[1])
+	case errP != nil || !(p >= 0 && p <= 100):
+		return fmt.Errorf("probability %q: want a number from 0 to 1, or to 100 in percent", fields[1])
 	}
 	if n := len(c.Points); n > 0 {
 		last := c.Points[n-1]
@@ -120,6 +122,13 @@ func (c *CDF) add(line string) error {
 func (c *CDF) finish() error {
 	if len(c.Points) < 2 {
 		return fmt.Errorf("want two points or more, got %d", len(c.Points))
+	}
+	if last := c.Points[len(c.Points)-1].P; last == 100 {
+		for i := range c.Points {
+			c.Points[i].P /= 100
+		}
+	} else if last > 1 {
+		return fmt.Errorf("the last probability is %g: want 1, or 100 in percent", last)
 	}
 	if p := c.Points[0].P; p > 0 { // what lies below the first point has its size
 		c.Points = append([]SizePoint{{c.Points[0].Bytes, 0}}, c.Points...)

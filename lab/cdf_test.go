@@ -98,7 +98,7 @@ func TestCDFErrors(t *testing.T) {
 		{"10 0\n20 .5", "the last probability is 0.5: want 1"},
 		{"10 0\n5 1", "f.txt:2: bytes 5 after 10"},
 		{"10 .5\n\n20 .4", "f.txt:3: probability .4 after 0.5"},
-		{"10 0\n20 1.5", "f.txt:2: probability \"1.5\""},
+		{"10 0\n20 1.5", "f.txt: the last probability is 1.5: want 1, or 100 in percent"},
 		{"-1 0\n20 1", "f.txt:1: bytes \"-1\""},
 		{"x 0\n20 1", "f.txt:1: bytes \"x\""},
 		{"NaN 0\n20 1", "f.txt:1: bytes"},
@@ -135,4 +135,28 @@ func FuzzParseCDF(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPercent reads the same distribution as other simulators write it.
+func TestPercent(t *testing.T) {
+	want, err := ParseCDF("a", []byte("0 0\n1000 0.5\n5000 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"0 0\n1000 50\n5000 100\n", "0,0\n1000,0.5\n5000,1\n", "0;0\r\n1000;50\r\n5000;100\r\n"} {
+		got, err := ParseCDF("b", []byte(text))
+		if err != nil || got.Mean() != want.Mean() || got.Quantile(0.5) != want.Quantile(0.5) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"0 0\n1000 50\n":            "the last probability is 50: want 1, or 100 in percent",
+		"0 0\n1000 0.5\n":           "the last probability is 0.5: want 1",
+		"0 0\n1000 101\n":           "want a number from 0 to 1, or to 100 in percent",
+		"1 1 0\n6 1 0.15\n10 1 1\n": "want two numbers",
+	} {
+		if _, err := ParseCDF("c", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -29,8 +30,10 @@ type Flow struct {
 	background bool
 }
 
-// ParseFlows reads a flow list: a line "src dst bytes start_s" for each flow,
-// with hosts by name, or by their place counted from 0, and comments behind #.
+// ParseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or
+// "src dst class port bytes start_s" as HPCC's simulator has it, with spaces or
+// commas between; hosts by name, or by their place counted from 0; comments behind
+// #. The first line may name the columns, or say how many flows there are.
 func ParseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	places := map[string]int{}
 	for i := range t.Hosts {
@@ -40,13 +43,23 @@ func ParseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 		places[h.Name] = i
 	}
 	var list []Flow
+	first, stated := true, -1
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line, _, _ := strings.Cut(lines.Text(), "#")
-		fields := strings.Fields(line)
+		fields := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 		if len(fields) == 0 {
 			continue
 		}
+		if first && fields[0] == "src" {
+			first = false
+			continue
+		}
+		if count, err := strconv.Atoi(fields[0]); first && err == nil && len(fields) == 1 {
+			first, stated = false, count
+			continue
+		}
+		first = false
 		f, err := parseFlow(fields, places)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
@@ -59,10 +72,16 @@ func ParseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: there is no flow", file)
 	}
+	if stated >= 0 && stated != len(list) {
+		return nil, fmt.Errorf("%s: the first line says %d flows, and there are %d", file, stated, len(list))
+	}
 	return list, nil
 }
 
 func parseFlow(fields []string, places map[string]int) (Flow, error) {
+	if len(fields) == 6 { // src dst class port bytes start
+		fields = append(fields[:2:2], fields[4:]...)
+	}
 	if len(fields) != 4 {
 		return Flow{}, fmt.Errorf("want src, dst, bytes and start_s, got %q", strings.Join(fields, " "))
 	}

@@ -255,7 +255,7 @@ func (r *running) drawFlows() error {
 		}
 	}
 	if r.left == 0 {
-		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration", r.Case.warmup())
+		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.warmup())
 	}
 	return nil
 }

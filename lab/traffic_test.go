@@ -176,6 +176,14 @@ func TestFlowList(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(flows, again) {
 		t.Errorf("read again it is another list: %v", err)
 	}
+	for _, text := range []string{"2\n0 4 1000 0.5\n1 5 20 1", "src,dst,bytes,start_s\n0,4,1000,0.5\n1,5,20,1\n", "2\n0 4 3 100 1000 0.5\n1 5 3 100 20 1\n"} {
+		if list, err := ParseFlows("f", []byte(text), topo); err != nil || len(list) != 2 || list[0].Bytes != 1000 || list[1].Start != time.Second {
+			t.Errorf("%q: %+v, %v", text, list, err)
+		}
+	}
+	if _, err := ParseFlows("f", []byte("3\n0 4 1000 0.5\n"), topo); err == nil || !strings.Contains(err.Error(), "the first line says 3 flows, and there are 1") {
+		t.Errorf("%v", err)
+	}
 	byPlace, err := ParseFlows("f", []byte("0 4 1000 0.5"), topo)
 	if want := (Flow{Src: 0, Dst: 4, Bytes: 1000, Start: 500 * time.Millisecond}); err != nil || byPlace[0] != want {
 		t.Errorf("got %+v and %v", byPlace, err)

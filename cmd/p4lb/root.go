@@ -114,7 +114,7 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 	root.AddCommand(
 		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), newSwitch(c), newFit(c), newAdvise(c), newTopo(c), newDeploy(c), newHosts(c), newExec(c), newTraffic(c), newDown(c), newLab(c), newResults(c), newBench(c),
 		newNew(c), newManifest(c),
-		newInspect(c), newRegister(c), newObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c),
+		newInspect(c), newRegister(c), newObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
 	for _, verb := range root.Commands() {
 		verb.Flags().SortFlags = false

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
+
+// stamped is the version that a release was built as, by the linker.
+var stamped string
 
 func newVersion(c *cli) *cobra.Command {
 	return &cobra.Command{
@@ -20,12 +24,30 @@ func newVersion(c *cli) *cobra.Command {
 	}
 }
 
-// version is what the Go tool recorded: a release's tag, or the commit that the
-// binary was built from.
+// version is a release's, or what the Go tool recorded: a module's version, or the
+// commit that the binary was built from.
 func version() string {
+	if stamped != "" {
+		return stamped
+	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
+	if !ok {
 		return "(devel)"
 	}
-	return info.Main.Version
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+dirty"
+		}
+	}
+	if commit == "" {
+		return "(devel)"
+	}
+	return strings.TrimSpace("(devel) " + commit + changed)
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestReproducible makes the same release in two folders and compares every byte.
+func TestReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links p4lb six times")
+	}
+	if _, err := exec.Command("git", "rev-parse", "HEAD").Output(); err != nil {
+		t.Skip("this is no checkout")
+	}
+	var dirs []string
+	for range 2 {
+		dir := filepath.Join(t.TempDir(), "p4lb")
+		if out, err := exec.Command("git", "clone", "-q", "..", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		cmd := exec.Command("go", "run", "-buildvcs=false", "-trimpath", "./release", "-version", "1.2.3", "-platforms", "linux/"+runtime.GOARCH, "-o", "dist")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		dirs = append(dirs, filepath.Join(dir, "dist"))
+	}
+	names, err := os.ReadDir(dirs[0])
+	if err != nil || len(names) != 4 {
+		t.Fatalf("%d files, %v: want an archive, a package, a bill and the checksums", len(names), err)
+	}
+	for _, n := range names {
+		a, errA := os.ReadFile(filepath.Join(dirs[0], n.Name()))
+		b, errB := os.ReadFile(filepath.Join(dirs[1], n.Name()))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v, %v", n.Name(), errA, errB)
+		}
+	}
+	archive, err := os.ReadFile(filepath.Join(dirs[0], "p4lb-1.2.3-linux-"+runtime.GOARCH+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := untar(t, archive)
+	program := filepath.Join(t.TempDir(), "p4lb")
+	for name, want := range map[string]string{"LICENSE": "Apache", "man/p4lb-gen.1": ".TH P4LB\\-GEN 1", "README.md": "# p4lb"} {
+		if got := files["p4lb-1.2.3-linux-"+runtime.GOARCH+"/"+name]; !strings.Contains(got, want) {
+			t.Errorf("%s: %.60q", name, got)
+		}
+	}
+	if err := os.WriteFile(program, []byte(files["p4lb-1.2.3-linux-"+runtime.GOARCH+"/p4lb"]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "p4lb v1.2.3 ") {
+		t.Errorf("%s, %v", out, err)
+	}
+	if dpkg, err := exec.LookPath("dpkg-deb"); err == nil {
+		out, err := exec.Command(dpkg, "-c", filepath.Join(dirs[0], "p4lb_1.2.3_"+runtime.GOARCH+".deb")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "./usr/bin/p4lb") {
+			t.Errorf("dpkg-deb -c: %v: %s", err, out)
+		}
+	}
+}
+
+// untar reads an archive, and wants all of it to be of one date and nobody's.
+func untar(t *testing.T, archive []byte) map[string]string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	var date int64
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if date != 0 && h.ModTime.Unix() != date || h.Uid != 0 || h.Gid != 0 || h.Uname != "" {
+			t.Errorf("%s is of %v, by %d", h.Name, h.ModTime, h.Uid)
+		}
+		date = h.ModTime.Unix()
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = string(text)
+	}
+}
