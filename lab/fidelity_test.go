@@ -140,13 +140,18 @@ func answersOf(t *testing.T, rows []map[string]string, fct, sent string) (a answ
 // labAnswers runs flows in the lab, once for each seed.
 func labAnswers(t *testing.T, fabric, row string, seeds int, flows string) []answers {
 	t.Helper()
+	return labAnswersWith(t, fidelitySetting, fabric, row, seeds, flows)
+}
+
+func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows string) []answers {
+	t.Helper()
 	read := func(name string) ([]byte, error) {
 		if name == "flows.txt" {
 			return []byte(flows), nil
 		}
 		return nil, fs.ErrNotExist
 	}
-	x, err := Load("fidelity.yaml", fmt.Appendf(nil, fidelitySetting, fabric, row, seeds), read, nil)
+	x, err := Load("fidelity.yaml", fmt.Appendf(nil, setting, fabric, row, seeds), read, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,11 +330,44 @@ func TestFidelityOtherRates(t *testing.T) {
 	}
 }
 
+// TestFidelityIRN: without PFC, with hosts that keep what comes early and send again
+// what is missing.
+func TestFidelityIRN(t *testing.T) {
+	setting := strings.NewReplacer("pfc: true", "pfc: false", "nack-every: 4us", "nack: selective, window: 104KB").Replace(fidelitySetting)
+	for name, mean := range map[string]float64{"single": 1, "two": 5, "two2": 5, "incast8": 5} {
+		t.Run(name, func(t *testing.T) {
+			rows := slices.DeleteFunc(recorded(t, "one-path.txt.gz"), func(r map[string]string) bool { return r["case"] != name })
+			_, flows := answersOf(t, rows, "fct", "sent")
+			got, want := labAnswersWith(t, setting, onePath, "ecmp", 8, flows), spread(t, name+"@IRN", "one-path")
+			within(t, "mean FCT", over(got, (*answers).mean), over(want, (*answers).mean), mean)
+			within(t, "p99 FCT", over(got, (*answers).p99), over(want, (*answers).p99), 15)
+		})
+	}
+	for _, scheme := range []string{"ecmp", "drill"} {
+		t.Run(scheme, func(t *testing.T) {
+			got, want := labAnswersWith(t, setting, fourPaths, fidelityRows[scheme], 2, otherFlows(t, "other-1")), spread(t, "other-1@IRN", scheme)
+			within(t, "mean FCT", over(got, (*answers).mean), over(want, (*answers).mean), 5)
+			within(t, "p99 FCT", over(got, (*answers).p99), over(want, (*answers).p99), 15)
+		})
+	}
+}
+
+// otherFlows is one of the lists that no choice was set by.
+func otherFlows(t *testing.T, name string) string {
+	t.Helper()
+	var flows strings.Builder
+	for _, r := range recorded(t, "others.txt.gz") {
+		if r["case"] == name {
+			fmt.Fprintf(&flows, "%s %s %s %s\n", r["src"], r["dst"], r["bytes"], r["start_s"])
+		}
+	}
+	return flows.String()
+}
+
 // TestFidelityOtherFlows: flows that no choice was set by, and another fabric. Of
 // LetFlow and CONGA one list tells little; all together are held to 5 %, as ECMP and
 // DRILL are.
 func TestFidelityOtherFlows(t *testing.T) {
-	all := recorded(t, "others.txt.gz")
 	cases := []struct{ name, fabric string }{
 		{"other-1", fourPaths}, {"other-2", fourPaths}, {"other-3", fourPaths}, {"rlb-1", fabricRLB}, {"rlb-2", fabricRLB},
 	}
@@ -343,16 +381,10 @@ func TestFidelityOtherFlows(t *testing.T) {
 				if testing.Short() && c.name != "other-1" {
 					continue
 				}
-				var flows strings.Builder
-				for _, r := range all {
-					if r["case"] == c.name {
-						fmt.Fprintf(&flows, "%s %s %s %s\n", r["src"], r["dst"], r["bytes"], r["start_s"])
-					}
-				}
 				if c.fabric == fabricRLB {
 					row = strings.Replace(row, "link: 100G", "link: 40G", 1)
 				}
-				got, want := labAnswers(t, c.fabric, row, 2, flows.String()), spread(t, c.name, scheme)
+				got, want := labAnswers(t, c.fabric, row, 2, otherFlows(t, c.name)), spread(t, c.name, scheme)
 				mean, ref := over(got, (*answers).mean), over(want, (*answers).mean)
 				ratios = append(ratios, mean/ref)
 				p99, refTail := over(got, (*answers).p99), over(want, (*answers).p99)
