@@ -216,7 +216,7 @@ func TestInspectListen(t *testing.T) {
 	if code := <-done; code != exitDone {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
-	if !regexp.MustCompile(`p4lb_register\{scheme="qall-pkt",switch="l1",register="q_L",port="3"[^}]*\} 0\.2\n`).MatchString(metrics) {
+	if !regexp.MustCompile(`p4lb_queue_occupancy_ratio\{scheme="qall-pkt",switch="l1",register="q_L",port="3"[^}]*\} 0\.2\n`).MatchString(metrics) {
 		t.Errorf("no occupancy of port 3 in\n%.2000s", metrics)
 	}
 }
