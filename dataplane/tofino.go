@@ -24,10 +24,9 @@ import (
 // of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md,
 // and gh_intr_md of the ghost thread).
 //
-// What differs from the hardware: pipes with one program share its registers;
-// lengths leave the four bytes of the frame's checksum out; a queue is as long as
-// its caller says, and nothing is deflected from a full one; nothing is pruned
-// from a multicast group; packets of the generator come when the caller makes
+// What differs from the hardware: pipes with one program share its registers, but
+// for an Engine that has a Switch for each pipe; lengths leave the four bytes of the frame's checksum out; a queue is as long as
+// its caller says, and nothing is deflected from a full one; packets of the generator come when the caller makes
 // them. A packet takes no time on its way: of the two times that ingress sees,
 // the first is that of Receive (or of the turn, if it comes round), the second
 // that of Ingress.

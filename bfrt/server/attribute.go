@@ -19,8 +19,16 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 	m, _ := o.(*matchTable)
 	switch x := a.GetAttribute().(type) {
 	case *wire.TableAttribute_EntryScope:
-		if _, ok := o.(*registerTable); ok {
-			return nil // its pipes are told apart whatever their scope
+		if g, ok := o.(*registerTable); ok {
+			c, err := newScope(t.program, x.EntryScope)
+			if err != nil {
+				return err
+			}
+			if _, user := c.mode.GetScope().(*wire.Mode_UserDefined); !user {
+				c.parts = nil
+			}
+			g.parts = c.parts
+			return nil
 		}
 		if err := has("EntryScope"); err != nil {
 			return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
@@ -88,12 +89,21 @@ func (c *registerCell) give(words []uint64, out *wire.TableData, want *filter) {
 type registerTable struct {
 	*table
 	cell registerCell
+	// parts are sets of pipes that a client writes together; nil: each pipe is
+	// written for itself.
+	parts [][]int
 }
 
 func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
 	pipes, err := r.pipesOf(t.program)
 	if err != nil {
 		return err
+	}
+	for _, part := range t.parts {
+		if !r.all() && slices.Contains(part, pipes[0]) {
+			pipes = part
+			break
+		}
 	}
 	if kind == wire.Update_DELETE || kind == wire.Update_RESET {
 		return t.clear(r, pipes, e)

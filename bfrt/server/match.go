@@ -540,13 +540,14 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	if e.GetIsDefaultEntry() {
-		return t.readDefault(r, pipes, want)
+	h, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
+	if e.GetIsDefaultEntry() || byHandle && h.HandleId == defaultHandle {
+		return t.readDefault(r, pipes, byHandle, want) // by its handle it is read as others
 	}
 	if e.GetValue() != nil {
 		at, err := t.find(pipes, e)
 		if err != nil {
-			if _, byHandle := e.GetValue().(*wire.TableEntry_HandleId); byHandle && !r.flags.GetFromHw() {
+			if byHandle && !r.flags.GetFromHw() {
 				return failf(notFound, "there is no such entry")
 			}
 			return err
@@ -572,6 +573,9 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		}
 		for j := range list {
 			x := &list[j]
+			if a := t.byName[x.Target.Action.Name]; want != nil && want.action != 0 && (a == nil || a.id != want.action) {
+				continue // of all entries, those with the action
+			}
 			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
 			if len(t.scope.parts) > 1 && r.all() {
 				key := string(mustMarshal(t.keyOf(x)))
@@ -610,7 +614,7 @@ func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	switch pipe := int(r.target.GetPipeId()); {
 	case r.all() && whole && !user:
 		return nil
-	case r.all() && byHandle && (r.flags.GetFromHw() || !user):
+	case r.all() && byHandle:
 		return nil
 	case !r.all() && r.flags.GetFromHw():
 		return nil
@@ -624,7 +628,10 @@ func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filter) error {
 	e := &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}, TableFlags: r.flags, EntryTgt: r.own}
 	if r.flags.GetKeyOnly() {
-		e.EntryTgt = r.target
+		e.EntryTgt = t.s.everywhere()
+		if len(t.scope.parts) > 1 {
+			e.EntryTgt.PipeId = uint32(at.pipes[0])
+		}
 		return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 	}
 	e.Data = &wire.TableData{}
@@ -636,7 +643,7 @@ func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filte
 	return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 }
 
-func (t *matchTable) readDefault(r *request, pipes []int, want *filter) error {
+func (t *matchTable) readDefault(r *request, pipes []int, byHandle bool, want *filter) error {
 	if r.all() && len(t.scope.parts) > 1 {
 		return invalidf("the pipes have default entries of their own")
 	}
@@ -644,7 +651,7 @@ func (t *matchTable) readDefault(r *request, pipes []int, want *filter) error {
 	if err != nil {
 		return err
 	}
-	e := &wire.TableEntry{TableId: t.schema.ID, IsDefaultEntry: true, TableFlags: r.flags, Data: &wire.TableData{}}
+	e := &wire.TableEntry{TableId: t.schema.ID, IsDefaultEntry: !byHandle, TableFlags: r.flags, Data: &wire.TableData{}}
 	if ok {
 		if err := t.lead(e.Data, &target, pipes[0], want); err != nil {
 			return err
@@ -694,10 +701,13 @@ func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
 	return 0, failf(notFound, "there is no such entry")
 }
 
+// defaultHandle is that of the default entry.
+const defaultHandle = 1
+
 // number is the handle that clients have for an entry.
 func (t *matchTable) number(at entryAt) uint32 {
 	if t.numbers == nil {
-		t.numbers, t.told = map[entryAt]uint32{}, map[uint32]entryAt{}
+		t.numbers, t.told, t.next = map[entryAt]uint32{}, map[uint32]entryAt{}, defaultHandle
 	}
 	n, ok := t.numbers[at]
 	if !ok {

@@ -104,6 +104,19 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	if c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE {
 		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the rest is of the other mode
 	}
+	if c.GetEnable() && !a.config.GetEnable() { // time begins
+		for _, pipe := range t.program.pipes {
+			list, err := t.sw(pipe).TableEntries(t.name)
+			if err != nil {
+				return err
+			}
+			for _, x := range list {
+				if x.IdleTimeout > 0 {
+					t.sw(pipe).SetIdleTimeout(t.name, x.Handle, x.IdleTimeout, t.s.dev.Now())
+				}
+			}
+		}
+	}
 	a.config = c
 	clear(a.idle)
 	clear(a.active)
@@ -161,9 +174,9 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	if a.hit != nil && a.config.GetEnable() && a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE && want.has(a.hit.id) {
 		out.Fields = append(out.Fields, a.hit.text(ifElse(active, "ENTRY_ACTIVE", "ENTRY_IDLE")))
 	}
-	if a.config.GetEnable() && a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
+	if a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
 		ttl := x.IdleTimeout
-		if r.flags.GetFromHw() && ttl > 0 {
+		if a.config.GetEnable() && r.flags.GetFromHw() && ttl > 0 {
 			ttl = max(0, ttl-(t.s.dev.Now()-last))
 		}
 		out.Fields = append(out.Fields, a.ttl.number(uint64(ttl/time.Millisecond)))

@@ -343,7 +343,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 	}
 	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]bool{}, active: map[entryAt]bool{}, came: map[entryAt]time.Duration{}, from: make([]int, len(m.switches))}
 	if t.ageing.ttl != nil {
-		t.ageing.config = &wire.IdleTable{}
+		t.ageing.config = &wire.IdleTable{IdleTableMode: wire.IdleTable_IDLE_TABLE_NOTIFY_MODE}
 	}
 	for _, pipe := range m.p.pipes {
 		if _, x := m.p.matchTable(name); x != nil && len(x.Entries) == 0 {

@@ -25,8 +25,18 @@ func newMeterSpec(t *table) *meterSpec {
 	if m.cir == nil {
 		return nil
 	}
+	if !m.packets {
+		// What the chip can at most, which is what it tells of a meter that nobody
+		// has set.
+		most := ifElse[uint64](t.s.second(), 4087999890, 5195848221)
+		m.cir.preset, m.pir.preset = m.cir.number(most), m.pir.number(most)
+		m.cbs.preset, m.pbs.preset = m.cbs.number(mostBurst), m.pbs.number(mostBurst)
+	}
 	return m
 }
+
+// mostBurst is the greatest burst of a meter, in kilobits.
+const mostBurst = 4380866642
 
 func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
 
@@ -82,12 +92,16 @@ func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 		if f.constant == nil {
 			return nil
 		}
+		f.constant.preset, f.chances.preset = f.constant.float(0), f.chances.float(0)
+		f.least.preset, f.most.preset = f.least.number(0xff000000), f.most.number(0xff000000)
 		return f
 	}
 	f.kind, f.gain, f.decay, f.scale = t.field(prefix+"TYPE"), t.field(prefix+"GAIN_TIME_CONSTANT_NS"), t.field(prefix+"DECAY_TIME_CONSTANT_NS"), t.field(prefix+"OUT_SCALE_DOWN_FACTOR")
 	if f.kind == nil {
 		return nil
 	}
+	f.kind.preset, f.scale.preset = f.kind.text("SAMPLE"), f.scale.number(0)
+	f.gain.preset, f.decay.preset = f.gain.float(0), f.decay.float(0)
 	return f
 }
 

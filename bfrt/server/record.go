@@ -28,6 +28,9 @@ type recordTable struct {
 	apply func(r *request, before, after *record) error
 	// refresh puts into a row, before it is read, what the chip tells.
 	refresh func(r *request, row *record)
+	// less takes off a row what an update by decrements says; nil goes field by
+	// field.
+	less func(row, change *record)
 	// prepare is called before the table is read or written.
 	prepare func()
 	// all lists the keys of rows that are there without having been added.
@@ -295,6 +298,10 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 	next, change := row.clone(), &record{fields: map[uint32]*wire.DataField{}}
 	if err := t.merge(change, e.GetData()); err != nil {
 		return err
+	}
+	if t.less != nil && r.flags.GetModDel() {
+		t.less(next, change)
+		return t.put(r, id, next)
 	}
 	for fid, x := range change.fields {
 		f := t.fields[fid]

@@ -55,17 +55,22 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 		}
 		return nil
 	}
+	p.group.less = func(row, change *record) {
+		for _, kind := range []string{"$MULTICAST_NODE", "$MULTICAST_ECMP"} {
+			for _, n := range change.numbers(p.group.table, kind+"_ID") {
+				p.leave(row, kind, n)
+			}
+		}
+	}
 	p.lag.constant, p.prune.constant, p.port.constant = true, true, true
-	p.prune.schema.Size, p.lag.schema.Size = 1<<9, 1<<8
+	p.prune.schema.Size, p.port.schema.Size, p.lag.schema.Size = 1<<9, 1<<9, 1<<8
 	for _, t := range []*recordTable{p.group, p.node, p.ecmp, p.lag, p.prune, p.port} {
 		t.apply = func(r *request, before, after *record) error {
 			row := after
 			if row == nil {
 				row = before
 				if t == p.node {
-					if err := p.unused(row); err != nil {
-						return err
-					}
+					p.part(r, row)
 				}
 			}
 			r.settle(p.renew)
@@ -80,15 +85,34 @@ func (p *replicator) id(t *recordTable, n uint32) string {
 	return id
 }
 
-// unused refuses that a node goes away that groups have.
-func (p *replicator) unused(row *record) error {
+// part takes a node that goes away out of the groups that have it.
+func (p *replicator) part(r *request, row *record) {
 	n := uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
-	for _, g := range p.group.rows {
-		if slices.Contains(g.numbers(p.group.table, "$MULTICAST_NODE_ID"), n) {
-			return failf(inUse, "node %d is in a group", n)
+	for id, g := range p.group.rows {
+		for i := slices.Index(g.numbers(p.group.table, "$MULTICAST_NODE_ID"), n); i >= 0; i = -1 {
+			next := g.clone()
+			p.leave(next, "$MULTICAST_NODE", n)
+			p.group.rows[id] = next
+			r.done(func() { p.group.rows[id] = g })
 		}
 	}
-	return nil
+}
+
+// leave takes a node, or a set of nodes, out of a group with what goes along.
+func (p *replicator) leave(g *record, kind string, n uint32) {
+	t := p.group.table
+	ids := slices.Clone(g.numbers(t, kind+"_ID"))
+	i := slices.Index(ids, n)
+	if i < 0 {
+		return
+	}
+	g.set(t.field(kind + "_ID").numbers(slices.Delete(ids, i, i+1)))
+	if xids := slices.Clone(g.numbers(t, kind+"_L1_XID")); i < len(xids) {
+		g.set(t.field(kind + "_L1_XID").numbers(slices.Delete(xids, i, i+1)))
+	}
+	if valid := slices.Clone(g.flags(t, kind+"_L1_XID_VALID")); i < len(valid) {
+		g.set(t.field(kind + "_L1_XID_VALID").flags(slices.Delete(valid, i, i+1)))
+	}
 }
 
 func (p *replicator) configure(c *wire.PreDeviceConfig) error {

@@ -175,6 +175,7 @@ func (c *cli) checkProgram(name string, opts p4.Options) (*p4.Program, error) {
 		return nil, err
 	}
 	file := host.file(name)
+	opts.IncludeDirs = slices.Clone(opts.IncludeDirs) // the caller's may be used again
 	for i, dir := range opts.IncludeDirs {
 		info, err := os.Stat(dir)
 		if err != nil {

@@ -126,6 +126,7 @@ type switchJob struct {
 	limits       limits
 	engine       engine
 	bfrt         bfrtFlags
+	loopback     []uint32 // nil: those of the chip
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
@@ -297,7 +298,7 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 func (j *switchJob) loadProgram(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	const most = 10
 	said := 0
-	o.Rounds = j.rounds
+	o.Rounds, o.Loopback = j.rounds, j.loopback
 	o.Ended = func(e dataplane.Ended) {
 		if said++; said <= most {
 			j.c.log.Warn("a packet has no round left and ends", "port", e.Port, "rounds", e.Rounds, "way", e.Way)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -22,6 +23,7 @@ type bfrtFlags struct {
 	name     string
 	programs []string
 	pipes    int
+	loops    []int
 }
 
 func (b *bfrtFlags) addFlags(cmd *cobra.Command) {
@@ -31,12 +33,13 @@ func (b *bfrtFlags) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.name, "p4-name", "", "the program's `NAME` for BfRt clients (that of its file)")
 	f.StringArrayVar(&b.programs, "program", nil, "with --bfrt, put a program into some pipes, as `FILE@PIPE,...` (repeatable)")
 	f.IntVar(&b.pipes, "pipes", 4, "with --bfrt, the number of pipes, `N`")
+	f.IntSliceVar(&b.loops, "loop-pipes", nil, "with --bfrt, `PIPES` whose ports all lead round, as the inner ones of a chip with 32 ports")
 }
 
 func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 	set := cmd.Flags().Changed
 	if b.address == "" {
-		for _, name := range []string{"bfrt-info", "p4-name", "program", "pipes"} {
+		for _, name := range []string{"bfrt-info", "p4-name", "program", "pipes", "loop-pipes"} {
 			if set(name) {
 				return usageError(cmd, "--%s wants --bfrt", name)
 			}
@@ -54,6 +57,11 @@ func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 		return usageError(cmd, "--pipes %d: want 1 to 4", b.pipes)
 	case b.info != "" && j.load == "":
 		return usageError(cmd, "--bfrt-info wants --load")
+	}
+	for _, p := range b.loops {
+		if p < 0 || p >= b.pipes {
+			return usageError(cmd, "--loop-pipes %d: want pipes from 0 to %d", p, b.pipes-1)
+		}
 	}
 	for _, p := range b.programs {
 		if _, _, err := pipesOf(p, b.pipes); err != nil {
@@ -89,6 +97,7 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 	if !j.hasCPU {
 		j.cpuPort, j.hasCPU = cpuOf(arch), true
 	}
+	j.loopback = loopsOf(arch, j.bfrt.loops)
 	tls, err := j.tlsConfig()
 	if err != nil {
 		return err
@@ -118,6 +127,20 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 		j.c.log.Warn("BfRt is served beyond this machine without TLS: whoever reaches it controls the switch", "address", j.bfrt.address)
 	}
 	return j.openPorts(s)
+}
+
+// loopsOf are the ports that lead round: those of the chip, and all of some pipes.
+func loopsOf(arch string, pipes []int) []uint32 {
+	if len(pipes) == 0 {
+		return nil
+	}
+	list := dataplane.Loopback(arch)
+	for _, p := range pipes {
+		for i := range uint32(72) {
+			list = append(list, uint32(p)<<7|i)
+		}
+	}
+	return list
 }
 
 // cpuOf is the port of the CPU by Ethernet.

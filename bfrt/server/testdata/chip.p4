@@ -58,6 +58,12 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
             value.first = value.first + 1;
         }
     };
+    Register<pair, bit<16>>(65536) large;
+    RegisterAction<pair, bit<16>, bit<32>>(large) grow = {
+        void apply(inout pair value) {
+            value.second = value.second + 1;
+        }
+    };
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) hits;
     Counter<bit<32>, bit<16>>(64, CounterType_t.PACKETS) sums;
     Meter<bit<16>>(64, MeterType_t.BYTES) rates;
@@ -122,6 +128,7 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         acl.apply();
         tallies.apply();
         see.execute((bit<16>) ig.ingress_port[5:0]);
+        grow.execute(hdr.ethernet.kind);
         choose.apply();
         dmac.apply();
     }
