@@ -725,6 +725,7 @@ type ageing struct {
 	idle     map[entryAt]bool // entries that have been reported
 	from     []int
 	polled   time.Duration // when hit states were brought up to date last
+	stopped  time.Duration // when ageing was switched off last
 	active   map[entryAt]bool
 	came     map[entryAt]time.Duration
 }

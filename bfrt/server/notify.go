@@ -117,6 +117,9 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 			}
 		}
 	}
+	if !c.GetEnable() && a.config.GetEnable() {
+		a.stopped = t.s.dev.Now() // what is left of entries' time stands
+	}
 	a.config = c
 	clear(a.idle)
 	clear(a.active)
@@ -176,8 +179,8 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	}
 	if a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
 		ttl := x.IdleTimeout
-		if a.config.GetEnable() && r.flags.GetFromHw() && ttl > 0 {
-			ttl = max(0, ttl-(t.s.dev.Now()-last))
+		if now := ifElse(a.config.GetEnable(), t.s.dev.Now(), a.stopped); r.flags.GetFromHw() && ttl > 0 {
+			ttl = max(0, ttl-max(0, now-last))
 		}
 		out.Fields = append(out.Fields, a.ttl.number(uint64(ttl/time.Millisecond)))
 	}

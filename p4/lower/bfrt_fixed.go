@@ -164,7 +164,7 @@ func (b *schemaGen) addPortMetadata() {
 			}
 		}
 		t.AddKey(bfrt.PortMetadataPort, key+".ingress_port", true, "Exact", bfrt.Bytes(9))
-		if unpacked := b.unpacked(); unpacked != nil {
+		if unpacked := b.unpacked(s.body.name); unpacked != nil {
 			for _, f := range b.fields(unpacked, "", 1) {
 				t.Data = append(t.Data, bfrt.Mandatory(f))
 			}
@@ -175,14 +175,23 @@ func (b *schemaGen) addPortMetadata() {
 	}
 }
 
-// unpacked is the type that port_metadata_unpack is called with, nil without.
-func (b *schemaGen) unpacked() types.Type {
-	for _, c := range b.info.Calls {
-		if c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == "port_metadata_unpack" && len(c.TypeArgs) > 0 {
-			return c.TypeArgs[0]
+// unpacked is the type that a parser calls port_metadata_unpack with; nil without.
+func (b *schemaGen) unpacked(parser *syntax.Name) (t types.Type) {
+	inside := func(n syntax.Node) bool {
+		if x, ok := n.(*syntax.CallExpr); ok {
+			c := b.info.Calls[x]
+			if c != nil && c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == "port_metadata_unpack" && len(c.TypeArgs) > 0 {
+				t = c.TypeArgs[0]
+			}
+		}
+		return t == nil
+	}
+	for _, d := range b.file.Decls {
+		if p, ok := d.(*syntax.ParserDecl); ok && p.Name == parser {
+			syntax.Inspect(p, inside)
 		}
 	}
-	return nil
+	return t
 }
 
 func (b *schemaGen) addDebugCounter() {
