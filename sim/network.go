@@ -180,6 +180,7 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	for _, h := range n.hosts {
 		h.gateway = h.nic.peer.mac
 	}
+	n.events.fetches = len(n.hosts) > fitsCache
 	if o.Hash == HashNS3 {
 		n.ns3 = newNS3Numbers(n)
 	}
@@ -194,6 +195,10 @@ func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	n.tap = f
 	return n.bytes
 }
+
+// fitsCache is how many hosts a network may have whose packets and flows are in
+// the cache anyway. To fetch them ahead would be a seventh of a hop there.
+const fitsCache = 64
 
 // Topology is what the network was made from, all links as they were then.
 func (n *Network) Topology() *fabric.Topology { return n.topology }

@@ -28,7 +28,8 @@ type schedule struct {
 	n     int               // plans in the ring
 	later heap
 
-	taken, opened int // plans and buckets since the width was looked at
+	fetches       bool // what the next events look at, ahead: a small network is in the cache
+	taken, opened int  // plans and buckets since the width was looked at
 	seq           uint64
 }
 
@@ -113,7 +114,7 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 		s.now = s.now[:last]
 		if p.ev.seq == p.seq {
 			p.ev.seq = 0
-			if last > 0 {
+			if last > 0 && s.fetches {
 				s.fetch(last)
 			}
 			return p.ev, p.at
