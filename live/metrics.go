@@ -23,21 +23,21 @@ type quantity struct{ register, unit string }
 // known are the quantities that have metrics of their own. Rates are left to
 // whoever asks for the rate of a counter.
 var known = map[quantity]series{
-	{"rx bytes", "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "receive"},
-	{"tx bytes", "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "transmit"},
-	{"rx packets", "packets"}: {"p4lb_port_packets_total", 1, "direction", "receive"},
-	{"tx packets", "packets"}: {"p4lb_port_packets_total", 1, "direction", "transmit"},
-	{"drops", "packets"}:      {"p4lb_port_drops_total", 1, "", ""},
-	{"queued", "packets"}:     {"p4lb_port_queue_packets", 1, "", ""},
-	{"queue fill", "share"}:   {"p4lb_port_queue_fill_ratio", 1, "", ""},
-	{"load", "share"}:         {"p4lb_port_load_ratio", 1, "", ""},
-	{"link down", ""}:         {"p4lb_port_down", 1, "", ""},
-	{"carried", "share"}:      {"p4lb_path_carried_ratio", 1, "", ""},
-	{"share", "share"}:        {"p4lb_path_share_ratio", 1, "", ""},
-	{"weight", ""}:            {"p4lb_path_weight", 1, "", ""},
-	{"utilisation", "share"}:  {"p4lb_port_utilisation_ratio", 1, "", ""},
-	{"rx rate", "bit/s"}:      {},
-	{"tx rate", "bit/s"}:      {},
+	{PortInBytes, "bytes"}:      {"p4lb_port_bytes_total", 1, "direction", "receive"},
+	{PortOutBytes, "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "transmit"},
+	{PortInPackets, "packets"}:  {"p4lb_port_packets_total", 1, "direction", "receive"},
+	{PortOutPackets, "packets"}: {"p4lb_port_packets_total", 1, "direction", "transmit"},
+	{PortDrops, "packets"}:      {"p4lb_port_drops_total", 1, "", ""},
+	{PortQueue, "packets"}:      {"p4lb_port_queue_packets", 1, "", ""},
+	{PortFill, "share"}:         {"p4lb_port_queue_fill_ratio", 1, "", ""},
+	{PortLoad, "share"}:         {"p4lb_port_load_ratio", 1, "", ""},
+	{PortDown, ""}:              {"p4lb_port_down", 1, "", ""},
+	{PathCarried, "share"}:      {"p4lb_path_carried_ratio", 1, "", ""},
+	{"share", "share"}:          {"p4lb_path_share_ratio", 1, "", ""},
+	{"weight", ""}:              {"p4lb_path_weight", 1, "", ""},
+	{"utilisation", "share"}:    {"p4lb_port_utilisation_ratio", 1, "", ""},
+	{PortInRate, "bit/s"}:       {},
+	{PortOutRate, "bit/s"}:      {},
 }
 
 // units are the metrics of what is a program's own, by its unit.
@@ -62,7 +62,7 @@ func seriesOf(v *Value) series {
 	if s, ok := known[quantity{v.Register, v.Unit}]; ok {
 		return s
 	}
-	if reason, ok := strings.CutPrefix(v.Register, "drops: "); ok {
+	if reason, ok := strings.CutPrefix(v.Register, PortDrops+": "); ok {
 		return series{"p4lb_port_drops_by_reason_total", 1, "reason", reason}
 	}
 	if s, ok := units[v.Unit]; ok {
