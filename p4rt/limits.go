@@ -33,6 +33,10 @@ type Limits struct {
 	// MaxEntity that of the largest entity or role config in it (1 MiB): it must
 	// fit into what clients receive.
 	MaxMessage, MaxEntity int
+	// MaxIncoming is the size of all large messages together that are coming or
+	// being answered (128 MiB). A message waits for room; if there is none for a
+	// second, the connection whose message is unfinished for longest is closed.
+	MaxIncoming int
 	// MaxUpdates is the number of updates in a batch (131,072), MaxRequests that
 	// of the requests of a read (32,768).
 	MaxUpdates, MaxRequests int
@@ -51,7 +55,7 @@ func (l *Limits) validate() error {
 		preset int
 	}{
 		{&l.MaxConnections, 1024}, {&l.MaxCalls, 8192}, {&l.MaxStreams, 1024}, {&l.MaxControllers, 1024},
-		{&l.MaxRoles, 256}, {&l.MaxMessage, 64 << 20}, {&l.MaxEntity, 1 << 20},
+		{&l.MaxRoles, 256}, {&l.MaxMessage, 64 << 20}, {&l.MaxEntity, 1 << 20}, {&l.MaxIncoming, 128 << 20},
 		{&l.MaxUpdates, 1 << 17}, {&l.MaxRequests, 1 << 15}, {&l.MaxPending, 16 << 20},
 	} {
 		switch {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -56,9 +57,10 @@ type Server struct {
 
 	health *health.Server
 
-	limits Limits
-	calls  atomic.Int64 // in progress
-	turns  *turns       // of those who read
+	limits   Limits
+	calls    atomic.Int64 // in progress
+	turns    *turns       // of those who read
+	incoming *incoming
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -78,8 +80,9 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	s := &Server{
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
 		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
+		incoming: newIncoming(max(o.MaxIncoming, o.MaxMessage), o.Log),
 	}
-	s.grpc = grpc.NewServer(append(o.serverOptions(), grpc.InTapHandle(s.admitCall), grpc.StatsHandler(requestSizes{}))...)
+	s.grpc = grpc.NewServer(append(o.serverOptions(s.incoming), grpc.InTapHandle(s.admitCall), grpc.StatsHandler(requestSizes{}))...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether
 	// they work, of the server as a whole or by name.
@@ -97,9 +100,9 @@ func NewServer(d *Device, o Options) (*Server, error) {
 // serverOptions also let clients ask for signs of life often, and ask for such
 // themselves: a controller that vanishes without a word is no longer primary
 // after half a minute. A connection that says nothing is closed.
-func (o *Options) serverOptions() []grpc.ServerOption {
+func (o *Options) serverOptions(in *incoming) []grpc.ServerOption {
 	list := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.MaxMessage),
+		grpc.MaxRecvMsgSize(o.MaxMessage), grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		// Batches and programs come in one go instead of in pieces of 64 KiB.
 		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
@@ -107,10 +110,11 @@ func (o *Options) serverOptions() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	}
+	creds := insecure.NewCredentials()
 	if o.TLS != nil {
-		list = append(list, grpc.Creds(credentials.NewTLS(o.TLS)))
+		creds = credentials.NewTLS(o.TLS)
 	}
-	return list
+	return append(list, grpc.Creds(&counting{creds, in}))
 }
 
 // Serve answers clients on l until Stop is called.

@@ -24,6 +24,9 @@ const limitHelp = `What clients can make the switch hold is limited. --limit NAM
   controllers    streams of a role (1024)
   roles          roles that are remembered (256)
   message        bytes of a message (67108864)
+  incoming       bytes of all large messages that are coming or being answered
+                 (134217728); one waits for room, and if none comes the connection
+                 whose message is unfinished for longest is closed
   entity         bytes of an entity or a role config (1048576)
   updates        updates of a write (131072)
   requests       requests of a read (32768)
@@ -47,7 +50,7 @@ func (l *limits) check() error {
 	s := &l.server
 	places := map[string]*int{
 		"connections": &s.MaxConnections, "thrift": &l.thrift, "calls": &s.MaxCalls, "streams": &s.MaxStreams,
-		"controllers": &s.MaxControllers, "roles": &s.MaxRoles, "message": &s.MaxMessage, "entity": &s.MaxEntity,
+		"controllers": &s.MaxControllers, "roles": &s.MaxRoles, "message": &s.MaxMessage, "incoming": &s.MaxIncoming, "entity": &s.MaxEntity,
 		"updates": &s.MaxUpdates, "requests": &s.MaxRequests, "pending": &s.MaxPending,
 	}
 	for _, text := range l.list {

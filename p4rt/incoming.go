@@ -1,0 +1,247 @@
+package p4rt
+
+import (
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// A message is kept as far as it has come until it is whole, and a thousand
+// clients may send a half of the largest each. gRPC bounds a message and not all
+// of them, so the frames of the connections are looked at as they come: DATA
+// frames of HTTP/2 hold messages with their length before them.
+
+// incoming bounds the memory of requests that are coming or being answered, of
+// all connections.
+type incoming struct {
+	most    int
+	patient time.Duration // how long to wait for room
+
+	mu    sync.Mutex
+	held  int
+	freed chan struct{} // is closed when there is more room, and made anew
+	open  map[*message]bool
+	log   *slog.Logger
+}
+
+// A message is the last large one of a stream: it is held until another begins
+// or the server ends the stream.
+type message struct {
+	conn  *countedConn
+	since time.Time
+	size  int // that has come
+	whole bool
+}
+
+// freeMessage is the size of messages that are not counted: all calls that there
+// may be have room for theirs.
+const freeMessage = 32 << 10
+
+func newIncoming(most int, log *slog.Logger) *incoming {
+	return &incoming{most: most, patient: time.Second, freed: make(chan struct{}), open: map[*message]bool{}, log: log}
+}
+
+// grow makes room for n more bytes of a message. If there is none for a while,
+// the connection with the message gives way that is unfinished for longest.
+func (in *incoming) grow(m *message, n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for until := time.Now().Add(in.patient); in.open[m] && in.held+n > in.most; {
+		freed := in.freed
+		in.mu.Unlock()
+		timer := time.NewTimer(time.Until(until))
+		select {
+		case <-freed:
+		case <-timer.C:
+		case <-m.conn.closed:
+		}
+		timer.Stop()
+		in.mu.Lock()
+		if in.held+n > in.most && !time.Now().Before(until) {
+			in.evict()
+			until = time.Now().Add(in.patient)
+		}
+	}
+	if in.open[m] {
+		m.size += n
+		in.held += n
+	}
+}
+
+// evict closes the connection whose message is unfinished for longest.
+func (in *incoming) evict() {
+	var oldest *message
+	for m := range in.open {
+		if !m.whole && (oldest == nil || m.since.Before(oldest.since)) {
+			oldest = m
+		}
+	}
+	if oldest != nil {
+		in.log.Warn("P4Runtime: a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size)
+		in.drop(oldest)
+		go oldest.conn.Close()
+	}
+}
+
+// drop forgets a message. The caller holds the lock.
+func (in *incoming) drop(m *message) {
+	if in.open[m] {
+		delete(in.open, m)
+		in.held -= m.size
+		close(in.freed)
+		in.freed = make(chan struct{})
+	}
+}
+
+func (in *incoming) begin(c *countedConn) *message {
+	m := &message{conn: c, since: time.Now()}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.open[m] = true
+	return m
+}
+
+func (in *incoming) end(m *message) {
+	if m != nil {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.drop(m)
+	}
+}
+
+// counting are credentials whose connections are counted, above what encrypts
+// them.
+type counting struct {
+	credentials.TransportCredentials
+	in *incoming
+}
+
+func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
+	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
+	counted.sent = frames{ended: counted.done, reset: counted.done}
+	return counted, info, nil
+}
+
+func (c *counting) Clone() credentials.TransportCredentials {
+	return &counting{c.TransportCredentials.Clone(), c.in}
+}
+
+// A countedConn looks at the frames of a connection in both directions.
+type countedConn struct {
+	net.Conn
+	in             *incoming
+	received, sent frames
+	once           sync.Once
+	closed         chan struct{}
+
+	mu      sync.Mutex
+	streams map[uint32]*body
+}
+
+// A body is what has come of a stream's messages.
+type body struct {
+	head  [5]byte // of the message: flags and length
+	heads int     // bytes of it that have come
+	left  int     // of the message
+	large *message
+}
+
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.look(b[:n])
+	return n, err
+}
+
+func (c *countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.sent.look(b[:n])
+	return n, err
+}
+
+// Close closes the connection and forgets its messages.
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		close(c.closed)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.streams {
+			c.in.end(s.large)
+		}
+		c.streams = nil
+	})
+	return err
+}
+
+// came takes what a client has sent of a stream's messages.
+func (c *countedConn) came(stream uint32, data []byte) {
+	s := c.stream(stream)
+	for s != nil && len(data) > 0 {
+		if s.left == 0 {
+			n := copy(s.head[s.heads:], data)
+			s.heads += n
+			data = data[n:]
+			if s.heads == len(s.head) {
+				s.heads, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
+				c.begin(s)
+			}
+			continue
+		}
+		n := min(s.left, len(data))
+		if s.large != nil {
+			c.in.grow(s.large, n)
+		}
+		s.left -= n
+		data = data[n:]
+		if s.left == 0 && s.large != nil {
+			c.in.mu.Lock()
+			s.large.whole = true
+			c.in.mu.Unlock()
+		}
+	}
+}
+
+// began notes that a client has begun a stream.
+func (c *countedConn) began(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams != nil && c.streams[id] == nil {
+		c.streams[id] = &body{}
+	}
+}
+
+func (c *countedConn) stream(id uint32) *body {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams[id]
+}
+
+// begin begins the next message of a stream.
+func (c *countedConn) begin(s *body) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.in.end(s.large)
+	s.large = nil
+	if s.left > freeMessage && c.streams != nil {
+		s.large = c.in.begin(c)
+	}
+}
+
+// done is called when the server has ended a stream, or one of both has reset it.
+func (c *countedConn) done(stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[stream]; s != nil {
+		c.in.end(s.large)
+		delete(c.streams, stream)
+	}
+}

@@ -1,0 +1,192 @@
+package p4rt
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+)
+
+// A stuckConn sends so many bytes, and then no more.
+type stuckConn struct {
+	net.Conn
+	left   int
+	closed chan struct{}
+}
+
+func (c *stuckConn) Write(b []byte) (int, error) {
+	if c.left -= len(b); c.left < 0 {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// over is a client of the rig whose connection is what wrap makes of it.
+func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
+	r.t.Helper()
+	conn, err := grpc.NewClient("passthrough:rig",
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			c, err := r.listen.Dial()
+			if err != nil {
+				return nil, err
+			}
+			return wrap(c), nil
+		}),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	return p4v1.NewP4RuntimeClient(conn)
+}
+
+// TestHalfMessages: clients that send a half of a large message each hold no
+// more than the limit together, and keep nobody from sending a whole one.
+func TestHalfMessages(t *testing.T) {
+	const limit = 8 << 20
+	r := newRig(t, Options{Limits: Limits{MaxMessage: 4 << 20, MaxIncoming: limit}})
+	in := r.server.incoming
+	in.patient = 20 * time.Millisecond
+	s := r.primary()
+	s.must(s.configure(commitNew, testConfig(t)))
+	large := &p4v1.WriteRequest{DeviceId: testDevice, ElectionId: s.id}
+	entry := macEntry(t, "\x01")
+	entry.Metadata = make([]byte, 600_000)
+	for range 6 {
+		large.Updates = append(large.Updates, insert(t, entry))
+	}
+	held := func() (n, messages int) {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		return in.held, len(in.open)
+	}
+	const half = 2 << 20
+	for range 10 {
+		go r.over(func(c net.Conn) net.Conn {
+			stuck := &stuckConn{c, half, make(chan struct{})}
+			t.Cleanup(func() { close(stuck.closed) })
+			return stuck
+		}).Write(r.context(), large)
+	}
+	deadline := time.Now().Add(patience)
+	for n := 0; n < limit-half; n, _ = held() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes have come", n)
+		}
+		runtime.Gosched()
+	}
+	for i := range 5 {
+		_, err := r.client.Write(r.context(), large)
+		if code := codeOfRPC(err); i == 0 && code != codes.Unknown || code == codes.Unavailable {
+			t.Errorf("a whole message beside the halves: %v", err)
+		}
+		if n, _ := held(); n > limit {
+			t.Errorf("%d bytes are held, want %d at most", n, limit)
+		}
+	}
+}
+
+// TestIncomingIsFreed: nothing stays counted of requests that are answered, of
+// calls that are cancelled and of connections that go.
+func TestIncomingIsFreed(t *testing.T) {
+	r := newRig(t, Options{})
+	s := r.primary()
+	s.must(s.configure(commitNew, testConfig(t)))
+	s.routes(t, 5000)
+	large := make([]byte, 1<<20)
+	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: large}}})
+	conn, stop := context.WithCancel(r.context())
+	if _, err := r.client.Write(conn, &p4v1.WriteRequest{DeviceId: testDevice, Updates: []*p4v1.Update{{Entity: entityOf(&p4v1.TableEntry{Metadata: large})}}}); err == nil {
+		t.Error("a write without an election id succeeds")
+	}
+	stop()
+	s.cancel()
+	deadline := time.Now().Add(patience)
+	for {
+		r.server.incoming.mu.Lock()
+		n, open := r.server.incoming.held, len(r.server.incoming.open)
+		r.server.incoming.mu.Unlock()
+		if n == 0 && open == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes of %d messages are still held", n, open)
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestFrames: frames are found wherever the connection cuts them.
+func TestFrames(t *testing.T) {
+	frame := func(kind, flags byte, stream byte, payload ...byte) []byte {
+		return append([]byte{0, 0, byte(len(payload)), kind, flags, 0, 0, 0, stream}, payload...)
+	}
+	text := slices.Concat([]byte("preface"),
+		frame(4, 0, 0, 1, 2, 3, 4, 5, 6), frame(headersFrame, 0, 1, 9, 9),
+		frame(dataFrame, 0, 1, 'a', 'b', 'c'), frame(dataFrame, padded, 1, 2, 'd', 'e', 0, 0),
+		frame(dataFrame, 0, 1), frame(headersFrame, 0, 3, 9), frame(resetFrame, 0, 3, 0, 0, 0, 8),
+		frame(dataFrame, endStream|padded, 1, 0, 'f'))
+	for step := 1; step <= len(text); step++ {
+		var got []byte
+		f := frames{skip: len("preface"),
+			began: func(id uint32) { got = append(got, '0'+byte(id)) },
+			data:  func(_ uint32, b []byte) { got = append(got, b...) },
+			ended: func(id uint32) { got = append(got, '.') },
+			reset: func(id uint32) { got = append(got, '!') },
+		}
+		for at := 0; at < len(text); at += step {
+			f.look(text[at:min(at+step, len(text))])
+		}
+		if string(got) != "1abcde3!f." {
+			t.Fatalf("in steps of %d: %q", step, got)
+		}
+	}
+	for range 1000 { // anything may come
+		b := make([]byte, 200)
+		rand.Read(b)
+		f := frames{data: func(uint32, []byte) {}, began: func(uint32) {}, ended: func(uint32) {}, reset: func(uint32) {}}
+		f.look(b)
+	}
+}
+
+// TestConfigAnswers: what clients are told of the config is what has been set,
+// and the program is not copied for each of them.
+func TestConfigAnswers(t *testing.T) {
+	c := newCodec()
+	config := testConfig(t)
+	for _, m := range []*p4v1.ForwardingPipelineConfig{
+		nil, {}, config, {Cookie: config.Cookie}, {P4Info: config.P4Info}, {P4DeviceConfig: config.P4DeviceConfig, Cookie: config.Cookie},
+	} {
+		want := &p4v1.GetForwardingPipelineConfigResponse{Config: m}
+		list, err := c.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(p4v1.GetForwardingPipelineConfigResponse)
+		if err := proto.Unmarshal(list.Materialize(), got); err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v: got %v, %v", want, got, err)
+		}
+	}
+	answer := &p4v1.GetForwardingPipelineConfigResponse{Config: config}
+	size := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := c.Marshal(answer); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if size > 2000 {
+		t.Errorf("an answer takes %d bytes", size)
+	}
+}
