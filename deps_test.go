@@ -114,7 +114,7 @@ var shell = []string{"cmd", "live", "live/web"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd"}
+var grpcRooms = []string{"p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd", "soak"}
 
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.

@@ -56,7 +56,7 @@ func TestHalfMessages(t *testing.T) {
 	const limit = 8 << 20
 	r := newRig(t, Options{Limits: Limits{MaxMessage: 4 << 20, MaxIncoming: limit}})
 	in := r.server.incoming
-	in.patient = 20 * time.Millisecond
+	in.patient = 500 * time.Millisecond
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
 	large := &p4v1.WriteRequest{DeviceId: testDevice, ElectionId: s.id}

@@ -86,7 +86,7 @@ func TestReadIsOfOneMoment(t *testing.T) {
 
 // TestReadThatNobodyTakes ends when its time is over, and with the server.
 func TestReadThatNobodyTakes(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxStall: 50 * time.Millisecond}})
+	r := newRig(t, Options{Limits: Limits{MaxStall: 500 * time.Millisecond}})
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
 	s.routes(t, 20000)

@@ -1,6 +1,6 @@
 // Command soak attacks a p4lb binary with the input that once hung it, took the
-// machine's memory or wrote where it should not, for a stated time, and prints
-// what each attack took. A process that takes more memory or longer than it may
+// machine's memory or wrote where it should not, and its switch with clients
+// that want too much, for a stated time, and prints what each attack took. A process that takes more memory or longer than it may
 // is killed, and the attack has won.
 package main
 
@@ -19,13 +19,15 @@ import (
 // limits are what a process may take.
 type limits struct {
 	time   time.Duration
-	memory int64 // in MiB
+	memory int64         // in MiB
+	write  time.Duration // of the primary of a switch, but for the slowest hundredth
 }
 
 // An outcome is what became of one attack.
 type outcome struct {
 	took   time.Duration // of processors
 	memory int64         // the most that it had, in MiB
+	writes time.Duration // what writes took, of a switch
 	lost   string        // why the attack has won; "" if it has not
 }
 
@@ -34,13 +36,14 @@ func main() {
 	length := flag.Duration("for", time.Minute, "go on for `TIME`, once round at least")
 	memory := flag.Int64("memory", 1024, "what a process may take, in `MiB`")
 	progress := flag.Duration("progress", 30*time.Second, "the `TIME` within which it must end")
+	write := flag.Duration("write", 100*time.Millisecond, "the `TIME` within which a switch does 99 of 100 writes of others")
 	flag.Parse()
 	path, err := filepath.Abs(*binary)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	if !soak(path, *length, limits{*progress, *memory}) {
+	if !soak(path, *length, limits{*progress, *memory, *write}) {
 		os.Exit(1)
 	}
 }
@@ -49,14 +52,26 @@ func main() {
 // whether all of them have been held off.
 func soak(binary string, length time.Duration, l limits) bool {
 	held := true
-	fmt.Printf("%-40s %8s %8s  %s\n", "ATTACK", "CPU", "MiB", "")
-	for began, n := time.Now(), 1; n == 1 || time.Since(began) < length; n++ {
+	fmt.Printf("%-44s %8s %8s %10s\n", "ATTACK", "CPU", "MiB", "WRITES P99")
+	report := func(name string, o outcome) {
+		held = held && o.lost == ""
+		writes := ""
+		if o.writes > 0 {
+			writes = o.writes.Round(time.Microsecond).String()
+		}
+		fmt.Printf("%-44s %7.2fs %8d %10s  %s\n", name, o.took.Seconds(), o.memory, writes, o.lost)
+	}
+	// Clients are of this process, which grows by them, and what it has had counts
+	// for those that it begins later: so the commands come first.
+	began, n := time.Now(), 1
+	for ; n == 1 || time.Since(began) < length/2; n++ {
 		for _, a := range attacks(min(n, 3)) {
-			o := a.run(binary, l)
-			if o.lost != "" {
-				held = false
-			}
-			fmt.Printf("%-40s %7.2fs %8d  %s\n", a.name, o.took.Seconds(), o.memory, o.lost)
+			report(a.name, a.run(binary, l))
+		}
+	}
+	for n = 1; n == 1 || time.Since(began) < length; n++ {
+		for _, s := range sieges() {
+			report("switch: "+s.name, s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)))
 		}
 	}
 	return held

@@ -16,7 +16,14 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, a := range attacks(1) {
 		t.Run(a.name, func(t *testing.T) {
-			if o := a.run(binary, limits{5 * time.Minute, 1024}); o.lost != "" {
+			if o := a.run(binary, limits{time: 5 * time.Minute, memory: 1024}); o.lost != "" {
+				t.Error(o.lost)
+			}
+		})
+	}
+	for _, s := range sieges() {
+		t.Run("switch: "+s.name, func(t *testing.T) {
+			if o := s.lay(binary, limits{2 * time.Minute, 1024, time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
 				t.Error(o.lost)
 			}
 		})

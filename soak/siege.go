@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/prototext"
+)
+
+// A siege is what clients do to a switch that runs, while its primary goes on
+// writing. What writes may take is a limit as well.
+type siege struct {
+	name string
+	run  func(*walls) error // goes on until the time is over
+}
+
+// walls are a switch under siege.
+type walls struct {
+	context.Context
+	p4runtime, thrift string // its addresses
+	program           *p4v1.ForwardingPipelineConfig
+	primary           p4v1.P4RuntimeClient
+	ids               map[string]uint32
+}
+
+const besieged = `#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<32> a; bit<32> b; }
+@controller_header("packet_out") header out_t { bit<16> port; }
+struct H { out_t head; h_t h; }
+struct M { bit<32> m; }
+parser P(packet_in pkt, out H hdr, inout M meta, inout standard_metadata_t std) {
+    state start { transition select(std.ingress_port) { 255: controller; default: rest; } }
+    state controller { pkt.extract(hdr.head); transition rest; }
+    state rest { pkt.extract(hdr.h); transition accept; }
+}
+control V(inout H hdr, inout M meta) { apply {} }
+control I(inout H hdr, inout M meta, inout standard_metadata_t std) {
+    direct_counter(CounterType.packets) seen;
+    action forward(bit<9> port) { std.egress_spec = port; seen.count(); }
+    table routes { key = { hdr.h.a: lpm; } actions = { forward; NoAction; } default_action = NoAction; counters = seen; size = 1048576; }
+    apply { digest<h_t>(1, hdr.h); routes.apply(); }
+}
+control E(inout H hdr, inout M meta, inout standard_metadata_t std) { apply {} }
+control D(packet_out pkt, in H hdr) { apply { pkt.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`
+
+// electionID is that of the primary.
+var electionID = &p4v1.Uint128{Low: 100}
+
+// lay lays siege for a time to a switch with so many routes.
+func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (o outcome) {
+	dir, err := os.MkdirTemp("", "p4lb-soak-")
+	if err != nil {
+		return outcome{lost: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	w, cmd, err := build(binary, dir)
+	if err != nil {
+		return outcome{lost: err.Error()}
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		return outcome{lost: err.Error()}
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); cmd.Wait() }()
+	defer func() { cmd.Process.Kill(); <-ended }()
+	fail := func(format string, args ...any) outcome {
+		o.lost = fmt.Sprintf(format, args...)
+		return o
+	}
+	if err := w.open(routes, l.time); err != nil {
+		return fail("%v: %.300s", err, &said)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
+	w.Context = ctx
+	attacked := make(chan error, 1)
+	go func() { attacked <- s.run(w) }()
+	o.writes, err = w.write(l.time)
+	if err != nil {
+		return fail("a write: %v: %.300s", err, &said)
+	}
+	if err := <-attacked; err != nil {
+		return fail("%v", err)
+	}
+	select {
+	case <-ended:
+		return fail("it died: %.300s", &said)
+	default:
+	}
+	o.memory = residentPeak(cmd.Process.Pid)
+	cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-ended:
+	case <-time.After(l.time):
+		return fail("it does not end")
+	}
+	o.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	switch {
+	case strings.Contains(said.String(), "goroutine "):
+		return fail("it died: %.300s", &said)
+	case o.memory > l.memory:
+		return fail("takes more memory than it may")
+	case o.writes > l.write:
+		return fail("writes of others take too long")
+	}
+	return o
+}
+
+// build compiles the program and says how the switch begins.
+func build(binary, dir string) (*walls, *exec.Cmd, error) {
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(path("x.p4"), []byte(besieged), 0o644); err != nil {
+		return nil, nil, err
+	}
+	if text, err := exec.Command(binary, "compile", path("x.p4"), "-o", path("x.json"), "--p4info", path("x.txtpb")).CombinedOutput(); err != nil {
+		return nil, nil, fmt.Errorf("compiling: %s", text)
+	}
+	program, err := os.ReadFile(path("x.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := os.ReadFile(path("x.txtpb"))
+	if err != nil {
+		return nil, nil, err
+	}
+	info := new(configv1.P4Info)
+	if err := prototext.Unmarshal(text, info); err != nil {
+		return nil, nil, err
+	}
+	w := &walls{program: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program}, ids: map[string]uint32{}}
+	for _, t := range info.Tables {
+		w.ids[t.Preamble.Alias] = t.Preamble.Id
+	}
+	for _, a := range info.Actions {
+		w.ids[a.Preamble.Alias] = a.Preamble.Id
+	}
+	for _, d := range info.Digests {
+		w.ids["digest"] = d.Preamble.Id
+	}
+	for _, place := range []*string{&w.p4runtime, &w.thrift} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, nil, err
+		}
+		*place = l.Addr().String()
+		l.Close()
+	}
+	return w, exec.Command(binary, "switch", "--grpc", w.p4runtime, "--thrift", w.thrift, "--cpu-port", "255"), nil
+}
+
+// dial is a client of its own connection.
+func dial(address string, more ...grpc.DialOption) (p4v1.P4RuntimeClient, error) {
+	conn, err := grpc.NewClient("passthrough:"+address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30), grpc.WaitForReady(true)),
+		grpc.WithMaxHeaderListSize(64 << 20),
+	}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	return p4v1.NewP4RuntimeClient(conn), nil
+}
+
+// open makes a primary, which sets the program and routes.
+func (w *walls) open(routes int, patience time.Duration) (err error) {
+	if w.primary, err = dial(w.p4runtime); err != nil {
+		return err
+	}
+	if _, err = w.claim(context.Background(), w.primary, "", electionID); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err = w.primary.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
+		DeviceId: 1, ElectionId: electionID, Config: w.program, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+	})
+	if err != nil {
+		return err
+	}
+	for at := 0; at < routes; at += 10000 {
+		var list []*p4v1.Update
+		for i := range min(10000, routes-at) {
+			list = append(list, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: w.route(uint32(at + i))})
+		}
+		if _, err := w.primary.Write(ctx, w.batch(list...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim opens a stream with a role and an election id, and waits for the answer.
+func (w *walls) claim(ctx context.Context, c p4v1.P4RuntimeClient, role string, id *p4v1.Uint128) (p4v1.P4Runtime_StreamChannelClient, error) {
+	stream, err := c.StreamChannel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &p4v1.MasterArbitrationUpdate{DeviceId: 1, ElectionId: id}
+	if role != "" {
+		m.Role = &p4v1.Role{Name: role}
+	}
+	if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}}); err != nil {
+		return nil, err
+	}
+	_, err = stream.Recv()
+	return stream, err
+}
+
+func (w *walls) route(i uint32) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+		TableId: w.ids["routes"],
+		Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Lpm{
+			Lpm: &p4v1.FieldMatch_LPM{Value: bytes.TrimLeft(binary.BigEndian.AppendUint32(nil, i+1<<24), "\x00"), PrefixLen: 32},
+		}}},
+		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{
+			ActionId: w.ids["forward"], Params: []*p4v1.Action_Param{{ParamId: 1, Value: []byte{2}}},
+		}}},
+	}}}
+}
+
+func (w *walls) batch(list ...*p4v1.Update) *p4v1.WriteRequest {
+	return &p4v1.WriteRequest{DeviceId: 1, ElectionId: electionID, Updates: list}
+}
+
+// write goes on writing as the primary, and says how long all but the slowest
+// hundredth took.
+func (w *walls) write(patience time.Duration) (time.Duration, error) {
+	e := w.route(1 << 25)
+	var list []time.Duration
+	for pause := time.NewTicker(5 * time.Millisecond); w.Err() == nil; {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		began := time.Now()
+		_, err := w.primary.Write(ctx, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: e}, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}))
+		cancel()
+		if err != nil {
+			return 0, err
+		}
+		list = append(list, time.Since(began))
+		<-pause.C
+	}
+	if len(list) == 0 {
+		return 0, errors.New("there was no time for one")
+	}
+	slices.Sort(list)
+	return list[len(list)*99/100], nil
+}

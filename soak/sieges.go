@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// sieges lists what clients do.
+func sieges() []siege {
+	return []siege{
+		{"readers that take nothing", func(w *walls) error {
+			return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
+				_, err := c.Read(w, w.everything(i%2 == 0))
+				<-w.Done()
+				return err
+			})
+		}},
+		{"readers that take everything, for ever", func(w *walls) error { return w.readers(0) }},
+		{"readers that trickle", func(w *walls) error { return w.readers(50 * time.Millisecond) }},
+		{"packets whose digests nobody takes", func(w *walls) error {
+			digest := &p4v1.DigestEntry{DigestId: w.ids["digest"], Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}
+			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil {
+				return err
+			}
+			return w.crowd(4, 4, func(c p4v1.P4RuntimeClient, i int) error {
+				stream, err := w.claim(w, c, fmt.Sprint("role", i), electionID)
+				if err != nil {
+					return err
+				}
+				payload := make([]byte, 8)
+				for n := uint64(i) << 32; w.Err() == nil; n++ {
+					binary.BigEndian.PutUint64(payload, n)
+					if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
+						Payload: payload, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{1}}},
+					}}}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}},
+		{"names of roles of 2 MB", func(w *walls) error {
+			return w.crowd(50, 10, func(c p4v1.P4RuntimeClient, i int) error {
+				for n := 0; w.Err() == nil; n++ {
+					if _, err := w.claim(w, c, fmt.Sprint(i, " ", n, strings.Repeat("x", 2<<20)), electionID); status.Code(err) != codes.InvalidArgument && w.Err() == nil {
+						return fmt.Errorf("the role is not refused: %v", err)
+					}
+				}
+				return nil
+			})
+		}},
+		{"roles without end", func(w *walls) error {
+			return w.crowd(20, 10, func(c p4v1.P4RuntimeClient, i int) error {
+				for n := 0; w.Err() == nil; n++ {
+					ctx, cancel := context.WithCancel(w)
+					w.claim(ctx, c, fmt.Sprint(i, " ", n, strings.Repeat("x", 900)), electionID)
+					cancel()
+				}
+				return nil
+			})
+		}},
+		{"batches that fail", func(w *walls) error {
+			return w.batches(100_000, codes.Unknown)
+		}},
+		{"batches that are too large", func(w *walls) error {
+			return w.batches(300_000, codes.ResourceExhausted)
+		}},
+		{"halves of large messages", func(w *walls) error {
+			gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
+			gone.GetEntity().GetTableEntry().Metadata = make([]byte, 900_000)
+			large := w.batch()
+			for range 50 {
+				large.Updates = append(large.Updates, gone)
+			}
+			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })
+		}},
+		{"a program that is asked for and not taken", func(w *walls) error {
+			return w.stuck(40, 1<<62, 10_000, func(c p4v1.P4RuntimeClient) {
+				var all sync.WaitGroup
+				for range 50 {
+					all.Go(func() { c.GetForwardingPipelineConfig(w, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: 1}) })
+				}
+				all.Wait()
+			})
+		}},
+		{"streams", func(w *walls) error {
+			return w.crowd(2000, 10, func(c p4v1.P4RuntimeClient, i int) error {
+				c.StreamChannel(w)
+				<-w.Done()
+				return nil
+			})
+		}},
+		{"connections to P4Runtime", func(w *walls) error { return w.connections(w.p4runtime, "") }},
+		{"connections to Thrift", func(w *walls) error { return w.connections(w.thrift, "") }},
+		{"a message of 2 GiB to Thrift, begun", func(w *walls) error { return w.connections(w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
+		{"garbage to P4Runtime", func(w *walls) error {
+			return w.connections(w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
+		}},
+	}
+}
+
+// crowd has n clients on so many connections do the same until the time is over.
+func (w *walls) crowd(n, connections int, do func(c p4v1.P4RuntimeClient, i int) error) error {
+	clients := make([]p4v1.P4RuntimeClient, connections)
+	for i := range clients {
+		var err error
+		if clients[i], err = dial(w.p4runtime); err != nil {
+			return err
+		}
+	}
+	errs := make(chan error, n)
+	for i := range n {
+		go func() { errs <- do(clients[i%connections], i) }()
+	}
+	for range n {
+		if err := <-errs; err != nil && w.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walls) everything(counters bool) *p4v1.ReadRequest {
+	e := &p4v1.TableEntry{TableId: w.ids["routes"]}
+	if counters {
+		e.CounterData = &p4v1.CounterData{}
+	}
+	return &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}}
+}
+
+// readers read everything again and again, with a pause between messages.
+func (w *walls) readers(pause time.Duration) error {
+	return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
+		for w.Err() == nil {
+			stream, err := c.Read(w, w.everything(i%2 == 0))
+			if err != nil {
+				return err
+			}
+			for {
+				if _, err := stream.Recv(); err != nil {
+					break
+				}
+				if pause > 0 {
+					select {
+					case <-time.After(pause):
+					case <-w.Done():
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// batches has the primary write batches of deletions of what is not there.
+func (w *walls) batches(n int, want codes.Code) error {
+	gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
+	list := make([]*p4v1.Update, n)
+	for i := range list {
+		list[i] = gone
+	}
+	for w.Err() == nil {
+		if _, err := w.primary.Write(w, w.batch(list...)); status.Code(err) != want && w.Err() == nil {
+			return fmt.Errorf("a batch of %d: %v, want %v", n, err, want)
+		}
+	}
+	return nil
+}
+
+// stuck has connections that stop after so many bytes sent and received.
+func (w *walls) stuck(n, sent, received int, do func(p4v1.P4RuntimeClient)) error {
+	var all sync.WaitGroup
+	for range n {
+		c, err := dial(w.p4runtime, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return nil, err
+			}
+			return &stuckConn{conn, w, sent, received}, nil
+		}))
+		if err != nil {
+			return err
+		}
+		all.Go(func() { do(c) })
+	}
+	all.Wait()
+	return nil
+}
+
+type stuckConn struct {
+	net.Conn
+	over           context.Context
+	sent, received int
+}
+
+func (c *stuckConn) Write(b []byte) (int, error) {
+	if c.sent -= len(b); c.sent < 0 {
+		<-c.over.Done()
+		return 0, errors.New("stuck")
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *stuckConn) Read(b []byte) (int, error) {
+	if c.received < 0 {
+		<-c.over.Done()
+		return 0, errors.New("stuck")
+	}
+	n, err := c.Conn.Read(b)
+	c.received -= n
+	return n, err
+}
+
+// connections opens connections without end, 2000 at a time, and says something
+// on each.
+func (w *walls) connections(address, text string) error {
+	for w.Err() == nil {
+		var list []net.Conn
+		for range 2000 {
+			c, err := net.DialTimeout("tcp", address, time.Second)
+			if err != nil {
+				break // the machine has no more, or the switch does not take it
+			}
+			c.Write([]byte(text))
+			list = append(list, c)
+			if w.Err() != nil {
+				break
+			}
+		}
+		for _, c := range list {
+			c.Close()
+		}
+	}
+	return nil
+}
