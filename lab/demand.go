@@ -34,7 +34,7 @@ var ErrTooLarge = errors.New("the experiment is too large")
 // What the parts of a run take, as measured with runs of a million of each.
 const (
 	bytesPerFlow   = 1100
-	bytesPerSample = 100
+	bytesPerSample = 480
 	eventsPerHop   = 2 // an arrival, and the end of a transmission
 	ackShare       = 2 // packets back for packets forth
 	defaultSegment = 1460.0

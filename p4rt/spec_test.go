@@ -2,6 +2,10 @@ package p4rt
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -65,9 +69,10 @@ func TestSpecification(t *testing.T) {
 			}
 		})
 	}
-	if len(all) < 347 {
-		t.Errorf("there are %d facts, want at least 347", len(all))
+	if len(all) < 548 {
+		t.Errorf("there are %d facts, want at least 548", len(all))
 	}
+	wantDocument(t, names)
 }
 
 func wantAnswer(t *testing.T, s *session, c *spec) {
@@ -237,4 +242,50 @@ func specRequests(t testing.TB) []spec {
 		add(fmt.Sprintf("15 the config's %v", i), codes.OK, get(testDevice, i))
 	}
 	return all
+}
+
+// wantDocument checks that what docs/p4runtime.md names as shown is there: each
+// test, and for each section with facts one at least.
+func wantDocument(t *testing.T, facts map[string]bool) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/p4runtime.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "../controller/*_test.go", "../controller/*/*_test.go", "../cmd/p4lb/*_test.go", "../bmv2/thrift/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			source, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(source)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1) {
+		if !strings.Contains(tests.String(), "func "+name+"(t ") {
+			t.Errorf("docs/p4runtime.md names %s, which is not there", name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`facts ((?:[0-9.]+(?:, )?)+)`).FindAllStringSubmatch(string(text), -1) {
+		for section := range strings.SplitSeq(m[1], ",") {
+			section = strings.Trim(section, " .")
+			found := false
+			for name := range facts {
+				found = found || strings.HasPrefix(name, section)
+			}
+			if !found {
+				t.Errorf("docs/p4runtime.md has facts %s, and there are none", section)
+			}
+		}
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| [0-9][^|]*\|[^|]*\|([^|]*)\|$`).FindAllStringSubmatch(string(text), -1) {
+		if !strings.Contains(row[1], "facts") && !strings.Contains(row[1], "Test") {
+			t.Errorf("docs/p4runtime.md: nothing shows %q", row[0])
+		}
+	}
 }

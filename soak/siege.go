@@ -157,14 +157,21 @@ func build(binary, dir string) (*walls, *exec.Cmd, error) {
 		w.ids["digest"] = d.Preamble.Id
 	}
 	for _, place := range []*string{&w.p4runtime, &w.thrift} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		if *place, err = freePort(); err != nil {
 			return nil, nil, err
 		}
-		*place = l.Addr().String()
-		l.Close()
 	}
 	return w, exec.Command(binary, "switch", "--grpc", w.p4runtime, "--thrift", w.thrift, "--cpu-port", "255"), nil
+}
+
+// freePort is an address that nobody listens at.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
 }
 
 // dial is a client of its own connection.

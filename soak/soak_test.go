@@ -1,18 +1,44 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 )
 
+// buildBinary makes the binary that is attacked.
+var buildBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "p4lb-soak-")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "p4lb")
+	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building p4lb: %v: %s", err, text)
+	}
+	return binary, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if binary, err := buildBinary(); err == nil {
+		os.RemoveAll(filepath.Dir(binary))
+	}
+	os.Exit(code)
+}
+
 // TestAttacks is the short form: each attack once, against a binary made for it.
 // What ends is not timed: the limit is there for what does not.
 func TestAttacks(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "p4lb")
-	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
-		t.Fatalf("building p4lb: %v\n%s", err, text)
+	binary, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, a := range attacks(1) {
 		t.Run(a.name, func(t *testing.T) {
@@ -25,6 +51,33 @@ func TestAttacks(t *testing.T) {
 		t.Run("switch: "+s.name, func(t *testing.T) {
 			if o := s.lay(binary, limits{2 * time.Minute, 1024, time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
 				t.Error(o.lost)
+			}
+		})
+	}
+}
+
+// TestKills kills deployments at random moments: three on each target, or as
+// many as P4LB_KILLS says, from the seed P4LB_SEED on.
+func TestKills(t *testing.T) {
+	number := func(name string, preset int) int {
+		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(preset)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n, seed := number("P4LB_KILLS", 3), number("P4LB_SEED", 1)
+	binary, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"p4runtime", "embedded", "bmv2"} {
+		t.Run(target, func(t *testing.T) {
+			if _, err := exec.LookPath("simple_switch_grpc"); target == "bmv2" && (err != nil || os.Geteuid() != 0) {
+				t.Skip("needs root, and simple_switch_grpc on the path")
+			}
+			if err := kill(binary, target, n, uint64(seed), time.Minute); err != nil {
+				t.Error(err)
 			}
 		})
 	}
