@@ -125,7 +125,7 @@ func (f *field) command(scheme string) *exec.Cmd {
 
 func (f *field) deploy(scheme string) error {
 	if text, err := f.command(scheme).CombinedOutput(); err != nil {
-		return fmt.Errorf("deploying: %v: %.500s", err, text)
+		return fmt.Errorf("deploying: %v: %.3000s", err, text)
 	}
 	return nil
 }

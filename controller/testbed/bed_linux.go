@@ -90,16 +90,22 @@ func (b *bed) adoptOrBuild(p *plan.Plan) error {
 	return b.writeNote()
 }
 
-// run starts the switches that do not run as the plan wants them, all at once.
+// run starts the switches that do not run as the plan wants them, and waits for
+// all.
 func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 	errs := make([]error, len(b.switches))
 	var wg sync.WaitGroup
 	for i, n := range b.switches {
 		n.plan = p.Switches[i]
-		if n.fits() {
-			continue
-		}
 		wg.Go(func() {
+			if n.fits() {
+				err := n.ready(ctx)
+				if err == nil || ctx.Err() != nil {
+					errs[i] = err
+					return
+				}
+				b.o.Log.Warn("a switch that runs does not answer, and is started anew", "switch", n.plan.Name)
+			}
 			n.stop()
 			errs[i] = n.start(ctx)
 		})

@@ -165,14 +165,44 @@ func (n *node) start(ctx context.Context) error {
 		return &plan.Error{Switch: n.plan.Name, Err: err}
 	}
 	n.process = p
+	return n.awaitAll(ctx)
+}
+
+// ready waits until a switch answers that runs already: who started it may have
+// ended before it did.
+func (n *node) ready(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.awaitAll(ctx)
+}
+
+// awaitAll waits until both servers answer. That of Thrift listens before it
+// knows the calls of simple_switch.
+func (n *node) awaitAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for _, address := range []string{n.grpc, n.thrift} {
-		if err := n.await(ctx, p, address); err != nil {
+	for _, s := range []struct {
+		address string
+		ask     func(context.Context) error
+	}{{n.grpc, n.connect}, {n.thrift, n.askClock}} {
+		if err := n.await(ctx, n.process, s.address, s.ask); err != nil {
 			return &plan.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
 		}
 	}
 	return nil
+}
+
+func (n *node) connect(ctx context.Context) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", n.grpc)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func (n *node) askClock(ctx context.Context) error {
+	_, err := n.remote.Clock(ctx)
+	return err
 }
 
 func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.Name+".log") }
@@ -232,12 +262,11 @@ func (n *node) launch() (*process, error) {
 var errEnded = errors.New("the switch has ended as soon as it was started")
 
 // await waits until a server answers.
-func (n *node) await(ctx context.Context, p *process, address string) error {
-	var d net.Dialer
+func (n *node) await(ctx context.Context, p *process, address string, ask func(context.Context) error) error {
 	for {
-		conn, err := d.DialContext(ctx, "tcp", address)
+		err := ask(ctx)
 		if err == nil {
-			return conn.Close()
+			return nil
 		}
 		select {
 		case <-p.ended:
