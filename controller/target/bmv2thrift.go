@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,12 +151,17 @@ func (t *Thrift) hangUp() {
 	}
 }
 
+// starting is how long a switch may listen without knowing its calls.
+const starting = 2 * time.Second
+
 // call has f speak to the switch, once more where a connection from before
-// turns out to be dead. What the switch itself answers is final.
+// turns out to be dead. What the switch itself answers is final, but that it
+// does not know its own calls: it says so while it starts, since it listens
+// before it knows them.
 func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for {
+	for begun := time.Now(); ; {
 		old := t.client != nil
 		if !old {
 			c, err := thrift.Dial(ctx, t.address)
@@ -166,7 +172,15 @@ func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
 		}
 		err := f(t.client)
 		var answer *thrift.Error
-		if err == nil || errors.As(err, &answer) {
+		if errors.As(err, &answer) && strings.Contains(answer.Msg, "Unknown service") && time.Since(begun) < starting {
+			t.hangUp()
+			select {
+			case <-time.After(starting / 20):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if err == nil || answer != nil {
 			return err
 		}
 		t.hangUp()

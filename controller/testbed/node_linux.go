@@ -176,33 +176,16 @@ func (n *node) ready(ctx context.Context) error {
 	return n.awaitAll(ctx)
 }
 
-// awaitAll waits until both servers answer. That of Thrift listens before it
-// knows the calls of simple_switch.
+// awaitAll waits until both servers answer.
 func (n *node) awaitAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for _, s := range []struct {
-		address string
-		ask     func(context.Context) error
-	}{{n.grpc, n.connect}, {n.thrift, n.askClock}} {
-		if err := n.await(ctx, n.process, s.address, s.ask); err != nil {
+	for _, address := range []string{n.grpc, n.thrift} {
+		if err := n.await(ctx, n.process, address); err != nil {
 			return &plan.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
 		}
 	}
 	return nil
-}
-
-func (n *node) connect(ctx context.Context) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", n.grpc)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}
-
-func (n *node) askClock(ctx context.Context) error {
-	_, err := n.remote.Clock(ctx)
-	return err
 }
 
 func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.Name+".log") }
@@ -262,11 +245,12 @@ func (n *node) launch() (*process, error) {
 var errEnded = errors.New("the switch has ended as soon as it was started")
 
 // await waits until a server answers.
-func (n *node) await(ctx context.Context, p *process, address string, ask func(context.Context) error) error {
+func (n *node) await(ctx context.Context, p *process, address string) error {
+	var d net.Dialer
 	for {
-		err := ask(ctx)
+		conn, err := d.DialContext(ctx, "tcp", address)
 		if err == nil {
-			return nil
+			return conn.Close()
 		}
 		select {
 		case <-p.ended:
