@@ -59,7 +59,10 @@ func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, `<!doctype html><title>p4lb</title><p>p4lb: <a href="/metrics">metrics</a></p>`)
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 1 << 14,
+	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	err := server.Serve(l)
