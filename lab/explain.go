@@ -61,7 +61,6 @@ type Sensitivity struct {
 type screening struct {
 	r      *Runner
 	x      *Experiment
-	figure string
 	all    []*Experiment // the first is as the file says
 	levels [][]int
 	alone  int // of them change one choice, behind the first
