@@ -237,7 +237,7 @@ func TestSlurm(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "sweep.yaml"), []byte(long), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s.run(append(submit, "--shards", "2")...)
+	s.run(append(submit, "--shards", "2", "--memory", "300MiB")...)
 	if out := s.run("lab", "cancel", "sweep.yaml", "--store", "shared"); !strings.Contains(out, "ended job ") {
 		t.Error(out)
 	}
