@@ -96,8 +96,8 @@ func TestPortsOfP4Utils(t *testing.T) {
 	for _, l := range topology.Links {
 		links = append(links, l.String())
 	}
-	// By name: h1-s1, h10-s1 (which has port 3), h3-s1, s1-s2, s1-s10.
-	if got, want := strings.Join(links, " "), "s1:5-s10:1 s2:1-s1:4 h1-s1:1 h10-s1:3 h3-s1:2"; got != want {
+	// By name: h1-s1, h3-s1, h10-s1 (which has port 3), s1-s10, s2-s1.
+	if got, want := strings.Join(links, " "), "s1:4-s10:1 s2:1-s1:5 h1-s1:1 h10-s1:3 h3-s1:2"; got != want {
 		t.Errorf("the links are %s, want %s", got, want)
 	}
 }

@@ -38,7 +38,8 @@ func (m *importer) p4app(v value) {
 
 // numberPorts gives the ports that links do not name the numbers that p4-utils
 // would give them, for its commands are about these: link by link in the order of
-// the nodes' names, whatever their order in the file, each the lowest free one.
+// their nodes' names as written, whatever their order in the file, each the lowest
+// free one.
 func (m *importer) numberPorts() {
 	taken := map[End]bool{}
 	order := make([]int, len(m.draft.links))
@@ -46,21 +47,13 @@ func (m *importer) numberPorts() {
 		order[i] = i
 		taken[m.draft.links[i].a], taken[m.draft.links[i].b] = true, true
 	}
-	names := func(l *draftLink) (first, second string) {
-		return min(l.a.Node, l.b.Node), max(l.a.Node, l.b.Node)
-	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := names(&m.draft.links[i])
-		c, d := names(&m.draft.links[j])
-		return cmp.Or(natural(a, c), natural(b, d))
+		x, y := &m.draft.links[i], &m.draft.links[j]
+		return cmp.Or(natural(x.a.Node, y.a.Node), natural(x.b.Node, y.b.Node))
 	})
 	for _, i := range order {
 		l := &m.draft.links[i]
-		ends := []*End{&l.a, &l.b}
-		if l.a.Node > l.b.Node {
-			slices.Reverse(ends)
-		}
-		for _, end := range ends {
+		for _, end := range []*End{&l.a, &l.b} {
 			if _, host := m.hostAt[end.Node]; host || end.Port != 0 {
 				continue
 			}
