@@ -9,6 +9,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/dataplane"
@@ -48,7 +49,7 @@ func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
 	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for role, p := range r.setup.byRole {
 		var err error
-		if pipelines[role], err = pipeline(p); err != nil {
+		if pipelines[role], err = pipeline.Compiled(p); err != nil {
 			return nil, err
 		}
 	}

@@ -104,15 +104,6 @@ func beside(m *manifest.Manifest) string {
 	return text
 }
 
-// pipeline is a program as the controller takes it.
-func pipeline(p *scheme.Program) (*plan.Pipeline, error) {
-	compiled, err := p.Compiled()
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
-}
-
 // digests are those of the programs by role.
 func (u *setup) digests() map[string]string {
 	d := map[string]string{}

@@ -7,23 +7,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/bench"
 	"github.com/p4lb/p4lb/controller/hosts"
 )
 
 func newBench(c *cli) *cobra.Command {
-	benches := map[string]func(context.Context, int) ([]measurement, error){
-		"compile":       benchCompile,
-		"control":       benchControl,
-		"fit":           benchFit,
-		"gen":           benchGen,
-		"sim":           benchSim,
-		"store":         benchStore,
-		"switch":        benchSwitch,
-		benchInterfaces: benchVeth,
+	benches := map[string]func(context.Context, int) ([]bench.Measurement, error){
+		"compile":       bench.Compile,
+		"control":       bench.Control,
+		"fit":           bench.Fit,
+		"gen":           bench.Generate,
+		"sim":           bench.Simulate,
+		"store":         bench.Store,
+		"switch":        bench.Switch,
+		benchInterfaces: bench.Interfaces,
 	}
 	all := slices.Sorted(maps.Keys(benches))
 	var form format
@@ -82,7 +82,7 @@ compare by it.`,
 					return nil
 				}
 			}
-			list := []measurement{benchMachine(cmd.Context(), runs)}
+			list := []bench.Measurement{bench.Machine(cmd.Context(), runs)}
 			for _, name := range args {
 				more, err := benches[name](cmd.Context(), runs)
 				if err != nil {
@@ -101,36 +101,7 @@ compare by it.`,
 // benchInterfaces is the measurement that wants network interfaces.
 const benchInterfaces = "veth"
 
-// A measurement is one line of bench.
-type measurement struct {
-	Name   string  `json:"name"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"`
-	Detail string  `json:"detail"`
-}
-
-// machineSteps is the length of the loop of benchMachine.
-const machineSteps = 1_000_000
-
-// benchMachine measures a loop of integer operations that wait for each other.
-func benchMachine(ctx context.Context, runs int) measurement {
-	x := uint64(1)
-	spent, err := repeat(ctx, runs, time.Second, threadTime, func() error {
-		for range machineSteps {
-			x ^= x << 13
-			x ^= x >> 7
-			x ^= x << 17
-		}
-		return nil
-	})
-	if err != nil || x == 0 {
-		return measurement{Name: "machine.step", Unit: "ns", Detail: "interrupted"}
-	}
-	return measurement{"machine.step", float64(median(spent).Nanoseconds()) / machineSteps, "ns",
-		"six dependent integer operations, CPU time of one core: how fast the machine is now"}
-}
-
-func showMeasurements(c *cli, form format, list []measurement) error {
+func showMeasurements(c *cli, form format, list []bench.Measurement) error {
 	rows := grid{{"NAME", "VALUE", "UNIT", "WHAT WAS RUN"}}
 	for _, m := range list {
 		rows = append(rows, []string{m.Name, strconv.FormatFloat(m.Value, 'f', digits(m.Value), 64), m.Unit, m.Detail})

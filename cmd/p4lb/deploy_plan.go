@@ -6,15 +6,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/own"
-	"github.com/p4lb/p4lb/scheme"
 )
 
 // A schemeRequest is what a user says about a scheme that is not generated for
@@ -116,57 +115,6 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 	return d
 }
 
-// pipelinesOf makes the programs of a scheme that a topology wants.
-func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
-	schemes, err := r.schemes()
-	if err != nil {
-		return nil, err
-	}
-	params, err := r.params(c)
-	if err != nil {
-		return nil, err
-	}
-	params.Ports, params.MaxPort = plan.Sizes(t)
-	roles := map[fabric.Role]bool{}
-	for _, s := range t.Switches {
-		roles[s.Role] = true
-	}
-	names := slices.Sorted(maps.Keys(roles))
-	made, errs := make([]*plan.Pipeline, len(names)), make([]error, len(names))
-	var wait sync.WaitGroup
-	for i, role := range names {
-		p := params
-		p.Role = string(role)
-		wait.Go(func() {
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				made[i], errs[i] = pipelineOf(schemes[0], p)
-			}
-		})
-	}
-	wait.Wait()
-	all := map[fabric.Role]*plan.Pipeline{}
-	for i, role := range names {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		all[role] = made[i]
-	}
-	return all, nil
-}
-
-// pipelineOf is the program of a scheme as the controller takes it.
-func pipelineOf(s scheme.Scheme, params codegen.Params) (*plan.Pipeline, error) {
-	p, err := s.Build(params)
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := p.Compiled()
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
-}
-
 // loadDeviceConfigs reads what the compiler of the hardware has made.
 func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error {
 	for _, p := range all {
@@ -198,4 +146,17 @@ func roleNames(all map[fabric.Role]*plan.Pipeline) string {
 		list = append(list, string(role))
 	}
 	return strings.Join(list, ", ")
+}
+
+// pipelinesOf makes the programs of a scheme that a topology wants.
+func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
+	schemes, err := r.schemes()
+	if err != nil {
+		return nil, err
+	}
+	params, err := r.params(c)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.For(ctx, schemes[0], params, t)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/fitting/picture"
+	"github.com/p4lb/p4lb/leaf"
 )
 
 func newFit(c *cli) *cobra.Command {
@@ -287,7 +288,7 @@ func (j *fitJob) verifyModel(ctx context.Context, m *fitting.Model) error {
 	if j.verify == 0 {
 		return nil
 	}
-	return verifyPoly(ctx, m.Poly, j.verify, j.opts.Seed)
+	return leaf.Verify(ctx, m.Poly, j.verify, j.opts.Seed)
 }
 
 // write writes the model and the picture, or neither.

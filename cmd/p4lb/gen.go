@@ -3,17 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -84,7 +79,7 @@ func (j *genJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := generateAll(ctx, schemes, params)
+	list, err := scheme.MakeAll(ctx, schemes, params)
 	if err != nil {
 		return err
 	}
@@ -99,16 +94,16 @@ func (j *genJob) write(list []*scheme.Program) error {
 	var out outputs
 	defer out.discard()
 	for _, g := range list {
-		files, err := filesOf(g)
+		files, err := scheme.Files(g)
 		if err != nil {
 			return err
 		}
 		for _, f := range files {
-			if err := out.stage(filepath.Join(j.dir, f.name), f.data); err != nil {
+			if err := out.stage(filepath.Join(j.dir, f.Name), f.Data); err != nil {
 				return err
 			}
 		}
-		j.c.log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].data))
+		j.c.log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].Data))
 	}
 	if err := j.c.finish(&out); err != nil {
 		return err
@@ -134,83 +129,4 @@ func (j *genJob) explainPattern(m *manifest.Manifest) {
 	}
 }
 
-// build makes the program of a scheme and compiles it.
-func build(s scheme.Scheme, params codegen.Params) (*scheme.Program, error) {
-	p, err := s.Build(params)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.Compiled(); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// generateAll makes the programs of schemes side by side, and returns them in
-// their order.
-func generateAll(ctx context.Context, schemes []scheme.Scheme, params codegen.Params) ([]*scheme.Program, error) {
-	list := make([]*scheme.Program, len(schemes))
-	errs := make([]error, len(schemes))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(schemes)) {
-		workers.Go(func() {
-			for i := range next {
-				list[i], errs[i] = build(schemes[i], params)
-			}
-		})
-	}
-	for i := range schemes {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return list, errors.Join(errs...)
-}
-
-// A namedFile is one to be written.
-type namedFile struct {
-	name string
-	data []byte
-}
-
-// filesOf are those that gen writes, the program's text first.
-func filesOf(p *scheme.Program) ([]namedFile, error) {
-	text, err := p.Text()
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := p.Compiled()
-	if err != nil {
-		return nil, err
-	}
-	files := []namedFile{
-		{p.Name + ".p4", text},
-		{p.Name + ".json", compiled.JSON()},
-		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
-		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
-	}
-	if compiled.Config.Architecture() != "" {
-		if err := compiled.DescribeBfRt(); err != nil {
-			return nil, err
-		}
-		files = append(files, namedFile{p.Name + ".bf-rt.json", compiled.Schema.JSON()})
-	}
-	return files, nil
-}
-
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }
-
-func manifestText(m *manifest.Manifest) []byte {
-	text, err := m.JSON()
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	return text
-}

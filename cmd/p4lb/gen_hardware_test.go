@@ -28,7 +28,7 @@ func TestGoldensHardware(t *testing.T) {
 		dir := filepath.Join("../../p4src", arch)
 		want := map[string]bool{}
 		for _, row := range codegen.Rows() {
-			g, err := build(scheme.Of(row), codegen.Params{Arch: arch})
+			g, err := scheme.Make(scheme.Of(row), codegen.Params{Arch: arch})
 			if err != nil {
 				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
 					t.Error(err)
@@ -83,7 +83,7 @@ func TestHardwareSizes(t *testing.T) {
 	for _, ports := range []int{2, 8, 16} {
 		for _, role := range []string{"leaf", "spine"} {
 			for _, row := range codegen.Rows() {
-				_, err := build(scheme.Of(row), codegen.Params{Arch: "tna", Ports: ports, Role: role})
+				_, err := scheme.Make(scheme.Of(row), codegen.Params{Arch: "tna", Ports: ports, Role: role})
 				if err != nil && !refusal(err) {
 					t.Errorf("%d paths, %s: %v", ports, role, err)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/leaf"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -21,7 +22,7 @@ const goldenDir = "../../p4src/v1model"
 // TestGoldens compares the catalogue's programs with those on disk, which exist
 // to be read, and to show what a change of a template does.
 func TestGoldens(t *testing.T) {
-	list, err := generateAll(t.Context(), new(scheme.Library).All(), codegen.Params{})
+	list, err := scheme.MakeAll(t.Context(), new(scheme.Library).All(), codegen.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestGeneratedForward(t *testing.T) {
 		t.Skip("some hundred programs")
 	}
 	for _, ports := range []int{2, 16} {
-		list, err := generateAll(t.Context(), new(scheme.Library).All(), codegen.Params{Ports: ports})
+		list, err := scheme.MakeAll(t.Context(), new(scheme.Library).All(), codegen.Params{Ports: ports})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,16 +94,16 @@ func textOf(t *testing.T, p *scheme.Program) []byte {
 
 func checkForwarding(t *testing.T, g *scheme.Program, paths int) {
 	t.Helper()
-	leaf, err := newLeaf(g, paths)
+	sw, err := leaf.New(g, paths)
 	if err != nil {
 		t.Fatalf("%s: %v", g.Name, err)
 	}
 	now := time.Second
 	used := map[uint32]int{}
 	for i := range 4 {
-		for _, packet := range leafPackets(64) {
+		for _, packet := range leaf.Packets(64) {
 			now += time.Duration(i*300+17) * time.Microsecond
-			out := leaf.Process(hostPort, packet, now)
+			out := sw.Process(leaf.HostPort, packet, now)
 			if len(out) != 1 {
 				t.Fatalf("%s with %d paths: %d packets came out", g.Name, paths, len(out))
 			}
@@ -129,7 +130,7 @@ func checkForwarded(t *testing.T, name string, in, out []byte, port uint32) {
 	want := slices.Clone(in[14:])
 	want[8]--
 	want[10], want[11] = 0, 0
-	binary.BigEndian.PutUint16(want[10:], headerChecksum(want[:20]))
+	binary.BigEndian.PutUint16(want[10:], leaf.HeaderChecksum(want[:20]))
 	if !bytes.HasSuffix(out, want) {
 		t.Fatalf("%s: the IPv4 packet is\n%x, want\n%x", name, out[14:], want)
 	}

@@ -70,16 +70,10 @@ func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
 	return inspect.NewSurvey(list), nil
 }
 
-// flowsEvery is how often a watch of so many switches reads the tables of flows,
-// which are most of what there is to read and change slowly as a whole.
-func flowsEvery(switches int) time.Duration {
-	return max(time.Second, time.Duration(switches)*300*time.Millisecond)
-}
-
 func (j *inspectJob) options(switches int) inspect.Options {
 	o := inspect.Options{Registers: j.registers, NoFlows: j.noFlows}
 	if j.record == "" {
-		o.FlowsEvery = flowsEvery(switches)
+		o.FlowsEvery = inspect.FlowsEvery(switches)
 	}
 	return o
 }

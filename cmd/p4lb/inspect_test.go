@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
@@ -48,7 +49,7 @@ func deployed(t *testing.T, name string) *deployment {
 	}
 	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		if pipelines[role], err = pipelineOf(s, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64}); err != nil {
+		if pipelines[role], err = pipeline.Of(s, codegen.Params{Role: string(role), Ports: 4, MaxPort: 64}); err != nil {
 			t.Fatal(err)
 		}
 	}

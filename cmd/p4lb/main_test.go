@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/p4lb/p4lb/examples"
+	"github.com/p4lb/p4lb/fitting/dataset"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -99,7 +100,7 @@ func observations(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(writeNew(ts.MkAbs(args[0]), benchObservations(n)))
+	ts.Check(writeNew(ts.MkAbs(args[0]), dataset.Synthetic(n)))
 }
 
 func TestDigits(t *testing.T) {

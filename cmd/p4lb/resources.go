@@ -150,7 +150,7 @@ var errNoCompiler = errors.New("there is no compiler for Tofino on the PATH")
 // the run.
 func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme, ports int) (consumption, error) {
 	u := consumption{Scheme: s.Name(), Paths: ports}
-	p, err := build(s, codegen.Params{Arch: j.arch, Ports: ports})
+	p, err := scheme.Make(s, codegen.Params{Arch: j.arch, Ports: ports})
 	if err != nil {
 		_, u.Note, _ = strings.Cut(err.Error(), ": ")
 		return u, nil

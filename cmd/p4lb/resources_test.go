@@ -37,7 +37,7 @@ func TestTofinoRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := build(found, codegen.Params{Arch: arch, Ports: ports})
+		g, err := scheme.Make(found, codegen.Params{Arch: arch, Ports: ports})
 		switch {
 		case err != nil && lines != "-":
 			t.Errorf("%s for %s, %d paths: %v", name, arch, ports, err)

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
@@ -62,7 +63,7 @@ func inspectPipeline(role fabric.Role) (*plan.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pipelineOf(s, codegen.Params{Role: string(role), MaxPort: 64})
+	return pipeline.Of(s, codegen.Params{Role: string(role), MaxPort: 64})
 }
 
 // occupy fills a quarter of the slots of flows, as traffic would.
@@ -78,13 +79,13 @@ func occupy(ctx context.Context, n *plan.Node, regs registers.Access) error {
 }
 
 // benchInspect measures how often registers can be read.
-func benchInspect(ctx context.Context, runs int) ([]measurement, error) {
+func benchInspect(ctx context.Context, runs int) ([]Measurement, error) {
 	r, err := newInspectRig(ctx, 18)
 	if err != nil {
 		return nil, fmt.Errorf("bringing switches up: %w", err)
 	}
 	defer r.target.Close()
-	var list []measurement
+	var list []Measurement
 	for _, way := range r.ways() {
 		m, err := r.measure(ctx, runs, way)
 		if err != nil {
@@ -127,37 +128,37 @@ func (r *inspectRig) ways() []wayIn {
 			if err != nil {
 				return nil, err
 			}
-			return controller.NewPeek(ctx, e, reachTimeout)
+			return controller.NewPeek(ctx, e, 5*time.Second)
 		}},
 	}
 }
 
 // measure reads all registers of the first leaf again and again.
-func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (measurement, error) {
+func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (Measurement, error) {
 	n := r.nodes[0]
 	regs, err := way.open(ctx)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	if c, ok := regs.(interface{ Close() error }); ok {
 		defer c.Close()
 	}
 	e, err := r.target.Endpoint(n.Name)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	if err := occupy(ctx, n, e.Registers); err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	return snapshots(ctx, runs, "inspect.embedded."+way.name, way.detail, n, regs)
 }
 
 // snapshots measures how often a second all registers of a switch can be read
 // and explained.
-func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node, regs registers.Access) (measurement, error) {
+func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node, regs registers.Access) (Measurement, error) {
 	in, err := inspect.New(n, regs, inspect.Options{Everything: true})
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	cells := 0
 	for _, reg := range n.Manifest.Registers {
@@ -169,9 +170,9 @@ func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node,
 		return err
 	})
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
-	return measurement{
+	return Measurement{
 		Name: name, Value: 1 / median(spent).Seconds(), Unit: "snapshots/s",
 		Detail: fmt.Sprintf("all registers of a leaf with %s (%d cells), %s, median of %d", n.Manifest.Scheme, cells, detail, len(spent)),
 	}, nil
@@ -179,35 +180,35 @@ func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node,
 
 // watch measures what it costs to watch 20 switches as p4lb inspect does: to
 // read them by Thrift twice a second, and to make the frames that are shown.
-func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (measurement, error) {
+func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	defer os.RemoveAll(dir)
 	state := filepath.Join(dir, "deployed.json")
 	if err := controller.NewDeployed(r.plan, r.target, os.Getpid()).Write(state); err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return measurement{}, fmt.Errorf("finding the program: %w", err)
+		return Measurement{}, fmt.Errorf("finding the program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = []string{"p4lb", "inspect", "--state", state, "--listen", "127.0.0.1:0", "--for", watchTime.String(), "-q"}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return measurement{}, fmt.Errorf("running p4lb inspect: %w: %s", err, out)
+		return Measurement{}, fmt.Errorf("running p4lb inspect: %w: %s", err, out)
 	}
 	busy := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return measurement{
+	return Measurement{
 		Name: "inspect.watch", Value: 100 * busy.Seconds() / watchTime.Seconds(), Unit: "% of a core",
 		Detail: fmt.Sprintf("p4lb inspect on %d switches with %s, by Thrift, twice a second, the tables of flows every %v: CPU time of its process in %v",
-			len(r.nodes), inspectScheme, flowsEvery(len(r.nodes)), watchTime),
+			len(r.nodes), inspectScheme, inspect.FlowsEvery(len(r.nodes)), watchTime),
 	}, nil
 }
 
 // benchInspectBMv2 measures a simple_switch where there is one.
-func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]measurement, error) {
+func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]Measurement, error) {
 	path, err := exec.LookPath("simple_switch")
 	if err != nil {
 		return nil, nil
@@ -243,7 +244,7 @@ func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]measureme
 		return nil, err
 	}
 	m, err := snapshots(ctx, runs, "inspect.bmv2.thrift", "by Thrift from simple_switch", n, regs)
-	return []measurement{m}, err
+	return []Measurement{m}, err
 }
 
 // freePort is a port that nobody listens at.

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bytes"
@@ -42,15 +42,15 @@ const (
 	vethPatience = 20 * time.Millisecond
 )
 
-// benchVeth measures switches as processes that move packets between two veth
+// Interfaces measures switches as processes that move packets between two veth
 // interfaces: this one's, and simple_switch where it is on PATH, in turns.
-func benchVeth(ctx context.Context, runs int) ([]measurement, error) {
+func Interfaces(ctx context.Context, runs int) ([]Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	var list []measurement
+	var list []Measurement
 	for _, name := range vethBenches {
 		for _, size := range []int{64, 1500} {
 			more, err := benchVethProgram(ctx, dir, name, size, min(runs, 5))
@@ -65,7 +65,7 @@ func benchVeth(ctx context.Context, runs int) ([]measurement, error) {
 }
 
 // benchVethProgram measures one program with packets of one size.
-func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]measurement, error) {
+func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]Measurement, error) {
 	way, err := newVethWay(dir, name)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	if err != nil {
 		return nil, fmt.Errorf("finding the program: %w", err)
 	}
-	args := []string{self, "switch", "-q", "--load", way.program, "--grpc", off}
+	args := []string{self, "switch", "-q", "--load", way.program, "--grpc", "off"}
 	rigs := []*vethRig{
 		{way: way, who: "p4lb switch", args: args},
 		{way: way, who: "p4lb switch with packet sockets", args: args, kind: "packet:"},
@@ -100,7 +100,7 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	}
 	head := fmt.Sprintf("veth.%s.%d", name, size)
 	ours, sockets := rigs[0].rate(), rigs[1].rate()
-	list := []measurement{{head, ours / 1e3, "kpkt/s", fmt.Sprintf(
+	list := []Measurement{{head, ours / 1e3, "kpkt/s", fmt.Sprintf(
 		"p4lb switch with %s.p4 between veth interfaces, %d-byte packets, for a second of CPU time of its process, median of %d (by XDP where it can)", name, size, runs)},
 		{head + ".packet_sockets", sockets / 1e3, "kpkt/s", "the same without XDP, in turns with it"}}
 	if len(rigs) == 2 {
@@ -108,8 +108,8 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	}
 	theirs := rigs[2].rate()
 	return append(list,
-		measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in turns with it"},
-		measurement{head + ".ratio", ours / theirs, "", "the first over the second"}), nil
+		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in turns with it"},
+		Measurement{head + ".ratio", ours / theirs, "", "the first over the second"}), nil
 }
 
 // A vethWay is what switches run, what they get, and where.

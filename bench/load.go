@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"encoding/binary"
@@ -81,7 +81,7 @@ func chunks(list []*p4v1.Update, n int) [][]*p4v1.Update {
 }
 
 // benchLoad measures filling the table of routes.
-func (r *controlRig) benchLoad(runs int) ([]measurement, error) {
+func (r *controlRig) benchLoad(runs int) ([]Measurement, error) {
 	batches := chunks(r.routes(p4v1.Update_INSERT, benchRoutes), loadBatch)
 	if err := r.configure(); err != nil {
 		return nil, err
@@ -96,11 +96,11 @@ func (r *controlRig) benchLoad(runs int) ([]measurement, error) {
 		fresh = false
 		return r.write(batches...)
 	})
-	return []measurement{{"p4rt.load", spent.Seconds(), "s", "load 100,000 LPM routes, 1000 in a request: " + how}}, err
+	return []Measurement{{"p4rt.load", spent.Seconds(), "s", "load 100,000 LPM routes, 1000 in a request: " + how}}, err
 }
 
 // benchWrites measures changes to the table that benchLoad has filled.
-func (r *controlRig) benchWrites(runs int) ([]measurement, error) {
+func (r *controlRig) benchWrites(runs int) ([]Measurement, error) {
 	if err := r.write(chunks(r.routes(p4v1.Update_DELETE, writeBatch), writeBatch)...); err != nil {
 		return nil, err
 	}
@@ -116,12 +116,12 @@ func (r *controlRig) benchWrites(runs int) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []measurement{{"p4rt.writes", writeBatch * writeBatches / spent.Seconds(), "1/s",
+	return []Measurement{{"p4rt.writes", writeBatch * writeBatches / spent.Seconds(), "1/s",
 		"insert and delete LPM routes, 100 in a request: " + how}}, r.write(in)
 }
 
 // benchReads measures reading whole registers whose cells have four bytes.
-func (r *controlRig) benchReads(runs int) ([]measurement, error) {
+func (r *controlRig) benchReads(runs int) ([]Measurement, error) {
 	small := &p4v1.RegisterEntry{RegisterId: r.id("BenchIngress.small")}
 	large := &p4v1.RegisterEntry{RegisterId: r.id("BenchIngress.large")}
 	for _, e := range []*p4v1.RegisterEntry{small, large} {
@@ -146,14 +146,14 @@ func (r *controlRig) benchReads(runs int) ([]measurement, error) {
 		return nil, err
 	}
 	many, manyHow, err := r.timed(runs, 2*time.Second, func() error { return r.read(of(large), 65536) })
-	return []measurement{
+	return []Measurement{
 		{"p4rt.read_512", smallReads / few.Seconds(), "1/s", "read a register of 512 cells, 20 times in a run: " + fewHow},
 		{"p4rt.read_65536", milliseconds(many), "ms", "read a register of 65,536 cells: " + manyHow},
 	}, err
 }
 
 // benchLookups measures lookups in the two large tables as a packet makes them.
-func (r *controlRig) benchLookups(runs int) ([]measurement, error) {
+func (r *controlRig) benchLookups(runs int) ([]Measurement, error) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	var keys [][]uint64
 	for range benchLookups {
@@ -169,7 +169,7 @@ func (r *controlRig) benchLookups(runs int) ([]measurement, error) {
 	}
 	ternary, err := r.lookup("BenchIngress.acl", runs, keys)
 	how := " random keys that match, CPU time of one core"
-	return []measurement{
+	return []Measurement{
 		{"switch.lpm_100k", lpm, "ns", "lookup among 100,000 IPv4 prefixes," + how},
 		{"switch.ternary_10k", ternary, "ns", "lookup among 10,000 ternary entries over five fields," + how},
 	}, err

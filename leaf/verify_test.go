@@ -1,4 +1,4 @@
-package main
+package leaf
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func TestThreeColumns(t *testing.T) {
 	var rows fitting.Rows
 	// An occupancy whose range is not that of the byte.
 	options := dataset.Options{FullQueue: 117}
-	if _, err := dataset.Read(t.Context(), dataset.File{Name: "x", Reader: bytes.NewReader(benchObservations(5000))}, options, &rows); err != nil {
+	if _, err := dataset.Read(t.Context(), dataset.File{Name: "x", Reader: bytes.NewReader(dataset.Synthetic(5000))}, options, &rows); err != nil {
 		t.Fatal(err)
 	}
 	polys := map[string]fitting.Poly{}
@@ -47,7 +47,7 @@ func TestThreeColumns(t *testing.T) {
 	for name, p := range polys {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := verifyPoly(t.Context(), p, points, 1); err != nil {
+			if err := Verify(t.Context(), p, points, 1); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -10,10 +10,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // A controlCase is a deployment that is measured.
@@ -38,15 +41,15 @@ func controlCases() []controlCase {
 	}
 }
 
-// benchControl measures deployments on embedded switches: as a user starts
+// Control measures deployments on embedded switches: as a user starts
 // them, and within a process.
-func benchControl(ctx context.Context, runs int) ([]measurement, error) {
+func Control(ctx context.Context, runs int) ([]Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	var list []measurement
+	var list []Measurement
 	for _, c := range controlCases() {
 		t, err := c.make()
 		if err != nil {
@@ -75,7 +78,7 @@ func benchControl(ctx context.Context, runs int) ([]measurement, error) {
 
 // process measures p4lb deploy as a user starts it, from the command to the end
 // of the process after every switch has been verified.
-func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string, runs int) ([]measurement, error) {
+func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string, runs int) ([]Measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding the program: %w", err)
@@ -98,7 +101,7 @@ func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string
 		memory = append(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 	}
 	what := fmt.Sprintf("p4lb deploy --scheme %s --once, %s, embedded with real sockets: command to verified, process from start to end, median of %d", c.scheme, c.what, runs)
-	return []measurement{
+	return []Measurement{
 		{"control." + c.name + ".process", median(wall).Seconds(), "s", what},
 		{"control." + c.name + ".process_cpu", median(busy).Seconds(), "s", "its CPU time, median"},
 		{"control." + c.name + ".process_memory", float64(median(memory)) / 1024, "MiB", "its peak resident memory, median"},
@@ -107,9 +110,12 @@ func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string
 
 // again measures what a second deployment takes and writes, and what a link
 // that fails does, in one process with connections in memory.
-func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([]measurement, error) {
-	r := &schemeRequest{genRequest{Scheme: c.scheme, Set: map[string]string{}}}
-	pipelines, err := pipelinesOf(ctx, nil, r, t)
+func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([]Measurement, error) {
+	s, err := new(scheme.Library).Find(c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	pipelines, err := pipeline.For(ctx, s, codegen.Params{}, t)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +167,7 @@ func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([
 		return nil, errors.New("deployments of what is there already have written something")
 	}
 	where := fmt.Sprintf("%s, %s, connections in memory, median of ", c.scheme, c.what)
-	return []measurement{
+	return []Measurement{
 		{"control." + c.name + ".again", milliseconds(median(idle)), "ms", fmt.Sprintf("deploy what is there already, %s%d", where, len(idle))},
 		{"control." + c.name + ".again_written", float64(written), "writes", "in all of these together"},
 		{"control." + c.name + ".link", milliseconds(median(failed)), "ms", fmt.Sprintf("deploy after a link of a leaf has failed, %s%d", where, len(failed))},

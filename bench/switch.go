@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -31,13 +31,13 @@ var switchBenches = []switchBench{
 // benchPackets is how many packets one run of a switch benchmark has.
 const benchPackets = 20_000
 
-// benchSwitch measures the embedded switch: on one core packets in and out
+// Switch measures the embedded switch: on one core packets in and out
 // through its queues, without any input or output, and table lookups; over
 // loopback what a P4Runtime client sees.
 //
 // What is measured is CPU time, of the one thread or of the whole process:
 // on a machine with other work the clock would measure that, too.
-func benchSwitch(ctx context.Context, runs int) ([]measurement, error) {
+func Switch(ctx context.Context, runs int) ([]Measurement, error) {
 	list, err := benchForwarders(ctx, runs)
 	if err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func benchSwitch(ctx context.Context, runs int) ([]measurement, error) {
 	return append(list, more...), err
 }
 
-func benchForwarders(ctx context.Context, runs int) ([]measurement, error) {
-	var list []measurement
+func benchForwarders(ctx context.Context, runs int) ([]Measurement, error) {
+	var list []Measurement
 	for _, b := range switchBenches {
 		for _, size := range []int{64, 1500} {
 			m, err := b.run(ctx, size, runs)
@@ -62,7 +62,7 @@ func benchForwarders(ctx context.Context, runs int) ([]measurement, error) {
 
 // run takes the median rate of some runs with packets of size bytes, and for
 // small ones that of the reference engine.
-func (b switchBench) run(ctx context.Context, size, runs int) ([]measurement, error) {
+func (b switchBench) run(ctx context.Context, size, runs int) ([]Measurement, error) {
 	list, err := b.measure(ctx, size, runs, dataplane.Options{})
 	if err != nil || size > 64 {
 		return list, err
@@ -77,7 +77,7 @@ func (b switchBench) run(ctx context.Context, size, runs int) ([]measurement, er
 }
 
 // measure does so with the options of a switch.
-func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Options) ([]measurement, error) {
+func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Options) ([]Measurement, error) {
 	engine, port, packet, err := b.load(size, o)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Op
 	runtime.ReadMemStats(&after)
 	allocs := float64(after.Mallocs-before.Mallocs) / float64(len(spent)*benchPackets)
 	name := "switch." + b.name + "." + strconv.Itoa(size)
-	return []measurement{
+	return []Measurement{
 		{name, benchPackets / median(spent).Seconds() / 1e6, "Mpkt/s", fmt.Sprintf("%s.p4 with %d-byte packets, CPU time of one core, median of %d (%s)", b.name, size, len(spent), b.what)},
 		{name + ".allocs", float64(int(allocs*100)) / 100, "1/pkt", "memory allocations for one of these packets"},
 	}, nil

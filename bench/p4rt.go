@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
@@ -43,10 +44,13 @@ func newControlRig(ctx context.Context) (*controlRig, error) {
 		return nil, err
 	}
 	r := &controlRig{ctx: ctx, config: &p4v1.ForwardingPipelineConfig{P4Info: compiled.P4Info, P4DeviceConfig: compiled.JSON()}}
-	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (sw *dataplane.Switch, err error) {
-		sw, err = new(engine).load(program, o)
-		r.sw = sw
-		return sw, err
+	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+		config, err := bmv2.Load(program)
+		if err != nil {
+			return nil, err
+		}
+		r.sw, err = dataplane.New(config, o)
+		return r.sw, err
 	}})
 	if err != nil {
 		return nil, err
@@ -140,7 +144,7 @@ func (r *controlRig) read(e *p4v1.Entity, want int) error {
 
 // benchP4Runtime measures the control plane, and lookups in the tables that it
 // has filled.
-func benchP4Runtime(ctx context.Context, runs int) ([]measurement, error) {
+func benchP4Runtime(ctx context.Context, runs int) ([]Measurement, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, err := newControlRig(ctx)
@@ -148,8 +152,8 @@ func benchP4Runtime(ctx context.Context, runs int) ([]measurement, error) {
 		return nil, fmt.Errorf("starting a switch: %w", err)
 	}
 	defer r.close()
-	var list []measurement
-	for _, bench := range []func(int) ([]measurement, error){r.benchLoad, r.benchWrites, r.benchReads, r.benchLookups} {
+	var list []Measurement
+	for _, bench := range []func(int) ([]Measurement, error){r.benchLoad, r.benchWrites, r.benchReads, r.benchLookups} {
 		more, err := bench(runs)
 		if err != nil {
 			return nil, fmt.Errorf("measuring P4Runtime: %w", err)

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // benchStoredRuns are as many runs as a large sweep has.
 const benchStoredRuns = 10_000
 
-// benchStore measures what a store takes beside the runs, in a folder: around
+// Store measures what a store takes beside the runs, in a folder: around
 // each run, and to find and read those of a sweep. P4LB_BENCH_STORE names another
 // store, such as an object store, for the first.
-func benchStore(ctx context.Context, runs int) (list []measurement, err error) {
+func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func benchStore(ctx context.Context, runs int) (list []measurement, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, measurement{"store.run", milliseconds(median(spent)), "ms",
+	list = append(list, Measurement{"store.run", milliseconds(median(spent)), "ms",
 		fmt.Sprintf("around a run: look, lease, look, keep two tables and a result, release; in %s, median of %d", map[bool]string{true: "a folder", false: where}[where == dir], len(spent))})
 	if where != dir {
 		return list, nil
@@ -69,8 +69,8 @@ func benchStore(ctx context.Context, runs int) (list []measurement, err error) {
 		}
 	}
 	return append(list,
-		measurement{"store.list", listed.Seconds(), "s", fmt.Sprintf("find %d runs in a folder", len(have))},
-		measurement{"store.read", time.Since(start).Seconds() - listed.Seconds(), "s", fmt.Sprintf("read and check %d results, one after the other", len(have))}), nil
+		Measurement{"store.list", listed.Seconds(), "s", fmt.Sprintf("find %d runs in a folder", len(have))},
+		Measurement{"store.read", time.Since(start).Seconds() - listed.Seconds(), "s", fmt.Sprintf("read and check %d results, one after the other", len(have))}), nil
 }
 
 // benchOneRun does with a store what lab does around a run.

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // command to the first ping that is answered, the way there and back across an
 // idle network, and one TCP connection across it, beside simple_switch_grpc where
 // that is on PATH.
-func benchNetwork(ctx context.Context, runs int) ([]measurement, error) {
+func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func benchNetwork(ctx context.Context, runs int) ([]measurement, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	var list []measurement
+	var list []Measurement
 	links := fabric.Links{HostRate: 10 * fabric.Gbps, Rate: 10 * fabric.Gbps, Queue: 64}
 	small := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 2, Hosts: 16, Links: links}
 	large := fabric.LeafSpine{Leaves: 16, Spines: 4, Hosts: 8, Links: links}
@@ -75,7 +75,7 @@ func (n *benchedNetwork) across(ctx context.Context, args ...string) ([]byte, er
 }
 
 // measure brings the network up some times; whole measures what it carries, too.
-func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (list []measurement, err error) {
+func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (list []Measurement, err error) {
 	file := filepath.Join(n.dir, "network.yaml")
 	if err := os.WriteFile(file, n.t.YAML(), 0o666); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 			return nil, errors.Join(err, e)
 		}
 	}
-	list = append(list, measurement{fmt.Sprintf("veth.first_ping_%d", len(n.t.Hosts)), median(spent).Seconds(), "s",
+	list = append(list, Measurement{fmt.Sprintf("veth.first_ping_%d", len(n.t.Hosts)), median(spent).Seconds(), "s",
 		fmt.Sprintf("%s, %s, embedded with hosts: from p4lb deploy --detach to a ping across that is answered, median of %d", controlScheme, what, runs)})
 	if !whole || os.Getuid() != 0 {
 		return list, nil
@@ -114,7 +114,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 	for _, ours := range list {
 		for _, m := range theirs {
 			if m.Name == ours.Name+".simple_switch_grpc" && m.Unit == "Mbit/s" {
-				theirs = append(theirs, measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "the embedded switches over these"})
+				theirs = append(theirs, Measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "the embedded switches over these"})
 				break
 			}
 		}
@@ -126,7 +126,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 var pingMean = regexp.MustCompile(`= [0-9.]+/([0-9.]+)/`)
 
 // carries measures the network that is up.
-func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []measurement, err error) {
+func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []Measurement, err error) {
 	out, err := n.across(ctx, "ping", "-q", "-c", "100", "-i", "0.01")
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []mea
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, measurement{"veth.ping" + suffix, mean, "ms", "there and back by leaf, spine and leaf, nothing else on the way, mean of 100"})
+		list = append(list, Measurement{"veth.ping" + suffix, mean, "ms", "there and back by leaf, spine and leaf, nothing else on the way, mean of 100"})
 	}
 	if _, err := exec.LookPath("iperf3"); err != nil {
 		return list, nil
@@ -150,8 +150,10 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []mea
 		if out, err = n.across(ctx, "iperf3", "-J", "-t", "3", "-c"); err == nil {
 			break
 		}
-		if pause(ctx, 100*time.Millisecond) != nil {
+		select {
+		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 	if err != nil {
@@ -167,5 +169,5 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []mea
 	if err := json.Unmarshal(out, &said); err != nil {
 		return nil, fmt.Errorf("reading what iperf3 says: %w", err)
 	}
-	return append(list, measurement{"veth.tcp" + suffix, said.End.Received.Rate / 1e6, "Mbit/s", "one TCP connection by leaf, spine and leaf, as fast as it goes: iperf3 for 3 s"}), nil
+	return append(list, Measurement{"veth.tcp" + suffix, said.End.Received.Rate / 1e6, "Mbit/s", "one TCP connection by leaf, spine and leaf, as fast as it goes: iperf3 for 3 s"}), nil
 }

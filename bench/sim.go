@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
@@ -41,10 +42,10 @@ var simBenches = []simBench{
 // is the way of a packet through one switch.
 const benchHops = 200_000
 
-// benchSim measures the simulator on one core, with generated programs in every
+// Simulate measures the simulator on one core, with generated programs in every
 // switch, deployed as to real ones, and with the models of their schemes.
-func benchSim(ctx context.Context, runs int) ([]measurement, error) {
-	var list []measurement
+func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
+	var list []Measurement
 	for _, b := range simBenches {
 		m, err := b.run(ctx, runs)
 		if err != nil {
@@ -65,24 +66,24 @@ func benchSim(ctx context.Context, runs int) ([]measurement, error) {
 func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts) }
 
 // run takes the median rate of some runs, which go on with the same network.
-func (b simBench) run(ctx context.Context, runs int) (measurement, error) {
+func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 	n, closing, err := b.network(ctx, 256)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	defer closing()
 	if err := b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	if err := n.Run(2 * time.Millisecond); err != nil { // warms up
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	runtime.GC()
 	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error { return passHops(n, benchHops) })
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
-	return measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
+	return Measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
 		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
 }
 
@@ -137,7 +138,7 @@ func (b simBench) plan(topo *fabric.Topology) (*plan.Plan, error) {
 	}
 	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		if pipelines[role], err = pipelineOf(s, codegen.Params{Ports: 4, Role: string(role)}); err != nil {
+		if pipelines[role], err = pipeline.Of(s, codegen.Params{Ports: 4, Role: string(role)}); err != nil {
 			return nil, err
 		}
 	}
@@ -205,15 +206,15 @@ func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
 
 // benchSimMemory measures what a packet takes that waits in a switch: all hosts
 // send to one.
-func benchSimMemory(ctx context.Context, b simBench) (measurement, error) {
+func benchSimMemory(ctx context.Context, b simBench) (Measurement, error) {
 	n, closing, err := b.network(ctx, 1<<20)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	defer closing()
 	for _, h := range n.Hosts()[1:] {
 		if _, err := n.StartFlow(sim.FlowSpec{From: h.Name, To: n.Hosts()[0].Name, Rate: int64(10 * fabric.Gbps)}); err != nil {
-			return measurement{}, err
+			return Measurement{}, err
 		}
 	}
 	heap := func(until time.Duration) (int64, error) {
@@ -225,14 +226,14 @@ func benchSimMemory(ctx context.Context, b simBench) (measurement, error) {
 	}
 	before, err := heap(100 * time.Microsecond)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	packets := n.InFlight().Packets
 	after, err := heap(2 * time.Millisecond)
 	if err != nil {
-		return measurement{}, err
+		return Measurement{}, err
 	}
 	packets = n.InFlight().Packets - packets
-	return measurement{"sim.packet." + b.scheme, float64(after-before) / float64(packets), "B",
+	return Measurement{"sim.packet." + b.scheme, float64(after-before) / float64(packets), "B",
 		fmt.Sprintf("heap for each of %d packets that wait in switches with programs", packets)}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package leaf
 
 import (
 	"context"
@@ -39,18 +39,18 @@ func newProber(poly fitting.Poly) (*prober, error) {
 		return nil, err
 	}
 	// With T_b = 0 each packet is reported.
-	g, err := build(s, codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0us"}})
+	g, err := scheme.Make(s, codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0us"}})
 	if err != nil {
 		return nil, err
 	}
-	engine, err := newLeaf(g, 4)
+	engine, err := New(g, 4)
 	if err != nil {
 		return nil, err
 	}
-	p := &prober{sw: engine.Switch(), packet: leafPackets(1)[0], now: time.Hour}
+	p := &prober{sw: engine.Switch(), packet: Packets(1)[0], now: time.Hour}
 	copy(p.packet[30:], []byte{172, 16, 0, 1})
 	copy(p.packet[24:], []byte{0, 0})
-	binary.BigEndian.PutUint16(p.packet[24:], headerChecksum(p.packet[14:34]))
+	binary.BigEndian.PutUint16(p.packet[24:], HeaderChecksum(p.packet[14:34]))
 	return p, errors.Join(
 		p.add("LbIngress.ipv4_route", dataplane.Match{Value: []byte{172, 16, 0, 0}, PrefixLen: 12}, "LbIngress.set_port", []byte{0, probedPort}),
 		// rl = 2^16: the occupancy is the length of the queue.
@@ -67,7 +67,7 @@ func (p *prober) add(table string, key dataplane.Match, action string, param []b
 // after the packet before.
 func (p *prober) index(l, wait int64) (int64, error) {
 	p.now += time.Duration(wait) * time.Microsecond
-	p.out = p.sw.Ingress(p.sw.Receive(hostPort, p.packet, p.now), p.now, p.out[:0])
+	p.out = p.sw.Ingress(p.sw.Receive(HostPort, p.packet, p.now), p.now, p.out[:0])
 	learnt := false
 	for len(p.out) > 0 {
 		o := p.out[0]
@@ -93,10 +93,10 @@ func (p *prober) index(l, wait int64) (int64, error) {
 	return c.Int64(), nil
 }
 
-// verifyPoly compares the integers of package fitting with the embedded switch
+// Verify compares the integers of package fitting with the embedded switch
 // at n points, for every occupancy and for intervals up to twice the range. The
 // two must agree to the bit.
-func verifyPoly(ctx context.Context, poly fitting.Poly, n int, seed uint64) error {
+func Verify(ctx context.Context, poly fitting.Poly, n int, seed uint64) error {
 	p, err := newProber(poly)
 	if err != nil {
 		return err

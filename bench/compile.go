@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -22,10 +22,10 @@ import (
 // benchProgram is what the compiler is measured on.
 const benchProgram = "flowlet.p4"
 
-// benchCompile measures the compiler. The processes come first: a child's peak
+// Compile measures the compiler. The processes come first: a child's peak
 // memory counts from the moment of the fork, when it still shares its parent's,
 // so the parent has to be small then.
-func benchCompile(ctx context.Context, runs int) ([]measurement, error) {
+func Compile(ctx context.Context, runs int) ([]Measurement, error) {
 	source, err := examples.FS.ReadFile(benchProgram)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func benchCompile(ctx context.Context, runs int) ([]measurement, error) {
 }
 
 // benchProcess measures p4lb compile as a user starts it.
-func benchProcess(ctx context.Context, source []byte, runs int) ([]measurement, error) {
+func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding the program: %w", err)
@@ -66,7 +66,7 @@ func benchProcess(ctx context.Context, source []byte, runs int) ([]measurement, 
 		memory = append(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
 	}
 	what := fmt.Sprintf("p4lb compile %s -o --p4info, process from start to end, median of %d", benchProgram, runs)
-	return []measurement{
+	return []Measurement{
 		{"compile.process", milliseconds(median(wall)), "ms", what},
 		{"compile.process_memory", float64(median(memory)) / 1024, "MiB", "its peak resident memory, median"},
 	}, nil
@@ -83,7 +83,7 @@ var stages = []struct{ name, what string }{
 }
 
 // benchStages measures the compiler's stages one by one.
-func benchStages(ctx context.Context, runs int) ([]measurement, error) {
+func benchStages(ctx context.Context, runs int) ([]Measurement, error) {
 	spent := make([][]time.Duration, len(stages)+1) // the last for all together
 	for range runs {
 		if ctx.Err() != nil {
@@ -101,12 +101,12 @@ func benchStages(ctx context.Context, runs int) ([]measurement, error) {
 		spent[len(stages)] = append(spent[len(stages)], marks[len(stages)].Sub(marks[1]))
 	}
 	where := fmt.Sprintf(" %s, median of %d in a warm process", benchProgram, runs)
-	var list []measurement
+	var list []Measurement
 	for i, stage := range stages {
-		list = append(list, measurement{"compile." + stage.name, milliseconds(median(spent[i])), "ms", stage.what + where})
+		list = append(list, Measurement{"compile." + stage.name, milliseconds(median(spent[i])), "ms", stage.what + where})
 	}
 	total := milliseconds(median(spent[len(stages)]))
-	return append(list, measurement{"compile.total", total, "ms", "parse to write," + where}), nil
+	return append(list, Measurement{"compile.total", total, "ms", "parse to write," + where}), nil
 }
 
 // compileStages compiles the program once and returns when it began and when

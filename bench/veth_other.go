@@ -1,0 +1,8 @@
+//go:build !linux
+
+package bench
+
+import "context"
+
+// Interfaces is not called: nothing but Linux is Capable.
+func Interfaces(context.Context, int) ([]measurement, error) { return nil, nil }

@@ -1,0 +1,90 @@
+package scheme
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/manifest"
+)
+
+// Make makes the program of a scheme and compiles it.
+func Make(s Scheme, params codegen.Params) (*Program, error) {
+	p, err := s.Build(params)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Compiled(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// MakeAll makes the programs of schemes side by side, and returns them in
+// their order.
+func MakeAll(ctx context.Context, schemes []Scheme, params codegen.Params) ([]*Program, error) {
+	list := make([]*Program, len(schemes))
+	errs := make([]error, len(schemes))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(schemes)) {
+		workers.Go(func() {
+			for i := range next {
+				list[i], errs[i] = Make(schemes[i], params)
+			}
+		})
+	}
+	for i := range schemes {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, errors.Join(errs...)
+}
+
+// A File is one to be written.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Files are those that gen writes, the program's text first.
+func Files(p *Program) ([]File, error) {
+	text, err := p.Text()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	files := []File{
+		{p.Name + ".p4", text},
+		{p.Name + ".json", compiled.JSON()},
+		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
+		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
+	}
+	if compiled.Config.Architecture() != "" {
+		if err := compiled.DescribeBfRt(); err != nil {
+			return nil, err
+		}
+		files = append(files, File{p.Name + ".bf-rt.json", compiled.Schema.JSON()})
+	}
+	return files, nil
+}
+
+func manifestText(m *manifest.Manifest) []byte {
+	text, err := m.JSON()
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return text
+}
