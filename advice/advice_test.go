@@ -22,7 +22,7 @@ func TestFor(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"letflow gap": "1560us", // two queues of 65 packets of 12 us
-		"presto cell": "64KB",
+		"presto cell": "64KiB",
 		"conga gap":   "1560us",
 		"hula tprobe": "200us",
 		"qall tau":    "6194us",

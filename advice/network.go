@@ -197,7 +197,7 @@ var settings = []struct {
 	{"buffer", "256", "packets that a port queues", countOf(func(n *Network) *int { return &n.Buffer })},
 	{"mtu", "1500", "bytes", countOf(func(n *Network) *int { return &n.MTU })},
 	{"ecn", "65", "packets from which on a queue marks", countOf(func(n *Network) *int { return &n.ECN })},
-	{"pfc", "256KB", "threshold of an ingress port", sizeOf(func(n *Network) *float64 { return &n.PFC })},
+	{"pfc", "256KiB", "threshold of an ingress port", sizeOf(func(n *Network) *float64 { return &n.PFC })},
 	{"incast", "24", "senders to one receiver", countOf(func(n *Network) *int { return &n.Incast })},
 	{"flow-size", "1600KB", "of a long flow", sizeOf(func(n *Network) *float64 { return &n.FlowSize })},
 	{"flows", "10", "long flows that share the paths of two leaves", countOf(func(n *Network) *int { return &n.Flows })},

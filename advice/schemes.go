@@ -28,7 +28,7 @@ func letflow(n Network) ([]Parameter, error) {
 func presto(n Network) ([]Parameter, error) {
 	const cell = 64 << 10
 	return []Parameter{
-		{Name: "cell", Value: "64KB", Formula: fmt.Sprintf("64 KB = %d packets of %d bytes", (cell+n.MTU-1)/n.MTU, n.MTU), Source: "Presto: the largest segment that a host hands over"},
+		{Name: "cell", Value: "64KiB", Formula: fmt.Sprintf("64 KiB = %d packets of %d bytes", (cell+n.MTU-1)/n.MTU, n.MTU), Source: "Presto: the largest segment that a host hands over"},
 	}, nil
 }
 

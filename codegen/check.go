@@ -247,7 +247,7 @@ func (k *checker) parameter(p *Param, path string) *misplaced {
 		return nil
 	case known != p:
 		return at("", "it is declared already: want its name alone, which stands for what the other block declares")
-	case p.Unit != OneOf && suffixes[p.Unit] == nil:
+	case p.Unit != OneOf && accepted[p.Unit] == "":
 		return at(".unit", "%w", near("unit", string(p.Unit), unitNames()))
 	case p.Unit == OneOf && len(p.Words) == 0:
 		return at(".unit", "want the words that it can be one of")

@@ -114,8 +114,8 @@ func TestRefusals(t *testing.T) {
 		{scheme: "qall-poly2", params: codegen.Params{MaxPort: 300}, want: "port 300: QALL's report (Fig. 6) has 8 bits"},
 		{scheme: "qall-pkt", params: set("tau=9s"), want: "L*(tau - T)*V reaches 4590000000, more than the 4294967295 of 32 bits"},
 		{scheme: "qall-pkt", params: set("tau=5s"), want: "4*W reaches 10200000000, more than the 4294967295 of 32 bits"},
-		{scheme: "drill+rlb", params: set("link=100G", "incast=64"), want: "[d*C, Q_PFC - d*C*(n-1)] is [25000, -1312856] bytes with d=2us, C=100Gbps, n=64, Q_PFC=256KB; give one, such as qth=25000B"},
-		{scheme: "drill+rlb", params: set("qth=256KB"), want: "want less than Q_PFC, which is 256KB"},
+		{scheme: "drill+rlb", params: set("link=100G", "incast=64"), want: "[d*C, Q_PFC - d*C*(n-1)] is [25000, -1312856] bytes with d=2us, C=100Gbps, n=64, Q_PFC=256KiB; give one, such as qth=25000B"},
+		{scheme: "drill+rlb", params: set("qth=256KiB"), want: "want less than Q_PFC, which is 256KiB"},
 	} {
 		row, err := codegen.Parse(c.scheme)
 		if err == nil {

@@ -29,8 +29,8 @@ const oraclePackets = 400
 // oracleParams are parameters of a scheme with which much happens soon.
 func oracleParams(row codegen.Row, i int) codegen.Params {
 	set := map[string]string{
-		"dt": "40us", "twarn": "400us", "qpfc": "64KB", "qth": "8000B", "hold": "300us", "rc": "3",
-		"cell": "4KB", "timeout": "2ms", "sent": "8000B", "gap": "300us", "tb": "40us",
+		"dt": "40us", "twarn": "400us", "qpfc": "64KiB", "qth": "8000B", "hold": "300us", "rc": "3",
+		"cell": "4KiB", "timeout": "2ms", "sent": "8000B", "gap": "300us", "tb": "40us",
 	}
 	p := codegen.Params{Ports: []int{4, 8, 3, 16}[i%4], Set: map[string]string{}}
 	for _, known := range row.Parameters() {

@@ -2,8 +2,10 @@ package codegen
 
 import (
 	"fmt"
-	"math/big"
+	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/units"
 )
 
 // A Unit is what a parameter's value is measured in.
@@ -26,24 +28,17 @@ func unitNames() []string {
 	return []string{string(Time), string(Rate), string(Size), string(Share), string(Packets), string(Number), string(OneOf)}
 }
 
-// suffixes are the multiples that a unit is written in, the largest first.
-var suffixes = map[Unit][]struct {
-	name  string
-	times int64
-}{
-	Time:    {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
-	Rate:    {{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}, {"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}},
-	Size:    {{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}},
-	Share:   {{"%", 1}},
-	Packets: {{"packets", 1}, {"", 1}},
-	Number:  {{"", 1}},
-}
+// scales are the multiples that values of a unit are written in.
+var scales = map[Unit]units.Scale{Time: units.Times, Rate: units.Rates, Size: units.Sizes}
+
+// words are what values of a unit that has no multiples are written with.
+var words = map[Unit]string{Share: "%", Packets: "packets", Number: ""}
 
 // accepted are examples for messages.
 var accepted = map[Unit]string{
 	Time:    "a time such as 1ms, 500us or 2s",
 	Rate:    "a rate such as 40G or 400Mbps",
-	Size:    "a size such as 64KB or 9MB",
+	Size:    "a size such as 64KB, or of 1,024 bytes each 64KiB",
 	Share:   "a share such as 70%",
 	Packets: "a number of packets such as 64",
 	Number:  "a number",
@@ -51,49 +46,33 @@ var accepted = map[Unit]string{
 
 // parse reads a value of the unit, such as 1.5ms.
 func (u Unit) parse(text string) (int64, error) {
-	text = strings.TrimSpace(text)
-	end := strings.LastIndexAny(text, "0123456789.") + 1
-	number, suffix := text[:end], strings.TrimSpace(text[end:])
-	for _, s := range suffixes[u] {
-		if s.name != suffix {
-			continue
+	if scale, ok := scales[u]; ok {
+		if v, ok := scale.Parse(text); ok {
+			return v, nil
 		}
-		r, ok := new(big.Rat).SetString(number)
-		if !ok || strings.ContainsAny(number, "+-/eEpPxX_") {
-			break
-		}
-		r.Mul(r, new(big.Rat).SetInt64(s.times))
-		if !r.IsInt() || !r.Num().IsInt64() {
-			return 0, fmt.Errorf("%q is no whole number of %s", text, smallest(u))
-		}
-		return r.Num().Int64(), nil
+		return 0, fmt.Errorf("%q: want %s", text, accepted[u])
 	}
-	return 0, fmt.Errorf("%q: want %s", text, accepted[u])
-}
-
-func smallest(u Unit) string {
-	switch u {
-	case Time:
-		return "ns"
-	case Rate:
-		return "bit/s"
-	case Size:
-		return "bytes"
+	number := strings.TrimSpace(text)
+	if rest, ok := strings.CutSuffix(number, words[u]); ok {
+		number = strings.TrimSpace(rest)
+	} else if u == Share {
+		return 0, fmt.Errorf("%q: want %s", text, accepted[u])
 	}
-	return "units"
+	v, err := strconv.ParseUint(number, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%q: want %s", text, accepted[u])
+	}
+	return int64(v), nil
 }
 
 // format writes a value as parse reads it, in the largest suffix that needs no
 // fraction.
 func (u Unit) format(v int64) string {
-	for _, s := range suffixes[u] {
-		if v%s.times == 0 && (v != 0 || s.times == 1) {
-			text := fmt.Sprint(v / s.times)
-			if len(s.name) > 2 && u == Packets {
-				return text + " " + s.name
-			}
-			return text + s.name
-		}
+	if scale, ok := scales[u]; ok {
+		return scale.Format(v, 0)
 	}
-	return fmt.Sprint(v)
+	if u == Packets {
+		return fmt.Sprint(v, " packets")
+	}
+	return fmt.Sprint(v) + words[u]
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/p4lb/p4lb/units"
 )
 
 // Imports fills in what other tools' files leave out. Its zero value works.
@@ -163,7 +164,7 @@ func (m *importer) linkTraits(l *draftLink, delay, rate value) {
 		return
 	}
 	l.rate = parse(&m.reader, rate, fmt.Sprintf("link %v: rate", l), func(text string) (Rate, error) {
-		n, ok := parseUnit(text, []suffix{{"", 1e6}})
+		n, ok := units.Scale{}.With(units.Suffix{Name: "", Times: 1e6}).Parse(text)
 		if !ok || n == 0 {
 			return 0, fmt.Errorf("%q: want a number of Mbps", text)
 		}
@@ -171,9 +172,15 @@ func (m *importer) linkTraits(l *draftLink, delay, rate value) {
 	})
 }
 
+// mininetTimes are the times of tc; a number alone is one of ms.
+var mininetTimes = units.Times.With([]units.Suffix{
+	{Name: "", Times: 1e6}, {Name: "msec", Times: 1e6}, {Name: "msecs", Times: 1e6}, {Name: "usec", Times: 1e3}, {Name: "usecs", Times: 1e3},
+	{Name: "sec", Times: 1e9}, {Name: "secs", Times: 1e9},
+}...)
+
 // parseMininetDelay reads a delay as tc does, or a number of ms.
 func parseMininetDelay(text string) (time.Duration, error) {
-	n, ok := parseUnit(text, slices.Concat(timeSuffixes, []suffix{{"", 1e6}, {"msec", 1e6}, {"msecs", 1e6}, {"usec", 1e3}, {"usecs", 1e3}, {"sec", 1e9}, {"secs", 1e9}}))
+	n, ok := mininetTimes.Parse(text)
 	if d := time.Duration(n); ok && d <= maxDelay {
 		return d, nil
 	}

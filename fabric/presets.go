@@ -95,7 +95,7 @@ var presets = []Preset{
 		Name:    "rlb-testbed",
 		About:   "RLB, Section VI-A: 8 paths of 40 Gbps between two leaves, 22 MB of buffer",
 		Assumed: "8 hosts of 40 Gbps at a leaf; 2us a link",
-		draft:   LeafSpine{Spines: 8, Hosts: 8, Links: rlb.Links, Buffer: 22 * MB}.draft,
+		draft:   LeafSpine{Spines: 8, Hosts: 8, Links: rlb.Links, Buffer: 22 * MiB}.draft,
 	}, {
 		Name:    "pdlb",
 		About:   "PDLB, Fig. 11: 8 leaves, 8 spines, 256 hosts, 10 Gbps, round trip 100us, one path of 300us, 250 KB of buffer, in Table 4 200 packets",
@@ -140,7 +140,7 @@ var (
 	qall = LeafSpine{Parallel: 2, Hosts: 16, Links: Links{
 		HostRate: 100 * Mbps, Rate: 400 * Mbps, HostDelay: 10 * us, Delay: 10 * us, Queue: 64,
 	}}
-	rlb = LeafSpine{Leaves: 12, Spines: 12, Hosts: 24, Buffer: 9 * MB, Links: Links{
+	rlb = LeafSpine{Leaves: 12, Spines: 12, Hosts: 24, Buffer: 9 * MiB, Links: Links{
 		HostRate: 40 * Gbps, Rate: 40 * Gbps, HostDelay: 2 * us, Delay: 2 * us,
 	}}
 )

@@ -16,7 +16,7 @@ func TestParseUnits(t *testing.T) {
 			t.Errorf("rate %q: %v (%v), want %v", text, int64(got), err, int64(want))
 		}
 	}
-	for text, want := range map[string]Size{"64KB": 65536, "9MB": 9 << 20, "1.5KB": 1536, "0B": 0, "2GB": 2 << 30, "9": -1, "9Mb": -1, "-1B": -1} {
+	for text, want := range map[string]Size{"64KB": 64e3, "64KiB": 65536, "9MB": 9e6, "9MiB": 9 << 20, "1.5KiB": 1536, "0B": 0, "2GiB": 2 << 30, "9": -1, "9Mb": -1, "-1B": -1} {
 		got, err := ParseSize(text)
 		if (err == nil) != (want >= 0) || err == nil && got != want {
 			t.Errorf("size %q: %v (%v), want %v", text, int64(got), err, int64(want))
@@ -47,7 +47,7 @@ func TestUnitsRoundTrip(t *testing.T) {
 	}
 	for got, want := range map[string]string{
 		(400 * Mbps).String(): "400Mbps", Rate(2.5e9).String(): "2.5Gbps", Rate(0).String(): "0bps",
-		(9 * MB).String(): "9MB", Size(250e3).String(): "250000B", Size(1536).String(): "1.5KB",
+		(9 * MB).String(): "9MB", (9 * MiB).String(): "9MiB", Size(250e3).String(): "250KB", Size(1536).String(): "1.5KiB",
 		FormatDelay(12500): "12.5us", FormatDelay(0): "0s", FormatDelay(1234567): "1234.567us",
 	} {
 		if got != want {

@@ -15,7 +15,7 @@ import (
 //	  switch-links: {rate: 400Mbps, delay: 10us, queue: 64}
 //	  host-links: {rate: 100Mbps}
 //	switches:
-//	  l1: {role: leaf, id: 1, grpc: 127.0.0.1:9559, thrift: 127.0.0.1:9090, buffer: 9MB}
+//	  l1: {role: leaf, id: 1, grpc: 127.0.0.1:9559, thrift: 127.0.0.1:9090, buffer: 9MiB}
 //	  s1: {role: spine}
 //	  l2:
 //	hosts:

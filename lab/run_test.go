@@ -122,9 +122,9 @@ func TestEnginesAgree(t *testing.T) {
 // the programs do.
 func TestEnginesAgreeUnderPressure(t *testing.T) {
 	const text = `
-topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, buffer: 1MB}}
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, buffer: 1MiB}}
 state-path: shared
-schemes: [pdlb, hermes, {scheme: drill+rlb, set: {predict: threshold, rc: 200, qpfc: 30KB, qth: 5KB, hold: 1ms, tpath: 50us}}]
+schemes: [pdlb, hermes, {scheme: drill+rlb, set: {predict: threshold, rc: 200, qpfc: 30KiB, qth: 5KiB, hold: 1ms, tpath: 50us}}]
 traffic: [{pattern: incast, degree: 4, size: 500KB, rate: 800}, {workload: webserver, load-of: fabric}]
 transport: dcqcn
 switches: {pfc: true, pfc-threshold: 30KB, ecn-min: 50KB, ecn-max: 100KB, ecn-p: 0.2}

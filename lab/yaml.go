@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/units"
 )
 
 // Time is a time as a file writes it: 500us, 1.5ms, 2s.
@@ -45,34 +45,23 @@ func (t Time) String() string { return fabric.FormatDelay(time.Duration(t)) }
 // MarshalText writes what String writes.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Size is a number of bytes as a file writes it, with units of powers of ten as
-// the papers count flows: 64KB is 64,000, and 64KiB is 65,536.
+// Size is a number of bytes as a file writes it: 1500, 64KB or 9MiB.
 type Size int64
-
-// sizeUnits are the units of a Size; those that end like others come first.
-var sizeUnits = []struct {
-	suffix string
-	bytes  float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
 // UnmarshalYAML reads a size.
 func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.Parse) }
 
-// Parse reads a size as a file writes it.
+// Parse reads a size as a file writes it; a number alone is one of bytes.
 func (s *Size) Parse(text string) error {
-	for _, u := range sizeUnits {
-		rest, ok := strings.CutSuffix(text, u.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(rest, 64)
-		if err != nil || !(v > 0 && v*u.bytes < 1e12) {
-			break
-		}
-		*s = Size(math.Round(v * u.bytes))
-		return nil
+	v, ok := units.Sizes.Parse(text)
+	if !ok {
+		v, ok = units.Sizes.Parse(text + "B")
 	}
-	return fmt.Errorf("size %q: want bytes such as 1500, 64KB, 1MB or 9MiB", text)
+	if !ok || v < 1 || v >= 1e12 {
+		return fmt.Errorf("size %q: want bytes such as 1500, 64KB, 1MB or 9MiB", text)
+	}
+	*s = Size(v)
+	return nil
 }
 
 // String is the size as a file writes it.

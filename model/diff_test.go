@@ -44,7 +44,7 @@ func steepPoly(degree int) *fitting.Poly {
 
 // rlb are parameters with which everything happens in a short time.
 func rlb(more ...string) map[string]string {
-	set := map[string]string{"dt": "40us", "twarn": "400us", "qpfc": "64KB", "qth": "8000B", "hold": "300us", "rc": "3"}
+	set := map[string]string{"dt": "40us", "twarn": "400us", "qpfc": "64KiB", "qth": "8000B", "hold": "300us", "rc": "3"}
 	for i := 0; i < len(more); i += 2 {
 		set[more[i]] = more[i+1]
 	}
@@ -60,7 +60,7 @@ func schemes() []scheme {
 		{"rps", codegen.Params{Ports: 5}},
 		{"drb", codegen.Params{Ports: 4}},
 		{"letflow", codegen.Params{Ports: 4}},
-		{"presto", codegen.Params{Ports: 4, Set: map[string]string{"cell": "8KB"}}},
+		{"presto", codegen.Params{Ports: 4, Set: map[string]string{"cell": "8KiB"}}},
 		{"drill", codegen.Params{Ports: 8}},
 		{"drill", codegen.Params{Ports: 16, StatePath: "shared", Set: map[string]string{"d": "4", "m": "3"}}},
 		{"qall-pkt", codegen.Params{Ports: 4}},
@@ -88,7 +88,7 @@ func schemes() []scheme {
 		{"flowbender", codegen.Params{Ports: 4}},
 		{"clove", codegen.Params{Ports: 4, Set: map[string]string{"gap": "50us"}}},
 		{"drill+rlb", codegen.Params{Ports: 4, Set: rlb()}},
-		{"presto+rlb", codegen.Params{Ports: 4, Set: rlb("cell", "8KB")}},
+		{"presto+rlb", codegen.Params{Ports: 4, Set: rlb("cell", "8KiB")}},
 		{"letflow+rlb", codegen.Params{Ports: 8, StatePath: "shared", Set: rlb("predict", "threshold")}},
 		{"hermes+rlb", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"drill+rlb-star", codegen.Params{Ports: 6, Set: rlb()}},
@@ -144,7 +144,7 @@ func TestCompositions(t *testing.T) {
 			continue
 		}
 		set := map[string]string{}
-		for name, value := range rlb("tb", "50us", "gap", "50us", "cell", "8KB", "timeout", "2ms", "sent", "8KB") {
+		for name, value := range rlb("tb", "50us", "gap", "50us", "cell", "8KiB", "timeout", "2ms", "sent", "8KiB") {
 			if slices.ContainsFunc(row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {
 				set[name] = value
 			}

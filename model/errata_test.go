@@ -226,7 +226,7 @@ func TestErratumRLB3_EmptyRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := map[string]string{"link": "100G", "delay": "2us", "qpfc": "256KB"}
+	set := map[string]string{"link": "100G", "delay": "2us", "qpfc": "256KiB"}
 	for n, ok := range map[string]bool{"10": true, "11": false} {
 		set["incast"] = n
 		_, err := codegen.Generate(row, codegen.Params{Set: set})
@@ -325,7 +325,7 @@ func TestErratumRLB9_Faulty(t *testing.T) {
 
 func TestErratumRLB10_Derivative(t *testing.T) {
 	fill := func(predict string, pause model.Time) int {
-		r := rlbRig(t, "rlb", rlb("predict", predict, "dt", "100us", "twarn", "500us", "qpfc", "40KB", "qth", "8KB"), 100, 100)
+		r := rlbRig(t, "rlb", rlb("predict", predict, "dt", "100us", "twarn", "500us", "qpfc", "40KiB", "qth", "8KiB"), 100, 100)
 		p := tcp(0, 1)
 		p.Len = 1000
 		for range 20 {

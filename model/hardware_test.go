@@ -19,7 +19,7 @@ func briefly(row codegen.Row) map[string]string {
 	set := map[string]string{}
 	for name, value := range map[string]string{
 		"tb": "51us", "gap": "51us", "tfail": "205us", "dt": "41us", "twarn": "410us", "hold": "307us", "tau": "307us",
-		"qpfc": "16KB", "qth": "8000B", "cell": "8KB", "ageing": "512us", "tprobe": "205us", "timeout": "20480us", "sent": "4KB", "epoch": "205us", "r": "10%",
+		"qpfc": "16KiB", "qth": "8000B", "cell": "8KiB", "ageing": "512us", "tprobe": "205us", "timeout": "20480us", "sent": "4KiB", "epoch": "205us", "r": "10%",
 	} {
 		if slices.ContainsFunc(row.Parameters(), func(p codegen.Param) bool { return p.Name == name }) {
 			set[name] = value

@@ -2,13 +2,15 @@ package main
 
 import (
 	"bufio"
-	"fmt"
+	"errors"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/units"
 )
 
 // limitMemory has the collector work harder, instead of the process die, when
@@ -78,27 +80,17 @@ type memorySize struct {
 	given bool
 }
 
-// memoryUnits are the units of a memorySize.
-var memoryUnits = []struct {
-	suffix string
-	bytes  float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1}}
-
-// Set reads a size.
+// Set reads a size; a number alone is one of bytes.
 func (m *memorySize) Set(text string) error {
-	for _, u := range memoryUnits {
-		rest, ok := strings.CutSuffix(text, u.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(rest, 64)
-		if err != nil || !(v >= 0 && v*u.bytes < math.MaxInt64) {
-			break
-		}
-		m.bytes, m.given = int64(v*u.bytes), true
-		return nil
+	v, ok := units.Sizes.Parse(text)
+	if !ok {
+		v, ok = units.Sizes.Parse(text + "B")
 	}
-	return fmt.Errorf("want bytes such as 500MB or 4GiB")
+	if !ok {
+		return errors.New("want bytes such as 500MB or 4GiB")
+	}
+	m.bytes, m.given = v, true
+	return nil
 }
 
 // String is the size as Set reads it.

@@ -27,7 +27,7 @@ name of a preset, the network of an experiment in one of the papers.
   switches:
     l1: {role: leaf, id: 1, grpc: 127.0.0.1:9559, thrift: 127.0.0.1:9090}
     l2:
-    s1: {role: spine, buffer: 9MB}
+    s1: {role: spine, buffer: 9MiB}
   hosts:
     h1: {ip: 10.0.1.1/24, mac: "02:00:0a:00:01:01"}
     h2:

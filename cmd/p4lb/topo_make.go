@@ -100,7 +100,7 @@ func addLinkFlags(cmd *cobra.Command, l *fabric.Links) {
 }
 
 func addTopologyFlags(cmd *cobra.Command, name *string, buffer *fabric.Size, file *string) {
-	cmd.Flags().Func("buffer", "`SIZE` of each switch's shared buffer, such as 9MB", func(s string) error { return setParsed(buffer, s, fabric.ParseSize) })
+	cmd.Flags().Func("buffer", "`SIZE` of each switch's shared buffer, such as 9MiB", func(s string) error { return setParsed(buffer, s, fabric.ParseSize) })
 	cmd.Flags().StringVar(name, "name", "", "`NAME` of the network")
 	addResultFlag(cmd, file)
 }

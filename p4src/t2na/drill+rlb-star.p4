@@ -63,7 +63,7 @@ const ticks_t DT = 977;
 const bit<64> T_WARN = 1953;
 
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
-// qpfc=256KB. RLB, Section II-B: 256 KB.
+// qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
 
 // how long a warning counts, and how soon it may be repeated; hold=2ms. left

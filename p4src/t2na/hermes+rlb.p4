@@ -77,7 +77,7 @@ const ticks_t DT = 977;
 const bit<64> T_WARN = 1953;
 
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
-// qpfc=256KB. RLB, Section II-B: 256 KB.
+// qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
 
 // how long a warning counts, and how soon it may be repeated; hold=2ms. left
@@ -108,7 +108,7 @@ const bit<32> DELTA_RTT = 98;
 // 3 to 10 %.
 const bit<16> DELTA_ECN = 12;
 
-// S: a flow moves if it has sent more; sent=600KB. Hermes, Table 4: S = 600
+// S: a flow moves if it has sent more; sent=600KiB. Hermes, Table 4: S = 600
 // KB.
 const bit<32> S_SENT = 614400;
 

@@ -20,7 +20,7 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 
-// the size of a flowcell; cell=64KB. Presto: 64 KB, the largest segment that
+// the size of a flowcell; cell=64KiB. Presto: 64 KB, the largest segment that
 // hosts offload.
 const bit<32> CELL_BYTES = 65536;
 

@@ -65,7 +65,7 @@ const time_us_t DT = 1000;
 const bit<64> T_WARN = 2000;
 
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
-// qpfc=256KB. RLB, Section II-B: 256 KB.
+// qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
 
 // how long a warning counts, and how soon it may be repeated; hold=2ms. left

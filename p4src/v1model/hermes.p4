@@ -63,7 +63,7 @@ const bit<32> DELTA_RTT = 100;
 // 3 to 10 %.
 const bit<16> DELTA_ECN = 12;
 
-// S: a flow moves if it has sent more; sent=600KB. Hermes, Table 4: S = 600
+// S: a flow moves if it has sent more; sent=600KiB. Hermes, Table 4: S = 600
 // KB.
 const bit<32> S_SENT = 614400;
 

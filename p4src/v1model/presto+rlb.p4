@@ -56,7 +56,7 @@ const time_us_t DT = 1000;
 const bit<64> T_WARN = 2000;
 
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
-// qpfc=256KB. RLB, Section II-B: 256 KB.
+// qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
 
 // how long a warning counts, and how soon it may be repeated; hold=2ms. left
@@ -67,7 +67,7 @@ const time_us_t HOLD = 2000;
 // loop for ever.
 const bit<8> RC_LIMIT = 8;
 
-// the size of a flowcell; cell=64KB. Presto: 64 KB, the largest segment that
+// the size of a flowcell; cell=64KiB. Presto: 64 KB, the largest segment that
 // hosts offload.
 const bit<32> CELL_BYTES = 65536;
 
