@@ -166,7 +166,7 @@ func (p *pageServer) watchNetwork(ctx context.Context, c *cli, k *controller.Con
 		if err != nil {
 			return nil, err
 		}
-		in, err := inspect.New(node, regs, inspect.Options{FlowsEvery: flowsEvery(len(planned.Switches))})
+		in, err := inspect.New(node, regs, inspect.Options{FlowsEvery: inspect.FlowsEvery(len(planned.Switches))})
 		if err != nil {
 			return nil, err
 		}
