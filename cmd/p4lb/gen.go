@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
