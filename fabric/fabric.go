@@ -211,6 +211,26 @@ func (t *Topology) Fail(links ...int) *Topology { return t.with(true, links) }
 // Restore returns the topology with the links at these places in Links up.
 func (t *Topology) Restore(links ...int) *Topology { return t.with(false, links) }
 
+// mostQueued bounds the packets that a link's port queues.
+const mostQueued = 1 << 20
+
+// WithLinks returns the topology with links between the same ends, in the same
+// order, whose rates, delays, queues and states are others.
+func (t *Topology) WithLinks(links []Link) (*Topology, error) {
+	for _, l := range links {
+		switch {
+		case l.Delay < 0 || l.Delay > maxDelay:
+			return nil, fmt.Errorf("link %v: delay %v: want a time of up to %v", l, l.Delay, maxDelay)
+		case l.Queue < 0 || l.Queue > mostQueued:
+			return nil, fmt.Errorf("link %v: queue %d: want a number from 1 to %d", l, l.Queue, mostQueued)
+		}
+	}
+	u := *t
+	u.Switches, u.Links = slices.Clone(t.Switches), links
+	u.index()
+	return &u, nil
+}
+
 func (t *Topology) with(down bool, links []int) *Topology {
 	u := *t
 	u.Links, u.ports = slices.Clone(t.Links), slices.Clone(t.ports)

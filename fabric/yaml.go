@@ -198,7 +198,7 @@ func (r *reader) linkData(v value, l *draftLink, what string) {
 		l.delay = parse(r, delay, what+": delay", ParseDelay)
 	}
 	if queue := v.get("queue"); queue.kind != null {
-		l.queue = parse(r, queue, what+": queue", func(text string) (int, error) { return parseInt(text, 1, 1<<20) })
+		l.queue = parse(r, queue, what+": queue", func(text string) (int, error) { return parseInt(text, 1, mostQueued) })
 	}
 }
 

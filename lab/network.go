@@ -1,8 +1,8 @@
 package lab
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -19,25 +19,38 @@ type LinkChange struct {
 
 // network makes the topology of a setting, with its links as changed, and those
 // down that fail from the start.
+// An error is a *keyError.
 func (s *Setting) network(read Reader) (*fabric.Topology, error) {
 	t, err := s.Topology.make(read)
 	if err != nil {
-		return nil, fmt.Errorf("topology: %w", err)
+		return nil, &keyError{"topology", err}
 	}
 	for i := range s.Links {
 		if t, err = s.Links[i].apply(t); err != nil {
-			return nil, fmt.Errorf("links[%d]: %w", i, err)
+			return nil, &keyError{fmt.Sprintf("links[%d]", i), err}
 		}
 	}
 	for _, name := range s.Fail {
 		links, err := t.FindLinks(name)
 		if err != nil {
-			return nil, fmt.Errorf("fail: %w", err)
+			return nil, &keyError{"fail", err}
 		}
 		t = t.Fail(links...)
 	}
 	return t, nil
 }
+
+// A keyError is what is wrong with a key of a setting.
+type keyError struct {
+	key string
+	err error
+}
+
+// Error says which key it is.
+func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+
+// Unwrap is what is wrong with it.
+func (e *keyError) Unwrap() error { return e.err }
 
 // make makes the network by its name or maker.
 func (n Network) make(read Reader) (*fabric.Topology, error) {
@@ -69,14 +82,13 @@ func (l Links) links() fabric.Links {
 	}
 }
 
-// apply writes the topology anew with some links changed: one that is made
-// cannot be.
+// apply makes the topology with some links changed.
 func (c *LinkChange) apply(t *fabric.Topology) (*fabric.Topology, error) {
 	places, err := c.places(t)
 	if err != nil {
 		return nil, err
 	}
-	links := append([]fabric.Link(nil), t.Links...)
+	links := slices.Clone(t.Links)
 	for _, i := range places {
 		l := &links[i]
 		if c.Rate > 0 {
@@ -90,20 +102,8 @@ func (c *LinkChange) apply(t *fabric.Topology) (*fabric.Topology, error) {
 		}
 		l.Down = l.Down || c.Down
 	}
-	head, _, _ := bytes.Cut(t.YAML(), []byte("\nlinks:\n"))
-	b := bytes.NewBuffer(append(head, "\nlinks:\n"...))
-	for _, l := range links {
-		fmt.Fprintf(b, "  - {ends: [%s, %s], rate: %v, delay: %s, down: %t", end(l.A), end(l.B), l.Rate, fabric.FormatDelay(l.Delay), l.Down)
-		if l.Queue > 0 {
-			fmt.Fprintf(b, ", queue: %d", l.Queue)
-		}
-		b.WriteString("}\n")
-	}
-	return fabric.Load(t.Name, b.Bytes())
+	return t.WithLinks(links)
 }
-
-// end is the end of a link in a form that YAML takes for text.
-func end(e fabric.End) string { return fmt.Sprintf("%q", e.String()) }
 
 // places finds the links.
 func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {

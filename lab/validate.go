@@ -195,8 +195,8 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	}
 	t, err := c.network(read)
 	if err != nil {
-		key, rest, _ := strings.Cut(err.Error(), ": ")
-		return src.wrong(at(key), errors.New(rest))
+		wrong := err.(*keyError)
+		return src.wrong(at(wrong.key), wrong.err)
 	}
 	for j := range c.Traffic {
 		if err := c.Traffic[j].resolve(t, read); err != nil {

@@ -276,7 +276,7 @@ func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) 
 	source, err := dataset.Read(ctx, f, j.units, rows)
 	var place *dataset.Error
 	switch {
-	case errors.As(err, &place) && strings.Contains(place.Msg, "full queue"):
+	case errors.As(err, &place) && place.BeyondFull:
 		return source, hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
 	case err != nil && !errors.As(err, &place):
 		return source, fmt.Errorf("reading %s: %w", f.Name, bareError(err))

@@ -143,11 +143,11 @@ func readCSV(ctx context.Context, r io.Reader, s *sink) error {
 		}
 		list = fields(list[:0], rec)
 		if len(list) != width {
-			return &Error{s.file, c.line, 0, fmt.Sprintf("%s, but line %d names %s", count(len(list), "field"), head, count(width, "column"))}
+			return &Error{File: s.file, Line: c.line, Msg: fmt.Sprintf("%s, but line %d names %s", count(len(list), "field"), head, count(width, "column"))}
 		}
 		for k, i := range at {
 			if v[k], err = number(unquote(list[i])); err != nil {
-				return &Error{s.file, c.line, column(rec, list[i]), fmt.Sprintf("%s: %q is not a number", fitting.ColumnNames[k], unquote(list[i]))}
+				return &Error{File: s.file, Line: c.line, Col: column(rec, list[i]), Msg: fmt.Sprintf("%s: %q is not a number", fitting.ColumnNames[k], unquote(list[i]))}
 			}
 		}
 		if err := s.add(&v, c.line); err != nil {
@@ -176,7 +176,7 @@ func readHeader(c *csvReader, file string) (at [3]int, width int, err error) {
 	for {
 		rec, err := c.record()
 		if errors.Is(err, io.EOF) {
-			return at, 0, &Error{file, 0, 0, "empty: want a line with the names of the columns"}
+			return at, 0, &Error{File: file, Msg: "empty: want a line with the names of the columns"}
 		}
 		if err != nil {
 			return at, 0, err

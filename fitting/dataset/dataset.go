@@ -41,6 +41,9 @@ type Error struct {
 	File      string
 	Line, Col int
 	Msg       string
+	// BeyondFull: an occupancy is more than that of a full queue, so its unit is
+	// not what it is taken for.
+	BeyondFull bool
 }
 
 func (e *Error) Error() string {
@@ -89,7 +92,7 @@ type sink struct {
 // occupancy beyond a full queue: then the unit is not what it is taken for.
 func (s *sink) add(v *[3]float64, line int) error {
 	if v[1] > s.full*(1+1e-9) && v[1] <= maxFloat {
-		return &Error{s.file, line, 0, fmt.Sprintf("%s %g is more than a full queue, which is %g", fitting.ColumnNames[1], v[1], s.full)}
+		return &Error{File: s.file, Line: line, Msg: fmt.Sprintf("%s %g is more than a full queue, which is %g", fitting.ColumnNames[1], v[1], s.full), BeyondFull: true}
 	}
 	s.rows.Append(fitting.Row{Y: v[0], L: min(v[1], s.full) * 255 / s.full, T: v[2] * s.interval})
 	return nil
@@ -100,10 +103,10 @@ func place(file string, line int, have []string) (at [3]int, err error) {
 	for c, name := range fitting.ColumnNames {
 		at[c] = slices.Index(have, name)
 		if at[c] < 0 {
-			return at, &Error{file, line, 0, fmt.Sprintf("no column %s, only %s", name, strings.Join(have, ", "))}
+			return at, &Error{File: file, Line: line, Msg: fmt.Sprintf("no column %s, only %s", name, strings.Join(have, ", "))}
 		}
 		if slices.Contains(have[at[c]+1:], name) {
-			return at, &Error{file, line, 0, fmt.Sprintf("two columns %s", name)}
+			return at, &Error{File: file, Line: line, Msg: fmt.Sprintf("two columns %s", name)}
 		}
 	}
 	return at, nil

@@ -21,7 +21,7 @@ const parquetMagic = "PAR1"
 func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) error {
 	r, ok := f.Reader.(randomReader)
 	if !ok {
-		return &Error{f.Name, 0, 0, "a Parquet file cannot be read as a stream"}
+		return &Error{File: f.Name, Msg: "a Parquet file cannot be read as a stream"}
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -32,7 +32,7 @@ func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) error {
 	}
 	file, err := OpenParquet(r, size)
 	if err != nil {
-		return &Error{f.Name, 0, 0, fmt.Sprintf("not a whole Parquet file: %v", err)}
+		return &Error{File: f.Name, Msg: fmt.Sprintf("not a whole Parquet file: %v", err)}
 	}
 	at, err := parquetColumns(f.Name, file)
 	if err != nil {
@@ -69,7 +69,7 @@ func parquetColumns(name string, file *parquet.File) (at [3]int, err error) {
 	for c, i := range at {
 		column := file.Root().Column(have[i])
 		if column.Repeated() || !isNumber(column.Type()) {
-			return at, &Error{name, 0, 0, fmt.Sprintf("the column %s holds %s, not numbers", fitting.ColumnNames[c], column.Type())}
+			return at, &Error{File: name, Msg: fmt.Sprintf("the column %s holds %s, not numbers", fitting.ColumnNames[c], column.Type())}
 		}
 	}
 	return at, nil
@@ -107,11 +107,11 @@ func readGroup(ctx context.Context, group parquet.RowGroup, at [3]int, first int
 		for c := range cols {
 			var err error
 			if v[c], err = cols[c].next(); err != nil {
-				return &Error{s.file, 0, 0, fmt.Sprintf("row %d, column %s: %v", first+int(n), fitting.ColumnNames[c], err)}
+				return &Error{File: s.file, Msg: fmt.Sprintf("row %d, column %s: %v", first+int(n), fitting.ColumnNames[c], err)}
 			}
 		}
 		if err := s.add(&v, 0); err != nil {
-			return &Error{s.file, 0, 0, fmt.Sprintf("row %d: %s", first+int(n), err.(*Error).Msg)}
+			return &Error{File: s.file, Msg: fmt.Sprintf("row %d: %s", first+int(n), err.(*Error).Msg), BeyondFull: true}
 		}
 	}
 	return nil
