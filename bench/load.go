@@ -24,7 +24,7 @@ const (
 	lookupRun    = 1 << 12 // of them in a run, shorter than a time slice
 )
 
-// id is that of an object of the program.
+// id is the P4Runtime id of an object of the program.
 func (r *controlRig) id(name string) uint32 {
 	info := r.config.GetP4Info()
 	var all []interface{ GetPreamble() *configv1.Preamble }

@@ -205,7 +205,7 @@ func (r *switchRegisters) Write(ctx context.Context, name string, from, to int, 
 	return reg.Write(ctx, name, from, to, value)
 }
 
-// Clock is that of the switch.
+// Clock is the clock that the switch's timestamps are in.
 func (r *switchRegisters) Clock(ctx context.Context) (time.Duration, error) {
 	reg, err := r.now()
 	if err != nil {

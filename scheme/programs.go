@@ -56,7 +56,8 @@ type File struct {
 	Data []byte
 }
 
-// Files are those that gen writes, the program's text first.
+// Files makes what a program is written to disk as: the text first, BMv2 JSON,
+// P4Info and manifest, and for Tofino the BfRt schema.
 func Files(p *Program) ([]File, error) {
 	text, err := p.Text()
 	if err != nil {

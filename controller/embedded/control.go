@@ -12,7 +12,8 @@ import (
 	"github.com/p4lb/p4lb/p4rt"
 )
 
-// deviceRegisters are those of a device, without a connection in between.
+// deviceRegisters reaches the registers of a device in this process, without a
+// connection in between.
 type deviceRegisters struct{ dev *p4rt.Device }
 
 // Read appends cells to dst.
@@ -28,10 +29,10 @@ func (r deviceRegisters) Write(_ context.Context, name string, from, to int, val
 	return nil
 }
 
-// Clock is that of the device.
+// Clock is the time since the device began, as its timestamps have it.
 func (r deviceRegisters) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
 
-// PortCounts are those of the device.
+// PortCounts is what the ports of the device have received, sent and lost.
 func (r deviceRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	return r.dev.PortCounts(), nil
 }
@@ -41,7 +42,7 @@ var _ registers.Meter = deviceRegisters{}
 // QueuesEmpty reports whether no packet waits in the switch.
 func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
 
-// filters are those of a device.
+// filters reaches the low-pass filters of a device in this process.
 type filters struct{ dev *p4rt.Device }
 
 // List returns those of the program that runs.
@@ -63,7 +64,7 @@ func (f filters) SetFilter(_ context.Context, set plan.Filter) error {
 	return f.dev.SetFilter(set.Name, dataplane.FilterSpec{Rate: !set.Sample, Gain: set.Time, Decay: set.Time, Shift: set.Shift})
 }
 
-// queues are those of a device.
+// queues reaches the queues of a device in this process.
 type queues struct{ dev *p4rt.Device }
 
 // Queue returns what has been set.

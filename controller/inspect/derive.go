@@ -96,7 +96,8 @@ func (r *reader) rounds() {
 	})
 }
 
-// weights are those of the paths that a grid is drawn from, and their shares.
+// weights reads out the weights of the paths that a grid is drawn from, with the
+// share that each gives its path.
 func (r *reader) weights() {
 	rule := r.weightRule()
 	if rule == nil {

@@ -27,7 +27,7 @@ func NewSurvey(inspectors []*Inspector) *Survey {
 	return &Survey{inspectors: inspectors, start: time.Now()}
 }
 
-// Inspectors are those of the switches, in order.
+// Inspectors lists the inspectors, one for each switch, in order.
 func (s *Survey) Inspectors() []*Inspector { return s.inspectors }
 
 // Round reads all switches, several at a time, and returns the results in their

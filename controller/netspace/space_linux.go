@@ -94,7 +94,7 @@ func (s *Space) Up(name string) error {
 	return s.LinkSetUp(l)
 }
 
-// Do calls f where the network is that of the namespace.
+// Do calls f in the network namespace.
 func (s *Space) Do(f func() error) error {
 	return OnThread(func() error {
 		if err := netns.Set(s.NS); err != nil {

@@ -233,7 +233,8 @@ func (b *planner) wayOf(r fabric.Route) way {
 	return way{hops: []fabric.Hop{r.Hop}, weights: []uint64{1}}
 }
 
-// hopFacts are those of one of the paths of a way.
+// hopFacts says of one path of a way what expressions may ask: its slot, its port,
+// its addresses.
 func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
 	port := b.port(w.hops[slot].Port)
 	facts := b.portFacts(&port)

@@ -308,7 +308,7 @@ func (b *planner) packetRate(r fabric.Rate) uint64 {
 	return uint64(max(1, int64(r)/int64(8*b.plan.Options.MTU)))
 }
 
-// capacity is that of a port's queue in packets: as the topology states it, or
+// capacity is how many packets a port's queue holds: as the topology states it, or
 // the port's share of the switch's buffer.
 func (b *planner) capacity(p fabric.Port) int {
 	switch {

@@ -19,7 +19,7 @@ type Meter interface {
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
-// Access are those of one switch, however it is reached. Its methods may be
+// Access reads and writes the registers of one switch, however it is reached. Its methods may be
 // called at the same time; their errors name the register.
 type Access interface {
 	// Read appends the cells from ≤ i < to of a register to dst, all of one
@@ -27,7 +27,7 @@ type Access interface {
 	Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error)
 	// Write sets these cells to a value.
 	Write(ctx context.Context, name string, from, to int, value uint64) error
-	// Clock is that of the switch's timestamps. The error wraps ErrNoClock where
+	// Clock is the clock that the switch's timestamps are in. The error wraps ErrNoClock where
 	// it cannot be had.
 	Clock(ctx context.Context) (time.Duration, error)
 }

@@ -74,7 +74,7 @@ func (t *Thrift) Write(ctx context.Context, name string, from, to int, value uin
 	})
 }
 
-// Clock is that of the data plane.
+// Clock reads the clock of the data plane, in whose time the timestamps are.
 func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
 	err = t.call(ctx, func(c *thrift.Client) error {
 		now, err = c.Elapsed(ctx)
@@ -105,7 +105,8 @@ func (t *Thrift) SetQueue(ctx context.Context, q plan.Queue) error {
 	})
 }
 
-// KnownQueues are those that have been set, by port.
+// KnownQueues lists the queues that have been set here, by port: BMv2 does not
+// tell how a queue is set.
 func (t *Thrift) KnownQueues() []plan.Queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()

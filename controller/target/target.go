@@ -64,7 +64,7 @@ type Limits struct {
 	Batch int
 }
 
-// Queues are those of one switch.
+// Queues sets the queues of one switch, and says what is known of them.
 type Queues interface {
 	// Queue returns what is known of the queue of a port; false where nothing
 	// is, since no one has set it or it cannot be read back.
@@ -73,7 +73,7 @@ type Queues interface {
 	SetQueue(ctx context.Context, q plan.Queue) error
 }
 
-// Filters are those of one switch.
+// Filters lists and sets the low-pass filters of one switch for Tofino.
 type Filters interface {
 	// List returns the filters of the program that runs, as they are set.
 	List(ctx context.Context) ([]plan.Filter, error)

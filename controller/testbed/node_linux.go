@@ -190,7 +190,7 @@ func (n *node) awaitAll(ctx context.Context) error {
 
 func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.Name+".log") }
 
-// args are those of the switch's command line.
+// args is the command line that a switch is started with.
 func (n *node) args() []string {
 	args := []string{
 		"--no-p4", "--device-id", strconv.FormatUint(n.plan.Device, 10), "--thrift-port", thriftPort,
