@@ -26,8 +26,10 @@ var rooms = map[string][]string{
 	"p4src":     {},
 	"templates": {},
 	"fitting":   {},
-	"fabric":    {"plain"},
-	"bmv2":      {},
+	// Sizes, rates and times, as people write them.
+	"units":  {},
+	"fabric": {"units", "plain"},
+	"bmv2":   {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
 	"bmv2/thrift": {"bmv2", "dataplane"},
 	"live":        {},
@@ -50,7 +52,7 @@ var rooms = map[string][]string{
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
-	"codegen":   {"plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
+	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
 	"dataplane": {"bmv2"},
 	"p4rt":      {"dataplane", "bmv2"},
 	// Projects and entries in the files of other tools.
@@ -74,10 +76,13 @@ var rooms = map[string][]string{
 	// A network's controller, from what is planned to what is read back: programs
 	// by the ids of P4Runtime, what every switch must hold, what registers mean,
 	// how switches are reached, what is read of them, what is done meanwhile.
+	// A generated program as a leaf by itself.
+	"leaf":                 {"codegen", "manifest", "scheme", "dataplane", "fitting"},
 	"controller/p4info":    {"manifest"},
 	"controller/plan":      {"controller/p4info", "fabric", "manifest"},
 	"controller/registers": {"manifest", "bmv2"},
 	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2", "bmv2/thrift"},
+	"controller/pipeline":  {"controller/plan", "fabric", "codegen", "scheme"},
 	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting", "bmv2"},
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	"controller": {
@@ -100,11 +105,19 @@ var rooms = map[string][]string{
 	// Schedulers that run the shards of an experiment.
 	"cluster": {},
 	"lab": {
+		"controller/pipeline",
+		"units",
 		"advice", "chart",
 		"p4src", "templates", "fitting", "plain", "fabric", "bmv2", "manifest", "model", "codegen", "scheme", "dataplane", "p4rt",
 		"p4/syntax", "p4/types", "p4/lower", "p4", "controller", "controller/embedded", "sim",
 		"controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
 		"controller/hosts", "controller/testbed", "traffic", "store",
+	},
+	// What p4lb measures of itself.
+	"bench": {
+		"bmv2", "codegen", "controller", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
+		"controller/pipeline", "controller/registers", "controller/target", "dataplane", "examples", "fabric", "fitting", "leaf",
+		"lab", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},
 	"cmd": nil, // the shell imports everything
 }
@@ -114,7 +127,7 @@ var shell = []string{"cmd", "live", "live/web"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd", "soak"}
+var grpcRooms = []string{"bench", "p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd", "soak"}
 
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.
