@@ -134,6 +134,9 @@ func (b *bed) close(keep bool) error {
 // dir is where the files of a deployment are.
 func dir(name string) string { return filepath.Join(RunDir, name) }
 
+// noteFile says how a deployment can be taken over.
+func noteFile(name string) string { return filepath.Join(dir(name), "note.json") }
+
 // takeLock makes this process the only one that works on a deployment. The
 // kernel takes the lock back when the process ends, however it does.
 func takeLock(name string) (*os.File, error) {
@@ -155,7 +158,7 @@ func takeLock(name string) (*os.File, error) {
 }
 
 func readNote(name string) (*note, error) {
-	text, err := os.ReadFile(filepath.Join(dir(name), "note.json"))
+	text, err := os.ReadFile(noteFile(name))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +174,7 @@ func (b *bed) writeNote() error {
 	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir(b.name), "note.json"), text, 0o600); err != nil {
+	if err := os.WriteFile(noteFile(b.name), text, 0o600); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
 	return nil
@@ -181,6 +184,11 @@ func (b *bed) writeNote() error {
 // namespaces, files. Links go with the namespaces, in the kernel's own time.
 // Waiting comes last: whoever interrupts it has nothing left behind.
 func remove(name string) (found bool, err error) {
+	// The note goes first: what is half removed when this process is killed is
+	// for nobody to take over.
+	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("removing the note of the deployment: %w", err)
+	}
 	spaces, err := namespacesOf(name)
 	if err != nil {
 		return false, err
