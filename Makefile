@@ -2,7 +2,7 @@
 GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
-.PHONY: help build test golden fuzz soak bench check demo release
+.PHONY: help build test golden fuzz soak bench check demo release recording
 
 build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/p4lb ./cmd/p4lb
@@ -39,6 +39,9 @@ demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its gen
 
 release: # archives for linux and darwin, Debian packages, SBOMs and checksums, in dist
 	$(GO) run ./release -o dist
+
+recording: build # docs/session.svg, from the commands of docs/session.txt
+	$(GO) run ./docs/recording -rows 36 docs/session.txt
 
 help: # this list
 	@sed -n 's/^\([a-z]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)

@@ -44,6 +44,8 @@ var rooms = map[string][]string{
 	"soak": {},
 	// What a release consists of, from a checkout.
 	"release": {},
+	// The picture of a session in README.
+	"docs": {},
 
 	"bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.

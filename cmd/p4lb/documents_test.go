@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumented wants every command of README, docs and examples to be one that
+// there is, with flags that it has.
+func TestDocumented(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, "../../README.md", "../../CONTRIBUTING.md", "../../docs/session.txt", "../../examples/loop.sh")
+	commands := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced := filepath.Ext(name) != ".md"
+		for n, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "```") {
+				fenced = !fenced
+			}
+			if !fenced && !strings.HasPrefix(line, "    ") {
+				continue // prose
+			}
+			for _, command := range commandsOf(strings.TrimSpace(line)) {
+				commands++
+				if err := parses(command); err != nil {
+					t.Errorf("%s:%d: %s: %v", strings.TrimPrefix(name, "../../"), n+1, command, err)
+				}
+			}
+		}
+	}
+	if commands < 60 {
+		t.Errorf("there are %d commands: the test does not see them", commands)
+	}
+}
+
+// commandsOf are those that a line of code shows: it begins with p4lb, or joins
+// several by && or |.
+func commandsOf(code string) []string {
+	var list []string
+	for part := range strings.SplitSeq(strings.ReplaceAll(code, "|", "&&"), "&&") {
+		part, _, _ = strings.Cut(part, " #")
+		part = strings.TrimSpace(part)
+		for _, prefix := range []string{"sudo ", "$ ", "bin/", "./"} {
+			part = strings.TrimPrefix(part, prefix)
+		}
+		if strings.HasPrefix(part, "p4lb ") && !strings.ContainsAny(part, "…<>(){}[]`'\"$\\") {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// parses reads a command line as p4lb would, and runs nothing.
+func parses(command string) error {
+	c := &cli{out: bufio.NewWriter(io.Discard), err: io.Discard}
+	root := newRoot(c)
+	cmd, rest, err := root.Find(strings.Fields(command)[1:])
+	if err != nil {
+		return err
+	}
+	cmd.Flags().AddFlagSet(root.PersistentFlags())
+	flags := cmd.Flags()
+	flags.SetOutput(io.Discard)
+	if i := strings.Index(" "+strings.Join(rest, " ")+" ", " -- "); i >= 0 {
+		rest = strings.Fields((" " + strings.Join(rest, " "))[:i])
+	}
+	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return unknownVerb(cmd, rest[0])
+	}
+	return flags.Parse(rest)
+}
+
+// TestSession wants the picture of a session to show the commands that it is made
+// of: make recording makes it anew.
+func TestSession(t *testing.T) {
+	script, err := os.ReadFile("../../docs/session.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := os.ReadFile("../../docs/session.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for line := range bytes.Lines(script) {
+		if s := strings.TrimSpace(string(line)); s != "" && !strings.HasPrefix(s, "#") {
+			want = append(want, s)
+		}
+	}
+	for _, m := range regexp.MustCompile(`<text class="l c"[^>]*>\$ ([^<]*)</text>`).FindAllSubmatch(picture, -1) {
+		got = append(got, html.UnescapeString(string(m[1])))
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the picture shows %q, the script has %q", got, want)
+	}
+}
