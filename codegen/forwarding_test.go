@@ -19,7 +19,7 @@ const forwardingRecord = "../testdata/oracle/forwarding.tsv"
 const forwardingHead = `# Each program of the catalogue on BMv2: filled through simple_switch_CLI on simple_switch,
 # and through P4Runtime on simple_switch_grpc. Of so many packets to groups so many left once,
 # at a port of their group, for its next hop. The digest is of the program's text
-# without its comments.
+# without comments and empty lines.
 # Recorded by SIMPLE_SWITCH=DIR go test ./codegen -run Forwarding
 `
 

@@ -22,7 +22,7 @@ const p4cRecord = "../testdata/oracle/p4c-rows.tsv"
 
 // p4cHead explains the record; the version of p4c follows.
 const p4cHead = `# The programs that these arguments of p4lb gen give, compiled by p4c for BMv2.
-# The digest is of the program's text without its comments: whatever else changes
+# The digest is of the program's text without comments and empty lines: whatever else changes
 # makes the line stale.
 # P4C="p4c-bm2-ss --std p4-16 -I p4c/p4include" go test ./codegen -run P4c -timeout 2h
 # compiles the stale ones and records the results: ok is no error and no warning.
@@ -63,12 +63,16 @@ func TestP4cRecord(t *testing.T) {
 	}
 }
 
-// digest stands for a program: for its text without the comments.
+// digest stands for a program: for its text without comments and empty lines.
 func digest(text string) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(p4Comment.ReplaceAllString(text, ""))))[:16]
+	code := blankLines.ReplaceAllString(p4Comment.ReplaceAllString(text, ""), "\n")
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(code)))[:16]
 }
 
-var p4Comment = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+var (
+	p4Comment  = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	blankLines = regexp.MustCompile(`\s*\n`)
+)
 
 // p4cPrograms are the texts by the arguments that give them: each scheme at
 // each size, and what a role, a state path, run-time coefficients and printed
