@@ -72,7 +72,7 @@ func Control(ctx context.Context, runs int) ([]Measurement, error) {
 		}
 		list = append(list, again...)
 	}
-	inspect, err := benchInspect(ctx, runs)
+	inspect, err := Inspect(ctx, runs)
 	return append(list, inspect...), err
 }
 

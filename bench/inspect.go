@@ -78,8 +78,8 @@ func occupy(ctx context.Context, n *plan.Node, regs registers.Access) error {
 	return nil
 }
 
-// benchInspect measures how often registers can be read.
-func benchInspect(ctx context.Context, runs int) ([]Measurement, error) {
+// Inspect measures how often registers can be read.
+func Inspect(ctx context.Context, runs int) ([]Measurement, error) {
 	r, err := newInspectRig(ctx, 18)
 	if err != nil {
 		return nil, fmt.Errorf("bringing switches up: %w", err)

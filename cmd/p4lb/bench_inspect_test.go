@@ -1,11 +1,15 @@
-package bench
+package main
 
-import "testing"
+import (
+	"testing"
 
-// TestBenchInspect measures once, and wants a figure for every way to registers
+	"github.com/p4lb/p4lb/bench"
+)
+
+// TestBenchInspect is here because it runs this program as p4lb. It measures once, and wants a figure for every way to registers
 // and for a watch.
 func TestBenchInspect(t *testing.T) {
-	list, err := benchInspect(t.Context(), 1)
+	list, err := bench.Inspect(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
