@@ -9,7 +9,7 @@ const clos = `name: clos
 prefix: ""
 topology:
   kinds:
-    nokia_srlinux: {image: ghcr.io/nokia/srlinux}
+    nokia_srlinux: {image: srlinux}
   defaults: {kind: nokia_srlinux}
   groups:
     client: {kind: linux}
