@@ -142,7 +142,7 @@ func checkPauses(t *testing.T, n *Network, pfc PFC) {
 // TestDynamicThreshold fills one queue of a switch: with α = 1 it gets half of
 // the buffer.
 func TestDynamicThreshold(t *testing.T) {
-	n, _ := incast(t, Options{Alpha: 1}, 600*fabric.KB)
+	n, _ := incast(t, Options{Alpha: 1}, 600*fabric.KiB)
 	var longest int
 	for _, o := range n.Switch("l1").Ports() {
 		longest = max(longest, o.Counters().MaxQueue)

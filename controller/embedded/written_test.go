@@ -181,7 +181,9 @@ func TestWritten(t *testing.T) {
 	}
 	var cells []string
 	for _, r := range s.Readings {
-		cells = append(cells, r.Quantity+" "+r.Index+" "+r.Text)
+		if r.Quantity == "ports" { // the register; what ports count is there for every program
+			cells = append(cells, r.Quantity+" "+r.Index+" "+r.Text)
+		}
 	}
 	if got := strings.Join(cells, ", "); got != "ports cell 0 101, ports cell 1 1, ports cell 2 2, ports cell 3 3, ports cell 4 4" {
 		t.Errorf("readings of an opaque register: %s", got)
