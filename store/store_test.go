@@ -288,7 +288,7 @@ func TestLeases(t *testing.T) {
 	if err := taken.Release(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if lease, err = c.Take(ctx, testKey); err != nil {
+	if _, err = c.Take(ctx, testKey); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(ctx); err != nil { // without giving it back
