@@ -14,8 +14,8 @@ import (
 // binary links. Packages of this module make what they need when they need it,
 // for instance regular expressions with sync.OnceValue.
 const (
-	initBytes      = 11 << 17 // by all packages, those of the tests too
-	initAllocs     = 5600     // likewise; gRPC's reflection brings 1000
+	initBytes      = 12 << 17 // by all packages, those of the tests and the race detector too
+	initAllocs     = 6000     // likewise; gRPC's reflection brings 1000
 	initAllocsHere = 128      // by one package of this module
 )
 
