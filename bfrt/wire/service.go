@@ -8,7 +8,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-//go:generate protoc -I . -I ${GOOGLEAPIS} --go_out=../.. --go_opt=module=github.com/p4lb/p4lb bfruntime.proto
+// bfruntime.pb.go is made by
+//
+//	protoc -I . -I $GOOGLEAPIS --go_out=../.. --go_opt=module=github.com/p4lb/p4lb bfruntime.proto
+//
+// and not by go generate, since protoc and googleapis are not on every machine.
 
 // ServiceName is the service in the names of calls.
 const ServiceName = "bfrt_proto.BfRuntime"
