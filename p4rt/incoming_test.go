@@ -53,6 +53,9 @@ func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 // TestHalfMessages: clients that send a half of a large message each hold no
 // more than the limit together, and keep nobody from sending a whole one.
 func TestHalfMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with the race detector a whole message takes as long as a half one that is given up")
+	}
 	const limit = 8 << 20
 	r := newRig(t, Options{Limits: Limits{MaxMessage: 4 << 20, MaxIncoming: limit}})
 	in := r.server.incoming

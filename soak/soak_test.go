@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 // TestAttacks is the short form: each attack once, against a binary made for it.
 // What ends is not timed: the limit is there for what does not.
 func TestAttacks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it attacks processes of their own, which the race detector does not see")
+	}
 	binary, err := buildBinary()
 	if err != nil {
 		t.Fatal(err)
