@@ -32,9 +32,10 @@ type incoming struct {
 // or the server ends the stream.
 type message struct {
 	conn  *countedConn
-	since time.Time
-	size  int // that has come
+	since time.Time // the last part of it came
+	size  int       // that has come
 	whole bool
+	waits bool // for room: it is not its sender that keeps it
 }
 
 // freeMessage is the size of messages that are not counted: all calls that there
@@ -46,10 +47,11 @@ func newIncoming(most int, log *slog.Logger) *incoming {
 }
 
 // grow makes room for n more bytes of a message. If there is none for a while,
-// the connection with the message gives way that is unfinished for longest.
+// the connection with the message gives way of which nothing came for longest.
 func (in *incoming) grow(m *message, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	m.waits = true
 	for until := time.Now().Add(in.patient); in.open[m] && in.held+n > in.most; {
 		freed := in.freed
 		in.mu.Unlock()
@@ -66,17 +68,20 @@ func (in *incoming) grow(m *message, n int) {
 			until = time.Now().Add(in.patient)
 		}
 	}
+	m.waits, m.since = false, time.Now()
 	if in.open[m] {
 		m.size += n
 		in.held += n
 	}
 }
 
-// evict closes the connection whose message is unfinished for longest.
+// evict closes the connection with the unfinished message of which nothing came
+// for longest; of those that wait for room themselves only where there is no
+// other.
 func (in *incoming) evict() {
 	var oldest *message
 	for m := range in.open {
-		if !m.whole && (oldest == nil || m.since.Before(oldest.since)) {
+		if !m.whole && (oldest == nil || oldest.waits && !m.waits || oldest.waits == m.waits && m.since.Before(oldest.since)) {
 			oldest = m
 		}
 	}
