@@ -44,7 +44,7 @@ func sieges() []siege {
 					if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
 						Payload: payload, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{1}}},
 					}}}); err != nil {
-						return err
+						return ended(stream)
 					}
 				}
 				return nil
@@ -107,6 +107,16 @@ func sieges() []siege {
 		{"garbage to P4Runtime", func(w *walls) error {
 			return w.connections(w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
 		}},
+	}
+}
+
+// ended says why the switch has ended a stream on which nothing can be sent any
+// more: Send itself says EOF, also when the time is over.
+func ended(stream p4v1.P4Runtime_StreamChannelClient) error {
+	for {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -47,20 +48,31 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profile, err := os.MkdirTemp("", "p4lb-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{toChild, fromChild} // file 3 and 4 there
+	// It has children that write their profile for a moment after it is gone:
+	// they end with their group, and what they write is removed until it stays so.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
+		os.RemoveAll(profile)
 		t.Fatal(err)
 	}
 	toChild.Close()
 	fromChild.Close()
 	b := &browser{t: t, out: out, in: bufio.NewReader(in)}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
 		out.Close()
 		in.Close()
+		for end := time.Now().Add(patience); os.RemoveAll(profile) != nil && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
 	})
 	in.SetReadDeadline(time.Now().Add(3 * patience))
 	b.attach()
