@@ -89,8 +89,11 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	if err := w.open(routes, l.time); err != nil {
 		return fail("%v: %.300s", err, &said)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), length)
+	// A deadline would be sent to the switch, which may then end a call a moment
+	// before this side knows that the time is over.
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	time.AfterFunc(length, cancel)
 	w.Context = ctx
 	attacked := make(chan error, 1)
 	go func() { attacked <- s.run(w) }()
