@@ -110,7 +110,7 @@ func (r *release) identify() error {
 
 // build compiles the binary. Nothing of the machine or the folder goes into it.
 func (r *release) build(goos, goarch, to string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.stamped=v"+r.version, "-o", to, "./cmd/p4lb")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X github.com/p4lb/p4lb/cmd/p4lb/cli.stamped=v"+r.version, "-o", to, "./cmd/p4lb")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOFLAGS=")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/p4lb/p4lb/advice"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 )
 
-func newAdvise(c *cli) *cobra.Command {
+func newAdvise(c *cli.Console) *cobra.Command {
 	var topology, scheme string
 	var set []string
 	var form advised
@@ -39,15 +40,15 @@ file that gen takes with -f.`,
   p4lb advise --topology net.yaml --set flow-size=7.4MB
   p4lb advise --topology qall --scheme letflow -o params.yaml && p4lb gen -f params.yaml -o out
   p4lb advise --set rate=40G --set rtt=16us --set paths=12 --set hosts=24 --set buffer=256`,
-		Args: wantArgs(0, 0, "flags only"),
+		Args: cli.WantArgs(0, 0, "flags only"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if topology == "" && len(set) == 0 {
-				return usageError(cmd, "advise wants a network: --topology or --set")
+				return cli.UsageError(cmd, "advise wants a network: --topology or --set")
 			}
 			var n advice.Network
 			n.Leaves, n.Hosts = 2, 1
 			if topology != "" {
-				t, err := c.topology(topology)
+				t, err := c.Topology(topology)
 				if err != nil {
 					return err
 				}
@@ -57,17 +58,17 @@ file that gen takes with -f.`,
 			}
 			for _, s := range set {
 				if err := n.Set(s); err != nil {
-					return usageError(cmd, "--set %s: %w", s, err)
+					return cli.UsageError(cmd, "--set %s: %w", s, err)
 				}
 			}
-			return c.advise(n, scheme, form)
+			return giveAdvice(c, n, scheme, form)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&topology, "topology", "", "the network: a `FILE`.yaml or the name of a preset")
 	flags.StringArrayVar(&set, "set", nil, "set a value of the network, as `NAME=VALUE` (repeatable)")
 	flags.StringVar(&scheme, "scheme", "", "advise on this `SCHEME` alone: "+strings.Join(advice.Schemes(), ", "))
-	addFormat(cmd, &form.format, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form.Format, cli.Table, cli.JSON, cli.CSV)
 	output := flags.Lookup("output")
 	output.Value = form.orFile(output.Value)
 	output.Usage += ", or a `FILE`.yaml of parameters for gen -f"
@@ -76,7 +77,7 @@ file that gen takes with -f.`,
 
 // advised is the form of the result: shown, or a file of parameters.
 type advised struct {
-	format
+	cli.Format
 	file string
 }
 
@@ -98,34 +99,34 @@ func (f *advisedFlag) Set(s string) error {
 	return f.Value.Set(s)
 }
 
-// advise prints the parameters, and their warnings as messages.
-func (c *cli) advise(n advice.Network, scheme string, form advised) error {
+// giveAdvice prints the parameters, and their warnings as messages.
+func giveAdvice(c *cli.Console, n advice.Network, scheme string, form advised) error {
 	list, err := advice.For(n, scheme)
 	switch {
 	case errors.Is(err, advice.ErrNone):
 		return err
 	case err != nil:
-		return hinted(err, "--set NAME=VALUE gives what the topology does not")
+		return cli.Hinted(err, "--set NAME=VALUE gives what the topology does not")
 	}
-	rows := grid{{"SCHEME", "PARAMETER", "VALUE", "FORMULA", "SOURCE"}}
+	rows := cli.Grid{{"SCHEME", "PARAMETER", "VALUE", "FORMULA", "SOURCE"}}
 	for _, a := range list {
 		rows = append(rows, []string{a.Scheme, a.Name, a.Value, a.Formula, a.Source})
 		if a.Warning != "" {
-			c.warning("%s %s: %s", a.Scheme, a.Name, a.Warning)
+			c.Warning("%s %s: %s", a.Scheme, a.Name, a.Warning)
 		}
 	}
 	if form.file != "" {
-		return c.writeAdvice(list, scheme, form.file)
+		return writeAdvice(c, list, scheme, form.file)
 	}
-	return show(c.out, form.format, rows, list)
+	return cli.Show(c.Out, form.Format, rows, list)
 }
 
 // writeAdvice writes the parameters that the scheme's program has for gen -f, if
 // gen would take them.
-func (c *cli) writeAdvice(list []advice.Parameter, scheme, file string) error {
+func writeAdvice(c *cli.Console, list []advice.Parameter, scheme, file string) error {
 	row, err := codegen.Parse(scheme)
 	if err != nil {
-		return hinted(err, "a file of parameters is for one scheme: --scheme NAME, as p4lb schemes lists them")
+		return cli.Hinted(err, "a file of parameters is for one scheme: --scheme NAME, as p4lb schemes lists them")
 	}
 	text := fmt.Sprintf("scheme: %s\nset:\n", scheme)
 	set := map[string]string{}
@@ -144,10 +145,10 @@ func (c *cli) writeAdvice(list []advice.Parameter, scheme, file string) error {
 	if _, err := codegen.Generate(row, codegen.Params{Set: set}); err != nil {
 		return err
 	}
-	var out outputs
-	defer out.discard()
-	if err := out.stage(file, []byte(text)); err != nil {
+	var out cli.Outputs
+	defer out.Discard()
+	if err := out.Stage(file, []byte(text)); err != nil {
 		return err
 	}
-	return c.finish(&out)
+	return c.Finish(&out)
 }

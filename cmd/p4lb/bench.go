@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/bench"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/hosts"
 )
 
-func newBench(c *cli) *cobra.Command {
+func newBench(c *cli.Console) *cobra.Command {
 	benches := map[string]func(context.Context, int) ([]bench.Measurement, error){
 		"compile":       bench.Compile,
 		"control":       bench.Control,
@@ -26,7 +27,7 @@ func newBench(c *cli) *cobra.Command {
 		benchInterfaces: bench.Interfaces,
 	}
 	all := slices.Sorted(maps.Keys(benches))
-	var form format
+	var form cli.Format
 	var runs int
 	cmd := &cobra.Command{
 		SuggestFor: []string{"benchmark"},
@@ -58,11 +59,11 @@ compare by it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, ok := benches[name]; !ok {
-					return usageError(cmd, "no measurement %q: want %s", name, strings.Join(all, " or "))
+					return cli.UsageError(cmd, "no measurement %q: want %s", name, strings.Join(all, " or "))
 				}
 			}
 			if runs < 1 {
-				return usageError(cmd, "--runs %d: want at least 1", runs)
+				return cli.UsageError(cmd, "--runs %d: want at least 1", runs)
 			}
 			named := len(args) > 0
 			if !named {
@@ -72,12 +73,12 @@ compare by it.`,
 				code, err := hosts.AsRoot()
 				switch {
 				case errors.Is(err, hosts.ErrNotHere) && !named:
-					c.warning("%s is left out: %v", benchInterfaces, strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+					c.Warning("%s is left out: %v", benchInterfaces, strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 					args = slices.DeleteFunc(slices.Clone(args), func(name string) bool { return name == benchInterfaces })
 				case err != nil:
-					return &failure{code: exitRefused, err: err}
+					return &cli.Failure{Code: cli.ExitRefused, Err: err}
 				case code != 0:
-					return &failure{code: code}
+					return &cli.Failure{Code: code}
 				default:
 					return nil
 				}
@@ -94,19 +95,19 @@ compare by it.`,
 		},
 	}
 	cmd.Flags().IntVar(&runs, "runs", 21, "take the median of `N` runs")
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
 // benchInterfaces is the measurement that wants network interfaces.
 const benchInterfaces = "veth"
 
-func showMeasurements(c *cli, form format, list []bench.Measurement) error {
-	rows := grid{{"NAME", "VALUE", "UNIT", "WHAT WAS RUN"}}
+func showMeasurements(c *cli.Console, form cli.Format, list []bench.Measurement) error {
+	rows := cli.Grid{{"NAME", "VALUE", "UNIT", "WHAT WAS RUN"}}
 	for _, m := range list {
 		rows = append(rows, []string{m.Name, strconv.FormatFloat(m.Value, 'f', digits(m.Value), 64), m.Unit, m.Detail})
 	}
-	return show(c.out, form, rows, list)
+	return cli.Show(c.Out, form, rows, list)
 }
 
 // digits keeps three significant ones, and no fraction of large values.

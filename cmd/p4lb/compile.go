@@ -4,17 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-func newCompile(c *cli) *cobra.Command {
+func newCompile(c *cli.Console) *cobra.Command {
 	j := &compileJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"p4c", "build"},
@@ -40,25 +39,25 @@ file that was there before stays as it was.`,
   p4lb compile -I include -D PORTS=16 router.p4 -o router.json
   p4lb compile --arch tna p4src/tna/ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
   p4lb compile p4src/tna/ecmp.p4 --bfrt bf-rt.json`,
-		Args: wantArgs(1, 1, "one program"),
+		Args: cli.WantArgs(1, 1, "one program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j.name = args[0]
-			if err := wantArch(cmd, j.opts.Arch); err != nil {
+			if err := cli.WantArch(cmd, j.opts.Arch); err != nil {
 				return err
 			}
 			for _, same := range []struct{ a, b, flags string }{
 				{j.json, j.p4info, "-o and --p4info"}, {j.json, j.bfrt, "-o and --bfrt"}, {j.p4info, j.bfrt, "--p4info and --bfrt"},
 			} {
 				if same.a != "" && same.a == same.b {
-					return usageError(cmd, "%s both name %s", same.flags, same.a)
+					return cli.UsageError(cmd, "%s both name %s", same.flags, same.a)
 				}
 			}
 			return j.run()
 		},
 	}
 	flags := cmd.Flags()
-	addSourceFlags(cmd, &j.opts)
-	addArchFlag(cmd, &j.opts.Arch, "what the program must be for")
+	cli.AddSourceFlags(cmd, &j.opts)
+	cli.AddArchFlag(cmd, &j.opts.Arch, "what the program must be for")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
 	flags.StringVar(&j.bfrt, "bfrt", "", "write the BfRt schema of a program for Tofino to `FILE`")
@@ -66,29 +65,9 @@ file that was there before stays as it was.`,
 	return cmd
 }
 
-// addSourceFlags gives cmd the flags that say how a program is read.
-func addSourceFlags(cmd *cobra.Command, opts *p4.Options) {
-	cmd.Flags().StringArrayVarP(&opts.IncludeDirs, "include", "I", nil, "look for includes in `DIR` (repeatable)")
-	cmd.Flags().StringArrayVarP(&opts.Defines, "define", "D", nil, "define a macro, as `NAME[=VALUE]` (repeatable)")
-}
-
-// addArchFlag gives cmd the flag that names an architecture.
-func addArchFlag(cmd *cobra.Command, arch *string, meaning string) {
-	cmd.Flags().StringVar(arch, "arch", "", meaning+": the `ARCH` v1model, tna or t2na")
-	completeWith(cmd, "arch", p4.Archs)
-}
-
-// wantArch checks the flag.
-func wantArch(cmd *cobra.Command, arch string) error {
-	if arch != "" && !slices.Contains(p4.Archs, arch) {
-		return usageError(cmd, "--arch %s: want %s", arch, strings.Join(p4.Archs, ", "))
-	}
-	return nil
-}
-
 // A compileJob is one run of the compile verb.
 type compileJob struct {
-	c      *cli
+	c      *cli.Console
 	name   string
 	opts   p4.Options
 	strict bool
@@ -97,7 +76,7 @@ type compileJob struct {
 }
 
 func (j *compileJob) run() error {
-	p, err := j.c.checkProgram(j.name, j.opts)
+	p, err := j.c.CheckProgram(j.name, j.opts)
 	if err != nil {
 		return err
 	}
@@ -105,7 +84,7 @@ func (j *compileJob) run() error {
 	try := j.json == "" && j.p4info == "" && j.bfrt == "" && p.Arch != ""
 	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
-			return j.c.diagnose(err)
+			return j.c.Diagnose(err)
 		}
 		if err := j.link(p); err != nil {
 			return err
@@ -113,15 +92,15 @@ func (j *compileJob) run() error {
 	}
 	if j.p4info != "" || try {
 		if err := p.Describe(); err != nil {
-			return j.c.diagnose(err)
+			return j.c.Diagnose(err)
 		}
 	}
 	if j.bfrt != "" {
 		if err := p.DescribeBfRt(); err != nil {
-			return j.c.diagnose(err)
+			return j.c.Diagnose(err)
 		}
 	}
-	if err := j.c.warn(p.Warnings, j.strict); err != nil {
+	if err := j.c.Warn(p.Warnings, j.strict); err != nil {
 		return err
 	}
 	return j.write(p)
@@ -142,8 +121,8 @@ func (j *compileJob) link(p *p4.Program) error {
 
 // write writes all outputs or none.
 func (j *compileJob) write(p *p4.Program) error {
-	var out outputs
-	defer out.discard()
+	var out cli.Outputs
+	defer out.Discard()
 	for _, f := range []struct {
 		name string
 		data func() []byte
@@ -154,42 +133,15 @@ func (j *compileJob) write(p *p4.Program) error {
 		if sameFile(f.name, j.name) {
 			return fmt.Errorf("writing %s: it is the program itself", f.name)
 		}
-		if err := out.stage(f.name, f.data()); err != nil {
+		if err := out.Stage(f.name, f.data()); err != nil {
 			return err
 		}
 	}
-	return j.c.finish(&out)
+	return j.c.Finish(&out)
 }
 
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
-// checkProgram reads and checks the program in the named file, and prints what
-// is wrong with it.
-func (c *cli) checkProgram(name string, opts p4.Options) (*p4.Program, error) {
-	host, err := newHostFS()
-	if err != nil {
-		return nil, err
-	}
-	file := host.file(name)
-	opts.IncludeDirs = slices.Clone(opts.IncludeDirs) // the caller's may be used again
-	for i, dir := range opts.IncludeDirs {
-		info, err := os.Stat(dir)
-		if err != nil {
-			return nil, fmt.Errorf("-I %s: %w", dir, bareError(err))
-		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("-I %s: not a folder", dir)
-		}
-		opts.IncludeDirs[i] = host.folder(dir)
-	}
-	opts.Show = host.show
-	p, err := p4.Check(host, file, opts)
-	if err != nil {
-		return nil, c.diagnose(err)
-	}
-	return p, nil
 }

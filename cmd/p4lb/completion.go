@@ -3,10 +3,11 @@ package main
 import (
 	"slices"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
 )
 
-func newCompletion(c *cli) *cobra.Command {
+func newCompletion(c *cli.Console) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -15,25 +16,25 @@ func newCompletion(c *cli) *cobra.Command {
 		Example: `  source <(p4lb completion bash)
   p4lb completion fish > ~/.config/fish/completions/p4lb.fish`,
 		ValidArgs: shells,
-		Args:      wantArgs(1, 1, "one shell: bash, zsh, fish or powershell"),
+		Args:      cli.WantArgs(1, 1, "one shell: bash, zsh, fish or powershell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(shells, args[0]) {
-				return usageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
+				return cli.UsageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
 			}
 			return complete(cmd.Root(), args[0], c)
 		},
 	}
 }
 
-func complete(root *cobra.Command, shell string, c *cli) error {
+func complete(root *cobra.Command, shell string, c *cli.Console) error {
 	switch shell {
 	case "bash":
-		return root.GenBashCompletionV2(c.out, true)
+		return root.GenBashCompletionV2(c.Out, true)
 	case "zsh":
-		return root.GenZshCompletion(c.out)
+		return root.GenZshCompletion(c.Out)
 	case "fish":
-		return root.GenFishCompletion(c.out, true)
+		return root.GenFishCompletion(c.Out, true)
 	default:
-		return root.GenPowerShellCompletionWithDesc(c.out)
+		return root.GenPowerShellCompletionWithDesc(c.Out)
 	}
 }

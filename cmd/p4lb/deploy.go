@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
@@ -21,7 +22,7 @@ import (
 	"github.com/p4lb/p4lb/live"
 )
 
-func newDeploy(c *cli) *cobra.Command {
+func newDeploy(c *cli.Console) *cobra.Command {
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"install", "up", "start"},
@@ -73,9 +74,9 @@ be reached or has refused something; 4 interrupted.`,
   p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff
   p4lb deploy --scheme drill --arch tna --topology qall
   p4lb deploy --p4app pod-topo/topology.json --program solution/basic.p4`,
-		Args: wantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
+		Args: cli.WantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tidiesUp(cmd.Context())
+			cli.TidiesUp(cmd.Context())
 			if err := j.check(cmd); err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ be reached or has refused something; 4 interrupted.`,
 
 // A deployJob is one run of the deploy verb.
 type deployJob struct {
-	c       *cli
+	c       *cli.Console
 	request schemeRequest
 
 	app      string   // the file of a project
@@ -102,7 +103,7 @@ type deployJob struct {
 	atomic   bool
 	once     bool
 	noTasks  bool
-	format   format
+	format   cli.Format
 	state    string
 
 	owner *controller.Deployed // who has the switches that were taken over
@@ -129,14 +130,14 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.topology, "topology", "", "the `TOPOLOGY`, a YAML file or a preset")
 	f.StringVar(&j.app, "p4app", "", "bring up a project of p4-utils or the P4 tutorials: its p4app.json or topology.json, `FILE`")
 	f.StringArrayVar(&j.programs, "program", nil, "p4app: the switches run `FILE`, or one of them with SWITCH=FILE, not the program that is named there (repeatable)")
-	addFailFlag(cmd, &j.fail)
+	cli.AddFailFlag(cmd, &j.fail)
 	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
 	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
 	f.BoolVar(&j.diff, "diff", false, "print what is different on the switches, and write nothing")
 	f.BoolVar(&j.atomic, "atomic", false, "if one switch fails, put all back to what they held")
 	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
 	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
-	addFormat(cmd, &j.format, formatTable, formatJSON, formatYAML, formatCSV)
+	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	f.StringVar(&j.state, "state", controller.StateFile, "note the deployment in `FILE`")
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
@@ -151,8 +152,8 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&j.timeout, "timeout", 5*time.Second, "how long a switch may take to answer")
 	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
 	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
-	completeWith(cmd, "target", targetNames)
-	if err := cmd.RegisterFlagCompletionFunc("topology", completeTopology); err != nil {
+	cli.CompleteWith(cmd, "target", targetNames)
+	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
 		panic(err) // the flag has just been defined
 	}
 }
@@ -164,27 +165,27 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case len(j.programs) > 0:
-		return usageError(cmd, "--program is for --p4app")
-	case j.request.Scheme == "" && j.request.file == "" && !j.bmv2.remove:
-		return usageError(cmd, "deploy wants a --scheme")
+		return cli.UsageError(cmd, "--program is for --p4app")
+	case j.request.Scheme == "" && j.request.File == "" && !j.bmv2.remove:
+		return cli.UsageError(cmd, "deploy wants a --scheme")
 	case j.topology == "":
-		return usageError(cmd, "deploy wants a --topology")
+		return cli.UsageError(cmd, "deploy wants a --topology")
 	case j.takeover && j.backup:
-		return usageError(cmd, "--takeover and --backup exclude each other")
+		return cli.UsageError(cmd, "--takeover and --backup exclude each other")
 	case j.dryRun && j.diff:
-		return usageError(cmd, "--dry-run and --diff exclude each other: the first needs no switches, the second does")
+		return cli.UsageError(cmd, "--dry-run and --diff exclude each other: the first needs no switches, the second does")
 	case j.timeout <= 0:
-		return usageError(cmd, "--timeout %v: want a positive time", j.timeout)
+		return cli.UsageError(cmd, "--timeout %v: want a positive time", j.timeout)
 	case len(j.configs) > 0 && j.target != targetTofino:
-		return usageError(cmd, "--device-config is for --target tofino")
+		return cli.UsageError(cmd, "--device-config is for --target tofino")
 	case j.target == targetTofino && len(j.configs) == 0 && !j.dryRun:
-		return usageError(cmd, "--target tofino wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+		return cli.UsageError(cmd, "--target tofino wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
 	}
 	if _, err := parseElection(j.election); err != nil {
-		return usageError(cmd, "--election-id %s: %w", j.election, err)
+		return cli.UsageError(cmd, "--election-id %s: %w", j.election, err)
 	}
 	if !knownTarget(j.target) {
-		return usageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
+		return cli.UsageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
 	}
 	if err := j.hosts.check(cmd, j.target); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return err
 	}
 	if j.page.listen != "" && !j.stays() {
-		return usageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
+		return cli.UsageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
 		return err
@@ -212,11 +213,11 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	case j.target == targetTofino && *arch == "":
 		*arch = "tna"
 	case j.target == targetTofino && !hardware:
-		return usageError(cmd, "--target tofino takes --arch tna or t2na")
+		return cli.UsageError(cmd, "--target tofino takes --arch tna or t2na")
 	case j.target == targetTofino && j.request.StatePath == "ghost":
-		return usageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
+		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
 	case j.target == targetBMv2 && hardware:
-		return usageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
+		return cli.UsageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
 	}
 	return nil
 }
@@ -259,7 +260,7 @@ func (j *deployJob) run(ctx context.Context) error {
 		return err
 	}
 	if j.dryRun {
-		return show(j.c.out, j.format, plan.Rows(), plan)
+		return cli.Show(j.c.Out, j.format, plan.Rows(), plan)
 	}
 	if err := j.page.open(); err != nil {
 		return err
@@ -290,8 +291,8 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 	if err := j.showReport(report); err != nil {
 		return err
 	}
-	if err := j.c.out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", bareError(err))
+	if err := j.c.Out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", cli.BareError(err))
 	}
 	if err != nil {
 		return j.deployErrors(err)
@@ -354,7 +355,7 @@ func (j *deployJob) options(attached bool) controller.DeployOptions {
 	election, _ := parseElection(j.election) // has been checked
 	return controller.DeployOptions{
 		Election: election, Takeover: j.takeover || attached && !j.backup, Backup: j.backup,
-		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.log,
+		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
 	}
 }
 
@@ -374,11 +375,11 @@ func (b *deployBar) End() {
 // progress makes a bar that hears of what is done with the options.
 func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *deployBar {
 	bar := &deployBar{}
-	if j.c.quiet {
+	if j.c.Quiet {
 		return bar
 	}
 	bar.Progress = live.NewProgress(live.ProgressOptions{
-		Out: j.c.err, Terminal: isTerminal(j.c.err), What: "deploy", Unit: "switches", Total: len(plan.Switches),
+		Out: j.c.Err, Terminal: cli.IsTerminal(j.c.Err), What: "deploy", Unit: "switches", Total: len(plan.Switches),
 	})
 	o.Progress = func(p controller.Progress) {
 		if !bar.ended.Load() {
@@ -390,23 +391,23 @@ func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *depl
 
 // showReport prints what has been done, or with --diff what is different.
 func (j *deployJob) showReport(r *controller.Report) error {
-	if j.diff && (j.format == formatTable || j.format == formatCSV) {
+	if j.diff && (j.format == cli.Table || j.format == cli.CSV) {
 		rows := r.ChangeRows()
-		if len(rows) == 1 && r.Err() == nil && j.format == formatTable {
-			_, err := fmt.Fprintln(j.c.out, "nothing differs")
+		if len(rows) == 1 && r.Err() == nil && j.format == cli.Table {
+			_, err := fmt.Fprintln(j.c.Out, "nothing differs")
 			return err
 		}
-		return show(j.c.out, j.format, rows, r)
+		return cli.Show(j.c.Out, j.format, rows, r)
 	}
-	if err := show(j.c.out, j.format, r.Rows(), r); err != nil {
+	if err := cli.Show(j.c.Out, j.format, r.Rows(), r); err != nil {
 		return err
 	}
-	if j.format != formatTable {
+	if j.format != cli.Table {
 		return nil
 	}
 	j.showNotes(r)
 	if r.Verified() {
-		_, err := fmt.Fprintf(j.c.out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
+		_, err := fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
 		return err
 	}
 	return nil
@@ -425,7 +426,7 @@ func (j *deployJob) showNotes(r *controller.Report) {
 		}
 	}
 	for _, n := range order {
-		fmt.Fprintf(j.c.out, "note: %s (%s)\n", n, abbreviated(about[n]))
+		fmt.Fprintf(j.c.Out, "note: %s (%s)\n", n, abbreviated(about[n]))
 	}
 }
 
@@ -437,7 +438,7 @@ func (j *deployJob) planErrors(err error) error {
 	return j.eachError(err, func(err error) error {
 		var e *plan.Error
 		if errors.As(err, &e) {
-			return hinted(err, "%s", e.Hint)
+			return cli.Hinted(err, "%s", e.Hint)
 		}
 		return err
 	})
@@ -462,7 +463,7 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 	for i, e := range merged {
 		err = failure(&plan.Error{Switch: abbreviated(about[e.Err.Error()+e.Hint]), Err: e.Err, Hint: e.Hint})
 		if i < len(merged)-1 {
-			j.c.report(err)
+			j.c.Report(err)
 		}
 	}
 	return err
@@ -470,10 +471,10 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 
 // deployFailure gives an error about switches its exit code and its hint.
 func deployFailure(err error) error {
-	f := &failure{code: exitRefused, err: err}
+	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
 	var e *plan.Error
 	if errors.As(err, &e) {
-		f.hint = e.Hint
+		f.Hint = e.Hint
 	}
 	return f
 }

@@ -14,6 +14,7 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/netspace"
@@ -31,11 +32,11 @@ const defaultCPU = 510
 func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config"} {
 		if cmd.Flags().Changed(flag) {
-			return usageError(cmd, "--p4app and --%s exclude each other: a project says what its network and its program are", flag)
+			return cli.UsageError(cmd, "--p4app and --%s exclude each other: a project says what its network and its program are", flag)
 		}
 	}
 	if j.target != targetEmbedded {
-		return usageError(cmd, "--p4app is for --target embedded")
+		return cli.UsageError(cmd, "--p4app is for --target embedded")
 	}
 	return j.hosts.check(cmd, j.target)
 }
@@ -64,14 +65,14 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 		return err
 	}
 	for _, n := range project.Notes {
-		j.c.log.Debug(n)
+		j.c.Log.Debug(n)
 	}
 	switches, err := j.loadApp(project)
 	if err != nil {
 		return err
 	}
 	planned := appPlan(project, switches)
-	options := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
+	options := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
 	for _, s := range switches {
 		options.Priorities = max(options.Priorities, s.Priority)
 	}
@@ -110,7 +111,7 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 	if err := hosts.Begun(logFile(j.state)); err != nil {
 		return err
 	}
-	j.c.log.Info("the project is up, until Ctrl-C", "state", j.state)
+	j.c.Log.Info("the project is up, until Ctrl-C", "state", j.state)
 	<-ctx.Done()
 	return nil
 }
@@ -133,7 +134,7 @@ func (j *deployJob) loadApp(project *p4app.Project) (list []*appSwitch, err erro
 		}
 		sw := &appSwitch{Switch: s, program: p.text, info: p.info}
 		for _, file := range s.Entries {
-			e, err := j.c.entries(file, p.info)
+			e, err := readEntries(j.c, file, p.info)
 			if err != nil {
 				return nil, err
 			}
@@ -144,13 +145,13 @@ func (j *deployJob) loadApp(project *p4app.Project) (list []*appSwitch, err erro
 	return list, nil
 }
 
-// entries reads a file of entries for a program.
-func (c *cli) entries(file string, info *configv1.P4Info) (*p4app.Entries, error) {
-	text, err := c.readSource(file)
+// readEntries reads a file of entries for a program.
+func readEntries(c *cli.Console, file string, info *configv1.P4Info) (*p4app.Entries, error) {
+	text, err := c.ReadSource(file)
 	if err != nil {
 		return nil, err
 	}
-	return p4app.ParseEntries(displayName(file), text, info)
+	return p4app.ParseEntries(cli.DisplayName(file), text, info)
 }
 
 // appPlan is as much of a plan as switches and hosts begin with.
@@ -200,7 +201,7 @@ func (j *deployJob) commands(ctx context.Context, project *p4app.Project) error 
 	for _, h := range project.Hosts {
 		for _, text := range h.Commands {
 			if err := j.onHost(ctx, h.Name, text); err != nil {
-				j.c.log.Warn("a command of the project fails", "host", h.Name, "command", text, "error", err)
+				j.c.Log.Warn("a command of the project fails", "host", h.Name, "command", text, "error", err)
 			}
 		}
 	}
@@ -230,7 +231,7 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 		Program string `json:"program"`
 		Entries int    `json:"entries"`
 	}
-	rows, list := grid{{"SWITCH", "PROGRAM", "ENTRIES"}}, []row{}
+	rows, list := cli.Grid{{"SWITCH", "PROGRAM", "ENTRIES"}}, []row{}
 	for _, s := range switches {
 		r := row{s.Name, s.Program, 0}
 		for _, e := range s.entries {
@@ -239,5 +240,5 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 		list = append(list, r)
 		rows = append(rows, []string{r.Switch, r.Program, fmt.Sprint(r.Entries)})
 	}
-	return show(j.c.out, j.format, rows, list)
+	return cli.Show(j.c.Out, j.format, rows, list)
 }

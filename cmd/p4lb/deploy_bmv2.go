@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
@@ -30,26 +31,26 @@ func (b *bmv2Flags) addFlags(cmd *cobra.Command) {
 func (b *bmv2Flags) check(cmd *cobra.Command, target string) error {
 	switch {
 	case target != targetBMv2 && (b.keep || b.remove || b.attach || b.name != ""):
-		return usageError(cmd, "--keep, --remove, --attach and --name are for --target bmv2")
+		return cli.UsageError(cmd, "--keep, --remove, --attach and --name are for --target bmv2")
 	case b.keep && b.remove, b.attach && (b.keep || b.remove || b.name != ""):
-		return usageError(cmd, "--attach, --remove and --keep exclude each other")
+		return cli.UsageError(cmd, "--attach, --remove and --keep exclude each other")
 	}
 	return nil
 }
 
 // open makes the target.
-func (b *bmv2Flags) open(c *cli, o target.ServersOptions) target.Target {
+func (b *bmv2Flags) open(c *cli.Console, o target.ServersOptions) target.Target {
 	if b.attach {
 		return target.AttachBMv2(o)
 	}
-	return testbed.New(testbed.Options{Name: b.name, Keep: b.keep, Log: c.log})
+	return testbed.New(testbed.Options{Name: b.name, Keep: b.keep, Log: c.Log})
 }
 
 // takeAway ends a deployment that was kept.
 func (j *deployJob) takeAway() error {
 	name := j.bmv2.name
 	if name == "" {
-		t, err := j.c.topology(j.topology)
+		t, err := j.c.Topology(j.topology)
 		if err != nil {
 			return err
 		}
@@ -59,9 +60,9 @@ func (j *deployJob) takeAway() error {
 	case err != nil:
 		return deployFailure(err)
 	case !ok:
-		return hinted(fmt.Errorf("there is no deployment %s", name), "ip netns shows what there is: namespaces called p4lb-NAME-NODE")
+		return cli.Hinted(fmt.Errorf("there is no deployment %s", name), "ip netns shows what there is: namespaces called p4lb-NAME-NODE")
 	}
-	j.c.log.Info("removed", "deployment", name)
+	j.c.Log.Info("removed", "deployment", name)
 	return nil
 }
 
@@ -69,16 +70,16 @@ func (j *deployJob) takeAway() error {
 func (j *deployJob) howTo(plan *plan.Plan) error {
 	list := plan.Topology.Hosts
 	live := j.hosts.network != nil || j.target == targetBMv2 && !j.bmv2.attach
-	if !live || len(list) < 2 || j.format != formatTable {
+	if !live || len(list) < 2 || j.format != cli.Table {
 		return nil
 	}
 	from, to := list[0], list[len(list)-1]
-	fmt.Fprintf(j.c.out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
+	fmt.Fprintf(j.c.Out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
 	if j.bmv2.keep {
-		fmt.Fprintln(j.c.out, "the network stays; to end it: p4lb down")
+		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
 	}
-	if err := j.c.out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", bareError(err))
+	if err := j.c.Out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", cli.BareError(err))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
@@ -19,35 +20,35 @@ import (
 // A schemeRequest is what a user says about a scheme that is not generated for
 // a single role.
 type schemeRequest struct {
-	genRequest
+	cli.Request
 }
 
 func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
-	addBlocksFlag(cmd, &r.Blocks)
-	f.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
-	f.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
+	cli.AddBlocksFlag(cmd, &r.Blocks)
+	f.StringArrayVar(&r.Assigned, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
+	f.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
-	addArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
-	completeLater(cmd, "scheme", codegen.Names)
-	completeWith(cmd, "state-path", codegen.StatePaths)
+	cli.AddArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
+	cli.CompleteLater(cmd, "scheme", codegen.Names)
+	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 }
 
 // check completes the request.
-func (r *schemeRequest) check(cmd *cobra.Command, c *cli) error {
-	if err := r.complete(cmd, c); err != nil {
+func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
+	if err := r.Complete(cmd, c); err != nil {
 		return err
 	}
 	switch {
 	case r.All:
-		return usageError(cmd, "%s is for one scheme, not for all", cmd.Name())
-	case wantArch(cmd, r.Arch) != nil:
-		return wantArch(cmd, r.Arch)
+		return cli.UsageError(cmd, "%s is for one scheme, not for all", cmd.Name())
+	case cli.WantArch(cmd, r.Arch) != nil:
+		return cli.WantArch(cmd, r.Arch)
 	case r.Role != "" || r.Ports != "":
-		return usageError(cmd, "role and ports follow from the topology: leave them out of %s", displayName(r.file))
+		return cli.UsageError(cmd, "role and ports follow from the topology: leave them out of %s", cli.DisplayName(r.File))
 	case own.IsPath(r.Scheme) && r.Arch == "":
 		return r.settleArch()
 	}
@@ -56,7 +57,7 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli) error {
 
 // settleArch takes what a program of the user's own is for.
 func (r *schemeRequest) settleArch() error {
-	s, err := libraryFrom(".").Find(r.Scheme)
+	s, err := cli.LibraryFrom(".").Find(r.Scheme)
 	if err != nil {
 		return err
 	}
@@ -68,11 +69,11 @@ func (r *schemeRequest) settleArch() error {
 
 // plan generates the programs and computes what every switch must hold.
 func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
-	t, err := j.c.topology(j.topology)
+	t, err := j.c.Topology(j.topology)
 	if err != nil {
 		return nil, err
 	}
-	if t, err = failLinks(t, j.fail); err != nil {
+	if t, err = cli.FailLinks(t, j.fail); err != nil {
 		return nil, err
 	}
 	if j.target == targetEmbedded {
@@ -87,10 +88,10 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 		return nil, j.planErrors(err)
 	}
 	for _, table := range plan.Empty() {
-		j.c.log.Warn("nothing fills a table: every packet takes its default action", "table", table)
+		j.c.Log.Warn("nothing fills a table: every packet takes its default action", "table", table)
 	}
 	for _, text := range plan.Cut() {
-		j.c.log.Warn("cut off", "who", text)
+		j.c.Log.Warn("cut off", "who", text)
 	}
 	return plan, nil
 }
@@ -110,7 +111,7 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 	d := plan.DevicePorts(t, j.request.Arch)
 	if d != t {
 		first := t.Switches[0].Name
-		j.c.log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
+		j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
 	}
 	return d
 }
@@ -126,9 +127,9 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error 
 		if !ok || p == nil {
 			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, roleNames(all))
 		}
-		config, err := readFile(file)
+		config, err := cli.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", file, bareError(err))
+			return fmt.Errorf("reading %s: %w", file, cli.BareError(err))
 		}
 		p.Config = config
 	}
@@ -149,12 +150,12 @@ func roleNames(all map[fabric.Role]*plan.Pipeline) string {
 }
 
 // pipelinesOf makes the programs of a scheme that a topology wants.
-func pipelinesOf(ctx context.Context, c *cli, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
-	schemes, err := r.schemes()
+func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
+	schemes, err := r.Schemes()
 	if err != nil {
 		return nil, err
 	}
-	params, err := r.params(c)
+	params, err := r.Params(c)
 	if err != nil {
 		return nil, err
 	}

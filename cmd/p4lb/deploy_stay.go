@@ -22,7 +22,7 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned 
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
-	j.c.log.Info("keeping the switches as planned, until Ctrl-C", "state", j.state)
+	j.c.Log.Info("keeping the switches as planned, until Ctrl-C", "state", j.state)
 	for planned != nil {
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
@@ -45,11 +45,11 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned 
 // told logs what has become of a switch that was away.
 func (j *deployJob) told(r controller.SwitchReport) {
 	if r.Err != nil {
-		j.c.log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
+		j.c.Log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
 		j.shown.tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)
 		return
 	}
-	j.c.log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
+	j.c.Log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
 	j.shown.tell(r.Name, "is back, and holds the plan", true)
 }
 
@@ -61,14 +61,14 @@ func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before
 		err = c.SetPlan(ctx, plan)
 	}
 	if err != nil {
-		j.c.report(err)
+		j.c.Report(err)
 		return before
 	}
 	r, err := c.Deploy(ctx)
 	if err != nil {
-		j.c.report(j.deployErrors(err))
+		j.c.Report(j.deployErrors(err))
 	}
-	j.c.log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
+	j.c.Log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
 	j.shown.tell("", "the topology has been deployed again", r.Verified())
 	return plan
 }
@@ -81,14 +81,14 @@ func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan
 	tasks, err := task.ForPlan(plan, task.Options{
 		MTU: j.mtu, Queue: j.queue,
 		Alert: func(a task.Alert) {
-			j.c.log.Warn(a.Text, "switch", a.Switch)
+			j.c.Log.Warn(a.Text, "switch", a.Switch)
 			j.shown.tell(a.Switch, a.Text, false)
 		},
 	})
 	if err != nil || len(tasks) == 0 {
 		return err
 	}
-	j.c.log.Info("running tasks", "number", len(tasks))
-	c.Loop(ctx, tasks, controller.LoopOptions{Log: j.c.log})
+	j.c.Log.Info("running tasks", "number", len(tasks))
+	c.Loop(ctx, tasks, controller.LoopOptions{Log: j.c.Log})
 	return nil
 }

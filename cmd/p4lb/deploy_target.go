@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/netspace"
@@ -48,7 +49,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		return j.bmv2.open(j.c, options), false, nil
 	}
 	if j.owner = j.running(plan); j.owner != nil {
-		j.c.log.Info("taking over the switches of another process", "pid", j.owner.PID)
+		j.c.Log.Info("taking over the switches of another process", "pid", j.owner.PID)
 		options.Addresses = map[string]string{}
 		for _, s := range j.owner.Switches {
 			options.Addresses[s.Name] = s.GRPC
@@ -58,7 +59,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 	if err := j.addressesFree(plan); err != nil {
 		return nil, false, err
 	}
-	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.log}
+	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
 			return nil, false, err
@@ -87,8 +88,8 @@ func (j *deployJob) addressesFree(plan *plan.Plan) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	return &failure{code: exitRefused, err: fmt.Errorf("somebody else serves at the addresses of the topology: %s", abbreviated(taken)),
-		hint: "--any-port takes free ones; or end what serves there, p4lb down if it is a network of p4lb's"}
+	return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("somebody else serves at the addresses of the topology: %s", abbreviated(taken)),
+		Hint: "--any-port takes free ones; or end what serves there, p4lb down if it is a network of p4lb's"}
 }
 
 // running is the deployment of another process that has these very switches
@@ -120,14 +121,14 @@ func (t *clientTLS) addFlags(cmd *cobra.Command) {
 }
 
 // config is nil without TLS.
-func (t *clientTLS) config(c *cli) (*tls.Config, error) {
+func (t *clientTLS) config(c *cli.Console) (*tls.Config, error) {
 	if t.ca == "" {
 		if t.cert != "" || t.key != "" {
-			return nil, hinted(errors.New("--tls-cert and --tls-key want --tls-ca"), "name the certificates that the servers' are signed by")
+			return nil, cli.Hinted(errors.New("--tls-cert and --tls-key want --tls-ca"), "name the certificates that the servers' are signed by")
 		}
 		return nil, nil
 	}
-	text, err := c.readSource(t.ca)
+	text, err := c.ReadSource(t.ca)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (t *clientTLS) config(c *cli) (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate %s and its key: %w", t.cert, bareError(err))
+		return nil, fmt.Errorf("reading the certificate %s and its key: %w", t.cert, cli.BareError(err))
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -171,7 +172,7 @@ func TestAddressesTaken(t *testing.T) {
 	state := filepath.Join(dir, "deployed.json")
 	code := run(t.Context(), []string{"deploy", "--scheme", "ecmp", "--topology", file, "--state", state, "-q"}, strings.NewReader(""), &out, &errs)
 	first := topology.Switches[0].GRPC + " (l1), "
-	if said := errs.String(); code != exitRefused || strings.Count(said, "error:") != 1 || strings.Count(said, "\n") != 2 ||
+	if said := errs.String(); code != cli.ExitRefused || strings.Count(said, "error:") != 1 || strings.Count(said, "\n") != 2 ||
 		!strings.Contains(said, first) || !strings.Contains(said, "hint: --any-port takes free ones") {
 		t.Errorf("exit code %d, errors %q", code, said)
 	}

@@ -7,21 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/hosts"
 )
 
-func newDoctor(c *cli) *cobra.Command {
-	var form format
+func newDoctor(c *cli.Console) *cobra.Command {
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "doctor [-o FORMAT]",
 		Short: "Say what p4lb can do on this machine, and what the rest wants",
 		Long: `Doctor goes through what p4lb is for and says what works here as it is, and what
 the rest would want. Generating, compiling, testing and comparing programs wants
 nothing.`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			found := examine()
-			rows := grid{{"TO", "WORKS", "WITH"}}
+			rows := cli.Grid{{"TO", "WORKS", "WITH"}}
 			for _, f := range found {
 				works := "no"
 				if f.Works {
@@ -29,10 +30,10 @@ nothing.`,
 				}
 				rows = append(rows, []string{f.Task, works, f.With})
 			}
-			return show(c.out, form, rows, found)
+			return cli.Show(c.Out, form, rows, found)
 		},
 	}
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 // TestDocumented wants every command of README, docs and examples to be one that
@@ -66,7 +68,7 @@ func commandsOf(code string) []string {
 
 // parses reads a command line as p4lb would, and runs nothing.
 func parses(command string) error {
-	c := &cli{out: bufio.NewWriter(io.Discard), err: io.Discard}
+	c := &cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard}
 	root := newRoot(c)
 	cmd, rest, err := root.Find(strings.Fields(command)[1:])
 	if err != nil {
@@ -79,7 +81,7 @@ func parses(command string) error {
 		rest = strings.Fields((" " + strings.Join(rest, " "))[:i])
 	}
 	if cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return unknownVerb(cmd, rest[0])
+		return cli.UnknownVerb(cmd, rest[0])
 	}
 	return flags.Parse(rest)
 }

@@ -14,13 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/fitting/picture"
 	"github.com/p4lb/p4lb/leaf"
 )
 
-func newFit(c *cli) *cobra.Command {
+func newFit(c *cli.Console) *cobra.Command {
 	j := &fitJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "fit --data FILE... [--degree N] [-o MODEL.json]",
@@ -44,7 +45,7 @@ paper-printed as its Eq. 13 is misprinted.`,
   p4lb fit --data day1.parquet --data day2.parquet --plot fit.svg
   p4lb fit --data obs.csv --pattern websearch+hadoop --library models
   p4lb fit --preset paper --degree 3 -o poly3.json`,
-		Args: wantArgs(0, 0, "its data as --data FILE"),
+		Args: cli.WantArgs(0, 0, "its data as --data FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.check(cmd); err != nil {
 				return err
@@ -58,7 +59,7 @@ paper-printed as its Eq. 13 is misprinted.`,
 
 // A fitJob is one run of the fit verb.
 type fitJob struct {
-	c       *cli
+	c       *cli.Console
 	data    []string
 	preset  string
 	pattern string
@@ -154,28 +155,28 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 	changed := cmd.Flags().Changed
 	switch {
 	case j.preset != "" && len(j.data) > 0:
-		return usageError(cmd, "--preset and --data: a polynomial is either given or fitted")
+		return cli.UsageError(cmd, "--preset and --data: a polynomial is either given or fitted")
 	case j.preset != "" && j.preset != "paper" && j.preset != "paper-printed":
-		return usageError(cmd, "--preset %s: want paper or paper-printed", j.preset)
+		return cli.UsageError(cmd, "--preset %s: want paper or paper-printed", j.preset)
 	case j.preset != "" && (j.plot != "" || j.pattern != "" || j.table != nil):
-		return usageError(cmd, "--plot, --pattern and --table want data, not a preset")
+		return cli.UsageError(cmd, "--plot, --pattern and --table want data, not a preset")
 	case j.preset == "" && len(j.data) == 0 && !changed("library"):
-		return usageError(cmd, "fit wants data: --data FILE")
+		return cli.UsageError(cmd, "fit wants data: --data FILE")
 	case j.pattern != "" && j.model != "":
-		return usageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
+		return cli.UsageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
 	case j.trend && j.table == nil:
-		return usageError(cmd, "--trend is about the --table")
+		return cli.UsageError(cmd, "--trend is about the --table")
 	case j.verify < 0:
-		return usageError(cmd, "--verify %d: want a number of points", j.verify)
+		return cli.UsageError(cmd, "--verify %d: want a number of points", j.verify)
 	case !(j.units.FullQueue > 0):
-		return usageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
+		return cli.UsageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
 	}
 	if ext := filepath.Ext(j.plot); j.plot != "" && ext != ".svg" && ext != ".png" {
-		return usageError(cmd, "--plot %s: want a name that ends in .svg or .png", j.plot)
+		return cli.UsageError(cmd, "--plot %s: want a name that ends in .svg or .png", j.plot)
 	}
 	if j.pattern != "" {
 		if j.pattern, err = fitting.ParsePattern(j.pattern); err != nil {
-			return usageError(cmd, "--pattern: %w", err)
+			return cli.UsageError(cmd, "--pattern: %w", err)
 		}
 	}
 	if j.table != nil {
@@ -229,11 +230,11 @@ func explainFit(err error) error {
 	var rank *fitting.RankError
 	switch {
 	case errors.As(err, &rank) && rank.Possible > 0:
-		return hinted(err, "they determine degree %d", rank.Possible)
+		return cli.Hinted(err, "they determine degree %d", rank.Possible)
 	case errors.As(err, &rank):
-		return hinted(err, "the occupancy and the interval have to vary independently of each other")
+		return cli.Hinted(err, "the occupancy and the interval have to vary independently of each other")
 	case errors.Is(err, fitting.ErrNoRows):
-		return hinted(err, "all rows were dropped: -v says why")
+		return cli.Hinted(err, "all rows were dropped: -v says why")
 	}
 	return err
 }
@@ -258,15 +259,15 @@ func (j *fitJob) read(ctx context.Context) (*fitting.Rows, *fitting.DataInfo, er
 		return nil, nil, err
 	}
 	info.Rows = rows.Len()
-	j.c.log.Debug("read", "rows", read, "missing", info.Dropped.Missing, "infinite", info.Dropped.Infinite,
+	j.c.Log.Debug("read", "rows", read, "missing", info.Dropped.Missing, "infinite", info.Dropped.Infinite,
 		"negative", info.Dropped.Negative, "outliers", info.Dropped.Outlier)
 	return rows, info, nil
 }
 
 func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) (dataset.Source, error) {
-	f := dataset.File{Name: displayName(name), Reader: j.c.in}
+	f := dataset.File{Name: cli.DisplayName(name), Reader: j.c.In}
 	if name != "-" {
-		file, err := openFile(name)
+		file, err := cli.OpenFile(name)
 		if err != nil {
 			return dataset.Source{}, fmt.Errorf("reading %s: %w", name, err)
 		}
@@ -277,9 +278,9 @@ func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) 
 	var place *dataset.Error
 	switch {
 	case errors.As(err, &place) && place.BeyondFull:
-		return source, hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
+		return source, cli.Hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
 	case err != nil && !errors.As(err, &place):
-		return source, fmt.Errorf("reading %s: %w", f.Name, bareError(err))
+		return source, fmt.Errorf("reading %s: %w", f.Name, cli.BareError(err))
 	}
 	return source, err
 }
@@ -293,12 +294,12 @@ func (j *fitJob) verifyModel(ctx context.Context, m *fitting.Model) error {
 
 // write writes the model and the picture, or neither.
 func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) error {
-	var out outputs
-	defer out.discard()
+	var out cli.Outputs
+	defer out.Discard()
 	target := j.model
 	if j.pattern != "" {
 		if err := os.MkdirAll(j.library, 0o777); err != nil {
-			return fmt.Errorf("making %s: %w", j.library, bareError(err))
+			return fmt.Errorf("making %s: %w", j.library, cli.BareError(err))
 		}
 		target = filepath.Join(j.library, j.pattern+".json")
 	}
@@ -310,7 +311,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 		if err != nil {
 			return err
 		}
-		if err := out.stage(target, text); err != nil {
+		if err := out.Stage(target, text); err != nil {
 			return err
 		}
 	}
@@ -320,11 +321,11 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 		if err := picture.Write(&b, strings.TrimPrefix(filepath.Ext(j.plot), "."), s); err != nil {
 			return fmt.Errorf("drawing %s: %w", j.plot, err)
 		}
-		if err := out.stage(j.plot, b.Bytes()); err != nil {
+		if err := out.Stage(j.plot, b.Bytes()); err != nil {
 			return err
 		}
 	}
-	return j.c.finish(&out)
+	return j.c.Finish(&out)
 }
 
 // runPreset writes and describes a polynomial of the paper.

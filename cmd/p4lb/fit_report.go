@@ -10,24 +10,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// warning prints what the user should know though the verb goes on.
-func (c *cli) warning(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	switch {
-	case c.quiet:
-	case c.logJSON:
-		c.log.Warn(text)
-	default:
-		fmt.Fprintf(c.err, "%s %s\n", c.paint.bold("warning:"), text)
-	}
-}
-
 // report prints what is known about a fit.
 func (j *fitJob) report(m *fitting.Model, fit *fitting.Fit) error {
-	w := tabwriter.NewWriter(j.c.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
 	j.reportData(w, m)
 	f := m.Fit
 	fmt.Fprintf(w, "correlation\ttraffic with occupancy %+.4f, with interval %+.4f; occupancy with interval %+.4f\n",
@@ -40,13 +29,13 @@ func (j *fitJob) report(m *fitting.Model, fit *fitting.Fit) error {
 		fmt.Fprintf(w, "monotone\tagainst over %s of the range before; moved by %.3g (root mean square, normalised)\n", percent(p.Against), p.Moved)
 	}
 	w.Flush()
-	fmt.Fprintln(j.c.out)
-	reportMetrics(j.c.out, f)
-	fmt.Fprintln(j.c.out)
-	reportCoeff(j.c.out, m)
-	fmt.Fprintln(j.c.out)
+	fmt.Fprintln(j.c.Out)
+	reportMetrics(j.c.Out, f)
+	fmt.Fprintln(j.c.Out)
+	reportCoeff(j.c.Out, m)
+	fmt.Fprintln(j.c.Out)
 	if f.Condition > 1e8 {
-		j.c.warning("the columns are nearly dependent (condition %.1e): the coefficients have few digits", f.Condition)
+		j.c.Warning("the columns are nearly dependent (condition %.1e): the coefficients have few digits", f.Condition)
 	}
 	return j.reportFixed(m)
 }
@@ -122,7 +111,7 @@ func reportCoeff(out io.Writer, m *fitting.Model) {
 
 // reportFixed describes the polynomial of integers.
 func (j *fitJob) reportFixed(m *fitting.Model) error {
-	w := tabwriter.NewWriter(j.c.out, 0, 8, 2, ' ', 0)
+	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
 	e := m.Extent
 	fmt.Fprintf(w, "fixed point\tscale %d; the sum stays below %s, in %d bits\n", m.Scale, m.Accumulator.Bound, m.Accumulator.Width)
 	fmt.Fprintf(w, "index\tC_max %d; from %d to %d over all bytes, negative on %s of them; up with L and down with T on %s\n",
@@ -141,11 +130,11 @@ func (j *fitJob) reportFixed(m *fitting.Model) error {
 	}
 	w.Flush()
 	if m.Fit != nil && m.Max() > 2*m.Scale {
-		j.c.warning("within the hull of the data the polynomial rises to %.3g times the largest traffic: a lower degree or --monotone is safer",
+		j.c.Warning("within the hull of the data the polynomial rises to %.3g times the largest traffic: a lower degree or --monotone is safer",
 			float64(m.Max())/float64(m.Scale))
 	}
 	if m.Fit != nil && e.Max > m.Max() {
-		j.c.warning("beyond the data the polynomial rises to %d: C_max is taken over their hull", e.Max)
+		j.c.Warning("beyond the data the polynomial rises to %d: C_max is taken over their hull", e.Max)
 	}
 	return nil
 }
@@ -162,10 +151,10 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 // listLibrary prints which patterns the library has a model of, and what it was
 // fitted to.
 func (j *fitJob) listLibrary() error {
-	rows := grid{{"PATTERN", "DEGREE", "ROWS", "TEST R²", "DATA"}}
+	rows := cli.Grid{{"PATTERN", "DEGREE", "ROWS", "TEST R²", "DATA"}}
 	for _, pattern := range fitting.Patterns() {
 		name := filepath.Join(j.library, pattern+".json")
-		text, err := readFile(name)
+		text, err := cli.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			rows = append(rows, []string{pattern, "-", "-", "-", "none yet"})
@@ -179,7 +168,7 @@ func (j *fitJob) listLibrary() error {
 		}
 		rows = append(rows, libraryLine(pattern, m))
 	}
-	return show(j.c.out, formatTable, rows, nil)
+	return cli.Show(j.c.Out, cli.Table, rows, nil)
 }
 
 func libraryLine(pattern string, m *fitting.Model) []string {

@@ -7,10 +7,11 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-func newFmt(c *cli) *cobra.Command {
+func newFmt(c *cli.Console) *cobra.Command {
 	j := &fmtJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "fmt [-w] [-l] [-d] [--check] FILE.p4...",
@@ -21,7 +22,7 @@ The file - is standard input.`,
 		Example: `  p4lb fmt -w *.p4         rewrite the files that are not in canonical form
   p4lb fmt -d router.p4    show what would change
   p4lb fmt --check *.p4    exit with 1 if anything would, for scripts`,
-		Args: wantArgs(1, -1, "files, or - for standard input"),
+		Args: cli.WantArgs(1, -1, "files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return j.run(cmd, args)
 		},
@@ -36,7 +37,7 @@ The file - is standard input.`,
 
 // A fmtJob is one run of the fmt verb.
 type fmtJob struct {
-	c                        *cli
+	c                        *cli.Console
 	write, list, diff, check bool
 	changed                  bool
 }
@@ -45,40 +46,40 @@ func (j *fmtJob) run(cmd *cobra.Command, names []string) error {
 	var first error
 	for _, name := range names {
 		if name == "-" && j.write {
-			return usageError(cmd, "standard input cannot be rewritten")
+			return cli.UsageError(cmd, "standard input cannot be rewritten")
 		}
 	}
 	for _, name := range names {
 		if err := j.file(name); err != nil {
 			if first != nil {
-				j.c.report(first)
+				j.c.Report(first)
 			}
 			first = err
 		}
 	}
 	if first == nil && j.check && j.changed {
-		return errReported
+		return cli.ErrReported
 	}
 	return first
 }
 
 // file formats one file and does with the result what the flags say.
 func (j *fmtJob) file(name string) error {
-	old, err := j.c.readSource(name)
+	old, err := j.c.ReadSource(name)
 	if err != nil {
 		return err
 	}
-	text, err := syntax.Format(old, displayName(name))
+	text, err := syntax.Format(old, cli.DisplayName(name))
 	if err != nil {
-		return j.c.diagnose(err)
+		return j.c.Diagnose(err)
 	}
 	changed := !bytes.Equal(old, text)
 	j.changed = j.changed || changed
 	if changed && j.list {
-		fmt.Fprintln(j.c.out, displayName(name))
+		fmt.Fprintln(j.c.Out, cli.DisplayName(name))
 	}
 	if changed && j.diff {
-		j.c.out.Write(diff.Diff(name+" (as it is)", old, name+" (formatted)", text))
+		j.c.Out.Write(diff.Diff(name+" (as it is)", old, name+" (formatted)", text))
 	}
 	if changed && j.write {
 		return rewrite(name, text)
@@ -86,15 +87,15 @@ func (j *fmtJob) file(name string) error {
 	if j.write || j.list || j.diff || j.check {
 		return nil
 	}
-	_, err = j.c.out.Write(text)
+	_, err = j.c.Out.Write(text)
 	return err
 }
 
 func rewrite(name string, text []byte) error {
-	var out outputs
-	defer out.discard()
-	if err := out.stage(name, text); err != nil {
+	var out cli.Outputs
+	defer out.Discard()
+	if err := out.Stage(name, text); err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }

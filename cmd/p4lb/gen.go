@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
 //go:generate go test . -run ^TestGoldens -update
 
-func newGen(c *cli) *cobra.Command {
+func newGen(c *cli.Console) *cobra.Command {
 	j := &genJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"generate", "build", "make"},
@@ -51,32 +52,32 @@ nothing is written.`,
   p4lb gen --scheme qall-poly5 --coeffs model.json -o build
   p4lb gen --scheme drill --arch tna -o build
   p4lb gen --all -o build`,
-		Args: wantArgs(0, 0, "no arguments, a scheme is given by --scheme"),
+		Args: cli.WantArgs(0, 0, "no arguments, a scheme is given by --scheme"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := j.request.complete(cmd, c); err != nil {
+			if err := j.request.Complete(cmd, c); err != nil {
 				return err
 			}
 			return j.run(cmd.Context())
 		},
 	}
-	j.request.addFlags(cmd)
+	j.request.AddFlags(cmd)
 	cmd.Flags().StringVarP(&j.dir, "output", "o", ".", "write into the folder `DIR`, which is made if need be")
 	return cmd
 }
 
 // A genJob is one run of the gen verb.
 type genJob struct {
-	c       *cli
-	request genRequest
+	c       *cli.Console
+	request cli.Request
 	dir     string
 }
 
 func (j *genJob) run(ctx context.Context) error {
-	schemes, err := j.request.schemes()
+	schemes, err := j.request.Schemes()
 	if err != nil {
 		return err
 	}
-	params, err := j.request.params(j.c)
+	params, err := j.request.Params(j.c)
 	if err != nil {
 		return err
 	}
@@ -90,23 +91,23 @@ func (j *genJob) run(ctx context.Context) error {
 // write writes all files or none.
 func (j *genJob) write(list []*scheme.Program) error {
 	if err := os.MkdirAll(j.dir, 0o777); err != nil {
-		return fmt.Errorf("making the folder %s: %w", j.dir, bareError(err))
+		return fmt.Errorf("making the folder %s: %w", j.dir, cli.BareError(err))
 	}
-	var out outputs
-	defer out.discard()
+	var out cli.Outputs
+	defer out.Discard()
 	for _, g := range list {
 		files, err := scheme.Files(g)
 		if err != nil {
 			return err
 		}
 		for _, f := range files {
-			if err := out.stage(filepath.Join(j.dir, f.Name), f.Data); err != nil {
+			if err := out.Stage(filepath.Join(j.dir, f.Name), f.Data); err != nil {
 				return err
 			}
 		}
-		j.c.log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].Data))
+		j.c.Log.Debug("generated", "scheme", g.Name, "lines", lineCount(files[0].Data))
 	}
-	if err := j.c.finish(&out); err != nil {
+	if err := j.c.Finish(&out); err != nil {
 		return err
 	}
 	for _, g := range list {
@@ -126,7 +127,7 @@ func (j *genJob) explainPattern(m *manifest.Manifest) {
 		for _, a := range t.Actions {
 			names += len(a.Params)
 		}
-		j.c.say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", m.Scheme, names, t.Name)
+		j.c.Say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", m.Scheme, names, t.Name)
 	}
 }
 

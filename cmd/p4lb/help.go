@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -14,7 +15,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError(cmd.Root(), "there is no verb %q", strings.Join(args, " "))
+				return cli.UsageError(cmd.Root(), "there is no verb %q", strings.Join(args, " "))
 			}
 			return verb.Help()
 		},

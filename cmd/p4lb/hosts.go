@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
@@ -27,7 +28,7 @@ import (
 
 // A hostJob finds the network that a verb about hosts is for.
 type hostJob struct {
-	c     *cli
+	c     *cli.Console
 	state string
 }
 
@@ -39,7 +40,7 @@ func (j *hostJob) addFlags(cmd *cobra.Command) {
 func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
 	d, t, err := controller.ReadDeployed(j.state)
 	if errors.Is(err, controller.ErrNotDeployed) {
-		return nil, nil, hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up")
+		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up")
 	}
 	return d, t, err
 }
@@ -56,13 +57,13 @@ func up(d *controller.Deployed, state string) error {
 			return err
 		}
 	}
-	return hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
+	return cli.Hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
 }
 
 // host finds a host of a deployment that has some.
 func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) (*fabric.Host, error) {
 	if d.Control == "" && d.Name == "" {
-		return nil, hinted(fmt.Errorf("the deployment on target %s has no hosts of p4lb's", d.Target),
+		return nil, cli.Hinted(fmt.Errorf("the deployment on target %s has no hosts of p4lb's", d.Target),
 			"deploy --target embedded or bmv2 has some, where this machine can make them")
 	}
 	if h := t.Host(name); h != nil {
@@ -72,12 +73,12 @@ func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) 
 	for _, h := range t.Hosts {
 		names = append(names, h.Name)
 	}
-	return nil, hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
+	return nil, cli.Hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
 }
 
-func newHosts(c *cli) *cobra.Command {
+func newHosts(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "hosts [-o FORMAT]",
 		Short: "List the hosts of the network that is deployed",
@@ -86,7 +87,7 @@ their addresses and the ports of the switches that they are at. p4lb exec runs a
 command on one.`,
 		Example: `  p4lb hosts
   p4lb hosts -o json`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			d, t, err := j.read()
 			if err == nil {
@@ -102,21 +103,21 @@ command on one.`,
 				Switch  string `json:"switch"`
 				Port    int    `json:"port"`
 			}
-			rows, list := grid{{"HOST", "ADDRESS", "MAC", "SWITCH", "PORT"}}, []row{}
+			rows, list := cli.Grid{{"HOST", "ADDRESS", "MAC", "SWITCH", "PORT"}}, []row{}
 			for _, h := range t.Hosts {
 				r := row{h.Name, h.IP.String(), h.MAC.String(), h.Switch, h.Port}
 				list = append(list, r)
 				rows = append(rows, []string{r.Name, r.Address, r.MAC, r.Switch, strconv.Itoa(r.Port)})
 			}
-			return show(c.out, form, rows, list)
+			return cli.Show(c.Out, form, rows, list)
 		},
 	}
 	j.addFlags(cmd)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func newExec(c *cli) *cobra.Command {
+func newExec(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "exec HOST -- COMMAND [ARG]...",
@@ -130,13 +131,13 @@ runs on a host when the network is taken down is ended.`,
 		Example: `  p4lb exec h1 -- ping -c 3 10.0.2.1
   p4lb exec h17 -- iperf3 -s -D
   p4lb exec h1 -- bash`,
-		Args: wantArgs(2, -1, "a host and a command"),
+		Args: cli.WantArgs(2, -1, "a host and a command"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] == "--" {
 				args = slices.Delete(args, 1, 2)
 			}
 			if len(args) < 2 {
-				return usageError(cmd, "exec wants a command after the host")
+				return cli.UsageError(cmd, "exec wants a command after the host")
 			}
 			d, t, err := j.read()
 			if err == nil {
@@ -149,7 +150,7 @@ runs on a host when the network is taken down is ended.`,
 			if err != nil {
 				return err
 			}
-			if err := c.out.Flush(); err != nil {
+			if err := c.Out.Flush(); err != nil {
 				return err
 			}
 			// The command decides what an interrupt means.
@@ -172,16 +173,16 @@ func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, h *fabric.Ho
 	}
 	switch {
 	case errors.Is(err, hosts.ErrGone):
-		return hinted(err, "p4lb deploy brings it up again")
+		return cli.Hinted(err, "p4lb deploy brings it up again")
 	case err != nil:
-		return &failure{code: max(code, exitInput), err: fmt.Errorf("on host %s: %w", h.Name, err)}
+		return &cli.Failure{Code: max(code, cli.ExitInput), Err: fmt.Errorf("on host %s: %w", h.Name, err)}
 	case code != 0:
-		return &failure{code: code}
+		return &cli.Failure{Code: code}
 	}
 	return nil
 }
 
-func newDown(c *cli) *cobra.Command {
+func newDown(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"stop", "destroy", "cleanup"},
@@ -193,7 +194,7 @@ bmv2 --keep has left. What runs on hosts is ended. Switches of other targets are
 not p4lb's to end.`,
 		Example: `  p4lb deploy --scheme drill --topology qall --detach
   p4lb down`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.down(cmd.Context()) },
 	}
 	j.addFlags(cmd)
@@ -212,7 +213,7 @@ func (j *hostJob) down(ctx context.Context) error {
 		return err
 	}
 	if d.Target != targetEmbedded && d.Name == "" {
-		return hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
+		return cli.Hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
 	}
 	if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
 		if err := endProcess(ctx, d); err != nil {
@@ -229,7 +230,7 @@ func (j *hostJob) down(ctx context.Context) error {
 			return err
 		}
 	}
-	j.c.log.Info("the network is down", "topology", t.Name)
+	j.c.Log.Info("the network is down", "topology", t.Name)
 	return nil
 }
 
@@ -246,7 +247,7 @@ func endProcess(ctx context.Context, d *controller.Deployed) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late:
-			return &failure{code: exitRefused, err: fmt.Errorf("process %d has not ended within %v", d.PID, endTime), hint: fmt.Sprintf("kill -9 %d ends it, and all that it has made", d.PID)}
+			return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("process %d has not ended within %v", d.PID, endTime), Hint: fmt.Sprintf("kill -9 %d ends it, and all that it has made", d.PID)}
 		case <-poll.C:
 		}
 	}
@@ -266,14 +267,6 @@ type hostFlags struct {
 	captures *ports.Captures
 }
 
-// addPcapFlag adds the flag for captures of all ports.
-func addPcapFlag(cmd *cobra.Command, dir *string, target string) {
-	cmd.Flags().StringVar(dir, "pcap", "", target+"write a capture of each port's packets into `DIR`")
-}
-
-// captureFailed tells of a capture that goes no further.
-func (c *cli) captureFailed(err error) { c.log.Warn("packets go on", "error", err) }
-
 // mostHosts is how many hosts are made where nobody has asked for them: each
 // takes some milliseconds, and some hundred KiB of the kernel's memory.
 const mostHosts = 256
@@ -282,7 +275,7 @@ func (f *hostFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wanted, "hosts", true, "embedded: make the hosts of the topology, where this machine can")
 	flags.BoolVar(&f.rates, "rates", true, "embedded: links take as long as their rates and delays say; =false is as fast as it goes")
-	addPcapFlag(cmd, &f.pcap, "embedded: ")
+	cli.AddPcapFlag(cmd, &f.pcap, "embedded: ")
 	flags.BoolVar(&f.detach, "detach", false, "embedded: go on in the background once the switches hold the plan, until p4lb down")
 }
 
@@ -290,79 +283,79 @@ func (f *hostFlags) addFlags(cmd *cobra.Command) {
 func (f *hostFlags) check(cmd *cobra.Command, target string) error {
 	f.given = cmd.Flags().Changed("hosts")
 	if target != targetEmbedded && (f.given || f.detach || f.pcap != "" || cmd.Flags().Changed("rates")) {
-		return usageError(cmd, "--hosts, --rates, --pcap and --detach are for --target embedded")
+		return cli.UsageError(cmd, "--hosts, --rates, --pcap and --detach are for --target embedded")
 	}
 	for _, flag := range []string{"once", "dry-run", "diff"} {
 		if f.detach && cmd.Flags().Changed(flag) {
-			return usageError(cmd, "--detach and --%s exclude each other", flag)
+			return cli.UsageError(cmd, "--detach and --%s exclude each other", flag)
 		}
 	}
 	return nil
 }
 
 // goDetached runs deploy in the background.
-func (f *hostFlags) goDetached(c *cli) error {
+func (f *hostFlags) goDetached(c *cli.Console) error {
 	begun, code, err := hosts.Detach()
 	switch {
 	case err != nil:
 		return err
 	case !begun:
-		return &failure{code: code}
+		return &cli.Failure{Code: code}
 	}
-	fmt.Fprintln(c.out, "the network stays up; to end it: p4lb down")
+	fmt.Fprintln(c.Out, "the network stays up; to end it: p4lb down")
 	return nil
 }
 
 // enter sees to it that hosts can be made, if need be by running p4lb again in a
 // user namespace of its own. done says that this has been all.
-func (f *hostFlags) enter(c *cli) (done bool, err error) {
+func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	if !f.wanted || hosts.Capable() {
 		return false, nil
 	}
 	code, err := hosts.AsRoot()
 	switch {
 	case errors.Is(err, hosts.ErrNotHere) && !f.given:
-		c.warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+		c.Warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 		f.wanted = false
 		return false, nil
 	case err != nil:
-		return true, &failure{code: exitRefused, err: err}
+		return true, &cli.Failure{Code: cli.ExitRefused, Err: err}
 	case code != 0:
-		return true, &failure{code: code}
+		return true, &cli.Failure{Code: code}
 	}
 	return true, nil
 }
 
 // open makes captures and hosts, and the door to them.
-func (f *hostFlags) open(c *cli, plan *plan.Plan, known netspace.Known) error {
+func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) error {
 	if f.pcap != "" {
 		var err error
-		if f.captures, err = ports.NewCaptures(f.pcap, c.captureFailed); err != nil {
+		if f.captures, err = ports.NewCaptures(f.pcap, c.CaptureFailed); err != nil {
 			return err
 		}
 	}
 	t := plan.Topology
 	if !f.wanted || len(t.Hosts) == 0 {
 		if f.given && f.wanted {
-			return hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
+			return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
 		}
 		f.wanted = false
 		return nil
 	}
 	if len(t.Hosts) > mostHosts && !f.given {
-		c.warning("no hosts: %d are many; --hosts makes them", len(t.Hosts))
+		c.Warning("no hosts: %d are many; --hosts makes them", len(t.Hosts))
 		f.wanted = false
 		return nil
 	}
 	var err error
-	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, Log: c.log})
+	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, Log: c.Log})
 	if errors.Is(err, hosts.ErrNotHere) && !f.given {
-		c.warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+		c.Warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 		f.wanted = false
 		return nil
 	}
 	if err != nil {
-		return &failure{code: exitRefused, err: err}
+		return &cli.Failure{Code: cli.ExitRefused, Err: err}
 	}
 	f.door, err = f.network.Serve()
 	return err

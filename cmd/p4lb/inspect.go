@@ -7,20 +7,19 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/live"
 )
 
-func newInspect(c *cli) *cobra.Command {
+func newInspect(c *cli.Console) *cobra.Command {
 	j := &inspectJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"watch", "monitor", "show"},
@@ -50,7 +49,7 @@ given; the other forms, and --register, leave out nothing.`,
   p4lb inspect --listen 127.0.0.1:9464
   p4lb inspect --thrift 127.0.0.1:9090 --manifest qall-poly3.manifest.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tidiesUp(cmd.Context())
+			cli.TidiesUp(cmd.Context())
 			if err := j.check(cmd, args); err != nil {
 				return err
 			}
@@ -64,9 +63,9 @@ given; the other forms, and --register, leave out nothing.`,
 
 // An inspectJob is one run of the inspect verb.
 type inspectJob struct {
-	c     *cli
+	c     *cli.Console
 	reach reach
-	form  format
+	form  cli.Format
 
 	registers []string
 	watch     bool
@@ -89,8 +88,8 @@ func (j *inspectJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
 	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
 	j.page.addFlags(cmd, "the fabric as it changes")
-	addPlaintext(cmd, &j.plaintext, "metrics")
-	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV, formatYAML)
+	cli.AddPlaintext(cmd, &j.plaintext, "metrics")
+	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
 	j.reach.addFlags(cmd)
 }
 
@@ -115,27 +114,18 @@ func (r *reach) switchNames() []string {
 func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case j.every <= 0:
-		return usageError(cmd, "--every %v: want a time above 0", j.every)
+		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.span < 0:
-		return usageError(cmd, "--for %v: want a time above 0", j.span)
+		return cli.UsageError(cmd, "--for %v: want a time above 0", j.span)
 	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
-		return usageError(cmd, "--replay goes without --record and --register: it shows what is there")
-	case j.record != "" && recordFormat(j.record) == "":
-		return usageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
+		return cli.UsageError(cmd, "--replay goes without --record and --register: it shows what is there")
+	case j.record != "" && cli.RecordFormat(j.record) == "":
+		return cli.UsageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
 	}
 	if err := j.page.check(cmd); err != nil {
 		return err
 	}
 	return j.reach.check(cmd, j.c)
-}
-
-// recordFormat is the form that a file's name says, "" for none.
-func recordFormat(name string) string {
-	ext := strings.TrimPrefix(filepath.Ext(name), ".")
-	if !slices.Contains(inspect.RecordFormats, ext) {
-		return ""
-	}
-	return ext
 }
 
 // goesOn reports whether more than one round is read.
@@ -162,7 +152,7 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	}
 	if !j.goesOn() && j.replay == "" {
 		round, err := source.next(ctx)
-		if err == nil && j.form == formatTable && len(j.registers) == 0 && !round.idle() {
+		if err == nil && j.form == cli.Table && len(j.registers) == 0 && !round.idle() {
 			round, err = source.next(ctx)
 		}
 		if err != nil {
@@ -193,7 +183,7 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	if j.page.listen != "" {
 		sinks = append(sinks, j.serve(ctx, source.topology(), cancel))
 	}
-	if j.watch && j.form == formatTable && isTerminal(os.Stdout) && isTerminal(j.c.err) {
+	if j.watch && j.form == cli.Table && cli.IsTerminal(os.Stdout) && cli.IsTerminal(j.c.Err) {
 		return j.screen(ctx, source, sinks)
 	}
 	if j.watch || j.record == "" && j.page.listen == "" {
@@ -241,7 +231,7 @@ func (j *inspectJob) printer() func(*round) error {
 		if err := j.showRound(r); err != nil {
 			return err
 		}
-		return j.c.out.Flush()
+		return j.c.Out.Flush()
 	}
 }
 
@@ -249,9 +239,9 @@ func (j *inspectJob) printer() func(*round) error {
 func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err error) {
 	file, err := os.Create(j.record)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing %s: %w", j.record, bareError(err))
+		return nil, nil, fmt.Errorf("writing %s: %w", j.record, cli.BareError(err))
 	}
-	recorder, err := inspect.NewRecorder(file, recordFormat(j.record))
+	recorder, err := inspect.NewRecorder(file, cli.RecordFormat(j.record))
 	if err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("writing %s: %w", j.record, err)
@@ -261,21 +251,21 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 		rounds++
 		for _, result := range r.switches {
 			if result.Snapshot == nil {
-				j.c.log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+				j.c.Log.Warn("no readings", "switch", result.Switch, "error", result.Err)
 				continue
 			}
 			if err := recorder.Record(result.Snapshot); err != nil {
-				return fmt.Errorf("writing %s: %w", j.record, bareError(err))
+				return fmt.Errorf("writing %s: %w", j.record, cli.BareError(err))
 			}
 		}
 		return nil
 	}
 	end = func() {
 		if err := errors.Join(recorder.Close(), file.Close()); err != nil {
-			j.c.log.Error("the recording is not complete", "file", j.record, "error", err)
+			j.c.Log.Error("the recording is not complete", "file", j.record, "error", err)
 			return
 		}
-		j.c.log.Info("recorded", "file", j.record, "rounds", rounds)
+		j.c.Log.Info("recorded", "file", j.record, "rounds", rounds)
 	}
 	return sink, end, nil
 }
@@ -288,7 +278,7 @@ func (j *inspectJob) openPage() error {
 	}
 	l, err := net.Listen("tcp", j.page.listen)
 	if err != nil {
-		return refused("serving metrics at "+j.page.listen, err)
+		return cli.Refused("serving metrics at "+j.page.listen, err)
 	}
 	j.page.listener = l
 	return nil
@@ -302,7 +292,7 @@ func (j *inspectJob) metricsAlone() bool {
 func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel context.CancelCauseFunc) func(*round) error {
 	exporter := &live.Exporter{}
 	if j.metricsAlone() {
-		j.c.log.Info("serving metrics", "address", "http://"+j.page.listener.Addr().String()+"/metrics")
+		j.c.Log.Info("serving metrics", "address", "http://"+j.page.listener.Addr().String()+"/metrics")
 		go func() {
 			if err := exporter.Serve(ctx, j.page.listener); err != nil {
 				cancel(err)
@@ -334,9 +324,9 @@ func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []fun
 				return nil, err
 			}
 		}
-		return r.frame(j.c.verbose || len(j.registers) > 0), nil
+		return r.frame(j.c.Verbose || len(j.registers) > 0), nil
 	})
-	err := live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
+	err := live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.Paint)})
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
@@ -53,28 +54,28 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
 	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
 	r.tls.addFlags(cmd)
-	if err := cmd.RegisterFlagCompletionFunc("topology", completeTopology); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
 		panic(err) // the flag has just been defined
 	}
 }
 
 // check refuses what the flags together make no sense of.
-func (r *reach) check(cmd *cobra.Command, c *cli) error {
+func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	one := r.thrift != "" || r.grpc != ""
-	scheme := r.request.Scheme != "" || r.request.file != ""
+	scheme := r.request.Scheme != "" || r.request.File != ""
 	switch {
 	case one && (r.topology != "" || scheme):
-		return usageError(cmd, "--topology and an address: either the switches of a topology or one")
+		return cli.UsageError(cmd, "--topology and an address: either the switches of a topology or one")
 	case one && r.manifest == "":
-		return usageError(cmd, "--thrift and --grpc want the --manifest of the program: it says what registers mean")
+		return cli.UsageError(cmd, "--thrift and --grpc want the --manifest of the program: it says what registers mean")
 	case !one && r.manifest != "":
-		return usageError(cmd, "--manifest wants the address of a switch, --thrift or --grpc")
+		return cli.UsageError(cmd, "--manifest wants the address of a switch, --thrift or --grpc")
 	case (r.topology != "") != scheme:
-		return usageError(cmd, "--topology and --scheme go together")
-	case len(r.request.set) > 0 && !scheme:
-		return usageError(cmd, "--set is about the --scheme")
+		return cli.UsageError(cmd, "--topology and --scheme go together")
+	case len(r.request.Assigned) > 0 && !scheme:
+		return cli.UsageError(cmd, "--set is about the --scheme")
 	case (one || scheme) && cmd.Flags().Changed("state"):
-		return usageError(cmd, "--state: the switches are named otherwise")
+		return cli.UsageError(cmd, "--state: the switches are named otherwise")
 	case scheme:
 		return r.request.check(cmd, c)
 	}
@@ -106,7 +107,7 @@ func (s *site) close() {
 }
 
 // open finds the switches and connects to those that are named, or to all.
-func (r *reach) open(ctx context.Context, c *cli, names []string) (*site, error) {
+func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site, error) {
 	s, endpoints, err := r.find(c)
 	if err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (r *reach) open(ctx context.Context, c *cli, names []string) (*site, error)
 }
 
 // find knows the switches, and where each is.
-func (r *reach) find(c *cli) (*site, map[string]target.Endpoint, error) {
+func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) {
 	switch {
 	case r.thrift != "" || r.grpc != "":
 		return r.findOne(c)
@@ -141,10 +142,10 @@ func (r *reach) find(c *cli) (*site, map[string]target.Endpoint, error) {
 func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	d, t, err := controller.ReadDeployed(r.state)
 	if errors.Is(err, controller.ErrNotDeployed) {
-		return nil, nil, hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
+		return nil, nil, cli.Hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
 	}
 	if err != nil {
-		return nil, nil, hinted(err, "p4lb deploy writes it anew")
+		return nil, nil, cli.Hinted(err, "p4lb deploy writes it anew")
 	}
 	if err := up(d, r.state); err != nil {
 		return nil, nil, err
@@ -175,8 +176,8 @@ func newSite(scheme string, t *fabric.Topology, nodes []*plan.Node) *site {
 
 // findScheme takes the topology's addresses, and manifests as p4lb deploy would
 // generate them.
-func (r *reach) findScheme(c *cli) (*site, map[string]target.Endpoint, error) {
-	t, err := c.topology(r.topology)
+func (r *reach) findScheme(c *cli.Console) (*site, map[string]target.Endpoint, error) {
+	t, err := c.Topology(r.topology)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,12 +198,12 @@ func (r *reach) findScheme(c *cli) (*site, map[string]target.Endpoint, error) {
 }
 
 // manifests generates the program of each role for its manifest.
-func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*manifest.Manifest, error) {
-	schemes, err := r.request.schemes()
+func (r *reach) manifests(c *cli.Console, t *fabric.Topology) (map[fabric.Role]*manifest.Manifest, error) {
+	schemes, err := r.request.Schemes()
 	if err != nil {
 		return nil, err
 	}
-	params, err := r.request.params(c)
+	params, err := r.request.Params(c)
 	if err != nil {
 		return nil, err
 	}
@@ -223,14 +224,14 @@ func (r *reach) manifests(c *cli, t *fabric.Topology) (map[fabric.Role]*manifest
 }
 
 // findOne knows one switch, by the manifest of its program.
-func (r *reach) findOne(c *cli) (*site, map[string]target.Endpoint, error) {
-	text, err := c.readSource(r.manifest)
+func (r *reach) findOne(c *cli.Console) (*site, map[string]target.Endpoint, error) {
+	text, err := c.ReadSource(r.manifest)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := manifest.Decode(displayName(r.manifest), text)
+	m, err := manifest.Decode(cli.DisplayName(r.manifest), text)
 	if err != nil {
-		return nil, nil, hinted(err, "want the manifest.json that p4lb gen writes beside a program")
+		return nil, nil, cli.Hinted(err, "want the manifest.json that p4lb gen writes beside a program")
 	}
 	name := r.thrift
 	if name == "" {
@@ -251,7 +252,7 @@ func (s *site) only(names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return hinted(fmt.Errorf("there is no switch %q", name), "there are %s", abbreviated(have))
+			return cli.Hinted(fmt.Errorf("there is no switch %q", name), "there are %s", abbreviated(have))
 		}
 	}
 	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool { return !slices.Contains(names, sw.node.Name) })
@@ -291,33 +292,33 @@ func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 // vanished is an error about a switch that cannot be reached; the exit code says
 // so.
 func vanished(err error) error {
-	f := &failure{code: exitInput, err: err}
+	f := &cli.Failure{Code: cli.ExitInput, Err: err}
 	var known *plan.Error
 	if errors.As(err, &known) {
-		f.hint = known.Hint
+		f.Hint = known.Hint
 	}
 	if errors.Is(err, target.ErrUnreachable) {
-		f.code, f.hint = exitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
+		f.Code, f.Hint = cli.ExitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
 	}
 	return f
 }
 
 // reachable keeps the switches that there is a way to, and says which there is
 // none to. It is an error if none is left.
-func (s *site) reachable(c *cli) error {
+func (s *site) reachable(c *cli.Console) error {
 	var last error
 	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool {
 		if sw.err == nil {
 			return false
 		}
 		if last != nil {
-			c.report(last)
+			c.Report(last)
 		}
 		last = vanished(fmt.Errorf("%s: %w", sw.node.Name, sw.err))
 		return true
 	})
 	if last != nil && len(s.switches) > 0 {
-		c.report(last)
+		c.Report(last)
 		return nil
 	}
 	return last

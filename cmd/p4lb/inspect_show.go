@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
 )
@@ -50,12 +51,12 @@ func nameOf(r inspect.Reading) string {
 // showRound prints a round in the chosen form.
 func (j *inspectJob) showRound(r *round) error {
 	switch j.form {
-	case formatTable:
+	case cli.Table:
 		return j.showTables(r)
-	case formatCSV:
-		return show(j.c.out, j.form, longGrid(r), nil)
+	case cli.CSV:
+		return cli.Show(j.c.Out, j.form, longGrid(r), nil)
 	}
-	return show(j.c.out, j.form, nil, r.views())
+	return cli.Show(j.c.Out, j.form, nil, r.views())
 }
 
 // A switchView is what is shown of a switch: a snapshot, or why there is none.
@@ -78,8 +79,8 @@ func (r *round) views() []switchView {
 }
 
 // longGrid has a row for every reading.
-func longGrid(r *round) grid {
-	rows := grid{{"switch", "clock_us", "register", "quantity", "cell", "index", "port", "peer", "group", "path", "raw", "value", "unit", "text", "change", "rate"}}
+func longGrid(r *round) cli.Grid {
+	rows := cli.Grid{{"switch", "clock_us", "register", "quantity", "cell", "index", "port", "peer", "group", "path", "raw", "value", "unit", "text", "change", "rate"}}
 	for _, result := range r.switches {
 		if result.Snapshot == nil {
 			continue
@@ -117,11 +118,11 @@ func (j *inspectJob) showTables(r *round) error {
 		{title: "CELL", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, "cell ") }},
 		{title: "", about: func(*inspect.Reading) bool { return true }},
 	}
-	detail := j.c.verbose || len(j.registers) > 0
+	detail := j.c.Verbose || len(j.registers) > 0
 	var idle []string
 	for _, result := range r.switches {
 		if result.Err != nil {
-			j.c.log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+			j.c.Log.Warn("no readings", "switch", result.Switch, "error", result.Err)
 			continue
 		}
 		if !detail && result.Snapshot.Idle() {
@@ -143,19 +144,19 @@ func (j *inspectJob) showTables(r *round) error {
 			continue
 		}
 		if shown++; shown > 1 {
-			fmt.Fprintln(j.c.out)
+			fmt.Fprintln(j.c.Out)
 		}
-		if err := show(j.c.out, formatTable, p.grid(), nil); err != nil {
+		if err := cli.Show(j.c.Out, cli.Table, p.grid(), nil); err != nil {
 			return err
 		}
 	}
 	j.showClocks(r)
 	if len(idle) > 0 {
-		fmt.Fprintf(j.c.out, "no traffic since deployment: %s\n", abbreviated(idle))
+		fmt.Fprintf(j.c.Out, "no traffic since deployment: %s\n", abbreviated(idle))
 		return nil
 	}
 	if shown == 0 {
-		fmt.Fprintln(j.c.out, r.scheme+" keeps nothing in registers that there is anything in")
+		fmt.Fprintln(j.c.Out, r.scheme+" keeps nothing in registers that there is anything in")
 	}
 	return nil
 }
@@ -163,8 +164,8 @@ func (j *inspectJob) showTables(r *round) error {
 // showClocks says how long the switches run, where they tell.
 func (j *inspectJob) showClocks(r *round) {
 	for _, result := range r.switches {
-		if result.Snapshot != nil && j.c.verbose {
-			j.c.log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
+		if result.Snapshot != nil && j.c.Verbose {
+			j.c.Log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
 		}
 	}
 }
@@ -218,7 +219,7 @@ func (p *pivot) head(sw string, v *inspect.Reading) []string {
 	return []string{sw, v.Index}
 }
 
-func (p *pivot) grid() grid {
+func (p *pivot) grid() cli.Grid {
 	head := map[string][]string{
 		"PORT": {"SWITCH", "PORT", "PEER"}, "PATH": {"SWITCH", "PATH", "PORT", "PEER"},
 		"GROUP": {"SWITCH", "GROUP"}, "FLOW": {"SWITCH", "FLOW"}, "CELL": {"SWITCH", "CELL"}, "": {"SWITCH"},
@@ -226,7 +227,7 @@ func (p *pivot) grid() grid {
 	for _, c := range p.columns {
 		head = append(head, strings.ToUpper(c))
 	}
-	rows := grid{head}
+	rows := cli.Grid{head}
 	for _, r := range p.rows {
 		row := slices.Clone(r.head)
 		for _, c := range p.columns {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
@@ -82,7 +83,7 @@ func (j *inspectJob) options(switches int) inspect.Options {
 func explained(err error) error {
 	var known *plan.Error
 	if errors.As(err, &known) && known.Hint != "" {
-		return hinted(known, "%s", known.Hint)
+		return cli.Hinted(known, "%s", known.Hint)
 	}
 	return err
 }
@@ -156,7 +157,7 @@ type replaySource struct {
 }
 
 func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
-	file, err := openFile(j.replay)
+	file, err := cli.OpenFile(j.replay)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, err)
 	}
@@ -164,12 +165,12 @@ func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
 	info, err := file.Stat()
 	if err != nil {
 		end()
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, bareError(err))
+		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, cli.BareError(err))
 	}
 	recording, err := inspect.OpenRecording(j.replay, file, info.Size())
 	if err != nil {
 		end()
-		return nil, nil, hinted(err, "want a file that p4lb inspect --record has written")
+		return nil, nil, cli.Hinted(err, "want a file that p4lb inspect --record has written")
 	}
 	return &replaySource{recording: recording, only: only, paced: j.watch || j.page.listen != ""}, end, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
@@ -87,7 +88,7 @@ func (d *deployment) run(ctx context.Context, stdin string, args ...string) (cod
 func (d *deployment) ok(args ...string) string {
 	d.t.Helper()
 	code, out, errs := d.run(d.t.Context(), "", args...)
-	if code != exitDone {
+	if code != cli.ExitDone {
 		d.t.Fatalf("p4lb %s: exit code %d: %s", strings.Join(args, " "), code, errs)
 	}
 	return out
@@ -178,7 +179,7 @@ func TestInspectRecordReplay(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "run."+form)
 		d.ok("inspect", "l1", "l2", "--record", file, "--every", "1ms", "--for", "500ms", "-q")
 		var out, errs strings.Builder
-		if code := run(t.Context(), []string{"inspect", "--replay", file, "l1"}, nil, &out, &errs); code != exitDone {
+		if code := run(t.Context(), []string{"inspect", "--replay", file, "l1"}, nil, &out, &errs); code != cli.ExitDone {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		if live := d.ok("inspect", "l1"); out.String() != live {
@@ -214,7 +215,7 @@ func TestInspectListen(t *testing.T) {
 		metrics = b.String()
 	}
 	cancel()
-	if code := <-done; code != exitDone {
+	if code := <-done; code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 	if !regexp.MustCompile(`p4lb_queue_occupancy_ratio\{scheme="qall-pkt",switch="l1",register="q_L",port="3"[^}]*\} 0\.2\n`).MatchString(metrics) {
@@ -238,14 +239,14 @@ func TestRegister(t *testing.T) {
 		code  int
 		want  string // in cell 7 afterwards
 	}{
-		{"", []string{"0-9", "3"}, exitInput, "0"},
-		{"n\n", []string{"0-9", "3"}, exitInput, "0"},
-		{"y\n", []string{"0-9", "3"}, exitDone, "3"},
-		{"", []string{"all", "0x5", "--yes"}, exitDone, "5"},
-		{"", []string{"7", "65536"}, exitInput, "5"},
-		{"", []string{"1024", "1"}, exitInput, "5"},
-		{"", []string{"5-3", "1"}, exitInput, "5"},
-		{"", []string{"7", "many"}, exitInput, "5"},
+		{"", []string{"0-9", "3"}, cli.ExitInput, "0"},
+		{"n\n", []string{"0-9", "3"}, cli.ExitInput, "0"},
+		{"y\n", []string{"0-9", "3"}, cli.ExitDone, "3"},
+		{"", []string{"all", "0x5", "--yes"}, cli.ExitDone, "5"},
+		{"", []string{"7", "65536"}, cli.ExitInput, "5"},
+		{"", []string{"1024", "1"}, cli.ExitInput, "5"},
+		{"", []string{"5-3", "1"}, cli.ExitInput, "5"},
+		{"", []string{"7", "many"}, cli.ExitInput, "5"},
 	} {
 		code, _, errs := d.run(t.Context(), c.stdin, append([]string{"register", "write", "l1", "pd_gran"}, c.args...)...)
 		if code != c.code {
@@ -265,11 +266,11 @@ func TestInspectUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := d.run(t.Context(), "", "inspect")
-	if code != exitDone || !strings.Contains(out, "l1") || !strings.Contains(errs, "error: l2: ") {
+	if code != cli.ExitDone || !strings.Contains(out, "l1") || !strings.Contains(errs, "error: l2: ") {
 		t.Errorf("exit code %d, output %.100q, errors %q", code, out, errs)
 	}
 	code, _, errs = d.run(t.Context(), "", "inspect", "l2")
-	if code != exitRefused || !strings.Contains(errs, "error: l2: ") || !strings.Contains(errs, "hint: ") {
+	if code != cli.ExitRefused || !strings.Contains(errs, "error: l2: ") || !strings.Contains(errs, "hint: ") {
 		t.Errorf("exit code %d, errors %q", code, errs)
 	}
 }
@@ -301,7 +302,7 @@ func TestInspectByAddress(t *testing.T) {
 	for _, args := range [][]string{{"--thrift", e.Thrift}, {"--grpc", e.Address, "--device-id", "1"}} {
 		var out, errs strings.Builder
 		args = append(append([]string{"inspect", "--manifest", manifest}, args...), "-o", "csv")
-		if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitDone {
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != cli.ExitDone {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
 		}
 		if !strings.Contains(out.String(), "q_L,occupancy,3,port 3,3,") {
@@ -326,7 +327,7 @@ func TestInspectMismatch(t *testing.T) {
 	for _, way := range []string{"--thrift=" + e.Thrift, "--grpc=" + e.Address} {
 		var out, errs strings.Builder
 		code := run(t.Context(), []string{"inspect", "--manifest", manifest, way}, strings.NewReader(""), &out, &errs)
-		if code != exitInput || !strings.Contains(errs.String(), "hint: does the switch run pdlb? p4lb deploy --diff compares") {
+		if code != cli.ExitInput || !strings.Contains(errs.String(), "hint: does the switch run pdlb? p4lb deploy --diff compares") {
 			t.Errorf("%s: exit code %d, errors %q", way, code, errs.String())
 		}
 	}
@@ -362,7 +363,7 @@ func TestInspectWaits(t *testing.T) {
 	}
 	wait(`"failed": `)
 	cancel()
-	if code := <-done; code != exitDone {
+	if code := <-done; code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, stderr.String())
 	}
 }
@@ -421,7 +422,7 @@ func TestObserve(t *testing.T) {
 func TestObserveRefuses(t *testing.T) {
 	d := deployed(t, "ecmp")
 	code, _, errs := d.run(t.Context(), "", "observe", "-o", filepath.Join(t.TempDir(), "x.csv"))
-	if code != exitInput || !strings.Contains(errs, "ecmp does not measure") || !strings.Contains(errs, "hint: deploy a scheme that does, such as qall-pkt") {
+	if code != cli.ExitInput || !strings.Contains(errs, "ecmp does not measure") || !strings.Contains(errs, "hint: deploy a scheme that does, such as qall-pkt") {
 		t.Errorf("exit code %d, errors %q", code, errs)
 	}
 }
@@ -488,7 +489,7 @@ func TestObserveAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "obs.csv")
 	var out, errs syncBuffer
 	code := run(t.Context(), []string{"observe", "--grpc", e.Address, "--device-id", "1", "--manifest", manifest, "-o", file}, strings.NewReader(""), &out, &errs)
-	if code != exitInput || !strings.Contains(errs.String(), "p4lb switch --thrift ADDR") {
+	if code != cli.ExitInput || !strings.Contains(errs.String(), "p4lb switch --thrift ADDR") {
 		t.Errorf("by P4Runtime: exit code %d, errors %q", code, errs.String())
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -508,7 +509,7 @@ func TestObserveAlone(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	if code := run(t.Context(), []string{"observe", "--thrift", e.Thrift, "--manifest", manifest, "-o", file, "--rows", "10", "-q"}, strings.NewReader(""), &out, &errs); code != exitDone {
+	if code := run(t.Context(), []string{"observe", "--thrift", e.Thrift, "--manifest", manifest, "-o", file, "--rows", "10", "-q"}, strings.NewReader(""), &out, &errs); code != cli.ExitDone {
 		t.Fatalf("by Thrift: exit code %d, errors %q", code, errs.String())
 	}
 	text, err := os.ReadFile(file)

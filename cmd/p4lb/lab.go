@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 )
 
-func newLab(c *cli) *cobra.Command {
+func newLab(c *cli.Console) *cobra.Command {
 	j := &labJob{c: c}
 	q := &labQuestion{}
 	cmd := &cobra.Command{
@@ -62,7 +63,7 @@ cluster (lab submit).
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownVerb(cmd, args[0])
+				return cli.UnknownVerb(cmd, args[0])
 			}
 			x, err := q.experiment(c, cmd)
 			if err != nil {
@@ -81,7 +82,7 @@ cluster (lab submit).
 	return cmd
 }
 
-func newLabRun(c *cli) *cobra.Command {
+func newLabRun(c *cli.Console) *cobra.Command {
 	j, q := &labJob{c: c}, &labChoice{}
 	cmd := &cobra.Command{
 		Use:   "run " + choiceUse,
@@ -172,7 +173,7 @@ are found beside the experiment, files else from where p4lb runs.`,
 	return cmd
 }
 
-func newLabPaper(c *cli) *cobra.Command {
+func newLabPaper(c *cli.Console) *cobra.Command {
 	j := &labJob{c: c}
 	q := &labChoice{}
 	var show, recorded bool
@@ -199,14 +200,14 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
   p4lb lab paper rlb --recorded
   p4lb lab paper rlb --explain fig14
   p4lb lab paper rlb --show > rlb.yaml`,
-		Args: wantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
+		Args: cli.WantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			figure := ""
 			switch {
 			case len(args) > 1 && j.explain != "":
-				return usageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
+				return cli.UsageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
 			case j.explain != "" && (q.full || q.engine != "" || q.seeds != 0):
-				return usageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
+				return cli.UsageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
 			case len(args) > 1:
 				figure = args[1]
 			case j.explain != lab.AllFigures:
@@ -222,9 +223,9 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 			if err := q.adjust(cmd, list); err != nil {
 				return err
 			}
-			if text, err := lab.Recorded(args[0]); err == nil && !c.quiet {
-				fmt.Fprintf(c.out, "recorded: %s\n", text)
-				c.out.Flush()
+			if text, err := lab.Recorded(args[0]); err == nil && !c.Quiet {
+				fmt.Fprintf(c.Out, "recorded: %s\n", text)
+				c.Out.Flush()
 			}
 			if recorded {
 				return nil
@@ -244,13 +245,13 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 	return cmd
 }
 
-func showPaper(c *cli, list []*lab.Experiment) error {
+func showPaper(c *cli.Console, list []*lab.Experiment) error {
 	for _, x := range list {
 		text, err := lab.PaperFile(x.File)
 		if err != nil {
 			return err
 		}
-		c.out.Write(text)
+		c.Out.Write(text)
 	}
 	return nil
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/store"
 )
@@ -31,11 +31,11 @@ func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&q.full, "full", false, "as large as the paper has it")
 	f.StringVar(&q.engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
 	f.IntVar(&q.seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
-	completeWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
+	cli.CompleteWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
 }
 
 // load reads the experiments; st, if not nil, may have them.
-func (q *labChoice) load(cmd *cobra.Command, c *cli, st *store.Store, args []string) ([]*lab.Experiment, error) {
+func (q *labChoice) load(cmd *cobra.Command, c *cli.Console, st *store.Store, args []string) ([]*lab.Experiment, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -53,7 +53,7 @@ func (q *labChoice) load(cmd *cobra.Command, c *cli, st *store.Store, args []str
 func (q *labChoice) adjust(cmd *cobra.Command, list []*lab.Experiment) error {
 	for _, x := range list {
 		if err := x.Adjust(q.engine, q.seeds); err != nil {
-			return usageError(cmd, "%w", err)
+			return cli.UsageError(cmd, "%w", err)
 		}
 	}
 	return nil
@@ -61,17 +61,17 @@ func (q *labChoice) adjust(cmd *cobra.Command, list []*lab.Experiment) error {
 
 // named reads the experiments of one argument. What is no file may be a paper, an
 // experiment of one, or one in the store.
-func (q *labChoice) named(ctx context.Context, c *cli, st *store.Store, name string) ([]*lab.Experiment, error) {
+func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, name string) ([]*lab.Experiment, error) {
 	if _, err := os.Stat(name); err != nil && name != "-" && !strings.ContainsAny(name, "/"+string(filepath.Separator)) {
 		if list, err := lab.Paper(name, "", q.full); err == nil {
 			return list, nil
 		}
 		if st != nil && filepath.Ext(name) != ".yaml" {
-			kept, err := (&lab.Archive{Store: st}).Find(ctx, name, c.caution)
+			kept, err := (&lab.Archive{Store: st}).Find(ctx, name, c.Caution)
 			if err != nil {
 				return nil, err
 			}
-			x, err := kept.Experiment(libraryFrom("."))
+			x, err := kept.Experiment(cli.LibraryFrom("."))
 			return []*lab.Experiment{x}, err
 		}
 	}
@@ -85,17 +85,17 @@ func (q *labChoice) named(ctx context.Context, c *cli, st *store.Store, name str
 	return []*lab.Experiment{x}, nil
 }
 
-func (q *labChoice) file(c *cli, name string) (*lab.Experiment, error) {
+func (q *labChoice) file(c *cli.Console, name string) (*lab.Experiment, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "experiment.yaml")
 	}
-	text, err := c.readSource(name)
+	text, err := c.ReadSource(name)
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Dir(name)
 	q.dirs = append(q.dirs, dir)
-	x, err := lab.Load(displayName(name), text, besides(dir), libraryFrom(dir))
+	x, err := lab.Load(cli.DisplayName(name), text, cli.Besides(dir), cli.LibraryFrom(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +103,4 @@ func (q *labChoice) file(c *cli, name string) (*lab.Experiment, error) {
 		x.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
 	return x, nil
-}
-
-// caution says what is not used, and why, in a line.
-func (c *cli) caution(err error) {
-	if !c.quiet {
-		fmt.Fprintf(c.err, "%s %v\n", c.paint.bold("warning:"), err)
-	}
 }

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 )
 
-func newLabDefaults(c *cli) *cobra.Command {
+func newLabDefaults(c *cli.Console) *cobra.Command {
 	var like string
 	cmd := &cobra.Command{
 		Use:   "defaults [--like WHAT]",
@@ -27,17 +28,17 @@ lists those that differ from the defaults. docs/fidelity.md says how much each o
 them moves.`,
 		Example: `  p4lb lab defaults
   p4lb lab defaults --like ns3 >> experiment.yaml`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := lab.Defaults(like)
 			if err != nil {
-				return usageError(cmd, "--%w", err)
+				return cli.UsageError(cmd, "--%w", err)
 			}
-			_, err = c.out.Write(text)
+			_, err = c.Out.Write(text)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&like, "like", "", "as `WHAT` has them: "+strings.Join(lab.Presets, ", "))
-	completeWith(cmd, "like", lab.Presets)
+	cli.CompleteWith(cmd, "like", lab.Presets)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
 )
@@ -22,7 +23,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 		return err
 	}
 	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.watch || j.observe+j.record != "" {
-		return usageError(cmd, "--explain runs in the simulator, and looks at no single run")
+		return cli.UsageError(cmd, "--explain runs in the simulator, and looks at no single run")
 	}
 	names := make([]string, len(list))
 	for i, x := range list {
@@ -43,7 +44,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 		}
 		bar := newLabProgress(j.c, x.Name)
 		r := &lab.Runner{
-			Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+			Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 			Progress: bar.ended,
 		}
 		s, err := r.Explain(cmd.Context(), x)
@@ -52,20 +53,20 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 			return explainLab(err)
 		}
 		if i > 0 {
-			fmt.Fprintln(j.c.out)
+			fmt.Fprintln(j.c.Out)
 		}
-		if err := show(j.c.out, formatTable, s.Table(), nil); err != nil {
+		if err := cli.Show(j.c.Out, cli.Table, s.Table(), nil); err != nil {
 			return err
 		}
-		fmt.Fprintln(j.c.out)
+		fmt.Fprintln(j.c.Out)
 		for _, line := range s.Summary() {
-			fmt.Fprintln(j.c.out, line)
+			fmt.Fprintln(j.c.Out, line)
 		}
 		command := cmd.CommandPath() + " " + strings.Join(cmd.Flags().Args(), " ") + " --explain " + j.explain
 		if err := s.Keep(dir, command); err != nil {
 			return err
 		}
-		fmt.Fprintf(j.c.out, "\n%s\n", filepath.Join(dir, "sensitivity.svg"))
+		fmt.Fprintf(j.c.Out, "\n%s\n", filepath.Join(dir, "sensitivity.svg"))
 		sections = append(sections, s.Markdown(command)...)
 	}
 	if j.markdown != "" {

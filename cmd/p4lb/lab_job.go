@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
@@ -23,7 +24,7 @@ import (
 
 // A labJob is the running of experiments.
 type labJob struct {
-	c        *cli
+	c        *cli.Console
 	dir      string
 	cores    int
 	resume   bool
@@ -49,7 +50,7 @@ type labJob struct {
 
 	rounds    int
 	maxEvents float64
-	maxMemory memorySize
+	maxMemory cli.MemorySize
 
 	markdown string
 	sections []byte
@@ -67,31 +68,31 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&j.wide, "wide", false, "show all metrics of the table, in more than 80 columns")
 	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run in these `WORLDS`: sim (virtual time), embedded or bmv2 (real time, with hosts and the kernel's TCP on this machine)")
 	f.BoolVar(&j.overload, "overload", false, "in real time: run also what this machine is too slow for")
-	completeWith(cmd, "on", lab.Worlds)
-	addRoundsFlag(cmd, &j.rounds)
+	cli.CompleteWith(cmd, "on", lab.Worlds)
+	cli.AddRoundsFlag(cmd, &j.rounds)
 	f.Float64Var(&j.maxEvents, "max-events", lab.DefaultEvents, "refuse runs that would take more than `N` events each, such as 1e12; 0 for any")
 	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default what the machine has)")
 	f.StringVar(&j.markdown, "markdown", "", "write how the targets fared to `FILE`, in Markdown")
 	f.StringVar(&j.observe, "observe", "", "write the dataset for p4lb fit to `FILE`.csv or .parquet, from the first scheme's first run")
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show on the terminal what the switches hold while that run goes on")
-	addPcapFlag(cmd, &j.pcap, "of that run, in virtual time: ")
+	cli.AddPcapFlag(cmd, &j.pcap, "of that run, in virtual time: ")
 	j.page.addFlags(cmd, "that run while it goes on, in virtual time")
 	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
 
 func (j *labJob) check(cmd *cobra.Command) error {
 	for _, f := range []struct{ flag, name string }{{"observe", j.observe}, {"record", j.record}} {
-		if f.name != "" && recordFormat(f.name) == "" {
-			return usageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(inspect.RecordFormats, " or ."))
+		if f.name != "" && cli.RecordFormat(f.name) == "" {
+			return cli.UsageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(inspect.RecordFormats, " or ."))
 		}
 	}
 	for i, w := range j.worlds {
 		if !slices.Contains(lab.Worlds, w) {
-			return usageError(cmd, "--on %s: want one of %s", w, strings.Join(lab.Worlds, ", "))
+			return cli.UsageError(cmd, "--on %s: want one of %s", w, strings.Join(lab.Worlds, ", "))
 		}
 		if slices.Contains(j.worlds[:i], w) {
-			return usageError(cmd, "--on %s: named twice", w)
+			return cli.UsageError(cmd, "--on %s: named twice", w)
 		}
 	}
 	if err := j.page.check(cmd); err != nil {
@@ -99,33 +100,33 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case j.store != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
-		return usageError(cmd, "--store keeps runs that come out the same anywhere: those in virtual time, not --on %s", strings.Join(j.worlds, ","))
+		return cli.UsageError(cmd, "--store keeps runs that come out the same anywhere: those in virtual time, not --on %s", strings.Join(j.worlds, ","))
 	case j.store != "" && j.parquet:
-		return usageError(cmd, "--parquet is for folders: p4lb results export writes it from a store")
+		return cli.UsageError(cmd, "--parquet is for folders: p4lb results export writes it from a store")
 	case j.store != "" && j.resume:
-		return usageError(cmd, "--resume is for folders: what is in the --store is not made again")
+		return cli.UsageError(cmd, "--resume is for folders: what is in the --store is not made again")
 	case j.store == "" && j.shardText != "":
-		return usageError(cmd, "--shard wants a --store, where the shards meet")
+		return cli.UsageError(cmd, "--shard wants a --store, where the shards meet")
 	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.listen != ""):
-		return usageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
+		return cli.UsageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
-		return usageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
+		return cli.UsageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
 	case j.looks() > 1:
-		return usageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
+		return cli.UsageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
 	case j.pcap != "" && !slices.Contains(j.worlds, lab.Sim):
-		return usageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
+		return cli.UsageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
 	case j.page.listen != "" && !slices.Contains(j.worlds, lab.Sim):
-		return usageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
-	case j.watch && !isTerminal(os.Stdout):
-		return usageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
+		return cli.UsageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
+	case j.watch && !cli.IsTerminal(os.Stdout):
+		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
-		return usageError(cmd, "--every %v: want a time above 0", j.every)
+		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.rounds <= 0:
-		return usageError(cmd, "--rounds %d: want at least 1", j.rounds)
+		return cli.UsageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case !(j.maxEvents >= 0):
-		return usageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
+		return cli.UsageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
 	case j.cores < 0:
-		return usageError(cmd, "--cores %d: want 1 or more", j.cores)
+		return cli.UsageError(cmd, "--cores %d: want 1 or more", j.cores)
 	}
 	return nil
 }
@@ -142,9 +143,9 @@ func (j *labJob) looks() (n int) {
 
 // limits are those of one experiment.
 func (j *labJob) limits() lab.Limits {
-	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.bytes)}
-	if !j.maxMemory.given {
-		l.Bytes = float64(memoryLimit())
+	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.Bytes)}
+	if !j.maxMemory.Given {
+		l.Bytes = float64(cli.MemoryLimit())
 	}
 	return l
 }
@@ -159,10 +160,10 @@ func (j *labJob) open(cmd *cobra.Command) (err error) {
 	}
 	from := ""
 	if j.shard, from, err = labShard(j.shardText, os.Getenv); err != nil {
-		return usageError(cmd, "%w", err)
+		return cli.UsageError(cmd, "%w", err)
 	}
-	if from != "" && !j.c.quiet {
-		fmt.Fprintf(j.c.err, "shard %d of %d, by %s\n", j.shard.Index+1, j.shard.Of, from)
+	if from != "" && !j.c.Quiet {
+		fmt.Fprintf(j.c.Err, "shard %d of %d, by %s\n", j.shard.Index+1, j.shard.Of, from)
 	}
 	j.st, err = openStore(cmd.Context(), j.store, true)
 	return err
@@ -176,7 +177,7 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 		return err
 	}
 	if slices.ContainsFunc(j.worlds, func(world string) bool { return world != lab.Sim }) {
-		tidiesUp(cmd.Context())
+		cli.TidiesUp(cmd.Context())
 	}
 	folders := map[string]string{}
 	for _, x := range list {
@@ -193,9 +194,9 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 		code, err := hosts.AsRoot()
 		switch {
 		case err != nil:
-			return &failure{code: exitRefused, err: err}
+			return &cli.Failure{Code: cli.ExitRefused, Err: err}
 		case code != 0:
-			return &failure{code: code}
+			return &cli.Failure{Code: code}
 		}
 		return nil
 	}
@@ -215,8 +216,8 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 			}
 		}
 		if len(beside) > 1 {
-			fmt.Fprintln(j.c.out)
-			if err := show(j.c.out, formatTable, lab.SideBySide(beside), nil); err != nil {
+			fmt.Fprintln(j.c.Out)
+			if err := cli.Show(j.c.Out, cli.Table, lab.SideBySide(beside), nil); err != nil {
 				return err
 			}
 		}
@@ -247,7 +248,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.caution(errors.New(text)) }, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.Warning("%s", text) }, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)
@@ -258,7 +259,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	r.Progress = bar.ended
 	leave := func() error { return nil }
 	if j.pcap != "" && world == lab.Sim {
-		r.Record = lab.Capture(j.pcap, j.c.captureFailed)
+		r.Record = lab.Capture(j.pcap, j.c.CaptureFailed)
 	}
 	if j.page.listener != nil && world == lab.Sim {
 		leave = j.show(ctx, r, x)
@@ -276,7 +277,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		return nil, err
 	}
 	if j.shard.Of > 0 {
-		fmt.Fprintf(j.c.out, "shard %d of %d of %s: %d runs made, %d were there, %d are made by others\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
+		fmt.Fprintf(j.c.Out, "shard %d of %d of %s: %d runs made, %d were there, %d are made by others\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
 		return comparison, err
 	}
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
@@ -285,13 +286,13 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	if e := j.showTable(comparison); e != nil {
 		return nil, e
 	}
-	j.c.out.Flush()
+	j.c.Out.Flush()
 	if ctx.Err() != nil {
 		again := "p4lb lab … --resume"
 		if j.st != nil {
 			again = "the same command"
 		}
-		fmt.Fprintf(j.c.err, "%s %s goes on with the runs that are missing\n", j.c.paint.bold("hint:"), again)
+		fmt.Fprintf(j.c.Err, "%s %s goes on with the runs that are missing\n", j.c.Paint.Bold("hint:"), again)
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, lab.ErrDiskFull) {
@@ -301,7 +302,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	report, e := comparison.Keep(r.Dir, origin())
 	if err == nil && e == nil {
 		linkLatest(r.Dir, x.Name, world)
-		fmt.Fprintf(j.c.out, "\n%s\n", report)
+		fmt.Fprintf(j.c.Out, "\n%s\n", report)
 	}
 	return comparison, errors.Join(err, e)
 }
@@ -313,7 +314,7 @@ func origin() lab.Origin {
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		at = time.Unix(s, 0)
 	}
-	return lab.Origin{Command: commandLine(os.Args), Version: version(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
+	return lab.Origin{Command: commandLine(os.Args), Version: cli.Version(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
 }
 
 // commandLine is what was typed, as a shell would take it again.
@@ -339,15 +340,15 @@ func (j *labJob) showTable(c *lab.Comparison) error {
 	if j.wide {
 		table = c.Table()
 	}
-	if err := show(j.c.out, formatTable, table, nil); err != nil {
+	if err := cli.Show(j.c.Out, cli.Table, table, nil); err != nil {
 		return err
 	}
 	lines := c.Conclusion()
 	if len(lines) > 0 {
-		fmt.Fprintln(j.c.out)
+		fmt.Fprintln(j.c.Out)
 	}
 	for _, line := range lines {
-		fmt.Fprintln(j.c.out, strings.Join(plain.Wrap(line, columns), "\n"))
+		fmt.Fprintln(j.c.Out, strings.Join(plain.Wrap(line, columns), "\n"))
 	}
 	return nil
 }
@@ -364,9 +365,9 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", target, bareError(err))
+		return nil, fmt.Errorf("writing %s: %w", target, cli.BareError(err))
 	}
-	r.Record = look(temp, recordFormat(target), j.every)
+	r.Record = look(temp, cli.RecordFormat(target), j.every)
 	return func(good bool) error {
 		err := temp.Close()
 		if !good || err != nil {
@@ -381,41 +382,41 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 func explainLab(err error) error {
 	switch {
 	case errors.Is(err, lab.ErrSame):
-		return hinted(err, "rows must differ in what they run: another scheme, --set or engine")
+		return cli.Hinted(err, "rows must differ in what they run: another scheme, --set or engine")
 	case errors.Is(err, lab.ErrTooLarge):
-		return hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
+		return cli.Hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
 	case errors.Is(err, store.ErrFull):
-		return hinted(err, "what was finished is kept: make room, then the same command goes on")
+		return cli.Hinted(err, "what was finished is kept: make room, then the same command goes on")
 	case errors.Is(err, lab.ErrDiskFull):
-		return hinted(err, "what was finished is kept: make room, then --resume")
+		return cli.Hinted(err, "what was finished is kept: make room, then --resume")
 	}
 	return explainStore(err)
 }
 
 // showOutcomes prints how the targets of papers fared.
 func (j *labJob) showOutcomes(list []*lab.Experiment, outcomes []lab.Outcome, took time.Duration) error {
-	rows := grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
+	rows := cli.Grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
 	for _, o := range outcomes {
 		rows = append(rows, []string{o.Figure, o.Name, o.Printed, o.Measured, string(o.Verdict)})
 	}
-	fmt.Fprintln(j.c.out)
-	if err := show(j.c.out, formatTable, rows, nil); err != nil {
+	fmt.Fprintln(j.c.Out)
+	if err := cli.Show(j.c.Out, cli.Table, rows, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(j.c.out)
+	fmt.Fprintln(j.c.Out)
 	if line := lab.Corrected(outcomes); line != "" {
-		fmt.Fprintln(j.c.out, line)
+		fmt.Fprintln(j.c.Out, line)
 	}
 	for _, x := range list {
 		for _, a := range x.Assumed {
-			fmt.Fprintf(j.c.out, "assumed: %s\n", a)
+			fmt.Fprintf(j.c.Out, "assumed: %s\n", a)
 		}
 		if x.Scaled != "" {
-			fmt.Fprintf(j.c.out, "smaller than in the paper: %s\n", x.Scaled)
+			fmt.Fprintf(j.c.Out, "smaller than in the paper: %s\n", x.Scaled)
 		}
 	}
-	if !j.c.quiet && took > 0 {
-		fmt.Fprintf(j.c.err, "took %v\n", took.Round(time.Second))
+	if !j.c.Quiet && took > 0 {
+		fmt.Fprintf(j.c.Err, "took %v\n", took.Round(time.Second))
 	}
 	return nil
 }

@@ -6,18 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 )
 
-func newLabList(c *cli) *cobra.Command {
-	var form format
+func newLabList(c *cli.Console) *cobra.Command {
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "list [workloads|metrics|papers]",
 		Short: "List workloads, metrics and the papers' experiments",
 		Long: `List lists the distributions of flow sizes that come with p4lb, what can be
 measured, or the experiments of the papers.`,
 		Example:   `  p4lb lab list metrics`,
-		Args:      wantArgs(0, 1, "at most one of workloads, metrics and papers"),
+		Args:      cli.WantArgs(0, 1, "at most one of workloads, metrics and papers"),
 		ValidArgs: []string{"workloads", "metrics", "papers"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := "papers"
@@ -27,15 +28,15 @@ measured, or the experiments of the papers.`,
 			return listLab(cmd, c, form, what)
 		},
 	}
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func listLab(cmd *cobra.Command, c *cli, form format, what string) error {
-	var rows grid
+func listLab(cmd *cobra.Command, c *cli.Console, form cli.Format, what string) error {
+	var rows cli.Grid
 	switch what {
 	case "workloads":
-		rows = grid{{"WORKLOAD", "MEAN BYTES", "WHAT"}}
+		rows = cli.Grid{{"WORKLOAD", "MEAN BYTES", "WHAT"}}
 		for _, name := range lab.Workloads() {
 			w, err := lab.WorkloadNamed(name)
 			if err != nil {
@@ -45,7 +46,7 @@ func listLab(cmd *cobra.Command, c *cli, form format, what string) error {
 			rows = append(rows, []string{name, fmt.Sprintf("%.0f", w.Mean()), about})
 		}
 	case "metrics":
-		rows = grid{{"METRIC", "UNIT", "BY CLASS", "WHAT"}}
+		rows = cli.Grid{{"METRIC", "UNIT", "BY CLASS", "WHAT"}}
 		for _, m := range lab.Metrics() {
 			byClass := ""
 			if m.ByClass {
@@ -54,7 +55,7 @@ func listLab(cmd *cobra.Command, c *cli, form format, what string) error {
 			rows = append(rows, []string{m.Name, m.Unit, byClass, m.About})
 		}
 	case "papers":
-		rows = grid{{"PAPER", "EXPERIMENT", "FIGURES", "TARGETS", "WHAT"}}
+		rows = cli.Grid{{"PAPER", "EXPERIMENT", "FIGURES", "TARGETS", "WHAT"}}
 		for _, paper := range lab.Papers() {
 			list, err := lab.Paper(paper, "", false)
 			if err != nil {
@@ -65,13 +66,13 @@ func listLab(cmd *cobra.Command, c *cli, form format, what string) error {
 			}
 		}
 	default:
-		return usageError(cmd, "list %s: want workloads, metrics or papers", what)
+		return cli.UsageError(cmd, "list %s: want workloads, metrics or papers", what)
 	}
-	return show(c.out, form, rows, objects(rows))
+	return cli.Show(c.Out, form, rows, objects(rows))
 }
 
 // objects are the rows of a grid as JSON shows them, named by its head.
-func objects(rows grid) []map[string]string {
+func objects(rows cli.Grid) []map[string]string {
 	list := []map[string]string{}
 	for _, row := range rows[1:] {
 		o := map[string]string{}

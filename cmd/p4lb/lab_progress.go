@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
 )
@@ -13,7 +14,7 @@ import (
 // A labProgress shows how far an experiment is, also during long runs.
 type labProgress struct {
 	*live.Progress
-	c     *cli
+	c     *cli.Console
 	began time.Time
 
 	mu      sync.Mutex
@@ -24,9 +25,9 @@ type labProgress struct {
 
 const tickEvery = 200 * time.Millisecond
 
-func newLabProgress(c *cli, name string) *labProgress {
-	o := live.ProgressOptions{Out: c.err, Terminal: isTerminal(c.err) && !c.logJSON, What: name, Unit: "runs"}
-	if c.quiet {
+func newLabProgress(c *cli.Console, name string) *labProgress {
+	o := live.ProgressOptions{Out: c.Err, Terminal: cli.IsTerminal(c.Err) && !c.LogJSON, What: name, Unit: "runs"}
+	if c.Quiet {
 		o.Out = io.Discard
 	}
 	p := &labProgress{Progress: live.NewProgress(o), c: c, began: time.Now(), stop: make(chan struct{})}
@@ -53,10 +54,10 @@ func (p *labProgress) ended(now lab.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hops += now.Hops
-	if p.c.verbose {
+	if p.c.Verbose {
 		p.End()
 	}
-	p.c.log.Debug("run", "name", now.Name, "took", now.Took.Round(time.Millisecond), "hops", now.Hops)
+	p.c.Log.Debug("run", "name", now.Name, "took", now.Took.Round(time.Millisecond), "hops", now.Hops)
 	p.Of(now.Of, now.Taken)
 	p.Set(now.Done, fmt.Sprintf("%.2f M hops/s", float64(p.hops)/time.Since(p.began).Seconds()/1e6))
 }

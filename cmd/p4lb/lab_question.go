@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/lab"
 )
@@ -27,7 +28,7 @@ type labQuestion struct {
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
-	addBlocksFlag(cmd, &q.blocks)
+	cli.AddBlocksFlag(cmd, &q.blocks)
 	f.StringSliceVar(&q.vs, "vs", nil, "compare with these `SCHEMES`")
 	f.StringVar(&q.workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
 	f.StringVar(&q.cut, "cut", "", "no flow is larger than `SIZE`, 0 for as large as they come: a short run is then not about one flow (default "+quickCut+" of a distribution)")
@@ -43,20 +44,20 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.IntVar(&q.seeds, "seeds", 5, "run with the seeds 1 to `N`")
 	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
 	f.StringVar(&q.parameters, "parameters", "", "what parameters are that --set does not: `WHICH` of advised (p4lb advise, for the network) and default (the catalogue's) (default advised where there is advice)")
-	completeWith(cmd, "parameters", []string{lab.AdvisedValues, lab.DefaultValues})
+	cli.CompleteWith(cmd, "parameters", []string{lab.AdvisedValues, lab.DefaultValues})
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
 	f.StringVar(&q.like, "like", "", "model what simulators do in several ways like `WHAT`: "+strings.Join(lab.Presets, ", ")+" (lab defaults says what that is)")
 	f.StringVar(&q.engine, "engine", lab.EngineP4, "what the switches run: p4, or native for the models, which is faster")
-	addArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
+	cli.AddArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
-	completeWith(cmd, "state-path", codegen.StatePaths)
-	completeLater(cmd, "scheme", codegen.Names)
-	completeLater(cmd, "vs", codegen.Names)
-	completeWith(cmd, "workload", lab.Workloads())
-	completeWith(cmd, "like", lab.Presets)
-	completeWith(cmd, "transport", lab.Transports)
-	completeWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
+	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
+	cli.CompleteLater(cmd, "scheme", codegen.Names)
+	cli.CompleteLater(cmd, "vs", codegen.Names)
+	cli.CompleteWith(cmd, "workload", lab.Workloads())
+	cli.CompleteWith(cmd, "like", lab.Presets)
+	cli.CompleteWith(cmd, "transport", lab.Transports)
+	cli.CompleteWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
 }
 
 // What a question is about that leaves it open: a fabric that limits before its
@@ -71,11 +72,11 @@ const (
 // experiment is what the flags ask for. Where there is no advice for the network,
 // and none was asked for, the catalogue's parameters are taken, and a warning says
 // so.
-func (q *labQuestion) experiment(c *cli, cmd *cobra.Command) (*lab.Experiment, error) {
+func (q *labQuestion) experiment(c *cli.Console, cmd *cobra.Command) (*lab.Experiment, error) {
 	values := cmp.Or(q.parameters, lab.AdvisedValues)
 	x, err := q.asked(cmd, values)
 	if errors.Is(err, lab.ErrNoAdvice) && q.parameters == "" {
-		c.warning("%v; the catalogue's parameters are used", err)
+		c.Warning("%v; the catalogue's parameters are used", err)
 		return q.asked(cmd, lab.DefaultValues)
 	}
 	return x, err
@@ -85,18 +86,18 @@ func (q *labQuestion) experiment(c *cli, cmd *cobra.Command) (*lab.Experiment, e
 func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment, error) {
 	switch {
 	case q.scheme == "":
-		return nil, usageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
+		return nil, cli.UsageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
 	case q.seeds < 1 || q.seeds > 1000:
-		return nil, usageError(cmd, "--seeds %d: want 1 to 1000", q.seeds)
+		return nil, cli.UsageError(cmd, "--seeds %d: want 1 to 1000", q.seeds)
 	case q.duration < 0 || q.duration == 0 && cmd.Flags().Changed("duration"):
-		return nil, usageError(cmd, "--duration %v: want a time above 0", q.duration)
+		return nil, cli.UsageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
 	x := &lab.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Seeds: lab.FirstSeeds(q.seeds), Metrics: q.metrics, Values: values}
 	x.Topology.Name, x.Fail = q.topology, q.fail
 	x.Traffic = []lab.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
 	if cut := cmp.Or(q.cut, quickCut); cut != "0" {
 		if err := x.Traffic[0].Cut.Parse(cut); err != nil {
-			return nil, usageError(cmd, "--cut: %w", err)
+			return nil, cli.UsageError(cmd, "--cut: %w", err)
 		}
 	}
 	x.Transport.Kind, x.Duration = q.transport, lab.Time(q.duration)
@@ -107,13 +108,13 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment,
 	for _, text := range q.loads {
 		var l lab.LoadLevel
 		if err := l.Parse(text); err != nil {
-			return nil, usageError(cmd, "--load: %w", err)
+			return nil, cli.UsageError(cmd, "--load: %w", err)
 		}
 		x.Loads = append(x.Loads, l)
 	}
 	if q.duration == 0 {
 		// What is wrong with the experiment is for Complete to say, by its key.
-		if length, err := x.LengthFor(quickFlows, readFile); err == nil {
+		if length, err := x.LengthFor(quickFlows, cli.ReadFile); err == nil {
 			x.Duration = lab.Time(length)
 		}
 	}
@@ -121,7 +122,7 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment,
 	for _, s := range q.set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, usageError(cmd, "--set %s: want NAME=VALUE", s)
+			return nil, cli.UsageError(cmd, "--set %s: want NAME=VALUE", s)
 		}
 		set[name] = value
 	}
@@ -138,7 +139,7 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment,
 	}
 	x.About = q.about()
 
-	return x, x.Complete("the experiment", readFile, libraryFrom("."))
+	return x, x.Complete("the experiment", cli.ReadFile, cli.LibraryFrom("."))
 }
 
 // about is the question in a line.

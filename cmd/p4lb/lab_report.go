@@ -1,17 +1,17 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
 )
 
-func newLabReport(c *cli) *cobra.Command {
+func newLabReport(c *cli.Console) *cobra.Command {
 	q := &labChoice{}
 	var url, dir string
 	cmd := &cobra.Command{
@@ -25,7 +25,7 @@ how many, and the table is of the others.`,
   p4lb lab report qall-bmv2 --store s3://bucket/runs -o report`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if url == "" {
-				return usageError(cmd, "lab report wants a --store to look into")
+				return cli.UsageError(cmd, "lab report wants a --store to look into")
 			}
 			st, err := openStore(cmd.Context(), url, false)
 			if err != nil {
@@ -38,7 +38,7 @@ how many, and the table is of the others.`,
 			j := &labJob{c: c}
 			var outcomes []lab.Outcome
 			for _, x := range list {
-				r := &lab.Runner{Dir: dir, Store: st, Rounds: q.rounds, Read: besides(q.dirs...), Log: func(text string) { c.caution(errors.New(text)) }}
+				r := &lab.Runner{Dir: dir, Store: st, Rounds: q.rounds, Read: cli.Besides(q.dirs...), Log: func(text string) { c.Warning("%s", text) }}
 				switch {
 				case dir == "":
 					r.Under = resultsDir
@@ -54,9 +54,9 @@ how many, and the table is of the others.`,
 					return fmt.Errorf("the store %s has none of the %d runs of %s", st, of, x.Name)
 				}
 				if missing > 0 {
-					c.caution(fmt.Errorf("partial: the store has %d of the %d runs of %s", of-missing, of, x.Name))
+					c.Warning("partial: the store has %d of the %d runs of %s", of-missing, of, x.Name)
 				}
-				if err := show(c.out, formatTable, comparison.Table(), nil); err != nil {
+				if err := cli.Show(c.Out, cli.Table, comparison.Table(), nil); err != nil {
 					return err
 				}
 				report, err := comparison.Keep(r.Dir, origin())
@@ -64,7 +64,7 @@ how many, and the table is of the others.`,
 					return err
 				}
 				linkLatest(r.Dir, x.Name, lab.Sim)
-				fmt.Fprintf(c.out, "\n%s\n", report)
+				fmt.Fprintf(c.Out, "\n%s\n", report)
 				outcomes = append(outcomes, comparison.Judge()...)
 			}
 			if len(outcomes) > 0 {
@@ -74,7 +74,7 @@ how many, and the table is of the others.`,
 		},
 	}
 	q.addFlags(cmd)
-	addRoundsFlag(cmd, &q.rounds)
+	cli.AddRoundsFlag(cmd, &q.rounds)
 	addStoreFlag(cmd, &url)
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "write the report into the folder `DIR` (default results/ and the experiment's name and digest)")
 	return cmd

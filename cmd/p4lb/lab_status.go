@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cluster"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
 	"github.com/p4lb/p4lb/store"
@@ -27,7 +28,7 @@ type submission struct {
 
 // A labFollow asks the store and the schedulers how far experiments are.
 type labFollow struct {
-	c   *cli
+	c   *cli.Console
 	q   labChoice
 	url string
 
@@ -38,12 +39,12 @@ type labFollow struct {
 func (l *labFollow) addFlags(cmd *cobra.Command) {
 	addStoreFlag(cmd, &l.url)
 	l.q.addFlags(cmd)
-	addRoundsFlag(cmd, &l.q.rounds)
+	cli.AddRoundsFlag(cmd, &l.q.rounds)
 }
 
 func (l *labFollow) open(cmd *cobra.Command, args []string) (err error) {
 	if l.url == "" {
-		return usageError(cmd, "%s wants the --store of the runs", cmd.CommandPath())
+		return cli.UsageError(cmd, "%s wants the --store of the runs", cmd.CommandPath())
 	}
 	if l.st, err = openStore(cmd.Context(), l.url, false); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (l *labFollow) open(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	for _, x := range list {
-		r := &lab.Runner{Store: l.st, Rounds: l.q.rounds, Read: besides(l.q.dirs...)}
+		r := &lab.Runner{Store: l.st, Rounds: l.q.rounds, Read: cli.Besides(l.q.dirs...)}
 		plan, err := r.Plan(cmd.Context(), x, 1)
 		if err != nil {
 			return err
@@ -120,7 +121,7 @@ func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 		}
 		var j jobState
 		if json.Unmarshal(text, &j.submission) != nil {
-			l.c.caution(fmt.Errorf("%s of the store is no note of a job", o.Name))
+			l.c.Warning("%s of the store is no note of a job", o.Name)
 			continue
 		}
 		scheduler, err := cluster.Named(j.Scheduler, j.Namespace)
@@ -128,7 +129,7 @@ func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 			return nil, err
 		}
 		if j.State, err = scheduler.State(ctx, j.Job); err != nil {
-			return nil, &failure{code: exitRefused, err: err}
+			return nil, &cli.Failure{Code: cli.ExitRefused, Err: err}
 		}
 		j.Active = j.State.Active()
 		list = append(list, j)
@@ -136,9 +137,9 @@ func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 	return list, nil
 }
 
-func newLabStatus(c *cli) *cobra.Command {
+func newLabStatus(c *cli.Console) *cobra.Command {
 	l := &labFollow{c: c}
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "status " + choiceUse + " --store URL",
 		Short: "Say how far experiments are, by the store and the schedulers",
@@ -153,7 +154,7 @@ the jobs that lab submit has submitted, and how much work is left by the estimat
 			if err != nil {
 				return err
 			}
-			rows := grid{{"EXPERIMENT", "RUNS", "DONE", "WORK LEFT", "JOBS"}}
+			rows := cli.Grid{{"EXPERIMENT", "RUNS", "DONE", "WORK LEFT", "JOBS"}}
 			for _, s := range list {
 				var jobs []string
 				for _, j := range s.Jobs {
@@ -164,15 +165,15 @@ the jobs that lab submit has submitted, and how much work is left by the estimat
 				}
 				rows = append(rows, []string{s.Experiment, fmt.Sprint(s.Runs), fmt.Sprint(s.Done), roundedSeconds(s.Seconds).String(), strings.Join(jobs, "; ")})
 			}
-			return show(c.out, form, rows, list)
+			return cli.Show(c.Out, form, rows, list)
 		},
 	}
 	l.addFlags(cmd)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func newLabWait(c *cli) *cobra.Command {
+func newLabWait(c *cli.Console) *cobra.Command {
 	l := &labFollow{c: c}
 	var every time.Duration
 	cmd := &cobra.Command{
@@ -184,7 +185,7 @@ runs are missing.`,
 		Example: `  p4lb lab wait qall-bmv2 --store runs && p4lb lab report qall-bmv2 --store runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if every <= 0 {
-				return usageError(cmd, "--every %v: want a time above 0", every)
+				return cli.UsageError(cmd, "--every %v: want a time above 0", every)
 			}
 			if err := l.open(cmd, args); err != nil {
 				return err
@@ -202,8 +203,8 @@ runs are missing.`,
 const idleLooks = 2
 
 func (l *labFollow) wait(ctx context.Context, every time.Duration) error {
-	o := live.ProgressOptions{Out: l.c.err, Terminal: isTerminal(l.c.err) && !l.c.logJSON, What: "runs", Unit: "runs"}
-	if l.c.quiet {
+	o := live.ProgressOptions{Out: l.c.Err, Terminal: cli.IsTerminal(l.c.Err) && !l.c.LogJSON, What: "runs", Unit: "runs"}
+	if l.c.Quiet {
 		o.Out = io.Discard
 	}
 	bar := live.NewProgress(o)
@@ -231,7 +232,7 @@ func (l *labFollow) wait(ctx context.Context, every time.Duration) error {
 			idle = 0
 		}
 		if idle >= idleLooks {
-			return hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "the tasks' logs say why; lab submit submits what is missing")
+			return cli.Hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "the tasks' logs say why; lab submit submits what is missing")
 		}
 		if err := waitFor(ctx, every); err != nil {
 			return err
@@ -250,7 +251,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func newLabCancel(c *cli) *cobra.Command {
+func newLabCancel(c *cli.Console) *cobra.Command {
 	l := &labFollow{c: c}
 	cmd := &cobra.Command{
 		Use:   "cancel " + choiceUse + " --store URL",
@@ -277,10 +278,10 @@ finished stay in the store.`,
 						err = scheduler.Cancel(cmd.Context(), j.Job)
 					}
 					if err != nil {
-						return &failure{code: exitRefused, err: err}
+						return &cli.Failure{Code: cli.ExitRefused, Err: err}
 					}
 					ended++
-					fmt.Fprintf(c.out, "ended job %s of %s\n", j.Job, j.Scheduler)
+					fmt.Fprintf(c.Out, "ended job %s of %s\n", j.Job, j.Scheduler)
 				}
 			}
 			if ended == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
@@ -31,9 +32,9 @@ func openStore(ctx context.Context, url string, create bool) (*store.Store, erro
 func explainStore(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnreachable):
-		return hinted(err, "?endpoint=http://HOST:PORT behind the address names a server that is not the maker's")
+		return cli.Hinted(err, "?endpoint=http://HOST:PORT behind the address names a server that is not the maker's")
 	case errors.Is(err, store.ErrDenied):
-		return hinted(err, "docs/cluster.md says which variables hold the credentials, and what they must allow")
+		return cli.Hinted(err, "docs/cluster.md says which variables hold the credentials, and what they must allow")
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cluster"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/store"
@@ -21,7 +22,7 @@ import (
 
 // A labSubmit is the handing over of experiments to a scheduler.
 type labSubmit struct {
-	c   *cli
+	c   *cli.Console
 	q   labChoice
 	url string
 
@@ -29,11 +30,11 @@ type labSubmit struct {
 	dryRun bool
 	job    cluster.Job
 	time   time.Duration
-	memory memorySize
+	memory cli.MemorySize
 	binary string
 }
 
-func newLabSubmit(c *cli) *cobra.Command {
+func newLabSubmit(c *cli.Console) *cobra.Command {
 	s := &labSubmit{c: c}
 	cmd := &cobra.Command{
 		Use:   "submit " + choiceUse + " --on slurm|kubernetes --store URL",
@@ -75,30 +76,30 @@ makes the tables.`,
 	f.StringVar(&s.job.Secret, "secret", "", "Kubernetes' `SECRET` with the variables of the store's credentials")
 	f.StringVar(&s.job.Volume, "volume", "", "`CLAIM:/PATH` of a volume of Kubernetes that the tasks see")
 	s.q.addFlags(cmd)
-	addRoundsFlag(cmd, &s.q.rounds)
-	completeWith(cmd, "on", cluster.Schedulers)
+	cli.AddRoundsFlag(cmd, &s.q.rounds)
+	cli.CompleteWith(cmd, "on", cluster.Schedulers)
 	return cmd
 }
 
 func (s *labSubmit) check(cmd *cobra.Command) error {
 	switch {
 	case s.url == "":
-		return usageError(cmd, "lab submit wants a --store, where the tasks meet")
+		return cli.UsageError(cmd, "lab submit wants a --store, where the tasks meet")
 	case s.on == "":
-		return usageError(cmd, "lab submit wants --on %s", strings.Join(cluster.Schedulers, " or --on "))
+		return cli.UsageError(cmd, "lab submit wants --on %s", strings.Join(cluster.Schedulers, " or --on "))
 	case s.job.Shards < 0:
-		return usageError(cmd, "--shards %d: want at least 1", s.job.Shards)
+		return cli.UsageError(cmd, "--shards %d: want at least 1", s.job.Shards)
 	case s.job.Cores < 1:
-		return usageError(cmd, "--cores %d: want at least 1", s.job.Cores)
+		return cli.UsageError(cmd, "--cores %d: want at least 1", s.job.Cores)
 	case s.time < 0:
-		return usageError(cmd, "--time %v: want a time above 0", s.time)
+		return cli.UsageError(cmd, "--time %v: want a time above 0", s.time)
 	case s.on == "kubernetes" && s.job.Image == "":
-		return usageError(cmd, "Kubernetes wants an --image")
+		return cli.UsageError(cmd, "Kubernetes wants an --image")
 	}
 	if s.job.Volume != "" {
 		claim, mount, ok := strings.Cut(s.job.Volume, ":")
 		if !ok || claim == "" || !filepath.IsAbs(mount) {
-			return usageError(cmd, "--volume %s: want CLAIM:/PATH", s.job.Volume)
+			return cli.UsageError(cmd, "--volume %s: want CLAIM:/PATH", s.job.Volume)
 		}
 		s.job.Volume, s.job.Mount = claim, mount
 	}
@@ -111,7 +112,7 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 	}
 	scheduler, err := cluster.Named(s.on, s.job.Namespace)
 	if err != nil {
-		return usageError(cmd, "--on: %w", err)
+		return cli.UsageError(cmd, "--on: %w", err)
 	}
 	st, err := openStore(cmd.Context(), s.url, !s.dryRun)
 	if s.dryRun && errors.Is(err, store.ErrNone) {
@@ -144,14 +145,14 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 
 // one submits an experiment.
 func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *store.Store, x *lab.Experiment) error {
-	r := &lab.Runner{Store: st, Rounds: s.q.rounds, Read: besides(s.q.dirs...)}
+	r := &lab.Runner{Store: st, Rounds: s.q.rounds, Read: cli.Besides(s.q.dirs...)}
 	plan, err := r.Plan(ctx, x, max(1, s.job.Shards))
 	if err != nil {
 		return explainLab(err)
 	}
 	missing := plan.Runs - plan.There
 	if missing == 0 {
-		fmt.Fprintf(s.c.out, "%s: the store has all %d runs\n", plan.Kept.ID(), plan.Runs)
+		fmt.Fprintf(s.c.Out, "%s: the store has all %d runs\n", plan.Kept.ID(), plan.Runs)
 		return nil
 	}
 	job := s.job
@@ -167,7 +168,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 	if job.Time = s.time; job.Time == 0 {
 		job.Time = max(10*time.Minute, time.Duration(3*max(plan.Longest/float64(job.Cores), plan.Run)*float64(time.Second)))
 	}
-	if job.Memory = s.memory.bytes; !s.memory.given {
+	if job.Memory = s.memory.Bytes; !s.memory.Given {
 		job.Memory = 256<<20 + int64(2*plan.Bytes)*int64(job.Cores)
 	}
 	if err := s.reachable(plan.Kept, &job); err != nil {
@@ -183,7 +184,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 		return err
 	}
 	if s.dryRun {
-		_, err := s.c.out.WriteString(scheduler.Text(&job))
+		_, err := s.c.Out.WriteString(scheduler.Text(&job))
 		return err
 	}
 	if err := r.KeepExperiment(ctx, plan.Kept); err != nil {
@@ -191,7 +192,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 	}
 	id, err := scheduler.Submit(ctx, &job)
 	if err != nil {
-		return &failure{code: exitRefused, err: err}
+		return &cli.Failure{Code: cli.ExitRefused, Err: err}
 	}
 	text, err := json.Marshal(submission{Scheduler: s.on, Job: id, Namespace: job.Namespace, Shards: job.Shards})
 	if err != nil {
@@ -200,7 +201,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 	if err := st.PutText(ctx, fmt.Sprintf("submissions/%s/%s-%s.json", plan.Kept.ID(), s.on, id), text); err != nil {
 		return fmt.Errorf("job %s of %s is submitted, and could not be noted: %w", id, s.on, err)
 	}
-	fmt.Fprintf(s.c.out, "%s: %d of %d runs in %d tasks, job %s of %s; about %v of one core\n", plan.Kept.ID(), missing, plan.Runs, job.Shards, id, s.on, roundedSeconds(plan.Seconds))
+	fmt.Fprintf(s.c.Out, "%s: %d of %d runs in %d tasks, job %s of %s; about %v of one core\n", plan.Kept.ID(), missing, plan.Runs, job.Shards, id, s.on, roundedSeconds(plan.Seconds))
 	return nil
 }
 

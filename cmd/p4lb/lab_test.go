@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
 )
@@ -22,7 +23,7 @@ func TestLabInterrupted(t *testing.T) {
 	defer cancel()
 	var out strings.Builder
 	errs := &cancelling{word: "seed-1", cancel: cancel}
-	if code := run(ctx, append(args, "-v"), nil, &out, errs); code != exitInterrupted {
+	if code := run(ctx, append(args, "-v"), nil, &out, errs); code != cli.ExitInterrupted {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	if !strings.Contains(errs.String(), "--resume goes on") || !strings.HasSuffix(errs.String(), "error: interrupted\n") {
@@ -37,7 +38,7 @@ func TestLabInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if code := run(t.Context(), append(args, "--resume"), nil, &out, errs); code != exitDone || !strings.Contains(out.String(), "report.html") {
+	if code := run(t.Context(), append(args, "--resume"), nil, &out, errs); code != cli.ExitDone || !strings.Contains(out.String(), "report.html") {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	if after, err := os.Stat(first); err != nil || !after.ModTime().Equal(before.ModTime()) {
@@ -63,8 +64,8 @@ func (w *cancelling) Write(p []byte) (int, error) {
 // TestLabProgress: runs that were there before make the others no faster.
 func TestLabProgress(t *testing.T) {
 	var errs strings.Builder
-	c := &cli{err: &errs}
-	c.setUp()
+	c := &cli.Console{Err: &errs}
+	c.SetUp()
 	now := time.Now()
 	clock := func() time.Time {
 		now = now.Add(20 * time.Second)

@@ -34,7 +34,7 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 		}
 		select {
 		case r := <-rounds:
-			return r.frame(j.c.verbose), nil
+			return r.frame(j.c.Verbose), nil
 		case <-ended:
 			return nil, io.EOF
 		case <-ctx.Done():
@@ -45,7 +45,7 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 	var err error
 	go func() {
 		defer close(left)
-		err = live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.paint)})
+		err = live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.Paint)})
 		bar.Hold(false)
 	}()
 	return func() error {

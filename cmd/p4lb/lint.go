@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/lint"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -15,7 +16,7 @@ import (
 // lintTargets are the switches that programs are held to.
 var lintTargets = map[string]lint.Target{"tna": lint.Tofino1, "t2na": lint.Tofino2}
 
-func newLint(c *cli) *cobra.Command {
+func newLint(c *cli.Console) *cobra.Command {
 	var opts p4.Options
 	cmd := &cobra.Command{
 		Use:   "lint FILE.p4 [--arch tna|t2na]",
@@ -40,35 +41,35 @@ trouble:
 A program that passes may still be too large: the compiler has the last word.`,
 		Example: `  p4lb lint p4src/tna/letflow.p4
   p4lb lint --arch t2na -I include mine.p4`,
-		Args: wantArgs(1, 1, "one program"),
+		Args: cli.WantArgs(1, 1, "one program"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := lintTargets[opts.Arch]; !ok && opts.Arch != "" {
-				return usageError(cmd, "--arch %s: want tna or t2na", opts.Arch)
+				return cli.UsageError(cmd, "--arch %s: want tna or t2na", opts.Arch)
 			}
-			return c.lint(args[0], opts)
+			return lintProgram(c, args[0], opts)
 		},
 	}
-	addSourceFlags(cmd, &opts)
+	cli.AddSourceFlags(cmd, &opts)
 	cmd.Flags().StringVar(&opts.Arch, "arch", "", "what the program must be for: the `ARCH` tna or t2na")
-	completeWith(cmd, "arch", []string{"tna", "t2na"})
+	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
 }
 
-// lint prints what is wrong with the program in the named file.
-func (c *cli) lint(name string, opts p4.Options) error {
-	p, err := c.checkProgram(name, opts)
+// lintProgram prints what is wrong with the program in the named file.
+func lintProgram(c *cli.Console, name string, opts p4.Options) error {
+	p, err := c.CheckProgram(name, opts)
 	if err != nil {
 		return err
 	}
 	target, ok := lintTargets[p.Arch]
 	if !ok {
-		return hinted(fmt.Errorf("linting %s: %w", displayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
+		return cli.Hinted(fmt.Errorf("linting %s: %w", cli.DisplayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
 	}
 	errs := lint.Check(p.File, p.Info, target)
 	if slices.ContainsFunc(errs, func(e *syntax.Error) bool { return !e.Warning }) {
-		return c.diagnose(syntax.Errors(errs))
+		return c.Diagnose(syntax.Errors(errs))
 	}
-	return c.warn(append(p.Warnings, errs...), false)
+	return c.Warn(append(p.Warnings, errs...), false)
 }
 
 var errNotTofino = errors.New("it is not a program for Tofino")

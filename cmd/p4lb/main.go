@@ -4,12 +4,13 @@ package main
 import (
 	"os"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/hosts"
 )
 
 func main() {
 	hosts.BeFirst()
-	limitMemory()
-	collectLater()
-	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	cli.LimitMemory()
+	cli.CollectLater()
+	os.Exit(run(cli.UntilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

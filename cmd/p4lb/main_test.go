@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/fitting/dataset"
 )
@@ -88,7 +89,7 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 			if err != nil {
 				return err
 			}
-			return writeNew(ts.MkAbs(name), text)
+			return cli.WriteNew(ts.MkAbs(name), text)
 		}))
 	}
 }
@@ -100,7 +101,7 @@ func observations(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(writeNew(ts.MkAbs(args[0]), dataset.Synthetic(n)))
+	ts.Check(cli.WriteNew(ts.MkAbs(args[0]), dataset.Synthetic(n)))
 }
 
 func TestDigits(t *testing.T) {
@@ -119,8 +120,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	if code := run(ctx, []string{"bench"}, nil, &out, &errs); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	if code := run(ctx, []string{"bench"}, nil, &out, &errs); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", code, cli.ExitInterrupted)
 	}
 	if out.String() != "" || errs.String() != "error: interrupted\n" {
 		t.Errorf("got %q and %q", out.String(), errs.String())
@@ -136,8 +137,8 @@ func TestInterruptedInput(t *testing.T) {
 		cancel()
 		return silent.Read(p)
 	})
-	if code := run(ctx, []string{"fmt", "-"}, asked, &out, &errs); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, &errs)
+	if code := run(ctx, []string{"fmt", "-"}, asked, &out, &errs); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, cli.ExitInterrupted, &errs)
 	}
 }
 

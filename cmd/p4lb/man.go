@@ -7,31 +7,32 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func newMan(c *cli) *cobra.Command {
+func newMan(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages",
 		Hidden: true, // packages have them; a user has --help
 		Long: `Man writes a manual page for each verb into the folder DIR, which is made if need
 be: p4lb.1, p4lb-gen.1 and so on. They say what --help says.`,
-		Args: wantArgs(1, 1, "a folder"),
+		Args: cli.WantArgs(1, 1, "a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return fmt.Errorf("making the folder %s: %w", args[0], bareError(err))
+				return fmt.Errorf("making the folder %s: %w", args[0], cli.BareError(err))
 			}
-			var out outputs
-			defer out.discard()
+			var out cli.Outputs
+			defer out.Discard()
 			for _, verb := range allVerbs(cmd.Root()) {
 				name := strings.ReplaceAll(verb.CommandPath(), " ", "-") + ".1"
-				if err := out.stage(filepath.Join(args[0], name), manPage(verb)); err != nil {
+				if err := out.Stage(filepath.Join(args[0], name), manPage(verb)); err != nil {
 					return err
 				}
 			}
-			return c.finish(&out)
+			return c.Finish(&out)
 		},
 	}
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 )
 
-func newManifest(c *cli) *cobra.Command {
+func newManifest(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest VERB",
 		Short: "Read and check what programs say of themselves",
@@ -34,7 +35,7 @@ program of your own you write it, in JSON or YAML. docs/manifest.md has its keys
 	return cmd
 }
 
-func newManifestCheck(c *cli) *cobra.Command {
+func newManifestCheck(c *cli.Console) *cobra.Command {
 	var program string
 	var opts p4.Options
 	cmd := &cobra.Command{
@@ -52,10 +53,10 @@ mine.p4 beside mine.manifest.yaml. Without any the manifest is checked alone.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if program != "" && len(args) > 1 {
-				return usageError(cmd, "--program goes with one manifest")
+				return cli.UsageError(cmd, "--program goes with one manifest")
 			}
 			for _, name := range args {
-				if err := c.checkManifest(name, program, opts); err != nil {
+				if err := checkManifest(c, name, program, opts); err != nil {
 					return err
 				}
 			}
@@ -63,17 +64,17 @@ mine.p4 beside mine.manifest.yaml. Without any the manifest is checked alone.`,
 		},
 	}
 	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` that the manifest is about")
-	addSourceFlags(cmd, &opts)
+	cli.AddSourceFlags(cmd, &opts)
 	return cmd
 }
 
 // checkManifest says in a line what it has checked.
-func (c *cli) checkManifest(name, program string, opts p4.Options) error {
-	text, err := c.readSource(name)
+func checkManifest(c *cli.Console, name, program string, opts p4.Options) error {
+	text, err := c.ReadSource(name)
 	if err != nil {
 		return err
 	}
-	m, err := manifest.Decode(displayName(name), text)
+	m, err := manifest.Decode(cli.DisplayName(name), text)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (c *cli) checkManifest(name, program string, opts p4.Options) error {
 	}
 	parts := fmt.Sprintf("%d registers, %d tables, %d tasks", len(m.Registers), len(m.Tables), len(m.Tasks))
 	if program == "" {
-		fmt.Fprintf(c.out, "%s: %s, without a program\n", displayName(name), parts)
+		fmt.Fprintf(c.Out, "%s: %s, without a program\n", cli.DisplayName(name), parts)
 		return nil
 	}
 	opts.Arch = string(m.Arch)
@@ -92,17 +93,17 @@ func (c *cli) checkManifest(name, program string, opts p4.Options) error {
 	for _, macro := range slices.Sorted(maps.Keys(m.Defines)) {
 		opts.Defines = append(opts.Defines, macro+"="+m.Defines[macro])
 	}
-	compiled, err := c.checkProgram(program, opts)
+	compiled, err := c.CheckProgram(program, opts)
 	if err != nil {
 		return err
 	}
 	if err := compiled.Describe(); err != nil {
-		return c.diagnose(err)
+		return c.Diagnose(err)
 	}
-	if err := manifest.CheckFile(displayName(name), text, m, compiled.P4Info); err != nil {
+	if err := manifest.CheckFile(cli.DisplayName(name), text, m, compiled.P4Info); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s: %s, as in %s\n", displayName(name), parts, program)
+	fmt.Fprintf(c.Out, "%s: %s, as in %s\n", cli.DisplayName(name), parts, program)
 	return nil
 }
 
@@ -128,8 +129,8 @@ func programBeside(name string, m *manifest.Manifest) string {
 	return program
 }
 
-func newManifestShow(c *cli) *cobra.Command {
-	var form format
+func newManifestShow(c *cli.Console) *cobra.Command {
+	var form cli.Format
 	var params codegen.Params
 	cmd := &cobra.Command{
 		Use:   "show MANIFEST|SCHEME [-o FORMAT]",
@@ -142,45 +143,45 @@ For a scheme it is that of the program which p4lb gen would write.`,
 		Example: `  p4lb manifest show mine.manifest.yaml
   p4lb manifest show qall-poly3
   p4lb manifest show drill --arch tna --role spine -o yaml`,
-		Args: wantArgs(1, 1, "one manifest or scheme"),
+		Args: cli.WantArgs(1, 1, "one manifest or scheme"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := c.findManifest(args[0], params)
+			m, err := findManifest(c, args[0], params)
 			if err != nil {
 				return err
 			}
 			switch form {
-			case formatJSON, formatYAML:
+			case cli.JSON, cli.YAML:
 				write := m.JSON
-				if form == formatYAML {
+				if form == cli.YAML {
 					write = m.YAML
 				}
 				text, err := write()
 				if err == nil {
-					_, err = c.out.Write(text)
+					_, err = c.Out.Write(text)
 				}
 				return err
 			}
-			return show(c.out, form, manifestRows(m), nil)
+			return cli.Show(c.Out, form, manifestRows(m), nil)
 		},
 	}
-	addArchFlag(cmd, &params.Arch, "what the scheme's program is for")
+	cli.AddArchFlag(cmd, &params.Arch, "what the scheme's program is for")
 	cmd.Flags().StringVar(&params.Role, "role", "", "the place of the scheme's switch: leaf, spine, tor, agg or core (default leaf)")
-	addFormat(cmd, &form, formatTable, formatJSON, formatYAML, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	return cmd
 }
 
 // findManifest reads a file, or makes the manifest of a scheme where there is
 // none of that name.
-func (c *cli) findManifest(name string, params codegen.Params) (*manifest.Manifest, error) {
+func findManifest(c *cli.Console, name string, params codegen.Params) (*manifest.Manifest, error) {
 	_, missing := os.Stat(name)
 	if name == "-" || missing == nil {
-		text, err := c.readSource(name)
+		text, err := c.ReadSource(name)
 		if err != nil {
 			return nil, err
 		}
-		return manifest.Decode(displayName(name), text)
+		return manifest.Decode(cli.DisplayName(name), text)
 	}
-	library, err := libraryWith("")
+	library, err := cli.LibraryWith("")
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +197,8 @@ func (c *cli) findManifest(name string, params codegen.Params) (*manifest.Manife
 }
 
 // manifestRows are the parts of a manifest, one a row.
-func manifestRows(m *manifest.Manifest) grid {
-	rows := grid{{"PART", "NAME", "WHAT", "DETAIL", "MEANING"}}
+func manifestRows(m *manifest.Manifest) cli.Grid {
+	rows := cli.Grid{{"PART", "NAME", "WHAT", "DETAIL", "MEANING"}}
 	add := func(part, name, what, detail, meaning string) {
 		rows = append(rows, []string{part, name, what, detail, meaning})
 	}
@@ -276,7 +277,7 @@ func portText(port int, each bool) string {
 	return fmt.Sprintf("port %d", port)
 }
 
-func newManifestSchema(c *cli) *cobra.Command {
+func newManifestSchema(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of manifests",
@@ -285,7 +286,7 @@ with: put "# yaml-language-server: $schema=FILE" at the top of a YAML file.`,
 		Example: `  p4lb manifest schema > manifest.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := c.out.Write(manifest.Schema())
+			_, err := c.Out.Write(manifest.Schema())
 			return err
 		},
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/own"
 )
 
-func newManifestInit(c *cli) *cobra.Command {
+func newManifestInit(c *cli.Console) *cobra.Command {
 	var file string
 	var force bool
 	cmd := &cobra.Command{
@@ -28,7 +29,7 @@ With the manifest beside the program, the program is a scheme:
   p4lb lab --scheme ./mine.p4 --vs ecmp,drill`,
 		Example: `  p4lb manifest init mine.p4
   p4lb manifest init mine.p4 -o mine.manifest.yaml`,
-		Args: wantArgs(1, 1, "a program"),
+		Args: cli.WantArgs(1, 1, "a program"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			program := args[0]
 			if filepath.Ext(program) != ".p4" {
@@ -36,21 +37,21 @@ With the manifest beside the program, the program is a scheme:
 			}
 			text, err := own.Init(program, program, file)
 			if err != nil {
-				return c.diagnose(err)
+				return c.Diagnose(err)
 			}
 			if file == "" {
-				_, err := c.out.Write(text)
+				_, err := c.Out.Write(text)
 				return err
 			}
 			if _, err := os.Lstat(file); err == nil && !force {
-				return hinted(fmt.Errorf("there is a %s already", file), "--force writes over it")
+				return cli.Hinted(fmt.Errorf("there is a %s already", file), "--force writes over it")
 			}
-			var out outputs
-			defer out.discard()
-			if err := out.stage(file, text); err != nil {
+			var out cli.Outputs
+			defer out.Discard()
+			if err := out.Stage(file, text); err != nil {
 				return err
 			}
-			return c.finish(&out)
+			return c.Finish(&out)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of standard output")

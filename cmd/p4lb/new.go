@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/own"
 )
 
-func newNew(c *cli) *cobra.Command {
+func newNew(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new FOLDER",
 		Short: "Begin a load balancer of your own",
@@ -30,7 +31,7 @@ The program is the place to go on from: it hashes flows onto paths, and marks
 where something better goes. docs/own-program.md goes through it step by step.`,
 		Example: `  p4lb new mine
   p4lb new mine && p4lb lab run mine`,
-		Args: wantArgs(1, 1, "a folder to make"),
+		Args: cli.WantArgs(1, 1, "a folder to make"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := args[0]
 			files, err := own.Scaffold(filepath.Base(filepath.Clean(dir)))
@@ -40,23 +41,23 @@ where something better goes. docs/own-program.md goes through it step by step.`,
 			if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
 				return fmt.Errorf("%s is not empty: want a folder that is not there yet", dir)
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("making %s: %w", dir, bareError(err))
+				return fmt.Errorf("making %s: %w", dir, cli.BareError(err))
 			}
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("making %s: %w", dir, bareError(err))
+				return fmt.Errorf("making %s: %w", dir, cli.BareError(err))
 			}
-			var out outputs
-			defer out.discard()
+			var out cli.Outputs
+			defer out.Discard()
 			for _, f := range files {
-				if err := out.stage(filepath.Join(dir, f.Name), f.Text); err != nil {
+				if err := out.Stage(filepath.Join(dir, f.Name), f.Text); err != nil {
 					return err
 				}
 			}
-			if err := out.commit(); err != nil {
+			if err := out.Commit(); err != nil {
 				return err
 			}
 			for _, f := range files {
-				fmt.Fprintf(c.out, "%-40s %s\n", filepath.Join(dir, f.Name), f.About)
+				fmt.Fprintf(c.Out, "%-40s %s\n", filepath.Join(dir, f.Name), f.About)
 			}
 			return nil
 		},

@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
 )
 
-func newObserve(c *cli) *cobra.Command {
+func newObserve(c *cli.Console) *cobra.Command {
 	j := &observeJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "observe [SWITCH]... -o FILE [--rows N] [--for TIME]",
@@ -36,7 +37,7 @@ paper observes the spine switches of a fabric under load.
   p4lb observe -o obs.csv --for 30s --every 5ms
   p4lb fit --data obs.csv --degree 3 -o model.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tidiesUp(cmd.Context())
+			cli.TidiesUp(cmd.Context())
 			if err := j.check(cmd); err != nil {
 				return err
 			}
@@ -57,7 +58,7 @@ paper observes the spine switches of a fabric under load.
 
 // An observeJob is one run of the observe verb.
 type observeJob struct {
-	c     *cli
+	c     *cli.Console
 	reach reach
 	file  string
 	every time.Duration
@@ -68,13 +69,13 @@ type observeJob struct {
 func (j *observeJob) check(cmd *cobra.Command) error {
 	switch {
 	case j.file == "":
-		return usageError(cmd, "observe wants a file for the dataset: -o FILE.csv")
-	case recordFormat(j.file) == "":
-		return usageError(cmd, "-o %s: want a name that ends in .%s", j.file, strings.Join(inspect.RecordFormats, " or ."))
+		return cli.UsageError(cmd, "observe wants a file for the dataset: -o FILE.csv")
+	case cli.RecordFormat(j.file) == "":
+		return cli.UsageError(cmd, "-o %s: want a name that ends in .%s", j.file, strings.Join(inspect.RecordFormats, " or ."))
 	case j.every <= 0:
-		return usageError(cmd, "--every %v: want a time above 0", j.every)
+		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.span < 0 || j.rows < 0:
-		return usageError(cmd, "--for and --rows cannot be negative")
+		return cli.UsageError(cmd, "--for and --rows cannot be negative")
 	}
 	return j.reach.check(cmd, j.c)
 }
@@ -101,25 +102,25 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 	}
 	file, err := os.Create(j.file)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", j.file, bareError(err))
+		return fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
 	}
 	n, err := j.collect(ctx, observers, file)
 	if e := file.Close(); err == nil && e != nil {
-		err = fmt.Errorf("writing %s: %w", j.file, bareError(e))
+		err = fmt.Errorf("writing %s: %w", j.file, cli.BareError(e))
 	}
 	if err != nil {
 		return err
 	}
-	j.c.log.Info("observed", "file", j.file, "rows", n)
+	j.c.Log.Info("observed", "file", j.file, "rows", n)
 	if n == 0 {
-		j.c.log.Warn("no port has been reported: is there traffic?")
+		j.c.Log.Warn("no port has been reported: is there traffic?")
 	}
 	return nil
 }
 
 // collect samples until there is enough.
 func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer, file *os.File) (n int, err error) {
-	w, err := inspect.NewObservationWriter(file, recordFormat(j.file))
+	w, err := inspect.NewObservationWriter(file, cli.RecordFormat(j.file))
 	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w", j.file, err)
 	}
@@ -129,7 +130,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 		defer cancel()
 	}
 	progress := live.NewProgress(live.ProgressOptions{
-		Out: j.c.err, Terminal: isTerminal(j.c.err) && !j.c.quiet, What: "observe", Unit: "rows", Total: j.rows,
+		Out: j.c.Err, Terminal: cli.IsTerminal(j.c.Err) && !j.c.Quiet, What: "observe", Unit: "rows", Total: j.rows,
 	})
 	defer progress.End()
 	tick := time.NewTicker(j.every)
@@ -149,7 +150,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 			list = list[:min(len(list), j.rows-n)]
 		}
 		if err := w.Write(list); err != nil {
-			return n, fmt.Errorf("writing %s: %w", j.file, bareError(err))
+			return n, fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
 		}
 		n += len(list)
 		if j.rows > 0 {
@@ -161,7 +162,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 		}
 	}
 	if err := w.Close(); err != nil {
-		return n, fmt.Errorf("writing %s: %w", j.file, bareError(err))
+		return n, fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
 	}
 	return n, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
@@ -44,9 +45,9 @@ func (p *pageServer) guarded() bool { return p.token != "" || p.cert != "" }
 func (p *pageServer) check(cmd *cobra.Command) error {
 	switch {
 	case p.listen == "" && (p.token != "" || p.cert != "" || p.key != ""):
-		return usageError(cmd, "--listen-token, --listen-cert and --listen-key go with --listen")
+		return cli.UsageError(cmd, "--listen-token, --listen-cert and --listen-key go with --listen")
 	case (p.cert == "") != (p.key == ""):
-		return usageError(cmd, "--listen-cert and --listen-key go together")
+		return cli.UsageError(cmd, "--listen-cert and --listen-key go together")
 	}
 	return nil
 }
@@ -56,7 +57,7 @@ func (p *pageServer) stays() error {
 	if p.guarded() || !fabric.Remote(p.listen) {
 		return nil
 	}
-	return hinted(fmt.Errorf("--listen %s leaves this machine, where whoever reaches it would see the network", p.listen),
+	return cli.Hinted(fmt.Errorf("--listen %s leaves this machine, where whoever reaches it would see the network", p.listen),
 		"name a --listen-token, or --listen-cert and --listen-key; or serve at 127.0.0.1 and reach it through a tunnel")
 }
 
@@ -72,12 +73,12 @@ func (p *pageServer) open() (err error) {
 	if p.cert != "" {
 		pair, err := tls.LoadX509KeyPair(p.cert, p.key)
 		if err != nil {
-			return fmt.Errorf("reading the certificate %s and its key: %w", p.cert, bareError(err))
+			return fmt.Errorf("reading the certificate %s and its key: %w", p.cert, cli.BareError(err))
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if p.listener, err = net.Listen("tcp", p.listen); err != nil {
-		return refused("serving the page at "+p.listen, err)
+		return cli.Refused("serving the page at "+p.listen, err)
 	}
 	if config != nil {
 		p.listener = tls.NewListener(p.listener, config)
@@ -87,14 +88,14 @@ func (p *pageServer) open() (err error) {
 
 // serve serves the page of a fabric until ctx ends, which it does with cancel if
 // that goes wrong.
-func (p *pageServer) serve(ctx context.Context, c *cli, t *fabric.Topology, metrics http.Handler, failed func(error)) *web.Server {
+func (p *pageServer) serve(ctx context.Context, c *cli.Console, t *fabric.Topology, metrics http.Handler, failed func(error)) *web.Server {
 	s := web.New(web.Options{Fabric: drawn(t), Token: p.token, Open: fabric.Remote(p.listen), Metrics: metrics})
 	scheme := "http"
 	if p.cert != "" {
 		scheme = "https"
 	}
 	base := scheme + "://" + p.listener.Addr().String()
-	c.log.Info("serving the page", "address", base+"/", "metrics", base+"/metrics")
+	c.Log.Info("serving the page", "address", base+"/", "metrics", base+"/metrics")
 	go func() {
 		if err := s.Serve(ctx, p.listener); err != nil {
 			failed(err)
@@ -158,7 +159,7 @@ type networkPage struct {
 }
 
 // watchNetwork begins to show a network.
-func (p *pageServer) watchNetwork(ctx context.Context, c *cli, k *controller.Controller, planned *plan.Plan, every time.Duration) (*networkPage, error) {
+func (p *pageServer) watchNetwork(ctx context.Context, c *cli.Console, k *controller.Controller, planned *plan.Plan, every time.Duration) (*networkPage, error) {
 	n := &networkPage{every: every, round: round{scheme: planned.Scheme, fabric: planned.Topology.Name, roles: map[string]string{}}}
 	var list []*inspect.Inspector
 	for _, node := range planned.Nodes() {
@@ -174,7 +175,7 @@ func (p *pageServer) watchNetwork(ctx context.Context, c *cli, k *controller.Con
 		list = append(list, in)
 	}
 	n.survey = inspect.NewSurvey(list)
-	n.server = p.serve(ctx, c, planned.Topology, n, func(err error) { c.log.Error("the page has ended", "error", err) })
+	n.server = p.serve(ctx, c, planned.Topology, n, func(err error) { c.Log.Error("the page has ended", "error", err) })
 	go func() {
 		for n.server.Await(ctx) == nil {
 			n.look(ctx)

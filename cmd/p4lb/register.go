@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/manifest"
 )
 
-func newRegister(c *cli) *cobra.Command {
+func newRegister(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register VERB",
 		Short: "Read and write single cells of registers",
@@ -28,9 +28,9 @@ p4lb inspect says what cells mean.
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError(cmd, "register wants a verb, read or write")
+				return cli.UsageError(cmd, "register wants a verb, read or write")
 			}
-			return usageError(cmd, "register has no verb %q: want read or write", args[0])
+			return cli.UsageError(cmd, "register has no verb %q: want read or write", args[0])
 		},
 	}
 	cmd.AddCommand(newRegisterRead(c), newRegisterWrite(c))
@@ -63,7 +63,7 @@ func (s *site) parseCells(register, cells string) (*cellRange, error) {
 		}
 	}
 	if r.register == nil {
-		return nil, hinted(fmt.Errorf("%s: there is no register %q", sw.node.Name, register), "%s has %s", m.Scheme, strings.Join(have, ", "))
+		return nil, cli.Hinted(fmt.Errorf("%s: there is no register %q", sw.node.Name, register), "%s has %s", m.Scheme, strings.Join(have, ", "))
 	}
 	if cells == "all" {
 		r.to = r.register.Size
@@ -76,15 +76,15 @@ func (s *site) parseCells(register, cells string) (*cellRange, error) {
 	from, errFrom := strconv.Atoi(first)
 	to, errTo := strconv.Atoi(last)
 	if errFrom != nil || errTo != nil || from < 0 || to < from || to >= r.register.Size {
-		return nil, hinted(fmt.Errorf("cells %q of %s: there are %d", cells, register, r.register.Size), "want a number, a range such as 0-7, or all")
+		return nil, cli.Hinted(fmt.Errorf("cells %q of %s: there are %d", cells, register, r.register.Size), "want a number, a range such as 0-7, or all")
 	}
 	r.from, r.to = from, to+1
 	return r, nil
 }
 
-func newRegisterRead(c *cli) *cobra.Command {
+func newRegisterRead(c *cli.Console) *cobra.Command {
 	var r reach
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "read SWITCH REGISTER [CELLS]",
 		Short: "Read cells as they are",
@@ -93,7 +93,7 @@ as 0-7, or all, which is what it is without. Cells that are 0 are left out of a
 range unless -v is given.`,
 		Example: `  p4lb register read l1 rtt 32-35
   p4lb register read l1 fl_port -o csv`,
-		Args: wantArgs(2, 3, "a switch, a register and its cells"),
+		Args: cli.WantArgs(2, 3, "a switch, a register and its cells"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.check(cmd, c); err != nil {
 				return err
@@ -105,13 +105,13 @@ range unless -v is given.`,
 			return readCells(cmd.Context(), c, &r, form, args[0], args[1], cells)
 		},
 	}
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV, formatYAML)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
 	r.addFlags(cmd)
 	return cmd
 }
 
 // openOne finds one switch by its name; a single one by its address has any.
-func (r *reach) openOne(ctx context.Context, c *cli, name string) (*site, error) {
+func (r *reach) openOne(ctx context.Context, c *cli.Console, name string) (*site, error) {
 	names := []string{name}
 	if r.thrift != "" || r.grpc != "" {
 		names = nil
@@ -129,7 +129,7 @@ func (r *reach) openOne(ctx context.Context, c *cli, name string) (*site, error)
 
 // openCells finds a switch as openOne does, and cells of it. The caller closes
 // their site.
-func (r *reach) openCells(ctx context.Context, c *cli, sw, register, cells string) (*cellRange, error) {
+func (r *reach) openCells(ctx context.Context, c *cli.Console, sw, register, cells string) (*cellRange, error) {
 	s, err := r.openOne(ctx, c, sw)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ type cellView struct {
 	Value uint64 `json:"value"`
 }
 
-func readCells(ctx context.Context, c *cli, r *reach, form format, sw, register, cells string) error {
+func readCells(ctx context.Context, c *cli.Console, r *reach, form cli.Format, sw, register, cells string) error {
 	at, err := r.openCells(ctx, c, sw, register, cells)
 	if err != nil {
 		return err
@@ -160,22 +160,22 @@ func readCells(ctx context.Context, c *cli, r *reach, form format, sw, register,
 	if err != nil {
 		return vanished(fmt.Errorf("%s: reading %s: %w", at.sw.node.Name, register, err))
 	}
-	rows, list := grid{{"CELL", "VALUE", "HEX"}}, []cellView{}
+	rows, list := cli.Grid{{"CELL", "VALUE", "HEX"}}, []cellView{}
 	for i, v := range values {
-		if v == 0 && len(values) > 1 && !c.verbose {
+		if v == 0 && len(values) > 1 && !c.Verbose {
 			continue
 		}
 		list = append(list, cellView{at.from + i, v})
 		rows = append(rows, []string{strconv.Itoa(at.from + i), strconv.FormatUint(v, 10), fmt.Sprintf("%#x", v)})
 	}
-	if len(list) == 0 && form == formatTable {
-		fmt.Fprintf(c.out, "all %d cells are 0\n", len(values))
+	if len(list) == 0 && form == cli.Table {
+		fmt.Fprintf(c.Out, "all %d cells are 0\n", len(values))
 		return nil
 	}
-	return show(c.out, form, rows, list)
+	return cli.Show(c.Out, form, rows, list)
 }
 
-func newRegisterWrite(c *cli) *cobra.Command {
+func newRegisterWrite(c *cli.Console) *cobra.Command {
 	var r reach
 	var yes bool
 	cmd := &cobra.Command{
@@ -188,7 +188,7 @@ wants --yes where nobody can be asked.
 What the data plane or a task of the controller writes as well does not stay.`,
 		Example: `  p4lb register write l1 pd_gran 2 16
   p4lb register write l1 faulty all 0 --yes`,
-		Args: wantArgs(4, 4, "a switch, a register, its cells and a value"),
+		Args: cli.WantArgs(4, 4, "a switch, a register, its cells and a value"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.check(cmd, c); err != nil {
 				return err
@@ -201,7 +201,7 @@ What the data plane or a task of the controller writes as well does not stay.`,
 	return cmd
 }
 
-func writeCells(ctx context.Context, c *cli, r *reach, yes bool, args []string) error {
+func writeCells(ctx context.Context, c *cli.Console, r *reach, yes bool, args []string) error {
 	sw, register, cells, text := args[0], args[1], args[2], args[3]
 	at, err := r.openCells(ctx, c, sw, register, cells)
 	if err != nil {
@@ -211,12 +211,12 @@ func writeCells(ctx context.Context, c *cli, r *reach, yes bool, args []string) 
 	value, err := strconv.ParseUint(text, 0, 64)
 	switch {
 	case err != nil:
-		return hinted(fmt.Errorf("value %q is not a number", text), "want one such as 7 or 0x8001")
+		return cli.Hinted(fmt.Errorf("value %q is not a number", text), "want one such as 7 or 0x8001")
 	case at.register.Width < 64 && value>>at.register.Width != 0:
 		return fmt.Errorf("value %s: the cells of %s have %d bits", text, register, at.register.Width)
 	}
 	if n := at.to - at.from; n > 1 && !yes {
-		if err := c.confirm(fmt.Sprintf("set %d cells of %s in %s to %s?", n, register, at.sw.node.Name, text)); err != nil {
+		if err := c.Confirm(fmt.Sprintf("set %d cells of %s in %s to %s?", n, register, at.sw.node.Name, text)); err != nil {
 			return err
 		}
 	}
@@ -224,24 +224,10 @@ func writeCells(ctx context.Context, c *cli, r *reach, yes bool, args []string) 
 	defer cancel()
 	err = at.sw.registers.Write(ctx, register, at.from, at.to, value)
 	if errors.Is(err, target.ErrNotPrimary) {
-		return hinted(fmt.Errorf("%s: %w", at.sw.node.Name, err), "P4Runtime lets only its primary controller write: give the address of its Thrift server, --thrift ADDR")
+		return cli.Hinted(fmt.Errorf("%s: %w", at.sw.node.Name, err), "P4Runtime lets only its primary controller write: give the address of its Thrift server, --thrift ADDR")
 	}
 	if err != nil {
 		return vanished(fmt.Errorf("%s: writing %s: %w", at.sw.node.Name, register, err))
 	}
 	return nil
-}
-
-// confirm asks the user, who must be there to answer.
-func (c *cli) confirm(question string) error {
-	fmt.Fprintf(c.err, "%s [y/N] ", question)
-	line, err := bufio.NewReader(c.in).ReadString('\n')
-	switch answer := strings.ToLower(strings.TrimSpace(line)); {
-	case answer == "y" || answer == "yes":
-		return nil
-	case err != nil && answer == "":
-		fmt.Fprintln(c.err)
-		return hinted(errors.New("nothing was written: there is nobody to ask"), "--yes answers")
-	}
-	return errors.New("nothing was written")
 }

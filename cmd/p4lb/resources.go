@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/scheme"
@@ -21,7 +22,7 @@ import (
 // tofinoCompilers are the compilers with a Tofino backend, by name.
 var tofinoCompilers = []string{"p4c-barefoot", "bf-p4c"}
 
-func newResources(c *cli) *cobra.Command {
+func newResources(c *cli.Console) *cobra.Command {
 	j := &resourcesJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "resources [--arch tna|t2na] [--scheme SCHEME]... [--ports N]... [-o FORMAT]",
@@ -41,10 +42,10 @@ A scheme that the architecture lacks, or that does not fit, has a line that says
 why.`,
 		Example: `  p4lb resources --scheme letflow --ports 4
   p4lb resources --arch t2na --ports 2 --ports 4 --ports 8 -o csv`,
-		Args: wantArgs(0, 0, "no arguments, schemes are given by --scheme"),
+		Args: cli.WantArgs(0, 0, "no arguments, schemes are given by --scheme"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := lintTargets[j.arch]; !ok {
-				return usageError(cmd, "--arch %s: want tna or t2na", j.arch)
+				return cli.UsageError(cmd, "--arch %s: want tna or t2na", j.arch)
 			}
 			return j.run(cmd.Context())
 		},
@@ -57,15 +58,15 @@ why.`,
 	flags.StringVar(&j.assembler, "assembler", "", "the assembler, `FILE`")
 	flags.StringArrayVarP(&j.includes, "include", "I", nil, "a `DIR` of the compiler's includes (repeatable)")
 	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "give a compilation up after this")
-	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
-	completeLater(cmd, "scheme", codegen.Names)
-	completeWith(cmd, "arch", []string{"tna", "t2na"})
+	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
+	cli.CompleteLater(cmd, "scheme", codegen.Names)
+	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
 }
 
 // A resourcesJob is one run of the resources verb.
 type resourcesJob struct {
-	c         *cli
+	c         *cli.Console
 	arch      string
 	schemes   []string
 	ports     []int
@@ -73,7 +74,7 @@ type resourcesJob struct {
 	assembler string
 	includes  []string
 	timeout   time.Duration
-	form      format
+	form      cli.Format
 }
 
 // A consumption is what one program takes, or why it does not exist.
@@ -92,7 +93,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 		j.compiler = firstInPath(tofinoCompilers...)
 	}
 	if j.compiler == "" {
-		return hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on the PATH, or name it with --compiler")
+		return cli.Hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on the PATH, or name it with --compiler")
 	}
 	if j.assembler == "" {
 		j.assembler = firstInPath("bfas")
@@ -112,7 +113,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	var list []consumption
 	for _, name := range j.schemes {
-		s, err := libraryFrom(".").Find(name)
+		s, err := cli.LibraryFrom(".").Find(name)
 		if err != nil {
 			return err
 		}
@@ -122,14 +123,14 @@ func (j *resourcesJob) run(ctx context.Context) error {
 				return err
 			}
 			list = append(list, u)
-			j.c.log.Debug("compiled", "scheme", name, "paths", n, "ingress", u.Ingress, "egress", u.Egress)
+			j.c.Log.Debug("compiled", "scheme", name, "paths", n, "ingress", u.Ingress, "egress", u.Egress)
 		}
 	}
-	rows := grid{{"SCHEME", "PATHS", "LINES", "INGRESS", "EGRESS", "SRAM", "TCAM", "EXACT", "TERNARY", "HASH", "GATEWAY", "VLIW", "SALU", "NOTE"}}
+	rows := cli.Grid{{"SCHEME", "PATHS", "LINES", "INGRESS", "EGRESS", "SRAM", "TCAM", "EXACT", "TERNARY", "HASH", "GATEWAY", "VLIW", "SALU", "NOTE"}}
 	for _, u := range list {
 		rows = append(rows, u.row())
 	}
-	return show(j.c.out, j.form, rows, list)
+	return cli.Show(j.c.Out, j.form, rows, list)
 }
 
 // canRun wants a program to be there, if one is named.
@@ -139,7 +140,7 @@ func canRun(name string) error {
 	}
 	_, err := exec.LookPath(name)
 	if missing := (*exec.Error)(nil); errors.As(err, &missing) {
-		return fmt.Errorf("finding %s: %w", name, bareError(missing.Err))
+		return fmt.Errorf("finding %s: %w", name, cli.BareError(missing.Err))
 	}
 	return err
 }
@@ -162,11 +163,11 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 	u.Lines = lineCount(text)
 	source := filepath.Join(dir, "program.p4")
 	if err := os.WriteFile(source, text, 0o666); err != nil {
-		return u, fmt.Errorf("writing the program: %w", bareError(err))
+		return u, fmt.Errorf("writing the program: %w", cli.BareError(err))
 	}
 	out := filepath.Join(dir, "out")
 	if err := os.RemoveAll(out); err != nil {
-		return u, fmt.Errorf("removing what the compiler wrote last: %w", bareError(err))
+		return u, fmt.Errorf("removing what the compiler wrote last: %w", cli.BareError(err))
 	}
 	if text, err := j.compile(ctx, source, out, includesOf(s)); err != nil {
 		if ctx.Err() != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 // A demand is what a program takes of a pipe, over all stages.
@@ -56,9 +58,9 @@ type resourceLog struct {
 
 // demandOf reads the compiler's resources.json.
 func demandOf(name string) (*demand, error) {
-	text, err := readFile(name)
+	text, err := cli.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the compiler's resources: %w", bareError(err))
+		return nil, fmt.Errorf("reading the compiler's resources: %w", cli.BareError(err))
 	}
 	var log resourceLog
 	if err := json.Unmarshal(text, &log); err != nil {
@@ -95,9 +97,9 @@ var (
 // stagesOf counts the stages up to the last one with a table, in the assembly
 // that the compiler writes.
 func stagesOf(name string) (ingress, egress int, err error) {
-	text, err := readFile(name)
+	text, err := cli.ReadFile(name)
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", bareError(err))
+		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", cli.BareError(err))
 	}
 	var count *int
 	stage := 0

@@ -8,20 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/store"
 )
 
 // A labResults is what p4lb results looks at: a folder of results, or a store.
 type labResults struct {
-	c   *cli
+	c   *cli.Console
 	url string
 	dir string
 
 	a *lab.Archive
 }
 
-func newResults(c *cli) *cobra.Command {
+func newResults(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "results",
 		Short: "List, show, compare, export, verify and prune what lab has kept",
@@ -35,9 +36,9 @@ there is one of it, otherwise as list does.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(cmd, "results has no verb %q", args[0])
+				return cli.UsageError(cmd, "results has no verb %q", args[0])
 			}
-			return usageError(cmd, "results wants a verb: list, show, compare, export, verify or prune")
+			return cli.UsageError(cmd, "results wants a verb: list, show, compare, export, verify or prune")
 		},
 	}
 	cmd.AddCommand(newResultsList(c), newResultsShow(c), newResultsCompare(c), newResultsExport(c), newResultsVerify(c), newResultsPrune(c))
@@ -60,7 +61,7 @@ func (l *labResults) open(cmd *cobra.Command) (err error) {
 		return nil
 	}
 	if cmd.Flags().Changed("in") {
-		return usageError(cmd, "--in and --store exclude each other")
+		return cli.UsageError(cmd, "--in and --store exclude each other")
 	}
 	l.a.Store, err = openStore(cmd.Context(), l.url, false)
 	return err
@@ -73,7 +74,7 @@ func (l *labResults) find(cmd *cobra.Command, args []string) ([]*lab.Kept, error
 	}
 	var list []*lab.Kept
 	for _, name := range args {
-		k, err := l.a.Find(cmd.Context(), name, l.c.caution)
+		k, err := l.a.Find(cmd.Context(), name, l.c.Caution)
 		if err != nil {
 			return nil, explainStore(err)
 		}
@@ -82,20 +83,20 @@ func (l *labResults) find(cmd *cobra.Command, args []string) ([]*lab.Kept, error
 	return list, nil
 }
 
-func newResultsList(c *cli) *cobra.Command {
+func newResultsList(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List experiments, and how many of their runs there are",
 		Long:    `List lists experiments, how many runs they have, and how many of these there are.`,
 		Example: `  p4lb results list --store s3://bucket/runs`,
-		Args:    wantArgs(0, 0, "no argument"),
+		Args:    cli.WantArgs(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.open(cmd); err != nil {
 				return err
 			}
-			list, err := l.a.List(cmd.Context(), c.caution)
+			list, err := l.a.List(cmd.Context(), c.Caution)
 			if err != nil {
 				return explainStore(err)
 			}
@@ -103,7 +104,7 @@ func newResultsList(c *cli) *cobra.Command {
 			if err != nil {
 				return explainStore(err)
 			}
-			rows := grid{{"EXPERIMENT", "NAME", "RUNS", "DONE", "RESULT VERSION", "WORLD"}}
+			rows := cli.Grid{{"EXPERIMENT", "NAME", "RUNS", "DONE", "RESULT VERSION", "WORLD"}}
 			for i, k := range list {
 				world := k.World
 				if world == "" {
@@ -111,34 +112,34 @@ func newResultsList(c *cli) *cobra.Command {
 				}
 				rows = append(rows, []string{k.ID(), k.Name, fmt.Sprint(len(k.Runs)), fmt.Sprint(done[i]), fmt.Sprint(k.Version), world})
 			}
-			return show(c.out, form, rows, objects(rows))
+			return cli.Show(c.Out, form, rows, objects(rows))
 		},
 	}
 	l.addFlags(cmd)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func newResultsShow(c *cli) *cobra.Command {
+func newResultsShow(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:     "show EXPERIMENT",
 		Short:   "Show the table of an experiment",
 		Long:    `Show shows the table of an experiment, of the runs that there are.`,
 		Example: `  p4lb results show demo`,
-		Args:    wantArgs(1, 1, "an experiment: p4lb results list lists them"),
+		Args:    cli.WantArgs(1, 1, "an experiment: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := l.compared(cmd, args)
 			if err != nil {
 				return err
 			}
-			rows := grid(list[0].Table())
-			return show(c.out, form, rows, objects(rows))
+			rows := cli.Grid(list[0].Table())
+			return cli.Show(c.Out, form, rows, objects(rows))
 		},
 	}
 	l.addFlags(cmd)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
@@ -150,7 +151,7 @@ func (l *labResults) compared(cmd *cobra.Command, args []string) ([]*lab.Compari
 	}
 	var list []*lab.Comparison
 	for _, k := range kept {
-		comparison, err := l.a.Comparison(cmd.Context(), k, l.c.caution)
+		comparison, err := l.a.Comparison(cmd.Context(), k, l.c.Caution)
 		if err != nil {
 			return nil, explainStore(err)
 		}
@@ -158,16 +159,16 @@ func (l *labResults) compared(cmd *cobra.Command, args []string) ([]*lab.Compari
 		case missing == of:
 			return nil, fmt.Errorf("%s has none of the %d runs of %s", l.a, of, k.ID())
 		case missing > 0:
-			l.c.caution(fmt.Errorf("partial: %d of %d runs of %s are there", of-missing, of, k.ID()))
+			l.c.Warning("partial: %d of %d runs of %s are there", of-missing, of, k.ID())
 		}
 		list = append(list, comparison)
 	}
 	return list, nil
 }
 
-func newResultsCompare(c *cli) *cobra.Command {
+func newResultsCompare(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "compare EXPERIMENT EXPERIMENT",
 		Short: "Compare the rows that two experiments both have",
@@ -175,25 +176,25 @@ func newResultsCompare(c *cli) *cobra.Command {
 in each, and by how many percent the second is above the first: seed by seed, with
 a 95 % confidence interval, where both have the same seeds.`,
 		Example: `  p4lb results compare demo-1a2b3c4d demo-5e6f7a8b`,
-		Args:    wantArgs(2, 2, "two experiments: p4lb results list lists them"),
+		Args:    cli.WantArgs(2, 2, "two experiments: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := l.compared(cmd, args)
 			if err != nil {
 				return err
 			}
-			rows := grid(lab.Changes(list[0], list[1]))
+			rows := cli.Grid(lab.Changes(list[0], list[1]))
 			if len(rows) == 1 {
 				return fmt.Errorf("%s and %s have no row in common: want the same case, label and load", args[0], args[1])
 			}
-			return show(c.out, form, rows, objects(rows))
+			return cli.Show(c.Out, form, rows, objects(rows))
 		},
 	}
 	l.addFlags(cmd)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func newResultsVerify(c *cli) *cobra.Command {
+func newResultsVerify(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
 	sample := 3
 	cmd := &cobra.Command{
@@ -203,10 +204,10 @@ func newResultsVerify(c *cli) *cobra.Command {
 and checks it by its digests; then it makes a sample of the runs again and compares
 what they come to byte for byte. What the store does not have is not its matter.`,
 		Example: `  p4lb results verify qall-bmv2 --sample 5 --store runs`,
-		Args:    wantArgs(1, -1, "experiments: p4lb results list lists them"),
+		Args:    cli.WantArgs(1, -1, "experiments: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if sample < 0 {
-				return usageError(cmd, "--sample %d: want a number of runs, 0 for none", sample)
+				return cli.UsageError(cmd, "--sample %d: want a number of runs, 0 for none", sample)
 			}
 			list, err := l.find(cmd, args)
 			if err != nil {
@@ -230,7 +231,7 @@ func (l *labResults) verify(ctx context.Context, k *lab.Kept, sample int) error 
 	note := func(run lab.KeptRun, err error) {
 		if err != nil {
 			bad++
-			l.c.caution(fmt.Errorf("%s: %w", run.Name, err))
+			l.c.Warning("%s: %v", run.Name, err)
 		}
 	}
 	there, err := l.a.Check(ctx, k, note)
@@ -241,7 +242,7 @@ func (l *labResults) verify(ctx context.Context, k *lab.Kept, sample int) error 
 		return fmt.Errorf("%s has none of the %d runs of %s", l.a, len(k.Runs), k.ID())
 	}
 	if sample > 0 {
-		err = l.a.Repeat(ctx, k, libraryFrom("."), sample, func(run lab.KeptRun, err error) {
+		err = l.a.Repeat(ctx, k, cli.LibraryFrom("."), sample, func(run lab.KeptRun, err error) {
 			repeated++
 			note(run, err)
 		})
@@ -249,14 +250,14 @@ func (l *labResults) verify(ctx context.Context, k *lab.Kept, sample int) error 
 			return explainStore(err)
 		}
 	}
-	fmt.Fprintf(l.c.out, "%s: %d of %d runs are there; %d were made again; %d are wrong\n", k.ID(), there, len(k.Runs), repeated, bad)
+	fmt.Fprintf(l.c.Out, "%s: %d of %d runs are there; %d were made again; %d are wrong\n", k.ID(), there, len(k.Runs), repeated, bad)
 	if bad > 0 {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
 
-func newResultsPrune(c *cli) *cobra.Command {
+func newResultsPrune(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
 	var dryRun, anyway bool
 	cmd := &cobra.Command{
@@ -269,7 +270,7 @@ belongs to none. --dry-run lists what would go.`,
   p4lb results prune --store runs --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && l.url == "" {
-				return usageError(cmd, "prune wants experiments, or a --store with what belongs to none")
+				return cli.UsageError(cmd, "prune wants experiments, or a --store with what belongs to none")
 			}
 			list, err := l.find(cmd, args)
 			if err != nil {
@@ -278,13 +279,13 @@ belongs to none. --dry-run lists what would go.`,
 			n := 0
 			err = l.a.Prune(cmd.Context(), list, dryRun, anyway, func(what string) {
 				n++
-				if dryRun || c.verbose {
-					fmt.Fprintln(c.out, what)
+				if dryRun || c.Verbose {
+					fmt.Fprintln(c.Out, what)
 				}
 			})
 			var held *store.HeldError
 			if errors.As(err, &held) {
-				return hinted(fmt.Errorf("process %d on %s may be at work in %s", held.PID, held.Host, l.a), "--anyway, if it is not: what it has not finished is lost")
+				return cli.Hinted(fmt.Errorf("process %d on %s may be at work in %s", held.PID, held.Host, l.a), "--anyway, if it is not: what it has not finished is lost")
 			}
 			if err != nil {
 				return explainStore(err)
@@ -293,7 +294,7 @@ belongs to none. --dry-run lists what would go.`,
 			if dryRun {
 				done = "would be removed"
 			}
-			fmt.Fprintf(c.out, "%d %s %s\n", n, strings.TrimSuffix("objectss", map[bool]string{true: "ss", false: "s"}[n == 1]), done)
+			fmt.Fprintf(c.Out, "%d %s %s\n", n, strings.TrimSuffix("objectss", map[bool]string{true: "ss", false: "s"}[n == 1]), done)
 			return nil
 		},
 	}

@@ -11,10 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 )
 
-func newResultsExport(c *cli) *cobra.Command {
+func newResultsExport(c *cli.Console) *cobra.Command {
 	l := &labResults{c: c}
 	what := "runs"
 	out := ""
@@ -27,13 +28,13 @@ front. The file is CSV, or Parquet by its name; without one CSV goes to standard
 output.`,
 		Example: `  p4lb results export demo -o demo.csv
   p4lb results export qall-bmv2 --table flows -o flows.parquet --store runs`,
-		Args: wantArgs(1, 1, "an experiment: p4lb results list lists them"),
+		Args: cli.WantArgs(1, 1, "an experiment: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if what != "runs" && what != "flows" && what != "links" {
-				return usageError(cmd, "--table %s: want runs, flows or links", what)
+				return cli.UsageError(cmd, "--table %s: want runs, flows or links", what)
 			}
 			if ext := filepath.Ext(out); out != "" && ext != ".csv" && ext != ".parquet" {
-				return usageError(cmd, "-o %s: want a name that ends in .csv or .parquet", out)
+				return cli.UsageError(cmd, "-o %s: want a name that ends in .csv or .parquet", out)
 			}
 			list, err := l.find(cmd, args)
 			if err != nil {
@@ -46,7 +47,7 @@ output.`,
 				return l.exportRows(cmd.Context(), list[0], what, w)
 			}
 			if out == "" {
-				return explainStore(write(c.out))
+				return explainStore(write(c.Out))
 			}
 			return explainStore(exportTo(out, write))
 		},
@@ -54,13 +55,13 @@ output.`,
 	l.addFlags(cmd)
 	cmd.Flags().StringVar(&what, "table", what, "`WHAT` to write: runs, flows or links")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`.csv or .parquet")
-	completeWith(cmd, "table", []string{"runs", "flows", "links"})
+	cli.CompleteWith(cmd, "table", []string{"runs", "flows", "links"})
 	return cmd
 }
 
 func (l *labResults) exportRuns(ctx context.Context, k *lab.Kept, w io.Writer) error {
 	rows := csv.NewWriter(w)
-	if err := l.a.Rows(ctx, k, l.c.caution, rows.Write, rows.Write); err != nil {
+	if err := l.a.Rows(ctx, k, l.c.Caution, rows.Write, rows.Write); err != nil {
 		return err
 	}
 	rows.Flush()
@@ -75,7 +76,7 @@ func (l *labResults) exportRows(ctx context.Context, k *lab.Kept, table string, 
 	for _, run := range k.Runs {
 		if r, err := l.a.Result(ctx, k, run); r == nil || err != nil {
 			if err != nil {
-				l.c.caution(err)
+				l.c.Warning("%v", err)
 			}
 			continue
 		}
@@ -120,7 +121,7 @@ func (l *labResults) exportTable(ctx context.Context, k *lab.Kept, run lab.KeptR
 func exportTo(name string, write func(io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, bareError(err))
+		return fmt.Errorf("writing %s: %w", name, cli.BareError(err))
 	}
 	defer os.Remove(temp.Name())
 	err = write(temp)
@@ -143,7 +144,7 @@ func exportTo(name string, write func(io.Writer) error) error {
 		return err
 	}
 	if err := os.Rename(from, name); err != nil {
-		return fmt.Errorf("writing %s: %w", name, bareError(err))
+		return fmt.Errorf("writing %s: %w", name, cli.BareError(err))
 	}
 	return nil
 }

@@ -2,17 +2,17 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 )
 
-func newSchemes(c *cli) *cobra.Command {
-	var form format
+func newSchemes(c *cli.Console) *cobra.Command {
+	var form cli.Format
 	var blocks string
 	cmd := &cobra.Command{
 		SuggestFor: []string{"list", "catalogue", "catalog"},
@@ -33,24 +33,24 @@ shows the blocks that schemes are composed of.`,
   p4lb schemes drill+rlb -o json
   p4lb schemes --blocks
   p4lb schemes --blocks mine`,
-		Args: wantArgs(0, 2, "one scheme at most"),
+		Args: cli.WantArgs(0, 2, "one scheme at most"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return codegen.Names(), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if i := slices.IndexFunc(args, isFolder); i >= 0 && blocks == ownBlocks {
+			if i := slices.IndexFunc(args, cli.IsFolder); i >= 0 && blocks == ownBlocks {
 				blocks = args[i] // which a space has parted from the flag
 				args = slices.Delete(args, i, i+1)
 			}
 			switch {
 			case len(args) > 0 && blocks == ownBlocks:
-				return usageError(cmd, "--blocks shows all blocks: it goes without a scheme")
+				return cli.UsageError(cmd, "--blocks shows all blocks: it goes without a scheme")
 			case len(args) > 1:
-				return usageError(cmd, "schemes wants one scheme at most, got %q as well", args[1])
+				return cli.UsageError(cmd, "schemes wants one scheme at most, got %q as well", args[1])
 			case blocks == ownBlocks:
 				return showBlocks(c, form)
 			}
-			library, err := libraryWith(blocks)
+			library, err := cli.LibraryWith(blocks)
 			switch {
 			case err != nil:
 				return err
@@ -64,34 +64,29 @@ shows the blocks that schemes are composed of.`,
 			return showScheme(c, form, row)
 		},
 	}
-	addBlocksFlag(cmd, &blocks)
+	cli.AddBlocksFlag(cmd, &blocks)
 	cmd.Flags().Lookup("blocks").NoOptDefVal = ownBlocks
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
 // ownBlocks is --blocks without a folder.
 const ownBlocks = "all"
 
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-func showCatalogue(c *cli, form format, list []codegen.Row) error {
-	rows := grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
+func showCatalogue(c *cli.Console, form cli.Format, list []codegen.Row) error {
+	rows := cli.Grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
 	for _, r := range list {
 		rows = append(rows, []string{r.Name, r.Granularity, r.Signal, r.Choice, r.Guard, r.Title})
 	}
-	return show(c.out, form, rows, list)
+	return cli.Show(c.Out, form, rows, list)
 }
 
-func showBlocks(c *cli, form format) error {
-	rows := grid{{"KIND", "BLOCK", "WHAT IT DOES"}}
+func showBlocks(c *cli.Console, form cli.Format) error {
+	rows := cli.Grid{{"KIND", "BLOCK", "WHAT IT DOES"}}
 	for _, b := range codegen.Blocks() {
 		rows = append(rows, []string{b.Kind, b.Name, b.About})
 	}
-	return show(c.out, form, rows, codegen.Blocks())
+	return cli.Show(c.Out, form, rows, codegen.Blocks())
 }
 
 // A schemeView is what is shown of one scheme.
@@ -101,9 +96,9 @@ type schemeView struct {
 	Parameters []codegen.Param `json:"parameters"`
 }
 
-func showScheme(c *cli, form format, row codegen.Row) error {
+func showScheme(c *cli.Console, form cli.Format, row codegen.Row) error {
 	whole := schemeView{row, row.Blocks(), row.Parameters()}
-	params := grid{{"PARAMETER", "DEFAULT", "FROM", "TO", "MEANING", "SOURCE"}}
+	params := cli.Grid{{"PARAMETER", "DEFAULT", "FROM", "TO", "MEANING", "SOURCE"}}
 	for _, p := range whole.Parameters {
 		from := p.Min
 		if len(p.Words) > 0 {
@@ -111,20 +106,20 @@ func showScheme(c *cli, form format, row codegen.Row) error {
 		}
 		params = append(params, []string{p.Name, p.Default, from, p.Max, p.Meaning, p.Source})
 	}
-	if form != formatTable {
-		return show(c.out, form, params, whole)
+	if form != cli.Table {
+		return cli.Show(c.Out, form, params, whole)
 	}
-	fmt.Fprintf(c.out, "%s: %s\n%s\n\n", row.Name, row.Title, row.Source)
-	blocks := grid{}
+	fmt.Fprintf(c.Out, "%s: %s\n%s\n\n", row.Name, row.Title, row.Source)
+	blocks := cli.Grid{}
 	for _, b := range whole.Blocks {
 		blocks = append(blocks, []string{b.Kind, b.Name, b.About})
 	}
-	if err := show(c.out, form, blocks, nil); err != nil {
+	if err := cli.Show(c.Out, form, blocks, nil); err != nil {
 		return err
 	}
 	if len(whole.Parameters) == 0 {
 		return nil
 	}
-	fmt.Fprintln(c.out)
-	return show(c.out, form, params, nil)
+	fmt.Fprintln(c.Out)
+	return cli.Show(c.Out, form, params, nil)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
@@ -22,14 +23,10 @@ import (
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
 
-// exitRefused is the exit code for an address or an interface that cannot be
-// had.
-const exitRefused = 3
-
 // off, in place of an address, leaves a server out.
 const off = "off"
 
-func newSwitch(c *cli) *cobra.Command {
+func newSwitch(c *cli.Console) *cobra.Command {
 	j := &switchJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"serve", "bmv2"},
@@ -88,7 +85,7 @@ served on this machine alone unless --remote-plaintext says that it may leave it
   p4lb switch --load router.p4 -i 0@pcap:in.pcap,out.pcap --grpc off
   p4lb switch --load basic.p4 --entries s1-runtime.json -i 1@veth0 -i 2@veth2
   p4lb switch --grpc 0.0.0.0:9559 --tls-cert s.crt --tls-key s.key --tls-ca ca.crt`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := j.check(cmd); err != nil {
 				return err
@@ -103,7 +100,7 @@ served on this machine alone unless --remote-plaintext says that it may leave it
 
 // A switchJob is one run of the switch verb.
 type switchJob struct {
-	c *cli
+	c *cli.Console
 
 	ports        []string
 	load, p4info string
@@ -124,7 +121,7 @@ type switchJob struct {
 	pcap         string
 	plaintext    bool
 	limits       limits
-	engine       engine
+	engine       cli.Engine
 	bfrt         bfrtFlags
 	loopback     []uint32 // nil: those of the chip
 }
@@ -135,59 +132,59 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.load, "load", "", "start with the program in `FILE`, P4 or BMv2 JSON")
 	f.StringVar(&j.p4info, "p4info", "", "P4Info of a JSON program, in text form, in `FILE` (PROG.p4info.txtpb)")
 	f.StringArrayVar(&j.entries, "entries", nil, "fill its tables with what `FILE` says: commands of simple_switch_CLI, or JSON (repeatable)")
-	addSourceFlags(cmd, &j.sources)
+	cli.AddSourceFlags(cmd, &j.sources)
 	f.StringVar(&j.grpc, "grpc", "127.0.0.1:9559", "serve P4Runtime at `ADDR`, or off")
 	f.Uint64Var(&j.device, "device-id", 1, "the device id that clients must name")
 	f.StringVar(&j.cert, "tls-cert", "", "serve P4Runtime with TLS, with the certificate in `FILE`")
 	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve the Thrift interface of simple_switch at `ADDR`")
-	addPlaintext(cmd, &j.plaintext, "Thrift")
+	cli.AddPlaintext(cmd, &j.plaintext, "Thrift")
 	j.limits.addFlag(cmd)
-	j.engine.addFlag(cmd)
+	j.engine.AddFlag(cmd)
 	j.bfrt.addFlags(cmd)
 	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
 	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
 	f.Uint64Var(&j.seed, "seed", 1, "begin of the random numbers")
-	addRoundsFlag(cmd, &j.rounds)
+	cli.AddRoundsFlag(cmd, &j.rounds)
 	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
-	addPcapFlag(cmd, &j.pcap, "")
+	cli.AddPcapFlag(cmd, &j.pcap, "")
 }
 
 // check finds mistakes in the command line before anything is opened.
 func (j *switchJob) check(cmd *cobra.Command) error {
 	switch {
 	case (j.cert == "") != (j.key == ""):
-		return usageError(cmd, "--tls-cert and --tls-key go together")
+		return cli.UsageError(cmd, "--tls-cert and --tls-key go together")
 	case j.ca != "" && j.cert == "":
-		return usageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
+		return cli.UsageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
 	case j.p4info != "" && j.load == "":
-		return usageError(cmd, "--p4info wants --load")
+		return cli.UsageError(cmd, "--p4info wants --load")
 	case len(j.entries) > 0 && j.load == "":
-		return usageError(cmd, "--entries wants --load")
+		return cli.UsageError(cmd, "--entries wants --load")
 	case j.rounds <= 0:
-		return usageError(cmd, "--rounds %d: want at least 1", j.rounds)
+		return cli.UsageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case j.depth <= 0:
-		return usageError(cmd, "--depth %d: want at least 1", j.depth)
+		return cli.UsageError(cmd, "--depth %d: want at least 1", j.depth)
 	case j.priorities < 1 || j.priorities > 8:
-		return usageError(cmd, "--priorities %d: want 1 to 8", j.priorities)
+		return cli.UsageError(cmd, "--priorities %d: want 1 to 8", j.priorities)
 	}
 	if err := j.limits.check(); err != nil {
-		return usageError(cmd, "%w", err)
+		return cli.UsageError(cmd, "%w", err)
 	}
 	if err := j.bfrt.check(cmd, j); err != nil {
 		return err
 	}
 	if j.thrift != off {
-		if err := staysHere("--thrift", "Thrift", j.thrift, j.plaintext); err != nil {
+		if err := cli.StaysHere("--thrift", "Thrift", j.thrift, j.plaintext); err != nil {
 			return err
 		}
 	}
 	for _, p := range j.ports {
 		if _, _, err := parsePort(p); err != nil {
-			return usageError(cmd, "-i %s: %w", p, err)
+			return cli.UsageError(cmd, "-i %s: %w", p, err)
 		}
 	}
 	return nil
@@ -219,7 +216,7 @@ func (j *switchJob) run(ctx context.Context) (err error) {
 
 // A runningSwitch is what a switchJob has opened.
 type runningSwitch struct {
-	c        *cli
+	c        *cli.Console
 	dev      *p4rt.Device
 	server   *p4rt.Server
 	bfrt     *server.Server
@@ -239,7 +236,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 	if j.bfrt.address != "" {
 		return j.openBfRt(s)
 	}
-	options := p4rt.Options{DeviceID: j.device, Limits: j.limits.server, Log: j.c.log}
+	options := p4rt.Options{DeviceID: j.device, Limits: j.limits.server, Log: j.c.Log}
 	if options.TLS, err = j.tlsConfig(); err != nil {
 		return err
 	}
@@ -249,7 +246,7 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 	}
 	var entries []*p4app.Entries
 	for _, file := range j.entries {
-		e, err := j.c.entries(file, info)
+		e, err := readEntries(j.c, file, info)
 		if err != nil {
 			return err
 		}
@@ -281,7 +278,7 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	options := p4rt.DeviceOptions{
 		CPUPort: j.cpuPort, CPUZero: j.hasCPU, CPUIsPort: j.bfrt.address != "",
 		Priorities: j.priorities, Rate: j.rate, Depth: j.depth, Seed: j.seed, Load: j.loadProgram,
-		Log: func(line string) { j.c.log.Info("log_msg", "text", line) },
+		Log: func(line string) { j.c.Log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {
 		if s.trace, err = newTraceFile(j.trace); err != nil {
@@ -301,41 +298,32 @@ func (j *switchJob) loadProgram(program []byte, o dataplane.Options) (*dataplane
 	o.Rounds, o.Loopback = j.rounds, j.loopback
 	o.Ended = func(e dataplane.Ended) {
 		if said++; said <= most {
-			j.c.log.Warn("a packet has no round left and ends", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
+			j.c.Log.Warn("a packet has no round left and ends", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
 		}
 		if said == most {
-			j.c.log.Warn("there may be more such packets: they are not named any more")
+			j.c.Log.Warn("there may be more such packets: they are not named any more")
 		}
 	}
-	return j.engine.load(program, o)
+	return j.engine.Load(program, o)
 }
 
 func (j *switchJob) listen(s *runningSwitch) (err error) {
 	if j.grpc != off {
 		if s.grpcListener, err = net.Listen("tcp", j.grpc); err != nil {
-			return refused("serving P4Runtime at "+j.grpc, err)
+			return cli.Refused("serving P4Runtime at "+j.grpc, err)
 		}
 		if j.cert == "" && fabric.Remote(s.grpcListener.Addr().String()) {
-			j.c.log.Warn("P4Runtime is served beyond this machine without TLS: whoever reaches it may control the switch", "address", j.grpc)
+			j.c.Log.Warn("P4Runtime is served beyond this machine without TLS: whoever reaches it may control the switch", "address", j.grpc)
 		}
 	}
 	if j.thrift != off {
 		if s.thriftListener, err = net.Listen("tcp", j.thrift); err != nil {
-			return refused("serving Thrift at "+j.thrift, err)
+			return cli.Refused("serving Thrift at "+j.thrift, err)
 		}
-		s.thrift = thrift.NewServer(&switchPorts{Device: s.dev, names: map[uint32]string{}, given: j.ports, log: j.c.log}, j.device)
+		s.thrift = thrift.NewServer(&switchPorts{Device: s.dev, names: map[uint32]string{}, given: j.ports, log: j.c.Log}, j.device)
 		s.thrift.Limit(j.limits.thrift)
 	}
 	return nil
-}
-
-// refused is an address or an interface that cannot be had.
-func refused(what string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	return &failure{code: exitRefused, err: fmt.Errorf("%s: %w", what, err)}
 }
 
 // openPorts connects the ports, which then move packets at once: last of all.
@@ -343,7 +331,7 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off && s.bfrt == nil
 	if j.pcap != "" {
 		var err error
-		if s.captures, err = ports.NewCaptures(j.pcap, j.c.captureFailed); err != nil {
+		if s.captures, err = ports.NewCaptures(j.pcap, j.c.CaptureFailed); err != nil {
 			return err
 		}
 	}
@@ -355,7 +343,7 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 			for _, o := range opened {
 				o.Close()
 			}
-			return refused("-i "+text, err)
+			return cli.Refused("-i "+text, err)
 		}
 		opened = append(opened, p)
 		_, ends := p.(interface{ Finite() bool })
@@ -378,7 +366,7 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 				s.broke(fmt.Errorf("port %d: %w", number, err))
 				return
 			}
-			j.c.log.Error("port", "number", number, "error", err)
+			j.c.Log.Error("port", "number", number, "error", err)
 		}
 		if err := s.dev.AddPort(number, p, report); err != nil {
 			for _, o := range opened[i:] {
@@ -386,7 +374,7 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 			}
 			return err
 		}
-		j.c.log.Debug("port", "number", number, "at", where)
+		j.c.Log.Debug("port", "number", number, "at", where)
 	}
 	return nil
 }
@@ -403,15 +391,15 @@ func (s *runningSwitch) broke(err error) {
 func (s *runningSwitch) serve(ctx context.Context) error {
 	failed := make(chan error, 4)
 	if s.grpcListener != nil {
-		s.c.log.Info("serving P4Runtime", "address", s.grpcListener.Addr())
+		s.c.Log.Info("serving P4Runtime", "address", s.grpcListener.Addr())
 		go func() { failed <- s.server.Serve(s.grpcListener) }()
 	}
 	if s.bfrtListener != nil {
-		s.c.log.Info("serving BfRt", "address", s.bfrtListener.Addr())
+		s.c.Log.Info("serving BfRt", "address", s.bfrtListener.Addr())
 		go func() { failed <- s.bfrt.Serve(s.bfrtListener) }()
 	}
 	if s.thriftListener != nil {
-		s.c.log.Info("serving Thrift", "address", s.thriftListener.Addr())
+		s.c.Log.Info("serving Thrift", "address", s.thriftListener.Addr())
 		go func() { failed <- s.thrift.Serve(s.thriftListener) }()
 	}
 	if s.finite {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -41,31 +42,31 @@ func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 	if b.address == "" {
 		for _, name := range []string{"bfrt-info", "p4-name", "program", "pipes", "loop-pipes"} {
 			if set(name) {
-				return usageError(cmd, "--%s wants --bfrt", name)
+				return cli.UsageError(cmd, "--%s wants --bfrt", name)
 			}
 		}
 		return nil
 	}
 	switch {
 	case set("grpc") && j.grpc != off:
-		return usageError(cmd, "--bfrt and --grpc: a switch is controlled by one of them")
+		return cli.UsageError(cmd, "--bfrt and --grpc: a switch is controlled by one of them")
 	case j.thrift != off:
-		return usageError(cmd, "--bfrt and --thrift: a switch is controlled by one of them")
+		return cli.UsageError(cmd, "--bfrt and --thrift: a switch is controlled by one of them")
 	case (j.load == "") == (len(b.programs) == 0):
-		return usageError(cmd, "--bfrt wants --load, or --program for each set of pipes")
+		return cli.UsageError(cmd, "--bfrt wants --load, or --program for each set of pipes")
 	case b.pipes < 1 || b.pipes > 4:
-		return usageError(cmd, "--pipes %d: want 1 to 4", b.pipes)
+		return cli.UsageError(cmd, "--pipes %d: want 1 to 4", b.pipes)
 	case b.info != "" && j.load == "":
-		return usageError(cmd, "--bfrt-info wants --load")
+		return cli.UsageError(cmd, "--bfrt-info wants --load")
 	}
 	for _, p := range b.loops {
 		if p < 0 || p >= b.pipes {
-			return usageError(cmd, "--loop-pipes %d: want pipes from 0 to %d", p, b.pipes-1)
+			return cli.UsageError(cmd, "--loop-pipes %d: want pipes from 0 to %d", p, b.pipes-1)
 		}
 	}
 	for _, p := range b.programs {
 		if _, _, err := pipesOf(p, b.pipes); err != nil {
-			return usageError(cmd, "--program %s: %w", p, err)
+			return cli.UsageError(cmd, "--program %s: %w", p, err)
 		}
 	}
 	j.grpc = off
@@ -113,7 +114,7 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 	if limits.MaxUpdates == 0 {
 		limits.MaxUpdates = 1 << 20
 	}
-	s.bfrt, err = server.New(s.dev, server.Options{Arch: arch, Pipes: j.bfrt.pipes, TLS: tls, Limits: limits, Log: j.c.log})
+	s.bfrt, err = server.New(s.dev, server.Options{Arch: arch, Pipes: j.bfrt.pipes, TLS: tls, Limits: limits, Log: j.c.Log})
 	if err != nil {
 		return err
 	}
@@ -121,10 +122,10 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 		return fmt.Errorf("loading %s: %w", j.load, err)
 	}
 	if s.bfrtListener, err = net.Listen("tcp", j.bfrt.address); err != nil {
-		return refused("serving BfRt at "+j.bfrt.address, err)
+		return cli.Refused("serving BfRt at "+j.bfrt.address, err)
 	}
 	if tls == nil && fabric.Remote(s.bfrtListener.Addr().String()) {
-		j.c.log.Warn("BfRt is served beyond this machine without TLS: whoever reaches it controls the switch", "address", j.bfrt.address)
+		j.c.Log.Warn("BfRt is served beyond this machine without TLS: whoever reaches it controls the switch", "address", j.bfrt.address)
 	}
 	return j.openPorts(s)
 }
@@ -159,7 +160,7 @@ func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err erro
 			return err
 		}
 		if arch != "" && a != arch {
-			return fmt.Errorf("%s is for %s, and another program for %s", displayName(file), a, arch)
+			return fmt.Errorf("%s is for %s, and another program for %s", cli.DisplayName(file), a, arch)
 		}
 		arch = a
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -185,42 +186,42 @@ func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err erro
 // bfrtProgram reads a program with its schema.
 func (j *switchJob) bfrtProgram(file string) (binary, schema []byte, arch string, err error) {
 	if filepath.Ext(file) == ".json" {
-		if binary, err = j.c.readSource(file); err != nil {
+		if binary, err = j.c.ReadSource(file); err != nil {
 			return nil, nil, "", err
 		}
 		name := j.bfrt.info
 		if name == "" {
 			name = strings.TrimSuffix(file, ".json") + ".bf-rt.json"
 		}
-		if schema, err = j.c.readSource(name); err != nil {
-			return nil, nil, "", hinted(fmt.Errorf("loading %s: its BfRt schema is missing: %w", file, err), "name it with --bfrt-info, or put it into %s", name)
+		if schema, err = j.c.ReadSource(name); err != nil {
+			return nil, nil, "", cli.Hinted(fmt.Errorf("loading %s: its BfRt schema is missing: %w", file, err), "name it with --bfrt-info, or put it into %s", name)
 		}
 		c, err := bmv2.Load(binary)
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("loading %s: %w", displayName(file), err)
+			return nil, nil, "", fmt.Errorf("loading %s: %w", cli.DisplayName(file), err)
 		}
 		arch = c.Architecture()
 	} else {
-		p, err := j.c.checkProgram(file, j.sources)
+		p, err := j.c.CheckProgram(file, j.sources)
 		if err != nil {
 			return nil, nil, "", err
 		}
 		if err := p.Lower(); err != nil {
-			return nil, nil, "", j.c.diagnose(err)
+			return nil, nil, "", j.c.Diagnose(err)
 		}
 		if arch = p.Arch; arch == bmv2.TNA || arch == bmv2.T2NA {
 			if err := p.DescribeBfRt(); err != nil {
-				return nil, nil, "", j.c.diagnose(err)
+				return nil, nil, "", j.c.Diagnose(err)
 			}
 			schema = p.Schema.JSON()
 		}
-		if err := j.c.warn(p.Warnings, false); err != nil {
+		if err := j.c.Warn(p.Warnings, false); err != nil {
 			return nil, nil, "", err
 		}
 		binary = p.JSON()
 	}
 	if arch != bmv2.TNA && arch != bmv2.T2NA {
-		return nil, nil, "", fmt.Errorf("loading %s: BfRt is for programs for Tofino (tna, t2na), and this is one for v1model", displayName(file))
+		return nil, nil, "", fmt.Errorf("loading %s: BfRt is for programs for Tofino (tna, t2na), and this is one for v1model", cli.DisplayName(file))
 	}
 	return binary, schema, arch, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
@@ -20,24 +21,24 @@ func (j *switchJob) program() ([]byte, *configv1.P4Info, error) {
 	case j.load == "":
 		return nil, nil, nil
 	case filepath.Ext(j.load) == ".json":
-		text, err := j.c.readSource(j.load)
+		text, err := j.c.ReadSource(j.load)
 		if err != nil {
 			return nil, nil, err
 		}
 		info, err := j.readP4Info()
 		return text, info, err
 	}
-	p, err := j.c.checkProgram(j.load, j.sources)
+	p, err := j.c.CheckProgram(j.load, j.sources)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := p.Lower(); err != nil {
-		return nil, nil, j.c.diagnose(err)
+		return nil, nil, j.c.Diagnose(err)
 	}
 	if err := p.Describe(); err != nil {
-		return nil, nil, j.c.diagnose(err)
+		return nil, nil, j.c.Diagnose(err)
 	}
-	if err := j.c.warn(p.Warnings, false); err != nil {
+	if err := j.c.Warn(p.Warnings, false); err != nil {
 		return nil, nil, err
 	}
 	if j.p4info == "" {
@@ -56,17 +57,17 @@ func (j *switchJob) readP4Info() (*configv1.P4Info, error) {
 		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // as gen, compile and p4c's users call it
 		i := slices.IndexFunc(beside, func(name string) bool { _, err := os.Stat(name); return err == nil })
 		if i < 0 {
-			return nil, hinted(fmt.Errorf("loading %s: its P4Info is missing", j.load), "name it with --p4info, or put it into %s", beside[0])
+			return nil, cli.Hinted(fmt.Errorf("loading %s: its P4Info is missing", j.load), "name it with --p4info, or put it into %s", beside[0])
 		}
 		name = beside[i]
 	}
-	text, err := j.c.readSource(name)
+	text, err := j.c.ReadSource(name)
 	if err != nil {
 		return nil, err
 	}
 	info := &configv1.P4Info{}
 	if err := prototext.Unmarshal(text, info); err != nil {
-		return nil, fmt.Errorf("reading %s: not P4Info in text form: %w", displayName(name), err)
+		return nil, fmt.Errorf("reading %s: not P4Info in text form: %w", cli.DisplayName(name), err)
 	}
 	return info, nil
 }
@@ -78,13 +79,13 @@ func (j *switchJob) tlsConfig() (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(j.cert, j.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate %s and its key: %w", j.cert, bareError(err))
+		return nil, fmt.Errorf("reading the certificate %s and its key: %w", j.cert, cli.BareError(err))
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if j.ca == "" {
 		return config, nil
 	}
-	text, err := j.c.readSource(j.ca)
+	text, err := j.c.ReadSource(j.ca)
 	if err != nil {
 		return nil, err
 	}

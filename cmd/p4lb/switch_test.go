@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/examples"
 )
 
@@ -192,7 +193,7 @@ func TestSwitchPlaysCaptures(t *testing.T) {
 	code := run(t.Context(), []string{
 		"switch", "--load", writeExample(t, "reflector.p4"), "--grpc", "off", "-i", "0@pcap:" + in + "," + out,
 	}, strings.NewReader(""), io.Discard, &errs)
-	if code != exitDone || errs.Len() > 0 {
+	if code != cli.ExitDone || errs.Len() > 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	got, err := os.ReadFile(out)
@@ -255,7 +256,7 @@ func TestSwitchEntries(t *testing.T) {
 	}
 	wrong := put("wrong.txt", strings.Repeat("mc_node_create 1 2\n", 6)+"table_set_default keyles_one to 6\n")
 	code, said := try(wrong)
-	if code != exitInput || said != "error: "+wrong+":7: there is no table keyles_one; did you mean SessionIngress.keyless_one?\n" {
+	if code != cli.ExitInput || said != "error: "+wrong+":7: there is no table keyles_one; did you mean SessionIngress.keyless_one?\n" {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	if _, err := os.Stat(out); err == nil {
@@ -265,7 +266,7 @@ func TestSwitchEntries(t *testing.T) {
 		"right.txt":  "table_set_default keyless_one to 6\n",
 		"right.json": `{"table_entries": [{"table": "keyless_one", "default_action": true, "action_name": "to", "action_params": {"port": 6}}]}`,
 	} {
-		if code, said := try(put(name, text)); code != exitDone || said != "" {
+		if code, said := try(put(name, text)); code != cli.ExitDone || said != "" {
 			t.Errorf("%s: exit code %d: %s", name, code, said)
 		}
 		if got, err := os.ReadFile(out); err != nil || !bytes.HasSuffix(got, packet) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 )
 
@@ -49,7 +50,7 @@ const traceFlush = 200 * time.Millisecond
 func newTraceFile(name string) (*traceFile, error) {
 	f, err := os.Create(name)
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", name, bareError(err))
+		return nil, fmt.Errorf("writing %s: %w", name, cli.BareError(err))
 	}
 	t := &traceFile{name: name, start: time.Now(), file: f, buf: bufio.NewWriterSize(f, 1<<16), stop: make(chan struct{}), done: make(chan struct{})}
 	t.enc = json.NewEncoder(t.buf)
@@ -100,7 +101,7 @@ func (t *traceFile) close() error {
 		err = e
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", t.name, bareError(err))
+		return fmt.Errorf("writing %s: %w", t.name, cli.BareError(err))
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/dataplane/stf"
@@ -16,14 +16,9 @@ import (
 	"github.com/p4lb/p4lb/p4"
 )
 
-// addRoundsFlag gives cmd the flag that bounds a packet's rounds.
-func addRoundsFlag(cmd *cobra.Command, rounds *int) {
-	cmd.Flags().IntVar(rounds, "rounds", dataplane.DefaultRounds, "end a packet that has been resubmitted, recirculated and cloned `N` times, with its copies")
-}
-
-func newTest(c *cli) *cobra.Command {
+func newTest(c *cli.Console) *cobra.Command {
 	var opts p4.Options
-	var e engine
+	var e cli.Engine
 	rounds := 0
 	cmd := &cobra.Command{
 		SuggestFor: []string{"stf", "ptf"},
@@ -63,31 +58,31 @@ mc_node_associate, counter_*, register_*, meter_*.`,
   p4lb test p4src/tna/ecmp.p4 ecmp.stf`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rounds <= 0 {
-				return usageError(cmd, "--rounds %d: want at least 1", rounds)
+				return cli.UsageError(cmd, "--rounds %d: want at least 1", rounds)
 			}
 			if len(args) == 0 {
 				args = []string{"."}
 			}
 			if len(args) == 1 {
-				return c.testScheme(cmd, args[0], e, rounds)
+				return testScheme(c, cmd, args[0], e, rounds)
 			}
-			config, err := c.loadProgram(args[0], opts)
+			config, err := c.LoadProgram(args[0], opts)
 			if err != nil {
 				return err
 			}
-			return c.runTests(config, args[1:], e, rounds)
+			return runTests(c, config, args[1:], e, rounds)
 		},
 	}
-	addSourceFlags(cmd, &opts)
-	e.addFlag(cmd)
-	addRoundsFlag(cmd, &rounds)
+	cli.AddSourceFlags(cmd, &opts)
+	e.AddFlag(cmd)
+	cli.AddRoundsFlag(cmd, &rounds)
 	return cmd
 }
 
 // testScheme runs the tests of a scheme of the user's own.
-func (c *cli) testScheme(cmd *cobra.Command, name string, e engine, rounds int) error {
+func testScheme(c *cli.Console, cmd *cobra.Command, name string, e cli.Engine, rounds int) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() && !own.HasManifest(name) {
-		return usageError(cmd, "test wants a program and one or more tests")
+		return cli.UsageError(cmd, "test wants a program and one or more tests")
 	}
 	s, err := own.Open(".", name)
 	if err != nil {
@@ -104,56 +99,33 @@ func (c *cli) testScheme(cmd *cobra.Command, name string, e engine, rounds int) 
 	for _, t := range tests {
 		p, err := s.Build(codegen.Params{Role: t.Role})
 		if err != nil {
-			return c.diagnose(err)
+			return c.Diagnose(err)
 		}
 		compiled, err := p.Compiled()
 		if err != nil {
-			return c.diagnose(err)
+			return c.Diagnose(err)
 		}
-		if err := c.runTests(compiled.Config, t.Files, e, rounds); err != nil {
+		if err := runTests(c, compiled.Config, t.Files, e, rounds); err != nil {
 			bad = err
 		}
 	}
 	return bad
 }
 
-// loadProgram reads BMv2 JSON, or compiles P4.
-func (c *cli) loadProgram(name string, opts p4.Options) (*bmv2.Config, error) {
-	if filepath.Ext(name) == ".json" {
-		text, err := c.readSource(name)
-		if err != nil {
-			return nil, err
-		}
-		config, err := bmv2.Load(text)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-		return config, nil
-	}
-	p, err := c.checkProgram(name, opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Lower(); err != nil {
-		return nil, c.diagnose(err)
-	}
-	return p.Config, c.warn(p.Warnings, false)
-}
-
 // runTests runs each test on a new switch and says how it went.
-func (c *cli) runTests(config *bmv2.Config, names []string, e engine, rounds int) error {
+func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine, rounds int) error {
 	var bad error
 	for _, name := range names {
-		text, err := c.readSource(name)
+		text, err := c.ReadSource(name)
 		if err != nil {
 			return err
 		}
-		script, err := stf.Parse(displayName(name), string(text))
+		script, err := stf.Parse(cli.DisplayName(name), string(text))
 		if err != nil {
 			return err
 		}
 		options := script.Options(config)
-		options.Closures = e == engineClosures
+		options.Closures = e == cli.EngineClosures
 		options.Rounds = rounds
 		var ended []dataplane.Ended
 		options.Ended = func(e dataplane.Ended) { ended = append(ended, e) }
@@ -163,18 +135,18 @@ func (c *cli) runTests(config *bmv2.Config, names []string, e engine, rounds int
 		}
 		err = script.Run(sw)
 		if len(ended) > 0 {
-			fmt.Fprintf(c.err, "%s %s: %v (%d in all; --rounds)\n", c.paint.bold("warning:"), name, ended[0], len(ended))
+			fmt.Fprintf(c.Err, "%s %s: %v (%d in all; --rounds)\n", c.Paint.Bold("warning:"), name, ended[0], len(ended))
 		}
 		if err != nil {
-			bad = errReported
-			fmt.Fprintf(c.out, "FAIL  %s\n", name)
+			bad = cli.ErrReported
+			fmt.Fprintf(c.Out, "FAIL  %s\n", name)
 			for line := range strings.Lines(err.Error()) {
-				fmt.Fprintf(c.out, "      %s\n", strings.TrimSuffix(line, "\n"))
+				fmt.Fprintf(c.Out, "      %s\n", strings.TrimSuffix(line, "\n"))
 			}
 			continue
 		}
 		in, out := countPackets(string(text))
-		fmt.Fprintf(c.out, "ok    %-28s %3d packets in, %3d out\n", name, in, out)
+		fmt.Fprintf(c.Out, "ok    %-28s %3d packets in, %3d out\n", name, in, out)
 	}
 	return bad
 }

@@ -1,18 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"slices"
-
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
-
-	"github.com/p4lb/p4lb/fabric"
 )
 
-func newTopo(c *cli) *cobra.Command {
+func newTopo(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"topology", "fabric", "network"},
 		Use:        "topo VERB",
@@ -60,93 +53,7 @@ core; a switch without one gets it by its distance from the hosts.`,
 // noTopoVerb is what topo does by itself: it explains what is missing.
 func noTopoVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError(cmd, "topo wants a verb")
+		return cli.UsageError(cmd, "topo wants a verb")
 	}
-	return usageError(cmd, "topo has no verb %q", args[0])
-}
-
-// topology reads a topology that a user has named: a file, or a preset where
-// there is no such file. What is wrong with a file has been printed.
-func (c *cli) topology(name string) (*fabric.Topology, error) {
-	info, err := os.Stat(name)
-	if name != "-" && (errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir()) {
-		return presetTopology(name)
-	}
-	text, err := c.readSource(name)
-	if err != nil {
-		return nil, err
-	}
-	t, err := fabric.Load(displayName(name), text)
-	return t, c.topologyErrors(err)
-}
-
-func presetTopology(name string) (*fabric.Topology, error) {
-	p, err := fabric.PresetNamed(name)
-	if err != nil {
-		return nil, hinted(fmt.Errorf("no file of that name, and %w", err), "p4lb topo presets lists the presets")
-	}
-	return p.Make()
-}
-
-// topologyErrors prints what is wrong with a topology, a line each.
-func (c *cli) topologyErrors(err error) error {
-	var list fabric.Errors
-	var one *fabric.Error
-	switch {
-	case errors.As(err, &list):
-	case errors.As(err, &one):
-		list = fabric.Errors{one}
-	default:
-		return err
-	}
-	for _, e := range list {
-		switch {
-		case !c.logJSON:
-			fmt.Fprintf(c.err, "%s %v\n", c.paint.red("error:"), e)
-		case e.Line == 0:
-			c.log.Error(e.Msg, "file", e.File)
-		default:
-			c.log.Error(e.Msg, "file", e.File, "line", e.Line)
-		}
-	}
-	return errReported
-}
-
-// writeResult writes a file, or to standard output where none is named.
-func (c *cli) writeResult(name string, data []byte) error {
-	if name == "" {
-		_, err := c.out.Write(data)
-		return err
-	}
-	if slices.Contains([]format{formatTable, formatJSON, formatCSV, formatYAML}, format(name)) {
-		return hinted(fmt.Errorf("-o %s: here -o names a file, and none is called like a form of results", name), "leave it out for standard output")
-	}
-	var out outputs
-	defer out.discard()
-	if err := out.stage(name, data); err != nil {
-		return err
-	}
-	return c.finish(&out)
-}
-
-// addResultFlag gives cmd the flag -o of verbs that write one file.
-func addResultFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVarP(name, "output", "o", "", "write to `FILE` instead of standard output")
-}
-
-// addFailFlag gives cmd the flag --fail.
-func addFailFlag(cmd *cobra.Command, fail *[]string) {
-	cmd.Flags().StringArrayVar(fail, "fail", nil, "take a `LINK` down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
-}
-
-// failLinks returns the topology with the links down that a user has named.
-func failLinks(t *fabric.Topology, names []string) (*fabric.Topology, error) {
-	for _, name := range names {
-		links, err := t.FindLinks(name)
-		if err != nil {
-			return nil, err
-		}
-		t = t.Fail(links...)
-	}
-	return t, nil
+	return cli.UsageError(cmd, "topo has no verb %q", args[0])
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fabric"
 )
 
-func newTopoLeafSpine(c *cli) *cobra.Command {
+func newTopoLeafSpine(c *cli.Console) *cobra.Command {
 	o := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 1, Hosts: 2}
 	var file string
 	cmd := &cobra.Command{
@@ -24,16 +25,16 @@ The rate of the links between switches is that of the links to hosts, unless it
 is stated, or follows from the oversubscription.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 --host-rate 100Mbps --rate 400Mbps -o qall.yaml
   p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
-		Args: wantArgs(0, 0, "no arguments"),
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := wantPositive(cmd, "leaves", "spines", "parallel", "hosts"); err != nil {
 				return err
 			}
 			t, err := o.Make()
 			if err != nil {
-				return c.topologyErrors(err)
+				return c.TopologyErrors(err)
 			}
-			return c.writeResult(file, t.YAML())
+			return c.WriteResult(file, t.YAML())
 		},
 	}
 	flags := cmd.Flags()
@@ -49,7 +50,7 @@ is stated, or follows from the oversubscription.`,
 	return cmd
 }
 
-func newTopoFatTree(c *cli) *cobra.Command {
+func newTopoFatTree(c *cli.Console) *cobra.Command {
 	o := fabric.FatTree{K: 4}
 	var file string
 	cmd := &cobra.Command{
@@ -59,16 +60,16 @@ func newTopoFatTree(c *cli) *cobra.Command {
 at the hosts (t1 and so on) and K/2 above them (a1), joined by (K/2)² core
 switches (c1). There are K³/4 hosts (h1).`,
 		Example: `  p4lb topo fat-tree -k 4 --host-rate 100Mbps --rate 200Mbps -o tree.yaml`,
-		Args:    wantArgs(0, 0, "no arguments"),
+		Args:    cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := wantPositive(cmd, "ports", "hosts"); err != nil {
 				return err
 			}
 			t, err := o.Make()
 			if err != nil {
-				return c.topologyErrors(err)
+				return c.TopologyErrors(err)
 			}
-			return c.writeResult(file, t.YAML())
+			return c.WriteResult(file, t.YAML())
 		},
 	}
 	flags := cmd.Flags()
@@ -83,7 +84,7 @@ switches (c1). There are K³/4 hosts (h1).`,
 func wantPositive(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if n, err := cmd.Flags().GetInt(name); err == nil && n < 1 && cmd.Flags().Changed(name) {
-			return usageError(cmd, "--%s %d: want at least 1", name, n)
+			return cli.UsageError(cmd, "--%s %d: want at least 1", name, n)
 		}
 	}
 	return nil
@@ -102,7 +103,7 @@ func addLinkFlags(cmd *cobra.Command, l *fabric.Links) {
 func addTopologyFlags(cmd *cobra.Command, name *string, buffer *fabric.Size, file *string) {
 	cmd.Flags().Func("buffer", "`SIZE` of each switch's shared buffer, such as 9MiB", func(s string) error { return setParsed(buffer, s, fabric.ParseSize) })
 	cmd.Flags().StringVar(name, "name", "", "`NAME` of the network")
-	addResultFlag(cmd, file)
+	cli.AddResultFlag(cmd, file)
 }
 
 func setParsed[T any](to *T, text string, parse func(string) (T, error)) (err error) {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fabric"
 )
 
-func newTopoRoutes(c *cli) *cobra.Command {
+func newTopoRoutes(c *cli.Console) *cobra.Command {
 	j := &routesJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "routes TOPOLOGY [SWITCH]... [--fail LINK]... [--changed] [--by hops|leaf] [-o FORMAT]",
@@ -23,7 +24,7 @@ has a group of its own, the same at every switch, and with --by path a port that
 more paths begin with than with others is in it several times.`,
 		Example: `  p4lb topo routes qall l1
   p4lb topo routes dhlb --fail a1-c1 --changed`,
-		Args: wantArgs(1, -1, "a topology"),
+		Args: cli.WantArgs(1, -1, "a topology"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch j.by {
 			case "hops":
@@ -32,27 +33,27 @@ more paths begin with than with others is in it several times.`,
 			case "path":
 				j.grouping = fabric.ByPath
 			default:
-				return usageError(cmd, "--by %s: want hops, leaf or path", j.by)
+				return cli.UsageError(cmd, "--by %s: want hops, leaf or path", j.by)
 			}
 			return j.run(args[0], args[1:])
 		},
-		ValidArgsFunction: completeTopology,
+		ValidArgsFunction: cli.CompleteTopology,
 	}
-	addFailFlag(cmd, &j.fail)
+	cli.AddFailFlag(cmd, &j.fail)
 	cmd.Flags().BoolVar(&j.changed, "changed", false, "only the switches that --fail concerns")
 	cmd.Flags().StringVar(&j.by, "by", "hops", "what makes a group: the same next `hops`, the same leaf, or its paths")
-	addFormat(cmd, &j.form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
 // A routesJob is one run of topo routes.
 type routesJob struct {
-	c        *cli
+	c        *cli.Console
 	fail     []string
 	changed  bool
 	by       string
 	grouping fabric.Grouping
-	form     format
+	form     cli.Format
 }
 
 // A routeView is what is shown of a route.
@@ -65,25 +66,25 @@ type routeView struct {
 }
 
 func (j *routesJob) run(name string, switches []string) error {
-	whole, err := j.c.topology(name)
+	whole, err := j.c.Topology(name)
 	if err != nil {
 		return err
 	}
-	t, err := failLinks(whole, j.fail)
+	t, err := cli.FailLinks(whole, j.fail)
 	if err != nil {
 		return err
 	}
 	r := t.Routes()
 	for _, s := range switches {
 		if t.Switch(s) == nil {
-			return fmt.Errorf("there is no switch %q in %s", s, displayName(name))
+			return fmt.Errorf("there is no switch %q in %s", s, cli.DisplayName(name))
 		}
 	}
 	var concerned []string
 	if j.changed {
 		concerned = r.Changed(whole.Routes(), j.grouping)
 	}
-	rows, views := grid{{"SWITCH", "PREFIX", "GROUP", "PORTS", "TO"}}, []routeView{}
+	rows, views := cli.Grid{{"SWITCH", "PREFIX", "GROUP", "PORTS", "TO"}}, []routeView{}
 	for _, s := range t.Switches {
 		if len(switches) > 0 && !slices.Contains(switches, s.Name) || j.changed && !slices.Contains(concerned, s.Name) {
 			continue
@@ -93,7 +94,7 @@ func (j *routesJob) run(name string, switches []string) error {
 			rows = append(rows, []string{v.Switch, v.Prefix, orDash(v.Group), joinInts(v.Ports), strings.Join(v.To, ",")})
 		}
 	}
-	return show(j.c.out, j.form, rows, views)
+	return cli.Show(j.c.Out, j.form, rows, views)
 }
 
 func (j *routesJob) routesOf(t *fabric.Topology, r *fabric.Routes, name string) []routeView {
@@ -132,10 +133,10 @@ type pathView struct {
 	Rate  string   `json:"rate"`
 }
 
-func newTopoPaths(c *cli) *cobra.Command {
+func newTopoPaths(c *cli.Console) *cobra.Command {
 	var fail []string
 	var k int
-	var form format
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "paths TOPOLOGY FROM TO [-k K] [--fail LINK]... [-o FORMAT]",
 		Short: "Show the paths between two nodes",
@@ -144,16 +145,16 @@ they keep whatever else fails. With -k it shows the K best paths without a loop,
 by Yen's algorithm, longer ones too.`,
 		Example: `  p4lb topo paths qall h1 h17
   p4lb topo paths dhlb t1 t3 -k 8`,
-		Args: wantArgs(3, 3, "a topology and two nodes"),
+		Args: cli.WantArgs(3, 3, "a topology and two nodes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if k < 0 || k > fabric.MaxPaths {
-				return usageError(cmd, "-k %d: want 1 to %d", k, fabric.MaxPaths)
+				return cli.UsageError(cmd, "-k %d: want 1 to %d", k, fabric.MaxPaths)
 			}
-			t, err := c.topology(args[0])
+			t, err := c.Topology(args[0])
 			if err != nil {
 				return err
 			}
-			if t, err = failLinks(t, fail); err != nil {
+			if t, err = cli.FailLinks(t, fail); err != nil {
 				return err
 			}
 			var list []fabric.Path
@@ -167,22 +168,22 @@ by Yen's algorithm, longer ones too.`,
 			}
 			return showPaths(c, form, list)
 		},
-		ValidArgsFunction: completeTopology,
+		ValidArgsFunction: cli.CompleteTopology,
 	}
 	cmd.Flags().IntVarP(&k, "best", "k", 0, "the `K` best paths instead of the shortest ones")
-	addFailFlag(cmd, &fail)
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFailFlag(cmd, &fail)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func showPaths(c *cli, form format, list []fabric.Path) error {
-	rows, views := grid{{"ID", "DELAY", "RATE", "PORTS", "NODES"}}, []pathView{}
+func showPaths(c *cli.Console, form cli.Format, list []fabric.Path) error {
+	rows, views := cli.Grid{{"ID", "DELAY", "RATE", "PORTS", "NODES"}}, []pathView{}
 	for _, p := range list {
 		v := pathView{p.ID, p.Nodes, p.Ports, fabric.FormatDelay(p.Delay), p.Rate.String()}
 		views = append(views, v)
 		rows = append(rows, []string{strconv.Itoa(v.ID), v.Delay, v.Rate, joinInts(v.Ports), strings.Join(v.Nodes, " ")})
 	}
-	return show(c.out, form, rows, views)
+	return cli.Show(c.Out, form, rows, views)
 }
 
 func orDash(n int) string {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fabric"
 )
 
-func newTopoShow(c *cli) *cobra.Command {
+func newTopoShow(c *cli.Console) *cobra.Command {
 	cmd := newTopoPrint(c, (*fabric.Topology).YAML)
 	cmd.Use = "show TOPOLOGY [--fail LINK]... [-o FILE]"
 	cmd.Short = "Write a preset or a file with everything filled in"
@@ -24,25 +25,25 @@ addresses. What was filled in does not change when links are added to the result
 }
 
 // newTopoPrint makes a command that writes a topology in one of its forms.
-func newTopoPrint(c *cli, form func(*fabric.Topology) []byte) *cobra.Command {
+func newTopoPrint(c *cli.Console, form func(*fabric.Topology) []byte) *cobra.Command {
 	var file string
 	var fail []string
 	cmd := &cobra.Command{
-		Args: wantArgs(1, 1, "one topology"),
+		Args: cli.WantArgs(1, 1, "one topology"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := c.topology(args[0])
+			t, err := c.Topology(args[0])
 			if err != nil {
 				return err
 			}
-			if t, err = failLinks(t, fail); err != nil {
+			if t, err = cli.FailLinks(t, fail); err != nil {
 				return err
 			}
-			return c.writeResult(file, form(t))
+			return c.WriteResult(file, form(t))
 		},
-		ValidArgsFunction: completeTopology,
+		ValidArgsFunction: cli.CompleteTopology,
 	}
-	addFailFlag(cmd, &fail)
-	addResultFlag(cmd, &file)
+	cli.AddFailFlag(cmd, &fail)
+	cli.AddResultFlag(cmd, &file)
 	return cmd
 }
 
@@ -56,14 +57,14 @@ type presetView struct {
 	Assumed  string `json:"assumed,omitempty"`
 }
 
-func newTopoPresets(c *cli) *cobra.Command {
-	var form format
+func newTopoPresets(c *cli.Console) *cobra.Command {
+	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "presets [-o FORMAT]",
 		Short: "List the networks of the papers",
-		Args:  wantArgs(0, 0, "no arguments"),
+		Args:  cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			rows := grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "WHAT THE PAPER SAYS"}}
+			rows := cli.Grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "WHAT THE PAPER SAYS"}}
 			var list []presetView
 			for _, p := range fabric.Presets() {
 				t, err := p.Make()
@@ -74,14 +75,14 @@ func newTopoPresets(c *cli) *cobra.Command {
 				list = append(list, v)
 				rows = append(rows, []string{v.Name, strconv.Itoa(v.Switches), strconv.Itoa(v.Hosts), strconv.Itoa(v.Links), v.About})
 			}
-			return show(c.out, form, rows, list)
+			return cli.Show(c.Out, form, rows, list)
 		},
 	}
-	addFormat(cmd, &form, formatTable, formatJSON, formatCSV)
+	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-func newTopoImport(c *cli) *cobra.Command {
+func newTopoImport(c *cli.Console) *cobra.Command {
 	var o fabric.Imports
 	var file string
 	cmd := &cobra.Command{
@@ -96,30 +97,30 @@ switches; a port has the number at the end of its interface's name.`,
 		Example: `  p4lb topo import p4app.json -o net.yaml
   p4lb topo import topology.json --rate 10Mbps --delay 1ms
   p4lb topo import clos.clab.yml -o net.yaml`,
-		Args: wantArgs(1, 1, "one file, or - for standard input"),
+		Args: cli.WantArgs(1, 1, "one file, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := c.readSource(args[0])
+			text, err := c.ReadSource(args[0])
 			if err != nil {
 				return err
 			}
-			t, notes, err := o.Import(displayName(args[0]), text)
+			t, notes, err := o.Import(cli.DisplayName(args[0]), text)
 			if err != nil {
-				return c.topologyErrors(err)
+				return c.TopologyErrors(err)
 			}
 			for _, note := range notes {
-				c.log.Warn(note)
+				c.Log.Warn(note)
 			}
-			return c.writeResult(file, t.YAML())
+			return c.WriteResult(file, t.YAML())
 		},
 	}
 	flags := cmd.Flags()
 	flags.Func("rate", "`RATE` of links that state none (default 1Gbps)", func(s string) error { return setParsed(&o.Rate, s, fabric.ParseRate) })
 	flags.Func("delay", "`TIME` along links that state none (default 0)", func(s string) error { return setDelay(&o.Delay, s) })
-	addResultFlag(cmd, &file)
+	cli.AddResultFlag(cmd, &file)
 	return cmd
 }
 
-func newTopoGraph(c *cli) *cobra.Command {
+func newTopoGraph(c *cli.Console) *cobra.Command {
 	cmd := newTopoPrint(c, (*fabric.Topology).SVG)
 	cmd.Use = "graph TOPOLOGY [--fail LINK]... [-o FILE.svg]"
 	cmd.Short = "Draw a network as SVG"
@@ -130,41 +131,41 @@ mouse shows addresses and ports.`
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		name, _ := cmd.Flags().GetString("output")
 		if ext := strings.ToLower(filepath.Ext(name)); slices.Contains([]string{".png", ".pdf", ".jpg", ".jpeg", ".gif", ".dot"}, ext) {
-			return hinted(fmt.Errorf("-o %s: the picture is SVG, whatever its file is called", name), "want a name that ends in .svg; any browser or drawing program turns it into others")
+			return cli.Hinted(fmt.Errorf("-o %s: the picture is SVG, whatever its file is called", name), "want a name that ends in .svg; any browser or drawing program turns it into others")
 		}
 		return nil
 	}
 	return cmd
 }
 
-func newTopoValidate(c *cli) *cobra.Command {
+func newTopoValidate(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate TOPOLOGY...",
 		Short: "Check topologies",
 		Long: `Validate checks each topology and prints a line about it. What is wrong goes to
 standard error, with its line; what works but may surprise is a warning.`,
-		Args: wantArgs(1, -1, "topologies"),
+		Args: cli.WantArgs(1, -1, "topologies"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var first error
 			for _, name := range args {
-				if err := c.validateTopology(name); err != nil {
+				if err := validateTopology(c, name); err != nil {
 					if first != nil {
-						c.report(first)
+						c.Report(first)
 					}
 					first = err
 				}
 			}
 			return first
 		},
-		ValidArgsFunction: completeTopology,
+		ValidArgsFunction: cli.CompleteTopology,
 	}
 }
 
 // mostHops is the most next hops that a generated program can choose among.
 const mostHops = 16
 
-func (c *cli) validateTopology(name string) error {
-	t, err := c.topology(name)
+func validateTopology(c *cli.Console, name string) error {
+	t, err := c.Topology(name)
 	if err != nil {
 		return err
 	}
@@ -174,17 +175,17 @@ func (c *cli) validateTopology(name string) error {
 			down++
 		}
 	}
-	fmt.Fprintf(c.out, "ok   %s   %d switches, %d hosts, %d links", displayName(name), len(t.Switches), len(t.Hosts), len(t.Links))
+	fmt.Fprintf(c.Out, "ok   %s   %d switches, %d hosts, %d links", cli.DisplayName(name), len(t.Switches), len(t.Hosts), len(t.Links))
 	if down > 0 {
-		fmt.Fprintf(c.out, " (%d down)", down)
+		fmt.Fprintf(c.Out, " (%d down)", down)
 	}
-	fmt.Fprintln(c.out)
-	return c.warnOfRoutes(name, t)
+	fmt.Fprintln(c.Out)
+	return warnOfRoutes(c, name, t)
 }
 
 // warnOfRoutes warns of pairs of leaves between which no program could do what
 // it should: each kind once, as it usually concerns many pairs.
-func (c *cli) warnOfRoutes(name string, t *fabric.Topology) error {
+func warnOfRoutes(c *cli.Console, name string, t *fabric.Topology) error {
 	r := t.Routes()
 	cut, wide := "", ""
 	for _, s := range t.Switches {
@@ -202,17 +203,8 @@ func (c *cli) warnOfRoutes(name string, t *fabric.Topology) error {
 	}
 	for _, text := range []string{cut, wide} {
 		if text != "" {
-			c.log.Warn(text, "topology", displayName(name))
+			c.Log.Warn(text, "topology", cli.DisplayName(name))
 		}
 	}
 	return nil
-}
-
-// completeTopology offers the presets beside files.
-func completeTopology(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, p := range fabric.Presets() {
-		names = append(names, p.Name+"\t"+p.About)
-	}
-	return names, cobra.ShellCompDirectiveDefault
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/testbed"
@@ -33,10 +34,10 @@ type trafficJob struct {
 	seeds    int
 	metrics  []string
 	dir      string
-	format   format
+	format   cli.Format
 }
 
-func newTraffic(c *cli) *cobra.Command {
+func newTraffic(c *cli.Console) *cobra.Command {
 	j := &trafficJob{hostJob: hostJob{c: c}}
 	cmd := &cobra.Command{
 		Use:   "traffic [--workload W] [--load L]",
@@ -54,7 +55,7 @@ its own, and compares them.`,
 		Example: `  p4lb traffic --load 0.5 --duration 10s
   p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
   p4lb traffic --flows list.txt`,
-		Args: wantArgs(0, 0, "flags only"),
+		Args: cli.WantArgs(0, 0, "flags only"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -69,19 +70,19 @@ its own, and compares them.`,
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
 	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
-	addFormatFlag(cmd, &j.format, "format", "", []format{formatTable, formatJSON, formatCSV})
+	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
 	j.addFlags(cmd)
-	completeWith(cmd, "workload", lab.Workloads())
-	completeWith(cmd, "pattern", lab.Patterns[:4])
+	cli.CompleteWith(cmd, "workload", lab.Workloads())
+	cli.CompleteWith(cmd, "pattern", lab.Patterns[:4])
 	return cmd
 }
 
 func (j *trafficJob) run(cmd *cobra.Command) error {
 	switch {
 	case j.seeds < 1 || j.seeds > 1000:
-		return usageError(cmd, "--seeds %d: want 1 to 1000", j.seeds)
+		return cli.UsageError(cmd, "--seeds %d: want 1 to 1000", j.seeds)
 	case j.duration <= 0 || j.drain <= 0:
-		return usageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
+		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
 	}
 	d, t, err := j.read()
 	if err != nil {
@@ -99,7 +100,7 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	}
 	network, err := openSockets(d, t)
 	if err != nil {
-		return hinted(err, "p4lb deploy brings the network up again")
+		return cli.Hinted(err, "p4lb deploy brings the network up again")
 	}
 	defer network.Close()
 	row, err := j.send(cmd.Context(), x, t, network)
@@ -123,12 +124,12 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*la
 	x.Warmup = lab.NoWarmup()
 	var l lab.LoadLevel
 	if err := l.Parse(j.load); err != nil {
-		return nil, usageError(cmd, "--load: %w", err)
+		return nil, cli.UsageError(cmd, "--load: %w", err)
 	}
 	x.Loads = []lab.LoadLevel{l}
 	if j.cut != "" {
 		if err := j.flows.Cut.Parse(j.cut); err != nil {
-			return nil, usageError(cmd, "--cut: %w", err)
+			return nil, cli.UsageError(cmd, "--cut: %w", err)
 		}
 	}
 	if j.list != "" {
@@ -139,7 +140,7 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*la
 		if name == deployedTopology {
 			return []byte(d.Topology), nil
 		}
-		return readFile(name)
+		return cli.ReadFile(name)
 	}, nil)
 }
 
@@ -148,7 +149,7 @@ func (j *trafficJob) send(ctx context.Context, x *lab.Experiment, t *fabric.Topo
 	var files func(seed uint64) (io.WriteCloser, error)
 	if j.dir != "" {
 		if err := os.MkdirAll(j.dir, 0o777); err != nil {
-			return nil, fmt.Errorf("making %s: %w", j.dir, bareError(err))
+			return nil, fmt.Errorf("making %s: %w", j.dir, cli.BareError(err))
 		}
 		files = func(seed uint64) (io.WriteCloser, error) {
 			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))
@@ -159,7 +160,7 @@ func (j *trafficJob) send(ctx context.Context, x *lab.Experiment, t *fabric.Topo
 
 // show prints the metrics, with confidence intervals over the seeds.
 func (j *trafficJob) show(row *lab.Row) error {
-	rows := grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
+	rows := cli.Grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
 	list := []map[string]any{}
 	for _, name := range j.metrics {
 		base, _, _ := strings.Cut(name, ":")
@@ -173,7 +174,7 @@ func (j *trafficJob) show(row *lab.Row) error {
 		}
 		list = append(list, one)
 	}
-	return show(j.c.out, j.format, rows, list)
+	return cli.Show(j.c.Out, j.format, rows, list)
 }
 
 // A socketNetwork is the hosts of a deployment.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io/fs"
@@ -58,24 +58,24 @@ func TestOutputsTogether(t *testing.T) {
 	if err := os.Chmod(first, 0o662); err != nil {
 		t.Fatal(err)
 	}
-	var out outputs
-	if err := out.stage(first, []byte("new")); err != nil {
+	var out Outputs
+	if err := out.Stage(first, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.stage(filepath.Join(dir, "no", "second"), nil); err == nil {
+	if err := out.Stage(filepath.Join(dir, "no", "second"), nil); err == nil {
 		t.Fatal("no error for a folder that is missing")
 	}
-	out.discard()
+	out.Discard()
 	wantFile(t, first, "old")
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("left behind: %v", list)
 	}
 
-	if err := out.stage(first, []byte("new")); err != nil {
+	if err := out.Stage(first, []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, first, "old")
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, first, "new")

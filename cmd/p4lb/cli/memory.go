@@ -1,22 +1,19 @@
-package main
+package cli
 
 import (
 	"bufio"
-	"errors"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
-
-	"github.com/p4lb/p4lb/units"
 )
 
-// limitMemory has the collector work harder, instead of the process die, when
+// LimitMemory has the collector work harder, instead of the process die, when
 // the heap comes near to what the machine has. The variable GOMEMLIMIT says it
 // otherwise.
-func limitMemory() {
+func LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if n := machineMemory(); n > 0 {
 			debug.SetMemoryLimit(n / 10 * 8)
@@ -28,10 +25,10 @@ func limitMemory() {
 // usualPercent from then on.
 const earlyPercent, usualPercent = 1000, 100
 
-// collectLater keeps the collector from work on what a short verb throws away
+// CollectLater keeps the collector from work on what a short verb throws away
 // as a whole: the first collection is at 40 MB instead of 4. From then on the
 // heap grows as always. The variable GOGC says it otherwise.
-func collectLater() {
+func CollectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
@@ -43,8 +40,8 @@ func collectLater() {
 	}, struct{}{})
 }
 
-// memoryLimit is what the process may take; 0 is no limit.
-func memoryLimit() int64 {
+// MemoryLimit is what the process may take; 0 is no limit.
+func MemoryLimit() int64 {
 	n := debug.SetMemoryLimit(-1)
 	if n == math.MaxInt64 {
 		return 0
@@ -73,33 +70,3 @@ func machineMemory() int64 {
 	}
 	return total
 }
-
-// A memorySize is a number of bytes on the command line.
-type memorySize struct {
-	bytes int64
-	given bool
-}
-
-// Set reads a size; a number alone is one of bytes.
-func (m *memorySize) Set(text string) error {
-	v, ok := units.Sizes.Parse(text)
-	if !ok {
-		v, ok = units.Sizes.Parse(text + "B")
-	}
-	if !ok {
-		return errors.New("want bytes such as 500MB or 4GiB")
-	}
-	m.bytes, m.given = v, true
-	return nil
-}
-
-// String is the size as Set reads it.
-func (m *memorySize) String() string {
-	if !m.given {
-		return ""
-	}
-	return strconv.FormatInt(m.bytes, 10)
-}
-
-// Type names what the flag takes.
-func (m *memorySize) Type() string { return "size" }

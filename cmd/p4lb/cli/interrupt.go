@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const grace = 700 * time.Millisecond
 // away than a moment allows.
 type tidying struct{}
 
-// untilSignal is the context of the process, which a first signal ends. A
+// UntilSignal is the context of the process, which a first signal ends. A
 // second one ends the process at once.
-func untilSignal() context.Context {
+func UntilSignal() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	tidies := new(atomic.Bool)
 	context.AfterFunc(ctx, func() {
@@ -33,15 +33,15 @@ func untilSignal() context.Context {
 		time.Sleep(grace)
 		if !tidies.Load() {
 			fmt.Fprintln(os.Stderr, "error: interrupted")
-			os.Exit(exitInterrupted)
+			os.Exit(ExitInterrupted)
 		}
 	})
 	return context.WithValue(ctx, tidying{}, tidies)
 }
 
-// tidiesUp says that the verb ends by itself, however long that takes: it has to
+// TidiesUp says that the verb ends by itself, however long that takes: it has to
 // take back what it has done outside of the process, or to complete a file.
-func tidiesUp(ctx context.Context) {
+func TidiesUp(ctx context.Context) {
 	if tidies, ok := ctx.Value(tidying{}).(*atomic.Bool); ok {
 		tidies.Store(true)
 	}

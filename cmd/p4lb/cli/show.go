@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/csv"
@@ -13,24 +13,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A format is how a verb shows its result.
-type format string
+// A Format is how a verb shows its result.
+type Format string
 
 // The formats of -o on verbs that show something.
 const (
-	formatTable format = "table"
-	formatJSON  format = "json"
-	formatCSV   format = "csv"
-	formatYAML  format = "yaml"
+	Table Format = "table"
+	JSON  Format = "json"
+	CSV   Format = "csv"
+	YAML  Format = "yaml"
 )
 
-// addFormat gives cmd the flag -o with the formats that it has.
-func addFormat(cmd *cobra.Command, f *format, have ...format) {
-	addFormatFlag(cmd, f, "output", "o", have)
+// AddFormat gives cmd the flag -o with the formats that it has.
+func AddFormat(cmd *cobra.Command, f *Format, have ...Format) {
+	AddFormatFlag(cmd, f, "output", "o", have)
 }
 
-// addFormatFlag gives it one of another name, where -o names a file.
-func addFormatFlag(cmd *cobra.Command, f *format, name, short string, have []format) {
+// AddFormatFlag gives it one of another name, where -o names a file.
+func AddFormatFlag(cmd *cobra.Command, f *Format, name, short string, have []Format) {
 	*f = have[0]
 	names := make([]string, len(have))
 	for i, h := range have {
@@ -40,8 +40,8 @@ func addFormatFlag(cmd *cobra.Command, f *format, name, short string, have []for
 }
 
 type formatFlag struct {
-	value *format
-	have  []format
+	value *Format
+	have  []Format
 }
 
 // String, Set and Type make the flag one of pflag's values.
@@ -52,14 +52,14 @@ func (f formatFlag) Type() string { return "FORMAT" }
 
 // Set accepts the formats of this verb.
 func (f formatFlag) Set(s string) error {
-	if !slices.Contains(f.have, format(s)) {
+	if !slices.Contains(f.have, Format(s)) {
 		return fmt.Errorf("want one of %s", joinFormats(f.have))
 	}
-	*f.value = format(s)
+	*f.value = Format(s)
 	return nil
 }
 
-func joinFormats(list []format) string {
+func joinFormats(list []Format) string {
 	var b strings.Builder
 	for i, f := range list {
 		if i > 0 {
@@ -70,20 +70,20 @@ func joinFormats(list []format) string {
 	return b.String()
 }
 
-// A grid is a result in rows, the first being the heads of the columns.
-type grid [][]string
+// A Grid is a result in rows, the first being the heads of the columns.
+type Grid [][]string
 
-// show writes rows in the chosen form; whole is what JSON and YAML show.
-func show(w io.Writer, f format, rows grid, whole any) error {
+// Show writes rows in the chosen form; whole is what JSON and YAML show.
+func Show(w io.Writer, f Format, rows Grid, whole any) error {
 	switch f {
-	case formatJSON:
+	case JSON:
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(whole)
-	case formatYAML:
+	case YAML:
 		return showYAML(w, whole)
-	case formatCSV:
+	case CSV:
 		return csv.NewWriter(w).WriteAll(rows)
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/controller/inspect"
 )
 
 // maxSource bounds what is read as a source file, so that a device or a disk
@@ -80,7 +83,7 @@ func (h *hostFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return openFile("/" + name)
+	return OpenFile("/" + name)
 }
 
 // ReadFile reads the named file, which must be one that can be a source.
@@ -88,11 +91,12 @@ func (h *hostFS) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return readFile("/" + name)
+	return ReadFile("/" + name)
 }
 
-func readFile(name string) ([]byte, error) {
-	f, err := openFile(name)
+// ReadFile reads a file that a user has named.
+func ReadFile(name string) ([]byte, error) {
+	f, err := OpenFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +104,14 @@ func readFile(name string) ([]byte, error) {
 	return readAll(f)
 }
 
-// openFile opens a file that a user has named, for reading. A device, a pipe or
+// OpenFile opens a file that a user has named, for reading. A device, a pipe or
 // a socket is none: reading it might never end. Who means one writes - and hands
 // it over as standard input.
-func openFile(name string) (*os.File, error) {
+func OpenFile(name string) (*os.File, error) {
 	info, err := os.Stat(name) // before opening, which waits at a pipe
 	switch {
 	case err != nil:
-		return nil, bareError(err)
+		return nil, BareError(err)
 	case info.IsDir():
 		return nil, errIsFolder
 	case !info.Mode().IsRegular():
@@ -115,7 +119,7 @@ func openFile(name string) (*os.File, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, bareError(err)
+		return nil, BareError(err)
 	}
 	return f, nil
 }
@@ -124,7 +128,7 @@ func openFile(name string) (*os.File, error) {
 func readAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSource+1))
 	if err != nil {
-		return nil, bareError(err)
+		return nil, BareError(err)
 	}
 	if len(text) > maxSource {
 		return nil, fmt.Errorf("larger than %d MiB", maxSource>>20)
@@ -132,63 +136,63 @@ func readAll(r io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// readSource reads a file named on the command line, - being standard input.
-func (c *cli) readSource(name string) (text []byte, err error) {
+// ReadSource reads a file named on the command line, - being standard input.
+func (c *Console) ReadSource(name string) (text []byte, err error) {
 	if name == "-" {
-		text, err = readAll(c.in)
+		text, err = readAll(c.In)
 	} else {
-		text, err = readFile(name)
+		text, err = ReadFile(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", displayName(name), err)
+		return nil, fmt.Errorf("reading %s: %w", DisplayName(name), err)
 	}
 	return text, nil
 }
 
-// besides reads files that lie in one of some folders, or else where p4lb runs.
-func besides(dirs ...string) func(name string) ([]byte, error) {
+// Besides reads files that lie in one of some folders, or else where p4lb runs.
+func Besides(dirs ...string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		for _, dir := range dirs {
-			if text, err := readFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
+			if text, err := ReadFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
 				return text, nil
 			}
 		}
-		return readFile(name)
+		return ReadFile(name)
 	}
 }
 
-// displayName is how messages call a file of the command line.
-func displayName(name string) string {
+// DisplayName is how messages call a file of the command line.
+func DisplayName(name string) string {
 	if name == "-" {
 		return "standard input"
 	}
 	return name
 }
 
-// outputs are files to be written together: each is written in full beside its
+// Outputs are files to be written together: each is written in full beside its
 // target first, and only when all are there do they take their targets' place.
 // Until then a file that was there before is untouched.
-type outputs struct {
+type Outputs struct {
 	staged []stagedFile
 }
 
 type stagedFile struct{ temp, target string }
 
-// stage writes data for the file target. Anything but a regular file (a pipe,
+// Stage writes data for the file target. Anything but a regular file (a pipe,
 // /dev/stdout) is written at once.
-func (o *outputs) stage(target string, data []byte) error {
+func (o *Outputs) Stage(target string, data []byte) error {
 	err := o.tryStage(target, data)
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("writing %s: %w", target, bareError(err))
+	err = fmt.Errorf("writing %s: %w", target, BareError(err))
 	if dir := filepath.Dir(target); errors.Is(err, fs.ErrNotExist) {
-		return hinted(err, "the folder %s does not exist", dir)
+		return Hinted(err, "the folder %s does not exist", dir)
 	}
 	return err
 }
 
-func (o *outputs) tryStage(target string, data []byte) error {
+func (o *Outputs) tryStage(target string, data []byte) error {
 	// A link keeps pointing where it does: its end is replaced.
 	if end, err := filepath.EvalSymlinks(target); err == nil {
 		target = end
@@ -204,7 +208,7 @@ func (o *outputs) tryStage(target string, data []byte) error {
 		return os.WriteFile(target, data, 0)
 	}
 	temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%08x", filepath.Base(target), rand.Uint32()))
-	if err := writeNew(temp, data); err != nil {
+	if err := WriteNew(temp, data); err != nil {
 		return err
 	}
 	o.staged = append(o.staged, stagedFile{temp, target})
@@ -214,8 +218,8 @@ func (o *outputs) tryStage(target string, data []byte) error {
 	return nil
 }
 
-// writeNew writes a file that must not be there yet; on an error it is gone again.
-func writeNew(name string, data []byte) error {
+// WriteNew writes a file that must not be there yet; on an error it is gone again.
+func WriteNew(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -230,42 +234,57 @@ func writeNew(name string, data []byte) error {
 	return err
 }
 
-// commit puts the staged files in place.
-func (o *outputs) commit() error {
+// Commit puts the staged files in place.
+func (o *Outputs) Commit() error {
 	for len(o.staged) > 0 {
 		s := o.staged[0]
 		if err := os.Rename(s.temp, s.target); err != nil {
-			return fmt.Errorf("writing %s: %w", s.target, bareError(err))
+			return fmt.Errorf("writing %s: %w", s.target, BareError(err))
 		}
 		o.staged = o.staged[1:]
 	}
 	return nil
 }
 
-// finish puts the staged files in place and says which they are.
-func (c *cli) finish(out *outputs) error {
+// Finish puts the staged files in place and says which they are.
+func (c *Console) Finish(out *Outputs) error {
 	names := make([]string, len(out.staged))
 	for i, s := range out.staged {
 		names[i] = s.target
 	}
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	const most = 6
 	switch {
 	case len(names) == 0:
 	case len(names) > most:
-		c.say("wrote %d files into %s", len(names), filepath.Dir(names[0]))
+		c.Say("wrote %d files into %s", len(names), filepath.Dir(names[0]))
 	default:
-		c.say("wrote %s", strings.Join(names, ", "))
+		c.Say("wrote %s", strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// discard removes what was staged and not committed.
-func (o *outputs) discard() {
+// Discard removes what was staged and not committed.
+func (o *Outputs) Discard() {
 	for _, s := range o.staged {
 		os.Remove(s.temp)
 	}
 	o.staged = nil
+}
+
+// RecordFormat is the form that a file's name says, "" for none.
+func RecordFormat(name string) string {
+	ext := strings.TrimPrefix(filepath.Ext(name), ".")
+	if !slices.Contains(inspect.RecordFormats, ext) {
+		return ""
+	}
+	return ext
+}
+
+// IsFolder reports whether there is a folder of that name.
+func IsFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -23,9 +23,9 @@ import (
 	"github.com/p4lb/p4lb/scheme"
 )
 
-// A genRequest is what a user asks of the generator, on the command line and in
+// A Request is what a user asks of the generator, on the command line and in
 // a file.
-type genRequest struct {
+type Request struct {
 	All bool `yaml:"all"`
 
 	Blocks      string `yaml:"blocks"`
@@ -43,71 +43,58 @@ type genRequest struct {
 	Role      string            `yaml:"role"`
 	Errata    string            `yaml:"errata"`
 
-	set  []string // --set
-	file string   // -f
+	Assigned []string // --set
+	File     string   // -f
 }
 
-func (r *genRequest) addFlags(cmd *cobra.Command) {
+// AddFlags gives cmd the flags of a request.
+func (r *Request) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
-	addBlocksFlag(cmd, &r.Blocks)
+	AddBlocksFlag(cmd, &r.Blocks)
 	flags.BoolVar(&r.All, "all", false, "the whole catalogue")
 	flags.StringVar(&r.Granularity, "granularity", "", "compose: how much traffic is decided about at once")
 	flags.StringVar(&r.Signal, "signal", "", "compose: what is known about the paths")
 	flags.StringVar(&r.Choice, "choice", "", "compose: how one of them is taken")
 	flags.StringVar(&r.Guard, "guard", "", "compose: what may overrule that")
-	flags.StringArrayVar(&r.set, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
-	flags.StringVarP(&r.file, "file", "f", "", "read parameters from the YAML `FILE`")
+	flags.StringArrayVar(&r.Assigned, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
+	flags.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`")
 	flags.StringVar(&r.Ports, "ports", "", "paths of the largest group: their `NUMBER`, or the ports as in 1-4,9 (default 4)")
 	flags.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`, or runtime to leave it to the controller")
 	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
-	addArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")
-	completeLater(cmd, "scheme", codegen.Names)
-	completeWith(cmd, "role", codegen.Roles)
-	completeWith(cmd, "state-path", codegen.StatePaths)
+	AddArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")
+	CompleteLater(cmd, "scheme", codegen.Names)
+	CompleteWith(cmd, "role", codegen.Roles)
+	CompleteWith(cmd, "state-path", codegen.StatePaths)
 	for _, kind := range []string{"granularity", "signal", "choice", "guard"} {
-		completeLater(cmd, kind, func() []string { return blockNames(kind) })
+		CompleteLater(cmd, kind, func() []string { return blockNames(kind) })
 	}
 }
 
-func completeWith(cmd *cobra.Command, flag string, words []string) {
-	completeLater(cmd, flag, func() []string { return words })
-}
-
-// completeLater computes the words when a shell asks for them.
-func completeLater(cmd *cobra.Command, flag string, words func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // the flag has just been defined
-	}
-}
-
-// addBlocksFlag is for a folder of blocks of the user's own.
-func addBlocksFlag(cmd *cobra.Command, dir *string) {
+// AddBlocksFlag is for a folder of blocks of the user's own.
+func AddBlocksFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "blocks", "", "add the blocks and rows in the folder `DIR` to the catalogue, see docs/blocks.md")
 	if err := cmd.MarkFlagDirname("blocks"); err != nil {
 		panic(err) // the flag has just been defined
 	}
 }
 
-// libraryFrom has the catalogue, and programs that paths from a folder lead to.
+// LibraryFrom has the catalogue, and programs that paths from a folder lead to.
 // So do those to folders of blocks, or else paths from where p4lb runs.
-func libraryFrom(dir string) *scheme.Library {
+func LibraryFrom(dir string) *scheme.Library {
 	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}, Open: func(blocks string) (fs.FS, error) {
-		if beside := filepath.Join(dir, blocks); !filepath.IsAbs(blocks) && isFolder(beside) {
+		if beside := filepath.Join(dir, blocks); !filepath.IsAbs(blocks) && IsFolder(beside) {
 			return os.DirFS(beside), nil
 		}
 		return os.DirFS(blocks), nil
 	}}
 }
 
-// libraryWith is where schemes are found, with a folder of blocks if it is not "".
-func libraryWith(blocks string) (*scheme.Library, error) {
-	l := libraryFrom(".")
+// LibraryWith is where schemes are found, with a folder of blocks if it is not "".
+func LibraryWith(blocks string) (*scheme.Library, error) {
+	l := LibraryFrom(".")
 	if blocks == "" {
 		return l, nil
 	}
@@ -124,19 +111,19 @@ func blockNames(kind string) []string {
 	return list
 }
 
-// complete reads the file, and lets the command line overrule it.
-func (r *genRequest) complete(cmd *cobra.Command, c *cli) error {
+// Complete reads the file, and lets the command line overrule it.
+func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
 	set := map[string]string{}
-	for _, s := range r.set {
+	for _, s := range r.Assigned {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return usageError(cmd, "--set %s: want NAME=VALUE", s)
+			return UsageError(cmd, "--set %s: want NAME=VALUE", s)
 		}
 		set[name] = value
 	}
-	if r.file != "" {
+	if r.File != "" {
 		if err := r.read(cmd, c); err != nil {
-			return fmt.Errorf("reading %s: %w", displayName(r.file), err)
+			return fmt.Errorf("reading %s: %w", DisplayName(r.File), err)
 		}
 	}
 	if r.Set == nil {
@@ -146,13 +133,13 @@ func (r *genRequest) complete(cmd *cobra.Command, c *cli) error {
 	composed := r.Granularity != "" || r.Signal != "" || r.Choice != "" || r.Guard != ""
 	switch n := count(r.Scheme != "", r.All, composed); {
 	case n > 1:
-		return usageError(cmd, "--scheme, --all and a composition exclude each other")
+		return UsageError(cmd, "--scheme, --all and a composition exclude each other")
 	case n == 0:
-		return usageError(cmd, "gen wants --scheme, --all or a composition")
+		return UsageError(cmd, "gen wants --scheme, --all or a composition")
 	case r.All && (len(r.Set) > 0 || r.Coeffs != "" || r.Errata != ""):
-		return usageError(cmd, "--all goes without --set, --coeffs and --errata: schemes differ in what they take")
+		return UsageError(cmd, "--all goes without --set, --coeffs and --errata: schemes differ in what they take")
 	case composed && (r.Granularity == "" || r.Choice == ""):
-		return usageError(cmd, "a composition wants --granularity and --choice at least")
+		return UsageError(cmd, "a composition wants --granularity and --choice at least")
 	}
 	return nil
 }
@@ -168,8 +155,8 @@ func count(conditions ...bool) int {
 }
 
 // read takes from the file what the command line has not set.
-func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
-	text, err := c.readSource(r.file)
+func (r *Request) read(cmd *cobra.Command, c *Console) error {
+	text, err := c.ReadSource(r.File)
 	if err != nil {
 		return errors.Unwrap(err)
 	}
@@ -181,7 +168,7 @@ func (r *genRequest) read(cmd *cobra.Command, c *cli) error {
 			return fmt.Errorf("line %d: want plain keys and values, without anchors, tags and merges", line)
 		}
 	}
-	var file genRequest
+	var file Request
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
 		text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
 		return errors.New(text)
@@ -211,9 +198,9 @@ func take(to *string, from string, given bool) {
 	}
 }
 
-// schemes are those asked for.
-func (r *genRequest) schemes() ([]scheme.Scheme, error) {
-	library, err := libraryWith(r.Blocks)
+// Schemes are those asked for.
+func (r *Request) Schemes() ([]scheme.Scheme, error) {
+	library, err := LibraryWith(r.Blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +216,8 @@ func (r *genRequest) schemes() ([]scheme.Scheme, error) {
 	return []scheme.Scheme{one}, err
 }
 
-// params are the parameters asked for.
-func (r *genRequest) params(c *cli) (codegen.Params, error) {
+// Params are the parameters asked for.
+func (r *Request) Params(c *Console) (codegen.Params, error) {
 	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role}
 	var err error
 	if p.Ports, p.MaxPort, err = parsePorts(r.Ports); err != nil {
@@ -248,13 +235,13 @@ func (r *genRequest) params(c *cli) (codegen.Params, error) {
 	case "runtime":
 		p.Runtime = true
 	default:
-		text, err := c.readSource(r.Coeffs)
+		text, err := c.ReadSource(r.Coeffs)
 		if err != nil {
 			return p, err
 		}
 		poly, err := fitting.DecodePoly(text)
 		if err != nil {
-			return p, fmt.Errorf("reading %s: %w", displayName(r.Coeffs), err)
+			return p, fmt.Errorf("reading %s: %w", DisplayName(r.Coeffs), err)
 		}
 		p.Coeffs = &poly
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-// diagnose prints the errors of the compiler, with the warnings among them.
-func (c *cli) diagnose(err error) error {
+// Diagnose prints the errors of the compiler, with the warnings among them.
+func (c *Console) Diagnose(err error) error {
 	var list syntax.Errors
 	if !errors.As(err, &list) {
 		return err
@@ -17,11 +17,11 @@ func (c *cli) diagnose(err error) error {
 	for _, e := range list {
 		c.diagnostic(e)
 	}
-	return errReported
+	return ErrReported
 }
 
-// warn prints warnings; where strict is set they are errors.
-func (c *cli) warn(list syntax.Errors, strict bool) error {
+// Warn prints warnings; where strict is set they are errors.
+func (c *Console) Warn(list syntax.Errors, strict bool) error {
 	for _, e := range list {
 		if strict {
 			e = &syntax.Error{Pos: e.Pos, Msg: e.Msg, Class: e.Class}
@@ -29,20 +29,20 @@ func (c *cli) warn(list syntax.Errors, strict bool) error {
 		c.diagnostic(e)
 	}
 	if strict && len(list) > 0 {
-		return errReported
+		return ErrReported
 	}
 	return nil
 }
 
 // diagnostic prints one message of the compiler: with the line and a caret
 // below the place, or as a line of JSON.
-func (c *cli) diagnostic(e *syntax.Error) {
+func (c *Console) diagnostic(e *syntax.Error) {
 	switch {
-	case e.Warning && c.quiet:
-	case c.logJSON:
-		say := c.log.Error
+	case e.Warning && c.Quiet:
+	case c.LogJSON:
+		say := c.Log.Error
 		if e.Warning {
-			say = c.log.Warn
+			say = c.Log.Warn
 		}
 		facts := []any{"file", e.Pos.File(), "line", e.Pos.Line(), "col", e.Pos.Col()}
 		if e.Class != syntax.Wrong {
@@ -50,11 +50,11 @@ func (c *cli) diagnostic(e *syntax.Error) {
 		}
 		say(e.Msg, facts...)
 	case !e.Pos.IsKnown():
-		fmt.Fprintf(c.err, "%s %s\n", c.paint.red("error:"), e.Msg)
+		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), e.Msg)
 	default:
 		var b strings.Builder
 		syntax.Errors{e}.Print(&b)
 		head, rest, _ := strings.Cut(b.String(), "\n")
-		fmt.Fprintf(c.err, "%s\n%s", c.paint.bold(head), rest)
+		fmt.Fprintf(c.Err, "%s\n%s", c.Paint.Bold(head), rest)
 	}
 }

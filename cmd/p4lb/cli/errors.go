@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes, the same for every verb.
+const (
+	ExitDone        = 0
+	ExitInput       = 1 // the input or the request is wrong
+	ExitUsage       = 2 // the command line is wrong
+	ExitRefused     = 3 // a switch or the network refused or vanished
+	ExitInterrupted = 4 // stopped from outside; what was finished is kept
+)
+
+// A Failure is an error that knows its exit code and a way out. One without
+// Err has been reported already.
+type Failure struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+// Error is the message, which has been shown where there is none.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return "reported"
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns what went wrong.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// ErrReported ends a verb whose errors have been printed.
+var ErrReported = &Failure{Code: ExitInput}
+
+// Hinted adds a way out to an error about the input.
+func Hinted(err error, format string, args ...any) error {
+	return &Failure{Code: ExitInput, Err: err, Hint: fmt.Sprintf(format, args...)}
+}
+
+// UsageError is a mistake in the command line of cmd.
+func UsageError(cmd *cobra.Command, format string, args ...any) *Failure {
+	return &Failure{
+		Code: ExitUsage,
+		Err:  fmt.Errorf(format, args...),
+		Hint: fmt.Sprintf("%s --help says more", cmd.CommandPath()),
+	}
+}
+
+// WantArgs accepts between min and max arguments, as many as there are where
+// max is negative; what names them in the message.
+func WantArgs(min, max int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < min:
+			return UsageError(cmd, "%s wants %s", cmd.Name(), what)
+		case max >= 0 && len(args) > max:
+			return UsageError(cmd, "%s wants %s, got %q as well", cmd.Name(), what, args[max])
+		}
+		return nil
+	}
+}
+
+// Report prints what is still to be said of err and returns the exit code.
+func (c *Console) Report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	c.SetUp() // the command line may not have got that far
+	f := &Failure{Code: ExitInput, Err: err}
+	errors.As(err, &f)
+	hint := cmp.Or(f.Hint, knownHint(err))
+	switch {
+	case f.Err == nil:
+	case c.LogJSON:
+		c.Log.Error(err.Error(), "hint", hint)
+	default:
+		fmt.Fprintf(c.Err, "%s %v\n", c.Paint.red("error:"), err)
+		if hint != "" {
+			fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("hint:"), hint)
+		}
+	}
+	return f.Code
+}
+
+// knownHint is the way out that an error knows itself, such as one of the
+// catalogue about a name that is not there.
+func knownHint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// BareError strips the operation and path off an error of package os, for a
+// message that names the path itself.
+func BareError(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// Refused is an address or an interface that cannot be had.
+func Refused(what string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return &Failure{Code: ExitRefused, Err: fmt.Errorf("%s: %w", what, err)}
+}
