@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,38 +19,62 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Kills end deployments at random moments by SIGKILL, and then deploy again:
-// all that the scheme wants must be on the switches then and nothing else, and
-// where the switches belong to the deployment nothing of them may be left.
+// Kills end deployments at random moments by SIGKILL, and then deploy again.
+// Where the switches stay all that the scheme wants must be on them then and
+// nothing else. Where they belong to the deployment, the hosts must reach each
+// other, and once it is taken down nothing of it may be left.
 
 // A field is where deployments are killed.
 type field struct {
 	binary, dir string
 	target      string
+	name        string // of the deployments in namespaces
 	patience    time.Duration
 	rnd         *rand.Rand
 	want        map[string][]string // by scheme: what the switches hold
 	length      time.Duration       // of a deployment
+	at          []net.IP            // the switches of the last one in namespaces
 }
 
 var killSchemes = []string{"ecmp", "drill", "qall-poly3"}
 
-// kill kills n deployments on a target, which is where deploy has its switches:
-// p4runtime, which are processes of p4lb switch here, embedded or bmv2.
+// Where deploy has its switches: in processes of p4lb switch, in itself, there
+// without being root, or in namespaces.
+const (
+	onServers  = "p4runtime"
+	onEmbedded = "embedded"
+	onRootless = "rootless"
+	onBMv2     = "bmv2"
+)
+
+var killTargets = []string{onServers, onEmbedded, onRootless, onBMv2}
+
+// nobody is the user that is not root.
+const nobody = 65534
+
+// kill kills n deployments on a target.
 func kill(binary, target string, n int, seed uint64, patience time.Duration) error {
 	dir, err := os.MkdirTemp("", "p4lb-kill-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	f := &field{binary, dir, target, patience, rand.New(rand.NewPCG(seed, 0)), map[string][]string{}, 0}
+	f := &field{
+		binary: binary, dir: dir, target: target, name: fmt.Sprintf("killed%d", os.Getpid()), patience: patience,
+		rnd: rand.New(rand.NewPCG(seed, 0)), want: map[string][]string{},
+	}
 	if err := f.write(); err != nil {
 		return err
 	}
-	if target == "p4runtime" {
+	switch target {
+	case onServers:
 		stop, err := f.switches()
 		defer stop()
 		if err != nil {
+			return err
+		}
+	case onRootless:
+		if err := os.Chown(dir, nobody, nobody); err != nil {
 			return err
 		}
 	}
@@ -61,11 +87,14 @@ func kill(binary, target string, n int, seed uint64, patience time.Duration) err
 		if f.want[s], err = f.holds(); err != nil {
 			return err
 		}
+		if err := f.takeDown(); err != nil {
+			return err
+		}
 	}
 	for i := range n {
 		scheme := killSchemes[f.rnd.IntN(len(killSchemes))]
-		after := time.Duration(f.rnd.Int64N(int64(f.length)))
-		cmd := f.command(scheme)
+		after := time.Duration(f.rnd.Int64N(int64(f.length * 5 / 4)))
+		cmd := f.deployment(scheme, f.rnd.IntN(2) == 0)
 		if err := cmd.Start(); err != nil {
 			return err
 		}
@@ -84,6 +113,12 @@ func kill(binary, target string, n int, seed uint64, patience time.Duration) err
 
 // sound deploys, and looks whether all is there and nothing else.
 func (f *field) sound(scheme string) error {
+	if f.target == onEmbedded || f.target == onRootless {
+		// The kernel ends what the process has begun, in its own time.
+		if err := f.await(f.processes); err != nil {
+			return err
+		}
+	}
 	if err := f.deploy(scheme); err != nil {
 		return err
 	}
@@ -94,38 +129,137 @@ func (f *field) sound(scheme string) error {
 	if want := f.want[scheme]; !slices.Equal(have, want) {
 		return fmt.Errorf("the switches hold %d entities, want %d, or others", len(have), len(want))
 	}
-	if parts, _ := filepath.Glob(filepath.Join(f.dir, "*.part")); len(parts) > 0 {
-		return fmt.Errorf("%v is left", parts)
+	return f.takeDown()
+}
+
+// takeDown looks whether the hosts of a deployment reach each other, ends it, and
+// finds out what is left.
+func (f *field) takeDown() error {
+	if f.target != onServers {
+		if err := f.run("exec", "h1", "--", "ping", "-q", "-c", "3", "-i", "0.2", "-W", "5", "10.0.2.1"); err != nil {
+			return err
+		}
+		if err := f.run("down"); err != nil {
+			return err
+		}
 	}
-	if f.target == "p4runtime" {
-		return nil
+	return f.await(f.left)
+}
+
+// await waits until nothing is there any more.
+func (f *field) await(what func() []string) error {
+	var left []string
+	for end := time.Now().Add(f.patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if left = what(); len(left) == 0 {
+			return nil
+		}
 	}
-	if left := f.processes(); len(left) > 0 {
-		return fmt.Errorf("processes are left: %q", left)
+	return fmt.Errorf("there are left: %q", left)
+}
+
+// left is what there is that no deployment leaves: files, and but for switches
+// that it has found, processes, namespaces and interfaces.
+func (f *field) left() (list []string) {
+	files, _ := filepath.Glob(filepath.Join(f.dir, "*"))
+	notes, _ := filepath.Glob(filepath.Join("/run/p4lb", f.name+"*"))
+	spaces, _ := filepath.Glob(filepath.Join("/run/netns", "p4lb-"+f.name+"-*"))
+	for _, file := range slices.Concat(files, notes, spaces) {
+		if base := filepath.Base(file); base != "net.yaml" && (base != "deployed.json" || f.target != onServers) {
+			list = append(list, file)
+		}
 	}
-	spaces, _ := exec.Command("ip", "netns", "list").Output()
-	if strings.Contains(string(spaces), "killed") {
-		return fmt.Errorf("namespaces are left: %s", spaces)
+	if f.target != onServers {
+		list = append(list, f.processes()...)
+	}
+	if f.target == onBMv2 {
+		list = append(list, f.interfaces()...)
+	}
+	return list
+}
+
+// interfaces are those of this machine's own namespace that lead to the
+// switches of the last deployment.
+func (f *field) interfaces() (list []string) {
+	all, _ := net.Interfaces()
+	for _, i := range all {
+		addresses, _ := i.Addrs()
+		if slices.ContainsFunc(addresses, func(a net.Addr) bool {
+			pair, ok := a.(*net.IPNet)
+			return ok && slices.ContainsFunc(f.at, pair.Contains)
+		}) {
+			list = append(list, i.Name)
+		}
+	}
+	return list
+}
+
+// readAddresses reads where the switches of the deployment are.
+func (f *field) readAddresses() error {
+	var note struct {
+		Switches []struct{ Thrift string }
+	}
+	text, err := os.ReadFile(filepath.Join(f.dir, "deployed.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &note)
+	}
+	f.at = nil
+	for _, s := range note.Switches {
+		host, _, _ := net.SplitHostPort(s.Thrift)
+		f.at = append(f.at, net.ParseIP(host))
+	}
+	if err == nil && len(f.interfaces()) != len(killSwitches) {
+		err = fmt.Errorf("%v: no interfaces lead there", f.at)
+	}
+	return err
+}
+
+// deployment is a deploy to be killed. keep leaves switches in namespaces up.
+func (f *field) deployment(scheme string, keep bool) *exec.Cmd {
+	args := []string{"deploy", "--scheme", scheme, "--topology", "net.yaml", "--timeout", f.patience.String()}
+	switch f.target {
+	case onServers:
+		args = append(args, "--target", f.target, "--once")
+	case onBMv2:
+		args = append(args, "--target", f.target, "--name", f.name)
+		if keep {
+			args = append(args, "--keep")
+		}
+	default:
+		args = append(args, "--any-port")
+	}
+	return f.command(args...)
+}
+
+func (f *field) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(f.binary, slices.Insert(args, 1, "--state", "deployed.json")...)
+	cmd.Dir = f.dir
+	if f.target == onRootless {
+		asNobody(cmd)
+	}
+	return cmd
+}
+
+func (f *field) run(args ...string) error {
+	if text, err := f.command(args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %v: %.3000s", args[0], err, text)
 	}
 	return nil
 }
 
-func (f *field) command(scheme string) *exec.Cmd {
-	args := []string{"deploy", "--scheme", scheme, "--topology", "net.yaml", "--target", f.target, "--state", "deployed.json", "--once", "--timeout", f.patience.String()}
-	if f.target == "embedded" {
-		args = append(args, "--any-port")
-	}
-	if f.target == "bmv2" {
-		args = append(args, "--name", "killed")
-	}
-	cmd := exec.Command(f.binary, args...)
-	cmd.Dir = f.dir
-	return cmd
-}
-
+// deploy deploys so that it holds once it has ended.
 func (f *field) deploy(scheme string) error {
-	if text, err := f.command(scheme).CombinedOutput(); err != nil {
+	cmd := f.deployment(scheme, true)
+	switch f.target {
+	case onBMv2:
+		cmd.Args = append(cmd.Args, "--once")
+	case onEmbedded, onRootless:
+		cmd.Args = append(cmd.Args, "--detach")
+	}
+	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("deploying: %v: %.3000s", err, text)
+	}
+	if f.target == onBMv2 {
+		return f.readAddresses()
 	}
 	return nil
 }
@@ -204,7 +338,7 @@ func (f *field) switches() (stop func(), err error) {
 // holds is what the switches of a p4runtime target hold, in order: all entities
 // but what packets change.
 func (f *field) holds() (all []string, err error) {
-	if f.target != "p4runtime" {
+	if f.target != onServers {
 		return nil, nil
 	}
 	pre := func(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {

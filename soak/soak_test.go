@@ -18,6 +18,9 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // for users that are not root
+		return "", err
+	}
 	binary := filepath.Join(dir, "p4lb")
 	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building p4lb: %v: %s", err, text)
@@ -74,14 +77,39 @@ func TestKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, target := range []string{"p4runtime", "embedded", "bmv2"} {
+	for _, target := range killTargets {
 		t.Run(target, func(t *testing.T) {
-			if _, err := exec.LookPath("simple_switch_grpc"); target == "bmv2" && (err != nil || os.Geteuid() != 0) {
-				t.Skip("needs root, and simple_switch_grpc on the path")
+			if missing := missingFor(target); missing != "" {
+				t.Skip(missing)
 			}
 			if err := kill(binary, target, n, uint64(seed), time.Minute); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// missingFor says what a target wants that this machine does not have.
+func missingFor(target string) string {
+	namespace := exec.Command("unshare", "--user", "--map-root-user", "--net", "ip", "link")
+	switch target {
+	case onServers:
+		return ""
+	case onBMv2:
+		if _, err := exec.LookPath("simple_switch_grpc"); err != nil || os.Geteuid() != 0 {
+			return "needs root, and simple_switch_grpc on the path"
+		}
+	case onRootless:
+		if os.Geteuid() != 0 {
+			return "is what embedded is already: this is not root"
+		}
+		asNobody(namespace)
+	}
+	if _, err := exec.LookPath("ping"); err != nil {
+		return "needs ping"
+	}
+	if target != onBMv2 && namespace.Run() != nil {
+		return "needs namespaces for users, and ip"
+	}
+	return ""
 }

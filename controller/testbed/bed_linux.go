@@ -56,8 +56,7 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 		return nil, err
 	}
 	if err := b.adoptOrBuild(p); err != nil {
-		b.lock.Close()
-		return nil, err
+		return nil, errors.Join(err, dropLock(b.lock, b.name))
 	}
 	for i, s := range p.Switches {
 		b.switches = append(b.switches, b.newNode(i, s, p.Topology.Ports(s.Name)))
@@ -115,8 +114,8 @@ func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 }
 
 // close lets go of the deployment.
-func (b *bed) close(keep bool) error {
-	defer b.lock.Close()
+func (b *bed) close(keep bool) (err error) {
+	defer func() { err = errors.Join(err, dropLock(b.lock, b.name)) }()
 	b.note.Queues = map[string]knownQueue{}
 	for _, n := range b.switches {
 		if q := n.remote.KnownQueues(); len(q) > 0 && n.alive() {
@@ -127,7 +126,7 @@ func (b *bed) close(keep bool) error {
 	if keep {
 		return b.writeNote()
 	}
-	_, err := remove(b.name)
+	_, err = remove(b.name)
 	return err
 }
 
@@ -140,21 +139,37 @@ func noteFile(name string) string { return filepath.Join(dir(name), "note.json")
 // takeLock makes this process the only one that works on a deployment. The
 // kernel takes the lock back when the process ends, however it does.
 func takeLock(name string) (*os.File, error) {
-	if err := os.MkdirAll(RunDir, 0o755); err != nil {
-		return nil, fmt.Errorf("noting the deployment: %w", err)
-	}
-	f, err := os.OpenFile(dir(name)+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("noting the deployment: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, &plan.Error{
-			Err:  fmt.Errorf("deployment %s: %w", name, ErrBusy),
-			Hint: "end that process, or give this deployment another name",
+	for {
+		if err := os.MkdirAll(RunDir, 0o755); err != nil {
+			return nil, fmt.Errorf("noting the deployment: %w", err)
 		}
+		f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("noting the deployment: %w", err)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+			return nil, &plan.Error{
+				Err:  fmt.Errorf("deployment %s: %w", name, ErrBusy),
+				Hint: "end that process, or give this deployment another name",
+			}
+		}
+		// Whoever has ended since may have taken the file away that was opened.
+		if mine, err := f.Stat(); err == nil {
+			if there, err := os.Stat(lockFile(name)); err == nil && os.SameFile(mine, there) {
+				return f, nil
+			}
+		}
+		f.Close()
 	}
-	return f, nil
+}
+
+func lockFile(name string) string { return dir(name) + ".lock" }
+
+// dropLock gives the lock back, and leaves no file.
+func dropLock(f *os.File, name string) error {
+	err := os.Remove(lockFile(name))
+	return errors.Join(err, f.Close())
 }
 
 func readNote(name string) (*note, error) {
@@ -174,7 +189,12 @@ func (b *bed) writeNote() error {
 	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
-	if err := os.WriteFile(noteFile(b.name), text, 0o600); err != nil {
+	// Whoever is killed while he writes leaves the note that there was.
+	part := noteFile(b.name) + ".part"
+	if err := os.WriteFile(part, text, 0o600); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := os.Rename(part, noteFile(b.name)); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
 	return nil

@@ -69,6 +69,9 @@ func TestKeep(t *testing.T) {
 	if left := leftovers(t, name(t)); len(left) > 0 {
 		t.Errorf("closed without Keep, and left %v", left)
 	}
+	if files, _ := filepath.Glob(filepath.Join(testbed.RunDir, strings.ToLower(name(t))+"*")); len(files) > 0 {
+		t.Errorf("closed without Keep, and left %v", files)
+	}
 }
 
 // TestRemove takes away what was kept.
@@ -178,6 +181,28 @@ func TestCrash(t *testing.T) {
 		}
 	}
 	hosts := openHosts(t, target, topology)
+	if !hosts[0].ping(hosts[3]) {
+		t.Error("the hosts do not reach each other")
+	}
+}
+
+// TestLostLink keeps a network, of which a link is then taken away: it is for
+// nobody to take over, but built anew.
+func TestLostLink(t *testing.T) {
+	needSwitch(t)
+	topology := leafSpine(t)
+	first := testbed.New(testbed.Options{Name: name(t), Keep: true})
+	deployOn(t, first, planFor(t, "ecmp", topology))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shell := testbed.Shell(name(t), topology.Hosts[0].Name)
+	if out, err := exec.Command(shell[0], append(shell[1:], "ip", "link", "delete", "eth0")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	second := newTarget(t, testbed.Options{Name: name(t)})
+	deployOn(t, second, planFor(t, "ecmp", topology))
+	hosts := openHosts(t, second, topology)
 	if !hosts[0].ping(hosts[3]) {
 		t.Error("the hosts do not reach each other")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -48,19 +49,41 @@ func namespacesOf(name string) ([]string, error) {
 	return list, nil
 }
 
-// complete reports whether all nodes of the topology have their namespace.
+// complete reports whether all nodes of the topology have their namespace, and
+// all links their ends.
 func complete(name string, t *fabric.Topology) bool {
-	there := func(node string) bool {
-		return inode(filepath.Join(namespaceDir, namespace(name, node))) != 0
-	}
-	for _, s := range t.Switches {
-		if !there(s.Name) {
+	for _, node := range nodes(t) {
+		s, err := netspace.Open(namespace(name, node))
+		if err != nil {
+			return false
+		}
+		there := hasEnds(t, node, s)
+		s.Close()
+		if !there {
 			return false
 		}
 	}
-	for _, h := range t.Hosts {
-		if !there(h.Name) {
-			return false
+	return true
+}
+
+// hasEnds reports whether a node has the interfaces that the topology wants.
+func hasEnds(t *fabric.Topology, node string, s *netspace.Space) bool {
+	list, err := s.LinkList()
+	if err != nil {
+		return false
+	}
+	has := map[string]bool{}
+	for _, l := range list {
+		has[l.Attrs().Name] = true
+	}
+	if t.Switch(node) != nil && !has[mgmtPort] {
+		return false
+	}
+	for _, l := range t.Links {
+		for _, e := range []fabric.End{l.A, l.B} {
+			if e.Node == node && !has[netspace.EndOf(t, e, 0).Name] {
+				return false
+			}
 		}
 	}
 	return true

@@ -231,6 +231,6 @@ func Remove(name string) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer lock.Close()
+	defer func() { err = errors.Join(err, dropLock(lock, name)) }()
 	return remove(name)
 }

@@ -55,7 +55,9 @@ func freeBlock(name string) (int, error) {
 	return 0, errors.New("198.18.0.0/15 has no block of addresses that is free")
 }
 
-// build makes the namespaces and joins them.
+// build makes the namespaces and joins them. The deployment is noted when all is
+// there: what a process leaves that is killed meanwhile has no note, and is for
+// nobody to take over.
 func (b *bed) build(p *plan.Plan) error {
 	t := p.Topology
 	spaces := map[string]*netspace.Space{}
@@ -70,10 +72,6 @@ func (b *bed) build(p *plan.Plan) error {
 			return err
 		}
 		spaces[node] = s
-	}
-	// The note comes before what is found by it.
-	if err := b.writeNote(); err != nil {
-		return err
 	}
 	for _, l := range t.Links {
 		if err := join(t, l, spaces, p.Options.MTU); err != nil {
