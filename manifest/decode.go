@@ -166,8 +166,12 @@ func (d *decoder) words(n node, place string, v reflect.Value) error {
 		if err := d.scalar(node{line: f.line, shape: scalar, text: f.key, quoted: true}, place, key); err != nil {
 			return err
 		}
+		at := join(place, f.key)
+		if f.node.shape == nothing {
+			return d.errorf(f.node, at, "is empty")
+		}
 		value := reflect.New(v.Type().Elem()).Elem()
-		if err := d.decode(f.node, join(place, f.key), value); err != nil {
+		if err := d.decode(f.node, at, value); err != nil {
 			return err
 		}
 		m.SetMapIndex(key, value)

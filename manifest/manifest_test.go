@@ -88,6 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"{name: k, carries: paths}", "{name: k, carries: coefficient}", "m.yaml:17: tables[0].actions[1].params[1].carries: nothing is known of coefficient in a table for route: want destination, port, group"},
 		{"each: port, match", "match", "m.yaml:25: tables[2].entries[0].match.port: there is no $port here: it is one of each: port"},
 		{"$port(h1)", "$prt(h1)", "m.yaml:26: tables[2].entries[1].match.port: there is no fact $prt; did you mean port?"},
+		{"port: $port(h1)", "port: ", "m.yaml:26: tables[2].entries[1].match.port: is empty"},
 		{"carries: origin", "carries: sequence", "m.yaml:32: tasks[0].header: header probe has no field that carries origin, which task probe sends"},
 		{"period: 1.5ms", "period: 1.5", `m.yaml:32: tasks[0].period: "1.5": want a time such as 500us, 1.5ms or 2s`},
 		{", period: 1.5ms", "", "m.yaml:32: tasks[0].period: task probe wants either a period or theta, which the period follows from"},
