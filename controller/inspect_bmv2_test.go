@@ -85,7 +85,7 @@ func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 		cmd.Wait()
 	})
 	regs := target.NewThrift(net.JoinHostPort("127.0.0.1", port))
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		if _, err := regs.Clock(context.Background()); err == nil {
 			return regs
 		} else if time.Now().After(deadline) {

@@ -32,12 +32,12 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// until waits until something is so, at most half a minute.
+// until waits until something is so.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a test waits for something that must come.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // chipProgram is testdata/chip.p4, compiled once.
 var chipProgram = sync.OnceValues(func() (Program, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // A fakeTarget keeps what it is told.
 type fakeTarget struct {

@@ -200,7 +200,7 @@ func TestInspectListen(t *testing.T) {
 	}()
 	address := regexp.MustCompile(`http://[^/ ]+/metrics`)
 	var metrics string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && !strings.Contains(metrics, `register="q_L"`); {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline) && !strings.Contains(metrics, `register="q_L"`); {
 		url := address.FindString(stderr.String())
 		if url == "" {
 			continue
@@ -346,7 +346,7 @@ func TestInspectWaits(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		deadline := time.After(30 * time.Second)
+		deadline := time.After(3 * time.Minute)
 		for from := len(stdout.String()); !strings.Contains(stdout.String()[from:], text); {
 			select {
 			case <-tick.C:

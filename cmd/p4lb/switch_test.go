@@ -24,7 +24,7 @@ import (
 	"github.com/p4lb/p4lb/examples"
 )
 
-const switchPatience = 20 * time.Second
+const switchPatience = 3 * time.Minute
 
 // writeExample puts an example into a folder of the test's.
 func writeExample(t *testing.T, name string) string {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for something that must come.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 func open(t *testing.T) (*hosts.Network, *fabric.Topology) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // collect starts to receive from a port and returns what comes in, and the end.
 func collect(p Port) (packets chan []byte, end chan error) {
