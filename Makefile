@@ -30,7 +30,7 @@ check: # what must hold beside the tests: format, vet, staticcheck, races, tidy,
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -tags purego ./dataplane/... ./sim # the reference engine
-	$(GO) test -race -short ./... # the long sweeps have but one goroutine: test runs them
+	$(GO) test -race -short -timeout 30m ./... # the long sweeps have but one goroutine: test runs them
 	$(GO) mod tidy -diff
 	$(GO) generate ./... && git diff --exit-code -- p4src
 
