@@ -2,10 +2,11 @@
 GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
+COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
 .PHONY: help build test golden fuzz soak bench check demo release recording
 
 build: # one static binary, bin/p4lb
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/p4lb ./cmd/p4lb
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
 
 test: # all tests
 	$(GO) test ./...

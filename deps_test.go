@@ -26,6 +26,8 @@ var rooms = map[string][]string{
 	"p4src":     {},
 	"templates": {},
 	"fitting":   {},
+	// Which p4lb this is.
+	"provenance": {},
 	// Sizes, rates and times, as people write them.
 	"units":  {},
 	"fabric": {"units", "plain"},
@@ -71,7 +73,7 @@ var rooms = map[string][]string{
 	"scheme": {"manifest", "codegen", "p4", "p4/syntax"},
 
 	// Anybody's program as a scheme.
-	"own": {"scheme", "manifest", "codegen", "bmv2", "p4"},
+	"own": {"scheme", "manifest", "codegen", "bmv2", "p4", "p4/syntax"},
 
 	"conformance": {"p4/syntax"},
 
@@ -107,6 +109,7 @@ var rooms = map[string][]string{
 	// Schedulers that run the shards of an experiment.
 	"cluster": {},
 	"lab": {
+		"provenance",
 		"controller/pipeline",
 		"units",
 		"advice", "chart",

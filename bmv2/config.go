@@ -47,12 +47,28 @@ type Config struct {
 type Meta struct {
 	Version  []int  `bmv2:"version"`
 	Compiler string `bmv2:"compiler,omitempty"`
+	// Command made the document, of a program under this licence, as SPDX names
+	// it. simple_switch reads neither.
+	Command string `bmv2:"command,omitempty"`
+	Licence string `bmv2:"license,omitempty"`
 	// Architecture is "" in BMv2's own documents, TNA or T2NA in those that
 	// have a pipe of Tofino in the same terms.
 	Architecture string `bmv2:"architecture,omitempty"`
 	// Pipes are the programs of Tofino's pipes, where these differ: program 0
 	// has the blocks ingress_parser and so on, program 1 pipe1.ingress_parser.
 	Pipes []int `bmv2:"pipes,omitempty"`
+}
+
+// MadeBy is the document with what made it: a compiler, by which command, of a
+// program under which licence, which may be "".
+func (c *Config) MadeBy(compiler, command, licence string) *Config {
+	made, meta := *c, Meta{}
+	if c.Meta != nil {
+		meta = *c.Meta
+	}
+	meta.Compiler, meta.Command, meta.Licence = compiler, command, licence
+	made.Meta = &meta
+	return &made
 }
 
 // PipePrefix is what the blocks of a program for a pipe begin with.

@@ -36,6 +36,32 @@ type Params struct {
 
 	Coeffs  *fitting.Poly // the polynomial of a fitted row; nil: the paper's
 	Runtime bool          // the controller gives the coefficients
+
+	Provenance *Provenance // that the program and its manifest state; nil: none
+}
+
+// A Provenance is what makes a program, and what it is asked for.
+type Provenance struct {
+	Version string   // of p4lb; "" leaves it out
+	Flags   []string // of p4lb gen beside the scheme's name
+	Blocks  string   // the folder of blocks that are not p4lb's own, "" without
+}
+
+// Licence is that of generated programs, as SPDX names it: the templates' own.
+const Licence = "Apache-2.0"
+
+// of is the provenance of a scheme's program. To what came of somebody's own
+// blocks no licence is given.
+func (p *Provenance) of(row Row) *manifest.Provenance {
+	flags := append([]string{"--scheme", row.Name}, p.Flags...)
+	if _, err := Standard().Parse(row.Name); err != nil && p.Blocks != "" {
+		flags = append(flags, "--blocks", p.Blocks)
+	}
+	m := manifest.MadeBy(p.Version, "gen", flags)
+	if len(row.Outside()) == 0 {
+		m.Licence = Licence
+	}
+	return m
 }
 
 // A Program is what Generate makes.

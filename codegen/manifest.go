@@ -58,6 +58,9 @@ func (v *view) describe() {
 		FlowTimeout: v.flowTimeout(),
 	}
 	m := &v.manifest
+	if v.params.Provenance != nil {
+		m.Provenance = v.params.Provenance.of(r)
+	}
 	if r.feedsBack() {
 		m.StatePath = manifest.StatePath(v.params.StatePath)
 	}

@@ -50,7 +50,7 @@ func (j *Job) contents() string {
 
 // forPeople are the keys of a manifest that no run depends on: sentences, and
 // names of files.
-var forPeople = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes"}
+var forPeople = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes", "provenance"}
 
 // machineForm is a manifest without what is for people, its keys in order.
 func machineForm(m *manifest.Manifest) []byte {

@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/provenance"
 )
 
 // Manifest is all that is needed to repeat an experiment. It says nothing about
@@ -150,14 +151,6 @@ func (x *Experiment) plain() any {
 
 // versions are those of what determines a result.
 func versions() map[string]string {
-	v := map[string]string{"go": runtime.Version(), "p4lb": "(devel)"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		v["p4lb"] = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				v["commit"] = s.Value
-			}
-		}
-	}
-	return v
+	b := provenance.This()
+	return map[string]string{"go": runtime.Version(), "p4lb": b.Version, "commit": b.Revision()}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Version is that of the format. A manifest of another one is refused.
@@ -55,7 +57,28 @@ type Manifest struct {
 	Generators      []Generator   `json:"packet_generators,omitempty"` // of Tofino
 	Tasks           []Task        `json:"tasks,omitempty"`
 	Deviations      []Deviation   `json:"deviations,omitempty"`
+
+	Provenance *Provenance `json:"provenance,omitempty"`
 }
+
+// A Provenance says where a program comes from.
+type Provenance struct {
+	Generator string `json:"generator"`         // and its version
+	Command   string `json:"command"`           // that makes it again
+	Licence   string `json:"license,omitempty"` // of the program, as SPDX names it
+}
+
+// MadeBy is the provenance of what a verb of p4lb makes. Without a version, as
+// goldens have it, only p4lb is named.
+func MadeBy(version, verb string, args []string) *Provenance {
+	return &Provenance{
+		Generator: strings.TrimSpace("p4lb " + version),
+		Command:   plain.Shell(append([]string{"p4lb", verb}, args...)),
+	}
+}
+
+// String is what makes the program, and how.
+func (p *Provenance) String() string { return p.Generator + ": " + p.Command }
 
 // Arch is an architecture that a program is written for.
 type Arch string

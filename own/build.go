@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -34,7 +35,7 @@ func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
 			return nil, fmt.Errorf("%s has no parameter %s: those of a program of its own are what its manifest defines", s.path, name)
 		}
 	}
-	return one.build(s.name, p.Set)
+	return one.build(s.name, p.Set, p.Provenance)
 }
 
 // sourceOf is the program for a role, or the one that is for all, or nil.
@@ -64,7 +65,7 @@ func (s *Scheme) roles() string {
 func (s *source) defines() []string { return slices.Sorted(maps.Keys(s.manifest.Defines)) }
 
 // build compiles the program, once for what is set.
-func (s *source) build(name string, set map[string]string) (*scheme.Program, error) {
+func (s *source) build(name string, set map[string]string, made *codegen.Provenance) (*scheme.Program, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var defines []string
@@ -78,7 +79,10 @@ func (s *source) build(name string, set map[string]string) (*scheme.Program, err
 		defines = append(defines, macro+"="+value)
 		m.Parameters = append(m.Parameters, manifest.Parameter{Name: macro, Text: value})
 	}
-	key := strings.Join(defines, " ")
+	if made != nil {
+		m.Provenance = manifest.MadeBy(made.Version, "gen", append([]string{"--scheme", name}, made.Flags...))
+	}
+	key := fmt.Sprintf("%q %v", defines, m.Provenance)
 	if p := s.built[key]; p != nil {
 		return p, nil
 	}
@@ -94,6 +98,9 @@ func (s *source) build(name string, set map[string]string) (*scheme.Program, err
 	text, err := readFile(s.program)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
+	}
+	if m.Provenance != nil {
+		m.Provenance.Licence = syntax.Licence(text)
 	}
 	// The same program with other entries runs otherwise.
 	digest := scheme.Digest(slices.Concat(compiled.JSON(), s.manifestText))

@@ -29,6 +29,9 @@ import (
 // interfaces and no namespaces; everything else is there.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
+// stamps is where the linker puts version and commit.
+const stamps = "github.com/p4lb/p4lb/provenance"
+
 func main() {
 	var r release
 	flag.StringVar(&r.version, "version", "", "the version, such as 0.2.0 (default the commit's tag, or 0.0.0 and the commit)")
@@ -44,6 +47,7 @@ func main() {
 // A release is one being made.
 type release struct {
 	version string
+	commit  string
 	dir     string
 	date    time.Time // of all files: the commit's
 	files   []string  // written so far
@@ -88,8 +92,11 @@ func (r *release) identify() error {
 		return strings.TrimSpace(string(out)), err
 	}
 	stamp, err := git("log", "-1", "--format=%ct")
+	if err == nil {
+		r.commit, err = git("rev-parse", "HEAD")
+	}
 	if err != nil {
-		return fmt.Errorf("a release is made from a checkout: git log: %w", err)
+		return fmt.Errorf("a release is made from a checkout: git: %w", err)
 	}
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
@@ -103,14 +110,13 @@ func (r *release) identify() error {
 		r.version = strings.TrimPrefix(tag, "v")
 		return nil
 	}
-	commit, err := git("rev-parse", "--short=12", "HEAD")
-	r.version = "0.0.0-" + commit
-	return err
+	r.version = "0.0.0-" + r.commit[:12]
+	return nil
 }
 
 // build compiles the binary. Nothing of the machine or the folder goes into it.
 func (r *release) build(goos, goarch, to string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X github.com/p4lb/p4lb/cmd/p4lb/cli.stamped=v"+r.version, "-o", to, "./cmd/p4lb")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -buildid= -X %[1]s.version=v%[2]s -X %[1]s.commit=%[3]s", stamps, r.version, r.commit), "-o", to, "./cmd/p4lb")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOFLAGS=")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -19,9 +19,11 @@ func TestReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it links p4lb six times")
 	}
-	if _, err := exec.Command("git", "rev-parse", "HEAD").Output(); err != nil {
+	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
 		t.Skip("this is no checkout")
 	}
+	commit := string(head[:12])
 	var dirs []string
 	for range 2 {
 		dir := filepath.Join(t.TempDir(), "p4lb")
@@ -60,7 +62,7 @@ func TestReproducible(t *testing.T) {
 	if err := os.WriteFile(program, []byte(files["p4lb-1.2.3-linux-"+runtime.GOARCH+"/p4lb"]), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "p4lb v1.2.3 ") {
+	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "p4lb v1.2.3 (commit "+commit+") ") {
 		t.Errorf("%s, %v", out, err)
 	}
 	if dpkg, err := exec.LookPath("dpkg-deb"); err == nil {

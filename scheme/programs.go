@@ -1,6 +1,7 @@
 package scheme
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/p4"
 )
 
 // Make makes the program of a scheme and compiles it.
@@ -69,7 +71,7 @@ func Files(p *Program) ([]File, error) {
 	}
 	files := []File{
 		{p.Name + ".p4", text},
-		{p.Name + ".json", compiled.JSON()},
+		{p.Name + ".json", document(p, compiled)},
 		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
 		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
 	}
@@ -80,6 +82,17 @@ func Files(p *Program) ([]File, error) {
 		files = append(files, File{p.Name + ".bf-rt.json", compiled.Schema.JSON()})
 	}
 	return files, nil
+}
+
+// document is the BMv2 JSON, with where it comes from if that is known.
+func document(p *Program, compiled *p4.Program) []byte {
+	made := p.Manifest.Provenance
+	if made == nil {
+		return compiled.JSON()
+	}
+	var b bytes.Buffer
+	compiled.Config.MadeBy(made.Generator, made.Command, made.Licence).Write(&b) // a buffer takes everything
+	return b.Bytes()
 }
 
 func manifestText(m *manifest.Manifest) []byte {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/provenance"
 )
 
 func newCompile(c *cli.Console) *cobra.Command {
@@ -90,6 +92,14 @@ func (j *compileJob) run() error {
 			return err
 		}
 	}
+	if j.json != "" {
+		text, err := j.c.ReadSource(j.name)
+		if err != nil {
+			return err
+		}
+		made := manifest.MadeBy(provenance.This().String(), "compile", append(j.flags(), j.name))
+		p.Config = p.Config.MadeBy(made.Generator, made.Command, syntax.Licence(text))
+	}
 	if j.p4info != "" || try {
 		if err := p.Describe(); err != nil {
 			return j.c.Diagnose(err)
@@ -104,6 +114,18 @@ func (j *compileJob) run() error {
 		return err
 	}
 	return j.write(p)
+}
+
+// flags are those that what is written depends on.
+func (j *compileJob) flags() []string {
+	var list []string
+	for _, dir := range j.opts.IncludeDirs {
+		list = append(list, "-I", dir)
+	}
+	for _, macro := range j.opts.Defines {
+		list = append(list, "-D", macro)
+	}
+	return list
 }
 
 // link refuses what the embedded switch would refuse to load, but for

@@ -28,7 +28,7 @@ func TestGoldensHardware(t *testing.T) {
 		dir := filepath.Join("../../p4src", arch)
 		want := map[string]bool{}
 		for _, row := range codegen.Rows() {
-			g, err := scheme.Make(scheme.Of(row), codegen.Params{Arch: arch})
+			g, err := scheme.Make(scheme.Of(row), codegen.Params{Arch: arch, Provenance: &codegen.Provenance{Flags: []string{"--arch", arch}}})
 			if err != nil {
 				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
 					t.Error(err)

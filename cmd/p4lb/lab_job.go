@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/provenance"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -314,21 +314,7 @@ func origin() lab.Origin {
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		at = time.Unix(s, 0)
 	}
-	return lab.Origin{Command: commandLine(os.Args), Version: cli.Version(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
-}
-
-// commandLine is what was typed, as a shell would take it again.
-func commandLine(args []string) string {
-	list := []string{"p4lb"}
-	for _, a := range args[1:] {
-		if a == "" || strings.ContainsFunc(a, func(r rune) bool {
-			return !strings.ContainsRune("%+,-./:=@_", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		}) {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		list = append(list, a)
-	}
-	return strings.Join(list, " ")
+	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
 }
 
 // columns is how wide tables are that have to fit a terminal of any kind.

@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/provenance"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -219,6 +220,7 @@ func (r *Request) Schemes() ([]scheme.Scheme, error) {
 // Params are the parameters asked for.
 func (r *Request) Params(c *Console) (codegen.Params, error) {
 	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role}
+	p.Provenance = &codegen.Provenance{Version: provenance.This().String(), Flags: r.flags(), Blocks: r.Blocks}
 	var err error
 	if p.Ports, p.MaxPort, err = parsePorts(r.Ports); err != nil {
 		return p, err
@@ -246,6 +248,24 @@ func (r *Request) Params(c *Console) (codegen.Params, error) {
 		p.Coeffs = &poly
 	}
 	return p, nil
+}
+
+// flags are those beside the scheme that programs depend on, wherever they were
+// said.
+func (r *Request) flags() []string {
+	var list []string
+	for _, f := range [][2]string{
+		{"--arch", r.Arch}, {"--role", r.Role}, {"--ports", r.Ports}, {"--state-path", r.StatePath},
+		{"--errata", r.Errata}, {"--coeffs", r.Coeffs},
+	} {
+		if f[1] != "" {
+			list = append(list, f[:]...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Set)) {
+		list = append(list, "--set", name+"="+r.Set[name])
+	}
+	return list
 }
 
 // parsePorts reads a number of ports, or a list such as 1-4,9, of which the

@@ -1,0 +1,20 @@
+package syntax
+
+import (
+	"regexp"
+	"sync"
+)
+
+var licences = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\W*SPDX-License-Identifier:[ \t]*([A-Za-z0-9.+() -]*[A-Za-z0-9.+)])`)
+})
+
+// Licence is the licence that a program states of itself, as SPDX has it on a line
+// of a comment: SPDX-License-Identifier: Apache-2.0. It is "" where there is none.
+func Licence(text []byte) string {
+	m := licences().FindSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return string(m[1])
+}
