@@ -28,9 +28,14 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script, one script or more per verb.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
-		UpdateScripts: *update,
+	p := scripts()
+	p.Dir, p.UpdateScripts = "testdata/script", *update
+	testscript.Run(t, p)
+}
+
+// scripts is how scripts are run.
+func scripts() testscript.Params {
+	return testscript.Params{
 		Setup: func(env *testscript.Env) error {
 			// The race detector lets every process sleep a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -49,7 +54,7 @@ func TestScripts(t *testing.T) {
 
 			"observations": observations,
 		},
-	})
+	}
 }
 
 // exits runs a program and wants one exit code: exits 2 p4lb compile.

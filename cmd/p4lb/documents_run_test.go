@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// documents are those whose commands are run as they are printed.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(files, "../../README.md", "../../docs/session.txt")
+}
+
+// smaller says what a command is given beside what is printed, so that a test runs
+// it in little time: the first rule that matches it.
+var smaller = []struct{ command, with string }{
+	{`^lab paper `, "--recorded"},                  // what was recorded, without the runs
+	{`^lab submit `, "--dry-run --partition test"}, // the script of the array, not sent
+	{`^lab .*--observe`, "--duration 200ms --every 1ms --seeds 1 --engine native"},
+	{`^lab .*--scheme`, "--topology qdaps-4 --duration 5ms --seeds 2 --cut 20KB"},
+	{`^lab run `, "--cores 1"},
+	{`^deploy .*(--once|--dry-run|--diff)`, "--any-port"},
+	{`^deploy `, "--any-port --detach"}, // the next deploy, or the end, takes it down
+	{`^inspect .*--watch`, "--for 50ms"},
+	{`^exec .* ping `, "-c 1"},
+	{`^traffic `, "--duration 50ms --seeds 1 --cut 20KB"},
+	{`^bench`, "--help"}, // its numbers are TestScripts/bench's
+}
+
+// without lists what is not run, and why.
+var without = []struct{ command, why string }{
+	{`--target bmv2`, "it wants root and simple_switch_grpc"},
+	{`--on .*bmv2`, "it wants root and simple_switch_grpc"},
+	{`^lab (status|wait|report|cancel)`, "it wants the jobs of a cluster: TestScripts/lab_store has them"},
+	{`^lab run .*--store /shared`, "it wants a file system that nodes share: TestScripts/lab_store"},
+	{`^results .*(demo|--store)`, "demo and the digests stand for the reader's own: TestScripts/lab_store"},
+	{`^switch `, "it goes on until it is interrupted: TestScripts/switch"},
+	{`iperf3`, "iperf3 need not be there"},
+	{`--p4app`, "it wants a checkout of the P4 tutorials: package p4app has its tests"},
+	{`tutorials/|basic\.|load_balance|flowlet_switching|congestion|(two|four)\.yaml --any`, "it wants a checkout of the P4 tutorials"},
+	{`^cd exercises`, "it wants a checkout of the P4 tutorials"},
+	{`^resources .*--arch`, "it wants p4c with its backend for Tofino: TestScripts/resources"},
+	{`^lab submit .*s3://`, "it wants keys of S3: packages store and cluster have servers for their tests"},
+	{`^manifest init mine`, "mine.p4 stands for a program that has none: TestScripts/own"},
+	{`^conformance`, "it wants a checkout of p4c: TestScripts/conformance"},
+	{`clos\.clab`, "the file stands for the reader's own: TestScripts/topo"},
+	{`-i \d@`, "it wants interfaces"},
+	{`S --topology T\.yaml`, "S and T.yaml stand for the reader's own"},
+}
+
+// given is what is there before the commands of a document are run.
+var given = map[string]string{
+	"manifest.md": "p4lb new mine\ncd mine\n",
+	"cluster.md":  "cp examples/demo.yaml experiment.yaml\n",
+}
+
+// TestCommands runs the commands that README and docs show, each document in a
+// folder of its own, from the first to the last. Files that a document shows under
+// <!-- file NAME --> are in that folder.
+func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred processes")
+	}
+	dir := t.TempDir()
+	ran := 0
+	for _, name := range documents(t) {
+		script, n := scriptOf(t, name)
+		ran += n
+		to := filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))+".txt")
+		if err := os.WriteFile(to, []byte(script), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ran < 40 {
+		t.Errorf("%d commands are run: the test does not see them", ran)
+	}
+	p := scripts()
+	p.Dir = dir
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		for _, room := range []string{"examples", "p4src"} {
+			from, err := filepath.Abs("../../" + room)
+			if err == nil {
+				err = os.Symlink(from, filepath.Join(env.WorkDir, room))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return setup(env)
+	}
+	testscript.Run(t, p)
+}
+
+// scriptOf is a document as a script, and how many commands it runs.
+func scriptOf(t *testing.T, name string) (script string, n int) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b, files strings.Builder
+	b.WriteString(given[filepath.Base(name)])
+	up := false
+	down := func() {
+		if up {
+			b.WriteString("[namespaces] p4lb down\n")
+		}
+		up = false
+	}
+	fenced, file := filepath.Ext(name) != ".md", ""
+	for at, line := range strings.Split(string(text), "\n") {
+		if m := shownFile().FindStringSubmatch(line); m != nil {
+			file = m[1]
+			fmt.Fprintf(&files, "-- %s --\n", file)
+		}
+		if strings.HasPrefix(line, "```") {
+			if fenced = !fenced; !fenced {
+				file = ""
+			}
+			continue
+		}
+		code, indented := strings.CutPrefix(line, "    ")
+		if file != "" && (fenced || indented) {
+			files.WriteString(map[bool]string{true: line, false: code}[fenced] + "\n")
+			continue
+		}
+		if file != "" && line != "" && !strings.HasPrefix(line, "<!--") {
+			file = "" // prose: the block is over
+		}
+		if !fenced && !indented {
+			continue
+		}
+		code = strings.TrimSpace(line)
+		if strings.HasPrefix(code, "cd ") && notRun(code) == "" {
+			down() // the note of what is deployed is in the folder
+			b.WriteString(code + "\n")
+		}
+		for _, command := range commandsOf(code) {
+			verb := strings.TrimPrefix(command, "p4lb ")
+			fmt.Fprintf(&b, "# %s:%d: %s\n", filepath.Base(name), at+1, command)
+			first, _, _ := strings.Cut(verb, " ")
+			if first == "deploy" {
+				down()
+			}
+			if why := notRun(verb); why != "" {
+				fmt.Fprintf(&b, "# not run: %s\n", why)
+				continue
+			}
+			if i := slices.IndexFunc(smaller, func(r struct{ command, with string }) bool { return matches(r.command, verb) }); i >= 0 {
+				command += " " + smaller[i].with
+			}
+			condition := ""
+			switch {
+			case first == "deploy":
+				if up = strings.Contains(command, "--detach"); up {
+					fmt.Fprintf(&b, "[!namespaces] %s\n", strings.ReplaceAll(command, "--detach", "--once"))
+					condition = "[namespaces] "
+				}
+			case slices.Contains([]string{"exec", "hosts", "traffic", "down", "inspect", "register", "observe"}, first):
+				if !up {
+					b.WriteString("# not run: what it acts on was not deployed\n")
+					continue
+				}
+				condition = "[namespaces] "
+				up = first != "down"
+			}
+			n++
+			fmt.Fprintf(&b, "%s%s\n", condition, command)
+		}
+	}
+	down()
+	return b.String() + files.String(), n
+}
+
+// notRun says why a command is not run, "" for those that are.
+func notRun(command string) string {
+	for _, r := range without {
+		if matches(r.command, command) {
+			return r.why
+		}
+	}
+	return ""
+}
+
+// shownFile matches what stands above a file that a document shows.
+func shownFile() *regexp.Regexp { return regexp.MustCompile(`^<!-- file (\S+) -->$`) }
+
+func matches(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
