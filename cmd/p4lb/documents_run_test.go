@@ -27,7 +27,7 @@ func documents(t *testing.T) []string {
 var smaller = []struct{ command, with string }{
 	{`^lab paper `, "--recorded"},                  // what was recorded, without the runs
 	{`^lab submit `, "--dry-run --partition test"}, // the script of the array, not sent
-	{`^lab .*--observe`, "--duration 200ms --every 1ms --seeds 1 --engine native"},
+	{`^lab .*--observe`, "--duration 50ms --every 200us --seeds 1 --engine native"},
 	{`^lab .*--scheme`, "--topology qdaps-4 --duration 5ms --seeds 2 --cut 20KB"},
 	{`^lab run `, "--cores 1"},
 	{`^deploy .*(--once|--dry-run|--diff)`, "--any-port"},
@@ -168,7 +168,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 					fmt.Fprintf(&b, "[!namespaces] %s\n", strings.ReplaceAll(command, "--detach", "--once"))
 					condition = "[namespaces] "
 				}
-			case slices.Contains([]string{"exec", "hosts", "traffic", "down", "inspect", "register", "observe"}, first):
+			case slices.Contains([]string{"exec", "hosts", "traffic", "down", "inspect", "register", "observe"}, first) && !strings.Contains(verb, "--replay"):
 				if !up {
 					b.WriteString("# not run: what it acts on was not deployed\n")
 					continue
