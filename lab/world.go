@@ -208,7 +208,7 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	struck := make(chan error, 1)
 	if err == nil {
 		go func() { struck <- r.happen(inner, p, turns) }()
-		err = r.carry(ctx, p)
+		err = r.carry(ctx, p, likeSim)
 		cancel()
 		err = errors.Join(err, <-struck)
 	}
@@ -217,13 +217,18 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	return err
 }
 
-// carry sends the flows between the hosts of a network.
-func (r *running) carry(ctx context.Context, n real.Network) error {
+// likeSim is the kernel's congestion control that experiments are sent by: the
+// one that is most like the simulator's TCP, and that every kernel has.
+const likeSim = "reno"
+
+// carry sends the flows between the hosts of a network, by the kernel's congestion
+// control of that name, or its own choice with "".
+func (r *running) carry(ctx context.Context, n real.Network, congestion string) error {
 	list := make([]real.Flow, len(r.flows))
 	for i, f := range r.flows {
 		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
 	}
-	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain)})
+	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})
 	if err != nil {
 		return err
 	}
@@ -246,7 +251,8 @@ func (r *running) carry(ctx context.Context, n real.Network) error {
 // Send sends the flows of an experiment's first case, at its first load, between
 // the hosts of a network that is up, once for each seed. It returns what the
 // kernel can tell of them; the rows of the flows go to flows, nil for nowhere.
-func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
+// congestion names the kernel's congestion control, "" its own choice.
+func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
 	c := &x.Cases[0]
 	row := &Row{Case: c, Scheme: &Scheme{}, Load: float64(c.Loads[0])}
 	for _, seed := range c.Seeds {
@@ -254,7 +260,7 @@ func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network
 		if err := r.drawFlows(); err != nil {
 			return nil, err
 		}
-		if err := r.carry(ctx, n); err != nil {
+		if err := r.carry(ctx, n, congestion); err != nil {
 			return row, err
 		}
 		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics()})

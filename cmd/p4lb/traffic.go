@@ -32,6 +32,7 @@ type trafficJob struct {
 	duration time.Duration
 	drain    time.Duration
 	seeds    int
+	tcp      string
 	metrics  []string
 	dir      string
 	format   cli.Format
@@ -68,6 +69,7 @@ its own, and compares them.`,
 	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
+	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default what the machine is set to)")
 	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
@@ -155,7 +157,7 @@ func (j *trafficJob) send(ctx context.Context, x *lab.Experiment, t *fabric.Topo
 			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))
 		}
 	}
-	return lab.Send(ctx, x, t, n, files)
+	return lab.Send(ctx, x, t, n, j.tcp, files)
 }
 
 // show prints the metrics, with confidence intervals over the seeds.
