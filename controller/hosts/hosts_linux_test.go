@@ -2,6 +2,7 @@ package hosts_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -147,3 +148,24 @@ func TestCloseEndsDaemons(t *testing.T) {
 }
 
 var _ ports.Port // what Port returns
+
+// TestFirstEndsAlone: the first process of a network ends with the process that
+// has it, also where the kernel has not been asked to see to that yet.
+func TestFirstEndsAlone(t *testing.T) {
+	life, alive, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env, cmd.ExtraFiles = []string{"P4LB_FIRST_OF_NETWORK=1"}, []*os.File{life}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	life.Close()
+	alive.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it has not ended by itself: %v", err)
+	}
+}

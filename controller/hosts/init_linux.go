@@ -20,12 +20,24 @@ import (
 // first marks the first process of a network.
 const first = "P4LB_FIRST_OF_NETWORK"
 
+// lifeFile is what the first process reads until the network's process has
+// ended.
+const lifeFile = 3
+
 // BeFirst is what a program that opens networks calls before anything else. In
 // the first process of a network it does not return.
 func BeFirst() {
 	if os.Getenv(first) == "" {
 		return
 	}
+	go func() {
+		// The other end is closed with the process that has the network. The
+		// kernel's signal is not enough: if that process is killed before it has
+		// been asked for, it never comes, and in its own namespace the first
+		// process cannot send it to itself.
+		os.NewFile(lifeFile, "the process that has the network").Read(make([]byte, 1))
+		os.Exit(0)
+	}()
 	ended := make(chan os.Signal, 1)
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	signal.Notify(ended, syscall.SIGCHLD)
@@ -45,8 +57,14 @@ func (n *Network) startFirst() error {
 	if err != nil {
 		return err
 	}
+	life, alive, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer life.Close()
+	n.alive = alive
 	cmd := exec.Command(self)
-	cmd.Args[0] = os.Args[0]
+	cmd.Args[0], cmd.ExtraFiles = os.Args[0], []*os.File{life}
 	cmd.Env = []string{first + "=1", "GOMAXPROCS=1"}
 	if IsDetached() {
 		unix.CloseOnExec(readyFile) // it lives longer than who waits does
@@ -72,9 +90,12 @@ func (n *Network) startFirst() error {
 // endAll ends what runs on the hosts.
 func (n *Network) endAll() error {
 	if n.first == nil {
+		if n.alive != nil {
+			return n.alive.Close()
+		}
 		return nil
 	}
-	err := n.first.Kill()
+	err := errors.Join(n.first.Kill(), n.alive.Close())
 	if n.processes != nil {
 		err = errors.Join(err, n.processes.Close())
 	}

@@ -27,6 +27,7 @@ type Network struct {
 	hosts map[string]*netspace.Space
 
 	first     *os.Process // of those on the hosts
+	alive     *os.File    // which it ends with
 	processes *os.File    // their namespace
 
 	mu       sync.Mutex
