@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,6 +37,39 @@ func (r *running) planFaults(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// phases are a network as it is in the beginning, and after each link of the case's
+// faults has failed or come back.
+func (c *Case) phases(t *fabric.Topology) ([]*fabric.Topology, error) {
+	type change struct {
+		at    Time
+		links []int
+		on    bool
+	}
+	var changes []change
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		if !f.Down {
+			continue
+		}
+		links, err := f.links(t)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change{f.At, links, true})
+		if f.Until > 0 {
+			changes = append(changes, change{f.Until, links, false})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	list := []*fabric.Topology{t}
+	var down []int
+	for _, f := range changes {
+		down = toggled(down, f.links, f.on)
+		list = append(list, t.Fail(down...))
+	}
+	return list, nil
 }
 
 // toggled adds links to a list, or takes them out.

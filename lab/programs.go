@@ -45,9 +45,13 @@ func (p *programs) setUp(x *Experiment, s *Scheme, c *Case, t *fabric.Topology) 
 	if err != nil {
 		return nil, err
 	}
+	phases, err := c.phases(t)
+	if err != nil {
+		return nil, err
+	}
 	u := &setup{
 		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
-		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(t, s.grouping())),
+		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(phases, s.grouping())),
 	}
 	if s.Coeffs != "" {
 		text, err := p.read(s.Coeffs)

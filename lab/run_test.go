@@ -298,6 +298,29 @@ cases:
 	}
 }
 
+// TestFaultsInFatTree: a way around a failed link begins with more ports than any way
+// did before, at a core switch as at one above the hosts, and programs are made for it.
+func TestFaultsInFatTree(t *testing.T) {
+	for _, engine := range []string{EngineP4, EngineNative} {
+		for _, link := range []string{"a1-c1", "t1-a1"} {
+			x := load(t, `
+name: tree
+topology: {fat-tree: {k: 4, host-rate: 100M, rate: 100M, delay: 1us, host-delay: 1us}}
+faults: [{at: 2ms, until: 10ms, link: `+link+`, down: true}]
+schemes: [ecmp, letflow]
+duration: 5ms
+drain: 500ms
+traffic: [{pattern: all-to-all, workload: websearch, cut: 30KB, rate: 10000}]
+engine: `+engine)
+			for _, r := range run(t, &Runner{}, x).Rows {
+				if v := r.Estimate("unfinished").Mean; v > 0 {
+					t.Errorf("%s, %s, %s: %g %% of the flows have not ended", engine, link, r.Scheme.Label, v)
+				}
+			}
+		}
+	}
+}
+
 // TestSlowerLink: flows take longer while links are slow, and not afterwards.
 func TestSlowerLink(t *testing.T) {
 	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1)+`

@@ -235,9 +235,13 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 
 // checkFit checks that the topology and the schemes go together.
 func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
+	phases, err := c.phases(t)
+	if err != nil {
+		return src.wrong(at("faults"), err)
+	}
 	for i := range x.Schemes {
 		s := &x.Schemes[i]
-		widest := widestGroup(t, s.grouping())
+		widest := widestGroup(phases, s.grouping())
 		if widest > codegen.MaxPaths {
 			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
 		}
@@ -389,14 +393,17 @@ func (f *Fault) links(t *fabric.Topology) ([]int, error) {
 	return list, nil
 }
 
-// widestGroup is the largest group of any switch.
-func widestGroup(t *fabric.Topology, by fabric.Grouping) int {
+// widestGroup is the largest group of any switch in any phase: where a link fails, a
+// way around may begin with more ports than any did before.
+func widestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
 	n := 0
-	routes := t.Routes()
-	for _, s := range t.Switches {
-		table, _ := routes.Table(s.Name, by)
-		for _, g := range table.Groups {
-			n = max(n, len(g.Hops))
+	for _, t := range phases {
+		routes := t.Routes()
+		for _, s := range t.Switches {
+			table, _ := routes.Table(s.Name, by)
+			for _, g := range table.Groups {
+				n = max(n, len(g.Hops))
+			}
 		}
 	}
 	return n
