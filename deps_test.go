@@ -86,7 +86,7 @@ var rooms = map[string][]string{
 	"controller/plan":      {"controller/p4info", "fabric", "manifest"},
 	"controller/registers": {"manifest", "bmv2"},
 	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2", "bmv2/thrift"},
-	"controller/pipeline":  {"controller/plan", "fabric", "codegen", "scheme"},
+	"controller/pipeline":  {"manifest", "controller/plan", "fabric", "codegen", "scheme"},
 	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting", "bmv2"},
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	"controller": {
@@ -94,7 +94,9 @@ var rooms = map[string][]string{
 		"fabric", "manifest", "bmv2",
 	},
 	// The target that runs the switches in the process itself.
-	"controller/embedded": {"controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
+	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
+	// The target of switches with Intel's SDE, and BfRt in P4Runtime's place.
+	"controller/tofino": {"controller/p4info", "controller/plan", "controller/registers", "controller/target", "bfrt", "bfrt/wire", "bmv2", "manifest"},
 	// The target that runs BMv2 in network namespaces.
 	"controller/testbed": {"controller/plan", "controller/target", "controller/netspace", "fabric", "manifest"},
 	// Network namespaces, and hosts in them for switches in this process.
@@ -132,7 +134,7 @@ var shell = []string{"cmd", "live", "live/web"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"bench", "p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/embedded", "cmd", "soak"}
+var grpcRooms = []string{"bench", "p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
 
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.

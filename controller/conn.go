@@ -130,7 +130,7 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	defer cc.Close()
-	client := p4v1.NewP4RuntimeClient(cc)
+	client := e.Open(cc)
 	c.mu.Lock()
 	c.vacant = false
 	c.mu.Unlock()
@@ -289,6 +289,9 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 }
 
 func notPrimary(highest ElectionID) error {
+	if highest.IsZero() { // where none is elected
+		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--backup waits until the other is gone"}
+	}
 	return &plan.Error{
 		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),
 		Hint: "--takeover makes this one primary, --backup waits until the other is gone",

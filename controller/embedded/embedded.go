@@ -15,6 +15,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4rt"
@@ -41,6 +42,9 @@ type Options struct {
 	Rates bool
 	// Captures, where set, get the packets of every port.
 	Captures *ports.Captures
+	// BfRt serves programs for Tofino in BfRt rather than in P4Runtime, and the
+	// controller speaks that to them; Thrift is not served then.
+	BfRt bool
 	// Priorities is the number of queues of each port; 0 stands for 1.
 	Priorities int
 	// Seed begins the random numbers; each switch has its own from it.
@@ -51,7 +55,8 @@ type Options struct {
 
 // A Target runs switches in this process.
 type Target struct {
-	opts Options
+	opts    Options
+	speaker *tofino.Speaker
 
 	mu     sync.Mutex
 	nodes  map[string]*node
@@ -70,7 +75,7 @@ func New(o Options) *Target {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Target{opts: o, nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
+	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
 }
 
 // Name is embedded.
@@ -85,11 +90,16 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	if t.closed {
 		return errors.New("the embedded switches have been closed")
 	}
+	if t.opts.BfRt {
+		if err := t.speaker.Plan(p); err != nil {
+			return err
+		}
+	}
 	for i, s := range p.Switches {
 		if n := t.nodes[s.Name]; n != nil {
 			continue
 		}
-		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort)}
+		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch}
 		t.nodes[s.Name] = n
 	}
 	if !t.opts.Still {
@@ -176,9 +186,11 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	if n.dev == nil {
 		return target.Endpoint{}, n.why()
 	}
-	e := target.Endpoint{
-		Address: n.grpc.Addr().String(), Device: n.sw.ID,
-		Registers: deviceRegisters{n.dev}, Queues: queues{n.dev}, Filters: filters{n.dev},
+	e := target.Endpoint{Address: n.grpc.Addr().String(), Device: n.sw.ID}
+	if t.opts.BfRt {
+		e.Speak = t.speaker.To(name, n.sw.ID)
+	} else {
+		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
 	}
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()

@@ -10,10 +10,12 @@ import (
 
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -23,14 +25,16 @@ type node struct {
 	sw     fabric.Switch
 	seed   uint64
 	cpu    uint32
+	arch   manifest.Arch
 	ends   []portEnd
 
 	stopped bool   // on purpose
 	failed  error  // of the last start
 	address string // of the first start, kept for later ones
 
-	dev            *p4rt.Device // nil: it does not run
-	server         *p4rt.Server
+	dev            *p4rt.Device   // nil: it does not run
+	server         *p4rt.Server   // nil: it serves BfRt
+	bfrt           *server.Server // nil: it serves P4Runtime
 	thrift         *thrift.Server
 	grpc           net.Listener
 	thriftListener net.Listener
@@ -61,19 +65,21 @@ func (n *node) start() (err error) {
 	if err := n.listen(); err != nil {
 		return err
 	}
-	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{CPUPort: n.cpu, CPUZero: true, Priorities: n.target.opts.Priorities, Seed: n.seed, Load: n.target.opts.Load})
+	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{
+		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Seed: n.seed, Load: n.target.opts.Load,
+	})
 	if err != nil {
 		return err
 	}
-	n.server, err = p4rt.NewServer(n.dev, p4rt.Options{DeviceID: n.sw.ID, Log: n.target.opts.Log.With("switch", n.sw.Name)})
+	serve, what, err := n.control()
 	if err != nil {
 		return err
 	}
 	n.serving.Add(1)
-	go func(s *p4rt.Server, l net.Listener) {
+	go func(l net.Listener) {
 		defer n.serving.Done()
-		n.served("P4Runtime", s.Serve(l))
-	}(n.server, n.grpc)
+		n.served(what, serve(l))
+	}(n.grpc)
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
 		n.serving.Add(1)
@@ -86,6 +92,23 @@ func (n *node) start() (err error) {
 		n.addPort(e)
 	}
 	return nil
+}
+
+// control makes the server for controllers.
+func (n *node) control() (serve func(net.Listener) error, what string, err error) {
+	log := n.target.opts.Log.With("switch", n.sw.Name)
+	if n.target.opts.BfRt {
+		n.bfrt, err = server.New(n.dev, server.Options{Arch: string(n.arch), Device: uint32(n.sw.ID), Log: log})
+		if err != nil {
+			return nil, "", err
+		}
+		return n.bfrt.Serve, "BfRt", nil
+	}
+	n.server, err = p4rt.NewServer(n.dev, p4rt.Options{DeviceID: n.sw.ID, Log: log})
+	if err != nil {
+		return nil, "", err
+	}
+	return n.server.Serve, "P4Runtime", nil
 }
 
 // served says why a server has ended, unless it was told to.
@@ -133,11 +156,11 @@ func (n *node) listen() (err error) {
 		address = n.address
 	}
 	if n.grpc, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("serving P4Runtime at %s: %w", address, bare(err))
+		return fmt.Errorf("serving controllers at %s: %w", address, bare(err))
 	}
 	n.address = n.grpc.Addr().String()
 	switch {
-	case thriftAddress == "":
+	case thriftAddress == "", n.target.opts.BfRt:
 	case fabric.Remote(thriftAddress):
 		n.target.opts.Log.Warn("no Thrift: it has neither encryption nor passwords, and the address leaves this machine", "switch", n.sw.Name, "address", thriftAddress)
 	default:
@@ -166,6 +189,9 @@ func (n *node) stop() error {
 	if n.server != nil {
 		n.server.Stop(now)
 	}
+	if n.bfrt != nil {
+		n.bfrt.Stop(now)
+	}
 	if n.grpc != nil {
 		n.grpc.Close()
 	}
@@ -179,7 +205,7 @@ func (n *node) stop() error {
 		err = n.dev.Close()
 	}
 	n.serving.Wait()
-	n.dev, n.server, n.thrift, n.grpc, n.thriftListener, n.memory = nil, nil, nil, nil, nil, nil
+	n.dev, n.server, n.bfrt, n.thrift, n.grpc, n.thriftListener, n.memory = nil, nil, nil, nil, nil, nil, nil
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
@@ -69,11 +70,11 @@ func compile(t testing.TB, key programKey) *plan.Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := g.Compiled()
+	p, err := pipeline.Compiled(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &plan.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
+	return p
 }
 
 func preset(t testing.TB, name string) *fabric.Topology {

@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -60,5 +61,14 @@ func Compiled(p *scheme.Program) (*plan.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}, nil
+	made := &plan.Pipeline{Manifest: p.Manifest, P4Info: compiled.P4Info, Config: compiled.JSON()}
+	if p.Manifest.Arch != manifest.V1Model {
+		made.Schema = sync.OnceValues(func() ([]byte, error) {
+			if err := compiled.DescribeBfRt(); err != nil {
+				return nil, err
+			}
+			return compiled.Schema.JSON(), nil
+		})
+	}
+	return made, nil
 }

@@ -26,6 +26,8 @@ type Pipeline struct {
 	Manifest manifest.Manifest
 	P4Info   *configv1.P4Info
 	Config   []byte // p4_device_config: BMv2 JSON, or what the target wants
+	// Schema makes the BfRt schema of a program for Tofino; nil for others.
+	Schema func() ([]byte, error)
 
 	once  sync.Once
 	index *p4info.Index

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -45,6 +46,10 @@ func NewTofino(o ServersOptions) *Servers {
 	return &Servers{name: "tofino", opts: o}
 }
 
+// NewBfRt makes a target of Tofino switches that run Intel's SDE; what is said to
+// them is for others to know (controller/tofino).
+func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", opts: o} }
+
 // Name is p4runtime or tofino.
 func (s *Servers) Name() string { return s.name }
 
@@ -60,7 +65,7 @@ func (s *Servers) Start(_ context.Context, p *plan.Plan) error {
 			e.Address = a
 		}
 		if e.Address == "" {
-			return &plan.Error{Switch: sw.Name, Err: fmt.Errorf("has no P4Runtime address"), Hint: "name it in the topology, as in grpc: 192.0.2.1:9559"}
+			return &plan.Error{Switch: sw.Name, Err: errors.New("has no address for controllers"), Hint: "name it in the topology, as in grpc: 192.0.2.1:9559"}
 		}
 		// One address may serve several devices, as PI's servers do.
 		place := fmt.Sprintf("%s, device %d", e.Address, e.Device)

@@ -10,6 +10,9 @@ import (
 	"errors"
 	"net"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 )
@@ -32,7 +35,7 @@ type Target interface {
 
 // An Endpoint is how to reach a switch. Only Address must be set.
 type Endpoint struct {
-	Address string // host:port of its P4Runtime server
+	Address string // host:port of its server for controllers
 	Device  uint64 // its device id there
 	Thrift  string // host:port of its Thrift server, "" for none; for others to use
 	// Dial connects to it; nil stands for TCP to Address.
@@ -45,8 +48,31 @@ type Endpoint struct {
 	Queues Queues
 	// Filters reaches its filters; nil where the target has no way to.
 	Filters Filters
+	// Speak opens a session in another protocol than P4Runtime over a connection;
+	// nil stands for P4Runtime.
+	Speak func(grpc.ClientConnInterface) Session
 	// Limits are what its P4Runtime server lacks.
 	Limits Limits
+}
+
+// A Session is what is said to a switch in another protocol, in P4Runtime's terms
+// and, where that has none, by the ways that an Endpoint has too.
+type Session struct {
+	Client    p4v1.P4RuntimeClient
+	Registers registers.Access
+	Queues    Queues
+	Filters   Filters
+}
+
+// Open makes the client for a connection; a session in another protocol brings the
+// ways along by which it reaches registers, queues and filters.
+func (e *Endpoint) Open(conn grpc.ClientConnInterface) p4v1.P4RuntimeClient {
+	if e.Speak == nil {
+		return p4v1.NewP4RuntimeClient(conn)
+	}
+	s := e.Speak(conn)
+	e.Registers, e.Queues, e.Filters = s.Registers, s.Queues, s.Filters
+	return s.Client
 }
 
 // Limits are what a P4Runtime server lacks, or does in its own way.
