@@ -40,10 +40,14 @@ type DeployedSwitch struct {
 	Role   fabric.Role `json:"role"`
 	Device uint64      `json:"device_id"`
 	GRPC   string      `json:"grpc"`
+	API    string      `json:"api,omitempty"` // what is spoken there: bfrt; "": P4Runtime
 	Thrift string      `json:"thrift,omitempty"`
 }
 
 const deployedVersion = 2
+
+// BfRt is the API of switches with Intel's SDE.
+const BfRt = "bfrt"
 
 // NewDeployed notes a plan and where its switches are. Those that the target
 // cannot say it of are where the topology has them.
@@ -59,6 +63,9 @@ func NewDeployed(p *plan.Plan, t target.Target, pid int) *Deployed {
 		note := DeployedSwitch{Name: s.Name, Role: s.Role, Device: s.Device, GRPC: sw.GRPC, Thrift: sw.Thrift}
 		if e, err := t.Endpoint(s.Name); err == nil {
 			note.Device, note.GRPC, note.Thrift = e.Device, e.Address, e.Thrift
+			if e.Speak != nil {
+				note.API = BfRt
+			}
 		}
 		d.Switches = append(d.Switches, note)
 	}

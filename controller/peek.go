@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -15,20 +16,22 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 )
 
-// A Peek reads the registers of a switch by P4Runtime without being one of its
-// controllers, which every server allows. It cannot write.
-type Peek struct {
-	p4Registers
-	conn *grpc.ClientConn
+// A Peek reads the registers of a switch without being one of its controllers,
+// which every server allows. By P4Runtime it cannot write.
+type Peek interface {
+	registers.Access
+	io.Closer
 }
 
-var _ registers.Access = (*Peek)(nil)
-
 // NewPeek asks the switch at an endpoint which program it runs.
-func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (*Peek, error) {
+func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (Peek, error) {
 	conn, err := dial(e, timeout)
 	if err != nil {
 		return nil, err
+	}
+	if e.Speak != nil {
+		e.Open(conn)
+		return newSessionPeek(e, conn), nil
 	}
 	p, err := newPeek(ctx, e, conn, timeout)
 	if err != nil {
@@ -38,7 +41,36 @@ func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (*Pe
 	return p, nil
 }
 
-func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, timeout time.Duration) (*Peek, error) {
+// A p4Peek does so by P4Runtime.
+type p4Peek struct {
+	p4Registers
+	conn *grpc.ClientConn
+}
+
+// A sessionPeek does so in another protocol.
+type sessionPeek struct {
+	registers.Access
+	conn *grpc.ClientConn
+}
+
+// A countingPeek knows what ports count, too.
+type countingPeek struct {
+	sessionPeek
+	registers.Meter
+}
+
+func newSessionPeek(e target.Endpoint, conn *grpc.ClientConn) Peek {
+	p := sessionPeek{e.Registers, conn}
+	if m, ok := e.Registers.(registers.Meter); ok {
+		return &countingPeek{p, m}
+	}
+	return &p
+}
+
+// Close closes the connection.
+func (p *sessionPeek) Close() error { return p.conn.Close() }
+
+func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, timeout time.Duration) (*p4Peek, error) {
 	client := p4v1.NewP4RuntimeClient(conn)
 	short, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -56,7 +88,7 @@ func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, time
 	if err != nil {
 		return nil, err
 	}
-	return &Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
+	return &p4Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
 }
 
 // peekFault is the error of asking for the program.
@@ -72,4 +104,4 @@ func peekFault(err error, address string) error {
 }
 
 // Close closes the connection.
-func (p *Peek) Close() error { return p.conn.Close() }
+func (p *p4Peek) Close() error { return p.conn.Close() }

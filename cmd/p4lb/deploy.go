@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -41,14 +42,18 @@ The target says where the switches are:
 
   embedded     in this process, served at the addresses of the topology, which
                needs nothing else; --any-port takes free ports instead. It runs
-               the programs for Tofino too (--arch tna, t2na). On Linux, with or
+               the programs for Tofino too (--arch tna, t2na), with --bfrt
+               served and deployed to as Intel's SDE is. On Linux, with or
                without root, the topology's hosts come up with it, each in a
                network namespace: p4lb exec runs commands on them. Where
                another p4lb deploy has brought them up from this folder, its
                switches are taken over rather than brought up again
   p4runtime    P4Runtime servers at the addresses of the topology
-  tofino       Tofino switches with Stratum there; --device-config names what
-               their compiler has made for each role
+  tofino       Tofino switches there with Intel's SDE, spoken to by BfRt: tables,
+               mirror sessions, multicast, ports, the rates and lengths of
+               queues, filters, registers. They run the programs already, or
+               load what their compiler has made, which --device-config names
+               for each role. --tofino-api p4runtime is for Stratum
   bmv2         a simple_switch_grpc for each switch, started here in network
                namespaces that veth links join, with the hosts (wants root);
                --keep leaves them up, --attach takes switches that run already
@@ -111,6 +116,8 @@ type deployJob struct {
 	anyPort  bool
 	seed     uint64
 	configs  []string
+	bfrt     bool   // BfRt is spoken
+	api      string // what Tofino switches speak
 	tls      clientTLS
 	bmv2     bmv2Flags
 	hosts    hostFlags
@@ -141,7 +148,9 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.state, "state", controller.StateFile, "note the deployment in `FILE`")
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
-	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE` (repeatable)")
+	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
+	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
+	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
 	j.hosts.addFlags(cmd)
 	j.page.addFlags(cmd, "the network as it changes")
 	j.bmv2.addFlags(cmd)
@@ -153,6 +162,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
 	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
 	cli.CompleteWith(cmd, "target", targetNames)
+	cli.CompleteWith(cmd, "tofino-api", tofinoAPIs)
 	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
 		panic(err) // the flag has just been defined
 	}
@@ -178,9 +188,18 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--timeout %v: want a positive time", j.timeout)
 	case len(j.configs) > 0 && j.target != targetTofino:
 		return cli.UsageError(cmd, "--device-config is for --target tofino")
-	case j.target == targetTofino && len(j.configs) == 0 && !j.dryRun:
-		return cli.UsageError(cmd, "--target tofino wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+	case !slices.Contains(tofinoAPIs, j.api):
+		return cli.UsageError(cmd, "--tofino-api %s: want one of %s", j.api, strings.Join(tofinoAPIs, ", "))
+	case cmd.Flags().Changed("tofino-api") && j.target != targetTofino:
+		return cli.UsageError(cmd, "--tofino-api is for --target tofino")
+	case j.bfrt && j.target != targetEmbedded:
+		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
+	case j.speaksBfRt() && j.takeover:
+		return cli.UsageError(cmd, "--takeover: over BfRt a program stays its client's until that ends; --backup waits for it")
+	case j.target == targetTofino && !j.speaksBfRt() && len(j.configs) == 0 && !j.dryRun:
+		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
 	}
+	j.bfrt = j.speaksBfRt()
 	if _, err := parseElection(j.election); err != nil {
 		return cli.UsageError(cmd, "--election-id %s: %w", j.election, err)
 	}
@@ -205,6 +224,11 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	return j.checkArch(cmd)
 }
 
+// speaksBfRt reports whether the target is spoken to by BfRt.
+func (j *deployJob) speaksBfRt() bool {
+	return j.bfrt || j.target == targetTofino && j.api == tofinoAPIs[0]
+}
+
 // checkArch settles what the programs are for: what the target takes.
 func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	arch := &j.request.Arch
@@ -216,6 +240,8 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--target tofino takes --arch tna or t2na")
 	case j.target == targetTofino && j.request.StatePath == "ghost":
 		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
+	case j.bfrt && !hardware:
+		return cli.UsageError(cmd, "--bfrt wants --arch tna or t2na: BfRt is for programs for Tofino")
 	case j.target == targetBMv2 && hardware:
 		return cli.UsageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
 	}
@@ -354,7 +380,7 @@ func (j *deployJob) note(plan *plan.Plan, target target.Target) *controller.Depl
 func (j *deployJob) options(attached bool) controller.DeployOptions {
 	election, _ := parseElection(j.election) // has been checked
 	return controller.DeployOptions{
-		Election: election, Takeover: j.takeover || attached && !j.backup, Backup: j.backup,
+		Election: election, Takeover: j.takeover || attached && !j.backup && !j.bfrt, Backup: j.backup,
 		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
 	}
 }

@@ -99,10 +99,15 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 // pipelines generates and compiles the program of each role, all at once.
 func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	all, err := pipelinesOf(ctx, j.c, &j.request, t)
-	if err != nil || j.target != targetTofino {
-		return all, err
+	switch {
+	case err != nil:
+		return nil, err
+	case j.target == targetTofino:
+		return all, j.loadDeviceConfigs(all)
+	case j.bfrt:
+		return all, encodeEmbedded(all)
 	}
-	return all, j.loadDeviceConfigs(all)
+	return all, nil
 }
 
 // devicePorts gives the switches the ports of the hardware whose programs they
@@ -114,31 +119,6 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 		j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
 	}
 	return d
-}
-
-// loadDeviceConfigs reads what the compiler of the hardware has made.
-func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error {
-	for _, p := range all {
-		p.Config = nil // what p4lb compiles is for its own switch
-	}
-	for _, text := range j.configs {
-		role, file, ok := strings.Cut(text, "=")
-		p := all[fabric.Role(role)]
-		if !ok || p == nil {
-			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, roleNames(all))
-		}
-		config, err := cli.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", file, cli.BareError(err))
-		}
-		p.Config = config
-	}
-	for role, p := range all {
-		if len(p.Config) == 0 && !j.dryRun {
-			return fmt.Errorf("there is no --device-config for the role %s", role)
-		}
-	}
-	return nil
 }
 
 func roleNames(all map[fabric.Role]*plan.Pipeline) string {

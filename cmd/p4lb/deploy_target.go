@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/tofino"
 )
 
 // The targets of deploy.
@@ -30,6 +31,10 @@ const (
 
 var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofino}
 
+// tofinoAPIs are what Tofino switches speak: Intel's SDE the first, Stratum the
+// other.
+var tofinoAPIs = []string{"bfrt", "p4runtime"}
+
 func knownTarget(name string) bool { return slices.Contains(targetNames, name) }
 
 // openTarget makes the target. attached says that the embedded switches are
@@ -40,12 +45,14 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		return nil, false, err
 	}
 	options := target.ServersOptions{TLS: config}
-	switch j.target {
-	case targetServers:
+	switch {
+	case j.target == targetServers:
 		return target.NewServers(options), false, nil
-	case targetTofino:
+	case j.target == targetTofino && j.bfrt:
+		return tofino.New(options), false, nil
+	case j.target == targetTofino:
 		return target.NewTofino(options), false, nil
-	case targetBMv2:
+	case j.target == targetBMv2:
 		return j.bmv2.open(j.c, options), false, nil
 	}
 	if j.owner = j.running(plan); j.owner != nil {
@@ -54,12 +61,18 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		for _, s := range j.owner.Switches {
 			options.Addresses[s.Name] = s.GRPC
 		}
+		if there := j.owner.Switches[0].API == controller.BfRt; there != j.bfrt {
+			return nil, false, cli.Hinted(fmt.Errorf("the switches of process %d serve %s", j.owner.PID, apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
+		}
+		if j.bfrt {
+			return tofino.New(options), true, nil
+		}
 		return target.NewServers(options), true, nil
 	}
 	if err := j.addressesFree(plan); err != nil {
 		return nil, false, err
 	}
-	o := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
+	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
 			return nil, false, err
@@ -68,6 +81,8 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 	j.hosts.join(&o)
 	return embedded.New(o), false, nil
 }
+
+var apiNames = map[bool]string{false: "P4Runtime", true: "BfRt"}
 
 // addressesFree finds out whether the switches can be served at the addresses of
 // the topology, before anything is made.

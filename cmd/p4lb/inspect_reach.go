@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 )
@@ -29,6 +31,7 @@ type reach struct {
 
 	grpc     string
 	thrift   string
+	bfrt     string
 	device   uint64
 	manifest string
 	tls      clientTLS
@@ -40,9 +43,9 @@ const reachTimeout = 5 * time.Second
 // reachHelp says how switches are found, for the help of the verbs.
 const reachHelp = `The switches are those that p4lb deploy has brought up from this folder, noted in
 .p4lb/deployed.json. --topology with --scheme stands for any others that run a
-scheme at the addresses of the topology, and --thrift or --grpc with --manifest
-for a single one. Registers are read by Thrift where there is an address for it,
-else by P4Runtime, which tells no clock.`
+scheme at the addresses of the topology, and with --manifest --thrift, --grpc
+or --bfrt for a single one. Registers are read by Thrift where there is an
+address for it, else by P4Runtime or BfRt, which tell no clock.`
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -51,6 +54,7 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	r.request.addFlags(cmd)
 	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
 	f.StringVar(&r.grpc, "grpc", "", "one switch, whose P4Runtime server is at `ADDR`")
+	f.StringVar(&r.bfrt, "bfrt", "", "one switch, whose BfRt server is at `ADDR`")
 	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
 	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
 	r.tls.addFlags(cmd)
@@ -61,15 +65,17 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 
 // check refuses what the flags together make no sense of.
 func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
-	one := r.thrift != "" || r.grpc != ""
+	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
 	scheme := r.request.Scheme != "" || r.request.File != ""
 	switch {
 	case one && (r.topology != "" || scheme):
 		return cli.UsageError(cmd, "--topology and an address: either the switches of a topology or one")
+	case r.bfrt != "" && (r.thrift != "" || r.grpc != ""):
+		return cli.UsageError(cmd, "--bfrt goes without --thrift and --grpc: a switch is read by one of them")
 	case one && r.manifest == "":
-		return cli.UsageError(cmd, "--thrift and --grpc want the --manifest of the program: it says what registers mean")
+		return cli.UsageError(cmd, "--thrift, --grpc and --bfrt want the --manifest of the program: it says what registers mean")
 	case !one && r.manifest != "":
-		return cli.UsageError(cmd, "--manifest wants the address of a switch, --thrift or --grpc")
+		return cli.UsageError(cmd, "--manifest wants the address of a switch, --thrift, --grpc or --bfrt")
 	case (r.topology != "") != scheme:
 		return cli.UsageError(cmd, "--topology and --scheme go together")
 	case len(r.request.Assigned) > 0 && !scheme:
@@ -130,7 +136,7 @@ func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site
 // find knows the switches, and where each is.
 func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) {
 	switch {
-	case r.thrift != "" || r.grpc != "":
+	case r.thrift != "" || r.grpc != "" || r.bfrt != "":
 		return r.findOne(c)
 	case r.topology != "":
 		return r.findScheme(c)
@@ -161,7 +167,11 @@ func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	s := newSite(d.Scheme, t, nodes)
 	endpoints := map[string]target.Endpoint{}
 	for _, sw := range d.Switches {
-		endpoints[sw.Name] = target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
+		e := target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
+		if sw.API == controller.BfRt {
+			e.Speak = tofino.Watch(sw.Device)
+		}
+		endpoints[sw.Name] = e
 	}
 	return s, endpoints, nil
 }
@@ -233,12 +243,13 @@ func (r *reach) findOne(c *cli.Console) (*site, map[string]target.Endpoint, erro
 	if err != nil {
 		return nil, nil, cli.Hinted(err, "want the manifest.json that p4lb gen writes beside a program")
 	}
-	name := r.thrift
-	if name == "" {
-		name = r.grpc
+	name := cmp.Or(r.thrift, r.grpc, r.bfrt)
+	e := target.Endpoint{Address: r.grpc, Device: r.device, Thrift: r.thrift}
+	if r.bfrt != "" {
+		e.Address, e.Device, e.Speak = r.bfrt, 0, tofino.Watch(0)
 	}
 	s := &site{scheme: m.Scheme, switches: []*reached{{node: &plan.Node{Name: name, Role: fabric.Role(m.Role), Manifest: m}}}}
-	return s, map[string]target.Endpoint{name: {Address: r.grpc, Device: r.device, Thrift: r.thrift}}, nil
+	return s, map[string]target.Endpoint{name: e}, nil
 }
 
 // only keeps the switches that are named; none stands for all.
@@ -282,11 +293,7 @@ func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 		}
 		t.Close()
 	}
-	peek, err := controller.NewPeek(ctx, e, reachTimeout)
-	if err != nil {
-		return nil, err // not a nil *Peek in an interface
-	}
-	return peek, nil
+	return controller.NewPeek(ctx, e, reachTimeout)
 }
 
 // vanished is an error about a switch that cannot be reached; the exit code says

@@ -53,6 +53,14 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// protocol is what controllers speak to the switches.
+func (o *Options) protocol() string {
+	if o.BfRt {
+		return "BfRt"
+	}
+	return "P4Runtime"
+}
+
 // A Target runs switches in this process.
 type Target struct {
 	opts    Options
@@ -188,7 +196,7 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	}
 	e := target.Endpoint{Address: n.grpc.Addr().String(), Device: n.sw.ID}
 	if t.opts.BfRt {
-		e.Speak = t.speaker.To(name, n.sw.ID)
+		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a chip is the first of its switch
 	} else {
 		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
 	}

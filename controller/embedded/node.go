@@ -71,14 +71,14 @@ func (n *node) start() (err error) {
 	if err != nil {
 		return err
 	}
-	serve, what, err := n.control()
+	serve, err := n.control()
 	if err != nil {
 		return err
 	}
 	n.serving.Add(1)
 	go func(l net.Listener) {
 		defer n.serving.Done()
-		n.served(what, serve(l))
+		n.served(n.target.opts.protocol(), serve(l))
 	}(n.grpc)
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
@@ -95,20 +95,20 @@ func (n *node) start() (err error) {
 }
 
 // control makes the server for controllers.
-func (n *node) control() (serve func(net.Listener) error, what string, err error) {
+func (n *node) control() (serve func(net.Listener) error, err error) {
 	log := n.target.opts.Log.With("switch", n.sw.Name)
 	if n.target.opts.BfRt {
-		n.bfrt, err = server.New(n.dev, server.Options{Arch: string(n.arch), Device: uint32(n.sw.ID), Log: log})
+		n.bfrt, err = server.New(n.dev, server.Options{Arch: string(n.arch), Log: log})
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		return n.bfrt.Serve, "BfRt", nil
+		return n.bfrt.Serve, nil
 	}
 	n.server, err = p4rt.NewServer(n.dev, p4rt.Options{DeviceID: n.sw.ID, Log: log})
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return n.server.Serve, "P4Runtime", nil
+	return n.server.Serve, nil
 }
 
 // served says why a server has ended, unless it was told to.
@@ -156,7 +156,7 @@ func (n *node) listen() (err error) {
 		address = n.address
 	}
 	if n.grpc, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("serving controllers at %s: %w", address, bare(err))
+		return fmt.Errorf("serving %s at %s: %w", n.target.opts.protocol(), address, bare(err))
 	}
 	n.address = n.grpc.Addr().String()
 	switch {

@@ -14,6 +14,7 @@ import (
 // known addresses. It starts and stops nothing.
 type Servers struct {
 	name   string
+	alone  bool // an address is one device, of number 0
 	opts   ServersOptions
 	mu     sync.Mutex
 	places map[string]Endpoint
@@ -48,7 +49,7 @@ func NewTofino(o ServersOptions) *Servers {
 
 // NewBfRt makes a target of Tofino switches that run Intel's SDE; what is said to
 // them is for others to know (controller/tofino).
-func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", opts: o} }
+func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", alone: true, opts: o} }
 
 // Name is p4runtime or tofino.
 func (s *Servers) Name() string { return s.name }
@@ -61,6 +62,9 @@ func (s *Servers) Start(_ context.Context, p *plan.Plan) error {
 	taken := map[string]string{}
 	for _, sw := range p.Topology.Switches {
 		e := Endpoint{Address: sw.GRPC, Device: sw.ID, TLS: s.opts.TLS, Limits: s.opts.Limits}
+		if s.alone {
+			e.Device = 0
+		}
 		if a := s.opts.Addresses[sw.Name]; a != "" {
 			e.Address = a
 		}
