@@ -268,7 +268,7 @@ const pageSize = 1 << 12
 type answer struct{ pages []*wire.ReadResponse }
 
 func (a *answer) last() *wire.ReadResponse {
-	if n := len(a.pages); n > 0 && len(a.pages[n-1].Entities) < pageSize {
+	if n := len(a.pages); n > 0 && len(a.pages[n-1].Entities) < pageSize && !encoded(a.pages[n-1]) {
 		return a.pages[n-1]
 	}
 	m := &wire.ReadResponse{}
@@ -313,7 +313,7 @@ func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity, a *answer) err
 	if err != nil {
 		return err
 	}
-	r.out = a.add
+	r.out, r.pages = a.add, a.addEncoded
 	return within(o.head().schema.Name, b.answer(r, o, e))
 }
 

@@ -66,22 +66,47 @@ func (c *registerCell) tell(sw *dataplane.Switch, index int, out *wire.TableData
 // give takes a cell, as words, apart.
 func (c *registerCell) give(words []uint64, out *wire.TableData, want *filter) {
 	for i, p := range c.parts {
-		if !want.has(p.id) {
-			continue
+		if want.has(p.id) {
+			out.Fields = append(out.Fields, p.number(c.part(words, i)))
 		}
-		b := make([]byte, (p.width+7)/8)
-		if shift := c.shift(i); c.width <= 64 {
-			v := words[shift/64] >> (shift % 64)
-			if shift%64 != 0 && int(shift/64)+1 < len(words) {
-				v |= words[shift/64+1] << (64 - shift%64)
-			}
-			if c.width < 64 {
-				v &= 1<<c.width - 1
-			}
-			putUint(b, v)
-		}
-		out.Fields = append(out.Fields, &wire.DataField{FieldId: p.id, Value: &wire.DataField_Stream{Stream: b}})
 	}
+}
+
+// part is a part of a cell; of one wider than 64 bits nothing is told.
+func (c *registerCell) part(words []uint64, i int) uint64 {
+	if c.width > 64 {
+		return 0
+	}
+	shift := c.shift(i)
+	v := words[shift/64] >> (shift % 64)
+	if shift%64 != 0 && int(shift/64)+1 < len(words) {
+		v |= words[shift/64+1] << (64 - shift%64)
+	}
+	if c.width < 64 {
+		v &= 1<<c.width - 1
+	}
+	return v
+}
+
+// cellOf is the cell of a table of size cells that an entry names, by its key or
+// its handle.
+func (t *table) cellOf(e *wire.TableEntry, size int) (int, error) {
+	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
+		if h.HandleId >= uint32(size) {
+			return 0, failf(notFound, "there is no cell %d", h.HandleId)
+		}
+		return int(h.HandleId), nil
+	}
+	return indexOf(t.keys, e.GetKey(), size)
+}
+
+// span is the cells from ≤ i < to that an entry names: one, or all.
+func (t *table) span(e *wire.TableEntry, size int) (from, to int, err error) {
+	if e.GetValue() == nil {
+		return 0, size, nil
+	}
+	from, err = t.cellOf(e, size)
+	return from, from + 1, err
 }
 
 // A registerTable is a register by its cells. A read of all pipes has a value of
@@ -115,7 +140,7 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 	if err != nil {
 		return err
 	}
-	index, err := t.index(e)
+	index, err := t.cellOf(e, t.cell.size)
 	if err != nil {
 		return err
 	}
@@ -135,25 +160,11 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 	return nil
 }
 
-func (t *registerTable) index(e *wire.TableEntry) (int, error) {
-	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
-		if h.HandleId >= uint32(t.cell.size) {
-			return 0, failf(notFound, "there is no cell %d", h.HandleId)
-		}
-		return int(h.HandleId), nil
-	}
-	return indexOf(t.keys, e.GetKey(), t.cell.size)
-}
-
 // clear puts the initial value into one cell, or into all.
 func (t *registerTable) clear(r *request, pipes []int, e *wire.TableEntry) error {
-	from, to := 0, t.cell.size
-	if e.GetValue() != nil {
-		i, err := t.index(e)
-		if err != nil {
-			return err
-		}
-		from, to = i, i+1
+	from, to, err := t.span(e, t.cell.size)
+	if err != nil {
+		return err
 	}
 	for _, pipe := range pipes {
 		sw := t.sw(pipe)
@@ -174,21 +185,13 @@ func (t *registerTable) clear(r *request, pipes []int, e *wire.TableEntry) error
 }
 
 func (t *registerTable) read(r *request, e *wire.TableEntry) error {
-	pipes, err := r.pipesOf(t.program)
+	pipes, want, err := t.asked(r, e)
 	if err != nil {
 		return err
 	}
-	want, err := t.wanted(e.GetData())
+	from, to, err := t.span(e, t.cell.size)
 	if err != nil {
 		return err
-	}
-	from, to := 0, t.cell.size
-	if e.GetValue() != nil {
-		i, err := t.index(e)
-		if err != nil {
-			return err
-		}
-		from, to = i, i+1
 	}
 	words := make([][]uint64, len(pipes))
 	for i, pipe := range pipes {
@@ -197,9 +200,12 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 		}
 	}
 	n := len(words[0]) / max(1, to-from)
+	if !r.flags.GetKeyOnly() && to-from > 1 {
+		t.encode(r, want, from, to, func(pipe, cell int) []uint64 { return words[pipe][(cell-from)*n : (cell-from+1)*n] }, len(pipes))
+		return nil
+	}
 	for i := from; i < to; i++ {
-		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
-		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}}}
+		x := t.entry(r, t.keys[0].value(uint64(i)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
@@ -213,6 +219,48 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 		}
 	}
 	return nil
+}
+
+// entry is an entry of an answer, by its key.
+func (t *table) entry(r *request, key *wire.KeyField) *wire.TableEntry {
+	return &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags, Value: &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{key}}}}
+}
+
+// encode answers with many cells: entities of the same bytes but for their
+// numbers, of which the first is the key.
+func (t *registerTable) encode(r *request, want *filter, from, to int, words func(pipe, cell int) []uint64, pipes int) {
+	sizes := []int{(t.keys[0].width + 7) / 8}
+	type source struct{ pipe, part int }
+	var sources []source
+	for pipe := range pipes {
+		for i, p := range t.cell.parts {
+			if want.has(p.id) {
+				sizes, sources = append(sizes, (p.width+7)/8), append(sources, source{pipe, i})
+			}
+		}
+	}
+	p := newPattern(sizes, func(numbers [][]byte) *wire.Entity {
+		x := t.entry(r, t.keys[0].bytes(numbers[0]))
+		x.Data = &wire.TableData{}
+		for i, from := range sources {
+			x.Data.Fields = append(x.Data.Fields, &wire.DataField{FieldId: t.cell.parts[from.part].id, Value: &wire.DataField_Stream{Stream: numbers[i+1]}})
+		}
+		return &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}
+	})
+	for from < to {
+		end := min(to, from+pageSize)
+		page := make([]byte, 0, (end-from)*len(p.text))
+		for ; from < end; from++ {
+			page = p.add(page, func(i int) uint64 {
+				if i == 0 {
+					return uint64(from)
+				}
+				s := sources[i-1]
+				return t.cell.part(words(s.pipe, from), s.part)
+			})
+		}
+		r.pages(page)
+	}
 }
 
 func (t *registerTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
@@ -248,27 +296,14 @@ func (t *counterTable) sync() {
 	}
 }
 
-func (t *counterTable) index(e *wire.TableEntry) (int, error) {
-	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
-		if h.HandleId >= uint32(t.size) {
-			return 0, failf(notFound, "there is no counter %d", h.HandleId)
-		}
-		return int(h.HandleId), nil
-	}
-	return indexOf(t.keys, e.GetKey(), t.size)
-}
-
 func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
 	pipes, err := r.pipesOf(t.program)
 	if err != nil {
 		return err
 	}
-	from, to := 0, t.size
-	if e.GetValue() != nil {
-		if from, err = t.index(e); err != nil {
-			return err
-		}
-		to = from + 1
+	from, to, err := t.span(e, t.size)
+	if err != nil {
+		return err
 	}
 	var v dataplane.Count
 	switch kind {
@@ -330,24 +365,16 @@ func (t *counterTable) sum(pipes []int, i int, fresh bool) dataplane.Count {
 }
 
 func (t *counterTable) read(r *request, e *wire.TableEntry) error {
-	pipes, err := r.pipesOf(t.program)
+	pipes, want, err := t.asked(r, e)
 	if err != nil {
 		return err
 	}
-	want, err := t.wanted(e.GetData())
+	from, to, err := t.span(e, t.size)
 	if err != nil {
 		return err
-	}
-	from, to := 0, t.size
-	if e.GetValue() != nil {
-		if from, err = t.index(e); err != nil {
-			return err
-		}
-		to = from + 1
 	}
 	for i := from; i < to; i++ {
-		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
-		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}}}
+		x := t.entry(r, t.keys[0].value(uint64(i)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {

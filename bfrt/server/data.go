@@ -61,6 +61,14 @@ type filter struct {
 
 func (f *filter) has(id uint32) bool { return f == nil || len(f.fields) == 0 || f.fields[id] }
 
+// asked is what a read asks for: of which pipes, and which of the data.
+func (t *table) asked(r *request, e *wire.TableEntry) (pipes []int, want *filter, err error) {
+	if pipes, err = r.pipesOf(t.program); err == nil {
+		want, err = t.wanted(e.GetData())
+	}
+	return pipes, want, err
+}
+
 // wanted reads which fields a read asks for.
 func (t *table) wanted(d *wire.TableData) (*filter, error) {
 	if d.GetActionId() == 0 && len(d.GetFields()) == 0 {

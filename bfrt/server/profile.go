@@ -200,11 +200,7 @@ func (t *actionProfile) clear(r *request, pipes []int) error {
 }
 
 func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
-	pipes, err := r.pipesOf(t.program)
-	if err != nil {
-		return err
-	}
-	want, err := t.wanted(e.GetData())
+	pipes, want, err := t.asked(r, e)
 	if err != nil {
 		return err
 	}
@@ -220,8 +216,7 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 		ids = []uint32{id}
 	}
 	for _, id := range ids {
-		x := &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags}
-		x.Value = &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(id))}}}
+		x := t.entry(r, t.keys[0].value(uint64(id)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {

@@ -402,37 +402,20 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 	if e.GetIsDefaultEntry() {
 		return failf(unimplemented, "the table has no default entry")
 	}
-	if t.constant && len(t.keys) == 1 {
-		for i := range t.schema.Size {
-			k := &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}}
-			id, err := t.key(k)
-			if err != nil {
-				return err
-			}
-			row := t.rows[id]
-			if row == nil {
-				row = &record{key: k, fields: map[uint32]*wire.DataField{}}
-			}
-			if err := t.give(r, row, want, false); err != nil {
-				return err
-			}
+	for _, k := range t.fixedKeys(r) {
+		id, err := t.key(k)
+		if err != nil {
+			return err
 		}
-		return nil
+		row := t.rows[id]
+		if row == nil {
+			row = &record{key: k, fields: map[uint32]*wire.DataField{}}
+		}
+		if err := t.give(r, row, want, false); err != nil {
+			return err
+		}
 	}
-	if t.all != nil {
-		for _, k := range t.all(r) {
-			id, err := t.key(k)
-			if err != nil {
-				return err
-			}
-			row := t.rows[id]
-			if row == nil {
-				row = &record{key: k, fields: map[uint32]*wire.DataField{}}
-			}
-			if err := t.give(r, row, want, false); err != nil {
-				return err
-			}
-		}
+	if t.all != nil || t.constant && len(t.keys) == 1 {
 		return nil
 	}
 	for _, id := range t.sorted() {
@@ -441,6 +424,19 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 		}
 	}
 	return nil
+}
+
+// fixedKeys are the keys of rows that are there without having been added.
+func (t *recordTable) fixedKeys(r *request) (list []*wire.TableKey) {
+	switch {
+	case t.constant && len(t.keys) == 1:
+		for i := range t.schema.Size {
+			list = append(list, &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}})
+		}
+	case t.all != nil:
+		list = t.all(r)
+	}
+	return list
 }
 
 func (t *recordTable) give(r *request, row *record, want *filter, preset bool) error {

@@ -446,3 +446,47 @@ func TestChipTables(t *testing.T) {
 		t.Errorf("the device has %v pipes", got)
 	}
 }
+
+// TestCellsEncoded: what a read of many cells appends byte by byte are the entities
+// that protobuf makes of each.
+func TestCellsEncoded(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"In.large", "In.seen"} {
+		keys := []uint64{0, 1, 37, 63}
+		for i, k := range keys {
+			var data []any
+			for j, f := range r.table(name).order {
+				data = append(data, f.name, (i+1)*(j+3)*41%251)
+			}
+			r.must(r.write(pipe(uint32(i)), update(mod, r.entry(name, r.key(name, k), r.data(name, "", data...)))))
+		}
+		for _, target := range []*wire.TargetDevice{everywhere, pipe(1)} {
+			e := r.entry(name, nil, nil)
+			e.TableFlags = &wire.TableFlags{FromHw: true}
+			all, err := r.read(target, e, r.entry("In.dmac", nil, nil), e)
+			r.must(err)
+			size := int(r.table(name).schema.Size)
+			if len(all) != 2*size {
+				t.Fatalf("%s: %d cells, want %d twice", name, len(all), size)
+			}
+			for i, k := range keys {
+				one := r.entry(name, r.key(name, k), nil)
+				one.TableFlags = e.TableFlags
+				list, err := r.read(target, one)
+				r.must(err)
+				if !proto.Equal(all[k], list[0]) || !proto.Equal(all[size+int(k)], list[0]) {
+					t.Errorf("%s[%d], case %d: %v, alone %v", name, k, i, all[k], list[0])
+				}
+			}
+			if n := len(r.values(name, all[0].GetData(), r.table(name).order[0].name)); target == everywhere && n != 4 {
+				t.Errorf("%s has %d values, want one of each pipe", name, n)
+			}
+			only := r.entry(name, nil, &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table(name).order[0].id}}})
+			list, err := r.read(target, only)
+			r.must(err)
+			if n := len(list[1].GetData().GetFields()); n != map[bool]int{true: 4, false: 1}[target == everywhere] {
+				t.Errorf("%s: of one field %d values", name, n)
+			}
+		}
+	}
+}

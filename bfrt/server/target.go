@@ -17,7 +17,8 @@ type request struct {
 	later  *[]func()         // nil: packets move
 	last   map[string]func() // what is done once, behind the last update
 	// Of a read alone.
-	out func(*wire.Entity) error
+	out   func(*wire.Entity) error
+	pages func(entities []byte) // takes entities that are encoded already
 }
 
 // done notes how to take back what has been done.
