@@ -122,7 +122,7 @@ var rooms = map[string][]string{
 	},
 	// What p4lb measures of itself.
 	"bench": {
-		"bmv2", "codegen", "controller", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
+		"bfrt", "bfrt/server", "bfrt/wire", "bmv2", "codegen", "controller", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
 		"controller/pipeline", "controller/registers", "controller/target", "dataplane", "examples", "fabric", "fitting", "leaf",
 		"lab", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},

@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/p4rt"
 )
 
-//go:embed bench_switch.p4
+//go:embed bench_switch.p4 bench_chip.p4
 var benchSource embed.FS
 
 // benchElection is the election id of the one client.
@@ -163,11 +163,15 @@ func benchP4Runtime(ctx context.Context, runs int) ([]Measurement, error) {
 	return list, nil
 }
 
+func (r *controlRig) timed(runs int, budget time.Duration, f func() error) (time.Duration, string, error) {
+	return timed(r.ctx, runs, budget, f)
+}
+
 // timed repeats f on the clock of the process. The second result says how it
 // was measured.
-func (r *controlRig) timed(runs int, budget time.Duration, f func() error) (time.Duration, string, error) {
+func timed(ctx context.Context, runs int, budget time.Duration, f func() error) (time.Duration, string, error) {
 	var wall []time.Duration
-	spent, err := repeat(r.ctx, runs, budget, processTime, func() error {
+	spent, err := repeat(ctx, runs, budget, processTime, func() error {
 		start := time.Now()
 		err := f()
 		wall = append(wall, time.Since(start))

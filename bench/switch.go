@@ -33,7 +33,7 @@ const benchPackets = 20_000
 
 // Switch measures the embedded switch: on one core packets in and out
 // through its queues, without any input or output, and table lookups; over
-// loopback what a P4Runtime client sees.
+// loopback what clients of P4Runtime and of BfRt see.
 //
 // What is measured is CPU time, of the one thread or of the whole process:
 // on a machine with other work the clock would measure that, too.
@@ -42,8 +42,14 @@ func Switch(ctx context.Context, runs int) ([]Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := benchP4Runtime(ctx, runs)
-	return append(list, more...), err
+	for _, control := range []func(context.Context, int) ([]Measurement, error){benchP4Runtime, benchBfRt} {
+		more, err := control(ctx, runs)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return list, nil
 }
 
 func benchForwarders(ctx context.Context, runs int) ([]Measurement, error) {

@@ -47,7 +47,8 @@ func newBench(c *cli.Console) *cobra.Command {
            every switch, and with models; what a packet takes of the memory
   store    what a store takes around a run, and to find and read 10,000 results
   switch   the embedded switch on one core: packets per second through the
-           programs of the examples
+           programs of the examples; over P4Runtime and over BfRt, how many
+           entries a second can be changed, and how long a register takes
   veth     the embedded switch as a process between two veth interfaces, beside
            simple_switch where that is on PATH: packets per second of CPU time;
            and networks with hosts: how long until the first ping is answered,

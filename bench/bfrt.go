@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/p4lb/p4lb/bfrt"
+	"github.com/p4lb/p4lb/bfrt/server"
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+// A chipRig is a switch of four pipes that serves BfRt on loopback, with a client
+// that names the program with each request.
+type chipRig struct {
+	ctx    context.Context
+	dev    *p4rt.Device
+	server *server.Server
+	conn   *grpc.ClientConn
+	client wire.Client
+	schema *bfrt.Schema
+}
+
+const chipName = "bench"
+
+func newChipRig(ctx context.Context) (r *chipRig, err error) {
+	program, err := p4.Compile(benchSource, "bench_chip.p4", p4.Options{Arch: bmv2.TNA})
+	if err != nil {
+		return nil, err
+	}
+	if err := program.DescribeBfRt(); err != nil {
+		return nil, err
+	}
+	r = &chipRig{ctx: ctx, schema: program.Schema}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+		config, err := bmv2.Load(program)
+		if err != nil {
+			return nil, err
+		}
+		return dataplane.New(config, o)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if r.server, err = server.New(r.dev, server.Options{Arch: bmv2.TNA}); err != nil {
+		return nil, err
+	}
+	if err := r.server.Load(server.Program{Name: chipName, Schema: program.Schema.JSON(), Binary: program.JSON()}); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go r.server.Serve(l) // an error would be the client's as well
+	r.conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	r.client = wire.Client{Conn: r.conn}
+	return r, err
+}
+
+// close stops the server at once.
+func (r *chipRig) close() {
+	if r.conn != nil {
+		r.conn.Close()
+	}
+	if r.server != nil {
+		at, cancel := context.WithCancel(context.Background())
+		cancel()
+		r.server.Stop(at)
+	}
+	if r.dev != nil {
+		r.dev.Close() // has no ports whose errors would matter
+	}
+}
+
+// table is a table of the program.
+func (r *chipRig) table(name string) *bfrt.Table { return r.schema.Table("pipe.BenchIngress." + name) }
+
+var allPipes = &wire.TargetDevice{PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
+
+// entries are updates of n entries of the exact table.
+func (r *chipRig) entries(kind wire.Update_Type, n int) []*wire.Update {
+	t := r.table("dmac")
+	data := &wire.TableData{}
+	for _, a := range *t.ActionSpecs {
+		if strings.HasSuffix(a.Name, ".send") {
+			data.ActionId = a.ID
+			data.Fields = []*wire.DataField{{FieldId: a.Data[0].ID, Value: &wire.DataField_Stream{Stream: []byte{0, 7}}}}
+		}
+	}
+	var list []*wire.Update
+	for i := range n {
+		mac := binary.BigEndian.AppendUint64(nil, uint64(i))[2:]
+		e := &wire.TableEntry{TableId: t.ID, Data: data, Value: &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{
+			{FieldId: t.Key[0].ID, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: mac}}},
+		}}}}
+		if kind == wire.Update_DELETE {
+			e.Data = nil
+		}
+		list = append(list, &wire.Update{Type: kind, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}}})
+	}
+	return list
+}
+
+// read reads and drops all entries of a table, which must be so many.
+func (r *chipRig) read(to *wire.TargetDevice, t *bfrt.Table, want int) error {
+	stream, err := r.client.Read(r.ctx, &wire.ReadRequest{Target: to, P4Name: chipName, Entities: []*wire.Entity{
+		{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: t.ID, TableFlags: &wire.TableFlags{FromHw: true}}}},
+	}})
+	if err != nil {
+		return err
+	}
+	n := 0
+	for {
+		m, err := stream.Recv()
+		switch {
+		case err == nil:
+			n += len(m.GetEntities())
+		case !errors.Is(err, io.EOF):
+			return err
+		case n != want:
+			return fmt.Errorf("reading: %d entities, want %d", n, want)
+		default:
+			return nil
+		}
+	}
+}
+
+// benchBfRt measures BfRt's control plane: changes to a table in all pipes, and
+// reads of a register.
+func benchBfRt(ctx context.Context, runs int) ([]Measurement, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, err := newChipRig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("starting a switch for BfRt: %w", err)
+	}
+	defer r.close()
+	in, out := r.entries(wire.Update_INSERT, writeBatch), r.entries(wire.Update_DELETE, writeBatch)
+	spent, how, err := timed(ctx, runs, time.Second, func() error {
+		for range writeBatches / 2 {
+			for _, list := range [][]*wire.Update{in, out} {
+				if _, err := r.client.Write(ctx, &wire.WriteRequest{Target: allPipes, P4Name: chipName, Updates: list}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("measuring BfRt: %w", err)
+	}
+	list := []Measurement{{"bfrt.writes", writeBatch * writeBatches / spent.Seconds(), "1/s",
+		"insert and delete exact entries in four pipes, 100 in a request: " + how}}
+	pairs := r.table("pairs")
+	for _, c := range []struct {
+		name, about string
+		pipe        uint32
+	}{{"bfrt.register", "one pipe", 0}, {"bfrt.register-4", "each of four pipes", wire.AllPipes}} {
+		to := &wire.TargetDevice{PipeId: c.pipe, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
+		spent, how, err := timed(ctx, runs, time.Second, func() error { return r.read(to, pairs, int(pairs.Size)) })
+		if err != nil {
+			return nil, fmt.Errorf("measuring BfRt: %w", err)
+		}
+		list = append(list, Measurement{c.name, milliseconds(spent), "ms", "read 65,536 pairs of a register from " + c.about + ": " + how})
+	}
+	return list, nil
+}
