@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
 COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
-.PHONY: help build test golden fuzz soak bench check demo release recording
+.PHONY: help build test golden fuzz soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
@@ -40,6 +40,9 @@ demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its gen
 
 release: # archives for linux and darwin, Debian packages, SBOMs and checksums, in dist
 	$(GO) run ./release -o dist
+
+site: # the documents as HTML, in build/site
+	$(GO) run ./docs/site -o build/site
 
 recording: build # docs/session.svg, from the commands of docs/session.txt
 	$(GO) run ./docs/recording -rows 36 docs/session.txt

@@ -48,6 +48,8 @@ var rooms = map[string][]string{
 	"release": {},
 	// The picture of a session in README.
 	"docs": {},
+	// The documents as HTML.
+	"docs/site": {"codegen", "manifest"},
 
 	"bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.

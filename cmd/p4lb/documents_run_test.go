@@ -29,7 +29,8 @@ var smaller = []struct{ command, with string }{
 	{`^lab submit `, "--dry-run --partition test"}, // the script of the array, not sent
 	{`^lab .*--observe`, "--duration 50ms --every 200us --seeds 1 --engine native"},
 	{`^lab .*--scheme`, "--topology qdaps-4 --duration 5ms --seeds 2 --cut 20KB"},
-	{`^lab run `, "--cores 1"},
+	{`^lab run examples/demo`, "--seeds 1 --engine native"},
+	{`^lab run`, "--seeds 1"},
 	{`^deploy .*(--once|--dry-run|--diff)`, "--any-port"},
 	{`^deploy `, "--any-port --detach"}, // the next deploy, or the end, takes it down
 	{`^inspect .*--watch`, "--for 50ms"},
@@ -50,7 +51,7 @@ var without = []struct{ command, why string }{
 	{`--p4app`, "it wants a checkout of the P4 tutorials: package p4app has its tests"},
 	{`tutorials/|basic\.|load_balance|flowlet_switching|congestion|(two|four)\.yaml --any`, "it wants a checkout of the P4 tutorials"},
 	{`^cd exercises`, "it wants a checkout of the P4 tutorials"},
-	{`^resources .*--arch`, "it wants p4c with its backend for Tofino: TestScripts/resources"},
+	{`^resources`, "it wants p4c with its backend for Tofino: TestScripts/resources"},
 	{`^lab submit .*s3://`, "it wants keys of S3: packages store and cluster have servers for their tests"},
 	{`^manifest init mine`, "mine.p4 stands for a program that has none: TestScripts/own"},
 	{`^conformance`, "it wants a checkout of p4c: TestScripts/conformance"},
@@ -143,6 +144,9 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 			continue
 		}
 		code = strings.TrimSpace(line)
+		if strings.HasPrefix(code, "sed -i ") {
+			b.WriteString("exec " + code + "\n")
+		}
 		if strings.HasPrefix(code, "cd ") && notRun(code) == "" {
 			down() // the note of what is deployed is in the folder
 			b.WriteString(code + "\n")

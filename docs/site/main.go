@@ -1,0 +1,177 @@
+// Command site makes the documents as plain HTML: a page for README and each
+// Markdown file of docs, and one for each scheme, from the catalogue, its program
+// and what has been recorded of it. Pages want nothing from elsewhere. It runs in
+// a checkout: make site.
+package main
+
+import (
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// repository is where files are that are no pages.
+const repository = "https://github.com/p4lb/p4lb/blob/main/"
+
+//go:embed page.tmpl style.css
+var parts embed.FS
+
+func main() {
+	to := flag.String("o", "build/site", "the folder to write into")
+	flag.Parse()
+	s := &site{root: ".", dir: *to}
+	if err := s.build(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("%d pages, from %s\n", len(s.pages), filepath.Join(*to, "index.html"))
+}
+
+// A site is one being made.
+type site struct {
+	root  string // of the checkout
+	dir   string
+	pages []*page
+}
+
+// A page is one of the site.
+type page struct {
+	Name   string // of its file in the site, such as schemes/drill.html
+	source string // the file that it is made from, such as docs/drill.md; "" if it is generated
+	text   string // in Markdown
+	Group  string
+	Title  string
+}
+
+// groups is the order of pages in the margin; what is not named comes last in its
+// group, by name.
+var groups = []struct {
+	name  string
+	pages []string
+}{
+	{"Begin", []string{"index", "tutorial", "comparison", "faq", "troubleshooting", "cite"}},
+	{"Use", []string{"own-program", "blocks", "live", "inspect", "bmv2", "tofino", "tools", "worlds", "cluster"}},
+	{"Look up", []string{"install", "schemes/index", "metrics", "formats", "manifest", "limits", "glossary", "changelog"}},
+	{"Believe", []string{"reproduction", "reproduction/qall", "reproduction/qdaps", "reproduction/rlb", "reproduction/pdlb", "reproduction/dhlb", "fidelity", "conformance", "p4runtime"}},
+	{"Inside", []string{"architecture", "rationale", "contributing"}},
+}
+
+// Short is the title without what stands behind a colon, for the margin.
+func (p *page) Short() string {
+	short, _, _ := strings.Cut(p.Title, ": ")
+	return short
+}
+
+func (s *site) build() error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	if err := s.schemes(); err != nil {
+		return err
+	}
+	s.sort()
+	for _, p := range s.pages {
+		html, err := s.render(p)
+		if err != nil {
+			return fmt.Errorf("making %s: %w", p.Name, err)
+		}
+		if err := s.write(p.Name, html); err != nil {
+			return err
+		}
+	}
+	return s.copy()
+}
+
+// read reads the Markdown files of the checkout.
+func (s *site) read() error {
+	files := []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	err := fs.WalkDir(os.DirFS(s.root), "docs", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && path.Ext(name) == ".md" {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(s.root, f))
+		if err != nil {
+			return err
+		}
+		s.add(&page{Name: target(f), source: f, text: string(text)})
+	}
+	return nil
+}
+
+// target is the page of a Markdown file.
+func target(file string) string {
+	if file == "README.md" {
+		return "index.html"
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(file), "docs/"), ".md") + ".html"
+}
+
+// add adds a page, whose title is its first heading.
+func (s *site) add(p *page) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(p.text, "# "), "\n")
+	p.Title = first
+	s.pages = append(s.pages, p)
+}
+
+// sort puts the pages in the order of the margin, each in its group.
+func (s *site) sort() {
+	rank := func(p *page) int {
+		name := strings.TrimSuffix(p.Name, ".html")
+		for i, g := range groups {
+			if j := slices.Index(g.pages, name); j >= 0 {
+				p.Group = g.name
+				return 100*i + j
+			}
+		}
+		if strings.HasPrefix(name, "schemes/") {
+			return 1000 // they are listed on a page of their own
+		}
+		p.Group = "Look up"
+		return 299
+	}
+	slices.SortStableFunc(s.pages, func(a, b *page) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+func (s *site) write(name string, data []byte) error {
+	to := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o666)
+}
+
+// copy copies what pages show beside text.
+func (s *site) copy() error {
+	style, err := parts.ReadFile("style.css")
+	if err != nil {
+		return err
+	}
+	errs := []error{s.write("style.css", style)}
+	for _, pattern := range []string{"docs/*.svg", "docs/*.png", "docs/*.json"} {
+		files, err := filepath.Glob(filepath.Join(s.root, pattern))
+		errs = append(errs, err)
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			errs = append(errs, err, s.write(filepath.Base(f), data))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+)
+
+// render is a page as HTML.
+func (s *site) render(p *page) ([]byte, error) {
+	source := []byte(p.text)
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+		goldmark.WithRendererOptions(html.WithUnsafe())) // the pictures of schemes are SVG
+	doc := md.Parser().Parse(text.NewReader(source))
+	if err := s.relink(p, doc); err != nil {
+		return nil, err
+	}
+	var body, out bytes.Buffer
+	if err := md.Renderer().Render(&body, source, doc); err != nil {
+		return nil, err
+	}
+	// What is wider than a phone scrolls by itself.
+	wide := strings.NewReplacer("<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").Replace(body.String())
+	t, err := template.ParseFS(parts, "page.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	err = t.Execute(&out, map[string]any{
+		"Page": p, "Body": template.HTML(wide), "Root": strings.Repeat("../", strings.Count(p.Name, "/")),
+		"Groups": s.margin(), "Headings": headings(doc, source),
+	})
+	return out.Bytes(), err
+}
+
+// A margin is a group of pages in the list beside them all.
+type margin struct {
+	Name  string
+	Pages []*page
+}
+
+func (s *site) margin() []margin {
+	var list []margin
+	for _, g := range groups {
+		m := margin{Name: g.name}
+		for _, p := range s.pages {
+			if p.Group == g.name {
+				m.Pages = append(m.Pages, p)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// A heading is one of a page, for its list of contents.
+type heading struct{ ID, Text string }
+
+func headings(doc ast.Node, source []byte) []heading {
+	var list []heading
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Level != 2 {
+			continue
+		}
+		if id, ok := h.AttributeString("id"); ok {
+			list = append(list, heading{string(id.([]byte)), plainText(h, source)})
+		}
+	}
+	return list
+}
+
+func plainText(n ast.Node, source []byte) string {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			b.Write(t.Segment.Value(source))
+		} else {
+			b.WriteString(plainText(c, source))
+		}
+	}
+	return b.String()
+}
+
+// relink leads links between Markdown files to their pages, and those to other
+// files to the repository. One that leads nowhere is an error.
+func (s *site) relink(p *page, doc ast.Node) error {
+	return ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		var err error
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination, err = s.follow(p, n.Destination)
+		case *ast.Image:
+			n.Destination, err = s.follow(p, n.Destination)
+		}
+		return ast.WalkContinue, err
+	})
+}
+
+// follow is where a link of a page leads to in the site.
+func (s *site) follow(p *page, link []byte) ([]byte, error) {
+	to, anchor, _ := strings.Cut(string(link), "#")
+	if to == "" || strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+		return link, nil
+	}
+	if anchor != "" {
+		anchor = "#" + anchor
+	}
+	if p.source == "" {
+		return link, nil // generated, with the links of the site
+	}
+	file := path.Join(path.Dir(p.source), to)
+	info, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(file)))
+	if err != nil {
+		return nil, fmt.Errorf("%s links to %s, which is not there", p.source, file)
+	}
+	up := strings.Repeat("../", strings.Count(p.Name, "/"))
+	switch {
+	case slices.ContainsFunc(s.pages, func(q *page) bool { return q.source == file }):
+		return []byte(up + target(file) + anchor), nil
+	case !info.IsDir() && path.Dir(file) == "docs":
+		return []byte(up + path.Base(file)), nil
+	}
+	return []byte(repository + file + anchor), nil
+}
