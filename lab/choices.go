@@ -25,7 +25,7 @@ type Choice struct {
 	Why     string // the default
 
 	like   map[string]string // what the presets say, where that is not the default
-	kind   string            // of transport that it is about; "": all
+	kind   string            // the kinds of transport that it is about; "": all
 	native []string          // values that no generated program can have
 	field  func(*Setting) option
 }
@@ -59,6 +59,12 @@ const (
 	withNotice     = "notice"
 	everyMark      = "each mark"
 	twoFullPackets = "two packets"
+	waitsInHost    = "host"
+	waitsInCard    = "card"
+	withSACK       = "sack"
+	withoutSACK    = "newreno"
+	cutAtMark      = "mark"
+	cutEachWindow  = "window"
 )
 
 // Choices lists all choices of modelling.
@@ -122,6 +128,34 @@ var choices = []Choice{
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
 	},
 	{
+		Key: "transport.waiting", Values: []string{waitsInHost, waitsInCard}, Default: waitsInHost, kind: "tcp dctcp",
+		About: "where what TCP's window lets go waits for the host's link: in the host, whose flows take turns, or in the card, in the order in which it was let go, with ACKs of other flows behind it",
+		Why:   "Linux does: it holds back what its card has no room for (TCP small queues), and its fair queueing lets flows take turns",
+		like:  map[string]string{"htsim": waitsInCard},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.Waiting) },
+	},
+	{
+		Key: "transport.recovery", Values: []string{withSACK, withoutSACK}, Default: withSACK, kind: "tcp dctcp",
+		About: "what TCP knows of losses: all that has arrived (SACK, RFC 6675), or the first byte that is missing, so that a round trip repairs one loss (NewReno, RFC 6582)",
+		Why:   "Linux, which Mininet's hosts are, has SACK",
+		like:  map[string]string{"htsim": withoutSACK},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.Loss) },
+	},
+	{
+		Key: "transport.dctcp-alpha", Values: []string{"1", "0"}, Default: "1", kind: "dctcp",
+		About: "DCTCP's estimate of congestion in the beginning: the first mark halves the window, or hardly moves it",
+		Why:   "RFC 8257 recommends it, and Linux has it",
+		like:  map[string]string{"htsim": "0"},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.Alpha) },
+	},
+	{
+		Key: "transport.dctcp-cut", Values: []string{cutAtMark, cutEachWindow}, Default: cutAtMark, kind: "dctcp",
+		About: "when DCTCP takes its estimate off the window: at a mark, once in a window of data, or as each window ends, whether it met a mark or not",
+		Why:   "RFC 8257 says so",
+		like:  map[string]string{"htsim": cutEachWindow},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.Cut) },
+	},
+	{
 		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, kind: "dcqcn",
 		About: "early packets are thrown away, and the sender goes back on any Nack, or on one of the first byte not acknowledged; or they are kept, and it repeats what is missing (selective, as IRN), or nothing before a timeout (none)",
 		Why:   "an ACK may overtake a Nack where control packets are balanced; who ignores the Nack then waits for a timeout",
@@ -180,7 +214,9 @@ func (o *timeOption) set(v string) {
 }
 
 // concerns reports whether the choice is about a setting's transport.
-func (c *Choice) concerns(s *Setting) bool { return c.kind == "" || c.kind == s.Transport.Kind }
+func (c *Choice) concerns(s *Setting) bool {
+	return c.kind == "" || slices.Contains(strings.Fields(c.kind), s.Transport.Kind)
+}
 
 // Like is what a preset says; "" gives the default.
 func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.Default) }
@@ -223,6 +259,8 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
 	case w.Marking != "" && w.ECN == 0 && w.KMax == 0 && c.Like == "":
 		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
+	case c.Transport.Loss == withoutSACK && c.Transport.MaxDup > 0:
+		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")
 	case r.NackAs == withNotice && r.Nack == nackNone:
 		return "transport.rdma.nack-as", errors.New("there are no Nacks with nack: none")
 	case r.NackEvery > 0 && r.Nack == nackNone:

@@ -19,6 +19,9 @@ schemes: [drill]
 
 const chosenRDMA = chosenText + "transport: {kind: dcqcn}\nswitches: {pfc: true, ecn-min: 15KB, ecn-max: 60KB, ecn-p: 0.2}\n"
 
+// chosenTCP loses packets too.
+const chosenTCP = chosenText + "transport: {kind: dctcp}\nswitches: {ecn: 20, queue: 30}\n"
+
 // TestDefaults: what lab defaults prints is an experiment's text that says what it
 // promises, and like does the same.
 func TestDefaults(t *testing.T) {
@@ -55,19 +58,23 @@ func TestDefaults(t *testing.T) {
 // TestChoicesReachTheNetwork: every value of every choice runs, and each that is
 // not the default changes what comes out.
 func TestChoicesReachTheNetwork(t *testing.T) {
-	result := func(more string) string {
-		r := run(t, &Runner{}, load(t, chosenRDMA+more))
+	result := func(text string) string {
+		r := run(t, &Runner{}, load(t, text))
 		return written(t, &Result{Metrics: r.Results[0].Metrics})
 	}
-	usual := result("")
+	usual := map[string]string{"": result(chosenRDMA), "dcqcn": result(chosenRDMA), "tcp dctcp": result(chosenTCP), "dctcp": result(chosenTCP)}
 	for i := range choices {
 		c := &choices[i]
 		for _, v := range c.Values {
 			if c.Key == "switches.hash" {
 				continue // DRILL has no use for it, its ACKs do with control: hashed
 			}
+			base := chosenRDMA
+			if usual[c.kind] == usual["dctcp"] {
+				base = chosenTCP
+			}
 			text := "cases: [{" + inCase(c.Key, v) + "}]\n"
-			if same := result(text) == usual; same != (v == c.Default) {
+			if same := result(base+text) == usual[c.kind]; same != (v == c.Default) {
 				t.Errorf("%s: the same as by default: %t", text, same)
 			}
 		}
@@ -79,7 +86,10 @@ func inCase(key, value string) string {
 	if name, ok := strings.CutPrefix(key, "switches."); ok {
 		return "switches: {pfc: true, ecn-min: 15KB, ecn-max: 60KB, ecn-p: 0.2, " + name + ": " + value + "}"
 	}
-	return "transport: {kind: dcqcn, rdma: {" + strings.TrimPrefix(key, "transport.rdma.") + ": " + value + "}}"
+	if name, ok := strings.CutPrefix(key, "transport.rdma."); ok {
+		return "transport: {kind: dcqcn, rdma: {" + name + ": " + value + "}}"
+	}
+	return "transport: {kind: dctcp, " + strings.TrimPrefix(key, "transport.") + ": " + value + "}"
 }
 
 // TestChoicesRefused: what cannot be had together is said before anything runs.
@@ -95,6 +105,8 @@ func TestChoicesRefused(t *testing.T) {
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-as: notice}}}]\n", "there are no Nacks"},
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-every: 4us}}}]\n", "there are no Nacks"},
 		{"cases: [{transport: {kind: tcp, rdma: {nack: any}}}]\n", "its constants are dcqcn's"},
+		{"cases: [{transport: {kind: tcp, recovery: reno}}]\n", `transport.recovery: "reno": want sack or newreno`},
+		{"cases: [{transport: {kind: tcp, recovery: newreno, max-dupacks: 300}}]\n", "nothing tells reordering from loss"},
 	} {
 		text := chosenRDMA + c.text
 		for _, key := range []string{"schemes: [drill]\n", "engine: native\n"} {

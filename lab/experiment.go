@@ -159,6 +159,12 @@ type TransportSpec struct {
 
 	MaxWindow Size `yaml:"max-window"` // that the receiver allows
 
+	// Choices: see there.
+	Waiting string `yaml:"waiting"`
+	Loss    string `yaml:"recovery"`
+	Alpha   string `yaml:"dctcp-alpha"`
+	Cut     string `yaml:"dctcp-cut"`
+
 	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
 }
 

@@ -296,6 +296,7 @@ func (r *running) transport(f Flow) (sim.Transport, *sim.Tuning) {
 	}
 	return k, &sim.Tuning{
 		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
 		RDMA: t.RDMA.tuning(),
 	}
 }

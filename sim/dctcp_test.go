@@ -90,3 +90,29 @@ func TestDCTCPWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestCutEachWindow: alpha begins at 0, a mark ends slow start, and each window ends
+// with a cut by what alpha is, those without marks too.
+func TestCutEachWindow(t *testing.T) {
+	s := newTCPSender(usual(t, func(u *Tuning) { u.Gain, u.AlphaFromZero, u.CutEachWindow = 0.5, true, true }), new(FlowStats), 1000*segment, true)
+	var at int64
+	round := func(marked bool) {
+		for s.ready(0) {
+			s.emit(0, new(Packet))
+		}
+		for end := s.high; at < end; {
+			at += segment
+			s.receive(0, &Packet{Kind: Ack, Ack: at, Echo: marked})
+		}
+	}
+	round(false)
+	if s.window != 20*segment || s.share.alpha != 0 {
+		t.Fatalf("window %d, alpha %v after a window in slow start", s.window, s.share.alpha)
+	}
+	// The first acknowledgment ends a window of ten, and is the one of these that is
+	// marked; those that follow let the window grow by a segment.
+	round(true)
+	if s.window != 20500 || s.threshold != 19500 || s.share.alpha != 0.5*0.1 {
+		t.Fatalf("window %d, threshold %d, alpha %v after the first marks", s.window, s.threshold, s.share.alpha)
+	}
+}

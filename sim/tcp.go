@@ -4,7 +4,7 @@ import "time"
 
 // A tcpSender is the sending half of a TCP connection: NewReno's congestion
 // control (RFC 5681, 6582) with the scoreboard and loss recovery of RFC 6675,
-// which includes limited transmit, and the timer of RFC 6298.
+// which includes limited transmit, or without SACK, and the timer of RFC 6298.
 //
 // Four places in the flow say where it stands, una ≤ repeat, lost ≤ high:
 //
@@ -73,7 +73,9 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	s.window = min(int64(t.Window)*s.segment, t.MaxWindow)
 	s.patience = t.DupAcks
 	s.rtt.init(t)
-	s.share.alpha = 1
+	if !t.AlphaFromZero {
+		s.share.alpha = 1
+	}
 	return s
 }
 
@@ -175,10 +177,13 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	if s.ecn {
 		s.congested(s.una+s.sackedBytes-before, a.Echo)
 	}
-	if acked > 0 && s.phase != tcpRecovery && !a.Echo && s.una > s.share.reduced {
+	if acked > 0 && s.phase != tcpRecovery && !s.reducing(a) {
 		s.grow(acked, flight)
 	}
-	if fresh > 0 {
+	switch {
+	case s.t.NewReno:
+		s.withoutSACK(now, acked, flight)
+	case fresh > 0:
 		s.duplicate(now)
 	}
 	if s.phase != tcpOpen {
@@ -237,6 +242,9 @@ func (s *tcpSender) advance(now time.Duration, a *Packet, acked int64) {
 		s.c.Acknowledged = now
 	}
 	if s.phase != tcpOpen && s.una >= s.recover {
+		if s.t.NewReno && s.phase == tcpRecovery {
+			s.deflate()
+		}
 		s.phase, s.owed, s.credit = tcpOpen, 0, 0
 		s.rescued = false
 		s.repeat, s.lost = s.una, s.una

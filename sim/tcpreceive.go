@@ -118,7 +118,7 @@ func (r *tcpReceiver) emit(_ time.Duration, a *Packet) {
 		return
 	}
 	a.Ack, a.Stamp, a.Echo = r.expected, r.stamp, r.ce
-	if len(r.held) > 0 {
+	if len(r.held) > 0 && !r.t.NewReno {
 		r.blocks(a)
 	}
 	r.now, r.owed, r.alarm = false, 0, never

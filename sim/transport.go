@@ -100,7 +100,9 @@ func (f *Flow) connect() error {
 		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
 		from = newGoBackReceiver(&t, &f.FlowStats)
 	}
-	f.sender, f.receiver = newSource(f, to), newSink(f, from)
+	source := newSource(f, to)
+	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
+	f.sender, f.receiver = source, newSink(f, from)
 	return nil
 }
 
@@ -113,11 +115,11 @@ type source struct {
 	timer   *Timer
 	waiting bool // for its turn
 	turn    func()
-	push    bool // UDP: it waits for nobody
+	push    bool // it waits for nobody: UDP, or a window that goes to the NIC at once
 }
 
 func newSource(f *Flow, h half) *source {
-	s := &source{Flow: f, half: h, push: f.Transport == UDP}
+	s := &source{Flow: f, half: h}
 	s.turn = s.send
 	s.timer = f.net.newTimer(func() {
 		h.tick(f.net.now)

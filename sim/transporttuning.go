@@ -19,7 +19,12 @@ type Tuning struct {
 	FirstRTO   time.Duration // before there is a measurement; zero: three times MinRTO
 	MaxRTO     time.Duration // zero: 60 s
 	DelayedAck time.Duration // acknowledge every other packet, or after this; zero: every packet at once
-	Gain       float64       // DCTCP's g; zero: 1/16
+	AtOnce     bool          // what the window lets go waits in the NIC, behind that of other flows: the flows of a host do not take turns
+	NewReno    bool          // without SACK: a round trip repairs one loss
+
+	Gain          float64 // DCTCP's g; zero: 1/16
+	AlphaFromZero bool    // DCTCP's alpha begins at 0, not at 1
+	CutEachWindow bool    // DCTCP cuts by alpha as each window of data ends, marked or not, instead of at a mark
 
 	RDMA RDMA
 
