@@ -197,6 +197,9 @@ type ActionProfile struct {
 type Selector struct {
 	Algo  string  `bmv2:"algo"`
 	Input []*Expr `bmv2:"input"`
+	// MaxGroupSize is how many members a group may have, of programs for Tofino;
+	// 0: it is not said.
+	MaxGroupSize int `bmv2:"max_group_size,omitempty"`
 }
 
 // A Conditional is a branch of a control.

@@ -388,6 +388,13 @@ func (m *makers) selector(base *table) (object, error) {
 	if t.profile == nil || t.members == nil || t.status == nil || len(base.keys) != 1 {
 		return nil, invalidf("it is not as tables of groups are")
 	}
+	for _, pipeline := range m.p.config.Pipelines {
+		for _, a := range pipeline.ActionProfiles {
+			if a.Name == t.profile.name && a.Selector != nil {
+				t.most = a.Selector.MaxGroupSize
+			}
+		}
+	}
 	for range m.switches {
 		t.groups = append(t.groups, map[uint32]*selectGroup{})
 	}

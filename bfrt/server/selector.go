@@ -23,6 +23,7 @@ type selector struct {
 	groups  []map[uint32]*selectGroup // by pipe and number
 
 	members, status, size, offset *datum
+	most                          int // members of a group; 0: the program does not say
 	notify                        bool
 }
 
@@ -130,6 +131,9 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 			next.members, next.active = d.members, d.active
 		}
 		if d.size != nil {
+			if *d.size != g.size && len(pipes) < len(t.program.pipes) {
+				return invalidf("the size of a group is the same in all pipes")
+			}
 			next.size = *d.size
 		}
 		if d.offset != nil {
@@ -185,6 +189,9 @@ func (t *selector) sound(pipes []int, g *selectGroup) error {
 				return invalidf("no member of the group would be in use, and entries lead to it")
 			}
 		}
+	}
+	if t.most > 0 && int(g.size) > t.most {
+		return invalidf("$MAX_GROUP_SIZE %d is above the program's, %d", g.size, t.most)
 	}
 	if g.size > 0 && len(g.members) > int(g.size) {
 		return failf(noSpace, "%d members, and the group has room for %d", len(g.members), g.size)

@@ -211,6 +211,9 @@ func (l *lowerer) profile(t *table) {
 			p.Selector.Input = append(p.Selector.Input, data(x, false))
 		}
 		size = sizeOf[inst.extern().Name]
+		if t.impl.extern().Name == "ActionSelector" {
+			p.Selector.MaxGroupSize = t.impl.mostMembers()
+		}
 	}
 	if v, ok := inst.args[size].(*ex); ok && v.isConst() {
 		p.MaxSize = int(v.v.Int64())

@@ -47,6 +47,15 @@ func (i *instance) arg(k int) value {
 	return nil
 }
 
+// mostMembers is how many members a group of an ActionSelector may have: of its
+// last two arguments the first, before the number of groups.
+func (i *instance) mostMembers() int {
+	if x, ok := i.arg(len(i.args) - 2).(*ex); ok && x.isConst() {
+		return int(x.v.Int64())
+	}
+	return 0
+}
+
 // declareArray emits a register: one array of cells that hold the fields of a
 // struct one after the other, the first in the highest bits.
 func (l *tofino) declareArray(i *instance, size int, initial value) {
