@@ -38,7 +38,7 @@ check: # what must hold beside the tests: format, vet, staticcheck, races, tidy,
 demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its generated program
 	@bin/p4lb lab run examples/demo.yaml -o build/demo
 
-release: # archives for linux and darwin, Debian packages, SBOMs and checksums, in dist
+release: # archives for linux and darwin, packages (deb, rpm), SBOMs and checksums, in dist
 	$(GO) run ./release -o dist
 
 site: # the documents as HTML, in build/site

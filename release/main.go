@@ -1,6 +1,6 @@
 // Command release builds what a release of p4lb consists of: for each platform an
-// archive with the static binary, the manual pages and the licence; for Debian and
-// its kin a package; the list of what is linked in (SPDX); and the checksums. The
+// archive with the static binary, the manual pages, completion for shells and the
+// licence; for Linux packages (deb, rpm); the list of what is linked in (SPDX); and the checksums. The
 // same commit gives the same bytes, wherever it is built.
 package main
 
@@ -51,6 +51,9 @@ type release struct {
 	dir     string
 	date    time.Time // of all files: the commit's
 	files   []string  // written so far
+
+	manual     []entry // by the names of their files
+	completion []entry // by where packages install them
 }
 
 func (r *release) run(platforms []string) error {
@@ -65,8 +68,7 @@ func (r *release) run(platforms []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	pages, err := r.manPages(work)
-	if err != nil {
+	if err := r.ask(work); err != nil {
 		return err
 	}
 	for _, platform := range platforms {
@@ -78,7 +80,7 @@ func (r *release) run(platforms []string) error {
 		if err := r.build(goos, goarch, binary); err != nil {
 			return err
 		}
-		if err := r.pack(goos, goarch, binary, pages); err != nil {
+		if err := r.pack(goos, goarch, binary); err != nil {
 			return err
 		}
 	}
@@ -125,28 +127,42 @@ func (r *release) build(goos, goarch, to string) error {
 	return nil
 }
 
-// manPages are the manual, as the binary for this machine writes it.
-func (r *release) manPages(work string) ([]entry, error) {
+// ask asks the binary, as this machine runs it, for its manual and for the
+// completion of shells.
+func (r *release) ask(work string) error {
 	self, dir := filepath.Join(work, "self"), filepath.Join(work, "man")
 	if err := r.build(runtime.GOOS, runtime.GOARCH, self); err != nil {
-		return nil, err
+		return err
 	}
 	if out, err := exec.Command(self, "man", "-q", dir).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("writing the manual: %w: %s", err, out)
+		return fmt.Errorf("writing the manual: %w: %s", err, out)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, errors.New("there is no manual"))
+		return errors.Join(err, errors.New("there is no manual"))
 	}
-	var list []entry
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, entry{name: filepath.Base(f), data: text, mode: 0o644})
+		r.manual = append(r.manual, entry{name: filepath.Base(f), data: text, mode: 0o644})
 	}
-	return list, nil
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		text, err := exec.Command(self, "completion", shell).Output()
+		if err != nil {
+			return fmt.Errorf("writing the completion of %s: %w", shell, err)
+		}
+		r.completion = append(r.completion, entry{name: completions[shell], data: text, mode: 0o644})
+	}
+	return nil
+}
+
+// completions are where shells look for them.
+var completions = map[string]string{
+	"bash": "usr/share/bash-completion/completions/p4lb",
+	"zsh":  "usr/share/zsh/site-functions/_p4lb",
+	"fish": "usr/share/fish/vendor_completions.d/p4lb.fish",
 }
 
 // An entry is a file of an archive.
@@ -157,7 +173,7 @@ type entry struct {
 }
 
 // pack writes what a platform gets.
-func (r *release) pack(goos, goarch, binary string, pages []entry) error {
+func (r *release) pack(goos, goarch, binary string) error {
 	program, err := os.ReadFile(binary)
 	if err != nil {
 		return err
@@ -171,8 +187,11 @@ func (r *release) pack(goos, goarch, binary string, pages []entry) error {
 		}
 		list = append(list, entry{base + "/" + name, text, 0o644})
 	}
-	for _, p := range pages {
+	for _, p := range r.manual {
 		list = append(list, entry{base + "/man/" + p.name, p.data, p.mode})
+	}
+	for _, c := range r.completion {
+		list = append(list, entry{base + "/completion/" + filepath.Base(c.name), c.data, c.mode})
 	}
 	archive, err := r.archive(list)
 	if err != nil {
@@ -185,11 +204,19 @@ func (r *release) pack(goos, goarch, binary string, pages []entry) error {
 	if err := errors.Join(r.write(base+".tar.gz", archive), r.write(base+".spdx.json", bill)); err != nil || goos != "linux" {
 		return err
 	}
-	deb, err := r.debian(goarch, program, pages)
+	installed, err := r.installed(program)
 	if err != nil {
 		return err
 	}
-	return r.write(fmt.Sprintf("p4lb_%s_%s.deb", r.version, goarch), deb)
+	deb, err := r.debian(goarch, installed)
+	if err != nil {
+		return err
+	}
+	rpm, err := r.redHat(goarch, installed)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.write(fmt.Sprintf("p4lb_%s_%s.deb", r.version, goarch), deb), r.write(rpmName(r.version, goarch), rpm))
 }
 
 func (r *release) write(name string, data []byte) error {
@@ -235,50 +262,6 @@ func parents(name string) []string {
 		}
 	}
 	return list
-}
-
-// debian is a package for dpkg: an ar(1) of a version, of what it is, and of the
-// files (deb(5)).
-func (r *release) debian(arch string, program []byte, pages []entry) ([]byte, error) {
-	list := []entry{{"./usr/bin/p4lb", program, 0o755}}
-	size := len(program)
-	for _, p := range pages {
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err != nil {
-			return nil, err
-		}
-		_, err = z.Write(p.data)
-		if err := errors.Join(err, z.Close()); err != nil {
-			return nil, err
-		}
-		list = append(list, entry{"./usr/share/man/man1/" + p.name + ".gz", b.Bytes(), 0o644})
-		size += b.Len()
-	}
-	licence, err := os.ReadFile("LICENSE")
-	if err != nil {
-		return nil, err
-	}
-	list = append(list, entry{"./usr/share/doc/p4lb/copyright", licence, 0o644})
-	control := fmt.Sprintf("Package: p4lb\nVersion: %s\nArchitecture: %s\nMaintainer: the p4lb authors <p4lb@localhost>\nInstalled-Size: %d\nSection: net\nPriority: optional\nRecommends: iproute2\nDescription: in-network load balancers in P4_16\n Generates, compiles, runs, deploys, measures and inspects load balancers\n written in P4_16, in one static binary.\n", r.version, arch, (size+1023)/1024)
-	meta, err := r.archive([]entry{{"./control", []byte(control), 0o644}})
-	if err != nil {
-		return nil, err
-	}
-	data, err := r.archive(list)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.WriteString("!<arch>\n")
-	for _, e := range []entry{{"debian-binary", []byte("2.0\n"), 0}, {"control.tar.gz", meta, 0}, {"data.tar.gz", data, 0}} {
-		fmt.Fprintf(&b, "%-16s%-12d%-6d%-6d%-8o%-10d`\n", e.name, r.date.Unix(), 0, 0, 0o100644, len(e.data))
-		b.Write(e.data)
-		if len(e.data)%2 == 1 {
-			b.WriteByte('\n')
-		}
-	}
-	return b.Bytes(), nil
 }
 
 // bill lists the modules that are linked into a binary, as SPDX 2.3.

@@ -38,8 +38,8 @@ func TestReproducible(t *testing.T) {
 		dirs = append(dirs, filepath.Join(dir, "dist"))
 	}
 	names, err := os.ReadDir(dirs[0])
-	if err != nil || len(names) != 4 {
-		t.Fatalf("%d files, %v: want an archive, a package, a bill and the checksums", len(names), err)
+	if err != nil || len(names) != 5 {
+		t.Fatalf("%d files, %v: want an archive, two packages, a bill and the checksums", len(names), err)
 	}
 	for _, n := range names {
 		a, errA := os.ReadFile(filepath.Join(dirs[0], n.Name()))
@@ -54,7 +54,7 @@ func TestReproducible(t *testing.T) {
 	}
 	files := untar(t, archive)
 	program := filepath.Join(t.TempDir(), "p4lb")
-	for name, want := range map[string]string{"LICENSE": "Apache", "man/p4lb-gen.1": ".TH P4LB\\-GEN 1", "README.md": "# p4lb"} {
+	for name, want := range map[string]string{"LICENSE": "Apache", "man/p4lb-gen.1": ".TH P4LB\\-GEN 1", "README.md": "# p4lb", "completion/_p4lb": "#compdef p4lb", "completion/p4lb.fish": "fish completion for p4lb"} {
 		if got := files["p4lb-1.2.3-linux-"+runtime.GOARCH+"/"+name]; !strings.Contains(got, want) {
 			t.Errorf("%s: %.60q", name, got)
 		}
@@ -69,6 +69,38 @@ func TestReproducible(t *testing.T) {
 		out, err := exec.Command(dpkg, "-c", filepath.Join(dirs[0], "p4lb_1.2.3_"+runtime.GOARCH+".deb")).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "./usr/bin/p4lb") {
 			t.Errorf("dpkg-deb -c: %v: %s", err, out)
+		}
+	}
+	checkRPM(t, filepath.Join(dirs[0], rpmName("1.2.3", runtime.GOARCH)))
+}
+
+// checkRPM looks at the header, and asks rpm where it is installed.
+func checkRPM(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(text, []byte{0xed, 0xab, 0xee, 0xdb, 3, 0}) {
+		t.Errorf("%s begins with % x", name, text[:6])
+	}
+	for _, want := range []string{"p4lb-gen.1.gz\x00", "/usr/bin/\x00", "_p4lb\x00", "p4lb.fish\x00", "Apache-2.0\x00"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the header of %s has no %q", name, want)
+		}
+	}
+	if rpm, err := exec.LookPath("rpm"); err == nil {
+		out, err := exec.Command(rpm, "-qp", "--dbpath", t.TempDir(), "--qf", "%{NAME} %{VERSION} %{LICENSE} %{FILENAMES}", name).CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(out), "p4lb 1.2.3 Apache-2.0 /usr/bin/p4lb") {
+			t.Errorf("rpm -qp: %v: %s", err, out)
+		}
+	}
+}
+
+func TestRPMVersion(t *testing.T) {
+	for version, want := range map[string]string{"1.2.3": "1.2.3", "0.0.0-0123456789ab": "0.0.0~0123456789ab"} {
+		if got := rpmVersion(version); got != want {
+			t.Errorf("%s is %s, want %s", version, got, want)
 		}
 	}
 }
