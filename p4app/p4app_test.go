@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,7 +294,7 @@ func TestRead(t *testing.T) {
 	const tutorial = `{"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": ["route add default gw 10.0.1.10 dev eth0"]}},
 	  "switches": {"s1": {"runtime_json": "pod/s1.json", "cpu_port": "510"}, "s2": {"program": "build/wall.json"}},
 	  "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"]]}`
-	const utils = `{"p4_src": "src/a.p4", "topology": {"assignment_strategy": "l2", "links": [["h1", "s1"], ["h2", "s1"]], "hosts": {"h1": {}, "h2": {}},
+	const utils = `{"p4_src": "src/a.p4", "cli": true, "pcap_dump": true, "exec_scripts": ["x.sh"], "tasks_file": "", "topology": {"assignment_strategy": "l2", "links": [["h1", "s1"], ["h2", "s1"]], "hosts": {"h1": {}, "h2": {}},
 	  "switches": {"s1": {"cli_input": "s1-commands.txt", "cpu_port": true}}}}`
 	dir := write(t, map[string]string{
 		"pod/topology.json": tutorial, "pod/s1.json": "{}", "basic.p4": "", "wall.p4": "",
@@ -311,6 +312,11 @@ func TestRead(t *testing.T) {
 	}
 	if p, err = Read(filepath.Join(dir, "app/p4app.json"), nil, fabric.Imports{}); err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(p.Notes, func(n string) bool {
+		return strings.HasSuffix(n, "p4app.json: exec_scripts, pcap_dump: what that says is left out")
+	}) {
+		t.Errorf("the notes are %q", p.Notes)
 	}
 	if s := p.Switches[0]; filepath.Base(s.Program) != "a.p4" || s.CPUPort != 510 || filepath.Base(s.Entries[0]) != "s1-commands.txt" {
 		t.Errorf("s1 is %+v", s)

@@ -87,6 +87,9 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 			return nil, &Error{file, bytes.Count(text[:bytes.Index(text, f.Topology)], []byte{'\n'}) + 1, err.Error()}
 		}
 	}
+	if left := leftOut(text); len(left) > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s: what that says is left out", file, strings.Join(left, ", ")))
+	}
 	for _, s := range p.Topology.Switches {
 		x := f.Switches[s.Name]
 		sw := Switch{Name: s.Name, Priority: x.Priority}
@@ -120,6 +123,26 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 		p.Hosts = append(p.Hosts, Host{Name: h.Name, Address: x.IP, Commands: x.Commands, Gateway: cmp.Or(x.Gateway, x.Default)})
 	}
 	return p, nil
+}
+
+// taken are the keys of a project that are read, here or by fabric, and those
+// about the shell, the logs, the compiler and the processes that p4-utils has.
+var taken = []string{
+	"p4_src", "program", "language", "topology", "hosts", "switches", "links",
+	"cli", "enable_log", "compiler", "compiler_module", "switch", "switch_node", "host_node", "topo_module", "mininet_module", "controller_module",
+}
+
+// leftOut are the keys of a project that nobody reads and that say something, in
+// order.
+func leftOut(text []byte) []string {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(text, &keys) != nil {
+		return nil // it has been read
+	}
+	maps.DeleteFunc(keys, func(key string, value json.RawMessage) bool {
+		return slices.Contains(taken, key) || slices.Contains([]string{"false", "null", `""`, "[]", "{}"}, string(value))
+	})
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // cpuPort is the port of the controller: p4-utils says true for 510.

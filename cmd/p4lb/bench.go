@@ -85,7 +85,8 @@ compare by it.`,
 				}
 			}
 			list := []bench.Measurement{bench.Machine(cmd.Context(), runs)}
-			for _, name := range args {
+			for i, name := range args {
+				c.Say("measuring %s (%d of %d)", name, i+1, len(args))
 				more, err := benches[name](cmd.Context(), runs)
 				if err != nil {
 					return err

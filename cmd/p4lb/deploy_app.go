@@ -65,7 +65,7 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 		return err
 	}
 	for _, n := range project.Notes {
-		j.c.Log.Debug(n)
+		j.c.Warning("%s", n)
 	}
 	switches, err := j.loadApp(project)
 	if err != nil {
