@@ -76,6 +76,8 @@ type inspectJob struct {
 	every     time.Duration
 	span      time.Duration
 	noFlows   bool
+
+	failed map[string]string // switches without readings, and what has been said of them
 }
 
 func (j *inspectJob) addFlags(cmd *cobra.Command) {
@@ -250,8 +252,7 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 	sink = func(r *round) error {
 		rounds++
 		for _, result := range r.switches {
-			if result.Snapshot == nil {
-				j.c.Log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+			if !j.answered(&result) {
 				continue
 			}
 			if err := recorder.Record(result.Snapshot); err != nil {

@@ -105,6 +105,27 @@ func numberOrNothing(n int) string {
 	return strconv.Itoa(n)
 }
 
+// answered reports whether there are readings of a switch. That there are none is
+// said once, until there are some or the reason is another.
+func (j *inspectJob) answered(r *inspect.Result) bool {
+	said, failed := j.failed[r.Switch]
+	if r.Err == nil {
+		if failed {
+			delete(j.failed, r.Switch)
+			j.c.Log.Info("readings as before", "switch", r.Switch)
+		}
+		return r.Snapshot != nil
+	}
+	if text := r.Err.Error(); !failed || text != said {
+		if j.failed == nil {
+			j.failed = map[string]string{}
+		}
+		j.failed[r.Switch] = text
+		j.c.Log.Warn("no readings", "switch", r.Switch, "error", text)
+	}
+	return false
+}
+
 // showTables prints a table for each thing that readings are about: ports,
 // paths, groups, and switches as a whole, with the readings side by side.
 func (j *inspectJob) showTables(r *round) error {
@@ -121,8 +142,7 @@ func (j *inspectJob) showTables(r *round) error {
 	detail := j.c.Verbose || len(j.registers) > 0
 	var idle []string
 	for _, result := range r.switches {
-		if result.Err != nil {
-			j.c.Log.Warn("no readings", "switch", result.Switch, "error", result.Err)
+		if !j.answered(&result) {
 			continue
 		}
 		if !detail && result.Snapshot.Idle() {
