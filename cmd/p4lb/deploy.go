@@ -147,7 +147,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	f.StringVar(&j.state, "state", controller.StateFile, "note the deployment in `FILE`")
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
-	f.Uint64Var(&j.seed, "seed", 1, "embedded: begin of the random numbers")
+	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
 	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
 	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
 	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")

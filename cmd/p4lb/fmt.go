@@ -15,7 +15,7 @@ func newFmt(c *cli.Console) *cobra.Command {
 	j := &fmtJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "fmt [-w] [-l] [-d] [--check] FILE.p4...",
-		Short: "Lay out P4 programs in canonical form",
+		Short: "Format P4 programs in canonical form",
 		Long: `Fmt lays out each program anew: indentation, spaces and alignment become
 canonical; comments, preprocessor lines and line breaks stay where they are.
 The file - is standard input.`,

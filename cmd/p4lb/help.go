@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 func newHelp() *cobra.Command {
@@ -43,12 +46,35 @@ func usage(cmd *cobra.Command) error {
 	}
 	own.SortFlags, shared.SortFlags = false, false
 	if own.HasAvailableFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
+		fmt.Fprintf(&b, "\nFlags:\n%s", described(own))
 	}
-	fmt.Fprintf(&b, "\nFlags of every verb:\n%s", shared.FlagUsages())
+	fmt.Fprintf(&b, "\nFlags of every verb:\n%s", described(shared))
 	if !cmd.HasParent() {
 		fmt.Fprintf(&b, "\n%s VERB --help says more about a verb.\n", cmd.Name())
 	}
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
 	return err
+}
+
+// described are flags with what they do. What a value is called in Go is no word
+// for who types it.
+func described(flags *pflag.FlagSet) string {
+	typed := regexp.MustCompile(`(?m)^( +(?:-\w, )?--[\w-]+ )(string|int|uint|ints|duration)\b`)
+	return typed.ReplaceAllStringFunc(flags.FlagUsages(), func(found string) string {
+		m := typed.FindStringSubmatch(found)
+		return m[1] + fmt.Sprintf("%-*s", len(m[2]), valueName(m[2]))
+	})
+}
+
+// valueName is what a value is called whose flag does not say it.
+func valueName(typed string) string {
+	switch typed {
+	case "string":
+		return "WORD"
+	case "int", "uint", "ints":
+		return "N"
+	case "duration":
+		return "TIME"
+	}
+	return typed
 }

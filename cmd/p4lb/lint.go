@@ -22,8 +22,8 @@ func newLint(c *cli.Console) *cobra.Command {
 		Use:   "lint FILE.p4 [--arch tna|t2na]",
 		Short: "Find what a program asks of Tofino that it cannot do",
 		Long: `Lint checks a program for Tofino (which includes tna.p4) or Tofino 2 (t2na.p4) as
-compile does, and then against what the hardware can do, with the place of each
-trouble:
+compile does, and then against what the hardware can do, with the position of each
+problem:
 
   multiplication, division, modulo and shifts by a field; sums of three; a value
   used in the action that computes it
@@ -34,7 +34,7 @@ trouble:
   halves; more comparisons and fields than a stateful ALU has
   a table applied twice; ranges of more than 20 bits; more than 32 bits of hashes
   and random numbers in an action
-  more steps that wait for each other than there are stages, which is a warning:
+  more dependent steps than there are stages, which is a warning:
   the compiler may do several at once
   unsigned differences compared in a stateful ALU, which do not wrap: a warning
 

@@ -68,6 +68,7 @@ func manPage(cmd *cobra.Command) []byte {
 				return
 			}
 			value, usage := pflag.UnquoteUsage(f)
+			value = valueName(value)
 			head := "--" + f.Name
 			if f.Shorthand != "" {
 				head = "-" + f.Shorthand + ", " + head

@@ -50,8 +50,8 @@ mc_mgrp_create, mirroring_add, register_write and others), or with JSON as the
 runtime files of the P4 tutorials.
 
 A program for Tofino (TNA, T2NA) runs as there, each port by the program of its
-pipe: ports 68 to 71 of each, or 6 of Tofino 2, lead round within the switch, and
-queues are counted in cells. --load takes its P4, or the JSON of p4lb compile.
+pipe: ports 68 to 71 of each, or 6 of Tofino 2, recirculate, and queues are
+counted in cells. --load takes its P4, or the JSON of p4lb compile.
 
 --bfrt serves the runtime interface of Intel's SDE instead of P4Runtime, as
 bf_switchd does at port 50052: its Python client and its packet tests can talk to
@@ -62,9 +62,9 @@ own. --program puts different programs into the pipes:
   p4lb switch --bfrt 127.0.0.1:50052 --program a.p4@0,2 --program b.p4@1,3
 
 Queues are those of simple_switch: 64 packets per port, without limit of rate
-unless --rate sets one. Packets from hosts on veth interfaces want checksums
-that are computed in time, and tags in the packet: ethtool -K DEV tx off
-txvlan off on the host's side.
+unless --rate sets one. Hosts on veth interfaces must compute checksums and put
+VLAN tags into the packet themselves: ethtool -K DEV tx off txvlan off on the
+host's side.
 
 A network interface is read through XDP (AF_XDP) where the kernel, the rights
 and the interface allow it, which costs the least: one receive queue, an MTU of
@@ -147,7 +147,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
 	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
 	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
-	f.Uint64Var(&j.seed, "seed", 1, "begin of the random numbers")
+	f.Uint64Var(&j.seed, "seed", 1, "the seed of the random numbers")
 	cli.AddRoundsFlag(cmd, &j.rounds)
 	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
 	cli.AddPcapFlag(cmd, &j.pcap, "")

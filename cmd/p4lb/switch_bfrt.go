@@ -34,7 +34,7 @@ func (b *bfrtFlags) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.name, "p4-name", "", "the program's `NAME` for BfRt clients (that of its file)")
 	f.StringArrayVar(&b.programs, "program", nil, "with --bfrt, put a program into some pipes, as `FILE@PIPE,...` (repeatable)")
 	f.IntVar(&b.pipes, "pipes", 4, "with --bfrt, the number of pipes, `N`")
-	f.IntSliceVar(&b.loops, "loop-pipes", nil, "with --bfrt, `PIPES` whose ports all lead round, as the inner ones of a chip with 32 ports")
+	f.IntSliceVar(&b.loops, "loop-pipes", nil, "with --bfrt, `PIPES` whose ports are all in loopback, as the inner ones of a chip with 32 ports")
 }
 
 func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
@@ -130,7 +130,7 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 	return j.openPorts(s)
 }
 
-// loopsOf are the ports that lead round: those of the chip, and all of some pipes.
+// loopsOf are the ports in loopback: those of the chip, and all of some pipes.
 func loopsOf(arch string, pipes []int) []uint32 {
 	if len(pipes) == 0 {
 		return nil

@@ -28,8 +28,8 @@ func newTest(c *cli.Console) *cobra.Command {
 and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
 of any compiler. Each test starts with a switch of its own. A program for Tofino
 (TNA, T2NA) runs as there: clone sessions are its mirror sessions, and what leaves
-by port 68 to 71 of a pipe, or 6 of Tofino 2, comes round, unless the test expects
-packets there.
+by port 68 to 71 of a pipe, or 6 of Tofino 2, is recirculated, unless the test
+expects packets there.
 
 A scheme of your own, a folder or a manifest, stands for its programs with the
 tests beside them, and nothing for the scheme in the current folder.
