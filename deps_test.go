@@ -138,6 +138,20 @@ var shell = []string{"cmd", "live", "live/web"}
 // through them.
 var grpcRooms = []string{"bench", "p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
 
+// TestArchitecture wants every room at the top to be in docs/architecture.md.
+func TestArchitecture(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for room := range rooms {
+		top, _, _ := strings.Cut(room, "/")
+		if top != "." && !strings.Contains(string(text), "`"+top+"`") && !strings.Contains(string(text), "`"+top+"/") {
+			t.Errorf("docs/architecture.md does not name %s", top)
+		}
+	}
+}
+
 // TestImports reads every Go file itself, rather than ask the Go tool: so the
 // cache of test results knows what the answer depends on.
 func TestImports(t *testing.T) {
