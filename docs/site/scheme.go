@@ -124,7 +124,7 @@ func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 		switch {
 		case strings.Contains(strings.ToLower(c.text), "the paper"):
 			wrong = append(wrong, c.text)
-		case named.MatchString(c.text) && len(c.code) > 1 && len(shown) < 4:
+		case named.MatchString(c.text) && len(c.code) > 1 && len(shown) < 4 && !c.inside:
 			shown = append(shown, strings.Join(c.lines, "\n"))
 		}
 	}
@@ -145,27 +145,35 @@ func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 // A comment is one of a program, with the code that follows it up to an empty
 // line, as it is printed.
 type comment struct {
-	text  string
-	code  []string
-	lines []string
+	text   string
+	code   []string
+	lines  []string
+	inside bool // in the code of another one
 }
 
 func comments(program string) []comment {
 	var list []comment
 	lines := strings.Split(program, "\n")
+	end := 0 // of the code of the comment before
 	for i := 0; i < len(lines); i++ {
 		if !strings.HasPrefix(strings.TrimSpace(lines[i]), "//") {
 			continue
 		}
-		var c comment
+		c := comment{inside: i < end}
 		var said []string
 		for ; i < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[i]), "//"); i++ {
 			said = append(said, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines[i]), "//")))
 			c.lines = append(c.lines, lines[i])
 		}
-		for ; i < len(lines) && strings.TrimSpace(lines[i]) != "" && len(c.code) < 12; i++ {
-			c.code = append(c.code, lines[i])
-			c.lines = append(c.lines, lines[i])
+		for _, line := range lines[i:] {
+			if strings.TrimSpace(line) == "" || len(c.code) == 14 {
+				break
+			}
+			c.code = append(c.code, line)
+			c.lines = append(c.lines, line)
+		}
+		if !c.inside {
+			end = i + len(c.code)
 		}
 		i--
 		c.text = strings.Join(said, " ")

@@ -83,8 +83,8 @@ func (s *site) check(t *testing.T, name, kind, link string, ids map[string]bool)
 
 // TestComments: a comment of a program goes with the code up to an empty line.
 func TestComments(t *testing.T) {
-	got := comments("    // Eq. 4: C.\n    // The paper's is wrong.\n    c = 1;\n    d = 2;\n\nelse\n// alone\n\nx\n")
-	if len(got) != 2 || got[0].text != "Eq. 4: C. The paper's is wrong." || len(got[0].code) != 2 || got[0].lines[2] != "c = 1;" || len(got[1].code) != 0 {
+	got := comments("    // Eq. 4: C.\n    // The paper's is wrong.\n    c = 1;\n    // inside\n    d = 2;\n\nelse\n// alone\n\nx\n")
+	if len(got) != 3 || !got[1].inside || got[2].inside || got[0].text != "Eq. 4: C. The paper's is wrong." || len(got[0].code) != 3 || got[0].lines[2] != "c = 1;" || len(got[2].code) != 0 {
 		t.Errorf("%+v", got)
 	}
 }
