@@ -76,8 +76,8 @@ func (r *release) run(platforms []string) error {
 		if !ok {
 			return fmt.Errorf("platform %q: want one such as linux/amd64", platform)
 		}
-		binary := filepath.Join(work, goos+"-"+goarch)
-		if err := r.build(goos, goarch, binary); err != nil {
+		binary, err := r.binary(work, goos, goarch)
+		if err != nil {
 			return err
 		}
 		if err := r.pack(goos, goarch, binary); err != nil {
@@ -116,6 +116,15 @@ func (r *release) identify() error {
 	return nil
 }
 
+// binary is the program for a platform, which is built once.
+func (r *release) binary(work, goos, goarch string) (string, error) {
+	name := filepath.Join(work, goos+"-"+goarch)
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	return name, r.build(goos, goarch, name)
+}
+
 // build compiles the binary. Nothing of the machine or the folder goes into it.
 func (r *release) build(goos, goarch, to string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -buildid= -X %[1]s.version=v%[2]s -X %[1]s.commit=%[3]s", stamps, r.version, r.commit), "-o", to, "./cmd/p4lb")
@@ -130,10 +139,11 @@ func (r *release) build(goos, goarch, to string) error {
 // ask asks the binary, as this machine runs it, for its manual and for the
 // completion of shells.
 func (r *release) ask(work string) error {
-	self, dir := filepath.Join(work, "self"), filepath.Join(work, "man")
-	if err := r.build(runtime.GOOS, runtime.GOARCH, self); err != nil {
+	self, err := r.binary(work, runtime.GOOS, runtime.GOARCH)
+	if err != nil {
 		return err
 	}
+	dir := filepath.Join(work, "man")
 	if out, err := exec.Command(self, "man", "-q", dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("writing the manual: %w: %s", err, out)
 	}

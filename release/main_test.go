@@ -17,7 +17,7 @@ import (
 // TestReproducible makes the same release in two folders and compares every byte.
 func TestReproducible(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it links p4lb six times")
+		t.Skip("it links p4lb twice")
 	}
 	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	if err != nil {
