@@ -124,13 +124,15 @@ func readBlock(name string, dir fs.FS, file string) (*block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path.Join(name, file), err)
 	}
+	from, err := newSource(path.Join(name, file), string(text))
+	if err != nil {
+		return nil, err
+	}
 	b := &block{}
-	if b.file, err = newSource(path.Join(name, file), string(text)); err != nil {
+	if err := decode(from.name, from.head(), b); err != nil {
 		return nil, err
 	}
-	if err := decode(b.file.name, b.file.head(), b); err != nil {
-		return nil, err
-	}
+	b.file = from // not before: a head of nothing sets all of a block to nothing
 	if b.Kind != skeleton && !slices.Contains(allKinds, b.Kind) {
 		return nil, b.file.wrong("$.kind", "%w", near("kind", string(b.Kind), kindNames()))
 	}
@@ -155,8 +157,9 @@ func readRows(name string, dir fs.FS) (*rowFile, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", f.file, err)
 	}
-	f.text = string(text)
-	return f, decode(f.file, f.text, f)
+	err = decode(f.file, string(text), f)
+	f.file, f.text = path.Join(name, rowsFile), string(text)
+	return f, err
 }
 
 // declare notes the parameters that blocks declare.

@@ -140,6 +140,8 @@ func TestOutsideWrong(t *testing.T) {
 	for _, c := range []struct{ file, old, new, want string }{
 		{block, "---\nkind", "kind", "mine/v1model/signal-sent.tmpl:1: want the head of a block first, between two lines ---"},
 		{block, "---\n{{", "{{", "mine/v1model/signal-sent.tmpl:1: the head does not end"},
+		{block, sentSignal, "---\n---\n", `mine/v1model/signal-sent.tmpl:1: there is no kind ""`},
+		{block, sentSignal, "---\na" + strings.Repeat(": ", 1000) + "\n---\n", `mine/v1model/signal-sent.tmpl:2: nested too deeply`},
 		{block, "kind: signal", "kind: singal", `mine/v1model/signal-sent.tmpl:2: there is no kind "singal": did you mean signal?`},
 		{block, "kind: signal", "kind: skeleton", "mine/v1model/signal-sent.tmpl:2: the skeleton is p4lb's own: want one of part,"},
 		{block, "name: sent", "name: Sent", `mine/v1model/signal-sent.tmpl:3: name "Sent": want small letters`},

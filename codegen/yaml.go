@@ -7,11 +7,16 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // decode reads a file's YAML into a value, strictly. The error names the file
 // and the line, and for a key that there is not the nearest.
 func decode(file, text string, into any) error {
+	if line, err := plain.Check([]byte(text)); err != nil {
+		return fmt.Errorf("%s:%d: %w", file, line, err)
+	}
 	err := yaml.UnmarshalWithOptions([]byte(text), into, yaml.Strict())
 	if err == nil {
 		return nil
