@@ -72,10 +72,10 @@ var rooms = map[string][]string{
 	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "bfrt", "p4src"},
 
 	// The one way from a scheme's name to programs.
-	"scheme": {"manifest", "codegen", "p4", "p4/syntax"},
+	"scheme": {"manifest", "codegen", "p4", "p4/syntax", "plain"},
 
 	// Anybody's program as a scheme.
-	"own": {"scheme", "manifest", "codegen", "bmv2", "p4", "p4/syntax"},
+	"own": {"scheme", "manifest", "codegen", "bmv2", "p4", "p4/syntax", "plain"},
 
 	"conformance": {"p4/syntax"},
 

@@ -1,12 +1,9 @@
 package own
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -95,7 +93,7 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 	}
 	Complete(&m, compiled.P4Info)
 	m.Program, m.Includes, m.Defines = "", nil, nil // it has been compiled
-	text, err := readFile(s.program)
+	text, err := plain.ReadFile(s.program)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
 	}
@@ -158,26 +156,7 @@ func rooted(abs string) string { return strings.TrimPrefix(filepath.ToSlash(abs)
 type machine struct{}
 
 // Open opens a file.
-func (machine) Open(name string) (fs.File, error) { return os.Open("/" + name) }
+func (machine) Open(name string) (fs.File, error) { return plain.OpenFile("/" + name) }
 
 // ReadFile reads a file that can be a source.
-func (machine) ReadFile(name string) ([]byte, error) { return readFile("/" + name) }
-
-// maxSource bounds what is read as a source.
-const maxSource = 64 << 20
-
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, bare(err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.New("is a folder, not a file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
-	if err == nil && len(text) > maxSource {
-		err = fmt.Errorf("larger than %d MiB", maxSource>>20)
-	}
-	return text, bare(err)
-}
+func (machine) ReadFile(name string) ([]byte, error) { return plain.ReadFile("/" + name) }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -249,7 +250,7 @@ func bare(err error) error {
 
 // readSource reads a manifest and finds its program.
 func readSource(dir, file string) (*source, error) {
-	text, err := readFile(within(dir, file))
+	text, err := plain.ReadFile(within(dir, file))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Project is a network with a program and entries for each switch.
@@ -70,9 +71,9 @@ type formTopology struct {
 // folder above, from where the tutorials are begun. programs take the place of
 // those that it names: by the name of a switch, or for all others by an empty one.
 func Read(file string, programs map[string]string, imports fabric.Imports) (*Project, error) {
-	text, err := os.ReadFile(file)
+	text, err := plain.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err.(*os.PathError).Err)
+		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
 	p := &Project{File: file}
 	if p.Topology, p.Notes, err = imports.Import(file, text); err != nil {

@@ -10,10 +10,10 @@ package scheme
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Scheme is a load balancer.
@@ -50,7 +50,7 @@ type Source func(name string) (Scheme, error)
 func (l *Library) With(dir string) (*Library, error) {
 	open := l.Open
 	if open == nil {
-		open = func(dir string) (fs.FS, error) { return os.DirFS(dir), nil }
+		open = func(dir string) (fs.FS, error) { return plain.DirFS(dir), nil }
 	}
 	folder, err := open(dir)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // loadDeviceConfigs reads what the compiler of the hardware has made. Over BfRt a
@@ -46,7 +47,7 @@ func (j *deployJob) deviceConfig(p *plan.Pipeline, file string) ([]byte, error) 
 		}
 		return a.Encode()
 	}
-	text, err := cli.ReadFile(file)
+	text, err := plain.ReadFile(file)
 	if err != nil {
 		return nil, cli.BareError(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/fitting/picture"
 	"github.com/p4lb/p4lb/leaf"
+	"github.com/p4lb/p4lb/plain"
 )
 
 func newFit(c *cli.Console) *cobra.Command {
@@ -267,7 +268,7 @@ func (j *fitJob) read(ctx context.Context) (*fitting.Rows, *fitting.DataInfo, er
 func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) (dataset.Source, error) {
 	f := dataset.File{Name: cli.DisplayName(name), Reader: j.c.In}
 	if name != "-" {
-		file, err := cli.OpenFile(name)
+		file, err := plain.OpenFile(name)
 		if err != nil {
 			return dataset.Source{}, fmt.Errorf("reading %s: %w", name, err)
 		}

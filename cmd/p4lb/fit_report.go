@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // report prints what is known about a fit.
@@ -154,7 +155,7 @@ func (j *fitJob) listLibrary() error {
 	rows := cli.Grid{{"PATTERN", "DEGREE", "ROWS", "TEST R²", "DATA"}}
 	for _, pattern := range fitting.Patterns() {
 		name := filepath.Join(j.library, pattern+".json")
-		text, err := cli.ReadFile(name)
+		text, err := plain.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			rows = append(rows, []string{pattern, "-", "-", "-", "none yet"})

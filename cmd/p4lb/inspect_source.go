@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A round is what all switches held at one moment.
@@ -157,7 +158,7 @@ type replaySource struct {
 }
 
 func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
-	file, err := cli.OpenFile(j.replay)
+	file, err := plain.OpenFile(j.replay)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A labQuestion is an experiment asked by flags.
@@ -114,7 +115,7 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment,
 	}
 	if q.duration == 0 {
 		// What is wrong with the experiment is for Complete to say, by its key.
-		if length, err := x.LengthFor(quickFlows, cli.ReadFile); err == nil {
+		if length, err := x.LengthFor(quickFlows, plain.ReadFile); err == nil {
 			x.Duration = lab.Time(length)
 		}
 	}
@@ -139,7 +140,7 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*lab.Experiment,
 	}
 	x.About = q.about()
 
-	return x, x.Complete("the experiment", cli.ReadFile, cli.LibraryFrom("."))
+	return x, x.Complete("the experiment", plain.ReadFile, cli.LibraryFrom("."))
 }
 
 // about is the question in a line.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A demand is what a program takes of a pipe, over all stages.
@@ -58,7 +59,7 @@ type resourceLog struct {
 
 // demandOf reads the compiler's resources.json.
 func demandOf(name string) (*demand, error) {
-	text, err := cli.ReadFile(name)
+	text, err := plain.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the compiler's resources: %w", cli.BareError(err))
 	}
@@ -97,7 +98,7 @@ var (
 // stagesOf counts the stages up to the last one with a table, in the assembly
 // that the compiler writes.
 func stagesOf(name string) (ingress, egress int, err error) {
-	text, err := cli.ReadFile(name)
+	text, err := plain.ReadFile(name)
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", cli.BareError(err))
 	}

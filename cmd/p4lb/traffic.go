@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A trafficJob is one run of the traffic verb.
@@ -142,7 +143,7 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*la
 		if name == deployedTopology {
 			return []byte(d.Topology), nil
 		}
-		return cli.ReadFile(name)
+		return plain.ReadFile(name)
 	}, nil)
 }
 

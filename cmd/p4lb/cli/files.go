@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -12,15 +11,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/controller/inspect"
-)
-
-// maxSource bounds what is read as a source file, so that a device or a disk
-// image given by mistake ends in an error.
-const maxSource = 64 << 20
-
-var (
-	errIsFolder   = errors.New("is a folder, not a file")
-	errNotRegular = errors.New("is a device, pipe or socket, not a file")
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A hostFS is the machine's file system as an fs.FS: its root is "/", so that
@@ -83,7 +74,7 @@ func (h *hostFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return OpenFile("/" + name)
+	return plain.OpenFile("/" + name)
 }
 
 // ReadFile reads the named file, which must be one that can be a source.
@@ -91,57 +82,15 @@ func (h *hostFS) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	return ReadFile("/" + name)
-}
-
-// ReadFile reads a file that a user has named.
-func ReadFile(name string) ([]byte, error) {
-	f, err := OpenFile(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f)
-}
-
-// OpenFile opens a file that a user has named, for reading. A device, a pipe or
-// a socket is none: reading it might never end. Who means one writes - and hands
-// it over as standard input.
-func OpenFile(name string) (*os.File, error) {
-	info, err := os.Stat(name) // before opening, which waits at a pipe
-	switch {
-	case err != nil:
-		return nil, BareError(err)
-	case info.IsDir():
-		return nil, errIsFolder
-	case !info.Mode().IsRegular():
-		return nil, errNotRegular
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, BareError(err)
-	}
-	return f, nil
-}
-
-// readAll reads r to its end unless it is longer than a source can be.
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxSource+1))
-	if err != nil {
-		return nil, BareError(err)
-	}
-	if len(text) > maxSource {
-		return nil, fmt.Errorf("larger than %d MiB", maxSource>>20)
-	}
-	return text, nil
+	return plain.ReadFile("/" + name)
 }
 
 // ReadSource reads a file named on the command line, - being standard input.
 func (c *Console) ReadSource(name string) (text []byte, err error) {
 	if name == "-" {
-		text, err = readAll(c.In)
+		text, err = plain.ReadAll(c.In)
 	} else {
-		text, err = ReadFile(name)
+		text, err = plain.ReadFile(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", DisplayName(name), err)
@@ -153,11 +102,11 @@ func (c *Console) ReadSource(name string) (text []byte, err error) {
 func Besides(dirs ...string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		for _, dir := range dirs {
-			if text, err := ReadFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
+			if text, err := plain.ReadFile(filepath.Join(dir, name)); err == nil && !filepath.IsAbs(name) {
 				return text, nil
 			}
 		}
-		return ReadFile(name)
+		return plain.ReadFile(name)
 	}
 }
 
@@ -203,7 +152,7 @@ func (o *Outputs) tryStage(target string, data []byte) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return errIsFolder
+		return plain.ErrFolder
 	case !info.Mode().IsRegular():
 		return os.WriteFile(target, data, 0)
 	}

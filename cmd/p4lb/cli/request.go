@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -87,9 +86,9 @@ func AddBlocksFlag(cmd *cobra.Command, dir *string) {
 func LibraryFrom(dir string) *scheme.Library {
 	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}, Open: func(blocks string) (fs.FS, error) {
 		if beside := filepath.Join(dir, blocks); !filepath.IsAbs(blocks) && IsFolder(beside) {
-			return os.DirFS(beside), nil
+			return plain.DirFS(beside), nil
 		}
-		return os.DirFS(blocks), nil
+		return plain.DirFS(blocks), nil
 	}}
 }
 
