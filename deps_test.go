@@ -93,7 +93,7 @@ var rooms = map[string][]string{
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	"controller": {
 		"controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
-		"fabric", "manifest", "bmv2",
+		"fabric", "manifest", "bmv2", "plain",
 	},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},

@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // StateFile is where a deployment is noted unless another file is named.
@@ -88,6 +89,9 @@ func (d *Deployed) Write(file string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
 	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // it would be replaced
+		return fmt.Errorf("writing the state: %s: %w", file, plain.ErrNotRegular)
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
@@ -109,12 +113,12 @@ var ErrNotDeployed = errors.New("nothing has been deployed from here")
 
 // ReadDeployed reads the note of a deployment, and its topology.
 func ReadDeployed(file string) (*Deployed, *fabric.Topology, error) {
-	text, err := os.ReadFile(file)
+	text, err := plain.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w: there is no %s", ErrNotDeployed, file)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the state: %w", err)
+		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, err)
 	}
 	d := &Deployed{}
 	if err := json.Unmarshal(text, d); err != nil {

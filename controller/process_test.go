@@ -1,9 +1,13 @@
 package controller
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // TestRunning tells a process from none, from one that has ended, and from a
@@ -29,5 +33,22 @@ func TestRunning(t *testing.T) {
 	}
 	if child.Running() {
 		t.Error("a process that has ended runs")
+	}
+}
+
+// TestDeployedFile: what is no file is neither waited for nor replaced.
+func TestDeployedFile(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "state.json")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadDeployed(link); !errors.Is(err, plain.ErrNotRegular) {
+		t.Errorf("reading a device: %v", err)
+	}
+	if err := (&Deployed{}).Write(link); !errors.Is(err, plain.ErrNotRegular) {
+		t.Errorf("writing a device: %v", err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != os.DevNull {
+		t.Errorf("the link leads to %q now: %v", to, err)
 	}
 }

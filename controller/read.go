@@ -29,7 +29,7 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	}
 	for _, e := range list {
 		if t := e.GetTableEntry(); t != nil && !t.GetIsConst() && !x.fixed(t) {
-			c.addEntry(plain(t), x.index)
+			c.addEntry(uncounted(t), x.index)
 		}
 	}
 	if err := x.liveReplication(ctx, c); err != nil {
@@ -51,8 +51,8 @@ func (x *exchange) fixed(e *p4v1.TableEntry) bool {
 	return t != nil && t.Fixed
 }
 
-// Plain is an entry without what it has counted.
-func plain(e *p4v1.TableEntry) *p4v1.TableEntry {
+// uncounted is an entry without what it has counted.
+func uncounted(e *p4v1.TableEntry) *p4v1.TableEntry {
 	return &p4v1.TableEntry{
 		TableId: e.GetTableId(), Match: e.GetMatch(), Action: e.GetAction(), Priority: e.GetPriority(), IsDefaultAction: e.GetIsDefaultAction(),
 	}

@@ -154,9 +154,9 @@ func (t *clientTLS) config(c *cli.Console) (*tls.Config, error) {
 	if t.cert == "" && t.key == "" {
 		return config, nil
 	}
-	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+	pair, err := cli.KeyPair(t.cert, t.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate %s and its key: %w", t.cert, cli.BareError(err))
+		return nil, err
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil

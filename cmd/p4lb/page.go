@@ -71,9 +71,9 @@ func (p *pageServer) open() (err error) {
 	}
 	var config *tls.Config
 	if p.cert != "" {
-		pair, err := tls.LoadX509KeyPair(p.cert, p.key)
+		pair, err := cli.KeyPair(p.cert, p.key)
 		if err != nil {
-			return fmt.Errorf("reading the certificate %s and its key: %w", p.cert, cli.BareError(err))
+			return err
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}

@@ -77,9 +77,9 @@ func (j *switchJob) tlsConfig() (*tls.Config, error) {
 	if j.cert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(j.cert, j.key)
+	pair, err := cli.KeyPair(j.cert, j.key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the certificate %s and its key: %w", j.cert, cli.BareError(err))
+		return nil, err
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if j.ca == "" {

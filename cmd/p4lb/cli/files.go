@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,6 +97,23 @@ func (c *Console) ReadSource(name string) (text []byte, err error) {
 		return nil, fmt.Errorf("reading %s: %w", DisplayName(name), err)
 	}
 	return text, nil
+}
+
+// KeyPair reads a certificate and its key, for TLS.
+func KeyPair(cert, key string) (tls.Certificate, error) {
+	text, err := plain.ReadFile(cert)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("reading the certificate %s: %w", cert, err)
+	}
+	secret, err := plain.ReadFile(key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("reading the key %s: %w", key, err)
+	}
+	pair, err := tls.X509KeyPair(text, secret)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("reading the certificate %s and its key: %w", cert, err)
+	}
+	return pair, nil
 }
 
 // Besides reads files that lie in one of some folders, or else where p4lb runs.
