@@ -2,11 +2,14 @@ package dataset
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/binary"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -60,4 +63,123 @@ func TestOpenParquet(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A bomb is a column of one page with what is in it, of which the header says
+// that it has ten values.
+func bomb(t *testing.T, codec parquet.WriterOption, e encoding.Encoding, of parquet.Type, change func(*format.PageHeader, []byte) []byte) string {
+	t.Helper()
+	var file bytes.Buffer
+	schema := parquet.NewSchema("rows", parquet.Group{"a": parquet.Encoded(parquet.Leaf(of), e)})
+	w := parquet.NewGenericWriter[any](&file, schema, codec)
+	for i := range 10 {
+		v := parquet.ValueOf(int64(i))
+		if of.Kind() == parquet.ByteArray {
+			v = parquet.ValueOf("x")
+		}
+		if _, err := w.WriteRows([]parquet.Row{{v.Level(0, 0, 0)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenParquet(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatalf("before it is changed: %v", err)
+	}
+	c := &f.Metadata().RowGroups[0].Columns[0].MetaData
+	at := c.DataPageOffset
+	h, n, err := readPageHeader(bytes.NewReader(file.Bytes()), at, int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := change(h, file.Bytes()[at+n:at+n+int64(h.CompressedPageSize)])
+	h.CompressedPageSize, h.CRC = int32(len(page)), 0
+	head, err := thrift.Marshal(new(thrift.CompactProtocol), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is behind moves, which only the footer would know: the page is the last
+	// of the column, and the footer is read from the end.
+	meta := *f.Metadata()
+	m := &meta.RowGroups[0].Columns[0].MetaData
+	m.TotalCompressedSize = at - m.DataPageOffset + int64(len(head)+len(page))
+	if d := m.DictionaryPageOffset; d > 0 {
+		m.TotalCompressedSize += m.DataPageOffset - d
+	}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(file.Bytes()[:at]) + string(head) + string(page) + string(footer)
+	return text + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + parquetMagic
+}
+
+// TestBombs: what the inside of a page asks for is bounded as well.
+func TestBombs(t *testing.T) {
+	plain, zstd := parquet.Compression(&parquet.Uncompressed), parquet.Compression(&parquet.Zstd)
+	long := parquet.Type(parquet.Int64Type)
+	// of replaces what is behind the levels, of which the columns have none.
+	of := func(text string) func(*format.PageHeader, []byte) []byte {
+		return func(*format.PageHeader, []byte) []byte { return []byte(text) }
+	}
+	uvarints := func(list ...uint64) string {
+		var b []byte
+		for _, v := range list {
+			b = binary.AppendUvarint(b, v)
+		}
+		return string(b)
+	}
+	frame := "\x28\xb5\x2f\xfd\x00\x58" // without a size
+	block := func(kind, n uint32, last bool) string {
+		b := n<<3 | kind<<1
+		if last {
+			b |= 1
+		}
+		return string([]byte{byte(b), byte(b >> 8), byte(b >> 16)})
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"of Zstandard", bomb(t, zstd, &parquet.Plain, long, of(frame+strings.Repeat(block(1, 128<<10, false)+"x", 1000)+block(1, 1, true)+"x")), "more than 67108864 bytes unpacked"},
+		{"of Zstandard, cut short", bomb(t, zstd, &parquet.Plain, long, of(frame+block(0, 128<<10, true))), "no Zstandard"},
+		{"of Snappy", bomb(t, parquet.Compression(&parquet.Snappy), &parquet.Plain, long, of(uvarints(1<<32-1)+"xxx")), "more than 67108864 bytes unpacked"},
+		{"of gzip", bomb(t, parquet.Compression(&parquet.Gzip), &parquet.Plain, long, of(zeros(t, maxPage+1))), "more than 67108864 bytes unpacked"},
+		{"of differences", bomb(t, plain, &parquet.DeltaBinaryPacked, long, of(uvarints(128, 4, 1<<31-1, 0))), "2147483647 values where its header says 10"},
+		{"of a dictionary's numbers", bomb(t, plain, &parquet.RLEDictionary, parquet.ByteArrayType, of("\x01"+uvarints(1<<31)+"\x00")), "a run of 1073741824 where its header says 10 values"},
+		{"of groups of them", bomb(t, plain, &parquet.RLEDictionary, parquet.ByteArrayType, of("\x00"+uvarints(1<<60|1))), "a run of"},
+		{"of prefixes", bomb(t, plain, &parquet.DeltaLengthByteArray, parquet.ByteArrayType, func(h *format.PageHeader, page []byte) []byte {
+			h.DataPageHeader.V.Encoding, h.DataPageHeaderV2.V.Encoding = format.DeltaByteArray, format.DeltaByteArray
+			return page
+		}), "it is encoded by DELTA_BYTE_ARRAY"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := OpenParquet(strings.NewReader(c.text), int64(len(c.text)))
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestPacked: of LZ4 and Brotli nobody can say beforehand what they give.
+func TestPacked(t *testing.T) {
+	for _, c := range []format.CompressionCodec{format.Lz4Raw, format.Brotli, 77} {
+		if _, err := unpack(c, []byte("x")); err == nil || !strings.Contains(err.Error(), "want ZSTD, SNAPPY, GZIP or UNCOMPRESSED") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// zeros are n of them, packed.
+func zeros(t *testing.T, n int) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

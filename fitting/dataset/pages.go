@@ -11,8 +11,9 @@ import (
 )
 
 // The limits of a page. Its header says how much it takes packed and unpacked,
-// and how many values it has; the reader makes room for all of it before it
-// looks at the page, and values that are all alike take no bytes.
+// and how many values it has, and what it contains says so once more; the reader
+// makes room for either before it looks at the page, and values that are all
+// alike take no bytes.
 const (
 	maxPage       = 64 << 20
 	maxPageValues = 16 << 20
@@ -32,7 +33,11 @@ func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	}
 	for _, group := range f.Metadata().RowGroups {
 		for _, c := range group.Columns {
-			if err := checkPages(r, size, &c.MetaData); err != nil {
+			leaf, ok := f.Schema().Lookup(c.MetaData.PathInSchema...)
+			if !ok {
+				return nil, fmt.Errorf("column %v: its schema has none such", c.MetaData.PathInSchema)
+			}
+			if err := checkPages(r, size, &c.MetaData, leaf); err != nil {
 				return nil, fmt.Errorf("column %v: %w", c.MetaData.PathInSchema, err)
 			}
 		}
@@ -40,8 +45,8 @@ func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	return f, nil
 }
 
-// checkPages walks the headers of a column's pages.
-func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData) error {
+// checkPages walks a column's pages.
+func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData, leaf parquet.LeafColumn) error {
 	at := c.DataPageOffset
 	if d := c.DictionaryPageOffset; d > 0 && d < at {
 		at = d
@@ -58,10 +63,19 @@ func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData) error {
 		switch values := max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); {
 		case h.CompressedPageSize < 0 || int64(h.CompressedPageSize) > end-at:
 			return fmt.Errorf("%w: %d bytes from %d on, where the column has %d", errPage, h.CompressedPageSize, at, end-at)
+		case h.CompressedPageSize > maxPage+maxPageHeader:
+			return fmt.Errorf("%w: %d bytes, %d at most", errPage, h.CompressedPageSize, maxPage)
 		case h.UncompressedPageSize < 0 || h.UncompressedPageSize > maxPage:
 			return fmt.Errorf("%w: %d bytes unpacked, %d at most", errPage, h.UncompressedPageSize, maxPage)
 		case values > maxPageValues:
 			return fmt.Errorf("%w: %d values, %d at most", errPage, values, maxPageValues)
+		}
+		packed := make([]byte, h.CompressedPageSize)
+		if _, err := r.ReadAt(packed, at); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if err := checkValues(h, packed, c.Codec, leaf); err != nil {
+			return err
 		}
 		at += int64(h.CompressedPageSize)
 	}

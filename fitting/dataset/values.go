@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// roundUp is what encodings may have beyond a page's values, as the last run of
+// some writers is filled up.
+const roundUp = 512
+
+// checkValues looks whether a page has the values that its header announces and
+// no more: a run of a few bytes can stand for 2^31 of them, and differences that
+// are all alike take no bytes, so the reader would make room for gigabytes.
+func checkValues(h *format.PageHeader, packed []byte, codec format.CompressionCodec, leaf parquet.LeafColumn) error {
+	var p page
+	switch {
+	case h.DictionaryPageHeader.Valid:
+		text, err := unpack(codec, packed)
+		if e := h.DictionaryPageHeader.V.Encoding; err == nil && e != format.Plain && e != format.PlainDictionary {
+			err = fmt.Errorf("%w: a dictionary is encoded by %v", errPage, e)
+		}
+		p.text = text
+		return err
+	case h.DataPageHeaderV2.Valid:
+		v := &h.DataPageHeaderV2.V
+		p = page{text: packed, most: uint64(v.NumValues) + roundUp}
+		p.levels(leaf.MaxRepetitionLevel, p.take(int64(v.RepetitionLevelsByteLength)))
+		p.levels(leaf.MaxDefinitionLevel, p.take(int64(v.DefinitionLevelsByteLength)))
+		if v.IsCompressed.Valid && !v.IsCompressed.V {
+			codec = format.Uncompressed
+		}
+		if p.err == nil {
+			p.text, p.err = unpack(codec, p.text)
+		}
+		p.values(v.Encoding)
+	case h.DataPageHeader.Valid:
+		v := &h.DataPageHeader.V
+		text, err := unpack(codec, packed)
+		p = page{text: text, most: uint64(v.NumValues) + roundUp, err: err}
+		for _, most := range []int{leaf.MaxRepetitionLevel, leaf.MaxDefinitionLevel} {
+			if most > 0 {
+				p.levels(most, p.sized())
+			}
+		}
+		p.values(v.Encoding)
+	}
+	return p.err
+}
+
+// A page is what is left to be looked at of one. After an error nothing is.
+type page struct {
+	text []byte
+	most uint64 // values
+	err  error
+}
+
+func (p *page) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: "+format, append([]any{errPage}, args...)...)
+	}
+	p.text = nil
+}
+
+func (p *page) take(n int64) []byte {
+	if n < 0 || n > int64(len(p.text)) {
+		p.fail("%d bytes where there are %d", n, len(p.text))
+		return nil
+	}
+	head := p.text[:n]
+	p.text = p.text[n:]
+	return head
+}
+
+// sized takes what has its length before it.
+func (p *page) sized() []byte {
+	n := p.take(4)
+	if n == nil {
+		return nil
+	}
+	return p.take(int64(binary.LittleEndian.Uint32(n)))
+}
+
+func (p *page) levels(most int, text []byte) {
+	width := 0
+	for ; most > 0; most >>= 1 {
+		width++
+	}
+	p.runs(width, text)
+}
+
+// values looks at the values themselves.
+func (p *page) values(e format.Encoding) {
+	if p.err != nil || len(p.text) == 0 {
+		return
+	}
+	switch e {
+	case format.Plain, format.ByteStreamSplit: // each takes its bytes
+	case format.PlainDictionary, format.RLEDictionary:
+		width := int(p.take(1)[0])
+		p.runs(width, p.text)
+	case format.RLE:
+		p.runs(1, p.sized())
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
+		var n uint64
+		for range 3 { // the size of blocks, how many are in one, and values
+			v, k := binary.Uvarint(p.text)
+			if k <= 0 {
+				p.fail("it has no values")
+				return
+			}
+			n, p.text = v, p.text[k:]
+		}
+		if n > p.most {
+			p.fail("%d values where its header says %d", n, p.most-roundUp)
+		}
+	default: // prefixes that texts have in common multiply them
+		p.fail("it is encoded by %v", e)
+	}
+}
+
+// runs walks values of so many bits in runs of one, and in groups of eight.
+func (p *page) runs(width int, text []byte) {
+	for n := uint64(0); p.err == nil && len(text) > 0; {
+		head, k := binary.Uvarint(text)
+		if k <= 0 {
+			p.fail("a run has no length")
+			return
+		}
+		count, bytes := head>>1, uint64(width+7)/8
+		if head&1 != 0 {
+			count, bytes = head>>1*8, head>>1*uint64(width)
+		}
+		if n += count; head>>1 > p.most || n > p.most {
+			p.fail("a run of %d where its header says %d values", count, p.most-roundUp)
+			return
+		}
+		text = text[k:]
+		text = text[min(bytes, uint64(len(text))):] // the last may be cut short
+	}
+}
