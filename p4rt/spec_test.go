@@ -39,7 +39,7 @@ func TestSpecification(t *testing.T) {
 	var all []spec
 	for _, some := range []func(testing.TB) []spec{
 		specMatches, specActions, specDefaults, specConstants, specReads, specProfiles, specOneShots,
-		specArrays, specDirect, specReplication, specSets, specUpdates, specRequests,
+		specArrays, specDirect, specReplication, specSets, specUpdates, specRequests, specBatches, specConfigs,
 	} {
 		all = append(all, some(t)...)
 	}
@@ -69,8 +69,8 @@ func TestSpecification(t *testing.T) {
 			}
 		})
 	}
-	if len(all) < 548 {
-		t.Errorf("there are %d facts, want at least 548", len(all))
+	if len(all) < 713 {
+		t.Errorf("there are %d facts, want at least 713", len(all))
 	}
 	wantDocument(t, names)
 }
