@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -52,6 +51,8 @@ type Server struct {
 	opts Options
 	page []byte // compressed
 	rule string // what the page may do
+
+	guesses guesses
 
 	mu      sync.Mutex
 	readers int
@@ -183,8 +184,10 @@ func (s *Server) forget() {
 
 // Serve answers at l until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	d := door{open: map[net.Conn]bool{}}
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
+		ConnState:   d.state,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -198,6 +201,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// An error means that w has no deadlines, as in tests. The stream of events
+	// has one of its own for each frame.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readerTime))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	switch {
@@ -226,32 +232,6 @@ func isHere(host string) bool {
 	host = strings.Trim(host, "[]")
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
-}
-
-// tokenCookie keeps the token out of the addresses that browsers remember.
-const tokenCookie = "p4lb-token"
-
-// knows reports whether the client has the token, if there is one; it answers
-// where not, or where the client comes with it for the first time.
-func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
-	if s.opts.Token == "" {
-		return true
-	}
-	same := func(got string) bool { return subtle.ConstantTimeCompare([]byte(got), []byte(s.opts.Token)) == 1 }
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && same(bearer) {
-		return true
-	}
-	if c, err := r.Cookie(tokenCookie); err == nil && same(c.Value) {
-		return true
-	}
-	if r.URL.Path == "/" && same(r.URL.Query().Get("token")) {
-		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.opts.Token, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return false
-	}
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "the page wants its token: open it as /?token=TOKEN", http.StatusUnauthorized)
-	return false
 }
 
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {

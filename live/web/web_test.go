@@ -4,14 +4,17 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/p4lb/p4lb/live"
@@ -283,6 +286,93 @@ func TestWhoMayLook(t *testing.T) {
 }
 
 // TestEvents follows a port through what can happen to it.
+func TestGuesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Token: "secret", Open: true})
+		ask := func(from, token string) int {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/?token="+token, nil)
+			r.RemoteAddr = from
+			s.ServeHTTP(w, r)
+			return w.Code
+		}
+		for i := range 2 * maxGuesses {
+			want := http.StatusUnauthorized
+			if i >= maxGuesses {
+				want = http.StatusTooManyRequests
+			}
+			if got := ask(fmt.Sprintf("10.0.0.1:%d", i+1), fmt.Sprint(i)); got != want {
+				t.Fatalf("guess %d: %d, want %d", i, got, want)
+			}
+		}
+		for from, want := range map[string]int{"10.0.0.1:1": http.StatusTooManyRequests, "10.0.0.2:1": http.StatusSeeOther, "[::1]:1": http.StatusSeeOther} {
+			if got := ask(from, "secret"); got != want {
+				t.Errorf("the token from %s: %d, want %d", from, got, want)
+			}
+		}
+		time.Sleep(time.Minute + 1)
+		if got := ask("10.0.0.1:1", "secret"); got != http.StatusSeeOther {
+			t.Errorf("after a minute: %d", got)
+		}
+		for i := range 2 * maxPlaces {
+			ask(fmt.Sprintf("[2001:db8:0:%x::1]:1", i), "x")
+		}
+		if n := len(s.guesses.wrong); n > maxPlaces {
+			t.Errorf("%d places are kept in mind", n)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.Code != http.StatusUnauthorized || len(s.guesses.wrong) > maxPlaces {
+			t.Errorf("without a token: %d", w.Code)
+		}
+	})
+}
+
+// TestManyConnections: those that say nothing take no more than there is room
+// for, and nobody's place for long.
+func TestManyConnections(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- New(Options{}).Serve(ctx, l) }()
+	var silent []net.Conn
+	for range maxConnections {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		silent = append(silent, c)
+	}
+	one, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	one.SetReadDeadline(time.Now().Add(patience))
+	if n, err := one.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one more connection: %d bytes, %v", n, err)
+	}
+	for _, c := range silent {
+		c.Close()
+	}
+	for code := 0; code != http.StatusOK; { // until the server has seen it
+		if answer, err := http.Get("http://" + l.Addr().String()); err == nil {
+			code = answer.StatusCode
+			answer.Body.Close()
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("it does not answer any more")
+		}
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	var w watcher
 	at := time.Duration(0)
