@@ -23,9 +23,10 @@ type Limits struct {
 	// one that has never said anything is closed, or else itself.
 	MaxConnections int
 	// MaxCalls is the number of requests and streams of all clients at a time
-	// (8192), MaxStreams that of one connection (1024), MaxControllers that of
-	// the streams of one role (1024).
-	MaxCalls, MaxStreams, MaxControllers int
+	// (8192), MaxReads that of reads among them (1024), each of which may hold
+	// 300 KB for a client that does not take it, MaxStreams that of one
+	// connection (1024), MaxControllers that of the streams of one role (1024).
+	MaxCalls, MaxReads, MaxStreams, MaxControllers int
 	// MaxRoles is the number of roles (256). A role that nobody has a stream for
 	// is forgotten to make room for another one.
 	MaxRoles int
@@ -54,7 +55,7 @@ func (l *Limits) validate() error {
 		n      *int
 		preset int
 	}{
-		{&l.MaxConnections, 1024}, {&l.MaxCalls, 8192}, {&l.MaxStreams, 1024}, {&l.MaxControllers, 1024},
+		{&l.MaxConnections, 1024}, {&l.MaxCalls, 8192}, {&l.MaxReads, 1024}, {&l.MaxStreams, 1024}, {&l.MaxControllers, 1024},
 		{&l.MaxRoles, 256}, {&l.MaxMessage, 64 << 20}, {&l.MaxEntity, 1 << 20}, {&l.MaxIncoming, 128 << 20},
 		{&l.MaxUpdates, 1 << 17}, {&l.MaxRequests, 1 << 15}, {&l.MaxPending, 16 << 20},
 	} {

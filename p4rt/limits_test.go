@@ -227,6 +227,32 @@ func TestCallLimit(t *testing.T) {
 	}
 }
 
+// TestReadLimit: reads that nobody takes leave no room for one more, and make it
+// when they end.
+func TestReadLimit(t *testing.T) {
+	r := newRig(t, Options{Limits: Limits{MaxReads: 2}})
+	s := r.primary()
+	s.must(s.configure(commitNew, testConfig(t)))
+	s.routes(t, 20000)
+	first := s.startRead(t, allRoutes(t))
+	s.startRead(t, allRoutes(t))
+	ask := func() error {
+		_, err := s.read(entityOf(macEntry(t, "\x01")))
+		return err
+	}
+	if err := ask(); codeOfRPC(err) != codes.ResourceExhausted {
+		t.Errorf("a third read: %v, want RESOURCE_EXHAUSTED", err)
+	}
+	for err := error(nil); err == nil; {
+		_, err = first.Recv()
+	}
+	for deadline := time.Now().Add(patience); ask() != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("reads that have ended are still counted")
+		}
+	}
+}
+
 // TestConnectionLimit: for a connection beyond the limit a silent one gives way,
 // or there is no room until another goes.
 func TestConnectionLimit(t *testing.T) {

@@ -19,6 +19,10 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if n := len(req.GetEntities()); n > s.limits.MaxRequests {
 		return failf(codes.ResourceExhausted, "the batch has %d requests, want at most %d", n, s.limits.MaxRequests)
 	}
+	defer s.reads.Add(-1)
+	if s.reads.Add(1) > int64(s.limits.MaxReads) {
+		return failf(codes.ResourceExhausted, "there are %d reads already, and no more are taken", s.limits.MaxReads)
+	}
 	var todo plan
 	defer todo.close()
 	results := make([]error, len(req.GetEntities()))

@@ -59,6 +59,7 @@ type Server struct {
 
 	limits   Limits
 	calls    atomic.Int64 // in progress
+	reads    atomic.Int64 // among them
 	turns    *turns       // of those who read
 	incoming *incoming
 

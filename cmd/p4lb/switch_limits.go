@@ -20,6 +20,7 @@ const limitHelp = `What clients can make the switch hold is limited. --limit NAM
   connections    P4Runtime connections at a time (1024, or what open files allow)
   thrift         Thrift connections at a time (64, likewise)
   calls          requests and streams of all P4Runtime clients at a time (8192)
+  reads          reads among them (1024)
   streams        requests and streams of a connection (1024)
   controllers    streams of a role (1024)
   roles          roles that are remembered (256)
@@ -49,7 +50,7 @@ func (l *limits) addFlag(cmd *cobra.Command) {
 func (l *limits) check() error {
 	s := &l.server
 	places := map[string]*int{
-		"connections": &s.MaxConnections, "thrift": &l.thrift, "calls": &s.MaxCalls, "streams": &s.MaxStreams,
+		"connections": &s.MaxConnections, "thrift": &l.thrift, "calls": &s.MaxCalls, "reads": &s.MaxReads, "streams": &s.MaxStreams,
 		"controllers": &s.MaxControllers, "roles": &s.MaxRoles, "message": &s.MaxMessage, "incoming": &s.MaxIncoming, "entity": &s.MaxEntity,
 		"updates": &s.MaxUpdates, "requests": &s.MaxRequests, "pending": &s.MaxPending,
 	}
