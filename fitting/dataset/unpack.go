@@ -16,7 +16,7 @@ import (
 // it is not believed: the reader makes room for whatever the packed bytes ask
 // for, and a kilobyte can ask for 30 megabytes.
 func unpack(codec format.CompressionCodec, packed []byte) ([]byte, error) {
-	size := int64(len(packed))
+	var size int64
 	switch codec {
 	case format.Uncompressed:
 		return packed, nil

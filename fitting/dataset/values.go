@@ -12,6 +12,10 @@ import (
 // some writers is filled up.
 const roundUp = 512
 
+// plainDictionary is what pages of dictionaries, and with their numbers, are
+// called by writers of before 2013.
+const plainDictionary format.Encoding = 2
+
 // checkValues looks whether a page has the values that its header announces and
 // no more: a run of a few bytes can stand for 2^31 of them, and differences that
 // are all alike take no bytes, so the reader would make room for gigabytes.
@@ -20,7 +24,7 @@ func checkValues(h *format.PageHeader, packed []byte, codec format.CompressionCo
 	switch {
 	case h.DictionaryPageHeader.Valid:
 		text, err := unpack(codec, packed)
-		if e := h.DictionaryPageHeader.V.Encoding; err == nil && e != format.Plain && e != format.PlainDictionary {
+		if e := h.DictionaryPageHeader.V.Encoding; err == nil && e != format.Plain && e != plainDictionary {
 			err = fmt.Errorf("%w: a dictionary is encoded by %v", errPage, e)
 		}
 		p.text = text
@@ -99,7 +103,7 @@ func (p *page) values(e format.Encoding) {
 	}
 	switch e {
 	case format.Plain, format.ByteStreamSplit: // each takes its bytes
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		width := int(p.take(1)[0])
 		p.runs(width, p.text)
 	case format.RLE:
