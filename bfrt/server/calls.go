@@ -217,6 +217,14 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	if n := len(req.GetEntities()); n > maxReads {
 		return failf(codes.ResourceExhausted, "the read has %d requests, more than %d", n, maxReads)
 	}
+	select {
+	case s.answers <- struct{}{}:
+		defer func() { <-s.answers }()
+	case <-stream.Context().Done():
+		return stream.Context().Err()
+	case <-s.stop:
+		return failf(codes.Unavailable, "the switch ends")
+	}
 	w := wishesOf(stream.Context())
 	a := &answer{}
 	outcomes := make([]*wire.Error, len(req.GetEntities()))
@@ -246,16 +254,39 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	if w.inResponse {
 		a.last().Status = outcomes
 	}
-	for _, m := range a.pages {
-		if err := stream.Send(m); err != nil {
-			return err
-		}
+	if err := s.hand(stream, a); err != nil {
+		return err
 	}
 	if bad && !w.inResponse {
 		return refused(outcomes)
 	}
 	return nil
 }
+
+// hand sends an answer, page by page, as long as the client takes them.
+func (s *Server) hand(stream wire.ReadServer, a *answer) error {
+	for i, m := range a.pages {
+		a.pages[i] = nil
+		sent := make(chan error, 1)
+		go func() { sent <- stream.Send(m) }()
+		stall := time.NewTimer(s.opts.MaxStall)
+		select {
+		case err := <-sent:
+			stall.Stop()
+			if err != nil {
+				return err
+			}
+		case <-stall.C:
+			return failf(codes.DeadlineExceeded, "the next message of the answer has not been taken for %v", s.opts.MaxStall)
+		}
+	}
+	return nil
+}
+
+// maxAnswers is how many answers to reads there are at a time, each of which is
+// held as a whole until its client has taken it: of a register of a million
+// cells in all pipes, 130 MB. Other reads wait.
+const maxAnswers = 4
 
 // maxReads is the number of entities of a read.
 const maxReads = 1 << 22

@@ -97,12 +97,31 @@ func outcome(err error) *wire.Error {
 	return &wire.Error{CanonicalCode: int32(f.code), Message: f.msg, Code: int32(f.code)}
 }
 
+const (
+	// maxDetails bounds the details of a status: they travel in a header, a third
+	// longer, of which most clients take no more than 16 MiB.
+	maxDetails = 8 << 20
+	// detailSize is about what an outcome takes without its message.
+	detailSize = 60
+)
+
 // refused is the status of a batch in which something was refused: the details
-// have an outcome for each update, good ones too.
+// have an outcome for each update, good ones too, without messages where there
+// are too many for one header, and none at all where not even the codes fit.
 func refused(list []*wire.Error) error {
 	s := &spb.Status{Code: int32(codes.Unknown), Message: "Error(s) in the batch"}
+	size := detailSize * len(list)
+	for _, e := range list {
+		size += len(e.Message)
+	}
+	if detailSize*len(list) > maxDetails {
+		list = nil
+	}
 	var value []byte
 	for _, e := range list {
+		if size > maxDetails {
+			e = &wire.Error{CanonicalCode: e.CanonicalCode, Code: e.Code}
+		}
 		value, _ = proto.MarshalOptions{}.MarshalAppend(nil, e)
 		s.Details = append(s.Details, &anypb.Any{TypeUrl: errorURL, Value: value})
 	}

@@ -71,6 +71,8 @@ type Server struct {
 	opts   Options
 	grpc   *grpc.Server
 	handed atomic.Int64 // calls in progress
+	// answers has one for each answer that a client is taking.
+	answers chan struct{}
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -93,7 +95,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{dev: d, opts: o, stop: make(chan struct{}), cpu: d.CPU()}
+	s := &Server{dev: d, opts: o, stop: make(chan struct{}), answers: make(chan struct{}, maxAnswers), cpu: d.CPU()}
 	s.chip = newFixed(s)
 	s.grpc = grpc.NewServer(s.serverOptions()...)
 	wire.Register(s.grpc, s)
