@@ -1,11 +1,9 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -38,18 +36,8 @@ type Controller struct {
 
 // New starts a target and begins to connect to its switches.
 func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*Controller, error) {
-	o.Parallel, o.Timeout = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.Timeout, defaultTimeout)
-	if o.Parallel < 0 || o.Timeout < 0 {
-		return nil, fmt.Errorf("parallel %d, timeout %v: want positive numbers", o.Parallel, o.Timeout)
-	}
-	if o.Takeover && o.Backup {
-		return nil, errors.New("takeover and backup exclude each other")
-	}
-	if o.Election.IsZero() {
-		o.Election.Low = 1
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
 	if err := t.Start(ctx, p); err != nil {
 		return nil, fmt.Errorf("starting the switches (%s): %w", t.Name(), err)

@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -34,6 +37,24 @@ type DeployOptions struct {
 	Progress func(Progress)
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
+}
+
+// complete fills in what is left open.
+func (o *DeployOptions) complete() error {
+	o.Parallel, o.Timeout = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.Timeout, defaultTimeout)
+	if o.Parallel < 0 || o.Timeout < 0 {
+		return fmt.Errorf("parallel %d, timeout %v: want positive numbers", o.Parallel, o.Timeout)
+	}
+	if o.Takeover && o.Backup {
+		return errors.New("takeover and backup exclude each other")
+	}
+	if o.Election.IsZero() {
+		o.Election.Low = 1
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
 }
 
 // A Progress is a step of a deployment.

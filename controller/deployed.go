@@ -28,6 +28,7 @@ type Deployed struct {
 	Began    string `json:"began,omitempty"`   // when that process did, in the system's words
 	Name     string `json:"name,omitempty"`    // of a deployment that is kept in namespaces; "": it is not
 	Control  string `json:"control,omitempty"` // where it takes commands for hosts; "": it has none
+	Project  string `json:"project,omitempty"` // the file of the project that it is; "": it is a scheme
 	Topology string `json:"topology"`          // as YAML
 	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves
 
@@ -43,6 +44,9 @@ type DeployedSwitch struct {
 	GRPC   string      `json:"grpc"`
 	API    string      `json:"api,omitempty"` // what is spoken there: bfrt; "": P4Runtime
 	Thrift string      `json:"thrift,omitempty"`
+	// Manifest is that of its program where others of its role run another; nil:
+	// it is the role's.
+	Manifest *manifest.Manifest `json:"manifest,omitempty"`
 }
 
 const deployedVersion = 2
@@ -59,9 +63,14 @@ func NewDeployed(p *plan.Plan, t target.Target, pid int) *Deployed {
 		Manifests: map[fabric.Role]*manifest.Manifest{},
 	}
 	for _, s := range p.Switches {
-		d.Manifests[s.Role] = &s.Pipeline.Manifest
 		sw := p.Topology.Switch(s.Name)
 		note := DeployedSwitch{Name: s.Name, Role: s.Role, Device: s.Device, GRPC: sw.GRPC, Thrift: sw.Thrift}
+		switch m := &s.Pipeline.Manifest; d.Manifests[s.Role] {
+		case nil, m:
+			d.Manifests[s.Role] = m
+		default:
+			note.Manifest = m
+		}
 		if e, err := t.Endpoint(s.Name); err == nil {
 			note.Device, note.GRPC, note.Thrift = e.Device, e.Address, e.Thrift
 			if e.Speak != nil {
@@ -105,6 +114,23 @@ func (d *Deployed) Write(file string) error {
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil
+}
+
+// Nodes are the switches of the deployment, for who looks into them.
+func (d *Deployed) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
+	by := fabric.ByHops
+	if d.ByLeaf {
+		by = fabric.ByLeaf
+	}
+	nodes, err := plan.NewNodes(t, d.Manifests, by)
+	for _, n := range nodes {
+		for _, s := range d.Switches {
+			if s.Name == n.Name && s.Manifest != nil {
+				n.Manifest = s.Manifest
+			}
+		}
+	}
+	return nodes, err
 }
 
 // ErrNotDeployed is wrapped by the error about a file of a deployment that is

@@ -168,11 +168,7 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 		return nil
 	}
 	j.step("push")
-	config := &p4v1.ForwardingPipelineConfig{
-		P4Info: j.plan.Pipeline.P4Info, P4DeviceConfig: j.plan.Pipeline.Config,
-		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.index.Cookie},
-	}
-	if err := x.replace(ctx, config, ran); err != nil {
+	if err := x.replace(ctx, forwarding(j.plan.Pipeline, x.index), ran); err != nil {
 		return err
 	}
 	j.report.Pushed = true

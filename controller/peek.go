@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -44,8 +45,11 @@ func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (Pee
 // A p4Peek does so by P4Runtime.
 type p4Peek struct {
 	p4Registers
+	info *configv1.P4Info
 	conn *grpc.ClientConn
 }
+
+var _ Holder = (*p4Peek)(nil)
 
 // A sessionPeek does so in another protocol.
 type sessionPeek struct {
@@ -88,7 +92,7 @@ func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, time
 	if err != nil {
 		return nil, err
 	}
-	return &p4Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, conn}, nil
+	return &p4Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, info, conn}, nil
 }
 
 // peekFault is the error of asking for the program.

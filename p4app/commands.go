@@ -13,7 +13,6 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/p4rt"
 )
 
 // A script reads commands of simple_switch_CLI. Handles are those that the
@@ -535,7 +534,7 @@ func (s *script) mirror(words []string) error {
 		return err
 	}
 	port, err := numberArg("port", words[1], 511)
-	s.set(s.line, func(d *p4rt.Device) error { return d.SetSession(id, port, -1) })
+	s.set(s.line, func(sw Settings) error { return sw.SetSession(id, port, -1) })
 	return err
 }
 
@@ -545,7 +544,7 @@ func (s *script) mirrorGroup(words []string) error {
 		return err
 	}
 	group, err := numberArg("multicast group", words[1], math.MaxUint16)
-	s.set(s.line, func(d *p4rt.Device) error { return d.SetSession(id, -1, group) })
+	s.set(s.line, func(sw Settings) error { return sw.SetSession(id, -1, group) })
 	return err
 }
 
@@ -567,7 +566,7 @@ func (s *script) registerWrite(words []string) error {
 	if err != nil {
 		return fmt.Errorf("register %s: %w", name, err)
 	}
-	s.set(s.line, func(d *p4rt.Device) error { return d.WriteRegister(name, index, index+1, v.Uint64()) })
+	s.set(s.line, func(sw Settings) error { return sw.WriteRegister(name, index, index+1, v.Uint64()) })
 	return nil
 }
 
@@ -576,7 +575,7 @@ func (s *script) registerReset(words []string) error {
 	if err != nil {
 		return err
 	}
-	s.set(s.line, func(d *p4rt.Device) error { return d.WriteRegister(r.GetPreamble().GetName(), 0, int(r.GetSize()), 0) })
+	s.set(s.line, func(sw Settings) error { return sw.WriteRegister(r.GetPreamble().GetName(), 0, int(r.GetSize()), 0) })
 	return nil
 }
 
@@ -595,8 +594,8 @@ func (s *script) counterWrite(words []string) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("counter %s: %w", name, err)
 	}
-	s.set(s.line, func(d *p4rt.Device) error {
-		return d.WriteCounter(name, index, index+1, packets.Uint64(), bytes.Uint64())
+	s.set(s.line, func(sw Settings) error {
+		return sw.WriteCounter(name, index, index+1, packets.Uint64(), bytes.Uint64())
 	})
 	return nil
 }
@@ -619,18 +618,13 @@ func rates(words []string) (list []dataplane.MeterRate, err error) {
 	return list, nil
 }
 
-// ofProgram makes a setting of what is the program's.
-func (s *script) ofProgram(do func(sw *dataplane.Switch) error) {
-	s.set(s.line, func(d *p4rt.Device) error { return do(d.Switch()) })
-}
-
 func (s *script) meterAll(words []string) error {
 	m, err := s.meter(words[0])
 	if err != nil {
 		return err
 	}
 	list, err := rates(words[1:])
-	s.ofProgram(func(sw *dataplane.Switch) error { return sw.MeterSetAll(m.GetPreamble().GetName(), list) })
+	s.set(s.line, func(sw Settings) error { return sw.SetMeter(m.GetPreamble().GetName(), -1, list) })
 	return err
 }
 
@@ -645,7 +639,7 @@ func (s *script) meterOne(words []string) error {
 		return err
 	}
 	list, err := rates(words[2:])
-	s.ofProgram(func(sw *dataplane.Switch) error { return sw.MeterSet(name, index, list) })
+	s.set(s.line, func(sw Settings) error { return sw.SetMeter(name, index, list) })
 	return err
 }
 
@@ -669,7 +663,7 @@ func (s *script) queueRate(words []string) error {
 		return err
 	}
 	port, priority, err := queue(words[1:])
-	s.set(s.line, func(d *p4rt.Device) error { return d.SetQueueRate(port, priority, uint64(n)) })
+	s.set(s.line, func(sw Settings) error { return sw.SetQueueRate(port, priority, uint64(n)) })
 	return err
 }
 
@@ -679,7 +673,7 @@ func (s *script) queueDepth(words []string) error {
 		return err
 	}
 	port, priority, err := queue(words[1:])
-	s.set(s.line, func(d *p4rt.Device) error { return d.SetQueueDepth(port, priority, n) })
+	s.set(s.line, func(sw Settings) error { return sw.SetQueueDepth(port, priority, n) })
 	return err
 }
 
@@ -700,7 +694,7 @@ func (s *script) crc(words []string, width int) error {
 		}
 		reflect[i] = v
 	}
-	s.ofProgram(func(sw *dataplane.Switch) error {
+	s.set(s.line, func(sw Settings) error {
 		return sw.SetCRC(words[0], dataplane.CRC{Width: width, Poly: n[0], Init: n[1], XorOut: n[2], ReflectIn: reflect[0], ReflectOut: reflect[1]})
 	})
 	return nil
@@ -715,8 +709,6 @@ func (s *script) valueAdd(words []string) error {
 	if err != nil {
 		return err
 	}
-	s.ofProgram(func(sw *dataplane.Switch) error {
-		return sw.EditValueSet(v.GetPreamble().GetName(), func(members [][]byte) [][]byte { return append(members, bytesOf(value)) })
-	})
+	s.set(s.line, func(sw Settings) error { return sw.AddValue(v.GetPreamble().GetName(), bytesOf(value)) })
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	wire "github.com/apache/thrift/lib/go/thrift"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane"
 )
 
 // A Client is a connection to the Thrift server of a switch: BMv2's or the
@@ -370,4 +371,32 @@ func (c *Client) Session(ctx context.Context, id int) (port, group int, err erro
 		group = int(x)
 	}
 	return port, group, nil
+}
+
+// SetMeter sets the rates of a cell of a meter, or with -1 of all.
+func (c *Client) SetMeter(ctx context.Context, name string, index int, rates []dataplane.MeterRate) error {
+	method, args := "bm_meter_array_set_rates", named(name, field{3, wireRates(rates)})
+	if index >= 0 {
+		method, args = "bm_meter_set_rates", named(name, field{3, int32(index)}, field{4, wireRates(rates)})
+	}
+	_, err := c.call(ctx, "standard", method, args)
+	return err
+}
+
+// SetCRC sets the parameters of a custom CRC of 16 or 32 bits.
+func (c *Client) SetCRC(ctx context.Context, calculation string, p dataplane.CRC) error {
+	method, number := "bm_set_crc16_custom_parameters", func(v uint64) any { return int16(v) }
+	if p.Width == 32 {
+		method, number = "bm_set_crc32_custom_parameters", func(v uint64) any { return int32(v) }
+	}
+	_, err := c.call(ctx, "standard", method, named(calculation, field{3, fields{
+		{1, number(p.Poly)}, {2, number(p.Init)}, {3, number(p.XorOut)}, {4, p.ReflectIn}, {5, p.ReflectOut},
+	}}))
+	return err
+}
+
+// AddValue adds a member to a parser's value set.
+func (c *Client) AddValue(ctx context.Context, set string, value []byte) error {
+	_, err := c.call(ctx, "standard", "bm_parse_vset_add", named(set, field{3, value}))
+	return err
 }

@@ -63,10 +63,11 @@ on the switches and writes nothing. With --atomic either all switches hold the
 new plan in the end or all what they held before.
 
 --p4app brings up a project of p4-utils (p4app.json) or of the P4 tutorials
-(topology.json) on the embedded target instead: its program, compiled here, its
-entries, JSON or commands of simple_switch_CLI, its hosts with their commands,
-its links with rates and delays. --program names another program, such as the
-solution of an exercise, for all switches or with SWITCH=FILE for one.
+(topology.json) instead, on the embedded target or with --target bmv2: its
+program, compiled here, its entries, JSON or commands of simple_switch_CLI, its
+hosts with their commands, its links with rates and delays. --program names
+another program, such as the solution of an exercise, for all switches or with
+SWITCH=FILE for one. p4lb inspect shows its tables, counters and registers.
 
 What is deployed is noted in .p4lb/deployed.json, so that p4lb inspect, register
 and observe find it.

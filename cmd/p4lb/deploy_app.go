@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
-	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/p4app"
 )
 
@@ -30,13 +27,19 @@ const defaultCPU = 510
 
 // checkApp finds mistakes in the command line of a project's deployment.
 func (j *deployJob) checkApp(cmd *cobra.Command) error {
-	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config"} {
+	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config", "keep", "remove", "attach"} {
 		if cmd.Flags().Changed(flag) {
 			return cli.UsageError(cmd, "--p4app and --%s exclude each other: a project says what its network and its program are", flag)
 		}
 	}
-	if j.target != targetEmbedded {
-		return cli.UsageError(cmd, "--p4app is for --target embedded")
+	switch {
+	case j.target != targetEmbedded && j.target != targetBMv2:
+		return cli.UsageError(cmd, "--p4app is for --target embedded and bmv2")
+	case j.page.listen != "":
+		return cli.UsageError(cmd, "--p4app goes without --listen: p4lb inspect --listen shows a project")
+	}
+	if err := j.bmv2.check(cmd, j.target); err != nil {
+		return err
 	}
 	return j.hosts.check(cmd, j.target)
 }
@@ -47,6 +50,7 @@ type appSwitch struct {
 	program []byte
 	info    *configv1.P4Info
 	entries []*p4app.Entries
+	plan    *plan.Switch
 }
 
 // runApp brings a project up, and stays until ctx ends. All files are read and
@@ -71,34 +75,26 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	planned := appPlan(project, switches)
-	options := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
-	for _, s := range switches {
-		options.Priorities = max(options.Priorities, s.Priority)
-	}
-	known := netspace.KnowsHosts
-	if slices.ContainsFunc(project.Hosts, func(h p4app.Host) bool { return len(h.Commands) > 0 }) {
-		known = netspace.KnowsNobody // the commands tell them
-	}
-	defer func() { err = errors.Join(err, j.hosts.close()) }()
-	if err := j.hosts.open(j.c, planned, known); err != nil {
+	planned := appPlan(project, switches, j.mtu)
+	network, err := j.openApp(project, planned)
+	if err != nil {
 		return err
 	}
-	j.hosts.join(&options)
-	target := embedded.New(options)
-	defer func() { err = errors.Join(err, target.Close()) }()
-	if err := target.Start(ctx, planned); err != nil {
-		return err
+	defer func() { err = errors.Join(err, network.Close()) }()
+	if err := network.Start(ctx, planned); err != nil {
+		return deployFailure(err)
 	}
 	for _, s := range switches {
-		if err := s.begin(target); err != nil {
-			return err
+		if err := network.begin(ctx, s); err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
 		}
 	}
-	if err := j.commands(ctx, project); err != nil {
+	if err := j.commands(ctx, project, network); err != nil {
 		return err
 	}
-	if err := j.note(planned, target).Write(j.state); err != nil {
+	note := j.note(planned, network)
+	note.Project = j.app
+	if err := note.Write(j.state); err != nil {
 		return err
 	}
 	defer os.Remove(j.state)
@@ -155,52 +151,35 @@ func readEntries(c *cli.Console, file string, info *configv1.P4Info) (*p4app.Ent
 }
 
 // appPlan is as much of a plan as switches and hosts begin with.
-func appPlan(project *p4app.Project, switches []*appSwitch) *plan.Plan {
-	p := &plan.Plan{Scheme: project.Topology.Name, Topology: project.Topology}
+func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan {
+	p := &plan.Plan{Scheme: project.Topology.Name, Topology: project.Topology, Options: plan.Options{MTU: mtu}}
 	for _, s := range switches {
 		sw := project.Topology.Switch(s.Name)
 		cpu := s.CPUPort
 		if cpu == 0 {
 			cpu = defaultCPU
 		}
-		p.Switches = append(p.Switches, &plan.Switch{
+		m := manifest.Manifest{Version: manifest.Version, Scheme: project.Topology.Name, Title: s.Program, Arch: manifest.V1Model, Role: string(sw.Role)}
+		own.Complete(&m, s.info)
+		s.plan = &plan.Switch{
 			Name: s.Name, Role: sw.Role, Device: sw.ID, CPUPort: cpu,
-			Pipeline: &plan.Pipeline{Manifest: manifest.Manifest{Scheme: project.Topology.Name, Role: string(sw.Role)}, P4Info: s.info, Config: s.program},
-		})
+			Pipeline: &plan.Pipeline{Manifest: m, P4Info: s.info, Config: s.program},
+		}
+		p.Switches = append(p.Switches, s.plan)
 	}
 	return p
-}
-
-// begin gives a switch its program and its entries.
-func (s *appSwitch) begin(target *embedded.Target) error {
-	if _, err := target.Endpoint(s.Name); err != nil {
-		return deployFailure(err)
-	}
-	server := target.Server(s.Name)
-	if err := server.Load(s.program, s.info); err != nil {
-		return fmt.Errorf("switch %s: loading %s: %w", s.Name, s.Program, err)
-	}
-	for _, e := range s.entries {
-		if err := e.Apply(server, target.Device(s.Name)); err != nil {
-			return fmt.Errorf("switch %s: %w", s.Name, err)
-		}
-	}
-	return nil
 }
 
 // hostTime is how long a command of a host may take before the network is up.
 const hostTime = 10 * time.Second
 
 // commands runs what hosts begin with.
-func (j *deployJob) commands(ctx context.Context, project *p4app.Project) error {
-	if j.hosts.network == nil {
-		return nil
-	}
+func (j *deployJob) commands(ctx context.Context, project *p4app.Project, network appNetwork) error {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	for _, h := range project.Hosts {
 		for _, text := range h.Commands {
-			if err := j.onHost(ctx, h.Name, text); err != nil {
+			if err := onHost(ctx, network, h.Name, text); err != nil {
 				j.c.Log.Warn("a command of the project fails", "host", h.Name, "command", text, "error", err)
 			}
 		}
@@ -209,15 +188,9 @@ func (j *deployJob) commands(ctx context.Context, project *p4app.Project) error 
 }
 
 // onHost runs a command line of a shell on a host, and waits for it.
-func (j *deployJob) onHost(ctx context.Context, host, text string) error {
+func onHost(ctx context.Context, network appNetwork, host, text string) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "sh", "-c", p4app.WithIP(text))
-	cmd.Stdout, cmd.Stderr = &out, &out
-	done := make(chan error, 1)
-	if err := j.hosts.network.Run(host, cmd, func(err error) { done <- err }); err != nil {
-		return err
-	}
-	err := <-done
+	err := network.run(ctx, host, p4app.WithIP(text), &out)
 	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
 		return fmt.Errorf("%s: %w", strings.ReplaceAll(said, "\n", ": "), err)
 	}

@@ -339,6 +339,9 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 		if f.given && f.wanted {
 			return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
 		}
+		if f.wanted {
+			c.Warning("no hosts: the topology %s has none, so nothing sends", t.Name)
+		}
 		f.wanted = false
 		return nil
 	}

@@ -76,6 +76,7 @@ type inspectJob struct {
 	every     time.Duration
 	span      time.Duration
 	noFlows   bool
+	contents  bool
 
 	failed map[string]string // switches without readings, and what has been said of them
 }
@@ -84,6 +85,7 @@ func (j *inspectJob) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
 	f.BoolVar(&j.noFlows, "no-flows", false, "leave out the tables of flows, which are nearly all of what is read")
+	f.BoolVar(&j.contents, "contents", false, "show how full tables are and what counters have counted, as is done for a project of --p4app")
 	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
 	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
 	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
@@ -119,6 +121,8 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.span < 0:
 		return cli.UsageError(cmd, "--for %v: want a time above 0", j.span)
+	case j.replay != "" && j.contents:
+		return cli.UsageError(cmd, "--contents reads switches, --replay does not")
 	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
 		return cli.UsageError(cmd, "--replay goes without --record and --register: it shows what is there")
 	case j.record != "" && cli.RecordFormat(j.record) == "":

@@ -91,6 +91,7 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 // A reached switch is one with the way to its registers.
 type reached struct {
 	node      *plan.Node
+	endpoint  target.Endpoint
 	registers registers.Access
 	err       error // why there is no way
 }
@@ -100,6 +101,7 @@ type site struct {
 	scheme   string
 	fabric   string
 	topology *fabric.Topology // nil where only one switch is known
+	project  bool             // the programs are somebody's, and no scheme
 	switches []*reached
 }
 
@@ -128,6 +130,7 @@ func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site
 	for _, sw := range s.switches {
 		e := endpoints[sw.node.Name]
 		e.TLS = tls
+		sw.endpoint = e
 		sw.registers, sw.err = connect(ctx, e)
 	}
 	return s, nil
@@ -156,15 +159,12 @@ func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	if err := up(d, r.state); err != nil {
 		return nil, nil, err
 	}
-	by := fabric.ByHops
-	if d.ByLeaf {
-		by = fabric.ByLeaf
-	}
-	nodes, err := plan.NewNodes(t, d.Manifests, by)
+	nodes, err := d.Nodes(t)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := newSite(d.Scheme, t, nodes)
+	s.project = d.Project != ""
 	endpoints := map[string]target.Endpoint{}
 	for _, sw := range d.Switches {
 		e := target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}

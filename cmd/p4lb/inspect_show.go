@@ -135,6 +135,8 @@ func (j *inspectJob) showTables(r *round) error {
 		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Port != 0 && v.Path == 0 }},
 		{title: "PATH", about: func(v *inspect.Reading) bool { return v.Path != 0 }},
 		{title: "GROUP", about: func(v *inspect.Reading) bool { return v.Group != 0 }},
+		{title: "TABLE", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, aboutTable) }},
+		{title: "COUNTER", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, aboutCounter) }},
 		{title: "FLOW", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, "flow ") }},
 		{title: "CELL", about: func(v *inspect.Reading) bool { return strings.HasPrefix(v.Index, "cell ") }},
 		{title: "", about: func(*inspect.Reading) bool { return true }},
@@ -145,7 +147,7 @@ func (j *inspectJob) showTables(r *round) error {
 		if !j.answered(&result) {
 			continue
 		}
-		if !detail && result.Snapshot.Idle() {
+		if !detail && !r.contents && result.Snapshot.Idle() {
 			idle = append(idle, result.Switch)
 			continue
 		}
@@ -236,13 +238,13 @@ func (p *pivot) head(sw string, v *inspect.Reading) []string {
 	case "":
 		return []string{sw}
 	}
-	return []string{sw, v.Index}
+	return []string{sw, strings.TrimPrefix(strings.TrimPrefix(v.Index, aboutTable), aboutCounter)}
 }
 
 func (p *pivot) grid() cli.Grid {
 	head := map[string][]string{
 		"PORT": {"SWITCH", "PORT", "PEER"}, "PATH": {"SWITCH", "PATH", "PORT", "PEER"},
-		"GROUP": {"SWITCH", "GROUP"}, "FLOW": {"SWITCH", "FLOW"}, "CELL": {"SWITCH", "CELL"}, "": {"SWITCH"},
+		"GROUP": {"SWITCH", "GROUP"}, "TABLE": {"SWITCH", "TABLE"}, "COUNTER": {"SWITCH", "COUNTER"}, "FLOW": {"SWITCH", "FLOW"}, "CELL": {"SWITCH", "CELL"}, "": {"SWITCH"},
 	}[p.title]
 	for _, c := range p.columns {
 		head = append(head, strings.ToUpper(c))

@@ -22,6 +22,7 @@ type round struct {
 	wall     time.Time // zero in virtual time
 	switches []inspect.Result
 	roles    map[string]string
+	contents bool // tables and counters are there too
 }
 
 // A roundSource gives rounds: from switches, or from a recording. It returns
@@ -50,7 +51,18 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 		s.close()
 		return nil, nil, err
 	}
-	return &surveySource{site: s, survey: survey, every: j.every}, s.close, nil
+	source := &surveySource{site: s, survey: survey, every: j.every}
+	if !j.contents && !(s.project && len(j.registers) == 0 && j.record == "" && j.page.listen == "") {
+		return source, s.close, nil
+	}
+	if source.contents, err = s.openContents(ctx); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return source, func() {
+		source.contents.close()
+		s.close()
+	}, nil
 }
 
 // survey makes an inspector for each switch. Switches of a role that lacks a
@@ -96,6 +108,8 @@ type surveySource struct {
 	every  time.Duration
 	due    time.Time
 	begun  bool // there has been a round
+
+	contents contents // nil: tables and counters are left out
 }
 
 func (s *surveySource) next(ctx context.Context) (*round, error) {
@@ -108,6 +122,10 @@ func (s *surveySource) next(ctx context.Context) (*round, error) {
 	r := &round{scheme: s.site.scheme, fabric: s.site.fabric, switches: s.survey.Round(short), roles: map[string]string{}}
 	for _, in := range s.survey.Inspectors() {
 		r.roles[in.Node().Name] = string(in.Node().Role)
+	}
+	if s.contents != nil {
+		r.contents = true
+		s.contents.add(short, r)
 	}
 	for _, result := range r.switches {
 		if result.Snapshot != nil {

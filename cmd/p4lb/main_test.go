@@ -42,11 +42,16 @@ func scripts() testscript.Params {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "namespaces" {
-				return false, fmt.Errorf("there is no condition %q", cond)
+			switch cond {
+			case "namespaces":
+				// A user may have a file system of his own, unless the host forbids it.
+				return exec.Command("unshare", "-Urm", "true").Run() == nil, nil
+			case "bmv2": // what deploy --target bmv2 wants
+				_, err1 := exec.LookPath("simple_switch_grpc")
+				_, err2 := exec.LookPath("ip")
+				return os.Geteuid() == 0 && err1 == nil && err2 == nil, nil
 			}
-			// A user may have a file system of his own, unless the host forbids it.
-			return exec.Command("unshare", "-Urm", "true").Run() == nil, nil
+			return false, fmt.Errorf("there is no condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,

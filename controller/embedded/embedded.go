@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/p4lb/p4lb/controller/plan"
@@ -71,6 +72,7 @@ type Target struct {
 	links  map[linkEnds][]wire
 	hosts  map[string]*Host
 	closed bool
+	taken  []string // addresses for Thrift, and whose they should have been
 }
 
 var _ target.Target = (*Target)(nil)
@@ -125,7 +127,16 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 			t.opts.Log.Error("starting a switch", "name", s.Name, "error", err)
 		}
 	}
+	t.tellTaken()
 	return nil
+}
+
+// tellTaken tells once of all addresses for Thrift that could not be had.
+func (t *Target) tellTaken() {
+	if len(t.taken) > 0 {
+		t.opts.Log.Warn("no Thrift at addresses that are taken: --any-port takes free ones", "addresses", strings.Join(t.taken, ", "))
+	}
+	t.taken = nil
 }
 
 // connect makes the links, and sets whether they carry packets.
@@ -294,7 +305,9 @@ func (t *Target) Restart(name string) error {
 	n.stopped = true
 	err = n.stop()
 	n.stopped = false
-	return errors.Join(err, n.start())
+	err = errors.Join(err, n.start())
+	t.tellTaken()
+	return err
 }
 
 // Close ends all switches.

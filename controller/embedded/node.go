@@ -140,7 +140,7 @@ func (n *node) addPort(e portEnd) {
 }
 
 // listen takes the addresses. Thrift is a convenience: that its address is taken
-// is no reason to go without the switch.
+// is no reason to go without the switch, but is told by tellTaken.
 func (n *node) listen() (err error) {
 	if n.target.opts.Memory {
 		n.memory = bufconn.Listen(1 << 16)
@@ -166,7 +166,7 @@ func (n *node) listen() (err error) {
 	default:
 		if n.thriftListener, err = net.Listen("tcp", thriftAddress); err != nil {
 			n.thriftListener = nil
-			n.target.opts.Log.Warn("no Thrift", "switch", n.sw.Name, "address", thriftAddress, "error", bare(err))
+			n.target.taken = append(n.target.taken, fmt.Sprintf("%s (%s)", thriftAddress, n.sw.Name))
 		}
 	}
 	return nil

@@ -75,13 +75,13 @@ func (b *planner) aboutPort(p fabric.Port) lookup {
 		case manifest.QueueNumber:
 			return QueueNumber(p.Number), true
 		case manifest.ServiceTime: // us/65536
-			return min(math.MaxUint32, 65536*1e6/b.packetRate(p.Rate)), true
+			return min(math.MaxUint32, 65536*1e6/PacketRate(p.Rate, b.plan.Options.MTU)), true
 		case manifest.Capacity:
 			return uint64(b.capacity(p)), true
 		case manifest.Reciprocal:
 			return min(uint64(255*65536/max(1, b.capacity(p)-1)), 1<<24-1), true
 		case manifest.LinkRate:
-			return b.packetRate(p.Rate), true
+			return PacketRate(p.Rate, b.plan.Options.MTU), true
 		case manifest.NodeNumber:
 			return uint64(b.number), true
 		case manifest.LeafNumber:

@@ -299,13 +299,13 @@ func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) i
 // ports stay without.
 func (b *planner) addQueues() {
 	for _, p := range b.ports {
-		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: b.packetRate(p.Rate), Depth: b.capacity(p)})
+		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p)})
 	}
 }
 
-// packetRate is how many full packets a link carries in a second.
-func (b *planner) packetRate(r fabric.Rate) uint64 {
-	return uint64(max(1, int64(r)/int64(8*b.plan.Options.MTU)))
+// PacketRate is how many full packets a link carries in a second.
+func PacketRate(r fabric.Rate, mtu int) uint64 {
+	return uint64(max(1, int64(r)/int64(8*mtu)))
 }
 
 // capacity is how many packets a port's queue holds: as the topology states it, or

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -32,6 +33,7 @@ type bed struct {
 type note struct {
 	Topology string                `json:"topology"` // with all links up
 	MTU      int                   `json:"mtu"`
+	Known    netspace.Known        `json:"known"` // to hosts
 	Block    int                   `json:"block"` // of addresses
 	Queues   map[string]knownQueue `json:"queues,omitempty"`
 }
@@ -65,8 +67,8 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 }
 
 func (b *bed) adoptOrBuild(p *plan.Plan) error {
-	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU}
-	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && complete(b.name, p.Topology) {
+	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU, Known: b.o.Known}
+	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && had.Known == want.Known && complete(b.name, p.Topology) {
 		b.o.Log.Info("taking over", "deployment", b.name)
 		b.note = *had
 		return nil

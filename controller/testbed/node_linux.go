@@ -199,7 +199,11 @@ func (n *node) args() []string {
 	for _, p := range n.ports {
 		args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, netspace.PortName(p.Number)))
 	}
-	return append(args, "--", "--grpc-server-addr", n.grpc, "--cpu-port", n.cpu())
+	args = append(args, "--", "--grpc-server-addr", n.grpc)
+	if n.bed.o.Priorities > 1 {
+		args = append(args, "--priority-queues", strconv.Itoa(n.bed.o.Priorities))
+	}
+	return append(args, "--cpu-port", n.cpu())
 }
 
 // launch starts the process in its namespace. The program ip becomes the

@@ -28,6 +28,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -50,6 +51,10 @@ type Options struct {
 	Program string
 	// Keep: Close leaves all up for a later process.
 	Keep bool
+	// Known is what hosts know of others when they begin.
+	Known netspace.Known
+	// Priorities is the number of queues of each port; 0 stands for 1.
+	Priorities int
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
 }
@@ -116,11 +121,6 @@ func checkPlan(p *plan.Plan) error {
 		return &plan.Error{
 			Err:  fmt.Errorf("%d switches: a deployment of BMv2 has at most %d", n, blockSwitches),
 			Hint: "the embedded target has no such limit",
-		}
-	}
-	for _, s := range p.Switches {
-		if s.Device == 0 {
-			return &plan.Error{Switch: s.Name, Err: errors.New("device id 0"), Hint: "BMv2's device ids begin with 1"}
 		}
 	}
 	return nil

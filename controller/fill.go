@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"context"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
+)
+
+// Fill gives a switch of a target a program, and then what updates say, in their
+// order, as the controller that is primary just for that: afterwards another may
+// be. at is the update that the error is about, -1 where it is about none.
+func Fill(ctx context.Context, name string, t target.Target, p *plan.Pipeline, updates []*p4v1.Update, o DeployOptions) (at int, err error) {
+	at = -1
+	if err := o.complete(); err != nil {
+		return at, err
+	}
+	index, err := p.Index()
+	if err != nil {
+		return at, err
+	}
+	c := newConn(ctx, name, t, &o)
+	defer c.close()
+	short, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	l, _, err := c.primary(short)
+	if err != nil {
+		return at, err
+	}
+	x := &exchange{c: c, link: l, timeout: o.Timeout, index: index}
+	had, err := x.config(ctx, p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY)
+	if err == nil {
+		err = x.replace(ctx, forwarding(p, index), had != nil)
+	}
+	if err != nil {
+		return at, err
+	}
+	_, err = x.write(ctx, updates, func(i int) string {
+		at = i
+		return describe(index, updates[i].GetEntity())
+	})
+	return at, err
+}
+
+// forwarding is a program as P4Runtime wants it.
+func forwarding(p *plan.Pipeline, x *p4info.Index) *p4v1.ForwardingPipelineConfig {
+	return &p4v1.ForwardingPipelineConfig{
+		P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.Cookie},
+	}
+}
