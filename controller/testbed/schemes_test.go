@@ -21,10 +21,13 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/oracle/bmv2-deploy.tsv")
+var update = flag.Bool("update", false, "rewrite testdata/oracle/bmv2-deploy.tsv and bmv2-faults.tsv")
 
-// oracleFile has what a real switch answered.
-const oracleFile = "../../testdata/oracle/bmv2-deploy.tsv"
+// What a real switch answered.
+const (
+	schemesFile = "../../testdata/oracle/bmv2-deploy.tsv"
+	faultsFile  = "../../testdata/oracle/bmv2-faults.tsv"
+)
 
 // schemes are those that are tried: all that a paper has or compares with, and
 // some guarded ones.
@@ -70,7 +73,7 @@ func TestSchemes(t *testing.T) {
 			rows = append(rows, scheme+"\t"+setText(t, scheme)+"\t"+try(t, c, scheme, topology, hosts))
 		})
 	}
-	compareOracle(t, rows)
+	compareOracle(t, schemesFile, rows)
 }
 
 // setText is what has been set, "-" for nothing.
@@ -158,7 +161,7 @@ func allPairs(t *testing.T, hosts []*host) []string {
 }
 
 // compareOracle holds rows against the file, whose comments it leaves alone.
-func compareOracle(t *testing.T, rows []string) {
+func compareOracle(t *testing.T, oracleFile string, rows []string) {
 	t.Helper()
 	text, err := os.ReadFile(oracleFile)
 	if err != nil && !(*update && errors.Is(err, os.ErrNotExist)) {
