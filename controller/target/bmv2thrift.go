@@ -24,7 +24,9 @@ type Thrift struct {
 	client *thrift.Client
 	queues map[int]plan.Queue // as set: the switch does not tell them
 
-	interfaces *interfaceMeter // nil: not looked for yet
+	looked     bool // for these, since it has connected
+	interfaces *interfaceMeter
+	missing    error // why there are none
 }
 
 var (
@@ -145,7 +147,7 @@ func (t *Thrift) Close() error {
 }
 
 func (t *Thrift) hangUp() {
-	t.interfaces = nil
+	t.looked = false
 	if t.client != nil {
 		t.client.Close()
 		t.client = nil

@@ -12,12 +12,12 @@ import (
 
 var _ registers.Meter = (*Thrift)(nil)
 
-// PortCounts are what a Thrift server of p4lb tells. BMv2's tells nothing: there
-// the interfaces are asked, if the switch runs on this machine.
+// PortCounts are what the kernel counts of the interfaces of a BMv2 on this
+// machine, and of others what a Thrift server of p4lb tells. BMv2's tells nothing;
+// it is not asked, since a switch that starts does not know its calls either, and
+// is given time.
 func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err error) {
-	t.mu.Lock()
-	m := t.interfaces
-	t.mu.Unlock()
+	m, missing := t.meter()
 	if m != nil {
 		return m.counts()
 	}
@@ -26,14 +26,19 @@ func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err er
 		return err
 	})
 	var answer *thrift.Error
-	if !errors.As(err, &answer) {
-		return list, err
+	if errors.As(err, &answer) {
+		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, missing)
 	}
-	if m, err = newInterfaceMeter(t.address); err != nil {
-		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
-	}
+	return list, err
+}
+
+// meter looks for the interfaces of the switch, once for a connection.
+func (t *Thrift) meter() (*interfaceMeter, error) {
 	t.mu.Lock()
-	t.interfaces = m
-	t.mu.Unlock()
-	return m.counts()
+	defer t.mu.Unlock()
+	if !t.looked {
+		t.interfaces, t.missing = newInterfaceMeter(t.address)
+		t.looked = true
+	}
+	return t.interfaces, t.missing
 }
