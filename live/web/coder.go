@@ -103,7 +103,8 @@ func appendValue(b []byte, v *live.Value) []byte {
 		return append(b, "null"...)
 	}
 	reasons := v.Register == live.PortDrops && v.Number > 0
-	if !reasons && (v.Unit != "" || v.Text == "" || isNumber(v.Text)) {
+	words := v.Unit == "trend" || v.Unit == "slot" // whose numbers nobody knows
+	if !reasons && !words && (v.Unit != "" || v.Text == "" || isNumber(v.Text)) {
 		return strconv.AppendFloat(b, v.Number, 'g', 7, 64)
 	}
 	b = append(b, '[')

@@ -73,7 +73,7 @@ func aBusyFrame(f *Fabric, n int) *live.Frame {
 			add(live.PortDown, port, peer, down, "", map[float64]string{0: "up", 1: "down"}[down], "")
 			if peer[0] != 'h' {
 				add("q_L", port, peer, load, "occupancy", "", "share of the queue that is taken")
-				add("q_V", port, peer, 1+math.Round(load), "", map[float64]string{1: "falling", 2: "rising"}[1+math.Round(load)], "whether the queue grows")
+				add("q_V", port, peer, 1+math.Round(load), "trend", map[float64]string{1: "falling", 2: "rising"}[1+math.Round(load)], "whether the queue grows")
 			}
 		}
 		if node.Tier == 1 {
