@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -56,6 +57,7 @@ func scripts() testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
 			"example": example,
+			"address": address,
 
 			"observations": observations,
 		},
@@ -102,6 +104,22 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 			return cli.WriteNew(ts.MkAbs(name), text)
 		}))
 	}
+}
+
+// address sets a variable to an address that somebody listens at, or did: address
+// taken|free VAR.
+func address(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] != "taken" && args[0] != "free" {
+		ts.Fatalf("usage: address taken|free VAR")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[1], l.Addr().String())
+	if args[0] == "free" {
+		ts.Check(l.Close())
+		return
+	}
+	ts.Defer(func() { l.Close() })
 }
 
 // observations writes a dataset to fit: observations FILE ROWS.
