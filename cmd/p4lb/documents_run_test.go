@@ -178,6 +178,9 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 					continue
 				}
 				condition = "[namespaces] "
+				if strings.Contains(command, " ping ") {
+					condition += "[exec:ping] "
+				}
 				up = first != "down"
 			}
 			n++
