@@ -154,13 +154,9 @@ func key(t *configv1.Table, words []string) (list []*p4v1.FieldMatch, err error)
 	}
 	for i, f := range fields {
 		m, err := keyField(f, words[i])
-		switch {
-		case errors.Is(err, errNoMatch):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", f.GetName(), err)
+		if list, err = addMatch(list, f, m, err); err != nil {
+			return nil, err
 		}
-		list = append(list, m)
 	}
 	return list, nil
 }
@@ -619,7 +615,11 @@ func rates(words []string) (list []dataplane.MeterRate, err error) {
 }
 
 func (s *script) meterAll(words []string) error {
-	m, err := s.meter(words[0])
+	var m described
+	m, err := find(s.info.GetDirectMeters(), "meter", words[0])
+	if err != nil {
+		m, err = s.meter(words[0])
+	}
 	if err != nil {
 		return err
 	}

@@ -217,6 +217,18 @@ func fieldMatch(f *configv1.MatchField, first, second *big.Int) (*p4v1.FieldMatc
 	return m, nil
 }
 
+// addMatch adds what an entry wants of a field to a key, where it wants anything,
+// and names the field where that is wrong.
+func addMatch(key []*p4v1.FieldMatch, f *configv1.MatchField, m *p4v1.FieldMatch, err error) ([]*p4v1.FieldMatch, error) {
+	switch {
+	case errors.Is(err, errNoMatch):
+		return key, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", f.GetName(), err)
+	}
+	return append(key, m), nil
+}
+
 // secondOf is what stands behind a value that is given alone.
 func secondOf(f *configv1.MatchField, first *big.Int) *big.Int {
 	switch f.GetMatchType() {

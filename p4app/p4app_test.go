@@ -125,6 +125,7 @@ counter_write packets 2 7 800
 counter_reset packets
 meter_array_set_rates limits 0.1:1 0.2:2
 meter_set_rates limits 1 0.3:3 0.4:4
+meter_array_set_rates rates 0.5:5 0.6:6
 set_queue_rate 1000 2
 set_queue_depth 12
 set_crc16_parameters calc 0x1021 0xffff 0 false false
@@ -295,7 +296,7 @@ func TestRead(t *testing.T) {
 	  "switches": {"s1": {"runtime_json": "pod/s1.json", "cpu_port": "510"}, "s2": {"program": "build/wall.json"}},
 	  "links": [["h1", "s1-p1"], ["s1-p2", "s2-p2"]]}`
 	const utils = `{"p4_src": "src/a.p4", "cli": true, "pcap_dump": true, "exec_scripts": ["x.sh"], "tasks_file": "", "topology": {"assignment_strategy": "l2", "links": [["h1", "s1"], ["h2", "s1"]], "hosts": {"h1": {}, "h2": {}},
-	  "switches": {"s1": {"cli_input": "s1-commands.txt", "cpu_port": true}}}}`
+	  "switches": {"s1": {"cli_input": "s1-commands.txt", "cpu_port": true, "priority_queues_num": 8}}}}`
 	dir := write(t, map[string]string{
 		"pod/topology.json": tutorial, "pod/s1.json": "{}", "basic.p4": "", "wall.p4": "",
 		"app/p4app.json": utils, "app/src/a.p4": "", "app/s1-commands.txt": "",
@@ -318,7 +319,7 @@ func TestRead(t *testing.T) {
 	}) {
 		t.Errorf("the notes are %q", p.Notes)
 	}
-	if s := p.Switches[0]; filepath.Base(s.Program) != "a.p4" || s.CPUPort != 510 || filepath.Base(s.Entries[0]) != "s1-commands.txt" {
+	if s := p.Switches[0]; filepath.Base(s.Program) != "a.p4" || s.CPUPort != 510 || s.Priority != 8 || filepath.Base(s.Entries[0]) != "s1-commands.txt" {
 		t.Errorf("s1 is %+v", s)
 	}
 	for _, c := range []struct {

@@ -63,7 +63,8 @@ type formTopology struct {
 		Runtime  string `json:"runtime_json"`
 		CLI      string `json:"cli_input"`
 		CPUPort  any    `json:"cpu_port"`
-		Priority int    `json:"priority_queues"`
+		Priority int    `json:"priority_queues_num"`
+		Queues   int    `json:"priority_queues"` // likewise
 	} `json:"switches"`
 }
 
@@ -93,7 +94,7 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	}
 	for _, s := range p.Topology.Switches {
 		x := f.Switches[s.Name]
-		sw := Switch{Name: s.Name, Priority: x.Priority}
+		sw := Switch{Name: s.Name, Priority: cmp.Or(x.Priority, x.Queues)}
 		if sw.Program = cmp.Or(programs[s.Name], programs[""]); sw.Program == "" {
 			if sw.Program, err = p.program(s.Name, cmp.Or(x.Source, x.Program, f.Source, f.Old)); err != nil {
 				return nil, err

@@ -163,13 +163,9 @@ func runtimeMatch(t *configv1.Table, match map[string]json.RawMessage) (list []*
 			return nil, fmt.Errorf("%s: %w", f.GetName(), err)
 		}
 		m, err := fieldMatch(f, first, second)
-		switch {
-		case errors.Is(err, errNoMatch):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", f.GetName(), err)
+		if list, err = addMatch(list, f, m, err); err != nil {
+			return nil, err
 		}
-		list = append(list, m)
 	}
 	for name := range match {
 		if !known[name] {
