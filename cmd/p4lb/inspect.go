@@ -29,7 +29,8 @@ func newInspect(c *cli.Console) *cobra.Command {
 occupancy, dequeue interval, trend, congestion index, weights and shares of
 paths, delays, load degrees, utilisation, warnings, recirculations, and how full
 the tables of flows are. The manifests of the programs say how; no scheme is
-known by name.
+known by name. What ports carry, drop and queue comes first, for any program; of
+a project (deploy --p4app) tables and counters are shown as well.
 
 ` + reachHelp + `
 
