@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
 // An attack is a command of p4lb with input that once hung it, took the
@@ -14,6 +16,8 @@ type attack struct {
 	args  []string
 	code  int    // that it must end with
 	says  string // something of what it must say
+	// lie is what a switch at ADDRESS, in the files, answers to reads.
+	lie func(send func(*p4v1.ReadResponse) error) error
 }
 
 // p4 is a program for v1model around what an attack puts into it.
@@ -63,7 +67,7 @@ duration: 2ms
 func attacks(n int) []attack {
 	var list []attack
 	compile := func(name, text string, code int, says string) {
-		list = append(list, attack{"compile: " + name, map[string]string{"x.p4": text}, []string{"compile", "x.p4", "-o", "x.json", "--p4info", "x.txtpb"}, code, says})
+		list = append(list, attack{"compile: " + name, map[string]string{"x.p4": text}, []string{"compile", "x.p4", "-o", "x.json", "--p4info", "x.txtpb"}, code, says, nil})
 	}
 	compile("additions in a row", p4("", "", "meta.m = "+strings.Repeat("hdr.h.a + ", 3000*n)+"1;", ""), 0, "")
 	compile("operators nested", p4("", "", "meta.m = "+strings.Repeat("~", 990)+"hdr.h.a;", ""), 0, "")
@@ -80,7 +84,7 @@ func attacks(n int) []attack {
 
 	packets := "mirroring_add 5 1\npacket 1 " + strings.Repeat("00", 64) + "\n"
 	test := func(name, apply, egress string) {
-		list = append(list, attack{"test: " + name, map[string]string{"x.p4": p4("", "", apply, egress), "x.stf": packets}, []string{"test", "x.p4", "x.stf"}, -1, "no round left"})
+		list = append(list, attack{"test: " + name, map[string]string{"x.p4": p4("", "", apply, egress), "x.stf": packets}, []string{"test", "x.p4", "x.stf"}, -1, "no round left", nil})
 	}
 	test("resubmitted for ever", "resubmit_preserving_field_list(0);", "")
 	test("recirculated for ever", "std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
@@ -88,7 +92,7 @@ func attacks(n int) []attack {
 	test("two of one, each time", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
 
 	lab := func(name, text string, says string) {
-		list = append(list, attack{"lab: " + name, map[string]string{"x.yaml": text}, []string{"lab", "run", "x.yaml"}, 1, says})
+		list = append(list, attack{"lab: " + name, map[string]string{"x.yaml": text}, []string{"lab", "run", "x.yaml"}, 1, says, nil})
 	}
 	with := func(old, new string) string { return strings.Replace(experiment, old, new, 1) }
 	lab("colons", experiment+"a"+strings.Repeat(": ", 100000), "nested too deeply")
@@ -102,13 +106,13 @@ func attacks(n int) []attack {
 	lab("a workload from a device", with("size: 10KB", "workload: /dev/zero"), "is a device")
 	lab("coefficients from a device", with("[ecmp]", "[{scheme: ecmp, coeffs: /dev/zero}]"), "is a device")
 	lab("rows of one folder", with("[ecmp]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), "both be kept")
-	list = append(list, attack{"lab: a name that leads out", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp"})
+	list = append(list, attack{"lab: a name that leads out", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp", nil})
 
 	footer := "PAR1" + strings.Repeat("x", 100) + string(binary.LittleEndian.AppendUint32(nil, 1<<32-1)) + "PAR1"
 	list = append(list,
-		attack{"inspect: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"inspect", "--replay", "x.parquet"}, 1, "footer is broken"},
-		attack{"fit: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"fit", "--data", "x.parquet", "--degree", "2", "-o", "m.json"}, 1, "footer is broken"},
-		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply"},
+		attack{"inspect: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"inspect", "--replay", "x.parquet"}, 1, "footer is broken", nil},
+		attack{"fit: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"fit", "--data", "x.parquet", "--degree", "2", "-o", "m.json"}, 1, "footer is broken", nil},
+		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply", nil},
 	)
 	return list
 }

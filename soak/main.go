@@ -65,7 +65,7 @@ func soak(binary string, length time.Duration, l limits) bool {
 	// for those that it begins later: so the commands come first.
 	began, n := time.Now(), 1
 	for ; n == 1 || time.Since(began) < length/2; n++ {
-		for _, a := range attacks(min(n, 3)) {
+		for _, a := range append(attacks(min(n, 3)), liars()...) {
 			report(a.name, a.run(binary, l))
 		}
 	}
@@ -88,7 +88,16 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return outcome{lost: err.Error()}
 	}
+	address := ""
+	if a.lie != nil {
+		var stop func()
+		if address, stop, err = listen(a.lie); err != nil {
+			return outcome{lost: err.Error()}
+		}
+		defer stop()
+	}
 	for name, text := range a.files {
+		text = strings.ReplaceAll(text, "ADDRESS", address)
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
 			return outcome{lost: err.Error()}
 		}
@@ -116,6 +125,8 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 		o.lost = fmt.Sprintf("it says %.200q, want something with %q", text, a.says)
 	case strings.Contains(string(text), "goroutine "):
 		o.lost = fmt.Sprintf("it died: %.200s", text)
+	case strings.ContainsAny(string(text), "\x1b\x07"):
+		o.lost = fmt.Sprintf("it says what a terminal obeys: %.200q", text)
 	case !onlyBelow(dir, filepath.Join("a", "b")):
 		o.lost = "it has written outside of its folder"
 	}

@@ -46,7 +46,7 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range attacks(1) {
+	for _, a := range append(attacks(1), liars()...) {
 		t.Run(a.name, func(t *testing.T) {
 			if o := a.run(binary, limits{time: 5 * time.Minute, memory: 1024}); o.lost != "" {
 				t.Error(o.lost)
