@@ -19,7 +19,7 @@ import (
 )
 
 // TestAPIServer: a real API server takes the manifest, each field of which it
-// knows. Pods are another matter: nothing here runs them.
+// knows. That its pods run is tested by cmd/p4lb, with the controller of Jobs.
 func TestAPIServer(t *testing.T) {
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if _, err := exec.LookPath(name); err != nil {

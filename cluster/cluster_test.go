@@ -30,12 +30,17 @@ func TestSlurmText(t *testing.T) {
 #SBATCH --mem=301M
 #SBATCH --time=0-01:31:00
 #SBATCH --requeue
+#SBATCH --signal=B:USR1@60
 #SBATCH --open-mode=append
 #SBATCH --partition=long
 #SBATCH --account=net
 #SBATCH --chdir="/shared/my work"
 #SBATCH --output="/shared/my work/p4lb-demo-1a2b3c4d-%A_%a.log"
-exec '/opt/p4lb'\''s/p4lb' lab run demo-1a2b3c4d --store 's3://b/p?endpoint=http://h:9000&region=r' --shard /3
+trap '[ "${SLURM_RESTART_COUNT:-0}" -ge 20 ] || scontrol requeue "$SLURM_JOB_ID"' USR1
+'/opt/p4lb'\''s/p4lb' lab run demo-1a2b3c4d --store 's3://b/p?endpoint=http://h:9000&region=r' --shard /3 &
+wait $!; code=$?
+while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
+exit $code
 `
 	if d := cmp.Diff(want, slurm{}.Text(j)); d != "" {
 		t.Error(d)

@@ -26,6 +26,7 @@ func (slurm) Text(j *Job) string {
 	option("mem=%dM", (j.Memory+1<<20-1)>>20)
 	option("time=%s", slurmTime(j.Time))
 	option("requeue") // what was finished is in the store
+	option("signal=B:USR1@60")
 	option("open-mode=append")
 	if j.Partition != "" {
 		option("partition=%s", j.Partition)
@@ -35,9 +36,22 @@ func (slurm) Text(j *Job) string {
 	}
 	option("chdir=%s", slurmWord(j.Folder))
 	option("output=%s", slurmWord(filepath.Join(j.Folder, j.Name+"-%A_%a.log")))
-	b.WriteString("exec " + shellWords(j.Command) + "\n")
+	fmt.Fprintf(&b, inTime, restarts, shellWords(j.Command))
 	return b.String()
 }
+
+// restarts is how often a task begins anew that has run out of time: one whose
+// single run takes longer would never end.
+const restarts = 20
+
+// inTime runs a command; what Slurm says a minute before the time is over, or two,
+// is answered by going into the queue again, which Slurm does not do by itself.
+const inTime = `trap '[ "${SLURM_RESTART_COUNT:-0}" -ge %d ] || scontrol requeue "$SLURM_JOB_ID"' USR1
+%s &
+wait $!; code=$?
+while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
+exit $code
+`
 
 // slurmTime is a time as Slurm writes it, in whole minutes.
 func slurmTime(d time.Duration) string {

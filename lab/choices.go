@@ -43,6 +43,7 @@ var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
 
 // The values of choices that the code asks for.
 const (
+	byPlace        = "place"
 	atDequeue      = "dequeue"
 	hashed         = "hashed"
 	first          = "first"
@@ -71,6 +72,12 @@ const (
 func Choices() []Choice { return slices.Clone(choices) }
 
 var choices = []Choice{
+	{
+		Key: "ties", Values: []string{"planned", byPlace}, Default: "planned",
+		About: "which of two events at the same time comes first: what was planned first, or by the port or flow that it comes from; place lets one run use several cores (--cores-per-run), with the same bytes on any number",
+		Why:   "every simulator that runs on one core does so; place differs as another seed does, and a run ends up to the shortest link's delay later",
+		field: func(s *Setting) option { return (*textOption)(&s.Ties) },
+	},
 	{
 		Key: "switches.marking", Values: []string{atEnqueue, atDequeue}, Default: atEnqueue,
 		About: "when ECN marks: as a packet comes, by the queue that it finds, or as it leaves, by what it leaves behind",
@@ -251,6 +258,9 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		}
 	}
 	w, r := &c.Switches, &c.Transport.RDMA
+	if c.Ties == byPlace && w.Knowledge == everywhere {
+		return "ties", errors.New("place does not know the queues of other switches at once, which knowledge: everywhere asks for: want planned")
+	}
 	pfc := w.PFC != nil && *w.PFC
 	switch {
 	case w.Hysteresis > 0 && !pfc && c.Like == "":

@@ -89,7 +89,10 @@ func inCase(key, value string) string {
 	if name, ok := strings.CutPrefix(key, "transport.rdma."); ok {
 		return "transport: {kind: dcqcn, rdma: {" + name + ": " + value + "}}"
 	}
-	return "transport: {kind: dctcp, " + strings.TrimPrefix(key, "transport.") + ": " + value + "}"
+	if name, ok := strings.CutPrefix(key, "transport."); ok {
+		return "transport: {kind: dctcp, " + name + ": " + value + "}"
+	}
+	return key + ": " + value
 }
 
 // TestChoicesRefused: what cannot be had together is said before anything runs.

@@ -17,5 +17,6 @@
 // print as targets (target.go).
 //
 // Nothing depends on the clock or on how many cores there are: a run is one
-// goroutine, and its random numbers come from its seed.
+// goroutine, or with ties by place several that come to the same, and its random
+// numbers come from its seed.
 package lab

@@ -74,6 +74,7 @@ type Setting struct {
 	Transport TransportSpec `yaml:"transport"`
 	Switches  SwitchSpec    `yaml:"switches"`
 	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets
+	Ties      string        `yaml:"ties"` // which of two events at the same time comes first
 	Faults    []Fault       `yaml:"faults"`
 	Duration  Time          `yaml:"duration"` // in which flows start
 	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
@@ -392,6 +393,9 @@ func (c *Case) inherit(x *Experiment) {
 	}
 	if c.Like == "" {
 		c.Like = x.Like
+	}
+	if c.Ties == "" {
+		c.Ties = x.Ties
 	}
 	if c.Faults == nil {
 		c.Faults = x.Faults

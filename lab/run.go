@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
@@ -27,6 +28,7 @@ type Job struct {
 	setup  *setup
 	x      *Experiment
 	rounds int    // of a packet in a switch; 0: the data plane's default
+	cores  int    // for this run, where ties are decided by place
 	world  string // where it runs; "" stands for Sim
 }
 
@@ -111,6 +113,11 @@ func bySize(flows []*outcome) []SizeBin {
 // run runs a job. The rows of flows and links go to the writers, nil for none.
 // record, if not nil, sees the run while it runs.
 func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
+	if record != nil {
+		alone := *j
+		alone.cores = 1 // what looks at packets does so from one goroutine
+		j = &alone
+	}
 	r, err := j.prepare(ctx)
 	if err != nil {
 		return nil, err
@@ -164,7 +171,15 @@ type running struct {
 	tasks    *taskFabric
 	alerts   []string
 	failed   error // in an event
-	unturned int64 // packets that had no round left in a switch
+	unturned unturned
+}
+
+// unturned are the packets that had no round left in a switch, as switches on
+// several cores tell of them.
+type unturned struct {
+	mu    sync.Mutex
+	n     int64
+	least string // alert, where nobody knows which was the first
 }
 
 // prepare makes the network with what its switches run.
@@ -184,8 +199,15 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 // packetEnded notes a packet that its switch has ended because it went round too
 // often.
 func (r *running) packetEnded(e dataplane.Ended) {
-	if r.unturned++; r.unturned == 1 {
-		r.alerts = append(r.alerts, e.String())
+	u := &r.unturned
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.n++
+	switch text := e.String(); {
+	case r.Case.Ties != byPlace && u.n == 1:
+		r.alerts = append(r.alerts, text)
+	case r.Case.Ties == byPlace && (u.n == 1 || text < u.least):
+		u.least = text
 	}
 }
 
@@ -195,7 +217,10 @@ func (r *running) close() { r.deploy.close() }
 func (j *Job) simOptions() sim.Options {
 	w := &j.Case.Switches
 	const frame = 1514
-	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha}
+	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha, Cores: j.cores}
+	if j.Case.Ties == byPlace {
+		o.Ties = sim.ByPlace
+	}
 	if w.PFC != nil && *w.PFC {
 		o.PFC = sim.PFC{On: true, Pause: fabric.Size(w.Pause), Alpha: w.Alpha}
 		o.Alpha = 0
@@ -229,7 +254,9 @@ func (r *running) startFlows() error {
 		if o.counts {
 			spec.Done = func(*sim.Flow) { r.ended() }
 		}
-		r.net.At(o.Start, func() { r.begin(i, spec) })
+		if err := r.net.PlanFlow(o.Start, spec, &r.sims[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -258,15 +285,6 @@ func (r *running) drawFlows() error {
 		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.warmup())
 	}
 	return nil
-}
-
-func (r *running) begin(i int, spec sim.FlowSpec) {
-	f, err := r.net.StartFlow(spec)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.sims[i] = f
 }
 
 // ended counts down the flows that the run waits for.
@@ -363,11 +381,14 @@ func (r *running) result(fit *fitting.Fit) *Result {
 			res.Lost[why.String()] = n
 		}
 	}
-	if r.unturned > 0 {
+	if r.unturned.n > 0 {
+		if r.unturned.least != "" {
+			res.Alerts = append(res.Alerts, r.unturned.least)
+		}
 		if res.Lost == nil {
 			res.Lost = map[string]int64{}
 		}
-		res.Lost["no round left"] = r.unturned
+		res.Lost["no round left"] = r.unturned.n
 	}
 	return res
 }

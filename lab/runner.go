@@ -21,6 +21,7 @@ type Runner struct {
 	Dir    string // for results; "" keeps them in memory alone, or where Under says
 	Under  string // Dir is below it, by the experiment's name and digest, where none is given
 	Cores  int    // 0: all
+	Within int    // of them for each run, where ties are decided by place; 0: one
 	Resume bool   // take the runs that Dir has for done
 	Read   Reader // of the files that the experiment names; nil: none
 
@@ -90,7 +91,7 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within})
 				}
 			}
 		}
@@ -126,6 +127,9 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 		return nil, err
 	}
 	if err := r.enter(jobs); err != nil {
+		return nil, err
+	}
+	if err := r.checkWithin(jobs); err != nil {
 		return nil, err
 	}
 	if err := r.Limits.check(jobs, r.cores()); err != nil {
@@ -187,10 +191,20 @@ func (r *Runner) enter(jobs []*Job) error {
 
 // cores is how many runs go on side by side.
 func (r *Runner) cores() int {
-	if r.Cores > 0 {
-		return r.Cores
+	return max(1, cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0))/max(1, r.Within))
+}
+
+// checkWithin says which of the jobs cannot use several cores.
+func (r *Runner) checkWithin(jobs []*Job) error {
+	if r.Within <= 1 {
+		return nil
 	}
-	return runtime.GOMAXPROCS(0)
+	for _, j := range jobs {
+		if j.Case.Ties != byPlace {
+			return fmt.Errorf("%s on %d cores: its ties are decided as planned, on one; want ties: %s in the experiment", j.Name(), r.Within, byPlace)
+		}
+	}
+	return nil
 }
 
 // work is the running of jobs.

@@ -51,8 +51,8 @@ func (s *Switch) discharge(p *Packet) {
 
 // pfcState is what a switch knows of what came in at a port.
 type pfcState struct {
-	held    int  // bytes of it in the buffer
-	pausing bool // the peer has been told to pause
+	held    int32 // bytes of it in the buffer
+	pausing bool  // the peer has been told to pause
 	sent    int64
 	line    []pauseFrame // on their way to the peer
 	flight  event
@@ -61,15 +61,15 @@ type pfcState struct {
 // hold counts bytes that came in at the port, and pauses the peer or lets it go
 // on.
 func (o *Port) hold(bytes int) {
-	o.pfc.held += bytes
+	o.pfc.held += int32(bytes)
 	if o.peer == nil {
 		return
 	}
 	pause := o.pauseAt()
 	switch {
-	case !o.pfc.pausing && o.pfc.held > pause:
+	case !o.pfc.pausing && int(o.pfc.held) > pause:
 		o.signal(true)
-	case o.pfc.pausing && o.pfc.held <= max(0, pause-int(o.net.opts.PFC.Resume)):
+	case o.pfc.pausing && int(o.pfc.held) <= max(0, pause-int(o.net.opts.PFC.Resume)):
 		o.signal(false)
 	}
 }
@@ -112,6 +112,7 @@ func (o *Port) headroom() int {
 // A pauseFrame is a PFC frame on its way.
 type pauseFrame struct {
 	at    time.Duration
+	seq   uint64 // 0: drawn when it comes to be the first of its line
 	pause bool
 }
 
@@ -128,11 +129,34 @@ func (o *Port) signal(pause bool) {
 		return
 	}
 	at := max(o.net.now, o.free) + time.Duration(pauseLen*8*int64(time.Second)/o.rate) + o.delay
-	o.pfc.line = append(o.pfc.line, pauseFrame{at, pause})
+	f := pauseFrame{at: at, pause: pause}
+	if o.place != 0 {
+		f.seq = o.place.next(o.net)
+	}
+	if o.far != o.net {
+		o.net.cross(o.far, crossing{arrival: arrival{at: at, seq: f.seq}, from: o, pause: pause})
+		return
+	}
+	o.warn(f)
+}
+
+// warn lets a PFC frame travel that is on the link.
+func (o *Port) warn(f pauseFrame) {
+	o.pfc.line = append(o.pfc.line, f)
 	if !o.pfc.flight.planned() {
 		o.pfc.flight.what = (*pauseHandler)(o)
-		o.net.events.plan(&o.pfc.flight, at)
+		o.planWarning()
 	}
+}
+
+// planWarning plans the arrival of the first PFC frame on the link, which has its
+// number, or draws it now.
+func (o *Port) planWarning() {
+	f := o.pfc.line[0]
+	if f.seq == 0 {
+		f.seq = o.net.events.next()
+	}
+	o.far.events.planAs(&o.pfc.flight, f.at, f.seq)
 }
 
 type pauseHandler Port
@@ -145,7 +169,7 @@ func (o *Port) heard() {
 	f := o.pfc.line[0]
 	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
 	if len(o.pfc.line) > 0 {
-		o.net.events.plan(&o.pfc.flight, o.pfc.line[0].at)
+		o.planWarning()
 	}
 	if o.down {
 		return

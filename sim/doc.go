@@ -16,7 +16,9 @@
 //
 // Everything happens in one loop over a schedule of events (events.go), ordered
 // by time, and at the same time by when they were planned. There are no
-// goroutines and no clock. Random numbers come from streams (Stream), one for
+// goroutines and no clock, unless Options.Ties has events at the same time ordered
+// by where they come from: then parts of the network have a loop each, which may
+// run on several cores (parts.go). Random numbers come from streams (Stream), one for
 // each consumer, so that one that draws more often changes nothing for others.
 //
 // # A packet's way

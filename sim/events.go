@@ -41,6 +41,7 @@ type Timer struct {
 	ev       event
 	planned  time.Duration
 	deadline time.Duration
+	place    place
 	f        func()
 }
 
@@ -48,11 +49,11 @@ type Timer struct {
 const never time.Duration = math.MaxInt64
 
 // NewTimer makes a timer that is stopped.
-func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(func() { n.outside(f) }) }
+func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, func() { n.outside(f) }) }
 
-// newTimer makes one of the simulator's own.
-func (n *Network) newTimer(f func()) *Timer {
-	t := &Timer{net: n, f: f, deadline: never}
+// newTimer makes one of the simulator's own, at a place.
+func (n *Network) newTimer(at place, f func()) *Timer {
+	t := &Timer{net: n, f: f, deadline: never, place: at}
 	t.ev.what = t
 	return t
 }
@@ -64,7 +65,7 @@ func (t *Timer) Set(at time.Duration) {
 		return
 	}
 	t.planned = at
-	t.net.events.plan(&t.ev, at)
+	t.net.events.planAs(&t.ev, at, t.place.next(t.net))
 }
 
 // After lets the timer run out after a time from now.
@@ -83,7 +84,7 @@ func (t *Timer) fire() {
 	case t.deadline == never:
 	case t.deadline > t.planned:
 		t.planned = t.deadline
-		t.net.events.plan(&t.ev, t.deadline)
+		t.net.events.planAs(&t.ev, t.deadline, t.place.next(t.net))
 	default:
 		t.deadline = never
 		t.f()

@@ -71,20 +71,30 @@ func (n *Network) begin(p *Packet) {
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
 	if f := p.Flow; p.Kind == Data && p.Last && f.Transport == UDP && f.Finished == 0 {
-		f.finish()
+		f.finish(n)
 	}
 	n.release(p)
 }
 
 // Began is what hosts, switches and controller have sent so far, copies
 // included.
-func (n *Network) Began() Tally { return n.ledger.began }
+func (n *Network) Began() Tally { return n.sum(func(l *ledger) Tally { return l.began }) }
 
 // Delivered is what has reached its host.
-func (n *Network) Delivered() Tally { return n.ledger.delivered }
+func (n *Network) Delivered() Tally { return n.sum(func(l *ledger) Tally { return l.delivered }) }
 
 // Lost is what ended elsewhere, for a reason.
-func (n *Network) Lost(why Reason) Tally { return n.ledger.lost[why] }
+func (n *Network) Lost(why Reason) Tally {
+	return n.sum(func(l *ledger) Tally { return l.lost[why] })
+}
+
+// sum adds up what the parts of the network have in their books.
+func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
+	for _, p := range n.parts {
+		t = t.plus(of(&p.ledger))
+	}
+	return t
+}
 
 // InFlight is what waits in queues or is on links, counted there.
 func (n *Network) InFlight() Tally {
@@ -114,17 +124,17 @@ func (n *Network) InFlight() Tally {
 // Audit checks that every packet and byte that began was delivered, was lost
 // for a reason, or is in flight. Run does it in the end.
 func (n *Network) Audit() error {
-	ended := n.ledger.delivered.plus(n.InFlight())
-	for _, t := range n.ledger.lost {
-		ended = ended.plus(t)
+	ended := n.Delivered().plus(n.InFlight())
+	var b strings.Builder
+	for _, why := range Reasons() {
+		ended = ended.plus(n.Lost(why))
 	}
-	if ended == n.ledger.began {
+	if ended == n.Began() {
 		return nil
 	}
-	var b strings.Builder
-	for why, t := range n.ledger.lost {
-		fmt.Fprintf(&b, ", %s %v", Reason(why), t)
+	for _, why := range Reasons() {
+		fmt.Fprintf(&b, ", %s %v", why, n.Lost(why))
 	}
 	return fmt.Errorf("packets and bytes do not add up at %v: began %v, delivered %v, in flight %v%s",
-		n.now, n.ledger.began, n.ledger.delivered, n.InFlight(), b.String())
+		n.now, n.Began(), n.Delivered(), n.InFlight(), b.String())
 }

@@ -52,7 +52,7 @@ type native struct {
 // LoadModel lets the switch run the model of its scheme. Nothing may wait in
 // the switch.
 func (s *Switch) LoadModel(o Model, t Tables) error {
-	if s.net.bytes {
+	if s.net.whole.bytes {
 		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
 	}
 	e := &native{s: s}

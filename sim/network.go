@@ -29,6 +29,11 @@ type Options struct {
 	// this many times what is free of it, in place of its own limit.
 	Alpha   float64
 	Virtual Virtual
+	// Ties says what comes first of two events at the same time.
+	Ties Ties
+	// Cores is on how many cores a run goes on at once, where ties are decided by
+	// place; the bytes are the same on any number. Zero: one.
+	Cores int
 	// CPU is the port of switches that leads to the controller; zero: 255.
 	CPU int
 }
@@ -137,7 +142,6 @@ type Network struct {
 	now      time.Duration
 	events   schedule
 	stopped  bool
-	random   *rand.Rand // of what has no source of its own
 
 	hosts    []*Host
 	switches []*Switch
@@ -151,6 +155,13 @@ type Network struct {
 	ledger ledger
 	hops   int64
 
+	// A network whose ties are decided by place consists of parts, each a Network
+	// with a clock, a schedule, switches and hosts of its own (parts.go); any other
+	// is its only part.
+	whole *Network
+	parts []*Network
+	part
+
 	running bool        // within Run, and in nobody else's function
 	held    []*program  // whose switches are the network's alone
 	ns3     *ns3Numbers // nil: nobody hashes as it does
@@ -163,7 +174,7 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{topology: t, opts: o, byName: map[string]any{}}
-	n.random = n.stream("network")
+	n.whole, n.parts = n, []*Network{n}
 	for i := range t.Switches {
 		s := newSwitch(n, &t.Switches[i])
 		n.switches = append(n.switches, s)
@@ -184,6 +195,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	if o.Hash == HashNS3 {
 		n.ns3 = newNS3Numbers(n)
 	}
+	if o.Ties == ByPlace {
+		n.divide(max(1, o.Cores))
+	}
 	return n, nil
 }
 
@@ -192,7 +206,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 // returns, and the length on the wire. It reports false where there are no bytes,
 // since models forward.
 func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
-	n.tap = f
+	for _, p := range n.parts {
+		p.tap = f
+	}
 	return n.bytes
 }
 
@@ -228,7 +244,12 @@ func (n *Network) Switch(name string) *Switch {
 }
 
 // Hops is the number of packets that switches have taken in so far.
-func (n *Network) Hops() int64 { return n.hops }
+func (n *Network) Hops() (hops int64) {
+	for _, p := range n.parts {
+		hops += p.hops
+	}
+	return hops
+}
 
 // At calls f at a time, or now if that is past.
 func (n *Network) At(t time.Duration, f func()) {
@@ -266,6 +287,9 @@ const heldFor = 1 << 12
 // Stop. Calling it again goes on.
 func (n *Network) Run(until time.Duration) error {
 	n.stopped = false
+	if n.placed() {
+		return n.runParts(until)
+	}
 	n.running = true
 	defer func() {
 		n.running = false

@@ -93,25 +93,27 @@ type Port struct {
 	urgent  fifo  // what goes first: see Answers.First
 	bytes   int32 // of queue
 	packets int32
-	cells   int32         // that they fill, where the switch counts them
-	limit   int32         // bytes that may wait
-	paused  bool          // by the peer
-	down    bool          // the link
+	cells   int32 // that they fill, where the switch counts them
+	limit   int32 // bytes that may wait
+	paused  bool  // by the peer
+	down    bool  // the link
+	mac     fabric.MAC
 	rate    int64         // bit/s
 	rest    int64         // of the last division by rate: what a bit takes is no whole ns
 	free    time.Duration // when the link has taken in the last packet
-	left    time.Duration // when that left the queue
 
 	serving event // at free, if packets wait
 	net     *Network
-	sw      *Switch // or
+	far     *Network // the part of it that packets arrive in
+	sw      *Switch  // or
 	host    *Host
 	delay   time.Duration
-	Number  int // of a switch; 0 at a host
+	place   place
+	left    time.Duration // when what the link has taken in left the queue
+	Number  int           // of a switch; 0 at a host
 
 	count Counters
 	link  *Link
-	mac   fabric.MAC
 	since time.Duration // that it is paused
 	pfc   pfcState
 }
@@ -159,7 +161,7 @@ func (h *arriveHandler) soon(next bool) {
 }
 
 func (n *Network) newPort(number int) *Port {
-	p := &Port{Number: number, net: n}
+	p := &Port{Number: number, net: n, far: n, place: n.newPlace()}
 	p.serving.what = (*serveHandler)(p)
 	p.arriving.what = (*arriveHandler)(p)
 	return p
@@ -251,7 +253,7 @@ func (o *Port) wake() {
 		return
 	}
 	if o.free > o.net.now {
-		o.net.events.plan(&o.serving, o.free)
+		o.net.events.planAs(&o.serving, o.free, o.place.next(o.net))
 		return
 	}
 	o.serve()
@@ -297,10 +299,19 @@ func (o *Port) transmit(p *Packet) {
 		o.net.lose(p, LinkDown)
 		return
 	}
-	at, seq := o.free+o.delay, o.net.events.next()
-	o.wire.push(arrival{at, seq, p})
+	a := arrival{o.free + o.delay, o.place.next(o.net), p}
+	if o.far != o.net {
+		o.net.cross(o.far, crossing{arrival: a, from: o})
+		return
+	}
+	o.carry(a)
+}
+
+// carry lets a packet travel that is on the link.
+func (o *Port) carry(a arrival) {
+	o.wire.push(a)
 	if !o.arriving.planned() {
-		o.net.events.planAs(&o.arriving, at, seq)
+		o.far.events.planAs(&o.arriving, a.at, a.seq)
 	}
 }
 
@@ -318,7 +329,7 @@ func (o *Port) arrive() {
 	p := o.wire.pop()
 	if o.wire.n > 0 {
 		next := o.wire.first()
-		o.net.events.planAs(&o.arriving, next.at, next.seq)
+		o.far.events.planAs(&o.arriving, next.at, next.seq)
 	}
 	if o.net.tap != nil && o.peer != nil && o.peer.sw != nil {
 		o.net.tap(o.peer, p.head, p.Size)

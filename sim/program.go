@@ -40,7 +40,7 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 		e.park = parkBehind * s.net.frame() / cell
 	}
 	s.run(e)
-	s.net.bytes = true
+	s.net.withBytes()
 }
 
 // take makes the switch the network's alone. It stays so while the network runs,

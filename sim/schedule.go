@@ -102,7 +102,7 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 	for {
 		last := len(s.now) - 1
 		if last < 0 {
-			if !s.open() {
+			if !s.open(until) {
 				return nil, 0
 			}
 			continue
@@ -133,9 +133,26 @@ func (s *schedule) fetch(n int) {
 	s.now[n-1].ev.what.soon(true)
 }
 
+// first is the time of the next plan, or never.
+func (s *schedule) first() time.Duration {
+	if n := len(s.now); n > 0 {
+		return s.now[n-1].at
+	}
+	at := never
+	if s.n > 0 {
+		for _, p := range s.ring[int(s.day+s.ahead())&(days-1)] {
+			at = min(at, p.at)
+		}
+	}
+	if len(s.later) > 0 {
+		at = min(at, s.later[0].at)
+	}
+	return at
+}
+
 // open makes the next bucket that has a plan the present one. It returns false
-// if there is none.
-func (s *schedule) open() bool {
+// if there is none that begins by a time.
+func (s *schedule) open(until time.Duration) bool {
 	if s.ring == nil {
 		s.ring = make([][]plan, days)
 		s.shift, s.day = firstShift, -1
@@ -151,7 +168,7 @@ func (s *schedule) open() bool {
 	if len(s.later) > 0 {
 		next = min(next, int64(s.later[0].at)>>s.shift)
 	}
-	if next == math.MaxInt64 {
+	if next == math.MaxInt64 || next > int64(until)>>s.shift {
 		return false
 	}
 	s.day = next

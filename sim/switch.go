@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -146,6 +147,16 @@ func (s *Switch) PacketOut(bytes []byte) {
 	s.net.begin(p)
 	p.from = s.cpu
 	s.engine.ingress(p)
+}
+
+// tell hands a packet to the controller.
+func (s *Switch) tell(bytes []byte) {
+	if !s.net.placed() {
+		s.net.outside(func() { s.packetIn(s.cpu.Number, bytes) })
+		return
+	}
+	bytes = slices.Clone(bytes)
+	s.net.defers(s.cpu.place, func() { s.packetIn(s.cpu.Number, bytes) })
 }
 
 // Generate lets a packet come from the packet generator of a Tofino, behind the
@@ -350,7 +361,7 @@ func (s *Switch) toController(p *Packet) {
 		s.loop.transmit(p)
 	default:
 		if s.packetIn != nil {
-			s.net.outside(func() { s.packetIn(s.cpu.Number, p.head) })
+			s.tell(p.head)
 		}
 		s.end(p, Consumed)
 	}

@@ -88,7 +88,7 @@ func (f *Flow) connect() error {
 		if f.Rate > 0 {
 			rate = f.Rate
 		}
-		to = newUDPSender(&t, &f.FlowStats, size, rate, f.net.now)
+		to = newUDPSender(&t, &f.FlowStats, size, rate, f.Src.net.now)
 		if t.Poisson {
 			to.(*udpSender).random = f.net.stream(fmt.Sprintf("flow %d", f.ID))
 		}
@@ -111,6 +111,7 @@ func (f *Flow) connect() error {
 // pace decide how much is on its way, not how much waits at home.
 type source struct {
 	*Flow
+	net     *Network // the part that the sending host is in
 	half    half
 	timer   *Timer
 	waiting bool // for its turn
@@ -119,10 +120,10 @@ type source struct {
 }
 
 func newSource(f *Flow, h half) *source {
-	s := &source{Flow: f, half: h}
+	s := &source{Flow: f, net: f.Src.net, half: h}
 	s.turn = s.send
-	s.timer = f.net.newTimer(func() {
-		h.tick(f.net.now)
+	s.timer = s.net.newTimer(f.place(sending), func() {
+		h.tick(s.net.now)
 		s.ask()
 	})
 	return s
@@ -134,7 +135,10 @@ func (s *source) receive(p *Packet) {
 	s.half.receive(s.net.now, p)
 	s.ask()
 	if s.Acknowledged > 0 {
-		s.sender, s.Flow.receiver = over{}, over{}
+		s.sender = over{}
+		if !s.net.placed() { // else the receiver may be elsewhere
+			s.Flow.receiver = over{}
+		}
 	}
 }
 
@@ -170,17 +174,18 @@ func (s *source) send() {
 // A sink drives the receiving half. What it answers goes to the NIC at once.
 type sink struct {
 	*Flow
+	net   *Network // the part that the receiving host is in
 	half  half
 	timer *Timer // nil: until it is needed
 }
 
-func newSink(f *Flow, h half) *sink { return &sink{Flow: f, half: h} }
+func newSink(f *Flow, h half) *sink { return &sink{Flow: f, net: f.Dst.net, half: h} }
 
 func (s *sink) receive(p *Packet) {
 	s.half.receive(s.net.now, p)
 	s.answer()
 	if complete := s.Received == s.Bytes || s.Transport == UDP && p.Last; complete && s.Finished == 0 {
-		s.finish()
+		s.finish(s.net)
 	}
 }
 
@@ -195,7 +200,7 @@ func (s *sink) answer() {
 		if at == never {
 			return
 		}
-		s.timer = s.net.newTimer(func() {
+		s.timer = s.net.newTimer(s.place(receiving), func() {
 			s.half.tick(s.net.now)
 			s.answer()
 		})

@@ -45,7 +45,10 @@ func newBench(c *cli.Console) *cobra.Command {
            catalogue, and through some of those for Tofino and the slowest
   sim      the simulator on one core: packet-hops per second with programs in
            every switch, and with models; what a packet takes of the memory
-  store    what a store takes around a run, and to find and read 10,000 results
+  store    what a store takes around a run, and to find and read 10,000 results,
+           in a folder for temporary files; P4LB_BENCH_STORE=URL measures the
+           first in another store, such as s3://bucket/bench, and leaves in it
+           what was written
   switch   the embedded switch on one core: packets per second through the
            programs of the examples; over P4Runtime and over BfRt, how many
            entries a second can be changed, and how long a register takes

@@ -44,7 +44,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 		}
 		bar := newLabProgress(j.c, x.Name)
 		r := &lab.Runner{
-			Dir: dir, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+			Dir: dir, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 			Progress: bar.ended,
 		}
 		s, err := r.Explain(cmd.Context(), x)

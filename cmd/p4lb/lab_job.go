@@ -27,6 +27,7 @@ type labJob struct {
 	c        *cli.Console
 	dir      string
 	cores    int
+	within   int // of them for each run
 	resume   bool
 	observe  string
 	record   string
@@ -63,6 +64,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	addStoreFlag(cmd, &j.store)
 	f.StringVar(&j.shardText, "shard", "", "make part `I/N` of the runs, into the --store; /N where Slurm or Kubernetes says which")
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
+	f.IntVar(&j.within, "cores-per-run", 1, "run each run on `N` of the cores: for large ones, of an experiment with ties: place")
 	f.BoolVar(&j.resume, "resume", false, "take the runs that the folder has for done")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
 	f.BoolVar(&j.wide, "wide", false, "show all metrics of the table, in more than 80 columns")
@@ -127,6 +129,8 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
 	case j.cores < 0:
 		return cli.UsageError(cmd, "--cores %d: want 1 or more", j.cores)
+	case j.within < 1:
+		return cli.UsageError(cmd, "--cores-per-run %d: want 1 or more", j.within)
 	}
 	return nil
 }
@@ -248,7 +252,7 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.Warning("%s", text) }, Cores: j.cores, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.Warning("%s", text) }, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)
