@@ -222,9 +222,9 @@ func over(list []answers, of func(*answers) float64) float64 {
 func within(t *testing.T, what string, got, want, band float64) {
 	t.Helper()
 	off := 100 * (got - want) / want
-	t.Logf("%s: %.4g, in ns-3 %.4g: %+.1f %%", what, got, want, off)
+	t.Logf("%s: %.4g, there %.4g: %+.1f %%", what, got, want, off)
 	if !(math.Abs(off) <= band) {
-		t.Errorf("%s: %.4g, in ns-3 %.4g: %+.1f %% is not within %g %%", what, got, want, off, band)
+		t.Errorf("%s: %.4g, there %.4g: %+.1f %% is not within %g %%", what, got, want, off, band)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-//go:embed papers/*.yaml papers/recorded/*.txt
+//go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/mechanisms.yaml
 var paperFiles embed.FS
 
 // Recorded is what the recorded results of a paper's experiments come to, and how

@@ -41,3 +41,51 @@ func TestRecorded(t *testing.T) {
 		t.Error("something is recorded of no paper")
 	}
 }
+
+// TestMechanisms: of each recorded row that came out otherwise than printed it is said
+// why, on the page as by --explain, and of no other.
+func TestMechanisms(t *testing.T) {
+	for _, paper := range Papers() {
+		list, err := Paper(paper, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := Mechanisms(list, AllFigures)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("../docs/reproduction/" + paper + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, section := make([]bool, len(known)), ""
+		for line := range strings.Lines(string(text)) {
+			if name, ok := strings.CutPrefix(line, "## "); ok {
+				section = strings.TrimSpace(name)
+			}
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+			if len(cells) != 5 || cells[4] == "" {
+				continue
+			}
+			verdict := strings.TrimLeft(cells[4], " *")
+			otherwise := strings.HasPrefix(verdict, string(Contrary)) || strings.HasPrefix(verdict, string(Smaller))
+			covered := false
+			for i := range known {
+				if known[i].Experiment == section && known[i].covers(strings.TrimSpace(cells[0]), cells[1]) && otherwise {
+					covered, used[i] = true, true
+				}
+			}
+			if otherwise && !covered {
+				t.Errorf("%s, %s: nothing says why %q is %s", section, cells[0], cells[1], verdict)
+			}
+		}
+		for i := range known {
+			if !used[i] {
+				t.Errorf("%s, %s: no row begins with %q", known[i].Experiment, known[i].Figure, known[i].Rows)
+			}
+			if !strings.Contains(string(text), "- "+known[i].String()+"\n") {
+				t.Errorf("docs/reproduction/%s.md lacks: - %s", paper, &known[i])
+			}
+		}
+	}
+}

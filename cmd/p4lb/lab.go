@@ -194,11 +194,13 @@ and what had to be assumed. Before it runs anything it prints what the recorded
 results come to, and how long all of it takes (--recorded: nothing else). Where the
 paper's setting takes hours, the experiment is a smaller one that says so; --full
 takes the paper's. --explain FIGURE tries what the paper leaves open, and says which
-choice moves which number, by how much. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
+choice moves which number, by how much; before that it prints why rows come out
+otherwise than printed, as counters of the recorded runs show it. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
   p4lb lab paper qdaps --full --resume
   p4lb lab paper rlb --recorded
   p4lb lab paper rlb --explain fig14
+  p4lb lab paper rlb --explain fig14 --recorded
   p4lb lab paper rlb --show > rlb.yaml`,
 		Args: cli.WantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -227,6 +229,11 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 				fmt.Fprintf(c.Out, "recorded: %s\n", text)
 				c.Out.Flush()
 			}
+			if j.explain != "" {
+				if err := j.tellMechanisms(list); err != nil {
+					return err
+				}
+			}
 			if recorded {
 				return nil
 			}
@@ -239,7 +246,7 @@ choice moves which number, by how much. The papers are ` + strings.Join(lab.Pape
 	}
 	j.addFlags(cmd)
 	j.addExplain(cmd)
-	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, and run nothing")
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, with --explain why, and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
 	q.addFlags(cmd)
 	return cmd

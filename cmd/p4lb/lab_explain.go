@@ -17,6 +17,21 @@ func (j *labJob) addExplain(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&j.explain, "explain", "", "run what vary says instead: which open choice moves which number of `FIGURE`, or of all, by how much")
 }
 
+// tellMechanisms prints what is recorded of why rows come out otherwise than printed.
+func (j *labJob) tellMechanisms(list []*lab.Experiment) error {
+	known, err := lab.Mechanisms(list, j.explain)
+	if err != nil || len(known) == 0 || j.c.Quiet {
+		return err
+	}
+	fmt.Fprintln(j.c.Out, "why, by counters of the recorded runs:")
+	for i := range known {
+		fmt.Fprintf(j.c.Out, "- %s\n", &known[i])
+	}
+	fmt.Fprintln(j.c.Out)
+	j.c.Out.Flush()
+	return nil
+}
+
 // explainAll screens the open choices of those experiments that say which they are.
 func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 	if err := j.check(cmd); err != nil {
