@@ -115,7 +115,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     // The path of a packet: here the hash of its flow.
     action path() {
-        hash(meta.slot, HashAlgorithm.crc16, 16w0, {
+        hash(meta.slot, HashAlgorithm.crc32, 16w0, {
             hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ports.src, hdr.ports.dst
         }, meta.count);
     }
