@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,6 +162,8 @@ func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan 
 		}
 		m := manifest.Manifest{Version: manifest.Version, Scheme: project.Topology.Name, Title: s.Program, Arch: manifest.V1Model, Role: string(sw.Role)}
 		own.Complete(&m, s.info)
+		// Nobody can read cells of more than 64 bits, by Thrift or here.
+		m.Registers = slices.DeleteFunc(m.Registers, func(r manifest.Register) bool { return r.Width < 1 || r.Width > 64 })
 		s.plan = &plan.Switch{
 			Name: s.Name, Role: sw.Role, Device: sw.ID, CPUPort: cpu,
 			Pipeline: &plan.Pipeline{Manifest: m, P4Info: s.info, Config: s.program},
