@@ -109,7 +109,7 @@ var rooms = map[string][]string{
 
 	"sim": {"dataplane", "fabric", "model"},
 	// Results under digests, where many processes on many machines find them.
-	"store": {},
+	"store": {"plain"},
 	// Schedulers that run the shards of an experiment.
 	"cluster": {},
 	"lab": {

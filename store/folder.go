@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A folder is a bucket in a file system, which several machines may share: an
@@ -104,7 +106,7 @@ func linkNew(from, to string) error {
 }
 
 func (d *folder) get(_ context.Context, name string) (io.ReadCloser, error) {
-	f, err := os.Open(d.path(name))
+	f, err := plain.OpenFile(d.path(name))
 	if err != nil {
 		return nil, d.explain("reading "+name+" of", err)
 	}

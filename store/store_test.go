@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 const testKey = "00112233445566778899aabbccddeeff"
@@ -341,6 +344,21 @@ func TestDeadProcess(t *testing.T) {
 	}
 	if _, err := b.Take(t.Context(), testKey); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPipe: what is no file is not waited for.
+func TestPipe(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir)
+	if err := os.Symlink(os.DevNull, filepath.Join(dir, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.b.get(t.Context(), "x"); !errors.Is(err, plain.ErrNotRegular) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.b.get(t.Context(), "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -285,6 +285,9 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 		return comparison, err
 	}
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
+		if err == nil {
+			err = fmt.Errorf("%s: none of its runs has been made, and none can be taken from where they are kept", x.Name)
+		}
 		return nil, err
 	}
 	if e := j.showTable(comparison); e != nil {
