@@ -237,7 +237,7 @@ func (r *release) write(name string, data []byte) error {
 // archive is a compressed tape of files, all of one date and nobody's.
 func (r *release) archive(list []entry) ([]byte, error) {
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&b, gzip.DefaultCompression)
 	if err != nil {
 		return nil, err
 	}
