@@ -47,8 +47,10 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 		every = max(time.Duration(c.GetTtlQueryInterval())*time.Millisecond, idleScan)
 	}
 	a.passed.change(t.s.dev.Now(), every)
+	if a.config.GetIdleTableMode() != c.GetIdleTableMode() {
+		clear(a.idle) // otherwise what has been told of stays so, while ageing is off too
+	}
 	a.config = c
-	clear(a.idle)
 	clear(a.active)
 	return nil
 }
