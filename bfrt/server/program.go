@@ -294,13 +294,16 @@ func (m *makers) actionsOf(t *bfrt.Table, use func(*bfrt.ActionSpec, string)) er
 		return nil
 	}
 	for _, spec := range *t.ActionSpecs {
-		name := spec.Name
-		if !slices.ContainsFunc(m.p.config.Actions, func(a *bmv2.Action) bool { return a.Name == name }) {
-			if name = m.p.short(name); !slices.ContainsFunc(m.p.config.Actions, func(a *bmv2.Action) bool { return a.Name == name }) {
-				return failf(notFound, "the program has no action %s", spec.Name)
-			}
+		// In the data plane of several programs the pipe's name stands before it.
+		pipe, _, _ := strings.Cut(t.Name, ".")
+		names := []string{spec.Name, m.p.short(spec.Name), pipe + "." + spec.Name}
+		i := slices.IndexFunc(names, func(name string) bool {
+			return slices.ContainsFunc(m.p.config.Actions, func(a *bmv2.Action) bool { return a.Name == name })
+		})
+		if i < 0 {
+			return failf(notFound, "the program has no action %s", spec.Name)
 		}
-		use(spec, name)
+		use(spec, names[i])
 	}
 	return nil
 }

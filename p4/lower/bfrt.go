@@ -242,6 +242,16 @@ var scopes = map[configv1.ActionRef_Scope]string{
 	configv1.ActionRef_TABLE_AND_DEFAULT: "TableAndDefault", configv1.ActionRef_TABLE_ONLY: "TableOnly", configv1.ActionRef_DEFAULT_ONLY: "DefaultOnly",
 }
 
+// actionName is the name and the number of an action: without its pipe's, also
+// where P4Info has that before it since there are several pipes.
+func (b *schemaGen) actionName(p *configv1.Preamble) (string, uint32) {
+	if b.ids.pipe != "" || strings.Count(p.Name, ".") < 2 {
+		return p.Name, p.Id
+	}
+	_, name, _ := strings.Cut(p.Name, ".")
+	return name, p.Id>>24<<24 | hashName(name)&0xffffff
+}
+
 // actionSpecs lists the actions of a table.
 func (b *schemaGen) actionSpecs(info *configv1.Table) []*bfrt.ActionSpec {
 	specs := []*bfrt.ActionSpec{}
@@ -251,7 +261,8 @@ func (b *schemaGen) actionSpecs(info *configv1.Table) []*bfrt.ActionSpec {
 			continue
 		}
 		a := b.infoGen.out.Actions[i]
-		spec := &bfrt.ActionSpec{ID: ref.Id, Name: a.Preamble.Name, Scope: scopes[ref.Scope], Annotations: append([]bfrt.Annotation{}, notesOf(ref.Annotations)...), Data: []*bfrt.Field{}}
+		name, id := b.actionName(a.Preamble)
+		spec := &bfrt.ActionSpec{ID: id, Name: name, Scope: scopes[ref.Scope], Annotations: append([]bfrt.Annotation{}, notesOf(ref.Annotations)...), Data: []*bfrt.Field{}}
 		for _, p := range a.Params {
 			spec.Data = append(spec.Data, bfrt.Param(p.Id, p.Name, true, bfrt.Bytes(int(p.Bitwidth)), notesOf(p.Annotations)...))
 		}
