@@ -138,8 +138,7 @@ type readStream struct {
 	p4v1.P4Runtime_ReadServer
 	turns *turns
 	stop  <-chan struct{} // of the server
-	// stall is how long a message may wait for the client.
-	stall time.Duration
+	gate  *Gate
 
 	began time.Time // of the turn; zero without one
 }
@@ -174,9 +173,7 @@ func (s *readStream) end() {
 // send waits for the client, without a turn.
 func (s *readStream) send(m *p4v1.ReadResponse) error {
 	s.end()
-	timer := time.AfterFunc(s.stall, func() { endLate(s.Context()) })
-	err := s.Send(m)
-	timer.Stop()
+	err := s.gate.Send(s.P4Runtime_ReadServer, m)
 	if err != nil {
 		return err
 	}

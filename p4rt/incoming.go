@@ -86,7 +86,7 @@ func (in *incoming) evict() {
 		}
 	}
 	if oldest != nil {
-		in.log.Warn("P4Runtime: a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size)
+		in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size)
 		in.drop(oldest)
 		go oldest.conn.Close()
 	}

@@ -58,7 +58,7 @@ func TestHalfMessages(t *testing.T) {
 	}
 	const limit = 8 << 20
 	r := newRig(t, Options{Limits: Limits{MaxMessage: 4 << 20, MaxIncoming: limit}})
-	in := r.server.incoming
+	in := r.server.gate.incoming
 	in.patient = 500 * time.Millisecond
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
@@ -122,9 +122,9 @@ func TestIncomingIsFreed(t *testing.T) {
 	s.cancel()
 	deadline := time.Now().Add(patience)
 	for {
-		r.server.incoming.mu.Lock()
-		n, open := r.server.incoming.held, len(r.server.incoming.open)
-		r.server.incoming.mu.Unlock()
+		r.server.gate.incoming.mu.Lock()
+		n, open := r.server.gate.incoming.held, len(r.server.gate.incoming.open)
+		r.server.gate.incoming.mu.Unlock()
 		if n == 0 && open == 0 {
 			return
 		}

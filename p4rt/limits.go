@@ -6,14 +6,11 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
-	"google.golang.org/grpc/tap"
 )
 
 // Limits are what the clients of a server can make it hold or do. A zero stands
@@ -83,21 +80,6 @@ const (
 	// unused is how long a connection without any call is kept.
 	unused = 5 * time.Minute
 )
-
-// admitCall counts a call in, or refuses it before its message is received, and
-// gives it a context that the server can end.
-func (s *Server) admitCall(ctx context.Context, info *tap.Info) (context.Context, error) {
-	if !strings.HasPrefix(info.FullMethodName, "/p4.v1.P4Runtime/") && !strings.HasPrefix(info.FullMethodName, "/grpc.") {
-		return ctx, nil // there is no such service
-	}
-	if n := s.calls.Add(1); n > int64(s.limits.MaxCalls) {
-		s.calls.Add(-1)
-		return ctx, failf(codes.ResourceExhausted, "there are %d requests and streams already, and no more are taken", s.limits.MaxCalls).(*failure).GRPCStatus().Err()
-	}
-	ctx = newEndable(ctx)
-	context.AfterFunc(ctx, func() { s.calls.Add(-1) })
-	return ctx, nil
-}
 
 // requestSizes notes how large the requests are that come.
 type requestSizes struct{}

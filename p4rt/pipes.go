@@ -1,8 +1,6 @@
 package p4rt
 
 import (
-	"log/slog"
-	"net"
 	"time"
 
 	"github.com/p4lb/p4lb/dataplane"
@@ -84,8 +82,3 @@ func (d *Device) Now() time.Duration { return d.now() }
 
 // Complete puts the defaults for what is not set, and refuses what cannot be.
 func (l *Limits) Complete() error { return l.validate() }
-
-// Listener bounds the connections that l accepts.
-func (l *Limits) Listener(inner net.Listener, log *slog.Logger) net.Listener {
-	return &boundedListener{Listener: inner, most: l.MaxConnections, log: log}
-}

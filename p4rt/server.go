@@ -8,17 +8,13 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 )
@@ -57,11 +53,10 @@ type Server struct {
 
 	health *health.Server
 
-	limits   Limits
-	calls    atomic.Int64 // in progress
-	reads    atomic.Int64 // among them
-	turns    *turns       // of those who read
-	incoming *incoming
+	limits Limits
+	gate   *Gate
+	turns  *turns       // of those who read
+	reads  atomic.Int64 // in progress
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -81,9 +76,9 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	s := &Server{
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
 		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
-		incoming: newIncoming(max(o.MaxIncoming, o.MaxMessage), o.Log),
 	}
-	s.grpc = grpc.NewServer(append(o.serverOptions(s.incoming), grpc.InTapHandle(s.admitCall), grpc.StatsHandler(requestSizes{}))...)
+	s.gate = NewGate(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, o.Log)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.ForceServerCodecV2(newCodec()), grpc.StatsHandler(requestSizes{}))...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether
 	// they work, of the server as a whole or by name.
@@ -98,29 +93,9 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	return s, nil
 }
 
-// serverOptions also let clients ask for signs of life often, and ask for such
-// themselves: a controller that vanishes without a word is no longer primary
-// after half a minute. A connection that says nothing is closed.
-func (o *Options) serverOptions(in *incoming) []grpc.ServerOption {
-	list := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.MaxMessage), grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
-		// Batches and programs come in one go instead of in pieces of 64 KiB.
-		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
-		grpc.ConnectionTimeout(greeting),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-	}
-	creds := insecure.NewCredentials()
-	if o.TLS != nil {
-		creds = credentials.NewTLS(o.TLS)
-	}
-	return append(list, grpc.Creds(&counting{creds, in}))
-}
-
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(&boundedListener{Listener: l, most: s.limits.MaxConnections, log: s.log})
+	return s.grpc.Serve(s.gate.Listener(l))
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes
@@ -130,17 +105,7 @@ func (s *Server) Stop(ctx context.Context) {
 		close(s.stop)
 		s.health.Shutdown()
 	})
-	finished := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(finished)
-	}()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		s.grpc.Stop()
-		<-finished
-	}
+	EndServer(ctx, s.grpc)
 }
 
 // Load commits a program that no client has sent: BMv2 JSON and its P4Info.

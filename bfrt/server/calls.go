@@ -267,17 +267,8 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 func (s *Server) hand(stream wire.ReadServer, a *answer) error {
 	for i, m := range a.pages {
 		a.pages[i] = nil
-		sent := make(chan error, 1)
-		go func() { sent <- stream.Send(m) }()
-		stall := time.NewTimer(s.opts.MaxStall)
-		select {
-		case err := <-sent:
-			stall.Stop()
-			if err != nil {
-				return err
-			}
-		case <-stall.C:
-			return failf(codes.DeadlineExceeded, "the next message of the answer has not been taken for %v", s.opts.MaxStall)
+		if err := s.gate.Send(stream, m); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -74,7 +74,9 @@ func (p *testPort) Send(b []byte) { p.sent <- append([]byte(nil), b...) }
 func (p *testPort) Flush() error  { return nil }
 func (p *testPort) Close() error  { close(p.closed); return nil }
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *rig { return newLimitedRig(t, p4rt.Limits{}) }
+
+func newLimitedRig(t testing.TB, limits p4rt.Limits) *rig {
 	t.Helper()
 	program, err := chipProgram()
 	if err != nil {
@@ -90,7 +92,7 @@ func newRig(t testing.TB) *rig {
 	}})
 	r.must(err)
 	t.Cleanup(func() { r.dev.Close() })
-	r.s, err = New(r.dev, Options{Arch: bmv2.TNA})
+	r.s, err = New(r.dev, Options{Arch: bmv2.TNA, Limits: limits})
 	r.must(err)
 	r.must(r.s.Load(program))
 	for _, n := range []uint32{1, 2, 130} {

@@ -14,13 +14,9 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
@@ -67,10 +63,10 @@ func (o *Options) validate() error {
 
 // A Server serves BfRt for one device.
 type Server struct {
-	dev    *p4rt.Device
-	opts   Options
-	grpc   *grpc.Server
-	handed atomic.Int64 // calls in progress
+	dev  *p4rt.Device
+	opts Options
+	gate *p4rt.Gate
+	grpc *grpc.Server
 	// answers has one for each answer that a client is taking.
 	answers chan struct{}
 
@@ -97,71 +93,23 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	}
 	s := &Server{dev: d, opts: o, stop: make(chan struct{}), answers: make(chan struct{}, maxAnswers), cpu: d.CPU()}
 	s.chip = newFixed(s)
-	s.grpc = grpc.NewServer(s.serverOptions()...)
+	s.gate = p4rt.NewGate(&s.opts.Limits, wire.ServiceName, o.Log)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.MaxSendMsgSize(1<<30))...)
 	wire.Register(s.grpc, s)
 	s.work.Go(s.watchIdle)
 	d.OnPorts(s.portsChanged)
 	return s, nil
 }
 
-func (s *Server) serverOptions() []grpc.ServerOption {
-	list := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(s.opts.MaxMessage),
-		grpc.MaxSendMsgSize(1 << 30),
-		grpc.MaxHeaderListSize(1 << 20),
-		grpc.MaxConcurrentStreams(uint32(s.opts.MaxStreams)),
-		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: 5 * time.Minute}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.UnaryInterceptor(func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if err := s.admit(); err != nil {
-				return nil, err
-			}
-			defer s.handed.Add(-1)
-			return handle(ctx, in)
-		}),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			if err := s.admit(); err != nil {
-				return err
-			}
-			defer s.handed.Add(-1)
-			return handle(srv, stream)
-		}),
-	}
-	if s.opts.TLS != nil {
-		list = append(list, grpc.Creds(credentials.NewTLS(s.opts.TLS)))
-	}
-	return list
-}
-
-// admit counts a call in, or refuses it.
-func (s *Server) admit() error {
-	if n := s.handed.Add(1); n > int64(s.opts.MaxCalls) {
-		s.handed.Add(-1)
-		return failf(codes.ResourceExhausted, "there are %d requests and streams already", s.opts.MaxCalls)
-	}
-	return nil
-}
-
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(s.opts.Limits.Listener(l, s.opts.Log))
+	return s.grpc.Serve(s.gate.Listener(l))
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes all
 // connections.
 func (s *Server) Stop(ctx context.Context) {
 	s.stopOnce.Do(func() { close(s.stop) })
-	finished := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(finished)
-	}()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		s.grpc.Stop()
-		<-finished
-	}
+	p4rt.EndServer(ctx, s.grpc)
 	s.work.Wait()
 }

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+// until waits for what must come.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// TestReadThatNobodyTakes ends when its time is over.
+func TestReadThatNobodyTakes(t *testing.T) {
+	r := newLimitedRig(t, p4rt.Limits{MaxStall: 300 * time.Millisecond})
+	before := r.s.gate.Calls() // the stream of the client
+	large := r.entry("In.large", nil, nil)
+	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{
+		Target: everywhere, ClientId: 1, Entities: []*wire.Entity{{Entity: &wire.Entity_TableEntry{TableEntry: large}}},
+	})
+	r.must(err)
+	header := make(chan error, 1) // the read has begun once its header is there
+	go func() {
+		_, err := stream.Header()
+		header <- err
+	}()
+	r.must(<-header)
+	until(t, "the read ends", func() bool { return r.s.gate.Calls() == before })
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("got %v, want DEADLINE_EXCEEDED", err)
+	}
+	if list, err := r.read(everywhere, r.entry("In.large", r.key("In.large", 7), nil)); err != nil || len(list) != 1 {
+		t.Errorf("the next read: %d cells, %v", len(list), err)
+	}
+}
+
+// TestTooMuch: what clients ask for beyond the limits is refused, and nothing of it
+// done.
+func TestTooMuch(t *testing.T) {
+	r := newLimitedRig(t, p4rt.Limits{MaxUpdates: 2, MaxCalls: 3, MaxControllers: 2, MaxMessage: 1 << 20})
+	add := func(n uint64) *wire.Update {
+		return update(ins, r.entry("In.dmac", r.key("In.dmac", n), r.data("In.dmac", "send", "port", 1)))
+	}
+	want := func(what string, err error, code codes.Code) {
+		t.Helper()
+		if status.Code(err) != code {
+			t.Errorf("%s: %v, want %v", what, err, code)
+		}
+	}
+	want("three updates", r.write(everywhere, add(1), add(2), add(3)), codes.ResourceExhausted)
+	if n := r.size("In.dmac"); n != 0 {
+		t.Errorf("%d entries of a batch that was refused", n)
+	}
+	r.must(r.write(everywhere, add(1), add(2)))
+
+	_, err := r.c.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
+		ClientId: 1, Action: wire.SetForwardingPipelineConfigRequest_VERIFY, Config: []*wire.ForwardingPipelineConfig{{P4Name: "chip", BfruntimeInfo: make([]byte, 2<<20)}},
+	})
+	want("a message of 2 MiB", err, codes.ResourceExhausted)
+
+	subscribe := func(client uint32) wire.StreamClient {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(cancel)
+		s, err := r.c.StreamChannel(ctx)
+		r.must(err)
+		r.must(s.Send(&wire.StreamMessageRequest{ClientId: client, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}))
+		return s
+	}
+	first := subscribe(2)
+	if m, err := first.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != int32(codes.OK) {
+		t.Errorf("the second client: %v, %v", m, err)
+	}
+	second := subscribe(3)
+	if m, err := second.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != int32(codes.ResourceExhausted) {
+		t.Errorf("the third client: %v, %v", m, err)
+	}
+	// Three streams are all the calls that there may be.
+	want("a fourth call", r.write(everywhere, add(9)), codes.ResourceExhausted)
+	if n := r.s.gate.Calls(); n != 3 {
+		t.Errorf("%d calls are counted, want 3", n)
+	}
+}

@@ -1,0 +1,102 @@
+package p4rt
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/tap"
+)
+
+// A Gate is the way of calls into a gRPC server, whichever protocol it serves: of
+// all its clients together it lets in no more than the limits say.
+type Gate struct {
+	limits   *Limits
+	service  string
+	log      *slog.Logger
+	calls    atomic.Int64 // in progress
+	incoming *incoming
+}
+
+// NewGate makes the gate of a server for a service by its name. The limits are
+// complete.
+func NewGate(l *Limits, service string, log *slog.Logger) *Gate {
+	return &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
+}
+
+// Options are those of a server behind the gate. They also let clients ask for
+// signs of life often, and ask for such themselves: a controller that vanishes
+// without a word is no longer one after half a minute. A connection that says
+// nothing is closed.
+func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
+	creds := insecure.NewCredentials()
+	if secret != nil {
+		creds = credentials.NewTLS(secret)
+	}
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(g.limits.MaxMessage),
+		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
+		// Batches and programs come in one go instead of in pieces of 64 KiB.
+		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
+		grpc.ConnectionTimeout(greeting),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.Creds(&counting{creds, g.incoming}), grpc.InTapHandle(g.admit),
+	}
+}
+
+// Listener bounds the connections that l accepts.
+func (g *Gate) Listener(l net.Listener) net.Listener {
+	return &boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log}
+}
+
+// admit counts a call in, or refuses it before its message is received, and gives
+// it a context that the server can end.
+func (g *Gate) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if !strings.HasPrefix(info.FullMethodName, "/"+g.service+"/") && !strings.HasPrefix(info.FullMethodName, "/grpc.") {
+		return ctx, nil // there is no such service
+	}
+	if n := g.calls.Add(1); n > int64(g.limits.MaxCalls) {
+		g.calls.Add(-1)
+		return ctx, failf(codes.ResourceExhausted, "there are %d requests and streams already, and no more are taken", g.limits.MaxCalls).(*failure).GRPCStatus().Err()
+	}
+	ctx = newEndable(ctx)
+	context.AfterFunc(ctx, func() { g.calls.Add(-1) })
+	return ctx, nil
+}
+
+// Calls is how many calls are in progress.
+func (g *Gate) Calls() int { return int(g.calls.Load()) }
+
+// Send sends a message of an answer; a client that leaves it where it is for too
+// long ends the call.
+func (g *Gate) Send(stream grpc.ServerStream, m any) error {
+	timer := time.AfterFunc(g.limits.MaxStall, func() { endLate(stream.Context()) })
+	defer timer.Stop()
+	return stream.SendMsg(m)
+}
+
+// EndServer lets the requests of a server finish until ctx is done, and then closes
+// all connections.
+func EndServer(ctx context.Context, s *grpc.Server) {
+	finished := make(chan struct{})
+	go func() {
+		s.GracefulStop()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.Stop()
+		<-finished
+	}
+}
