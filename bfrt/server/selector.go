@@ -36,6 +36,7 @@ type selectGroup struct {
 	size    uint32
 	offset  *wire.DataField
 	there   bool // in the data plane
+	whole   bool // it was made for all pipes together
 }
 
 func (g *selectGroup) clone() *selectGroup {
@@ -131,8 +132,8 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 			next.members, next.active = d.members, d.active
 		}
 		if d.size != nil {
-			if *d.size != g.size && len(pipes) < len(t.program.pipes) {
-				return invalidf("the size of a group is the same in all pipes")
+			if *d.size != g.size && g.whole && len(pipes) < len(t.program.pipes) {
+				return invalidf("group %d is one of all pipes, and its size the same in all", id)
 			}
 			next.size = *d.size
 		}
@@ -161,7 +162,7 @@ func (t *selector) id(e *wire.TableEntry) (uint32, error) {
 }
 
 func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) error {
-	g := &selectGroup{members: d.members, active: d.active, offset: d.offset}
+	g := &selectGroup{members: d.members, active: d.active, offset: d.offset, whole: len(pipes) == len(t.program.pipes)}
 	if t.size != nil && t.size.preset != nil {
 		g.size = uint32(uintOf(t.size.preset.GetStream()))
 	}

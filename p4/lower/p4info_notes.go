@@ -41,8 +41,15 @@ func annotationText(a *syntax.Annotation) string {
 	for i, t := range a.Tokens {
 		words[i] = t.Text
 	}
+	if lists[a.Name.Value] {
+		return text + "(" + strings.ReplaceAll(strings.Join(words, ""), ",", ", ") + ")"
+	}
 	return text + "(" + strings.Join(words, " ") + ")"
 }
+
+// lists are the annotations that the compiler of the chip reads as lists of
+// expressions, and writes as such; of others it keeps the words.
+var lists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true}
 
 // structured gives the annotations in brackets.
 func (g *infoGen) structured(as syntax.Annotations) []*configv1.StructuredAnnotation {
