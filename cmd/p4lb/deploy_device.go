@@ -4,14 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/plain"
 )
+
+// warnOfPackets says which tasks nobody does over BfRt, which carries no packets.
+func (j *deployJob) warnOfPackets(p *plan.Plan) {
+	var tasks []string
+	for _, s := range p.Switches {
+		for _, t := range s.Pipeline.Manifest.Tasks {
+			sends := t.Kind == manifest.ProbeFlood || t.Kind == manifest.PathProbe || t.Kind == manifest.SendFrame
+			if name := string(t.Kind); sends && !slices.Contains(tasks, name) {
+				tasks = append(tasks, name)
+			}
+		}
+	}
+	if len(tasks) > 0 {
+		j.c.Log.Warn("BfRt carries no packets: what these tasks would send must come from the packet generator, or from a host at the CPU's port", "tasks", strings.Join(tasks, ", "))
+	}
+}
 
 // loadDeviceConfigs reads what the compiler of the hardware has made. Over BfRt a
 // role may go without: its switches run their program already.

@@ -90,6 +90,9 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	for _, table := range plan.Empty() {
 		j.c.Log.Warn("nothing fills a table: every packet takes its default action", "table", table)
 	}
+	if j.bfrt {
+		j.warnOfPackets(plan)
+	}
 	for _, text := range plan.Cut() {
 		j.c.Log.Warn("cut off", "who", text)
 	}
