@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -59,7 +60,7 @@ func (w *work) share(ctx context.Context) (err error) {
 		if err != nil || ctx.Err() != nil || len(list) == 0 || alive && !w.r.Shard.whole() {
 			break
 		}
-		if e := wait(ctx, max(w.r.Beat, 100*time.Millisecond)/2); e != nil {
+		if e := plain.Pause(ctx, max(w.r.Beat, 100*time.Millisecond)/2); e != nil {
 			return e
 		}
 	}
@@ -74,17 +75,6 @@ func keysOf(jobs []*Job) []string {
 		keys[i] = j.Key()
 	}
 	return keys
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // loaders is how many objects are read side by side.

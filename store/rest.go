@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A rest is a client of an object store's interface over HTTP: what those of
@@ -43,22 +45,11 @@ func newRest(addr, base, prefix string) rest {
 		prefix += "/"
 	}
 	return rest{
-		addr: addr, base: base, prefix: prefix, now: time.Now, wait: pause,
+		addr: addr, base: base, prefix: prefix, now: time.Now, wait: plain.Pause,
 		client: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute,
 			DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, TLSHandshakeTimeout: 10 * time.Second,
 		}},
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // serve starts a server of an object store for the test and waits until it
@@ -52,7 +54,7 @@ func serve(t *testing.T, name string, args func(addr, dir string) []string, env 
 			resp.Body.Close()
 			return "http://" + addr
 		}
-		if pause(ready, 20*time.Millisecond) != nil {
+		if plain.Pause(ready, 20*time.Millisecond) != nil {
 			stop()
 			cmd.Wait()
 			t.Fatalf("%s does not answer: %s", name, said.String())
@@ -78,7 +80,7 @@ func inBucket(t *testing.T, addr string, query url.Values) *Store {
 			drained(resp)
 			break
 		}
-		if try == 50 || pause(t.Context(), 100*time.Millisecond) != nil {
+		if try == 50 || plain.Pause(t.Context(), 100*time.Millisecond) != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,8 +3,9 @@ package main
 import (
 	"slices"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 func newCompletion(c *cli.Console) *cobra.Command {

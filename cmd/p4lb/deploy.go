@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
@@ -122,8 +123,8 @@ type deployJob struct {
 	tls      clientTLS
 	bmv2     bmv2Flags
 	hosts    hostFlags
-	page     pageServer
-	shown    *networkPage // nil without a page
+	page     view.PageServer
+	shown    *view.NetworkPage // nil without a page
 	election string
 	takeover bool
 	backup   bool
@@ -153,7 +154,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
 	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
 	j.hosts.addFlags(cmd)
-	j.page.addFlags(cmd, "the network as it changes")
+	j.page.AddFlags(cmd, "the network as it changes")
 	j.bmv2.addFlags(cmd)
 	j.tls.addFlags(cmd)
 	f.StringVar(&j.election, "election-id", "1", "the election `ID` to become primary with, at least; it takes no switch from another controller")
@@ -210,10 +211,10 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if err := j.hosts.check(cmd, j.target); err != nil {
 		return err
 	}
-	if err := j.page.check(cmd); err != nil {
+	if err := j.page.Check(cmd); err != nil {
 		return err
 	}
-	if j.page.listen != "" && !j.stays() {
+	if j.page.Listen != "" && !j.stays() {
 		return cli.UsageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
@@ -289,7 +290,7 @@ func (j *deployJob) run(ctx context.Context) error {
 	if j.dryRun {
 		return cli.Show(j.c.Out, j.format, plan.Rows(), plan)
 	}
-	if err := j.page.open(); err != nil {
+	if err := j.page.Open(); err != nil {
 		return err
 	}
 	target, attached, err := j.openTarget(plan)
@@ -344,8 +345,8 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 	if ours {
 		defer os.Remove(j.state)
 	}
-	if j.page.listen != "" {
-		if j.shown, err = j.page.watchNetwork(ctx, j.c, c, plan, pageEvery); err != nil {
+	if j.page.Listen != "" {
+		if j.shown, err = j.page.WatchNetwork(ctx, j.c, c, plan, view.PageEvery); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	switch {
 	case j.target != targetEmbedded && j.target != targetBMv2:
 		return cli.UsageError(cmd, "--p4app is for --target embedded and bmv2")
-	case j.page.listen != "":
+	case j.page.Listen != "":
 		return cli.UsageError(cmd, "--p4app goes without --listen: p4lb inspect --listen shows a project")
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil {

@@ -46,11 +46,11 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned 
 func (j *deployJob) told(r controller.SwitchReport) {
 	if r.Err != nil {
 		j.c.Log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
-		j.shown.tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)
+		j.shown.Tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)
 		return
 	}
 	j.c.Log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
-	j.shown.tell(r.Name, "is back, and holds the plan", true)
+	j.shown.Tell(r.Name, "is back, and holds the plan", true)
 }
 
 // replan deploys the topology as it is now. What is wrong with it changes
@@ -69,7 +69,7 @@ func (j *deployJob) replan(ctx context.Context, c *controller.Controller, before
 		j.c.Report(j.deployErrors(err))
 	}
 	j.c.Log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
-	j.shown.tell("", "the topology has been deployed again", r.Verified())
+	j.shown.Tell("", "the topology has been deployed again", r.Verified())
 	return plan
 }
 
@@ -82,7 +82,7 @@ func (j *deployJob) runTasks(ctx context.Context, c *controller.Controller, plan
 		MTU: j.mtu, Queue: j.queue,
 		Alert: func(a task.Alert) {
 			j.c.Log.Warn(a.Text, "switch", a.Switch)
-			j.shown.tell(a.Switch, a.Text, false)
+			j.shown.Tell(a.Switch, a.Text, false)
 		},
 	})
 	if err != nil || len(tasks) == 0 {

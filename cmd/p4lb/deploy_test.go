@@ -14,7 +14,6 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
-
 	"github.com/p4lb/p4lb/fabric"
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fabric"
@@ -72,7 +73,7 @@ type inspectJob struct {
 	watch     bool
 	record    string
 	replay    string
-	page      pageServer
+	page      view.PageServer
 	plaintext bool
 	every     time.Duration
 	span      time.Duration
@@ -92,7 +93,7 @@ func (j *inspectJob) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
 	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
 	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
-	j.page.addFlags(cmd, "the fabric as it changes")
+	j.page.AddFlags(cmd, "the fabric as it changes")
 	cli.AddPlaintext(cmd, &j.plaintext, "metrics")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
 	j.reach.addFlags(cmd)
@@ -129,7 +130,7 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 	case j.record != "" && cli.RecordFormat(j.record) == "":
 		return cli.UsageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
 	}
-	if err := j.page.check(cmd); err != nil {
+	if err := j.page.Check(cmd); err != nil {
 		return err
 	}
 	return j.reach.check(cmd, j.c)
@@ -137,7 +138,7 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 
 // goesOn reports whether more than one round is read.
 func (j *inspectJob) goesOn() bool {
-	return j.watch || j.record != "" || j.page.listen != "" || j.span > 0
+	return j.watch || j.record != "" || j.page.Listen != "" || j.span > 0
 }
 
 func (j *inspectJob) run(ctx context.Context, args []string) error {
@@ -159,7 +160,7 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	}
 	if !j.goesOn() && j.replay == "" {
 		round, err := source.next(ctx)
-		if err == nil && j.form == cli.Table && len(j.registers) == 0 && !round.idle() {
+		if err == nil && j.form == cli.Table && len(j.registers) == 0 && !round.Idle() {
 			round, err = source.next(ctx)
 		}
 		if err != nil {
@@ -178,7 +179,7 @@ const rateSpan = 100 * time.Millisecond
 func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var sinks []func(*round) error
+	var sinks []func(*view.Round) error
 	if j.record != "" {
 		sink, end, err := j.openRecord()
 		if err != nil {
@@ -187,13 +188,13 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 		sinks = append(sinks, sink)
 		defer end()
 	}
-	if j.page.listen != "" {
+	if j.page.Listen != "" {
 		sinks = append(sinks, j.serve(ctx, source.topology(), cancel))
 	}
 	if j.watch && j.form == cli.Table && cli.IsTerminal(os.Stdout) && cli.IsTerminal(j.c.Err) {
 		return j.screen(ctx, source, sinks)
 	}
-	if j.watch || j.record == "" && j.page.listen == "" {
+	if j.watch || j.record == "" && j.page.Listen == "" {
 		sinks = append(sinks, j.printer())
 	}
 	return j.drain(ctx, source, sinks)
@@ -201,13 +202,13 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 
 // drain hands rounds to the sinks until there are no more, or it is interrupted,
 // which is how it is meant to end.
-func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func(*round) error) error {
-	var last *round
+func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func(*view.Round) error) error {
+	var last *view.Round
 	for {
 		r, err := source.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			if last != nil && j.replay != "" && !j.watch && j.record == "" && j.page.listen == "" {
+			if last != nil && j.replay != "" && !j.watch && j.record == "" && j.page.Listen == "" {
 				return j.showRound(last)
 			}
 			return nil
@@ -230,11 +231,11 @@ func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func
 
 // printer shows every round; of a recording that is not watched the last alone
 // is shown, by drain.
-func (j *inspectJob) printer() func(*round) error {
+func (j *inspectJob) printer() func(*view.Round) error {
 	if j.replay != "" && !j.watch {
-		return func(*round) error { return nil }
+		return func(*view.Round) error { return nil }
 	}
-	return func(r *round) error {
+	return func(r *view.Round) error {
 		if err := j.showRound(r); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (j *inspectJob) printer() func(*round) error {
 }
 
 // openRecord begins a recording.
-func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err error) {
+func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err error) {
 	file, err := os.Create(j.record)
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing %s: %w", j.record, cli.BareError(err))
@@ -254,9 +255,9 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 		return nil, nil, fmt.Errorf("writing %s: %w", j.record, err)
 	}
 	rounds := 0
-	sink = func(r *round) error {
+	sink = func(r *view.Round) error {
 		rounds++
-		for _, result := range r.switches {
+		for _, result := range r.Switches {
 			if !j.answered(&result) {
 				continue
 			}
@@ -280,46 +281,46 @@ func (j *inspectJob) openRecord() (sink func(*round) error, end func(), err erro
 // may go beyond this machine, and the page may not.
 func (j *inspectJob) openPage() error {
 	if !j.metricsAlone() {
-		return j.page.open()
+		return j.page.Open()
 	}
-	l, err := net.Listen("tcp", j.page.listen)
+	l, err := net.Listen("tcp", j.page.Listen)
 	if err != nil {
-		return cli.Refused("serving metrics at "+j.page.listen, err)
+		return cli.Refused("serving metrics at "+j.page.Listen, err)
 	}
-	j.page.listener = l
+	j.page.Listener = l
 	return nil
 }
 
 func (j *inspectJob) metricsAlone() bool {
-	return j.plaintext && fabric.Remote(j.page.listen) && !j.page.guarded()
+	return j.plaintext && fabric.Remote(j.page.Listen) && !j.page.Guarded()
 }
 
 // serve shows rounds in a page and as metrics; when that fails, so does all.
-func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel context.CancelCauseFunc) func(*round) error {
+func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel context.CancelCauseFunc) func(*view.Round) error {
 	exporter := &live.Exporter{}
 	if j.metricsAlone() {
-		j.c.Log.Info("serving metrics", "address", "http://"+j.page.listener.Addr().String()+"/metrics")
+		j.c.Log.Info("serving metrics", "address", "http://"+j.page.Listener.Addr().String()+"/metrics")
 		go func() {
-			if err := exporter.Serve(ctx, j.page.listener); err != nil {
+			if err := exporter.Serve(ctx, j.page.Listener); err != nil {
 				cancel(err)
 			}
 		}()
-		return func(r *round) error {
-			exporter.Show(r.frame(true))
+		return func(r *view.Round) error {
+			exporter.Show(r.Frame(true))
 			return nil
 		}
 	}
-	page := j.page.serve(ctx, j.c, t, exporter, cancel)
+	page := j.page.Serve(ctx, j.c, t, exporter, cancel)
 	context.AfterFunc(ctx, page.End)
-	return func(r *round) error {
-		exporter.Show(r.frame(true))
-		page.Show(r.pageFrame())
+	return func(r *view.Round) error {
+		exporter.Show(r.Frame(true))
+		page.Show(r.PageFrame())
 		return nil
 	}
 }
 
 // screen shows rounds on the terminal. It is done when the user says so.
-func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []func(*round) error) error {
+func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []func(*view.Round) error) error {
 	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
 		r, err := source.next(ctx)
 		if err != nil {
@@ -330,7 +331,7 @@ func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []fun
 				return nil, err
 			}
 		}
-		return r.frame(j.c.Verbose || len(j.registers) > 0), nil
+		return r.Frame(j.c.Verbose || len(j.registers) > 0), nil
 	})
 	err := live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.Paint)})
 	if ctx.Err() != nil {

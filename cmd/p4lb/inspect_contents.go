@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/inspect"
 )
@@ -28,7 +29,7 @@ type holder interface {
 func (s *site) openContents(ctx context.Context) (contents, error) {
 	c := contents{}
 	for _, sw := range s.switches {
-		p, err := controller.NewPeek(ctx, sw.endpoint, reachTimeout)
+		p, err := controller.NewPeek(ctx, sw.endpoint, view.ReachTimeout)
 		if err != nil {
 			c.close()
 			return nil, vanished(fmt.Errorf("%s: %w", sw.node.Name, err))
@@ -51,9 +52,9 @@ func (c contents) close() {
 }
 
 // add adds what the switches of a round hold to their snapshots.
-func (c contents) add(ctx context.Context, r *round) {
-	for i := range r.switches {
-		s := &r.switches[i]
+func (c contents) add(ctx context.Context, r *view.Round) {
+	for i := range r.Switches {
+		s := &r.Switches[i]
 		if p := c[s.Switch]; p != nil && s.Snapshot != nil {
 			if err := addContents(ctx, p, s.Snapshot); err != nil {
 				s.Snapshot, s.Err = nil, err

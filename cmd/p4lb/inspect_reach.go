@@ -8,11 +8,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
@@ -36,9 +36,6 @@ type reach struct {
 	manifest string
 	tls      clientTLS
 }
-
-// How long one switch may take to answer.
-const reachTimeout = 5 * time.Second
 
 // reachHelp says how switches are found, for the help of the verbs.
 const reachHelp = `The switches are those that p4lb deploy has brought up from this folder, noted in
@@ -286,14 +283,14 @@ func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 		return e.Registers, nil
 	case e.Thrift != "":
 		t := target.NewThrift(e.Thrift)
-		short, cancel := context.WithTimeout(ctx, reachTimeout)
+		short, cancel := context.WithTimeout(ctx, view.ReachTimeout)
 		defer cancel()
 		if _, err := t.Clock(short); err == nil || e.Address == "" {
 			return t, err
 		}
 		t.Close()
 	}
-	return controller.NewPeek(ctx, e, reachTimeout)
+	return controller.NewPeek(ctx, e, view.ReachTimeout)
 }
 
 // vanished is an error about a switch that cannot be reached; the exit code says

@@ -8,80 +8,25 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/live"
 )
 
-// frame is the round as package live shows it, with what programs keep for
-// themselves or without.
-func (r *round) frame(minor bool) *live.Frame {
-	f := &live.Frame{Scheme: r.scheme, Fabric: r.fabric, Time: r.time, Wall: r.wall}
-	for _, result := range r.switches {
-		sw := live.Switch{Name: result.Switch, Role: r.roles[result.Switch]}
-		if result.Err != nil {
-			sw.Err = result.Err.Error()
-		} else {
-			sw.Clock = result.Snapshot.Clock
-			for _, reading := range result.Snapshot.Readings {
-				if minor || !reading.Minor {
-					sw.Values = append(sw.Values, valueOf(reading))
-				}
-			}
-		}
-		f.Switches = append(f.Switches, sw)
-	}
-	return f
-}
-
-func valueOf(r inspect.Reading) live.Value {
-	return live.Value{
-		Register: nameOf(r), Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
-		Number: r.Value, Unit: r.Unit, Text: r.Text, Change: r.Change, Rate: r.Rate, Meaning: r.Meaning,
-	}
-}
-
-// nameOf is the register, or what is computed from several.
-func nameOf(r inspect.Reading) string {
-	if r.Register != "" {
-		return r.Register
-	}
-	return r.Quantity
-}
-
 // showRound prints a round in the chosen form.
-func (j *inspectJob) showRound(r *round) error {
+func (j *inspectJob) showRound(r *view.Round) error {
 	switch j.form {
 	case cli.Table:
 		return j.showTables(r)
 	case cli.CSV:
 		return cli.Show(j.c.Out, j.form, longGrid(r), nil)
 	}
-	return cli.Show(j.c.Out, j.form, nil, r.views())
-}
-
-// A switchView is what is shown of a switch: a snapshot, or why there is none.
-type switchView struct {
-	*inspect.Snapshot
-	Failed string `json:"failed,omitempty"`
-	Name   string `json:"name,omitempty"` // of a switch that has failed
-}
-
-func (r *round) views() []switchView {
-	var list []switchView
-	for _, result := range r.switches {
-		v := switchView{Snapshot: result.Snapshot}
-		if result.Err != nil {
-			v.Failed, v.Name = result.Err.Error(), result.Switch
-		}
-		list = append(list, v)
-	}
-	return list
+	return cli.Show(j.c.Out, j.form, nil, r.Views())
 }
 
 // longGrid has a row for every reading.
-func longGrid(r *round) cli.Grid {
+func longGrid(r *view.Round) cli.Grid {
 	rows := cli.Grid{{"switch", "clock_us", "register", "quantity", "cell", "index", "port", "peer", "group", "path", "raw", "value", "unit", "text", "change", "rate"}}
-	for _, result := range r.switches {
+	for _, result := range r.Switches {
 		if result.Snapshot == nil {
 			continue
 		}
@@ -128,7 +73,7 @@ func (j *inspectJob) answered(r *inspect.Result) bool {
 
 // showTables prints a table for each thing that readings are about: ports,
 // paths, groups, and switches as a whole, with the readings side by side.
-func (j *inspectJob) showTables(r *round) error {
+func (j *inspectJob) showTables(r *view.Round) error {
 	tables := []*pivot{
 		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Counted() && v.Path == 0 }},
 		{title: "PATH", about: (*inspect.Reading).Counted},
@@ -143,11 +88,11 @@ func (j *inspectJob) showTables(r *round) error {
 	}
 	detail := j.c.Verbose || len(j.registers) > 0
 	var idle []string
-	for _, result := range r.switches {
+	for _, result := range r.Switches {
 		if !j.answered(&result) {
 			continue
 		}
-		if !detail && !r.contents && result.Snapshot.Idle() {
+		if !detail && !r.Contents && result.Snapshot.Idle() {
 			idle = append(idle, result.Switch)
 			continue
 		}
@@ -178,14 +123,14 @@ func (j *inspectJob) showTables(r *round) error {
 		return nil
 	}
 	if shown == 0 {
-		fmt.Fprintln(j.c.Out, r.scheme+" keeps nothing in registers that there is anything in")
+		fmt.Fprintln(j.c.Out, r.Scheme+" keeps nothing in registers that there is anything in")
 	}
 	return nil
 }
 
 // showClocks says how long the switches run, where they tell.
-func (j *inspectJob) showClocks(r *round) {
-	for _, result := range r.switches {
+func (j *inspectJob) showClocks(r *view.Round) {
+	for _, result := range r.Switches {
 		if result.Snapshot != nil && j.c.Verbose {
 			j.c.Log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
 		}

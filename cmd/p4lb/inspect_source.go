@@ -8,27 +8,17 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
 )
 
-// A round is what all switches held at one moment.
-type round struct {
-	scheme   string
-	fabric   string
-	time     time.Duration
-	wall     time.Time // zero in virtual time
-	switches []inspect.Result
-	roles    map[string]string
-	contents bool // tables and counters are there too
-}
-
 // A roundSource gives rounds: from switches, or from a recording. It returns
 // io.EOF after the last.
 type roundSource interface {
-	next(ctx context.Context) (*round, error)
+	next(ctx context.Context) (*view.Round, error)
 	// topology is what the switches are in, nil where it is not known.
 	topology() *fabric.Topology
 }
@@ -52,7 +42,7 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 		return nil, nil, err
 	}
 	source := &surveySource{site: s, survey: survey, every: j.every}
-	if !j.contents && !(s.project && len(j.registers) == 0 && j.record == "" && j.page.listen == "") {
+	if !j.contents && !(s.project && len(j.registers) == 0 && j.record == "" && j.page.Listen == "") {
 		return source, s.close, nil
 	}
 	if source.contents, err = s.openContents(ctx); err != nil {
@@ -112,30 +102,30 @@ type surveySource struct {
 	contents contents // nil: tables and counters are left out
 }
 
-func (s *surveySource) next(ctx context.Context) (*round, error) {
-	if err := pause(ctx, time.Until(s.due)); err != nil {
+func (s *surveySource) next(ctx context.Context) (*view.Round, error) {
+	if err := plain.Pause(ctx, time.Until(s.due)); err != nil {
 		return nil, err
 	}
 	s.due = time.Now().Add(s.every)
-	short, cancel := context.WithTimeout(ctx, reachTimeout)
+	short, cancel := context.WithTimeout(ctx, view.ReachTimeout)
 	defer cancel()
-	r := &round{scheme: s.site.scheme, fabric: s.site.fabric, switches: s.survey.Round(short), roles: map[string]string{}}
+	r := &view.Round{Scheme: s.site.scheme, Fabric: s.site.fabric, Switches: s.survey.Round(short), Roles: map[string]string{}}
 	for _, in := range s.survey.Inspectors() {
-		r.roles[in.Node().Name] = string(in.Node().Role)
+		r.Roles[in.Node().Name] = string(in.Node().Role)
 	}
 	if s.contents != nil {
-		r.contents = true
+		r.Contents = true
 		s.contents.add(short, r)
 	}
-	for _, result := range r.switches {
+	for _, result := range r.Switches {
 		if result.Snapshot != nil {
-			r.time, r.wall = result.Snapshot.Time, result.Snapshot.Wall
+			r.Time, r.Wall = result.Snapshot.Time, result.Snapshot.Wall
 		}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if err := r.failure(); err != nil && !s.begun {
+	if err := silence(r); err != nil && !s.begun {
 		return nil, err
 	}
 	s.begun = true // who watches waits for switches that have vanished
@@ -146,15 +136,10 @@ func (s *surveySource) topology() *fabric.Topology { return s.site.topology }
 
 func (s *replaySource) topology() *fabric.Topology { return nil }
 
-// idle reports whether no switch has had anything to do.
-func (r *round) idle() bool {
-	return !slices.ContainsFunc(r.switches, func(s inspect.Result) bool { return s.Snapshot == nil || !s.Snapshot.Idle() })
-}
-
-// failure is the error of a round in which no switch answered.
-func (r *round) failure() error {
+// silence is the error of a round in which no switch answered.
+func silence(r *view.Round) error {
 	var first error
-	for _, result := range r.switches {
+	for _, result := range r.Switches {
 		if result.Err == nil {
 			return nil
 		}
@@ -191,43 +176,28 @@ func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
 		end()
 		return nil, nil, cli.Hinted(err, "want a file that p4lb inspect --record has written")
 	}
-	return &replaySource{recording: recording, only: only, paced: j.watch || j.page.listen != ""}, end, nil
+	return &replaySource{recording: recording, only: only, paced: j.watch || j.page.Listen != ""}, end, nil
 }
 
-func (s *replaySource) next(ctx context.Context) (*round, error) {
+func (s *replaySource) next(ctx context.Context) (*view.Round, error) {
 	list, err := s.recording.Round()
 	if err != nil {
 		return nil, err
 	}
-	r := &round{scheme: list[0].Scheme, time: list[0].Time, wall: list[0].Wall, roles: map[string]string{}}
+	r := &view.Round{Scheme: list[0].Scheme, Time: list[0].Time, Wall: list[0].Wall, Roles: map[string]string{}}
 	for _, snapshot := range list {
 		if len(s.only) == 0 || slices.Contains(s.only, snapshot.Switch) {
-			r.switches = append(r.switches, inspect.Result{Switch: snapshot.Switch, Snapshot: snapshot})
-			r.roles[snapshot.Switch] = snapshot.Role
+			r.Switches = append(r.Switches, inspect.Result{Switch: snapshot.Switch, Snapshot: snapshot})
+			r.Roles[snapshot.Switch] = snapshot.Role
 		}
 	}
 	if s.start.IsZero() {
-		s.start, s.first = time.Now(), r.time
+		s.start, s.first = time.Now(), r.Time
 	}
 	if s.paced {
-		if err := pause(ctx, time.Until(s.start.Add(r.time-s.first))); err != nil {
+		if err := plain.Pause(ctx, time.Until(s.start.Add(r.Time-s.first))); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
-}
-
-// pause waits, but no longer than ctx lasts.
-func pause(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
@@ -32,7 +33,7 @@ type labJob struct {
 	observe  string
 	record   string
 	watch    bool
-	page     pageServer
+	page     view.PageServer
 	pcap     string
 	every    time.Duration
 	parquet  bool
@@ -79,7 +80,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.record, "record", "", "keep what the switches remember in `FILE`.csv or .parquet, for p4lb inspect --replay; of the same run")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show on the terminal what the switches hold while that run goes on")
 	cli.AddPcapFlag(cmd, &j.pcap, "of that run, in virtual time: ")
-	j.page.addFlags(cmd, "that run while it goes on, in virtual time")
+	j.page.AddFlags(cmd, "that run while it goes on, in virtual time")
 	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
 
@@ -97,7 +98,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 			return cli.UsageError(cmd, "--on %s: named twice", w)
 		}
 	}
-	if err := j.page.check(cmd); err != nil {
+	if err := j.page.Check(cmd); err != nil {
 		return err
 	}
 	switch {
@@ -109,7 +110,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--resume is for folders: what is in the --store is not made again")
 	case j.store == "" && j.shardText != "":
 		return cli.UsageError(cmd, "--shard wants a --store, where the shards meet")
-	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.listen != ""):
+	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
 		return cli.UsageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return cli.UsageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
@@ -117,7 +118,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
 	case j.pcap != "" && !slices.Contains(j.worlds, lab.Sim):
 		return cli.UsageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
-	case j.page.listen != "" && !slices.Contains(j.worlds, lab.Sim):
+	case j.page.Listen != "" && !slices.Contains(j.worlds, lab.Sim):
 		return cli.UsageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
 	case j.watch && !cli.IsTerminal(os.Stdout):
 		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
@@ -137,7 +138,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 
 // looks is how many want to look at the first run.
 func (j *labJob) looks() (n int) {
-	for _, wanted := range []bool{j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.listen != ""} {
+	for _, wanted := range []bool{j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != ""} {
 		if wanted {
 			n++
 		}
@@ -177,7 +178,7 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 	if err := j.open(cmd); err != nil {
 		return err
 	}
-	if err := j.page.open(); err != nil {
+	if err := j.page.Open(); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(j.worlds, func(world string) bool { return world != lab.Sim }) {
@@ -265,9 +266,9 @@ func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, sever
 	if j.pcap != "" && world == lab.Sim {
 		r.Record = lab.Capture(j.pcap, j.c.CaptureFailed)
 	}
-	if j.page.listener != nil && world == lab.Sim {
+	if j.page.Listener != nil && world == lab.Sim {
 		leave = j.show(ctx, r, x)
-		j.page.listener = nil // of one experiment
+		j.page.Listener = nil // of one experiment
 	}
 	if j.watch {
 		leave = j.screen(ctx, r, x, bar)

@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -234,20 +235,9 @@ func (l *labFollow) wait(ctx context.Context, every time.Duration) error {
 		if idle >= idleLooks {
 			return cli.Hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "the tasks' logs say why; lab submit submits what is missing")
 		}
-		if err := waitFor(ctx, every); err != nil {
+		if err := plain.Pause(ctx, every); err != nil {
 			return err
 		}
-	}
-}
-
-func waitFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

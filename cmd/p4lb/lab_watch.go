@@ -5,10 +5,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/live"
 	"github.com/p4lb/p4lb/live/web"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // frameEvery is how long a frame of a lab is seen at least.
@@ -19,22 +21,22 @@ const frameEvery = 100 * time.Millisecond
 // once the user has left the screen it goes on alone. The function that screen
 // returns waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, bar *labProgress) (leave func() error) {
-	rounds, left, ended := make(chan *round), make(chan struct{}), make(chan struct{})
+	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})
 	r.Record = lab.Watch(j.every, nil, func(list []*inspect.Snapshot) error {
 		select {
-		case rounds <- roundOf(list, x.Name):
+		case rounds <- view.RoundOf(list, x.Name):
 		case <-left:
 		case <-ctx.Done():
 		}
 		return nil
 	})
 	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
-		if err := pause(ctx, frameEvery); err != nil {
+		if err := plain.Pause(ctx, frameEvery); err != nil {
 			return nil, err
 		}
 		select {
 		case r := <-rounds:
-			return r.frame(j.c.Verbose), nil
+			return r.Frame(j.c.Verbose), nil
 		case <-ended:
 			return nil, io.EOF
 		case <-ctx.Done():
@@ -55,17 +57,6 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 	}
 }
 
-// roundOf puts snapshots of one moment together.
-func roundOf(list []*inspect.Snapshot, name string) *round {
-	r := &round{fabric: name, roles: map[string]string{}}
-	for _, s := range list {
-		r.scheme, r.time = s.Scheme, s.Time
-		r.roles[s.Switch] = s.Role
-		r.switches = append(r.switches, inspect.Result{Switch: s.Switch, Snapshot: s})
-	}
-	return r
-}
-
 // show serves the page of the first run of an experiment while it goes on. While
 // somebody looks, the run waits for the page, which shows frameEvery; otherwise
 // it goes on as fast as it can. The function that show returns ends the page:
@@ -77,15 +68,15 @@ func (j *labJob) show(ctx context.Context, r *lab.Runner, x *lab.Experiment) (le
 	exporter := &live.Exporter{}
 	at := j.page
 	begin := func(v *lab.View) {
-		page = at.serve(ctx, j.c, v.Topology, exporter, func(err error) { failure = err })
+		page = at.Serve(ctx, j.c, v.Topology, exporter, func(err error) { failure = err })
 	}
 	r.Record = lab.Watch(j.every, begin, func(list []*inspect.Snapshot) error {
-		f := roundOf(list, x.Name).pageFrame()
+		f := view.RoundOf(list, x.Name).PageFrame()
 		f.Virtual = true
 		exporter.Show(f)
 		page.Show(f)
 		if page.Watched() {
-			pause(ctx, frameEvery)
+			plain.Pause(ctx, frameEvery)
 		}
 		return nil
 	})
@@ -94,7 +85,7 @@ func (j *labJob) show(ctx context.Context, r *lab.Runner, x *lab.Experiment) (le
 		if page != nil {
 			page.End()
 			if page.Watched() {
-				pause(ctx, frameEvery) // for the last frame to be sent
+				plain.Pause(ctx, frameEvery) // for the last frame to be sent
 			}
 		}
 		return failure

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 func newMan(c *cli.Console) *cobra.Command {

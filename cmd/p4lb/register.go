@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/manifest"
 )
@@ -154,7 +155,7 @@ func readCells(ctx context.Context, c *cli.Console, r *reach, form cli.Format, s
 		return err
 	}
 	defer at.site.close()
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, view.ReachTimeout)
 	defer cancel()
 	values, err := at.sw.registers.Read(ctx, register, at.from, at.to, nil)
 	if err != nil {
@@ -220,7 +221,7 @@ func writeCells(ctx context.Context, c *cli.Console, r *reach, yes bool, args []
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	ctx, cancel := context.WithTimeout(ctx, view.ReachTimeout)
 	defer cancel()
 	err = at.sw.registers.Write(ctx, register, at.from, at.to, value)
 	if errors.Is(err, target.ErrNotPrimary) {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 // run executes one command line and returns the exit code. A verb that ends well

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"google.golang.org/protobuf/encoding/prototext"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 // program reads what --load names: BMv2 JSON with its P4Info, or P4, which is

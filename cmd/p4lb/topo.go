@@ -1,8 +1,9 @@
 package main
 
 import (
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 func newTopo(c *cli.Console) *cobra.Command {

@@ -1,0 +1,119 @@
+// Package view is what a person sees of a network: rounds of readings, and the
+// page and the metrics that show them.
+package view
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/live"
+)
+
+// A Round is what all switches held at one moment.
+type Round struct {
+	Scheme   string
+	Fabric   string
+	Time     time.Duration
+	Wall     time.Time // zero in virtual time
+	Switches []inspect.Result
+	Roles    map[string]string
+
+	// Contents: tables and counters are there too.
+	Contents bool
+}
+
+// Idle reports whether no switch has had anything to do.
+func (r *Round) Idle() bool {
+	return !slices.ContainsFunc(r.Switches, func(s inspect.Result) bool { return s.Snapshot == nil || !s.Snapshot.Idle() })
+}
+
+// Frame is the round as package live shows it, with what programs keep for
+// themselves or without.
+func (r *Round) Frame(minor bool) *live.Frame {
+	f := &live.Frame{Scheme: r.Scheme, Fabric: r.Fabric, Time: r.Time, Wall: r.Wall}
+	for _, result := range r.Switches {
+		sw := live.Switch{Name: result.Switch, Role: r.Roles[result.Switch]}
+		if result.Err != nil {
+			sw.Err = result.Err.Error()
+		} else {
+			sw.Clock = result.Snapshot.Clock
+			for _, reading := range result.Snapshot.Readings {
+				if minor || !reading.Minor {
+					sw.Values = append(sw.Values, valueOf(reading))
+				}
+			}
+		}
+		f.Switches = append(f.Switches, sw)
+	}
+	return f
+}
+
+func valueOf(r inspect.Reading) live.Value {
+	return live.Value{
+		Register: nameOf(r), Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
+		Number: r.Value, Unit: r.Unit, Text: r.Text, Change: r.Change, Rate: r.Rate, Meaning: r.Meaning,
+	}
+}
+
+// nameOf is the register, or what is computed from several.
+func nameOf(r inspect.Reading) string {
+	if r.Register != "" {
+		return r.Register
+	}
+	return r.Quantity
+}
+
+// A switchView is what is shown of a switch: a snapshot, or why there is none.
+type switchView struct {
+	*inspect.Snapshot
+	Failed string `json:"failed,omitempty"`
+	Name   string `json:"name,omitempty"` // of a switch that has failed
+}
+
+func (r *Round) Views() []switchView {
+	var list []switchView
+	for _, result := range r.Switches {
+		v := switchView{Snapshot: result.Snapshot}
+		if result.Err != nil {
+			v.Failed, v.Name = result.Err.Error(), result.Switch
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// How long one switch may take to answer.
+const ReachTimeout = 5 * time.Second
+
+// RoundOf puts snapshots of one moment together.
+func RoundOf(list []*inspect.Snapshot, name string) *Round {
+	r := &Round{Fabric: name, Roles: map[string]string{}}
+	for _, s := range list {
+		r.Scheme, r.Time = s.Scheme, s.Time
+		r.Roles[s.Switch] = s.Role
+		r.Switches = append(r.Switches, inspect.Result{Switch: s.Switch, Snapshot: s})
+	}
+	return r
+}
+
+// PageFrame is the round as the page has it: without what programs keep for
+// themselves, but with all that ports count. Each reason for drops is in their
+// text already.
+func (r *Round) PageFrame() *live.Frame {
+	f := r.Frame(true)
+	for i, result := range r.Switches {
+		if result.Snapshot == nil {
+			continue
+		}
+		f.Switches[i].Values = f.Switches[i].Values[:0]
+		for _, reading := range result.Snapshot.Readings {
+			reason := strings.HasPrefix(reading.Quantity, inspect.Drops+": ")
+			if !reason && (!reading.Minor || reading.Register == "") {
+				f.Switches[i].Values = append(f.Switches[i].Values, valueOf(reading))
+			}
+		}
+	}
+	return f
+}
