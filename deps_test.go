@@ -128,11 +128,24 @@ var rooms = map[string][]string{
 		"controller/pipeline", "controller/registers", "controller/target", "dataplane", "examples", "fabric", "fitting", "leaf",
 		"lab", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},
-	"cmd": nil, // the shell imports everything
+	// What verbs share, and the verbs in groups; the others are the command's own.
+	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
+	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
+	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt"},
+	"cmd/p4lb/network": {
+		"cmd/p4lb/cli", "cmd/p4lb/view", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
+		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/target", "controller/task", "controller/tofino",
+		"controller/testbed", "fabric", "lab", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
+	},
+	"cmd/p4lb/experiment": {
+		"cmd/p4lb/cli", "cmd/p4lb/view", "cluster", "codegen", "controller/hosts", "controller/inspect", "dataplane", "lab", "live", "live/web",
+		"plain", "provenance", "store",
+	},
+	"cmd": nil, // the command imports everything
 }
 
 // shell holds the rooms that nobody but cmd may import, tests included.
-var shell = []string{"cmd", "live", "live/web"}
+var shell = []string{"cmd", "cmd/p4lb/cli", "cmd/p4lb/view", "cmd/p4lb/serve", "cmd/p4lb/network", "cmd/p4lb/experiment", "live", "live/web"}
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/experiment"
+	"github.com/p4lb/p4lb/cmd/p4lb/network"
+	"github.com/p4lb/p4lb/cmd/p4lb/serve"
 )
 
 // run executes one command line and returns the exit code. A verb that ends well
@@ -57,9 +60,9 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 	c.AddFlags(root.PersistentFlags())
 
 	root.AddCommand(
-		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), newSwitch(c), newFit(c), newAdvise(c), newTopo(c), newDeploy(c), newHosts(c), newExec(c), newTraffic(c), newDown(c), newLab(c), newResults(c), newBench(c),
+		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), serve.New(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
 		newNew(c), newManifest(c),
-		newInspect(c), newRegister(c), newObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
+		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
 	for _, verb := range root.Commands() {
 		verb.Flags().SortFlags = false

@@ -21,6 +21,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/serve"
 	"github.com/p4lb/p4lb/examples"
 )
 
@@ -156,7 +157,7 @@ func checkTrace(t *testing.T, name string) {
 	}
 	seen := map[string]bool{}
 	for line := range bytes.Lines(text) {
-		var e traceLine
+		var e serve.TraceLine
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -30,6 +30,7 @@ type PageServer struct {
 	Listener net.Listener
 }
 
+// AddFlags gives cmd the flags of a page that shows what.
 func (p *PageServer) AddFlags(cmd *cobra.Command, what string) {
 	f := cmd.Flags()
 	f.StringVar(&p.Listen, "listen", "", "serve a page that shows "+what+", and metrics, at `ADDR`, such as 127.0.0.1:9464")

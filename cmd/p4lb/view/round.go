@@ -72,6 +72,7 @@ type switchView struct {
 	Name   string `json:"name,omitempty"` // of a switch that has failed
 }
 
+// Views lists the switches as JSON and YAML show them.
 func (r *Round) Views() []switchView {
 	var list []switchView
 	for _, result := range r.Switches {

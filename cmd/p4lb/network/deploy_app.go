@@ -1,0 +1,211 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/own"
+	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4app"
+)
+
+// defaultCPU is the port of the controllers where a project names none: that of
+// p4-utils.
+const defaultCPU = 510
+
+// checkApp finds mistakes in the command line of a project's deployment.
+func (j *deployJob) checkApp(cmd *cobra.Command) error {
+	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config", "keep", "remove", "attach"} {
+		if cmd.Flags().Changed(flag) {
+			return cli.UsageError(cmd, "--p4app and --%s exclude each other: a project says what its network and its program are", flag)
+		}
+	}
+	switch {
+	case j.target != targetEmbedded && j.target != targetBMv2:
+		return cli.UsageError(cmd, "--p4app is for --target embedded and bmv2")
+	case j.page.Listen != "":
+		return cli.UsageError(cmd, "--p4app goes without --listen: p4lb inspect --listen shows a project")
+	}
+	if err := j.bmv2.check(cmd, j.target); err != nil {
+		return err
+	}
+	return j.hosts.check(cmd, j.target)
+}
+
+// An appSwitch is a switch of a project, ready to begin.
+type appSwitch struct {
+	p4app.Switch
+	program []byte
+	info    *configv1.P4Info
+	entries []*p4app.Entries
+	plan    *plan.Switch
+}
+
+// runApp brings a project up, and stays until ctx ends. All files are read and
+// all names looked up before anything begins.
+func (j *deployJob) runApp(ctx context.Context) (err error) {
+	programs := map[string]string{}
+	for _, text := range j.programs {
+		name, file, ok := strings.Cut(text, "=")
+		if !ok {
+			name, file = "", text
+		}
+		programs[name] = file
+	}
+	project, err := p4app.Read(j.app, programs, fabric.Imports{})
+	if err != nil {
+		return err
+	}
+	for _, n := range project.Notes {
+		j.c.Warning("%s", n)
+	}
+	switches, err := j.loadApp(project)
+	if err != nil {
+		return err
+	}
+	planned := appPlan(project, switches, j.mtu)
+	network, err := j.openApp(project, planned)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, network.Close()) }()
+	if err := network.Start(ctx, planned); err != nil {
+		return deployFailure(err)
+	}
+	for _, s := range switches {
+		if err := network.begin(ctx, s); err != nil {
+			return fmt.Errorf("switch %s: %w", s.Name, err)
+		}
+	}
+	if err := j.commands(ctx, project, network); err != nil {
+		return err
+	}
+	note := j.note(planned, network)
+	note.Project = j.app
+	if err := note.Write(j.state); err != nil {
+		return err
+	}
+	defer os.Remove(j.state)
+	if err := j.showApp(switches); err != nil {
+		return err
+	}
+	if err := j.howTo(planned); err != nil {
+		return err
+	}
+	if err := hosts.Begun(logFile(j.state)); err != nil {
+		return err
+	}
+	j.c.Log.Info("the project is up, until Ctrl-C", "state", j.state)
+	<-ctx.Done()
+	return nil
+}
+
+// loadApp compiles the programs, each once, and reads the entries.
+func (j *deployJob) loadApp(project *p4app.Project) (list []*appSwitch, err error) {
+	type compiled struct {
+		text []byte
+		info *configv1.P4Info
+	}
+	programs := map[string]compiled{}
+	for _, s := range project.Switches {
+		p, ok := programs[s.Program]
+		if !ok {
+			if p.text, p.info, err = j.c.Runnable(s.Program, "", p4.Options{}); err != nil {
+				return nil, err
+			}
+			programs[s.Program] = p
+		}
+		sw := &appSwitch{Switch: s, program: p.text, info: p.info}
+		for _, file := range s.Entries {
+			e, err := j.c.Entries(file, p.info)
+			if err != nil {
+				return nil, err
+			}
+			sw.entries = append(sw.entries, e)
+		}
+		list = append(list, sw)
+	}
+	return list, nil
+}
+
+// appPlan is as much of a plan as switches and hosts begin with.
+func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan {
+	p := &plan.Plan{Scheme: project.Topology.Name, Topology: project.Topology, Options: plan.Options{MTU: mtu}}
+	for _, s := range switches {
+		sw := project.Topology.Switch(s.Name)
+		cpu := s.CPUPort
+		if cpu == 0 {
+			cpu = defaultCPU
+		}
+		m := manifest.Manifest{Version: manifest.Version, Scheme: project.Topology.Name, Title: s.Program, Arch: manifest.V1Model, Role: string(sw.Role)}
+		own.Complete(&m, s.info)
+		// Nobody can read cells of more than 64 bits, by Thrift or here.
+		m.Registers = slices.DeleteFunc(m.Registers, func(r manifest.Register) bool { return r.Width < 1 || r.Width > 64 })
+		s.plan = &plan.Switch{
+			Name: s.Name, Role: sw.Role, Device: sw.ID, CPUPort: cpu,
+			Pipeline: &plan.Pipeline{Manifest: m, P4Info: s.info, Config: s.program},
+		}
+		p.Switches = append(p.Switches, s.plan)
+	}
+	return p
+}
+
+// hostTime is how long a command of a host may take before the network is up.
+const hostTime = 10 * time.Second
+
+// commands runs what hosts begin with.
+func (j *deployJob) commands(ctx context.Context, project *p4app.Project, network appNetwork) error {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	for _, h := range project.Hosts {
+		for _, text := range h.Commands {
+			if err := onHost(ctx, network, h.Name, text); err != nil {
+				j.c.Log.Warn("a command of the project fails", "host", h.Name, "command", text, "error", err)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// onHost runs a command line of a shell on a host, and waits for it.
+func onHost(ctx context.Context, network appNetwork, host, text string) error {
+	var out bytes.Buffer
+	err := network.run(ctx, host, p4app.WithIP(text), &out)
+	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
+		return fmt.Errorf("%s: %w", strings.ReplaceAll(said, "\n", ": "), err)
+	}
+	return err
+}
+
+// showApp says what runs where.
+func (j *deployJob) showApp(switches []*appSwitch) error {
+	type row struct {
+		Switch  string `json:"switch"`
+		Program string `json:"program"`
+		Entries int    `json:"entries"`
+	}
+	rows, list := cli.Grid{{"SWITCH", "PROGRAM", "ENTRIES"}}, []row{}
+	for _, s := range switches {
+		r := row{s.Name, s.Program, 0}
+		for _, e := range s.entries {
+			r.Entries += e.Len()
+		}
+		list = append(list, r)
+		rows = append(rows, []string{r.Switch, r.Program, fmt.Sprint(r.Entries)})
+	}
+	return cli.Show(j.c.Out, j.format, rows, list)
+}

@@ -1,0 +1,146 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller/pipeline"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/own"
+)
+
+// A schemeRequest is what a user says about a scheme that is not generated for
+// a single role.
+type schemeRequest struct {
+	cli.Request
+}
+
+func (r *schemeRequest) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
+	cli.AddBlocksFlag(cmd, &r.Blocks)
+	f.StringArrayVar(&r.Assigned, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
+	f.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
+	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
+	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
+	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
+	cli.AddArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
+	cli.CompleteLater(cmd, "scheme", codegen.Names)
+	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
+}
+
+// check completes the request.
+func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
+	if err := r.Complete(cmd, c); err != nil {
+		return err
+	}
+	switch {
+	case r.All:
+		return cli.UsageError(cmd, "%s is for one scheme, not for all", cmd.Name())
+	case cli.WantArch(cmd, r.Arch) != nil:
+		return cli.WantArch(cmd, r.Arch)
+	case r.Role != "" || r.Ports != "":
+		return cli.UsageError(cmd, "role and ports follow from the topology: leave them out of %s", cli.DisplayName(r.File))
+	case own.IsPath(r.Scheme) && r.Arch == "":
+		return r.settleArch()
+	}
+	return nil
+}
+
+// settleArch takes what a program of the user's own is for.
+func (r *schemeRequest) settleArch() error {
+	s, err := cli.LibraryFrom(".").Find(r.Scheme)
+	if err != nil {
+		return err
+	}
+	if arch := s.Archs()[0]; arch != codegen.Archs[0] {
+		r.Arch = arch
+	}
+	return nil
+}
+
+// plan generates the programs and computes what every switch must hold.
+func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
+	t, err := j.c.Topology(j.topology)
+	if err != nil {
+		return nil, err
+	}
+	if t, err = cli.FailLinks(t, j.fail); err != nil {
+		return nil, err
+	}
+	if j.target == targetEmbedded {
+		t = j.devicePorts(t)
+	}
+	pipelines, err := j.pipelines(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plan.New(t, pipelines, plan.Options{MTU: j.mtu, Queue: j.queue})
+	if err != nil {
+		return nil, j.planErrors(err)
+	}
+	for _, table := range plan.Empty() {
+		j.c.Log.Warn("nothing fills a table: every packet takes its default action", "table", table)
+	}
+	if j.bfrt {
+		j.warnOfPackets(plan)
+	}
+	for _, text := range plan.Cut() {
+		j.c.Log.Warn("cut off", "who", text)
+	}
+	return plan, nil
+}
+
+// pipelines generates and compiles the program of each role, all at once.
+func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
+	all, err := pipelinesOf(ctx, j.c, &j.request, t)
+	switch {
+	case err != nil:
+		return nil, err
+	case j.target == targetTofino:
+		return all, j.loadDeviceConfigs(all)
+	case j.bfrt:
+		return all, encodeEmbedded(all)
+	}
+	return all, nil
+}
+
+// devicePorts gives the switches the ports of the hardware whose programs they
+// run: those that a topology counts from 1 may be ones that it has for itself.
+func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
+	d := plan.DevicePorts(t, j.request.Arch)
+	if d != t {
+		first := t.Switches[0].Name
+		j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
+	}
+	return d
+}
+
+func roleNames(all map[fabric.Role]*plan.Pipeline) string {
+	var list []string
+	for _, role := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, string(role))
+	}
+	return strings.Join(list, ", ")
+}
+
+// pipelinesOf makes the programs of a scheme that a topology wants.
+func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
+	schemes, err := r.Schemes()
+	if err != nil {
+		return nil, err
+	}
+	params, err := r.Params(c)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.For(ctx, schemes[0], params, t)
+}

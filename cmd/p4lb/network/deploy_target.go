@@ -1,0 +1,163 @@
+package network
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/netspace"
+	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/controller/tofino"
+)
+
+// The targets of deploy.
+const (
+	targetEmbedded = "embedded"
+	targetBMv2     = "bmv2"
+	targetServers  = "p4runtime"
+	targetTofino   = "tofino"
+)
+
+var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofino}
+
+// tofinoAPIs are what Tofino switches speak: Intel's SDE the first, Stratum the
+// other.
+var tofinoAPIs = []string{"bfrt", "p4runtime"}
+
+func knownTarget(name string) bool { return slices.Contains(targetNames, name) }
+
+// openTarget makes the target. attached says that the embedded switches are
+// those of another process.
+func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool, err error) {
+	config, err := j.tls.config(j.c)
+	if err != nil {
+		return nil, false, err
+	}
+	options := target.ServersOptions{TLS: config}
+	switch {
+	case j.target == targetServers:
+		return target.NewServers(options), false, nil
+	case j.target == targetTofino && j.bfrt:
+		return tofino.New(options), false, nil
+	case j.target == targetTofino:
+		return target.NewTofino(options), false, nil
+	case j.target == targetBMv2:
+		return j.bmv2.open(j.c, options), false, nil
+	}
+	if j.owner = j.running(plan); j.owner != nil {
+		j.c.Log.Info("taking over the switches of another process", "pid", j.owner.PID)
+		options.Addresses = map[string]string{}
+		for _, s := range j.owner.Switches {
+			options.Addresses[s.Name] = s.GRPC
+		}
+		if there := j.owner.Switches[0].API == controller.BfRt; there != j.bfrt {
+			return nil, false, cli.Hinted(fmt.Errorf("the switches of process %d serve %s", j.owner.PID, apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
+		}
+		if j.bfrt {
+			return tofino.New(options), true, nil
+		}
+		return target.NewServers(options), true, nil
+	}
+	if err := j.addressesFree(plan); err != nil {
+		return nil, false, err
+	}
+	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
+	if j.stays() {
+		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
+			return nil, false, err
+		}
+	}
+	j.hosts.join(&o)
+	return embedded.New(o), false, nil
+}
+
+var apiNames = map[bool]string{false: "P4Runtime", true: "BfRt"}
+
+// addressesFree finds out whether the switches can be served at the addresses of
+// the topology, before anything is made.
+func (j *deployJob) addressesFree(plan *plan.Plan) error {
+	if j.anyPort {
+		return nil
+	}
+	var taken []string
+	for _, s := range plan.Topology.Switches {
+		l, err := net.Listen("tcp", s.GRPC)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			taken = append(taken, fmt.Sprintf("%s (%s)", s.GRPC, s.Name))
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("somebody else serves at the addresses of the topology: %s", abbreviated(taken)),
+		Hint: "--any-port takes free ones; or end what serves there, p4lb down if it is a network of p4lb's"}
+}
+
+// running is the deployment of another process that has these very switches
+// embedded and is alive, or nil.
+func (j *deployJob) running(plan *plan.Plan) *controller.Deployed {
+	d, _, err := controller.ReadDeployed(j.state)
+	if err != nil || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
+		return nil
+	}
+	for _, s := range d.Switches {
+		if plan.Switch(s.Name) == nil {
+			return nil
+		}
+	}
+	if d.PID == os.Getpid() || !d.Running() {
+		return nil
+	}
+	return d
+}
+
+// clientTLS are the flags that say how to speak to servers with TLS.
+type clientTLS struct{ ca, cert, key string }
+
+func (t *clientTLS) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.ca, "tls-ca", "", "p4runtime, tofino: speak TLS to servers with a certificate signed by those in `FILE`")
+	f.StringVar(&t.cert, "tls-cert", "", "with the certificate of this client in `FILE`")
+	f.StringVar(&t.key, "tls-key", "", "and its key in `FILE`")
+}
+
+// config is nil without TLS.
+func (t *clientTLS) config(c *cli.Console) (*tls.Config, error) {
+	if t.ca == "" {
+		if t.cert != "" || t.key != "" {
+			return nil, cli.Hinted(errors.New("--tls-cert and --tls-key want --tls-ca"), "name the certificates that the servers' are signed by")
+		}
+		return nil, nil
+	}
+	text, err := c.ReadSource(t.ca)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	if !config.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading %s: there is no certificate in it", t.ca)
+	}
+	if t.cert == "" && t.key == "" {
+		return config, nil
+	}
+	pair, err := cli.KeyPair(t.cert, t.key)
+	if err != nil {
+		return nil, err
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}

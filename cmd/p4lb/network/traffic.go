@@ -1,0 +1,210 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/controller/testbed"
+	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/plain"
+)
+
+// A trafficJob is one run of the traffic verb.
+type trafficJob struct {
+	hostJob
+	flows    lab.Traffic
+	cut      string
+	load     string
+	list     string
+	duration time.Duration
+	drain    time.Duration
+	seeds    int
+	tcp      string
+	metrics  []string
+	dir      string
+	format   cli.Format
+}
+
+// NewTraffic is the verb traffic.
+func NewTraffic(c *cli.Console) *cobra.Command {
+	j := &trafficJob{hostJob: hostJob{c: c}}
+	cmd := &cobra.Command{
+		Use:   "traffic [--workload W] [--load L]",
+		Short: "Send flows between the hosts of the network that is deployed",
+		Long: `Traffic sends flows between the hosts of the deployment that is noted in
+.p4lb/deployed.json, by the kernel's own TCP, and prints how long they took.
+
+Sizes, times and pairs of hosts are drawn as in the lab, from the same seeds; or
+a file lists them (--flows). A completion time is from the connection's beginning
+to the receiver's last byte. Segments sent again, timeouts and segments out of
+order are the kernel's counts.
+
+p4lb lab --on embedded does the same for several schemes, each on a network of
+its own, and compares them.`,
+		Example: `  p4lb traffic --load 0.5 --duration 10s
+  p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
+  p4lb traffic --flows list.txt`,
+		Args: cli.WantArgs(0, 0, "flags only"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&j.flows.Workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
+	f.StringVar(&j.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB")
+	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
+	f.StringVar(&j.flows.LoadOf, "load-of", lab.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
+	f.StringVar(&j.flows.Pattern, "pattern", lab.Halves, "who sends to whom: "+strings.Join(lab.Patterns[:4], ", "))
+	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
+	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
+	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
+	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
+	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default what the machine is set to)")
+	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
+	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
+	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
+	j.addFlags(cmd)
+	cli.CompleteWith(cmd, "workload", lab.Workloads())
+	cli.CompleteWith(cmd, "pattern", lab.Patterns[:4])
+	return cmd
+}
+
+func (j *trafficJob) run(cmd *cobra.Command) error {
+	switch {
+	case j.seeds < 1 || j.seeds > 1000:
+		return cli.UsageError(cmd, "--seeds %d: want 1 to 1000", j.seeds)
+	case j.duration <= 0 || j.drain <= 0:
+		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
+	}
+	d, t, err := j.read()
+	if err != nil {
+		return err
+	}
+	if len(t.Hosts) < 2 {
+		return fmt.Errorf("the topology %s has %d hosts: traffic wants two", t.Name, len(t.Hosts))
+	}
+	if _, err := j.host(d, t, t.Hosts[0].Name); err != nil {
+		return err
+	}
+	x, err := j.experiment(cmd, d)
+	if err != nil {
+		return err
+	}
+	network, err := openSockets(d, t)
+	if err != nil {
+		return cli.Hinted(err, "p4lb deploy brings the network up again")
+	}
+	defer network.Close()
+	row, err := j.send(cmd.Context(), x, t, network)
+	if row != nil && len(row.Runs) > 0 {
+		err = errors.Join(j.show(row), err)
+	}
+	return err
+}
+
+// deployedTopology is what the experiment calls the topology of the deployment.
+const deployedTopology = "deployed.yaml"
+
+// experiment is what the lab would run.
+func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*lab.Experiment, error) {
+	x := &lab.Experiment{
+		Name: "traffic", Seeds: lab.FirstSeeds(j.seeds), Metrics: j.metrics,
+		Schemes: []lab.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
+	}
+	x.Topology.Name = deployedTopology
+	x.Duration, x.Drain = lab.Time(j.duration), lab.Time(j.drain)
+	x.Warmup = lab.NoWarmup()
+	var l lab.LoadLevel
+	if err := l.Parse(j.load); err != nil {
+		return nil, cli.UsageError(cmd, "--load: %w", err)
+	}
+	x.Loads = []lab.LoadLevel{l}
+	if j.cut != "" {
+		if err := j.flows.Cut.Parse(j.cut); err != nil {
+			return nil, cli.UsageError(cmd, "--cut: %w", err)
+		}
+	}
+	if j.list != "" {
+		j.flows = lab.Traffic{Pattern: lab.List, File: j.list}
+	}
+	x.Traffic = []lab.Traffic{j.flows}
+	return x, x.Complete("traffic", func(name string) ([]byte, error) {
+		if name == deployedTopology {
+			return []byte(d.Topology), nil
+		}
+		return plain.ReadFile(name)
+	}, nil)
+}
+
+// send sends the flows.
+func (j *trafficJob) send(ctx context.Context, x *lab.Experiment, t *fabric.Topology, n *socketNetwork) (*lab.Row, error) {
+	var files func(seed uint64) (io.WriteCloser, error)
+	if j.dir != "" {
+		if err := os.MkdirAll(j.dir, 0o777); err != nil {
+			return nil, fmt.Errorf("making %s: %w", j.dir, cli.BareError(err))
+		}
+		files = func(seed uint64) (io.WriteCloser, error) {
+			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))
+		}
+	}
+	return lab.Send(ctx, x, t, n, j.tcp, files)
+}
+
+// show prints the metrics, with confidence intervals over the seeds.
+func (j *trafficJob) show(row *lab.Row) error {
+	rows := cli.Grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
+	list := []map[string]any{}
+	for _, name := range j.metrics {
+		base, _, _ := strings.Cut(name, ":")
+		i := slices.IndexFunc(lab.Metrics(), func(m lab.Metric) bool { return m.Name == base })
+		m := lab.Metrics()[i] // has been checked
+		e := row.Estimate(name)
+		rows = append(rows, []string{name, e.String(), m.Unit, m.About})
+		one := map[string]any{"metric": name, "unit": m.Unit, "runs": e.N}
+		if e.N > 0 {
+			one["mean"], one["half_interval"] = e.Mean, e.Half
+		}
+		list = append(list, one)
+	}
+	return cli.Show(j.c.Out, j.format, rows, list)
+}
+
+// A socketNetwork is the hosts of a deployment.
+type socketNetwork struct {
+	topo   *fabric.Topology
+	socket func(host string) (int, error)
+	end    func() error
+}
+
+// openSockets finds the hosts of a deployment.
+func openSockets(d *controller.Deployed, t *fabric.Topology) (*socketNetwork, error) {
+	if d.Name != "" {
+		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
+	}
+	s, err := hosts.Knock(d.Control)
+	if err != nil {
+		return nil, err
+	}
+	return &socketNetwork{t, s.Socket, s.Close}, nil
+}
+
+// Socket makes a socket on a host.
+func (n *socketNetwork) Socket(host string) (int, error) { return n.socket(host) }
+
+// Address is a host's.
+func (n *socketNetwork) Address(host string) netip.Addr { return n.topo.Host(host).IP.Addr() }
+
+// Close lets go of the hosts.
+func (n *socketNetwork) Close() error { return n.end() }

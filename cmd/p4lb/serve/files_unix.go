@@ -1,0 +1,17 @@
+//go:build unix
+
+package serve
+
+import (
+	"math"
+	"syscall"
+)
+
+// maxFiles is how many files a process may have open.
+func maxFiles() int {
+	var r syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil || r.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(r.Cur)
+}

@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/bmv2/thrift"
+	"github.com/p4lb/p4lb/p4rt"
+)
+
+// The limits that --limit sets, as the help has them.
+const limitHelp = `What clients can make the switch hold is limited. --limit NAME=N sets
+
+  connections    P4Runtime connections at a time (1024, or what open files allow)
+  thrift         Thrift connections at a time (64, likewise)
+  calls          requests and streams of all P4Runtime clients at a time (8192)
+  reads          reads among them (1024)
+  streams        requests and streams of a connection (1024)
+  controllers    streams of a role (1024)
+  roles          roles that are remembered (256)
+  message        bytes of a message (67108864)
+  incoming       bytes of all large messages that are coming or being answered
+                 (134217728); one waits for room, and if none comes the connection
+                 whose message is unfinished for longest is closed
+  entity         bytes of an entity or a role config (1048576)
+  updates        updates of a write (131072)
+  requests       requests of a read (32768)
+  pending        bytes of notifications that a client has not received (16777216);
+                 packets, digests and idle timeouts beyond them are lost
+  stall          how long a client may not take the answer to a read (30s)`
+
+// limits are what --limit says.
+type limits struct {
+	list   []string
+	server p4rt.Limits
+	thrift int
+}
+
+func (l *limits) addFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&l.list, "limit", nil, "limit what clients may take, as `NAME=N` (repeatable)")
+}
+
+// check reads the flags.
+func (l *limits) check() error {
+	s := &l.server
+	places := map[string]*int{
+		"connections": &s.MaxConnections, "thrift": &l.thrift, "calls": &s.MaxCalls, "reads": &s.MaxReads, "streams": &s.MaxStreams,
+		"controllers": &s.MaxControllers, "roles": &s.MaxRoles, "message": &s.MaxMessage, "incoming": &s.MaxIncoming, "entity": &s.MaxEntity,
+		"updates": &s.MaxUpdates, "requests": &s.MaxRequests, "pending": &s.MaxPending,
+	}
+	for _, text := range l.list {
+		name, value, _ := strings.Cut(text, "=")
+		if name == "stall" {
+			d, err := time.ParseDuration(value)
+			if err != nil || d <= 0 {
+				return fmt.Errorf("--limit %s: want a positive time such as 30s", text)
+			}
+			s.MaxStall = d
+			continue
+		}
+		place := places[name]
+		if place == nil {
+			names := []string{"stall"}
+			for k := range places {
+				names = append(names, k)
+			}
+			slices.Sort(names)
+			return fmt.Errorf("--limit %s: want one of %s", text, strings.Join(names, ", "))
+		}
+		n, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || n <= 0 {
+			return fmt.Errorf("--limit %s: want a number from 1 to %d", text, 1<<31-1)
+		}
+		*place = int(n)
+	}
+	return l.fitFiles()
+}
+
+// spareFiles are those that a switch has open beside its connections.
+const spareFiles = 32
+
+// fitFiles leaves room for ports and files where only few may be open: a flood
+// of connections then takes nothing that the switch needs itself.
+func (l *limits) fitFiles() error {
+	files := maxFiles()
+	if room := files - spareFiles; room < 2 {
+		return fmt.Errorf("only %d files may be open (ulimit -n): want at least %d", files, spareFiles+2)
+	}
+	half := (files - spareFiles) / 2
+	if l.server.MaxConnections == 0 {
+		l.server.MaxConnections = min(1024, half)
+	}
+	if l.thrift == 0 {
+		l.thrift = min(thrift.MaxConnections, half)
+	}
+	if l.server.MaxConnections+l.thrift > files-spareFiles {
+		return errors.New("--limit connections and thrift: " +
+			fmt.Sprintf("only %d files may be open (ulimit -n), %d of them for connections", files, files-spareFiles))
+	}
+	return nil
+}

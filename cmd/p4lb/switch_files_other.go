@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "math"
-
-// maxFiles is how many files a process may have open.
-func maxFiles() int { return math.MaxInt32 }
