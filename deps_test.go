@@ -133,9 +133,9 @@ var rooms = map[string][]string{
 	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
 	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt"},
 	"cmd/p4lb/network": {
-		"cmd/p4lb/cli", "cmd/p4lb/view", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
+		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
 		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/target", "controller/task", "controller/tofino",
-		"controller/testbed", "fabric", "lab", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
+		"controller/testbed", "dataplane", "fabric", "lab", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
 	},
 	"cmd/p4lb/experiment": {
 		"cmd/p4lb/cli", "cmd/p4lb/view", "cluster", "codegen", "controller/hosts", "controller/inspect", "dataplane", "lab", "live", "live/web",

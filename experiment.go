@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -30,7 +31,7 @@ func Run(ctx context.Context, experiment string, files fs.FS) (*Results, error) 
 		}
 		return fs.Sub(files, dir)
 	}}
-	x, err := lab.Load("experiment", []byte(experiment), read, library)
+	x, err := spec.Load("experiment", []byte(experiment), read, library)
 	if err != nil {
 		return nil, err
 	}

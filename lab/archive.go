@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
 )
@@ -210,15 +211,15 @@ func (a *Archive) Table(ctx context.Context, k *Kept, run KeptRun, name string) 
 // made it, without the curves of single runs. What is damaged is named by warn and
 // counts as missing.
 func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*Comparison, error) {
-	x := new(Experiment)
-	if err := readForm([]byte(k.Form), x); err != nil {
+	x := new(spec.Experiment)
+	if err := spec.ReadForm([]byte(k.Form), x); err != nil {
 		return nil, fmt.Errorf("experiment %s: %w", k.ID(), err)
 	}
 	var jobs []*Job
 	for i := range x.Cases {
 		c := &x.Cases[i]
 		for _, load := range c.Loads {
-			for _, s := range x.schemesOf(c) {
+			for _, s := range x.SchemesOf(c) {
 				for _, seed := range c.Seeds {
 					jobs = append(jobs, &Job{Case: c, Scheme: s, Load: float64(load), Seed: seed, x: x})
 				}
@@ -264,13 +265,13 @@ func Changes(a, b *Comparison) [][]string {
 			continue
 		}
 		for _, name := range a.Experiment.Metrics {
-			metric, err := metricNamed(name, a.Experiment.Classes)
+			metric, err := spec.MetricNamed(name, a.Experiment.Classes)
 			if err != nil {
 				continue
 			}
 			first, second := row.Estimate(name), other.Estimate(name)
 			label := strings.TrimSpace(row.Case.Name + " " + row.Scheme.Label)
-			table = append(table, []string{label, number(row.Load), metric.label(), first.String(), second.String(), change(row, other, name)})
+			table = append(table, []string{label, spec.Number(row.Load), metric.Label(), first.String(), second.String(), change(row, other, name)})
 		}
 	}
 	return table

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -37,7 +38,7 @@ func (c *counting) End() error {
 // TestCapture: captures have every packet that a port counts, in the order of
 // virtual time.
 func TestCapture(t *testing.T) {
-	x, err := Load("capture.yaml", []byte(strings.Replace(worldExperiment, "[ecmp, letflow]", "[ecmp]", 1)), nil, nil)
+	x, err := spec.Load("capture.yaml", []byte(strings.Replace(worldExperiment, "[ecmp, letflow]", "[ecmp]", 1)), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestCapture(t *testing.T) {
 	if all == 0 {
 		t.Error("no packets")
 	}
-	native, err := Load("capture.yaml", []byte(worldExperiment+"engine: native\n"), nil, nil)
+	native, err := spec.Load("capture.yaml", []byte(worldExperiment+"engine: native\n"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

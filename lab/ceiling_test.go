@@ -3,6 +3,8 @@ package lab
 import (
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 const ceilingText = chosenRDMA + `
@@ -21,19 +23,19 @@ func TestCeilings(t *testing.T) {
 	if base.Estimate("paused").Mean == 0 || base.Estimate("out-of-order").Mean == 0 {
 		t.Fatal("nothing is paused or reordered: the flows show nothing")
 	}
-	for kind, metric := range map[string]string{noPauses: "paused", keepEarly: "retransmitted"} {
+	for kind, metric := range map[string]string{spec.NoPauses: "paused", spec.KeepEarly: "retransmitted"} {
 		row := c.Row(kind, "rps", 0.8)
 		if row == nil || row.Estimate(metric).Mean != 0 {
 			t.Errorf("%s: %s is not 0", kind, metric)
 		}
 	}
-	if e, err := c.Row(fastCore, "rps", 0.8).Against(base, "fct-mean"); err != nil || e.Low() < 5 {
+	if e, err := c.Row(spec.FastCore, "rps", 0.8).Against(base, "fct-mean"); err != nil || e.Low() < 5 {
 		t.Errorf("a core ten times as fast saves %v %% (%v)", e, err)
 	}
-	if e, err := c.Row(oracle, oracleRow, 0.8).Against(c.Row(keepEarly, "rps", 0.8), "fct-mean"); err != nil || e.Mean <= 0 {
+	if e, err := c.Row(spec.Oracle, spec.OracleRow, 0.8).Against(c.Row(spec.KeepEarly, "rps", 0.8), "fct-mean"); err != nil || e.Mean <= 0 {
 		t.Errorf("the oracle saves %v %% of random packets (%v)", e, err)
 	}
-	if c.Row(noPauses, "ecmp", 0.8) != nil || c.Row("", oracleRow, 0.8) != nil {
+	if c.Row(spec.NoPauses, "ecmp", 0.8) != nil || c.Row("", spec.OracleRow, 0.8) != nil {
 		t.Error("rows have run that tell nothing")
 	}
 	if o := c.Judge()[0]; o.Verdict != OutOfReach || !strings.Contains(o.Note, "the best ceiling") {
@@ -44,7 +46,7 @@ func TestCeilings(t *testing.T) {
 // TestFastCoreFlows: in a faster core the flows are the same, also where the load is
 // of the fabric.
 func TestFastCoreFlows(t *testing.T) {
-	for _, of := range []string{OfHosts, OfFabric} {
+	for _, of := range []string{spec.OfHosts, spec.OfFabric} {
 		x := load(t, strings.Replace(tiny, "pattern: halves", "pattern: halves, load-of: "+of, 1)+"ceiling: [fast-core]\n")
 		jobs, err := (&Runner{}).Jobs(x)
 		if err != nil {
@@ -52,13 +54,13 @@ func TestFastCoreFlows(t *testing.T) {
 		}
 		flows := map[string]string{}
 		for _, j := range jobs {
-			list, err := Generate(j.setup.topo, j.Case.Traffic, j.Load, j.Case.length(), 1)
+			list, err := spec.Generate(j.setup.topo, j.Case.Traffic, j.Load, j.Case.Length(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			flows[j.Case.Name] = string(FlowList(list, j.setup.topo))
+			flows[j.Case.Name] = string(spec.FlowList(list, j.setup.topo))
 		}
-		if a, b := flows[""], flows[fastCore]; a == "" || a != b {
+		if a, b := flows[""], flows[spec.FastCore]; a == "" || a != b {
 			t.Errorf("load of %s: %d bytes of flows, %d in the faster core, or others", of, len(a), len(b))
 		}
 	}
@@ -73,13 +75,13 @@ func TestCeilingsRefused(t *testing.T) {
 		{"transport: {kind: dcqcn}", "transport: udp\nceiling: [keep-early]\n", "transport udp repeats nothing"},
 		{"rate: 10G, ", "ceiling: [fast-core]\n", "does not say how fast its core is"},
 	} {
-		_, err := Load("exp.yaml", []byte(strings.Replace(ceilingText, c.old, "", 1)+c.text), nil, nil)
+		_, err := spec.Load("exp.yaml", []byte(strings.Replace(ceilingText, c.old, "", 1)+c.text), nil, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant %s", c.text, err, c.want)
 		}
 	}
 	qall := strings.Replace(ceilingText, "topology: {leaf-spine", "topology: qall # {leaf-spine", 1)
-	if _, err := Load("exp.yaml", []byte(qall+"ceiling: [fast-core]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "is a file or preset") {
+	if _, err := spec.Load("exp.yaml", []byte(qall+"ceiling: [fast-core]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "is a file or preset") {
 		t.Errorf("a preset: %v", err)
 	}
 }

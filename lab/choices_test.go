@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 const chosenText = `
@@ -25,17 +27,17 @@ const chosenTCP = chosenText + "transport: {kind: dctcp}\nswitches: {ecn: 20, qu
 // TestDefaults: what lab defaults prints is an experiment's text that says what it
 // promises, and like does the same.
 func TestDefaults(t *testing.T) {
-	for _, preset := range append([]string{""}, Presets...) {
-		text, err := Defaults(preset)
+	for _, preset := range append([]string{""}, spec.Presets...) {
+		text, err := spec.Defaults(preset)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The block of switches: gets what a setting has that pauses and marks.
 		in := strings.Replace(string(text), "switches:\n", "switches:\n  pfc: true\n  ecn-min: 15KB\n  ecn-max: 60KB\n", 1)
 		written := load(t, chosenText+in)
-		for i := range choices {
-			c := &choices[i]
-			if got := c.of(&written.Cases[0].Setting); got != c.Like(preset) {
+		for i := range spec.Choices() {
+			c := &spec.Choices()[i]
+			if got := c.Of(&written.Cases[0].Setting); got != c.Like(preset) {
 				t.Errorf("like %q: %s is %s, want %s", preset, c.Key, got, c.Like(preset))
 			}
 		}
@@ -46,11 +48,11 @@ func TestDefaults(t *testing.T) {
 		if a, b := like.Cases[0].Chosen(), written.Cases[0].Chosen(); !slices.Equal(a, b) {
 			t.Errorf("like %q: %v, written out %v", preset, a, b)
 		}
-		if !slices.Contains(like.Cases[0].nearest(), preset) {
-			t.Errorf("like %q: the nearest are %v", preset, like.Cases[0].nearest())
+		if !slices.Contains(like.Cases[0].Nearest(), preset) {
+			t.Errorf("like %q: the nearest are %v", preset, like.Cases[0].Nearest())
 		}
 	}
-	if _, err := Defaults("ns4"); err == nil || !strings.Contains(err.Error(), "ns4") {
+	if _, err := spec.Defaults("ns4"); err == nil || !strings.Contains(err.Error(), "ns4") {
 		t.Errorf("like ns4: %v", err)
 	}
 }
@@ -63,18 +65,18 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 		return written(t, &Result{Metrics: r.Results[0].Metrics})
 	}
 	usual := map[string]string{"": result(chosenRDMA), "dcqcn": result(chosenRDMA), "tcp dctcp": result(chosenTCP), "dctcp": result(chosenTCP)}
-	for i := range choices {
-		c := &choices[i]
+	for i := range spec.Choices() {
+		c := &spec.Choices()[i]
 		for _, v := range c.Values {
 			if c.Key == "switches.hash" {
 				continue // DRILL has no use for it, its ACKs do with control: hashed
 			}
 			base := chosenRDMA
-			if usual[c.kind] == usual["dctcp"] {
+			if usual[c.Kind] == usual["dctcp"] {
 				base = chosenTCP
 			}
 			text := "cases: [{" + inCase(c.Key, v) + "}]\n"
-			if same := result(base+text) == usual[c.kind]; same != (v == c.Default) {
+			if same := result(base+text) == usual[c.Kind]; same != (v == c.Default) {
 				t.Errorf("%s: the same as by default: %t", text, same)
 			}
 		}
@@ -117,7 +119,7 @@ func TestChoicesRefused(t *testing.T) {
 				text = strings.Replace(text, key, "", 1)
 			}
 		}
-		_, err := Load("exp.yaml", []byte(text), nil, nil)
+		_, err := spec.Load("exp.yaml", []byte(text), nil, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant %s", c.text, err, c.want)
 		}
@@ -130,9 +132,9 @@ func TestFidelityTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range Choices() {
+	for _, c := range spec.Choices() {
 		row := []string{"", c.Key, c.Default}
-		for _, preset := range Presets {
+		for _, preset := range spec.Presets {
 			row = append(row, c.Like(preset))
 		}
 		if line := strings.TrimSpace(strings.Join(append(row, ""), " | ")); !strings.Contains(string(page), line) {
@@ -147,11 +149,11 @@ func TestApart(t *testing.T) {
 	text := strings.Replace(chosenRDMA, "schemes: [drill]", "schemes: [drill, letflow]", 1)
 	for add, want := range map[string]bool{"": true, "like: ns3\n": false} {
 		x := load(t, text+add)
-		if got := x.apart(&x.Cases[0]); strings.HasPrefix(got, "drill: ") != want {
+		if got := x.Apart(&x.Cases[0]); strings.HasPrefix(got, "drill: ") != want {
 			t.Errorf("%q: %q", add, got)
 		}
 	}
-	if x := load(t, strings.Replace(text, "drill, letflow", "letflow", 1)); x.apart(&x.Cases[0]) != "" {
+	if x := load(t, strings.Replace(text, "drill, letflow", "letflow", 1)); x.Apart(&x.Cases[0]) != "" {
 		t.Error("LetFlow keeps the order")
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // A Comparison is what the runs of an experiment came to, by row.
 type Comparison struct {
-	Experiment *Experiment
+	Experiment *spec.Experiment
 	Results    []*Result // by job; nil: not run
 	Rows       []*Row
 	World      string // in which they ran
@@ -25,8 +26,8 @@ type Comparison struct {
 
 // A Row is a scheme in a case at a load: a run for each seed.
 type Row struct {
-	Case   *Case
-	Scheme *Scheme
+	Case   *spec.Case
+	Scheme *spec.Scheme
 	Load   float64
 	Runs   []*Result // those that are done, by seed
 
@@ -37,7 +38,7 @@ type Row struct {
 // same flows.
 var ErrUnseeded = errors.New("rows with other seeds cannot be compared")
 
-func newComparison(x *Experiment, jobs []*Job, results []*Result) *Comparison {
+func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparison {
 	c := &Comparison{Experiment: x, Results: results}
 	var row *Row
 	for i, j := range jobs {
@@ -132,8 +133,8 @@ func (c *Comparison) Table() [][]string {
 		head = append([]string{"CASE"}, head...)
 	}
 	for _, name := range x.Metrics {
-		m, _ := metricNamed(name, x.Classes)
-		head = append(head, m.label())
+		m, _ := spec.MetricNamed(name, x.Classes)
+		head = append(head, m.Label())
 	}
 	if len(x.Schemes) > 1 {
 		head = append(head, fmt.Sprintf("%s OF %s", x.Metrics[0], x.Schemes[0].Label))
@@ -145,7 +146,7 @@ func (c *Comparison) Table() [][]string {
 		}
 		line := []string{r.Scheme.Label}
 		if withLoad {
-			line = append([]string{number(r.Load)}, line...)
+			line = append([]string{spec.Number(r.Load)}, line...)
 		}
 		if withCase {
 			line = append([]string{r.Case.Name}, line...)
@@ -221,9 +222,9 @@ func (c *Comparison) csv() []byte {
 	var b bytes.Buffer
 	b.WriteString("case,scheme,load,metric,unit,mean,ci95,runs\n")
 	for _, r := range c.Rows {
-		for _, m := range allMetrics(c.Experiment.Classes) {
-			if e := r.Estimate(m.key); !math.IsNaN(e.Mean) {
-				fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%.8g,%.8g,%d\n", r.Case.Name, r.Scheme.Label, number(r.Load), m.key, m.Unit, e.Mean, e.Half, e.N)
+		for _, m := range spec.AllMetrics(c.Experiment.Classes) {
+			if e := r.Estimate(m.Key); !math.IsNaN(e.Mean) {
+				fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%.8g,%.8g,%d\n", r.Case.Name, r.Scheme.Label, spec.Number(r.Load), m.Key, m.Unit, e.Mean, e.Half, e.N)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // A Finding is what the runs say of the experiment's first scheme against
@@ -120,7 +120,7 @@ func (c *Comparison) where(f Finding) string {
 		parts = append(parts, f.Case)
 	}
 	if c.severalLoads() {
-		parts = append(parts, "load "+number(f.Load))
+		parts = append(parts, "load "+spec.Number(f.Load))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -181,39 +181,6 @@ func andList(list []string) string {
 	return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
 }
 
-// An Offer is what a run's flows ask for: how many there are, and the shares of
-// what the hosts' links and the links upwards of the leaves could carry.
-type Offer struct {
-	Flows, Hosts, Fabric float64
-}
-
-// offer is that of a case at a load; false where flows are given one by one.
-func (c *Case) offer(t *fabric.Topology, load float64) (Offer, bool) {
-	var o Offer
-	length := c.length()
-	for i := range c.Traffic {
-		tr := &c.Traffic[i]
-		if tr.Pattern == List || tr.Pattern == Burst || len(tr.At) > 0 || tr.background() {
-			return o, false
-		}
-		flows, mean, err := tr.expected(t, load, length)
-		if err != nil {
-			return o, false
-		}
-		d, err := newDraw(tr, t, newRandom(1, 0))
-		if err != nil {
-			return o, false
-		}
-		o.Flows += flows
-		bits := flows * mean * 8 / length.Seconds()
-		o.Hosts += bits / d.hostRate()
-		if rate := d.fabricRate(); rate > 0 {
-			o.Fabric += bits * d.crossing() / rate
-		}
-	}
-	return o, o.Flows > 0
-}
-
 // limits says how many flows a run has and what they fill first. A balancer
 // shares out the links between switches: where hosts are the ones to limit, all
 // schemes look alike.
@@ -225,13 +192,13 @@ func (c *Comparison) limits() string {
 	if r.network == nil {
 		return ""
 	}
-	o, ok := r.Case.offer(r.network, r.Load)
+	o, ok := r.Case.Offer(r.network, r.Load)
 	if !ok {
 		return ""
 	}
 	text := fmt.Sprintf("about %s flows a run", thousands(o.Flows))
 	if c.severalLoads() {
-		text += " at load " + number(r.Load)
+		text += " at load " + spec.Number(r.Load)
 	}
 	if o.Hosts > o.Fabric {
 		return text + fmt.Sprintf("; the hosts limit, of whose links they ask %.0f %%, and %.0f %% of the fabric's: a balancer cannot change much, try load-of fabric", 100*o.Hosts, 100*o.Fabric)

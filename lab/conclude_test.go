@@ -8,15 +8,17 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 var update = flag.Bool("update", false, "rewrite the page of metrics, and what runs came to")
 
 // made is a comparison of rows that were measured by hand: fct-mean by seed.
 func made(rows map[string][]float64, order ...string) *Comparison {
-	c := &Comparison{Experiment: &Experiment{Metrics: []string{"fct-mean", "fct-p99"}, Cases: []Case{{}}}, World: Sim}
+	c := &Comparison{Experiment: &spec.Experiment{Metrics: []string{"fct-mean", "fct-p99"}, Cases: []spec.Case{{}}}, World: Sim}
 	for _, label := range order {
-		c.Experiment.Schemes = append(c.Experiment.Schemes, Scheme{Label: label})
+		c.Experiment.Schemes = append(c.Experiment.Schemes, spec.Scheme{Label: label})
 	}
 	for i, label := range order {
 		r := &Row{Case: &c.Experiment.Cases[0], Scheme: &c.Experiment.Schemes[i], Load: 0.7}
@@ -81,18 +83,18 @@ func TestBrief(t *testing.T) {
 // TestOffer holds the load against what it was asked to be.
 func TestOffer(t *testing.T) {
 	for of, want := range map[string]string{
-		OfFabric: "; the fabric limits, of whose links they ask 60 %, and 15 % of the hosts'",
-		OfHosts:  "; the hosts limit, of whose links they ask 60 %, and 45 % of the fabric's: a balancer cannot change much, try load-of fabric",
+		spec.OfFabric: "; the fabric limits, of whose links they ask 60 %, and 15 % of the hosts'",
+		spec.OfHosts:  "; the hosts limit, of whose links they ask 60 %, and 45 % of the fabric's: a balancer cannot change much, try load-of fabric",
 	} {
 		network := "leaf-spine"
-		if of == OfHosts {
+		if of == spec.OfHosts {
 			network = "{leaf-spine: {leaves: 4, spines: 4, hosts: 3, rate: 1G, host-rate: 1G, delay: 1us, queue: 64}}"
 		}
-		x, err := Load("x.yaml", []byte(fmt.Sprintf("topology: %s\nschemes: [ecmp]\ntraffic: [{workload: webserver, pattern: halves, load-of: %s}]\nloads: [0.6]\n", network, of)), nil, nil)
+		x, err := spec.Load("x.yaml", []byte(fmt.Sprintf("topology: %s\nschemes: [ecmp]\ntraffic: [{workload: webserver, pattern: halves, load-of: %s}]\nloads: [0.6]\n", network, of)), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		top, err := x.Cases[0].network(noFiles)
+		top, err := x.Cases[0].Network(spec.NoFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,12 +102,12 @@ func TestOffer(t *testing.T) {
 		if got := c.limits(); !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %q, want %q", of, got, want)
 		}
-		length, err := x.LengthFor(1000, noFiles)
+		length, err := x.LengthFor(1000, spec.NoFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Cases[0].Duration = Time(length)
-		if o, ok := x.Cases[0].offer(top, 0.6); !ok || o.Flows < 1000 || o.Flows > 1100 {
+		x.Cases[0].Duration = spec.Time(length)
+		if o, ok := x.Cases[0].Offer(top, 0.6); !ok || o.Flows < 1000 || o.Flows > 1100 {
 			t.Errorf("%s: %v gives %g flows", of, length, o.Flows)
 		}
 	}

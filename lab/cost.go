@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // What a run costs is the hops that its load asks for (demand.go), over the rate
@@ -46,7 +48,7 @@ func (r rates) seconds(j *Job, hops float64) float64 {
 			return setupSeconds + hops*s.Seconds/s.Hops
 		}
 	}
-	if j.Scheme.Engine == EngineNative {
+	if j.Scheme.Engine == spec.EngineNative {
 		return setupSeconds + hops/modelHops
 	}
 	return setupSeconds + hops/programHops

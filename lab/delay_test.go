@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/manifest/manifesttest"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -33,7 +34,7 @@ func TestDecisionDelay(t *testing.T) {
 				if delay := result.Metrics["decision-delay"]; told != (delay > 0) {
 					t.Errorf("the decision delay is %g ms of a row with the signal %s and the guard %s", delay, row.Signal, row.Guard)
 				}
-				y, err := Load("t.yaml", []byte(text), nil, bare)
+				y, err := spec.Load("t.yaml", []byte(text), nil, bare)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -47,7 +48,7 @@ func TestDecisionDelay(t *testing.T) {
 }
 
 // shorten makes all runs shorter: there are many.
-func shorten(x *Experiment) {
+func shorten(x *spec.Experiment) {
 	for i := range x.Cases {
 		x.Cases[i].Duration /= 3
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // A Demand says what a run will take at least, before it begins: the flows
@@ -53,7 +53,7 @@ func (j *Job) demand() (Demand, error) {
 		segment = defaultSegment
 	}
 	for i := range j.Case.Traffic {
-		flows, mean, err := j.Case.Traffic[i].expected(t, j.Load, j.Case.length())
+		flows, mean, err := j.Case.Traffic[i].Expected(t, j.Load, j.Case.Length())
 		if err != nil {
 			return e, err
 		}
@@ -62,50 +62,12 @@ func (j *Job) demand() (Demand, error) {
 	}
 	interval := time.Duration(j.x.Interval)
 	if interval <= 0 {
-		interval = defaultInterval(j.Case.length())
+		interval = spec.DefaultInterval(j.Case.Length())
 	}
-	samples := float64(j.Case.length()) / float64(interval)
+	samples := float64(j.Case.Length()) / float64(interval)
 	e.Events += samples
 	e.Bytes = e.Flows*bytesPerFlow + samples*bytesPerSample
 	return e, nil
-}
-
-// expected is how many flows a traffic makes, and their mean size.
-func (tr *Traffic) expected(t *fabric.Topology, load float64, length time.Duration) (flows, mean float64, err error) {
-	if tr.Pattern == List {
-		for _, f := range tr.flows {
-			mean += float64(f.Bytes) / float64(len(tr.flows))
-		}
-		return float64(len(tr.flows)), mean, nil
-	}
-	d, err := newDraw(tr, t, newRandom(1, 0))
-	if err != nil {
-		return 0, 0, err
-	}
-	mean = d.mean()
-	switch {
-	case tr.Pattern == Pairs && len(tr.At) > 0:
-		return float64(len(tr.At) * len(d.pairs)), mean, nil
-	case tr.Pattern == Burst:
-		return float64(len(tr.At)*len(d.from)) * float64(max(tr.Degree, 1)), mean, nil
-	}
-	rate, err := d.rate(load)
-	if err != nil {
-		return 0, 0, err
-	}
-	stop := length
-	if s := time.Duration(tr.Stop); s > 0 {
-		stop = min(stop, s)
-	}
-	flows = rate * max(0, stop-time.Duration(tr.Start)).Seconds()
-	if tr.Flows > 0 {
-		flows = float64(tr.Flows)
-	}
-	if tr.Pattern == Incast { // a request's size is that of all answers
-		answers := float64(min(max(tr.Degree, 1), len(d.from)))
-		return flows * answers, mean / answers, nil
-	}
-	return flows, mean, nil
 }
 
 // check refuses jobs that would pass a limit, so many of which run side by side.

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -38,7 +39,7 @@ func deploy(ctx context.Context, r *running) (deployment, error) {
 		sw.SetCPU(s.CPUPort)
 		sw.AddVirtual(s.Around()...)
 	}
-	if r.Scheme.Engine == EngineNative {
+	if r.Scheme.Engine == spec.EngineNative {
 		return deployModels(r, plan)
 	}
 	return deployPrograms(ctx, r, plan)
@@ -53,7 +54,7 @@ func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
 			return nil, err
 		}
 	}
-	return plan.New(t, pipelines, plan.Options{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.grouping()})
+	return plan.New(t, pipelines, plan.Options{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.Grouping()})
 }
 
 // programsAtWork is the deployment of P4 programs: P4Runtime servers within the
@@ -223,11 +224,11 @@ func (r *running) startTasks() {
 // longFlow is the mean size of the first traffic's flows, which some solvers ask
 // for.
 func (r *running) longFlow() float64 {
-	d, err := newDraw(&r.Case.Traffic[0], r.topo, newRandom(1, 0))
-	if err != nil || d.Pattern == List {
+	d, err := r.Case.Traffic[0].Maker(r.topo)
+	if err != nil || d.Pattern == spec.List {
 		return 0
 	}
-	return d.mean()
+	return d.Mean()
 }
 
 // ReadRegister appends cells of a register to dst.
@@ -273,7 +274,7 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	f.sent++
 	f.bytes += int64(len(frame))
 	f.note(sw)
-	if f.r.x.Probes == FromGenerator && f.r.Scheme.Arch != "" {
+	if f.r.x.Probes == spec.FromGenerator && f.r.Scheme.Arch != "" {
 		s.Generate(frame)
 		return nil
 	}

@@ -12,13 +12,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 )
 
 // An Effect is what one choice does to one target: against the file's setting, the
 // other choices as they are there; or on average over a design that changes all.
 type Effect struct {
-	Target *Target
+	Target *spec.Target
 	Choice string   // such as transport.rdma.nack: selective
 	Among  bool     // on average over the second design, from the first value to the last
 	Value  Estimate // of the target, with the choice
@@ -40,28 +41,28 @@ func (e *Effect) Moves() bool { return !e.Among && e.Sure() && e.Verdict != e.ve
 // A Confirmation is a setting that was found by looking, run with seeds that nothing
 // had been looked at with.
 type Confirmation struct {
-	Target  *Target
+	Target  *spec.Target
 	Choice  string
 	Outcome Outcome
-	Seeds   Seeds
+	Seeds   spec.Seeds
 }
 
 // A Sensitivity says which open choice moves which target, by how much.
 type Sensitivity struct {
-	Experiment *Experiment
+	Experiment *spec.Experiment
 	Base       []Outcome
 	Effects    []Effect
 	Confirmed  []Confirmation
 	Settings   int // that were tried
 	Runs       int
-	Seeds      Seeds
+	Seeds      spec.Seeds
 }
 
 // A screening is the settings of an experiment that are to be run.
 type screening struct {
 	r      *Runner
-	x      *Experiment
-	all    []*Experiment // the first is as the file says
+	x      *spec.Experiment
+	all    []*spec.Experiment // the first is as the file says
 	levels [][]int
 	alone  int // of them change one choice, behind the first
 }
@@ -69,7 +70,7 @@ type screening struct {
 // Explain runs the settings that an experiment's vary asks for, and says which of
 // its choices moves which target. What is found is run once more with other seeds.
 // Runs that a choice does not concern are made once.
-func (r *Runner) Explain(ctx context.Context, x *Experiment) (*Sensitivity, error) {
+func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity, error) {
 	s, err := r.screening(x)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (r *Runner) Explain(ctx context.Context, x *Experiment) (*Sensitivity, erro
 	if err != nil {
 		return nil, err
 	}
-	out := &Sensitivity{Experiment: x, Settings: len(s.all), Runs: runs, Seeds: x.Vary.seeds(x)}
+	out := &Sensitivity{Experiment: x, Settings: len(s.all), Runs: runs, Seeds: x.Vary.Screened(x)}
 	known := map[string]*Result{}
 	results := make([]*Comparison, len(s.all))
 	for i := range s.all {
@@ -102,7 +103,7 @@ func (r *Runner) Explain(ctx context.Context, x *Experiment) (*Sensitivity, erro
 }
 
 // screening reads the experiment with each of the settings.
-func (r *Runner) screening(x *Experiment) (*screening, error) {
+func (r *Runner) screening(x *spec.Experiment) (*screening, error) {
 	v := x.Vary
 	if v == nil {
 		return nil, fmt.Errorf("%s says nothing under vary: want open: with keys and the values that they may have", x.Name)
@@ -110,25 +111,25 @@ func (r *Runner) screening(x *Experiment) (*screening, error) {
 	if len(x.Targets) == 0 {
 		return nil, fmt.Errorf("%s has no targets: there is nothing that a choice could move", x.Name)
 	}
-	s := &screening{r: r, x: x, alone: len(v.alone())}
-	s.levels = append([][]int{slices.Repeat([]int{-1}, len(v.Open))}, append(v.alone(), v.together()...)...)
+	s := &screening{r: r, x: x, alone: len(v.Alone())}
+	s.levels = append([][]int{slices.Repeat([]int{-1}, len(v.Open))}, append(v.Alone(), v.Together()...)...)
 	for _, levels := range s.levels {
-		other, err := x.variant(levels)
+		other, err := x.Variant(levels)
 		if err != nil {
 			return nil, err
 		}
-		other = other.only(x.figure)
-		other.needed()
+		other = other.OnlyFigure(x.Figure())
+		other.Needed()
 		if len(other.Targets) == 0 {
-			return nil, fmt.Errorf("%s: no target of %s is of the cases that vary names: %s", x.Name, cmp.Or(x.figure, AllFigures), strings.Join(v.Cases, ", "))
+			return nil, fmt.Errorf("%s: no target of %s is of the cases that vary names: %s", x.Name, cmp.Or(x.Figure(), spec.AllFigures), strings.Join(v.Cases, ", "))
 		}
-		s.seed(other, v.seeds(x))
+		s.seed(other, v.Screened(x))
 		s.all = append(s.all, other)
 	}
 	return s, nil
 }
 
-func (s *screening) seed(x *Experiment, seeds Seeds) {
+func (s *screening) seed(x *spec.Experiment, seeds spec.Seeds) {
 	x.Seeds = seeds
 	for i := range x.Cases {
 		x.Cases[i].Seeds = seeds
@@ -141,13 +142,13 @@ func (s *screening) count() (int, error) {
 	for i, x := range s.all {
 		jobs, err := s.r.Jobs(x)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.x.Vary.name(s.levels[i]), err)
+			return 0, fmt.Errorf("%s: %w", s.x.Vary.Describe(s.levels[i]), err)
 		}
 		for _, j := range jobs {
 			specs[j.Key()] = true
 		}
 	}
-	if most := cmp.Or(s.x.Vary.AtMost, defaultRuns); len(specs) > most {
+	if most := cmp.Or(s.x.Vary.AtMost, spec.DefaultRuns); len(specs) > most {
 		return 0, fmt.Errorf("vary of %s: %d settings are %d runs, more than %d: want fewer values or seeds, one figure, or at-most: %d under vary",
 			s.x.Name, len(s.all), len(specs), most, len(specs))
 	}
@@ -155,7 +156,7 @@ func (s *screening) count() (int, error) {
 }
 
 // run runs one setting, but for what others have run.
-func (s *screening) run(ctx context.Context, x *Experiment, what string, levels []int, known map[string]*Result) (*Comparison, error) {
+func (s *screening) run(ctx context.Context, x *spec.Experiment, what string, levels []int, known map[string]*Result) (*Comparison, error) {
 	r := *s.r
 	r.known, r.Record = known, nil
 	if r.Dir != "" {
@@ -172,11 +173,11 @@ func (s *screening) run(ctx context.Context, x *Experiment, what string, levels 
 }
 
 // settingFolder keeps the runs of a setting.
-func settingFolder(v *Vary, levels []int) string {
+func settingFolder(v *spec.Vary, levels []int) string {
 	var parts []string
 	for i, l := range levels {
 		if l >= 0 {
-			parts = append(parts, fmt.Sprintf("%d-%s", i, plain.Folder(v.Open[i].levels[l].text)))
+			parts = append(parts, fmt.Sprintf("%d-%s", i, plain.Folder(v.Open[i].Levels[l].Text)))
 		}
 	}
 	if parts == nil {
@@ -193,7 +194,7 @@ func (s *screening) effects(results []*Comparison, target int, base Outcome) (li
 		o := results[i].Judge()[target]
 		after := results[i].samples(&s.all[i].Targets[target], base.Load)
 		e := Effect{
-			Target: t, Choice: s.x.Vary.name(s.levels[i]), Value: NewEstimate(after), Change: NewEstimate(minus(after, before)),
+			Target: t, Choice: s.x.Vary.Describe(s.levels[i]), Value: NewEstimate(after), Change: NewEstimate(minus(after, before)),
 			Verdict: o.Verdict, verdict0: base.Verdict, levels: s.levels[i],
 		}
 		if e.P = e.Change.P(0); e.Change.Half == 0 && e.Change.Mean == 0 {
@@ -223,7 +224,7 @@ func (s *screening) among(results []*Comparison, target int, base Outcome) (list
 	at := func(i int) []float64 { return results[i].samples(&s.all[i].Targets[target], base.Load) }
 	for k := range v.Open {
 		var changes [][]float64
-		if v.Design == factorial {
+		if v.Design == spec.Factorial {
 			half := float64(len(s.all)-first) / 2
 			sum := make([]float64, len(at(first)))
 			for i := first; i < len(s.all); i++ {
@@ -248,7 +249,7 @@ func (s *screening) among(results []*Comparison, target int, base Outcome) (list
 			}
 		}
 		o := v.Open[k]
-		e := Effect{Target: base.Target, Among: true, Choice: fmt.Sprintf("%s: %s → %s", o.key, o.levels[0].text, o.levels[len(o.levels)-1].text)}
+		e := Effect{Target: base.Target, Among: true, Choice: fmt.Sprintf("%s: %s → %s", o.Key, o.Levels[0].Text, o.Levels[len(o.Levels)-1].Text)}
 		e.Change, e.Spread = pooled(changes)
 		e.P, e.Verdict, e.verdict0 = e.Change.P(0), base.Verdict, base.Verdict
 		list = append(list, e)
@@ -289,7 +290,7 @@ func pooled(changes [][]float64) (Estimate, float64) {
 // confirm runs what makes a target come out as printed once more, with seeds that
 // nothing has been looked at with: of many settings some come out by chance.
 func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confirmation, err error) {
-	fresh := s.x.Vary.fresh(s.x)
+	fresh := s.x.Vary.Fresh(s.x)
 	ran := map[string]*Comparison{}
 	for i, base := range out.Base {
 		if good(base.Verdict) {
@@ -307,12 +308,12 @@ func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confi
 		}
 		c := ran[best.Choice]
 		if c == nil {
-			x, err := s.x.variant(best.levels)
+			x, err := s.x.Variant(best.levels)
 			if err != nil {
 				return nil, err
 			}
-			x = x.only(s.x.figure)
-			x.needed()
+			x = x.OnlyFigure(s.x.Figure())
+			x.Needed()
 			s.seed(x, fresh)
 			if c, err = s.run(ctx, x, "confirmed", best.levels, map[string]*Result{}); err != nil {
 				return nil, err
@@ -347,7 +348,7 @@ func (s *Sensitivity) Table() [][]string {
 }
 
 // of are the effects on a target, the largest first.
-func (s *Sensitivity) of(t *Target) (list []Effect) {
+func (s *Sensitivity) of(t *spec.Target) (list []Effect) {
 	for _, e := range s.Effects {
 		if e.Target == t {
 			list = append(list, e)
@@ -407,7 +408,7 @@ func (s *Sensitivity) looks() (n int) {
 	return n
 }
 
-func seedsText(list Seeds) string {
+func seedsText(list spec.Seeds) string {
 	var parts []string
 	for i := 0; i < len(list); {
 		k := i

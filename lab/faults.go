@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -15,7 +15,7 @@ func (r *running) planFaults(ctx context.Context) error {
 	var down []int // at the moment
 	for i := range r.Case.Faults {
 		f := &r.Case.Faults[i]
-		links, err := f.links(r.setup.named)
+		links, err := f.Links(r.setup.named)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (r *running) planFaults(ctx context.Context) error {
 			if !f.Down {
 				return
 			}
-			down = toggled(down, links, on)
+			down = spec.Toggled(down, links, on)
 			now := slices.Clone(down)
 			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() { r.reroute(ctx, now) })
 		}
@@ -39,48 +39,6 @@ func (r *running) planFaults(ctx context.Context) error {
 	return nil
 }
 
-// phases are a network as it is in the beginning, and after each link of the case's
-// faults has failed or come back.
-func (c *Case) phases(t *fabric.Topology) ([]*fabric.Topology, error) {
-	type change struct {
-		at    Time
-		links []int
-		on    bool
-	}
-	var changes []change
-	for i := range c.Faults {
-		f := &c.Faults[i]
-		if !f.Down {
-			continue
-		}
-		links, err := f.links(t)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, change{f.At, links, true})
-		if f.Until > 0 {
-			changes = append(changes, change{f.Until, links, false})
-		}
-	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	list := []*fabric.Topology{t}
-	var down []int
-	for _, f := range changes {
-		down = toggled(down, f.links, f.on)
-		list = append(list, t.Fail(down...))
-	}
-	return list, nil
-}
-
-// toggled adds links to a list, or takes them out.
-func toggled(list, links []int, on bool) []int {
-	list = slices.DeleteFunc(list, func(l int) bool { return slices.Contains(links, l) })
-	if on {
-		list = append(list, links...)
-	}
-	return list
-}
-
 // reroute has the controller deploy what fits the links that are down.
 func (r *running) reroute(ctx context.Context, down []int) {
 	if err := r.deploy.change(ctx, r.topo.Fail(down...)); err != nil && ctx.Err() == nil {
@@ -89,7 +47,7 @@ func (r *running) reroute(ctx context.Context, down []int) {
 }
 
 // strike begins a fault, or ends it.
-func (r *running) strike(f *Fault, links []int, on bool) error {
+func (r *running) strike(f *spec.Fault, links []int, on bool) error {
 	switch {
 	case f.Down:
 		for _, l := range links {
@@ -114,7 +72,7 @@ func (r *running) strike(f *Fault, links []int, on bool) error {
 }
 
 // setRates makes links as fast as a fault says, or as the topology has them.
-func (r *running) setRates(links []int, rate Bitrate, on bool) error {
+func (r *running) setRates(links []int, rate spec.Bitrate, on bool) error {
 	for _, l := range links {
 		now := fabric.Rate(rate)
 		if !on {
@@ -129,7 +87,7 @@ func (r *running) setRates(links []int, rate Bitrate, on bool) error {
 
 // blackHole makes a switch lose all packets of a share of the pairs of hosts.
 func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
-	rng := newRandom(r.Seed, 0x686f6c65)
+	rng := spec.NewRandom(r.Seed, 0x686f6c65)
 	for _, a := range r.topo.Hosts {
 		for _, b := range r.topo.Hosts {
 			if a.Name == b.Name || a.Switch == b.Switch || rng.Float64() >= share {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // A turn is a moment at which links fail or come back.
@@ -20,7 +22,7 @@ func (r *running) turns() ([]turn, error) {
 	var list []turn
 	for i := range r.Case.Faults {
 		f := &r.Case.Faults[i]
-		links, err := f.links(r.setup.named)
+		links, err := f.Links(r.setup.named)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +54,7 @@ func (r *running) happen(ctx context.Context, p *place, list []turn) error {
 		if !sleep(t.at) {
 			return nil
 		}
-		down = toggled(down, t.links, t.on)
+		down = spec.Toggled(down, t.links, t.on)
 		plan, err := r.plan(r.topo.Fail(down...))
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // tcpSetting is the setting of the recorded runs of TCP and DCTCP, one queue of
@@ -49,7 +51,7 @@ func tcpFabric(name string) string {
 // with one path is the same.
 func tcpText(source, kind, engine string) string {
 	like, switches := tcpLike[source], "hash: ns3"
-	if engine == EngineP4 {
+	if engine == spec.EngineP4 {
 		switches = "hash: crc32"
 	}
 	if kind == "dctcp" {
@@ -111,7 +113,7 @@ func TestFidelityTCP(t *testing.T) {
 		t.Run(c.source+"/"+c.kind+"/"+c.name, func(t *testing.T) {
 			var got []answers
 			for _, list := range tcpLists(flows, c.kind, c.name) {
-				got = append(got, labAnswersWith(t, tcpText(c.source, c.kind, EngineNative), tcpFabric(c.name), "ecmp", 1, list)...)
+				got = append(got, labAnswersWith(t, tcpText(c.source, c.kind, spec.EngineNative), tcpFabric(c.name), "ecmp", 1, list)...)
 			}
 			ref := tcpRecorded(t, want, c.source, c.kind, c.name)
 			if len(got) != len(ref) || len(ref) == 0 {
@@ -135,8 +137,8 @@ func TestFidelityTCPPrograms(t *testing.T) {
 	flows := recorded(t, "tcp.txt.gz")
 	for _, kind := range []string{"tcp", "dctcp"} {
 		list := tcpLists(flows, kind, "incast-8")[0]
-		native := labAnswersWith(t, tcpText("htsim", kind, EngineNative), tcpFabric("incast-8"), "ecmp", 1, list)
-		program := labAnswersWith(t, tcpText("htsim", kind, EngineP4), tcpFabric("incast-8"), "ecmp", 1, list)
+		native := labAnswersWith(t, tcpText("htsim", kind, spec.EngineNative), tcpFabric("incast-8"), "ecmp", 1, list)
+		program := labAnswersWith(t, tcpText("htsim", kind, spec.EngineP4), tcpFabric("incast-8"), "ecmp", 1, list)
 		if !slices.Equal(native[0].fct, program[0].fct) {
 			t.Errorf("%s: by models %v us, by programs %v", kind, native[0].fct, program[0].fct)
 		}

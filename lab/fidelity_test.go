@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // The answers of ns-3 to the same flows: testdata/oracle/fidelity says of which
@@ -151,7 +153,7 @@ func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows 
 		}
 		return nil, fs.ErrNotExist
 	}
-	x, err := Load("fidelity.yaml", fmt.Appendf(nil, setting, fabric, row, seeds), read, nil)
+	x, err := spec.Load("fidelity.yaml", fmt.Appendf(nil, setting, fabric, row, seeds), read, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

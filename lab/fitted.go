@@ -8,28 +8,8 @@ import (
 
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lab/spec"
 )
-
-// Observing is what is noted about ports while flows begin, and fitted when the
-// run is over: QALL's dataset (Section III-B) and its Table I. The interval is
-// that between the last two packets, as a switch measures it.
-type Observing struct {
-	Every    Time     `yaml:"every"`
-	Switches []string `yaml:"switches"` // whose ports to other switches; empty: all
-	Outliers string   `yaml:"outliers"` // as p4lb fit drops them: none, sigma:3
-	Test     float64  `yaml:"test"`     // share of the rows that is held back
-}
-
-func (o *Observing) check() error {
-	switch {
-	case o.Every <= 0:
-		return fmt.Errorf("every %v: want a time above 0", o.Every)
-	case !(o.Test > 0 && o.Test < 1):
-		return fmt.Errorf("test %g: want a share of the rows above 0 and below 1", o.Test)
-	}
-	_, err := fitting.ParseOutliers(o.Outliers)
-	return err
-}
 
 // observe starts to take down the rows that are to be fitted, if any are.
 func (r *running) observe() *fitting.Rows {
@@ -67,25 +47,18 @@ func (r *running) fit(ctx context.Context, rows *fitting.Rows) (*fitting.Fit, er
 	return f, nil
 }
 
-// fittedDegrees are those of QALL's Table I.
-var fittedDegrees = []int{1, 2, 3, 5, 8, 10}
-
-// fitMetrics are those of the polynomials that are fitted.
-func fitMetrics() []Metric {
-	list := []Metric{
-		{"fit-rows", "rows", "observations of ports, where the experiment has them fitted", true, false, overFit(func(f *fitting.Fit) float64 {
-			return float64(f.Train.Rows + f.Test.Rows)
-		})},
-		{"fit-pearson-l", "", "correlation of a port's traffic with its queue", true, false, overFit(func(f *fitting.Fit) float64 { return f.Correlation.YL })},
-		{"fit-pearson-t", "", "correlation of a port's traffic with the interval between its packets", false, false, overFit(func(f *fitting.Fit) float64 { return f.Correlation.YT })},
+// fitComputations are those of the polynomials that are fitted.
+func fitComputations() map[string]func(*measured, []*outcome) float64 {
+	m := map[string]func(*measured, []*outcome) float64{
+		"fit-rows":      overFit(func(f *fitting.Fit) float64 { return float64(f.Train.Rows + f.Test.Rows) }),
+		"fit-pearson-l": overFit(func(f *fitting.Fit) float64 { return f.Correlation.YL }),
+		"fit-pearson-t": overFit(func(f *fitting.Fit) float64 { return f.Correlation.YT }),
 	}
-	for _, degree := range fittedDegrees {
-		list = append(list,
-			Metric{fmt.Sprintf("fit-r2-%d", degree), "", fmt.Sprintf("R² of the fit of degree %d, over the rows held back", degree), true, false, ofDegree(degree, func(m *fitting.Metrics) float64 { return m.R2 })},
-			Metric{fmt.Sprintf("fit-mre-%d", degree), "", fmt.Sprintf("mean relative error of the fit of degree %d", degree), false, false, ofDegree(degree, func(m *fitting.Metrics) float64 { return m.MRE })},
-		)
+	for _, degree := range spec.FittedDegrees {
+		m[fmt.Sprintf("fit-r2-%d", degree)] = ofDegree(degree, func(m *fitting.Metrics) float64 { return m.R2 })
+		m[fmt.Sprintf("fit-mre-%d", degree)] = ofDegree(degree, func(m *fitting.Metrics) float64 { return m.MRE })
 	}
-	return list
+	return m
 }
 
 func overFit(of func(*fitting.Fit) float64) func(*measured, []*outcome) float64 {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // hostile is an experiment with one line changed, or lines added.
@@ -44,13 +46,13 @@ func TestRefused(t *testing.T) {
 		{"brackets", hostile("", strings.Repeat("[", 100000)), "x.yaml:7: nested too deeply"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Load("x.yaml", []byte(c.text), nil, nil)
+			_, err := spec.Load("x.yaml", []byte(c.text), nil, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
 	}
-	if _, err := Load("x.yaml", []byte(hostile("", "seeds: [1, 18446744073709551615]")), nil, nil); err != nil {
+	if _, err := spec.Load("x.yaml", []byte(hostile("", "seeds: [1, 18446744073709551615]")), nil, nil); err != nil {
 		t.Errorf("the largest seed: %v", err)
 	}
 }
@@ -68,7 +70,7 @@ func TestLimits(t *testing.T) {
 		{"no limit", hostile("", ""), "", Limits{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x, err := Load("x.yaml", []byte(c.text), nil, nil)
+			x, err := spec.Load("x.yaml", []byte(c.text), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +88,7 @@ func TestLimits(t *testing.T) {
 // TestNoLinkUp: in a network all of whose links between switches are down
 // nothing is a number that JSON does not have, and the figures are drawn.
 func TestNoLinkUp(t *testing.T) {
-	x, err := Load("x.yaml", []byte(hostile("", "fail: [l1-s1, l1-s2, l2-s1, l2-s2]")), nil, nil)
+	x, err := spec.Load("x.yaml", []byte(hostile("", "fail: [l1-s1, l1-s2, l2-s1, l2-s2]")), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func TestForeignRuns(t *testing.T) {
 		}
 	}
 	write(foreign, "precious")
-	x, err := Load("x.yaml", []byte(hostile("", "")), nil, nil)
+	x, err := spec.Load("x.yaml", []byte(hostile("", "")), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -54,7 +54,7 @@ func (k *Kept) ID() string {
 }
 
 // Describe describes an experiment as it is kept.
-func (r *Runner) Describe(x *Experiment) (*Kept, error) {
+func (r *Runner) Describe(x *spec.Experiment) (*Kept, error) {
 	jobs, err := r.Jobs(x)
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (r *Runner) Describe(x *Experiment) (*Kept, error) {
 	return r.describe(x, jobs), nil
 }
 
-func (r *Runner) describe(x *Experiment, jobs []*Job) *Kept {
-	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: ResultVersion, Rounds: r.Rounds, Files: x.files.list()}
+func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
+	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: ResultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
 	if k.World == Sim {
 		k.World = ""
 	}
@@ -79,7 +79,7 @@ func (r *Runner) describe(x *Experiment, jobs []*Job) *Kept {
 	var b bytes.Buffer
 	plain := *x
 	plain.Vary = nil // it is about other experiments
-	writeForm(&b, "", plain)
+	spec.WriteForm(&b, "", plain)
 	k.Form = b.String()
 	return k
 }
@@ -121,59 +121,15 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	return k, nil
 }
 
-// files are those that an experiment has read, kept for who repeats it.
-type files struct {
-	mu    sync.Mutex
-	texts map[string]string
-}
-
-// reading hands on what read finds, and takes it down; what was read once stays
-// as it was.
-func (f *files) reading(read Reader) Reader {
-	return func(name string) ([]byte, error) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if text, ok := f.texts[name]; ok {
-			return []byte(text), nil
-		}
-		text, err := read(name)
-		if err == nil {
-			if f.texts == nil {
-				f.texts = map[string]string{}
-			}
-			f.texts[name] = string(text)
-		}
-		return text, err
-	}
-}
-
-func (f *files) list() map[string]string {
-	if f == nil {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.texts
-}
-
 // Experiment puts the experiment together again. library has the schemes, nil for
 // the catalogue's. What this p4lb would run otherwise is refused where it is run,
 // by the keys.
-func (k *Kept) Experiment(library *scheme.Library) (*Experiment, error) {
-	x := new(Experiment)
-	if err := readForm([]byte(k.Form), x); err != nil {
+func (k *Kept) Experiment(library *scheme.Library) (*spec.Experiment, error) {
+	x, err := spec.FromForm([]byte(k.Form))
+	if err != nil {
 		return nil, fmt.Errorf("experiment %s: %w", k.ID(), err)
 	}
-	// All cases have what they inherited, ceilings among them.
-	x.Ceiling, x.Links, x.Fail, x.Faults, x.Like, x.Switches = nil, nil, nil, nil, "", SwitchSpec{}
-	x.Warmup.given = true
-	for i := range x.Cases {
-		x.Cases[i].Warmup.given = true
-	}
-	if x.Full != nil {
-		x.Full.Warmup.given = true
-	}
-	err := x.Complete("experiment "+k.ID(), func(name string) ([]byte, error) {
+	err = x.Complete("experiment "+k.ID(), func(name string) ([]byte, error) {
 		if text, ok := k.Files[name]; ok {
 			return []byte(text), nil
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -26,7 +27,7 @@ const ResultVersion = 1
 func (j *Job) Key() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "result-version=%d\n", ResultVersion)
-	writeForm(&b, "", j.decisive())
+	spec.WriteForm(&b, "", j.decisive())
 	j.setup.once.Do(func() { j.setup.contents = j.contents() })
 	b.WriteString(j.setup.contents)
 	sum := sha256.Sum256(b.Bytes())
@@ -89,18 +90,18 @@ func machineForm(m *manifest.Manifest) []byte {
 // A decisive is what of an experiment decides a run, beside its topology, its
 // workloads and its programs.
 type decisive struct {
-	Setting  `yaml:",inline"`
-	Scheme   Scheme            `yaml:"scheme"`
-	Set      map[string]string `yaml:"parameters"`
-	Classes  []Class           `yaml:"classes"`
-	Interval Time              `yaml:"interval"`
-	Latency  Time              `yaml:"latency"`
-	Probes   string            `yaml:"probes"`
-	Observe  *Observing        `yaml:"observe"`
-	Load     float64           `yaml:"load"`
-	Seed     uint64            `yaml:"seed"`
-	World    string            `yaml:"world"`
-	Rounds   int               `yaml:"rounds"`
+	spec.Setting `yaml:",inline"`
+	Scheme       spec.Scheme       `yaml:"scheme"`
+	Set          map[string]string `yaml:"parameters"`
+	Classes      []spec.Class      `yaml:"classes"`
+	Interval     spec.Time         `yaml:"interval"`
+	Latency      spec.Time         `yaml:"latency"`
+	Probes       string            `yaml:"probes"`
+	Observe      *spec.Observing   `yaml:"observe"`
+	Load         float64           `yaml:"load"`
+	Seed         uint64            `yaml:"seed"`
+	World        string            `yaml:"world"`
+	Rounds       int               `yaml:"rounds"`
 }
 
 func (j *Job) decisive() decisive {
@@ -111,21 +112,15 @@ func (j *Job) decisive() decisive {
 	if d.Rounds == dataplane.DefaultRounds {
 		d.Rounds = 0
 	}
-	// Choices are as they are, however they were made.
-	d.Like = ""
-	for i := range choices {
-		if c := &choices[i]; len(c.Values) > 0 && c.of(&d.Setting) == c.Default {
-			c.field(&d.Setting).set("")
-		}
-	}
+	d.Setting.ClearDefaults()
 	// What is named has its contents in the key.
-	d.Topology = Network{}
+	d.Topology = spec.Network{}
 	d.Traffic = slices.Clone(d.Traffic)
 	for i := range d.Traffic {
 		d.Traffic[i].Workload, d.Traffic[i].File = "", ""
 	}
 	d.Scheme.Label, d.Scheme.Coeffs, d.Scheme.Set = "", "", nil
-	if j.Scheme.made.Native() != nil {
+	if j.Scheme.Made().Native() != nil {
 		d.Scheme.Scheme = "" // a file
 	}
 	return d
@@ -136,10 +131,10 @@ func (j *Job) workloads() []string {
 	var list []string
 	for _, t := range j.Case.Traffic {
 		switch {
-		case t.cdf != nil:
-			list = append(list, fmt.Sprint(t.cdf.Points))
-		case t.flows != nil:
-			list = append(list, string(FlowList(t.flows, j.setup.topo)))
+		case t.Distribution() != nil:
+			list = append(list, fmt.Sprint(t.Distribution().Points))
+		case t.Listed() != nil:
+			list = append(list, string(spec.FlowList(t.Listed(), j.setup.topo)))
 		}
 	}
 	return list

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // recordedRuns cover both engines, the transports, PFC, a fault, probes and a
@@ -128,12 +130,12 @@ func TestKey(t *testing.T) {
 	}
 	var form bytes.Buffer
 	d := jobs[0].decisive()
-	writeForm(&form, "", d)
+	spec.WriteForm(&form, "", d)
 	if form.String() != keyForm {
 		t.Errorf("the form of a run is\n%s\nwant\n%s", form.String(), keyForm)
 	}
 	for _, f := range []string{"a=1", "topology=2 items\n", "schemes[7].scheme=\"x\"", "loads=99999999999 items", "duration=x", "set{=1"} {
-		if err := readForm([]byte(f+"\n"), new(Experiment)); err == nil {
+		if err := spec.ReadForm([]byte(f+"\n"), new(spec.Experiment)); err == nil {
 			t.Errorf("%s is a form", f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/provenance"
 )
 
@@ -37,7 +38,7 @@ type ManifestRow struct {
 	Parameters map[string]string `json:"parameters"`
 	Programs   map[string]string `json:"programs"` // digests by role
 	Seeds      []uint64          `json:"seeds"`
-	Loads      []LoadLevel       `json:"loads"`
+	Loads      []spec.LoadLevel  `json:"loads"`
 }
 
 // manifestFile is its name in a folder of results.
@@ -46,7 +47,7 @@ const manifestFile = "manifest.json"
 const manifestFormat = "p4lb-lab 1"
 
 // keepManifest writes the manifest of the runs to come.
-func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
+func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	if err := r.clean(); err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 		return fileError("making", r.Dir, err)
 	}
 	m := Manifest{
-		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: x.plain(),
+		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable(x),
 		Workloads: map[string]string{}, Topologies: map[string]string{},
 	}
 	for _, j := range jobs {
@@ -67,8 +68,8 @@ func (r *Runner) keepManifest(x *Experiment, jobs []*Job) error {
 		}
 		m.Topologies[j.setup.named.Name] = string(j.setup.named.YAML())
 		for _, t := range j.Case.Traffic {
-			if t.cdf != nil {
-				m.Workloads[t.cdf.Name] = string(t.cdf.Text())
+			if d := t.Distribution(); d != nil {
+				m.Workloads[d.Name] = string(d.Text())
 			}
 		}
 		m.Runs = append(m.Runs, j.Name())
@@ -141,9 +142,9 @@ func removeRun(runs, name string) error {
 	return nil
 }
 
-// plain is the experiment as far as it is to be read again: the parts of cases
-// that were filled in are all there.
-func (x *Experiment) plain() any {
+// repeatable is the experiment as far as it is to be read again: the parts of
+// cases that were filled in are all there.
+func repeatable(x *spec.Experiment) any {
 	cut := *x
 	cut.Full, cut.Targets = nil, nil
 	return cut

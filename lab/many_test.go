@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // much memory is in use at the end.
 func BenchmarkManyRuns(b *testing.B) {
 	text := strings.Replace(strings.Replace(smallSweep, "seeds: 2", "seeds: 1000", 1), "loads: [0.4, 0.6]", "loads: [0.3, 0.4, 0.5, 0.6, 0.7]", 1)
-	x, err := Load("sweep.yaml", []byte(text), nil, nil)
+	x, err := spec.Load("sweep.yaml", []byte(text), nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // Markdown writes how the targets of an experiment fared, with what it was and
@@ -38,13 +40,13 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 }
 
 // measuredAt is what was measured, with the load where there are several.
-func (o *Outcome) measuredAt(x *Experiment) string {
+func (o *Outcome) measuredAt(x *spec.Experiment) string {
 	several := false
 	for i := range x.Cases {
 		several = several || len(x.Cases[i].Loads) > 1
 	}
 	if several && o.Measured != "" {
-		return fmt.Sprintf("%s, load %s", o.Measured, number(o.Load))
+		return fmt.Sprintf("%s, load %s", o.Measured, spec.Number(o.Load))
 	}
 	return o.Measured
 }
@@ -75,7 +77,7 @@ The classes are short (up to 100 kB), medium (up to 1 MB) and long, unless the e
 | metric | unit | by class | better | what it is |
 |---|---|---|---|---|
 `)
-	for _, m := range metrics {
+	for _, m := range spec.Metrics() {
 		byClass, better := "", "less"
 		if m.ByClass {
 			byClass = "yes"

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // A Mechanism is why rows of a paper come out otherwise than printed, as counters of
@@ -27,8 +29,8 @@ func (m *Mechanism) covers(figure, row string) bool {
 }
 
 // Mechanisms are those recorded of experiments and of what they show of a figure, or
-// of all (AllFigures, "").
-func Mechanisms(list []*Experiment, figure string) ([]Mechanism, error) {
+// of all (spec.AllFigures, "").
+func Mechanisms(list []*spec.Experiment, figure string) ([]Mechanism, error) {
 	text, err := paperFiles.ReadFile("papers/recorded/mechanisms.yaml")
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func Mechanisms(list []*Experiment, figure string) ([]Mechanism, error) {
 	}
 	for _, m := range all {
 		for _, x := range list {
-			if m.Experiment == x.File && (figure == "" || figure == AllFigures || figure == m.Figure) {
+			if m.Experiment == x.File && (figure == "" || figure == spec.AllFigures || figure == m.Figure) {
 				found = append(found, m)
 			}
 		}

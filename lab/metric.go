@@ -1,143 +1,68 @@
 package lab
 
 import (
-	"errors"
-	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/sim"
 )
 
-// A Metric is a number that a run comes to.
-type Metric struct {
-	Name  string
-	Unit  string
-	About string
+// compute says how metrics come from what was measured, by their names.
+var compute = computations()
 
-	// Higher: more is better.
-	Higher bool
-	// ByClass: there is one for each class of flows as well, as in fct-p99:short.
-	ByClass bool
-
-	of func(m *measured, flows []*outcome) float64
-}
-
-// DefaultMetrics are those of the table where an experiment names none. UDP
-// repeats nothing, and loses instead.
-func DefaultMetrics(transport string) []string {
-	if transport == "udp" {
-		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
+func computations() map[string]func(*measured, []*outcome) float64 {
+	m := map[string]func(*measured, []*outcome) float64{
+		"fct-mean":          overFlows(fctMS, average),
+		"fct-p50":           overFlows(fctMS, quantile(0.5)),
+		"fct-p99":           overFlows(fctMS, quantile(0.99)),
+		"slowdown-mean":     overFlows(slowdown, average),
+		"slowdown-p50":      overFlows(slowdown, quantile(0.5)),
+		"slowdown-p99":      overFlows(slowdown, quantile(0.99)),
+		"request-mean":      requests(average),
+		"request-p99":       requests(quantile(0.99)),
+		"throughput":        func(m *measured, _ []*outcome) float64 { return m.goodput / 1e6 },
+		"flow-rate":         overFlows(flowRate, average),
+		"unfinished":        overFlows(unfinished, percentOf),
+		"out-of-order":      perPacket(func(f *outcome) int64 { return f.OutOfOrder }),
+		"reordered":         perPacket(func(f *outcome) int64 { return f.Overtaken }),
+		"degree-p99":        overFlows(degree, quantile(0.99)),
+		"dupacks":           overFlows(func(f *outcome) float64 { return truth(f.DupAcks > 0) }, percentOf),
+		"dupacks-3":         overFlows(func(f *outcome) float64 { return truth(f.DupRun > 3) }, percentOf),
+		"retransmitted":     perPacket(func(f *outcome) int64 { return f.Retransmitted }),
+		"timeouts":          overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average),
+		"marked":            perPacket(func(f *outcome) int64 { return f.Marked }),
+		"queue-mean":        func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) },
+		"queue-p99":         func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) },
+		"queue-variance":    func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) },
+		"sharing":           func(m *measured, _ []*outcome) float64 { return 100 * m.sharing },
+		"utilisation":       func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation },
+		"utilisation-whole": func(m *measured, _ []*outcome) float64 { return 100 * m.whole },
+		"utilisation-min":   func(m *measured, _ []*outcome) float64 { return 100 * m.idlest },
+		"dropped":           func(m *measured, _ []*outcome) float64 { return m.dropped },
+		"pauses":            func(m *measured, _ []*outcome) float64 { return m.pauses },
+		"paused":            func(m *measured, _ []*outcome) float64 { return m.paused },
+		"recirculated":      func(m *measured, _ []*outcome) float64 { return m.recirculated },
+		"copies":            func(m *measured, _ []*outcome) float64 { return m.copies },
+		"probe-load":        func(m *measured, _ []*outcome) float64 { return m.probes },
+		"decision-delay":    func(m *measured, _ []*outcome) float64 { return m.age },
+		"granularity":       func(m *measured, _ []*outcome) float64 { return m.granularity },
 	}
-	return []string{"fct-mean", "fct-p99", "fct-mean:short", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
-}
-
-// Metrics lists what can be measured.
-func Metrics() []Metric { return slices.Clone(metrics) }
-
-var metrics = slices.Concat([]Metric{
-	{"fct-mean", "ms", "flow completion time: from a flow's start to the arrival of its last byte, mean over the flows", false, true, overFlows(fctMS, average)},
-	{"fct-p50", "ms", "flow completion time, median", false, true, overFlows(fctMS, quantile(0.5))},
-	{"fct-p99", "ms", "flow completion time that 99 % of the flows do not exceed", false, true, overFlows(fctMS, quantile(0.99))},
-	{"slowdown-mean", "", "a flow's completion time over the one that it would have alone in the network, mean", false, true, overFlows(slowdown, average)},
-	{"slowdown-p50", "", "slowdown, median", false, true, overFlows(slowdown, quantile(0.5))},
-	{"slowdown-p99", "", "slowdown that 99 % of the flows do not exceed", false, true, overFlows(slowdown, quantile(0.99))},
-	{"request-mean", "ms", "of incast: from a request to the last byte of its last answer, mean over the requests", false, false, requests(average)},
-	{"request-p99", "ms", "time of a request that 99 % of them do not exceed", false, false, requests(quantile(0.99))},
-	{"throughput", "Mbit/s", "payload delivered per second while flows begin, of all hosts together", true, false, func(m *measured, _ []*outcome) float64 { return m.goodput / 1e6 }},
-	{"flow-rate", "Mbit/s", "a flow's payload over its completion time, mean over the flows", true, true, overFlows(flowRate, average)},
-	{"unfinished", "%", "flows that had not ended when the run did, of all; the time until then counts as their completion time", false, true, overFlows(unfinished, percentOf)},
-	{"out-of-order", "%", "data packets that reached the receiver before an earlier one of their flow, of all sent: because they overtook it, or because it was lost and sent again", false, true, perPacket(func(f *outcome) int64 { return f.OutOfOrder })},
-	{"reordered", "%", "packets overtaken in the network by one of their flow that was sent later, of all data packets sent: what a balancer does to the order", false, true, perPacket(func(f *outcome) int64 { return f.Overtaken })},
-	{"degree-p99", "packets", "out-of-order degree: the packets that a receiver has to keep until the missing one comes; the largest of each flow, and of these the 99th percentile", false, true, overFlows(degree, quantile(0.99))},
-	{"dupacks", "%", "flows that saw a duplicate ACK, of all", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupAcks > 0) }, percentOf)},
-	{"dupacks-3", "%", "flows that saw more than three duplicate ACKs in a row, of all", false, true, overFlows(func(f *outcome) float64 { return truth(f.DupRun > 3) }, percentOf)},
-	{"retransmitted", "%", "data packets sent again, of all sent", false, true, perPacket(func(f *outcome) int64 { return f.Retransmitted })},
-	{"timeouts", "1/flow", "retransmission timeouts, mean over the flows", false, true, overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average)},
-	{"marked", "%", "data packets that came with an ECN mark, of all sent", false, true, perPacket(func(f *outcome) int64 { return f.Marked })},
-	{"queue-mean", "%", "occupancy of the queues from leaves to spines, of their capacity, mean over ports and samples while flows begin", false, false, func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) }},
-	{"queue-p99", "%", "that occupancy, 99th percentile over ports and samples", false, false, func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) }},
-	{"queue-variance", "", "variance of that occupancy, taken from 0 to 1, over ports and samples", false, false, func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) }},
-	{"sharing", "%", "load imbalance: the utilisation of the busiest link upwards of a leaf over that of its idlest, less 1, in each fifth of the time; mean over these and the leaves", false, false, func(m *measured, _ []*outcome) float64 { return 100 * m.sharing }},
-	{"utilisation", "%", "bytes sent on the links upwards over what they can carry, while flows begin", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation }},
-	{"utilisation-whole", "%", "the same until the last flow has ended", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.whole }},
-	{"utilisation-min", "%", "the same of the idlest link, while flows begin", true, false, func(m *measured, _ []*outcome) float64 { return 100 * m.idlest }},
-	{"dropped", "%", "packets that found no room in a queue, of all that came to a switch", false, false, func(m *measured, _ []*outcome) float64 { return m.dropped }},
-	{"pauses", "1/s", "PFC pause frames sent, per second of the run", false, false, func(m *measured, _ []*outcome) float64 { return m.pauses }},
-	{"paused", "%", "time that ports between switches were paused, of the run, mean over the ports", false, false, func(m *measured, _ []*outcome) float64 { return m.paused }},
-	{"recirculated", "%", "packets that a switch recirculated, of all that came to one", false, false, func(m *measured, _ []*outcome) float64 { return m.recirculated }},
-	{"copies", "%", "bytes of clones, reports and probes, of all bytes delivered", false, false, func(m *measured, _ []*outcome) float64 { return m.copies }},
-	{"probe-load", "%", "bytes of probes on the links between switches, of what these can carry", false, false, func(m *measured, _ []*outcome) float64 { return m.probes }},
-	{"decision-delay", "ms", "age of the news of a port at the moment of the decision that used it, mean over the decisions; none for schemes that use no news", false, false, func(m *measured, _ []*outcome) float64 { return m.age }},
-	{"granularity", "packets", "PDLB: size of the flowcells, mean", false, false, func(m *measured, _ []*outcome) float64 { return m.granularity }},
-}, fitMetrics())
-
-// A chosen metric is a Metric, of one class where it says so.
-type chosen struct {
-	*Metric
-	class int // in Experiment.Classes; -1: all flows
-	key   string
-}
-
-// metricNamed finds a metric by its name, with a class behind a colon.
-func metricNamed(name string, classes []Class) (chosen, error) {
-	base, class, byClass := strings.Cut(name, ":")
-	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == base })
-	if i < 0 && base == "overtaken" {
-		return chosen{}, errors.New("overtaken is called reordered now; what used to be reordered is out-of-order")
-	}
-	if i < 0 {
-		return chosen{}, fmt.Errorf("there is no metric %q: there are %s", base, metricNames())
-	}
-	c := chosen{&metrics[i], -1, name}
-	if !byClass {
-		return c, nil
-	}
-	if !c.ByClass {
-		return chosen{}, fmt.Errorf("metric %s is not measured by class", base)
-	}
-	if c.class = slices.IndexFunc(classes, func(k Class) bool { return k.Name == class }); c.class < 0 {
-		return chosen{}, fmt.Errorf("metric %s: there is no class %q", name, class)
-	}
-	return c, nil
-}
-
-func metricNames() string {
-	var names []string
-	for _, m := range metrics {
-		names = append(names, m.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// allMetrics are all that an experiment's runs are measured by.
-func allMetrics(classes []Class) []chosen {
-	var list []chosen
-	for i := range metrics {
-		list = append(list, chosen{&metrics[i], -1, metrics[i].Name})
-		if metrics[i].ByClass && len(classes) > 1 {
-			for k, class := range classes {
-				list = append(list, chosen{&metrics[i], k, metrics[i].Name + ":" + class.Name})
-			}
+	maps.Copy(m, fitComputations())
+	for _, metric := range spec.Metrics() {
+		if m[metric.Name] == nil {
+			panic("nobody measures " + metric.Name)
 		}
 	}
-	return list
-}
-
-// label is what tables call the metric.
-func (c chosen) label() string {
-	if c.Unit == "" {
-		return c.key
-	}
-	return c.key + " (" + c.Unit + ")"
+	return m
 }
 
 // An outcome is a flow and what became of it.
 type outcome struct {
-	Flow
+	spec.Flow
 	sim.FlowStats
 	Started  time.Duration
 	Finished time.Duration // 0: not in time
@@ -158,7 +83,7 @@ func (f *outcome) fct() time.Duration {
 // measured is what a run comes to beside its flows.
 type measured struct {
 	flows   []*outcome
-	classes []Class
+	classes []spec.Class
 
 	goodput     float64   // bit/s
 	occupancy   []float64 // samples of the queues upwards, 0 to 1
@@ -184,13 +109,13 @@ func (m *measured) values() map[string]float64 {
 		}
 	}
 	v := map[string]float64{}
-	for _, c := range allMetrics(m.classes) {
+	for _, c := range spec.AllMetrics(m.classes) {
 		flows := all
-		if c.class >= 0 {
-			flows = byClass[c.class]
+		if c.Class >= 0 {
+			flows = byClass[c.Class]
 		}
-		if x := c.of(m, flows); !math.IsNaN(x) && !math.IsInf(x, 0) {
-			v[c.key] = x
+		if x := compute[c.Name](m, flows); !math.IsNaN(x) && !math.IsInf(x, 0) {
+			v[c.Key] = x
 		}
 	}
 	return v

@@ -26,7 +26,7 @@ func deployModels(r *running, plan *plan.Plan) (deployment, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Case.Switches.vary(&m)
+		r.Case.Switches.Vary(&m)
 		sw := r.net.Switch(s.Name)
 		if err := sw.LoadModel(m, TablesOf(s)); err != nil {
 			return nil, err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 //go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/mechanisms.yaml
@@ -52,8 +54,8 @@ func PaperFile(name string) ([]byte, error) { return paperFiles.ReadFile("papers
 
 // Paper reads the experiments of a paper: all, or what a figure needs. full
 // takes them as large as the paper has them.
-func Paper(paper, figure string, full bool) ([]*Experiment, error) {
-	var list []*Experiment
+func Paper(paper, figure string, full bool) ([]*spec.Experiment, error) {
+	var list []*spec.Experiment
 	var figures []string
 	for _, name := range paperNames() {
 		if name != paper && !strings.HasPrefix(name, paper+"-") {
@@ -63,7 +65,7 @@ func Paper(paper, figure string, full bool) ([]*Experiment, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, err := Load("papers/"+name+".yaml", text, nil, nil)
+		x, err := spec.Load("papers/"+name+".yaml", text, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +79,7 @@ func Paper(paper, figure string, full bool) ([]*Experiment, error) {
 			}
 		}
 		if figure == "" || slices.Contains(x.Figures, figure) {
-			list = append(list, x.only(figure))
+			list = append(list, x.OnlyFigure(figure))
 		}
 	}
 	switch {
@@ -87,52 +89,4 @@ func Paper(paper, figure string, full bool) ([]*Experiment, error) {
 		return nil, fmt.Errorf("there is no experiment for %s of %s: want one of %s", figure, paper, strings.Join(figures, ", "))
 	}
 	return list, nil
-}
-
-// AllFigures stands for the name of a figure.
-const AllFigures = "all"
-
-// Only keeps of an experiment what a figure needs.
-func (x *Experiment) Only(figure string) (*Experiment, error) {
-	if figure == AllFigures {
-		return x, nil
-	}
-	var figures []string
-	for _, t := range x.Targets {
-		if !slices.Contains(figures, t.Figure) {
-			figures = append(figures, t.Figure)
-		}
-	}
-	if !slices.Contains(figures, figure) {
-		return nil, fmt.Errorf("%s has no target of a figure %q: want one of %s", x.Name, figure, strings.Join(append(figures, AllFigures), ", "))
-	}
-	return x.only(figure), nil
-}
-
-// only keeps of an experiment the targets of a figure, and the cases that they
-// are about.
-func (x *Experiment) only(figure string) *Experiment {
-	if figure == "" {
-		return x
-	}
-	cut := *x
-	cut.Name += "-" + figure
-	cut.figure = figure
-	cut.Targets, cut.Cases = nil, nil
-	wanted := map[string]bool{}
-	for _, t := range x.Targets {
-		if t.Figure == figure {
-			cut.Targets = append(cut.Targets, t)
-			wanted[t.Case] = true
-			if t.AgainstCase != "" {
-				wanted[t.AgainstCase] = true
-			}
-		}
-	}
-	for _, c := range x.Cases {
-		if wanted[c.Name] || c.ceiling != "" && wanted[c.ceilingOf] || len(wanted) == 0 {
-			cut.Cases = append(cut.Cases, c)
-		}
-	}
-	return &cut
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // inParts is an experiment whose runs may use several cores.
@@ -82,7 +84,7 @@ func TestCoresWithinARunAreRefused(t *testing.T) {
 		t.Errorf("on two cores: %v", err)
 	}
 	text := withoutLine(inParts, "switches") + "schemes: [drill]\nengine: native\nswitches: {knowledge: everywhere}\n"
-	if _, err := Load("exp.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), "want planned") {
+	if _, err := spec.Load("exp.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), "want planned") {
 		t.Errorf("knowing other switches at once: %v", err)
 	}
 }

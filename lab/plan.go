@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -22,7 +23,7 @@ type Plan struct {
 
 // Plan says what the runs would take that the runner's store does not have, and
 // keeps the experiment's description there, from which others can run it.
-func (r *Runner) Plan(ctx context.Context, x *Experiment, shards int) (*Plan, error) {
+func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Plan, error) {
 	jobs, err := r.Jobs(x)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (r *Runner) Plan(ctx context.Context, x *Experiment, shards int) (*Plan, er
 
 // Collect makes a comparison of what the runner's store has of an experiment, and
 // runs nothing.
-func (r *Runner) Collect(ctx context.Context, x *Experiment) (*Comparison, error) {
+func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
 	jobs, err := r.Jobs(x)
 	if err != nil {
 		return nil, err

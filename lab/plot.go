@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/chart"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -66,7 +67,7 @@ func heaviest(rows []*Row) (list []*Row) {
 
 // tint is the colour of a row, the same in all figures.
 func (c *Comparison) tint(label string) int {
-	return slices.IndexFunc(c.Experiment.Schemes, func(s Scheme) bool { return s.Label == label })
+	return slices.IndexFunc(c.Experiment.Schemes, func(s spec.Scheme) bool { return s.Label == label })
 }
 
 // labels are the rows' schemes in order.
@@ -87,21 +88,21 @@ const (
 
 // drawMain draws the first metric, over the load where there are several loads.
 func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
-	m, err := metricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
+	m, err := spec.MetricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
 	if err != nil {
 		return nil // it has been checked
 	}
 	if len(heaviest(rows)) == len(rows) {
 		f := c.bars(rows, m)
-		f.Name, f.Title, f.About = "schemes", m.key, m.About+". "+overSeeds
+		f.Name, f.Title, f.About = "schemes", m.Key, m.About+". "+overSeeds
 		return f
 	}
-	f := &chart.Chart{Name: "load", Title: m.key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.label()}}
+	f := &chart.Chart{Name: "load", Title: m.Key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.Label()}}
 	for _, label := range labels(rows) {
 		s := chart.Series{Label: label, Marks: true, Tint: c.tint(label)}
 		for _, r := range rows {
 			if r.Scheme.Label == label {
-				e := r.Estimate(m.key)
+				e := r.Estimate(m.Key)
 				s.X, s.Y, s.Half = append(s.X, r.Load), append(s.Y, e.Mean), append(s.Half, e.Half)
 			}
 		}
@@ -111,10 +112,10 @@ func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
 }
 
 // bars has a metric by scheme.
-func (c *Comparison) bars(rows []*Row, m chosen) *chart.Chart {
-	f := &chart.Chart{X: chart.Axis{Names: labels(rows)}, Y: chart.Axis{Label: m.label()}}
+func (c *Comparison) bars(rows []*Row, m spec.Measure) *chart.Chart {
+	f := &chart.Chart{X: chart.Axis{Names: labels(rows)}, Y: chart.Axis{Label: m.Label()}}
 	for i, r := range rows {
-		e := r.Estimate(m.key)
+		e := r.Estimate(m.Key)
 		f.Series = append(f.Series, chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label), X: []float64{float64(i)}, Y: []float64{e.Mean}, Half: []float64{e.Half}})
 	}
 	return f
@@ -125,7 +126,7 @@ func (c *Comparison) bars(rows []*Row, m chosen) *chart.Chart {
 func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "cdf", Title: "Flow completion times " + fmt.Sprintf(atLoad, number(rows[0].Load)), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
+		Name: "cdf", Title: "Flow completion times " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
 		X: chart.Axis{Label: "completion time (ms)", Log: true}, Y: chart.Axis{Label: "share of the flows", High: 1},
 	}
 	for _, r := range rows {
@@ -150,7 +151,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, number(rows[0].Load)), About: "Completion time over that of the flow alone, mean over the flows of a size. " + overSeeds,
+		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Completion time over that of the flow alone, mean over the flows of a size. " + overSeeds,
 		Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
 	}
 	var used []int
@@ -189,7 +190,7 @@ func (r *Row) slowdown(bin int) Estimate {
 func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "order", Title: "Reordering and repair " + fmt.Sprintf(atLoad, number(rows[0].Load)),
+		Name: "order", Title: "Reordering and repair " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)),
 		About: "Reordered: overtaken in the network. Out of order: reached the receiver so, also because of a loss. Retransmitted: sent again. " + overSeeds,
 		X:     chart.Axis{}, Y: chart.Axis{Label: "% of the data packets"},
 	}
@@ -221,7 +222,7 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 		return nil
 	}
 	f := &chart.Chart{
-		Name: "queue", Title: "Queues upwards " + fmt.Sprintf(atLoad, number(rows[0].Load)), Wide: true,
+		Name: "queue", Title: "Queues upwards " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), Wide: true,
 		About: fmt.Sprintf("Average occupancy of the leaves' ports to the spines, in the run with seed %d.", rows[0].Runs[0].Seed),
 		X:     chart.Axis{Label: "time (s)"}, Y: chart.Axis{Label: "occupancy (%)"},
 	}
@@ -246,7 +247,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	const most = 16
 	names = names[:min(len(names), most)]
 	f := &chart.Chart{
-		Name: "shares", Title: "Shares of the paths " + fmt.Sprintf(atLoad, number(rows[0].Load)), Wide: true,
+		Name: "shares", Title: "Shares of the paths " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), Wide: true,
 		About: "Bytes that each port upwards sent, of all that its leaf sent upwards. " + overSeeds,
 		X:     chart.Axis{Names: names}, Y: chart.Axis{Label: "share (%)"},
 	}

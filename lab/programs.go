@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -18,16 +19,16 @@ import (
 type programs struct {
 	mu   sync.Mutex
 	list map[string]*scheme.Program // by digest and manifest
-	read Reader
+	read spec.Reader
 }
 
-func newPrograms(read Reader) *programs {
+func newPrograms(read spec.Reader) *programs {
 	return &programs{list: map[string]*scheme.Program{}, read: read}
 }
 
 // A setup is the programs of one row in one case.
 type setup struct {
-	scheme  *Scheme
+	scheme  *spec.Scheme
 	params  map[string]string
 	poly    *fitting.Poly
 	byRole  map[fabric.Role]*scheme.Program
@@ -40,18 +41,18 @@ type setup struct {
 }
 
 // setUp makes the programs of a row, one for each role in the network.
-func (p *programs) setUp(x *Experiment, s *Scheme, c *Case, t *fabric.Topology) (*setup, error) {
-	params, err := x.set(s, c, t)
+func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fabric.Topology) (*setup, error) {
+	params, err := x.Parameters(s, c, t)
 	if err != nil {
 		return nil, err
 	}
-	phases, err := c.phases(t)
+	phases, err := c.Phases(t)
 	if err != nil {
 		return nil, err
 	}
 	u := &setup{
 		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
-		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, widestGroup(phases, s.grouping())),
+		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, spec.WidestGroup(phases, s.Grouping())),
 	}
 	if s.Coeffs != "" {
 		text, err := p.read(s.Coeffs)
@@ -80,8 +81,8 @@ func (p *programs) setUp(x *Experiment, s *Scheme, c *Case, t *fabric.Topology) 
 
 // build makes the program of a role, or finds it.
 func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
-	made, err := u.scheme.made.Build(codegen.Params{
-		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: highestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
+	made, err := u.scheme.Made().Build(codegen.Params{
+		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: spec.HighestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
 		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly,
 	})
 	if err != nil {
@@ -120,7 +121,7 @@ func (u *setup) digests() map[string]string {
 // spread reports whether the candidates are paths, and not as many with each
 // port.
 func (u *setup) spread() bool {
-	if u.scheme.Candidates != ByPaths {
+	if u.scheme.Candidates != spec.ByPaths {
 		return false
 	}
 	routes := u.topo.Routes()
@@ -136,7 +137,7 @@ func (u *setup) spread() bool {
 func (u *setup) identity() string {
 	id := u.scheme.Engine
 	if u.spread() {
-		id += " among " + ByPaths
+		id += " among " + spec.ByPaths
 	}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
 		p := u.byRole[role]

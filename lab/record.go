@@ -138,7 +138,7 @@ func (l *looking) Begin(v *View) error {
 		}
 		l.inspectors = append(l.inspectors, in)
 	}
-	end := v.Job.Case.length()
+	end := v.Job.Case.Length()
 	v.Net.Every(l.every, func(now time.Duration) bool {
 		l.failed = l.snapshot(now)
 		return l.failed == nil && now+l.every <= end
@@ -205,9 +205,9 @@ func (o *observing) plan(v *View) {
 			}
 		}
 	}
-	end := v.Job.Case.length()
+	end := v.Job.Case.Length()
 	v.Net.Every(o.every, func(now time.Duration) bool {
-		o.failed = o.sample(now, now >= v.Job.Case.warmup())
+		o.failed = o.sample(now, now >= v.Job.Case.WarmupTime())
 		return o.failed == nil && now+o.every <= end
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // TestObserve: the dataset is one that p4lb fit takes, of the first run alone,
@@ -98,11 +99,11 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Load("lab.yaml", text, nil, nil)
+	x, err := spec.Load("lab.yaml", text, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Cases[0].Seeds = Seeds{1}
+	x.Cases[0].Seeds = spec.Seeds{1}
 	c := run(t, &Runner{}, x)
 	for _, row := range c.Table()[1:] {
 		for i, v := range row[1 : len(row)-1] {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // TestRecorded: the summary that lab paper prints is that of the paper's page, and
@@ -50,7 +52,7 @@ func TestMechanisms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		known, err := Mechanisms(list, AllFigures)
+		known, err := Mechanisms(list, spec.AllFigures)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/advice"
 	"github.com/p4lb/p4lb/chart"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 //go:embed report.tmpl
@@ -100,7 +101,7 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 		p.Head = append(p.Head, column{Text: text})
 	}
 	for i, name := range c.Experiment.Metrics {
-		m, err := metricNamed(name, c.Experiment.Classes)
+		m, err := spec.MetricNamed(name, c.Experiment.Classes)
 		if err != nil {
 			return nil, err
 		}
@@ -159,11 +160,11 @@ func (p page) Parameters() []Tuned {
 		}
 		advice := map[string]advice.Parameter{}
 		if r.network != nil {
-			for _, a := range r.Scheme.advice(c, r.network) {
+			for _, a := range r.Scheme.Advice(c, r.network) {
 				advice[a.Name] = a
 			}
 		}
-		for _, q := range r.Scheme.parameters() {
+		for _, q := range r.Scheme.Parameters() {
 			a := advice[q.Name]
 			list = append(list, Tuned{r.Scheme.Label, q.Name, r.Runs[0].Parameters[q.Name], q.Default, a.Value, a.Formula, q.Meaning})
 		}
@@ -188,7 +189,7 @@ func (p page) Sizes() [][2]string {
 			}
 		}
 		if n > 0 {
-			list = append(list, [2]string{sizeName(i), number(round(float64(n) / float64(len(runs))))})
+			list = append(list, [2]string{sizeName(i), spec.Number(round(float64(n) / float64(len(runs))))})
 		}
 	}
 	return list
@@ -226,13 +227,13 @@ func (p page) Settings() [][2]string {
 		}
 		add(prefix+"network", network)
 		for _, t := range c.Traffic {
-			add(prefix+"traffic", t.describe())
+			add(prefix+"traffic", t.Describe())
 		}
 		add(prefix+"transport", c.Transport.Kind)
-		add(prefix+"modelled otherwise than by default", c.otherwise())
-		add(prefix+"beside other simulators", x.apart(c))
+		add(prefix+"modelled otherwise than by default", c.Otherwise())
+		add(prefix+"beside other simulators", x.Apart(c))
 		add(prefix+"flows begin within", c.Duration.String())
-		add(prefix+"warm-up", fmt.Sprint(Time(c.warmup())))
+		add(prefix+"warm-up", fmt.Sprint(spec.Time(c.WarmupTime())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))
 	}
 	add("parameters", x.Values)
@@ -242,36 +243,6 @@ func (p page) Settings() [][2]string {
 		add("in real time, on", p.World)
 	}
 	return list
-}
-
-// otherwise lists the choices of modelling that differ from the defaults.
-func (s *Setting) otherwise() string {
-	var list []string
-	for _, c := range s.Chosen() {
-		list = append(list, fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default))
-	}
-	text := strings.Join(list, "; ")
-	if same := s.nearest(); text != "" && len(same) > 0 {
-		text += "; so they are all like " + strings.Join(same, ", ")
-	}
-	return text
-}
-
-// describe is the traffic in a line.
-func (tr *Traffic) describe() string {
-	what := tr.Workload
-	switch {
-	case tr.File != "":
-		what = tr.File
-	case tr.Size > 0 && tr.MinSize > 0:
-		what = fmt.Sprintf("%v to %v", tr.MinSize, tr.Size)
-	case tr.Size > 0:
-		what = tr.Size.String()
-	}
-	if tr.Cut > 0 {
-		what += fmt.Sprintf(" (at most %v)", tr.Cut)
-	}
-	return what + ", " + tr.Pattern
 }
 
 // Digests are the programs of the rows.

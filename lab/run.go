@@ -14,19 +14,20 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/sim"
 )
 
 // A Job is one run to be made: a row in a case at a load with a seed.
 type Job struct {
-	Case   *Case
-	Scheme *Scheme
+	Case   *spec.Case
+	Scheme *spec.Scheme
 	Load   float64
 	Seed   uint64
 
 	setup  *setup
-	x      *Experiment
+	x      *spec.Experiment
 	rounds int    // of a packet in a switch; 0: the data plane's default
 	cores  int    // for this run, where ties are decided by place
 	world  string // where it runs; "" stands for Sim
@@ -34,7 +35,7 @@ type Job struct {
 
 // Name names the run, and the folder that keeps it.
 func (j *Job) Name() string {
-	name := fmt.Sprintf("%s/load-%s/seed-%d", plain.Folder(j.Scheme.Label), number(j.Load), j.Seed)
+	name := fmt.Sprintf("%s/load-%s/seed-%d", plain.Folder(j.Scheme.Label), spec.Number(j.Load), j.Seed)
 	if j.Case.Name != "" {
 		name = plain.Folder(j.Case.Name) + "/" + name
 	}
@@ -87,9 +88,9 @@ var sizeBins = []int64{10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 0}
 // sizeName is a bin as people read it.
 func sizeName(bin int) string {
 	if sizeBins[bin] == 0 {
-		return "> " + Size(sizeBins[bin-1]).String()
+		return "> " + spec.Size(sizeBins[bin-1]).String()
 	}
-	return "≤ " + Size(sizeBins[bin]).String()
+	return "≤ " + spec.Size(sizeBins[bin]).String()
 }
 
 // bySize sorts the flows that count into the bins.
@@ -204,9 +205,9 @@ func (r *running) packetEnded(e dataplane.Ended) {
 	defer u.mu.Unlock()
 	u.n++
 	switch text := e.String(); {
-	case r.Case.Ties != byPlace && u.n == 1:
+	case r.Case.Ties != spec.ByPlace && u.n == 1:
 		r.alerts = append(r.alerts, text)
-	case r.Case.Ties == byPlace && (u.n == 1 || text < u.least):
+	case r.Case.Ties == spec.ByPlace && (u.n == 1 || text < u.least):
 		u.least = text
 	}
 }
@@ -218,7 +219,7 @@ func (j *Job) simOptions() sim.Options {
 	w := &j.Case.Switches
 	const frame = 1514
 	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha, Cores: j.cores}
-	if j.Case.Ties == byPlace {
+	if j.Case.Ties == spec.ByPlace {
 		o.Ties = sim.ByPlace
 	}
 	if w.PFC != nil && *w.PFC {
@@ -235,7 +236,7 @@ func (j *Job) simOptions() sim.Options {
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
-	w.apply(&o)
+	w.Apply(&o)
 	return o
 }
 
@@ -249,7 +250,7 @@ func (r *running) startFlows() error {
 		kind, tuning := r.transport(o.Flow)
 		spec := sim.FlowSpec{
 			From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
-			Transport: kind, Tuning: tuning, Rate: int64(o.rate),
+			Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
 		}
 		if o.counts {
 			spec.Done = func(*sim.Flow) { r.ended() }
@@ -263,7 +264,7 @@ func (r *running) startFlows() error {
 
 // drawFlows draws the flows of the run, which are the same in every world.
 func (r *running) drawFlows() error {
-	flows, err := Generate(r.topo, r.Case.Traffic, r.Load, r.Case.length(), r.Seed)
+	flows, err := spec.Generate(r.topo, r.Case.Traffic, r.Load, r.Case.Length(), r.Seed)
 	if err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (r *running) drawFlows() error {
 	routes := r.topo.Routes()
 	for i, f := range flows {
 		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
-		o.counts = f.Start >= r.Case.warmup() && !f.background
+		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background
 		o.ideal = r.ideal(routes, f)
 		r.flows[i] = o
 		if o.counts {
@@ -282,14 +283,14 @@ func (r *running) drawFlows() error {
 		}
 	}
 	if r.left == 0 {
-		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.warmup())
+		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.WarmupTime())
 	}
 	return nil
 }
 
 // ended counts down the flows that the run waits for.
 func (r *running) ended() {
-	if r.left--; r.left == 0 && r.net.Now() >= r.Case.length() {
+	if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
 		r.net.Stop()
 	}
 }
@@ -302,26 +303,22 @@ func (r *running) fail(err error) {
 }
 
 // transport is what a flow is sent with.
-func (r *running) transport(f Flow) (sim.Transport, *sim.Tuning) {
+func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	t := &r.Case.Transport
 	kind := t.Kind
-	if f.kind != "" {
-		kind = f.kind
+	if f.Kind != "" {
+		kind = f.Kind
 	}
 	k, err := sim.ParseTransport(kind)
 	if err != nil {
 		panic(err) // it has been checked
 	}
-	return k, &sim.Tuning{
-		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
-		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
-		RDMA: t.RDMA.tuning(),
-	}
+	return k, t.Tuning()
 }
 
 // ideal is the slowdown's denominator: the base round trip and the bytes at the
 // rate of the slowest link.
-func (r *running) ideal(routes *fabric.Routes, f Flow) time.Duration {
+func (r *running) ideal(routes *fabric.Routes, f spec.Flow) time.Duration {
 	src, dst := r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name
 	span, ok := routes.Span(src, dst)
 	if !ok {
@@ -334,7 +331,7 @@ func (r *running) ideal(routes *fabric.Routes, f Flow) time.Duration {
 // flows have ended or the drain is over. Between steps it looks whether the run
 // is to stop.
 func (r *running) advance(ctx context.Context) error {
-	length, end := r.Case.length(), r.Case.length()+time.Duration(r.Case.Drain)
+	length, end := r.Case.Length(), r.Case.Length()+time.Duration(r.Case.Drain)
 	const steps = 1024
 	for k := 1; k <= steps; k++ {
 		if err := r.step(ctx, length*time.Duration(k)/steps); err != nil {
@@ -442,7 +439,7 @@ func round(v float64) float64 {
 }
 
 // classOf is the place of the class that flows of a size belong to.
-func classOf(classes []Class, bytes int64) int {
+func classOf(classes []spec.Class, bytes int64) int {
 	for i, c := range classes {
 		if c.Upto == 0 || bytes <= int64(c.Upto) {
 			return i

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -28,16 +29,16 @@ duration: 10ms
 metrics: [fct-mean, fct-p99, reordered, queue-mean, sharing]
 `
 
-func load(t testing.TB, text string) *Experiment {
+func load(t testing.TB, text string) *spec.Experiment {
 	t.Helper()
-	x, err := Load("t.yaml", []byte(text), nil, nil)
+	x, err := spec.Load("t.yaml", []byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return x
 }
 
-func run(t testing.TB, r *Runner, x *Experiment) *Comparison {
+func run(t testing.TB, r *Runner, x *spec.Experiment) *Comparison {
 	t.Helper()
 	c, err := r.Run(t.Context(), x)
 	if err != nil {
@@ -269,7 +270,7 @@ func (full) Write([]byte) (int, error) {
 // TestFaults: a link that fails is avoided once the controller has been told,
 // and a switch that loses packets costs retransmissions.
 func TestFaults(t *testing.T) {
-	for _, engine := range []string{EngineP4, EngineNative} {
+	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {
 		x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps]", 1)+"engine: "+engine+`
 cases:
   - {name: whole}
@@ -301,7 +302,7 @@ cases:
 // TestFaultsInFatTree: a way around a failed link begins with more ports than any way
 // did before, at a core switch as at one above the hosts, and programs are made for it.
 func TestFaultsInFatTree(t *testing.T) {
-	for _, engine := range []string{EngineP4, EngineNative} {
+	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {
 		for _, link := range []string{"a1-c1", "t1-a1"} {
 			x := load(t, `
 name: tree

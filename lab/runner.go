@@ -13,17 +13,18 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
 // A Runner runs experiments, independent runs side by side.
 type Runner struct {
-	Dir    string // for results; "" keeps them in memory alone, or where Under says
-	Under  string // Dir is below it, by the experiment's name and digest, where none is given
-	Cores  int    // 0: all
-	Within int    // of them for each run, where ties are decided by place; 0: one
-	Resume bool   // take the runs that Dir has for done
-	Read   Reader // of the files that the experiment names; nil: none
+	Dir    string      // for results; "" keeps them in memory alone, or where Under says
+	Under  string      // Dir is below it, by the experiment's name and digest, where none is given
+	Cores  int         // 0: all
+	Within int         // of them for each run, where ties are decided by place; 0: one
+	Resume bool        // take the runs that Dir has for done
+	Read   spec.Reader // of the files that the experiment names; nil: none
 
 	// World is where runs are made: one of Worlds, "" stands for Sim. In real time
 	// there is one run after the other.
@@ -68,19 +69,17 @@ var ErrSame = errors.New("two rows run the same program")
 
 // Jobs lists the runs of an experiment, the seeds of a row one after the other,
 // with the programs generated. Rows that would run the same are refused.
-func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
+func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	read := r.Read
 	if read == nil {
-		read = noFiles
+		read = spec.NoFiles
 	}
-	if x.files != nil {
-		read = x.files.reading(read)
-	}
+	read = x.Reading(read)
 	made := newPrograms(read)
 	var jobs []*Job
 	for i := range x.Cases {
 		c := &x.Cases[i]
-		t, err := c.network(read)
+		t, err := c.Network(read)
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +99,10 @@ func (r *Runner) Jobs(x *Experiment) ([]*Job, error) {
 }
 
 // setUps generates the programs of all rows of a case.
-func setUps(made *programs, x *Experiment, c *Case, t *fabric.Topology) ([]*setup, error) {
+func setUps(made *programs, x *spec.Experiment, c *spec.Case, t *fabric.Topology) ([]*setup, error) {
 	var list []*setup
 	seen := map[string]string{}
-	for _, s := range x.schemesOf(c) {
+	for _, s := range x.SchemesOf(c) {
 		u, err := made.setUp(x, s, c, t)
 		if err != nil {
 			return nil, err
@@ -121,7 +120,7 @@ func setUps(made *programs, x *Experiment, c *Case, t *fabric.Topology) ([]*setu
 // Run runs an experiment. When ctx is done it stops the runs that are under way
 // and returns what is finished with ctx's error; so it does with the first
 // error of a run, but for those of other runs it goes on.
-func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
+func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
 	jobs, err := r.Jobs(x)
 	if err != nil {
 		return nil, err
@@ -156,7 +155,7 @@ func (r *Runner) Run(ctx context.Context, x *Experiment) (*Comparison, error) {
 }
 
 // begin writes down what is to be run.
-func (r *Runner) begin(ctx context.Context, x *Experiment, jobs []*Job) error {
+func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) error {
 	k := r.describe(x, jobs)
 	if r.Dir == "" && r.Under != "" {
 		r.Dir = r.place(k)
@@ -200,8 +199,8 @@ func (r *Runner) checkWithin(jobs []*Job) error {
 		return nil
 	}
 	for _, j := range jobs {
-		if j.Case.Ties != byPlace {
-			return fmt.Errorf("%s on %d cores: its ties are decided as planned, on one; want ties: %s in the experiment", j.Name(), r.Within, byPlace)
+		if j.Case.Ties != spec.ByPlace {
+			return fmt.Errorf("%s on %d cores: its ties are decided as planned, on one; want ties: %s in the experiment", j.Name(), r.Within, spec.ByPlace)
 		}
 	}
 	return nil

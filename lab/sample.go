@@ -12,12 +12,10 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/sim"
 )
-
-// sampleCount is the number of samples of a run whose interval is not given.
-const sampleCount = 200
 
 // A sampler takes down the state of the links between switches, in intervals,
 // while flows begin.
@@ -82,15 +80,10 @@ func (m *mean) value() float64 {
 // linkHead are the columns of links.csv.
 const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
 
-// defaultInterval is the time between samples of who says nothing about it.
-func defaultInterval(length time.Duration) time.Duration {
-	return max(length/sampleCount, 10*time.Microsecond)
-}
-
 func newSampler(r *running, out io.Writer) *sampler {
 	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*inspect.News{}, trips: map[string]time.Duration{}}
 	if s.interval == 0 {
-		s.interval = defaultInterval(r.Case.length())
+		s.interval = spec.DefaultInterval(r.Case.Length())
 	}
 	if out != nil {
 		s.out = bufio.NewWriterSize(out, 1<<16)
@@ -135,8 +128,8 @@ func (s *sampler) watch(sw *sim.Switch) {
 // and receivers apart, the links upwards from the receivers carry no data.
 func (s *sampler) sends(leaf string) bool {
 	for i := range s.r.Case.Traffic {
-		d, err := newDraw(&s.r.Case.Traffic[i], s.r.topo, newRandom(1, 0))
-		if err != nil || d.Pattern == List || slices.Contains(d.sendingLeaves(), leaf) {
+		d, err := s.r.Case.Traffic[i].Maker(s.r.topo)
+		if err != nil || d.Pattern == spec.List || slices.Contains(d.SendingLeaves(), leaf) {
 			return true
 		}
 	}
@@ -144,8 +137,8 @@ func (s *sampler) sends(leaf string) bool {
 }
 
 func (s *sampler) start() {
-	length := s.r.Case.length()
-	s.r.net.At(s.r.Case.warmup(), func() { s.mark(&s.beginning, func(w *watched) { w.begin = w.Counters() }) })
+	length := s.r.Case.Length()
+	s.r.net.At(s.r.Case.WarmupTime(), func() { s.mark(&s.beginning, func(w *watched) { w.begin = w.Counters() }) })
 	s.r.net.Every(s.interval, func(now time.Duration) bool {
 		s.sample(now)
 		return now+s.interval <= length
@@ -181,7 +174,7 @@ func (s *sampler) totals() totals {
 
 // sample takes down the ports.
 func (s *sampler) sample(now time.Duration) {
-	measuring := now > s.r.Case.warmup()
+	measuring := now > s.r.Case.WarmupTime()
 	sum := 0.0
 	for _, w := range s.ports {
 		c := w.Counters()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -21,9 +22,9 @@ seeds: 2
 duration: 5ms
 `
 
-func loadSweep(t *testing.T, text string) *Experiment {
+func loadSweep(t *testing.T, text string) *spec.Experiment {
 	t.Helper()
-	x, err := Load("sweep.yaml", []byte(text), nil, nil)
+	x, err := spec.Load("sweep.yaml", []byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

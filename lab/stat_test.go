@@ -3,6 +3,8 @@ package lab
 import (
 	"math"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // TestEstimate compares with a table of Student's t: 2.776 for four degrees of
@@ -32,7 +34,7 @@ func TestEstimate(t *testing.T) {
 
 // TestCoverage: the interval has the true mean in it in 95 of 100 cases.
 func TestCoverage(t *testing.T) {
-	rng := newRandom(1, 2)
+	rng := spec.NewRandom(1, 2)
 	const n = 4000
 	hit := 0
 	for range n {

@@ -2,34 +2,13 @@ package lab
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
-
-// A Target is a statement of a paper that an experiment is held against: an
-// order of schemes, a reduction, a ratio or a value of a metric.
-type Target struct {
-	Name   string    `yaml:"name"`   // as the paper says it
-	Figure string    `yaml:"figure"` // such as fig9 or table3
-	Metric string    `yaml:"metric"`
-	Case   string    `yaml:"case"`
-	Load   LoadLevel `yaml:"load"` // 0: the largest
-	UpTo   bool      `yaml:"upto"` // the paper says "up to": the best of all loads
-
-	Order []string `yaml:"order"` // rows from the least to the most
-
-	Of          string   `yaml:"of"`
-	Against     string   `yaml:"against"`      // a row: percent by which Of lies below it
-	AgainstCase string   `yaml:"against-case"` // the same row in another case
-	Ratio       bool     `yaml:"ratio"`        // Of over Against, instead of percent
-	Printed     *float64 `yaml:"printed"`
-	Band        float64  `yaml:"band"` // how far off still counts: points for reductions, otherwise percent; 0: 15
-	AtMost      *float64 `yaml:"at-most"`
-	AtLeast     *float64 `yaml:"at-least"`
-}
 
 // A Verdict says how a target fared.
 type Verdict string
@@ -57,7 +36,7 @@ const (
 
 // An Outcome is a target and what was measured.
 type Outcome struct {
-	*Target
+	*spec.Target
 	Experiment string
 	Printed    string
 	Measured   string
@@ -67,50 +46,6 @@ type Outcome struct {
 	P          float64 // that rows compared differ as much by chance; NaN where none are
 
 	value Estimate // measured, where it is a number
-}
-
-const defaultBand = 15
-
-func (x *Experiment) checkTargets(src *source) error {
-	for i := range x.Targets {
-		if err := x.checkTarget(&x.Targets[i]); err != nil {
-			return src.wrong(fmt.Sprintf("targets[%d]", i), err)
-		}
-	}
-	return nil
-}
-
-func (x *Experiment) checkTarget(t *Target) error {
-	if _, err := metricNamed(t.Metric, x.Classes); err != nil {
-		return err
-	}
-	if t.Band == 0 {
-		t.Band = defaultBand
-	}
-	for _, name := range []string{t.Case, t.AgainstCase} {
-		if name != "" && !slices.ContainsFunc(x.Cases, func(c Case) bool { return c.Name == name }) {
-			return fmt.Errorf("there is no case %q", name)
-		}
-	}
-	rows := slices.Clone(t.Order)
-	if len(t.Order) == 0 {
-		rows = append(rows, t.Of)
-	}
-	if t.Against != "" {
-		rows = append(rows, t.Against)
-	}
-	for _, label := range rows {
-		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.Label == label }) {
-			return fmt.Errorf("there is no row %q", label)
-		}
-	}
-	switch {
-	case len(t.Order) == 1:
-		return errors.New("order: want two rows or more")
-	case len(t.Order) == 0 && t.Printed == nil && t.AtMost == nil && t.AtLeast == nil:
-		return errors.New("want an order, a printed value, at-most or at-least")
-	}
-	return nil
 }
 
 // Judge holds a comparison against the targets of its experiment.
@@ -138,7 +73,7 @@ func (c *Comparison) Judge() []Outcome {
 }
 
 // loads are those at which a target is looked at.
-func (c *Comparison) loads(t *Target) []float64 {
+func (c *Comparison) loads(t *spec.Target) []float64 {
 	var all []float64
 	for _, r := range c.Rows {
 		if r.Case.Name == t.Case && len(r.Runs) > 0 && !slices.Contains(all, r.Load) {
@@ -156,7 +91,7 @@ func (c *Comparison) loads(t *Target) []float64 {
 
 // judgeOrder looks whether the rows come in the order, the first and the last
 // beyond their interval, and which neighbours can be told apart.
-func (c *Comparison) judgeOrder(t *Target) Outcome {
+func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
 	loads := c.loads(t)
 	if len(loads) == 0 {
@@ -226,7 +161,7 @@ func compareFloats(a, b float64) int {
 
 // judgePair judges a reduction or ratio between two rows, or between two cases
 // of one.
-func (c *Comparison) judgePair(t *Target) Outcome {
+func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	o := Outcome{Verdict: Unknown}
 	var best Estimate
 	for _, load := range c.loads(t) {
@@ -243,21 +178,21 @@ func (c *Comparison) judgePair(t *Target) Outcome {
 	if t.Ratio {
 		unit = " x"
 	}
-	o.Printed = t.printed(unit)
+	o.Printed = printedText(t, unit)
 	if o.Load == 0 {
 		return o
 	}
 	o.Note = ""
 	o.Measured, o.value = best.String()+unit, best
-	o.Verdict, o.P = t.verdict(best), best.P(t.nothing())
+	o.Verdict, o.P = verdictOn(t, best), best.P(noEffect(t))
 	if o.Verdict == Undecided {
-		o.Note = wants(best.seeds(t.nothing()))
+		o.Note = wants(best.seeds(noEffect(t)))
 	}
 	return o
 }
 
 // pair is the reduction or ratio at a load.
-func (c *Comparison) pair(t *Target, load float64) (Estimate, error) {
+func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 	against, inCase := t.Against, t.AgainstCase
 	if against == "" {
 		against = t.Of
@@ -284,7 +219,7 @@ func (c *Comparison) pair(t *Target, load float64) (Estimate, error) {
 
 // samples are what a target measures at a load, by seed: a reduction or a ratio, a
 // value, or of an order how many neighbours are in it.
-func (c *Comparison) samples(t *Target, load float64) []float64 {
+func (c *Comparison) samples(t *spec.Target, load float64) []float64 {
 	if len(t.Order) > 0 {
 		return c.inOrder(t, load)
 	}
@@ -314,7 +249,7 @@ func (c *Comparison) samples(t *Target, load float64) []float64 {
 }
 
 // inOrder is how many neighbours of an order are in it, by seed.
-func (c *Comparison) inOrder(t *Target, load float64) (list []float64) {
+func (c *Comparison) inOrder(t *spec.Target, load float64) (list []float64) {
 	for k := 1; k < len(t.Order); k++ {
 		a, b := c.Row(t.Case, t.Order[k-1], load), c.Row(t.Case, t.Order[k], load)
 		if a == nil || b == nil || len(a.Runs) != len(b.Runs) {
@@ -334,8 +269,8 @@ func (c *Comparison) inOrder(t *Target, load float64) (list []float64) {
 }
 
 // judgeValue judges a metric of one row by itself.
-func (c *Comparison) judgeValue(t *Target) Outcome {
-	o := Outcome{Printed: t.printed(""), Verdict: Unknown, P: math.NaN()}
+func (c *Comparison) judgeValue(t *spec.Target) Outcome {
+	o := Outcome{Printed: printedText(t, ""), Verdict: Unknown, P: math.NaN()}
 	loads := c.loads(t)
 	if len(loads) == 0 {
 		return o
@@ -351,9 +286,9 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 		o.Note = "there was nothing to measure"
 		return o
 	}
-	o.Measured, o.Verdict, o.value = e.String(), t.verdict(e), e
+	o.Measured, o.Verdict, o.value = e.String(), verdictOn(t, e), e
 	if o.Verdict == Undecided {
-		o.Note = wants(e.seeds(t.nearest(e.Mean)))
+		o.Note = wants(e.seeds(nearestBound(t, e.Mean)))
 	}
 	if e.N < len(r.Runs) {
 		o.Note = fmt.Sprintf("in %d of %d runs alone", e.N, len(r.Runs))
@@ -364,8 +299,8 @@ func (c *Comparison) judgeValue(t *Target) Outcome {
 	return o
 }
 
-// nearest is the number of what is printed that a value is nearest to.
-func (t *Target) nearest(v float64) float64 {
+// nearestBound is the number of what is printed that a value is nearest to.
+func nearestBound(t *spec.Target, v float64) float64 {
 	best := math.Inf(1)
 	for _, p := range []*float64{t.Printed, t.AtLeast, t.AtMost} {
 		if p != nil && math.Abs(*p-v) < math.Abs(best-v) {
@@ -375,8 +310,8 @@ func (t *Target) nearest(v float64) float64 {
 	return best
 }
 
-// printed is what the paper says.
-func (t *Target) printed(unit string) string {
+// printedText is what the paper says.
+func printedText(t *spec.Target, unit string) string {
 	var parts []string
 	if t.Printed != nil {
 		s := digits(*t.Printed) + unit
@@ -394,9 +329,9 @@ func (t *Target) printed(unit string) string {
 	return strings.Join(parts, ", ")
 }
 
-// verdict judges a number. A reduction that is too large or too small still
+// verdictOn judges a number. A reduction that is too large or too small still
 // shows that the order holds, if its interval excludes none at all.
-func (t *Target) verdict(e Estimate) Verdict {
+func verdictOn(t *spec.Target, e Estimate) Verdict {
 	pair := (t.Against != "" || t.AgainstCase != "") && !t.Ratio
 	sure := e.N < 2 || !pair || e.Excludes(0)
 	in := t.AtLeast == nil || e.Mean >= *t.AtLeast
@@ -417,33 +352,33 @@ func (t *Target) verdict(e Estimate) Verdict {
 	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.Excludes(1):
 		return Holds
 	}
-	return t.miss(e)
+	return missed(t, e)
 }
 
-// nothing is the number that stands for no difference between two rows.
-func (t *Target) nothing() float64 {
+// noEffect is the number that stands for no difference between two rows.
+func noEffect(t *spec.Target) float64 {
 	if t.Ratio {
 		return 1
 	}
 	return 0
 }
 
-// miss says what kind of miss a number is.
-func (t *Target) miss(e Estimate) Verdict {
+// missed says what kind of miss a number is.
+func missed(t *spec.Target, e Estimate) Verdict {
 	against := t.Against != "" || t.AgainstCase != ""
-	way := func(v float64) bool { return (e.Mean-t.nothing())*(v-t.nothing()) < 0 }
+	way := func(v float64) bool { return (e.Mean-noEffect(t))*(v-noEffect(t)) < 0 }
 	switch {
 	case e.N < 2:
 		return Undecided
-	case against && t.Printed != nil && e.Excludes(t.nothing()) && way(*t.Printed):
+	case against && t.Printed != nil && e.Excludes(noEffect(t)) && way(*t.Printed):
 		return Contrary
-	case against && t.AtLeast != nil && *t.AtLeast > t.nothing() && e.High() < t.nothing():
+	case against && t.AtLeast != nil && *t.AtLeast > noEffect(t) && e.High() < noEffect(t):
 		return Contrary
-	case against && t.AtMost != nil && *t.AtMost < t.nothing() && e.Low() > t.nothing():
+	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.Low() > noEffect(t):
 		return Contrary
-	case against && !e.Excludes(t.nothing()):
+	case against && !e.Excludes(noEffect(t)):
 		return Undecided
-	case !t.excluded(e):
+	case !excludes(t, e):
 		return Undecided
 	case against:
 		return Smaller
@@ -451,8 +386,8 @@ func (t *Target) miss(e Estimate) Verdict {
 	return Contrary
 }
 
-// excluded reports whether the interval leaves no room for what is printed.
-func (t *Target) excluded(e Estimate) bool {
+// excludes reports whether the interval leaves no room for what is printed.
+func excludes(t *spec.Target, e Estimate) bool {
 	return t.Printed != nil && e.Excludes(*t.Printed) || t.AtLeast != nil && e.High() < *t.AtLeast || t.AtMost != nil && e.Low() > *t.AtMost
 }
 
@@ -488,4 +423,44 @@ func Corrected(list []Outcome) string {
 		return n
 	}
 	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
+}
+
+// A reach is what the best possible scheme could save.
+type reach struct {
+	kind string
+	Estimate
+}
+
+// ceiling is the highest of the ceilings of a target, in percent by which its
+// metric lies below that of the row that it compares with.
+func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool) {
+	base := c.Row(t.Case, t.Against, load)
+	if base == nil || t.Ratio || t.Against == "" {
+		return best, false
+	}
+	for _, kind := range c.Experiment.Ceiling {
+		label := t.Against
+		if kind == spec.Oracle {
+			label = spec.OracleRow
+		}
+		row := c.Row(spec.CeilingName(t.Case, kind), label, load)
+		if row == nil {
+			continue
+		}
+		if e, err := row.Against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
+			best, ok = reach{kind, e}, true
+		}
+	}
+	return best, ok
+}
+
+// beyond judges a target again whose printed number no scheme could reach.
+func (c *Comparison) beyond(t *spec.Target, o *Outcome) {
+	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
+		return
+	}
+	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.High() {
+		o.Verdict = OutOfReach
+		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
+	}
 }

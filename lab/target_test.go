@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // TestPapers reads every experiment of a paper, whole ones too.
@@ -25,7 +27,7 @@ func TestPapers(t *testing.T) {
 					}
 				}
 				for i := range x.Cases {
-					if _, err := x.Cases[i].network(noFiles); err != nil {
+					if _, err := x.Cases[i].Network(spec.NoFiles); err != nil {
 						t.Errorf("%s: %v", x.Name, err)
 					}
 				}
@@ -42,7 +44,7 @@ func TestPapers(t *testing.T) {
 
 // checkPaper wants an experiment to say what it is held against and on which
 // assumptions, and each figure to have a target.
-func checkPaper(t *testing.T, x *Experiment) {
+func checkPaper(t *testing.T, x *spec.Experiment) {
 	t.Helper()
 	if len(x.Targets) == 0 || len(x.Assumed) == 0 || x.About == "" || x.Paper == "" {
 		t.Errorf("%s: %d targets, %d assumptions, about %q of %q", x.Name, len(x.Targets), len(x.Assumed), x.About, x.Paper)
@@ -53,7 +55,7 @@ func checkPaper(t *testing.T, x *Experiment) {
 		}
 	}
 	for _, figure := range x.Figures {
-		if cut := x.only(figure); len(cut.Targets) == 0 || len(cut.Cases) == 0 {
+		if cut := x.OnlyFigure(figure); len(cut.Targets) == 0 || len(cut.Cases) == 0 {
 			t.Errorf("%s: %s has %d targets in %d cases", x.Name, figure, len(cut.Targets), len(cut.Cases))
 		}
 	}
@@ -62,12 +64,12 @@ func checkPaper(t *testing.T, x *Experiment) {
 func TestVerdict(t *testing.T) {
 	v := func(x float64) *float64 { return &x }
 	sure := func(mean float64) Estimate { return Estimate{Mean: mean, Half: 1, N: 5} }
-	pair := Target{Of: "a", Against: "b", Printed: v(40), Band: 15}
-	ratio := Target{Of: "a", Against: "b", Ratio: true, Printed: v(2), Band: 25}
-	value := Target{Of: "a", Printed: v(10), Band: 50}
+	pair := spec.Target{Of: "a", Against: "b", Printed: v(40), Band: 15}
+	ratio := spec.Target{Of: "a", Against: "b", Ratio: true, Printed: v(2), Band: 25}
+	value := spec.Target{Of: "a", Printed: v(10), Band: 50}
 	for _, c := range []struct {
 		name string
-		t    Target
+		t    spec.Target
 		e    Estimate
 		want Verdict
 	}{
@@ -77,23 +79,23 @@ func TestVerdict(t *testing.T) {
 		{"too much", pair, sure(80), Holds},
 		{"the other way", pair, sure(-10), Contrary},
 		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, Undecided},
-		{"in the band but not beyond zero", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, Undecided},
-		{"in the band with the other sign", Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), Contrary},
+		{"in the band but not beyond zero", spec.Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, Undecided},
+		{"in the band with the other sign", spec.Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), Contrary},
 		{"ratio met", ratio, Estimate{Mean: 2.4, Half: 0.1, N: 5}, Within},
 		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, Holds},
 		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, Contrary},
 		{"value met", value, Estimate{Mean: 14, Half: 9, N: 5}, Within},
 		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, Undecided},
 		{"value beyond doubt", value, sure(16), Contrary},
-		{"at least", Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
-		{"not even", Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
-		{"perhaps", Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
-		{"one seed", Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
-		{"less than at least", Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
-		{"the other way than at least", Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
-		{"between", Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
+		{"at least", spec.Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
+		{"not even", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
+		{"perhaps", spec.Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
+		{"one seed", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
+		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
+		{"the other way than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
+		{"between", spec.Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
 	} {
-		if got := c.t.verdict(c.e); got != c.want {
+		if got := verdictOn(&c.t, c.e); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 const varied = tiny + `engine: native
@@ -31,8 +33,8 @@ func TestVaryRefused(t *testing.T) {
 		"no such index":     {"{open: {'traffic[3].size': [5KB]}}", "there is no traffic[3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load("t.yaml", []byte(varied+"vary: "+c.vary+"\n"), nil, nil)
-			var f *FileError
+			_, err := spec.Load("t.yaml", []byte(varied+"vary: "+c.vary+"\n"), nil, nil)
+			var f *spec.FileError
 			if !errors.As(err, &f) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -53,7 +55,7 @@ vary:
   design: factorial
   open: {set.d: [1, 2], transport.rdma.window: []}
 `
-	if _, err := Load("t.yaml", []byte(text), nil, nil); err == nil {
+	if _, err := spec.Load("t.yaml", []byte(text), nil, nil); err == nil {
 		t.Error("an empty list of values was taken")
 	}
 	text = strings.Replace(text, ", transport.rdma.window: []", ", topology.leaf-spine.delay: [2us, 400us]", 1)
@@ -100,11 +102,11 @@ vary:
 // TestDesigns: in the factorial design each choice is at both ends as often, and as
 // often with each end of any other; each step of Morris' changes one choice.
 func TestDesigns(t *testing.T) {
-	v := &Vary{Design: factorial}
+	v := &spec.Vary{Design: spec.Factorial}
 	for i := range 6 {
-		v.Open = append(v.Open, openChoice{key: string(rune('a' + i)), levels: []level{{text: "1"}, {text: "2"}, {text: "3"}}})
+		v.Open = append(v.Open, spec.OpenChoice{Key: string(rune('a' + i)), Levels: []spec.Level{{Text: "1"}, {Text: "2"}, {Text: "3"}}})
 	}
-	runs := v.together()
+	runs := v.Together()
 	sign := func(l int) int {
 		if l == 0 {
 			return -1
@@ -132,18 +134,18 @@ func TestDesigns(t *testing.T) {
 			t.Errorf("choice %d is more often at one end", a)
 		}
 	}
-	v.Design = morris
+	v.Design = spec.Morris
 	steps := 0
-	for i, r := range v.together() {
+	for i, r := range v.Together() {
 		if i%7 == 0 {
 			continue
 		}
-		if _, ok := onlyStep(v.together()[i-1], r); !ok {
+		if _, ok := onlyStep(v.Together()[i-1], r); !ok {
 			t.Errorf("%v is not one step from the setting before", r)
 		}
 		steps++
 	}
-	if steps != trajectories*6 {
+	if steps != spec.Trajectories*6 {
 		t.Errorf("%d steps", steps)
 	}
 }

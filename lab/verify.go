@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -187,8 +188,8 @@ func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func
 	}
 	columns := []string{"case", "scheme", "arch", "engine", "load", "seed", "flows", "hops", "elapsed_s"}
 	var names []string
-	for _, m := range allMetrics(c.Experiment.Classes) {
-		names = append(names, m.key)
+	for _, m := range spec.AllMetrics(c.Experiment.Classes) {
+		names = append(names, m.Key)
 	}
 	if err := head(append(columns, names...)); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func
 			continue
 		}
 		cells := []string{
-			r.Case, r.Label, cmp.Or(r.Arch, "v1model"), r.Engine, number(r.Load), fmt.Sprint(r.Seed), fmt.Sprint(r.Flows), fmt.Sprint(r.Hops), fmt.Sprint(r.Elapsed.Seconds()),
+			r.Case, r.Label, cmp.Or(r.Arch, "v1model"), r.Engine, spec.Number(r.Load), fmt.Sprint(r.Seed), fmt.Sprint(r.Flows), fmt.Sprint(r.Hops), fmt.Sprint(r.Elapsed.Seconds()),
 		}
 		for _, name := range names {
 			text := ""

@@ -21,6 +21,7 @@ import (
 	"github.com/p4lb/p4lb/controller/task"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/p4rt"
 	real "github.com/p4lb/p4lb/traffic"
 )
@@ -64,9 +65,9 @@ func (j *Job) checkWorld(world string) error {
 		return nil
 	case slices.ContainsFunc(kinds, func(k string) bool { return k != "tcp" }):
 		return fmt.Errorf("transport %s is the simulator's alone: in world %s the kernel sends, by tcp", strings.Join(kinds, ", "), world)
-	case j.Scheme.Engine == EngineNative:
+	case j.Scheme.Engine == spec.EngineNative:
 		return fmt.Errorf("%s: engine native is the simulator's alone: in world %s the programs forward", j.Scheme.Label, world)
-	case slices.ContainsFunc(c.Faults, func(f Fault) bool { return !f.Down }):
+	case slices.ContainsFunc(c.Faults, func(f spec.Fault) bool { return !f.Down }):
 		return fmt.Errorf("faults other than down are the simulator's alone: in world %s links and switches fail and come back", world)
 	case c.Switches.PFC != nil && *c.Switches.PFC, c.Switches.ECN > 0, c.Switches.KMax > 0:
 		return fmt.Errorf("pfc and ecn are the simulator's alone: the switches of world %s neither pause nor mark", world)
@@ -179,7 +180,7 @@ func (r *running) checkLoad(o RealOptions) error {
 		// For every two segments there is an acknowledgment.
 		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
 	}
-	rate, most := packets/r.Case.length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
+	rate, most := packets/r.Case.Length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
 	if rate > most && !o.Overload {
 		return fmt.Errorf("%s in world %s: %w: %.0f packets a second through switches, of %.0f; want load %.2g, slower links or --overload",
 			r.Name(), r.world, ErrOverload, rate, most, r.Load*most/rate)
@@ -232,7 +233,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 	if err != nil {
 		return err
 	}
-	end := r.Case.length()
+	end := r.Case.Length()
 	for i, o := range outcomes {
 		f := r.flows[i]
 		f.Started, f.Finished = o.Started, o.Finished
@@ -252,9 +253,9 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 // the hosts of a network that is up, once for each seed. It returns what the
 // kernel can tell of them; the rows of the flows go to flows, nil for nowhere.
 // congestion names the kernel's congestion control, "" its own choice.
-func Send(ctx context.Context, x *Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
+func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
 	c := &x.Cases[0]
-	row := &Row{Case: c, Scheme: &Scheme{}, Load: float64(c.Loads[0])}
+	row := &Row{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0])}
 	for _, seed := range c.Seeds {
 		r := &running{Job: &Job{Case: c, Scheme: row.Scheme, Load: row.Load, Seed: seed, x: x}, topo: t}
 		if err := r.drawFlows(); err != nil {
@@ -320,7 +321,7 @@ func SideBySide(list []*Comparison) [][]string {
 	table := [][]string{head}
 	for _, row := range first.Rows {
 		for _, name := range first.Experiment.Metrics {
-			metric, _ := metricNamed(name, first.Experiment.Classes)
+			metric, _ := spec.MetricNamed(name, first.Experiment.Classes)
 			if base, _, _ := strings.Cut(name, ":"); !slices.Contains(measuredReal, base) {
 				continue
 			}
@@ -328,7 +329,7 @@ func SideBySide(list []*Comparison) [][]string {
 			if row.Case.Name != "" {
 				label = row.Case.Name + " " + label
 			}
-			line := []string{label, number(row.Load), metric.label()}
+			line := []string{label, spec.Number(row.Load), metric.Label()}
 			var means []float64
 			for _, c := range list {
 				e := NewEstimate(nil)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 const worldExperiment = `
@@ -27,7 +28,7 @@ func TestWorlds(t *testing.T) {
 	if !hosts.Capable() {
 		t.Skip("network namespaces want root, or a user namespace around the test")
 	}
-	x, err := Load("worlds.yaml", []byte(worldExperiment), nil, nil)
+	x, err := spec.Load("worlds.yaml", []byte(worldExperiment), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestNotInRealTime(t *testing.T) {
 		"switches: {ecn: 10}\n":                        "pfc and ecn are the simulator's alone",
 		"arch: tna\n":                                  "simple_switch runs programs for v1model alone",
 	} {
-		x, err := Load("worlds.yaml", []byte(worldExperiment+change), nil, nil)
+		x, err := spec.Load("worlds.yaml", []byte(worldExperiment+change), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestNotInRealTime(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
 	}
-	x, err := Load("worlds.yaml", []byte(strings.ReplaceAll(worldExperiment, "20Mbps", "20Gbps")), nil, nil)
+	x, err := spec.Load("worlds.yaml", []byte(strings.ReplaceAll(worldExperiment, "20Mbps", "20Gbps")), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestFaultsInRealTime(t *testing.T) {
 	}
 	mean := func(faults string) float64 {
 		text := strings.Replace(worldExperiment, "schemes: [ecmp, letflow]", "schemes: [ecmp]", 1) + faults
-		x, err := Load("faults.yaml", []byte(text), nil, nil)
+		x, err := spec.Load("faults.yaml", []byte(text), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -31,15 +32,15 @@ func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&q.full, "full", false, "as large as the paper has it")
 	f.StringVar(&q.engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
 	f.IntVar(&q.seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
-	cli.CompleteWith(cmd, "engine", []string{lab.EngineP4, lab.EngineNative})
+	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})
 }
 
 // load reads the experiments; st, if not nil, may have them.
-func (q *labChoice) load(cmd *cobra.Command, c *cli.Console, st *store.Store, args []string) ([]*lab.Experiment, error) {
+func (q *labChoice) load(cmd *cobra.Command, c *cli.Console, st *store.Store, args []string) ([]*spec.Experiment, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
-	var list []*lab.Experiment
+	var list []*spec.Experiment
 	for _, name := range args {
 		more, err := q.named(cmd.Context(), c, st, name)
 		if err != nil {
@@ -50,7 +51,7 @@ func (q *labChoice) load(cmd *cobra.Command, c *cli.Console, st *store.Store, ar
 	return list, q.adjust(cmd, list)
 }
 
-func (q *labChoice) adjust(cmd *cobra.Command, list []*lab.Experiment) error {
+func (q *labChoice) adjust(cmd *cobra.Command, list []*spec.Experiment) error {
 	for _, x := range list {
 		if err := x.Adjust(q.engine, q.seeds); err != nil {
 			return cli.UsageError(cmd, "%w", err)
@@ -61,7 +62,7 @@ func (q *labChoice) adjust(cmd *cobra.Command, list []*lab.Experiment) error {
 
 // named reads the experiments of one argument. What is no file may be a paper, an
 // experiment of one, or one in the store.
-func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, name string) ([]*lab.Experiment, error) {
+func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, name string) ([]*spec.Experiment, error) {
 	if _, err := os.Stat(name); err != nil && name != "-" && !strings.ContainsAny(name, "/"+string(filepath.Separator)) {
 		if list, err := lab.Paper(name, "", q.full); err == nil {
 			return list, nil
@@ -72,7 +73,7 @@ func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, 
 				return nil, err
 			}
 			x, err := kept.Experiment(cli.LibraryFrom("."))
-			return []*lab.Experiment{x}, err
+			return []*spec.Experiment{x}, err
 		}
 	}
 	x, err := q.file(c, name)
@@ -82,10 +83,10 @@ func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, 
 	if q.full {
 		x = x.Whole()
 	}
-	return []*lab.Experiment{x}, nil
+	return []*spec.Experiment{x}, nil
 }
 
-func (q *labChoice) file(c *cli.Console, name string) (*lab.Experiment, error) {
+func (q *labChoice) file(c *cli.Console, name string) (*spec.Experiment, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "experiment.yaml")
 	}
@@ -95,7 +96,7 @@ func (q *labChoice) file(c *cli.Console, name string) (*lab.Experiment, error) {
 	}
 	dir := filepath.Dir(name)
 	q.dirs = append(q.dirs, dir)
-	x, err := lab.Load(cli.DisplayName(name), text, cli.Besides(dir), cli.LibraryFrom(dir))
+	x, err := spec.Load(cli.DisplayName(name), text, cli.Besides(dir), cli.LibraryFrom(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 func newLabDefaults(c *cli.Console) *cobra.Command {
@@ -30,7 +30,7 @@ them moves.`,
   p4lb lab defaults --like ns3 >> experiment.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := lab.Defaults(like)
+			text, err := spec.Defaults(like)
 			if err != nil {
 				return cli.UsageError(cmd, "--%w", err)
 			}
@@ -38,7 +38,7 @@ them moves.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&like, "like", "", "as `WHAT` has them: "+strings.Join(lab.Presets, ", "))
-	cli.CompleteWith(cmd, "like", lab.Presets)
+	cmd.Flags().StringVar(&like, "like", "", "as `WHAT` has them: "+strings.Join(spec.Presets, ", "))
+	cli.CompleteWith(cmd, "like", spec.Presets)
 	return cmd
 }

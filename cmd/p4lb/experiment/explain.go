@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -18,7 +19,7 @@ func (j *labJob) addExplain(cmd *cobra.Command) {
 }
 
 // tellMechanisms prints what is recorded of why rows come out otherwise than printed.
-func (j *labJob) tellMechanisms(list []*lab.Experiment) error {
+func (j *labJob) tellMechanisms(list []*spec.Experiment) error {
 	known, err := lab.Mechanisms(list, j.explain)
 	if err != nil || len(known) == 0 || j.c.Quiet {
 		return err
@@ -33,7 +34,7 @@ func (j *labJob) tellMechanisms(list []*lab.Experiment) error {
 }
 
 // explainAll screens the open choices of those experiments that say which they are.
-func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
+func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	if err := j.check(cmd); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*lab.Experiment) error {
 	for i, x := range list {
 		names[i] = x.Name
 	}
-	list = slices.DeleteFunc(list, func(x *lab.Experiment) bool { return x.Vary == nil })
+	list = slices.DeleteFunc(list, func(x *spec.Experiment) bool { return x.Vary == nil })
 	if len(list) == 0 {
 		return fmt.Errorf("%s: nothing is said under vary, so that there is nothing to explain by", strings.Join(names, ", "))
 	}

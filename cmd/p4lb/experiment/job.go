@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/provenance"
 	"github.com/p4lb/p4lb/store"
@@ -41,7 +42,7 @@ type labJob struct {
 	worlds   []string
 	overload bool
 
-	explain string // a figure, or lab.AllFigures; "" for none
+	explain string // a figure, or spec.AllFigures; "" for none
 
 	dirs []string // of the experiments
 
@@ -174,7 +175,7 @@ func (j *labJob) open(cmd *cobra.Command) (err error) {
 	return err
 }
 
-func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
+func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 	if err := j.open(cmd); err != nil {
 		return err
 	}
@@ -240,7 +241,7 @@ func (j *labJob) run(cmd *cobra.Command, list []*lab.Experiment) error {
 
 // one runs an experiment in one world and shows what it came to, also if it was
 // cut short.
-func (j *labJob) one(ctx context.Context, x *lab.Experiment, world string, several bool) (*lab.Comparison, error) {
+func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, several bool) (*lab.Comparison, error) {
 	dir, under := j.dir, ""
 	switch {
 	case j.shard.Of > 0:
@@ -388,7 +389,7 @@ func explainLab(err error) error {
 }
 
 // showOutcomes prints how the targets of papers fared.
-func (j *labJob) showOutcomes(list []*lab.Experiment, outcomes []lab.Outcome, took time.Duration) error {
+func (j *labJob) showOutcomes(list []*spec.Experiment, outcomes []lab.Outcome, took time.Duration) error {
 	rows := cli.Grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
 	for _, o := range outcomes {
 		rows = append(rows, []string{o.Figure, o.Name, o.Printed, o.Measured, string(o.Verdict)})

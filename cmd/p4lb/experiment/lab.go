@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 // New is the verb lab.
@@ -72,7 +73,7 @@ cluster (lab submit).
 			if err != nil {
 				return err
 			}
-			return j.run(cmd, []*lab.Experiment{x})
+			return j.run(cmd, []*spec.Experiment{x})
 		},
 	}
 	q.addFlags(cmd)
@@ -142,7 +143,7 @@ the packet generator.
 With observe: {every: 1ms, test: 0.25} each run notes the traffic of the ports
 between switches, their queues and the intervals between packets, and fits them,
 for the metrics fit-….
-Patterns are ` + strings.Join(lab.Patterns, ", ") + `.
+Patterns are ` + strings.Join(spec.Patterns, ", ") + `.
 A load is relative to what the hosts that send could send (load-of: hosts), what
 the links between leaves and spines carry (fabric), or a rate. Files and programs
 are found beside the experiment, files else from where p4lb runs.`,
@@ -215,7 +216,7 @@ otherwise than printed, as counters of the recorded runs show it. The papers are
 				return cli.UsageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
 			case len(args) > 1:
 				figure = args[1]
-			case j.explain != lab.AllFigures:
+			case j.explain != spec.AllFigures:
 				figure = j.explain
 			}
 			list, err := lab.Paper(args[0], figure, q.full)
@@ -255,7 +256,7 @@ otherwise than printed, as counters of the recorded runs show it. The papers are
 	return cmd
 }
 
-func showPaper(c *cli.Console, list []*lab.Experiment) error {
+func showPaper(c *cli.Console, list []*spec.Experiment) error {
 	for _, x := range list {
 		text, err := lab.PaperFile(x.File)
 		if err != nil {

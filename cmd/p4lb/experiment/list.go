@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 )
 
 func newLabList(c *cli.Console) *cobra.Command {
@@ -37,8 +38,8 @@ func listLab(cmd *cobra.Command, c *cli.Console, form cli.Format, what string) e
 	switch what {
 	case "workloads":
 		rows = cli.Grid{{"WORKLOAD", "MEAN BYTES", "WHAT"}}
-		for _, name := range lab.Workloads() {
-			w, err := lab.WorkloadNamed(name)
+		for _, name := range spec.Workloads() {
+			w, err := spec.WorkloadNamed(name)
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ func listLab(cmd *cobra.Command, c *cli.Console, form cli.Format, what string) e
 		}
 	case "metrics":
 		rows = cli.Grid{{"METRIC", "UNIT", "BY CLASS", "WHAT"}}
-		for _, m := range lab.Metrics() {
+		for _, m := range spec.Metrics() {
 			byClass := ""
 			if m.ByClass {
 				byClass = "yes"

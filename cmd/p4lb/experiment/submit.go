@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -144,7 +145,7 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 }
 
 // one submits an experiment.
-func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *store.Store, x *lab.Experiment) error {
+func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *store.Store, x *spec.Experiment) error {
 	r := &lab.Runner{Store: st, Rounds: s.q.rounds, Read: cli.Besides(s.q.dirs...)}
 	plan, err := r.Plan(ctx, x, max(1, s.job.Shards))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/live"
 	"github.com/p4lb/p4lb/live/web"
 	"github.com/p4lb/p4lb/plain"
@@ -20,7 +21,7 @@ const frameEvery = 100 * time.Millisecond
 // ahead of the screen waits for it, and so stands still while that is paused;
 // once the user has left the screen it goes on alone. The function that screen
 // returns waits until then.
-func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, bar *labProgress) (leave func() error) {
+func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})
 	r.Record = lab.Watch(j.every, nil, func(list []*inspect.Snapshot) error {
 		select {
@@ -61,7 +62,7 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *lab.Experiment, b
 // somebody looks, the run waits for the page, which shows frameEvery; otherwise
 // it goes on as fast as it can. The function that show returns ends the page:
 // whoever looks has the end of the run before him until then.
-func (j *labJob) show(ctx context.Context, r *lab.Runner, x *lab.Experiment) (leave func() error) {
+func (j *labJob) show(ctx context.Context, r *lab.Runner, x *spec.Experiment) (leave func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var failure error
 	var page *web.Server

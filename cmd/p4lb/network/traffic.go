@@ -20,13 +20,14 @@ import (
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 )
 
 // A trafficJob is one run of the traffic verb.
 type trafficJob struct {
 	hostJob
-	flows    lab.Traffic
+	flows    spec.Traffic
 	cut      string
 	load     string
 	list     string
@@ -65,8 +66,8 @@ its own, and compares them.`,
 	f.StringVar(&j.flows.Workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
 	f.StringVar(&j.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB")
 	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
-	f.StringVar(&j.flows.LoadOf, "load-of", lab.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
-	f.StringVar(&j.flows.Pattern, "pattern", lab.Halves, "who sends to whom: "+strings.Join(lab.Patterns[:4], ", "))
+	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
+	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
 	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
 	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
@@ -76,8 +77,8 @@ its own, and compares them.`,
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
 	j.addFlags(cmd)
-	cli.CompleteWith(cmd, "workload", lab.Workloads())
-	cli.CompleteWith(cmd, "pattern", lab.Patterns[:4])
+	cli.CompleteWith(cmd, "workload", spec.Workloads())
+	cli.CompleteWith(cmd, "pattern", spec.Patterns[:4])
 	return cmd
 }
 
@@ -118,28 +119,28 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 const deployedTopology = "deployed.yaml"
 
 // experiment is what the lab would run.
-func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*lab.Experiment, error) {
-	x := &lab.Experiment{
-		Name: "traffic", Seeds: lab.FirstSeeds(j.seeds), Metrics: j.metrics,
-		Schemes: []lab.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
+func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*spec.Experiment, error) {
+	x := &spec.Experiment{
+		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
+		Schemes: []spec.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
 	}
 	x.Topology.Name = deployedTopology
-	x.Duration, x.Drain = lab.Time(j.duration), lab.Time(j.drain)
-	x.Warmup = lab.NoWarmup()
-	var l lab.LoadLevel
+	x.Duration, x.Drain = spec.Time(j.duration), spec.Time(j.drain)
+	x.Warmup = spec.NoWarmup()
+	var l spec.LoadLevel
 	if err := l.Parse(j.load); err != nil {
 		return nil, cli.UsageError(cmd, "--load: %w", err)
 	}
-	x.Loads = []lab.LoadLevel{l}
+	x.Loads = []spec.LoadLevel{l}
 	if j.cut != "" {
 		if err := j.flows.Cut.Parse(j.cut); err != nil {
 			return nil, cli.UsageError(cmd, "--cut: %w", err)
 		}
 	}
 	if j.list != "" {
-		j.flows = lab.Traffic{Pattern: lab.List, File: j.list}
+		j.flows = spec.Traffic{Pattern: spec.List, File: j.list}
 	}
-	x.Traffic = []lab.Traffic{j.flows}
+	x.Traffic = []spec.Traffic{j.flows}
 	return x, x.Complete("traffic", func(name string) ([]byte, error) {
 		if name == deployedTopology {
 			return []byte(d.Topology), nil
@@ -149,7 +150,7 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*la
 }
 
 // send sends the flows.
-func (j *trafficJob) send(ctx context.Context, x *lab.Experiment, t *fabric.Topology, n *socketNetwork) (*lab.Row, error) {
+func (j *trafficJob) send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n *socketNetwork) (*lab.Row, error) {
 	var files func(seed uint64) (io.WriteCloser, error)
 	if j.dir != "" {
 		if err := os.MkdirAll(j.dir, 0o777); err != nil {
@@ -168,8 +169,8 @@ func (j *trafficJob) show(row *lab.Row) error {
 	list := []map[string]any{}
 	for _, name := range j.metrics {
 		base, _, _ := strings.Cut(name, ":")
-		i := slices.IndexFunc(lab.Metrics(), func(m lab.Metric) bool { return m.Name == base })
-		m := lab.Metrics()[i] // has been checked
+		i := slices.IndexFunc(spec.Metrics(), func(m spec.Metric) bool { return m.Name == base })
+		m := spec.Metrics()[i] // has been checked
 		e := row.Estimate(name)
 		rows = append(rows, []string{name, e.String(), m.Unit, m.About})
 		one := map[string]any{"metric": name, "unit": m.Unit, "runs": e.N}

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"bufio"
@@ -25,9 +25,9 @@ type Flow struct {
 	// Class names what produced the flow.
 	Class string
 
-	kind       string  // of transport; "": the case's
-	rate       Bitrate // of UDP
-	background bool
+	Kind       string  // of transport; "": the case's
+	Rate       Bitrate // of UDP
+	Background bool
 }
 
 // ParseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or

@@ -1,8 +1,9 @@
-package lab
+package spec
 
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ type Choice struct {
 	Why     string // the default
 
 	like   map[string]string // what the presets say, where that is not the default
-	kind   string            // the kinds of transport that it is about; "": all
+	Kind   string            // the kinds of transport that it is about; "": all
 	native []string          // values that no generated program can have
 	field  func(*Setting) option
 }
@@ -43,7 +44,7 @@ var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
 
 // The values of choices that the code asks for.
 const (
-	byPlace        = "place"
+	ByPlace        = "place"
 	atDequeue      = "dequeue"
 	hashed         = "hashed"
 	first          = "first"
@@ -73,7 +74,7 @@ func Choices() []Choice { return slices.Clone(choices) }
 
 var choices = []Choice{
 	{
-		Key: "ties", Values: []string{"planned", byPlace}, Default: "planned",
+		Key: "ties", Values: []string{"planned", ByPlace}, Default: "planned",
 		About: "which of two events at the same time comes first: what was planned first, or by the port or flow that it comes from; place lets one run use several cores (--cores-per-run), with the same bytes on any number",
 		Why:   "every simulator that runs on one core does so; place differs as another seed does, and a run ends up to the shortest link's delay later",
 		field: func(s *Setting) option { return (*textOption)(&s.Ties) },
@@ -135,49 +136,49 @@ var choices = []Choice{
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
 	},
 	{
-		Key: "transport.waiting", Values: []string{waitsInHost, waitsInCard}, Default: waitsInHost, kind: "tcp dctcp",
+		Key: "transport.waiting", Values: []string{waitsInHost, waitsInCard}, Default: waitsInHost, Kind: "tcp dctcp",
 		About: "where what TCP's window lets go waits for the host's link: in the host, whose flows take turns, or in the card, in the order in which it was let go, with ACKs of other flows behind it",
 		Why:   "Linux does: it holds back what its card has no room for (TCP small queues), and its fair queueing lets flows take turns",
 		like:  map[string]string{"htsim": waitsInCard},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.Waiting) },
 	},
 	{
-		Key: "transport.recovery", Values: []string{withSACK, withoutSACK}, Default: withSACK, kind: "tcp dctcp",
+		Key: "transport.recovery", Values: []string{withSACK, withoutSACK}, Default: withSACK, Kind: "tcp dctcp",
 		About: "what TCP knows of losses: all that has arrived (SACK, RFC 6675), or the first byte that is missing, so that a round trip repairs one loss (NewReno, RFC 6582)",
 		Why:   "Linux, which Mininet's hosts are, has SACK",
 		like:  map[string]string{"htsim": withoutSACK},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.Loss) },
 	},
 	{
-		Key: "transport.dctcp-alpha", Values: []string{"1", "0"}, Default: "1", kind: "dctcp",
+		Key: "transport.dctcp-alpha", Values: []string{"1", "0"}, Default: "1", Kind: "dctcp",
 		About: "DCTCP's estimate of congestion in the beginning: the first mark halves the window, or hardly moves it",
 		Why:   "RFC 8257 recommends it, and Linux has it",
 		like:  map[string]string{"htsim": "0"},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.Alpha) },
 	},
 	{
-		Key: "transport.dctcp-cut", Values: []string{cutAtMark, cutEachWindow}, Default: cutAtMark, kind: "dctcp",
+		Key: "transport.dctcp-cut", Values: []string{cutAtMark, cutEachWindow}, Default: cutAtMark, Kind: "dctcp",
 		About: "when DCTCP takes its estimate off the window: at a mark, once in a window of data, or as each window ends, whether it met a mark or not",
 		Why:   "RFC 8257 says so",
 		like:  map[string]string{"htsim": cutEachWindow},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.Cut) },
 	},
 	{
-		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, kind: "dcqcn",
+		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, Kind: "dcqcn",
 		About: "early packets are thrown away, and the sender goes back on any Nack, or on one of the first byte not acknowledged; or they are kept, and it repeats what is missing (selective, as IRN), or nothing before a timeout (none)",
 		Why:   "an ACK may overtake a Nack where control packets are balanced; who ignores the Nack then waits for a timeout",
 		like:  map[string]string{"hardware": nackExpected},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Nack) },
 	},
 	{
-		Key: "transport.rdma.nack-as", Values: []string{"nack", withNotice}, Default: "nack", kind: "dcqcn",
+		Key: "transport.rdma.nack-as", Values: []string{"nack", withNotice}, Default: "nack", Kind: "dcqcn",
 		About: "whether a Nack slows the sender as a notice of congestion does",
 		Why:   "DCQCN's notices are of marks; conweave-ns3 adds them to Nacks, and ConnectX cards slow down on their own (RoCE slow restart)",
 		like:  map[string]string{"ns3": withNotice, "hardware": withNotice},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.NackAs) },
 	},
 	{
-		Key: "transport.rdma.notice-every", Default: everyMark, kind: "dcqcn",
+		Key: "transport.rdma.notice-every", Default: everyMark, Kind: "dcqcn",
 		About: "the least time between two notices of congestion to one sender; up to alpha-interval it limits nothing",
 		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
 		like:  map[string]string{"hardware": "4us"},
@@ -222,7 +223,7 @@ func (o *timeOption) set(v string) {
 
 // concerns reports whether the choice is about a setting's transport.
 func (c *Choice) concerns(s *Setting) bool {
-	return c.kind == "" || slices.Contains(strings.Fields(c.kind), s.Transport.Kind)
+	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
 }
 
 // Like is what a preset says; "" gives the default.
@@ -238,8 +239,8 @@ func (s *Setting) as(preset string) {
 	}
 }
 
-// of is what the choice is in a setting.
-func (c *Choice) of(s *Setting) string { return cmp.Or(c.field(s).get(), c.Default) }
+// Of is what the choice is in a setting.
+func (c *Choice) Of(s *Setting) string { return cmp.Or(c.field(s).get(), c.Default) }
 
 // checkChoices says which choice is none, or one that some row cannot have. The
 // key is that of the choice.
@@ -249,7 +250,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	}
 	for i := range choices {
 		k := &choices[i]
-		v := k.of(&c.Setting)
+		v := k.Of(&c.Setting)
 		if len(k.Values) > 0 && !slices.Contains(k.Values, v) {
 			return k.Key, fmt.Errorf("%q: want %s", v, orList(k.Values))
 		}
@@ -258,7 +259,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		}
 	}
 	w, r := &c.Switches, &c.Transport.RDMA
-	if c.Ties == byPlace && w.Knowledge == everywhere {
+	if c.Ties == ByPlace && w.Knowledge == everywhere {
 		return "ties", errors.New("place does not know the queues of other switches at once, which knowledge: everywhere asks for: want planned")
 	}
 	pfc := w.PFC != nil && *w.PFC
@@ -284,7 +285,7 @@ func (x *Experiment) fits(c *Case, k *Choice, value string) error {
 	if !slices.Contains(k.native, value) {
 		return nil
 	}
-	for _, s := range x.schemesOf(c) {
+	for _, s := range x.SchemesOf(c) {
 		switch {
 		case s.Engine == EngineP4:
 			return fmt.Errorf("%s runs a generated program, which cannot have %q: want engine native, or %s", s.Label, value, k.Default)
@@ -306,8 +307,8 @@ func orList(values []string) string {
 	return strings.Join(values[:n], ", ") + " or " + values[n]
 }
 
-// apply makes the choices those of the network.
-func (w *SwitchSpec) apply(o *sim.Options) {
+// Apply makes the choices those of the network.
+func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
 	o.PFC.Resume = fabric.Size(w.Hysteresis)
@@ -316,8 +317,8 @@ func (w *SwitchSpec) apply(o *sim.Options) {
 	}
 }
 
-// vary makes the choices those of a model.
-func (w *SwitchSpec) vary(m *sim.Model) {
+// Vary makes the choices those of a model.
+func (w *SwitchSpec) Vary(m *sim.Model) {
 	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
 	switch w.Knowledge {
 	case atEnqueue:
@@ -347,22 +348,22 @@ type Chosen struct{ Key, Value, Default, About string }
 func (s *Setting) Chosen() []Chosen {
 	var list []Chosen
 	for i := range choices {
-		if c := &choices[i]; c.concerns(s) && c.of(s) != c.Default {
-			list = append(list, Chosen{c.Key, c.of(s), c.Default, c.About})
+		if c := &choices[i]; c.concerns(s) && c.Of(s) != c.Default {
+			list = append(list, Chosen{c.Key, c.Of(s), c.Default, c.About})
 		}
 	}
 	return list
 }
 
-// apart says which choice takes the results of some rows further than a tenth from
+// Apart says which choice takes the results of some rows further than a tenth from
 // those of ns-3, and how far: docs/fidelity.md has the measurements.
-func (x *Experiment) apart(c *Case) string {
+func (x *Experiment) Apart(c *Case) string {
 	r := &c.Transport.RDMA
 	if c.Transport.Kind != "dcqcn" || r.NackAs == withNotice || r.Nack == nackSelective || r.Nack == nackNone {
 		return ""
 	}
 	var rows []string
-	for _, s := range x.schemesOf(c) {
+	for _, s := range x.SchemesOf(c) {
 		if row, ok := scheme.RowOf(s.made); ok && row.Granularity == "packet" {
 			rows = append(rows, s.Label)
 		}
@@ -374,7 +375,7 @@ func (x *Experiment) apart(c *Case) string {
 }
 
 // Defaults writes all choices as an experiment's file has them, with the reasons
-// of the defaults or, like a preset, those that differ from these.
+// Of the defaults or, like a preset, those that differ from these.
 func Defaults(preset string) ([]byte, error) {
 	if preset != "" && !slices.Contains(Presets, preset) {
 		return nil, fmt.Errorf("like %q: want one of %s", preset, strings.Join(Presets, ", "))
@@ -422,12 +423,37 @@ func (c *Choice) write(b *bytes.Buffer, indent, name, preset string) {
 	b.WriteString("\n")
 }
 
-// nearest are the presets that a setting agrees with in all choices.
-func (s *Setting) nearest() []string {
+// Nearest are the presets that a setting agrees with in all choices.
+func (s *Setting) Nearest() []string {
 	agree := map[string]bool{}
 	for _, p := range Presets {
-		agree[p] = !slices.ContainsFunc(choices, func(c Choice) bool { return c.concerns(s) && c.of(s) != c.Like(p) })
+		agree[p] = !slices.ContainsFunc(choices, func(c Choice) bool { return c.concerns(s) && c.Of(s) != c.Like(p) })
 	}
 	maps.DeleteFunc(agree, func(_ string, ok bool) bool { return !ok })
 	return slices.Sorted(maps.Keys(agree))
+}
+
+// Otherwise lists the choices of modelling that differ from the defaults.
+func (s *Setting) Otherwise() string {
+	var list []string
+	for _, c := range s.Chosen() {
+		list = append(list, fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default))
+	}
+	text := strings.Join(list, "; ")
+	if same := s.Nearest(); text != "" && len(same) > 0 {
+		text += "; so they are all like " + strings.Join(same, ", ")
+	}
+	return text
+}
+
+// ClearDefaults takes out what is chosen as it is by default, and what the
+// choices are like: settings that do the same are then the same, however they
+// were made.
+func (s *Setting) ClearDefaults() {
+	s.Like = ""
+	for i := range choices {
+		if c := &choices[i]; len(c.Values) > 0 && c.Of(s) == c.Default {
+			c.field(s).set("")
+		}
+	}
 }

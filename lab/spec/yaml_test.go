@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"errors"
@@ -31,10 +31,10 @@ cases:
 	if x.Loads[1] != 0.7 || len(x.Seeds) != 2 || x.Schemes[1].Label != "four" || x.Transport.MinRTO != Time(5*time.Millisecond) {
 		t.Errorf("got %+v", x)
 	}
-	if a, b := &x.Cases[0], &x.Cases[1]; a.warmup() != 20*time.Millisecond || b.warmup() != 100*time.Millisecond || b.Traffic[0].Pattern != Halves {
+	if a, b := &x.Cases[0], &x.Cases[1]; a.WarmupTime() != 20*time.Millisecond || b.WarmupTime() != 100*time.Millisecond || b.Traffic[0].Pattern != Halves {
 		t.Errorf("got the cases %+v and %+v", a, b)
 	}
-	topo, err := x.Cases[1].network(noFiles)
+	topo, err := x.Cases[1].Network(NoFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

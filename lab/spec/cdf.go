@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"bufio"
@@ -201,4 +201,19 @@ func (c *CDF) Text() []byte {
 		fmt.Fprintf(&b, "%-9.10g %.6g\n", p.Bytes, p.P)
 	}
 	return b.Bytes()
+}
+
+// paretoShape is the shape of the heavy tail where a paper says no more.
+const paretoShape = 1.2
+
+// boundedPareto is the quantile u of a Pareto distribution cut at both ends.
+func boundedPareto(lo, hi, u float64) float64 {
+	r := math.Pow(lo/hi, paretoShape)
+	return lo / math.Pow(1-u*(1-r), 1/paretoShape)
+}
+
+func paretoMean(lo, hi float64) float64 {
+	const a = paretoShape
+	r := math.Pow(lo/hi, a)
+	return math.Pow(lo, a) / (1 - r) * a / (a - 1) * (math.Pow(lo, 1-a) - math.Pow(hi, 1-a))
 }

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ import (
 // flow lists, models.
 type Reader func(name string) ([]byte, error)
 
-// noFiles is the Reader of who brings none.
-func noFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
+// NoFiles is the Reader of who brings none.
+func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // Load reads an experiment, checks all of it and fills in what it leaves out.
 // file is what messages call it; library has the schemes, nil for the catalogue's.
@@ -46,7 +46,7 @@ func (x *Experiment) Complete(name string, read Reader, library *scheme.Library)
 // complete checks the experiment, key by key.
 func (x *Experiment) complete(src *source, read Reader, library *scheme.Library) error {
 	if read == nil {
-		read = noFiles
+		read = NoFiles
 	}
 	x.files = new(files)
 	read = x.files.reading(read)
@@ -131,7 +131,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 		}
 		for name := range s.Set {
 			if !s.has(name) {
-				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.parameters())))
+				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.Parameters())))
 			}
 		}
 		if s.Coeffs != "" {
@@ -170,7 +170,7 @@ func parameterNames(list []codegen.Param) string {
 
 func (x *Experiment) checkMetrics(src *source) error {
 	for i, name := range x.Metrics {
-		if _, err := metricNamed(name, x.Classes); err != nil {
+		if _, err := MetricNamed(name, x.Classes); err != nil {
 			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
 		}
 	}
@@ -193,7 +193,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		}
 		return key
 	}
-	t, err := c.network(read)
+	t, err := c.Network(read)
 	if err != nil {
 		wrong := err.(*keyError)
 		return src.wrong(at(wrong.key), wrong.err)
@@ -227,7 +227,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 			return src.wrong(own+"schemes", fmt.Errorf("there is no row %q", label))
 		}
 	}
-	if c.warmup() >= c.length() {
+	if c.WarmupTime() >= c.Length() {
 		return src.wrong(at("warmup"), fmt.Errorf("the warm-up is as long as the whole duration of %v", c.Duration))
 	}
 	return x.checkFit(c, t, src, at)
@@ -235,22 +235,22 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 
 // checkFit checks that the topology and the schemes go together.
 func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
-	phases, err := c.phases(t)
+	phases, err := c.Phases(t)
 	if err != nil {
 		return src.wrong(at("faults"), err)
 	}
 	for i := range x.Schemes {
 		s := &x.Schemes[i]
-		widest := widestGroup(phases, s.grouping())
+		widest := WidestGroup(phases, s.Grouping())
 		if widest > codegen.MaxPaths {
 			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
 		}
-		set, err := x.set(s, c, t)
+		set, err := x.Parameters(s, c, t)
 		if err != nil {
 			return src.wrong("parameters", err)
 		}
 		p := codegen.Params{
-			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: highestPort(plan.DevicePorts(t, s.Arch)),
+			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: HighestPort(plan.DevicePorts(t, s.Arch)),
 			Role: string(t.Leaves()[0].Role),
 		}
 		if _, err := s.made.Build(p); err != nil {
@@ -310,7 +310,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 			return fmt.Errorf("load-of %q: want hosts, fabric or a rate", tr.LoadOf)
 		}
 	}
-	d, err := newDraw(tr, t, newRandom(1, 0))
+	d, err := tr.Maker(t)
 	if err != nil {
 		return err
 	}
@@ -354,48 +354,9 @@ func workload(name string, read Reader) (*CDF, error) {
 	return WorkloadNamed(name)
 }
 
-// check says what is wrong with a fault.
-func (f *Fault) check(t *fabric.Topology) error {
-	what := 0
-	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0} {
-		if set {
-			what++
-		}
-	}
-	switch {
-	case what != 1:
-		return errors.New("want one of down, drop, black-hole and rate")
-	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
-		return errors.New("want a share from 0 to 1")
-	case f.Until != 0 && f.Until <= f.At:
-		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
-	case (f.Link == "") == (f.Switch == ""):
-		return errors.New("want either a link or a switch")
-	case !f.Down && f.Rate == 0 && f.Switch == "":
-		return errors.New("drop and black-hole are of a switch")
-	}
-	_, err := f.links(t)
-	return err
-}
-
-// links are the places in Topology.Links that the fault is about.
-func (f *Fault) links(t *fabric.Topology) ([]int, error) {
-	if f.Link != "" {
-		return t.FindLinks(f.Link)
-	}
-	if t.Switch(f.Switch) == nil {
-		return nil, fmt.Errorf("there is no switch %q", f.Switch)
-	}
-	var list []int
-	for _, p := range t.Ports(f.Switch) {
-		list = append(list, p.Link)
-	}
-	return list, nil
-}
-
-// widestGroup is the largest group of any switch in any phase: where a link fails, a
+// WidestGroup is the largest group of any switch in any phase: where a link fails, a
 // way around may begin with more ports than any did before.
-func widestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
+func WidestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
 	n := 0
 	for _, t := range phases {
 		routes := t.Routes()
@@ -409,8 +370,8 @@ func widestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
 	return n
 }
 
-// highestPort is the largest port number of any switch.
-func highestPort(t *fabric.Topology) int {
+// HighestPort is the largest port number of any switch.
+func HighestPort(t *fabric.Topology) int {
 	n := 0
 	for _, s := range t.Switches {
 		for _, p := range t.Ports(s.Name) {

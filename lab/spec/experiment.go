@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/advice"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -169,6 +170,15 @@ type TransportSpec struct {
 	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
 }
 
+// Tuning is the simulator's form.
+func (t *TransportSpec) Tuning() *sim.Tuning {
+	return &sim.Tuning{
+		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
+		RDMA: t.RDMA.tuning(),
+	}
+}
+
 // RDMASpec is sim.RDMA as a file writes it; what is not given is as there.
 type RDMASpec struct {
 	AlphaInterval Time    `yaml:"alpha-interval"`
@@ -254,223 +264,6 @@ type Seeds []uint64
 // A LoadLevel is a share from 0 to 1, both left out.
 type LoadLevel float64
 
-// The engines.
-const (
-	EngineP4     = "p4"     // every switch runs the generated program
-	EngineNative = "native" // every switch runs the reference model
-)
-
-// What the parameters of schemes are that an experiment does not set.
-const (
-	DefaultValues = "default" // those of the catalogue, which are for no network in particular
-	AdvisedValues = "advised" // what package advice computes for the network
-)
-
-// Where probes come from on Tofino.
-const (
-	FromController = "controller"
-	FromGenerator  = "generator"
-)
-
-// What a scheme chooses among.
-const (
-	ByPorts = "ports"
-	ByPaths = "paths"
-)
-
-// Transports lists what hosts can send with.
-var Transports = []string{"tcp", "dctcp", "dcqcn", "udp"}
-
-// The defaults of an experiment.
-const (
-	defaultDuration = Time(time.Second)
-	defaultWarmup   = 0.05
-	defaultLoad     = 0.7
-	defaultLatency  = Time(100 * time.Microsecond)
-	usualQueue      = 64 // packets, as simple_switch has them
-)
-
-// defaultClasses are the mice and elephants that the papers speak of.
-var defaultClasses = []Class{{"short", 100 * 1000}, {"medium", 1000 * 1000}, {"long", 0}}
-
-// defaults fills in what an experiment leaves out.
-func (x *Experiment) defaults() {
-	if len(x.Loads) == 0 {
-		x.Loads = []LoadLevel{defaultLoad}
-	}
-	if len(x.Seeds) == 0 {
-		x.Seeds = Seeds{1}
-	}
-	if x.Engine == "" {
-		x.Engine = EngineP4
-	}
-	if x.Values == "" {
-		x.Values = DefaultValues
-	}
-	if x.Latency == 0 {
-		x.Latency = defaultLatency
-	}
-	if len(x.Classes) == 0 {
-		x.Classes = defaultClasses
-	}
-	x.Setting.defaults()
-	if len(x.Metrics) == 0 {
-		x.Metrics = DefaultMetrics(x.Transport.Kind)
-	}
-	if len(x.Cases) == 0 {
-		x.Cases = []Case{{}}
-	}
-	for i := range x.Cases {
-		x.Cases[i].inherit(x)
-	}
-	for i := range x.Schemes {
-		s := &x.Schemes[i]
-		s.settleArch(x.Arch)
-		if s.Label == "" {
-			s.Label = s.name()
-		}
-		if s.Engine == "" {
-			s.Engine = x.Engine
-		}
-		if s.StatePath == "" {
-			s.StatePath = x.State
-		}
-	}
-}
-
-func (s *Setting) defaults() {
-	if s.Topology == (Network{}) {
-		s.Topology.Name = "qall"
-	}
-	if len(s.Traffic) == 0 {
-		s.Traffic = []Traffic{{}}
-	}
-	if s.Duration == 0 {
-		s.Duration = defaultDuration
-	}
-	if !s.Warmup.given {
-		s.Warmup = Warmup{Share: defaultWarmup}
-	}
-	if s.Drain == 0 {
-		s.Drain = 20 * s.Duration
-	}
-	if s.Transport.Kind == "" {
-		s.Transport.Kind = "tcp"
-	}
-	for i := range s.Traffic {
-		t := &s.Traffic[i]
-		if t.Pattern == "" {
-			t.Pattern = AllToAll
-		}
-		if t.Workload == "" && t.Size == 0 {
-			t.Workload = "websearch"
-		}
-		if t.Pattern == Incast && t.Degree == 0 {
-			t.Degree = 15
-		}
-	}
-}
-
-// inherit takes over what the case leaves as it is.
-func (c *Case) inherit(x *Experiment) {
-	if c.Topology == (Network{}) {
-		c.Topology = x.Topology
-	}
-	if c.Links == nil {
-		c.Links = x.Links
-	}
-	if c.Fail == nil {
-		c.Fail = x.Fail
-	}
-	if c.Traffic == nil {
-		c.Traffic = x.Traffic
-	}
-	if c.Transport.Kind == "" {
-		c.Transport = x.Transport
-	}
-	if c.Switches == (SwitchSpec{}) {
-		c.Switches = x.Switches
-	}
-	if c.Like == "" {
-		c.Like = x.Like
-	}
-	if c.Ties == "" {
-		c.Ties = x.Ties
-	}
-	if c.Faults == nil {
-		c.Faults = x.Faults
-	}
-	if c.Duration == 0 {
-		c.Duration = x.Duration
-		if c.Drain == 0 {
-			c.Drain = x.Drain
-		}
-	}
-	if !c.Warmup.given {
-		c.Warmup = x.Warmup
-	}
-	if c.Loads == nil {
-		c.Loads = x.Loads
-	}
-	if c.Seeds == nil {
-		c.Seeds = x.Seeds
-	}
-	c.Setting.defaults()
-	c.Setting.as(c.Like)
-}
-
-// warmup is the time before which flows do not count.
-func (s *Setting) warmup() time.Duration {
-	if s.Warmup.Time > 0 {
-		return time.Duration(s.Warmup.Time)
-	}
-	return time.Duration(s.Warmup.Share * float64(s.Duration))
-}
-
-// Whole is the experiment as the paper has it, without what was scaled down.
-func (x *Experiment) Whole() *Experiment {
-	if x.Full == nil {
-		return x
-	}
-	whole := *x
-	f := *x.Full
-	f.inherit(x)
-	whole.Setting, whole.Loads, whole.Seeds, whole.Full, whole.Scaled = f.Setting, f.Loads, f.Seeds, nil, ""
-	whole.Cases = slices.Clone(x.Cases)
-	for i := range whole.Cases {
-		c := &whole.Cases[i]
-		if x.Full.Topology != (Network{}) {
-			c.Topology = f.Topology
-		}
-		if x.Full.Duration != 0 {
-			c.Duration, c.Warmup, c.Drain = f.Duration, f.Warmup, f.Drain
-		}
-		if x.Full.Loads != nil {
-			c.Loads = f.Loads
-		}
-		if x.Full.Seeds != nil {
-			c.Seeds = f.Seeds
-		}
-		if c.ceiling != "" {
-			if err := c.Setting.lift(c.ceiling); err != nil {
-				panic(err) // it could be in the smaller one, which has been checked
-			}
-		}
-	}
-	return &whole
-}
-
-// schemesOf lists the rows of a case.
-func (x *Experiment) schemesOf(c *Case) []*Scheme {
-	var list []*Scheme
-	for i := range x.Schemes {
-		if s := &x.Schemes[i]; len(c.Schemes) == 0 || slices.Contains(c.Schemes, s.Label) {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // settleArch finds out what a row is for: a scheme may be called drill@tna. What
 // is for v1model says nothing of it.
 func (s *Scheme) settleArch(common string) {
@@ -507,32 +300,32 @@ func (s *Scheme) name() string {
 	return s.Scheme + "@" + s.Arch
 }
 
-// grouping is what the scheme's groups are made of at least.
-func (s *Scheme) grouping() fabric.Grouping {
+// Grouping is what the scheme's groups are made of at least.
+func (s *Scheme) Grouping() fabric.Grouping {
 	if s.Candidates == ByPaths {
 		return fabric.ByPath
 	}
 	return fabric.ByHops
 }
 
-// parameters are those that the scheme has.
-func (s *Scheme) parameters() []codegen.Param {
+// Parameters are those that the scheme has.
+func (s *Scheme) Parameters() []codegen.Param {
 	list, _ := s.made.Parameters(s.Arch) // the architecture has been checked
 	return list
 }
 
 // has reports whether the scheme has a parameter.
 func (s *Scheme) has(name string) bool {
-	return slices.ContainsFunc(s.parameters(), func(p codegen.Param) bool { return p.Name == name })
+	return slices.ContainsFunc(s.Parameters(), func(p codegen.Param) bool { return p.Name == name })
 }
 
 // ErrNoAdvice is wrapped by the refusal to compute parameters for a network that
 // the papers' formulas cannot be applied to.
 var ErrNoAdvice = errors.New("there is no advice")
 
-// set is what a scheme's parameters are set to in a case, whose network is t: by
+// Parameters is what a scheme's parameters are set to in a case, whose network is t: by
 // the row, else by the case, else by advice.
-func (x *Experiment) set(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
+func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
 	set := map[string]string{}
 	if x.Values == AdvisedValues {
 		advised, err := s.advised(c, t)
@@ -541,7 +334,7 @@ func (x *Experiment) set(s *Scheme, c *Case, t *fabric.Topology) (map[string]str
 		}
 		maps.Copy(set, advised)
 	}
-	for _, p := range s.parameters() {
+	for _, p := range s.Parameters() {
 		if v, ok := c.Set[p.Name]; ok {
 			set[p.Name] = v
 		}
@@ -557,15 +350,15 @@ func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error)
 		return nil, err
 	}
 	var names []string
-	for _, p := range s.parameters() {
+	for _, p := range s.Parameters() {
 		names = append(names, p.Name)
 	}
 	return advice.Set(n, s.Scheme, names)
 }
 
-// advice is all that can be said of the scheme's parameters, nothing where there
+// Advice is all that can be said of the scheme's parameters, nothing where there
 // is no formula.
-func (s *Scheme) advice(c *Case, t *fabric.Topology) []advice.Parameter {
+func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
 	n, err := c.advisedOn(t)
 	if err != nil {
 		return nil
@@ -598,7 +391,7 @@ func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error
 	one := *x
 	one.Traffic = slices.Clone(x.Traffic)
 	one.Setting.defaults()
-	t, err := one.network(read)
+	t, err := one.Network(read)
 	if err != nil {
 		return 0, err
 	}
@@ -613,7 +406,7 @@ func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error
 			return 0, err
 		}
 	}
-	o, ok := c.offer(t, load)
+	o, ok := c.Offer(t, load)
 	if !ok {
 		return 0, nil
 	}
@@ -622,9 +415,9 @@ func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error
 	return time.Duration(math.Ceil(length/digit) * digit), nil
 }
 
-// length is the time in which flows start: to the last of them where their
+// Length is the time in which flows start: to the last of them where their
 // times are given.
-func (s *Setting) length() time.Duration { return time.Duration(s.Duration) }
+func (s *Setting) Length() time.Duration { return time.Duration(s.Duration) }
 
 // Adjust takes another engine for all rows, and the seeds 1 to n, unless they
 // are "" and 0.
@@ -649,3 +442,27 @@ func (x *Experiment) Adjust(engine string, seeds int) error {
 	}
 	return nil
 }
+
+// Observing is what is noted about ports while flows begin, and fitted when the
+// run is over: QALL's dataset (Section III-B) and its Table I. The interval is
+// that between the last two packets, as a switch measures it.
+type Observing struct {
+	Every    Time     `yaml:"every"`
+	Switches []string `yaml:"switches"` // whose ports to other switches; empty: all
+	Outliers string   `yaml:"outliers"` // as p4lb fit drops them: none, sigma:3
+	Test     float64  `yaml:"test"`     // share of the rows that is held back
+}
+
+func (o *Observing) check() error {
+	switch {
+	case o.Every <= 0:
+		return fmt.Errorf("every %v: want a time above 0", o.Every)
+	case !(o.Test > 0 && o.Test < 1):
+		return fmt.Errorf("test %g: want a share of the rows above 0 and below 1", o.Test)
+	}
+	_, err := fitting.ParseOutliers(o.Outliers)
+	return err
+}
+
+// Made is the scheme, once the experiment has been checked.
+func (s *Scheme) Made() scheme.Scheme { return s.made }

@@ -1,6 +1,7 @@
-package lab
+package spec
 
 import (
+	_ "embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -95,7 +96,7 @@ func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Dura
 	var all []Flow
 	groups := 0
 	for i := range list {
-		d, err := newDraw(&list[i], t, newRandom(seed, uint64(i)+1))
+		d, err := newDraw(&list[i], t, NewRandom(seed, uint64(i)+1))
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +107,8 @@ func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Dura
 		}
 		for j := range flows {
 			f := &flows[j]
-			f.Class, f.kind, f.rate = d.Class, d.Kind, d.Speed
-			f.background = d.background()
+			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
+			f.Background = d.background()
 			groups = max(groups, flows[j].Group)
 		}
 		all = append(all, flows...)
@@ -251,8 +252,8 @@ func (d *flowMaker) size() int64 {
 	return max(n, 1)
 }
 
-// mean is the mean of size.
-func (d *flowMaker) mean() float64 {
+// Mean is the mean of size.
+func (d *flowMaker) Mean() float64 {
 	switch {
 	case d.Size > 0 && d.MinSize > 0 && d.Tail:
 		return paretoMean(float64(d.MinSize), float64(d.Size))
@@ -262,100 +263,6 @@ func (d *flowMaker) mean() float64 {
 		return float64(d.Size)
 	}
 	return d.cdf.Mean()
-}
-
-// rate is the number of arrivals per second: ρ·base / (8·E(F)).
-func (d *flowMaker) rate(load float64) (float64, error) {
-	if d.Rate > 0 {
-		return d.Rate, nil
-	}
-	if d.Load > 0 {
-		load = d.Load
-	} else if d.Share > 0 {
-		load *= d.Share
-	}
-	base, err := d.capacity()
-	if err != nil {
-		return 0, err
-	}
-	r := load * base / (8 * d.mean())
-	if !(r > 0) {
-		return 0, fmt.Errorf("load %g of %g bit/s: there would be no flow", load, base)
-	}
-	return r, nil
-}
-
-// capacity is what a load of 1 means in bit/s, all flows counted.
-func (d *flowMaker) capacity() (float64, error) {
-	switch d.LoadOf {
-	case OfHosts, "":
-		return d.hostRate(), nil
-	case OfFabric:
-		return d.fabricRate() / d.crossing() / max(1, d.Grown), nil
-	}
-	r, err := fabric.ParseRate(d.LoadOf)
-	return float64(r), err
-}
-
-// hostRate is what the hosts that send could send.
-func (d *flowMaker) hostRate() float64 {
-	sum := 0.0
-	for _, h := range uniq(d.from) {
-		sum += float64(hostRate(d.t, h))
-	}
-	return sum
-}
-
-// fabricRate is what the links upwards carry of those leaves that send.
-func (d *flowMaker) fabricRate() float64 {
-	sum := 0.0
-	for _, name := range d.sendingLeaves() {
-		for _, p := range d.t.Ports(name) {
-			if p.PeerTier > 0 && !p.Down {
-				sum += float64(p.Rate)
-			}
-		}
-	}
-	return sum
-}
-
-func (d *flowMaker) sendingLeaves() []string {
-	var names []string
-	for _, h := range d.from {
-		names = append(names, d.t.Hosts[h].Switch)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// crossing is the share of the flows that leave their leaf.
-func (d *flowMaker) crossing() float64 {
-	if d.Pattern == Permutation || d.Pattern == Incast {
-		return 1
-	}
-	cross, all := 0, 0
-	count := func(a, b int) {
-		if a != b {
-			all++
-			if d.leaf[a] != d.leaf[b] {
-				cross++
-			}
-		}
-	}
-	for _, p := range d.pairs {
-		count(p[0], p[1])
-	}
-	if d.Pattern != Pairs {
-		for _, a := range d.from {
-			for _, b := range d.to {
-				count(a, b)
-			}
-		}
-	}
-	if cross == 0 {
-		return 1
-	}
-	return float64(cross) / float64(all)
 }
 
 func pick(rng *rand.Rand, list []int) int { return list[rng.IntN(len(list))] }
@@ -471,8 +378,31 @@ func sequence(from, to int) []int {
 	return list
 }
 
-// number writes a number as short as can be.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// Number writes a number as short as can be.
+func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// newRandom makes the random numbers of one consumer.
-func newRandom(seed, consumer uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, consumer)) }
+// NewRandom makes the random numbers of one consumer.
+func NewRandom(seed, consumer uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, consumer)) }
+
+// Describe is the traffic in a line.
+func (tr *Traffic) Describe() string {
+	what := tr.Workload
+	switch {
+	case tr.File != "":
+		what = tr.File
+	case tr.Size > 0 && tr.MinSize > 0:
+		what = fmt.Sprintf("%v to %v", tr.MinSize, tr.Size)
+	case tr.Size > 0:
+		what = tr.Size.String()
+	}
+	if tr.Cut > 0 {
+		what += fmt.Sprintf(" (at most %v)", tr.Cut)
+	}
+	return what + ", " + tr.Pattern
+}
+
+// Distribution is that of the sizes; nil where there is none.
+func (tr *Traffic) Distribution() *CDF { return tr.cdf }
+
+// Listed are the flows of a list, nil where they are drawn.
+func (tr *Traffic) Listed() []Flow { return tr.flows }

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/p4lb/p4lb/fabric"
 )
@@ -28,7 +30,7 @@ func traffic(t testing.TB, topo *fabric.Topology, tr Traffic) []Traffic {
 	if tr.Pattern == "" {
 		tr.Pattern = AllToAll
 	}
-	if err := tr.resolve(topo, noFiles); err != nil {
+	if err := tr.resolve(topo, NoFiles); err != nil {
 		t.Fatal(err)
 	}
 	return []Traffic{tr}
@@ -58,7 +60,7 @@ func TestPoisson(t *testing.T) {
 		if got := bits / 2 / c.base; math.Abs(got/0.5-1) > 0.05 {
 			t.Errorf("load of %s: got %.3f, want 0.5", c.of, got)
 		}
-		if cv := math.Sqrt(variance(gaps)) / average(gaps); math.Abs(cv-1) > 0.05 {
+		if cv := math.Sqrt(stat.PopVariance(gaps, nil)) / stat.Mean(gaps, nil); math.Abs(cv-1) > 0.05 {
 			t.Errorf("load of %s: the gaps have a coefficient of variation of %.3f, want 1", c.of, cv)
 		}
 	}
@@ -98,7 +100,7 @@ func TestPatterns(t *testing.T) {
 // TestPermutationIsOne: every host sends to one, and gets from one.
 func TestPermutationIsOne(t *testing.T) {
 	topo := small(t)
-	next, err := permute(sequence(0, 8), leafOf(topo), newRandom(1, 1))
+	next, err := permute(sequence(0, 8), leafOf(topo), NewRandom(1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestSizesBetween(t *testing.T) {
 	topo := small(t)
 	for _, tail := range []bool{false, true} {
 		list := traffic(t, topo, Traffic{MinSize: 50000, Size: 200000, Tail: tail})
-		d, err := newDraw(&list[0], topo, newRandom(3, 0))
+		d, err := newDraw(&list[0], topo, NewRandom(3, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,8 +162,8 @@ func TestSizesBetween(t *testing.T) {
 			}
 			sum += float64(v)
 		}
-		if got := sum / n; math.Abs(got/d.mean()-1) > 0.01 {
-			t.Errorf("heavy-tailed %t: the sizes have a mean of %.0f, want %.0f", tail, got, d.mean())
+		if got := sum / n; math.Abs(got/d.Mean()-1) > 0.01 {
+			t.Errorf("heavy-tailed %t: the sizes have a mean of %.0f, want %.0f", tail, got, d.Mean())
 		}
 	}
 }
@@ -184,9 +186,9 @@ func TestFlowList(t *testing.T) {
 	if _, err := ParseFlows("f", []byte("3\n0 4 1000 0.5\n"), topo); err == nil || !strings.Contains(err.Error(), "the first line says 3 flows, and there are 1") {
 		t.Errorf("%v", err)
 	}
-	byPlace, err := ParseFlows("f", []byte("0 4 1000 0.5"), topo)
-	if want := (Flow{Src: 0, Dst: 4, Bytes: 1000, Start: 500 * time.Millisecond}); err != nil || byPlace[0] != want {
-		t.Errorf("got %+v and %v", byPlace, err)
+	ByPlace, err := ParseFlows("f", []byte("0 4 1000 0.5"), topo)
+	if want := (Flow{Src: 0, Dst: 4, Bytes: 1000, Start: 500 * time.Millisecond}); err != nil || ByPlace[0] != want {
+		t.Errorf("got %+v and %v", ByPlace, err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"errors"
@@ -12,21 +12,21 @@ import (
 // the row that a target compares with would gain there is what the best possible
 // scheme could save.
 const (
-	noPauses  = "no-pauses"  // PFC, with buffers that never fill
-	keepEarly = "keep-early" // receivers keep packets that come early, and senders do not mind
-	fastCore  = "fast-core"  // links between switches are ten times as fast
-	oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
+	NoPauses  = "no-pauses"  // PFC, with buffers that never fill
+	KeepEarly = "keep-early" // receivers keep packets that come early, and senders do not mind
+	FastCore  = "fast-core"  // links between switches are ten times as fast
+	Oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
 )
 
 // Ceilings lists what can be taken away.
-var Ceilings = []string{noPauses, keepEarly, fastCore, oracle}
+var Ceilings = []string{NoPauses, KeepEarly, FastCore, Oracle}
 
 const (
 	endlessBuffer = Size(2000 << 20)
 	endlessPause  = endlessBuffer / 2
 	endlessDup    = 1 << 20 // duplicate ACKs
 	coreFactor    = 10
-	oracleRow     = "oracle"
+	OracleRow     = "oracle"
 )
 
 // addCeilings adds the cases, each with the rows that the targets of its own case
@@ -41,12 +41,12 @@ func (x *Experiment) addCeilings(src *source) error {
 		}
 	}
 	every := x.labels()
-	if slices.Contains(x.Ceiling, oracle) {
-		if slices.Contains(every, oracleRow) {
-			return src.wrong("ceiling", fmt.Errorf("a row is called %s, which is that of the ceiling", oracleRow))
+	if slices.Contains(x.Ceiling, Oracle) {
+		if slices.Contains(every, OracleRow) {
+			return src.wrong("ceiling", fmt.Errorf("a row is called %s, which is that of the ceiling", OracleRow))
 		}
 		x.Schemes = append(x.Schemes, Scheme{
-			Scheme: "drill", Label: oracleRow, Engine: EngineNative, StatePath: "shared", Set: map[string]string{"d": "16", "m": "0"},
+			Scheme: "drill", Label: OracleRow, Engine: EngineNative, StatePath: "shared", Set: map[string]string{"d": "16", "m": "0"},
 		})
 	}
 	for i := range x.Cases {
@@ -58,10 +58,10 @@ func (x *Experiment) addCeilings(src *source) error {
 	for _, c := range slices.Clone(x.Cases) {
 		for i, kind := range x.Ceiling {
 			over := c
-			over.Name, over.ceilingOf, over.ceiling = ceilingName(c.Name, kind), c.Name, kind
+			over.Name, over.ceilingOf, over.ceiling = CeilingName(c.Name, kind), c.Name, kind
 			over.Schemes = x.compared(&c)
-			if kind == oracle {
-				over.Schemes = []string{oracleRow}
+			if kind == Oracle {
+				over.Schemes = []string{OracleRow}
 			}
 			if err := over.Setting.lift(kind); err != nil {
 				return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%s: %w", kind, err))
@@ -72,7 +72,8 @@ func (x *Experiment) addCeilings(src *source) error {
 	return nil
 }
 
-func ceilingName(of, kind string) string { return strings.TrimSpace(of + " " + kind) }
+// CeilingName is the name of the case that is a ceiling of another.
+func CeilingName(of, kind string) string { return strings.TrimSpace(of + " " + kind) }
 
 func (x *Experiment) labels() []string {
 	var list []string
@@ -99,7 +100,7 @@ func (x *Experiment) compared(c *Case) []string {
 // lift takes something away from a setting.
 func (s *Setting) lift(kind string) error {
 	switch kind {
-	case noPauses:
+	case NoPauses:
 		if s.Switches.PFC == nil || !*s.Switches.PFC {
 			return errors.New("without pfc nothing is paused")
 		}
@@ -108,9 +109,9 @@ func (s *Setting) lift(kind string) error {
 			*buffer = endlessBuffer
 			return nil
 		})
-	case keepEarly:
+	case KeepEarly:
 		return s.Transport.keepEarly()
-	case fastCore:
+	case FastCore:
 		s.Traffic = slices.Clone(s.Traffic)
 		for i := range s.Traffic {
 			s.Traffic[i].Grown = coreFactor // the flows stay what they are
@@ -157,44 +158,4 @@ func (t *TransportSpec) keepEarly() error {
 		return fmt.Errorf("transport %s repeats nothing, and does not mind the order", t.Kind)
 	}
 	return nil
-}
-
-// A reach is what the best possible scheme could save.
-type reach struct {
-	kind string
-	Estimate
-}
-
-// ceiling is the highest of the ceilings of a target, in percent by which its
-// metric lies below that of the row that it compares with.
-func (c *Comparison) ceiling(t *Target, load float64) (best reach, ok bool) {
-	base := c.Row(t.Case, t.Against, load)
-	if base == nil || t.Ratio || t.Against == "" {
-		return best, false
-	}
-	for _, kind := range c.Experiment.Ceiling {
-		label := t.Against
-		if kind == oracle {
-			label = oracleRow
-		}
-		row := c.Row(ceilingName(t.Case, kind), label, load)
-		if row == nil {
-			continue
-		}
-		if e, err := row.Against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
-			best, ok = reach{kind, e}, true
-		}
-	}
-	return best, ok
-}
-
-// beyond judges a target again whose printed number no scheme could reach.
-func (c *Comparison) beyond(t *Target, o *Outcome) {
-	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
-		return
-	}
-	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.High() {
-		o.Verdict = OutOfReach
-		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
-	}
 }

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"errors"
@@ -28,37 +28,38 @@ type Vary struct {
 }
 
 // Designs are the ways to look at choices together.
-var Designs = []string{oneAtATime, factorial, morris}
+var Designs = []string{oneAtATime, Factorial, Morris}
 
 const (
 	oneAtATime = "one-at-a-time"
-	// factorial: a two-level fractional factorial design and its mirror image, in
+	// Factorial: a two-level fractional factorial design and its mirror image, in
 	// which main effects are clear of effects of pairs (resolution IV).
-	factorial = "factorial"
-	// morris: paths through the levels that change one choice after the other, from
+	Factorial = "factorial"
+	// Morris: paths through the levels that change one choice after the other, from
 	// random places (elementary effects).
-	morris = "morris"
+	Morris = "morris"
 
-	defaultRuns  = 500
+	DefaultRuns  = 500
 	mostChoices  = 31
-	trajectories = 4
+	Trajectories = 4
 )
 
-// An openChoice is a key of the experiment and the values that it may have. A key
+// An OpenChoice is a key of the experiment and the values that it may have. A key
 // is a path such as transport.rdma.nack or traffic[0].cut; set.NAME is a parameter
 // of all schemes that have it.
-type openChoice struct {
-	key    string
-	levels []level
+type OpenChoice struct {
+	Key    string
+	Levels []Level
 	line   int
 }
 
-type level struct {
-	text  string
+// A Level is a value that an open choice may have.
+type Level struct {
+	Text  string
 	value any
 }
 
-type openChoices []openChoice
+type openChoices []OpenChoice
 
 // UnmarshalYAML reads keys with lists of values.
 func (o *openChoices) UnmarshalYAML(n ast.Node) error {
@@ -72,25 +73,25 @@ func (o *openChoices) UnmarshalYAML(n ast.Node) error {
 		if !ok || len(list.Values) == 0 {
 			return misplaced(it.Value(), fmt.Errorf("%s: want a list of values", key))
 		}
-		c := openChoice{key: key, line: it.Key().GetToken().Position.Line}
+		c := OpenChoice{Key: key, line: it.Key().GetToken().Position.Line}
 		for _, item := range list.Values {
-			l := level{text: strings.TrimSpace(item.String())}
+			l := Level{Text: strings.TrimSpace(item.String())}
 			if err := yaml.NodeToValue(item, &l.value); err != nil {
 				return misplaced(item, err)
 			}
-			c.levels = append(c.levels, l)
+			c.Levels = append(c.Levels, l)
 		}
 		*o = append(*o, c)
 	}
 	return nil
 }
 
-// name says what is otherwise.
-func (v *Vary) name(levels []int) string {
+// Describe says what is otherwise.
+func (v *Vary) Describe(levels []int) string {
 	var parts []string
 	for i, l := range levels {
 		if l >= 0 {
-			parts = append(parts, v.Open[i].key+": "+v.Open[i].levels[l].text)
+			parts = append(parts, v.Open[i].Key+": "+v.Open[i].Levels[l].Text)
 		}
 	}
 	if parts == nil {
@@ -99,10 +100,10 @@ func (v *Vary) name(levels []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// alone lists the settings in which one choice is otherwise.
-func (v *Vary) alone() (list [][]int) {
+// Alone lists the settings in which one choice is otherwise.
+func (v *Vary) Alone() (list [][]int) {
 	for i := range v.Open {
-		for l := range v.Open[i].levels {
+		for l := range v.Open[i].Levels {
 			s := slices.Repeat([]int{-1}, len(v.Open))
 			s[i] = l
 			list = append(list, s)
@@ -111,33 +112,33 @@ func (v *Vary) alone() (list [][]int) {
 	return list
 }
 
-// together lists the settings of the second design.
-func (v *Vary) together() (list [][]int) {
+// Together lists the settings of the second design.
+func (v *Vary) Together() (list [][]int) {
 	k := len(v.Open)
 	switch v.Design {
-	case factorial:
+	case Factorial:
 		n := 1 << bits.Len(uint(k)) // so that there is a column of its own for each
 		for _, mirror := range []int{0, 1} {
 			for run := range n {
 				s := make([]int, k)
 				for i := range s {
 					if bits.OnesCount(uint(run&(i+1)))%2 != mirror {
-						s[i] = len(v.Open[i].levels) - 1
+						s[i] = len(v.Open[i].Levels) - 1
 					}
 				}
 				list = append(list, s)
 			}
 		}
-	case morris:
-		r := rand.New(rand.NewPCG(uint64(k), trajectories)) // the same on every run
-		for range trajectories {
+	case Morris:
+		r := rand.New(rand.NewPCG(uint64(k), Trajectories)) // the same on every run
+		for range Trajectories {
 			s := make([]int, k)
 			for i := range s {
-				s[i] = r.IntN(len(v.Open[i].levels))
+				s[i] = r.IntN(len(v.Open[i].Levels))
 			}
 			list = append(list, slices.Clone(s))
 			for _, i := range r.Perm(k) {
-				s[i] = (s[i] + 1 + r.IntN(len(v.Open[i].levels)-1)) % len(v.Open[i].levels)
+				s[i] = (s[i] + 1 + r.IntN(len(v.Open[i].Levels)-1)) % len(v.Open[i].Levels)
 				list = append(list, slices.Clone(s))
 			}
 		}
@@ -160,7 +161,7 @@ func (x *Experiment) checkVary(src *source) error {
 		return src.wrong("vary.design", fmt.Errorf("%q: want one of %s", v.Design, strings.Join(Designs, ", ")))
 	case len(v.Open) == 0 || len(v.Open) > mostChoices:
 		return src.wrong("vary", fmt.Errorf("want open: with 1 to %d keys and the values that they may have", mostChoices))
-	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.seeds(x), s) }):
+	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.Screened(x), s) }):
 		return src.wrong("vary.confirm", errors.New("a seed that choices are screened with confirms nothing: want others"))
 	}
 	for i, name := range v.Cases {
@@ -169,45 +170,45 @@ func (x *Experiment) checkVary(src *source) error {
 		}
 	}
 	for _, o := range v.Open {
-		if v.Design != oneAtATime && len(o.levels) < 2 {
-			return src.wrong("vary.open", fmt.Errorf("%s has one value: design %s wants two", o.key, v.Design))
+		if v.Design != oneAtATime && len(o.Levels) < 2 {
+			return src.wrong("vary.open", fmt.Errorf("%s has one value: design %s wants two", o.Key, v.Design))
 		}
 	}
 	if x.Paper != "" {
 		return nil // tests read the settings of p4lb's own, which are asked for by --explain
 	}
-	for _, levels := range v.alone() {
-		if _, err := x.variant(levels); err != nil {
+	for _, levels := range v.Alone() {
+		if _, err := x.Variant(levels); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// seeds are those that choices are screened with.
-func (v *Vary) seeds(x *Experiment) Seeds {
+// Screened are those that choices are screened with.
+func (v *Vary) Screened(x *Experiment) Seeds {
 	if len(v.Seeds) > 0 {
 		return v.Seeds
 	}
 	return x.Seeds
 }
 
-// fresh are seeds that nothing has been looked at with.
-func (v *Vary) fresh(x *Experiment) Seeds {
+// Fresh are seeds that nothing has been looked at with.
+func (v *Vary) Fresh(x *Experiment) Seeds {
 	if len(v.Confirm) > 0 {
 		return v.Confirm
 	}
-	last := slices.Max(append(slices.Clone(v.seeds(x)), x.Seeds...))
+	last := slices.Max(append(slices.Clone(v.Screened(x)), x.Seeds...))
 	var list Seeds
-	for i := range v.seeds(x) {
+	for i := range v.Screened(x) {
 		list = append(list, last+1+uint64(i))
 	}
 	return list
 }
 
-// variant is the experiment with other choices, read anew so that all of it is
+// Variant is the experiment with other choices, read anew so that all of it is
 // checked as if the file had said so.
-func (x *Experiment) variant(levels []int) (*Experiment, error) {
+func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	var tree map[string]any
 	if err := yaml.Unmarshal(x.origin.text, &tree); err != nil {
 		return nil, err
@@ -215,14 +216,14 @@ func (x *Experiment) variant(levels []int) (*Experiment, error) {
 	for _, key := range []string{"vary", "full", "ceiling"} {
 		delete(tree, key)
 	}
-	var last *openChoice // whom to blame
+	var last *OpenChoice // whom to blame
 	var err error
 	for i, l := range levels {
 		if l < 0 || err != nil {
 			continue
 		}
 		last = &x.Vary.Open[i]
-		err = putAt(tree, last.key, last.levels[l].value, x.Vary.Cases)
+		err = putAt(tree, last.Key, last.Levels[l].value, x.Vary.Cases)
 	}
 	var other *Experiment
 	if err == nil {
@@ -240,7 +241,7 @@ func (x *Experiment) variant(levels []int) (*Experiment, error) {
 		if errors.As(err, &f) {
 			msg = f.Key + ": " + f.Msg
 		}
-		return nil, &FileError{File: x.origin.file, Line: last.line, Key: "vary.open", Msg: x.Vary.name(levels) + ": " + msg, err: err}
+		return nil, &FileError{File: x.origin.file, Line: last.line, Key: "vary.open", Msg: x.Vary.Describe(levels) + ": " + msg, err: err}
 	}
 	other.Name, other.File, other.Vary = x.Name, x.File, x.Vary
 	return other, nil
@@ -337,9 +338,9 @@ func putIn(tree map[string]any, path string, value any) error {
 	return putIn(tree[name].(map[string]any), rest, value)
 }
 
-// needed leaves out the targets of other cases, and the rows that no target is
+// Needed leaves out the targets of other cases, and the rows that no target is
 // about.
-func (x *Experiment) needed() {
+func (x *Experiment) Needed() {
 	if only := x.Vary.Cases; len(only) > 0 {
 		x.Targets = slices.DeleteFunc(slices.Clone(x.Targets), func(t Target) bool { return !slices.Contains(only, t.Case) })
 	}

@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // as it is, whatever the machine; what is zero has no line, so that a field that
 // is added later, and left at zero, changes nothing. That makes the form what keys
 // of runs are digests of, and what an experiment is kept as.
-func writeForm(b *bytes.Buffer, path string, v any) { formOf(b, path, reflect.ValueOf(v)) }
+func WriteForm(b *bytes.Buffer, path string, v any) { formOf(b, path, reflect.ValueOf(v)) }
 
 func formOf(b *bytes.Buffer, path string, v reflect.Value) {
 	line := func(format string, x any) { fmt.Fprintf(b, "%s="+format+"\n", path, x) }
@@ -91,8 +91,8 @@ func formName(f reflect.StructField) (name string, ok bool) {
 	return "." + tag, true
 }
 
-// readForm sets v, a pointer to a struct, to what writeForm has written of one.
-func readForm(text []byte, v any) error {
+// ReadForm sets v, a pointer to a struct, to what writeForm has written of one.
+func ReadForm(text []byte, v any) error {
 	for line := range strings.Lines(string(text)) {
 		path, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		// The name of a parameter may hold a sign of equality no more than a file's key.
@@ -207,4 +207,22 @@ func setLeaf(v reflect.Value, value string) (err error) {
 		return err
 	}
 	return fmt.Errorf("%v has no value", v.Type())
+}
+
+// FromForm reads an experiment that was complete when its form was written.
+func FromForm(form []byte) (*Experiment, error) {
+	x := new(Experiment)
+	if err := ReadForm(form, x); err != nil {
+		return nil, err
+	}
+	// All cases have what they inherited, ceilings among them.
+	x.Ceiling, x.Links, x.Fail, x.Faults, x.Like, x.Switches = nil, nil, nil, nil, "", SwitchSpec{}
+	x.Warmup.given = true
+	for i := range x.Cases {
+		x.Cases[i].Warmup.given = true
+	}
+	if x.Full != nil {
+		x.Full.Warmup.given = true
+	}
+	return x, nil
 }

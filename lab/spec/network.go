@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ type LinkChange struct {
 	Down  bool    `yaml:"down"`
 }
 
-// network makes the topology of a setting, with its links as changed, and those
+// Network makes the topology of a setting, with its links as changed, and those
 // down that fail from the start.
 // An error is a *keyError.
-func (s *Setting) network(read Reader) (*fabric.Topology, error) {
+func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	t, err := s.Topology.make(read)
 	if err != nil {
 		return nil, &keyError{"topology", err}

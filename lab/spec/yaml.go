@@ -1,4 +1,4 @@
-package lab
+package spec
 
 import (
 	"errors"
@@ -68,9 +68,9 @@ func (s *Size) Parse(text string) error {
 func (s Size) String() string {
 	switch {
 	case s >= 1e6 && s%1e5 == 0:
-		return number(float64(s)/1e6) + "MB"
+		return Number(float64(s)/1e6) + "MB"
 	case s >= 1e3 && s%100 == 0:
-		return number(float64(s)/1e3) + "KB"
+		return Number(float64(s)/1e3) + "KB"
 	}
 	return strconv.FormatInt(int64(s), 10)
 }
@@ -118,7 +118,7 @@ func (w Warmup) MarshalText() ([]byte, error) {
 	if w.Time > 0 {
 		return w.Time.MarshalText()
 	}
-	return []byte(number(w.Share*100) + "%"), nil
+	return []byte(Number(w.Share*100) + "%"), nil
 }
 
 // UnmarshalYAML reads a load, as 0.7 or 70%.
