@@ -21,7 +21,7 @@ const module = "github.com/p4lb/p4lb"
 // run it, but never into a room of the shell.
 var rooms = map[string][]string{
 	// The public face: what others import.
-	".": {"codegen", "scheme", "bmv2", "dataplane", "p4", "lab"},
+	".": {"codegen", "scheme", "bmv2", "dataplane", "p4", "lab", "lab/spec"},
 
 	"p4src":     {},
 	"templates": {},
@@ -112,7 +112,11 @@ var rooms = map[string][]string{
 	"store": {"plain"},
 	// Schedulers that run the shards of an experiment.
 	"cluster": {},
+	// What an experiment is stated in, and the oracle in the place of programs.
+	"lab/spec":   {"advice", "codegen", "controller/plan", "fabric", "fitting", "plain", "scheme", "sim", "units"},
+	"lab/native": {"codegen", "controller/plan", "fitting", "manifest", "model", "sim"},
 	"lab": {
+		"lab/spec", "lab/native",
 		"provenance",
 		"controller/pipeline",
 		"units",
@@ -126,19 +130,19 @@ var rooms = map[string][]string{
 	"bench": {
 		"bfrt", "bfrt/server", "bfrt/wire", "bmv2", "codegen", "controller", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
 		"controller/pipeline", "controller/registers", "controller/target", "dataplane", "examples", "fabric", "fitting", "leaf",
-		"lab", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
+		"lab", "lab/native", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},
 	// What verbs share, and the verbs in groups; the others are the command's own.
-	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
+	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab/spec", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
 	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
 	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt"},
 	"cmd/p4lb/network": {
 		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
 		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/target", "controller/task", "controller/tofino",
-		"controller/testbed", "dataplane", "fabric", "lab", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
+		"controller/testbed", "dataplane", "fabric", "lab", "lab/spec", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
 	},
 	"cmd/p4lb/experiment": {
-		"cmd/p4lb/cli", "cmd/p4lb/view", "cluster", "codegen", "controller/hosts", "controller/inspect", "dataplane", "lab", "live", "live/web",
+		"cmd/p4lb/cli", "cmd/p4lb/view", "cluster", "codegen", "controller/hosts", "controller/inspect", "dataplane", "lab", "lab/spec", "live", "live/web",
 		"plain", "provenance", "store",
 	},
 	"cmd": nil, // the command imports everything

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/native"
 	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -179,11 +179,11 @@ func loadSimModels(n *sim.Network, plan *plan.Plan) error {
 		return nil
 	}
 	for _, s := range plan.Switches {
-		m, err := lab.ModelOf(&s.Pipeline.Manifest, poly)
+		m, err := native.ModelOf(&s.Pipeline.Manifest, poly)
 		if err != nil {
 			return err
 		}
-		if err := n.Switch(s.Name).LoadModel(m, lab.TablesOf(s)); err != nil {
+		if err := n.Switch(s.Name).LoadModel(m, native.TablesOf(s)); err != nil {
 			return err
 		}
 	}

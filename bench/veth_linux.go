@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/vishvananda/netns"
+
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/dataplane"
@@ -25,7 +27,6 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt/ports"
-	"github.com/vishvananda/netns"
 )
 
 // vethBenches are the programs that are measured between interfaces.

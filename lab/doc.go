@@ -1,15 +1,15 @@
 // Package lab runs experiments: schemes of the catalogue in a network in virtual
 // time, under the same flows, and what came of it.
 //
-// An Experiment is data (experiment.go, yaml.go, validate.go). A Runner runs it:
+// A spec.Experiment is data. A Runner runs it:
 //
 //	for each row, case, load and seed
 //	    programs.go   generate and compile a program for each role
 //	    deploy.go     have the controller deploy them, over P4Runtime in memory
-//	    run.go        let the flows run (traffic.go), with faults and tasks
+//	    run.go        let the flows run, with faults and tasks
 //	    sample.go     take down what happens
 //	    metric.go     say it in numbers
-//	store.go          keep every finished run in a folder of its own
+//	kept.go           keep every finished run in a folder of its own
 //
 // What the runs of a row say together is a Comparison, with confidence intervals
 // over the seeds (compare.go, stat.go). It becomes a table, plots and a report.

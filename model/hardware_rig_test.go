@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/native"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/model"
 )
@@ -24,7 +24,7 @@ func hardwareOf(m manifest.Manifest) *model.Hardware {
 		return nil
 	}
 	m.Tables = bakedOf(m)
-	return lab.HardwareOf(&m)
+	return native.HardwareOf(&m)
 }
 
 // bakedOf are the tables that the manifest has values for. Where only the

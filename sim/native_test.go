@@ -5,7 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lab/native"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -19,11 +19,11 @@ func loadModels(t testing.TB, n *sim.Network, p *plan.Plan) {
 		for _, v := range man.VirtualPorts {
 			node.AddVirtual(v.Port)
 		}
-		m, err := lab.ModelOf(man, paperPoly)
+		m, err := native.ModelOf(man, paperPoly)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := node.LoadModel(m, lab.TablesOf(s)); err != nil {
+		if err := node.LoadModel(m, native.TablesOf(s)); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range s.Registers {

@@ -1,3 +1,8 @@
+// Package spec is what an experiment is stated in: a network, schemes, traffic and
+// its workloads, faults, choices of modelling, and the targets that it is held
+// against, as files say them. An Experiment that Load or Complete has returned
+// has been checked, names what it is about and leaves nothing out; nothing here
+// runs it.
 package spec
 
 import (

@@ -276,7 +276,7 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 	}
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
-		if line := Unplain(tree); line > 0 {
+		if line := plain.Unplain(tree); line > 0 {
 			return nil, &FileError{File: file, Line: line, Msg: "want plain keys and values, without anchors, tags and merges"}
 		}
 		err = yaml.UnmarshalWithOptions(text, x, yaml.Strict())
@@ -285,33 +285,6 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 		return nil, syntaxError(file, tree, err)
 	}
 	return &source{file, tree}, nil
-}
-
-// Unplain is the line of the first anchor, alias or tag of a YAML file, 0 where
-// it has none. Nothing that p4lb reads needs them, and a tag of nothing is more
-// than the YAML package can decode.
-func Unplain(f *ast.File) int {
-	line := 0
-	for _, doc := range f.Docs {
-		if doc.Body != nil {
-			ast.Walk(plainVisitor{&line}, doc.Body)
-		}
-	}
-	return line
-}
-
-type plainVisitor struct{ line *int }
-
-// Visit looks at one node, and at none below what is not plain.
-func (v plainVisitor) Visit(n ast.Node) ast.Visitor {
-	switch n.Type() {
-	case ast.TagType, ast.AnchorType, ast.AliasType, ast.MergeKeyType:
-		if *v.line == 0 {
-			*v.line = n.GetToken().Position.Line
-		}
-		return nil
-	}
-	return v
 }
 
 // syntaxError turns an error of the YAML package into one line with its place.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/provenance"
@@ -164,7 +163,7 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 		return fmt.Errorf("line %d: %w", line, err)
 	}
 	if tree, err := parser.ParseBytes(text, 0); err == nil {
-		if line := spec.Unplain(tree); line > 0 {
+		if line := plain.Unplain(tree); line > 0 {
 			return fmt.Errorf("line %d: want plain keys and values, without anchors, tags and merges", line)
 		}
 	}
