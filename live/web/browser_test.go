@@ -27,19 +27,22 @@ type browser struct {
 	complaints []string
 }
 
+// browserPath finds one, or skips the test.
+func browserPath(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no chromium on PATH")
+	return ""
+}
+
 // newBrowser starts one, or skips the test.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			path = p
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("there is no chromium on PATH")
-	}
+	path := browserPath(t)
 	toChild, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func labServer(t *testing.T, flags ...string) string {
 	if testing.Short() {
 		t.Skip("the page is that of a process of its own, which the race detector does not see")
 	}
+	browserPath(t)
 	binary := filepath.Join(t.TempDir(), "p4lb")
 	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../../cmd/p4lb").CombinedOutput(); err != nil {
 		t.Fatalf("building p4lb: %v: %s", err, text)
@@ -98,8 +99,8 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 // TestLabPage opens the page of an experiment in virtual time, on a screen and on
 // a phone, light and dark.
 func TestLabPage(t *testing.T) {
-	b := newBrowser(t)
 	url := labServer(t)
+	b := newBrowser(t)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{390, 1280} {
 			b.show(url, width, scheme)
