@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // A program is linked twice: to closures (linker), which do all that BMv2 can,
@@ -31,7 +31,7 @@ import (
 // who picked them has put the address of the node that follows.
 type compiled struct {
 	sw   *Switch
-	code *x86.Code
+	code *asm.Code
 	refs []unsafe.Pointer
 	outs []callout
 	end  uintptr // ends a run
@@ -56,7 +56,7 @@ type callout struct {
 // run runs the code for a packet from an address on until its end.
 func (c *compiled) run(p *Packet, entry uintptr) {
 	for {
-		n := x86.Call(entry, unsafe.Pointer(unsafe.SliceData(p.w)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
+		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.w)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
 		if n == 0 {
 			return
 		}
@@ -110,16 +110,16 @@ func (c *compiled) apply(t *table, p *Packet) uintptr {
 // compile makes machine code of a linked program, if that can be done here.
 // Nothing is lost if it cannot.
 func (s *Switch) compile(l *linker, c *bmv2.Config) {
-	if !x86.Supported || s.opts.Closures || s.opts.Trace != nil {
+	if !asm.Supported || s.opts.Closures || s.opts.Trace != nil {
 		return
 	}
-	k := &compiler{Asm: new(x86.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]x86.Label{}}
+	k := &compiler{Asm: new(asm.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]asm.Label{}}
 	if s.tofino != nil {
 		k.halves(c)
 	} else {
 		k.program(c)
 	}
-	code, err := x86.Load(k.Bytes())
+	code, err := asm.Load(k.Bytes())
 	if err != nil {
 		return // a system that forbids it
 	}
@@ -129,7 +129,7 @@ func (s *Switch) compile(l *linker, c *bmv2.Config) {
 // A compiler is a program on its way to machine code. What its methods return
 // false for they have written nothing for.
 type compiler struct {
-	*x86.Asm
+	*asm.Asm
 	*linker
 
 	outs     []callout
@@ -137,48 +137,48 @@ type compiler struct {
 	refs     []unsafe.Pointer
 	refIndex map[unsafe.Pointer]int
 
-	end, parse, parsed        x86.Label
-	ingress, egress, deparse  x86.Label
-	nodes                     map[*node]x86.Label
-	states                    map[*parseState]x86.Label
-	actions                   map[*action]x86.Label // that tables pick
+	end, parse, parsed        asm.Label
+	ingress, egress, deparse  asm.Label
+	nodes                     map[*node]asm.Label
+	states                    map[*parseState]asm.Label
+	actions                   map[*action]asm.Label // that tables pick
 	queue                     []*action             // of these, not written yet
 	sources                   map[*action]*bmv2.Action
-	entries                   map[*uintptr]x86.Label // of the parts of a program for Tofino
+	entries                   map[*uintptr]asm.Label // of the parts of a program for Tofino
 	known                     []uint64               // the arguments of the action being compiled
 	inPlace, takesArgs, exits bool                   // of it: its arguments are known; it has some; it may exit
 }
 
 // outLabels are where a callout goes on.
-type outLabels struct{ resume, other x86.Label }
+type outLabels struct{ resume, other asm.Label }
 
 // Registers with a fixed meaning, and those that expressions are computed in.
 // AX, CX and DX are for what lies between.
 const (
-	vector  = x86.BX
-	refs    = x86.R12
-	packet  = x86.R13
-	argData = x86.DI
+	vector  = asm.BX
+	refs    = asm.R12
+	packet  = asm.R13
+	argData = asm.DI
 )
 
-var pool = [...]x86.Reg{x86.SI, x86.R8, x86.R9, x86.R10, x86.R11, x86.R15}
+var pool = [...]asm.Reg{asm.SI, asm.R8, asm.R9, asm.R10, asm.R11, asm.R15}
 
 // word is a word of the vector.
-func word(off int) x86.Mem { return x86.At(vector, 8*off) }
+func word(off int) asm.Mem { return asm.At(vector, 8*off) }
 
 // The fields of a Packet that the code uses.
 var (
-	packetArgs    = x86.At(packet, int(unsafe.Offsetof(Packet{}.args)))
-	packetBuf     = x86.At(packet, int(unsafe.Offsetof(Packet{}.buf)))
-	packetHead    = x86.At(packet, int(unsafe.Offsetof(Packet{}.head)))
-	packetEnd     = x86.At(packet, int(unsafe.Offsetof(Packet{}.end)))
-	packetLength  = x86.At(packet, int(unsafe.Offsetof(Packet{}.length)))
-	packetIngress = x86.At(packet, int(unsafe.Offsetof(Packet{}.ingressLength)))
-	packetError   = x86.At(packet, int(unsafe.Offsetof(Packet{}.parserError)))
-	packetSumBad  = x86.At(packet, int(unsafe.Offsetof(Packet{}.checksumError)))
-	packetExit    = x86.At(packet, int(unsafe.Offsetof(Packet{}.exit)))
-	packetNext    = x86.At(packet, int(unsafe.Offsetof(Packet{}.next)))
-	packetSteps   = x86.At(packet, int(unsafe.Offsetof(Packet{}.steps)))
+	packetArgs    = asm.At(packet, int(unsafe.Offsetof(Packet{}.args)))
+	packetBuf     = asm.At(packet, int(unsafe.Offsetof(Packet{}.buf)))
+	packetHead    = asm.At(packet, int(unsafe.Offsetof(Packet{}.head)))
+	packetEnd     = asm.At(packet, int(unsafe.Offsetof(Packet{}.end)))
+	packetLength  = asm.At(packet, int(unsafe.Offsetof(Packet{}.length)))
+	packetIngress = asm.At(packet, int(unsafe.Offsetof(Packet{}.ingressLength)))
+	packetError   = asm.At(packet, int(unsafe.Offsetof(Packet{}.parserError)))
+	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(Packet{}.checksumError)))
+	packetExit    = asm.At(packet, int(unsafe.Offsetof(Packet{}.exit)))
+	packetNext    = asm.At(packet, int(unsafe.Offsetof(Packet{}.next)))
+	packetSteps   = asm.At(packet, int(unsafe.Offsetof(Packet{}.steps)))
 )
 
 // begin writes the stub that ends a run.
@@ -188,7 +188,7 @@ func (k *compiler) begin(c *bmv2.Config) {
 		k.sources[k.sw.actions[i]] = a
 	}
 	k.end = k.Here()
-	k.Set(x86.AX, 0)
+	k.Set(asm.AX, 0)
 	k.Return()
 }
 
@@ -196,7 +196,7 @@ func (k *compiler) begin(c *bmv2.Config) {
 // run one by one.
 func (k *compiler) halves(c *bmv2.Config) {
 	k.begin(c)
-	k.entries = map[*uintptr]x86.Label{}
+	k.entries = map[*uintptr]asm.Label{}
 	for i := range k.sw.tofino.programs {
 		prog := &k.sw.tofino.programs[i]
 		k.half(&prog.in, c, bmv2.PipePrefix(i)+"ingress")
@@ -247,8 +247,8 @@ func (k *compiler) pickedActions() {
 }
 
 // settle tells everybody where their code is.
-func (k *compiler) settle(code *x86.Code) *compiled {
-	at := func(l x86.Label) uintptr { return code.Entry(k.Offset(l)) }
+func (k *compiler) settle(code *asm.Code) *compiled {
+	at := func(l asm.Label) uintptr { return code.Entry(k.Offset(l)) }
 	c := &compiled{sw: k.sw, code: code, refs: k.refs, outs: k.outs, end: at(k.end)}
 	if k.sw.tofino == nil {
 		c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
@@ -272,7 +272,7 @@ func (k *compiler) settle(code *x86.Code) *compiled {
 }
 
 // putStd writes a field of the switch's own from a field of the packet.
-func (k *compiler) putStd(f *stdField, from x86.Mem, bytes int) {
+func (k *compiler) putStd(f *stdField, from asm.Mem, bytes int) {
 	if !f.ok {
 		return
 	}
@@ -283,11 +283,11 @@ func (k *compiler) putStd(f *stdField, from x86.Mem, bytes int) {
 
 // out returns to Go with a callout. The code goes on behind it, at resume; a
 // callout that decides may also go to other.
-func (k *compiler) out(o callout, other x86.Label) {
+func (k *compiler) out(o callout, other asm.Label) {
 	k.outs = append(k.outs, o)
 	resume := k.NewLabel()
 	k.resumes = append(k.resumes, outLabels{resume, other})
-	k.Set(x86.AX, uint64(len(k.outs)))
+	k.Set(asm.AX, uint64(len(k.outs)))
 	k.Return()
 	k.Bind(resume)
 }
@@ -307,14 +307,14 @@ func (k *compiler) loadArgs() {
 }
 
 // ref loads an address into a register.
-func (k *compiler) ref(dst x86.Reg, p unsafe.Pointer) {
+func (k *compiler) ref(dst asm.Reg, p unsafe.Pointer) {
 	i, ok := k.refIndex[p]
 	if !ok {
 		i = len(k.refs)
 		k.refs = append(k.refs, p)
 		k.refIndex[p] = i
 	}
-	k.Load(dst, x86.At(refs, 8*i))
+	k.Load(dst, asm.At(refs, 8*i))
 }
 
 // compileControl compiles a control from its first node on.
@@ -324,14 +324,14 @@ func (k *compiler) compileControl(pl *pipeline, c *bmv2.Config) {
 		return
 	}
 	k.CmpByte(packetExit, 0) // an assertion of the parser
-	k.JumpIf(x86.NotEqual, k.end)
+	k.JumpIf(asm.NotEqual, k.end)
 	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
 	g := &graph{compiler: k, conditions: map[string]*bmv2.Expr{}}
 	for _, x := range src.Conditionals {
 		g.conditions[x.Name] = x.Expression
 	}
 	if k.nodes == nil {
-		k.nodes = map[*node]x86.Label{}
+		k.nodes = map[*node]asm.Label{}
 	}
 	if circular(pl.first) {
 		k.call(func(p *Packet) { pl.apply(k.sw, p) })
@@ -394,7 +394,7 @@ type graph struct {
 }
 
 // label is where a node is or will be.
-func (g *graph) label(n *node) x86.Label {
+func (g *graph) label(n *node) asm.Label {
 	if n == nil {
 		return g.end
 	}
@@ -475,7 +475,7 @@ func (k *compiler) inlined(a *action, args []uint64) {
 	k.inPlace, k.known = false, nil
 	if k.exits {
 		k.CmpByte(packetExit, 0)
-		k.JumpIf(x86.NotEqual, k.end)
+		k.JumpIf(asm.NotEqual, k.end)
 	}
 }
 
@@ -487,7 +487,7 @@ func (k *compiler) pickedAction(a *action) {
 	k.body(a)
 	if k.exits {
 		k.CmpByte(packetExit, 0)
-		k.JumpIf(x86.NotEqual, k.end)
+		k.JumpIf(asm.NotEqual, k.end)
 	}
 	k.JumpTo(packetNext)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // compileParser writes the parser and the verification of checksums. It goes on
@@ -23,7 +23,7 @@ func (k *compiler) parseStates(ps *parser, c *bmv2.Config, name string) {
 	k.parsed = k.NewLabel()
 	k.StoreConst(packetError, uint64(ps.codes.none))
 	if k.states == nil {
-		k.states = map[*parseState]x86.Label{}
+		k.states = map[*parseState]asm.Label{}
 	}
 	if ps.first != nil {
 		src := c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(x *bmv2.Parser) bool { return x.Name == name }))]
@@ -77,7 +77,7 @@ type parseGraph struct {
 	later  []*parseState
 }
 
-func (g *parseGraph) label(st *parseState) x86.Label {
+func (g *parseGraph) label(st *parseState) asm.Label {
 	if st == nil {
 		return g.parsed
 	}
@@ -116,11 +116,11 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	}
 	if g.counts {
 		enough := g.NewLabel()
-		g.MemConst(x86.Cmp, packetSteps, maxParseStates)
-		g.JumpIf(x86.NotEqual, enough)
+		g.MemConst(asm.Cmp, packetSteps, maxParseStates)
+		g.JumpIf(asm.NotEqual, enough)
 		g.fail(g.codes.timeout)
 		g.Bind(enough)
-		g.MemConst(x86.Add, packetSteps, 1)
+		g.MemConst(asm.Add, packetSteps, 1)
 	}
 	if len(st.cases) == 0 {
 		return st.others
@@ -137,7 +137,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	for i := range st.cases {
 		c := &st.cases[i]
 		g.matches(c, st.key.bytes)
-		g.JumpIf(x86.Equal, g.label(c.next))
+		g.JumpIf(asm.Equal, g.label(c.next))
 	}
 	return st.others
 }
@@ -196,11 +196,11 @@ func (g *parseGraph) extractHeader(h *header) bool {
 	g.need(n)
 	for i := range h.typ.chunks {
 		c := &h.typ.chunks[i]
-		g.readChunk(c, h.base, x86.At(x86.CX, at))
+		g.readChunk(c, h.base, asm.At(asm.CX, at))
 		at += c.bytes
 	}
 	g.setValid(h)
-	g.MemConst(x86.Add, packetHead, uint64(n))
+	g.MemConst(asm.Add, packetHead, uint64(n))
 	return true
 }
 
@@ -208,17 +208,17 @@ func (g *parseGraph) extractHeader(h *header) bool {
 // there may be more behind the end.
 func (g *parseGraph) need(n int) {
 	again, enough := g.Here(), g.NewLabel()
-	g.Load(x86.AX, packetEnd)
-	g.Load(x86.CX, packetHead)
-	g.Do(x86.Sub, x86.AX, x86.CX)
-	g.DoConst(x86.Cmp, x86.AX, uint64(n))
-	g.JumpIf(x86.GreaterEqual, enough)
+	g.Load(asm.AX, packetEnd)
+	g.Load(asm.CX, packetHead)
+	g.Do(asm.Sub, asm.AX, asm.CX)
+	g.DoConst(asm.Cmp, asm.AX, uint64(n))
+	g.JumpIf(asm.GreaterEqual, enough)
 	if g.sw.tofino != nil {
 		g.out(callout{test: func(p *Packet) bool { return p.more(n) }}, again)
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
-	g.DoMem(x86.Add, x86.CX, packetBuf)
+	g.DoMem(asm.Add, asm.CX, packetBuf)
 }
 
 // look stores the next bits of the packet in a field.
@@ -230,9 +230,9 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 	}
 	g.need(bytesOf(src.Width))
 	r := pool[0]
-	g.Load(r, x86.At(x86.CX, 0))
+	g.Load(r, asm.At(asm.CX, 0))
 	g.Swap(r, 8)
-	g.ShiftConst(x86.Shr, r, byte(64-src.Width))
+	g.ShiftConst(asm.Shr, r, byte(64-src.Width))
 	if pl.f.width < src.Width {
 		g.mask(r, mask64(pl.f.width))
 	}
@@ -242,7 +242,7 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 
 // readChunk reads a chunk of a header; there are eight bytes more than the
 // header has.
-func (k *compiler) readChunk(c *chunk, base int, m x86.Mem) {
+func (k *compiler) readChunk(c *chunk, base int, m asm.Mem) {
 	r := pool[0]
 	if c.wide {
 		for i := range c.bytes / 8 {
@@ -261,7 +261,7 @@ func (k *compiler) readChunk(c *chunk, base int, m x86.Mem) {
 	default:
 		k.Load(r, m)
 		k.Swap(r, 8)
-		k.ShiftConst(x86.Shr, r, byte(c.shift))
+		k.ShiftConst(asm.Shr, r, byte(c.shift))
 	}
 	for i := range c.parts {
 		p, x := &c.parts[i], r
@@ -269,11 +269,11 @@ func (k *compiler) readChunk(c *chunk, base int, m x86.Mem) {
 			x = pool[1]
 			k.Move(x, r)
 		}
-		k.ShiftConst(x86.Shr, x, byte(p.shift))
+		k.ShiftConst(asm.Shr, x, byte(p.shift))
 		switch {
 		case p.signed:
-			k.ShiftConst(x86.Shl, x, byte(64-p.width))
-			k.ShiftConst(x86.Sar, x, byte(64-p.width))
+			k.ShiftConst(asm.Shl, x, byte(64-p.width))
+			k.ShiftConst(asm.Sar, x, byte(64-p.width))
 		case i > 0: // the first has nothing above it
 			k.mask(x, p.mask)
 		}
@@ -305,9 +305,9 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 	for i, t := range parts {
 		q := &st.key.parts[i]
 		g.loadField(pool[min(i, 1)], t.off, q.width)
-		g.ShiftConst(x86.Shl, pool[min(i, 1)], byte(q.shift))
+		g.ShiftConst(asm.Shl, pool[min(i, 1)], byte(q.shift))
 		if i > 0 {
-			g.Do(x86.Or, pool[0], pool[1])
+			g.Do(asm.Or, pool[0], pool[1])
 		}
 	}
 	return true
@@ -319,14 +319,14 @@ func (g *parseGraph) matches(c *parseCase, bytes int) {
 	if c.mask[0] != mask64(8*bytes) {
 		key = pool[1]
 		g.Set(key, c.mask[0])
-		g.Do(x86.And, key, pool[0])
+		g.Do(asm.And, key, pool[0])
 	}
-	if x86.Fits(c.value[0]) {
-		g.DoConst(x86.Cmp, key, c.value[0])
+	if asm.Fits(c.value[0]) {
+		g.DoConst(asm.Cmp, key, c.value[0])
 		return
 	}
-	g.Set(x86.AX, c.value[0])
-	g.Do(x86.Cmp, key, x86.AX)
+	g.Set(asm.AX, c.value[0])
+	g.Do(asm.Cmp, key, asm.AX)
 }
 
 // verifySums writes the verification of checksums.
@@ -340,14 +340,14 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 		sums = sums[1:]
 		skip := k.NewLabel()
 		if !sum.header.metadata {
-			k.MemConst(x86.Cmp, word(sum.header.base), 0)
-			k.JumpIf(x86.Equal, skip)
+			k.MemConst(asm.Cmp, word(sum.header.base), 0)
+			k.JumpIf(asm.Equal, skip)
 		}
 		k.sumCondition(sum, src, skip)
 		if sum.calc.terms != nil {
 			k.sum(sum.calc)
-			k.DoMem(x86.Cmp, pool[0], word(sum.target.off))
-			k.JumpIf(x86.Equal, skip)
+			k.DoMem(asm.Cmp, pool[0], word(sum.target.off))
+			k.JumpIf(asm.Equal, skip)
 			k.StoreByte(packetSumBad, 1)
 		} else {
 			k.out(callout{do: func(p *Packet) {
@@ -361,7 +361,7 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 }
 
 // sumCondition jumps if the condition of a checksum does not hold.
-func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip x86.Label) {
+func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip asm.Label) {
 	if sum.cond == nil {
 		return
 	}
@@ -382,31 +382,31 @@ func (k *compiler) sum(c *calculation) {
 	r, x := pool[0], pool[1]
 	invalid := k.NewLabel()
 	k.Set(r, 0)
-	k.MemConst(x86.Cmp, word(c.termsValid), 0)
-	k.JumpIf(x86.Equal, invalid)
+	k.MemConst(asm.Cmp, word(c.termsValid), 0)
+	k.JumpIf(asm.Equal, invalid)
 	for i := range c.terms {
 		t := &c.terms[i]
 		k.loadTerm(x, t)
-		k.ShiftConst(x86.Shl, x, byte(t.shift))
-		k.Do(x86.Add, r, x)
-		k.DoConst(x86.Adc, r, 0)
+		k.ShiftConst(asm.Shl, x, byte(t.shift))
+		k.Do(asm.Add, r, x)
+		k.DoConst(asm.Adc, r, 0)
 	}
 	for _, half := range []byte{32, 16, 16, 16} {
 		k.Move(x, r)
-		k.ShiftConst(x86.Shr, x, half)
+		k.ShiftConst(asm.Shr, x, half)
 		if half == 32 {
 			k.Low32(r)
 		} else {
-			k.DoConst(x86.And, r, 0xffff)
+			k.DoConst(asm.And, r, 0xffff)
 		}
-		k.Do(x86.Add, r, x)
+		k.Do(asm.Add, r, x)
 	}
 	k.Bind(invalid)
 	k.Not(r)
-	k.DoConst(x86.And, r, 0xffff)
+	k.DoConst(asm.And, r, 0xffff)
 }
 
-func (k *compiler) loadTerm(x x86.Reg, t *sumTerm) {
+func (k *compiler) loadTerm(x asm.Reg, t *sumTerm) {
 	switch t.mask {
 	case 0xff:
 		k.LoadBytes(x, word(t.off), 1)
@@ -471,23 +471,23 @@ func (k *compiler) emitHeaders(d *deparser) {
 		case h.metadata:
 			k.Jump(slow)
 		default:
-			k.MemConst(x86.Cmp, word(h.base), 0)
-			k.JumpIf(x86.NotEqual, slow)
+			k.MemConst(asm.Cmp, word(h.base), 0)
+			k.JumpIf(asm.NotEqual, slow)
 		}
 	}
-	at := x86.CX
+	at := asm.CX
 	k.Load(at, packetHead)
-	k.eachValid(d, func(h *header) { k.DoConst(x86.Sub, at, uint64(h.typ.bits/8)) })
+	k.eachValid(d, func(h *header) { k.DoConst(asm.Sub, at, uint64(h.typ.bits/8)) })
 	k.Store(packetHead, at)
-	k.DoMem(x86.Add, at, packetBuf)
+	k.DoMem(asm.Add, at, packetBuf)
 	k.eachValid(d, func(h *header) {
 		n := 0
 		for i := range h.typ.chunks {
 			c := &h.typ.chunks[i]
-			k.writeChunk(c, h.base, x86.At(at, n))
+			k.writeChunk(c, h.base, asm.At(at, n))
 			n += c.bytes
 		}
-		k.DoConst(x86.Add, at, uint64(n))
+		k.DoConst(asm.Add, at, uint64(n))
 	})
 	k.Jump(end)
 	k.Bind(slow)
@@ -503,8 +503,8 @@ func (k *compiler) eachValid(d *deparser, do func(*header)) {
 		}
 		skip := k.NewLabel()
 		if !h.metadata {
-			k.MemConst(x86.Cmp, word(h.base), 0)
-			k.JumpIf(x86.Equal, skip)
+			k.MemConst(asm.Cmp, word(h.base), 0)
+			k.JumpIf(asm.Equal, skip)
 		}
 		do(h)
 		k.Bind(skip)
@@ -512,7 +512,7 @@ func (k *compiler) eachValid(d *deparser, do func(*header)) {
 }
 
 // writeChunk writes a chunk of a header to memory.
-func (k *compiler) writeChunk(c *chunk, base int, m x86.Mem) {
+func (k *compiler) writeChunk(c *chunk, base int, m asm.Mem) {
 	r := pool[0]
 	if c.wide {
 		for i := range c.bytes / 8 {
@@ -527,9 +527,9 @@ func (k *compiler) writeChunk(c *chunk, base int, m x86.Mem) {
 	for i := range c.parts {
 		p := &c.parts[i]
 		k.loadField(pool[min(i, 1)], base+p.off, p.width)
-		k.ShiftConst(x86.Shl, pool[min(i, 1)], byte(p.shift))
+		k.ShiftConst(asm.Shl, pool[min(i, 1)], byte(p.shift))
 		if i > 0 {
-			k.Do(x86.Or, r, pool[1])
+			k.Do(asm.Or, r, pool[1])
 		}
 	}
 	switch c.bytes {
@@ -538,7 +538,7 @@ func (k *compiler) writeChunk(c *chunk, base int, m x86.Mem) {
 		k.StoreBytes(m, r, c.bytes)
 		return
 	}
-	k.ShiftConst(x86.Shl, r, byte(64-8*c.bytes))
+	k.ShiftConst(asm.Shl, r, byte(64-8*c.bytes))
 	k.Swap(r, 8)
 	for left := c.bytes; left > 0; {
 		n := 4
@@ -546,7 +546,7 @@ func (k *compiler) writeChunk(c *chunk, base int, m x86.Mem) {
 			n /= 2
 		}
 		k.StoreBytes(m, r, n)
-		k.ShiftConst(x86.Shr, r, byte(8*n))
+		k.ShiftConst(asm.Shr, r, byte(8*n))
 		m.Disp += int32(n)
 		left -= n
 	}

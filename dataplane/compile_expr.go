@@ -2,7 +2,7 @@ package dataplane
 
 import (
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // A tree is an expression on its way to code, which computes its low 64 bits.
@@ -41,7 +41,7 @@ const (
 	treeChoose        // cond ? a : b
 )
 
-var instructions = map[treeOp]x86.Op{treeAdd: x86.Add, treeSub: x86.Sub, treeAnd: x86.And, treeOr: x86.Or, treeXor: x86.Xor}
+var instructions = map[treeOp]asm.Op{treeAdd: asm.Add, treeSub: asm.Sub, treeAnd: asm.And, treeOr: asm.Or, treeXor: asm.Xor}
 
 // tree makes the tree of an expression, or nil where code cannot compute it.
 func (k *compiler) tree(e *bmv2.Expr) *tree {
@@ -212,7 +212,7 @@ func (t *tree) commutes() bool {
 
 // operand reports whether an instruction can have t as its second operand.
 func (t *tree) operand() bool {
-	return t.op == treeWord || t.op == treeArg || t.op == treeConst && x86.Fits(t.bits)
+	return t.op == treeWord || t.op == treeArg || t.op == treeConst && asm.Fits(t.bits)
 }
 
 // registers is how many registers of the pool it takes to compute t.
@@ -242,14 +242,14 @@ func (k *compiler) eval(t *tree, d int) {
 	case treeWord:
 		k.Load(r, word(t.off))
 	case treeArg:
-		k.Load(r, x86.At(argData, 8*t.off))
+		k.Load(r, asm.At(argData, 8*t.off))
 	case treeNot:
 		k.eval(t.a, d)
 		k.Not(r)
 	case treeExtend:
 		k.eval(t.a, d)
-		k.ShiftConst(x86.Shl, r, byte(t.bits))
-		k.ShiftConst(x86.Sar, r, byte(t.bits))
+		k.ShiftConst(asm.Shl, r, byte(t.bits))
+		k.ShiftConst(asm.Sar, r, byte(t.bits))
 	case treeTest:
 		k.evalTest(t.cond, d)
 	case treeChoose:
@@ -279,12 +279,12 @@ func (k *compiler) evalBinary(t *tree, d int) {
 		return
 	case treeMul:
 		switch {
-		case b.op == treeConst && x86.Fits(b.bits):
+		case b.op == treeConst && asm.Fits(b.bits):
 			k.MulConst(r, r, b.bits)
 		case b.op == treeWord:
 			k.MulMem(r, word(b.off))
 		case b.op == treeArg:
-			k.MulMem(r, x86.At(argData, 8*b.off))
+			k.MulMem(r, asm.At(argData, 8*b.off))
 		default:
 			k.eval(b, d+1)
 			k.Mul(r, pool[d+1])
@@ -293,19 +293,19 @@ func (k *compiler) evalBinary(t *tree, d int) {
 	}
 	op := instructions[t.op]
 	switch {
-	case b.op == treeConst && x86.Fits(b.bits):
+	case b.op == treeConst && asm.Fits(b.bits):
 		k.DoConst(op, r, b.bits)
 	case b.op == treeWord:
 		k.DoMem(op, r, word(b.off))
 	case b.op == treeArg:
-		k.DoMem(op, r, x86.At(argData, 8*b.off))
+		k.DoMem(op, r, asm.At(argData, 8*b.off))
 	default:
 		k.eval(b, d+1)
 		k.Do(op, r, pool[d+1])
 	}
 }
 
-var shifts = map[treeOp]x86.Shift{treeShl: x86.Shl, treeShr: x86.Shr, treeSar: x86.Sar}
+var shifts = map[treeOp]asm.Shift{treeShl: asm.Shl, treeShr: asm.Shr, treeSar: asm.Sar}
 
 // evalShift shifts the register d by the low 32 bits of t.b.
 func (k *compiler) evalShift(t *tree, d int) {
@@ -322,15 +322,15 @@ func (k *compiler) evalShift(t *tree, d int) {
 		return
 	}
 	if t.b.operand() {
-		k.loadOperand(x86.CX, t.b)
+		k.loadOperand(asm.CX, t.b)
 	} else {
 		k.eval(t.b, d+1)
-		k.Move(x86.CX, pool[d+1])
+		k.Move(asm.CX, pool[d+1])
 	}
-	k.Low32(x86.CX)
+	k.Low32(asm.CX)
 	near, end := k.NewLabel(), k.NewLabel()
-	k.DoConst(x86.Cmp, x86.CX, 64)
-	k.JumpIf(x86.Below, near)
+	k.DoConst(asm.Cmp, asm.CX, 64)
+	k.JumpIf(asm.Below, near)
 	if t.op == treeSar {
 		k.ShiftConst(op, r, 63)
 	} else {
@@ -343,50 +343,50 @@ func (k *compiler) evalShift(t *tree, d int) {
 }
 
 // loadOperand loads what instructions can have as an operand.
-func (k *compiler) loadOperand(r x86.Reg, t *tree) {
+func (k *compiler) loadOperand(r asm.Reg, t *tree) {
 	switch t.op {
 	case treeWord:
 		k.Load(r, word(t.off))
 	case treeArg:
-		k.Load(r, x86.At(argData, 8*t.off))
+		k.Load(r, asm.At(argData, 8*t.off))
 	default:
 		k.Set(r, t.bits)
 	}
 }
 
 // divide computes r / by or r % by; by zero that is zero.
-func (k *compiler) divide(r, by x86.Reg, quotient bool) {
+func (k *compiler) divide(r, by asm.Reg, quotient bool) {
 	end := k.NewLabel()
-	k.Move(x86.AX, r)
+	k.Move(asm.AX, r)
 	k.Set(r, 0)
 	k.Test(by, by)
-	k.JumpIf(x86.Equal, end)
-	k.Set(x86.DX, 0)
+	k.JumpIf(asm.Equal, end)
+	k.Set(asm.DX, 0)
 	k.Div(by)
 	if quotient {
-		k.Move(r, x86.AX)
+		k.Move(r, asm.AX)
 	} else {
-		k.Move(r, x86.DX)
+		k.Move(r, asm.DX)
 	}
 	k.Bind(end)
 }
 
 // mask cuts a register to the bits of a mask without gaps.
-func (k *compiler) mask(r x86.Reg, m uint64) {
+func (k *compiler) mask(r asm.Reg, m uint64) {
 	switch {
 	case m == ^uint64(0):
 	case m == 1<<32-1:
 		k.Low32(r)
-	case x86.Fits(m):
-		k.DoConst(x86.And, r, m)
+	case asm.Fits(m):
+		k.DoConst(asm.And, r, m)
 	default:
-		k.Set(x86.AX, m)
-		k.Do(x86.And, r, x86.AX)
+		k.Set(asm.AX, m)
+		k.Do(asm.And, r, asm.AX)
 	}
 }
 
 // loadField loads a word of the vector, cut to a width.
-func (k *compiler) loadField(r x86.Reg, off, width int) {
+func (k *compiler) loadField(r asm.Reg, off, width int) {
 	switch width {
 	case 8, 16, 32, 64:
 		k.LoadBytes(r, word(off), width/8)
@@ -400,7 +400,7 @@ func (k *compiler) loadField(r x86.Reg, off, width int) {
 type branch struct {
 	op   branchOp
 	a, b *tree    // compared
-	cond x86.Cond // of the comparison
+	cond asm.Cond // of the comparison
 	x, y *branch
 	off  int // of a word that is not zero
 }
@@ -465,8 +465,8 @@ func (k *compiler) condition(e *bmv2.Expr) *branch {
 	return nil
 }
 
-var unsignedConds = map[string]x86.Cond{"==": x86.Equal, "!=": x86.NotEqual, "<": x86.Below, "<=": x86.BelowEqual, ">": x86.Above, ">=": x86.AboveEqual}
-var signedConds = map[string]x86.Cond{"==": x86.Equal, "!=": x86.NotEqual, "<": x86.Less, "<=": x86.LessEqual, ">": x86.Greater, ">=": x86.GreaterEqual}
+var unsignedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Below, "<=": asm.BelowEqual, ">": asm.Above, ">=": asm.AboveEqual}
+var signedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Less, "<=": asm.LessEqual, ">": asm.Greater, ">=": asm.GreaterEqual}
 
 func (k *compiler) comparison(op string, a, b *tree) *branch {
 	if a == nil || b == nil {
@@ -508,15 +508,15 @@ func (b *branch) registers() int {
 
 // branch jumps to a label if b is as wanted. Registers of the pool from d on are
 // free.
-func (k *compiler) branch(b *branch, d int, to x86.Label, want bool) {
+func (k *compiler) branch(b *branch, d int, to asm.Label, want bool) {
 	switch b.op {
 	case branchNever, branchAlways:
 		if (b.op == branchAlways) == want {
 			k.Jump(to)
 		}
 	case branchWord:
-		k.MemConst(x86.Cmp, word(b.off), 0)
-		k.jumpAs(x86.NotEqual, to, want)
+		k.MemConst(asm.Cmp, word(b.off), 0)
+		k.jumpAs(asm.NotEqual, to, want)
 	case branchCompare:
 		k.compare(b, d)
 		k.jumpAs(b.cond, to, want)
@@ -536,7 +536,7 @@ func (k *compiler) branch(b *branch, d int, to x86.Label, want bool) {
 	}
 }
 
-func (k *compiler) jumpAs(c x86.Cond, to x86.Label, want bool) {
+func (k *compiler) jumpAs(c asm.Cond, to asm.Label, want bool) {
 	if !want {
 		c = c.Not()
 	}
@@ -545,22 +545,22 @@ func (k *compiler) jumpAs(c x86.Cond, to x86.Label, want bool) {
 
 // compare sets the flags.
 func (k *compiler) compare(b *branch, d int) {
-	if b.a.op == treeWord && b.b.op == treeConst && x86.Fits(b.b.bits) {
-		k.MemConst(x86.Cmp, word(b.a.off), b.b.bits)
+	if b.a.op == treeWord && b.b.op == treeConst && asm.Fits(b.b.bits) {
+		k.MemConst(asm.Cmp, word(b.a.off), b.b.bits)
 		return
 	}
 	k.eval(b.a, d)
 	r := pool[d]
 	switch {
-	case b.b.op == treeConst && x86.Fits(b.b.bits):
-		k.DoConst(x86.Cmp, r, b.b.bits)
+	case b.b.op == treeConst && asm.Fits(b.b.bits):
+		k.DoConst(asm.Cmp, r, b.b.bits)
 	case b.b.op == treeWord:
-		k.DoMem(x86.Cmp, r, word(b.b.off))
+		k.DoMem(asm.Cmp, r, word(b.b.off))
 	case b.b.op == treeArg:
-		k.DoMem(x86.Cmp, r, x86.At(argData, 8*b.b.off))
+		k.DoMem(asm.Cmp, r, asm.At(argData, 8*b.b.off))
 	default:
 		k.eval(b.b, d+1)
-		k.Do(x86.Cmp, r, pool[d+1])
+		k.Do(asm.Cmp, r, pool[d+1])
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // The CRCs that programs choose paths by are computed over the vector: the
@@ -124,7 +124,7 @@ func (k *compiler) hashInto(a []*bmv2.Expr) bool {
 	}
 	if base.op != treeConst || base.bits != 0 {
 		k.eval(base, 1)
-		k.Do(x86.Add, r, pool[1])
+		k.Do(asm.Add, r, pool[1])
 	}
 	k.mask(r, mask64(dst.f.width))
 	k.Store(word(dst.f.off), r)
@@ -137,11 +137,11 @@ func (k *compiler) remainder(size *tree) {
 	zero, end := k.NewLabel(), k.NewLabel()
 	k.eval(size, 1)
 	k.Test(pool[1], pool[1])
-	k.JumpIf(x86.Equal, zero)
-	k.Move(x86.AX, pool[0])
-	k.Set(x86.DX, 0)
+	k.JumpIf(asm.Equal, zero)
+	k.Move(asm.AX, pool[0])
+	k.Set(asm.DX, 0)
 	k.Div(pool[1])
-	k.Move(pool[0], x86.DX)
+	k.Move(pool[0], asm.DX)
 	k.Jump(end)
 	k.Bind(zero)
 	k.Set(pool[0], 0)
@@ -151,7 +151,7 @@ func (k *compiler) remainder(size *tree) {
 // crc computes a CRC into the first register of the pool.
 func (k *compiler) crc(c *slicedCRC, words [][]piece, bytes int) {
 	state, data, rest := pool[0], pool[1], pool[2]
-	k.ref(x86.CX, unsafe.Pointer(&c.table))
+	k.ref(asm.CX, unsafe.Pointer(&c.table))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
 		k.gather(w, data, rest)
@@ -163,53 +163,53 @@ func (k *compiler) crc(c *slicedCRC, words [][]piece, bytes int) {
 			k.Set(state, uint64(c.init))
 			fallthrough
 		default:
-			k.Do(x86.Xor, data, state)
+			k.Do(asm.Xor, data, state)
 		}
 		k.slices(state, data, n, first)
 	}
 	if c.xor != 0 {
-		k.Set(x86.AX, uint64(c.xor))
-		k.Do(x86.Xor, state, x86.AX)
+		k.Set(asm.AX, uint64(c.xor))
+		k.Do(asm.Xor, state, asm.AX)
 	}
 }
 
 // slices takes n bytes from data, into which the state has been put, through the
 // tables. Of a state with more bits than that the rest stays; at the beginning
 // there is none.
-func (k *compiler) slices(state, data x86.Reg, n int, none bool) {
+func (k *compiler) slices(state, data asm.Reg, n int, none bool) {
 	rest := !none && n < 4
 	if rest {
-		k.ShiftConst(x86.Shr, state, byte(8*n))
+		k.ShiftConst(asm.Shr, state, byte(8*n))
 	}
 	for j := range n {
-		k.Low8(x86.AX, data)
+		k.Low8(asm.AX, data)
 		if j < n-1 {
-			k.ShiftConst(x86.Shr, data, 8)
+			k.ShiftConst(asm.Shr, data, 8)
 		}
-		m := x86.Element(x86.CX, x86.AX, 4)
+		m := asm.Element(asm.CX, asm.AX, 4)
 		m.Disp = int32((n - 1 - j) * int(unsafe.Sizeof(slicedCRC{}.table[0])))
 		if j == 0 && !rest {
 			k.LoadBytes(state, m, 4)
 			continue
 		}
-		k.LoadBytes(x86.DX, m, 4)
-		k.Do(x86.Xor, state, x86.DX)
+		k.LoadBytes(asm.DX, m, 4)
+		k.Do(asm.Xor, state, asm.DX)
 	}
 }
 
 // gather puts the pieces of a word together.
-func (k *compiler) gather(w []piece, dst, tmp x86.Reg) {
+func (k *compiler) gather(w []piece, dst, tmp asm.Reg) {
 	for i, p := range w {
 		r := tmp
 		if i == 0 {
 			r = dst
 		}
 		k.Load(r, word(p.off))
-		k.ShiftConst(x86.Shr, r, byte(p.right))
-		k.ShiftConst(x86.Shl, r, byte(64-p.width)) // what is above goes
-		k.ShiftConst(x86.Shr, r, byte(64-p.width-p.left))
+		k.ShiftConst(asm.Shr, r, byte(p.right))
+		k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
+		k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
 		if i > 0 {
-			k.Do(x86.Or, dst, tmp)
+			k.Do(asm.Or, dst, tmp)
 		}
 	}
 }

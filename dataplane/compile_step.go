@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // body writes the primitives of an action.
@@ -25,7 +25,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		k.call(func(p *Packet) { a.run(p, p.args) })
 		return
 	}
-	labels := make([]x86.Label, len(list)+1)
+	labels := make([]asm.Label, len(list)+1)
 	for i := range labels {
 		labels[i] = k.NewLabel()
 	}
@@ -56,7 +56,7 @@ func (a *action) jumpsBack() bool {
 	return false
 }
 
-func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to x86.Label) {
+func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 	var b *branch
 	if u := e.Unwrap(); u != nil && u.Op == "b2d" {
 		if x := k.condition(u.Right); x != nil {
@@ -183,7 +183,7 @@ func (k *compiler) storeField(f field, t *tree) bool {
 			m = ^uint64(0)
 		}
 	}
-	if t.op == treeConst && x86.Fits(t.bits&m) {
+	if t.op == treeConst && asm.Fits(t.bits&m) {
 		k.StoreConst(word(f.off), t.bits&m)
 		return true
 	}
@@ -198,8 +198,8 @@ func (k *compiler) storeStd(f *stdField, v uint64) {
 	if !f.ok {
 		return
 	}
-	k.Set(x86.AX, v&f.mask)
-	k.Store(word(f.off), x86.AX)
+	k.Set(asm.AX, v&f.mask)
+	k.Store(word(f.off), asm.AX)
 }
 
 // dropMark works on the header that it is given, not on the aliases.
@@ -209,8 +209,8 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 		return false
 	}
 	spec, _ := r.h.field("egress_spec")
-	k.Set(x86.AX, uint64(k.sw.opts.DropPort)&mask64(min(spec.width, 64)))
-	k.Store(word(spec.off), x86.AX)
+	k.Set(asm.AX, uint64(k.sw.opts.DropPort)&mask64(min(spec.width, 64)))
+	k.Store(word(spec.off), asm.AX)
 	if group, ok := r.h.field("mcast_grp"); ok {
 		k.StoreConst(word(group.off), 0)
 	}
@@ -219,13 +219,13 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 
 // cell computes an index of an array into the register d of the pool, and jumps
 // if it is outside; the array's address is in AX.
-func (k *compiler) cell(index *tree, d, size int, first unsafe.Pointer, outside x86.Label) {
+func (k *compiler) cell(index *tree, d, size int, first unsafe.Pointer, outside asm.Label) {
 	r := pool[d]
 	k.eval(index, d)
 	k.Low32(r)
-	k.DoConst(x86.Cmp, r, uint64(size))
-	k.JumpIf(x86.AboveEqual, outside)
-	k.ref(x86.AX, first)
+	k.DoConst(asm.Cmp, r, uint64(size))
+	k.JumpIf(asm.AboveEqual, outside)
+	k.ref(asm.AX, first)
 }
 
 // readCell writes register_read.
@@ -240,7 +240,7 @@ func (k *compiler) readCell(a []*bmv2.Expr) bool {
 	}
 	skip := k.NewLabel()
 	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
-	k.Load(pool[0], x86.Element(x86.AX, pool[0], 8))
+	k.Load(pool[0], asm.Element(asm.AX, pool[0], 8))
 	if dst.f.width < r.width {
 		k.mask(pool[0], mask64(dst.f.width))
 	}
@@ -259,14 +259,14 @@ func (k *compiler) writeCellOf(a []*bmv2.Expr) bool {
 	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
 	k.eval(v, 1)
 	k.maskUnless(pool[1], r.mask, v)
-	k.ref(x86.AX, unsafe.Pointer(&r.cells[0]))
-	k.Store(x86.Element(x86.AX, pool[0], 8), pool[1])
+	k.ref(asm.AX, unsafe.Pointer(&r.cells[0]))
+	k.Store(asm.Element(asm.AX, pool[0], 8), pool[1])
 	k.Bind(skip)
 	return true
 }
 
 // maskUnless cuts a register to a mask, if what it holds may be larger.
-func (k *compiler) maskUnless(r x86.Reg, m uint64, t *tree) {
+func (k *compiler) maskUnless(r asm.Reg, m uint64, t *tree) {
 	if !t.v.fitsUnsigned() || t.v.hi.Cmp(new(big.Int).SetUint64(m)) > 0 {
 		k.mask(r, m)
 	}
@@ -283,18 +283,18 @@ func (k *compiler) countPacket(a []*bmv2.Expr) bool {
 	}
 	skip := k.NewLabel()
 	k.cell(index, 0, len(c.cells), unsafe.Pointer(&c.cells[0]), skip)
-	k.ShiftConst(x86.Shl, pool[0], 4)
-	k.Do(x86.Add, x86.AX, pool[0])
-	k.addPacket(x86.AX)
+	k.ShiftConst(asm.Shl, pool[0], 4)
+	k.Do(asm.Add, asm.AX, pool[0])
+	k.addPacket(asm.AX)
 	k.Bind(skip)
 	return true
 }
 
 // addPacket counts the packet in the counter that a register points to.
-func (k *compiler) addPacket(at x86.Reg) {
-	k.MemConst(x86.Add, x86.At(at, int(unsafe.Offsetof(counter{}.packets))), 1)
-	k.Load(x86.CX, packetIngress)
-	k.MemDo(x86.Add, x86.At(at, int(unsafe.Offsetof(counter{}.bytes))), x86.CX)
+func (k *compiler) addPacket(at asm.Reg) {
+	k.MemConst(asm.Add, asm.At(at, int(unsafe.Offsetof(counter{}.packets))), 1)
+	k.Load(asm.CX, packetIngress)
+	k.MemDo(asm.Add, asm.At(at, int(unsafe.Offsetof(counter{}.bytes))), asm.CX)
 }
 
 // onFixed writes something for a header that is known and has a fixed length.
@@ -320,23 +320,23 @@ func (k *compiler) setValid(h *header) {
 // makeValid writes add_header.
 func (k *compiler) makeValid(h *header) {
 	skip := k.NewLabel()
-	k.MemConst(x86.Cmp, word(h.base), 0)
-	k.JumpIf(x86.NotEqual, skip)
-	k.Set(x86.AX, 0)
+	k.MemConst(asm.Cmp, word(h.base), 0)
+	k.JumpIf(asm.NotEqual, skip)
+	k.Set(asm.AX, 0)
 	for i := range h.typ.size {
-		k.Store(word(h.base+i), x86.AX)
+		k.Store(word(h.base+i), asm.AX)
 	}
 	k.setValid(h)
-	k.MemConst(x86.Add, packetLength, uint64(h.typ.bits/8))
+	k.MemConst(asm.Add, packetLength, uint64(h.typ.bits/8))
 	k.Bind(skip)
 }
 
 // makeInvalid writes remove_header.
 func (k *compiler) makeInvalid(h *header) {
 	skip := k.NewLabel()
-	k.MemConst(x86.Cmp, word(h.base), 0)
-	k.JumpIf(x86.Equal, skip)
-	k.MemConst(x86.Sub, packetLength, uint64(h.typ.bits/8))
+	k.MemConst(asm.Cmp, word(h.base), 0)
+	k.JumpIf(asm.Equal, skip)
+	k.MemConst(asm.Sub, packetLength, uint64(h.typ.bits/8))
 	k.StoreConst(word(h.base), 0)
 	k.Bind(skip)
 }
@@ -357,16 +357,16 @@ func (k *compiler) copyHeader(dst, src *bmv2.Expr) bool {
 	end := k.NewLabel()
 	if !s.h.metadata {
 		valid := k.NewLabel()
-		k.MemConst(x86.Cmp, word(s.h.base), 0)
-		k.JumpIf(x86.NotEqual, valid)
+		k.MemConst(asm.Cmp, word(s.h.base), 0)
+		k.JumpIf(asm.NotEqual, valid)
 		k.StoreConst(word(d.h.base), 0)
 		k.Jump(end)
 		k.Bind(valid)
 	}
 	k.setValid(d.h)
 	for i := 1; i < d.h.typ.size; i++ {
-		k.Load(x86.AX, word(s.h.base+i))
-		k.Store(word(d.h.base+i), x86.AX)
+		k.Load(asm.AX, word(s.h.base+i))
+		k.Store(word(d.h.base+i), asm.AX)
 	}
 	k.Bind(end)
 	return true
@@ -399,10 +399,10 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 	}
 	for i, t := range trees {
 		k.eval(t, 0)
-		k.StoreBytes(x86.At(packet, int(into[i])), pool[0], 2)
+		k.StoreBytes(asm.At(packet, int(into[i])), pool[0], 2)
 	}
 	if len(into) == 2 {
-		k.StoreByte(x86.At(packet, int(unsafe.Offsetof(Packet{}.cloneOn))), 1)
+		k.StoreByte(asm.At(packet, int(unsafe.Offsetof(Packet{}.cloneOn))), 1)
 	}
 	return true
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/p4"
 )
@@ -206,7 +206,7 @@ func TestCompiledIsEqual(t *testing.T) {
 			must(t, err)
 			for seed := range uint64(4) {
 				w := newTwins(t, c, func(s *Switch) { populate(s, seed) })
-				if x86.Supported && w.engines[0].sw.compiled == nil {
+				if asm.Supported && w.engines[0].sw.compiled == nil {
 					t.Fatal("the program is not compiled")
 				}
 				r := rand.New(rand.NewPCG(seed, 3))
@@ -258,7 +258,7 @@ func TestCompiledSeesTheControlPlane(t *testing.T) {
 // Switches with the same program share its code.
 func TestCompiledIsShared(t *testing.T) {
 	a, b, c := load(t, "router", Options{}), load(t, "router", Options{}), load(t, "flowlet", Options{})
-	if !x86.Supported {
+	if !asm.Supported {
 		t.Skip("machine code cannot be run here")
 	}
 	if a.compiled.code != b.compiled.code || a.compiled.code == c.compiled.code {

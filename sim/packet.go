@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/model"
 )
 
@@ -118,9 +118,9 @@ type roomy struct {
 // fetch brings what a hop looks at into the cache, with the header bytes if asked
 // for.
 func (p *Packet) fetch(bytes bool) {
-	x86.Prefetch(unsafe.Pointer(p))
+	asm.Prefetch(unsafe.Pointer(p))
 	if bytes {
-		x86.Prefetch(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)))
+		asm.Prefetch(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -144,7 +144,7 @@ func (h *serveHandler) soon(next bool) {
 	switch {
 	case p == nil:
 	case next:
-		x86.Prefetch(unsafe.Pointer(p.dp))
+		asm.Prefetch(unsafe.Pointer(p.dp))
 	default:
 		p.fetch(h.net.bytes)
 	}
@@ -156,7 +156,7 @@ func (h *arriveHandler) soon(next bool) {
 	case !next:
 		h.wire.first().p.fetch(h.net.bytes)
 	case h.peer != nil && h.peer.host != nil:
-		x86.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
+		asm.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/p4lb/p4lb/dataplane/x86"
+	"github.com/p4lb/p4lb/dataplane/asm"
 )
 
 // A schedule is a calendar: a ring of buckets, each for a span of time, that
@@ -125,7 +125,7 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 // fetch prepares for the next events: n wait in the present bucket.
 func (s *schedule) fetch(n int) {
 	if n >= 3 {
-		x86.Prefetch(unsafe.Pointer(s.now[n-3].ev))
+		asm.Prefetch(unsafe.Pointer(s.now[n-3].ev))
 	}
 	if n >= 2 {
 		s.now[n-2].ev.what.soon(false)

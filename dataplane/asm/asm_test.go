@@ -1,4 +1,4 @@
-package x86
+package asm
 
 import (
 	"math/bits"

@@ -1,4 +1,4 @@
-// Package x86 assembles and runs machine code: the few instructions of amd64
+// Package asm assembles and runs machine code: the few instructions of amd64
 // that a compiled program needs, and a way to call them. On arm64 each of them
 // becomes what does the same there, with the registers of the same numbers.
 //
@@ -6,7 +6,7 @@
 // returns to, and leaves the registers alone that Go keeps to itself (R14, BP,
 // SP). It gets three pointers, in the registers that Call names, and gives one
 // number back. Whatever it cannot do it asks for by returning.
-package x86
+package asm
 
 // A Reg is a general-purpose register.
 type Reg byte

@@ -1,6 +1,6 @@
 //go:build !(linux && (amd64 || arm64)) || purego
 
-package x86
+package asm
 
 import (
 	"errors"

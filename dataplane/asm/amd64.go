@@ -1,6 +1,6 @@
 //go:build !arm64
 
-package x86
+package asm
 
 import "encoding/binary"
 

@@ -1,6 +1,6 @@
 //go:build linux && !purego
 
-package x86
+package asm
 
 // seen makes the processor see code that has been written: this one does.
 func seen(from, to uintptr) {}
