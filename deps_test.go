@@ -59,8 +59,10 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2"},
-	"p4rt":      {"dataplane", "bmv2"},
+	"dataplane": {"bmv2", "dataplane/lookup"},
+	// The indices of tables.
+	"dataplane/lookup": {},
+	"p4rt":             {"dataplane", "bmv2"},
 	// Projects and entries in the files of other tools.
 	"p4app": {"plain", "fabric", "dataplane", "p4rt"},
 

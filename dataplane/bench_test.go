@@ -3,7 +3,6 @@ package dataplane
 import (
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -159,73 +158,4 @@ func TestProcessDoesNotAllocate(t *testing.T) {
 			t.Errorf("%s: %v allocations per packet", e.name, n)
 		}
 	}
-}
-
-func BenchmarkLPM(b *testing.B) {
-	x := newLPMIndex(0, 32)
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range int32(100000) {
-		length := 16 + r.IntN(17)
-		x.insert([]uint64{uint64(r.Uint32())}, length, i)
-	}
-	keys := make([][]uint64, 1<<16)
-	for i := range keys {
-		keys[i] = []uint64{uint64(r.Uint32())}
-	}
-	p := &Packet{ex: &machine{}}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		x.find(p, keys[i%len(keys)])
-	}
-}
-
-func BenchmarkTernary(b *testing.B) {
-	for _, n := range []int{100, 1000, 10000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			x, keys := acl(n)
-			b.ReportAllocs()
-			b.ResetTimer()
-			for i := range b.N {
-				x.find(keys[i%len(keys)])
-			}
-		})
-	}
-}
-
-// acl is an access list over a 5-tuple, with prefixes of random length and
-// wildcards, and keys of which many match some entries.
-func acl(n int) (*ternaryIndex, [][]uint64) {
-	k := &tableKey{words: 5}
-	for i, w := range []int{32, 32, 8, 16, 16} {
-		k.fields = append(k.fields, keyField{width: w, word: i, words: 1, kind: MatchTernary})
-	}
-	x := newTernaryIndex(k)
-	r := rand.New(rand.NewPCG(3, 4))
-	var rules []ternaryEntry
-	for i := range n {
-		e := ternaryEntry{priority: r.IntN(n)}
-		for f, w := range []int{32, 32, 8, 16, 16} {
-			var m uint64
-			switch {
-			case f < 2:
-				m = mask64(32) &^ mask64(r.IntN(25))
-			case r.IntN(2) == 0:
-				m = mask64(w)
-			}
-			e.fields = append(e.fields, ternaryField{word: f, mask: []uint64{m}, value: []uint64{r.Uint64() & m}})
-		}
-		x.insert(i, e)
-		rules = append(rules, e)
-	}
-	var keys [][]uint64
-	for range 4096 {
-		e := rules[r.IntN(n)]
-		key := make([]uint64, 5)
-		for f := range key {
-			key[f] = (e.fields[f].value[0] | r.Uint64()&^e.fields[f].mask[0]) & mask64(k.fields[f].width)
-		}
-		keys = append(keys, key)
-	}
-	return x, keys
 }

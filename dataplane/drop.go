@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // The causes of drops, as a trace names them.
@@ -50,7 +51,7 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 	switch {
 	case p.expired():
 		return p.ingressPort, bmv2.DropTTL
-	case p.entry == none:
+	case p.entry == lookup.None:
 		return p.ingressPort, bmv2.DropNoEntry
 	}
 	return p.ingressPort, bmv2.DropProgram

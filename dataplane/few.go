@@ -1,6 +1,10 @@
 package dataplane
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/dataplane/lookup"
+)
 
 // Programs for Tofino do much with tables of two or three entries, where
 // others have conditions. To try the entries one after the other, on the
@@ -39,11 +43,11 @@ func (t *table) renewFew() {
 		for i := range t.key.fields {
 			f := &t.key.fields[i]
 			d, _ := f.demand(e.match[i]) // it was checked when the entry was added
-			if d.high != nil {
+			if d.High != nil {
 				return
 			}
-			if d.mask[0] != 0 {
-				few.demands = append(few.demands, fewDemand{f.off, d.mask[0], d.value[0]})
+			if d.Mask[0] != 0 {
+				few.demands = append(few.demands, fewDemand{f.off, d.Mask[0], d.Value[0]})
 			}
 		}
 		list = append(list, few)
@@ -70,5 +74,5 @@ next:
 		}
 		return e.slot
 	}
-	return none
+	return lookup.None
 }

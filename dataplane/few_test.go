@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // Whether a table has few entries or an index is asked makes no difference.
@@ -38,7 +39,7 @@ func TestFewAgainstIndex(t *testing.T) {
 				for _, f := range table.key.fields {
 					p.w[f.off] = r.Uint64N(4)
 				}
-				want := none
+				want := lookup.None
 				if table.count > 0 {
 					table.key.build(p, table.scratch)
 					want = table.lookup(p, table.scratch)
@@ -46,7 +47,7 @@ func TestFewAgainstIndex(t *testing.T) {
 				if got := table.find(p); got != want {
 					t.Fatalf("%s with %d entries: %d, want %d", kind, table.count, got, want)
 				}
-				if table.few != nil && want != none {
+				if table.few != nil && want != lookup.None {
 					seen++
 				}
 			}

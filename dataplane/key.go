@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // A keyField is one field of a table's key, with its place in the lookup key
@@ -153,4 +154,13 @@ func (f *keyField) put(dst, number []uint64) {
 		}
 		dst[f.word+j] |= x << uint(f.shift)
 	}
+}
+
+// places are where the fields are in the lookup key.
+func (k *tableKey) places() []lookup.Place {
+	list := make([]lookup.Place, len(k.fields))
+	for i, f := range k.fields {
+		list[i] = lookup.Place{Word: f.word, Width: f.width}
+	}
+	return list
 }

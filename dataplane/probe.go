@@ -1,6 +1,10 @@
 package dataplane
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/dataplane/lookup"
+)
 
 // A Probe looks keys up in a table without a packet. It sees the entries as
 // they are at each lookup, and changes nothing: no counter, no time of a last
@@ -49,7 +53,7 @@ func (p *Probe) Find(fields ...uint64) (h Handle, ok bool) {
 	p.sw.mu.Lock()
 	defer p.sw.mu.Unlock()
 	slot := p.t.lookup(&p.packet, p.key)
-	if slot == none {
+	if slot == lookup.None {
 		return 0, false
 	}
 	return p.t.handle(int(slot)), true

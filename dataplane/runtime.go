@@ -3,6 +3,8 @@ package dataplane
 import (
 	"fmt"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // What follows is the control plane's side of a Switch. Tables, profiles and
@@ -110,7 +112,7 @@ func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, 
 			return err
 		}
 		i := t.same(&e)
-		if i == none {
+		if i == lookup.None {
 			return ErrBadHandle
 		}
 		h = t.handle(int(i))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // A table is a match-action table. Its entries are found by one of three
@@ -14,9 +15,9 @@ type table struct {
 	name    string
 	key     *tableKey
 	match   string // exact, lpm, ternary or range
-	exact   *exactIndex
-	lpm     *lpmIndex
-	ternary *ternaryIndex
+	exact   *lookup.Exact
+	lpm     *lookup.LPM
+	ternary *lookup.Ternary
 	scratch []uint64 // the key of the lookup in progress
 	few     []fewEntry
 
@@ -95,15 +96,15 @@ func (t *table) newIndex() error {
 	switch {
 	case t.key.words == 0:
 	case t.match == bmv2.MatchExact:
-		t.exact = newExactIndex(t.key.words)
+		t.exact = lookup.NewExact(t.key.words)
 	case t.match == bmv2.MatchLPM:
 		last := t.key.fields[t.key.order[len(t.key.order)-1]]
 		if last.kind != MatchLPM {
 			return errors.New("an lpm table without an lpm key")
 		}
-		t.lpm = newLPMIndex(last.word, last.width)
+		t.lpm = lookup.NewLPM(last.word, last.width)
 	default:
-		t.ternary = newTernaryIndex(t.key)
+		t.ternary = lookup.NewTernary(t.key.places())
 		t.byMatch = map[string]int32{}
 	}
 	return nil
@@ -168,7 +169,7 @@ func (t *table) nextNode(a *action, hit bool) *node {
 func (t *table) find(p *Packet) int32 {
 	switch {
 	case t.count == 0:
-		return none
+		return lookup.None
 	case t.few != nil:
 		return t.findFew(p)
 	}
@@ -180,13 +181,13 @@ func (t *table) find(p *Packet) int32 {
 func (t *table) lookup(p *Packet, key []uint64) int32 {
 	switch {
 	case t.exact != nil:
-		return t.exact.find(key)
+		return t.exact.Find(key)
 	case t.lpm != nil:
-		return t.lpm.find(p, key)
+		return t.lpm.Find(key)
 	case t.ternary != nil:
-		return t.ternary.find(key)
+		return t.ternary.Find(key)
 	}
-	return none
+	return lookup.None
 }
 
 // apply looks p up, runs the action and returns where the control goes on.
@@ -205,7 +206,7 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 // the control goes on behind it.
 func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 	slot := t.find(p)
-	if slot == none {
+	if slot == lookup.None {
 		return t.chooseMiss(s, p)
 	}
 	e := &t.entries[slot]
@@ -232,7 +233,7 @@ func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
 	if s.opts.Trace != nil {
 		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
 	}
-	p.entry = none
+	p.entry = lookup.None
 	if t.counters {
 		t.missed.add(p)
 	}
@@ -283,8 +284,8 @@ func (t *table) entryKey(e *tableEntry) error {
 }
 
 // demands turns the matches of an entry into what the ternary index wants.
-func (t *table) demands(e *tableEntry) (ternaryEntry, error) {
-	x := ternaryEntry{priority: e.priority}
+func (t *table) demands(e *tableEntry) (lookup.TernaryEntry, error) {
+	x := lookup.TernaryEntry{Priority: e.priority}
 	if len(e.match) != len(t.key.fields) || len(e.match) == 0 {
 		return x, ErrBadMatch
 	}
@@ -294,40 +295,40 @@ func (t *table) demands(e *tableEntry) (ternaryEntry, error) {
 		if !ok {
 			return x, fmt.Errorf("%w: field %s", ErrBadMatch, f.name)
 		}
-		x.ranges = x.ranges || d.high != nil
-		x.fields = append(x.fields, d)
+		x.Ranges = x.Ranges || d.High != nil
+		x.Fields = append(x.Fields, d)
 	}
 	return x, nil
 }
 
-func (f *keyField) demand(m Match) (ternaryField, bool) {
-	d := ternaryField{word: f.word, mask: prefixLimbs(f.width, f.width)}
+func (f *keyField) demand(m Match) (lookup.TernaryField, bool) {
+	d := lookup.TernaryField{Word: f.word, Mask: prefixLimbs(f.width, f.width)}
 	ok := fits(m.Value, f.width)
 	switch f.kind {
 	case MatchTernary:
 		ok = ok && fits(m.Mask, f.width)
-		d.mask = limbs(m.Mask, f.words)
+		d.Mask = limbs(m.Mask, f.words)
 	case MatchOptional:
 		if m.Value == nil {
-			clear(d.mask)
+			clear(d.Mask)
 		}
 	case MatchLPM:
 		if ok = ok && m.PrefixLen >= 0 && m.PrefixLen <= f.width; ok {
-			d.mask = prefixLimbs(f.width, m.PrefixLen)
+			d.Mask = prefixLimbs(f.width, m.PrefixLen)
 		}
 	case MatchRange:
 		n := bytesOf(f.width)
 		ok = ok && fits(m.High, f.width) && bytes.Compare(aligned(m.Value, n), aligned(m.High, n)) <= 0
-		d.high = limbs(m.High, f.words)
+		d.High = limbs(m.High, f.words)
 	}
-	d.value = make([]uint64, f.words)
+	d.Value = make([]uint64, f.words)
 	for i, x := range limbs(m.Value, f.words) {
-		if f.mask != nil && d.high == nil {
-			d.mask[i] &= f.mask[i]
+		if f.mask != nil && d.High == nil {
+			d.Mask[i] &= f.mask[i]
 		}
-		d.value[i] = x
-		if d.high == nil {
-			d.value[i] &= d.mask[i]
+		d.Value[i] = x
+		if d.High == nil {
+			d.Value[i] &= d.Mask[i]
 		}
 	}
 	return d, ok

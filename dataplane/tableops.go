@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/lookup"
 )
 
 // add puts a new entry into the table.
@@ -13,7 +14,7 @@ func (t *table) add(e tableEntry) (Handle, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case t.same(&e) != none:
+	case t.same(&e) != lookup.None:
 		return 0, ErrDuplicate
 	case t.count >= t.size:
 		return 0, ErrTableFull
@@ -30,11 +31,11 @@ func (t *table) add(e tableEntry) (Handle, error) {
 	t.count++
 	switch {
 	case t.exact != nil:
-		t.exact.insert(e.key, int32(slot))
+		t.exact.Insert(e.key, int32(slot))
 	case t.lpm != nil:
-		t.lpm.insert(e.key, e.prefix, int32(slot))
+		t.lpm.Insert(e.key, e.prefix, int32(slot))
 	default:
-		t.ternary.insert(slot, demands)
+		t.ternary.Insert(slot, demands)
 		t.byMatch[e.id()] = int32(slot)
 	}
 	if t.meters != nil {
@@ -45,10 +46,10 @@ func (t *table) add(e tableEntry) (Handle, error) {
 }
 
 // prepare checks the match of an entry and gives it the form of the index.
-func (t *table) prepare(e *tableEntry) (ternaryEntry, error) {
+func (t *table) prepare(e *tableEntry) (lookup.TernaryEntry, error) {
 	switch {
 	case t.key.words == 0:
-		return ternaryEntry{}, ErrBadMatch
+		return lookup.TernaryEntry{}, ErrBadMatch
 	case t.ternary != nil:
 		d, err := t.demands(e)
 		if err == nil {
@@ -56,7 +57,7 @@ func (t *table) prepare(e *tableEntry) (ternaryEntry, error) {
 		}
 		return d, err
 	}
-	return ternaryEntry{}, t.entryKey(e)
+	return lookup.TernaryEntry{}, t.entryKey(e)
 }
 
 // canonical writes matches in one way, so that equal ones can be found: full
@@ -92,14 +93,14 @@ func canonical(k *tableKey, list []Match) []Match {
 func (t *table) same(e *tableEntry) int32 {
 	switch {
 	case t.exact != nil:
-		return t.exact.find(e.key)
+		return t.exact.Find(e.key)
 	case t.lpm != nil:
-		return t.lpm.findExact(e.key, e.prefix)
+		return t.lpm.FindExact(e.key, e.prefix)
 	}
 	if slot, ok := t.byMatch[e.id()]; ok {
 		return slot
 	}
-	return none
+	return lookup.None
 }
 
 // id is the match of an entry, as canonical writes it, with its priority.
@@ -120,11 +121,11 @@ func (t *table) delete(slot int) {
 	e := &t.entries[slot]
 	switch {
 	case t.exact != nil:
-		t.exact.remove(e.key)
+		t.exact.Remove(e.key)
 	case t.lpm != nil:
-		t.lpm.remove(e.key, e.prefix)
+		t.lpm.Remove(e.key, e.prefix)
 	default:
-		t.ternary.remove(slot)
+		t.ternary.Remove(slot)
 		delete(t.byMatch, e.id())
 	}
 	if t.profile != nil {

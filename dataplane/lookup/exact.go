@@ -1,11 +1,16 @@
-package dataplane
+// Package lookup holds the indices of tables: keys by exact match, by longest
+// prefix, and by value under mask or range. An index maps a key, in the words of
+// its fields, to the number that was inserted with it. It knows nothing of
+// packets or of programs; who shares one sees to it that nobody changes it while
+// others look things up.
+package lookup
 
 import "slices"
 
-// An exactIndex is a hash table from keys of a fixed number of words to small
+// An Exact is a hash table from keys of a fixed number of words to small
 // numbers: open addressing with linear probing, at most half full, so that a
 // lookup is one or two cache lines and allocates nothing.
-type exactIndex struct {
+type Exact struct {
 	words int
 	keys  []uint64
 	vals  []int32 // -1: free
@@ -13,29 +18,31 @@ type exactIndex struct {
 	shift uint // of the hash, to get a slot
 }
 
-const none int32 = -1
+// None stands for no number.
+const None int32 = -1
 
-func newExactIndex(words int) *exactIndex {
-	x := &exactIndex{words: words}
+// NewExact returns an empty index of keys of so many words.
+func NewExact(words int) *Exact {
+	x := &Exact{words: words}
 	x.resize(3)
 	return x
 }
 
-func (x *exactIndex) resize(log uint) {
+func (x *Exact) resize(log uint) {
 	old := *x
 	x.keys, x.vals = make([]uint64, x.words<<log), make([]int32, 1<<log)
 	for i := range x.vals {
-		x.vals[i] = none
+		x.vals[i] = None
 	}
 	x.shift, x.used = 64-log, 0
 	for i, v := range old.vals {
-		if v != none {
-			x.insert(old.keys[i*x.words:][:x.words], v)
+		if v != None {
+			x.Insert(old.keys[i*x.words:][:x.words], v)
 		}
 	}
 }
 
-func (x *exactIndex) hash(key []uint64) uint64 {
+func (x *Exact) hash(key []uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, k := range key {
 		h = (h ^ k) * 0xbf58476d1ce4e5b9
@@ -44,57 +51,57 @@ func (x *exactIndex) hash(key []uint64) uint64 {
 	return h * 0x94d049bb133111eb
 }
 
-func (x *exactIndex) hash1(key uint64) uint64 {
+func (x *Exact) hash1(key uint64) uint64 {
 	h := (0x9e3779b97f4a7c15 ^ key) * 0xbf58476d1ce4e5b9
 	h ^= h >> 29
 	return h * 0x94d049bb133111eb
 }
 
-// find returns the value of a key, or none.
-func (x *exactIndex) find(key []uint64) int32 {
+// Find returns the value of a key, or none.
+func (x *Exact) Find(key []uint64) int32 {
 	if x.words == 1 {
 		return x.find1(key[0])
 	}
 	for i := x.hash(key) >> x.shift; ; i = (i + 1) & uint64(len(x.vals)-1) {
 		v := x.vals[i]
-		if v == none || slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
+		if v == None || slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
 			return v
 		}
 	}
 }
 
-func (x *exactIndex) find1(key uint64) int32 {
+func (x *Exact) find1(key uint64) int32 {
 	for i := x.hash1(key) >> x.shift; ; i = (i + 1) & uint64(len(x.vals)-1) {
 		v := x.vals[i]
-		if v == none || x.keys[i] == key {
+		if v == None || x.keys[i] == key {
 			return v
 		}
 	}
 }
 
-// insert adds or replaces a key.
-func (x *exactIndex) insert(key []uint64, val int32) {
+// Insert adds or replaces a key.
+func (x *Exact) Insert(key []uint64, val int32) {
 	if 2*(x.used+1) > len(x.vals) {
 		x.resize(64 - x.shift + 1)
 	}
 	i := x.hash(key) >> x.shift
-	for x.vals[i] != none && !slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
+	for x.vals[i] != None && !slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
 		i = (i + 1) & uint64(len(x.vals)-1)
 	}
-	if x.vals[i] == none {
+	if x.vals[i] == None {
 		x.used++
 	}
 	x.vals[i] = val
 	copy(x.keys[int(i)*x.words:], key)
 }
 
-// remove deletes a key and moves what follows it up, so that no key is cut off
+// Remove deletes a key and moves what follows it up, so that no key is cut off
 // from its slot.
-func (x *exactIndex) remove(key []uint64) {
+func (x *Exact) Remove(key []uint64) {
 	m := uint64(len(x.vals) - 1)
 	i := x.hash(key) >> x.shift
 	for ; ; i = (i + 1) & m {
-		if x.vals[i] == none {
+		if x.vals[i] == None {
 			return
 		}
 		if slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
@@ -104,7 +111,7 @@ func (x *exactIndex) remove(key []uint64) {
 	x.used--
 	for j := i; ; {
 		j = (j + 1) & m
-		if x.vals[j] == none {
+		if x.vals[j] == None {
 			break
 		}
 		home := x.hash(x.keys[int(j)*x.words:][:x.words]) >> x.shift
@@ -114,5 +121,5 @@ func (x *exactIndex) remove(key []uint64) {
 			i = j
 		}
 	}
-	x.vals[i] = none
+	x.vals[i] = None
 }

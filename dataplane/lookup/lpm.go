@@ -1,11 +1,11 @@
-package dataplane
+package lookup
 
 import (
 	"math/bits"
 	"slices"
 )
 
-// An lpmIndex finds the longest prefix with a tree bitmap (Eatherton, Varghese,
+// An LPM finds the longest prefix with a tree bitmap (Eatherton, Varghese,
 // Dittia: "Tree bitmap: hardware/software IP lookups with incremental
 // updates"). A node covers six bits of the key: one bitmap says which of the
 // 63 prefixes of zero to five bits end in it, another which of the 64 children
@@ -14,11 +14,11 @@ import (
 //
 // Keys are left-aligned, the first bits in the first word. A table with exact
 // fields beside the prefix has one tree for each of their values.
-type lpmIndex struct {
+type LPM struct {
 	trees []*trieNode
-	roots *exactIndex // exact part to tree; nil if there is none
-	exact int         // words of the exact part
-	width int         // of the prefix field
+	roots *Exact // exact part to tree; nil if there is none
+	exact int    // words of the exact part
+	width int    // of the prefix field
 
 	// Where there is one tree for keys of at most 64 bits, all its prefixes
 	// begin with the skipped bits of common, and lookups at start: the networks
@@ -51,10 +51,12 @@ func makePrefixes() (t [1 << stride]uint64) {
 	return t
 }
 
-func newLPMIndex(exact, width int) *lpmIndex {
-	x := &lpmIndex{exact: exact, width: width}
+// NewLPM returns an empty index of prefixes of a field of width bits, which follows
+// exact words.
+func NewLPM(exact, width int) *LPM {
+	x := &LPM{exact: exact, width: width}
 	if exact > 0 {
-		x.roots = newExactIndex(exact)
+		x.roots = NewExact(exact)
 	} else {
 		x.trees = []*trieNode{{}}
 	}
@@ -62,38 +64,37 @@ func newLPMIndex(exact, width int) *lpmIndex {
 }
 
 // tree returns the tree for a key's exact part, or nil.
-func (x *lpmIndex) tree(key []uint64) *trieNode {
+func (x *LPM) tree(key []uint64) *trieNode {
 	if x.roots == nil {
 		return x.trees[0]
 	}
-	if i := x.roots.find(key[:x.exact]); i != none {
+	if i := x.roots.Find(key[:x.exact]); i != None {
 		return x.trees[i]
 	}
 	return nil
 }
 
-// find returns the value of the longest prefix of key, or none. The prefix
+// Find returns the value of the longest prefix of key, or none. The prefix
 // part of key is in value order and is turned around here.
-func (x *lpmIndex) find(p *Packet, key []uint64) int32 {
+func (x *LPM) Find(key []uint64) int32 {
 	if x.start != nil {
 		k := key[0] << uint(64-x.width)
 		if k>>(64-x.skipped) != x.common {
-			return none
+			return None
 		}
 		return x.start.find64(k << x.skipped)
 	}
 	n := x.tree(key)
 	if n == nil {
-		return none
+		return None
 	}
 	if x.width <= 64 {
 		return n.find64(key[x.exact] << uint(64-x.width))
 	}
-	t := p.ex.push(len(key) - x.exact)
+	var room [4]uint64 // enough for most keys, without memory of their own
+	t := append(room[:0], key[x.exact:]...)
 	alignLeft(t, key[x.exact:], x.width)
-	r := n.find(t)
-	p.ex.pop(len(t))
-	return r
+	return n.find(t)
 }
 
 // alignLeft turns a number of width bits around: its first bits become the
@@ -159,7 +160,7 @@ func (n *trieNode) dropResult(bit uint64) {
 }
 
 func (n *trieNode) find64(key uint64) int32 {
-	r := none
+	r := None
 	for {
 		c := key >> (64 - stride)
 		r = n.best(c, r)
@@ -173,7 +174,7 @@ func (n *trieNode) find64(key uint64) int32 {
 }
 
 func (n *trieNode) find(key []uint64) int32 {
-	r := none
+	r := None
 	for at := 0; ; at += stride {
 		c := chunkAt(key, at)
 		r = n.best(c, r)
@@ -198,12 +199,12 @@ func chunkAt(key []uint64, at int) uint64 {
 	return v >> (64 - stride)
 }
 
-// insert adds or replaces a prefix of n bits.
-func (x *lpmIndex) insert(key []uint64, length int, val int32) {
+// Insert adds or replaces a prefix of n bits.
+func (x *LPM) Insert(key []uint64, length int, val int32) {
 	node := x.tree(key)
 	if node == nil {
 		node = &trieNode{}
-		x.roots.insert(key[:x.exact], int32(len(x.trees)))
+		x.roots.Insert(key[:x.exact], int32(len(x.trees)))
 		x.trees = append(x.trees, node)
 	}
 	prefix := make([]uint64, len(key)-x.exact)
@@ -213,7 +214,7 @@ func (x *lpmIndex) insert(key []uint64, length int, val int32) {
 }
 
 // skip finds out where lookups begin, after a change.
-func (x *lpmIndex) skip() {
+func (x *LPM) skip() {
 	if x.roots != nil || x.width > 64 {
 		return
 	}
@@ -243,8 +244,8 @@ func endBit(key []uint64, at, length int) uint64 {
 	return 1 << (1<<n - 1 + chunkAt(key, at)>>(stride-n))
 }
 
-// remove deletes a prefix.
-func (x *lpmIndex) remove(key []uint64, length int) {
+// Remove deletes a prefix.
+func (x *LPM) Remove(key []uint64, length int) {
 	if node := x.tree(key); node != nil {
 		prefix := make([]uint64, len(key)-x.exact)
 		alignLeft(prefix, key[x.exact:], x.width)
@@ -268,11 +269,11 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 	return n.ends == 0 && n.branches == 0
 }
 
-// findExact returns the value of a prefix itself, or none.
-func (x *lpmIndex) findExact(key []uint64, length int) int32 {
+// FindExact returns the value of a prefix itself, or none.
+func (x *LPM) FindExact(key []uint64, length int) int32 {
 	n := x.tree(key)
 	if n == nil {
-		return none
+		return None
 	}
 	prefix := make([]uint64, len(key)-x.exact)
 	alignLeft(prefix, key[x.exact:], x.width)
@@ -280,13 +281,13 @@ func (x *lpmIndex) findExact(key []uint64, length int) int32 {
 	for ; length-at >= stride; at += stride {
 		bit := uint64(1) << chunkAt(prefix, at)
 		if n.branches&bit == 0 {
-			return none
+			return None
 		}
 		n = &n.kids[bits.OnesCount64(n.branches&(bit-1))]
 	}
 	bit := endBit(prefix, at, length)
 	if n.ends&bit == 0 {
-		return none
+		return None
 	}
 	return n.result(bit)
 }

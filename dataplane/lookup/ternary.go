@@ -1,8 +1,8 @@
-package dataplane
+package lookup
 
 import "math/bits"
 
-// A ternaryIndex matches keys against values under masks and against ranges,
+// A Ternary matches keys against values under masks and against ranges,
 // and returns the match with the smallest priority number. It is an aggregated
 // bit vector (Baboescu, Varghese: "Scalable packet classification"): for each
 // byte of the key and each of its 256 values a vector with one bit per entry
@@ -11,13 +11,13 @@ import "math/bits"
 // matching entries; a second level with one bit per word of the first skips
 // the words that have none. The work for n entries is about n/64 loads in the
 // worst case and a few in the usual one, whatever the masks are.
-type ternaryIndex struct {
+type Ternary struct {
 	bytes   []keyByte
 	rows    []uint64 // [byte][value or any][words]
 	sums    []uint64 // [byte][value or any][sumWords]
 	words   int      // of a vector: entries/64
 	sum     int      // of its second level
-	entries []ternaryEntry
+	entries []TernaryEntry
 	live    int
 }
 
@@ -28,33 +28,37 @@ type keyByte struct {
 	users int // entries that look at it
 }
 
+// A Place is where a field of so many bits begins in the lookup key.
+type Place struct{ Word, Width int }
+
 // anyRow is the row of the entries that do not look at a byte.
 const (
 	anyRow      = 256
 	rowsPerByte = 257
 )
 
-// A ternaryEntry is what an entry wants of each word of the key.
-type ternaryEntry struct {
-	fields   []ternaryField
-	priority int
-	ranges   bool
+// A TernaryEntry is what an entry wants of each word of the key.
+type TernaryEntry struct {
+	Fields   []TernaryField
+	Priority int
+	Ranges   bool
 	used     bool
 }
 
-// A ternaryField is the demand on one field, of words words from word on:
+// A TernaryField is the demand on one field, of words words from word on:
 // value under mask, or between value and high (both included).
-type ternaryField struct {
-	word        int
-	value, mask []uint64
-	high        []uint64 // range if not nil
+type TernaryField struct {
+	Word        int
+	Value, Mask []uint64
+	High        []uint64 // range if not nil
 }
 
-func newTernaryIndex(k *tableKey) *ternaryIndex {
-	x := &ternaryIndex{}
-	for _, f := range k.fields {
-		for b := range bytesOf(f.width) {
-			x.bytes = append(x.bytes, keyByte{word: f.word + b/8, shift: uint(b % 8 * 8)})
+// NewTernary returns an empty index of keys with these fields.
+func NewTernary(fields []Place) *Ternary {
+	x := &Ternary{}
+	for _, f := range fields {
+		for b := range (f.Width + 7) / 8 {
+			x.bytes = append(x.bytes, keyByte{word: f.Word + b/8, shift: uint(b % 8 * 8)})
 		}
 	}
 	x.grow(1)
@@ -62,7 +66,7 @@ func newTernaryIndex(k *tableKey) *ternaryIndex {
 }
 
 // grow makes vectors of so many words.
-func (x *ternaryIndex) grow(words int) {
+func (x *Ternary) grow(words int) {
 	old := *x
 	x.words, x.sum = words, (words+63)/64
 	x.rows = make([]uint64, len(x.bytes)*rowsPerByte*x.words)
@@ -75,55 +79,55 @@ func (x *ternaryIndex) grow(words int) {
 	}
 }
 
-func (x *ternaryIndex) set(row, slot int) {
+func (x *Ternary) set(row, slot int) {
 	x.rows[row*x.words+slot/64] |= 1 << (slot % 64)
 	x.sums[row*x.sum+slot/4096] |= 1 << (slot / 64 % 64)
 }
 
-func (x *ternaryIndex) unset(row, slot int) {
+func (x *Ternary) unset(row, slot int) {
 	w := &x.rows[row*x.words+slot/64]
 	if *w &^= 1 << (slot % 64); *w == 0 {
 		x.sums[row*x.sum+slot/4096] &^= 1 << (slot / 64 % 64)
 	}
 }
 
-// insert puts e at a slot.
-func (x *ternaryIndex) insert(slot int, e ternaryEntry) {
+// Insert puts e at a slot.
+func (x *Ternary) Insert(slot int, e TernaryEntry) {
 	for slot >= x.words*64 {
 		x.grow(2 * x.words)
 	}
 	for slot >= len(x.entries) {
-		x.entries = append(x.entries, ternaryEntry{})
+		x.entries = append(x.entries, TernaryEntry{})
 	}
 	e.used = true
 	x.entries[slot] = e
 	x.live++
-	x.mark(slot, 1, (*ternaryIndex).set)
+	x.mark(slot, 1, (*Ternary).set)
 }
 
-// remove takes the entry out of a slot.
-func (x *ternaryIndex) remove(slot int) {
-	x.mark(slot, -1, (*ternaryIndex).unset)
-	x.entries[slot] = ternaryEntry{}
+// Remove takes the entry out of a slot.
+func (x *Ternary) Remove(slot int) {
+	x.mark(slot, -1, (*Ternary).unset)
+	x.entries[slot] = TernaryEntry{}
 	x.live--
 }
 
 // mark sets or unsets the bits of the entry at slot.
-func (x *ternaryIndex) mark(slot, users int, bit func(x *ternaryIndex, row, slot int)) {
+func (x *Ternary) mark(slot, users int, bit func(x *Ternary, row, slot int)) {
 	e := &x.entries[slot]
 	b := 0
-	for i := range e.fields {
-		f := &e.fields[i]
-		for ; b < len(x.bytes) && x.bytes[b].word < f.word+len(f.value); b++ {
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		for ; b < len(x.bytes) && x.bytes[b].word < f.Word+len(f.Value); b++ {
 			kb := &x.bytes[b]
-			low, high, mask := f.demand(kb.word-f.word, kb.shift)
+			low, high, mask := f.demand(kb.word-f.Word, kb.shift)
 			if low == 0 && high == 255 || mask == 0 {
 				bit(x, b*rowsPerByte+anyRow, slot)
 				continue
 			}
 			kb.users += users
 			for v := low; v <= high; v++ {
-				if uint64(v)&mask == uint64(low)&mask || f.high != nil {
+				if uint64(v)&mask == uint64(low)&mask || f.High != nil {
 					bit(x, b*rowsPerByte+v, slot)
 				}
 			}
@@ -134,14 +138,14 @@ func (x *ternaryIndex) mark(slot, users int, bit func(x *ternaryIndex, row, slot
 // demand is what a field wants of the byte at shift of its word: a value from
 // low to high that equals low under mask. A range restricts a byte if the
 // bytes above it leave no choice.
-func (f *ternaryField) demand(word int, shift uint) (low, high int, mask uint64) {
-	if f.high == nil {
-		mask = f.mask[word] >> shift & 0xff
-		low = int(f.value[word] >> shift & 0xff)
+func (f *TernaryField) demand(word int, shift uint) (low, high int, mask uint64) {
+	if f.High == nil {
+		mask = f.Mask[word] >> shift & 0xff
+		low = int(f.Value[word] >> shift & 0xff)
 		return low, low | int(^mask&0xff), mask
 	}
-	for i := word; i < len(f.value); i++ {
-		a, b := f.value[i], f.high[i]
+	for i := word; i < len(f.Value); i++ {
+		a, b := f.Value[i], f.High[i]
 		if i == word && shift < 56 {
 			a, b = a>>(shift+8), b>>(shift+8)
 		} else if i == word {
@@ -151,17 +155,17 @@ func (f *ternaryField) demand(word int, shift uint) (low, high int, mask uint64)
 			return 0, 255, 0xff
 		}
 	}
-	return int(f.value[word] >> shift & 0xff), int(f.high[word] >> shift & 0xff), 0xff
+	return int(f.Value[word] >> shift & 0xff), int(f.High[word] >> shift & 0xff), 0xff
 }
 
-// find returns the slot of the best match, or none.
-func (x *ternaryIndex) find(key []uint64) int32 {
-	best := none
+// Find returns the slot of the best match, or none.
+func (x *Ternary) Find(key []uint64) int32 {
+	best := None
 	switch {
 	case x.live == 0:
-		return none
+		return None
 	case x.words == 1: // nothing can be skipped
-		return x.better(key, 0, none)
+		return x.better(key, 0, None)
 	}
 	for s := range x.sum {
 		candidates := ^uint64(0)
@@ -186,14 +190,14 @@ func (x *ternaryIndex) find(key []uint64) int32 {
 }
 
 // better returns the best match of word w, or what there is if that is better.
-func (x *ternaryIndex) better(key []uint64, w int, best int32) int32 {
+func (x *Ternary) better(key []uint64, w int, best int32) int32 {
 	for m := x.match(key, w); m != 0; m &= m - 1 {
 		slot := w*64 + bits.TrailingZeros64(m)
 		if slot >= len(x.entries) {
 			break
 		}
 		e := &x.entries[slot]
-		if e.used && (best == none || e.priority < x.entries[best].priority) && (!e.ranges || e.inRanges(key)) {
+		if e.used && (best == None || e.Priority < x.entries[best].Priority) && (!e.Ranges || e.inRanges(key)) {
 			best = int32(slot)
 		}
 	}
@@ -201,7 +205,7 @@ func (x *ternaryIndex) better(key []uint64, w int, best int32) int32 {
 }
 
 // match is the conjunction of word w of the vectors that the key selects.
-func (x *ternaryIndex) match(key []uint64, w int) uint64 {
+func (x *Ternary) match(key []uint64, w int) uint64 {
 	m := ^uint64(0)
 	for i := range x.bytes {
 		b := &x.bytes[i]
@@ -218,21 +222,22 @@ func (x *ternaryIndex) match(key []uint64, w int) uint64 {
 }
 
 // inRanges decides exactly what the bytes have decided roughly.
-func (e *ternaryEntry) inRanges(key []uint64) bool {
-	for i := range e.fields {
-		f := &e.fields[i]
-		if f.high == nil {
+func (e *TernaryEntry) inRanges(key []uint64) bool {
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		if f.High == nil {
 			continue
 		}
-		k := key[f.word : f.word+len(f.value)]
-		if cmpUnsigned(k, f.value) < 0 || cmpUnsigned(k, f.high) > 0 {
+		k := key[f.Word : f.Word+len(f.Value)]
+		if Compare(k, f.Value) < 0 || Compare(k, f.High) > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func cmpUnsigned(a, b []uint64) int {
+// Compare compares numbers of as many words, the lowest first.
+func Compare(a, b []uint64) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		switch {
 		case a[i] < b[i]:

@@ -1,4 +1,4 @@
-package dataplane
+package lookup
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func TestExactIndexAgainstMap(t *testing.T) {
 	for words := 1; words <= 3; words++ {
 		r := rand.New(rand.NewPCG(uint64(words), 1))
-		x, want := newExactIndex(words), map[[3]uint64]int32{}
+		x, want := NewExact(words), map[[3]uint64]int32{}
 		for i := range int32(20000) {
 			var k [3]uint64
 			for j := range words {
@@ -21,10 +21,10 @@ func TestExactIndexAgainstMap(t *testing.T) {
 			key := k[:words]
 			switch r.IntN(3) {
 			case 0:
-				x.remove(key)
+				x.Remove(key)
 				delete(want, k)
 			default:
-				x.insert(key, i)
+				x.Insert(key, i)
 				want[k] = i
 			}
 			for j := range words {
@@ -32,9 +32,9 @@ func TestExactIndexAgainstMap(t *testing.T) {
 			}
 			v, ok := want[k]
 			if !ok {
-				v = none
+				v = None
 			}
-			if got := x.find(k[:words]); got != v {
+			if got := x.Find(k[:words]); got != v {
 				t.Fatalf("%d words, step %d: find(%v) = %d, want %d", words, i, k, got, v)
 			}
 		}
@@ -75,8 +75,7 @@ func TestLPMAgainstLinearScan(t *testing.T) {
 
 func testLPM(t *testing.T, width, exact int) {
 	r := rand.New(rand.NewPCG(uint64(width), uint64(exact)))
-	x := newLPMIndex(exact, width)
-	p := &Packet{ex: &machine{}}
+	x := NewLPM(exact, width)
 	var rules []prefixRule
 	random := func() (uint64, []uint64) {
 		key := make([]uint64, wordsOf(width))
@@ -96,25 +95,25 @@ func testLPM(t *testing.T, width, exact int) {
 		})
 		switch {
 		case r.IntN(3) == 0:
-			x.remove(join(e, key), length)
+			x.Remove(join(e, key), length)
 			if at >= 0 {
 				rules = slices.Delete(rules, at, at+1)
 			}
 		case at >= 0:
-			x.insert(join(e, key), length, i)
+			x.Insert(join(e, key), length, i)
 			rules[at].val = i
 		default:
-			x.insert(join(e, key), length, i)
+			x.Insert(join(e, key), length, i)
 			rules = append(rules, prefixRule{e, slices.Clone(key), length, i})
 		}
 		e, key = random()
-		want, best := none, -1
+		want, best := None, -1
 		for _, o := range rules {
 			if o.length > best && o.covers(e, key, width) {
 				want, best = o.val, o.length
 			}
 		}
-		if got := x.find(p, join(e, key)); got != want {
+		if got := x.Find(join(e, key)); got != want {
 			t.Fatalf("step %d: find(%d, %x) = %d, want %d", i, e, key, got, want)
 		}
 	}
@@ -123,26 +122,26 @@ func testLPM(t *testing.T, width, exact int) {
 func TestTernaryAgainstLinearScan(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		k := &tableKey{}
+		k := &ternaryKey{}
 		for _, w := range []int{8, 13, 32, 64, 128} {
-			k.fields = append(k.fields, keyField{width: w, word: k.words, words: wordsOf(w)})
+			k.fields = append(k.fields, ternaryKeyField{Place{Word: k.words, Width: w}, wordsOf(w)})
 			k.words += wordsOf(w)
 		}
-		x := newTernaryIndex(k)
-		rules := map[int]ternaryEntry{}
+		x := NewTernary(k.places())
+		rules := map[int]TernaryEntry{}
 		for i := range 1500 {
 			slot := r.IntN(300)
 			if _, ok := rules[slot]; ok {
-				x.remove(slot)
+				x.Remove(slot)
 				delete(rules, slot)
 			} else {
 				e := randomRule(r, k, r.IntN(50))
-				x.insert(slot, e)
+				x.Insert(slot, e)
 				rules[slot] = e
 			}
 			for range 3 {
 				key := randomKey(r, k, rules)
-				if got, want := x.find(key), scan(rules, key); got != want {
+				if got, want := x.Find(key), scan(rules, key); got != want {
 					t.Fatalf("seed %d, step %d: find(%x) = %d, want %d", seed, i, key, got, want)
 				}
 			}
@@ -150,56 +149,56 @@ func TestTernaryAgainstLinearScan(t *testing.T) {
 	}
 }
 
-func randomRule(r *rand.Rand, k *tableKey, priority int) ternaryEntry {
-	e := ternaryEntry{priority: priority}
+func randomRule(r *rand.Rand, k *ternaryKey, priority int) TernaryEntry {
+	e := TernaryEntry{Priority: priority}
 	for i, f := range k.fields {
-		d := ternaryField{word: f.word, value: make([]uint64, f.words), mask: make([]uint64, f.words)}
+		d := TernaryField{Word: f.Word, Value: make([]uint64, f.words), Mask: make([]uint64, f.words)}
 		kind := r.IntN(4)
-		for j := range d.value {
-			d.value[j] = r.Uint64()
+		for j := range d.Value {
+			d.Value[j] = r.Uint64()
 			switch kind {
 			case 0:
-				d.mask[j] = ^uint64(0)
+				d.Mask[j] = ^uint64(0)
 			case 1:
-				d.mask[j] = r.Uint64() & r.Uint64()
+				d.Mask[j] = r.Uint64() & r.Uint64()
 			}
 		}
-		wideMask(d.mask, f.width)
+		wideMask(d.Mask, f.Width)
 		if kind == 3 && i != 3 {
-			d.high = make([]uint64, f.words)
-			for j := range d.high {
-				d.high[j] = r.Uint64()
+			d.High = make([]uint64, f.words)
+			for j := range d.High {
+				d.High[j] = r.Uint64()
 			}
-			wideMask(d.value, f.width)
-			wideMask(d.high, f.width)
-			if cmpUnsigned(d.value, d.high) > 0 {
-				d.value, d.high = d.high, d.value
+			wideMask(d.Value, f.Width)
+			wideMask(d.High, f.Width)
+			if Compare(d.Value, d.High) > 0 {
+				d.Value, d.High = d.High, d.Value
 			}
-			e.ranges = true
+			e.Ranges = true
 		} else {
-			for j := range d.value {
-				d.value[j] &= d.mask[j]
+			for j := range d.Value {
+				d.Value[j] &= d.Mask[j]
 			}
 		}
-		e.fields = append(e.fields, d)
+		e.Fields = append(e.Fields, d)
 	}
 	return e
 }
 
 // randomKey is a key that some rule matches, with a few bits changed.
-func randomKey(r *rand.Rand, k *tableKey, rules map[int]ternaryEntry) []uint64 {
+func randomKey(r *rand.Rand, k *ternaryKey, rules map[int]TernaryEntry) []uint64 {
 	key := make([]uint64, k.words)
 	for i := range key {
 		key[i] = r.Uint64()
 	}
 	for _, e := range rules {
-		for _, f := range e.fields {
-			for j, v := range f.value {
-				m := f.mask[j]
-				if f.high != nil {
+		for _, f := range e.Fields {
+			for j, v := range f.Value {
+				m := f.Mask[j]
+				if f.High != nil {
 					m = ^uint64(0)
 				}
-				key[f.word+j] = v&m | key[f.word+j]&^m
+				key[f.Word+j] = v&m | key[f.Word+j]&^m
 			}
 		}
 		break
@@ -208,33 +207,33 @@ func randomKey(r *rand.Rand, k *tableKey, rules map[int]ternaryEntry) []uint64 {
 		key[r.IntN(len(key))] ^= 1 << r.IntN(64)
 	}
 	for _, f := range k.fields {
-		wideMask(key[f.word:f.word+f.words], f.width)
+		wideMask(key[f.Word:f.Word+f.words], f.Width)
 	}
 	return key
 }
 
-func scan(rules map[int]ternaryEntry, key []uint64) int32 {
-	best := none
+func scan(rules map[int]TernaryEntry, key []uint64) int32 {
+	best := None
 	for slot, e := range rules {
-		if matches(e, key) && (best == none || e.priority < rules[int(best)].priority ||
-			e.priority == rules[int(best)].priority && slot < int(best)) {
+		if matches(e, key) && (best == None || e.Priority < rules[int(best)].Priority ||
+			e.Priority == rules[int(best)].Priority && slot < int(best)) {
 			best = int32(slot)
 		}
 	}
 	return best
 }
 
-func matches(e ternaryEntry, key []uint64) bool {
-	for _, f := range e.fields {
-		k := key[f.word : f.word+len(f.value)]
-		if f.high != nil {
-			if cmpUnsigned(k, f.value) < 0 || cmpUnsigned(k, f.high) > 0 {
+func matches(e TernaryEntry, key []uint64) bool {
+	for _, f := range e.Fields {
+		k := key[f.Word : f.Word+len(f.Value)]
+		if f.High != nil {
+			if Compare(k, f.Value) < 0 || Compare(k, f.High) > 0 {
 				return false
 			}
 			continue
 		}
 		for j, v := range k {
-			if v&f.mask[j] != f.value[j] {
+			if v&f.Mask[j] != f.Value[j] {
 				return false
 			}
 		}
@@ -242,19 +241,33 @@ func matches(e ternaryEntry, key []uint64) bool {
 	return true
 }
 
-func TestHandlesLowestFirst(t *testing.T) {
-	var h handles
-	for i := range Handle(10) {
-		if got := h.take(); got != i {
-			t.Fatalf("take = %d, want %d", got, i)
-		}
+// A ternaryKey is a lookup key of fields, each in words of its own.
+type ternaryKey struct {
+	fields []ternaryKeyField
+	words  int
+}
+
+type ternaryKeyField struct {
+	Place
+	words int
+}
+
+func (k *ternaryKey) places() (list []Place) {
+	for _, f := range k.fields {
+		list = append(list, f.Place)
 	}
-	for _, i := range []Handle{7, 2, 9, 4} {
-		h.release(i)
-	}
-	for _, want := range []Handle{2, 4, 7, 9, 10} {
-		if got := h.take(); got != want {
-			t.Errorf("take = %d, want %d", got, want)
+	return list
+}
+
+func wordsOf(width int) int { return (width + 63) / 64 }
+
+func mask64(width int) uint64 { return 1<<width - 1 }
+
+// wideMask clears what is above width bits.
+func wideMask(key []uint64, width int) {
+	for i := range key {
+		if left := width - 64*i; left < 64 {
+			key[i] &= mask64(max(left, 0))
 		}
 	}
 }
