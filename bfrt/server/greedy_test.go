@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -29,7 +31,8 @@ func TestReadsThatNobodyTakes(t *testing.T) {
 		for err = nil; err == nil; {
 			_, err = stream.Recv()
 		}
-		if status.Code(err) != codes.DeadlineExceeded {
+		// Whose turn came last was taken here.
+		if status.Code(err) != codes.DeadlineExceeded && !errors.Is(err, io.EOF) {
 			t.Errorf("an answer that nobody takes: %v", err)
 		}
 	}
