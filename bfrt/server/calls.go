@@ -18,9 +18,11 @@ type wishes struct {
 	ignoreNotFound bool // what is not there need not be deleted
 	inResponse     bool // outcomes go into the response
 	until          time.Time
+	stop           <-chan struct{} // is closed when the server ends
 }
 
-func wishesOf(ctx context.Context) (w wishes) {
+func (s *Server) wishesOf(ctx context.Context) (w wishes) {
+	w.stop = s.stop
 	md, _ := metadata.FromIncomingContext(ctx)
 	is := func(key string) bool { return slices.Contains(md.Get(key), "1") }
 	w.ignoreNotFound, w.inResponse = is("ignore_not_found"), is("error_in_resp")
@@ -38,7 +40,14 @@ func wishesOf(ctx context.Context) (w wishes) {
 	return w
 }
 
+// late says why a request is not gone on with: a batch of a million updates is not
+// what a server waits for that ends.
 func (w *wishes) late() error {
+	select {
+	case <-w.stop:
+		return failf(codes.Unavailable, "the switch ends")
+	default:
+	}
 	if !w.until.IsZero() && time.Now().After(w.until) {
 		return failf(codes.DeadlineExceeded, "the time that the client gave is over")
 	}
@@ -68,7 +77,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{s: s, p: p, wishes: wishesOf(ctx), last: map[string]func(){}}
+	b := &batch{s: s, p: p, wishes: s.wishesOf(ctx), last: map[string]func(){}}
 	switch a := req.GetAtomicity(); a {
 	case wire.WriteRequest_CONTINUE_ON_ERROR:
 		b.run(req)
@@ -225,7 +234,7 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	case <-s.stop:
 		return failf(codes.Unavailable, "the switch ends")
 	}
-	w := wishesOf(stream.Context())
+	w := s.wishesOf(stream.Context())
 	a := &answer{}
 	outcomes := make([]*wire.Error, len(req.GetEntities()))
 	bad, good := false, &wire.Error{}

@@ -97,3 +97,21 @@ func TestTooMuch(t *testing.T) {
 		t.Errorf("%d calls are counted, want 3", n)
 	}
 }
+
+// TestStopEndsBatches: a server that ends goes on with no batch and no read, however
+// much is left of them.
+func TestStopEndsBatches(t *testing.T) {
+	r := newRig(t)
+	e := r.entry("In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1))
+	r.must(r.write(everywhere, update(ins, e)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.s.Stop(ctx)
+	req := &wire.WriteRequest{Target: everywhere, P4Name: "chip", Updates: []*wire.Update{update(del, r.entry("In.dmac", r.key("In.dmac", 1), nil))}}
+	if _, err := r.s.Write(t.Context(), req); status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v, want UNAVAILABLE", err)
+	}
+	if list, err := r.s.pipes[0].TableEntries("In.dmac"); err != nil || len(list) != 1 {
+		t.Errorf("there are %d entries, want the one from before: %v", len(list), err)
+	}
+}
