@@ -41,6 +41,7 @@ var smaller = []struct{ command, with string }{
 
 // without lists what is not run, and why.
 var without = []struct{ command, why string }{
+	{`--target (tofino|p4runtime)`, "it wants switches at the addresses of the topology: TestScripts/deploy"},
 	{`--target bmv2`, "it wants root and simple_switch_grpc"},
 	{`--on .*bmv2`, "it wants root and simple_switch_grpc"},
 	{`^lab (status|wait|report|cancel)`, "it wants the jobs of a cluster: TestScripts/lab_store has them"},
