@@ -9,7 +9,7 @@ build: # one static binary, bin/p4lb
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
 
 test: # all tests
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 golden: # rewrites the expected outputs: read the difference before committing it
 	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update

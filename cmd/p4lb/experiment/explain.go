@@ -24,7 +24,7 @@ func (j *labJob) tellMechanisms(list []*spec.Experiment) error {
 	if err != nil || len(known) == 0 || j.c.Quiet {
 		return err
 	}
-	fmt.Fprintln(j.c.Out, "why, by counters of the recorded runs:")
+	fmt.Fprintln(j.c.Out, "why rows come out otherwise; figures are counters of recorded runs, what has none is drawn from how the scheme works:")
 	for i := range known {
 		fmt.Fprintf(j.c.Out, "- %s\n", &known[i])
 	}
