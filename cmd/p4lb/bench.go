@@ -89,6 +89,9 @@ compare by it.`,
 			}
 			list := []bench.Measurement{bench.Machine(cmd.Context(), runs)}
 			for i, name := range args {
+				if err := cmd.Context().Err(); err != nil {
+					return err
+				}
 				c.Say("measuring %s (%d of %d)", name, i+1, len(args))
 				more, err := benches[name](cmd.Context(), runs)
 				if err != nil {
