@@ -31,6 +31,9 @@ func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Pla
 	if err := r.enter(jobs); err != nil {
 		return nil, err
 	}
+	if err := r.checkWithin(jobs); err != nil {
+		return nil, err
+	}
 	if err := r.Limits.check(jobs, 1); err != nil {
 		return nil, err
 	}

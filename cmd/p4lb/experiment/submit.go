@@ -30,6 +30,7 @@ type labSubmit struct {
 	on     string
 	dryRun bool
 	job    cluster.Job
+	within int // of the cores of a task, for each run
 	time   time.Duration
 	memory cli.MemorySize
 	binary string
@@ -67,6 +68,7 @@ makes the tables.`,
 	f.BoolVar(&s.dryRun, "dry-run", false, "print what would be submitted, and do nothing")
 	f.IntVar(&s.job.Shards, "shards", 0, "in `N` tasks (default by the estimate: ten minutes each, 64 at most)")
 	f.IntVar(&s.job.Cores, "cores", 1, "`N` cores for each task")
+	f.IntVar(&s.within, "cores-per-run", 1, "run each run on `N` of them: for large ones, of an experiment with ties: place")
 	f.DurationVar(&s.time, "time", 0, "`TIME` that a task may take (default three times the estimate, ten minutes at least)")
 	f.Var(&s.memory, "memory", "`SIZE` of a task's memory, such as 2GiB (default by the estimate)")
 	f.StringVar(&s.binary, "binary", "", "`PATH` of p4lb where the tasks run (default this one; p4lb for Kubernetes)")
@@ -92,6 +94,8 @@ func (s *labSubmit) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--shards %d: want at least 1", s.job.Shards)
 	case s.job.Cores < 1:
 		return cli.UsageError(cmd, "--cores %d: want at least 1", s.job.Cores)
+	case s.within < 1 || s.within > s.job.Cores:
+		return cli.UsageError(cmd, "--cores-per-run %d: want 1 to the --cores of a task, %d", s.within, s.job.Cores)
 	case s.time < 0:
 		return cli.UsageError(cmd, "--time %v: want a time above 0", s.time)
 	case s.on == "kubernetes" && s.job.Image == "":
@@ -146,7 +150,7 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 
 // one submits an experiment.
 func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *store.Store, x *spec.Experiment) error {
-	r := &lab.Runner{Store: st, Rounds: s.q.rounds, Read: cli.Besides(s.q.dirs...)}
+	r := &lab.Runner{Store: st, Rounds: s.q.rounds, Within: s.within, Read: cli.Besides(s.q.dirs...)}
 	plan, err := r.Plan(ctx, x, max(1, s.job.Shards))
 	if err != nil {
 		return explainLab(err)
@@ -177,6 +181,9 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 	}
 	job.Command = []string{
 		s.binary, "lab", "run", plan.Kept.ID(), "--store", absolute(s.url), "--shard", fmt.Sprintf("/%d", job.Shards), "--cores", fmt.Sprint(job.Cores),
+	}
+	if s.within > 1 {
+		job.Command = append(job.Command, "--cores-per-run", fmt.Sprint(s.within))
 	}
 	if s.q.rounds != dataplane.DefaultRounds {
 		job.Command = append(job.Command, "--rounds", fmt.Sprint(s.q.rounds))
