@@ -68,6 +68,9 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 	for i := range spec.Choices() {
 		c := &spec.Choices()[i]
 		for _, v := range c.Values {
+			if testing.Short() && i%4 > 0 {
+				continue
+			}
 			if c.Key == "switches.hash" {
 				continue // DRILL has no use for it, its ACKs do with control: hashed
 			}

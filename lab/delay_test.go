@@ -18,7 +18,7 @@ func TestDecisionDelay(t *testing.T) {
 	bare := &scheme.Library{Sources: []scheme.Source{withoutMeanings}}
 	for _, arch := range codegen.Archs {
 		for i, name := range hardwareRows(arch) {
-			if testing.Short() && i%4 > 0 {
+			if testing.Short() && i%16 > 0 {
 				continue
 			}
 			t.Run(arch+"/"+name, func(t *testing.T) {

@@ -287,6 +287,9 @@ func TestFidelitySchemes(t *testing.T) {
 		}
 		rows := recorded(t, "wc-"+load+".txt.gz")
 		for scheme, band := range bands {
+			if testing.Short() && scheme != "ecmp" {
+				continue
+			}
 			t.Run(load+"/"+scheme, func(t *testing.T) {
 				once, flows := answersOf(t, rows, scheme+"_fct", scheme+"_sent")
 				want := spread(t, "wc-"+load, scheme)
@@ -346,6 +349,9 @@ func TestFidelityIRN(t *testing.T) {
 		})
 	}
 	for _, scheme := range []string{"ecmp", "drill"} {
+		if testing.Short() {
+			break
+		}
 		t.Run(scheme, func(t *testing.T) {
 			got, want := labAnswersWith(t, setting, fourPaths, fidelityRows[scheme], 2, otherFlows(t, "other-1")), spread(t, "other-1@IRN", scheme)
 			within(t, "mean FCT", over(got, (*answers).mean), over(want, (*answers).mean), 5)

@@ -43,7 +43,7 @@ const (
 	// sendTries bounds the calls in which the kernel takes none of the packets.
 	sendTries = 4
 	// queuePatience is how long a queue may be in use.
-	queuePatience = 200 * time.Millisecond
+	queuePatience = 3 * time.Second
 )
 
 // An xdpRing is one of the four rings of a socket. One side advances producer,
