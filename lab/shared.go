@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (w *work) share(ctx context.Context) (err error) {
 		}
 	}
 	s.left = len(list)
-	return s.failure()
+	return cmp.Or(s.failure(), err)
 }
 
 // keysOf computes the keys of jobs.

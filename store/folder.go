@@ -22,6 +22,11 @@ type folder struct{ root string }
 // scratchName begins no object's name.
 const scratchName = ".tmp"
 
+// makings is how often an object's folder is made before it is believed that it
+// cannot be: who removes the last object of a folder removes the folder too, also
+// one that was made just now for another object.
+const makings = 1000
+
 func (d *folder) String() string { return d.root }
 
 func (d *folder) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
@@ -46,9 +51,11 @@ func (d *folder) put(_ context.Context, name string, b *body, fresh bool) error 
 		place = linkNew
 	}
 	err = place(temp, final)
-	if errors.Is(err, fs.ErrNotExist) { // its folder is not there yet
+	for n := 0; n < makings && errors.Is(err, fs.ErrNotExist); n++ { // its folder is not there yet
 		if err = os.MkdirAll(filepath.Dir(final), 0o777); err == nil {
 			err = place(temp, final)
+		} else if errors.Is(err, fs.ErrExist) { // it was, and went before one could look
+			err = fs.ErrNotExist
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {

@@ -385,3 +385,29 @@ func TestReadOnly(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFolderComesAndGoes: an object arrives although others remove the last ones of
+// its folders, and the folders with them, at every moment.
+func TestFolderComesAndGoes(t *testing.T) {
+	b, err := openFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range 500 {
+				name := fmt.Sprintf("leases/%d/1", i)
+				if err := b.put(t.Context(), name, bytesBody([]byte("x")), n%2 == 0); err != nil {
+					t.Error(err)
+					return
+				}
+				if err := b.remove(t.Context(), name); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
