@@ -6,6 +6,8 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"time"
 )
 
@@ -15,6 +17,15 @@ type Measurement struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Detail string  `json:"detail"`
+}
+
+// executable is this binary, for what is measured as a user starts it.
+func executable() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding the program: %w", err)
+	}
+	return self, nil
 }
 
 // machineSteps is the length of the loop of Machine.

@@ -3,9 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"time"
@@ -127,20 +125,7 @@ func (r *chipRig) read(to *wire.TargetDevice, t *bfrt.Table, want int) error {
 	if err != nil {
 		return err
 	}
-	n := 0
-	for {
-		m, err := stream.Recv()
-		switch {
-		case err == nil:
-			n += len(m.GetEntities())
-		case !errors.Is(err, io.EOF):
-			return err
-		case n != want:
-			return fmt.Errorf("reading: %d entities, want %d", n, want)
-		default:
-			return nil
-		}
-	}
+	return drain(stream.Recv, want)
 }
 
 // benchBfRt measures BfRt's control plane: changes to a table in all pipes, and

@@ -40,9 +40,9 @@ func Compile(ctx context.Context, runs int) ([]Measurement, error) {
 
 // benchProcess measures p4lb compile as a user starts it.
 func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, error) {
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding the program: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {

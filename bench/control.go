@@ -79,9 +79,9 @@ func Control(ctx context.Context, runs int) ([]Measurement, error) {
 // process measures p4lb deploy as a user starts it, from the command to the end
 // of the process after every switch has been verified.
 func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string, runs int) ([]Measurement, error) {
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding the program: %w", err)
+		return nil, err
 	}
 	file := filepath.Join(dir, c.name+".yaml")
 	if err := os.WriteFile(file, t.YAML(), 0o666); err != nil {

@@ -190,9 +190,9 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measur
 	if err := controller.NewDeployed(r.plan, r.target, os.Getpid()).Write(state); err != nil {
 		return Measurement{}, err
 	}
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
-		return Measurement{}, fmt.Errorf("finding the program: %w", err)
+		return Measurement{}, err
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = []string{"p4lb", "inspect", "--state", state, "--listen", "127.0.0.1:0", "--for", watchTime.String(), "-q"}

@@ -23,9 +23,9 @@ func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		return nil, nil
 	}
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding the program: %w", err)
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {

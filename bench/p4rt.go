@@ -126,9 +126,14 @@ func (r *controlRig) read(e *p4v1.Entity, want int) error {
 	if err != nil {
 		return err
 	}
+	return drain(stream.Recv, want)
+}
+
+// drain drops what a read answers, which must be so many entities.
+func drain[E any, M interface{ GetEntities() []E }](next func() (M, error), want int) error {
 	n := 0
 	for {
-		m, err := stream.Recv()
+		m, err := next()
 		switch {
 		case err == nil:
 			n += len(m.GetEntities())

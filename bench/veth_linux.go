@@ -73,9 +73,9 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	}
 	way.packet = slices.Grow(way.packet, size)
 	way.packet = way.packet[:max(size, len(way.packet))]
-	self, err := os.Executable()
+	self, err := executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding the program: %w", err)
+		return nil, err
 	}
 	args := []string{self, "switch", "-q", "--load", way.program, "--grpc", "off"}
 	rigs := []*vethRig{

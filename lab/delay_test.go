@@ -15,9 +15,7 @@ import (
 // types say where it is: with an x in the place of every sentence in the
 // manifests, all figures of a run stay the same.
 func TestDecisionDelay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	bare := &scheme.Library{Sources: []scheme.Source{withoutMeanings}}
 	for _, arch := range codegen.Archs {
 		for _, name := range hardwareRows(arch) {

@@ -104,9 +104,7 @@ var tcpHeld = []struct {
 // more in a hundred flows moves a mean by more than its band: such cases are in
 // docs/fidelity.md, and not here.
 func TestFidelityTCP(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	flows, want := recorded(t, "tcp.txt.gz"), recorded(t, "tcp.tsv")
 	for _, c := range tcpHeld {
 		t.Run(c.source+"/"+c.kind+"/"+c.name, func(t *testing.T) {

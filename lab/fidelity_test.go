@@ -280,9 +280,7 @@ func TestFidelityOnePath(t *testing.T) {
 // place flows of megabytes by chance, in ns-3 too: there the mean of one run is off
 // that of others by a tenth, and of some runs it still is by as much as their bands.
 func TestFidelitySchemes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	bands := map[string][2]float64{"ecmp": {5, 15}, "drill": {5, 15}, "letflow": {10, 25}, "conga": {10, 30}}
 	for _, load := range []string{"0.3", "0.6"} {
 		rows := recorded(t, "wc-"+load+".txt.gz")
@@ -335,9 +333,7 @@ func TestFidelityOtherRates(t *testing.T) {
 // TestFidelityIRN: without PFC, with hosts that keep what comes early and send again
 // what is missing.
 func TestFidelityIRN(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	setting := strings.NewReplacer("pfc: true", "pfc: false", "nack-every: 4us", "nack: selective, window: 104KB").Replace(fidelitySetting)
 	for name, mean := range map[string]float64{"single": 1, "two": 5, "two2": 5, "incast8": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -373,9 +369,7 @@ func otherFlows(t *testing.T, name string) string {
 // LetFlow and CONGA one list tells little; all together are held to 5 %, as ECMP and
 // DRILL are.
 func TestFidelityOtherFlows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	cases := []struct{ name, fabric string }{
 		{"other-1", fourPaths}, {"other-2", fourPaths}, {"other-3", fourPaths}, {"rlb-1", fabricRLB}, {"rlb-2", fabricRLB},
 	}
@@ -401,9 +395,7 @@ func TestFidelityOtherFlows(t *testing.T) {
 // that single flows take the same time far more often than on others. Marks are drawn
 // all the same.
 func TestFidelitySameHash(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	want, flows := answersOf(t, recorded(t, "wc-0.3.txt.gz"), "ecmp_fct", "ecmp_sent")
 	same := func(row string) (n int) {
 		got := labAnswers(t, fourPaths, row, 1, flows)[0]

@@ -39,9 +39,7 @@ func hardwareRows(arch string) []string {
 // for software switches. The simulator itself sees to it that no byte is lost
 // without a reason.
 func TestHardwareRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
-	}
+	leftToPlainRun(t)
 	for _, arch := range []string{"tna", "t2na"} {
 		rows := hardwareRows(arch)
 		if len(rows) < 15 {

@@ -53,18 +53,7 @@ func (k *Kept) ID() string {
 	return id
 }
 
-// Describe describes an experiment as it is kept.
-func (r *Runner) Describe(x *spec.Experiment) (*Kept, error) {
-	jobs, err := r.Jobs(x)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.enter(jobs); err != nil {
-		return nil, err
-	}
-	return r.describe(x, jobs), nil
-}
-
+// describe describes an experiment as it is kept.
 func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
 	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: ResultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
 	if k.World == Sim {

@@ -80,7 +80,7 @@ func TestResultVersion(t *testing.T) {
 func TestKey(t *testing.T) {
 	key := func(text string) string {
 		t.Helper()
-		k, err := (&Runner{}).Describe(loadSweep(t, text))
+		k, err := described(loadSweep(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,3 +159,13 @@ latency=100000
 load=0.4
 seed=1
 `
+
+// described is an experiment as it is kept.
+func described(x *spec.Experiment) (*Kept, error) {
+	r := &Runner{}
+	jobs, err := r.prepare(x)
+	if err != nil {
+		return nil, err
+	}
+	return r.describe(x, jobs), nil
+}

@@ -24,14 +24,8 @@ type Plan struct {
 // Plan says what the runs would take that the runner's store does not have, and
 // keeps the experiment's description there, from which others can run it.
 func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Plan, error) {
-	jobs, err := r.Jobs(x)
+	jobs, err := r.prepare(x)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.enter(jobs); err != nil {
-		return nil, err
-	}
-	if err := r.checkWithin(jobs); err != nil {
 		return nil, err
 	}
 	if err := r.Limits.check(jobs, 1); err != nil {
@@ -74,11 +68,8 @@ func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Pla
 // Collect makes a comparison of what the runner's store has of an experiment, and
 // runs nothing.
 func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
-	jobs, err := r.Jobs(x)
+	jobs, err := r.prepare(x)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.enter(jobs); err != nil {
 		return nil, err
 	}
 	k := r.describe(x, jobs)

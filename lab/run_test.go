@@ -38,6 +38,15 @@ func load(t testing.TB, text string) *spec.Experiment {
 	return x
 }
 
+// leftToPlainRun skips a test of simulations in the short form, which is for the race
+// detector.
+func leftToPlainRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
+	}
+}
+
 func run(t testing.TB, r *Runner, x *spec.Experiment) *Comparison {
 	t.Helper()
 	c, err := r.Run(t.Context(), x)

@@ -121,14 +121,8 @@ func setUps(made *programs, x *spec.Experiment, c *spec.Case, t *fabric.Topology
 // and returns what is finished with ctx's error; so it does with the first
 // error of a run, but for those of other runs it goes on.
 func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
-	jobs, err := r.Jobs(x)
+	jobs, err := r.prepare(x)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.enter(jobs); err != nil {
-		return nil, err
-	}
-	if err := r.checkWithin(jobs); err != nil {
 		return nil, err
 	}
 	if err := r.Limits.check(jobs, r.cores()); err != nil {
@@ -170,6 +164,18 @@ func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) err
 
 // place is an experiment's below Under.
 func (r *Runner) place(k *Kept) string { return filepath.Join(r.Under, k.ID()) }
+
+// prepare makes the jobs of an experiment, which the runner can all run.
+func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.enter(jobs); err != nil {
+		return nil, err
+	}
+	return jobs, r.checkWithin(jobs)
+}
 
 // enter sends the jobs into the runner's world, if they can all run there.
 func (r *Runner) enter(jobs []*Job) error {

@@ -122,8 +122,8 @@ func TestStore(t *testing.T) {
 	// Labels are not part of a run; seeds are.
 	again := loadSweep(t, smallSweep)
 	again.Name, again.Schemes[0].Label = "other", "mine"
-	k1, _ := (&Runner{}).Describe(x)
-	k2, err := (&Runner{}).Describe(again)
+	k1, _ := described(x)
+	k2, err := described(again)
 	if err != nil || k1.Runs[0].Key != k2.Runs[0].Key || k1.Runs[0].Key == k1.Runs[1].Key || k1.Digest == k2.Digest {
 		t.Errorf("%v: keys %+v and %+v", err, k1.Runs[:2], k2.Runs[:2])
 	}
@@ -138,7 +138,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k3, err := (&Runner{}).Describe(back)
+	k3, err := described(back)
 	if err != nil || k3.Digest != kept.Digest || k3.Form != kept.Form {
 		t.Errorf("%v: the experiment that was kept is another:\n%s\n%s", err, k3.Form, kept.Form)
 	}

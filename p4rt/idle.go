@@ -7,18 +7,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// idleScan is how often entries are looked at for their idle timeout.
-const idleScan = 50 * time.Millisecond
+// IdleScan is how often entries are looked at for their idle timeout.
+const IdleScan = 50 * time.Millisecond
 
-// watchIdle reports idle entries until the server stops.
-func (s *Server) watchIdle() {
-	tick := time.NewTicker(idleScan)
+// WatchIdle has idle entries reported every IdleScan until a server stops.
+func WatchIdle(stop <-chan struct{}, report func()) {
+	tick := time.NewTicker(IdleScan)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			s.reportIdle()
-		case <-s.stop:
+			report()
+		case <-stop:
 			return
 		}
 	}

@@ -89,7 +89,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	d.mu.Lock()
 	d.changed = s.portsChanged
 	d.mu.Unlock()
-	go s.watchIdle()
+	go WatchIdle(s.stop, s.reportIdle)
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // An ageing is the idle timeout of a table's entries.
@@ -44,7 +45,7 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	}
 	every := time.Duration(0)
 	if c.GetEnable() {
-		every = max(time.Duration(c.GetTtlQueryInterval())*time.Millisecond, idleScan)
+		every = max(time.Duration(c.GetTtlQueryInterval())*time.Millisecond, p4rt.IdleScan)
 	}
 	a.passed.change(t.s.dev.Now(), every)
 	if a.config.GetIdleTableMode() != c.GetIdleTableMode() {
@@ -115,26 +116,10 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	}
 }
 
-// idleScan is how often entries are looked at for their idle timeout.
-const idleScan = 50 * time.Millisecond
-
 // idleAtOnce bounds the entries of a table that are looked at together.
 const idleAtOnce = 1 << 12
 
-// watchIdle reports idle entries until the server stops.
-func (s *Server) watchIdle() {
-	tick := time.NewTicker(idleScan)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.reportIdle()
-		case <-s.stop:
-			return
-		}
-	}
-}
-
+// reportIdle tells clients of idle entries.
 func (s *Server) reportIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -96,7 +96,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	s.gate = p4rt.NewGate(&s.opts.Limits, wire.ServiceName, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.MaxSendMsgSize(1<<30))...)
 	wire.Register(s.grpc, s)
-	s.work.Go(s.watchIdle)
+	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })
 	d.OnPorts(s.portsChanged)
 	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -295,7 +294,11 @@ belongs to none. --dry-run lists what would go.`,
 			if dryRun {
 				done = "would be removed"
 			}
-			fmt.Fprintf(c.Out, "%d %s %s\n", n, strings.TrimSuffix("objectss", map[bool]string{true: "ss", false: "s"}[n == 1]), done)
+			what := "objects"
+			if n == 1 {
+				what = "object"
+			}
+			fmt.Fprintf(c.Out, "%d %s %s\n", n, what, done)
 			return nil
 		},
 	}
