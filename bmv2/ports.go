@@ -14,10 +14,12 @@ type PortCounts struct {
 	Drops      [DropReasons]uint64
 }
 
-// Dropped is the sum of the drops.
+// Dropped is the sum of the drops. The end of a copy is none.
 func (p *PortCounts) Dropped() (sum uint64) {
-	for _, n := range p.Drops {
-		sum += n
+	for reason, n := range p.Drops {
+		if DropReason(reason) != EndCopy {
+			sum += n
+		}
 	}
 	return sum
 }
@@ -39,11 +41,12 @@ const (
 	DropLink                        // the link is down, or whoever is at its end is too slow
 	DropUnread                      // the interface had no room for it before the switch saw it
 	DropAssertion                   // an assertion of the program was false
+	EndCopy                         // the program ended a copy that it had made, for instance to tell itself something
 	DropReasons                     // how many there are
 )
 
 var dropNames = [DropReasons]string{
-	"queue full", "no entry", "TTL used up", "program", "parser error", "rounds", "no room to recirculate", "no such port", "link", "not read in time", "assertion",
+	"queue full", "no entry", "TTL used up", "program", "parser error", "rounds", "no room to recirculate", "no such port", "link", "not read in time", "assertion", "copy",
 }
 
 // String names the reason.

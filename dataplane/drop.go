@@ -37,8 +37,6 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 	switch why {
 	case dropQueue, dropPriority:
 		return p.egressPort, bmv2.DropQueue
-	case dropEgress:
-		return p.egressPort, bmv2.DropProgram
 	case dropAssertion:
 		return p.ingressPort, bmv2.DropAssertion
 	case dropParser:
@@ -48,13 +46,21 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 	case dropBuffer:
 		return p.ingressPort, bmv2.DropBuffer
 	}
-	switch {
-	case p.expired():
-		return p.ingressPort, bmv2.DropTTL
-	case p.entry == lookup.None:
-		return p.ingressPort, bmv2.DropNoEntry
+	port = p.ingressPort
+	if why == dropEgress {
+		port = p.egressPort
 	}
-	return p.ingressPort, bmv2.DropProgram
+	switch {
+	case p.rounds.copy:
+		return port, bmv2.EndCopy
+	case why == dropEgress:
+		return port, bmv2.DropProgram
+	case p.expired():
+		return port, bmv2.DropTTL
+	case p.entry == lookup.None:
+		return port, bmv2.DropNoEntry
+	}
+	return port, bmv2.DropProgram
 }
 
 const (

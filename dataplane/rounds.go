@@ -42,6 +42,7 @@ func (t turn) String() string {
 type rounds struct {
 	left int
 	gone int
+	copy bool    // it is a clone or a mirror, or comes of one
 	way  [4]turn // the last, by gone modulo its length
 }
 
@@ -67,6 +68,7 @@ func (p *Packet) split(c *Packet, parts int) {
 // of them where p may go on.
 func (p *Packet) share(c *Packet, leaves bool) {
 	c.rounds = p.rounds
+	c.rounds.copy = true
 	if !leaves {
 		c.rounds.left /= 2
 	}

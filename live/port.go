@@ -13,6 +13,7 @@ const (
 	PortQueue      = "queued"     // packets that wait
 	PortFill       = "queue fill" // as a share of the room for them
 	PortDrops      = "drops"
+	PortCopies     = "copies ended"
 	PortDown       = "link down" // 1 where it is
 	PathCarried    = "carried"   // a path's share of what its group's ports send
 )

@@ -477,6 +477,18 @@ func TestInspectCounts(t *testing.T) {
 	}
 }
 
+// TestInspectCopies: the reports that a program makes for itself are no drops.
+func TestInspectCopies(t *testing.T) {
+	d := deployed(t, "qall-poly3")
+	d.target.Host("h1").Send(ipPacket(d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3"), 1000))
+	deadline, out := time.Now().Add(20*time.Second), ""
+	for ; !strings.Contains(out, ",,copies ended,") && time.Now().Before(deadline); out = d.ok("inspect", "l1", "-o", "csv") {
+	}
+	if !strings.Contains(out, ",,copies ended,1,port 1,1,h1,,,0,1,packets,") || strings.Contains(out, ",,drops: ") {
+		t.Errorf("after a packet, of which each egress tells its ingress:\n%s", out)
+	}
+}
+
 // TestObserveAlone observes a switch without a topology, at all its ports, and
 // says at once what is missing where it is reached by P4Runtime alone.
 func TestObserveAlone(t *testing.T) {

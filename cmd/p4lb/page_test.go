@@ -14,7 +14,7 @@ func TestQuantitiesOfPorts(t *testing.T) {
 		inspect.InBytes: live.PortInBytes, inspect.OutBytes: live.PortOutBytes,
 		inspect.InRate: live.PortInRate, inspect.OutRate: live.PortOutRate,
 		inspect.Load: live.PortLoad, inspect.Queued: live.PortQueue, inspect.QueueFill: live.PortFill,
-		inspect.Drops: live.PortDrops, inspect.LinkDown: live.PortDown, inspect.Carried: live.PathCarried,
+		inspect.Drops: live.PortDrops, inspect.Copies: live.PortCopies, inspect.LinkDown: live.PortDown, inspect.Carried: live.PathCarried,
 	} {
 		if counted != shown {
 			t.Errorf("%q is counted and %q shown", counted, shown)

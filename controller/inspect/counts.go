@@ -23,6 +23,7 @@ const (
 	Queued     = "queued"
 	QueueFill  = "queue fill"
 	Drops      = "drops"
+	Copies     = "copies ended"
 	LinkDown   = "link down"
 	Carried    = "carried" // of a path
 )
@@ -36,7 +37,7 @@ func (r *Reading) Counted() bool {
 	switch r.Quantity {
 	case Carried:
 		return r.Path != 0
-	case InPackets, OutPackets, InBytes, OutBytes, InRate, OutRate, Load, Queued, QueueFill, Drops, LinkDown:
+	case InPackets, OutPackets, InBytes, OutBytes, InRate, OutRate, Load, Queued, QueueFill, Drops, Copies, LinkDown:
 		return true
 	}
 	return strings.HasPrefix(r.Quantity, Drops+": ")
@@ -121,7 +122,11 @@ func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 	}
 	add(Drops, float64(c.Dropped()), "packets", dropsText(c), "packets that went no further", false)
 	for reason, n := range c.Drops {
-		if n > 0 {
+		switch {
+		case n == 0:
+		case bmv2.DropReason(reason) == bmv2.EndCopy:
+			add(Copies, float64(n), "packets", "", "copies of packets that the program made and ended", true)
+		default:
 			add(Drops+": "+bmv2.DropReason(reason).String(), float64(n), "packets", "", "", true)
 		}
 	}
@@ -142,7 +147,7 @@ func dropsText(c *bmv2.PortCounts) string {
 	}
 	var reasons []bmv2.DropReason
 	for r, n := range c.Drops {
-		if n > 0 {
+		if n > 0 && bmv2.DropReason(r) != bmv2.EndCopy {
 			reasons = append(reasons, bmv2.DropReason(r))
 		}
 	}
