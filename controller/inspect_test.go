@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/plan"
@@ -380,5 +381,39 @@ func TestNewNodes(t *testing.T) {
 	planned := newPlan(t, top, "dhlb", nil).Nodes()
 	if diff := cmp.Diff(planned, nodes); diff != "" {
 		t.Errorf("nodes of the plan and of the topology differ:\n%.500s", diff)
+	}
+}
+
+// counted is a switch without registers whose ports are counted.
+type counted struct {
+	registers.Access
+	ports []bmv2.PortCounts
+}
+
+func (c counted) PortCounts(context.Context) ([]bmv2.PortCounts, error) { return c.ports, nil }
+
+func (c counted) Clock(context.Context) (time.Duration, error) { return time.Second, nil }
+
+// TestInspectNowhere: what a program sends to a port that does not exist is seen,
+// also at port 0, where packets go that no table had an entry for; a port without a
+// link that nothing is sent to is not.
+func TestInspectNowhere(t *testing.T) {
+	p := newPlan(t, leafSpine(t, 0), "ecmp", nil)
+	var lost bmv2.PortCounts
+	lost.Drops[bmv2.DropNoPort] = 7
+	idle := bmv2.PortCounts{Port: 60}
+	in, err := inspect.New(p.Nodes()[0], counted{ports: []bmv2.PortCounts{lost, {Port: 1, InPackets: 7}, idle}}, inspect.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshot(t, in)
+	if r := reading(t, s, inspect.Drops, "port 0"); r.Text != "7: no such port" || !r.Counted() {
+		t.Errorf("at port 0: %+v", r)
+	}
+	if r := reading(t, s, inspect.LinkDown, "port 0"); r.Value != 1 || r.Minor {
+		t.Errorf("the link of port 0: %+v", r)
+	}
+	if s.Idle() || slices.ContainsFunc(s.Readings, func(r inspect.Reading) bool { return r.Port == 60 }) {
+		t.Errorf("readings of a port to which nothing was sent, or of none: %+v", s.Readings)
 	}
 }

@@ -31,7 +31,7 @@ const (
 // Counted reports whether a reading is by what the switch counts of its ports,
 // rather than by what its program says.
 func (r *Reading) Counted() bool {
-	if r.Register != "" || r.Port == 0 {
+	if r.Register != "" || r.Port == 0 && r.Index != portName(0) {
 		return false
 	}
 	switch r.Quantity {
@@ -85,8 +85,22 @@ func (r *reader) counts() {
 			sent[p.Number] = r.port(p, &r.in.ports[i])
 		}
 	}
+	r.nowhere()
 	if r.in.before > 0 {
 		r.carried(sent)
+	}
+}
+
+// nowhere adds the ports that the program has sent packets to although nothing is
+// connected: where a table has no entry, that is often port 0.
+func (r *reader) nowhere() {
+	for i := range r.in.ports {
+		c := r.in.ports[i]
+		linked := slices.ContainsFunc(r.ports, func(p fabric.Port) bool { return p.Number == c.Port })
+		if !linked && c.Drops[bmv2.DropNoPort] > 0 {
+			c.Down = true
+			r.port(fabric.Port{Number: c.Port}, &c)
+		}
 	}
 }
 
