@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,7 @@ func TestOutsideWrong(t *testing.T) {
 		{block, "---\n{{", "{{", "mine/v1model/signal-sent.tmpl:1: the head does not end"},
 		{block, sentSignal, "---\n---\n", `mine/v1model/signal-sent.tmpl:1: there is no kind ""`},
 		{block, sentSignal, "---\na" + strings.Repeat(": ", 1000) + "\n---\n", `mine/v1model/signal-sent.tmpl:2: nested too deeply`},
+		{block, "parts: [ports, half]", "parts: &a [ports, half]", `mine/v1model/signal-sent.tmpl:5: want plain keys and values, without anchors`},
 		{block, "kind: signal", "kind: singal", `mine/v1model/signal-sent.tmpl:2: there is no kind "singal": did you mean signal?`},
 		{block, "kind: signal", "kind: skeleton", "mine/v1model/signal-sent.tmpl:2: the skeleton is p4lb's own: want one of part,"},
 		{block, "name: sent", "name: Sent", `mine/v1model/signal-sent.tmpl:3: name "Sent": want small letters`},
@@ -258,6 +260,37 @@ func TestOutsideText(t *testing.T) {
 		}
 		if _, err := Generate(row, Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", c.new, err, c.want)
+		}
+	}
+}
+
+// TestTemplateBombs: a block whose templates never end, or write without end, is
+// refused by a stated limit.
+func TestTemplateBombs(t *testing.T) {
+	doubling := ""
+	for i := range 60 {
+		doubling += fmt.Sprintf(`{{define "a%d"}}{{template "a%d" .}}{{template "a%[2]d" .}}{{end}}`, i, i+1)
+	}
+	for _, c := range []struct{ name, apply, more, want string }{
+		{"templates that use the next one twice", `{{template "a0" .}}`, doubling + `{{define "a60"}}{{end}}`, "v1model/signal-sent.tmpl: egress.apply: its templates take more than 1048576 steps"},
+		{"loops of nothing", "{{range 2000}}{{range 2000}}{{end}}{{end}}", "", "its templates take more than 1048576 steps"},
+		{"a loop that is skipped", "{{range 1000000000}}{{continue}}{{end}}", "", "its templates take more than 1048576 steps"},
+		{"a long text", `{{range 100000}}` + strings.Repeat("x", 1000) + `{{end}}`, "", "it writes more than 8 MiB"},
+		{"a text that doubles", `{{$x := "xx"}}{{range 60}}{{$x = printf "%s%s" $x $x}}{{end}}`, "", "a text of 2097152 bytes, more than 1048576"},
+		{"quotes that double", `{{$x := "'"}}{{range 60}}{{$x = js $x}}{{end}}`, "", "a text of 2097152 bytes, more than 1048576"},
+		{"itself", `{{template "a" .}}`, `{{define "a"}}{{template "a" .}}{{end}}`, "exceeded maximum template depth"},
+	} {
+		block := strings.Replace(sentSignal, "bit<32> so;", c.apply, 1) + c.more
+		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := all.Parse("least-sent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Generate(row, Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %.300v, want %s", c.name, err, c.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -14,10 +13,11 @@ import (
 
 // parseTemplate reads the templates of a file.
 func parseTemplate(name, text string) (*template.Template, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Parse(alone().ReplaceAllString(text, "$1{{/*\n*/}}"))
+	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Funcs(printing).Parse(alone().ReplaceAllString(text, "$1{{/*\n*/}}"))
 	if err != nil {
 		return nil, templateError(err)
 	}
+	countTurns(t)
 	return t, nil
 }
 
@@ -71,8 +71,12 @@ func (v *view) execute(b *block, name string) string {
 	}
 	v.using = append(v.using, use)
 	defer func() { v.using = v.using[:len(v.using)-1] }()
-	var text bytes.Buffer
-	if err := t.ExecuteTemplate(&text, name, v); err != nil && v.err == nil {
+	text := bounded{steps: &v.steps}
+	err = t.ExecuteTemplate(&text, name, v)
+	if unbounded(err) {
+		err = fmt.Errorf("%s: %s: %w", b.file.name, name, err)
+	}
+	if err != nil && v.err == nil {
 		v.err = templateError(err)
 	}
 	return text.String()

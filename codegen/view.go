@@ -32,6 +32,7 @@ type view struct {
 	registers []register // its registers, as the program declares them
 	word      string
 	using     []string // templates that are being executed
+	steps     int      // that they have taken
 	err       error    // the first of a template that a method has called
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
 
 	"github.com/p4lb/p4lb/plain"
 )
@@ -17,7 +18,13 @@ func decode(file, text string, into any) error {
 	if line, err := plain.Check([]byte(text)); err != nil {
 		return fmt.Errorf("%s:%d: %w", file, line, err)
 	}
-	err := yaml.UnmarshalWithOptions([]byte(text), into, yaml.Strict())
+	tree, err := parser.ParseBytes([]byte(text), 0)
+	if err == nil {
+		if line := plain.Unplain(tree); line > 0 {
+			return fmt.Errorf("%s:%d: want plain keys and values, without anchors, tags and merges", file, line)
+		}
+		err = yaml.UnmarshalWithOptions([]byte(text), into, yaml.Strict())
+	}
 	if err == nil {
 		return nil
 	}

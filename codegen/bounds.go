@@ -1,0 +1,93 @@
+package codegen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"text/template"
+	"text/template/parse"
+)
+
+// The text of a block is a program, which may never end or use its own parts
+// twice, over and over. So what the templates of one program write is bounded,
+// and how often they write anything: each of them, and each round of a loop,
+// begins by writing nothing.
+
+const (
+	maxSteps = 1 << 20 // of templates, for one program
+	maxText  = 8 << 20 // bytes of a template's text
+)
+
+var (
+	errSteps = fmt.Errorf("its templates take more than %d steps", maxSteps)
+	errText  = fmt.Errorf("it writes more than %d MiB", maxText>>20)
+)
+
+// A bounded text refuses more than it may hold. It counts steps for all texts of
+// a program.
+type bounded struct {
+	bytes.Buffer
+	steps *int
+}
+
+// Write is part of io.Writer.
+func (b *bounded) Write(text []byte) (int, error) {
+	if *b.steps++; *b.steps > maxSteps {
+		return 0, errSteps
+	}
+	if b.Len()+len(text) > maxText {
+		return 0, errText
+	}
+	return b.Buffer.Write(text)
+}
+
+// unbounded reports whether an error is that of a limit.
+func unbounded(err error) bool { return errors.Is(err, errSteps) || errors.Is(err, errText) }
+
+// countTurns has all templates of a file, and their loops, write at each turn.
+func countTurns(t *template.Template) {
+	for _, t := range t.Templates() {
+		if t.Tree != nil {
+			turns(t.Root)
+		}
+	}
+}
+
+// turns puts the writing of nothing in front of a list and of all lists in it.
+func turns(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.IfNode:
+			turns(n.List)
+			turns(n.ElseList)
+		case *parse.WithNode:
+			turns(n.List)
+			turns(n.ElseList)
+		case *parse.RangeNode:
+			turns(n.List)
+			turns(n.ElseList)
+		}
+	}
+	nothing := &parse.TextNode{NodeType: parse.NodeText, Pos: list.Pos}
+	list.Nodes = append([]parse.Node{nothing}, list.Nodes...)
+}
+
+// printing are the functions of templates that make long texts of short ones.
+var printing = template.FuncMap{
+	"print":   func(args ...any) (string, error) { return short(fmt.Sprint(args...)) },
+	"println": func(args ...any) (string, error) { return short(fmt.Sprintln(args...)) },
+	"printf":  func(format string, args ...any) (string, error) { return short(fmt.Sprintf(format, args...)) },
+	"js":      func(args ...any) (string, error) { return short(template.JSEscaper(args...)) },
+}
+
+// short refuses a text that is the beginning of one that doubles for ever.
+func short(text string) (string, error) {
+	const most = 1 << 20
+	if len(text) > most {
+		return "", fmt.Errorf("a text of %d bytes, more than %d", len(text), most)
+	}
+	return text, nil
+}
