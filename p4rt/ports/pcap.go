@@ -23,7 +23,7 @@ type pcapPort struct {
 func openPcap(in, out string) (Port, error) {
 	p := &pcapPort{done: make(chan struct{})}
 	if in != "" {
-		f, err := os.Open(in)
+		f, err := openCapture(in, out)
 		if err != nil {
 			return nil, fmt.Errorf("port pcap: %w", err)
 		}
@@ -40,6 +40,19 @@ func openPcap(in, out string) (Port, error) {
 		p.out = newPcapWriter(f)
 	}
 	return p, nil
+}
+
+// openCapture opens a capture to be played, which must not be the one that is to
+// be written: that would be emptied first. Opening a pipe might wait for ever.
+func openCapture(in, out string) (*os.File, error) {
+	info, err := os.Stat(in)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", in)
+	}
+	if other, err := os.Stat(out); err == nil && os.SameFile(info, other) {
+		return nil, fmt.Errorf("%s would be played and written: want two files", in)
+	}
+	return os.Open(in)
 }
 
 // Finite says that Receive ends by itself, once the capture is played.
@@ -64,12 +77,19 @@ func (p *pcapPort) Receive(deliver func([][]byte)) error {
 		if n == 0 {
 			first = at
 		}
-		if !p.wait(at - first - time.Since(begin)) {
+		if at -= first; at > maxPlaying {
+			return fmt.Errorf("%s: packet %d: it comes %v after the first, want at most %v", p.in.file.Name(), n+1, at, maxPlaying)
+		}
+		if !p.wait(at - time.Since(begin)) {
 			return nil
 		}
 		deliver([][]byte{packet})
 	}
 }
+
+// maxPlaying is how long a capture may play. One with the wrong times in it would
+// otherwise keep the switch for a century, and say nothing.
+const maxPlaying = 1000 * time.Hour
 
 // wait reports false when the port is closed meanwhile.
 func (p *pcapPort) wait(d time.Duration) bool {
@@ -155,10 +175,14 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	return r, nil
 }
 
+var errCut = errors.New("the capture ends within it")
+
 // next returns a packet and its time. The packet is the caller's.
 func (r *pcapReader) next() (time.Duration, []byte, error) {
 	var head [recordHeader]byte
-	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
+	if _, err := io.ReadFull(r.buf, head[:]); errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, nil, errCut
+	} else if err != nil {
 		return 0, nil, err
 	}
 	n := r.order.Uint32(head[8:])
@@ -167,7 +191,7 @@ func (r *pcapReader) next() (time.Duration, []byte, error) {
 	}
 	packet := make([]byte, n)
 	if _, err := io.ReadFull(r.buf, packet); err != nil {
-		return 0, nil, io.ErrUnexpectedEOF
+		return 0, nil, errCut
 	}
 	at := time.Duration(r.order.Uint32(head[:]))*time.Second + time.Duration(r.order.Uint32(head[4:]))*r.unit
 	return at, packet, nil

@@ -176,11 +176,19 @@ func TestBrokenPcap(t *testing.T) {
 	}
 	huge := bytes.Clone(good)
 	binary.BigEndian.PutUint32(huge[pcapHeader+8:], 1<<31)
-	for name, data := range map[string][]byte{
-		"cut packet": good[:len(good)-1], "cut record": good[:len(good)-10], "huge packet": huge,
+	late := bytes.Clone(good)
+	binary.BigEndian.PutUint32(late[pcapHeader+recordHeader+len("one"):], 1<<32-1)
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"cut packet":      {good[:len(good)-1], "packet 2: the capture ends within it"},
+		"cut record":      {good[:len(good)-10], "packet 2: the capture ends within it"},
+		"huge packet":     {huge, "packet 1: it has 2147483648 bytes, more than 65536"},
+		"after a century": {late, "packet 2: it comes 1193046h28m14.000001s after the first, want at most 1000h0m0s"},
 	} {
 		file := filepath.Join(t.TempDir(), "in.pcap")
-		if err := os.WriteFile(file, data, 0o600); err != nil {
+		if err := os.WriteFile(file, c.data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		p, err := Open("pcap:" + file + ",")
@@ -188,8 +196,8 @@ func TestBrokenPcap(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, end := collect(p)
-		if err := <-end; err == nil || !strings.Contains(err.Error(), "packet ") {
-			t.Errorf("%s: got %v, want an error with the packet's number", name, err)
+		if err := <-end; err == nil || err.Error() != file+": "+c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 		p.Close()
 	}
@@ -201,5 +209,15 @@ func TestBrokenPcap(t *testing.T) {
 		if _, err := Open("pcap:" + file + ","); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	same := capture(t, "one")
+	if _, err := Open("pcap:" + same + "," + same); err == nil || !strings.Contains(err.Error(), "want two files") {
+		t.Errorf("a capture that is played and written: %v", err)
+	}
+	if text, err := os.ReadFile(same); err != nil || len(text) <= pcapHeader {
+		t.Errorf("the capture is emptied: %d bytes, %v", len(text), err)
+	}
+	if _, err := Open("pcap:" + os.DevNull + ","); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a device: %v", err)
 	}
 }
