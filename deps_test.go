@@ -69,9 +69,13 @@ var rooms = map[string][]string{
 	// The compiler's stages see only what stands before them.
 	"p4/syntax": {},
 	"p4/types":  {"p4/syntax"},
-	"p4/lower":  {"p4/syntax", "p4/types", "bmv2", "bfrt"},
-	"p4/lint":   {"p4/syntax", "p4/types"},
-	"p4":        {"p4/syntax", "p4/types", "p4/lower", "bmv2", "bfrt", "p4src"},
+	// What the control plane calls things; what runs and what describes agree on it.
+	"p4/names":    {"p4/syntax", "p4/types"},
+	"p4/lower":    {"p4/syntax", "p4/types", "p4/names", "bmv2"},
+	"p4/describe": {"p4/syntax", "p4/types", "p4/names", "bmv2", "bfrt"},
+	"p4/lint":     {"p4/syntax", "p4/types"},
+	"p4":          {"p4/syntax", "p4/types", "p4/lower", "p4/describe", "bmv2", "bfrt", "p4src"},
+	"p4/p4test":   {"p4/syntax", "p4/types", "p4src"}, // for tests
 
 	// The one way from a scheme's name to programs.
 	"scheme": {"manifest", "codegen", "p4", "p4/syntax", "plain"},

@@ -1,5 +1,5 @@
 // Package p4 compiles P4_16 programs: text in, BMv2 JSON and P4Info out. It is
-// the façade of the compiler, whose stages are packages syntax, types and lower.
+// the façade of the compiler, whose stages are packages syntax and types, then lower and describe.
 //
 // Programs for Tofino (TNA, T2NA) are lowered too: to documents in the same
 // terms, which name their architecture and which package dataplane runs. Neither
@@ -20,6 +20,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/describe"
 	"github.com/p4lb/p4lb/p4/lower"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -153,7 +154,7 @@ func (p *Program) Lower() error {
 // Describe makes P4Info, which is possible for programs that Lower does not
 // support too. The error, if any, is a syntax.Errors.
 func (p *Program) Describe() error {
-	info, errs := lower.P4Info(p.File, p.Info, lower.Options{Arch: p.Arch})
+	info, errs := describe.P4Info(p.File, p.Info, p.Arch)
 	if err := p.add(errs); err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (p *Program) Describe() error {
 // DescribeBfRt makes the schema that Intel's SDE has of a program for Tofino. The
 // error, if any, is a syntax.Errors; its warnings are those of Describe.
 func (p *Program) DescribeBfRt() error {
-	schema, errs := lower.BfRt(p.File, p.Info, lower.Options{Arch: p.Arch})
+	schema, errs := describe.BfRt(p.File, p.Info, p.Arch)
 	if schema == nil {
 		return p.add(errs)
 	}
@@ -191,4 +192,4 @@ func (p *Program) JSON() []byte {
 }
 
 // P4InfoText is the P4Info in the text form of protocol buffers.
-func (p *Program) P4InfoText() []byte { return lower.Text(p.P4Info) }
+func (p *Program) P4InfoText() []byte { return describe.Text(p.P4Info) }

@@ -45,13 +45,13 @@ type linter struct {
 	file   *syntax.File
 	info   *types.Info
 	target Target
-	errs   []*syntax.Error
+	errs   syntax.Errors
 	said   map[syntax.Pos]bool
 }
 
 // Check looks at the pipelines that the program's main is made of, and at the
 // declarations that they use. The errors come in source order.
-func Check(file *syntax.File, info *types.Info, target Target) []*syntax.Error {
+func Check(file *syntax.File, info *types.Info, target Target) syntax.Errors {
 	l := &linter{file: file, info: info, target: target, said: map[syntax.Pos]bool{}}
 	l.expressions()
 	l.registers()

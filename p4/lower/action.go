@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -37,7 +38,7 @@ func (l *lowerer) action(o *types.Object, call *types.Call, e *env) *bmv2.Action
 	if a := l.acts[key]; a != nil {
 		return a
 	}
-	a := &bmv2.Action{Name: controlPlaneName(prefix, d.Annotations, d.Name), ID: l.nextID("actions"), RuntimeData: []bmv2.RuntimeParam{}}
+	a := &bmv2.Action{Name: names.Declared(prefix, d.Annotations, d.Name), ID: l.nextID("actions"), RuntimeData: []bmv2.RuntimeParam{}}
 	l.acts[key] = a
 	l.cfg.Actions = append(l.cfg.Actions, a)
 	outer := l.inAction
@@ -83,7 +84,7 @@ func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, assigned bool, c
 	}
 	name := p.Name
 	if prm, ok := p.Decl.(*syntax.Param); ok {
-		name = controlPlaneName("", prm.Annotations, prm.Name)
+		name = names.Declared("", prm.Annotations, prm.Name)
 	}
 	data := &ex{op: opParam, n: len(a.RuntimeData), st: st}
 	a.RuntimeData = append(a.RuntimeData, bmv2.RuntimeParam{Name: name, Bitwidth: st.width})

@@ -2,8 +2,6 @@ package lower
 
 import (
 	"github.com/p4lb/p4lb/bmv2"
-	"strings"
-
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -110,38 +108,10 @@ func (i *instance) extern() *types.Extern {
 // typeLabel is the name of the parser's or control's declaration; a @name on
 // it does not count.
 func (i *instance) typeLabel() string {
-	if b, ok := bodyOf(i.typ); ok {
-		return b.name.Value
+	if b, ok := types.BodyOf(i.typ); ok {
+		return b.Name.Value
 	}
 	return i.name
-}
-
-// controlPlaneName joins prefix and the declared name or its @name; one that
-// starts with a dot is absolute.
-func controlPlaneName(prefix string, as syntax.Annotations, name *syntax.Name) string {
-	n := name.Value
-	if a := as.Get("name"); a != nil {
-		if s, ok := annotationString(a); ok {
-			n = s
-		}
-	}
-	if rest, ok := strings.CutPrefix(n, "."); ok {
-		return rest
-	}
-	if prefix == "" {
-		return n
-	}
-	return prefix + "." + n
-}
-
-// annotationString is the one string of an annotation such as @name("x").
-func annotationString(a *syntax.Annotation) (string, bool) {
-	if len(a.Exprs) == 1 {
-		if s, ok := a.Exprs[0].(*syntax.StringLit); ok {
-			return s.Value, true
-		}
-	}
-	return "", false
 }
 
 // instantiate evaluates a constructor call.
@@ -153,9 +123,9 @@ func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name
 	}
 	switch t := i.typ.(type) {
 	case *types.Control:
-		i.env = l.bodyEnv(i, t.Ctor, t.Decl.TypeParams, t.Args, call, e)
+		i.env = l.bodyEnv(i, t.Ctor, call, e)
 	case *types.Parser:
-		i.env = l.bodyEnv(i, t.Ctor, t.Decl.TypeParams, t.Args, call, e)
+		i.env = l.bodyEnv(i, t.Ctor, call, e)
 	case *types.Extern:
 		for k, arg := range call.Args {
 			i.args = append(i.args, l.argument(arg, call.Type, k, e))
@@ -177,25 +147,19 @@ func (l *lowerer) argument(arg syntax.Expr, sig *types.Func, k int, e *env) valu
 }
 
 // bodyEnv is the environment of a parser's or control's declarations.
-func (l *lowerer) bodyEnv(i *instance, ctor *types.Func, tparams []*syntax.Name, targs []types.Type, call *types.Call, e *env) *env {
+func (l *lowerer) bodyEnv(i *instance, ctor *types.Func, call *types.Call, e *env) *env {
+	b, _ := types.BodyOf(i.typ)
 	body := &env{l: l, inst: i}
 	var params []*types.TypeParam
-	for _, p := range tparams {
+	for _, p := range b.TypeParams {
 		if o := l.info.Defs[p]; o != nil {
 			if tp, ok := o.Type.(*types.TypeParam); ok {
 				params = append(params, tp)
 			}
 		}
 	}
-	body.bindTypes(params, targs, e)
-	var cparams []*syntax.Param
-	switch t := i.typ.(type) {
-	case *types.Control:
-		cparams = t.Decl.CtorParams
-	case *types.Parser:
-		cparams = t.Decl.CtorParams
-	}
-	for k, p := range cparams {
+	body.bindTypes(params, b.TypeArgs, e)
+	for k, p := range b.CtorParams {
 		if k < len(call.Args) {
 			v := l.argument(call.Args[k], ctor, k, e)
 			if inst, ok := v.(*instance); ok && inst.decl == nil && inst.name == "" {

@@ -213,8 +213,11 @@ func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 		return orElse(x, y)
 	}
 	if x.isConst() && y.isConst() {
-		if v := foldBinary(op, x, y, st); v != nil {
-			return constEx(v, st)
+		switch r := types.Fold(op, x.v, y.v, x.st.number(), y.st.number()).(type) {
+		case bool:
+			return boolEx(r)
+		case *big.Int:
+			return constEx(wrap(r, st), st)
 		}
 	}
 	if op == syntax.Div || op == syntax.Mod {
@@ -266,44 +269,12 @@ func orElse(x, y *ex) *ex {
 	return operation(&ex{op: opBinary, tok: syntax.OrOr, x: x, y: y, st: boolean})
 }
 
-func foldBinary(op syntax.Operator, x, y *ex, st scalar) *big.Int {
-	if op >= syntax.Lss && op <= syntax.Neq {
-		return foldCompare(op, x.v.Cmp(y.v))
-	}
-	r := types.Fold(op, x.v, y.v, x.st.number(), y.st.number())
-	if r == nil {
-		return nil
-	}
-	return wrap(r, st)
-}
-
 // number is the shape as a type of numbers.
 func (st scalar) number() types.Type {
 	if st.width == 0 {
 		return types.Int
 	}
 	return &types.Bits{Width: st.width, Signed: st.signed}
-}
-
-func foldCompare(op syntax.Operator, c int) *big.Int {
-	var r bool
-	switch op {
-	case syntax.Eql:
-		r = c == 0
-	case syntax.Neq:
-		r = c != 0
-	case syntax.Lss:
-		r = c < 0
-	case syntax.Leq:
-		r = c <= 0
-	case syntax.Gtr:
-		r = c > 0
-	case syntax.Geq:
-		r = c >= 0
-	default:
-		return nil
-	}
-	return boolEx(r).v
 }
 
 // cond builds c ? x : y.

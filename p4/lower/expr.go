@@ -47,7 +47,7 @@ func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	case *syntax.RecordExpr:
 		return l.evalRecord(x, e)
 	case *syntax.InvalidExpr:
-		if s, ok := underlying(e.typeOf(x)).(*types.Struct); ok {
+		if s, ok := types.Underlying(e.typeOf(x)).(*types.Struct); ok {
 			return &literal{typ: s, invalid: true}
 		}
 	case *syntax.StringLit:
@@ -156,7 +156,7 @@ func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
 	case *element:
 		return l.selectElement(b, name)
 	case *next:
-		if s, ok := underlying(b.stack.typ.Elem).(*types.Struct); ok && b.member < 0 && s.Kind == syntax.StructKindUnion {
+		if s, ok := types.Underlying(b.stack.typ.Elem).(*types.Struct); ok && b.member < 0 && s.Kind == syntax.StructKindUnion {
 			return &next{stack: b.stack, member: s.FieldIndex(name)}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -78,7 +79,7 @@ func flexible(t *types.Struct) bool {
 }
 
 func (l *lowerer) headerTypeName(t *types.Struct) string {
-	name := controlPlaneName("", t.Decl.Annotations, t.Decl.Name)
+	name := names.Declared("", t.Decl.Annotations, t.Decl.Name)
 	for _, a := range t.Args {
 		name += "<" + a.String() + ">"
 	}
@@ -101,7 +102,7 @@ func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 	for _, f := range t.Fields {
 		name := prefix + f.Name
 		if f.Decl != nil {
-			name = prefix + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+			name = prefix + names.Declared("", f.Decl.Annotations, f.Decl.Name)
 		}
 		if st, ok := scalarOf(f.Type); ok {
 			parts = append(parts, &field{header: header, name: name, st: st})
@@ -117,7 +118,7 @@ func (l *lowerer) innerParts(t types.Type, header, name string, at syntax.Node) 
 	if st, ok := scalarOf(t); ok {
 		return &field{header: header, name: name, st: st}
 	}
-	a := &aggregate{typ: underlying(t)}
+	a := &aggregate{typ: types.Underlying(t)}
 	if s, ok := a.typ.(*types.Struct); ok && s.Kind == syntax.StructKindStruct {
 		a.elems = l.headerParts(s, header, name+".")
 		return a
@@ -149,7 +150,7 @@ func (l *lowerer) newUnion(name string, t *types.Struct, local bool) *union {
 	u := &union{name: name, typ: t}
 	out := &bmv2.HeaderUnion{Name: name, ID: l.nextID("header_unions"), UnionType: l.unionType(t), PIOmit: true}
 	for _, f := range t.Fields {
-		m := l.newHeader(name+"."+f.Name, underlying(f.Type).(*types.Struct), local)
+		m := l.newHeader(name+"."+f.Name, types.Underlying(f.Type).(*types.Struct), local)
 		u.members = append(u.members, m)
 		out.HeaderIDs = append(out.HeaderIDs, l.headerIDs[m.name])
 	}
@@ -167,7 +168,7 @@ func (l *lowerer) unionType(t *types.Struct) string {
 	}
 	ut := &bmv2.HeaderUnionType{Name: name, ID: l.nextID("header_union_types")}
 	for _, f := range t.Fields {
-		ht := l.headerType(underlying(f.Type).(*types.Struct))
+		ht := l.headerType(types.Underlying(f.Type).(*types.Struct))
 		ut.Headers = append(ut.Headers, bmv2.UnionMember{Name: f.Name, HeaderType: ht.Name})
 	}
 	l.cfg.HeaderUnionTypes = append(l.cfg.HeaderUnionTypes, ut)
@@ -178,7 +179,7 @@ func (l *lowerer) newStack(name string, t *types.Stack, local bool) *stack {
 	if t.Size == 0 {
 		l.unsupported(l.at, "the stack %s without elements", name)
 	}
-	elem := underlying(t.Elem).(*types.Struct)
+	elem := types.Underlying(t.Elem).(*types.Struct)
 	s := &stack{name: name, typ: t, union: elem.Kind == syntax.StructKindUnion}
 	var ids []int
 	for i := range t.Size {
@@ -238,7 +239,7 @@ func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value
 	}
 	a := &aggregate{typ: s}
 	for _, f := range s.Fields {
-		a.elems = append(a.elems, l.archHeader(prefix+controlPlaneName("", f.Decl.Annotations, f.Decl.Name), underlying(f.Type), f.Decl))
+		a.elems = append(a.elems, l.archHeader(prefix+names.Declared("", f.Decl.Annotations, f.Decl.Name), types.Underlying(f.Type), f.Decl))
 	}
 	return a
 }
@@ -254,11 +255,11 @@ func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
 		}
 		a := &aggregate{typ: t}
 		for _, f := range t.Fields {
-			a.elems = append(a.elems, l.archHeader(name+"."+f.Name, underlying(f.Type), f.Decl))
+			a.elems = append(a.elems, l.archHeader(name+"."+f.Name, types.Underlying(f.Type), f.Decl))
 		}
 		return a
 	case *types.Stack:
-		if s, ok := underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
 			return l.newStack(l.unique(name), t, false)
 		}
 	}
@@ -274,7 +275,7 @@ func (l *lowerer) userMetadata(prefix string, t types.Type, at syntax.Node) valu
 	}
 	a := &aggregate{typ: s}
 	for _, f := range s.Fields {
-		name := prefix + controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+		name := prefix + names.Declared("", f.Decl.Annotations, f.Decl.Name)
 		v := l.alloc(name, f.Type, false)
 		a.elems = append(a.elems, v)
 		if an := f.Decl.Annotations.Get("field_list"); an != nil {
@@ -353,7 +354,7 @@ func (l *lowerer) metadataHeader(name, typ string, t types.Type) *aggregate {
 		a.elems = append(a.elems, &field{header: name, name: f.Name, st: st})
 		bits += st.width
 		if an := f.Decl.Annotations.Get("alias"); an != nil {
-			if alias, ok := annotationString(an); ok {
+			if alias, ok := an.Text(); ok {
 				l.cfg.FieldAliases = append(l.cfg.FieldAliases, bmv2.FieldAlias{Alias: alias, Field: bmv2.FieldRef{Header: name, Field: f.Name}})
 			}
 		}

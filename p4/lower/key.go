@@ -2,9 +2,9 @@ package lower
 
 import (
 	"math/big"
-	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -24,7 +24,7 @@ type tableKey struct {
 
 // declareKey decides how the key's element reaches BMv2.
 func (l *lowerer) declareKey(t *table, k *syntax.KeyElem) *tableKey {
-	key := &tableKey{elem: k, kind: k.Match.Value, name: l.keyName(k), typ: t.env.typeOf(k.X)}
+	key := &tableKey{elem: k, kind: k.Match.Value, name: names.Key(l.info, k), typ: t.env.typeOf(k.X)}
 	st, ok := scalarOf(key.typ)
 	if !ok {
 		l.unsupported(k, "a key of type %s", key.typ)
@@ -93,83 +93,6 @@ func (l *lowerer) pure(x syntax.Expr, e *env) (v value) {
 // keyValue computes a key that BMv2 cannot read in place.
 func (l *lowerer) keyValue(k *tableKey, e *env) *ex {
 	return cast(l.scalar(k.elem.X, e), k.st)
-}
-
-// keyName is the control plane's name of a key: its @name, or what it reads as.
-func (l *lowerer) keyName(k *syntax.KeyElem) string {
-	if a := k.Annotations.Get("name"); a != nil {
-		if s, ok := annotationString(a); ok {
-			return s
-		}
-	}
-	return l.pathName(k.X)
-}
-
-// pathName writes the place x as the control plane sees it, "" where it is none.
-func (l *lowerer) pathName(x syntax.Expr) string {
-	switch x := x.(type) {
-	case *syntax.Name:
-		return x.Value
-	case *syntax.IntLit:
-		return literalName(x)
-	case *syntax.SelectorExpr:
-		return l.memberName(x)
-	case *syntax.IndexExpr:
-		if b, i := l.pathName(x.X), l.pathName(x.Index); b != "" && i != "" {
-			return b + "[" + i + "]"
-		}
-	case *syntax.SliceExpr:
-		if x.Width != nil {
-			return ""
-		}
-		if b, h, lo := l.pathName(x.X), l.pathName(x.Hi), l.pathName(x.Lo); b != "" && h != "" && lo != "" {
-			return b + "[" + h + ":" + lo + "]"
-		}
-	case *syntax.BinaryExpr:
-		if x.Op == syntax.And {
-			if a, b := l.pathName(x.X), l.pathName(x.Y); a != "" && b != "" {
-				return a + " & " + b
-			}
-		}
-	case *syntax.CallExpr:
-		if call := l.info.Calls[x]; call != nil && call.Builtin == "isValid" {
-			if b := l.pathName(call.Recv); b != "" {
-				return b + ".$valid$"
-			}
-		}
-	}
-	return ""
-}
-
-// literalName is a number without width, underscores and leading zeros, in the
-// base that it is written in.
-func literalName(x *syntax.IntLit) string {
-	text := strings.ToLower(x.Text)
-	for prefix, base := range map[string]int{"0x": 16, "0b": 2, "0o": 8} {
-		if strings.HasPrefix(text[strings.IndexAny(text, "ws")+1:], prefix) {
-			return prefix + x.Value.Text(base)
-		}
-	}
-	return x.Value.String()
-}
-
-func (l *lowerer) memberName(x *syntax.SelectorExpr) string {
-	name := x.Sel.Value
-	if s, ok := underlying(l.info.Types[syntax.Unparen(x.X)].Type).(*types.Struct); ok {
-		if i := s.FieldIndex(name); i >= 0 && s.Fields[i].Decl != nil {
-			f := s.Fields[i].Decl
-			name = controlPlaneName("", f.Annotations, f.Name)
-			if a := f.Annotations.Get("name"); a != nil {
-				if v, ok := annotationString(a); ok && v != "" && v[0] == '.' {
-					return v[1:]
-				}
-			}
-		}
-	}
-	if b := l.pathName(x.X); b != "" {
-		return b + "." + name
-	}
-	return ""
 }
 
 func (k *tableKey) emit() *bmv2.TableKey {

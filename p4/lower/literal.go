@@ -9,7 +9,7 @@ import (
 
 // constant makes a value from a folded one.
 func (l *lowerer) constant(v types.Value, t types.Type) value {
-	t = underlying(t)
+	t = types.Underlying(t)
 	st, scalar := scalarOf(t)
 	switch v := v.(type) {
 	case *big.Int:
@@ -68,11 +68,11 @@ func convert(v value, t types.Type) value {
 	if !ok {
 		return v
 	}
-	return &aggregate{typ: underlying(t), elems: a.elems}
+	return &aggregate{typ: types.Underlying(t), elems: a.elems}
 }
 
 func (l *lowerer) evalList(x *syntax.ListExpr, e *env) value {
-	t := underlying(e.typeOf(x))
+	t := types.Underlying(e.typeOf(x))
 	a := &aggregate{typ: t}
 	for i, el := range x.Elems {
 		if _, ok := el.(*syntax.Dots); ok {
@@ -149,7 +149,7 @@ func (l *lowerer) gather(fs []*ex, t types.Type, at *int) value {
 		*at++
 		return fs[*at-1]
 	}
-	a := &aggregate{typ: underlying(t)}
+	a := &aggregate{typ: types.Underlying(t)}
 	_, parts, _ := components(t)
 	for _, p := range parts {
 		a.elems = append(a.elems, l.gather(fs, p, at))
@@ -170,7 +170,7 @@ func countScalars(t types.Type) int {
 }
 
 func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
-	t := underlying(e.typeOf(x))
+	t := types.Underlying(e.typeOf(x))
 	s, ok := t.(*types.Struct)
 	if !ok {
 		l.unsupported(x, "a record of type %s", t)
@@ -195,7 +195,7 @@ func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
 
 // defaultOf is the value that "..." stands for.
 func (l *lowerer) defaultOf(t types.Type) value {
-	t = underlying(t)
+	t = types.Underlying(t)
 	if st, ok := scalarOf(t); ok {
 		return intEx(0, st)
 	}

@@ -1,7 +1,7 @@
-// Package lower turns a checked program into BMv2 JSON and P4Info. A program
-// for Tofino (TNA, T2NA) becomes a document in the same terms, of pipes
-// (tofino.go), which package dataplane runs and simple_switch does not. What an
-// architecture has of its own is behind the interface in arch.go.
+// Package lower turns a checked program into BMv2 JSON. A program for Tofino
+// (TNA, T2NA) becomes a document in the same terms, of pipes (tofino.go), which
+// package dataplane runs and simple_switch does not. What an architecture has of
+// its own is behind the interface in arch.go.
 //
 // It is a partial evaluator. Starting from the package main, it instantiates
 // parsers and controls and walks their bodies with an environment that binds
@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -53,7 +54,7 @@ type lowerer struct {
 	info  *types.Info
 	opts  Options
 	cfg   *bmv2.Config
-	errs  []*syntax.Error
+	errs  syntax.Errors
 	block block
 	// at is the statement being lowered, for messages and source_info.
 	at syntax.Node
@@ -96,27 +97,18 @@ type bail struct{}
 
 // Lower translates the checked program into BMv2 JSON. The configuration is
 // nil iff one of the errors is not a warning.
-func Lower(file *syntax.File, info *types.Info, opts Options) (cfg *bmv2.Config, errs []*syntax.Error) {
+func Lower(file *syntax.File, info *types.Info, opts Options) (cfg *bmv2.Config, errs syntax.Errors) {
 	l, errs := run(file, info, opts)
-	if l == nil || failed(errs) {
+	if l == nil || errs.Err() != nil {
 		return nil, errs
 	}
 	return l.cfg, errs
 }
 
-func failed(errs []*syntax.Error) bool {
-	for _, e := range errs {
-		if !e.Warning {
-			return true
-		}
-	}
-	return false
-}
-
 // run lowers everything; the lowerer knows afterwards what P4Info needs. A
 // control that turns out to be applied to different arguments (blocks.go) asks
 // for another run, in which its parameters have places of their own.
-func run(file *syntax.File, info *types.Info, opts Options) (*lowerer, []*syntax.Error) {
+func run(file *syntax.File, info *types.Info, opts Options) (*lowerer, syntax.Errors) {
 	copied := map[string]bool{}
 	for {
 		l := newLowerer(file, info, opts, copied)
@@ -280,8 +272,8 @@ func (l *lowerer) blockArg(arg syntax.Expr, pkg string) *instance {
 	if !ok {
 		l.unsupported(arg, "%s as an argument of %s", syntax.String(arg), pkg)
 	}
-	if b, ok := bodyOf(inst.typ); ok {
-		inst.name = b.blockName()
+	if b, ok := types.BodyOf(inst.typ); ok {
+		inst.name = names.Block(b)
 	}
 	return inst
 }
@@ -305,7 +297,7 @@ func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) value {
 	if i := l.instances[d]; i != nil {
 		return i
 	}
-	i := l.instantiate(d, l.info.Insts[d], root, controlPlaneName("", d.Annotations, d.Name))
+	i := l.instantiate(d, l.info.Insts[d], root, names.Declared("", d.Annotations, d.Name))
 	l.instances[d] = i
 	return i
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/p4test"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -28,12 +29,12 @@ func TestNotSupported(t *testing.T) {
 			apply { if (t.apply().hit) { m.x = 1; } else { switch (t.apply().action_run) { nop: { m.x = 2; } } } }`, `for hit or miss here and for its action elsewhere`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, info := parseAndCheck(t, []byte(programHead+test.locals+programTail))
+			file, info := p4test.Check(t, p4test.V1Model(test.locals))
 			cfg, errs := Lower(file, info, Options{})
-			if cfg != nil || !failed(errs) {
+			if cfg != nil || errs.Err() == nil {
 				t.Fatalf("it was lowered, want an error like %s", test.want)
 			}
-			if msg := syntax.Errors(errs).Error(); !regexp.MustCompile(test.want).MatchString(msg) {
+			if msg := errs.Error(); !regexp.MustCompile(test.want).MatchString(msg) {
 				t.Errorf("got %s, want %s", msg, test.want)
 			}
 		})
@@ -42,17 +43,17 @@ func TestNotSupported(t *testing.T) {
 
 // TestDeterministic: the same program gives the same bytes, and they load.
 func TestDeterministic(t *testing.T) {
-	program := []byte(programHead + `
+	program := p4test.V1Model(`
 		action set(bit<8> v, bit<32> w) { h.h.g = v; m.x = w; }
 		table t { key = { h.h.f : lpm; h.h.g & 0x0f : ternary; } actions = { set; nop; } default_action = nop; }
 		Inner() i; register<bit<8>>(16) r; counter(8, CounterType.bytes) c;
-		apply { i.apply(); switch (t.apply().action_run) { set: { r.write(0, h.h.g); } default: { c.count(1); } } }` + programTail)
+		apply { i.apply(); switch (t.apply().action_run) { set: { r.write(0, h.h.g); } default: { c.count(1); } } }`)
 	var first []byte
 	for range 5 {
-		file, info := parseAndCheck(t, program)
+		file, info := p4test.Check(t, program)
 		cfg, errs := Lower(file, info, Options{})
-		if failed(errs) {
-			t.Fatal(syntax.Errors(errs))
+		if errs.Err() != nil {
+			t.Fatal(errs)
 		}
 		var b bytes.Buffer
 		if err := cfg.Write(&b); err != nil {

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -47,7 +48,7 @@ func (l *lowerer) parserBody(inst *instance, p *types.Parser, e *env, done *labe
 		}
 	}
 	for _, s := range p.Decl.States {
-		name := controlPlaneName("", s.Annotations, s.Name)
+		name := names.Declared("", s.Annotations, s.Name)
 		if done != nil {
 			name = inst.name + "." + name
 		}
@@ -278,7 +279,7 @@ func prefixes(lo, hi *big.Int, width int) [][2]*big.Int {
 
 // valueSet declares a parser value set.
 func (l *lowerer) valueSet(d *syntax.ValueSetDecl, inst *instance, e *env) {
-	name := controlPlaneName(inst.name, d.Annotations, d.Name)
+	name := names.Declared(inst.name, d.Annotations, d.Name)
 	size := l.scalar(d.Size, e)
 	if !size.isConst() {
 		l.errorf(d.Size, "the size of value set %s must be a constant", name)
@@ -362,7 +363,7 @@ func (l *lowerer) extractElement(el *element, x *syntax.CallExpr, call *types.Ca
 
 // skip drops as many bytes as the header would take.
 func (l *lowerer) skip(x *syntax.CallExpr, t types.Type) {
-	s, ok := underlying(t).(*types.Struct)
+	s, ok := types.Underlying(t).(*types.Struct)
 	if !ok {
 		l.unsupported(x, "extracting a %s", t)
 	}
@@ -389,7 +390,7 @@ func (l *lowerer) extractTarget(dst value, x *syntax.CallExpr) *bmv2.Expr {
 // lookahead reads ahead without moving; a struct is cut out of one number.
 func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 	width := l.widthOf(t)
-	if s, ok := underlying(t).(*types.Struct); ok && width == 0 {
+	if s, ok := types.Underlying(t).(*types.Struct); ok && width == 0 {
 		return l.headerLiteral(&aggregate{typ: s})
 	}
 	if width == 0 {
@@ -414,8 +415,8 @@ func (l *lowerer) cutOut(x *ex, t types.Type, at *int) value {
 		*at -= st.width
 		return cast(slice(x, *at+st.width-1, *at), st)
 	}
-	s, isStruct := underlying(t).(*types.Struct)
-	a := &aggregate{typ: underlying(t)}
+	s, isStruct := types.Underlying(t).(*types.Struct)
+	a := &aggregate{typ: types.Underlying(t)}
 	_, parts, _ := components(t)
 	for _, p := range parts {
 		a.elems = append(a.elems, l.cutOut(x, p, at))

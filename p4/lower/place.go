@@ -79,21 +79,10 @@ type next struct {
 	member int // of a union stack's element, -1 for the element itself
 }
 
-// underlying strips newtypes.
-func underlying(t types.Type) types.Type {
-	for {
-		n, ok := t.(*types.New)
-		if !ok {
-			return t
-		}
-		t = n.Underlying
-	}
-}
-
 // components lists the parts of a struct, tuple or array; ok is false for the
 // types that BMv2 has objects for: headers, unions and stacks of these.
 func components(t types.Type) (names []string, parts []types.Type, ok bool) {
-	switch t := underlying(t).(type) {
+	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
 		for _, f := range t.Fields {
 			names = append(names, f.Name)
@@ -111,7 +100,7 @@ func components(t types.Type) (names []string, parts []types.Type, ok bool) {
 			names = append(names, strconv.Itoa(i))
 			parts = append(parts, t.Elem)
 		}
-		s, isStruct := underlying(t.Elem).(*types.Struct)
+		s, isStruct := types.Underlying(t.Elem).(*types.Struct)
 		return names, parts, !isStruct || s.Kind == syntax.StructKindStruct
 	}
 	return nil, nil, false
@@ -119,7 +108,7 @@ func components(t types.Type) (names []string, parts []types.Type, ok bool) {
 
 // partIndex finds a part of a struct or tuple by its name, -1 where there is none.
 func partIndex(t types.Type, name string) int {
-	switch t := underlying(t).(type) {
+	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
 		return t.FieldIndex(name)
 	case *types.Tuple:
@@ -136,7 +125,7 @@ func partIndex(t types.Type, name string) int {
 // and stacks whose names start with name.
 func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	l.spend(costVariable)
-	t = underlying(t)
+	t = types.Underlying(t)
 	if st, ok := scalarOf(t); ok {
 		if st.varbit {
 			return l.allocVarbit(l.unique(name), st)
@@ -152,7 +141,7 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 			return l.newUnion(l.unique(name), t, true)
 		}
 	case *types.Stack:
-		if s, ok := underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
 			return l.newStack(l.unique(name), t, true)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -71,7 +72,7 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 			e.bind(o, l.eval(d.Value, e))
 		}
 	case *syntax.InstDecl:
-		e.bind(o, l.instantiate(d, l.info.Insts[d], e, controlPlaneName(e.inst.name, d.Annotations, d.Name)))
+		e.bind(o, l.instantiate(d, l.info.Insts[d], e, names.Declared(e.inst.name, d.Annotations, d.Name)))
 	}
 }
 

@@ -1,7 +1,10 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -79,7 +82,7 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 			return t
 		}
 	}
-	t := &table{decl: d, obj: o, env: e, name: controlPlaneName(e.inst.name, d.Annotations, d.Name), block: l.block}
+	t := &table{decl: d, obj: o, env: e, name: names.Declared(e.inst.name, d.Annotations, d.Name), block: l.block}
 	l.claim("table", t.name, d)
 	l.tables[d] = append(l.tables[d], t)
 	l.applied = append(l.applied, t)
@@ -181,10 +184,10 @@ func (l *lowerer) implementation(t *table) {
 		return
 	}
 	inst, ok := l.eval(p.Value, t.env).(*instance)
-	if ok && inst.extern() != nil && contains(lookups, inst.extern().Name) {
+	if ok && inst.extern() != nil && slices.Contains(lookups, inst.extern().Name) {
 		return // of no concern to what the table does
 	}
-	if !ok || inst.extern() == nil || !contains(attachable["implementation"], inst.extern().Name) {
+	if !ok || inst.extern() == nil || !slices.Contains(profiles, inst.extern().Name) {
 		l.errorf(p, "the implementation of table %s must be an action_profile or action_selector", t.name)
 		return
 	}
@@ -192,7 +195,7 @@ func (l *lowerer) implementation(t *table) {
 	if profile.name == "" {
 		profile.name = l.unique("action_profile")
 		if a := p.Annotations.Get("name"); a != nil {
-			profile.name, _ = annotationString(a)
+			profile.name, _ = a.Text()
 		}
 	}
 	t.impl = inst
@@ -203,6 +206,9 @@ func (l *lowerer) implementation(t *table) {
 	}
 	t.out.ActionProfile = profile.name
 }
+
+// profiles are the externs that hold what the entries of a table share.
+var profiles = []string{"action_profile", "action_selector", "ActionProfile", "ActionSelector"}
 
 // lookups are the externs that tell how a table of TNA finds its entries.
 var lookups = []string{"Alpm", "Atcam"}
@@ -296,10 +302,10 @@ var arrays = []string{"Counter", "Meter", "Register", "Lpf", "Wred"}
 // attached is the object of a table's entries that one of its properties names.
 func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *instance {
 	inst, ok := l.eval(p.Value, t.env).(*instance)
-	if ok && inst.extern() != nil && contains(arrays, inst.extern().Name) {
+	if ok && inst.extern() != nil && slices.Contains(arrays, inst.extern().Name) {
 		return nil
 	}
-	if !ok || inst.extern() == nil || !contains(kinds, inst.extern().Name) {
+	if !ok || inst.extern() == nil || !slices.Contains(kinds, inst.extern().Name) {
 		l.errorf(p, "%s of table %s must be an instance of %s", p.Name.Value, t.name, kinds[0])
 		return nil
 	}
@@ -310,20 +316,11 @@ func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *insta
 	if inst.name == "" {
 		inst.name = t.name + "." + p.Name.Value
 		if a := p.Annotations.Get("name"); a != nil {
-			inst.name, _ = annotationString(a)
+			inst.name, _ = a.Text()
 		}
 	}
 	inst.table = t
 	return inst
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // addAction adds one action of the table's list.

@@ -1,10 +1,10 @@
 package lower
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -64,31 +64,28 @@ var intrinsics = map[string][]struct{ typ, name string }{
 	},
 }
 
-// The packages of tna.p4 and t2na.p4.
+// The packages of tna.p4 and t2na.p4 that hold the blocks of a pipe.
 const (
-	switchPackage        = "Switch"
 	pipelinePackage      = "Pipeline"
-	multiSwitchPackage   = "MultiParserSwitch"
 	multiPipelinePackage = "MultiParserPipeline"
 )
 
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", pkg: switchPackage, addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true, divides: true}
+	return traits{runner: "p4lb", pkg: "Switch", addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true, divides: true}
 }
 
 // program lowers the pipes of Switch: one, if all have the same program.
 func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
-	pkg, ok := call.Result.(*types.Package)
-	if !ok || pkg.Name != switchPackage && pkg.Name != multiSwitchPackage || len(call.Args) == 0 {
-		l.unsupported(decl, "package %s; p4lb runs the package %s", typeName(call.Result), switchPackage)
+	pipes, of := names.Pipes(l.info, call)
+	if len(pipes) == 0 {
+		l.unsupported(decl, "package %s; p4lb runs the package %s", typeName(call.Result), l.traits().pkg)
 	}
-	pipes, of := distinctPipes(l.info, call)
 	var blocks [][]*instance
 	for k, pipe := range pipes {
 		list := l.pipeBlocks(pipe)
 		for _, b := range list {
 			if len(pipes) > 1 {
-				b.name = pipeName(pipe, k) + "." + b.name
+				b.name = names.Pipe(pipe, k) + "." + b.name
 			}
 		}
 		blocks = append(blocks, list)
@@ -115,37 +112,6 @@ func (l *tofino) lowerPipe(blocks []*instance) {
 	if len(blocks) > 6 {
 		l.lowerGhost(blocks[6])
 	}
-}
-
-// distinctPipes lists the arguments of Switch that differ, and which of them
-// each pipe has.
-func distinctPipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
-	for _, arg := range call.Args {
-		if arg == nil {
-			continue
-		}
-		k := slices.IndexFunc(pipes, func(p syntax.Expr) bool { return samePipe(info, p, arg) })
-		if k < 0 {
-			k = len(pipes)
-			pipes = append(pipes, arg)
-		}
-		of = append(of, k)
-	}
-	return pipes, of
-}
-
-func samePipe(info *types.Info, a, b syntax.Expr) bool {
-	x, ok1 := syntax.Unparen(a).(*syntax.Name)
-	y, ok2 := syntax.Unparen(b).(*syntax.Name)
-	return ok1 && ok2 && info.Uses[x] == info.Uses[y]
-}
-
-// pipeName is what the control plane calls the k-th of several pipes.
-func pipeName(pipe syntax.Expr, k int) string {
-	if n, ok := syntax.Unparen(pipe).(*syntax.Name); ok {
-		return n.Value
-	}
-	return fmt.Sprintf("pipe%d", k)
 }
 
 // construction is the call that makes a package, in place or where its name is
@@ -342,22 +308,22 @@ func isStruct(t types.Type) bool {
 // wantsMessage reports whether a control asks for what the ghost thread is told,
 // which it may without such a thread.
 func (l *tofino) wantsMessage(control *instance) bool {
-	b, _ := bodyOf(control.typ)
-	return slices.ContainsFunc(b.params, func(p *syntax.Param) bool {
+	b, _ := types.BodyOf(control.typ)
+	return slices.ContainsFunc(b.Params, func(p *syntax.Param) bool {
 		s, ok := l.paramType(control, p).(*types.Struct)
 		return ok && s.Name == messageType
 	})
 }
 
 func (l *tofino) paramType(inst *instance, p *syntax.Param) types.Type {
-	return underlying(inst.env.subst(l.info.Defs[p].Type))
+	return types.Underlying(inst.env.subst(l.info.Defs[p].Type))
 }
 
 // ownParams lists the parameters of a block whose types the program chooses.
 func (l *tofino) ownParams(inst *instance, g *gress) []*syntax.Param {
-	b, _ := bodyOf(inst.typ)
+	b, _ := types.BodyOf(inst.typ)
 	var own []*syntax.Param
-	for _, p := range b.params {
+	for _, p := range b.Params {
 		t := l.paramType(inst, p)
 		if _, isExtern := t.(*types.Extern); !isExtern && g.of(t) == nil {
 			own = append(own, p)
@@ -377,10 +343,10 @@ func (g *gress) of(t types.Type) value {
 // args are the arguments of a block. Most of the architecture's parameters are
 // optional, so that types and not places tell what is what.
 func (l *tofino) args(inst *instance) []value {
-	b, _ := bodyOf(inst.typ)
+	b, _ := types.BodyOf(inst.typ)
 	own := []value{l.gress.hdrs, l.gress.meta}
 	var args []value
-	for _, p := range b.params {
+	for _, p := range b.Params {
 		t := l.paramType(inst, p)
 		given := l.gress.of(t)
 		_, isExtern := t.(*types.Extern)

@@ -81,9 +81,9 @@ func (l *tofino) prefix(c *methodCall) *header {
 	if x == nil {
 		return nil
 	}
-	t, ok := underlying(c.e.typeOf(x)).(*types.Struct)
+	t, ok := types.Underlying(c.e.typeOf(x)).(*types.Struct)
 	if len(c.call.TypeArgs) > 0 {
-		t, ok = underlying(c.e.subst(c.call.TypeArgs[0])).(*types.Struct)
+		t, ok = types.Underlying(c.e.subst(c.call.TypeArgs[0])).(*types.Struct)
 	}
 	if !ok || t.Kind == syntax.StructKindUnion {
 		l.unsupported(x, "%s before a packet; a header is wanted", c.e.typeOf(x))

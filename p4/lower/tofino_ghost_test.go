@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/p4test"
 )
 
 // TestTofinoGhost: the ghost thread's control becomes a pipeline with metadata of
@@ -25,9 +26,9 @@ Pipeline(IP(), I(), ID(), EP(), E(), ED()`
 			"Pipeline(IP(), I(), ID(), EP(), E(), ED()", strings.Replace(control, "BODY", body, 1)+", G()",
 			"inout ingress_intrinsic_metadata_for_tm_t tm)", "inout ingress_intrinsic_metadata_for_tm_t tm, in ghost_intrinsic_metadata_t gh)",
 		).Replace(string(tofinoProgram(bmv2.T2NA, map[string]string{"ingress.p4": "apply { m.y = 5w0 ++ gh.qid; }"})))
-		file, info := parseAndCheck(t, []byte(program))
+		file, info := p4test.Check(t, []byte(program))
 		cfg, errs := Lower(file, info, Options{Arch: bmv2.T2NA})
-		if failed(errs) {
+		if errs.Err() != nil {
 			t.Fatal(errs)
 		}
 		ghost := cfg.Pipelines[len(cfg.Pipelines)-1]

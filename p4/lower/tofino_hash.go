@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -120,7 +121,7 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	}
 	at := map[string]int{}
 	for i, el := range list.Elems {
-		at[l.pathName(el)] = i
+		at[names.Path(l.info, el)] = i
 	}
 	out := &aggregate{typ: a.typ, elems: slices.Clone(a.elems)}
 	for _, an := range c.inst.decl.Annotations {

@@ -41,7 +41,7 @@ func (l *tofino) reduceCall(c *methodCall) value {
 	if strings.HasSuffix(c.method, "16") {
 		width = 16
 	}
-	if _, ok := underlying(c.e.typeOf(c.arg("val"))).(*types.Bits); !ok {
+	if _, ok := types.Underlying(c.e.typeOf(c.arg("val"))).(*types.Bits); !ok {
 		l.unsupported(c.arg("val"), "%s of %s", c.method, c.e.typeOf(c.arg("val")))
 	}
 	val := l.settled(l.scalar(c.arg("val"), c.e))

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,8 +14,11 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/p4/p4test"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
+
+var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
 
 // tofinoFrame is a program whose blocks do what the sections of an archive say:
 // text before the blocks, declarations and states of the ingress parser,
@@ -76,10 +80,10 @@ func TestTofino(t *testing.T) {
 			if bytes.HasPrefix(a.Comment, []byte("T2NA")) {
 				arch = bmv2.T2NA
 			}
-			file, info := parseAndCheck(t, tofinoProgram(arch, sections))
+			file, info := p4test.Check(t, tofinoProgram(arch, sections))
 			cfg, errs := Lower(file, info, Options{Arch: arch})
-			if failed(errs) {
-				t.Fatal(syntax.Errors(errs))
+			if errs.Err() != nil {
+				t.Fatal(errs)
 			}
 			var text bytes.Buffer
 			if err := cfg.Write(&text); err != nil {
@@ -99,7 +103,7 @@ func TestTofino(t *testing.T) {
 					t.Fatal(err)
 				}
 			case !bytes.Equal(got, last.Data):
-				t.Error(firstDifference(got, last.Data))
+				t.Error(p4test.FirstDifference(got, last.Data))
 			}
 		})
 	}
@@ -249,9 +253,9 @@ func TestTofinoNotSupported(t *testing.T) {
 			apply { t.apply(); u.apply(); }`, `^program.p4:14:18: I.r belongs to the entries of table I.t, and cannot to those of I.u too`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, info := parseAndCheck(t, tofinoProgram(test.arch, map[string]string{test.section: test.text, "top.p4": "header empty_t {}"}))
+			file, info := p4test.Check(t, tofinoProgram(test.arch, map[string]string{test.section: test.text, "top.p4": "header empty_t {}"}))
 			cfg, errs := Lower(file, info, Options{Arch: test.arch})
-			if cfg != nil || !failed(errs) {
+			if cfg != nil || errs.Err() == nil {
 				t.Fatalf("it was lowered, want an error like %s", test.want)
 			}
 			var real syntax.Errors
@@ -281,9 +285,9 @@ func TestTofinoPipes(t *testing.T) {
 	} {
 		program := strings.Replace(string(tofinoProgram(bmv2.TNA, map[string]string{})), "Switch(pipe) main;",
 			"Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe2;\n"+switches, 1)
-		file, info := parseAndCheck(t, []byte(program))
+		file, info := p4test.Check(t, []byte(program))
 		cfg, errs := Lower(file, info, Options{Arch: bmv2.TNA})
-		if failed(errs) {
+		if errs.Err() != nil {
 			t.Errorf("%s: %v", switches, errs)
 			continue
 		}
@@ -305,9 +309,9 @@ func TestTofinoPipes(t *testing.T) {
 func TestManyParsers(t *testing.T) {
 	program := strings.Replace(string(tofinoProgram(bmv2.TNA, map[string]string{})), "Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;\nSwitch(pipe) main;",
 		"IngressParsers(IP(), IP()) many;\nMultiParserPipeline(many, I(), ID(), EgressParsers(EP()), E(), ED()) pipe;\nMultiParserSwitch(pipe) main;", 1)
-	file, info := parseAndCheck(t, []byte(program))
+	file, info := p4test.Check(t, []byte(program))
 	cfg, errs := Lower(file, info, Options{Arch: bmv2.TNA})
-	if failed(errs) || len(errs) != 1 || !strings.Contains(errs[0].Msg, "the first parser is that of all ports") {
+	if errs.Err() != nil || len(errs) != 1 || !strings.Contains(errs[0].Msg, "the first parser is that of all ports") {
 		t.Fatal(errs)
 	}
 	if err := cfg.Validate(); err != nil {

@@ -131,7 +131,7 @@ func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 	receiver := l.scalar(call.Args[0], e)
 	name := ""
 	if len(call.TypeArgs) > 0 {
-		if s, ok := underlying(e.subst(call.TypeArgs[0])).(*types.Struct); ok {
+		if s, ok := types.Underlying(e.subst(call.TypeArgs[0])).(*types.Struct); ok {
 			name = l.headerTypeName(s)
 		}
 	}

@@ -41,11 +41,11 @@ func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
 	l.block = egressBlock
 	l.lowerPipeline("egress", egress, l.hdrs, meta, std)
 	l.block = deparserBlock
-	c, ok := bodyOf(deparser.typ)
-	if !ok || len(c.params) != 2 {
+	c, ok := types.BodyOf(deparser.typ)
+	if !ok || len(c.Params) != 2 {
 		l.unsupported(deparser.at, "this deparser; V1Switch wants a control with two parameters")
 	}
-	l.lowerDeparser("deparser", deparser, l.packet(c.params[0]), l.hdrs)
+	l.lowerDeparser("deparser", deparser, l.packet(c.Params[0]), l.hdrs)
 	l.block = computeBlock
 	l.lowerChecksums(compute, false, meta)
 	l.block = verifyBlock
@@ -56,7 +56,7 @@ func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
 // metadata and the standard metadata.
 func (l v1model) places(parser *instance, t *types.Parser) (meta, std value) {
 	paramType := func(i int) types.Type {
-		return underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
+		return types.Underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
 	}
 	l.headerType0()
 	std = l.metadataHeader(standardName, standardName, paramType(3))

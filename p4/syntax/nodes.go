@@ -97,6 +97,19 @@ func (as Annotations) Get(name string) *Annotation {
 	return nil
 }
 
+// Text is the one string of an annotation such as @name("x"); ok is false where
+// it holds anything else.
+func (a *Annotation) Text() (text string, ok bool) {
+	if len(a.Exprs) != 1 {
+		return "", false
+	}
+	s, ok := a.Exprs[0].(*StringLit)
+	if !ok {
+		return "", false
+	}
+	return s.Value, true
+}
+
 // Expressions and types.
 type (
 	// Name is an identifier in use or in declaration; Global marks a leading dot.

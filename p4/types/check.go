@@ -13,7 +13,7 @@ import (
 // One pass over the declarations in order does it all: P4 wants a name declared
 // before its use everywhere but among the states of a parser, so a single walk
 // sees everything with its type known.
-func Check(file *syntax.File) (*Info, []*syntax.Error) {
+func Check(file *syntax.File) (*Info, syntax.Errors) {
 	c := &checker{
 		info:   newInfo(),
 		errors: map[string]*Object{},

@@ -89,7 +89,7 @@ func take(wants map[int][]want, e *syntax.Error) bool {
 
 // check parses and checks one program, which may include "core.p4", the small
 // core library of testdata.
-func check(t testing.TB, name string, text []byte) (*Info, []*syntax.Error) {
+func check(t testing.TB, name string, text []byte) (*Info, syntax.Errors) {
 	t.Helper()
 	core, err := os.ReadFile("testdata/core.p4")
 	if err != nil {

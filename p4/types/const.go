@@ -128,13 +128,20 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 	return wrap(r, b), nil
 }
 
-// Fold computes x op y for the arithmetic, bit, shift and concatenation
-// operators, with x of type xt and y of type yt: *Bits or Int. It gives nil
-// where the result is not defined.
-func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) *big.Int {
+// Fold computes x op y for numbers, with x of type xt and y of type yt: a bool
+// for comparisons, a *big.Int for the arithmetic, bit, shift and concatenation
+// operators, and nil where the result is not defined.
+func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) Value {
+	xt, yt = number(xt), number(yt)
 	var r *big.Int
 	var err error
 	switch op {
+	case syntax.Eql:
+		return x.Cmp(y) == 0
+	case syntax.Neq:
+		return x.Cmp(y) != 0
+	case syntax.Lss, syntax.Leq, syntax.Gtr, syntax.Geq:
+		return foldCompare(op, x, y)
 	case syntax.Shl, syntax.Shr:
 		r, err = foldShift(op, x, y, xt)
 	case syntax.Concat:
@@ -151,6 +158,27 @@ func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) *big.Int {
 		return nil
 	}
 	return r
+}
+
+// FoldUnary computes op x for a number of type t.
+func FoldUnary(op syntax.Operator, x *big.Int, t Type) *big.Int { return foldUnary(op, x, number(t)) }
+
+// Wrap brings a number into the range of t by dropping bits; a type that has no
+// range leaves it as it is.
+func Wrap(v *big.Int, t Type) *big.Int {
+	if b, ok := number(t).(*Bits); ok {
+		return wrap(v, b)
+	}
+	return v
+}
+
+// number is the type that values of t are computed in: Bits for types made of it.
+func number(t Type) Type {
+	t = Underlying(t)
+	if e, ok := t.(*Enum); ok && e.Repr != nil {
+		return e.Repr
+	}
+	return t
 }
 
 func foldDiv(op syntax.Operator, x, y *big.Int) (*big.Int, error) {

@@ -111,7 +111,7 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 		return tv, &mismatch{e.Pos(), castHint(from, want)}
 	case *New:
 		// A plain number has no type that a new one should be kept apart from.
-		if b, ok := underlying(w).(*Bits); ok && from == Int {
+		if b, ok := Underlying(w).(*Bits); ok && from == Int {
 			tv = c.sizeInt(e, tv, b)
 			tv.Type = w
 			return c.record(e, tv), nil
@@ -159,7 +159,7 @@ func numberOrNil(v Value) Value {
 func castHint(from, to Type) string {
 	if from == Int {
 		from = &Bits{Width: 32}
-		if b, ok := underlying(to).(*Bits); ok {
+		if b, ok := Underlying(to).(*Bits); ok {
 			from = b
 		}
 	}
@@ -167,16 +167,6 @@ func castHint(from, to Type) string {
 		return ""
 	}
 	return fmt.Sprintf("; cast it: (%s)", to)
-}
-
-func underlying(t Type) Type {
-	for {
-		n, ok := t.(*New)
-		if !ok {
-			return t
-		}
-		t = n.Underlying
-	}
 }
 
 // sizeInt gives an int expression the type b. A constant that does not fit

@@ -311,15 +311,11 @@ func (c *checker) matchAnnotation(a *syntax.Annotation) {
 
 // annotated gives the string of an annotation, "" where there is none.
 func annotated(as syntax.Annotations, name string) string {
-	a := as.Get(name)
-	if a == nil || len(a.Exprs) != 1 {
-		return ""
+	if a := as.Get(name); a != nil {
+		s, _ := a.Text()
+		return s
 	}
-	s, _ := a.Exprs[0].(*syntax.StringLit)
-	if s == nil {
-		return ""
-	}
-	return s.Value
+	return ""
 }
 
 // controlPlaneName wants the actions of a program to have different names for

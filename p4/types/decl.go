@@ -268,7 +268,7 @@ func (c *checker) valueSetDecl(d *syntax.ValueSetDecl) {
 // sizeOf checks the size of a value set, which may come from a constructor parameter.
 func (c *checker) sizeOf(d *syntax.ValueSetDecl, tv TypeAndValue) {
 	switch {
-	case !isInteger(underlying(tv.Type)):
+	case !isInteger(Underlying(tv.Type)):
 		c.errorf(d.Size.Pos(), "the size of a value set must be a number, but %s has type %s", show(d.Size), tv.Type)
 	case !tv.known:
 		c.errorf(d.Size.Pos(), "the size of the value set %s is not known at compile time", d.Name.Value)

@@ -119,7 +119,7 @@ func byKind(match string) string {
 // prefixMask wants the ones of an lpm mask before its zeros.
 func (t *table) prefixMask(m *syntax.MaskExpr, k keyType) {
 	mask := Number(t.c.info.Types[m.Mask].Value)
-	b, ok := underlying(k.typ).(*Bits)
+	b, ok := Underlying(k.typ).(*Bits)
 	if !ok || mask == nil || mask.Sign() < 0 {
 		return
 	}

@@ -217,7 +217,7 @@ func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 		e syntax.Expr
 		t Type
 	}{{x, a.Type}, {y, b.Type}} {
-		if !isInteger(underlying(side.t)) {
+		if !isInteger(Underlying(side.t)) {
 			c.errorf(e.Pos(), "%s needs numbers, but %s has type %s", op, show(side.e), side.t)
 			return invalid
 		}
@@ -312,7 +312,7 @@ func castable(to, from Type) bool {
 }
 
 func isNumber(t Type) bool {
-	t = underlying(t)
+	t = Underlying(t)
 	return isInteger(t)
 }
 
@@ -397,7 +397,7 @@ func twoSteps(to, from Type) string {
 // castValue folds a cast.
 func (c *checker) castValue(e *syntax.CastExpr, tv TypeAndValue, to Type) Value {
 	if b, ok := tv.Value.(bool); ok {
-		if _, ok := underlying(to).(*Bits); !ok {
+		if _, ok := Underlying(to).(*Bits); !ok {
 			return b
 		}
 		if b {
@@ -409,7 +409,7 @@ func (c *checker) castValue(e *syntax.CastExpr, tv TypeAndValue, to Type) Value 
 	if n == nil {
 		return nil
 	}
-	switch t := underlying(to).(type) {
+	switch t := Underlying(to).(type) {
 	case *Bits:
 		return wrap(n, t)
 	case *Enum:

@@ -185,7 +185,7 @@ func (c *checker) forInStmt(s *syntax.ForInStmt) {
 func (c *checker) collection(s *syntax.ForInStmt, t Type) {
 	name := s.Var.Name.Value
 	if r, ok := syntax.Unparen(s.Coll).(*syntax.RangeExpr); ok {
-		if _, ok := underlying(t).(*Bits); !ok && t != Invalid {
+		if _, ok := Underlying(t).(*Bits); !ok && t != Invalid {
 			c.errorf(s.Var.Pos(), "%s runs through a range of numbers and cannot have type %s", name, t)
 			t = Invalid
 		}

@@ -86,7 +86,7 @@ func kindName(k syntax.StructKind) string {
 
 // badField says why t cannot be the type of a field, "" where it can.
 func badField(kind syntax.StructKind, t Type) string {
-	t = underlying(t)
+	t = Underlying(t)
 	switch kind {
 	case syntax.StructKindUnion:
 		s, ok := t.(*Struct)

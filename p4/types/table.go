@@ -70,7 +70,7 @@ func (t *table) key() {
 }
 
 func keyable(t Type) bool {
-	switch t := underlying(t).(type) {
+	switch t := Underlying(t).(type) {
 	case *Bits, *Enum:
 		return true
 	case *Basic:
@@ -356,7 +356,7 @@ func (t *table) property(p *syntax.Property) {
 	case "default_action":
 		t.defaultAction(p)
 	case "size":
-		if tv := c.value(p.Value); tv.Type != Invalid && (!isInteger(underlying(tv.Type)) || !tv.known) {
+		if tv := c.value(p.Value); tv.Type != Invalid && (!isInteger(Underlying(tv.Type)) || !tv.known) {
 			c.errorf(p.Value.Pos(), "the size of a table must be a constant number, %s has type %s", show(p.Value), tv.Type)
 		}
 	case "largest_priority_wins":

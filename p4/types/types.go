@@ -303,3 +303,38 @@ func identicalFuncs(a, b *Func) bool {
 	}
 	return Identical(a.Result, b.Result)
 }
+
+// Underlying is what a type declared by "type" is made from, through all such
+// declarations; every other type is itself.
+func Underlying(t Type) Type {
+	for {
+		n, ok := t.(*New)
+		if !ok {
+			return t
+		}
+		t = n.Underlying
+	}
+}
+
+// A Body is what parsers and controls have in common.
+type Body struct {
+	Name       *syntax.Name
+	TypeParams []*syntax.Name
+	TypeArgs   []Type
+	CtorParams []*syntax.Param
+	Params     []*syntax.Param
+	Locals     []syntax.Decl
+}
+
+// BodyOf gives the body of a parser or control; ok is false for other types.
+func BodyOf(t Type) (b Body, ok bool) {
+	switch t := t.(type) {
+	case *Control:
+		d := t.Decl
+		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+	case *Parser:
+		d := t.Decl
+		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+	}
+	return Body{}, false
+}

@@ -33,7 +33,7 @@ func (c *checker) followOut(f *Func) {
 // undefined reports whether a variable of type t has no value at first.
 // Headers have one: they are invalid.
 func undefined(t Type) bool {
-	switch t := underlying(t).(type) {
+	switch t := Underlying(t).(type) {
 	case *Bits, *Enum:
 		return true
 	case *Basic:

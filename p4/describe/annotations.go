@@ -1,7 +1,8 @@
-package lower
+package describe
 
 import (
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 func (g *infoGen) annotations(as syntax.Annotations, skip ...string) []string {
 	var out []string
 	for _, a := range as {
-		if structuredKind(a) || contains(skip, a.Name.Value) {
+		if structuredKind(a) || slices.Contains(skip, a.Name.Value) {
 			continue
 		}
 		switch a.Name.Value {
@@ -114,7 +115,7 @@ func (g *infoGen) constant(x syntax.Expr) any {
 		a, ok1 := g.constant(x.X).(*big.Int)
 		b, ok2 := g.constant(x.Y).(*big.Int)
 		if ok1 && ok2 {
-			return foldNumbers(x.Op, a, b)
+			return types.Fold(x.Op, a, b, types.Int, types.Int)
 		}
 		return nil
 	case *syntax.Name:
@@ -125,18 +126,6 @@ func (g *infoGen) constant(x syntax.Expr) any {
 	default:
 		return g.view.fold(x, &scope{})
 	}
-}
-
-func foldNumbers(op syntax.Operator, a, b *big.Int) any {
-	r := foldBinary(op, constEx(a, integer), constEx(b, integer), integer)
-	if r == nil {
-		return nil
-	}
-	switch op {
-	case syntax.Eql, syntax.Neq, syntax.Lss, syntax.Leq, syntax.Gtr, syntax.Geq:
-		return r.Sign() != 0
-	}
-	return r
 }
 
 // number is the one number of an annotation such as @id(7).
@@ -168,10 +157,10 @@ func (g *infoGen) doc(as syntax.Annotations) *configv1.Documentation {
 	}
 	doc := &configv1.Documentation{}
 	if brief != nil {
-		doc.Brief, _ = annotationString(brief)
+		doc.Brief, _ = brief.Text()
 	}
 	if description != nil {
-		doc.Description, _ = annotationString(description)
+		doc.Description, _ = description.Text()
 	}
 	return doc
 }

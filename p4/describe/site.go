@@ -1,8 +1,9 @@
-package lower
+package describe
 
 import (
 	"math/big"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -10,7 +11,7 @@ import (
 // A site is an instance of a parser, control or extern object.
 type site struct {
 	typ   types.Type
-	body  body
+	body  types.Body
 	sig   *types.Func
 	name  string
 	notes syntax.Annotations
@@ -28,37 +29,6 @@ type site struct {
 	tables   map[*syntax.TableDecl]bool
 	sets     map[*syntax.ValueSetDecl]bool
 	noAction *types.Object // see view.noAction
-}
-
-// A body is what parsers and controls have in common.
-type body struct {
-	name       *syntax.Name
-	typeParams []*syntax.Name
-	typeArgs   []types.Type
-	ctorParams []*syntax.Param
-	params     []*syntax.Param
-	locals     []syntax.Decl
-}
-
-func bodyOf(t types.Type) (body, bool) {
-	switch t := t.(type) {
-	case *types.Control:
-		d := t.Decl
-		return body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
-	case *types.Parser:
-		d := t.Decl
-		return body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
-	}
-	return body{}, false
-}
-
-// blockName is what the names in a block of the architecture start with: its
-// declaration's name, or that of p4c's copy made for the arguments.
-func (b body) blockName() string {
-	if len(b.typeArgs) > 0 || len(b.ctorParams) > 0 {
-		return b.name.Value + "_0"
-	}
-	return b.name.Value
 }
 
 // A scope binds constructor parameters and type parameters in a site's body.
@@ -89,6 +59,9 @@ func (s *scope) subst(t types.Type) types.Type {
 // declarations can ask for more than any machine holds.
 const maxSites = 1 << 16
 
+// maxSteps bounds the statements that are walked, each call's again.
+const maxSteps = 1 << 20
+
 // newSite evaluates a constructor call and, for parsers and controls, the
 // instances declared inside.
 func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.Node) *site {
@@ -100,7 +73,7 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 	if v.sites++; v.sites > maxSites {
 		return s
 	}
-	if b, ok := bodyOf(s.typ); ok {
+	if b, ok := types.BodyOf(s.typ); ok {
 		s.body = b
 		v.enter(s, call, outer)
 		return s
@@ -118,18 +91,18 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 // enter makes the scope of a parser's or control's body and what is in it.
 func (v *view) enter(s *site, call *types.Call, outer *scope) {
 	if s.name == "" {
-		s.name = v.prefix + s.body.blockName()
+		s.name = v.prefix + names.Block(s.body)
 		v.prefix = ""
 	}
 	s.scope = &scope{site: s, vals: map[*types.Object]any{}, tsub: map[*types.TypeParam]types.Type{}}
-	for i, p := range s.body.typeParams {
-		if o := v.info.Defs[p]; o != nil && i < len(s.body.typeArgs) {
+	for i, p := range s.body.TypeParams {
+		if o := v.info.Defs[p]; o != nil && i < len(s.body.TypeArgs) {
 			if tp, ok := o.Type.(*types.TypeParam); ok {
-				s.scope.tsub[tp] = s.body.typeArgs[i]
+				s.scope.tsub[tp] = s.body.TypeArgs[i]
 			}
 		}
 	}
-	for k, p := range s.body.ctorParams {
+	for k, p := range s.body.CtorParams {
 		if k >= len(call.Args) {
 			break
 		}
@@ -141,9 +114,9 @@ func (v *view) enter(s *site, call *types.Call, outer *scope) {
 		s.args = append(s.args, a)
 		s.scope.vals[v.info.Defs[p]] = a
 	}
-	for _, d := range s.body.locals {
+	for _, d := range s.body.Locals {
 		if inst, ok := d.(*syntax.InstDecl); ok && v.info.Insts[inst] != nil {
-			s.locals[inst] = v.newSite(v.info.Insts[inst], s.scope, controlPlaneName(s.name, inst.Annotations, inst.Name), inst)
+			s.locals[inst] = v.newSite(v.info.Insts[inst], s.scope, names.Declared(s.name, inst.Annotations, inst.Name), inst)
 			s.locals[inst].notes = inst.Annotations
 		}
 	}
@@ -213,8 +186,8 @@ func (v *view) fold(x syntax.Expr, s *scope) any {
 		}
 	case *syntax.CastExpr:
 		if n, ok := v.fold(x.X, s).(*big.Int); ok {
-			if st, ok := scalarOf(s.subst(v.info.Types[x].Type)); ok && !st.bool {
-				return wrap(n, st)
+			if t := s.subst(v.info.Types[x].Type); t != types.Bool {
+				return types.Wrap(n, t)
 			}
 		}
 	}
@@ -252,11 +225,7 @@ func (v *view) foldUnary(x *syntax.UnaryExpr, s *scope) any {
 			return !a
 		}
 	case *big.Int:
-		if st, ok := scalarOf(s.subst(v.info.Types[x].Type)); ok {
-			if r := unary(x.Op, constEx(a, st), st); r.isConst() {
-				return r.v
-			}
-		}
+		return types.FoldUnary(x.Op, a, s.subst(v.info.Types[x].Type))
 	}
 	return nil
 }
@@ -281,18 +250,13 @@ func (v *view) foldBinary(x *syntax.BinaryExpr, s *scope) any {
 	}
 	m, ok1 := a.(*big.Int)
 	n, ok2 := b.(*big.Int)
-	st, ok3 := scalarOf(s.subst(v.info.Types[x].Type))
-	xst, ok4 := scalarOf(s.subst(v.info.Types[syntax.Unparen(x.X)].Type))
-	yst, ok5 := scalarOf(s.subst(v.info.Types[syntax.Unparen(x.Y)].Type))
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 {
+	if !ok1 || !ok2 {
 		return nil
 	}
-	r := foldBinary(x.Op, constEx(m, xst), constEx(n, yst), st)
-	switch {
-	case r == nil:
-		return nil
-	case st.bool:
-		return r.Sign() != 0
+	typeOf := func(x syntax.Expr) types.Type { return s.subst(v.info.Types[syntax.Unparen(x)].Type) }
+	r := types.Fold(x.Op, m, n, typeOf(x.X), typeOf(x.Y))
+	if n, ok := r.(*big.Int); ok {
+		return types.Wrap(n, typeOf(x))
 	}
 	return r
 }

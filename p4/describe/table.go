@@ -1,10 +1,11 @@
-package lower
+package describe
 
 import (
 	"math/big"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -44,7 +45,7 @@ const noAction = "NoAction"
 func (v *view) noAction(s *site) *types.Object {
 	if s.noAction == nil {
 		s.noAction = v.info.Top[noAction]
-		for _, d := range s.body.locals {
+		for _, d := range s.body.Locals {
 			if a, ok := d.(*syntax.ActionDecl); ok && a.Name.Value == noAction {
 				s.noAction = v.info.Defs[a]
 				break
@@ -83,14 +84,14 @@ func (g *infoGen) addAction(a *actionSite) {
 	for i, p := range params {
 		t := a.scope.subst(g.info.Defs[p].Type)
 		param := &configv1.Action_Param{
-			Id: ids[i], Name: controlPlaneName("", p.Annotations, p.Name), Annotations: g.annotations(p.Annotations),
+			Id: ids[i], Name: names.Declared("", p.Annotations, p.Name), Annotations: g.annotations(p.Annotations),
 			StructuredAnnotations: g.structured(p.Annotations), Doc: g.doc(p.Annotations),
 			Bitwidth: int32(bitwidth(t)), TypeName: newTypeName(t),
 		}
 		if e, ok := t.(*types.Enum); ok && e.Repr == nil {
 			param.TypeName = named(typeLabelOf(e))
 		}
-		if _, ok := scalarOf(t); !ok {
+		if _, ok := scalarWidth(t); !ok {
 			g.errorf(p, "parameter %s of action %s has type %s, which the control plane cannot send", p.Name.Value, a.name, t)
 			continue
 		}
@@ -171,7 +172,7 @@ func (g *infoGen) matchFields(t *tableSite) []*configv1.MatchField {
 		typ := g.keyType(t, k)
 		g.typeSpec(typ)
 		f := &configv1.MatchField{
-			Id: ids[i], Name: g.keyName(k), Annotations: g.annotations(k.Annotations), StructuredAnnotations: g.structured(k.Annotations),
+			Id: ids[i], Name: names.Key(g.info, k), Annotations: g.annotations(k.Annotations), StructuredAnnotations: g.structured(k.Annotations),
 			Doc: g.doc(k.Annotations), Bitwidth: int32(bitwidth(typ)), TypeName: newTypeName(typ),
 		}
 		setMatch(f, k.Match.Value)
@@ -206,7 +207,7 @@ func setMatch(f *configv1.MatchField, kind string) {
 
 // keyName is what the lowering to JSON calls the key; both documents must agree.
 func (g *infoGen) keyName(k *syntax.KeyElem) string {
-	return (&lowerer{info: g.info}).keyName(k)
+	return names.Key(g.info, k)
 }
 
 func (g *infoGen) actionRefs(t *tableSite) []*configv1.ActionRef {
@@ -239,7 +240,7 @@ func (g *infoGen) actionID(t *tableSite, o *types.Object) uint32 {
 	if o.Parent != nil {
 		prefix = t.site.name
 	}
-	return g.ids.id(actionKind, controlPlaneName(prefix, d.Annotations, d.Name))
+	return g.ids.id(actionKind, names.Declared(prefix, d.Annotations, d.Name))
 }
 
 func (g *infoGen) defaultAction(t *tableSite, out *configv1.Table) {
@@ -320,5 +321,5 @@ func (g *infoGen) bytes(v any, t types.Type) (b []byte, ok bool) {
 // two's complement. P4Runtime calls the shortest form canonical but p4c and its
 // users take the padded one.
 func bytesValue(v *big.Int, width int) []byte {
-	return wrap(v, scalar{width: width}).FillBytes(make([]byte, bytesOf(width)))
+	return types.Wrap(v, &types.Bits{Width: width}).FillBytes(make([]byte, (width+7)/8))
 }

@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"regexp"
@@ -17,14 +17,14 @@ import (
 // BfRt describes the checked program to the control plane of Intel's SDE, with
 // the tables, names and numbers of p4c's Tofino backend. The schema is nil iff
 // one of the errors is not a warning.
-func BfRt(file *syntax.File, info *types.Info, opts Options) (*bfrt.Schema, []*syntax.Error) {
-	g := newInfoGen(file, info, opts)
+func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, syntax.Errors) {
+	g := newInfoGen(file, info, arch)
 	if g.arch != bmv2.TNA && g.arch != bmv2.T2NA {
 		g.errorf(g.mainDecl(), "BfRt is for Tofino: this program is for %s", g.arch)
 		return nil, g.errs
 	}
 	g.build()
-	if failed(g.errs) {
+	if g.errs.Err() != nil {
 		return nil, g.errs
 	}
 	b := &schemaGen{infoGen: g, out: &bfrt.Schema{Version: "1.0.0", Tables: []*bfrt.Table{}, LearnFilters: []*bfrt.LearnFilter{}}}

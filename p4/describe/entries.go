@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"math/big"
@@ -41,11 +41,11 @@ type Param struct {
 
 // Entries gives the entries that the program's tables start with, in the order
 // in which they are declared. They are nil if one of the errors is not a warning.
-func Entries(file *syntax.File, info *types.Info, opts Options) ([]Entry, []*syntax.Error) {
-	g := newInfoGen(file, info, opts)
+func Entries(file *syntax.File, info *types.Info, arch string) ([]Entry, syntax.Errors) {
+	g := newInfoGen(file, info, arch)
 	g.build()
 	list := g.entries()
-	if failed(g.errs) {
+	if g.errs.Err() != nil {
 		return nil, g.errs
 	}
 	return list, g.errs
@@ -156,7 +156,7 @@ func (g *infoGen) priorities(t *tableSite) (prios []int32, largest bool) {
 	n := len(t.decl.Entries.List)
 	prios, largest = make([]int32, n), true
 	ranked := slices.ContainsFunc(t.decl.Key.Elems, func(k *syntax.KeyElem) bool {
-		return contains([]string{"ternary", "range", "optional"}, k.Match.Value)
+		return slices.Contains([]string{"ternary", "range", "optional"}, k.Match.Value)
 	})
 	if !ranked {
 		return prios, largest
@@ -242,7 +242,7 @@ func (m *matcher) number(x syntax.Expr) *big.Int {
 		m.gen.errorf(x, "the key of an entry must be a constant number, boolean or member of a serializable enum")
 		return nil
 	}
-	return wrap(n, scalar{width: m.width})
+	return types.Wrap(n, &types.Bits{Width: m.width})
 }
 
 func (m *matcher) bytes(n *big.Int) []byte { return bytesValue(n, m.width) }
@@ -273,7 +273,7 @@ func (m *matcher) match(kind string, x syntax.Expr) *Match {
 func (m *matcher) masked(x syntax.Expr) (value, mask *big.Int) {
 	mx, ok := x.(*syntax.MaskExpr)
 	if !ok {
-		return m.number(x), maskOf(m.width)
+		return m.number(x), ones(m.width)
 	}
 	value, mask = m.number(mx.X), m.number(mx.Mask)
 	if value == nil || mask == nil {
@@ -282,13 +282,16 @@ func (m *matcher) masked(x syntax.Expr) (value, mask *big.Int) {
 	return new(big.Int).And(value, mask), mask
 }
 
+// ones is the number of that many bits, all set.
+func ones(width int) *big.Int { return types.Wrap(big.NewInt(-1), &types.Bits{Width: width}) }
+
 func (m *matcher) lpm(x syntax.Expr) *Match {
 	value, mask := m.masked(x)
 	if value == nil || mask.Sign() == 0 {
 		return nil
 	}
 	zeros := int(mask.TrailingZeroBits())
-	if want := new(big.Int).Xor(maskOf(m.width), maskOf(zeros)); mask.Cmp(want) != 0 {
+	if want := new(big.Int).Xor(ones(m.width), ones(zeros)); mask.Cmp(want) != 0 {
 		m.gen.errorf(x, "the mask of an lpm key must be a prefix")
 		return nil
 	}
@@ -310,7 +313,7 @@ func (m *matcher) between(x syntax.Expr) *Match {
 	}
 	a, b := m.number(lo), m.number(hi)
 	switch {
-	case a == nil || b == nil || a.Sign() == 0 && b.Cmp(maskOf(m.width)) == 0:
+	case a == nil || b == nil || a.Sign() == 0 && b.Cmp(ones(m.width)) == 0:
 		return nil
 	case a.Cmp(b) > 0:
 		m.gen.errorf(x, "the range is empty")

@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"strconv"
@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -62,15 +63,15 @@ func bitstring(t types.Type) *configv1.P4BitstringLikeTypeSpec {
 func typeLabelOf(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Struct:
-		name := controlPlaneName("", t.Decl.Annotations, t.Decl.Name)
+		name := names.Declared("", t.Decl.Annotations, t.Decl.Name)
 		for _, a := range t.Args {
 			name += "_" + strings.NewReplacer("<", "", ">", "", " ", "", ",", "_", ".", "_").Replace(a.String())
 		}
 		return name
 	case *types.New:
-		return controlPlaneName("", t.Decl.Annotations, t.Decl.Name)
+		return names.Declared("", t.Decl.Annotations, t.Decl.Name)
 	case *types.Enum:
-		return controlPlaneName("", t.Decl.Annotations, t.Decl.Name)
+		return names.Declared("", t.Decl.Annotations, t.Decl.Name)
 	}
 	return t.String()
 }
@@ -113,7 +114,7 @@ func fieldLabel(f types.Field) string {
 	if f.Decl == nil {
 		return f.Name
 	}
-	return controlPlaneName("", f.Decl.Annotations, f.Decl.Name)
+	return names.Declared("", f.Decl.Annotations, f.Decl.Name)
 }
 
 func (g *infoGen) recordHeader(name string, t *types.Struct) {
@@ -131,11 +132,33 @@ func (g *infoGen) recordHeader(name string, t *types.Struct) {
 
 // plain strips newtypes and the names of enum members.
 func plain(t types.Type) types.Type {
-	t = underlying(t)
+	t = types.Underlying(t)
 	if e, ok := t.(*types.Enum); ok && e.Repr != nil {
 		return e.Repr
 	}
 	return t
+}
+
+// scalarWidth is the width of what is sent as one number: 0 where that is not
+// fixed; ok is false for types that have parts.
+func scalarWidth(t types.Type) (width int, ok bool) {
+	switch t := plain(t).(type) {
+	case *types.Bits:
+		return t.Width, true
+	case *types.Varbit:
+		return t.Max, true
+	case *types.Enum:
+		return 32, true
+	case *types.Basic:
+		switch t {
+		case types.Bool:
+			return 1, true
+		case types.Error, types.MatchKind:
+			return 32, true
+		}
+		return 0, t == types.Int || t == types.String
+	}
+	return 0, false
 }
 
 // A flatField is a field of a header without structs inside.
@@ -257,7 +280,7 @@ func (g *infoGen) recordNew(t *types.New) {
 	}
 	as := t.Decl.Annotations
 	spec := &configv1.P4NewTypeSpec{Annotations: g.annotations(as, "p4runtime_translation"), StructuredAnnotations: g.structured(as)}
-	inner := g.typeSpec(underlying(t))
+	inner := g.typeSpec(types.Underlying(t))
 	if a := as.Get("p4runtime_translation"); a == nil {
 		spec.Representation = &configv1.P4NewTypeSpec_OriginalType{OriginalType: inner}
 	} else {
@@ -266,8 +289,8 @@ func (g *infoGen) recordNew(t *types.New) {
 			g.errorf(a, "@p4runtime_translation wants a URI and string or bit<W>")
 		}
 		spec.Representation = &configv1.P4NewTypeSpec_TranslatedType{TranslatedType: sdn}
-		if _, ok := underlying(t).(*types.Bits); !ok {
-			g.errorf(a, "@p4runtime_translation wants a type made from bit<W>, not %s", underlying(t))
+		if _, ok := types.Underlying(t).(*types.Bits); !ok {
+			g.errorf(a, "@p4runtime_translation wants a type made from bit<W>, not %s", types.Underlying(t))
 		}
 	}
 	record(m, name, spec)
@@ -312,7 +335,7 @@ func bitwidth(t types.Type) int {
 			return int(sdn.GetSdnBitwidth())
 		}
 	}
-	if v, ok := underlying(t).(*types.Varbit); ok {
+	if v, ok := types.Underlying(t).(*types.Varbit); ok {
 		return v.Max
 	}
 	w, _ := types.WidthOf(t)

@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt"
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -178,15 +179,17 @@ func (b *schemaGen) registerData(s *site, first uint32) []*bfrt.Data {
 func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Field {
 	list := []*bfrt.Field{}
 	add := func(name string, t types.Type) {
-		typ := bfrt.Plain("bool").With(true)
-		if st, ok := scalarOf(plain(t)); ok && !st.bool {
-			typ = bfrt.Bytes(st.width)
-		} else if !ok {
-			typ = bfrt.Bytes(bitwidth(t))
+		width, ok := scalarWidth(t)
+		if !ok {
+			width = bitwidth(t)
+		}
+		typ := bfrt.Bytes(width)
+		if plain(t) == types.Bool {
+			typ = bfrt.Plain("bool").With(true)
 		}
 		list = append(list, bfrt.NewField(first+uint32(len(list)), prefix+name, typ))
 	}
-	switch t := underlying(t).(type) {
+	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
 		if t.Kind == syntax.StructKindHeader {
 			for _, f := range flatHeader(t) {
@@ -248,8 +251,8 @@ func (b *schemaGen) addHash(s *site) {
 		config.Data = append(config.Data, bfrt.HashConfigured(uint32(i+1), p.name, p.width))
 		compute.AddKey(uint32(i+1-constants), p.name, false, "Exact", bfrt.Bytes(p.width))
 	}
-	width, _ := scalarOf(plain(underlying(s.extern().Args[0])))
-	compute.Data = append(compute.Data, bfrt.ReadOnly(bfrt.NewField(bfrt.HashValue, "hash_value", bfrt.Bytes(width.width))))
+	width, _ := scalarWidth(s.extern().Args[0])
+	compute.Data = append(compute.Data, bfrt.ReadOnly(bfrt.NewField(bfrt.HashValue, "hash_value", bfrt.Bytes(width))))
 	compute.ReadOnly = true
 	compute.Needs(config.ID)
 	b.out.Tables = append(b.out.Tables, bfrt.HashAlgorithmOf(name, hash).Notes(notes), config, compute)
@@ -272,12 +275,12 @@ func (b *schemaGen) hashParts(x syntax.Expr) []hashPart {
 			return
 		}
 		tv := b.info.Types[x]
-		st, _ := scalarOf(plain(underlying(tv.Type)))
-		name := (&lowerer{info: b.info}).pathName(x)
+		width, _ := scalarWidth(tv.Type)
+		name := names.Path(b.info, x)
 		if name == "" {
 			name = syntax.String(x)
 		}
-		parts = append(parts, hashPart{name: name, width: st.width, constant: tv.Value != nil})
+		parts = append(parts, hashPart{name: name, width: width, constant: tv.Value != nil})
 	}
 	for _, el := range list.Elems {
 		add(el)

@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"cmp"
@@ -97,7 +97,7 @@ func (b *schemaGen) addSnapshots() {
 			Pipe: b.pipeOf(g.control), Gress: g.name, Hash: hashName(b.full(s.name) + "." + lastPart(s.name)),
 			Stages: stages[b.arch], Second: b.arch == bmv2.T2NA,
 		}
-		for i, p := range s.body.params {
+		for i, p := range s.body.Params {
 			b.vector(p.Name.Value, s.scope.subst(b.info.Defs[p].Type), i == 0, func(name string, width int) {
 				if ids[name] == 0 {
 					ids[name] = uint32(len(ids) + 1)
@@ -119,7 +119,7 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')
 // vector visits the numbers of a parameter of a control, and with valid whether
 // its headers are.
 func (b *schemaGen) vector(name string, t types.Type, valid bool, visit func(name string, width int)) {
-	switch t := underlying(t).(type) {
+	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
 		if t.Kind == syntax.StructKindHeader {
 			if valid {
@@ -158,13 +158,13 @@ func (b *schemaGen) addPortMetadata() {
 		name := s.name + ".$PORT_METADATA"
 		t := bfrt.NewTable(b.full(name), b.id(bfrt.PortMetadata, name), "PortMetadata", channels).Notes(nil)
 		key := "ig_intr_md"
-		for _, p := range s.body.params {
-			if x, ok := underlying(b.info.Defs[p].Type).(*types.Struct); ok && x.Name == "ingress_intrinsic_metadata_t" {
+		for _, p := range s.body.Params {
+			if x, ok := types.Underlying(b.info.Defs[p].Type).(*types.Struct); ok && x.Name == "ingress_intrinsic_metadata_t" {
 				key = p.Name.Value
 			}
 		}
 		t.AddKey(bfrt.PortMetadataPort, key+".ingress_port", true, "Exact", bfrt.Bytes(9))
-		if unpacked := b.unpacked(s.body.name); unpacked != nil {
+		if unpacked := b.unpacked(s.body.Name); unpacked != nil {
 			for _, f := range b.fields(unpacked, "", 1) {
 				t.Data = append(t.Data, bfrt.Mandatory(f))
 			}

@@ -1,4 +1,11 @@
-package lower
+// Package describe makes the descriptions of a checked program for its control
+// plane: P4Info with the program's own entries, and for Tofino the schema of BfRt.
+//
+// Both show a program after p4c's front end (view.go): nested parsers and
+// controls inlined, dead code gone, global actions moved into the controls that
+// use them. Nothing here needs executable code, so a program that no target of
+// package lower can express has descriptions all the same.
+package describe
 
 import (
 	"cmp"
@@ -7,18 +14,18 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
 
 // P4Info describes the checked program to the control plane, with the ids,
-// names and order that p4c gives. It does not depend on Lower: a program that
-// BMv2 cannot express has P4Info all the same. The message is nil iff one of
-// the errors is not a warning.
-func P4Info(file *syntax.File, info *types.Info, opts Options) (*configv1.P4Info, []*syntax.Error) {
-	g := newInfoGen(file, info, opts)
+// names and order that p4c gives. Arch is the architecture, v1model by default. The
+// message is nil iff one of the errors is not a warning.
+func P4Info(file *syntax.File, info *types.Info, arch string) (*configv1.P4Info, syntax.Errors) {
+	g := newInfoGen(file, info, arch)
 	g.build()
-	if failed(g.errs) {
+	if g.errs.Err() != nil {
 		return nil, g.errs
 	}
 	return g.out, g.errs
@@ -31,7 +38,7 @@ type infoGen struct {
 	view *view
 	ids  *symbols
 	out  *configv1.P4Info
-	errs []*syntax.Error
+	errs syntax.Errors
 
 	arch string
 
@@ -42,10 +49,10 @@ type infoGen struct {
 	seen      map[uint32]bool // actions and digests that are in the message
 }
 
-func newInfoGen(file *syntax.File, info *types.Info, opts Options) *infoGen {
+func newInfoGen(file *syntax.File, info *types.Info, arch string) *infoGen {
 	return &infoGen{
 		file: file, info: info, view: newView(file, info), ids: newSymbols(), out: &configv1.P4Info{},
-		arch: cmp.Or(opts.Arch, "v1model"), profiles: map[string][]string{}, selectors: map[string]*site{},
+		arch: cmp.Or(arch, "v1model"), profiles: map[string][]string{}, selectors: map[string]*site{},
 		digests: map[*externCall]string{}, seen: map[uint32]bool{},
 	}
 }
@@ -164,7 +171,7 @@ func (g *infoGen) collect() {
 		}
 	}
 	for _, h := range g.controllerHeaders() {
-		g.ids.add(g, controllerHeaderKind, controlPlaneName("", h.Annotations, h.Name), h.Annotations, h)
+		g.ids.add(g, controllerHeaderKind, names.Declared("", h.Annotations, h.Name), h.Annotations, h)
 	}
 }
 
@@ -203,7 +210,7 @@ func (g *infoGen) unique(kind symbolKind, name string, at syntax.Node) {
 }
 
 func (s *setSite) name() string {
-	return controlPlaneName(s.site.name, s.decl.Annotations, s.decl.Name)
+	return names.Declared(s.site.name, s.decl.Annotations, s.decl.Name)
 }
 
 // preamble is what every object of P4Info starts with; the annotations in

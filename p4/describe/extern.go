@@ -1,13 +1,15 @@
-package lower
+package describe
 
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -36,7 +38,7 @@ func (g *infoGen) collectExtern(s *site) {
 func (g *infoGen) collectTable(t *tableSite) {
 	for _, name := range []string{"implementation", "counters", "meters"} {
 		s := g.attached(t, name)
-		if s == nil || !contains(attachable[name], s.extern().Name) {
+		if s == nil || !slices.Contains(attachable[name], s.extern().Name) {
 			continue
 		}
 		if s.inline {
@@ -85,7 +87,7 @@ func (g *infoGen) attached(t *tableSite, property string) *site {
 	if call == nil || call.Kind != types.Constructor || a == nil {
 		return nil
 	}
-	name, _ := annotationString(a)
+	name, _ := a.Text()
 	s := g.view.newSite(call, t.site.scope, strings.TrimPrefix(name, "."), p)
 	s.notes, s.inline = p.Annotations, true
 	if s.extern() == nil {
@@ -237,7 +239,7 @@ func (g *infoGen) limit(a *syntax.Annotation) int32 {
 }
 
 func (g *infoGen) sizeSemantics(p *configv1.ActionProfile, a *syntax.Annotation) {
-	s, _ := annotationString(a)
+	s, _ := a.Text()
 	switch strings.ToLower(s) {
 	case "sum_of_weights":
 		p.SelectorSizeSemantics = &configv1.ActionProfile_SumOfWeights_{SumOfWeights: &configv1.ActionProfile_SumOfWeights{}}
@@ -306,12 +308,12 @@ func (g *infoGen) addControllerHeader(d *syntax.StructDecl) {
 		return
 	}
 	t, ok := o.Type.(*types.Struct)
-	name, ok2 := annotationString(d.Annotations.Get("controller_header"))
+	name, ok2 := d.Annotations.Get("controller_header").Text()
 	if !ok || !ok2 {
 		g.errorf(d, "@controller_header wants the name of the packet's direction, \"packet_in\" or \"packet_out\"")
 		return
 	}
-	p := g.preamble(controllerHeaderKind, controlPlaneName("", d.Annotations, d.Name), d.Annotations)
+	p := g.preamble(controllerHeaderKind, names.Declared("", d.Annotations, d.Name), d.Annotations)
 	p.Name, p.Alias = name, name
 	out := &configv1.ControllerPacketMetadata{Preamble: p}
 	g.out.ControllerPacketMetadata = append(g.out.ControllerPacketMetadata, out)

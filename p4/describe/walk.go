@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func (v *view) reach(s *site, u *unit) {
 	}
 	s.reached = true
 	w := &walker{view: v, unit: u, scope: s.scope, calls: &u.calls}
-	for _, d := range s.body.locals {
+	for _, d := range s.body.Locals {
 		w.decl(d)
 	}
 	switch t := s.typ.(type) {
@@ -339,7 +339,7 @@ func (w *walker) apply(x *syntax.CallExpr, call *types.Call) {
 	if s == nil || s.scope == nil {
 		return
 	}
-	for k, p := range s.body.params {
+	for k, p := range s.body.Params {
 		if o := w.view.info.Defs[p]; p.Dir == syntax.NoDir && k < len(call.Args) && call.Args[k] != nil {
 			if a := w.view.fold(call.Args[k], w.scope); a != nil {
 				s.scope.vals[o] = a

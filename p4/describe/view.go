@@ -1,19 +1,17 @@
-package lower
+package describe
 
 import (
 	"slices"
 
+	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// P4Info shows a program after p4c's front end: nested parsers and controls
-// inlined, dead code gone, global actions moved into the controls that use
-// them. Ids are hashes of names, aliases depend on all names together, and
-// tools compare the messages as they are, so what is alive, what it is called
-// and in which order it comes must agree. The view computes these from the
-// tree of instances alone. It needs no code, and hence works for programs that
-// BMv2 cannot express.
+// Ids are hashes of names, aliases depend on all names together, and tools
+// compare the messages as they are, so what is alive, what it is called and in
+// which order it comes must agree with p4c. The view computes these from the
+// tree of instances alone.
 
 // A view is the program as the control plane sees it.
 type view struct {
@@ -89,7 +87,7 @@ func newView(file *syntax.File, info *types.Info) *view {
 		if !ok || info.Insts[inst] == nil {
 			continue
 		}
-		s := v.newSite(info.Insts[inst], &scope{}, controlPlaneName("", inst.Annotations, inst.Name), inst)
+		s := v.newSite(info.Insts[inst], &scope{}, names.Declared("", inst.Annotations, inst.Name), inst)
 		s.notes = inst.Annotations
 		v.top[inst] = s
 		switch s.typ.(type) {
@@ -121,19 +119,19 @@ func pipeNames(info *types.Info) map[syntax.Node]string {
 	if call == nil {
 		return nil
 	}
-	pipes, _ := distinctPipes(info, call)
-	if len(pipes) < 2 || typeName(call.Result) != switchPackage && typeName(call.Result) != multiSwitchPackage {
+	pipes, _ := names.Pipes(info, call)
+	if len(pipes) < 2 {
 		return nil
 	}
-	names := map[syntax.Node]string{}
+	made := map[syntax.Node]string{}
 	for k, x := range pipes {
-		name := pipeName(x, k)
-		names[x] = name
+		name := names.Pipe(x, k)
+		made[x] = name
 		if n, ok := syntax.Unparen(x).(*syntax.Name); ok && info.Uses[n] != nil {
-			names[info.Uses[n].Decl] = name
+			made[info.Uses[n].Decl] = name
 		}
 	}
-	return names
+	return made
 }
 
 // blocks lists the parsers and controls that a package is made of, also those
@@ -174,7 +172,7 @@ func (v *view) flatten(s *site, u *unit) {
 	for _, m := range s.made {
 		v.flattenInstance(m, u)
 	}
-	for _, d := range s.body.locals {
+	for _, d := range s.body.Locals {
 		switch d := d.(type) {
 		case *syntax.InstDecl:
 			if i := s.locals[d]; i != nil {
@@ -182,7 +180,7 @@ func (v *view) flatten(s *site, u *unit) {
 			}
 		case *syntax.TableDecl:
 			if s.tables[d] {
-				u.objects = append(u.objects, &tableSite{site: s, decl: d, name: controlPlaneName(s.name, d.Annotations, d.Name)})
+				u.objects = append(u.objects, &tableSite{site: s, decl: d, name: names.Declared(s.name, d.Annotations, d.Name)})
 			}
 		case *syntax.ValueSetDecl:
 			if s.sets[d] {
@@ -190,7 +188,7 @@ func (v *view) flatten(s *site, u *unit) {
 			}
 		case *syntax.ActionDecl:
 			o := v.info.Defs[d]
-			u.actions = append(u.actions, &actionSite{obj: o, decl: d, name: controlPlaneName(s.name, d.Annotations, d.Name), scope: s.scope})
+			u.actions = append(u.actions, &actionSite{obj: o, decl: d, name: names.Declared(s.name, d.Annotations, d.Name), scope: s.scope})
 		}
 	}
 	for _, i := range s.direct {
@@ -228,7 +226,7 @@ func (v *view) collectActions(u *unit) {
 			if !ok {
 				return &actionSite{}
 			}
-			a = &actionSite{obj: o, decl: decl, name: controlPlaneName("", decl.Annotations, decl.Name), scope: &scope{}}
+			a = &actionSite{obj: o, decl: decl, name: names.Declared("", decl.Annotations, decl.Name), scope: &scope{}}
 			used[nil][o] = a
 			globals = append(globals, a)
 		}

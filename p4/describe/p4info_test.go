@@ -1,4 +1,4 @@
-package lower
+package describe
 
 import (
 	"bytes"
@@ -8,34 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/p4lb/p4lb/p4/p4test"
 	"github.com/p4lb/p4lb/p4/syntax"
-	"github.com/p4lb/p4lb/p4/types"
-	"github.com/p4lb/p4lb/p4src"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
-
-// parseAndCheck reads a program that must be without errors.
-func parseAndCheck(t *testing.T, program []byte) (*syntax.File, *types.Info) {
-	t.Helper()
-	fsys := fstest.MapFS{"program.p4": {Data: program}}
-	file, perrs := syntax.Parse(fsys, "program.p4", syntax.Options{Includes: p4src.Include()})
-	if file == nil {
-		t.Fatal(perrs)
-	}
-	info, errs := types.Check(file)
-	if failed(errs) {
-		t.Fatal(syntax.Errors(errs))
-	}
-	return file, info
-}
 
 // TestP4Info compares with p4c's output for programs of testdata/p4info, byte
 // for byte. Before -update, ask p4c: the files are what it writes.
@@ -54,31 +37,31 @@ func checkArchive(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, info := parseAndCheck(t, a.Files[0].Data)
+	file, info := p4test.Check(t, a.Files[0].Data)
 	for i := range a.Files[1:] {
 		f := &a.Files[i+1]
 		var got []byte
-		var errs []*syntax.Error
+		var errs syntax.Errors
 		switch f.Name {
 		case "p4info.txtpb":
 			var m *configv1.P4Info
-			if m, errs = P4Info(file, info, Options{}); m != nil {
+			if m, errs = P4Info(file, info, ""); m != nil {
 				got = Text(m)
 			}
 		case "entries.txtpb":
 			var list []Entry
-			list, errs = Entries(file, info, Options{})
+			list, errs = Entries(file, info, "")
 			got = EntriesText(list)
 		default:
 			t.Fatalf("unknown file %s", f.Name)
 		}
-		if failed(errs) {
-			t.Fatal(syntax.Errors(errs))
+		if errs.Err() != nil {
+			t.Fatal(errs)
 		}
 		if *update {
 			f.Data = got
 		} else if !bytes.Equal(got, f.Data) {
-			t.Errorf("%s:\n%s", f.Name, firstDifference(got, f.Data))
+			t.Errorf("%s:\n%s", f.Name, p4test.FirstDifference(got, f.Data))
 		}
 	}
 	if *update {
@@ -86,19 +69,6 @@ func checkArchive(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// firstDifference shows where two texts part, with the lines before.
-func firstDifference(got, want []byte) string {
-	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	i := 0
-	for i < len(g) && i < len(w) && g[i] == w[i] {
-		i++
-	}
-	show := func(lines []string) string {
-		return strings.Join(lines[max(0, min(i, len(lines))-6):min(i+3, len(lines))], "\n")
-	}
-	return "got\n" + show(g) + "\nwant\n" + show(w)
 }
 
 // Reading the expected texts and printing them again must change nothing: the
@@ -115,7 +85,7 @@ func TestTextIsStable(t *testing.T) {
 			t.Fatalf("%s: %v", path, err)
 		}
 		if got := Text(m); !bytes.Equal(got, a.Files[1].Data) {
-			t.Errorf("%s:\n%s", path, firstDifference(got, a.Files[1].Data))
+			t.Errorf("%s:\n%s", path, p4test.FirstDifference(got, a.Files[1].Data))
 		}
 	}
 }
@@ -161,33 +131,6 @@ func TestAlias(t *testing.T) {
 	}
 }
 
-// head and tail of the programs below; %s between them are the locals and the
-// body of the ingress control.
-const (
-	programHead = `#include <core.p4>
-#include <v1model.p4>
-header h_t { bit<32> f; bit<8> g; }
-struct headers { h_t h; }
-struct meta_t { bit<32> x; }
-parser P(packet_in pkt, out headers h, inout meta_t m, inout standard_metadata_t s) { state start { pkt.extract(h.h); transition accept; } }
-control Verify(inout headers h, inout meta_t m) { apply {} }
-control Update(inout headers h, inout meta_t m) { apply {} }
-control Deparse(packet_out pkt, in headers h) { apply { pkt.emit(h.h); } }
-control Out(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply {} }
-action nop() {}
-control Inner() {
-    @name(".abs") table t { actions = { nop; } default_action = nop; }
-    apply { t.apply(); }
-}
-control Count(in bit<32> x) { register<bit<32>>(1) r; apply { r.write(0, x); } }
-control In(inout headers h, inout meta_t m, inout standard_metadata_t s) {
-`
-	programTail = `
-}
-V1Switch(P(), Verify(), In(), Out(), Update(), Deparse()) main;
-`
-)
-
 func TestP4InfoErrors(t *testing.T) {
 	for _, test := range []struct{ name, locals, want string }{
 		{"one absolute name for two tables", `Inner() i1; Inner() i2; apply { i1.apply(); i2.apply(); }`, "another table is called abs"},
@@ -203,12 +146,12 @@ func TestP4InfoErrors(t *testing.T) {
 		{"a number too large", `@a[0x1_0000_0000_0000_0000] table a { actions = { nop; } default_action = nop; } apply { a.apply(); }`, "must fit in 64 bits"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			file, info := parseAndCheck(t, []byte(programHead+test.locals+programTail))
-			list, errs := Entries(file, info, Options{})
-			if list != nil || !failed(errs) {
+			file, info := p4test.Check(t, p4test.V1Model(test.locals))
+			list, errs := Entries(file, info, "")
+			if list != nil || errs.Err() == nil {
 				t.Fatalf("no error, want one with %q", test.want)
 			}
-			if msg := syntax.Errors(errs).Error(); !strings.Contains(msg, test.want) {
+			if msg := errs.Error(); !strings.Contains(msg, test.want) {
 				t.Errorf("got %s, want %q", msg, test.want)
 			}
 		})
@@ -225,13 +168,13 @@ func TestP4InfoIsBounded(t *testing.T) {
 		fmt.Fprintf(&functions, "bit<8> f%d() { return f%[2]d() + f%[2]d(); }\n", i, i-1)
 	}
 	for name, program := range map[string]string{
-		"instances": controls.String() + programHead + "C40() c; apply { c.apply(); }" + programTail,
-		"calls":     functions.String() + programHead + "apply { m.x = (bit<32>)f40(); }" + programTail,
+		"instances": controls.String() + string(p4test.V1Model("C40() c; apply { c.apply(); }")),
+		"calls":     functions.String() + string(p4test.V1Model("apply { m.x = (bit<32>)f40(); }")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, info := parseAndCheck(t, []byte(program))
-			if m, errs := P4Info(file, info, Options{}); m != nil || !strings.Contains(syntax.Errors(errs).Error(), "not supported") {
-				t.Errorf("got %v", syntax.Errors(errs))
+			file, info := p4test.Check(t, []byte(program))
+			if m, errs := P4Info(file, info, ""); m != nil || !strings.Contains(errs.Error(), "not supported") {
+				t.Errorf("got %v", errs)
 			}
 		})
 	}
@@ -239,10 +182,10 @@ func TestP4InfoIsBounded(t *testing.T) {
 
 // A program without main is a library: nothing in it has an id.
 func TestP4InfoOfLibrary(t *testing.T) {
-	program, _, _ := strings.Cut(programHead+"apply {}"+programTail, "V1Switch(P")
-	file, info := parseAndCheck(t, []byte(program))
-	m, errs := P4Info(file, info, Options{})
-	if failed(errs) || !proto.Equal(m, &configv1.P4Info{}) {
-		t.Errorf("got %v, %v", m, syntax.Errors(errs))
+	program, _, _ := strings.Cut(string(p4test.V1Model("apply {}")), "V1Switch(P")
+	file, info := p4test.Check(t, []byte(program))
+	m, errs := P4Info(file, info, "")
+	if errs.Err() != nil || !proto.Equal(m, &configv1.P4Info{}) {
+		t.Errorf("got %v, %v", m, errs)
 	}
 }
