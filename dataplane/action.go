@@ -30,7 +30,7 @@ type instr struct {
 const maxSteps = 1 << 20
 
 // run executes a for p with the arguments args.
-func (a *action) run(p *Packet, args []uint64) {
+func (a *action) run(p *State, args []uint64) {
 	p.args = args
 	if !a.jumps {
 		for i := range a.code {
@@ -100,7 +100,7 @@ func (l *linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
 func (l *linker) isZero(e *bmv2.Expr) (test, error) {
 	if u := e.Unwrap(); u != nil && u.Op == "b2d" {
 		t, err := l.boolean(u.Right)
-		return func(p *Packet) bool { return !t(p) }, err
+		return func(p *State) bool { return !t(p) }, err
 	}
 	v, err := l.number(e)
 	if err != nil {

@@ -16,8 +16,8 @@ func unaryOp(op string, a value) (value, error) {
 			r.lo, r.hi = a.lo, nil
 		}
 		f, w := a.low(), a.wideFn()
-		r.fn = func(p *Packet) uint64 { return ^f(p) }
-		r.widen(func(p *Packet, dst []uint64) {
+		r.fn = func(p *State) uint64 { return ^f(p) }
+		r.widen(func(p *State, dst []uint64) {
 			w(p, dst)
 			for i := range dst {
 				dst[i] = ^dst[i]
@@ -40,7 +40,7 @@ func (v *value) hiOrZero() *big.Int {
 }
 
 // widen sets wide if the interval needs it.
-func (v *value) widen(wide func(*Packet, []uint64)) {
+func (v *value) widen(wide func(*State, []uint64)) {
 	if !v.exact() {
 		v.wide = wide
 	}
@@ -86,7 +86,7 @@ func ring(op string, a, b value) value {
 	}
 	f, g := a.wideFn(), b.wideFn()
 	apply := map[string]func(dst, a, b []uint64){"+": wideAdd, "-": wideSub, "*": wideMul}[op]
-	r.widen(func(p *Packet, dst []uint64) {
+	r.widen(func(p *State, dst []uint64) {
 		n := len(dst)
 		t := p.ex.push(2 * n)
 		f(p, t[:n])
@@ -149,7 +149,7 @@ func bitwise(op string, a, b value) value {
 		r.masked, r.mask = &inner, b.bits
 	}
 	f, g := a.wideFn(), b.wideFn()
-	r.widen(func(p *Packet, dst []uint64) {
+	r.widen(func(p *State, dst []uint64) {
 		n := len(dst)
 		t := p.ex.push(n)
 		f(p, dst)
@@ -198,9 +198,9 @@ func shiftLeft(a, b value) value {
 	r := value{kind: fnKind, lo: new(big.Int)}
 	if b.kind == constKind && b.bits < 64 {
 		n := uint(b.bits)
-		r.fn = func(p *Packet) uint64 { return f(p) << n }
+		r.fn = func(p *State) uint64 { return f(p) << n }
 	} else {
-		r.fn = func(p *Packet) uint64 { return f(p) << uint32(g(p)) }
+		r.fn = func(p *State) uint64 { return f(p) << uint32(g(p)) }
 	}
 	if a.hi != nil && b.hi != nil && b.lo.Sign() >= 0 && b.hi.Cmp(big.NewInt(maxShift)) <= 0 {
 		least, most := uint(b.lo.Uint64()), uint(b.hi.Uint64())
@@ -209,7 +209,7 @@ func shiftLeft(a, b value) value {
 		r.forget()
 	}
 	w := a.wideFn()
-	r.widen(func(p *Packet, dst []uint64) {
+	r.widen(func(p *State, dst []uint64) {
 		w(p, dst)
 		wideShl(dst, dst, uint64(uint32(g(p))))
 	})
@@ -236,14 +236,14 @@ func shiftRight(a, b value) (value, error) {
 	switch {
 	case a.fitsUnsigned() && b.kind == constKind:
 		n := uint(uint32(b.bits))
-		r.fn = func(p *Packet) uint64 { return f(p) >> n }
+		r.fn = func(p *State) uint64 { return f(p) >> n }
 	case a.fitsUnsigned():
-		r.fn = func(p *Packet) uint64 { return f(p) >> uint32(g(p)) }
+		r.fn = func(p *State) uint64 { return f(p) >> uint32(g(p)) }
 	case a.fitsSigned():
-		r.fn = func(p *Packet) uint64 { return uint64(int64(f(p)) >> uint32(g(p))) }
+		r.fn = func(p *State) uint64 { return uint64(int64(f(p)) >> uint32(g(p))) }
 	default:
 		limbs, w := a.limbs(), a.wideFn()
-		r.wide = func(p *Packet, dst []uint64) {
+		r.wide = func(p *State, dst []uint64) {
 			t := p.ex.push(limbs)
 			w(p, t)
 			wideShr(t, t, uint64(uint32(g(p))))
@@ -264,14 +264,14 @@ func divide(op string, a, b value) (value, error) {
 	}
 	f, g := a.low(), b.low()
 	if op == "/" {
-		return computed(new(big.Int), a.hi, func(p *Packet) uint64 {
+		return computed(new(big.Int), a.hi, func(p *State) uint64 {
 			if d := g(p); d != 0 {
 				return f(p) / d
 			}
 			return 0
 		}), nil
 	}
-	return computed(new(big.Int), b.hi, func(p *Packet) uint64 {
+	return computed(new(big.Int), b.hi, func(p *State) uint64 {
 		if d := g(p); d != 0 {
 			return f(p) % d
 		}
@@ -284,11 +284,11 @@ func signedMod(a value, width int) value {
 	r := value{kind: fnKind, lo: new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(width-1))), hi: pow2less1(width - 1)}
 	if width <= 64 {
 		f, shift := a.low(), uint(64-width)
-		r.fn = func(p *Packet) uint64 { return uint64(int64(f(p)<<shift) >> shift) }
+		r.fn = func(p *State) uint64 { return uint64(int64(f(p)<<shift) >> shift) }
 		return r
 	}
 	w, limbs := a.wideFn(), wordsOf(width)
-	r.wide = func(p *Packet, dst []uint64) {
+	r.wide = func(p *State, dst []uint64) {
 		t := p.ex.push(limbs)
 		w(p, t)
 		wideExtend(t, width)
@@ -325,7 +325,7 @@ func saturate(op string, a value, width int) (value, error) {
 
 // clamp limits a signed number.
 func clamp(f eval, low, high int64) eval {
-	return func(p *Packet) uint64 { return uint64(min(max(int64(f(p)), low), high)) }
+	return func(p *State) uint64 { return uint64(min(max(int64(f(p)), low), high)) }
 }
 
 // within narrows the interval of a value that is only used if it lies there.
@@ -346,14 +346,14 @@ func choose(cond test, a, b value) value {
 		r.lo, r.hi = hull(a.lo, a.hi, b.lo, b.hi)
 	}
 	f, g := a.low(), b.low()
-	r.fn = func(p *Packet) uint64 {
+	r.fn = func(p *State) uint64 {
 		if cond(p) {
 			return f(p)
 		}
 		return g(p)
 	}
 	wf, wg := a.wideFn(), b.wideFn()
-	r.widen(func(p *Packet, dst []uint64) {
+	r.widen(func(p *State, dst []uint64) {
 		if cond(p) {
 			wf(p, dst)
 			return

@@ -15,6 +15,9 @@ type bitWriter struct {
 	n   int
 }
 
+// maxRun is the most bits that a bitWriter takes at once.
+const maxRun = 56
+
 // put appends the low width bits of v, which has no others; width is at most
 // 56.
 func (b *bitWriter) put(v uint64, width int) {

@@ -35,9 +35,6 @@ type input struct {
 	words []uint64 // a constant
 }
 
-// maxRun is the most bits that a bitWriter takes at once.
-const maxRun = 56
-
 func (l *linker) calculation(c *bmv2.Calculation) (*calculation, error) {
 	k := &calculation{name: c.Name, algoID: c.Algo}
 	var err error
@@ -119,7 +116,7 @@ func (l *linker) input(e *bmv2.Expr) (input, error) {
 
 // appendInputs writes the inputs of p to buf. Fields of invalid headers are
 // left out.
-func appendInputs(buf []byte, ins []input, p *Packet) []byte {
+func appendInputs(buf []byte, ins []input, p *State) []byte {
 	b := bitWriter{buf: buf}
 	for i := range ins {
 		in := &ins[i]
@@ -143,15 +140,8 @@ func appendInputs(buf []byte, ins []input, p *Packet) []byte {
 	return b.finish()
 }
 
-// write appends the header's fields.
-func (h *header) write(b *bitWriter, p *Packet) {
-	for _, f := range h.typ.fields {
-		b.putField(p.w, f.at(h.base))
-	}
-}
-
 // output computes the hash for p.
-func (k *calculation) output(p *Packet) uint64 {
+func (k *calculation) output(p *State) uint64 {
 	if k.terms != nil {
 		return k.sumFields(p)
 	}

@@ -14,7 +14,7 @@ type checksum struct {
 	header *header
 	cond   test // nil: always
 	calc   *calculation
-	set    func(*Packet, uint64)
+	set    func(*State, uint64)
 }
 
 func (l *linker) checksums(list []*bmv2.Checksum) error {
@@ -54,7 +54,7 @@ func (l *linker) checksum(c *bmv2.Checksum) (*checksum, error) {
 
 // updateChecksums computes the checksums whose condition holds. Whether the
 // header of the target is valid does not matter.
-func (s *Switch) updateChecksums(p *Packet) {
+func (s *Switch) updateChecksums(p *State) {
 	for _, k := range s.updates {
 		if k.cond == nil || k.cond(p) {
 			k.set(p, k.calc.output(p))
@@ -64,12 +64,12 @@ func (s *Switch) updateChecksums(p *Packet) {
 
 // verifyChecksums notes if a checksum is wrong; one in an invalid header is
 // not looked at.
-func (s *Switch) verifyChecksums(p *Packet) {
+func (s *Switch) verifyChecksums(p *State) {
 	for _, k := range s.verifies {
 		if k.header.isValid(p) && (k.cond == nil || k.cond(p)) && k.calc.output(p) != p.w[k.target.off] {
 			p.checksumError = true
 			if s.opts.Trace != nil {
-				s.trace(p, Event{Kind: EventChecksumError, Name: k.name})
+				s.trace(p.id, Event{Kind: EventChecksumError, Name: k.name})
 			}
 		}
 	}

@@ -54,7 +54,7 @@ type callout struct {
 }
 
 // run runs the code for a packet from an address on until its end.
-func (c *compiled) run(p *Packet, entry uintptr) {
+func (c *compiled) run(p *State, entry uintptr) {
 	for {
 		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.w)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
 		if n == 0 {
@@ -65,7 +65,7 @@ func (c *compiled) run(p *Packet, entry uintptr) {
 }
 
 // run does what the code cannot, and returns where it goes on.
-func (o *callout) run(c *compiled, p *Packet) uintptr {
+func (o *callout) run(c *compiled, p *State) uintptr {
 	if o.inside {
 		p.args = o.args
 	}
@@ -94,7 +94,7 @@ func (o *callout) run(c *compiled, p *Packet) uintptr {
 
 // apply looks p up in a table. The action that this leads to goes on at the
 // node behind it.
-func (c *compiled) apply(t *table, p *Packet) uintptr {
+func (c *compiled) apply(t *table, p *State) uintptr {
 	k, next := t.choose(c.sw, p)
 	p.next = c.end
 	if next != nil {
@@ -168,17 +168,17 @@ func word(off int) asm.Mem { return asm.At(vector, 8*off) }
 
 // The fields of a Packet that the code uses.
 var (
-	packetArgs    = asm.At(packet, int(unsafe.Offsetof(Packet{}.args)))
-	packetBuf     = asm.At(packet, int(unsafe.Offsetof(Packet{}.buf)))
-	packetHead    = asm.At(packet, int(unsafe.Offsetof(Packet{}.head)))
-	packetEnd     = asm.At(packet, int(unsafe.Offsetof(Packet{}.end)))
-	packetLength  = asm.At(packet, int(unsafe.Offsetof(Packet{}.length)))
-	packetIngress = asm.At(packet, int(unsafe.Offsetof(Packet{}.ingressLength)))
-	packetError   = asm.At(packet, int(unsafe.Offsetof(Packet{}.parserError)))
-	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(Packet{}.checksumError)))
-	packetExit    = asm.At(packet, int(unsafe.Offsetof(Packet{}.exit)))
-	packetNext    = asm.At(packet, int(unsafe.Offsetof(Packet{}.next)))
-	packetSteps   = asm.At(packet, int(unsafe.Offsetof(Packet{}.steps)))
+	packetArgs    = asm.At(packet, int(unsafe.Offsetof(State{}.args)))
+	packetBuf     = asm.At(packet, int(unsafe.Offsetof(State{}.buf)))
+	packetHead    = asm.At(packet, int(unsafe.Offsetof(State{}.head)))
+	packetEnd     = asm.At(packet, int(unsafe.Offsetof(State{}.end)))
+	packetLength  = asm.At(packet, int(unsafe.Offsetof(State{}.length)))
+	packetIngress = asm.At(packet, int(unsafe.Offsetof(State{}.ingressLength)))
+	packetError   = asm.At(packet, int(unsafe.Offsetof(State{}.parserError)))
+	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(State{}.checksumError)))
+	packetExit    = asm.At(packet, int(unsafe.Offsetof(State{}.exit)))
+	packetNext    = asm.At(packet, int(unsafe.Offsetof(State{}.next)))
+	packetSteps   = asm.At(packet, int(unsafe.Offsetof(State{}.steps)))
 )
 
 // begin writes the stub that ends a run.
@@ -334,7 +334,7 @@ func (k *compiler) compileControl(pl *pipeline, c *bmv2.Config) {
 		k.nodes = map[*node]asm.Label{}
 	}
 	if circular(pl.first) {
-		k.call(func(p *Packet) { pl.apply(k.sw, p) })
+		k.call(func(p *State) { pl.apply(k.sw, p) })
 		k.Jump(k.end)
 		return
 	}

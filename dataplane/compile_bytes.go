@@ -181,7 +181,7 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 const maxPicked = 256
 
 // compiles reports whether headers of a type are read and written by code.
-func (t *headerType) compiles() bool {
+func compiles(t *headerType) bool {
 	return t.chunks != nil && t.bits <= 8*maxPicked && !slices.ContainsFunc(t.chunks, func(c chunk) bool {
 		return c.wide && (c.parts[0].width%64 != 0 || c.parts[0].signed)
 	})
@@ -189,7 +189,7 @@ func (t *headerType) compiles() bool {
 
 // extractHeader reads a header from the packet.
 func (g *parseGraph) extractHeader(h *header) bool {
-	if !h.typ.compiles() || h.metadata {
+	if !compiles(h.typ) || h.metadata {
 		return false
 	}
 	n, at := h.typ.bits/8, 0
@@ -214,7 +214,7 @@ func (g *parseGraph) need(n int) {
 	g.DoConst(asm.Cmp, asm.AX, uint64(n))
 	g.JumpIf(asm.GreaterEqual, enough)
 	if g.sw.tofino != nil {
-		g.out(callout{test: func(p *Packet) bool { return p.more(n) }}, again)
+		g.out(callout{test: func(p *State) bool { return p.more(n) }}, again)
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
@@ -350,7 +350,7 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 			k.JumpIf(asm.Equal, skip)
 			k.StoreByte(packetSumBad, 1)
 		} else {
-			k.out(callout{do: func(p *Packet) {
+			k.out(callout{do: func(p *State) {
 				if sum.calc.output(p) != p.w[sum.target.off] {
 					p.checksumError = true
 				}
@@ -455,7 +455,7 @@ func (k *compiler) updateSums(c *bmv2.Config) {
 			k.sum(sum.calc)
 			k.Store(word(f.off), pool[0])
 		} else {
-			k.out(callout{do: func(p *Packet) { sum.set(p, sum.calc.output(p)) }}, k.end)
+			k.out(callout{do: func(p *State) { sum.set(p, sum.calc.output(p)) }}, k.end)
 		}
 		k.Bind(skip)
 	}
@@ -467,7 +467,7 @@ func (k *compiler) emitHeaders(d *deparser) {
 	slow, end := k.NewLabel(), k.NewLabel()
 	for _, h := range d.order {
 		switch {
-		case h.typ.compiles():
+		case compiles(h.typ):
 		case h.metadata:
 			k.Jump(slow)
 		default:
@@ -491,14 +491,14 @@ func (k *compiler) emitHeaders(d *deparser) {
 	})
 	k.Jump(end)
 	k.Bind(slow)
-	k.out(callout{do: func(p *Packet) { d.write(k.sw, p) }}, k.end)
+	k.out(callout{do: func(p *State) { d.write(k.sw, p) }}, k.end)
 	k.Bind(end)
 }
 
 // eachValid writes something that is done for each header that is valid.
 func (k *compiler) eachValid(d *deparser, do func(*header)) {
 	for _, h := range d.order {
-		if !h.typ.compiles() {
+		if !compiles(h.typ) {
 			continue
 		}
 		skip := k.NewLabel()

@@ -22,7 +22,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		}
 	}
 	if a.jumpsBack() {
-		k.call(func(p *Packet) { a.run(p, p.args) })
+		k.call(func(p *State) { a.run(p, p.args) })
 		return
 	}
 	labels := make([]asm.Label, len(list)+1)
@@ -379,13 +379,13 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 	a := p.Parameters
 	switch p.Op {
 	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		into = []uintptr{unsafe.Offsetof(Packet{}.cloneSession), unsafe.Offsetof(Packet{}.cloneList)}
+		into = []uintptr{unsafe.Offsetof(State{}.cloneSession), unsafe.Offsetof(State{}.cloneList)}
 	case "resubmit":
-		into = []uintptr{unsafe.Offsetof(Packet{}.resubmit)}
+		into = []uintptr{unsafe.Offsetof(State{}.resubmit)}
 	case "recirculate":
-		into = []uintptr{unsafe.Offsetof(Packet{}.recirculate)}
+		into = []uintptr{unsafe.Offsetof(State{}.recirculate)}
 	case "generate_digest":
-		a, into = a[1:], []uintptr{unsafe.Offsetof(Packet{}.digest)}
+		a, into = a[1:], []uintptr{unsafe.Offsetof(State{}.digest)}
 	default:
 		return false
 	}
@@ -402,7 +402,7 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 		k.StoreBytes(asm.At(packet, int(into[i])), pool[0], 2)
 	}
 	if len(into) == 2 {
-		k.StoreByte(asm.At(packet, int(unsafe.Offsetof(Packet{}.cloneOn))), 1)
+		k.StoreByte(asm.At(packet, int(unsafe.Offsetof(State{}.cloneOn))), 1)
 	}
 	return true
 }

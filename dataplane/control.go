@@ -25,7 +25,7 @@ type pipeline struct {
 }
 
 // apply runs p through the control until its end or an exit.
-func (pl *pipeline) apply(s *Switch, p *Packet) {
+func (pl *pipeline) apply(s *Switch, p *State) {
 	if pl == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (pl *pipeline) apply(s *Switch, p *Packet) {
 			}
 		default:
 			if s.opts.Trace != nil {
-				s.trace(p, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
+				s.trace(p.id, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
 			}
 			n.call.run(p, nil)
 			n = n.no

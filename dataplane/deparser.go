@@ -51,7 +51,7 @@ func (d *deparser) room() int {
 
 // deparse updates the checksums, and puts the headers before the payload: over
 // the bytes that they, or others, were parsed from.
-func (s *Switch) deparse(p *Packet) {
+func (s *Switch) deparse(p *State) {
 	if c := s.compiled; c != nil {
 		c.run(p, c.deparse)
 		return
@@ -66,7 +66,7 @@ func (s *Switch) deparse(p *Packet) {
 }
 
 // prepare does what is done before the headers are written.
-func (d *deparser) prepare(s *Switch, p *Packet) {
+func (d *deparser) prepare(s *Switch, p *State) {
 	if d.prepares != 0 {
 		s.compiled.run(p, d.prepares)
 		return
@@ -75,7 +75,7 @@ func (d *deparser) prepare(s *Switch, p *Packet) {
 }
 
 // emit puts the valid headers before the payload.
-func (d *deparser) emit(s *Switch, p *Packet) {
+func (d *deparser) emit(s *Switch, p *State) {
 	if d.emits != 0 {
 		s.compiled.run(p, d.emits)
 		return
@@ -83,7 +83,7 @@ func (d *deparser) emit(s *Switch, p *Packet) {
 	d.write(s, p)
 }
 
-func (d *deparser) write(s *Switch, p *Packet) {
+func (d *deparser) write(s *Switch, p *State) {
 	n := 0
 	for _, h := range d.order {
 		if h.isValid(p) {

@@ -22,7 +22,7 @@ const (
 // drop ends a packet.
 func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventDrop, Name: why})
+		s.trace(p.id, Event{Kind: EventDrop, Name: why})
 	}
 	if s.opts.Dropped != nil {
 		s.opts.Dropped(p.dropped(why))

@@ -7,16 +7,23 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 )
 
-// A linker turns the expressions, primitives and tables of a program into
-// closures over the vector. It lives only while a Switch is made.
-type linker struct {
-	sw  *Switch
+// A Linker turns the expressions of a program into closures over the vector. It
+// lives only while a program is linked.
+type Linker struct {
 	lay *layout
+	// cells links what reads and writes registers, which are no part of the vector.
+	cells registerLinker
 	// params are the parameters of the action being linked.
 	params []param
 	// self is the header whose length expression is being linked: locals are
 	// its fields.
 	self *header
+}
+
+// A registerLinker links the expressions that denote cells of registers.
+type registerLinker interface {
+	registerCell(e *bmv2.Expr) (value, error)
+	storeRegister(e *bmv2.Expr, v value) (step, error)
 }
 
 // A param is a parameter of an action: its place in the action data.
@@ -77,7 +84,7 @@ func kindOfOp(e *bmv2.Expr) exprKind {
 var errNoExpr = errors.New("no expression")
 
 // number links an expression that denotes a number.
-func (l *linker) number(e *bmv2.Expr) (value, error) {
+func (l *Linker) number(e *bmv2.Expr) (value, error) {
 	e = e.Unwrap()
 	if e == nil {
 		return value{}, errNoExpr
@@ -99,7 +106,7 @@ func (l *linker) number(e *bmv2.Expr) (value, error) {
 	case bmv2.TypeStackField:
 		return l.lastField(e)
 	case bmv2.TypeRegister:
-		return l.registerCell(e)
+		return l.cells.registerCell(e)
 	case bmv2.TypeExpression:
 		return l.operation(e)
 	}
@@ -108,9 +115,9 @@ func (l *linker) number(e *bmv2.Expr) (value, error) {
 
 // fieldRef finds the field that e names. The validity of a header union is no
 // word of its own and has to be asked for with valid_union.
-func (l *linker) fieldRef(e *bmv2.Expr) (field, error) { return l.lay.field(e.Name, e.Field) }
+func (l *Linker) fieldRef(e *bmv2.Expr) (field, error) { return l.lay.field(e.Name, e.Field) }
 
-func (l *linker) local(i int) (value, error) {
+func (l *Linker) local(i int) (value, error) {
 	if l.self != nil {
 		if i < 0 || i >= len(l.self.typ.fields) {
 			return value{}, fmt.Errorf("header %s has no field %d", l.self.name, i)
@@ -123,11 +130,11 @@ func (l *linker) local(i int) (value, error) {
 	return argValue(l.params[i]), nil
 }
 
-func (l *linker) operation(e *bmv2.Expr) (value, error) {
+func (l *Linker) operation(e *bmv2.Expr) (value, error) {
 	switch e.Op {
 	case "b2d":
 		t, err := l.boolean(e.Right)
-		return unsigned64(1, func(p *Packet) uint64 {
+		return unsigned64(1, func(p *State) uint64 {
 			if t(p) {
 				return 1
 			}
@@ -158,7 +165,7 @@ func (l *linker) operation(e *bmv2.Expr) (value, error) {
 	return binaryOp(e.Op, left, right)
 }
 
-func (l *linker) conditional(e *bmv2.Expr) (value, error) {
+func (l *Linker) conditional(e *bmv2.Expr) (value, error) {
 	cond, err := l.boolean(e.Cond)
 	if err != nil {
 		return value{}, err
@@ -176,18 +183,18 @@ func (l *linker) conditional(e *bmv2.Expr) (value, error) {
 
 // stackCount links the number of elements in use of a stack, or the index of
 // the last, which for an empty stack is 2^64 - 1.
-func (l *linker) stackCount(e *bmv2.Expr) (value, error) {
+func (l *Linker) stackCount(e *bmv2.Expr) (value, error) {
 	next, err := l.nextOf(e.Right)
 	if err != nil {
 		return value{}, err
 	}
 	if e.Op == "size_stack" {
-		return unsigned64(64, func(p *Packet) uint64 { return p.w[next] }), nil
+		return unsigned64(64, func(p *State) uint64 { return p.w[next] }), nil
 	}
-	return unsigned64(64, func(p *Packet) uint64 { return p.w[next] - 1 }), nil
+	return unsigned64(64, func(p *State) uint64 { return p.w[next] - 1 }), nil
 }
 
-func (l *linker) nextOf(e *bmv2.Expr) (int, error) {
+func (l *Linker) nextOf(e *bmv2.Expr) (int, error) {
 	e = e.Unwrap()
 	if e != nil {
 		if s := l.lay.stackNames[e.Name]; s != nil && e.Type == bmv2.TypeHeaderStack {
@@ -201,15 +208,15 @@ func (l *linker) nextOf(e *bmv2.Expr) (int, error) {
 }
 
 // boolean links an expression that denotes a truth value.
-func (l *linker) boolean(e *bmv2.Expr) (test, error) {
+func (l *Linker) boolean(e *bmv2.Expr) (test, error) {
 	e = e.Unwrap()
 	if e == nil {
 		// BMv2 takes an empty expression for false.
-		return func(*Packet) bool { return false }, nil
+		return func(*State) bool { return false }, nil
 	}
 	if e.Type == bmv2.TypeBool {
 		b := e.Bool
-		return func(*Packet) bool { return b }, nil
+		return func(*State) bool { return b }, nil
 	}
 	if e.Type != bmv2.TypeExpression {
 		return nil, fmt.Errorf("%s %q is not a truth value", e.Type, e.String())
@@ -219,7 +226,7 @@ func (l *linker) boolean(e *bmv2.Expr) (test, error) {
 		return l.nonZero(e.Right)
 	case "not":
 		t, err := l.boolean(e.Right)
-		return func(p *Packet) bool { return !t(p) }, err
+		return func(p *State) bool { return !t(p) }, err
 	case "and", "or":
 		return l.junction(e)
 	case "valid":
@@ -240,7 +247,7 @@ func (l *linker) boolean(e *bmv2.Expr) (test, error) {
 	return nil, fmt.Errorf("operation %q does not give a truth value", e.Op)
 }
 
-func (l *linker) nonZero(e *bmv2.Expr) (test, error) {
+func (l *Linker) nonZero(e *bmv2.Expr) (test, error) {
 	v, err := l.number(e)
 	if err != nil {
 		return nil, err
@@ -248,7 +255,7 @@ func (l *linker) nonZero(e *bmv2.Expr) (test, error) {
 	return compare("!=", v, constInt(0))
 }
 
-func (l *linker) junction(e *bmv2.Expr) (test, error) {
+func (l *Linker) junction(e *bmv2.Expr) (test, error) {
 	a, err := l.boolean(e.Left)
 	if err != nil {
 		return nil, err
@@ -258,12 +265,12 @@ func (l *linker) junction(e *bmv2.Expr) (test, error) {
 		return nil, err
 	}
 	if e.Op == "and" {
-		return func(p *Packet) bool { return a(p) && b(p) }, nil
+		return func(p *State) bool { return a(p) && b(p) }, nil
 	}
-	return func(p *Packet) bool { return a(p) || b(p) }, nil
+	return func(p *State) bool { return a(p) || b(p) }, nil
 }
 
-func (l *linker) boolConditional(e *bmv2.Expr) (test, error) {
+func (l *Linker) boolConditional(e *bmv2.Expr) (test, error) {
 	cond, err := l.boolean(e.Cond)
 	if err != nil {
 		return nil, err
@@ -276,7 +283,7 @@ func (l *linker) boolConditional(e *bmv2.Expr) (test, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *Packet) bool {
+	return func(p *State) bool {
 		if cond(p) {
 			return a(p)
 		}
@@ -284,7 +291,7 @@ func (l *linker) boolConditional(e *bmv2.Expr) (test, error) {
 	}, nil
 }
 
-func (l *linker) numberComparison(e *bmv2.Expr) (test, error) {
+func (l *Linker) numberComparison(e *bmv2.Expr) (test, error) {
 	a, err := l.number(e.Left)
 	if err != nil {
 		return nil, err
@@ -297,7 +304,7 @@ func (l *linker) numberComparison(e *bmv2.Expr) (test, error) {
 }
 
 // equality compares numbers, truth values, headers or unions.
-func (l *linker) equality(e *bmv2.Expr) (test, error) {
+func (l *Linker) equality(e *bmv2.Expr) (test, error) {
 	if kindOf(e.Left) != kindOf(e.Right) {
 		return nil, fmt.Errorf("comparison of different kinds: %v and %v", e.Left, e.Right)
 	}
@@ -316,16 +323,16 @@ func (l *linker) equality(e *bmv2.Expr) (test, error) {
 		return nil, errors.New("stacks cannot be compared")
 	}
 	if e.Op == "!=" {
-		return func(p *Packet) bool { return !eq(p) }, err
+		return func(p *State) bool { return !eq(p) }, err
 	}
 	return eq, err
 }
 
-func (l *linker) boolEquality(e *bmv2.Expr) (test, error) {
+func (l *Linker) boolEquality(e *bmv2.Expr) (test, error) {
 	a, err := l.boolean(e.Left)
 	if err != nil {
 		return nil, err
 	}
 	b, err := l.boolean(e.Right)
-	return func(p *Packet) bool { return a(p) == b(p) }, err
+	return func(p *State) bool { return a(p) == b(p) }, err
 }

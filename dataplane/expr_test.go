@@ -15,8 +15,8 @@ import (
 type exprWorld struct {
 	r      *rand.Rand
 	fields []bmv2.HeaderField
-	link   *linker
-	p      *Packet
+	link   *Linker
+	p      *State
 	values map[string]*big.Int
 }
 
@@ -33,8 +33,8 @@ func newExprWorld(t *testing.T, r *rand.Rand) *exprWorld {
 		Headers:     []*bmv2.Header{{Name: "h", HeaderType: "t", Metadata: true}},
 	})
 	must(t, err)
-	w.link = &linker{lay: lay, sw: &Switch{lay: lay}}
-	w.p = &Packet{w: make([]uint64, lay.words), ex: &machine{}}
+	w.link = &Linker{lay: lay}
+	w.p = &State{w: make([]uint64, lay.words), ex: &machine{}}
 	return w
 }
 

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -10,13 +9,13 @@ import (
 
 // A parserOp does one operation of a parse state and returns an error code of
 // the program, or noError.
-type parserOp func(*Packet) int64
+type parserOp func(*State) int64
 
 // noError says that a parserOp has succeeded.
 const noError int64 = -1
 
 // extractFixed reads a header without variable-length field.
-func extractFixed(p *Packet, h *header, tooShort int64) int64 {
+func extractFixed(p *State, h *header, tooShort int64) int64 {
 	n := h.typ.bits / 8
 	if p.end-p.head < n && !p.more(n) {
 		return tooShort
@@ -35,7 +34,7 @@ func extractFixed(p *Packet, h *header, tooShort int64) int64 {
 	return noError
 }
 
-func readField(p *Packet, h *header, f field, at int) {
+func readField(p *State, h *header, f field, at int) {
 	dst := p.w[h.base+f.off:][:f.words()]
 	readBits(dst, p.buf[p.head:p.end], at, f.width)
 	if f.signed {
@@ -46,13 +45,13 @@ func readField(p *Packet, h *header, f field, at int) {
 // A varExtract reads a header whose variable-length field has the width that
 // length computes.
 type varExtract struct {
-	length         func(*Packet, *header) uint64
+	length         func(*State, *header) uint64
 	tooShort       int64
 	headerTooShort int64
 	invalid        int64
 }
 
-func (v *varExtract) extract(p *Packet, h *header) int64 {
+func (v *varExtract) extract(p *State, h *header) int64 {
 	bits := v.length(p, h)
 	if bits%8 != 0 {
 		return v.invalid
@@ -100,7 +99,7 @@ func (l *linker) extract(op *bmv2.ParserOp, codes errorCodes) (parserOp, error) 
 	switch target.Type {
 	case bmv2.TypeRegular:
 		h := l.lay.headerNames[target.Name]
-		return func(p *Packet) int64 { return one(p, h) }, nil
+		return func(p *State) int64 { return one(p, h) }, nil
 	case bmv2.TypeStack:
 		s := l.lay.stackNames[target.Name]
 		return extractNext(s.next, s.elements, one, codes), nil
@@ -115,8 +114,8 @@ func (l *linker) extract(op *bmv2.ParserOp, codes errorCodes) (parserOp, error) 
 }
 
 // extractNext extracts to the element after the last one in use.
-func extractNext(next int, elements []*header, one func(*Packet, *header) int64, codes errorCodes) parserOp {
-	return func(p *Packet) int64 {
+func extractNext(next int, elements []*header, one func(*State, *header) int64, codes errorCodes) parserOp {
+	return func(p *State) int64 {
 		i := p.w[next]
 		if i >= uint64(len(elements)) {
 			return codes.stackOutOfBounds
@@ -150,7 +149,7 @@ func (l *linker) extractType(target *bmv2.Expr) (*headerType, error) {
 var errNoLength = errors.New("extract to a header of variable length without a length")
 
 // extractOne returns how one header of a type is read.
-func (l *linker) extractOne(op *bmv2.ParserOp, typ *headerType, codes errorCodes) (func(*Packet, *header) int64, error) {
+func (l *linker) extractOne(op *bmv2.ParserOp, typ *headerType, codes errorCodes) (func(*State, *header) int64, error) {
 	if typ.bits%8 != 0 {
 		return nil, fmt.Errorf("header type %s has %d bits, which are not whole bytes", typ.name, typ.bits)
 	}
@@ -162,7 +161,7 @@ func (l *linker) extractOne(op *bmv2.ParserOp, typ *headerType, codes errorCodes
 			return nil, err
 		}
 		length := n.low()
-		v.length = func(p *Packet, _ *header) uint64 { return uint64(uint32(length(p))) }
+		v.length = func(p *State, _ *header) uint64 { return uint64(uint32(length(p))) }
 	case typ.varLen >= 0 && typ.lenExpr != nil:
 		length, err := l.lengthExpr(typ)
 		if err != nil {
@@ -173,27 +172,27 @@ func (l *linker) extractOne(op *bmv2.ParserOp, typ *headerType, codes errorCodes
 		return nil, errNoLength
 	default:
 		tooShort := codes.tooShort
-		return func(p *Packet, h *header) int64 { return extractFixed(p, h, tooShort) }, nil
+		return func(p *State, h *header) int64 { return extractFixed(p, h, tooShort) }, nil
 	}
 	return v.extract, nil
 }
 
 // lengthExpr links the length of a P4_14 header of variable length, which is
 // computed from the fields before it: those are read first.
-func (l *linker) lengthExpr(typ *headerType) (func(*Packet, *header) uint64, error) {
+func (l *linker) lengthExpr(typ *headerType) (func(*State, *header) uint64, error) {
 	lengths := make([]eval, len(l.lay.headers))
 	for _, h := range l.lay.headers {
 		if h.typ != typ {
 			continue
 		}
-		inner := &linker{sw: l.sw, lay: l.lay, self: h}
+		inner := &Linker{lay: l.lay, cells: l.cells, self: h}
 		v, err := inner.number(typ.lenExpr)
 		if err != nil {
 			return nil, err
 		}
 		lengths[h.index] = v.low()
 	}
-	return func(p *Packet, h *header) uint64 {
+	return func(p *State, h *header) uint64 {
 		at := 0
 		for _, f := range typ.fields[:typ.varLen] {
 			readField(p, h, f, at)
@@ -203,25 +202,11 @@ func (l *linker) lengthExpr(typ *headerType) (func(*Packet, *header) uint64, err
 	}, nil
 }
 
-// peek reads width ≤ 64 bits of the packet, at bits ahead; what lies beyond
-// the packet is zero.
-func (p *Packet) peek(at, width int) uint64 {
-	if at%8+width <= 64 && p.end-p.head >= at/8+8 {
-		v := binary.BigEndian.Uint64(p.buf[p.head+at/8:])
-		return v << uint(at%8) >> uint(64-width)
-	}
-	t := p.ex.push(2)
-	readBits(t, p.buf[p.head:p.end], at, width)
-	v := t[0]
-	p.ex.pop(2)
-	return v
-}
-
 // lookahead is what a lookahead expression reads.
 func lookahead(e *bmv2.Expr) value {
 	at, width := e.Offset, e.Width
-	v := unsigned64(width, func(p *Packet) uint64 { return p.peek(at+max(0, width-64), min(width, 64)) })
-	v.widen(func(p *Packet, dst []uint64) {
+	v := unsigned64(width, func(p *State) uint64 { return p.peek(at+max(0, width-64), min(width, 64)) })
+	v.widen(func(p *State, dst []uint64) {
 		n := wordsOf(width)
 		t := p.ex.push(n)
 		readBits(t, p.buf[p.head:p.end], at, width)

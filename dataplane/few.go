@@ -62,7 +62,7 @@ func (k *tableKey) plain() bool {
 }
 
 // findFew returns the slot of the entry that p matches, or none.
-func (t *table) findFew(p *Packet) int32 {
+func (t *table) findFew(p *State) int32 {
 next:
 	for i := range t.few {
 		e := &t.few[i]

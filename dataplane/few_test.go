@@ -24,7 +24,7 @@ func TestFewAgainstIndex(t *testing.T) {
 		}
 		s := pipeProgram{tables: []*bmv2.Table{tb}}.start(t, Options{})
 		table := s.tables["t"]
-		p := &Packet{w: make([]uint64, s.lay.words), ex: &s.ex}
+		p := &State{w: make([]uint64, s.lay.words), ex: &s.ex}
 		var handles []Handle
 		for range 12 {
 			if len(handles) > 0 && r.IntN(3) == 0 {
@@ -42,7 +42,7 @@ func TestFewAgainstIndex(t *testing.T) {
 				want := lookup.None
 				if table.count > 0 {
 					table.key.build(p, table.scratch)
-					want = table.lookup(p, table.scratch)
+					want = table.lookup(table.scratch)
 				}
 				if got := table.find(p); got != want {
 					t.Fatalf("%s with %d entries: %d, want %d", kind, table.count, got, want)

@@ -78,7 +78,7 @@ func (l *linker) filterExecute(a []*bmv2.Expr, wred bool) (step, error) {
 		return nil, err
 	}
 	x, at, set, draw := value.low(), index.low(), dst.set(), l.sw.opts.Random
-	return func(p *Packet) {
+	return func(p *State) {
 		i := uint64(uint32(at(p)))
 		if i >= uint64(len(f.cells)) {
 			set(p, 0)

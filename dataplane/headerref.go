@@ -14,18 +14,18 @@ import (
 type headerRef struct {
 	typ  *headerType
 	h    *header // nil if picked at run time
-	pick func(*Packet) *header
+	pick func(*State) *header
 }
 
-func (r headerRef) get() func(*Packet) *header {
+func (r headerRef) get() func(*State) *header {
 	if h := r.h; h != nil {
-		return func(*Packet) *header { return h }
+		return func(*State) *header { return h }
 	}
 	return r.pick
 }
 
 // header links an expression that denotes a header.
-func (l *linker) header(e *bmv2.Expr) (headerRef, error) {
+func (l *Linker) header(e *bmv2.Expr) (headerRef, error) {
 	e = e.Unwrap()
 	if e == nil {
 		return headerRef{}, errNoExpr
@@ -45,7 +45,7 @@ func (l *linker) header(e *bmv2.Expr) (headerRef, error) {
 	return headerRef{}, fmt.Errorf("%v is not a header", e)
 }
 
-func (l *linker) element(e *bmv2.Expr) (headerRef, error) {
+func (l *Linker) element(e *bmv2.Expr) (headerRef, error) {
 	s, err := l.stack(e.Left)
 	if err != nil {
 		return headerRef{}, err
@@ -58,7 +58,7 @@ func (l *linker) element(e *bmv2.Expr) (headerRef, error) {
 		return headerRef{}, fmt.Errorf("stack %s is empty", s.name)
 	}
 	at := index.low()
-	return headerRef{typ: s.typ, pick: func(p *Packet) *header {
+	return headerRef{typ: s.typ, pick: func(p *State) *header {
 		if i := at(p); i < uint64(len(s.elements)) {
 			return s.elements[i]
 		}
@@ -66,7 +66,7 @@ func (l *linker) element(e *bmv2.Expr) (headerRef, error) {
 	}}, nil
 }
 
-func (l *linker) unionMember(e *bmv2.Expr) (headerRef, error) {
+func (l *Linker) unionMember(e *bmv2.Expr) (headerRef, error) {
 	u, err := l.union(e.Left)
 	if err != nil {
 		return headerRef{}, err
@@ -76,7 +76,7 @@ func (l *linker) unionMember(e *bmv2.Expr) (headerRef, error) {
 	}
 	i := e.Right.Int
 	get := u.get()
-	return headerRef{typ: u.any.members[i].typ, pick: func(p *Packet) *header {
+	return headerRef{typ: u.any.members[i].typ, pick: func(p *State) *header {
 		if un := get(p); un != nil {
 			return un.members[i]
 		}
@@ -84,7 +84,7 @@ func (l *linker) unionMember(e *bmv2.Expr) (headerRef, error) {
 	}}, nil
 }
 
-func (l *linker) stack(e *bmv2.Expr) (*stack, error) {
+func (l *Linker) stack(e *bmv2.Expr) (*stack, error) {
 	e = e.Unwrap()
 	if e != nil && e.Type == bmv2.TypeHeaderStack {
 		if s := l.lay.stackNames[e.Name]; s != nil {
@@ -94,7 +94,7 @@ func (l *linker) stack(e *bmv2.Expr) (*stack, error) {
 	return nil, fmt.Errorf("%v is not a header stack", e)
 }
 
-func (l *linker) unionStack(e *bmv2.Expr) (*unionStack, error) {
+func (l *Linker) unionStack(e *bmv2.Expr) (*unionStack, error) {
 	e = e.Unwrap()
 	if e != nil && e.Type == bmv2.TypeHeaderUnionStack {
 		if s := l.lay.unionStackNames[e.Name]; s != nil {
@@ -108,27 +108,27 @@ func (l *linker) unionStack(e *bmv2.Expr) (*unionStack, error) {
 // members.
 type unionRef struct {
 	any  *union
-	pick func(*Packet) *union
+	pick func(*State) *union
 }
 
-func (r unionRef) get() func(*Packet) *union {
+func (r unionRef) get() func(*State) *union {
 	if r.pick != nil {
 		return r.pick
 	}
 	u := r.any
-	return func(*Packet) *union { return u }
+	return func(*State) *union { return u }
 }
 
 func (r unionRef) isValid() test {
 	get := r.get()
-	return func(p *Packet) bool {
+	return func(p *State) bool {
 		u := get(p)
 		return u != nil && u.validMember(p) >= 0
 	}
 }
 
 // union links an expression that denotes a header union.
-func (l *linker) union(e *bmv2.Expr) (unionRef, error) {
+func (l *Linker) union(e *bmv2.Expr) (unionRef, error) {
 	e = e.Unwrap()
 	if e == nil {
 		return unionRef{}, errNoExpr
@@ -148,7 +148,7 @@ func (l *linker) union(e *bmv2.Expr) (unionRef, error) {
 		return unionRef{}, err
 	}
 	at := index.low()
-	return unionRef{any: s.elements[0], pick: func(p *Packet) *union {
+	return unionRef{any: s.elements[0], pick: func(p *State) *union {
 		if i := at(p); i < uint64(len(s.elements)) {
 			return s.elements[i]
 		}
@@ -160,7 +160,7 @@ func (l *linker) union(e *bmv2.Expr) (unionRef, error) {
 // of its header, or that of the scratch words, and ok whether it exists.
 type place struct {
 	f    field // relative to base, or absolute if base is nil
-	base func(*Packet) (base int, ok bool)
+	base func(*State) (base int, ok bool)
 }
 
 // value reads the place; what is not there is zero.
@@ -171,7 +171,7 @@ func (pl place) value() value {
 	v := fieldValue(pl.f)
 	base, off, n := pl.base, pl.f.off, pl.f.words()
 	v.kind = fnKind
-	v.fn = func(p *Packet) uint64 {
+	v.fn = func(p *State) uint64 {
 		if b, ok := base(p); ok {
 			return p.w[b+off]
 		}
@@ -179,7 +179,7 @@ func (pl place) value() value {
 	}
 	if pl.f.width > 64 {
 		signed := pl.f.signed
-		v.wide = func(p *Packet, dst []uint64) {
+		v.wide = func(p *State, dst []uint64) {
 			b, ok := base(p)
 			switch {
 			case !ok:
@@ -198,7 +198,7 @@ var errNoField = errors.New("access_field: no such field")
 
 // elementField links access_field, the field of a header that may be picked
 // at run time.
-func (l *linker) elementField(e *bmv2.Expr) (place, error) {
+func (l *Linker) elementField(e *bmv2.Expr) (place, error) {
 	r, err := l.header(e.Left)
 	if err != nil {
 		return place{}, err
@@ -214,7 +214,7 @@ func (l *linker) elementField(e *bmv2.Expr) (place, error) {
 		return place{f: f.at(r.h.base)}, nil
 	}
 	pick := r.pick
-	return place{f: f, base: func(p *Packet) (int, bool) {
+	return place{f: f, base: func(p *State) (int, bool) {
 		if h := pick(p); h != nil {
 			return h.base, true
 		}
@@ -223,7 +223,7 @@ func (l *linker) elementField(e *bmv2.Expr) (place, error) {
 }
 
 // lastPlace links stack_field, a field of the last element in use.
-func (l *linker) lastPlace(e *bmv2.Expr) (place, error) {
+func (l *Linker) lastPlace(e *bmv2.Expr) (place, error) {
 	s := l.lay.stackNames[e.Name]
 	if s == nil {
 		return place{}, fmt.Errorf("unknown header stack %q", e.Name)
@@ -232,7 +232,7 @@ func (l *linker) lastPlace(e *bmv2.Expr) (place, error) {
 	if !ok {
 		return place{}, fmt.Errorf("unknown field %s.last.%s", e.Name, e.Field)
 	}
-	return place{f: f, base: func(p *Packet) (int, bool) {
+	return place{f: f, base: func(p *State) (int, bool) {
 		if n := p.w[s.next]; n > 0 && n <= uint64(len(s.elements)) {
 			return s.elements[n-1].base, true
 		}
@@ -241,7 +241,7 @@ func (l *linker) lastPlace(e *bmv2.Expr) (place, error) {
 }
 
 // lastUnionPlace links union_stack_field.
-func (l *linker) lastUnionPlace(e *bmv2.Expr) (place, error) {
+func (l *Linker) lastUnionPlace(e *bmv2.Expr) (place, error) {
 	s := l.lay.unionStackNames[e.Name]
 	if s == nil {
 		return place{}, fmt.Errorf("unknown stack of header unions %q", e.Name)
@@ -254,7 +254,7 @@ func (l *linker) lastUnionPlace(e *bmv2.Expr) (place, error) {
 	if !ok {
 		return place{}, fmt.Errorf("unknown field %s.last.%s.%s", e.Name, e.Member, e.Field)
 	}
-	return place{f: f, base: func(p *Packet) (int, bool) {
+	return place{f: f, base: func(p *State) (int, bool) {
 		if n := p.w[s.next]; n > 0 && n <= uint64(len(s.elements)) {
 			return s.elements[n-1].members[i].base, true
 		}
@@ -271,7 +271,7 @@ func (s *unionStack) member(name string) int {
 	return -1
 }
 
-func (l *linker) lastField(e *bmv2.Expr) (value, error) {
+func (l *Linker) lastField(e *bmv2.Expr) (value, error) {
 	pl, err := l.lastPlace(e)
 	if err != nil {
 		return value{}, err

@@ -112,7 +112,7 @@ func (k *tableKey) place(match string) {
 
 // build fills dst, which has k.words words. A field of an invalid header is
 // zero.
-func (k *tableKey) build(p *Packet, dst []uint64) {
+func (k *tableKey) build(p *State, dst []uint64) {
 	if k.simple {
 		f := &k.fields[0]
 		dst[0] = 0

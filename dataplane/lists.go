@@ -106,7 +106,7 @@ func (s *Switch) learn(p *Packet, id uint16) {
 	}
 	list := s.learnLists[id]
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventDigest, Name: list.name})
+		s.trace(p.id, Event{Kind: EventDigest, Name: list.name})
 	}
 	if s.opts.Digest == nil {
 		return

@@ -19,7 +19,7 @@ func (l *linker) logMsg(pr *bmv2.Primitive) (step, error) {
 	if len(parts)-1 != len(list.List) {
 		return nil, fmt.Errorf("the format has %d places for %d arguments", len(parts)-1, len(list.List))
 	}
-	var args []func(*Packet) *big.Int
+	var args []func(*State) *big.Int
 	for _, e := range list.List {
 		v, err := l.number(e)
 		if err != nil {
@@ -28,7 +28,7 @@ func (l *linker) logMsg(pr *bmv2.Primitive) (step, error) {
 		args = append(args, v.bigFn())
 	}
 	s := l.sw
-	return func(p *Packet) {
+	return func(p *State) {
 		if s.opts.Log == nil {
 			return
 		}
@@ -60,26 +60,4 @@ func splitFormat(s string) []string {
 		}
 	}
 	return append(parts, b.String())
-}
-
-// bigFn computes the value as a big number, for messages.
-func (v *value) bigFn() func(*Packet) *big.Int {
-	if v.hi == nil || v.fitsUnsigned() {
-		low := v.low()
-		return func(p *Packet) *big.Int { return new(big.Int).SetUint64(low(p)) }
-	}
-	wide, n := v.wideFn(), v.limbs()
-	return func(p *Packet) *big.Int {
-		t := p.ex.push(n)
-		defer p.ex.pop(n)
-		wide(p, t)
-		r := new(big.Int)
-		for i := n - 1; i >= 0; i-- {
-			r.Lsh(r, 64).Or(r, new(big.Int).SetUint64(t[i]))
-		}
-		if wideSign(t) != 0 {
-			r.Sub(r, new(big.Int).Lsh(bigOne, uint(64*n)))
-		}
-		return r
-	}
 }

@@ -12,7 +12,7 @@ func ringLow(op string, a, b value) eval {
 		return subLow(a, b)
 	}
 	f, g := a.low(), b.low()
-	return func(p *Packet) uint64 { return f(p) * g(p) }
+	return func(p *State) uint64 { return f(p) * g(p) }
 }
 
 func addLow(a, b value) eval {
@@ -22,27 +22,27 @@ func addLow(a, b value) eval {
 	i, j, c := a.off, b.off, b.bits
 	switch {
 	case a.kind == wordKind && b.kind == constKind:
-		return func(p *Packet) uint64 { return p.w[i] + c }
+		return func(p *State) uint64 { return p.w[i] + c }
 	case a.kind == wordKind && b.kind == wordKind:
-		return func(p *Packet) uint64 { return p.w[i] + p.w[j] }
+		return func(p *State) uint64 { return p.w[i] + p.w[j] }
 	case b.kind == constKind:
 		f := a.low()
-		return func(p *Packet) uint64 { return f(p) + c }
+		return func(p *State) uint64 { return f(p) + c }
 	}
 	f, g := a.low(), b.low()
-	return func(p *Packet) uint64 { return f(p) + g(p) }
+	return func(p *State) uint64 { return f(p) + g(p) }
 }
 
 func subLow(a, b value) eval {
 	i, j, c := a.off, b.off, b.bits
 	switch {
 	case a.kind == wordKind && b.kind == constKind:
-		return func(p *Packet) uint64 { return p.w[i] - c }
+		return func(p *State) uint64 { return p.w[i] - c }
 	case a.kind == wordKind && b.kind == wordKind:
-		return func(p *Packet) uint64 { return p.w[i] - p.w[j] }
+		return func(p *State) uint64 { return p.w[i] - p.w[j] }
 	}
 	f, g := a.low(), b.low()
-	return func(p *Packet) uint64 { return f(p) - g(p) }
+	return func(p *State) uint64 { return f(p) - g(p) }
 }
 
 func bitwiseLow(op string, a, b value) eval {
@@ -51,10 +51,10 @@ func bitwiseLow(op string, a, b value) eval {
 		return andLow(a, b)
 	case "|":
 		f, g := a.low(), b.low()
-		return func(p *Packet) uint64 { return f(p) | g(p) }
+		return func(p *State) uint64 { return f(p) | g(p) }
 	}
 	f, g := a.low(), b.low()
-	return func(p *Packet) uint64 { return f(p) ^ g(p) }
+	return func(p *State) uint64 { return f(p) ^ g(p) }
 }
 
 // andLow expects a constant on the right.
@@ -62,13 +62,13 @@ func andLow(a, b value) eval {
 	i, c := a.off, b.bits
 	switch {
 	case a.kind == wordKind && b.kind == constKind:
-		return func(p *Packet) uint64 { return p.w[i] & c }
+		return func(p *State) uint64 { return p.w[i] & c }
 	case b.kind == constKind:
 		f := a.low()
-		return func(p *Packet) uint64 { return f(p) & c }
+		return func(p *State) uint64 { return f(p) & c }
 	}
 	f, g := a.low(), b.low()
-	return func(p *Packet) uint64 { return f(p) & g(p) }
+	return func(p *State) uint64 { return f(p) & g(p) }
 }
 
 // compare compiles a comparison of numbers.
@@ -92,33 +92,33 @@ func compareUnsigned(op string, a, b value) test {
 	f, g := a.low(), b.low()
 	switch op {
 	case "==":
-		return func(p *Packet) bool { return f(p) == g(p) }
+		return func(p *State) bool { return f(p) == g(p) }
 	case "!=":
-		return func(p *Packet) bool { return f(p) != g(p) }
+		return func(p *State) bool { return f(p) != g(p) }
 	case "<":
-		return func(p *Packet) bool { return f(p) < g(p) }
+		return func(p *State) bool { return f(p) < g(p) }
 	case "<=":
-		return func(p *Packet) bool { return f(p) <= g(p) }
+		return func(p *State) bool { return f(p) <= g(p) }
 	case ">":
-		return func(p *Packet) bool { return f(p) > g(p) }
+		return func(p *State) bool { return f(p) > g(p) }
 	}
-	return func(p *Packet) bool { return f(p) >= g(p) }
+	return func(p *State) bool { return f(p) >= g(p) }
 }
 
 func compareWord(op string, i int, c uint64) test {
 	switch op {
 	case "==":
-		return func(p *Packet) bool { return p.w[i] == c }
+		return func(p *State) bool { return p.w[i] == c }
 	case "!=":
-		return func(p *Packet) bool { return p.w[i] != c }
+		return func(p *State) bool { return p.w[i] != c }
 	case "<":
-		return func(p *Packet) bool { return p.w[i] < c }
+		return func(p *State) bool { return p.w[i] < c }
 	case "<=":
-		return func(p *Packet) bool { return p.w[i] <= c }
+		return func(p *State) bool { return p.w[i] <= c }
 	case ">":
-		return func(p *Packet) bool { return p.w[i] > c }
+		return func(p *State) bool { return p.w[i] > c }
 	}
-	return func(p *Packet) bool { return p.w[i] >= c }
+	return func(p *State) bool { return p.w[i] >= c }
 }
 
 // constantRight exchanges the sides of a comparison if the constant is on the
@@ -156,31 +156,31 @@ func compareSigned(op string, a, b value) test {
 	}
 	switch op {
 	case "<":
-		return func(p *Packet) bool { return int64(f(p)) < int64(g(p)) }
+		return func(p *State) bool { return int64(f(p)) < int64(g(p)) }
 	case "<=":
-		return func(p *Packet) bool { return int64(f(p)) <= int64(g(p)) }
+		return func(p *State) bool { return int64(f(p)) <= int64(g(p)) }
 	case ">":
-		return func(p *Packet) bool { return int64(f(p)) > int64(g(p)) }
+		return func(p *State) bool { return int64(f(p)) > int64(g(p)) }
 	}
-	return func(p *Packet) bool { return int64(f(p)) >= int64(g(p)) }
+	return func(p *State) bool { return int64(f(p)) >= int64(g(p)) }
 }
 
 func compareSignedConst(op string, f eval, c int64) test {
 	switch op {
 	case "<":
-		return func(p *Packet) bool { return int64(f(p)) < c }
+		return func(p *State) bool { return int64(f(p)) < c }
 	case "<=":
-		return func(p *Packet) bool { return int64(f(p)) <= c }
+		return func(p *State) bool { return int64(f(p)) <= c }
 	case ">":
-		return func(p *Packet) bool { return int64(f(p)) > c }
+		return func(p *State) bool { return int64(f(p)) > c }
 	}
-	return func(p *Packet) bool { return int64(f(p)) >= c }
+	return func(p *State) bool { return int64(f(p)) >= c }
 }
 
 func compareWide(op string, a, b value) test {
 	n := max(a.limbs(), b.limbs())
 	f, g := a.wideFn(), b.wideFn()
-	return compared(op, func(p *Packet) int {
+	return compared(op, func(p *State) int {
 		t := p.ex.push(2 * n)
 		f(p, t[:n])
 		g(p, t[n:])
@@ -191,18 +191,18 @@ func compareWide(op string, a, b value) test {
 }
 
 // compared turns a three-way comparison into a test.
-func compared(op string, cmp func(*Packet) int) test {
+func compared(op string, cmp func(*State) int) test {
 	switch op {
 	case "==":
-		return func(p *Packet) bool { return cmp(p) == 0 }
+		return func(p *State) bool { return cmp(p) == 0 }
 	case "!=":
-		return func(p *Packet) bool { return cmp(p) != 0 }
+		return func(p *State) bool { return cmp(p) != 0 }
 	case "<":
-		return func(p *Packet) bool { return cmp(p) < 0 }
+		return func(p *State) bool { return cmp(p) < 0 }
 	case "<=":
-		return func(p *Packet) bool { return cmp(p) <= 0 }
+		return func(p *State) bool { return cmp(p) <= 0 }
 	case ">":
-		return func(p *Packet) bool { return cmp(p) > 0 }
+		return func(p *State) bool { return cmp(p) > 0 }
 	}
-	return func(p *Packet) bool { return cmp(p) >= 0 }
+	return func(p *State) bool { return cmp(p) >= 0 }
 }

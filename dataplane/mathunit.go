@@ -79,5 +79,5 @@ func (l *linker) mathUnit(a []*bmv2.Expr) (step, error) {
 		m.table[15-i] = uint32(b)
 	}
 	get, set := x.low(), dst.set()
-	return func(p *Packet) { set(p, uint64(m.of(uint32(get(p))))) }, nil
+	return func(p *State) { set(p, uint64(m.of(uint32(get(p))))) }, nil
 }

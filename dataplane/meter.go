@@ -13,7 +13,7 @@ type counter struct {
 	packets, bytes uint64
 }
 
-func (c *counter) add(p *Packet) {
+func (c *counter) add(p *State) {
 	c.packets++
 	c.bytes += uint64(p.ingressLength)
 }
@@ -66,7 +66,7 @@ type meterArray struct {
 }
 
 // mark stores the colour that a direct meter gives p.
-func (a *meterArray) mark(m *meter, p *Packet) {
+func (a *meterArray) mark(m *meter, p *State) {
 	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & mask64(min(a.target.width, 64))
 }
 

@@ -3,58 +3,21 @@ package dataplane
 import (
 	"math"
 	"math/bits"
-	"time"
 )
 
-// A Packet is a packet inside the switch: its bytes, its headers and metadata,
-// and what the program has asked for on its way. Packets belong to the Switch
-// that made them and go back to it with Free.
+// A Packet is a packet inside the switch: what the program sees of it, and what
+// the switch knows besides. Packets belong to the Switch that made them and go
+// back to it with Free.
 type Packet struct {
-	w    []uint64 // headers and metadata
-	args []uint64 // the data of the running action
-	ex   *machine
-
-	// buf holds room for headers, then the bytes received: buf[start:end].
-	// What is not parsed yet, or the payload, or in the end what is sent, is
-	// buf[head:end].
-	buf              []byte
-	start, head, end int
-	extra            int // bytes that follow, of which only the number is known
-
-	// Of what the packet has now, the last check bytes are the frame's check
-	// sequence. framed is set where a parser may read it.
-	check int
-
+	State
+	extra  int    // bytes that follow, of which only the number is known
 	parked []byte // the packet without its storage; see Park
 	tm     *forTM // of Tofino alone
 
-	id            uint64
-	ingressPort   uint32
-	now           time.Duration // the time of the current step
-	length        int           // grows and shrinks with headers made valid
-	ingressLength int           // what counters and meters see
-	limit         int           // what truncate leaves of the packet
-
-	egressPort uint32
-	priority   int
-
-	cloneOn      bool
-	cloneSession uint16
-	cloneList    uint16 // field lists are numbered from 1
-	resubmit     uint16
-	recirculate  uint16
-	digest       uint16
-	entry        int32 // the entry last hit
-
-	rounds rounds
-
-	steps         int     // taken in the current control
-	next          uintptr // where compiled code goes on behind an action
-	framed        bool
-	exit          bool
-	dead          bool // an assertion has failed
-	parserError   uint64
-	checksumError bool
+	ingressPort uint32
+	egressPort  uint32
+	priority    int
+	rounds      rounds
 }
 
 // slack is the room behind a packet's bytes, so that eight bytes can be loaded
@@ -160,15 +123,6 @@ func (p *Packet) EgressPort() uint32 { return p.egressPort }
 // Priority is the queue of the port that the packet is queued in.
 func (p *Packet) Priority() int { return p.priority }
 
-func (p *Packet) payload() []byte { return p.buf[p.head : p.head+min(p.end-p.head, p.limit)] }
-
-// truncate cuts the packet when it is sent; the smallest of several cuts wins.
-func (p *Packet) truncate(n uint64) {
-	if n < uint64(p.limit) {
-		p.limit = int(n)
-	}
-}
-
 // shorten cuts the bytes from the end so that n are left; 0 leaves all. What
 // the headers take cannot be cut before they are written: limit sees to that.
 func (p *Packet) shorten(n int) {
@@ -187,14 +141,6 @@ func (p *Packet) shorten(n int) {
 	}
 }
 
-// fail drops the packet because of an assertion.
-func (p *Packet) fail(s *Switch, msg string) {
-	p.exit, p.dead = true, true
-	if s.opts.Log != nil {
-		s.opts.Log(msg)
-	}
-}
-
 // copyBytes returns a new packet with the bytes from p.buf[from] on.
 func (s *Switch) copyBytes(p *Packet, from int) *Packet {
 	c := s.newPacket(p.end - from)
@@ -210,7 +156,7 @@ func (s *Switch) copyHeaders(p *Packet) *Packet {
 	c := s.copyBytes(p, p.head)
 	copy(c.w, p.w)
 	for _, h := range s.lay.headers {
-		if !h.isValid(p) {
+		if !h.isValid(&p.State) {
 			clear(c.w[h.base : h.base+h.typ.size])
 		}
 	}

@@ -61,7 +61,7 @@ const maxParseStates = 1 << 16
 
 // parse runs the parser on p. An error stops it; the packet goes on, with the
 // error in its metadata.
-func (s *Switch) parse(p *Packet) {
+func (s *Switch) parse(p *State) {
 	if c := s.compiled; c != nil {
 		p.next = c.end
 		c.run(p, c.parse)
@@ -74,7 +74,7 @@ func (s *Switch) parse(p *Packet) {
 	}
 }
 
-func (ps *parser) run(s *Switch, p *Packet) {
+func (ps *parser) run(s *Switch, p *State) {
 	if ps.entry != 0 {
 		s.compiled.run(p, ps.entry)
 		return
@@ -83,7 +83,7 @@ func (ps *parser) run(s *Switch, p *Packet) {
 	states := 0
 	for st := ps.first; st != nil; states++ {
 		if s.opts.Trace != nil {
-			s.trace(p, Event{Kind: EventParseState, Name: st.name})
+			s.trace(p.id, Event{Kind: EventParseState, Name: st.name})
 		}
 		code := st.run(p)
 		if code == noError && states == maxParseStates {
@@ -92,7 +92,7 @@ func (ps *parser) run(s *Switch, p *Packet) {
 		if code != noError {
 			p.parserError = uint64(code)
 			if s.opts.Trace != nil {
-				s.trace(p, Event{Kind: EventParserError, Name: st.name, Value: code})
+				s.trace(p.id, Event{Kind: EventParserError, Name: st.name, Value: code})
 			}
 			break
 		}
@@ -100,7 +100,7 @@ func (ps *parser) run(s *Switch, p *Packet) {
 	}
 }
 
-func (st *parseState) run(p *Packet) int64 {
+func (st *parseState) run(p *State) int64 {
 	for _, op := range st.ops {
 		if code := op(p); code != noError {
 			return code
@@ -200,7 +200,7 @@ func (l *linker) parserOp(op *bmv2.ParserOp, codes errorCodes) (parserOp, error)
 }
 
 func succeed(do step) parserOp {
-	return func(p *Packet) int64 {
+	return func(p *State) int64 {
 		do(p)
 		return noError
 	}
@@ -219,7 +219,7 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 	}
 	v := lookahead(src)
 	store, need := l.store(pl, v), bytesOf(src.Width)
-	return func(p *Packet) int64 {
+	return func(p *State) int64 {
 		if p.end-p.head < need && !p.more(need) {
 			return codes.tooShort
 		}
@@ -238,7 +238,7 @@ func (l *linker) verify(cond, code *bmv2.Expr) (parserOp, error) {
 		return nil, err
 	}
 	f := v.low()
-	return func(p *Packet) int64 {
+	return func(p *State) int64 {
 		if holds(p) {
 			return noError
 		}
@@ -253,7 +253,7 @@ func (l *linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 		return nil, err
 	}
 	f := v.low()
-	return func(p *Packet) int64 {
+	return func(p *State) int64 {
 		n := f(p)
 		if op == "advance" {
 			if n%8 != 0 {

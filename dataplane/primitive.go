@@ -49,13 +49,13 @@ func (l *linker) primitive(p *bmv2.Primitive) (step, error) {
 	case "add_header":
 		return l.addHeader(a[0])
 	case "add_header_fast":
-		return l.onHeader(a[0], func(p *Packet, h *header) { h.markValid(p) })
+		return l.onHeader(a[0], func(p *State, h *header) { h.markValid(p) })
 	case "remove_header":
 		return l.onHeader(a[0], removeHeader)
 	case "exit":
-		return func(p *Packet) { p.exit = true }, nil
+		return func(p *State) { p.exit = true }, nil
 	case "no_op":
-		return func(*Packet) {}, nil
+		return func(*State) {}, nil
 	case "assert", "assume":
 		return l.assertion(p)
 	case "log_msg":
@@ -86,24 +86,6 @@ func primitiveArity(op string) (n int, ok bool) {
 	return 0, false
 }
 
-func (l *linker) assign(dst, src *bmv2.Expr) (step, error) {
-	v, err := l.number(src)
-	if err != nil {
-		return nil, err
-	}
-	if e := dst.Unwrap(); e != nil && e.Type == bmv2.TypeRegister {
-		return l.storeRegister(e, v)
-	}
-	pl, err := l.place(dst)
-	if err != nil {
-		return nil, err
-	}
-	if pl.f.varLen {
-		return l.assignVL(dst, src)
-	}
-	return l.store(pl, v), nil
-}
-
 func (l *linker) arithmetic(op string, dst, left, right *bmv2.Expr) (step, error) {
 	a, err := l.number(left)
 	if err != nil {
@@ -124,21 +106,6 @@ func (l *linker) arithmetic(op string, dst, left, right *bmv2.Expr) (step, error
 	return l.store(pl, v), nil
 }
 
-func (l *linker) assignVL(dst, src *bmv2.Expr) (step, error) {
-	d, err := l.place(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.place(src)
-	if err != nil {
-		return nil, err
-	}
-	if d.base != nil || s.base != nil {
-		return nil, errors.New("a variable-length field at a run-time index")
-	}
-	return assignVarLen(d.f, s.f)
-}
-
 func (l *linker) assignHeader(dst, src *bmv2.Expr) (step, error) {
 	d, err := l.header(dst)
 	if err != nil {
@@ -152,10 +119,10 @@ func (l *linker) assignHeader(dst, src *bmv2.Expr) (step, error) {
 		return nil, fmt.Errorf("header types %s and %s differ", d.typ.name, s.typ.name)
 	}
 	if x, y := d.h, s.h; x != nil && y != nil {
-		return func(p *Packet) { x.assign(p, y) }, nil
+		return func(p *State) { x.assign(p, y) }, nil
 	}
 	f, g := d.get(), s.get()
-	return func(p *Packet) {
+	return func(p *State) {
 		if x, y := f(p), g(p); x != nil && y != nil {
 			x.assign(p, y)
 		}
@@ -175,24 +142,11 @@ func (l *linker) assignUnion(dst, src *bmv2.Expr) (step, error) {
 		return nil, fmt.Errorf("header unions %s and %s differ", d.any.name, s.any.name)
 	}
 	f, g := d.get(), s.get()
-	return func(p *Packet) {
+	return func(p *State) {
 		if x, y := f(p), g(p); x != nil && y != nil {
 			x.assign(p, y)
 		}
 	}, nil
-}
-
-// like reports whether two unions have members of the same types.
-func (u *union) like(o *union) bool {
-	if len(u.members) != len(o.members) {
-		return false
-	}
-	for i, m := range u.members {
-		if m.typ != o.members[i].typ {
-			return false
-		}
-	}
-	return true
 }
 
 var errStacksDiffer = errors.New("the stacks differ in type or size")
@@ -209,7 +163,7 @@ func (l *linker) assignStack(dst, src *bmv2.Expr) (step, error) {
 	if d.typ != s.typ || len(d.elements) != len(s.elements) {
 		return nil, errStacksDiffer
 	}
-	return func(p *Packet) {
+	return func(p *State) {
 		p.w[d.next] = p.w[s.next]
 		for i, h := range d.elements {
 			h.assign(p, s.elements[i])
@@ -229,7 +183,7 @@ func (l *linker) assignUnionStack(dst, src *bmv2.Expr) (step, error) {
 	if len(d.elements) != len(s.elements) || !d.elements[0].like(s.elements[0]) {
 		return nil, errStacksDiffer
 	}
-	return func(p *Packet) {
+	return func(p *State) {
 		p.w[d.next] = p.w[s.next]
 		for i, u := range d.elements {
 			u.assign(p, s.elements[i])
@@ -246,31 +200,31 @@ func (l *linker) shift(op string, stackExpr, count *bmv2.Expr) (step, error) {
 	n := v.low()
 	if s, err := l.unionStack(stackExpr); err == nil {
 		if op == "push" {
-			return func(p *Packet) { pushFront(p, s.elements, s.next, n(p)) }, nil
+			return func(p *State) { pushFront(p, s.elements, s.next, n(p)) }, nil
 		}
-		return func(p *Packet) { popFront(p, s.elements, s.next, n(p)) }, nil
+		return func(p *State) { popFront(p, s.elements, s.next, n(p)) }, nil
 	}
 	s, err := l.stack(stackExpr)
 	if err != nil {
 		return nil, err
 	}
 	if op == "push" {
-		return func(p *Packet) { pushFront(p, s.elements, s.next, n(p)) }, nil
+		return func(p *State) { pushFront(p, s.elements, s.next, n(p)) }, nil
 	}
-	return func(p *Packet) { popFront(p, s.elements, s.next, n(p)) }, nil
+	return func(p *State) { popFront(p, s.elements, s.next, n(p)) }, nil
 }
 
 // onHeader links a primitive that does something to a header.
-func (l *linker) onHeader(e *bmv2.Expr, do func(*Packet, *header)) (step, error) {
+func (l *linker) onHeader(e *bmv2.Expr, do func(*State, *header)) (step, error) {
 	r, err := l.header(e)
 	if err != nil {
 		return nil, err
 	}
 	if h := r.h; h != nil {
-		return func(p *Packet) { do(p, h) }, nil
+		return func(p *State) { do(p, h) }, nil
 	}
 	pick := r.pick
-	return func(p *Packet) {
+	return func(p *State) {
 		if h := pick(p); h != nil {
 			do(p, h)
 		}
@@ -280,7 +234,7 @@ func (l *linker) onHeader(e *bmv2.Expr, do func(*Packet, *header)) (step, error)
 // addHeader makes a header valid with all fields zero and counts it in the
 // packet's length; a header that is valid stays as it is.
 func (l *linker) addHeader(e *bmv2.Expr) (step, error) {
-	return l.onHeader(e, func(p *Packet, h *header) {
+	return l.onHeader(e, func(p *State, h *header) {
 		if h.isValid(p) {
 			return
 		}
@@ -290,16 +244,7 @@ func (l *linker) addHeader(e *bmv2.Expr) (step, error) {
 	})
 }
 
-// clear makes all fields zero; the variable-length field keeps its width.
-func (h *header) clear(p *Packet) {
-	bits := h.varBits(p)
-	clear(p.w[h.base : h.base+h.typ.size])
-	if h.typ.varLen >= 0 {
-		p.w[h.base+h.typ.fields[h.typ.varLen].lenOff()] = uint64(bits)
-	}
-}
-
-func removeHeader(p *Packet, h *header) {
+func removeHeader(p *State, h *header) {
 	if h.isValid(p) {
 		p.length -= h.bytes(p)
 		h.markInvalid(p)

@@ -68,15 +68,13 @@ func newLab(t *testing.T) *lab {
 	return &lab{t, s, s.newPacket(0)}
 }
 
-func (l *lab) linker() *linker { return &linker{sw: l.s, lay: l.s.lay} }
-
 func (l *lab) do(op string, params ...*bmv2.Expr) {
 	l.t.Helper()
-	do, err := l.linker().primitive(&bmv2.Primitive{Op: op, Parameters: params})
+	do, err := l.s.linker().primitive(&bmv2.Primitive{Op: op, Parameters: params})
 	if err != nil {
 		l.t.Fatalf("%s: %v", op, err)
 	}
-	do(l.p)
+	do(&l.p.State)
 }
 
 func (l *lab) word(header, name string) *uint64 {
@@ -190,7 +188,7 @@ func TestStackPrimitives(t *testing.T) {
 	fill := func(n int) {
 		clear(l.p.w)
 		for i := range n {
-			s.elements[i].markValid(l.p)
+			s.elements[i].markValid(&l.p.State)
 			*l.word(names[i], "x") = uint64(i + 1)
 		}
 		l.p.w[s.next] = uint64(n)

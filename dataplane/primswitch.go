@@ -26,15 +26,15 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 	case "mark_to_drop":
 		return l.markToDrop(a[0])
 	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		return l.numbers(a, func(p *Packet, v []uint64) { p.cloneOn, p.cloneSession, p.cloneList = true, uint16(v[0]), uint16(v[1]) })
+		return l.numbers(a, func(p *State, v []uint64) { p.cloneOn, p.cloneSession, p.cloneList = true, uint16(v[0]), uint16(v[1]) })
 	case "resubmit":
-		return l.numbers(a, func(p *Packet, v []uint64) { p.resubmit = uint16(v[0]) })
+		return l.numbers(a, func(p *State, v []uint64) { p.resubmit = uint16(v[0]) })
 	case "recirculate":
-		return l.numbers(a, func(p *Packet, v []uint64) { p.recirculate = uint16(v[0]) })
+		return l.numbers(a, func(p *State, v []uint64) { p.recirculate = uint16(v[0]) })
 	case "generate_digest":
-		return l.numbers(a, func(p *Packet, v []uint64) { p.digest = uint16(v[1]) })
+		return l.numbers(a, func(p *State, v []uint64) { p.digest = uint16(v[1]) })
 	case "truncate":
-		return l.numbers(a, func(p *Packet, v []uint64) { p.truncate(v[0]) })
+		return l.numbers(a, func(p *State, v []uint64) { p.truncate(v[0]) })
 	case "modify_field_rng_uniform":
 		return l.random(a)
 	case "modify_field_with_hash_based_offset":
@@ -52,7 +52,7 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 }
 
 // numbers links a primitive that takes at most two numbers.
-func (l *linker) numbers(a []*bmv2.Expr, do func(*Packet, []uint64)) (step, error) {
+func (l *linker) numbers(a []*bmv2.Expr, do func(*State, []uint64)) (step, error) {
 	var evals [2]eval
 	for i, e := range a {
 		v, err := l.number(e)
@@ -62,7 +62,7 @@ func (l *linker) numbers(a []*bmv2.Expr, do func(*Packet, []uint64)) (step, erro
 		evals[i] = v.low()
 	}
 	n := len(a)
-	return func(p *Packet) {
+	return func(p *State) {
 		v := p.ex.push(2)
 		for i := range n {
 			v[i] = evals[i](p)
@@ -74,9 +74,9 @@ func (l *linker) numbers(a []*bmv2.Expr, do func(*Packet, []uint64)) (step, erro
 
 func (l *linker) drop() step {
 	std, port := &l.sw.std, uint64(l.sw.opts.DropPort)
-	return func(p *Packet) {
-		std.egressSpec.put(p, port)
-		std.mcastGrp.put(p, 0)
+	return func(p *State) {
+		std.egressSpec.put(p.w, port)
+		std.mcastGrp.put(p.w, 0)
 	}
 }
 
@@ -96,9 +96,9 @@ func (l *linker) markToDrop(e *bmv2.Expr) (step, error) {
 	port := uint64(l.sw.opts.DropPort) & mask64(min(spec.width, 64))
 	group, ok := r.h.field("mcast_grp")
 	if !ok {
-		return func(p *Packet) { p.w[spec.off] = port }, nil
+		return func(p *State) { p.w[spec.off] = port }, nil
 	}
-	return func(p *Packet) {
+	return func(p *State) {
 		p.w[spec.off] = port
 		p.w[group.off] = 0
 	}, nil
@@ -120,7 +120,7 @@ func (l *linker) random(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	f, g, set, draw := lo.low(), hi.low(), dst.set(), l.sw.opts.Random
-	return func(p *Packet) {
+	return func(p *State) {
 		if x, y := f(p), g(p); x <= y {
 			set(p, draw(x, y))
 		}
@@ -147,10 +147,10 @@ func (l *linker) hash(a []*bmv2.Expr) (step, error) {
 	}
 	f, set := base.low(), dst.set()
 	if m, ok := remainderMask(size); ok {
-		return func(p *Packet) { set(p, f(p)+c.output(p)&m) }, nil
+		return func(p *State) { set(p, f(p)+c.output(p)&m) }, nil
 	}
 	g := size.low()
-	return func(p *Packet) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
+	return func(p *State) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
 }
 
 // remainderMask is the mask that does to 64 bits what the remainder of a
@@ -175,7 +175,7 @@ func (l *linker) count(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	at := index.low()
-	return func(p *Packet) {
+	return func(p *State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(c.cells)) {
 			c.cells[i].add(p)
 		}
@@ -202,7 +202,7 @@ func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
 		}
 	}
 	at, set, color := index.low(), dst.set(), had.low()
-	return func(p *Packet) {
+	return func(p *State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
 			set(p, m.cells[i].executeColored(m.bytes, p.ingressLength, min(color(p), maxRates), p.now))
 		}
@@ -224,23 +224,26 @@ func (l *linker) assertion(pr *bmv2.Primitive) (step, error) {
 	if si := pr.SourceInfo; si != nil {
 		msg = fmt.Sprintf("%s:%d: %s: %s", si.Filename, si.Line, msg, si.SourceFragment)
 	}
-	return func(p *Packet) {
-		if !holds(p) {
-			p.fail(s, msg)
+	return func(p *State) {
+		if holds(p) {
+			return
+		}
+		if p.fail(); s.opts.Log != nil {
+			s.opts.Log(msg)
 		}
 	}, nil
 }
 
 // put writes a field of the switch's own, if the program has it.
-func (f *stdField) put(p *Packet, v uint64) {
+func (f *stdField) put(w []uint64, v uint64) {
 	if f.ok {
-		p.w[f.off] = v & f.mask
+		w[f.off] = v & f.mask
 	}
 }
 
-func (f *stdField) get(p *Packet) uint64 {
+func (f *stdField) get(w []uint64) uint64 {
 	if f.ok {
-		return p.w[f.off]
+		return w[f.off]
 	}
 	return 0
 }

@@ -10,10 +10,9 @@ import (
 // they are at each lookup, and changes nothing: no counter, no time of a last
 // hit.
 type Probe struct {
-	sw     *Switch
-	t      *table
-	packet Packet // of no bytes, for the stack that wide prefixes need
-	key    []uint64
+	sw  *Switch
+	t   *table
+	key []uint64
 }
 
 // Probe makes a probe of a table whose key fields have at most 64 bits.
@@ -26,7 +25,6 @@ func (s *Switch) Probe(name string) (*Probe, error) {
 			}
 		}
 		p.t, p.key = t, make([]uint64, t.key.words)
-		p.packet.ex = &s.ex
 		return nil
 	})
 	if err != nil {
@@ -52,7 +50,7 @@ func (p *Probe) Find(fields ...uint64) (h Handle, ok bool) {
 	}
 	p.sw.mu.Lock()
 	defer p.sw.mu.Unlock()
-	slot := p.t.lookup(&p.packet, p.key)
+	slot := p.t.lookup(p.key)
 	if slot == lookup.None {
 		return 0, false
 	}

@@ -62,7 +62,7 @@ func (pr *profile) allow(list []*action) {
 }
 
 // lookup returns the call of the member that c leads to, or nil.
-func (pr *profile) lookup(p *Packet, c *call) *call {
+func (pr *profile) lookup(p *State, c *call) *call {
 	if c.target == TargetMember {
 		return &pr.members[c.index].call
 	}

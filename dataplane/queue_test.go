@@ -9,7 +9,7 @@ import (
 func TestQueueTailDrop(t *testing.T) {
 	q := NewQueues(1)
 	for i := range 70 {
-		depth, ok := q.Push(&Packet{egressPort: 9, id: uint64(i)}, 0)
+		depth, ok := q.Push(&Packet{egressPort: 9, State: State{id: uint64(i)}}, 0)
 		if ok != (i < 64) || depth != min(i, 64) {
 			t.Fatalf("packet %d: depth %d, queued %v", i, depth, ok)
 		}
@@ -57,7 +57,7 @@ func TestQueueRate(t *testing.T) {
 func TestQueueStrictPriority(t *testing.T) {
 	q := NewQueues(3)
 	for i, pri := range []int{0, 2, 1, 2, 0} {
-		q.Push(&Packet{egressPort: 5, priority: pri, id: uint64(i)}, 0)
+		q.Push(&Packet{egressPort: 5, priority: pri, State: State{id: uint64(i)}}, 0)
 	}
 	must(t, q.SetDepth(5, 2, 1))
 	if _, ok := q.Push(&Packet{egressPort: 5, priority: 2}, 0); ok {
@@ -142,7 +142,7 @@ func TestQueueBitRate(t *testing.T) {
 	must(t, q.SetRate(1, -1, 1))
 	q.SetBitRate(1, 8_000_000) // a byte in a us
 	for _, length := range []int{1000, 100, 500} {
-		q.Push(&Packet{egressPort: 1, length: length}, time.Second)
+		q.Push(&Packet{egressPort: 1, State: State{length: length}}, time.Second)
 	}
 	for _, want := range []time.Duration{0, 1000 * time.Microsecond, 1100 * time.Microsecond} {
 		at, _ := q.Next()
@@ -150,13 +150,13 @@ func TestQueueBitRate(t *testing.T) {
 			t.Errorf("a packet leaves after %v, want %v", at-time.Second, want)
 		}
 	}
-	q.Push(&Packet{egressPort: 1, length: 10}, time.Second)
+	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, time.Second)
 	if at, _ := q.Next(); at-time.Second != 1600*time.Microsecond {
 		t.Errorf("the wire is free after %v, want 1.6ms", at-time.Second)
 	}
 	q.SetBitRate(1, 0)
-	q.Push(&Packet{egressPort: 1, length: 10}, 5*time.Second)
-	q.Push(&Packet{egressPort: 1, length: 10}, 5*time.Second)
+	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, 5*time.Second)
+	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, 5*time.Second)
 	for q.Len(1, 0) > 1 {
 		at, _ := q.Next()
 		q.Pop(at)

@@ -56,13 +56,13 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 	if dst.base == nil && !dst.f.signed && dst.f.width >= r.width && dst.f.width <= 64 {
 		off, src := dst.f.off, index.off
 		if index.kind == wordKind {
-			return func(p *Packet) {
+			return func(p *State) {
 				if i := uint64(uint32(p.w[src])); i < uint64(len(r.cells)) {
 					p.w[off] = r.cells[i]
 				}
 			}, nil
 		}
-		return func(p *Packet) {
+		return func(p *State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
 				p.w[off] = r.cells[i]
 			}
@@ -70,14 +70,14 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 	}
 	if dst.f.width <= 64 && r.words == 1 {
 		set := dst.setter(unsigned64(r.width, nil))
-		return func(p *Packet) {
+		return func(p *State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
 				set(p, r.cells[i])
 			}
 		}, nil
 	}
 	store := l.store(dst, r.cellValue(at))
-	return func(p *Packet) {
+	return func(p *State) {
 		if uint64(uint32(at(p))) < uint64(r.size) {
 			store(p)
 		}
@@ -86,13 +86,13 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 
 // cellValue reads a cell; out of range it is zero.
 func (r *registerArray) cellValue(at eval) value {
-	v := unsigned64(r.width, func(p *Packet) uint64 {
+	v := unsigned64(r.width, func(p *State) uint64 {
 		if i := uint64(uint32(at(p))); i < uint64(r.size) {
 			return r.cells[int(i)*r.words]
 		}
 		return 0
 	})
-	v.widen(func(p *Packet, dst []uint64) {
+	v.widen(func(p *State, dst []uint64) {
 		clear(dst)
 		if i := uint64(uint32(at(p))); i < uint64(r.size) {
 			wideCopyUnsigned(dst, r.cells[int(i)*r.words:][:r.words])
@@ -123,7 +123,7 @@ func (l *linker) registerFill(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	wide := v.wideFn()
-	return func(p *Packet) {
+	return func(p *State) {
 		t := p.ex.push(r.words)
 		wide(p, t)
 		wideMask(t, r.width)
@@ -151,7 +151,7 @@ func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error)
 	at := iv.low()
 	if r.words == 1 && iv.kind == wordKind && v.kind == wordKind {
 		m, dst, src := r.mask, iv.off, v.off
-		return func(p *Packet) {
+		return func(p *State) {
 			if i := uint64(uint32(p.w[dst])); i < uint64(len(r.cells)) {
 				r.cells[i] = p.w[src] & m
 			}
@@ -159,14 +159,14 @@ func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error)
 	}
 	if r.words == 1 {
 		f, m := v.low(), r.mask
-		return func(p *Packet) {
+		return func(p *State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
 				r.cells[i] = f(p) & m
 			}
 		}, nil
 	}
 	wide := v.wideFn()
-	return func(p *Packet) {
+	return func(p *State) {
 		i := uint64(uint32(at(p)))
 		if i >= uint64(r.size) {
 			return

@@ -17,7 +17,7 @@ type selectKey struct {
 // A keyPart is one field of the key, shift bits above the key's end.
 type keyPart struct {
 	low   eval
-	wide  func(*Packet, []uint64) // for more than 64 bits
+	wide  func(*State, []uint64) // for more than 64 bits
 	width int
 	shift int
 }
@@ -64,7 +64,7 @@ func (l *linker) keyValue(e *bmv2.Expr) (value, int, error) {
 }
 
 // word computes a key of at most eight bytes.
-func (k *selectKey) word(p *Packet) uint64 {
+func (k *selectKey) word(p *State) uint64 {
 	var key uint64
 	for i := range k.parts {
 		part := &k.parts[i]
@@ -74,7 +74,7 @@ func (k *selectKey) word(p *Packet) uint64 {
 }
 
 // words computes a key of any size.
-func (k *selectKey) words(p *Packet, dst []uint64) {
+func (k *selectKey) words(p *State, dst []uint64) {
 	clear(dst)
 	n := len(dst)
 	t := p.ex.push(n)
@@ -132,7 +132,7 @@ func (l *linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) 
 }
 
 // next decides where the parser goes.
-func (st *parseState) next(p *Packet) *parseState {
+func (st *parseState) next(p *State) *parseState {
 	if len(st.cases) == 0 {
 		return st.others
 	}
@@ -153,7 +153,7 @@ func (st *parseState) next(p *Packet) *parseState {
 	return st.nextWide(p)
 }
 
-func (st *parseState) nextWide(p *Packet) *parseState {
+func (st *parseState) nextWide(p *State) *parseState {
 	n := (st.key.bytes + 7) / 8
 	key := p.ex.push(n)
 	defer p.ex.pop(n)

@@ -69,10 +69,10 @@ func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration)
 		s.tofino.arrive(p, now)
 		return p
 	}
-	s.std.ingressPort.put(p, uint64(port))
-	s.std.packetLength.put(p, uint64(length))
-	s.std.instanceType.put(p, instanceNormal)
-	s.std.ingressTime.put(p, uint64(now.Microseconds()))
+	s.std.ingressPort.put(p.w, uint64(port))
+	s.std.packetLength.put(p.w, uint64(length))
+	s.std.instanceType.put(p.w, instanceNormal)
+	s.std.ingressTime.put(p.w, uint64(now.Microseconds()))
 	return p
 }
 
@@ -92,12 +92,12 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	size := p.length
 	if c := s.compiled; c != nil {
 		p.next = c.ingress
-		c.run(p, c.parse)
+		c.run(&p.State, c.parse)
 	} else {
-		s.parse(p)
-		s.std.parserError.put(p, p.parserError)
-		s.std.checksumError.put(p, b2u(p.checksumError))
-		s.ingress.apply(s, p)
+		s.parse(&p.State)
+		s.std.parserError.put(p.w, p.parserError)
+		s.std.checksumError.put(p.w, b2u(p.checksumError))
+		s.ingress.apply(s, &p.State)
 	}
 	p.exit = false
 	if p.dead {
@@ -112,17 +112,17 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	if p.resubmit != 0 {
 		return s.resubmit(p, size, out)
 	}
-	if group := s.std.mcastGrp.get(p); group != 0 {
-		s.std.instanceType.put(p, instanceReplication)
+	if group := s.std.mcastGrp.get(p.w); group != 0 {
+		s.std.instanceType.put(p.w, instanceReplication)
 		out = s.multicast(p, uint32(group), out)
 		s.release(p)
 		return out
 	}
-	port := s.std.egressSpec.get(p)
+	port := s.std.egressSpec.get(p.w)
 	if port == uint64(s.opts.DropPort) {
 		return s.drop(p, dropIngress, out)
 	}
-	s.std.instanceType.put(p, instanceNormal)
+	s.std.instanceType.put(p.w, instanceNormal)
 	return s.toQueue(p, uint32(port), out)
 }
 
@@ -135,7 +135,7 @@ func b2u(b bool) uint64 {
 
 // toQueue makes the outcome of a packet for a port.
 func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
-	p.egressPort, p.priority = port, int(s.std.priority.get(p))
+	p.egressPort, p.priority = port, int(s.std.priority.get(p.w))
 	if p.priority >= s.opts.Priorities {
 		return s.drop(p, dropPriority, out)
 	}
@@ -155,17 +155,17 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+		s.trace(p.id, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
 	}
 	c := s.copyBytes(p, p.start)
 	p.share(c, false)
 	c.now, c.length = p.now, size
 	c.shorten(session.Length)
-	s.std.ingressPort.put(c, uint64(p.ingressPort))
-	s.parse(c)
+	s.std.ingressPort.put(c.w, uint64(p.ingressPort))
+	s.parse(&c.State)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.cloneList)
-	s.std.instanceType.put(c, instanceIngressClone)
+	s.std.instanceType.put(c.w, instanceIngressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -173,7 +173,7 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 // is gone.
 func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	if m.Priority > 0 {
-		s.std.priority.put(c, uint64(m.Priority))
+		s.std.priority.put(c.w, uint64(m.Priority))
 	}
 	if m.Group != 0 {
 		c.rounds.left /= 1 + btoi(m.HasPort)
@@ -192,14 +192,14 @@ func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventResubmit})
+		s.trace(p.id, Event{Kind: EventResubmit})
 	}
 	c := s.copyBytes(p, p.start)
 	c.rounds = p.rounds
 	c.length = size
 	s.copyList(c, p, p.resubmit)
-	s.std.instanceType.put(c, instanceResubmitted)
-	s.std.packetLength.put(c, uint64(size))
+	s.std.instanceType.put(c.w, instanceResubmitted)
+	s.std.packetLength.put(c.w, uint64(size))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }
@@ -210,7 +210,7 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	for _, r := range list {
 		c := s.copyHeaders(p)
 		p.split(c, len(list))
-		s.std.egressRid.put(c, uint64(r.Instance))
+		s.std.egressRid.put(c.w, uint64(r.Instance))
 		out = s.toQueue(c, r.Port, out)
 	}
 	return out
@@ -228,7 +228,7 @@ func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 
 func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+		s.trace(p.id, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
 	}
 	if s.tofino != nil {
 		p.tm.enqTime, p.tm.enqDepth = now, depth
@@ -237,8 +237,8 @@ func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 		}
 	}
 	if s.std.queueing {
-		s.std.enqTime.put(p, uint64(now.Microseconds()))
-		s.std.enqDepth.put(p, uint64(depth))
+		s.std.enqTime.put(p.w, uint64(now.Microseconds()))
+		s.std.enqDepth.put(p.w, uint64(depth))
 	}
 }
 
@@ -260,9 +260,9 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 	p.now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))
 	if c := s.compiled; c != nil {
-		c.run(p, c.egress)
+		c.run(&p.State, c.egress)
 	} else {
-		s.egress.apply(s, p)
+		s.egress.apply(s, &p.State)
 	}
 	if p.dead {
 		return s.drop(p, dropAssertion, out)
@@ -270,31 +270,31 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 	if p.cloneOn {
 		out = s.cloneEgress(p, out)
 	}
-	if s.std.egressSpec.get(p) == uint64(s.opts.DropPort) {
+	if s.std.egressSpec.get(p.w) == uint64(s.opts.DropPort) {
 		return s.drop(p, dropEgress, out)
 	}
-	s.deparse(p)
+	s.deparse(&p.State)
 	if p.recirculate != 0 {
 		return s.recirculate(p, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		s.trace(p.id, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
 
 func (s *Switch) beginEgress(p *Packet, depth int, now uint64) {
 	std := &s.std
-	std.egressTime.put(p, now)
+	std.egressTime.put(p.w, now)
 	if std.queueing {
-		std.deqDelta.put(p, now-std.enqTime.get(p))
-		std.deqDepth.put(p, uint64(depth))
-		std.qid.put(p, uint64(p.priority))
+		std.deqDelta.put(p.w, now-std.enqTime.get(p.w))
+		std.deqDepth.put(p.w, uint64(depth))
+		std.qid.put(p.w, uint64(p.priority))
 	}
-	std.egressPort.put(p, uint64(p.egressPort))
+	std.egressPort.put(p.w, uint64(p.egressPort))
 	// Whatever is not the drop port will do.
-	std.egressSpec.put(p, uint64(s.opts.DropPort)+1)
-	std.packetLength.put(p, uint64(p.length))
+	std.egressSpec.put(p.w, uint64(s.opts.DropPort)+1)
+	std.packetLength.put(p.w, uint64(p.length))
 }
 
 // cloneEgress copies p with its headers as they are now; the copy is not
@@ -309,14 +309,14 @@ func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+		s.trace(p.id, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
 	p.share(c, p.recirculate == 0)
 	c.shorten(session.Length)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.cloneList)
-	s.std.instanceType.put(c, instanceEgressClone)
+	s.std.instanceType.put(c.w, instanceEgressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -327,14 +327,14 @@ func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventRecirculate})
+		s.trace(p.id, Event{Kind: EventRecirculate})
 	}
 	c := s.copyBytes(p, p.head)
 	c.rounds = p.rounds
 	c.ingressLength, c.length = c.end-c.start+c.extra, c.end-c.start+c.extra
 	s.copyList(c, p, p.recirculate)
-	s.std.instanceType.put(c, instanceRecirculated)
-	s.std.packetLength.put(c, uint64(c.length))
+	s.std.instanceType.put(c.w, instanceRecirculated)
+	s.std.packetLength.put(c.w, uint64(c.length))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }

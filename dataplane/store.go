@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // place links an expression that can be assigned to.
-func (l *linker) place(e *bmv2.Expr) (place, error) {
+func (l *Linker) place(e *bmv2.Expr) (place, error) {
 	e = e.Unwrap()
 	if e == nil {
 		return place{}, errNoExpr
@@ -25,8 +26,42 @@ func (l *linker) place(e *bmv2.Expr) (place, error) {
 	return place{}, fmt.Errorf("%v cannot be assigned to", e)
 }
 
+// assign links an assignment to a field, or to a cell of a register.
+func (l *Linker) assign(dst, src *bmv2.Expr) (step, error) {
+	v, err := l.number(src)
+	if err != nil {
+		return nil, err
+	}
+	if e := dst.Unwrap(); e != nil && e.Type == bmv2.TypeRegister {
+		return l.cells.storeRegister(e, v)
+	}
+	pl, err := l.place(dst)
+	if err != nil {
+		return nil, err
+	}
+	if pl.f.varLen {
+		return l.assignVL(dst, src)
+	}
+	return l.store(pl, v), nil
+}
+
+func (l *Linker) assignVL(dst, src *bmv2.Expr) (step, error) {
+	d, err := l.place(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.place(src)
+	if err != nil {
+		return nil, err
+	}
+	if d.base != nil || s.base != nil {
+		return nil, errors.New("a variable-length field at a run-time index")
+	}
+	return assignVarLen(d.f, s.f)
+}
+
 // store links the assignment of a number to a place.
-func (l *linker) store(pl place, v value) step {
+func (l *Linker) store(pl place, v value) step {
 	if pl.f.width > 64 {
 		return storeWide(pl, v)
 	}
@@ -34,7 +69,7 @@ func (l *linker) store(pl place, v value) step {
 		return storeWord(pl.f, v)
 	}
 	f, set := v.low(), pl.setter(v)
-	return func(p *Packet) { set(p, f(p)) }
+	return func(p *State) { set(p, f(p)) }
 }
 
 // storeWord is the common case: an unsigned field of at most 64 bits.
@@ -47,28 +82,28 @@ func storeWord(f field, v value) step {
 	src, c := v.off, v.bits&m
 	switch {
 	case v.kind == constKind:
-		return func(p *Packet) { p.w[off] = c }
+		return func(p *State) { p.w[off] = c }
 	case v.kind == wordKind && fits:
-		return func(p *Packet) { p.w[off] = p.w[src] }
+		return func(p *State) { p.w[off] = p.w[src] }
 	case v.kind == argKind && fits:
-		return func(p *Packet) { p.w[off] = p.args[src] }
+		return func(p *State) { p.w[off] = p.args[src] }
 	case fits:
 		fn := v.low()
-		return func(p *Packet) { p.w[off] = fn(p) }
+		return func(p *State) { p.w[off] = fn(p) }
 	}
 	fn := v.low()
-	return func(p *Packet) { p.w[off] = fn(p) & m }
+	return func(p *State) { p.w[off] = fn(p) & m }
 }
 
 // setter returns how a number with v's interval is written to a place of at
 // most 64 bits.
-func (pl place) setter(v value) func(*Packet, uint64) {
+func (pl place) setter(v value) func(*State, uint64) {
 	off, base := pl.f.off, pl.base
 	fit := pl.f.fitter(v)
 	if base == nil {
-		return func(p *Packet, x uint64) { p.w[off] = fit(x) }
+		return func(p *State, x uint64) { p.w[off] = fit(x) }
 	}
-	return func(p *Packet, x uint64) {
+	return func(p *State, x uint64) {
 		if b, ok := base(p); ok {
 			p.w[b+off] = fit(x)
 		}
@@ -76,16 +111,16 @@ func (pl place) setter(v value) func(*Packet, uint64) {
 }
 
 // set is the setter for numbers of 64 bits.
-func (pl place) set() func(*Packet, uint64) {
+func (pl place) set() func(*State, uint64) {
 	if pl.f.width > 64 {
-		store := func(p *Packet, x uint64, at int) {
+		store := func(p *State, x uint64, at int) {
 			p.w[at] = x
 			clear(p.w[at+1 : at+pl.f.words()])
 		}
 		if pl.base == nil {
-			return func(p *Packet, x uint64) { store(p, x, pl.f.off) }
+			return func(p *State, x uint64) { store(p, x, pl.f.off) }
 		}
-		return func(p *Packet, x uint64) {
+		return func(p *State, x uint64) {
 			if b, ok := pl.base(p); ok {
 				store(p, x, b+pl.f.off)
 			}
@@ -118,7 +153,7 @@ func storeWide(pl place, v value) step {
 	n, width, signed := pl.f.words(), pl.f.width, pl.f.signed
 	wide := v.wideFn()
 	base, off := pl.base, pl.f.off
-	return func(p *Packet) {
+	return func(p *State) {
 		b := 0
 		if base != nil {
 			var ok bool
@@ -145,7 +180,7 @@ func assignVarLen(dst, src field) (step, error) {
 		return nil, fmt.Errorf("%s or %s is not of variable length", dst.name, src.name)
 	}
 	n := min(dst.words(), src.words())
-	return func(p *Packet) {
+	return func(p *State) {
 		p.w[dst.lenOff()] = min(p.w[src.lenOff()], uint64(dst.width))
 		clear(p.w[dst.off : dst.off+dst.words()])
 		copy(p.w[dst.off:dst.off+n], p.w[src.off:src.off+n])

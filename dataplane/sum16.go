@@ -38,7 +38,7 @@ func (k *calculation) sumTerms() (terms []sumTerm, valid int) {
 }
 
 // sumFields is the checksum of the terms for p.
-func (k *calculation) sumFields(p *Packet) uint64 {
+func (k *calculation) sumFields(p *State) uint64 {
 	var sum uint64
 	if p.w[k.termsValid] != 0 {
 		for i := range k.terms {

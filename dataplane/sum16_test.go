@@ -11,7 +11,7 @@ func TestSumFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	for range 2000 {
 		k := &calculation{algoID: "csum16", algo: hashFunc(func(d []byte) uint64 { return uint64(internetChecksum(d)) })}
-		p := &Packet{w: []uint64{1}}
+		p := &State{w: []uint64{1}}
 		for total := 0; total < 1+r.IntN(300); {
 			width := 1 + r.IntN(maxSummed)
 			total += width

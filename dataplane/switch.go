@@ -73,6 +73,13 @@ type stdFields struct {
 	queueing                                                        bool
 }
 
+// A linker turns the actions, tables and parsers of a program into closures over
+// the vector. It lives only while a Switch is made.
+type linker struct {
+	*Linker
+	sw *Switch
+}
+
 // New links a program. The configuration must not change afterwards.
 func New(c *bmv2.Config, o Options) (*Switch, error) {
 	if err := c.Validate(); err != nil {
@@ -91,7 +98,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	if s.lay, err = newLayout(c); err != nil {
 		return nil, err
 	}
-	l := &linker{sw: s, lay: s.lay}
+	l := s.linker()
 	if c.Architecture() != "" {
 		if err := l.linkPipe(c); err != nil {
 			return nil, err
@@ -109,6 +116,12 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	s.passive = l.passive(c)
 	s.compile(l, c)
 	return s, nil
+}
+
+func (s *Switch) linker() *linker {
+	l := &linker{&Linker{lay: s.lay}, s}
+	l.cells = l
+	return l
 }
 
 // Config is the program that the switch runs.

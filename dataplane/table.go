@@ -166,7 +166,7 @@ func (t *table) nextNode(a *action, hit bool) *node {
 }
 
 // find returns the slot of the entry that p matches, or none.
-func (t *table) find(p *Packet) int32 {
+func (t *table) find(p *State) int32 {
 	switch {
 	case t.count == 0:
 		return lookup.None
@@ -174,11 +174,11 @@ func (t *table) find(p *Packet) int32 {
 		return t.findFew(p)
 	}
 	t.key.build(p, t.scratch)
-	return t.lookup(p, t.scratch)
+	return t.lookup(t.scratch)
 }
 
 // lookup returns the slot of the entry that a key matches, or none.
-func (t *table) lookup(p *Packet, key []uint64) int32 {
+func (t *table) lookup(key []uint64) int32 {
 	switch {
 	case t.exact != nil:
 		return t.exact.Find(key)
@@ -191,11 +191,11 @@ func (t *table) lookup(p *Packet, key []uint64) int32 {
 }
 
 // apply looks p up, runs the action and returns where the control goes on.
-func (t *table) apply(s *Switch, p *Packet) *node {
+func (t *table) apply(s *Switch, p *State) *node {
 	c, next := t.choose(s, p)
 	if c != nil && c.action != nil {
 		if s.opts.Trace != nil {
-			s.trace(p, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
+			s.trace(p.id, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
 		}
 		c.action.run(p, c.args)
 	}
@@ -204,7 +204,7 @@ func (t *table) apply(s *Switch, p *Packet) *node {
 
 // choose looks p up. It returns the call to run, nil if there is none, and where
 // the control goes on behind it.
-func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
+func (t *table) choose(s *Switch, p *State) (*call, *node) {
 	slot := t.find(p)
 	if slot == lookup.None {
 		return t.chooseMiss(s, p)
@@ -221,7 +221,7 @@ func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 		t.meters.mark(&t.meters.cells[slot], p)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+		s.trace(p.id, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
 	}
 	if t.profile == nil {
 		return &e.call, e.call.next
@@ -229,9 +229,9 @@ func (t *table) choose(s *Switch, p *Packet) (*call, *node) {
 	return t.chooseIndirect(p, &e.call, true)
 }
 
-func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
+func (t *table) chooseMiss(s *Switch, p *State) (*call, *node) {
 	if s.opts.Trace != nil {
-		s.trace(p, Event{Kind: EventTableMiss, Name: t.name})
+		s.trace(p.id, Event{Kind: EventTableMiss, Name: t.name})
 	}
 	p.entry = lookup.None
 	if t.counters {
@@ -251,7 +251,7 @@ func (t *table) chooseMiss(s *Switch, p *Packet) (*call, *node) {
 }
 
 // chooseIndirect finds the member that c leads to. An empty group does nothing.
-func (t *table) chooseIndirect(p *Packet, c *call, hit bool) (*call, *node) {
+func (t *table) chooseIndirect(p *State, c *call, hit bool) (*call, *node) {
 	m := t.profile.lookup(p, c)
 	if m == nil {
 		return nil, t.base

@@ -281,24 +281,24 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.head = p.start - head
 	t.parseFrame(g.parser, p)
-	g.time.put(p, uint64(p.now))
+	g.time.put(p.w, uint64(p.now))
 	if p.parserError == uint64(g.parser.codes.none) {
 		return true
 	}
 	wrong := t.errors[p.parserError]
-	g.parserErr.put(p, wrong)
+	g.parserErr.put(p.w, wrong)
 	return wrong == 0 || g.readsError && wrong&errNoMatch == 0
 }
 
 // work runs a half's control and what its deparser does before it emits. It
 // returns false if an assertion was false.
 func (t *tofino) work(g *gress, p *Packet) bool {
-	g.control.apply(t.sw, p)
+	g.control.apply(t.sw, &p.State)
 	p.exit = false
 	if p.dead {
 		return false
 	}
-	g.deparser.prepare(t.sw, p)
+	g.deparser.prepare(t.sw, &p.State)
 	if p.digest != 0 {
 		t.sw.learn(p, p.digest)
 	}

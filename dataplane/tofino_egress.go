@@ -16,16 +16,16 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	if t.chip.selects {
 		// A mirror shows what leaves, as on Tofino 1, unless the program asks
 		// for what came: so the compiler has it.
-		g.mirrorIO.put(p, 1)
+		g.mirrorIO.put(p.w, 1)
 	}
 	t.parse(g, p, t.outHeader.put(p, depth))
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p)
+	dropped := g.drop.get(p.w)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
 	leaves := dropped&dropPacket != 0 || !t.comesRound(p)
-	if mirrors && t.chip.selects && g.mirrorIO.get(p) == 0 {
+	if mirrors && t.chip.selects && g.mirrorIO.get(p.w) == 0 {
 		out, mirrors = t.mirror(p, p.start, leaves, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
@@ -51,7 +51,7 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		t.sw.trace(p.id, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
@@ -63,7 +63,7 @@ func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 		return t.sw.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p, Event{Kind: EventRecirculate})
+		t.sw.trace(p.id, Event{Kind: EventRecirculate})
 	}
 	c := t.sw.copyBytes(p, p.head)
 	c.rounds = p.rounds

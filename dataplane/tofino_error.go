@@ -47,7 +47,7 @@ func errorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 // it does with accept, and so it does where a header stack is full.
 func refuse(ps *parser, src *bmv2.Parser, states map[string]*parseState) {
 	code := ps.codes.noMatch
-	noMatch := &parseState{name: "no match", ops: []parserOp{func(*Packet) int64 { return code }}}
+	noMatch := &parseState{name: "no match", ops: []parserOp{func(*State) int64 { return code }}}
 	for _, s := range src.ParseStates {
 		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
 			st.others = noMatch

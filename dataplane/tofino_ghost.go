@@ -24,7 +24,7 @@ type ghost struct {
 
 	pingPong, length, queue, pipe stdField
 	// message takes the place of a packet in the control.
-	message Packet
+	message State
 }
 
 // ghost links the control.
@@ -65,12 +65,12 @@ func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, now time.Duration) {
 	for bit := range g.copies {
 		clear(t.vector)
-		g.message = Packet{ex: &t.sw.ex, w: t.vector, id: id, now: now}
+		g.message = State{ex: &t.sw.ex, w: t.vector, id: id, now: now}
 		m := &g.message
-		g.pingPong.put(m, bit)
-		g.length.put(m, uint64(length))
-		g.queue.put(m, uint64(queue))
-		g.pipe.put(m, uint64(pipe))
+		g.pingPong.put(m.w, bit)
+		g.length.put(m.w, uint64(length))
+		g.queue.put(m.w, uint64(queue))
+		g.pipe.put(m.w, uint64(pipe))
 		g.control.apply(t.sw, m)
 	}
 }

@@ -44,7 +44,7 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	g := &t.at(p.ingressPort).in
 	t.sw.now = now
 	t.open(p, now)
-	t.tm.port.put(p, noPort)
+	t.tm.port.put(p.w, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
 	if !t.parse(g, p, head) {
 		return t.drop(p, dropParser, out)
@@ -52,9 +52,9 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p)
+	dropped := g.drop.get(p.w)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
-	late := mirrors && g.mirrorIO.get(p) != 0
+	late := mirrors && g.mirrorIO.get(p.w) != 0
 	if mirrors && !late {
 		out = t.mirror(p, p.start, false, out)
 	}
@@ -73,7 +73,7 @@ const (
 
 // forward deparses the packet and hands it, and copies of it, to their queues.
 func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
-	port, a, b := t.tm.port.get(p), t.tm.groupA.get(p), t.tm.groupB.get(p)
+	port, a, b := t.tm.port.get(p.w), t.tm.groupA.get(p.w), t.tm.groupB.get(p.w)
 	if !t.tm.port.ok {
 		port = noPort
 	}
@@ -81,14 +81,14 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 		port, a, b = noPort, 0, 0
 	}
 	cpu := t.sw.opts.CPU
-	if t.tm.toCPU.get(p) == 0 || dropped&dropCPU != 0 {
+	if t.tm.toCPU.get(p.w) == 0 || dropped&dropCPU != 0 {
 		cpu = nil
 	}
 	if port == noPort && a|b == 0 && cpu == nil && !mirrorLate {
 		return t.drop(p, dropIngress, out)
 	}
-	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p)), uint8(t.tm.cos.get(p))
-	p.tm.bypass = t.tm.bypass.get(p) != 0
+	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p.w)), uint8(t.tm.cos.get(p.w))
+	p.tm.bypass = t.tm.bypass.get(p.w) != 0
 	why := t.tm.cutOf(p)
 	t.write(g, p)
 	if mirrorLate {
@@ -111,7 +111,7 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 // write puts the headers before the payload; with them the packet is nothing
 // but bytes.
 func (t *tofino) write(g *gress, p *Packet) {
-	g.deparser.emit(t.sw, p)
+	g.deparser.emit(t.sw, &p.State)
 	p.dropCheck()
 	p.start = p.head
 	p.length = p.end - p.head + p.extra
@@ -124,7 +124,7 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 		return t.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p, Event{Kind: EventResubmit})
+		t.sw.trace(p.id, Event{Kind: EventResubmit})
 	}
 	t.close(p)
 	p.head = p.start
@@ -193,7 +193,7 @@ func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outco
 		return out
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p, Event{Kind: EventClone, Value: int64(t.asked.session)})
+		t.sw.trace(p.id, Event{Kind: EventClone, Value: int64(t.asked.session)})
 	}
 	n, end := len(t.asked.mirrored), p.end-p.check
 	if n+end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {

@@ -59,7 +59,7 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 			return nil, err
 		}
 		set := dst.set()
-		return func(p *Packet) { set(p, uint64(uint32(p.entry))) }, nil
+		return func(p *State) { set(p, uint64(uint32(p.entry))) }, nil
 	case "register_fill":
 		if err := arity(p, 2); err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	r, session := &l.sw.tofino.asked, v.low()
-	return func(p *Packet) {
+	return func(p *State) {
 		r.mirror, r.session = true, uint16(session(p))
 		header(p)
 	}, nil
@@ -106,7 +106,7 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	r := &l.sw.tofino.asked
-	return func(p *Packet) {
+	return func(p *State) {
 		r.resubmit = true
 		header(p)
 	}, nil
@@ -116,7 +116,7 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 // dst.
 func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
 	if len(a) == 0 {
-		return func(*Packet) { *dst = (*dst)[:0] }, nil
+		return func(*State) { *dst = (*dst)[:0] }, nil
 	}
 	ref, err := l.header(a[0])
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
 	if h.typ.bits/8 > size {
 		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.name, h.typ.bits/8, size)
 	}
-	return func(p *Packet) {
+	return func(p *State) {
 		b := bitWriter{buf: (*dst)[:0]}
 		h.write(&b, p)
 		*dst = b.finish()
@@ -152,7 +152,7 @@ func (l *linker) sum(op string, acc, calc *bmv2.Expr) (step, error) {
 	if op == "csum_add" {
 		flip = 0xffff
 	}
-	return func(p *Packet) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
+	return func(p *State) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
 }
 
 // sumRest links what takes off all that the parser has not read yet.
@@ -161,10 +161,10 @@ func (l *linker) sumRest(acc *bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *Packet) { place(p, onesSum(get(p), uint64(internetChecksum(p.payload())))) }, nil
+	return func(p *State) { place(p, onesSum(get(p), uint64(internetChecksum(p.payload())))) }, nil
 }
 
-func (l *linker) accumulator(e *bmv2.Expr) (func(*Packet, uint64), eval, error) {
+func (l *linker) accumulator(e *bmv2.Expr) (func(*State, uint64), eval, error) {
 	pl, err := l.place(e)
 	if err != nil {
 		return nil, nil, err

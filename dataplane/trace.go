@@ -41,7 +41,7 @@ type Event struct {
 }
 
 // trace reports an event; the callers have looked whether anybody listens.
-func (s *Switch) trace(p *Packet, e Event) {
-	e.Packet = p.id
+func (s *Switch) trace(id uint64, e Event) {
+	e.Packet = id
 	s.opts.Trace(e)
 }

@@ -3,13 +3,13 @@ package dataplane
 import "math/big"
 
 // An eval computes the low 64 bits of a number for a packet.
-type eval func(*Packet) uint64
+type eval func(*State) uint64
 
 // A test decides something about a packet.
-type test func(*Packet) bool
+type test func(*State) bool
 
 // A step changes a packet.
-type step func(*Packet)
+type step func(*State)
 
 // A value is a compiled arithmetic expression. BMv2 computes with unbounded
 // integers, so a value carries the interval of what it can be: if that fits 64
@@ -25,7 +25,7 @@ type value struct {
 	fn     eval   // fnKind
 	// wide computes the value modulo 2^(64·len(dst)). It is set if the
 	// interval does not fit 64 bits.
-	wide func(p *Packet, dst []uint64)
+	wide func(p *State, dst []uint64)
 	// masked is the operand of a constant mask, so that a store into a field
 	// that is narrower can leave the mask out.
 	masked *value
@@ -58,7 +58,7 @@ func constant(v *big.Int) value {
 	c := value{lo: v, hi: v, kind: constKind, bits: lowBits(v)}
 	if !c.exact() {
 		limbs := bigLimbs(v, v.BitLen()/64+1)
-		c.wide = func(_ *Packet, dst []uint64) { wideCopy(dst, limbs) }
+		c.wide = func(_ *State, dst []uint64) { wideCopy(dst, limbs) }
 	}
 	return c
 }
@@ -96,12 +96,12 @@ func fieldValue(f field) value {
 	return v
 }
 
-func wideField(f field) func(*Packet, []uint64) {
+func wideField(f field) func(*State, []uint64) {
 	off, n := f.off, f.words()
 	if f.signed {
-		return func(p *Packet, dst []uint64) { wideCopy(dst, p.w[off:off+n]) }
+		return func(p *State, dst []uint64) { wideCopy(dst, p.w[off:off+n]) }
 	}
-	return func(p *Packet, dst []uint64) { wideCopyUnsigned(dst, p.w[off:off+n]) }
+	return func(p *State, dst []uint64) { wideCopyUnsigned(dst, p.w[off:off+n]) }
 }
 
 // argValue is a parameter of the running action.
@@ -109,7 +109,7 @@ func argValue(pr param) value {
 	v := value{lo: new(big.Int), hi: pow2less1(pr.width), kind: argKind, off: pr.off}
 	if pr.width > 64 {
 		off, n := pr.off, wordsOf(pr.width)
-		v.wide = func(p *Packet, dst []uint64) { wideCopyUnsigned(dst, p.args[off:off+n]) }
+		v.wide = func(p *State, dst []uint64) { wideCopyUnsigned(dst, p.args[off:off+n]) }
 	}
 	return v
 }
@@ -143,28 +143,28 @@ func (v *value) low() eval {
 	off, c := v.off, v.bits
 	switch v.kind {
 	case constKind:
-		return func(*Packet) uint64 { return c }
+		return func(*State) uint64 { return c }
 	case wordKind:
-		return func(p *Packet) uint64 { return p.w[off] }
+		return func(p *State) uint64 { return p.w[off] }
 	case argKind:
-		return func(p *Packet) uint64 { return p.args[off] }
+		return func(p *State) uint64 { return p.args[off] }
 	}
 	return v.fn
 }
 
 // wideFn computes the value modulo any power of 2^64.
-func (v *value) wideFn() func(*Packet, []uint64) {
+func (v *value) wideFn() func(*State, []uint64) {
 	if v.wide != nil {
 		return v.wide
 	}
 	low := v.low()
 	if v.fitsUnsigned() {
-		return func(p *Packet, dst []uint64) {
+		return func(p *State, dst []uint64) {
 			dst[0] = low(p)
 			clear(dst[1:])
 		}
 	}
-	return func(p *Packet, dst []uint64) {
+	return func(p *State, dst []uint64) {
 		x := low(p)
 		dst[0] = x
 		for i := 1; i < len(dst); i++ {
@@ -174,8 +174,8 @@ func (v *value) wideFn() func(*Packet, []uint64) {
 }
 
 // lowOf derives low from wide, for a value that is computed in limbs.
-func lowOf(wide func(*Packet, []uint64), limbs int) eval {
-	return func(p *Packet) uint64 {
+func lowOf(wide func(*State, []uint64), limbs int) eval {
+	return func(p *State) uint64 {
 		t := p.ex.push(limbs)
 		wide(p, t)
 		v := t[0]
@@ -184,20 +184,24 @@ func lowOf(wide func(*Packet, []uint64), limbs int) eval {
 	}
 }
 
-// A machine is the scratch space of a switch's packet processing.
-type machine struct {
-	tmp  []uint64
-	used int
-}
-
-// push returns n words that are free until pop(n).
-func (m *machine) push(n int) []uint64 {
-	if m.used+n > len(m.tmp) {
-		// Words handed out before stay where they are, in the old array.
-		m.tmp = append(make([]uint64, 0, 2*(m.used+n)), m.tmp[:m.used]...)[:2*(m.used+n)]
+// bigFn computes the value as a big number, for messages.
+func (v *value) bigFn() func(*State) *big.Int {
+	if v.hi == nil || v.fitsUnsigned() {
+		low := v.low()
+		return func(p *State) *big.Int { return new(big.Int).SetUint64(low(p)) }
 	}
-	m.used += n
-	return m.tmp[m.used-n : m.used : m.used]
+	wide, n := v.wideFn(), v.limbs()
+	return func(p *State) *big.Int {
+		t := p.ex.push(n)
+		defer p.ex.pop(n)
+		wide(p, t)
+		r := new(big.Int)
+		for i := n - 1; i >= 0; i-- {
+			r.Lsh(r, 64).Or(r, new(big.Int).SetUint64(t[i]))
+		}
+		if wideSign(t) != 0 {
+			r.Sub(r, new(big.Int).Lsh(bigOne, uint(64*n)))
+		}
+		return r
+	}
 }
-
-func (m *machine) pop(n int) { m.used -= n }
