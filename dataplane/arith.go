@@ -281,7 +281,7 @@ func divide(op string, a, b value) (value, error) {
 
 // signedMod makes bit width-1 the sign, as a cast to int<width> does.
 func signedMod(a value, width int) value {
-	r := value{kind: fnKind, lo: new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(width-1))), hi: pow2less1(width - 1)}
+	r := value{kind: fnKind, lo: leastSigned(width), hi: pow2less1(width - 1)}
 	if width <= 64 {
 		f, shift := a.low(), uint(64-width)
 		r.fn = func(p *State) uint64 { return uint64(int64(f(p)<<shift) >> shift) }
@@ -306,7 +306,7 @@ func saturate(op string, a value, width int) (value, error) {
 	}
 	low, high := constInt(0), constant(pow2less1(width))
 	if op == "sat_cast" {
-		low = constant(new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(width-1))))
+		low = constant(leastSigned(width))
 		high = constant(pow2less1(width - 1))
 	}
 	if a.fitsSigned() && low.fitsSigned() && high.fitsSigned() {

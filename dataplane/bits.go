@@ -44,18 +44,6 @@ func (b *bitWriter) putWords(v []uint64, width int) {
 	}
 }
 
-// putField appends a field from the vector w.
-func (b *bitWriter) putField(w []uint64, f field) {
-	switch {
-	case f.varLen:
-		b.putWords(w[f.off:], int(w[f.lenOff()]))
-	case f.width <= maxRun:
-		b.put(w[f.off]&mask64(f.width), f.width)
-	default:
-		b.putWords(w[f.off:], f.width)
-	}
-}
-
 // finish pads the last byte with zeros and returns the buffer.
 func (b *bitWriter) finish() []byte {
 	if b.n > 0 {

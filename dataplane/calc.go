@@ -130,7 +130,7 @@ func appendInputs(buf []byte, ins []input, p *State) []byte {
 			}
 			b.put(v, in.width)
 		case in.wide != nil:
-			b.putField(p.w, *in.wide)
+			in.wide.write(&b, p.w)
 		case in.whole != nil:
 			in.whole.write(&b, p)
 		default:

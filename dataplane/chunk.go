@@ -106,20 +106,6 @@ func readChunks(chunks []chunk, w []uint64, data []byte) {
 	}
 }
 
-// readWide reads big-endian bytes into limbs.
-func readWide(dst []uint64, data []byte) {
-	clear(dst)
-	for i := range data {
-		n := len(data) - 1 - i
-		dst[n/8] |= uint64(data[i]) << (n % 8 * 8)
-	}
-}
-
-func signExtend(v uint64, width int) uint64 {
-	shift := uint(64 - width)
-	return uint64(int64(v<<shift) >> shift)
-}
-
 // writeChunks writes the header at w to data.
 func writeChunks(chunks []chunk, w []uint64, data []byte) {
 	at := 0

@@ -164,7 +164,7 @@ func (k *compiler) assignment(dst *bmv2.Expr, t *tree) bool {
 func (k *compiler) storeField(f field, t *tree) bool {
 	m := mask64(f.width)
 	if f.signed {
-		low := new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.width-1)))
+		low := leastSigned(f.width)
 		fits := t.v.fitsSigned() && t.v.lo.Cmp(low) >= 0 && t.v.hi.Cmp(pow2less1(f.width)) <= 0
 		switch {
 		case fits:

@@ -128,10 +128,22 @@ func (h *header) clear(p *State) {
 	}
 }
 
+// write appends the field from the vector w.
+func (f field) write(b *bitWriter, w []uint64) {
+	switch {
+	case f.varLen:
+		b.putWords(w[f.off:], int(w[f.lenOff()]))
+	case f.width <= maxRun:
+		b.put(w[f.off]&mask64(f.width), f.width)
+	default:
+		b.putWords(w[f.off:], f.width)
+	}
+}
+
 // write appends the header's fields.
 func (h *header) write(b *bitWriter, p *State) {
 	for _, f := range h.typ.fields {
-		b.putField(p.w, f.at(h.base))
+		f.at(h.base).write(b, p.w)
 	}
 }
 

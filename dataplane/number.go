@@ -1,6 +1,9 @@
 package dataplane
 
-import "math/bits"
+import (
+	"math/big"
+	"math/bits"
+)
 
 // The control plane's numbers are big-endian bytes, with or without leading
 // zeros. Tables are filled with a hundred thousand of them: they are checked
@@ -46,4 +49,50 @@ func prefixLimbs(width, n int) []uint64 {
 	w := limbs(b, wordsOf(width))
 	wideMask(w, width)
 	return w
+}
+
+// leastSigned is -2^(width-1), the smallest number of int<width>.
+func leastSigned(width int) *big.Int {
+	v := new(big.Int).Lsh(big.NewInt(1), uint(width-1))
+	return v.Neg(v)
+}
+
+// pow2less1 is 2^n - 1.
+func pow2less1(n int) *big.Int {
+	v := new(big.Int).Lsh(big.NewInt(1), uint(n))
+	return v.Sub(v, big.NewInt(1))
+}
+
+// lowBits is v modulo 2^64.
+func lowBits(v *big.Int) uint64 { return bigLimbs(v, 1)[0] }
+
+// bigLimbs is v modulo 2^(64n) in n limbs.
+func bigLimbs(v *big.Int, n int) []uint64 {
+	m, word := new(big.Int).And(v, pow2less1(64*n)), pow2less1(64)
+	limbs := make([]uint64, n)
+	for i := range limbs {
+		limbs[i] = new(big.Int).And(m, word).Uint64()
+		m.Rsh(m, 64)
+	}
+	return limbs
+}
+
+// readWide reads big-endian bytes into limbs.
+func readWide(dst []uint64, data []byte) {
+	clear(dst)
+	for i := range data {
+		n := len(data) - 1 - i
+		dst[n/8] |= uint64(data[i]) << (n % 8 * 8)
+	}
+}
+
+// putBytes writes v as len(dst) big-endian bytes.
+func putBytes(dst []byte, v []uint64) {
+	for i := range dst {
+		n := len(dst) - 1 - i
+		dst[i] = 0
+		if n/8 < len(v) {
+			dst[i] = byte(v[n/8] >> (n % 8 * 8))
+		}
+	}
 }

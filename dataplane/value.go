@@ -43,16 +43,10 @@ const (
 
 var (
 	bigOne   = big.NewInt(1)
-	minInt64 = new(big.Int).Neg(new(big.Int).Lsh(bigOne, 63))
+	minInt64 = leastSigned(64)
 	maxInt64 = pow2less1(63)
 	maxUint  = pow2less1(64)
 )
-
-// pow2less1 is 2^n - 1.
-func pow2less1(n int) *big.Int {
-	v := new(big.Int).Lsh(bigOne, uint(n))
-	return v.Sub(v, bigOne)
-}
 
 func constant(v *big.Int) value {
 	c := value{lo: v, hi: v, kind: constKind, bits: lowBits(v)}
@@ -65,27 +59,13 @@ func constant(v *big.Int) value {
 
 func constInt(v int64) value { return constant(big.NewInt(v)) }
 
-// lowBits is v modulo 2^64.
-func lowBits(v *big.Int) uint64 { return bigLimbs(v, 1)[0] }
-
-// bigLimbs is v modulo 2^(64n) in n limbs.
-func bigLimbs(v *big.Int, n int) []uint64 {
-	m := new(big.Int).And(v, pow2less1(64*n))
-	limbs := make([]uint64, n)
-	for i := range limbs {
-		limbs[i] = new(big.Int).And(m, maxUint).Uint64()
-		m.Rsh(m, 64)
-	}
-	return limbs
-}
-
 // fieldValue is the content of a field.
 func fieldValue(f field) value {
 	v := value{lo: new(big.Int), hi: pow2less1(f.width), kind: wordKind, off: f.off}
 	if f.signed {
 		// The upper bound is the mask and not the largest signed number: BMv2
 		// stores a number up to the mask as it is.
-		v.lo = new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.width-1)))
+		v.lo = leastSigned(f.width)
 		if f.width >= 64 {
 			v.hi = pow2less1(f.width - 1)
 		}

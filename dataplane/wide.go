@@ -133,17 +133,6 @@ func wideCopy(dst, src []uint64) {
 // wideCopyUnsigned copies src into dst and fills with zeros.
 func wideCopyUnsigned(dst, src []uint64) { clear(dst[copy(dst, src):]) }
 
-// putBytes writes v as len(dst) big-endian bytes.
-func putBytes(dst []byte, v []uint64) {
-	for i := range dst {
-		n := len(dst) - 1 - i
-		dst[i] = 0
-		if n/8 < len(v) {
-			dst[i] = byte(v[n/8] >> (n % 8 * 8))
-		}
-	}
-}
-
 // wordsOf is the number of words that hold width bits.
 func wordsOf(width int) int { return (width + 63) / 64 }
 
@@ -152,3 +141,8 @@ func bytesOf(width int) int { return (width + 7) / 8 }
 
 // mask64 has the low width bits set; width is at most 64.
 func mask64(width int) uint64 { return 1<<width - 1 }
+
+func signExtend(v uint64, width int) uint64 {
+	shift := uint(64 - width)
+	return uint64(int64(v<<shift) >> shift)
+}
