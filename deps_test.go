@@ -33,7 +33,7 @@ var rooms = map[string][]string{
 	"fabric": {"units", "plain"},
 	"bmv2":   {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
-	"bmv2/thrift": {"bmv2", "dataplane"},
+	"bmv2/thrift": {"bmv2", "dataplane", "dataplane/hash"},
 	"live":        {},
 	// The page in a browser.
 	"live/web": {"live"},
@@ -59,12 +59,15 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2", "dataplane/lookup"},
+	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup"},
+	// Numbers of any width; hash algorithms.
+	"dataplane/num":  {},
+	"dataplane/hash": {"bmv2", "dataplane/num"},
 	// The indices of tables.
 	"dataplane/lookup": {},
 	"p4rt":             {"dataplane", "bmv2"},
 	// Projects and entries in the files of other tools.
-	"p4app": {"plain", "fabric", "dataplane", "p4rt"},
+	"p4app": {"plain", "fabric", "dataplane", "dataplane/hash", "p4rt"},
 
 	// The compiler's stages see only what stands before them.
 	"p4/syntax": {},
@@ -145,7 +148,7 @@ var rooms = map[string][]string{
 	"cmd/p4lb/network": {
 		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
 		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/target", "controller/task", "controller/tofino",
-		"controller/testbed", "dataplane", "fabric", "lab", "lab/spec", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
+		"controller/testbed", "dataplane", "dataplane/hash", "fabric", "lab", "lab/spec", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
 	},
 	"cmd/p4lb/experiment": {
 		"cmd/p4lb/cli", "cmd/p4lb/view", "cluster", "codegen", "controller/hosts", "controller/inspect", "dataplane", "lab", "lab/spec", "live", "live/web",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // An action is a linked action: a list of instructions.
@@ -55,7 +56,7 @@ func (l *linker) action(c *bmv2.Action) (*action, error) {
 	for _, r := range c.RuntimeData {
 		pr := param{name: r.Name, off: a.argWords, width: r.Bitwidth}
 		a.params = append(a.params, pr)
-		a.argWords += wordsOf(r.Bitwidth)
+		a.argWords += num.Words(r.Bitwidth)
 	}
 	l.params = a.params
 	for i, p := range c.Primitives {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // unaryOp compiles an operation with one operand.
@@ -85,7 +87,7 @@ func ring(op string, a, b value) value {
 		r.forget()
 	}
 	f, g := a.wideFn(), b.wideFn()
-	apply := map[string]func(dst, a, b []uint64){"+": wideAdd, "-": wideSub, "*": wideMul}[op]
+	apply := map[string]func(dst, a, b []uint64){"+": num.Add, "-": num.Sub, "*": num.Mul}[op]
 	r.widen(func(p *State, dst []uint64) {
 		n := len(dst)
 		t := p.ex.push(2 * n)
@@ -185,7 +187,7 @@ func bitwiseBounds(op string, a, b value) (lo, hi *big.Int) {
 		return new(big.Int), nil
 	}
 	n := max(a.lo.BitLen(), a.hi.BitLen(), b.lo.BitLen(), b.hi.BitLen())
-	hi = pow2less1(n)
+	hi = num.Most(n)
 	if a.lo.Sign() >= 0 && b.lo.Sign() >= 0 {
 		return new(big.Int), hi
 	}
@@ -211,7 +213,7 @@ func shiftLeft(a, b value) value {
 	w := a.wideFn()
 	r.widen(func(p *State, dst []uint64) {
 		w(p, dst)
-		wideShl(dst, dst, uint64(uint32(g(p))))
+		num.Shl(dst, dst, uint64(uint32(g(p))))
 	})
 	return r
 }
@@ -246,8 +248,8 @@ func shiftRight(a, b value) (value, error) {
 		r.wide = func(p *State, dst []uint64) {
 			t := p.ex.push(limbs)
 			w(p, t)
-			wideShr(t, t, uint64(uint32(g(p))))
-			wideCopy(dst, t)
+			num.Shr(t, t, uint64(uint32(g(p))))
+			num.Copy(dst, t)
 			p.ex.pop(limbs)
 		}
 		r.fn = lowOf(r.wide, 1)
@@ -281,18 +283,18 @@ func divide(op string, a, b value) (value, error) {
 
 // signedMod makes bit width-1 the sign, as a cast to int<width> does.
 func signedMod(a value, width int) value {
-	r := value{kind: fnKind, lo: leastSigned(width), hi: pow2less1(width - 1)}
+	r := value{kind: fnKind, lo: num.LeastSigned(width), hi: num.Most(width - 1)}
 	if width <= 64 {
 		f, shift := a.low(), uint(64-width)
 		r.fn = func(p *State) uint64 { return uint64(int64(f(p)<<shift) >> shift) }
 		return r
 	}
-	w, limbs := a.wideFn(), wordsOf(width)
+	w, limbs := a.wideFn(), num.Words(width)
 	r.wide = func(p *State, dst []uint64) {
 		t := p.ex.push(limbs)
 		w(p, t)
-		wideExtend(t, width)
-		wideCopy(dst, t)
+		num.Extend(t, width)
+		num.Copy(dst, t)
 		p.ex.pop(limbs)
 	}
 	r.fn = a.low()
@@ -304,10 +306,10 @@ func saturate(op string, a value, width int) (value, error) {
 	if a.hi == nil {
 		return value{}, fmt.Errorf("%s: %w", op, errUnbounded)
 	}
-	low, high := constInt(0), constant(pow2less1(width))
+	low, high := constInt(0), constant(num.Most(width))
 	if op == "sat_cast" {
-		low = constant(leastSigned(width))
-		high = constant(pow2less1(width - 1))
+		low = constant(num.LeastSigned(width))
+		high = constant(num.Most(width - 1))
 	}
 	if a.fitsSigned() && low.fitsSigned() && high.fitsSigned() {
 		return computed(low.lo, high.hi, clamp(a.low(), int64(low.bits), int64(high.bits))), nil

@@ -3,6 +3,8 @@ package dataplane
 import (
 	"fmt"
 	"math/big"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 func (s *Switch) withRegister(name string, f func(*registerArray) error) error {
@@ -36,7 +38,7 @@ func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
 
 func (r *registerArray) cell(i int) *big.Int {
 	b := make([]byte, 8*r.words)
-	putBytes(b, r.cells[i*r.words:][:r.words])
+	num.PutBytes(b, r.cells[i*r.words:][:r.words])
 	return new(big.Int).SetBytes(b)
 }
 
@@ -91,7 +93,7 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 		if err := r.check(from, to); err != nil {
 			return err
 		}
-		limbs := bigLimbs(new(big.Int).And(v, pow2less1(r.width)), r.words)
+		limbs := num.OfBig(new(big.Int).And(v, num.Most(r.width)), r.words)
 		for i := from; i < to; i++ {
 			copy(r.cells[i*r.words:], limbs)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
 )
 
 // load links a program of testdata. The .json files are what p4c makes of the
@@ -57,7 +58,7 @@ func udp(size int, src, dst uint32, sport, dport uint16) []byte {
 	binary.BigEndian.PutUint16(ip[2:], uint16(size-14))
 	binary.BigEndian.PutUint32(ip[12:], src)
 	binary.BigEndian.PutUint32(ip[16:], dst)
-	binary.BigEndian.PutUint16(ip[10:], internetChecksum(ip[:20]))
+	binary.BigEndian.PutUint16(ip[10:], hash.Internet(ip[:20]))
 	binary.BigEndian.PutUint16(ip[20:], sport)
 	binary.BigEndian.PutUint16(ip[22:], dport)
 	return p

@@ -1,9 +1,12 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A calculation hashes a list of inputs: the fields one after the other
@@ -13,7 +16,7 @@ type calculation struct {
 	name    string
 	inputs  []input
 	payload bool
-	algo    hasher
+	algo    hash.Hasher
 	buf     []byte
 	algoID  string
 
@@ -39,8 +42,8 @@ func (l *linker) calculation(c *bmv2.Calculation) (*calculation, error) {
 	k := &calculation{name: c.Name, algoID: c.Algo}
 	var err error
 	if c.CRC != nil {
-		k.algo = crcOf(c.CRC)
-	} else if k.algo, err = newHasher(c.Algo); err != nil {
+		k.algo = hash.CRCOf(c.CRC)
+	} else if k.algo, err = hash.New(c.Algo); err != nil {
 		return nil, err
 	}
 	k.inputs, k.payload, err = l.inputs(c.Input)
@@ -67,7 +70,7 @@ func (l *linker) inputs(list []*bmv2.Expr) (ins []input, payload bool, err error
 
 // join adds a field to a run of fields that are valid together.
 func (in *input) join(next input) bool {
-	if len(in.parts) == 0 || len(next.parts) == 0 || in.width+next.width > maxRun ||
+	if len(in.parts) == 0 || len(next.parts) == 0 || in.width+next.width > num.MaxPut ||
 		in.always != next.always || !in.always && in.valid != next.valid {
 		return false
 	}
@@ -88,11 +91,11 @@ func (l *linker) input(e *bmv2.Expr) (input, error) {
 		}
 		h := l.lay.headerNames[e.Name]
 		in := input{valid: h.valid(), always: h.metadata}
-		if f.width > maxRun || f.varLen {
+		if f.width > num.MaxPut || f.varLen {
 			in.wide = &f
 		} else {
 			in.width = f.width
-			in.parts = []part{{off: f.off, mask: mask64(f.width), width: f.width}}
+			in.parts = []part{{off: f.off, mask: num.Mask64(f.width), width: f.width}}
 		}
 		return in, nil
 	case bmv2.TypeHexstr:
@@ -103,7 +106,7 @@ func (l *linker) input(e *bmv2.Expr) (input, error) {
 		if e.Bitwidth <= 0 || e.Bitwidth > maxWords {
 			return input{}, fmt.Errorf("constant %s without a bitwidth", e.Hex)
 		}
-		return input{always: true, words: bigLimbs(v, wordsOf(e.Bitwidth)), width: e.Bitwidth}, nil
+		return input{always: true, words: num.OfBig(v, num.Words(e.Bitwidth)), width: e.Bitwidth}, nil
 	case bmv2.TypeHeader:
 		h := l.lay.headerNames[e.Name]
 		if h == nil {
@@ -117,7 +120,7 @@ func (l *linker) input(e *bmv2.Expr) (input, error) {
 // appendInputs writes the inputs of p to buf. Fields of invalid headers are
 // left out.
 func appendInputs(buf []byte, ins []input, p *State) []byte {
-	b := bitWriter{buf: buf}
+	b := num.BitWriter{Buf: buf}
 	for i := range ins {
 		in := &ins[i]
 		switch {
@@ -128,16 +131,16 @@ func appendInputs(buf []byte, ins []input, p *State) []byte {
 				q := &in.parts[j]
 				v |= p.w[q.off] & q.mask << uint(q.shift)
 			}
-			b.put(v, in.width)
+			b.Put(v, in.width)
 		case in.wide != nil:
 			in.wide.write(&b, p.w)
 		case in.whole != nil:
 			in.whole.write(&b, p)
 		default:
-			b.putWords(in.words, in.width)
+			b.PutWords(in.words, in.width)
 		}
 	}
-	return b.finish()
+	return b.Finish()
 }
 
 // output computes the hash for p.
@@ -149,5 +152,45 @@ func (k *calculation) output(p *State) uint64 {
 	if k.payload {
 		k.buf = append(k.buf, p.payload()...)
 	}
-	return k.algo.sum(k.buf)
+	return k.algo.Sum(k.buf)
+}
+
+// SetCRC changes the parameters of a calculation with one of the algorithms
+// crc8_custom, crc16_custom, crc32_custom and crc64_custom.
+func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.algo.(*hash.Table)
+	if !ok || t.Width != c.Width || k.algoID == "crcCCITT" {
+		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
+	}
+	k.algo = hash.NewCRC(c)
+	return nil
+}
+
+// SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
+// bytes or a multiple.
+func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.algo.(*hash.Toeplitz)
+	switch {
+	case !ok:
+		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
+	case len(key) == 0 || len(key)%4 != 0:
+		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
+	}
+	t.Key = nil
+	for ; len(key) > 0; key = key[4:] {
+		t.Key = append(t.Key, binary.BigEndian.Uint32(key))
+	}
+	return nil
 }

@@ -1,6 +1,10 @@
 package dataplane
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/p4lb/p4lb/dataplane/num"
+)
 
 // A chunk is a run of fields of a header that ends on a byte boundary and has
 // at most 64 bits, and as many of them as it can: it is read from and written
@@ -67,7 +71,7 @@ func newChunk(fields []field, width int, wide bool) chunk {
 		width -= f.width
 		p := part{off: f.off, shift: width, mask: ^uint64(0), width: f.width, signed: f.signed}
 		if f.width < 64 {
-			p.mask = mask64(f.width)
+			p.mask = num.Mask64(f.width)
 		}
 		c.parts = append(c.parts, p)
 	}
@@ -82,9 +86,9 @@ func readChunks(chunks []chunk, w []uint64, data []byte) {
 	for i := range chunks {
 		c := &chunks[i]
 		if c.wide {
-			readWide(w[c.parts[0].off:][:wordsOf(c.parts[0].width)], data[at:at+c.bytes])
+			num.ReadBytes(w[c.parts[0].off:][:num.Words(c.parts[0].width)], data[at:at+c.bytes])
 			if c.parts[0].signed {
-				wideExtend(w[c.parts[0].off:][:wordsOf(c.parts[0].width)], c.parts[0].width)
+				num.Extend(w[c.parts[0].off:][:num.Words(c.parts[0].width)], c.parts[0].width)
 			}
 			at += c.bytes
 			continue
@@ -99,7 +103,7 @@ func readChunks(chunks []chunk, w []uint64, data []byte) {
 			p := &c.parts[j]
 			x := v >> uint(p.shift) & p.mask
 			if p.signed {
-				x = signExtend(x, p.width)
+				x = num.SignExtend(x, p.width)
 			}
 			w[p.off] = x
 		}
@@ -112,7 +116,7 @@ func writeChunks(chunks []chunk, w []uint64, data []byte) {
 	for i := range chunks {
 		c := &chunks[i]
 		if c.wide {
-			putBytes(data[at:at+c.bytes], w[c.parts[0].off:][:wordsOf(c.parts[0].width)])
+			num.PutBytes(data[at:at+c.bytes], w[c.parts[0].off:][:num.Words(c.parts[0].width)])
 			at += c.bytes
 			continue
 		}

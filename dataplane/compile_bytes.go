@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // compileParser writes the parser and the verification of checksums. It goes on
@@ -228,13 +229,13 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 		src.Offset != 0 || src.Width <= 0 || src.Width > 64 {
 		return false
 	}
-	g.need(bytesOf(src.Width))
+	g.need(num.Bytes(src.Width))
 	r := pool[0]
 	g.Load(r, asm.At(asm.CX, 0))
 	g.Swap(r, 8)
 	g.ShiftConst(asm.Shr, r, byte(64-src.Width))
 	if pl.f.width < src.Width {
-		g.mask(r, mask64(pl.f.width))
+		g.mask(r, num.Mask64(pl.f.width))
 	}
 	g.Store(word(pl.f.off), r)
 	return true
@@ -316,7 +317,7 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 // matches sets the flags equal if the key is that of a case.
 func (g *parseGraph) matches(c *parseCase, bytes int) {
 	key := pool[0]
-	if c.mask[0] != mask64(8*bytes) {
+	if c.mask[0] != num.Mask64(8*bytes) {
 		key = pool[1]
 		g.Set(key, c.mask[0])
 		g.Do(asm.And, key, pool[0])

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A tree is an expression on its way to code, which computes its low 64 bits.
@@ -392,7 +393,7 @@ func (k *compiler) loadField(r asm.Reg, off, width int) {
 		k.LoadBytes(r, word(off), width/8)
 	default:
 		k.Load(r, word(off))
-		k.mask(r, mask64(min(width, 64)))
+		k.mask(r, num.Mask64(min(width, 64)))
 	}
 }
 

@@ -1,49 +1,17 @@
 package dataplane
 
 import (
-	"hash/crc32"
-	"sync"
 	"unsafe"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // The CRCs that programs choose paths by are computed over the vector: the
 // fields are put together to words of up to eight bytes, and each word goes
 // through as many tables at once ("slicing by eight").
-
-// A slicedCRC is a reflected CRC of at most 32 bits: table[k] has the remainders
-// of a byte that k more follow.
-type slicedCRC struct {
-	table     [8][256]uint32
-	init, xor uint32
-}
-
-// slicedCRCs are those that code computes, by the names of the algorithms.
-var slicedCRCs = sync.OnceValue(func() map[string]*slicedCRC {
-	return map[string]*slicedCRC{
-		"crc16": newSlicedCRC(0xa001, 0),
-		"crc32": newSlicedCRC(crc32.IEEE, 0xffffffff),
-	}
-})
-
-func newSlicedCRC(poly, initAndXor uint32) *slicedCRC {
-	c := &slicedCRC{init: initAndXor, xor: initAndXor}
-	for i := range c.table[0] {
-		r := uint32(i)
-		for range 8 {
-			r = r>>1 ^ poly*(r&1)
-		}
-		c.table[0][i] = r
-	}
-	for k := 1; k < len(c.table); k++ {
-		for i, before := range c.table[k-1] {
-			c.table[k][i] = before>>8 ^ c.table[0][byte(before)]
-		}
-	}
-	return c
-}
 
 // A piece is some bits of a word of the vector, or of a constant, as part of a
 // word of a hash's input.
@@ -106,7 +74,7 @@ func (k *compiler) hashInto(a []*bmv2.Expr) bool {
 	if c == nil || c.payload || base == nil || size == nil || base.depth+1 > len(pool) || size.depth+1 > len(pool) {
 		return false
 	}
-	crc := slicedCRCs()[c.algoID]
+	crc := hash.SlicedCRCs()[c.algoID]
 	words, bytes := hashed(c.inputs)
 	if crc == nil || words == nil {
 		return false
@@ -126,7 +94,7 @@ func (k *compiler) hashInto(a []*bmv2.Expr) bool {
 		k.eval(base, 1)
 		k.Do(asm.Add, r, pool[1])
 	}
-	k.mask(r, mask64(dst.f.width))
+	k.mask(r, num.Mask64(dst.f.width))
 	k.Store(word(dst.f.off), r)
 	return true
 }
@@ -149,26 +117,26 @@ func (k *compiler) remainder(size *tree) {
 }
 
 // crc computes a CRC into the first register of the pool.
-func (k *compiler) crc(c *slicedCRC, words [][]piece, bytes int) {
+func (k *compiler) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	state, data, rest := pool[0], pool[1], pool[2]
-	k.ref(asm.CX, unsafe.Pointer(&c.table))
+	k.ref(asm.CX, unsafe.Pointer(&c.Table))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
 		k.gather(w, data, rest)
 		k.Swap(data, 8)
-		first := i == 0 && c.init == 0
+		first := i == 0 && c.Init == 0
 		switch {
 		case first:
 		case i == 0:
-			k.Set(state, uint64(c.init))
+			k.Set(state, uint64(c.Init))
 			fallthrough
 		default:
 			k.Do(asm.Xor, data, state)
 		}
 		k.slices(state, data, n, first)
 	}
-	if c.xor != 0 {
-		k.Set(asm.AX, uint64(c.xor))
+	if c.Xor != 0 {
+		k.Set(asm.AX, uint64(c.Xor))
 		k.Do(asm.Xor, state, asm.AX)
 	}
 }
@@ -187,7 +155,7 @@ func (k *compiler) slices(state, data asm.Reg, n int, none bool) {
 			k.ShiftConst(asm.Shr, data, 8)
 		}
 		m := asm.Element(asm.CX, asm.AX, 4)
-		m.Disp = int32((n - 1 - j) * int(unsafe.Sizeof(slicedCRC{}.table[0])))
+		m.Disp = int32((n - 1 - j) * int(unsafe.Sizeof(hash.Sliced{}.Table[0])))
 		if j == 0 && !rest {
 			k.LoadBytes(state, m, 4)
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // body writes the primitives of an action.
@@ -162,10 +163,10 @@ func (k *compiler) assignment(dst *bmv2.Expr, t *tree) bool {
 // storeField stores a number in a field of at most 64 bits, cut as the closures
 // do.
 func (k *compiler) storeField(f field, t *tree) bool {
-	m := mask64(f.width)
+	m := num.Mask64(f.width)
 	if f.signed {
-		low := leastSigned(f.width)
-		fits := t.v.fitsSigned() && t.v.lo.Cmp(low) >= 0 && t.v.hi.Cmp(pow2less1(f.width)) <= 0
+		low := num.LeastSigned(f.width)
+		fits := t.v.fitsSigned() && t.v.lo.Cmp(low) >= 0 && t.v.hi.Cmp(num.Most(f.width)) <= 0
 		switch {
 		case fits:
 			m = ^uint64(0)
@@ -209,7 +210,7 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 		return false
 	}
 	spec, _ := r.h.field("egress_spec")
-	k.Set(asm.AX, uint64(k.sw.opts.DropPort)&mask64(min(spec.width, 64)))
+	k.Set(asm.AX, uint64(k.sw.opts.DropPort)&num.Mask64(min(spec.width, 64)))
 	k.Store(word(spec.off), asm.AX)
 	if group, ok := r.h.field("mcast_grp"); ok {
 		k.StoreConst(word(group.off), 0)
@@ -242,7 +243,7 @@ func (k *compiler) readCell(a []*bmv2.Expr) bool {
 	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
 	k.Load(pool[0], asm.Element(asm.AX, pool[0], 8))
 	if dst.f.width < r.width {
-		k.mask(pool[0], mask64(dst.f.width))
+		k.mask(pool[0], num.Mask64(dst.f.width))
 	}
 	k.Store(word(dst.f.off), pool[0])
 	k.Bind(skip)

@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/p4"
 )
@@ -147,7 +148,7 @@ func number(r *rand.Rand, width int) []byte {
 		}
 	}
 	if width%8 != 0 {
-		b[0] &= byte(mask64(width % 8))
+		b[0] &= byte(num.Mask64(width % 8))
 	}
 	return b
 }
@@ -162,7 +163,7 @@ func match(r *rand.Rand, f *keyField) Match {
 	case MatchRange:
 		m.High = bytes.Repeat([]byte{0xff}, len(m.Value))
 		if f.width%8 != 0 {
-			m.High[0] = byte(mask64(f.width % 8))
+			m.High[0] = byte(num.Mask64(f.width % 8))
 		}
 	case MatchValid:
 		m.Value = []byte{byte(r.IntN(2))}

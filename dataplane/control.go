@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A node is a step of a control: a table, a branch or a call of an action.
@@ -168,7 +169,7 @@ func (a *action) constArgs(list []string) ([]uint64, error) {
 			return nil, err
 		}
 		p := a.params[i]
-		p.put(args, bigLimbs(v.And(v, pow2less1(p.width)), wordsOf(p.width)))
+		p.put(args, num.OfBig(v.And(v, num.Most(p.width)), num.Words(p.width)))
 	}
 	return args, nil
 }
@@ -187,7 +188,7 @@ func hexMatch(k *bmv2.MatchKey, width int) (Match, error) {
 		if err != nil {
 			return m, err
 		}
-		*f.dst = v.And(v, pow2less1(width)).Bytes()
+		*f.dst = v.And(v, num.Most(width)).Bytes()
 	}
 	return m, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A deparser writes the valid headers in their order before the payload.
@@ -99,9 +100,9 @@ func (d *deparser) write(s *Switch, p *State) {
 			writeChunks(h.typ.chunks, p.w[h.base:], p.buf[at:])
 			at += h.typ.bits / 8
 		default:
-			s.bits = bitWriter{buf: s.bits.buf[:0]}
+			s.bits = num.BitWriter{Buf: s.bits.Buf[:0]}
 			h.write(&s.bits, p)
-			at += copy(p.buf[at:p.end], s.bits.finish())
+			at += copy(p.buf[at:p.end], s.bits.Finish())
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // An exprWorld is a metadata header with fields of many widths, signed and
@@ -48,17 +49,17 @@ func (w *exprWorld) fill() {
 		case 1:
 			v.Lsh(bigOne, uint(w.r.IntN(f.Width)))
 		default:
-			for range wordsOf(f.Width) {
+			for range num.Words(f.Width) {
 				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(w.r.Uint64()))
 			}
 		}
-		v.And(v, pow2less1(f.Width))
+		v.And(v, num.Most(f.Width))
 		if f.Signed && v.Bit(f.Width-1) == 1 {
 			v.Sub(v, new(big.Int).Lsh(bigOne, uint(f.Width)))
 		}
 		w.values[f.Name] = v
 		fd, _ := w.link.lay.field("h", f.Name)
-		copy(w.p.w[fd.off:], bigLimbs(v, fd.words()))
+		copy(w.p.w[fd.off:], num.OfBig(v, fd.words()))
 	}
 }
 
@@ -80,7 +81,7 @@ func (w *exprWorld) number(depth int) *bmv2.Expr {
 	case 3:
 		return bmv2.Op2("*", a(), a())
 	case 4:
-		return bmv2.Op2("&", a(), bmv2.Hex(pow2less1(1+w.r.IntN(140)), 0))
+		return bmv2.Op2("&", a(), bmv2.Hex(num.Most(1+w.r.IntN(140)), 0))
 	case 5:
 		return bmv2.Op2([]string{"&", "|", "^"}[w.r.IntN(3)], a(), a())
 	case 6:
@@ -163,13 +164,13 @@ func (w *exprWorld) eval(e *bmv2.Expr) *big.Int {
 }
 
 func cast(op string, a *big.Int, width int) *big.Int {
-	low, high := new(big.Int), pow2less1(width)
+	low, high := new(big.Int), num.Most(width)
 	if op != "usat_cast" {
 		low.Neg(low.Lsh(bigOne, uint(width-1)))
-		high = pow2less1(width - 1)
+		high = num.Most(width - 1)
 	}
 	if op == "two_comp_mod" {
-		z := new(big.Int).And(a, pow2less1(width))
+		z := new(big.Int).And(a, num.Most(width))
 		if z.Cmp(high) > 0 {
 			z.Sub(z, new(big.Int).Lsh(bigOne, uint(width)))
 		}
@@ -201,13 +202,13 @@ func (w *exprWorld) holds(e *bmv2.Expr) bool {
 
 // stored is what a field keeps of a number.
 func stored(f bmv2.HeaderField, v *big.Int) *big.Int {
-	z := new(big.Int).And(v, pow2less1(f.Width))
+	z := new(big.Int).And(v, num.Most(f.Width))
 	if !f.Signed {
 		return z
 	}
 	// BMv2 leaves numbers up to the mask alone.
 	low := new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.Width-1)))
-	if f.Width < 64 && v.Cmp(low) >= 0 && v.Cmp(pow2less1(f.Width)) <= 0 {
+	if f.Width < 64 && v.Cmp(low) >= 0 && v.Cmp(num.Most(f.Width)) <= 0 {
 		return new(big.Int).Set(v)
 	}
 	return cast("two_comp_mod", v, f.Width)
@@ -228,11 +229,11 @@ func TestExpressionsAgainstUnboundedIntegers(t *testing.T) {
 		want := stored(f, v)
 		do(w.p)
 		fd, _ := w.link.lay.field("h", f.Name)
-		got, wantLimbs := w.p.w[fd.off:fd.off+fd.words()], bigLimbs(want, fd.words())
+		got, wantLimbs := w.p.w[fd.off:fd.off+fd.words()], num.OfBig(want, fd.words())
 		for j := range got {
 			// A number that a field of 64 bits or less could hold unwrapped may
 			// have been computed modulo 2^64, and then is wrapped.
-			if got[j] != wantLimbs[j] && (!f.Signed || got[j]&mask64(min(f.Width, 64)) != wantLimbs[j]&mask64(min(f.Width, 64))) {
+			if got[j] != wantLimbs[j] && (!f.Signed || got[j]&num.Mask64(min(f.Width, 64)) != wantLimbs[j]&num.Mask64(min(f.Width, 64))) {
 				t.Fatalf("%d: %s (%d bits) = %v\n got %x\nwant %x (%x)", i, f.Name, f.Width, e, got, wantLimbs, v)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A parserOp does one operation of a parse state and returns an error code of
@@ -36,9 +37,9 @@ func extractFixed(p *State, h *header, tooShort int64) int64 {
 
 func readField(p *State, h *header, f field, at int) {
 	dst := p.w[h.base+f.off:][:f.words()]
-	readBits(dst, p.buf[p.head:p.end], at, f.width)
+	num.ReadBits(dst, p.buf[p.head:p.end], at, f.width)
 	if f.signed {
-		wideExtend(dst, f.width)
+		num.Extend(dst, f.width)
 	}
 }
 
@@ -207,10 +208,10 @@ func lookahead(e *bmv2.Expr) value {
 	at, width := e.Offset, e.Width
 	v := unsigned64(width, func(p *State) uint64 { return p.peek(at+max(0, width-64), min(width, 64)) })
 	v.widen(func(p *State, dst []uint64) {
-		n := wordsOf(width)
+		n := num.Words(width)
 		t := p.ex.push(n)
-		readBits(t, p.buf[p.head:p.end], at, width)
-		wideCopyUnsigned(dst, t)
+		num.ReadBits(t, p.buf[p.head:p.end], at, width)
+		num.CopyUnsigned(dst, t)
 		p.ex.pop(n)
 	})
 	return v

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A FilterSpec is how a low-pass filter of Tofino works (BfRt's $LPF_SPEC). Of
@@ -53,7 +54,7 @@ type filterArray struct {
 
 func newFilterArray(c *bmv2.FilterArray) *filterArray {
 	return &filterArray{
-		name: c.Name, wred: c.Wred, width: c.Bitwidth, limit: float64(mask64(c.Bitwidth)),
+		name: c.Name, wred: c.Wred, width: c.Bitwidth, limit: float64(num.Mask64(c.Bitwidth)),
 		cells: make([]filter, c.Size),
 	}
 }
@@ -126,7 +127,7 @@ func fade(dt, tau time.Duration) float64 {
 func (f *filterArray) result(k *filter) uint64 {
 	v := math.Floor(math.Ldexp(k.value, -k.spec.Shift))
 	if v >= f.limit {
-		return mask64(f.width)
+		return num.Mask64(f.width)
 	}
 	return uint64(v)
 }

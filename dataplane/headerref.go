@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A headerRef is a header that is known when the program is linked, or picked
@@ -185,9 +186,9 @@ func (pl place) value() value {
 			case !ok:
 				clear(dst)
 			case signed:
-				wideCopy(dst, p.w[b+off:b+off+n])
+				num.Copy(dst, p.w[b+off:b+off+n])
 			default:
-				wideCopyUnsigned(dst, p.w[b+off:b+off+n])
+				num.CopyUnsigned(dst, p.w[b+off:b+off+n])
 			}
 		}
 	}

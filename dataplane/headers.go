@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // markValid makes h valid, and the other members of its union invalid.
@@ -129,19 +130,19 @@ func (h *header) clear(p *State) {
 }
 
 // write appends the field from the vector w.
-func (f field) write(b *bitWriter, w []uint64) {
+func (f field) write(b *num.BitWriter, w []uint64) {
 	switch {
 	case f.varLen:
-		b.putWords(w[f.off:], int(w[f.lenOff()]))
-	case f.width <= maxRun:
-		b.put(w[f.off]&mask64(f.width), f.width)
+		b.PutWords(w[f.off:], int(w[f.lenOff()]))
+	case f.width <= num.MaxPut:
+		b.Put(w[f.off]&num.Mask64(f.width), f.width)
 	default:
-		b.putWords(w[f.off:], f.width)
+		b.PutWords(w[f.off:], f.width)
 	}
 }
 
 // write appends the header's fields.
-func (h *header) write(b *bitWriter, p *State) {
+func (h *header) write(b *num.BitWriter, p *State) {
 	for _, f := range h.typ.fields {
 		f.at(h.base).write(b, p.w)
 	}

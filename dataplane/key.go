@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A keyField is one field of a table's key, with its place in the lookup key
@@ -76,7 +77,7 @@ func (l *linker) keyField(src *bmv2.TableKey) (keyField, error) {
 		if err != nil {
 			return keyField{}, err
 		}
-		k.mask = bigLimbs(new(big.Int).And(m, pow2less1(f.width)), f.words())
+		k.mask = num.OfBig(new(big.Int).And(m, num.Most(f.width)), f.words())
 	}
 	return k, nil
 }
@@ -117,7 +118,7 @@ func (k *tableKey) build(p *State, dst []uint64) {
 		f := &k.fields[0]
 		dst[0] = 0
 		if f.always || f.header.isValid(p) {
-			dst[0] = p.w[f.off] & mask64(f.width)
+			dst[0] = p.w[f.off] & num.Mask64(f.width)
 		}
 		return
 	}
@@ -128,7 +129,7 @@ func (k *tableKey) build(p *State, dst []uint64) {
 			continue
 		}
 		if f.words == 1 {
-			v := p.w[f.off] & mask64(f.width)
+			v := p.w[f.off] & num.Mask64(f.width)
 			if f.mask != nil {
 				v &= f.mask[0]
 			}
@@ -142,7 +143,7 @@ func (k *tableKey) build(p *State, dst []uint64) {
 			}
 			dst[f.word+j] = v
 		}
-		wideMask(dst[f.word:f.word+f.words], f.width)
+		num.Mask(dst[f.word:f.word+f.words], f.width)
 	}
 }
 

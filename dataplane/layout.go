@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A packet's headers and metadata live in one flat vector of words. A field
@@ -60,7 +61,7 @@ type field struct {
 	varLen bool
 }
 
-func (f field) words() int { return wordsOf(f.width) }
+func (f field) words() int { return num.Words(f.width) }
 
 func (f field) lenOff() int { return f.off - 1 }
 

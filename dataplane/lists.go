@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A listItem is a field of a field list, or a constant in its place.
@@ -113,13 +114,13 @@ func (s *Switch) learn(p *Packet, id uint16) {
 	}
 	list.buf = list.buf[:0]
 	for _, f := range list.fields {
-		n := bytesOf(f.width)
+		n := num.Bytes(f.width)
 		for range n {
 			list.buf = append(list.buf, 0)
 		}
-		putBytes(list.buf[len(list.buf)-n:], p.w[f.off:f.off+f.words()])
+		num.PutBytes(list.buf[len(list.buf)-n:], p.w[f.off:f.off+f.words()])
 		if f.width%8 != 0 {
-			list.buf[len(list.buf)-n] &= byte(mask64(f.width % 8))
+			list.buf[len(list.buf)-n] &= byte(num.Mask64(f.width % 8))
 		}
 	}
 	s.opts.Digest(Digest{List: list.name, ID: list.id, Data: list.buf})

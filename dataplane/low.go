@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/p4lb/p4lb/dataplane/num"
+
 // Here are the operations that run for almost every packet, on 64 bits. Each
 // has a form for the operands that occur most: a word and a constant, two
 // words; a closure that calls another closure is the general case.
@@ -184,7 +186,7 @@ func compareWide(op string, a, b value) test {
 		t := p.ex.push(2 * n)
 		f(p, t[:n])
 		g(p, t[n:])
-		c := wideCmp(t[:n], t[n:])
+		c := num.Cmp(t[:n], t[n:])
 		p.ex.pop(2 * n)
 		return c
 	})

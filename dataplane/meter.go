@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A counter counts packets and the bytes that they had when they came in.
@@ -67,7 +68,7 @@ type meterArray struct {
 
 // mark stores the colour that a direct meter gives p.
 func (a *meterArray) mark(m *meter, p *State) {
-	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & mask64(min(a.target.width, 64))
+	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & num.Mask64(min(a.target.width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // errorCodes are the program's numbers for the errors that the parser itself
@@ -218,7 +219,7 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 		return nil, err
 	}
 	v := lookahead(src)
-	store, need := l.store(pl, v), bytesOf(src.Width)
+	store, need := l.store(pl, v), num.Bytes(src.Width)
 	return func(p *State) int64 {
 		if p.end-p.head < need && !p.more(need) {
 			return codes.tooShort

@@ -108,7 +108,7 @@ var (
 	theUnions              = bmv2.Ref(bmv2.TypeHeaderUnionStack, "us")
 )
 
-func num(v int64) *bmv2.Expr { return bmv2.HexInt(v, 0) }
+func hexNum(v int64) *bmv2.Expr { return bmv2.HexInt(v, 0) }
 
 func elem(i *bmv2.Expr) *bmv2.Expr { return bmv2.Op2("dereference_header_stack", theStack, i) }
 
@@ -120,7 +120,7 @@ func TestArithmeticPrimitives(t *testing.T) {
 	}{
 		{"add", []*bmv2.Expr{fieldA, fieldB}, 0x1fff},
 		{"subtract", []*bmv2.Expr{fieldB, fieldA}, 0xffff},
-		{"bit_xor", []*bmv2.Expr{fieldA, num(0x1fff)}, 0x0fff},
+		{"bit_xor", []*bmv2.Expr{fieldA, hexNum(0x1fff)}, 0x0fff},
 		{"bit_or", []*bmv2.Expr{fieldA, fieldB}, 0x1fff},
 		{"bit_and", []*bmv2.Expr{fieldA, fieldB}, 0},
 		{"modify_field", []*bmv2.Expr{fieldA}, 0x1000},
@@ -134,11 +134,11 @@ func TestArithmeticPrimitives(t *testing.T) {
 	}
 	l := newLab(t)
 	*l.word("m", "a") = 0x8001
-	l.do("shift_left", fieldB, fieldA, num(4))
+	l.do("shift_left", fieldB, fieldA, hexNum(4))
 	l.want("m", "b", 0x0010)
-	l.do("shift_right", fieldB, fieldA, num(15))
+	l.do("shift_right", fieldB, fieldA, hexNum(15))
 	l.want("m", "b", 1)
-	l.do("shift_left", fieldB, fieldA, num(200))
+	l.do("shift_left", fieldB, fieldA, hexNum(200))
 	l.want("m", "b", 0)
 }
 
@@ -212,7 +212,7 @@ func TestStackPrimitives(t *testing.T) {
 		{"pop", 0, 1, "000", []uint64{0, 0, 0}, 0},
 	} {
 		fill(c.before)
-		l.do(c.op, theStack, num(c.n))
+		l.do(c.op, theStack, hexNum(c.n))
 		l.valid(c.valid, names...)
 		var x []uint64
 		for _, n := range names {
@@ -238,7 +238,7 @@ func TestRunTimeIndex(t *testing.T) {
 	y := func(i *bmv2.Expr) *bmv2.Expr { return bmv2.Wrap(bmv2.Op2("access_field", elem(i), &bmv2.Expr{Int: 1})) }
 	for i := range uint64(5) {
 		*l.word("m", "a") = i
-		l.do("assign", y(fieldA), num(int64(0x40+i)))
+		l.do("assign", y(fieldA), hexNum(int64(0x40+i)))
 		l.do("assign", fieldB, y(fieldA))
 		want := 0x40 + i
 		if i > 2 {
@@ -248,10 +248,10 @@ func TestRunTimeIndex(t *testing.T) {
 		l.do("add_header", bmv2.Wrap(elem(fieldA)))
 		l.do("assign_header", bmv2.Wrap(elem(fieldA)), theHeader)
 	}
-	l.do("add_header", bmv2.Wrap(elem(num(1))))
+	l.do("add_header", bmv2.Wrap(elem(hexNum(1))))
 	l.valid("010", "st[0]", "st[1]", "st[2]")
 	// The field behind the last is the validity.
-	l.do("assign", fieldB, bmv2.Wrap(bmv2.Op2("access_field", elem(num(1)), &bmv2.Expr{Int: 2})))
+	l.do("assign", fieldB, bmv2.Wrap(bmv2.Op2("access_field", elem(hexNum(1)), &bmv2.Expr{Int: 2})))
 	l.want("m", "b", 1)
 }
 
@@ -273,15 +273,15 @@ func TestUnions(t *testing.T) {
 	*l.word("us[1].q", "x") = 8
 	l.do("assign", fieldA, bmv2.Wrap(same))
 	l.want("m", "a", 0)
-	second := bmv2.Op2("dereference_union_stack", theUnions, num(1))
+	second := bmv2.Op2("dereference_union_stack", theUnions, hexNum(1))
 	l.do("assign", fieldA, bmv2.Wrap(bmv2.Op1("b2d", bmv2.Op1("valid_union", second))))
 	l.want("m", "a", 1)
 	l.do("remove_header", bmv2.Wrap(bmv2.Op2("access_union_header", second, &bmv2.Expr{Int: 1})))
 	l.valid("0100", all...)
 	l.do("assign_union_stack", theUnions, theUnions)
-	l.do("push", theUnions, num(1))
+	l.do("push", theUnions, hexNum(1))
 	l.valid("0001", all...)
-	l.do("pop", theUnions, num(1))
+	l.do("pop", theUnions, hexNum(1))
 	l.valid("0100", all...)
 }
 
@@ -289,14 +289,14 @@ func TestRegisterExpressions(t *testing.T) {
 	l := newLab(t)
 	cell := func(i *bmv2.Expr) *bmv2.Expr { return &bmv2.Expr{Type: bmv2.TypeRegister, Name: "r", Right: i} }
 	array := bmv2.Ref(bmv2.TypeRegisterArray, "r")
-	l.do("assign", cell(num(2)), num(0x12345))
-	l.do("assign", fieldA, cell(num(2)))
+	l.do("assign", cell(hexNum(2)), hexNum(0x12345))
+	l.do("assign", fieldA, cell(hexNum(2)))
 	l.want("m", "a", 0x345)
 	*l.word("m", "b") = 77
-	l.do("register_read", fieldB, array, num(4))
+	l.do("register_read", fieldB, array, hexNum(4))
 	l.want("m", "b", 77)
-	l.do("register_write", array, num(4), num(1))
-	l.do("register_read", fieldB, array, bmv2.Op2("+", num(1), num(1)))
+	l.do("register_write", array, hexNum(4), hexNum(1))
+	l.do("register_read", fieldB, array, bmv2.Op2("+", hexNum(1), hexNum(1)))
 	l.want("m", "b", 0x345)
 }
 
@@ -305,10 +305,10 @@ func TestSignedFields(t *testing.T) {
 	l := newLab(t)
 	s := bmv2.FieldOf("m", "s")
 	for _, c := range []struct{ in, want int64 }{{-128, -128}, {-129, 127}, {200, 200}, {256, 0}, {255, 255}, {-1, -1}} {
-		l.do("assign", s, num(c.in))
+		l.do("assign", s, hexNum(c.in))
 		l.want("m", "s", uint64(c.want))
 	}
-	l.do("assign", s, num(-5))
+	l.do("assign", s, hexNum(-5))
 	l.do("assign", fieldA, s)
 	l.want("m", "a", 0xfffb)
 }
@@ -316,7 +316,7 @@ func TestSignedFields(t *testing.T) {
 func TestEndlessJumpsEnd(t *testing.T) {
 	c := benchProgram()
 	jump := func(to int64) *bmv2.Primitive {
-		return &bmv2.Primitive{Op: "_jump", Parameters: []*bmv2.Expr{num(to)}}
+		return &bmv2.Primitive{Op: "_jump", Parameters: []*bmv2.Expr{hexNum(to)}}
 	}
 	c.Actions = []*bmv2.Action{{Name: "spin", Primitives: []*bmv2.Primitive{jump(0)}}}
 	c.Pipelines = []*bmv2.Pipeline{{
@@ -345,7 +345,7 @@ func TestEndlessJumpsEnd(t *testing.T) {
 func TestLengthExpressionAndShift(t *testing.T) {
 	c := benchProgram()
 	c.HeaderTypes = append(c.HeaderTypes, &bmv2.HeaderType{
-		Name: "opt", ID: 9, MaxLength: 6, LengthExp: bmv2.Op2("*", bmv2.Local(0), num(8)),
+		Name: "opt", ID: 9, MaxLength: 6, LengthExp: bmv2.Op2("*", bmv2.Local(0), hexNum(8)),
 		Fields: []bmv2.HeaderField{{Name: "n", Width: 8}, {Name: "data", VarLen: true}, {Name: "end", Width: 8}},
 	})
 	c.Headers = append(c.Headers, &bmv2.Header{Name: "o", ID: 90, HeaderType: "opt"})
@@ -384,16 +384,16 @@ func TestNewRefuses(t *testing.T) {
 	for what, change := range map[string]func(*bmv2.Config){
 		"an unknown primitive":         bad("fly"),
 		"too few parameters":           bad("assign", fieldA),
-		"assignment to a number":       bad("assign", num(1), num(2)),
+		"assignment to a number":       bad("assign", hexNum(1), hexNum(2)),
 		"a header for a number":        bad("assign", fieldA, theHeader),
 		"a parameter that is not":      bad("assign", fieldA, bmv2.RuntimeData(0)),
 		"headers of different types":   bad("assign_header", theHeader, bmv2.Ref(bmv2.TypeHeader, "m")),
-		"a push to a header":           bad("push", theHeader, num(1)),
-		"a comparison of kinds":        bad("assign", fieldA, bmv2.Op1("b2d", bmv2.Op2("==", theHeader, num(1)))),
+		"a push to a header":           bad("push", theHeader, hexNum(1)),
+		"a comparison of kinds":        bad("assign", fieldA, bmv2.Op1("b2d", bmv2.Op2("==", theHeader, hexNum(1)))),
 		"missing standard metadata":    func(c *bmv2.Config) { c.Headers[0].Name = "other_metadata"; c.FieldAliases = nil },
 		"an unknown hash":              func(c *bmv2.Config) { c.Calculations = []*bmv2.Calculation{{Name: "k", Algo: "random"}} },
 		"an access beyond the fields":  bad("assign", fieldA, bmv2.Op2("access_field", theHeader, &bmv2.Expr{Int: 3})),
-		"a message with too many args": bad("log_msg", bmv2.Ref(bmv2.TypeString, "{}"), bmv2.Vector(num(1), num(2))),
+		"a message with too many args": bad("log_msg", bmv2.Ref(bmv2.TypeString, "{}"), bmv2.Vector(hexNum(1), hexNum(2))),
 	} {
 		c := benchProgram()
 		change(c)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // ErrUnknownPrimitive is in the error of New for a program that calls what only
@@ -93,7 +94,7 @@ func (l *linker) markToDrop(e *bmv2.Expr) (step, error) {
 	if !ok {
 		return nil, fmt.Errorf("header %s has no field egress_spec", r.h.name)
 	}
-	port := uint64(l.sw.opts.DropPort) & mask64(min(spec.width, 64))
+	port := uint64(l.sw.opts.DropPort) & num.Mask64(min(spec.width, 64))
 	group, ok := r.h.field("mcast_grp")
 	if !ok {
 		return func(p *State) { p.w[spec.off] = port }, nil
@@ -160,7 +161,7 @@ func remainderMask(v value) (m uint64, ok bool) {
 	case v.kind != constKind:
 		return 0, false
 	case v.lo.BitLen() > 64:
-		return mask64(64), true
+		return num.Mask64(64), true
 	}
 	return v.bits - 1, v.bits != 0 && v.bits&(v.bits-1) == 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A Probe looks keys up in a table without a packet. It sees the entries as
@@ -42,7 +43,7 @@ func (p *Probe) Find(fields ...uint64) (h Handle, ok bool) {
 	clear(p.key)
 	for i := range fields {
 		f := &p.t.key.fields[i]
-		v := fields[i] & mask64(f.width)
+		v := fields[i] & num.Mask64(f.width)
 		if f.mask != nil {
 			v &= f.mask[0]
 		}

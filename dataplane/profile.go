@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
 )
 
 // A profile is an action profile: members are calls that entries share,
@@ -18,7 +19,7 @@ type profile struct {
 
 	selects bool
 	inputs  []input
-	algo    hasher
+	algo    hash.Hasher
 	buf     []byte
 }
 
@@ -45,7 +46,7 @@ func (l *linker) profile(c *bmv2.ActionProfile) (*profile, error) {
 	}
 	pr.selects = true
 	var err error
-	if pr.algo, err = newHasher(c.Selector.Algo); err != nil {
+	if pr.algo, err = hash.New(c.Selector.Algo); err != nil {
 		return nil, err
 	}
 	pr.inputs, _, err = l.inputs(c.Selector.Input)
@@ -71,7 +72,7 @@ func (pr *profile) lookup(p *State, c *call) *call {
 		return nil
 	}
 	pr.buf = appendInputs(pr.buf[:0], pr.inputs, p)
-	h := uint32(pr.algo.sum(pr.buf))
+	h := uint32(pr.algo.Sum(pr.buf))
 	return &pr.members[g.members[int(h)%len(g.members)]].call
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A registerArray is an array of cells of width bits; wider ones than 64 take
@@ -20,11 +21,11 @@ type registerArray struct {
 }
 
 func newRegisterArray(c *bmv2.RegisterArray) *registerArray {
-	r := &registerArray{name: c.Name, size: c.Size, width: c.Bitwidth, words: wordsOf(c.Bitwidth)}
-	r.mask = mask64(min(c.Bitwidth, 64))
+	r := &registerArray{name: c.Name, size: c.Size, width: c.Bitwidth, words: num.Words(c.Bitwidth)}
+	r.mask = num.Mask64(min(c.Bitwidth, 64))
 	r.cells = make([]uint64, r.size*r.words)
 	if v, err := bmv2.ParseHex(c.Initial); err == nil { // it is valid, or empty
-		r.initial = bigLimbs(v, r.words)
+		r.initial = num.OfBig(v, r.words)
 		r.reset()
 	}
 	return r
@@ -95,7 +96,7 @@ func (r *registerArray) cellValue(at eval) value {
 	v.widen(func(p *State, dst []uint64) {
 		clear(dst)
 		if i := uint64(uint32(at(p))); i < uint64(r.size) {
-			wideCopyUnsigned(dst, r.cells[int(i)*r.words:][:r.words])
+			num.CopyUnsigned(dst, r.cells[int(i)*r.words:][:r.words])
 		}
 	})
 	return v
@@ -126,7 +127,7 @@ func (l *linker) registerFill(a []*bmv2.Expr) (step, error) {
 	return func(p *State) {
 		t := p.ex.push(r.words)
 		wide(p, t)
-		wideMask(t, r.width)
+		num.Mask(t, r.width)
 		for at := 0; at < len(r.cells); at += r.words {
 			copy(r.cells[at:], t)
 		}
@@ -173,7 +174,7 @@ func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error)
 		}
 		t := p.ex.push(r.words)
 		wide(p, t)
-		wideMask(t, r.width)
+		num.Mask(t, r.width)
 		copy(r.cells[int(i)*r.words:], t)
 		p.ex.pop(r.words)
 	}, nil

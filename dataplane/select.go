@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A selectKey computes the key of a select: its fields, each filled up to
@@ -30,11 +31,11 @@ func (l *linker) selectKey(list []*bmv2.Expr) (selectKey, error) {
 			return k, fmt.Errorf("transition key: %w", err)
 		}
 		k.parts = append(k.parts, keyPart{low: v.low(), wide: v.wide, width: width})
-		k.bytes += bytesOf(width)
+		k.bytes += num.Bytes(width)
 	}
 	shift := 8 * k.bytes
 	for i := range k.parts {
-		shift -= 8 * bytesOf(k.parts[i].width)
+		shift -= 8 * num.Bytes(k.parts[i].width)
 		k.parts[i].shift = shift
 	}
 	return k, nil
@@ -68,7 +69,7 @@ func (k *selectKey) word(p *State) uint64 {
 	var key uint64
 	for i := range k.parts {
 		part := &k.parts[i]
-		key |= part.low(p) & mask64(part.width) << uint(part.shift)
+		key |= part.low(p) & num.Mask64(part.width) << uint(part.shift)
 	}
 	return key
 }
@@ -86,8 +87,8 @@ func (k *selectKey) words(p *State, dst []uint64) {
 		} else {
 			t[0] = part.low(p)
 		}
-		wideMask(t, part.width)
-		wideShl(t, t, uint64(part.shift))
+		num.Mask(t, part.width)
+		num.Shl(t, t, uint64(part.shift))
 		for j, v := range t {
 			dst[j] |= v
 		}
@@ -105,7 +106,7 @@ type parseCase struct {
 func (l *linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) (parseCase, error) {
 	c := parseCase{next: next}
 	n := max(1, (st.key.bytes+7)/8)
-	all := pow2less1(8 * st.key.bytes)
+	all := num.Most(8 * st.key.bytes)
 	mask := all
 	if t.Mask != "" {
 		m, err := bmv2.ParseHex(t.Mask)
@@ -114,7 +115,7 @@ func (l *linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) 
 		}
 		mask = new(big.Int).And(m, all)
 	}
-	c.mask = bigLimbs(mask, n)
+	c.mask = num.OfBig(mask, n)
 	if t.Type == "parse_vset" {
 		v := l.sw.vsets[t.Value]
 		if v == nil {
@@ -127,7 +128,7 @@ func (l *linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) 
 	if err != nil {
 		return c, err
 	}
-	c.value = bigLimbs(new(big.Int).And(v, mask), n)
+	c.value = num.OfBig(new(big.Int).And(v, mask), n)
 	return c, nil
 }
 

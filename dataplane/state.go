@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A State is a packet as the program sees it: its bytes, its headers and
@@ -64,7 +66,7 @@ func (p *State) peek(at, width int) uint64 {
 		return v << uint(at%8) >> uint(64-width)
 	}
 	t := p.ex.push(2)
-	readBits(t, p.buf[p.head:p.end], at, width)
+	num.ReadBits(t, p.buf[p.head:p.end], at, width)
 	v := t[0]
 	p.ex.pop(2)
 	return v

@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // place links an expression that can be assigned to.
@@ -74,7 +75,7 @@ func (l *Linker) store(pl place, v value) step {
 
 // storeWord is the common case: an unsigned field of at most 64 bits.
 func storeWord(f field, v value) step {
-	off, m := f.off, mask64(f.width)
+	off, m := f.off, num.Mask64(f.width)
 	if v.masked != nil && v.mask&m == m {
 		v = *v.masked
 	}
@@ -134,18 +135,18 @@ func (pl place) set() func(*State, uint64) {
 func (f field) fitter(v value) func(uint64) uint64 {
 	width := f.width
 	if !f.signed {
-		m := mask64(width)
+		m := num.Mask64(width)
 		return func(x uint64) uint64 { return x & m }
 	}
 	if width == 64 || !v.fitsSigned() {
-		return func(x uint64) uint64 { return signExtend(x, width) }
+		return func(x uint64) uint64 { return num.SignExtend(x, width) }
 	}
-	low, high := -(int64(1) << (width - 1)), int64(mask64(width))
+	low, high := -(int64(1) << (width - 1)), int64(num.Mask64(width))
 	return func(x uint64) uint64 {
 		if int64(x) >= low && int64(x) <= high {
 			return x
 		}
-		return signExtend(x, width)
+		return num.SignExtend(x, width)
 	}
 }
 
@@ -164,9 +165,9 @@ func storeWide(pl place, v value) step {
 		t := p.ex.push(n)
 		wide(p, t)
 		if signed {
-			wideExtend(t, width)
+			num.Extend(t, width)
 		} else {
-			wideMask(t, width)
+			num.Mask(t, width)
 		}
 		copy(p.w[b+off:b+off+n], t)
 		p.ex.pop(n)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A Switch is a program at work: simple_switch without clock, sockets and
@@ -18,7 +19,7 @@ type Switch struct {
 	opts Options
 	lay  *layout
 	ex   machine
-	bits bitWriter // of the deparser
+	bits num.BitWriter // of the deparser
 	std  stdFields
 	// tofino is set for a program for Tofino, which then runs it.
 	tofino *tofino
@@ -144,7 +145,7 @@ func inTurn(c *bmv2.Config, steps ...func(*bmv2.Config) error) error {
 func (l *linker) arrays(c *bmv2.Config) error {
 	s := l.sw
 	for _, r := range c.RegisterArrays {
-		if r.Size*wordsOf(r.Bitwidth) > maxCells {
+		if r.Size*num.Words(r.Bitwidth) > maxCells {
 			return fmt.Errorf("register %s has more than %d words", r.Name, maxCells)
 		}
 		s.registers[r.Name] = newRegisterArray(r)
@@ -273,7 +274,7 @@ func (f *stdFields) find(l *layout) error {
 		if !ok && x.required {
 			return fmt.Errorf("the program lacks the field %s.%s", x.header, x.name)
 		}
-		*x.dst = stdField{off: fd.off, mask: mask64(min(fd.width, 64)), ok: ok}
+		*x.dst = stdField{off: fd.off, mask: num.Mask64(min(fd.width, 64)), ok: ok}
 	}
 	f.queueing = f.enqTime.ok && f.enqDepth.ok && f.deqDelta.ok && f.deqDepth.ok
 	return nil

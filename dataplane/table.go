@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A table is a match-action table. Its entries are found by one of three
@@ -267,7 +268,7 @@ func (t *table) entryKey(e *tableEntry) error {
 	}
 	for i := range e.match {
 		m, f := &e.match[i], &t.key.fields[i]
-		if !fits(m.Value, f.width) || f.kind == MatchLPM && (m.PrefixLen < 0 || m.PrefixLen > f.width) {
+		if !num.Fits(m.Value, f.width) || f.kind == MatchLPM && (m.PrefixLen < 0 || m.PrefixLen > f.width) {
 			return fmt.Errorf("%w: field %s", ErrBadMatch, f.name)
 		}
 		if f.kind == MatchLPM {
@@ -278,7 +279,7 @@ func (t *table) entryKey(e *tableEntry) error {
 	e.key = make([]uint64, t.key.words)
 	for i := range e.match {
 		f := &t.key.fields[i]
-		f.put(e.key, limbs(e.match[i].Value, f.words))
+		f.put(e.key, num.OfBytes(e.match[i].Value, f.words))
 	}
 	return nil
 }
@@ -302,27 +303,27 @@ func (t *table) demands(e *tableEntry) (lookup.TernaryEntry, error) {
 }
 
 func (f *keyField) demand(m Match) (lookup.TernaryField, bool) {
-	d := lookup.TernaryField{Word: f.word, Mask: prefixLimbs(f.width, f.width)}
-	ok := fits(m.Value, f.width)
+	d := lookup.TernaryField{Word: f.word, Mask: num.Prefix(f.width, f.width)}
+	ok := num.Fits(m.Value, f.width)
 	switch f.kind {
 	case MatchTernary:
-		ok = ok && fits(m.Mask, f.width)
-		d.Mask = limbs(m.Mask, f.words)
+		ok = ok && num.Fits(m.Mask, f.width)
+		d.Mask = num.OfBytes(m.Mask, f.words)
 	case MatchOptional:
 		if m.Value == nil {
 			clear(d.Mask)
 		}
 	case MatchLPM:
 		if ok = ok && m.PrefixLen >= 0 && m.PrefixLen <= f.width; ok {
-			d.Mask = prefixLimbs(f.width, m.PrefixLen)
+			d.Mask = num.Prefix(f.width, m.PrefixLen)
 		}
 	case MatchRange:
-		n := bytesOf(f.width)
-		ok = ok && fits(m.High, f.width) && bytes.Compare(aligned(m.Value, n), aligned(m.High, n)) <= 0
-		d.High = limbs(m.High, f.words)
+		n := num.Bytes(f.width)
+		ok = ok && num.Fits(m.High, f.width) && bytes.Compare(num.Aligned(m.Value, n), num.Aligned(m.High, n)) <= 0
+		d.High = num.OfBytes(m.High, f.words)
 	}
 	d.Value = make([]uint64, f.words)
-	for i, x := range limbs(m.Value, f.words) {
+	for i, x := range num.OfBytes(m.Value, f.words) {
 		if f.mask != nil && d.High == nil {
 			d.Mask[i] &= f.mask[i]
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // add puts a new entry into the table.
@@ -66,22 +67,22 @@ func canonical(k *tableKey, list []Match) []Match {
 	out := make([]Match, len(list))
 	for i, m := range list {
 		f := &k.fields[i]
-		n := bytesOf(f.width)
+		n := num.Bytes(f.width)
 		if f.kind == MatchOptional && m.Value == nil {
 			continue
 		}
-		v := aligned(m.Value, n)
+		v := num.Aligned(m.Value, n)
 		switch f.kind {
 		case MatchLPM:
-			clearLow(v, f.width-m.PrefixLen)
+			num.ClearLow(v, f.width-m.PrefixLen)
 			out[i].PrefixLen = m.PrefixLen
 		case MatchTernary:
-			out[i].Mask = aligned(m.Mask, n)
+			out[i].Mask = num.Aligned(m.Mask, n)
 			for j := range v {
 				v[j] &= out[i].Mask[j]
 			}
 		case MatchRange:
-			out[i].High = aligned(m.High, n)
+			out[i].High = num.Aligned(m.High, n)
 		}
 		out[i].Value = v
 	}
@@ -222,10 +223,10 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 	}
 	args := make([]uint64, a.argWords)
 	for i, b := range params {
-		if !fits(b, a.params[i].width) {
+		if !num.Fits(b, a.params[i].width) {
 			return nil, ErrBadParams
 		}
-		a.params[i].put(args, limbs(b, wordsOf(a.params[i].width)))
+		a.params[i].put(args, num.OfBytes(b, num.Words(a.params[i].width)))
 	}
 	return args, nil
 }
@@ -234,11 +235,11 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 func callOf(a *action, args []uint64) ActionCall {
 	c := ActionCall{Name: a.name}
 	for _, p := range a.params {
-		v := make([]uint64, wordsOf(p.width))
+		v := make([]uint64, num.Words(p.width))
 		copy(v, args[p.off:])
-		wideMask(v, p.width)
-		b := make([]byte, bytesOf(p.width))
-		putBytes(b, v)
+		num.Mask(v, p.width)
+		b := make([]byte, num.Bytes(p.width))
+		num.PutBytes(b, v)
 		c.Params = append(c.Params, b)
 	}
 	return c

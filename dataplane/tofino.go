@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A program for Tofino runs in a pipe of two halves, each with a parser, a
@@ -228,7 +229,7 @@ func (g *gress) find(l *layout, prefix string) {
 
 func (f *stdField) find(l *layout, header, name string) {
 	if fd, err := l.field(header, name); err == nil {
-		*f = stdField{off: fd.off, mask: mask64(min(fd.width, 64)), ok: true}
+		*f = stdField{off: fd.off, mask: num.Mask64(min(fd.width, 64)), ok: true}
 	}
 }
 

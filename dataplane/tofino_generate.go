@@ -3,6 +3,8 @@ package dataplane
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // Generate makes a packet as an application of the packet generator of pipe 0
@@ -24,7 +26,7 @@ func (s *Switch) generate(app, batch, number int, data []byte, now time.Duration
 		chip = s.tofino.chip
 	}
 	s.made = append(append(s.made[:0], make([]byte, timerHeader)...), data...)
-	s.made[0] = byte(app) & byte(mask64(chip.appBits))
+	s.made[0] = byte(app) & byte(num.Mask64(chip.appBits))
 	binary.BigEndian.PutUint16(s.made[2:], uint16(batch))
 	binary.BigEndian.PutUint16(s.made[4:], uint16(number))
 	return s.receive(chip.generator, s.made, 0, now)

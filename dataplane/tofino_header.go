@@ -3,6 +3,8 @@ package dataplane
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // maxIntrinsic bounds the bytes that the hardware puts before a packet, beside
@@ -54,7 +56,7 @@ func (b *blockLayout) slot(name string) slot {
 	at := b.skip
 	for _, f := range b.typ.fields {
 		if f.name == name && f.width <= 64 {
-			s := slot{mask: mask64(f.width), word: at / 64, cut: 64}
+			s := slot{mask: num.Mask64(f.width), word: at / 64, cut: 64}
 			if end := at%64 + f.width; end <= 64 {
 				s.left = uint(64 - end)
 			} else {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // requests are what a deparser asks for; of several calls the last one counts.
@@ -130,9 +132,9 @@ func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
 		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.name, h.typ.bits/8, size)
 	}
 	return func(p *State) {
-		b := bitWriter{buf: (*dst)[:0]}
+		b := num.BitWriter{Buf: (*dst)[:0]}
 		h.write(&b, p)
-		*dst = b.finish()
+		*dst = b.Finish()
 	}, nil
 }
 
@@ -161,7 +163,7 @@ func (l *linker) sumRest(acc *bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *State) { place(p, onesSum(get(p), uint64(internetChecksum(p.payload())))) }, nil
+	return func(p *State) { place(p, onesSum(get(p), uint64(hash.Internet(p.payload())))) }, nil
 }
 
 func (l *linker) accumulator(e *bmv2.Expr) (func(*State, uint64), eval, error) {

@@ -1,6 +1,10 @@
 package dataplane
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/dataplane/num"
+)
 
 // An eval computes the low 64 bits of a number for a packet.
 type eval func(*State) uint64
@@ -43,16 +47,16 @@ const (
 
 var (
 	bigOne   = big.NewInt(1)
-	minInt64 = leastSigned(64)
-	maxInt64 = pow2less1(63)
-	maxUint  = pow2less1(64)
+	minInt64 = num.LeastSigned(64)
+	maxInt64 = num.Most(63)
+	maxUint  = num.Most(64)
 )
 
 func constant(v *big.Int) value {
-	c := value{lo: v, hi: v, kind: constKind, bits: lowBits(v)}
+	c := value{lo: v, hi: v, kind: constKind, bits: num.LowOfBig(v)}
 	if !c.exact() {
-		limbs := bigLimbs(v, v.BitLen()/64+1)
-		c.wide = func(_ *State, dst []uint64) { wideCopy(dst, limbs) }
+		limbs := num.OfBig(v, v.BitLen()/64+1)
+		c.wide = func(_ *State, dst []uint64) { num.Copy(dst, limbs) }
 	}
 	return c
 }
@@ -61,13 +65,13 @@ func constInt(v int64) value { return constant(big.NewInt(v)) }
 
 // fieldValue is the content of a field.
 func fieldValue(f field) value {
-	v := value{lo: new(big.Int), hi: pow2less1(f.width), kind: wordKind, off: f.off}
+	v := value{lo: new(big.Int), hi: num.Most(f.width), kind: wordKind, off: f.off}
 	if f.signed {
 		// The upper bound is the mask and not the largest signed number: BMv2
 		// stores a number up to the mask as it is.
-		v.lo = leastSigned(f.width)
+		v.lo = num.LeastSigned(f.width)
 		if f.width >= 64 {
-			v.hi = pow2less1(f.width - 1)
+			v.hi = num.Most(f.width - 1)
 		}
 	}
 	if f.width > 64 {
@@ -79,17 +83,17 @@ func fieldValue(f field) value {
 func wideField(f field) func(*State, []uint64) {
 	off, n := f.off, f.words()
 	if f.signed {
-		return func(p *State, dst []uint64) { wideCopy(dst, p.w[off:off+n]) }
+		return func(p *State, dst []uint64) { num.Copy(dst, p.w[off:off+n]) }
 	}
-	return func(p *State, dst []uint64) { wideCopyUnsigned(dst, p.w[off:off+n]) }
+	return func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.w[off:off+n]) }
 }
 
 // argValue is a parameter of the running action.
 func argValue(pr param) value {
-	v := value{lo: new(big.Int), hi: pow2less1(pr.width), kind: argKind, off: pr.off}
+	v := value{lo: new(big.Int), hi: num.Most(pr.width), kind: argKind, off: pr.off}
 	if pr.width > 64 {
-		off, n := pr.off, wordsOf(pr.width)
-		v.wide = func(p *State, dst []uint64) { wideCopyUnsigned(dst, p.args[off:off+n]) }
+		off, n := pr.off, num.Words(pr.width)
+		v.wide = func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.args[off:off+n]) }
 	}
 	return v
 }
@@ -101,7 +105,7 @@ func computed(lo, hi *big.Int, fn eval) value {
 
 // unsigned64 is a value of at most width bits.
 func unsigned64(width int, fn eval) value {
-	return computed(new(big.Int), pow2less1(width), fn)
+	return computed(new(big.Int), num.Most(width), fn)
 }
 
 func (v *value) fitsUnsigned() bool {
@@ -179,7 +183,7 @@ func (v *value) bigFn() func(*State) *big.Int {
 		for i := n - 1; i >= 0; i-- {
 			r.Lsh(r, 64).Or(r, new(big.Int).SetUint64(t[i]))
 		}
-		if wideSign(t) != 0 {
+		if num.Sign(t) != 0 {
 			r.Sub(r, new(big.Int).Lsh(bigOne, uint(64*n)))
 		}
 		return r

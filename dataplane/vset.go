@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A valueSet is a parser value set: what the control plane has put into it,
@@ -63,11 +64,11 @@ func (c *caseSet) fill(members []*big.Int) {
 		padded := new(big.Int)
 		for i := len(c.key.parts) - 1; i >= 0; i-- {
 			part := c.key.parts[i]
-			v := new(big.Int).And(rest, pow2less1(part.width))
+			v := new(big.Int).And(rest, num.Most(part.width))
 			padded.Or(padded, v.Lsh(v, uint(part.shift)))
 			rest.Rsh(rest, uint(part.width))
 		}
-		limbs := bigLimbs(padded, len(c.mask))
+		limbs := num.OfBig(padded, len(c.mask))
 		for i := range limbs {
 			limbs[i] &= c.mask[i]
 		}
@@ -140,7 +141,7 @@ func (s *Switch) ValueSet(name string) ([][]byte, error) {
 
 func (v *valueSet) list() (members [][]byte) {
 	for _, m := range v.members {
-		members = append(members, m.FillBytes(make([]byte, bytesOf(v.width))))
+		members = append(members, m.FillBytes(make([]byte, num.Bytes(v.width))))
 	}
 	return members
 }

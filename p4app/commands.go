@@ -13,6 +13,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 )
 
 // A script reads commands of simple_switch_CLI. Handles are those that the
@@ -695,7 +696,7 @@ func (s *script) crc(words []string, width int) error {
 		reflect[i] = v
 	}
 	s.set(s.line, func(sw Settings) error {
-		return sw.SetCRC(words[0], dataplane.CRC{Width: width, Poly: n[0], Init: n[1], XorOut: n[2], ReflectIn: reflect[0], ReflectOut: reflect[1]})
+		return sw.SetCRC(words[0], hash.CRC{Width: width, Poly: n[0], Init: n[1], XorOut: n[2], ReflectIn: reflect[0], ReflectOut: reflect[1]})
 	})
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -42,7 +43,7 @@ type Settings interface {
 	SetMeter(name string, index int, rates []dataplane.MeterRate) error
 	SetQueueRate(port, priority int, rate uint64) error
 	SetQueueDepth(port, priority, packets int) error
-	SetCRC(calculation string, c dataplane.CRC) error
+	SetCRC(calculation string, c hash.CRC) error
 	AddValue(set string, value []byte) error
 }
 
@@ -62,7 +63,7 @@ func (d device) SetMeter(name string, index int, rates []dataplane.MeterRate) er
 	return d.Switch().MeterSet(name, index, rates)
 }
 
-func (d device) SetCRC(calculation string, c dataplane.CRC) error {
+func (d device) SetCRC(calculation string, c hash.CRC) error {
 	return d.Switch().SetCRC(calculation, c)
 }
 

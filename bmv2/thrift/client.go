@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 )
 
 // A Client is a connection to the Thrift server of a switch: BMv2's or the
@@ -384,7 +385,7 @@ func (c *Client) SetMeter(ctx context.Context, name string, index int, rates []d
 }
 
 // SetCRC sets the parameters of a custom CRC of 16 or 32 bits.
-func (c *Client) SetCRC(ctx context.Context, calculation string, p dataplane.CRC) error {
+func (c *Client) SetCRC(ctx context.Context, calculation string, p hash.CRC) error {
 	method, number := "bm_set_crc16_custom_parameters", func(v uint64) any { return int16(v) }
 	if p.Width == 32 {
 		method, number = "bm_set_crc32_custom_parameters", func(v uint64) any { return int32(v) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 )
 
 // What follows are the calls about meters, parser value sets, hashes, ports and
@@ -247,7 +248,7 @@ func setCRC(t Target, name, algo string, width int, p record, number func(id int
 	case has != algo:
 		return nil, otherAlgorithm
 	}
-	err := t.Switch().SetCRC(name, dataplane.CRC{
+	err := t.Switch().SetCRC(name, hash.CRC{
 		Width: width, Poly: number(1), Init: number(2), XorOut: number(3), ReflectIn: p.boolAt(4), ReflectOut: p.boolAt(5),
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/p4app"
 )
 
@@ -194,7 +195,7 @@ func (t thriftSettings) SetQueueDepth(port, priority, packets int) error {
 	return t.Client.SetQueueDepth(t.ctx, port, priority, packets)
 }
 
-func (t thriftSettings) SetCRC(calculation string, c dataplane.CRC) error {
+func (t thriftSettings) SetCRC(calculation string, c hash.CRC) error {
 	return t.Client.SetCRC(t.ctx, calculation, c)
 }
 

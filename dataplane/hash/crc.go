@@ -1,11 +1,12 @@
-package dataplane
+package hash
 
 import (
-	"encoding/binary"
-	"fmt"
+	"hash/crc32"
 	"math/bits"
+	"sync"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A CRC describes a cyclic redundancy check as BMv2's custom ones are
@@ -16,14 +17,15 @@ type CRC struct {
 	ReflectIn, ReflectOut bool
 }
 
-// crcTable is a CRC with the remainders of all bytes.
-type crcTable struct {
+// A Table is a CRC with the remainders of all bytes.
+type Table struct {
 	CRC
 	table [256]uint64
 }
 
-func newCRC(c CRC) *crcTable {
-	t := &crcTable{CRC: c}
+// NewCRC makes the table of a CRC.
+func NewCRC(c CRC) *Table {
+	t := &Table{CRC: c}
 	top := uint64(1) << (c.Width - 1)
 	for i := range t.table {
 		r := uint64(i) << (c.Width - 8)
@@ -34,13 +36,14 @@ func newCRC(c CRC) *crcTable {
 				r <<= 1
 			}
 		}
-		t.table[i] = r & mask64(c.Width)
+		t.table[i] = r & num.Mask64(c.Width)
 	}
 	return t
 }
 
-func (t *crcTable) sum(d []byte) uint64 {
-	r, m, shift := t.Init, mask64(t.Width), uint(t.Width-8)
+// Sum is the CRC of data.
+func (t *Table) Sum(d []byte) uint64 {
+	r, m, shift := t.Init, num.Mask64(t.Width), uint(t.Width-8)
 	for _, c := range d {
 		if t.ReflectIn {
 			c = bits.Reverse8(c)
@@ -88,57 +91,50 @@ func crc16(d []byte) uint64 {
 	return uint64(r)
 }
 
-// SetCRC changes the parameters of a calculation with one of the algorithms
-// crc8_custom, crc16_custom, crc32_custom and crc64_custom.
-func (s *Switch) SetCRC(calculation string, c CRC) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.calcs[calculation]
-	if k == nil {
-		return fmt.Errorf("unknown calculation %q", calculation)
-	}
-	t, ok := k.algo.(*crcTable)
-	if !ok || t.Width != c.Width || k.algoID == "crcCCITT" {
-		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
-	}
-	k.algo = newCRC(c)
-	return nil
-}
-
-// SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
-// bytes or a multiple.
-func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.calcs[calculation]
-	if k == nil {
-		return fmt.Errorf("unknown calculation %q", calculation)
-	}
-	t, ok := k.algo.(*toeplitz)
-	switch {
-	case !ok:
-		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
-	case len(key) == 0 || len(key)%4 != 0:
-		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
-	}
-	t.key = nil
-	for ; len(key) > 0; key = key[4:] {
-		t.key = append(t.key, binary.BigEndian.Uint32(key))
-	}
-	return nil
-}
-
-// crcOf makes the CRC that a calculation brings along.
-func crcOf(c *bmv2.CRC) *crcTable {
+// CRCOf makes the CRC that a calculation brings along.
+func CRCOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
 		if err != nil {
 			return 0 // not of a document that is valid
 		}
-		return lowBits(v)
+		return num.LowOfBig(v)
 	}
-	return newCRC(CRC{
+	return NewCRC(CRC{
 		Width: c.Width, Poly: number(c.Poly), Init: number(c.Init), XorOut: number(c.Xor),
 		ReflectIn: c.Reversed, ReflectOut: c.Reversed,
 	})
+}
+
+// A Sliced is a reflected CRC of at most 32 bits: Table[k] has the remainders
+// of a byte that k more follow.
+type Sliced struct {
+	Table     [8][256]uint32
+	Init, Xor uint32
+}
+
+// SlicedCRCs are the CRCs that machine code computes eight bytes at a time, by
+// the names of their algorithms.
+var SlicedCRCs = sync.OnceValue(func() map[string]*Sliced {
+	return map[string]*Sliced{
+		"crc16": newSlicedCRC(0xa001, 0),
+		"crc32": newSlicedCRC(crc32.IEEE, 0xffffffff),
+	}
+})
+
+func newSlicedCRC(poly, initAndXor uint32) *Sliced {
+	c := &Sliced{Init: initAndXor, Xor: initAndXor}
+	for i := range c.Table[0] {
+		r := uint32(i)
+		for range 8 {
+			r = r>>1 ^ poly*(r&1)
+		}
+		c.Table[0][i] = r
+	}
+	for k := 1; k < len(c.Table); k++ {
+		for i, before := range c.Table[k-1] {
+			c.Table[k][i] = before>>8 ^ c.Table[0][byte(before)]
+		}
+	}
+	return c
 }

@@ -1,4 +1,4 @@
-package dataplane
+package num
 
 import (
 	"math/big"
@@ -18,26 +18,26 @@ func TestNumbers(t *testing.T) {
 			b[i] = 0
 		}
 		v, width := new(big.Int).SetBytes(b), 1+r.IntN(160)
-		if got, want := fits(b, width), v.BitLen() <= width; got != want {
+		if got, want := Fits(b, width), v.BitLen() <= width; got != want {
 			t.Fatalf("fits(%x, %d) = %v", b, width, got)
 		}
 		n := 1 + r.IntN(3)
-		for i, x := range limbs(b, n) {
-			if want := lowBits(new(big.Int).Rsh(v, uint(64*i))); x != want {
+		for i, x := range OfBytes(b, n) {
+			if want := LowOfBig(new(big.Int).Rsh(v, uint(64*i))); x != want {
 				t.Fatalf("limbs(%x, %d)[%d] = %#x, want %#x", b, n, i, x, want)
 			}
 		}
-		if !fits(b, width) {
+		if !Fits(b, width) {
 			continue
 		}
-		a, length := aligned(b, bytesOf(width)), r.IntN(width+1)
-		clearLow(a, width-length)
-		mask := new(big.Int).Lsh(pow2less1(length), uint(width-length))
+		a, length := Aligned(b, Bytes(width)), r.IntN(width+1)
+		ClearLow(a, width-length)
+		mask := new(big.Int).Lsh(Most(length), uint(width-length))
 		if got, want := new(big.Int).SetBytes(a), new(big.Int).And(v, mask); got.Cmp(want) != 0 {
 			t.Fatalf("the first %d of %d bits of %x are %x, want %x", length, width, b, got, want)
 		}
-		for i, x := range prefixLimbs(width, length) {
-			if want := lowBits(new(big.Int).Rsh(mask, uint(64*i))); x != want {
+		for i, x := range Prefix(width, length) {
+			if want := LowOfBig(new(big.Int).Rsh(mask, uint(64*i))); x != want {
 				t.Fatalf("prefixLimbs(%d, %d)[%d] = %#x, want %#x", width, length, i, x, want)
 			}
 		}

@@ -1,4 +1,6 @@
-package dataplane
+// Package hash has the hash algorithms, checksums and CRCs that programs for
+// BMv2 and Tofino name.
+package hash
 
 import (
 	"encoding/binary"
@@ -7,60 +9,61 @@ import (
 	"math/bits"
 )
 
-// A hasher is one of BMv2's hash algorithms.
-type hasher interface {
-	sum(data []byte) uint64
+// A Hasher is one of BMv2's hash algorithms.
+type Hasher interface {
+	Sum(data []byte) uint64
 }
 
-// hashFunc is a hasher without state.
-type hashFunc func(data []byte) uint64
+// Func is a hasher without state.
+type Func func(data []byte) uint64
 
-func (f hashFunc) sum(data []byte) uint64 { return f(data) }
+// Sum calls f.
+func (f Func) Sum(data []byte) uint64 { return f(data) }
 
-// newHasher makes the hasher of a name. The algorithm random is refused, as in
+// New makes the hasher of a name. The algorithm random is refused, as in
 // BMv2.
-func newHasher(algo string) (hasher, error) {
+func New(algo string) (Hasher, error) {
 	switch algo {
 	case "crc32":
-		return hashFunc(func(d []byte) uint64 { return uint64(crc32.ChecksumIEEE(d)) }), nil
+		return Func(func(d []byte) uint64 { return uint64(crc32.ChecksumIEEE(d)) }), nil
 	case "crc16":
-		return hashFunc(crc16), nil
+		return Func(crc16), nil
 	case "crcCCITT":
-		return newCRC(CRC{Width: 16, Poly: 0x1021, Init: 0xffff}), nil
+		return NewCRC(CRC{Width: 16, Poly: 0x1021, Init: 0xffff}), nil
 	case "crc8_custom":
-		return newCRC(CRC{Width: 8, Poly: 0x07}), nil
+		return NewCRC(CRC{Width: 8, Poly: 0x07}), nil
 	case "crc16_custom":
-		return newCRC(CRC{Width: 16, Poly: 0x8005, ReflectIn: true, ReflectOut: true}), nil
+		return NewCRC(CRC{Width: 16, Poly: 0x8005, ReflectIn: true, ReflectOut: true}), nil
 	case "crc32_custom":
-		return newCRC(CRC{Width: 32, Poly: 0x04c11db7, Init: 0xffffffff, XorOut: 0xffffffff, ReflectIn: true, ReflectOut: true}), nil
+		return NewCRC(CRC{Width: 32, Poly: 0x04c11db7, Init: 0xffffffff, XorOut: 0xffffffff, ReflectIn: true, ReflectOut: true}), nil
 	case "crc64_custom":
-		return newCRC(CRC{Width: 64, Poly: 0x1b, ReflectIn: true, ReflectOut: true}), nil
+		return NewCRC(CRC{Width: 64, Poly: 0x1b, ReflectIn: true, ReflectOut: true}), nil
 	case "csum16", "cksum16":
-		return hashFunc(func(d []byte) uint64 { return uint64(internetChecksum(d)) }), nil
+		return Func(func(d []byte) uint64 { return uint64(Internet(d)) }), nil
 	case "xor8": // of Tofino
-		return hashFunc(func(d []byte) uint64 { return xorSum(d, 1) }), nil
+		return Func(func(d []byte) uint64 { return xorSum(d, 1) }), nil
 	case "xor16":
-		return hashFunc(func(d []byte) uint64 { return xorSum(d, 2) }), nil
+		return Func(func(d []byte) uint64 { return xorSum(d, 2) }), nil
 	case "xor32":
-		return hashFunc(func(d []byte) uint64 { return xorSum(d, 4) }), nil
+		return Func(func(d []byte) uint64 { return xorSum(d, 4) }), nil
 	case "identity":
-		return hashFunc(identityHash), nil
+		return Func(identityHash), nil
 	case "xxh64", "bmv2_hash":
-		return hashFunc(xxh64), nil
+		return Func(xxh64), nil
 	case "hash_ex":
-		return hashFunc(hashEx), nil
+		return Func(hashEx), nil
 	case "round_robin":
 		return new(roundRobin), nil
 	case "round_robin_consistent":
 		return &roundRobinConsistent{seen: map[string]uint64{}}, nil
 	case "toeplitz":
-		return &toeplitz{key: []uint32{0}}, nil
+		return &Toeplitz{Key: []uint32{0}}, nil
 	}
 	return nil, fmt.Errorf("unknown hash algorithm %q", algo)
 }
 
-// internetChecksum is the ones' complement sum of RFC 1071.
-func internetChecksum(d []byte) uint16 {
+// Internet is the ones' complement sum of RFC 1071.
+func Internet(d []byte) uint16 {
 	var sum, carry uint64
 	for len(d) >= 8 {
 		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(d), 0)
@@ -114,7 +117,8 @@ func hashEx(d []byte) uint64 {
 // roundRobin counts its calls, and hashes nothing.
 type roundRobin struct{ n uint64 }
 
-func (r *roundRobin) sum([]byte) uint64 {
+// Sum counts.
+func (r *roundRobin) Sum([]byte) uint64 {
 	r.n++
 	return r.n - 1
 }
@@ -123,7 +127,8 @@ func (r *roundRobin) sum([]byte) uint64 {
 // before its own.
 type roundRobinConsistent struct{ seen map[string]uint64 }
 
-func (r *roundRobinConsistent) sum(d []byte) uint64 {
+// Sum is the number of an input.
+func (r *roundRobinConsistent) Sum(d []byte) uint64 {
 	n, ok := r.seen[string(d)]
 	if !ok {
 		n = uint64(len(r.seen))
@@ -132,15 +137,16 @@ func (r *roundRobinConsistent) sum(d []byte) uint64 {
 	return n
 }
 
-// toeplitz is the hash of receive-side scaling.
-type toeplitz struct{ key []uint32 }
+// Toeplitz is the hash of receive-side scaling.
+type Toeplitz struct{ Key []uint32 }
 
-func (t *toeplitz) sum(d []byte) uint64 {
+// Sum is the hash of data.
+func (t *Toeplitz) Sum(d []byte) uint64 {
 	var x uint32
 	for i := 0; i < len(d); i += 4 {
 		var word [4]byte
 		copy(word[:], d[i:])
-		left, right := t.key[i/4%len(t.key)], t.key[(i/4+1)%len(t.key)]
+		left, right := t.Key[i/4%len(t.Key)], t.Key[(i/4+1)%len(t.Key)]
 		window := uint64(left)<<32 | uint64(right)
 		for w := binary.BigEndian.Uint32(word[:]); w != 0; w &= w - 1 {
 			x ^= uint32(window >> (bits.TrailingZeros32(w) + 1))

@@ -1,4 +1,4 @@
-package dataplane
+package hash
 
 import (
 	"testing"
@@ -33,9 +33,11 @@ func TestHashKnownAnswers(t *testing.T) {
 		{"identity", "\x01\x02\x03\x04\x05\x06\x07\x08\x09", 0x0102030405060708},
 		{"toeplitz", "abcd", 0},
 	} {
-		h, err := newHasher(c.algo)
-		must(t, err)
-		if got := h.sum([]byte(c.data)); got != c.want {
+		h, err := New(c.algo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Sum([]byte(c.data)); got != c.want {
 			t.Errorf("%s(%q) = %#x, want %#x", c.algo, c.data, got, c.want)
 		}
 	}
@@ -43,10 +45,10 @@ func TestHashKnownAnswers(t *testing.T) {
 
 // crc16 takes eight bytes at once, crc16_custom one.
 func TestCRC16AgainstBytewise(t *testing.T) {
-	custom, _ := newHasher("crc16_custom")
+	custom, _ := New("crc16_custom")
 	data := []byte("a text of some length, from which prefixes are taken")
 	for n := range data {
-		if got, want := crc16(data[:n]), custom.sum(data[:n]); got != want {
+		if got, want := crc16(data[:n]), custom.Sum(data[:n]); got != want {
 			t.Errorf("%d bytes: %#x, want %#x", n, got, want)
 		}
 	}
@@ -57,19 +59,19 @@ func TestToeplitzKnownAnswer(t *testing.T) {
 	key := []uint32{0x6d5a56da, 0x255b0ec2, 0x4167253d, 0x43a38fb0, 0xd0ca2bcb, 0xae7b30b4, 0x77cb2da3, 0x8030f20c, 0x6a42b73b, 0xbeac01fa}
 	// 66.9.149.187 to 161.142.100.80
 	in := []byte{66, 9, 149, 187, 161, 142, 100, 80}
-	if got := (&toeplitz{key: key}).sum(in); got != 0x323e8fc2 {
+	if got := (&Toeplitz{Key: key}).Sum(in); got != 0x323e8fc2 {
 		t.Errorf("got %#x, want 0x323e8fc2", got)
 	}
 }
 
 func TestRoundRobin(t *testing.T) {
-	plain, _ := newHasher("round_robin")
-	same, _ := newHasher("round_robin_consistent")
+	plain, _ := New("round_robin")
+	same, _ := New("round_robin_consistent")
 	for i, in := range []string{"a", "b", "a", "c"} {
-		if got := plain.sum([]byte(in)); got != uint64(i) {
+		if got := plain.Sum([]byte(in)); got != uint64(i) {
 			t.Errorf("round_robin, call %d: %d", i, got)
 		}
-		if got, want := same.sum([]byte(in)), []uint64{0, 1, 0, 2}[i]; got != want {
+		if got, want := same.Sum([]byte(in)), []uint64{0, 1, 0, 2}[i]; got != want {
 			t.Errorf("round_robin_consistent(%s) = %d, want %d", in, got, want)
 		}
 	}
@@ -77,34 +79,8 @@ func TestRoundRobin(t *testing.T) {
 
 func TestUnknownHashIsRefused(t *testing.T) {
 	for _, algo := range []string{"random", "md5", ""} {
-		if _, err := newHasher(algo); err == nil {
+		if _, err := New(algo); err == nil {
 			t.Errorf("%q was accepted", algo)
-		}
-	}
-}
-
-func TestBitWriterAgainstReadBits(t *testing.T) {
-	widths := []int{1, 3, 8, 13, 32, 48, 56, 64, 65, 128, 7, 8, 5}
-	var b bitWriter
-	var values [][]uint64
-	for i, w := range widths {
-		v := make([]uint64, wordsOf(w))
-		for j := range v {
-			v[j] = 0x9e3779b97f4a7c15 * uint64(i+j+1)
-		}
-		wideMask(v, w)
-		values = append(values, v)
-		b.putWords(v, w)
-	}
-	out, at := b.finish(), 0
-	for i, w := range widths {
-		got := make([]uint64, wordsOf(w))
-		readBits(got, out, at, w)
-		at += w
-		for j := range got {
-			if got[j] != values[i][j] {
-				t.Errorf("field %d of %d bits: %x, want %x", i, w, got, values[i])
-			}
 		}
 	}
 }
@@ -122,7 +98,7 @@ func TestCRCOfCalculation(t *testing.T) {
 		{bmv2.CRC{Width: 32, Poly: "0x04c11db7", Init: "0xffffffff", Xor: "0xffffffff", Reversed: true}, 0xcbf43926},
 		{bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0xffffffffffffffff", Xor: "0xffffffffffffffff", Reversed: true}, 0x995dc9bbdf1939fa},
 	} {
-		if got := crcOf(&c.crc).sum([]byte("123456789")); got != c.want {
+		if got := CRCOf(&c.crc).Sum([]byte("123456789")); got != c.want {
 			t.Errorf("%+v: %#x, want %#x", c.crc, got, c.want)
 		}
 	}

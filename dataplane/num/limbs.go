@@ -1,4 +1,6 @@
-package dataplane
+// Package num computes with numbers of any width as the data plane has them: in
+// words, in big-endian bytes, and bit by bit.
+package num
 
 import "math/bits"
 
@@ -8,22 +10,24 @@ import "math/bits"
 // nothing is lost that the result depends on. All functions work on slices of
 // equal length and wrap around.
 
-func wideAdd(dst, a, b []uint64) {
+// Add adds.
+func Add(dst, a, b []uint64) {
 	var carry uint64
 	for i := range dst {
 		dst[i], carry = bits.Add64(a[i], b[i], carry)
 	}
 }
 
-func wideSub(dst, a, b []uint64) {
+// Sub subtracts.
+func Sub(dst, a, b []uint64) {
 	var borrow uint64
 	for i := range dst {
 		dst[i], borrow = bits.Sub64(a[i], b[i], borrow)
 	}
 }
 
-// wideMul needs dst apart from a and b.
-func wideMul(dst, a, b []uint64) {
+// Mul needs dst apart from a and b.
+func Mul(dst, a, b []uint64) {
 	clear(dst)
 	for i := range a {
 		var carry uint64
@@ -38,8 +42,8 @@ func wideMul(dst, a, b []uint64) {
 	}
 }
 
-// wideShl shifts left by n bits; dst may be a.
-func wideShl(dst, a []uint64, n uint64) {
+// Shl shifts left by n bits; dst may be a.
+func Shl(dst, a []uint64, n uint64) {
 	limbs, shift := n/64, n%64
 	for i := len(dst) - 1; i >= 0; i-- {
 		var v uint64
@@ -53,9 +57,9 @@ func wideShl(dst, a []uint64, n uint64) {
 	}
 }
 
-// wideShr shifts right by n bits, filling with the sign; dst may be a.
-func wideShr(dst, a []uint64, n uint64) {
-	fill := wideSign(a)
+// Shr shifts right by n bits, filling with the sign; dst may be a.
+func Shr(dst, a []uint64, n uint64) {
+	fill := Sign(a)
 	limbs, shift := n/64, n%64
 	at := func(i uint64) uint64 {
 		if i >= uint64(len(a)) || i < limbs {
@@ -77,11 +81,11 @@ func wideShr(dst, a []uint64, n uint64) {
 	}
 }
 
-// wideSign is all ones if a is negative.
-func wideSign(a []uint64) uint64 { return uint64(int64(a[len(a)-1]) >> 63) }
+// Sign is all ones if a is negative.
+func Sign(a []uint64) uint64 { return uint64(int64(a[len(a)-1]) >> 63) }
 
-// wideCmp compares as signed numbers.
-func wideCmp(a, b []uint64) int {
+// Cmp compares as signed numbers.
+func Cmp(a, b []uint64) int {
 	last := len(a) - 1
 	if x, y := int64(a[last]), int64(b[last]); x != y {
 		if x < y {
@@ -100,8 +104,8 @@ func wideCmp(a, b []uint64) int {
 	return 0
 }
 
-// wideMask keeps the low width bits of a.
-func wideMask(a []uint64, width int) {
+// Mask keeps the low width bits of a.
+func Mask(a []uint64, width int) {
 	limb := width / 64
 	if limb >= len(a) {
 		return
@@ -110,8 +114,8 @@ func wideMask(a []uint64, width int) {
 	clear(a[limb+1:])
 }
 
-// wideExtend makes bit width-1 of a its sign.
-func wideExtend(a []uint64, width int) {
+// Extend makes bit width-1 of a its sign.
+func Extend(a []uint64, width int) {
 	limb, bit := (width-1)/64, uint(63-(width-1)%64)
 	if limb >= len(a) {
 		return
@@ -122,27 +126,28 @@ func wideExtend(a []uint64, width int) {
 	}
 }
 
-// wideCopy copies src into dst and extends its sign, or cuts it off.
-func wideCopy(dst, src []uint64) {
+// Copy copies src into dst and extends its sign, or cuts it off.
+func Copy(dst, src []uint64) {
 	n := copy(dst, src)
-	for fill := wideSign(src); n < len(dst); n++ {
+	for fill := Sign(src); n < len(dst); n++ {
 		dst[n] = fill
 	}
 }
 
-// wideCopyUnsigned copies src into dst and fills with zeros.
-func wideCopyUnsigned(dst, src []uint64) { clear(dst[copy(dst, src):]) }
+// CopyUnsigned copies src into dst and fills with zeros.
+func CopyUnsigned(dst, src []uint64) { clear(dst[copy(dst, src):]) }
 
-// wordsOf is the number of words that hold width bits.
-func wordsOf(width int) int { return (width + 63) / 64 }
+// Words is the number of words that hold width bits.
+func Words(width int) int { return (width + 63) / 64 }
 
-// bytesOf is the number of bytes that hold width bits.
-func bytesOf(width int) int { return (width + 7) / 8 }
+// Bytes is the number of bytes that hold width bits.
+func Bytes(width int) int { return (width + 7) / 8 }
 
-// mask64 has the low width bits set; width is at most 64.
-func mask64(width int) uint64 { return 1<<width - 1 }
+// Mask64 has the low width bits set; width is at most 64.
+func Mask64(width int) uint64 { return 1<<width - 1 }
 
-func signExtend(v uint64, width int) uint64 {
+// SignExtend makes bit width-1 the sign; width is at most 64.
+func SignExtend(v uint64, width int) uint64 {
 	shift := uint(64 - width)
 	return uint64(int64(v<<shift) >> shift)
 }
