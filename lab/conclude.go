@@ -53,11 +53,20 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 // Clear reports whether the interval leaves no doubt who is ahead.
 func (f Finding) Clear() bool { return f.Saved.Excludes(0) }
 
+// Level reports whether the two are so close that the figures printed do not tell them
+// apart: where the hosts limit, schemes often are.
+func (f Finding) Level() bool {
+	const shown = 0.05 // percent, of which points writes one decimal
+	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
+}
+
 // String is the finding in words: 27 % less than drill (±21).
 func (f Finding) String() string {
 	switch {
 	case f.Saved.N < 2:
 		return f.size() + " (one seed)"
+	case f.Level():
+		return "level with " + f.Other
 	case !f.Clear():
 		return fmt.Sprintf("no clear difference (%s ±%s %%)", points(-f.Saved.Mean), points(f.Saved.Half))
 	}
@@ -75,6 +84,9 @@ func (f Finding) size() string {
 
 // points writes a number of percent: two digits that count.
 func points(v float64) string {
+	if math.Abs(v) < 0.05 {
+		return "0.0" // and not -0.0
+	}
 	if math.Abs(v) >= 9.95 {
 		return fmt.Sprintf("%.0f", v)
 	}
@@ -133,7 +145,7 @@ func conclude(list []Finding) string {
 	var clear, open []string
 	seeds := 0.0
 	for _, f := range list {
-		if f.Clear() {
+		if f.Clear() || f.Level() {
 			clear = append(clear, f.String())
 			continue
 		}
@@ -201,7 +213,12 @@ func (c *Comparison) limits() string {
 		text += " at load " + spec.Number(r.Load)
 	}
 	if o.Hosts > o.Fabric {
-		return text + fmt.Sprintf("; the hosts limit, of whose links they ask %.0f %%, and %.0f %% of the fabric's: a balancer cannot change much, try load-of fabric", 100*o.Hosts, 100*o.Fabric)
+		// At the same load of the fabric, hosts must be able to send as much.
+		advice := "try load-of fabric"
+		if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
+			advice = "the network wants more or faster hosts, or less above them"
+		}
+		return text + fmt.Sprintf("; the hosts limit, of whose links they ask %.0f %%, and %.0f %% of the fabric's: a balancer cannot change much, %s", 100*o.Hosts, 100*o.Fabric, advice)
 	}
 	return text + fmt.Sprintf("; the fabric limits, of whose links they ask %.0f %%, and %.0f %% of the hosts'", 100*o.Fabric, 100*o.Hosts)
 }

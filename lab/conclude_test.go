@@ -35,7 +35,7 @@ func TestConclusion(t *testing.T) {
 		"a": {10, 11, 10, 11}, "worse": {20, 22, 20, 22}, "better": {8, 8.8, 8, 8.8}, "near": {10, 12, 9.9, 11.5}, "same": {10, 11, 10, 11},
 	}, "a", "worse", "better", "near", "same")
 	want := []string{
-		"fct-mean of a is 50 % less than worse (±0.0) and 25 % more than better (±0.0); against near and same nothing can be said: the intervals overlap, and more than 1000 seeds would have to tell",
+		"fct-mean of a is 50 % less than worse (±0.0), 25 % more than better (±0.0) and level with same; against near nothing can be said: the intervals overlap; some 22 seeds would tell",
 	}
 	if got := c.Conclusion(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q\nwant %q", got, want)
@@ -82,14 +82,16 @@ func TestBrief(t *testing.T) {
 
 // TestOffer holds the load against what it was asked to be.
 func TestOffer(t *testing.T) {
-	for of, want := range map[string]string{
-		spec.OfFabric: "; the fabric limits, of whose links they ask 60 %, and 15 % of the hosts'",
-		spec.OfHosts:  "; the hosts limit, of whose links they ask 60 %, and 45 % of the fabric's: a balancer cannot change much, try load-of fabric",
+	few := func(hosts int) string {
+		return fmt.Sprintf("{leaf-spine: {leaves: 4, spines: 4, hosts: %d, rate: 1G, host-rate: 1G, delay: 1us, queue: 64}}", hosts)
+	}
+	for _, c := range []struct{ of, network, want string }{
+		{spec.OfFabric, "leaf-spine", "; the fabric limits, of whose links they ask 60 %, and 15 % of the hosts'"},
+		{spec.OfHosts, few(3), "; the hosts limit, of whose links they ask 60 %, and 45 % of the fabric's: a balancer cannot change much, try load-of fabric"},
+		{spec.OfHosts, few(1), "; the hosts limit, of whose links they ask 60 %, and 15 % of the fabric's: a balancer cannot change much, the network wants more or faster hosts, or less above them"},
+		{spec.OfFabric, few(3), "; the hosts limit, of whose links they ask 80 %, and 60 % of the fabric's: a balancer cannot change much, the network wants more or faster hosts, or less above them"},
 	} {
-		network := "leaf-spine"
-		if of == spec.OfHosts {
-			network = "{leaf-spine: {leaves: 4, spines: 4, hosts: 3, rate: 1G, host-rate: 1G, delay: 1us, queue: 64}}"
-		}
+		of, network, want := c.of, c.network, c.want
 		x, err := spec.Load("x.yaml", []byte(fmt.Sprintf("topology: %s\nschemes: [ecmp]\ntraffic: [{workload: webserver, pattern: halves, load-of: %s}]\nloads: [0.6]\n", network, of)), nil, nil)
 		if err != nil {
 			t.Fatal(err)

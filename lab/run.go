@@ -236,6 +236,9 @@ func (j *Job) simOptions() sim.Options {
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
+	for _, p := range j.setup.byRole {
+		o.ByMAC = o.ByMAC || p.Manifest.ByMAC()
+	}
 	w.Apply(&o)
 	return o
 }

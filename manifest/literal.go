@@ -32,6 +32,20 @@ type Entry struct {
 	OneOf Each `json:"one_of,omitempty"`
 }
 
+// ByMAC reports whether the program forwards by the MACs of hosts: an entry matches
+// one. To its hosts the network is one link then: they send to each other's MACs, and
+// not to that of their switch.
+func (m *Manifest) ByMAC() (yes bool) {
+	for i := range m.Tables {
+		for _, e := range m.Tables[i].Entries {
+			for _, match := range e.Match {
+				match.Value.Facts(func(f Fact, _ string) { yes = yes || f == HostMAC })
+			}
+		}
+	}
+	return yes
+}
+
 // A Fill is what a cell of a register begins with.
 type Fill struct {
 	Repeat

@@ -47,6 +47,8 @@ type guessed struct {
 	why     string
 	keys    []manifest.Key
 	actions []manifest.Action
+	// each is what its entries are repeated for, where they are written out.
+	each string
 }
 
 func (t *guessed) carries(f manifest.Fact) bool {
@@ -153,7 +155,25 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 	case len(out.keys) == 1 && key(manifest.EgressPort) && has(manifest.OwnMAC, manifest.NextMAC):
 		out.purpose, out.why = manifest.PortConfig, "its key is a port, its actions are about that"
 	}
+	if to := g.hostAction(&out, fields); out.purpose == manifest.None && to != nil {
+		out.why, out.each = "each host has its MAC, by which the program forwards", "host"
+		out.keys[0].Carries, out.actions = manifest.HostMAC, []manifest.Action{*to}
+	}
 	return out
+}
+
+// hostAction is the action of a table by which a packet goes to the host that has the
+// destination's MAC; nil if it has none, or one of which not all is known.
+func (g *guess) hostAction(t *guessed, fields []string) *manifest.Action {
+	if len(t.keys) != 1 || len(fields) != 1 || g.roles[fields[0]] != toMAC {
+		return nil
+	}
+	for i, a := range t.actions {
+		if len(a.Params) == 1 && a.Params[0].Carries == manifest.EgressPort {
+			return &t.actions[i]
+		}
+	}
+	return nil
 }
 
 // keyFact is what a field of a key seems to carry.
@@ -278,13 +298,19 @@ func (g *guess) write(name string) []byte {
 func (g *guess) writeTable(line func(why, format string, args ...any), t *configv1.Table, made *guessed, actions map[uint32]*configv1.Action) {
 	name := t.GetPreamble().GetName()
 	line("", "- name: %s", quoted(name))
+	if g.perHost && (made.purpose == manifest.Route || made.purpose == manifest.Member) {
+		made.why, made.each = "each host has paths of its own, since a path writes the host's address", "host"
+		if made.purpose == manifest.Member {
+			made.each = "host path"
+		}
+	}
+	if made.each != "" {
+		made.writeEntries(line)
+		return
+	}
 	if made.purpose == manifest.None || made.purpose == manifest.Program {
 		line("", "  purpose: %s  # %s", made.purpose, made.why)
 		g.writeShape(line, t, actions)
-		return
-	}
-	if g.perHost && (made.purpose == manifest.Route || made.purpose == manifest.Member) {
-		writePerHost(line, made)
 		return
 	}
 	line(made.why, "  purpose: %s", made.purpose)
@@ -315,37 +341,33 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 	}
 }
 
-// hostExprs are what a fact is written as, of hosts that have paths of their own.
+// hostExprs are what a fact is written as in the entries of hosts.
 var hostExprs = map[manifest.Fact]string{
 	manifest.Destination: "$host-address/32", manifest.GroupID: "$host",
 	manifest.FirstMember: "$first-path", manifest.MemberIndex: "$path",
 }
 
-// writePerHost writes the entries of a table whose paths are those of one host.
-func writePerHost(line func(why, format string, args ...any), made *guessed) {
-	each, why := "host", "each host has paths of its own, since a path writes the host's address"
-	if made.purpose == manifest.Member {
-		each = "host path"
-	}
+// writeEntries writes the entries of a table that has some for each host.
+func (t *guessed) writeEntries(line func(why, format string, args ...any)) {
 	expr := func(f manifest.Fact) string {
 		if x, ok := hostExprs[f]; ok {
 			return x
 		}
 		return "$" + string(f)
 	}
-	for _, a := range made.actions {
+	for _, a := range t.actions {
 		if len(a.Params) == 0 {
 			continue
 		}
 		var match, args []string
-		for _, k := range made.keys {
+		for _, k := range t.keys {
 			match = append(match, fmt.Sprintf("%s: %s", quoted(k.Name), expr(k.Carries)))
 		}
 		for _, p := range a.Params {
 			args = append(args, fmt.Sprintf("%s: %s", quoted(p.Name), expr(p.Carries)))
 		}
 		line("", "  entries:")
-		line(why, "  - {each: %s, match: {%s}, action: %s, args: {%s}}", each, strings.Join(match, ", "), quoted(a.Name), strings.Join(args, ", "))
+		line(t.why, "  - {each: %s, match: {%s}, action: %s, args: {%s}}", t.each, strings.Join(match, ", "), quoted(a.Name), strings.Join(args, ", "))
 		return
 	}
 }

@@ -294,6 +294,46 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitByMAC: a program that forwards by the destination's MAC gets an entry for each
+// host, one that learns or rewrites them as well.
+func TestInitByMAC(t *testing.T) {
+	const text = `#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+struct H { ethernet_t ethernet; }
+struct M { bit<8> m; }
+parser P(packet_in pkt, out H hdr, inout M meta, inout standard_metadata_t std) { state start { pkt.extract(hdr.ethernet); transition accept; } }
+control V(inout H hdr, inout M meta) { apply {} }
+control I(inout H hdr, inout M meta, inout standard_metadata_t std) {
+    action drop() { mark_to_drop(std); }
+    action flood(bit<16> group) { std.mcast_grp = group; }
+    action forward(bit<9> port) { std.egress_spec = port; }
+    table known { key = { hdr.ethernet.src: exact; } actions = { NoAction; } }
+    table dmac { key = { hdr.ethernet.dst: exact; } actions = { drop; flood; forward; } default_action = drop(); }
+    apply { known.apply(); dmac.apply(); }
+}
+control E(inout H hdr, inout M meta, inout standard_metadata_t std) { apply {} }
+control D(packet_out pkt, in H hdr) { apply { pkt.emit(hdr.ethernet); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`
+	program := filepath.Join(t.TempDir(), "l2.p4")
+	write(t, program, text)
+	made, err := Init(program, "l2.p4", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Decode("l2", made)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made)
+	}
+	if !m.ByMAC() || !strings.Contains(string(made), "{each: host, match: {hdr.ethernet.dst: $host-mac}, action: forward, args: {port: $port}}  # guess: ") {
+		t.Errorf("%s", made)
+	}
+	if m.Tables[slices.IndexFunc(m.Tables, func(t manifest.Table) bool { return t.Name == "I.known" })].Entries != nil {
+		t.Errorf("entries for the source's MAC:\n%s", made)
+	}
+}
+
 func sameTable(a, b *manifest.Table) bool {
 	params := func(t *manifest.Table) (list []manifest.Param) {
 		for _, a := range t.Actions {

@@ -29,6 +29,9 @@ type Options struct {
 	// this many times what is free of it, in place of its own limit.
 	Alpha   float64
 	Virtual Virtual
+	// ByMAC makes hosts send to each other's MACs, as on one link, and not to that of
+	// their switch.
+	ByMAC bool
 	// Ties says what comes first of two events at the same time.
 	Ties Ties
 	// Cores is on how many cores a run goes on at once, where ties are decided by

@@ -175,6 +175,9 @@ func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
 	}
 	b := h.bytes[:]
 	copy(b, from.gateway[:])
+	if from.net.opts.ByMAC {
+		copy(b, to.mac[:])
+	}
 	copy(b[6:], from.mac[:])
 	binary.BigEndian.PutUint16(b[12:], typeIPv4)
 	ip := b[ethernetLen:]

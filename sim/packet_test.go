@@ -10,8 +10,9 @@ import (
 
 // TestHeaders reads the header bytes of packets back.
 func TestHeaders(t *testing.T) {
-	a := &Host{IP: 0x0a000101, mac: fabric.MAC{2, 0, 10, 0, 1, 1}, gateway: fabric.MAC{6, 0, 0, 0, 0, 1}}
-	b := &Host{IP: 0x0a000202}
+	n := new(Network)
+	a := &Host{net: n, IP: 0x0a000101, mac: fabric.MAC{2, 0, 10, 0, 1, 1}, gateway: fabric.MAC{6, 0, 0, 0, 0, 1}}
+	b := &Host{net: n, IP: 0x0a000202, mac: fabric.MAC{2, 0, 10, 0, 2, 2}}
 	for _, protocol := range []uint8{protocolTCP, protocolUDP} {
 		h := newHeaders(a, b, protocol, 1234, 80)
 		for _, p := range []Packet{
@@ -29,6 +30,12 @@ func TestHeaders(t *testing.T) {
 			if marked(overlaid) != p.ECT {
 				t.Errorf("behind an overlay: marked %v", marked(overlaid))
 			}
+		}
+	}
+	for byMAC, to := range map[bool]fabric.MAC{false: a.gateway, true: b.mac} {
+		n.opts.ByMAC = byMAC
+		if h := newHeaders(a, b, protocolTCP, 1, 2); fabric.MAC(h.bytes[:6]) != to || fabric.MAC(h.bytes[6:12]) != a.mac {
+			t.Errorf("by MAC %v: % x", byMAC, h.bytes[:12])
 		}
 	}
 	probe := append(make([]byte, 12), 0x88, 0xB7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)

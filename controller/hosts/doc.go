@@ -19,6 +19,7 @@ type Options struct {
 	MTU   int  // of the hosts; 0: 1500
 	Rates bool // a host sends no faster than its link is
 	Known netspace.Known
+	ByMAC bool // switches forward by the MACs of hosts
 	Log   *slog.Logger
 }
 

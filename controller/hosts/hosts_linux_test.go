@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 const patience = 3 * time.Minute
 
-func open(t *testing.T) (*hosts.Network, *fabric.Topology) {
+func open(t *testing.T, o hosts.Options) (*hosts.Network, *fabric.Topology) {
 	t.Helper()
 	if !hosts.Capable() {
 		t.Skip("network namespaces want root, or a user namespace around the test")
@@ -52,14 +52,16 @@ switches:
 hosts:
   h1: {ip: 10.0.1.1/24}
   h2: {ip: 10.0.1.2/24}
+  h3: {ip: 10.0.2.1/24}
 links:
 - {ends: [h1, l1:1], rate: 100Mbps}
 - {ends: [h2, l1:2], rate: 100Mbps}
+- {ends: [h3, l1:3], rate: 100Mbps}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := hosts.Open(topology, hosts.Options{Rates: true})
+	n, err := hosts.Open(topology, o)
 	if errors.Is(err, hosts.ErrNotHere) {
 		t.Skip(err)
 	}
@@ -79,7 +81,7 @@ func command(what string) *exec.Cmd {
 // TestHost: a command on a host has the host's address alone, and what it sends
 // arrives at the switch's end of the link with the MACs of both.
 func TestHost(t *testing.T) {
-	n, topology := open(t)
+	n, topology := open(t, hosts.Options{Rates: true})
 	var out bytes.Buffer
 	cmd := command("addresses")
 	cmd.Stdout = &out
@@ -101,25 +103,57 @@ func TestHost(t *testing.T) {
 			got <- bytes.Clone(data)
 		}
 	})
-	cmd = exec.Command("ping", "-c", "1", "-W", "1", "10.0.1.2")
+	if data := ping(t, n, "10.0.1.2", got); data != nil {
+		h := topology.Host("h1")
+		if !bytes.Equal(data[6:12], h.MAC[:]) || data[12] != 8 || data[23] != 1 {
+			t.Errorf("h1 sends %x", data)
+		}
+	}
+}
+
+// ping pings an address from h1, and returns what arrives at the switch.
+func ping(t *testing.T, n *hosts.Network, address string, got chan []byte) []byte {
+	t.Helper()
+	cmd := exec.Command("ping", "-c", "1", "-W", "1", address)
 	if err := n.Run("h1", cmd, func(error) {}); err != nil {
 		t.Skip("there is no program called ping:", err)
 	}
 	select {
 	case data := <-got:
-		h := topology.Host("h1")
-		if !bytes.Equal(data[6:12], h.MAC[:]) || data[12] != 8 || data[23] != 1 {
-			t.Errorf("h1 sends %x", data)
-		}
+		return data
 	case <-time.After(patience):
 		t.Error("nothing arrives at the switch")
+		return nil
+	}
+}
+
+// TestByMAC: where switches forward by the MACs of hosts, hosts send to these, also
+// beyond their subnet.
+func TestByMAC(t *testing.T) {
+	n, topology := open(t, hosts.Options{ByMAC: true})
+	p, err := n.Port("h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	got := make(chan []byte, 16)
+	go p.Receive(func(list [][]byte) {
+		for _, data := range list {
+			got <- bytes.Clone(data)
+		}
+	})
+	for _, name := range []string{"h2", "h3"} {
+		to := topology.Host(name)
+		if data := ping(t, n, to.IP.Addr().String(), got); !bytes.HasPrefix(data, to.MAC[:]) {
+			t.Errorf("to %s of %v h1 sends %x", name, to.MAC, data)
+		}
 	}
 }
 
 // TestCloseEndsDaemons: what runs on a host ends with the network, also what has
 // left the process that was started.
 func TestCloseEndsDaemons(t *testing.T) {
-	n, _ := open(t)
+	n, _ := open(t, hosts.Options{Rates: true})
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options
 	if err := netspace.Join(here, there); err != nil {
 		return err
 	}
-	return netspace.Settle(t, h, space, o.Known)
+	return netspace.Settle(t, h, space, o.Known.In(o.ByMAC))
 }
 
 // linkOf is the link between a host and its switch.

@@ -21,6 +21,8 @@ const (
 // the hosts know the port of their switch by its MAC.
 var gateway = net.IPv4(169, 254, 0, 1)
 
+var everywhere = &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+
 // An End is what an end of a link is in the kernel.
 type End struct {
 	Space *Space
@@ -89,6 +91,16 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
 		return s.NeighSet(&netlink.Neigh{
 			LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: mac[:],
 		})
+	}
+	if known == KnowsAll {
+		for i := range t.Hosts {
+			if other := &t.Hosts[i]; other.Name != h.Name {
+				if err := knows(other.IP.Addr().AsSlice(), other.MAC); err != nil {
+					return err
+				}
+			}
+		}
+		return s.RouteAdd(&netlink.Route{LinkIndex: index, Dst: everywhere, Scope: netlink.SCOPE_LINK})
 	}
 	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
 	if err := knows(gateway, sw.MAC); err != nil {

@@ -12,4 +12,16 @@ const (
 	KnowsHosts
 	// KnowsNobody: it asks by ARP, and has no way beyond its subnet.
 	KnowsNobody
+	// KnowsAll: the MACs of all hosts, whatever their subnet, as if they were on one
+	// link: switches forward by them.
+	KnowsAll
 )
+
+// In is what hosts know in a network: where switches forward by the MACs of hosts, that
+// of their switch is of no use to them.
+func (k Known) In(byMAC bool) Known {
+	if k == KnowsSwitch && byMAC {
+		return KnowsAll
+	}
+	return k
+}

@@ -61,6 +61,11 @@ type Plan struct {
 	byName   map[string]*Switch
 }
 
+// ByMAC reports whether a switch forwards by the MACs of hosts.
+func (p *Plan) ByMAC() bool {
+	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return s.Pipeline.Manifest.ByMAC() })
+}
+
 // A Switch is what one switch must hold.
 type Switch struct {
 	Name     string       `json:"name"`

@@ -67,6 +67,7 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 }
 
 func (b *bed) adoptOrBuild(p *plan.Plan) error {
+	b.o.Known = b.o.Known.In(p.ByMAC())
 	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU, Known: b.o.Known}
 	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && had.Known == want.Known && complete(b.name, p.Topology) {
 		b.o.Log.Info("taking over", "deployment", b.name)

@@ -354,7 +354,7 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 		return nil
 	}
 	var err error
-	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, Log: c.Log})
+	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, ByMAC: plan.ByMAC(), Log: c.Log})
 	if errors.Is(err, hosts.ErrNotHere) && !f.given {
 		c.Warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 		f.wanted = false
