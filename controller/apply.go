@@ -14,10 +14,10 @@ import (
 // Each rank is a request of its own, since a switch may do the updates of one
 // in any order. It returns how many changes the switch has taken.
 func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err error) {
-	var batches [2 * ranks][]step
+	var batches [2 * ranks][]*step
 	var cells []step
 	var queues, filters []step
-	for _, s := range steps {
+	for i, s := range steps {
 		switch {
 		case s.cell != nil:
 			cells = append(cells, s)
@@ -26,9 +26,9 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 		case s.filter != nil:
 			filters = append(filters, s)
 		case s.Kind == Delete:
-			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], s)
+			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], &steps[i])
 		default:
-			batches[s.rank] = append(batches[s.rank], s)
+			batches[s.rank] = append(batches[s.rank], &steps[i])
 		}
 	}
 	// Registers, queues and filters first: packets are to find them right.
@@ -53,7 +53,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 	return taken, nil
 }
 
-func (x *exchange) writeSteps(ctx context.Context, batch []step) (int, error) {
+func (x *exchange) writeSteps(ctx context.Context, batch []*step) (int, error) {
 	updates := make([]*p4v1.Update, len(batch))
 	for i, s := range batch {
 		updates[i] = s.update
@@ -105,7 +105,7 @@ func (x *exchange) clearReplication(ctx context.Context) error {
 	}
 	var steps []step
 	for _, o := range have.objects {
-		steps = append(steps, x.step(Delete, o, o.value))
+		steps = append(steps, newStep(x.index, Delete, o, o.value))
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Object, b.Object) })
 	_, err := x.apply(ctx, steps)

@@ -102,7 +102,7 @@ func (j *job) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := desired(j.plan)
+	want, err := desired(j.plan, &j.c.common)
 	if err != nil {
 		return err
 	}

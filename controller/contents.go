@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -19,6 +20,8 @@ import (
 // canonical form that makes them comparable.
 type contents struct {
 	objects map[string]object // entries, sessions, groups
+	common  *common           // that are wanted beside them
+	held    []bool            // of those, the ones that a switch has as they should be
 	cells   []plan.Cells      // of registers, one by one
 	queues  []plan.Queue
 	filters []plan.Filter
@@ -42,14 +45,16 @@ const (
 )
 
 // desired are the contents of a plan.
-func desired(s *plan.Switch) (*contents, error) {
+func desired(s *plan.Switch, shared *commons) (*contents, error) {
 	x, err := s.Pipeline.Index()
 	if err != nil {
 		return nil, err
 	}
-	c := &contents{objects: map[string]object{}, queues: s.Queues, filters: s.Filters}
+	c := &contents{objects: map[string]object{}, common: shared.of(s, x), queues: s.Queues, filters: s.Filters}
 	for _, e := range s.Entries {
-		c.addEntry(encodeEntry(x, e), x)
+		if !e.Common {
+			c.addEntry(encodeEntry(x, e), x)
+		}
 	}
 	for _, t := range x.Tables {
 		c.addInitial(t)
@@ -88,7 +93,20 @@ func (c *contents) addInitial(t *p4info.Table) {
 // noAction is the value of a default action that is the program's own.
 const noAction = ""
 
+// wants reports whether something is to be there.
+func (c *contents) wants(key string) bool {
+	if _, ok := c.objects[key]; ok || c.common == nil {
+		return ok
+	}
+	_, ok := c.common.at[key]
+	return ok
+}
+
 func (c *contents) addEntry(e *p4v1.TableEntry, x *p4info.Index) {
+	c.objects[entryKey(e)] = entryObject(e, x)
+}
+
+func entryObject(e *p4v1.TableEntry, x *p4info.Index) object {
 	o := object{entity: tableEntity(e), value: actionValue(e), rank: rankEntry, preset: e.GetIsDefaultAction()}
 	if t := x.ByID[e.GetTableId()]; t != nil {
 		if t.Routes {
@@ -98,7 +116,7 @@ func (c *contents) addEntry(e *p4v1.TableEntry, x *p4info.Index) {
 			o.value = noAction
 		}
 	}
-	c.objects[entryKey(e)] = o
+	return o
 }
 
 // isInitial reports whether a default entry is what the program begins with.
@@ -149,6 +167,7 @@ func replicas(ports []int) []*p4v1.Replica {
 func encodeEntry(x *p4info.Index, e plan.Entry) *p4v1.TableEntry {
 	t := x.ByName[e.Table]
 	out := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
+	out.Match = make([]*p4v1.FieldMatch, 0, len(e.Match))
 	for i, m := range e.Match {
 		if f := encodeMatch(t.Fields[i], m); f != nil {
 			out.Match = append(out.Match, f)
@@ -169,9 +188,11 @@ func encodeEntry(x *p4info.Index, e plan.Entry) *p4v1.TableEntry {
 // encodeCall encodes an action of a table with its arguments.
 func encodeCall(t *p4info.Table, c plan.Call) *p4v1.Action {
 	a := t.Actions[c.Action]
-	out := &p4v1.Action{ActionId: a.ID}
+	out := &p4v1.Action{ActionId: a.ID, Params: make([]*p4v1.Action_Param, len(c.Args))}
+	params := make([]p4v1.Action_Param, len(c.Args))
 	for i, arg := range c.Args {
-		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: a.Params[i].ID, Value: number(arg.Value)})
+		params[i].ParamId, params[i].Value = a.Params[i].ID, number(arg.Value)
+		out.Params[i] = &params[i]
 	}
 	return out
 }
@@ -179,13 +200,17 @@ func encodeCall(t *p4info.Table, c plan.Call) *p4v1.Action {
 // encodeMatch encodes what an entry says about a field; nil is what matches
 // everything, which P4Runtime wants left out.
 func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
-	out := &p4v1.FieldMatch{FieldId: f.ID}
 	switch {
 	case m.Any, f.Kind == configv1.MatchField_LPM && m.Bits == 0:
 		return nil
-	case f.Kind == configv1.MatchField_LPM:
+	case f.Kind == configv1.MatchField_EXACT:
+		return exactMatch(f.ID, number(m.Value))
+	}
+	out := &p4v1.FieldMatch{FieldId: f.ID}
+	switch f.Kind {
+	case configv1.MatchField_LPM:
 		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
-	case f.Kind == configv1.MatchField_TERNARY:
+	case configv1.MatchField_TERNARY:
 		mask := ones(f.Width)
 		if m.Mask != nil {
 			mask = new(big.Int).SetUint64(*m.Mask)
@@ -195,7 +220,7 @@ func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
 		}
 		value := new(big.Int).And(mask, new(big.Int).SetUint64(m.Value)) // bits that do not count are 0
 		out.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: bytesOf(value), Mask: bytesOf(mask)}}
-	case f.Kind == configv1.MatchField_RANGE:
+	case configv1.MatchField_RANGE:
 		high := m.Value
 		if m.High != nil {
 			high = *m.High
@@ -204,12 +229,22 @@ func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
 			return nil
 		}
 		out.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: number(m.Value), High: number(high)}}
-	case f.Kind == configv1.MatchField_OPTIONAL:
+	case configv1.MatchField_OPTIONAL:
 		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: number(m.Value)}}
-	default:
-		out.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(m.Value)}}
 	}
 	return out
+}
+
+// exactMatch is made in one piece, since there are hundreds of thousands.
+func exactMatch(field uint32, value []byte) *p4v1.FieldMatch {
+	e := &struct {
+		p4v1.FieldMatch
+		of    p4v1.FieldMatch_Exact_
+		exact p4v1.FieldMatch_Exact
+	}{}
+	e.exact.Value, e.of.Exact = value, &e.exact
+	e.FieldId, e.FieldMatchType = field, &e.of
+	return &e.FieldMatch
 }
 
 // ones is a number of so many bits, all 1.
@@ -242,67 +277,93 @@ func trimmed(b []byte) []byte {
 }
 
 // entryKey identifies an entry within its switch.
-func entryKey(e *p4v1.TableEntry) string {
-	b := fmt.Appendf(nil, "table %d ", e.GetTableId())
+func entryKey(e *p4v1.TableEntry) string { return string(appendKey(nil, e)) }
+
+func appendKey(b []byte, e *p4v1.TableEntry) []byte {
+	b = strconv.AppendUint(append(b, "table "...), uint64(e.GetTableId()), 10)
 	if e.GetIsDefaultAction() {
-		return string(append(b, "default"...))
+		return append(b, " default"...)
 	}
-	b = fmt.Appendf(b, "%d ", e.GetPriority())
-	fields := slices.Clone(e.GetMatch())
-	slices.SortFunc(fields, func(a, b *p4v1.FieldMatch) int { return cmp.Compare(a.GetFieldId(), b.GetFieldId()) })
-	for _, f := range fields {
-		b = fmt.Appendf(b, "%d=%s ", f.GetFieldId(), matchText(f))
+	b = strconv.AppendInt(append(b, ' '), int64(e.GetPriority()), 10)
+	for _, f := range ordered(e.GetMatch(), (*p4v1.FieldMatch).GetFieldId) {
+		b = strconv.AppendUint(append(b, ' '), uint64(f.GetFieldId()), 10)
+		b = appendMatch(append(b, '='), f)
 	}
-	return string(b)
+	return b
+}
+
+// ordered is a list in the order of its ids, in which it usually comes.
+func ordered[T any](list []T, id func(T) uint32) []T {
+	byID := func(a, b T) int { return cmp.Compare(id(a), id(b)) }
+	if slices.IsSortedFunc(list, byID) {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, byID)
+	return list
 }
 
 // matchText writes a match; the kinds tell themselves apart.
-func matchText(f *p4v1.FieldMatch) string {
+func matchText(f *p4v1.FieldMatch) string { return string(appendMatch(nil, f)) }
+
+func appendMatch(b []byte, f *p4v1.FieldMatch) []byte {
 	switch m := f.GetFieldMatchType().(type) {
 	case *p4v1.FieldMatch_Exact_:
-		return digits(m.Exact.GetValue())
+		return appendDigits(b, m.Exact.GetValue())
 	case *p4v1.FieldMatch_Lpm:
-		return fmt.Sprintf("%s/%d", digits(m.Lpm.GetValue()), m.Lpm.GetPrefixLen())
+		b = append(appendDigits(b, m.Lpm.GetValue()), '/')
+		return strconv.AppendInt(b, int64(m.Lpm.GetPrefixLen()), 10)
 	case *p4v1.FieldMatch_Ternary_:
-		return fmt.Sprintf("%s&%s", digits(m.Ternary.GetValue()), digits(m.Ternary.GetMask()))
+		b = append(appendDigits(b, m.Ternary.GetValue()), '&')
+		return appendDigits(b, m.Ternary.GetMask())
 	case *p4v1.FieldMatch_Range_:
-		return fmt.Sprintf("%s-%s", digits(m.Range.GetLow()), digits(m.Range.GetHigh()))
+		b = append(appendDigits(b, m.Range.GetLow()), '-')
+		return appendDigits(b, m.Range.GetHigh())
 	case *p4v1.FieldMatch_Optional_:
-		return "?" + digits(m.Optional.GetValue())
+		return appendDigits(append(b, '?'), m.Optional.GetValue())
 	}
-	return "other"
+	return append(b, "other"...)
 }
 
-func digits(b []byte) string { return new(big.Int).SetBytes(b).String() }
+// appendDigits writes a number of any size in decimal digits.
+func appendDigits(b, value []byte) []byte {
+	if value = trimmed(value); len(value) <= 8 {
+		return strconv.AppendUint(b, numberOf(value), 10)
+	}
+	return new(big.Int).SetBytes(value).Append(b, 10)
+}
 
 // actionValue is what an entry does, as text. What refers to a member or a group
 // of an action profile differs from everything that a plan has.
-func actionValue(e *p4v1.TableEntry) string {
+func actionValue(e *p4v1.TableEntry) string { return string(appendValue(nil, e)) }
+
+func appendValue(b []byte, e *p4v1.TableEntry) []byte {
 	switch a := e.GetAction().GetType().(type) {
 	case nil:
-		return noAction
+		return append(b, noAction...)
 	case *p4v1.TableAction_Action:
-		return callValue(a.Action)
+		return appendCall(b, a.Action)
 	case *p4v1.TableAction_ActionProfileActionSet:
 		var list []string
 		for _, one := range a.ActionProfileActionSet.GetActionProfileActions() {
 			list = append(list, fmt.Sprintf("%s *%d", callValue(one.GetAction()), one.GetWeight()))
 		}
 		slices.Sort(list)
-		return "one of " + strings.Join(list, ", ")
+		return append(append(b, "one of "...), strings.Join(list, ", ")...)
 	}
-	return "a member or group of an action profile"
+	return append(b, "a member or group of an action profile"...)
 }
 
 // callValue is what an action does, as text.
-func callValue(a *p4v1.Action) string {
-	b := fmt.Appendf(nil, "%d", a.GetActionId())
-	params := slices.Clone(a.GetParams())
-	slices.SortFunc(params, func(a, b *p4v1.Action_Param) int { return cmp.Compare(a.GetParamId(), b.GetParamId()) })
-	for _, p := range params {
-		b = fmt.Appendf(b, " %d=%s", p.GetParamId(), digits(p.GetValue()))
+func callValue(a *p4v1.Action) string { return string(appendCall(nil, a)) }
+
+func appendCall(b []byte, a *p4v1.Action) []byte {
+	b = strconv.AppendUint(b, uint64(a.GetActionId()), 10)
+	for _, p := range ordered(a.GetParams(), (*p4v1.Action_Param).GetParamId) {
+		b = strconv.AppendUint(append(b, ' '), uint64(p.GetParamId()), 10)
+		b = appendDigits(append(b, '='), p.GetValue())
 	}
-	return string(b)
+	return b
 }
 
 // replicaValue is where copies go, as text: the ports, and instances that are

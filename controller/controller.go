@@ -29,6 +29,8 @@ type Controller struct {
 	opts   DeployOptions
 	conns  map[string]*conn
 
+	common commons // of the switches' plans
+
 	mu   sync.Mutex
 	plan *plan.Plan
 	good map[string]int // the epoch of a connection in which its switch was verified

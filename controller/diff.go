@@ -28,21 +28,21 @@ type step struct {
 // diff lists the steps from what a switch has to what it should. Cells,
 // queues and filters that it cannot say anything of are in neither.
 func (x *exchange) diff(have, want *contents) []step {
-	var list []step
+	list := x.commonSteps(have, want.common)
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
 		w := want.objects[key]
 		h, there := have.objects[key]
 		switch {
 		case w.preset && h.value == w.value:
 		case w.preset || there && h.value != w.value:
-			list = append(list, x.step(Modify, w, h.value))
+			list = append(list, newStep(x.index, Modify, w, h.value))
 		case !there:
-			list = append(list, x.step(Insert, w, ""))
+			list = append(list, newStep(x.index, Insert, w, ""))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(have.objects)) {
-		if _, wanted := want.objects[key]; !wanted && !have.objects[key].preset {
-			list = append(list, x.step(Delete, have.objects[key], have.objects[key].value))
+		if h := have.objects[key]; !want.wants(key) && !h.preset {
+			list = append(list, newStep(x.index, Delete, h, h.value))
 		}
 	}
 	list = append(list, cellSteps(have.cells, want.cells)...)
@@ -50,17 +50,17 @@ func (x *exchange) diff(have, want *contents) []step {
 	return append(list, filterSteps(have.filters, want.filters)...)
 }
 
-func (x *exchange) step(kind ChangeKind, o object, before string) step {
+func newStep(x *p4info.Index, kind ChangeKind, o object, before string) step {
 	s := step{
-		Change: Change{Kind: kind, Object: describe(x.index, o.entity)},
+		Change: Change{Kind: kind, Object: describe(x, o.entity)},
 		update: &p4v1.Update{Type: updateTypes[kind], Entity: o.entity},
 		rank:   o.rank,
 	}
 	if before != "" {
-		s.Before = describeValue(x.index, o.entity, before)
+		s.Before = describeValue(x, o.entity, before)
 	}
 	if kind != Delete {
-		s.After = describeValue(x.index, o.entity, o.value)
+		s.After = describeValue(x, o.entity, o.value)
 	}
 	return s
 }

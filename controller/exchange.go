@@ -94,7 +94,15 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 
 // Read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
-	return readEntities(ctx, x.link, x.timeout, x.index.Holds(), func(err error) error { return x.fault(err, "reading "+what) }, list...)
+	fault := func(err error) error { return x.fault(err, "reading "+what) }
+	if local := x.link.endpoint.Local; local != nil {
+		all, err := local.Entities(&p4v1.ReadRequest{DeviceId: x.link.endpoint.Device, Entities: list})
+		if err != nil {
+			return nil, fault(err)
+		}
+		return all, nil
+	}
+	return readEntities(ctx, x.link, x.timeout, x.index.Holds(), fault, list...)
 }
 
 // What an answer may be: so many bytes on top of so many for each entity that
@@ -169,9 +177,12 @@ func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i i
 func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	_, err = x.link.client.Write(ctx, &p4v1.WriteRequest{
-		DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(), Updates: list,
-	})
+	req := &p4v1.WriteRequest{DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(), Updates: list}
+	if local := x.link.endpoint.Local; local != nil {
+		err = local.Write(req)
+	} else {
+		_, err = x.link.client.Write(ctx, req)
+	}
 	if err == nil {
 		return len(list), nil
 	}

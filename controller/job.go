@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -69,7 +70,7 @@ func (j *job) deploy(ctx context.Context) error {
 // attempt reads, changes and reads again.
 func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	defer func() { j.report.Notes = x.notes }()
-	want, err := desired(j.plan)
+	want, err := desired(j.plan, &j.c.common)
 	if err != nil {
 		return err
 	}
@@ -92,6 +93,7 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 		return err
 	}
 	steps := x.diff(have, want)
+	j.report.Changes = slices.Grow(j.report.Changes, len(steps))
 	for _, s := range steps {
 		j.report.Changes = append(j.report.Changes, s.Change)
 	}

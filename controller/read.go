@@ -29,7 +29,9 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	}
 	for _, e := range list {
 		if t := e.GetTableEntry(); t != nil && !t.GetIsConst() && !x.fixed(t) {
-			c.addEntry(uncounted(t), x.index)
+			if !c.holds(t, want.common) {
+				c.addEntry(uncounted(t), x.index)
+			}
 		}
 	}
 	if err := x.liveReplication(ctx, c); err != nil {

@@ -13,26 +13,31 @@ const chunk = 64
 
 // Write applies a batch of updates.
 func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
-	if err != nil {
-		return nil, err
-	}
-	defer permit.release()
-	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
-		return nil, failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
-	}
-	results := make([]error, len(req.GetUpdates()))
-	// Looking at each is a fifth of what a write of routes costs.
-	if requestSize(ctx) > s.limits.MaxEntity {
-		s.refuseLarge(req.GetUpdates(), results)
-	}
-	if err := s.writeBatch(permit.scope, req, results); err != nil {
-		return nil, err
-	}
-	if err := batchError("updates", results); err != nil {
+	if err := s.write(req, requestSize(ctx)); err != nil {
 		return nil, err
 	}
 	return &p4v1.WriteResponse{}, nil
+}
+
+// write applies a batch of so many bytes.
+func (s *Server) write(req *p4v1.WriteRequest, size int) error {
+	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
+	if err != nil {
+		return err
+	}
+	defer permit.release()
+	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
+		return failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
+	}
+	results := make([]error, len(req.GetUpdates()))
+	// Looking at each is a fifth of what a write of routes costs.
+	if size > s.limits.MaxEntity {
+		s.refuseLarge(req.GetUpdates(), results)
+	}
+	if err := s.writeBatch(permit.scope, req, results); err != nil {
+		return err
+	}
+	return batchError("updates", results)
 }
 
 func (s *Server) writeBatch(sc *scope, req *p4v1.WriteRequest, results []error) error {

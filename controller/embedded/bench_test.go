@@ -21,3 +21,18 @@ func BenchmarkFatTree(b *testing.B) {
 		target.Close()
 	}
 }
+
+// BenchmarkBaked plans for and deploys to ten switches that hold 65,536 entries
+// each, the same ones.
+func BenchmarkBaked(b *testing.B) {
+	t, err := fabric.LeafSpine{Leaves: 2, Spines: 8, Hosts: 2}.Make()
+	if err != nil {
+		b.Fatal(err)
+	}
+	pipelines(b, "qall-pkt@tna", t)
+	for b.Loop() {
+		target := embedded.New(embedded.Options{Memory: true, Still: true})
+		deploy(b, planFor(b, "qall-pkt@tna", t), target, controller.DeployOptions{})
+		target.Close()
+	}
+}

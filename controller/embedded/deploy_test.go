@@ -1,10 +1,16 @@
 package embedded_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
+	"github.com/p4lb/p4lb/controller/plan"
 )
 
 // TestIdempotent: what is there is not written again, in the same process or by
@@ -24,4 +30,62 @@ func TestIdempotent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCommonEntries: entries that all switches of a program have are written to
+// each, and put right in the one where they are not, whether it is told within
+// the process or over a connection.
+func TestCommonEntries(t *testing.T) {
+	for _, memory := range []bool{true, false} {
+		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
+			target := newTarget(t, embedded.Options{Memory: memory, AnyPort: true, Still: true})
+			p := planFor(t, "qall-pkt@tna", preset(t, "qall"))
+			deploy(t, p, target, controller.DeployOptions{})
+			var common int
+			for _, s := range p.Switches {
+				list := entriesOf(t, target, s)
+				common = 0
+				for _, e := range s.Entries {
+					if e.Common {
+						common++
+					}
+				}
+				if common == 0 || len(list) < common {
+					t.Fatalf("%s holds %d entries, want at least the %d that all hold", s.Name, len(list), common)
+				}
+			}
+			name := p.Switches[0].Name
+			list := entriesOf(t, target, p.Switches[0])
+			slices.SortFunc(list, func(a, b *p4v1.Entity) int { // of the largest table
+				return len(b.GetTableEntry().GetMatch()) - len(a.GetTableEntry().GetMatch())
+			})
+			other := proto.Clone(list[1]).(*p4v1.Entity)
+			param := other.GetTableEntry().GetAction().GetAction().GetParams()[0]
+			param.Value = []byte{param.GetValue()[0] ^ 1}
+			meddle(t, target, name, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: list[0]}, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: other})
+			r := deploy(t, p, target, controller.DeployOptions{Takeover: true})
+			kinds := map[controller.ChangeKind]int{}
+			for _, c := range r.Switches[0].Changes {
+				kinds[c.Kind]++
+			}
+			if r.Written() != 2 || kinds[controller.Insert] != 1 || kinds[controller.Modify] != 1 {
+				t.Errorf("with an entry deleted and another changed, %d were written: %v", r.Written(), r.ChangeRows())
+			}
+			if n := len(entriesOf(t, target, p.Switches[0])); n != len(list) {
+				t.Errorf("%d entries, want %d", n, len(list))
+			}
+		})
+	}
+}
+
+// entriesOf are the entries that a switch holds.
+func entriesOf(t testing.TB, target *embedded.Target, s *plan.Switch) []*p4v1.Entity {
+	t.Helper()
+	list, err := target.Server(s.Name).Local().Entities(&p4v1.ReadRequest{DeviceId: s.Device, Entities: []*p4v1.Entity{
+		{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

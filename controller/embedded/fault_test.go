@@ -166,7 +166,7 @@ func (f *faulty) Endpoint(name string) (target.Endpoint, error) {
 	e, err := f.Target.Endpoint(name)
 	if name == f.name {
 		e.Dial = f.front.DialContext
-		e.Registers = nil
+		e.Registers, e.Local = nil, nil
 	}
 	return e, err
 }
@@ -348,16 +348,14 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// TestDoubled: replicas that are there twice are put right.
-func TestDoubled(t *testing.T) {
-	p := planFor(t, "hula", preset(t, "qall"))
-	target := newTarget(t, embedded.Options{Memory: true, Still: true})
-	deploy(t, p, target, controller.DeployOptions{})
-	e, err := target.Endpoint("s1")
+// meddle writes to a switch as another controller, which then ends.
+func meddle(t testing.TB, target *embedded.Target, name string, updates ...*p4v1.Update) {
+	t.Helper()
+	e, err := target.Endpoint(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := grpc.NewClient("passthrough:s1", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:"+name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return e.Dial(ctx) }))
 	if err != nil {
 		t.Fatal(err)
@@ -375,6 +373,17 @@ func TestDoubled(t *testing.T) {
 	if _, err := stream.Recv(); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := client.Write(testContext(t), &p4v1.WriteRequest{DeviceId: e.Device, ElectionId: id, Updates: updates}); err != nil {
+		t.Fatal(err)
+	}
+	stream.CloseSend()
+}
+
+// TestDoubled: replicas that are there twice are put right.
+func TestDoubled(t *testing.T) {
+	p := planFor(t, "hula", preset(t, "qall"))
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	deploy(t, p, target, controller.DeployOptions{})
 	g := p.Switch("s1").Groups[0]
 	var twice []*p4v1.Replica
 	for instance := range 2 {
@@ -383,16 +392,12 @@ func TestDoubled(t *testing.T) {
 			twice = append(twice, &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: uint32(port)}, Instance: uint32(instance + 1)})
 		}
 	}
-	_, err = client.Write(testContext(t), &p4v1.WriteRequest{DeviceId: e.Device, ElectionId: id, Updates: []*p4v1.Update{{
+	meddle(t, target, "s1", &p4v1.Update{
 		Type: p4v1.Update_MODIFY,
 		Entity: &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
 			Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.ID), Replicas: twice}},
 		}}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream.CloseSend()
+	})
 	r := deploy(t, p, target, controller.DeployOptions{Takeover: true})
 	if r.Written() != 1 {
 		t.Errorf("%d changes, want the one group: %v", r.Written(), r.ChangeRows())

@@ -384,13 +384,38 @@ func (b *planner) noPolynomial() {
 	b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
 }
 
-// fillBaked: an entry for every key, the first field counting fastest.
+// fillBaked: an entry for every key, the first field counting fastest. There may
+// be 65,536, so they are made once for all switches of the pipeline.
 func (b *planner) fillBaked(t *manifest.Table) {
-	baked := t.Baked
-	if len(baked.Values) == 0 && len(baked.Weights) == 0 {
+	if len(t.Baked.Values) == 0 && len(t.Baked.Weights) == 0 {
 		b.noPolynomial()
 		return
 	}
+	p := b.out.Pipeline
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if list, done := p.baked[t.Name]; done {
+		b.out.Entries = append(b.out.Entries, list...)
+		return
+	}
+	from, faults := len(b.out.Entries), len(b.errs)
+	b.bake(t)
+	if len(b.errs) > faults {
+		return
+	}
+	list := b.out.Entries[from:]
+	for i := range list {
+		list[i].Common = true
+	}
+	if p.baked == nil {
+		p.baked = map[string][]Entry{}
+	}
+	p.baked[t.Name] = slices.Clone(list)
+}
+
+// bake adds the entries of a table that is computed in advance.
+func (b *planner) bake(t *manifest.Table) {
+	baked := t.Baked
 	total := 1
 	for _, k := range baked.Keys {
 		total *= k.Values

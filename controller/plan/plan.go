@@ -32,6 +32,9 @@ type Pipeline struct {
 	once  sync.Once
 	index *p4info.Index
 	err   error
+
+	mu    sync.Mutex
+	baked map[string][]Entry // by table, the same for all switches
 }
 
 // Options are what a topology leaves open. The zero value works.
@@ -95,6 +98,9 @@ type Entry struct {
 	// OneOf are the actions of an action selector, of which the switch takes one
 	// for each packet; then Action is none.
 	OneOf []Call `json:"one_of,omitempty"`
+	// Common entries are those of all switches of the pipeline, which share the
+	// memory of their matches and arguments.
+	Common bool `json:"-"`
 }
 
 // A Call is an action with its arguments.

@@ -48,11 +48,21 @@ type Endpoint struct {
 	Queues Queues
 	// Filters reaches its filters; nil where the target has no way to.
 	Filters Filters
+	// Local is the switch's server where it is in this process and entries need
+	// not be encoded and decoded; nil stands for the connection.
+	Local Local
 	// Speak opens a session in another protocol than P4Runtime over a connection;
 	// nil stands for P4Runtime.
 	Speak func(grpc.ClientConnInterface) Session
 	// Limits are what its P4Runtime server lacks.
 	Limits Limits
+}
+
+// A Local server takes and gives messages as they are: neither side may change
+// one that the other has.
+type Local interface {
+	Write(req *p4v1.WriteRequest) error
+	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // those that Read would send
 }
 
 // A Session is what is said to a switch in another protocol, in P4Runtime's terms

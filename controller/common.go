@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/plan"
+)
+
+// A common is what all switches of a pipeline hold: the entries that are Common
+// in their plans. There may be 65,536, so they are encoded and described once, and
+// a switch's contents say no more than which of them it has.
+type common struct {
+	list []commonEntry // in the order of their keys
+	at   map[string]int
+	sent map[*p4v1.FieldMatch]int // by the first of their matches
+}
+
+type commonEntry struct {
+	object
+	key    string
+	insert step
+}
+
+// commons are those of a controller.
+type commons struct {
+	mu         sync.Mutex
+	byPipeline map[*plan.Pipeline]*common
+}
+
+// of returns what a switch has in common with others, nil for nothing.
+func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c, done := s.byPipeline[sw.Pipeline]; done {
+		return c
+	}
+	var c *common
+	for _, e := range sw.Entries {
+		if !e.Common {
+			continue
+		}
+		if c == nil {
+			c = &common{at: map[string]int{}, sent: map[*p4v1.FieldMatch]int{}}
+		}
+		m := encodeEntry(x, e)
+		o := entryObject(m, x)
+		c.list = append(c.list, commonEntry{o, entryKey(m), newStep(x, Insert, o, "")})
+	}
+	if c != nil {
+		slices.SortFunc(c.list, func(a, b commonEntry) int { return strings.Compare(a.key, b.key) })
+		for i := range c.list {
+			c.at[c.list[i].key] = i
+			c.sent[c.list[i].entity.GetTableEntry().GetMatch()[0]] = i
+		}
+	}
+	if s.byPipeline == nil {
+		s.byPipeline = map[*plan.Pipeline]*common{}
+	}
+	s.byPipeline[sw.Pipeline] = c
+	return c
+}
+
+// holds notes an entry that a switch has just as it is in common.
+func (c *contents) holds(e *p4v1.TableEntry, with *common) bool {
+	if with == nil {
+		return false
+	}
+	i, ok := with.find(e)
+	if ok {
+		if c.held == nil {
+			c.held = make([]bool, len(with.list))
+		}
+		c.held[i] = true
+	}
+	return ok
+}
+
+// find looks for an entry that is the same: what was sent to a switch in this
+// process, or what says the same.
+func (c *common) find(e *p4v1.TableEntry) (int, bool) {
+	if len(e.GetMatch()) == 0 {
+		return 0, false
+	}
+	if i, ok := c.sent[e.GetMatch()[0]]; ok && e.GetAction() == c.list[i].entity.GetTableEntry().GetAction() {
+		return i, true
+	}
+	var room [256]byte
+	key := appendKey(room[:0], e)
+	i, ok := c.at[string(key)]
+	return i, ok && string(appendValue(key, e)[len(key):]) == c.list[i].value
+}
+
+// commonSteps are the steps to what is in common.
+func (x *exchange) commonSteps(have *contents, want *common) []step {
+	if want == nil {
+		return nil
+	}
+	var list []step
+	for i := range want.list {
+		if have.held != nil && have.held[i] {
+			continue
+		}
+		if list == nil {
+			list = make([]step, 0, len(want.list)-i)
+		}
+		e := &want.list[i]
+		if h, there := have.objects[e.key]; there {
+			list = append(list, newStep(x.index, Modify, e.object, h.value))
+		} else {
+			list = append(list, e.insert)
+		}
+	}
+	return list
+}

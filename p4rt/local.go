@@ -1,0 +1,35 @@
+package p4rt
+
+import (
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// A Local is a server as its own process has it: messages come and go as they
+// are, neither encoded nor decoded, and are those that the server keeps. So
+// nobody may change them, and many servers may share one.
+type Local struct{ s *Server }
+
+// Local is the server for its own process.
+func (s *Server) Local() Local { return Local{s} }
+
+// Write applies a batch of updates, as Server.Write.
+func (l Local) Write(req *p4v1.WriteRequest) error { return l.s.write(req, 0) }
+
+// Entities are those that Read would send.
+func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
+	sc, err := l.s.arb.readScope(req.GetDeviceId(), req.GetRole())
+	if err != nil {
+		return nil, err
+	}
+	var todo plan
+	defer todo.close()
+	results := make([]error, len(req.GetEntities()))
+	if err := l.s.plan(sc, req.GetEntities(), &todo, results); err != nil {
+		return nil, err
+	}
+	var out answer
+	if err := todo.run(&out); err != nil {
+		return nil, err
+	}
+	return out.kept, batchError("requests", results)
+}
