@@ -59,10 +59,12 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup"},
+	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector"},
 	// Numbers of any width; hash algorithms.
 	"dataplane/num":  {},
 	"dataplane/hash": {"bmv2", "dataplane/num"},
+	// The vector of headers and metadata, and expressions over it.
+	"dataplane/vector": {"bmv2", "dataplane/num"},
 	// The indices of tables.
 	"dataplane/lookup": {},
 	"p4rt":             {"dataplane", "bmv2"},

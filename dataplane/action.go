@@ -5,13 +5,14 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // An action is a linked action: a list of instructions.
 type action struct {
 	name     string
 	id       int
-	params   []param
+	params   []vector.Param
 	argWords int
 	code     []instr
 	jumps    bool // whether any instruction jumps
@@ -21,9 +22,9 @@ type action struct {
 
 // An instr is a step, or a jump to the instruction at target.
 type instr struct {
-	do     step
+	do     vector.Step
 	target int
-	when   test // nil: always
+	when   vector.Test // nil: always
 }
 
 // maxSteps bounds the jumps and nodes that a packet may take in one control;
@@ -31,15 +32,15 @@ type instr struct {
 const maxSteps = 1 << 20
 
 // run executes a for p with the arguments args.
-func (a *action) run(p *State, args []uint64) {
-	p.args = args
+func (a *action) run(p *vector.State, args []uint64) {
+	p.Args = args
 	if !a.jumps {
 		for i := range a.code {
 			a.code[i].do(p)
 		}
 		return
 	}
-	for pc := 0; pc < len(a.code) && p.steps < maxSteps; p.steps++ {
+	for pc := 0; pc < len(a.code) && p.Steps < maxSteps; p.Steps++ {
 		in := &a.code[pc]
 		pc++
 		switch {
@@ -54,11 +55,11 @@ func (a *action) run(p *State, args []uint64) {
 func (l *linker) action(c *bmv2.Action) (*action, error) {
 	a := &action{name: c.Name, id: c.ID}
 	for _, r := range c.RuntimeData {
-		pr := param{name: r.Name, off: a.argWords, width: r.Bitwidth}
+		pr := vector.Param{Name: r.Name, Off: a.argWords, Width: r.Bitwidth}
 		a.params = append(a.params, pr)
 		a.argWords += num.Words(r.Bitwidth)
 	}
-	l.params = a.params
+	l.Params = a.params
 	for i, p := range c.Primitives {
 		in, err := l.instruction(p, len(c.Primitives))
 		if err != nil {
@@ -98,16 +99,16 @@ func (l *linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
 
 // isZero links the condition of a jump, which mostly is a truth value made a
 // number.
-func (l *linker) isZero(e *bmv2.Expr) (test, error) {
+func (l *linker) isZero(e *bmv2.Expr) (vector.Test, error) {
 	if u := e.Unwrap(); u != nil && u.Op == "b2d" {
-		t, err := l.boolean(u.Right)
-		return func(p *State) bool { return !t(p) }, err
+		t, err := l.Boolean(u.Right)
+		return func(p *vector.State) bool { return !t(p) }, err
 	}
-	v, err := l.number(e)
+	v, err := l.Number(e)
 	if err != nil {
 		return nil, err
 	}
-	return compare("==", v, constInt(0))
+	return vector.Compare("==", v, vector.ConstInt(0))
 }
 
 func arity(p *bmv2.Primitive, n int) error {
@@ -125,6 +126,3 @@ func jumpTarget(e *bmv2.Expr, count int) (int, error) {
 	}
 	return 0, fmt.Errorf("jump to %v, which is not an instruction", e)
 }
-
-// put writes an argument to its place in the action data.
-func (pr param) put(args, number []uint64) { copy(args[pr.off:], number) }

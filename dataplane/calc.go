@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A calculation hashes a list of inputs: the fields one after the other
@@ -27,15 +28,15 @@ type calculation struct {
 // An input is a run of fields of one header (or of metadata) that have at most
 // 56 bits together, a wider field, a whole header, or a constant.
 type input struct {
-	parts []part
+	parts []vector.Part
 	width int // of the parts or of the constant
 	valid int // the word that says whether the header is valid
 	// always is set for metadata and constants, which need no test.
 	always bool
 
-	wide  *field   // a field that does not fit a run
-	whole *header  // a header as it is in a packet
-	words []uint64 // a constant
+	wide  *vector.Field  // a field that does not fit a run
+	whole *vector.Header // a header as it is in a packet
+	words []uint64       // a constant
 }
 
 func (l *linker) calculation(c *bmv2.Calculation) (*calculation, error) {
@@ -75,7 +76,7 @@ func (in *input) join(next input) bool {
 		return false
 	}
 	for i := range in.parts {
-		in.parts[i].shift += next.width
+		in.parts[i].Shift += next.width
 	}
 	in.parts = append(in.parts, next.parts...)
 	in.width += next.width
@@ -85,17 +86,17 @@ func (in *input) join(next input) bool {
 func (l *linker) input(e *bmv2.Expr) (input, error) {
 	switch e = e.Unwrap(); e.Type {
 	case bmv2.TypeField:
-		f, err := l.fieldRef(e)
+		f, err := l.FieldRef(e)
 		if err != nil {
 			return input{}, err
 		}
-		h := l.lay.headerNames[e.Name]
-		in := input{valid: h.valid(), always: h.metadata}
-		if f.width > num.MaxPut || f.varLen {
+		h := l.Layout.HeaderNames[e.Name]
+		in := input{valid: h.Valid(), always: h.Metadata}
+		if f.Width > num.MaxPut || f.VarLen {
 			in.wide = &f
 		} else {
-			in.width = f.width
-			in.parts = []part{{off: f.off, mask: num.Mask64(f.width), width: f.width}}
+			in.width = f.Width
+			in.parts = []vector.Part{{Off: f.Off, Mask: num.Mask64(f.Width), Width: f.Width}}
 		}
 		return in, nil
 	case bmv2.TypeHexstr:
@@ -103,39 +104,39 @@ func (l *linker) input(e *bmv2.Expr) (input, error) {
 		if err != nil {
 			return input{}, err
 		}
-		if e.Bitwidth <= 0 || e.Bitwidth > maxWords {
+		if e.Bitwidth <= 0 || e.Bitwidth > vector.MaxWords {
 			return input{}, fmt.Errorf("constant %s without a bitwidth", e.Hex)
 		}
 		return input{always: true, words: num.OfBig(v, num.Words(e.Bitwidth)), width: e.Bitwidth}, nil
 	case bmv2.TypeHeader:
-		h := l.lay.headerNames[e.Name]
+		h := l.Layout.HeaderNames[e.Name]
 		if h == nil {
 			return input{}, fmt.Errorf("unknown header %q", e.Name)
 		}
-		return input{valid: h.valid(), always: h.metadata, whole: h}, nil
+		return input{valid: h.Valid(), always: h.Metadata, whole: h}, nil
 	}
 	return input{}, fmt.Errorf("%s cannot be an input of a calculation", e.Type)
 }
 
 // appendInputs writes the inputs of p to buf. Fields of invalid headers are
 // left out.
-func appendInputs(buf []byte, ins []input, p *State) []byte {
+func appendInputs(buf []byte, ins []input, p *vector.State) []byte {
 	b := num.BitWriter{Buf: buf}
 	for i := range ins {
 		in := &ins[i]
 		switch {
-		case !in.always && p.w[in.valid] == 0:
+		case !in.always && p.W[in.valid] == 0:
 		case in.parts != nil:
 			var v uint64
 			for j := range in.parts {
 				q := &in.parts[j]
-				v |= p.w[q.off] & q.mask << uint(q.shift)
+				v |= p.W[q.Off] & q.Mask << uint(q.Shift)
 			}
 			b.Put(v, in.width)
 		case in.wide != nil:
-			in.wide.write(&b, p.w)
+			in.wide.Write(&b, p.W)
 		case in.whole != nil:
-			in.whole.write(&b, p)
+			in.whole.Write(&b, p)
 		default:
 			b.PutWords(in.words, in.width)
 		}
@@ -144,13 +145,13 @@ func appendInputs(buf []byte, ins []input, p *State) []byte {
 }
 
 // output computes the hash for p.
-func (k *calculation) output(p *State) uint64 {
+func (k *calculation) output(p *vector.State) uint64 {
 	if k.terms != nil {
 		return k.sumFields(p)
 	}
 	k.buf = appendInputs(k.buf[:0], k.inputs, p)
 	if k.payload {
-		k.buf = append(k.buf, p.payload()...)
+		k.buf = append(k.buf, p.Payload()...)
 	}
 	return k.algo.Sum(k.buf)
 }

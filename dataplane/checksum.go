@@ -4,17 +4,18 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A checksum is a field with the calculation whose result it holds, under a
 // condition.
 type checksum struct {
 	name   string
-	target field
-	header *header
-	cond   test // nil: always
+	target vector.Field
+	header *vector.Header
+	cond   vector.Test // nil: always
 	calc   *calculation
-	set    func(*State, uint64)
+	set    func(*vector.State, uint64)
 }
 
 func (l *linker) checksums(list []*bmv2.Checksum) error {
@@ -37,24 +38,24 @@ func (l *linker) checksum(c *bmv2.Checksum) (*checksum, error) {
 	if c.Type != "generic" {
 		return nil, fmt.Errorf("unknown type %q", c.Type)
 	}
-	f, err := l.lay.field(c.Target.Header, c.Target.Field)
+	f, err := l.Layout.Field(c.Target.Header, c.Target.Field)
 	if err != nil {
 		return nil, err
 	}
-	k := &checksum{name: c.Name, target: f, header: l.lay.headerNames[c.Target.Header], calc: l.sw.calcs[c.Calculation]}
-	k.set = place{f: f}.set()
+	k := &checksum{name: c.Name, target: f, header: l.Layout.HeaderNames[c.Target.Header], calc: l.sw.calcs[c.Calculation]}
+	k.set = vector.Place{Field: f}.Set()
 	if c.IfCond != nil {
 		if e := c.IfCond.Unwrap(); e.Type == bmv2.TypeBool && e.Bool {
 			return k, nil
 		}
-		k.cond, err = l.boolean(c.IfCond)
+		k.cond, err = l.Boolean(c.IfCond)
 	}
 	return k, err
 }
 
 // updateChecksums computes the checksums whose condition holds. Whether the
 // header of the target is valid does not matter.
-func (s *Switch) updateChecksums(p *State) {
+func (s *Switch) updateChecksums(p *vector.State) {
 	for _, k := range s.updates {
 		if k.cond == nil || k.cond(p) {
 			k.set(p, k.calc.output(p))
@@ -64,12 +65,12 @@ func (s *Switch) updateChecksums(p *State) {
 
 // verifyChecksums notes if a checksum is wrong; one in an invalid header is
 // not looked at.
-func (s *Switch) verifyChecksums(p *State) {
+func (s *Switch) verifyChecksums(p *vector.State) {
 	for _, k := range s.verifies {
-		if k.header.isValid(p) && (k.cond == nil || k.cond(p)) && k.calc.output(p) != p.w[k.target.off] {
-			p.checksumError = true
+		if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.output(p) != p.W[k.target.Off] {
+			p.ChecksumError = true
 			if s.opts.Trace != nil {
-				s.trace(p.id, Event{Kind: EventChecksumError, Name: k.name})
+				s.trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})
 			}
 		}
 	}

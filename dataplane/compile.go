@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A program is linked twice: to closures (linker), which do all that BMv2 can,
@@ -42,10 +43,10 @@ type compiled struct {
 // A callout is what the code has Go do, and where it goes on. One of the
 // functions is set.
 type callout struct {
-	do     step
+	do     vector.Step
 	parse  parserOp    // an error ends the parser
 	next   *parseState // decides where the parser goes
-	test   test        // true: other
+	test   vector.Test // true: other
 	table  *table      // decides where the control goes
 	inside bool        // of an action that is compiled in place, which has
 	args   []uint64    //
@@ -54,9 +55,9 @@ type callout struct {
 }
 
 // run runs the code for a packet from an address on until its end.
-func (c *compiled) run(p *State, entry uintptr) {
+func (c *compiled) run(p *vector.State, entry uintptr) {
 	for {
-		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.w)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
+		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.W)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
 		if n == 0 {
 			return
 		}
@@ -65,9 +66,9 @@ func (c *compiled) run(p *State, entry uintptr) {
 }
 
 // run does what the code cannot, and returns where it goes on.
-func (o *callout) run(c *compiled, p *State) uintptr {
+func (o *callout) run(c *compiled, p *vector.State) uintptr {
 	if o.inside {
-		p.args = o.args
+		p.Args = o.args
 	}
 	switch {
 	case o.table != nil:
@@ -83,7 +84,7 @@ func (o *callout) run(c *compiled, p *State) uintptr {
 		return o.other
 	case o.parse != nil:
 		if code := o.parse(p); code != noError {
-			p.parserError = uint64(code)
+			p.ParserError = uint64(code)
 			return o.other
 		}
 	default:
@@ -94,16 +95,16 @@ func (o *callout) run(c *compiled, p *State) uintptr {
 
 // apply looks p up in a table. The action that this leads to goes on at the
 // node behind it.
-func (c *compiled) apply(t *table, p *State) uintptr {
+func (c *compiled) apply(t *table, p *vector.State) uintptr {
 	k, next := t.choose(c.sw, p)
-	p.next = c.end
+	p.Next = c.end
 	if next != nil {
-		p.next = next.entry
+		p.Next = next.entry
 	}
 	if k == nil || k.action == nil {
-		return p.next
+		return p.Next
 	}
-	p.args = k.args
+	p.Args = k.args
 	return k.action.entry
 }
 
@@ -155,7 +156,7 @@ type outLabels struct{ resume, other asm.Label }
 // Registers with a fixed meaning, and those that expressions are computed in.
 // AX, CX and DX are for what lies between.
 const (
-	vector  = asm.BX
+	words   = asm.BX
 	refs    = asm.R12
 	packet  = asm.R13
 	argData = asm.DI
@@ -164,21 +165,21 @@ const (
 var pool = [...]asm.Reg{asm.SI, asm.R8, asm.R9, asm.R10, asm.R11, asm.R15}
 
 // word is a word of the vector.
-func word(off int) asm.Mem { return asm.At(vector, 8*off) }
+func word(off int) asm.Mem { return asm.At(words, 8*off) }
 
 // The fields of a Packet that the code uses.
 var (
-	packetArgs    = asm.At(packet, int(unsafe.Offsetof(State{}.args)))
-	packetBuf     = asm.At(packet, int(unsafe.Offsetof(State{}.buf)))
-	packetHead    = asm.At(packet, int(unsafe.Offsetof(State{}.head)))
-	packetEnd     = asm.At(packet, int(unsafe.Offsetof(State{}.end)))
-	packetLength  = asm.At(packet, int(unsafe.Offsetof(State{}.length)))
-	packetIngress = asm.At(packet, int(unsafe.Offsetof(State{}.ingressLength)))
-	packetError   = asm.At(packet, int(unsafe.Offsetof(State{}.parserError)))
-	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(State{}.checksumError)))
-	packetExit    = asm.At(packet, int(unsafe.Offsetof(State{}.exit)))
-	packetNext    = asm.At(packet, int(unsafe.Offsetof(State{}.next)))
-	packetSteps   = asm.At(packet, int(unsafe.Offsetof(State{}.steps)))
+	packetArgs    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Args)))
+	packetBuf     = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Buf)))
+	packetHead    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Head)))
+	packetEnd     = asm.At(packet, int(unsafe.Offsetof(vector.State{}.End)))
+	packetLength  = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Length)))
+	packetIngress = asm.At(packet, int(unsafe.Offsetof(vector.State{}.IngressLength)))
+	packetError   = asm.At(packet, int(unsafe.Offsetof(vector.State{}.ParserError)))
+	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(vector.State{}.ChecksumError)))
+	packetExit    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Exit)))
+	packetNext    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Next)))
+	packetSteps   = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Steps)))
 )
 
 // begin writes the stub that ends a run.
@@ -293,7 +294,7 @@ func (k *compiler) out(o callout, other asm.Label) {
 }
 
 // call has Go do a step.
-func (k *compiler) call(do step) {
+func (k *compiler) call(do vector.Step) {
 	k.out(callout{do: do, args: k.known, inside: k.inPlace}, k.end)
 	k.loadArgs()
 }
@@ -334,7 +335,7 @@ func (k *compiler) compileControl(pl *pipeline, c *bmv2.Config) {
 		k.nodes = map[*node]asm.Label{}
 	}
 	if circular(pl.first) {
-		k.call(func(p *State) { pl.apply(k.sw, p) })
+		k.call(func(p *vector.State) { pl.apply(k.sw, p) })
 		k.Jump(k.end)
 		return
 	}

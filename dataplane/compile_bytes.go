@@ -6,6 +6,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // compileParser writes the parser and the verification of checksums. It goes on
@@ -108,7 +109,7 @@ func (g *parseGraph) follow(st *parseState) {
 
 // state writes a state and returns the one to write behind it.
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
-	g.inPlace, g.known, g.takesArgs, g.params = true, nil, false, nil
+	g.inPlace, g.known, g.takesArgs, g.Params = true, nil, false, nil
 	defer func() { g.inPlace = false }()
 	for i, op := range st.ops { // src is nil for what refuse has added
 		if src == nil || !g.op(src.ParserOps[i]) {
@@ -154,7 +155,7 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	switch op.Op {
 	case "extract":
 		if a[0].Type == bmv2.TypeRegular {
-			return g.extractHeader(g.lay.headerNames[a[0].Name])
+			return g.extractHeader(g.Layout.HeaderNames[a[0].Name])
 		}
 	case "set":
 		if a[1].Type == bmv2.TypeLookahead {
@@ -182,23 +183,23 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 const maxPicked = 256
 
 // compiles reports whether headers of a type are read and written by code.
-func compiles(t *headerType) bool {
-	return t.chunks != nil && t.bits <= 8*maxPicked && !slices.ContainsFunc(t.chunks, func(c chunk) bool {
-		return c.wide && (c.parts[0].width%64 != 0 || c.parts[0].signed)
+func compiles(t *vector.HeaderType) bool {
+	return t.Chunks != nil && t.Bits <= 8*maxPicked && !slices.ContainsFunc(t.Chunks, func(c vector.Chunk) bool {
+		return c.Wide && (c.Parts[0].Width%64 != 0 || c.Parts[0].Signed)
 	})
 }
 
 // extractHeader reads a header from the packet.
-func (g *parseGraph) extractHeader(h *header) bool {
-	if !compiles(h.typ) || h.metadata {
+func (g *parseGraph) extractHeader(h *vector.Header) bool {
+	if !compiles(h.Type) || h.Metadata {
 		return false
 	}
-	n, at := h.typ.bits/8, 0
+	n, at := h.Type.Bits/8, 0
 	g.need(n)
-	for i := range h.typ.chunks {
-		c := &h.typ.chunks[i]
-		g.readChunk(c, h.base, asm.At(asm.CX, at))
-		at += c.bytes
+	for i := range h.Type.Chunks {
+		c := &h.Type.Chunks[i]
+		g.readChunk(c, h.Base, asm.At(asm.CX, at))
+		at += c.Bytes
 	}
 	g.setValid(h)
 	g.MemConst(asm.Add, packetHead, uint64(n))
@@ -215,7 +216,7 @@ func (g *parseGraph) need(n int) {
 	g.DoConst(asm.Cmp, asm.AX, uint64(n))
 	g.JumpIf(asm.GreaterEqual, enough)
 	if g.sw.tofino != nil {
-		g.out(callout{test: func(p *State) bool { return p.more(n) }}, again)
+		g.out(callout{test: func(p *vector.State) bool { return p.More(n) }}, again)
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
@@ -224,8 +225,8 @@ func (g *parseGraph) need(n int) {
 
 // look stores the next bits of the packet in a field.
 func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
-	pl, err := g.place(dst)
-	if err != nil || pl.base != nil || pl.f.signed || pl.f.varLen || pl.f.width > 64 ||
+	pl, err := g.Place(dst)
+	if err != nil || pl.Base != nil || pl.Field.Signed || pl.Field.VarLen || pl.Field.Width > 64 ||
 		src.Offset != 0 || src.Width <= 0 || src.Width > 64 {
 		return false
 	}
@@ -234,51 +235,51 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 	g.Load(r, asm.At(asm.CX, 0))
 	g.Swap(r, 8)
 	g.ShiftConst(asm.Shr, r, byte(64-src.Width))
-	if pl.f.width < src.Width {
-		g.mask(r, num.Mask64(pl.f.width))
+	if pl.Field.Width < src.Width {
+		g.mask(r, num.Mask64(pl.Field.Width))
 	}
-	g.Store(word(pl.f.off), r)
+	g.Store(word(pl.Field.Off), r)
 	return true
 }
 
 // readChunk reads a chunk of a header; there are eight bytes more than the
 // header has.
-func (k *compiler) readChunk(c *chunk, base int, m asm.Mem) {
+func (k *compiler) readChunk(c *vector.Chunk, base int, m asm.Mem) {
 	r := pool[0]
-	if c.wide {
-		for i := range c.bytes / 8 {
+	if c.Wide {
+		for i := range c.Bytes / 8 {
 			at := m
-			at.Disp += int32(c.bytes - 8 - 8*i)
+			at.Disp += int32(c.Bytes - 8 - 8*i)
 			k.Load(r, at)
 			k.Swap(r, 8)
-			k.Store(word(base+c.parts[0].off+i), r)
+			k.Store(word(base+c.Parts[0].Off+i), r)
 		}
 		return
 	}
-	switch c.bytes {
+	switch c.Bytes {
 	case 1, 2, 4, 8:
-		k.LoadBytes(r, m, c.bytes)
-		k.Swap(r, c.bytes)
+		k.LoadBytes(r, m, c.Bytes)
+		k.Swap(r, c.Bytes)
 	default:
 		k.Load(r, m)
 		k.Swap(r, 8)
-		k.ShiftConst(asm.Shr, r, byte(c.shift))
+		k.ShiftConst(asm.Shr, r, byte(c.Shift))
 	}
-	for i := range c.parts {
-		p, x := &c.parts[i], r
-		if i < len(c.parts)-1 {
+	for i := range c.Parts {
+		p, x := &c.Parts[i], r
+		if i < len(c.Parts)-1 {
 			x = pool[1]
 			k.Move(x, r)
 		}
-		k.ShiftConst(asm.Shr, x, byte(p.shift))
+		k.ShiftConst(asm.Shr, x, byte(p.Shift))
 		switch {
-		case p.signed:
-			k.ShiftConst(asm.Shl, x, byte(64-p.width))
-			k.ShiftConst(asm.Sar, x, byte(64-p.width))
+		case p.Signed:
+			k.ShiftConst(asm.Shl, x, byte(64-p.Width))
+			k.ShiftConst(asm.Sar, x, byte(64-p.Width))
 		case i > 0: // the first has nothing above it
-			k.mask(x, p.mask)
+			k.mask(x, p.Mask)
 		}
-		k.Store(word(base+p.off), x)
+		k.Store(word(base+p.Off), x)
 	}
 }
 
@@ -340,20 +341,20 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 		sum := sums[0]
 		sums = sums[1:]
 		skip := k.NewLabel()
-		if !sum.header.metadata {
-			k.MemConst(asm.Cmp, word(sum.header.base), 0)
+		if !sum.header.Metadata {
+			k.MemConst(asm.Cmp, word(sum.header.Base), 0)
 			k.JumpIf(asm.Equal, skip)
 		}
 		k.sumCondition(sum, src, skip)
 		if sum.calc.terms != nil {
 			k.sum(sum.calc)
-			k.DoMem(asm.Cmp, pool[0], word(sum.target.off))
+			k.DoMem(asm.Cmp, pool[0], word(sum.target.Off))
 			k.JumpIf(asm.Equal, skip)
 			k.StoreByte(packetSumBad, 1)
 		} else {
-			k.out(callout{do: func(p *State) {
-				if sum.calc.output(p) != p.w[sum.target.off] {
-					p.checksumError = true
+			k.out(callout{do: func(p *vector.State) {
+				if sum.calc.output(p) != p.W[sum.target.Off] {
+					p.ChecksumError = true
 				}
 			}}, k.end)
 		}
@@ -452,11 +453,11 @@ func (k *compiler) updateSums(c *bmv2.Config) {
 		sums = sums[1:]
 		skip := k.NewLabel()
 		k.sumCondition(sum, src, skip)
-		if f := sum.target; sum.calc.terms != nil && !f.signed && f.width >= 16 && f.width <= 64 {
+		if f := sum.target; sum.calc.terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 {
 			k.sum(sum.calc)
-			k.Store(word(f.off), pool[0])
+			k.Store(word(f.Off), pool[0])
 		} else {
-			k.out(callout{do: func(p *State) { sum.set(p, sum.calc.output(p)) }}, k.end)
+			k.out(callout{do: func(p *vector.State) { sum.set(p, sum.calc.output(p)) }}, k.end)
 		}
 		k.Bind(skip)
 	}
@@ -468,43 +469,43 @@ func (k *compiler) emitHeaders(d *deparser) {
 	slow, end := k.NewLabel(), k.NewLabel()
 	for _, h := range d.order {
 		switch {
-		case compiles(h.typ):
-		case h.metadata:
+		case compiles(h.Type):
+		case h.Metadata:
 			k.Jump(slow)
 		default:
-			k.MemConst(asm.Cmp, word(h.base), 0)
+			k.MemConst(asm.Cmp, word(h.Base), 0)
 			k.JumpIf(asm.NotEqual, slow)
 		}
 	}
 	at := asm.CX
 	k.Load(at, packetHead)
-	k.eachValid(d, func(h *header) { k.DoConst(asm.Sub, at, uint64(h.typ.bits/8)) })
+	k.eachValid(d, func(h *vector.Header) { k.DoConst(asm.Sub, at, uint64(h.Type.Bits/8)) })
 	k.Store(packetHead, at)
 	k.DoMem(asm.Add, at, packetBuf)
-	k.eachValid(d, func(h *header) {
+	k.eachValid(d, func(h *vector.Header) {
 		n := 0
-		for i := range h.typ.chunks {
-			c := &h.typ.chunks[i]
-			k.writeChunk(c, h.base, asm.At(at, n))
-			n += c.bytes
+		for i := range h.Type.Chunks {
+			c := &h.Type.Chunks[i]
+			k.writeChunk(c, h.Base, asm.At(at, n))
+			n += c.Bytes
 		}
 		k.DoConst(asm.Add, at, uint64(n))
 	})
 	k.Jump(end)
 	k.Bind(slow)
-	k.out(callout{do: func(p *State) { d.write(k.sw, p) }}, k.end)
+	k.out(callout{do: func(p *vector.State) { d.write(k.sw, p) }}, k.end)
 	k.Bind(end)
 }
 
 // eachValid writes something that is done for each header that is valid.
-func (k *compiler) eachValid(d *deparser, do func(*header)) {
+func (k *compiler) eachValid(d *deparser, do func(*vector.Header)) {
 	for _, h := range d.order {
-		if !compiles(h.typ) {
+		if !compiles(h.Type) {
 			continue
 		}
 		skip := k.NewLabel()
-		if !h.metadata {
-			k.MemConst(asm.Cmp, word(h.base), 0)
+		if !h.Metadata {
+			k.MemConst(asm.Cmp, word(h.Base), 0)
 			k.JumpIf(asm.Equal, skip)
 		}
 		do(h)
@@ -513,35 +514,35 @@ func (k *compiler) eachValid(d *deparser, do func(*header)) {
 }
 
 // writeChunk writes a chunk of a header to memory.
-func (k *compiler) writeChunk(c *chunk, base int, m asm.Mem) {
+func (k *compiler) writeChunk(c *vector.Chunk, base int, m asm.Mem) {
 	r := pool[0]
-	if c.wide {
-		for i := range c.bytes / 8 {
+	if c.Wide {
+		for i := range c.Bytes / 8 {
 			at := m
-			at.Disp += int32(c.bytes - 8 - 8*i)
-			k.Load(r, word(base+c.parts[0].off+i))
+			at.Disp += int32(c.Bytes - 8 - 8*i)
+			k.Load(r, word(base+c.Parts[0].Off+i))
 			k.Swap(r, 8)
 			k.Store(at, r)
 		}
 		return
 	}
-	for i := range c.parts {
-		p := &c.parts[i]
-		k.loadField(pool[min(i, 1)], base+p.off, p.width)
-		k.ShiftConst(asm.Shl, pool[min(i, 1)], byte(p.shift))
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		k.loadField(pool[min(i, 1)], base+p.Off, p.Width)
+		k.ShiftConst(asm.Shl, pool[min(i, 1)], byte(p.Shift))
 		if i > 0 {
 			k.Do(asm.Or, r, pool[1])
 		}
 	}
-	switch c.bytes {
+	switch c.Bytes {
 	case 1, 2, 4, 8:
-		k.Swap(r, c.bytes)
-		k.StoreBytes(m, r, c.bytes)
+		k.Swap(r, c.Bytes)
+		k.StoreBytes(m, r, c.Bytes)
 		return
 	}
-	k.ShiftConst(asm.Shl, r, byte(64-8*c.bytes))
+	k.ShiftConst(asm.Shl, r, byte(64-8*c.Bytes))
 	k.Swap(r, 8)
-	for left := c.bytes; left > 0; {
+	for left := c.Bytes; left > 0; {
 		n := 4
 		for n > left {
 			n /= 2

@@ -4,6 +4,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A tree is an expression on its way to code, which computes its low 64 bits.
@@ -11,7 +12,7 @@ import (
 // operations mean, as it does there.
 type tree struct {
 	op    treeOp
-	v     value
+	v     vector.Value
 	off   int    // of a word of the vector or of the arguments
 	bits  uint64 // of a constant; how far a constant shift goes; the shift of extend
 	a, b  *tree
@@ -63,13 +64,13 @@ func (k *compiler) bareTree(e *bmv2.Expr) *tree {
 	}
 	switch e.Type {
 	case bmv2.TypeField:
-		f, err := k.fieldRef(e)
-		if err != nil || f.varLen {
+		f, err := k.FieldRef(e)
+		if err != nil || f.VarLen {
 			return nil
 		}
-		return &tree{op: treeWord, v: fieldValue(f), off: f.off}
+		return &tree{op: treeWord, v: vector.FieldValue(f), off: f.Off}
 	case bmv2.TypeHexstr, bmv2.TypeInt, bmv2.TypeLocal, bmv2.TypeRuntimeData:
-		v, err := k.number(e)
+		v, err := k.Number(e)
 		if err != nil {
 			return nil
 		}
@@ -81,17 +82,17 @@ func (k *compiler) bareTree(e *bmv2.Expr) *tree {
 }
 
 // leaf is the tree of a value that is no operation.
-func (k *compiler) leaf(v value) *tree {
-	switch v.kind {
-	case constKind:
-		return &tree{op: treeConst, v: v, bits: v.bits}
-	case wordKind:
-		return &tree{op: treeWord, v: v, off: v.off}
-	case argKind:
+func (k *compiler) leaf(v vector.Value) *tree {
+	switch v.Kind {
+	case vector.ConstKind:
+		return &tree{op: treeConst, v: v, bits: v.Bits}
+	case vector.WordKind:
+		return &tree{op: treeWord, v: v, off: v.Off}
+	case vector.ArgKind:
 		if k.inPlace {
-			return &tree{op: treeConst, v: v, bits: k.known[v.off]}
+			return &tree{op: treeConst, v: v, bits: k.known[v.Off]}
 		}
-		return &tree{op: treeArg, v: v, off: v.off}
+		return &tree{op: treeArg, v: v, off: v.Off}
 	}
 	return nil
 }
@@ -103,29 +104,29 @@ func (k *compiler) operationTree(e *bmv2.Expr) *tree {
 		if b == nil {
 			return nil
 		}
-		return &tree{op: treeTest, v: unsigned64(1, nil), cond: b}
+		return &tree{op: treeTest, v: vector.Unsigned64(1, nil), cond: b}
 	case "?":
 		cond, a, b := k.condition(e.Cond), k.tree(e.Left), k.tree(e.Right)
 		if cond == nil || a == nil || b == nil {
 			return nil
 		}
-		return &tree{op: treeChoose, v: choose(nil, a.v, b.v), cond: cond, a: a, b: b}
+		return &tree{op: treeChoose, v: vector.Choose(nil, a.v, b.v), cond: cond, a: a, b: b}
 	case "access_field":
-		pl, err := k.elementField(e)
-		if err != nil || pl.base != nil {
+		pl, err := k.ElementField(e)
+		if err != nil || pl.Base != nil {
 			return nil
 		}
-		return &tree{op: treeWord, v: fieldValue(pl.f), off: pl.f.off}
+		return &tree{op: treeWord, v: vector.FieldValue(pl.Field), off: pl.Field.Off}
 	case "last_stack_index", "size_stack":
-		next, err := k.nextOf(e.Right)
+		next, err := k.NextOf(e.Right)
 		if err != nil {
 			return nil
 		}
-		count := &tree{op: treeWord, v: unsigned64(64, nil), off: next, depth: 1}
+		count := &tree{op: treeWord, v: vector.Unsigned64(64, nil), off: next, depth: 1}
 		if e.Op == "size_stack" {
 			return count
 		}
-		return &tree{op: treeSub, v: unsigned64(64, nil), a: count, b: &tree{op: treeConst, bits: 1, depth: 1}}
+		return &tree{op: treeSub, v: vector.Unsigned64(64, nil), a: count, b: &tree{op: treeConst, bits: 1, depth: 1}}
 	}
 	b := k.tree(e.Right)
 	if b == nil {
@@ -142,7 +143,7 @@ func (k *compiler) operationTree(e *bmv2.Expr) *tree {
 }
 
 func unaryTree(op string, a *tree) *tree {
-	v, err := unaryOp(op, a.v)
+	v, err := vector.UnaryOp(op, a.v)
 	switch {
 	case err != nil:
 		return nil
@@ -155,7 +156,7 @@ func unaryTree(op string, a *tree) *tree {
 }
 
 func binaryTree(op string, a, b *tree) *tree {
-	v, err := binaryOp(op, a.v, b.v)
+	v, err := vector.BinaryOp(op, a.v, b.v)
 	if err != nil {
 		return nil
 	}
@@ -177,9 +178,9 @@ func binaryTree(op string, a, b *tree) *tree {
 		t.op = treeShl
 	case ">>":
 		switch {
-		case a.v.fitsUnsigned():
+		case a.v.FitsUnsigned():
 			t.op = treeShr
-		case a.v.fitsSigned():
+		case a.v.FitsSigned():
 			t.op = treeSar
 		default:
 			return nil
@@ -435,7 +436,7 @@ func (k *compiler) condition(e *bmv2.Expr) *branch {
 	}
 	switch e.Op {
 	case "d2b":
-		return k.comparison("!=", k.tree(e.Right), k.leaf(constInt(0)))
+		return k.comparison("!=", k.tree(e.Right), k.leaf(vector.ConstInt(0)))
 	case "not":
 		if x := k.condition(e.Right); x != nil {
 			return &branch{op: branchNot, x: x}
@@ -450,16 +451,16 @@ func (k *compiler) condition(e *bmv2.Expr) *branch {
 		}
 		return &branch{op: branchOr, x: x, y: y}
 	case "valid":
-		r, err := k.header(e.Right)
+		r, err := k.Header(e.Right)
 		switch {
-		case err != nil || r.h == nil:
+		case err != nil || r.H == nil:
 			return nil
-		case r.h.metadata:
+		case r.H.Metadata:
 			return &branch{op: branchAlways}
 		}
-		return &branch{op: branchWord, off: r.h.valid()}
+		return &branch{op: branchWord, off: r.H.Valid()}
 	case "==", "!=", "<", "<=", ">", ">=":
-		if kindOf(e.Left) == numberExpr && kindOf(e.Right) == numberExpr {
+		if vector.KindOf(e.Left) == vector.NumberExpr && vector.KindOf(e.Right) == vector.NumberExpr {
 			return k.comparison(e.Op, k.tree(e.Left), k.tree(e.Right))
 		}
 	}
@@ -474,13 +475,13 @@ func (k *compiler) comparison(op string, a, b *tree) *branch {
 		return nil
 	}
 	if a.op == treeConst && b.op != treeConst {
-		op, a, b = mirrored(op), b, a
+		op, a, b = vector.Mirrored(op), b, a
 	}
 	c := &branch{op: branchCompare, a: a, b: b}
 	switch {
-	case a.v.fitsUnsigned() && b.v.fitsUnsigned():
+	case a.v.FitsUnsigned() && b.v.FitsUnsigned():
 		c.cond = unsignedConds[op]
-	case a.v.fitsSigned() && b.v.fitsSigned():
+	case a.v.FitsSigned() && b.v.FitsSigned():
 		c.cond = signedConds[op]
 	default:
 		return nil

@@ -35,8 +35,8 @@ func hashed(ins []input) (words [][]piece, bytes int) {
 			return nil, 0
 		}
 		for _, q := range in.parts {
-			all = append(all, piece{off: q.off, width: q.width})
-			bits += q.width
+			all = append(all, piece{off: q.Off, width: q.Width})
+			bits += q.Width
 		}
 	}
 	if bits == 0 || bits%8 != 0 || bits > 8*maxHashed {
@@ -65,8 +65,8 @@ func hashed(ins []input) (words [][]piece, bytes int) {
 
 // hashInto writes base + H % max, for the CRCs that slicedCRCs has.
 func (k *compiler) hashInto(a []*bmv2.Expr) bool {
-	dst, err := k.place(a[0])
-	if err != nil || dst.base != nil || dst.f.signed || dst.f.varLen || dst.f.width > 64 {
+	dst, err := k.Place(a[0])
+	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
 		return false
 	}
 	c := k.sw.calcs[a[2].Name]
@@ -81,7 +81,7 @@ func (k *compiler) hashInto(a []*bmv2.Expr) bool {
 	}
 	k.crc(crc, words, bytes)
 	r := pool[0]
-	v, err := k.number(a[3])
+	v, err := k.Number(a[3])
 	if err != nil {
 		return false
 	}
@@ -94,8 +94,8 @@ func (k *compiler) hashInto(a []*bmv2.Expr) bool {
 		k.eval(base, 1)
 		k.Do(asm.Add, r, pool[1])
 	}
-	k.mask(r, num.Mask64(dst.f.width))
-	k.Store(word(dst.f.off), r)
+	k.mask(r, num.Mask64(dst.Field.Width))
+	k.Store(word(dst.Field.Off), r)
 	return true
 }
 

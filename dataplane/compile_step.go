@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // body writes the primitives of an action.
@@ -15,7 +16,7 @@ func (k *compiler) body(a *action) {
 }
 
 func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
-	k.params, k.exits = a.params, false
+	k.Params, k.exits = a.params, false
 	for _, p := range list {
 		switch p.Op {
 		case "exit", "assert", "assume":
@@ -23,7 +24,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		}
 	}
 	if a.jumpsBack() {
-		k.call(func(p *State) { a.run(p, p.args) })
+		k.call(func(p *vector.State) { a.run(p, p.Args) })
 		return
 	}
 	labels := make([]asm.Label, len(list)+1)
@@ -64,7 +65,7 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 			b = &branch{op: branchNot, x: x}
 		}
 	} else {
-		b = k.comparison("==", k.tree(e), k.leaf(constInt(0)))
+		b = k.comparison("==", k.tree(e), k.leaf(vector.ConstInt(0)))
 	}
 	if b == nil {
 		k.out(callout{test: in.when, args: k.known, inside: k.inPlace}, to)
@@ -153,25 +154,25 @@ func (k *compiler) assignment(dst *bmv2.Expr, t *tree) bool {
 	if e := dst.Unwrap(); e == nil || e.Type == bmv2.TypeRegister {
 		return false
 	}
-	pl, err := k.place(dst)
-	if err != nil || pl.base != nil || pl.f.varLen || pl.f.width > 64 {
+	pl, err := k.Place(dst)
+	if err != nil || pl.Base != nil || pl.Field.VarLen || pl.Field.Width > 64 {
 		return false
 	}
-	return k.storeField(pl.f, t)
+	return k.storeField(pl.Field, t)
 }
 
 // storeField stores a number in a field of at most 64 bits, cut as the closures
 // do.
-func (k *compiler) storeField(f field, t *tree) bool {
-	m := num.Mask64(f.width)
-	if f.signed {
-		low := num.LeastSigned(f.width)
-		fits := t.v.fitsSigned() && t.v.lo.Cmp(low) >= 0 && t.v.hi.Cmp(num.Most(f.width)) <= 0
+func (k *compiler) storeField(f vector.Field, t *tree) bool {
+	m := num.Mask64(f.Width)
+	if f.Signed {
+		low := num.LeastSigned(f.Width)
+		fits := t.v.FitsSigned() && t.v.Lo.Cmp(low) >= 0 && t.v.Hi.Cmp(num.Most(f.Width)) <= 0
 		switch {
 		case fits:
 			m = ^uint64(0)
-		case f.width == 64 || !t.v.fitsSigned():
-			t = &tree{op: treeExtend, a: t, bits: uint64(64 - f.width)}
+		case f.Width == 64 || !t.v.FitsSigned():
+			t = &tree{op: treeExtend, a: t, bits: uint64(64 - f.Width)}
 			m = ^uint64(0)
 		default:
 			return false
@@ -180,17 +181,17 @@ func (k *compiler) storeField(f field, t *tree) bool {
 		if t.op == treeAnd && t.b.op == treeConst && t.b.bits&m == m {
 			t = t.a
 		}
-		if t.v.fitsUnsigned() && t.v.hi.Cmp(new(big.Int).SetUint64(m)) <= 0 {
+		if t.v.FitsUnsigned() && t.v.Hi.Cmp(new(big.Int).SetUint64(m)) <= 0 {
 			m = ^uint64(0)
 		}
 	}
 	if t.op == treeConst && asm.Fits(t.bits&m) {
-		k.StoreConst(word(f.off), t.bits&m)
+		k.StoreConst(word(f.Off), t.bits&m)
 		return true
 	}
 	k.eval(t, 0)
 	k.mask(pool[0], m)
-	k.Store(word(f.off), pool[0])
+	k.Store(word(f.Off), pool[0])
 	return true
 }
 
@@ -205,15 +206,15 @@ func (k *compiler) storeStd(f *stdField, v uint64) {
 
 // dropMark works on the header that it is given, not on the aliases.
 func (k *compiler) dropMark(e *bmv2.Expr) bool {
-	r, err := k.header(e)
-	if err != nil || r.h == nil {
+	r, err := k.Header(e)
+	if err != nil || r.H == nil {
 		return false
 	}
-	spec, _ := r.h.field("egress_spec")
-	k.Set(asm.AX, uint64(k.sw.opts.DropPort)&num.Mask64(min(spec.width, 64)))
-	k.Store(word(spec.off), asm.AX)
-	if group, ok := r.h.field("mcast_grp"); ok {
-		k.StoreConst(word(group.off), 0)
+	spec, _ := r.H.Field("egress_spec")
+	k.Set(asm.AX, uint64(k.sw.opts.DropPort)&num.Mask64(min(spec.Width, 64)))
+	k.Store(word(spec.Off), asm.AX)
+	if group, ok := r.H.Field("mcast_grp"); ok {
+		k.StoreConst(word(group.Off), 0)
 	}
 	return true
 }
@@ -231,8 +232,8 @@ func (k *compiler) cell(index *tree, d, size int, first unsafe.Pointer, outside 
 
 // readCell writes register_read.
 func (k *compiler) readCell(a []*bmv2.Expr) bool {
-	dst, err := k.place(a[0])
-	if err != nil || dst.base != nil || dst.f.signed || dst.f.varLen || dst.f.width > 64 {
+	dst, err := k.Place(a[0])
+	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
 		return false
 	}
 	r, index := k.sw.registers[a[1].Name], k.tree(a[2])
@@ -242,10 +243,10 @@ func (k *compiler) readCell(a []*bmv2.Expr) bool {
 	skip := k.NewLabel()
 	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
 	k.Load(pool[0], asm.Element(asm.AX, pool[0], 8))
-	if dst.f.width < r.width {
-		k.mask(pool[0], num.Mask64(dst.f.width))
+	if dst.Field.Width < r.width {
+		k.mask(pool[0], num.Mask64(dst.Field.Width))
 	}
-	k.Store(word(dst.f.off), pool[0])
+	k.Store(word(dst.Field.Off), pool[0])
 	k.Bind(skip)
 	return true
 }
@@ -268,7 +269,7 @@ func (k *compiler) writeCellOf(a []*bmv2.Expr) bool {
 
 // maskUnless cuts a register to a mask, if what it holds may be larger.
 func (k *compiler) maskUnless(r asm.Reg, m uint64, t *tree) {
-	if !t.v.fitsUnsigned() || t.v.hi.Cmp(new(big.Int).SetUint64(m)) > 0 {
+	if !t.v.FitsUnsigned() || t.v.Hi.Cmp(new(big.Int).SetUint64(m)) > 0 {
 		k.mask(r, m)
 	}
 }
@@ -299,46 +300,46 @@ func (k *compiler) addPacket(at asm.Reg) {
 }
 
 // onFixed writes something for a header that is known and has a fixed length.
-func (k *compiler) onFixed(e *bmv2.Expr, do func(*header)) bool {
-	r, err := k.header(e)
-	if err != nil || r.h == nil || r.h.metadata || r.h.typ.varLen >= 0 {
+func (k *compiler) onFixed(e *bmv2.Expr, do func(*vector.Header)) bool {
+	r, err := k.Header(e)
+	if err != nil || r.H == nil || r.H.Metadata || r.H.Type.VarLen >= 0 {
 		return false
 	}
-	do(r.h)
+	do(r.H)
 	return true
 }
 
 // setValid makes h valid, and the other members of its union invalid.
-func (k *compiler) setValid(h *header) {
-	if h.union != nil {
-		for _, m := range h.union.members {
-			k.StoreConst(word(m.base), 0)
+func (k *compiler) setValid(h *vector.Header) {
+	if h.Union != nil {
+		for _, m := range h.Union.Members {
+			k.StoreConst(word(m.Base), 0)
 		}
 	}
-	k.StoreConst(word(h.base), 1)
+	k.StoreConst(word(h.Base), 1)
 }
 
 // makeValid writes add_header.
-func (k *compiler) makeValid(h *header) {
+func (k *compiler) makeValid(h *vector.Header) {
 	skip := k.NewLabel()
-	k.MemConst(asm.Cmp, word(h.base), 0)
+	k.MemConst(asm.Cmp, word(h.Base), 0)
 	k.JumpIf(asm.NotEqual, skip)
 	k.Set(asm.AX, 0)
-	for i := range h.typ.size {
-		k.Store(word(h.base+i), asm.AX)
+	for i := range h.Type.Size {
+		k.Store(word(h.Base+i), asm.AX)
 	}
 	k.setValid(h)
-	k.MemConst(asm.Add, packetLength, uint64(h.typ.bits/8))
+	k.MemConst(asm.Add, packetLength, uint64(h.Type.Bits/8))
 	k.Bind(skip)
 }
 
 // makeInvalid writes remove_header.
-func (k *compiler) makeInvalid(h *header) {
+func (k *compiler) makeInvalid(h *vector.Header) {
 	skip := k.NewLabel()
-	k.MemConst(asm.Cmp, word(h.base), 0)
+	k.MemConst(asm.Cmp, word(h.Base), 0)
 	k.JumpIf(asm.Equal, skip)
-	k.MemConst(asm.Sub, packetLength, uint64(h.typ.bits/8))
-	k.StoreConst(word(h.base), 0)
+	k.MemConst(asm.Sub, packetLength, uint64(h.Type.Bits/8))
+	k.StoreConst(word(h.Base), 0)
 	k.Bind(skip)
 }
 
@@ -347,27 +348,27 @@ const maxCopied = 32
 
 // copyHeader writes assign_header.
 func (k *compiler) copyHeader(dst, src *bmv2.Expr) bool {
-	d, err := k.header(dst)
-	if err != nil || d.h == nil || d.h.metadata || d.h.typ.size > maxCopied {
+	d, err := k.Header(dst)
+	if err != nil || d.H == nil || d.H.Metadata || d.H.Type.Size > maxCopied {
 		return false
 	}
-	s, err := k.header(src)
-	if err != nil || s.h == nil {
+	s, err := k.Header(src)
+	if err != nil || s.H == nil {
 		return false
 	}
 	end := k.NewLabel()
-	if !s.h.metadata {
+	if !s.H.Metadata {
 		valid := k.NewLabel()
-		k.MemConst(asm.Cmp, word(s.h.base), 0)
+		k.MemConst(asm.Cmp, word(s.H.Base), 0)
 		k.JumpIf(asm.NotEqual, valid)
-		k.StoreConst(word(d.h.base), 0)
+		k.StoreConst(word(d.H.Base), 0)
 		k.Jump(end)
 		k.Bind(valid)
 	}
-	k.setValid(d.h)
-	for i := 1; i < d.h.typ.size; i++ {
-		k.Load(asm.AX, word(s.h.base+i))
-		k.Store(word(d.h.base+i), asm.AX)
+	k.setValid(d.H)
+	for i := 1; i < d.H.Type.Size; i++ {
+		k.Load(asm.AX, word(s.H.Base+i))
+		k.Store(word(d.H.Base+i), asm.AX)
 	}
 	k.Bind(end)
 	return true
@@ -380,13 +381,13 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 	a := p.Parameters
 	switch p.Op {
 	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		into = []uintptr{unsafe.Offsetof(State{}.cloneSession), unsafe.Offsetof(State{}.cloneList)}
+		into = []uintptr{unsafe.Offsetof(vector.State{}.CloneSession), unsafe.Offsetof(vector.State{}.CloneList)}
 	case "resubmit":
-		into = []uintptr{unsafe.Offsetof(State{}.resubmit)}
+		into = []uintptr{unsafe.Offsetof(vector.State{}.Resubmit)}
 	case "recirculate":
-		into = []uintptr{unsafe.Offsetof(State{}.recirculate)}
+		into = []uintptr{unsafe.Offsetof(vector.State{}.Recirculate)}
 	case "generate_digest":
-		a, into = a[1:], []uintptr{unsafe.Offsetof(State{}.digest)}
+		a, into = a[1:], []uintptr{unsafe.Offsetof(vector.State{}.Digest)}
 	default:
 		return false
 	}
@@ -403,7 +404,7 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 		k.StoreBytes(asm.At(packet, int(into[i])), pool[0], 2)
 	}
 	if len(into) == 2 {
-		k.StoreByte(asm.At(packet, int(unsafe.Offsetof(State{}.cloneOn))), 1)
+		k.StoreByte(asm.At(packet, int(unsafe.Offsetof(vector.State{}.CloneOn))), 1)
 	}
 	return true
 }

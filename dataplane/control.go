@@ -5,12 +5,13 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A node is a step of a control: a table, a branch or a call of an action.
 type node struct {
 	table *table
-	cond  test
+	cond  vector.Test
 	yes   *node
 	no    *node // also the next node after a call
 	call  *action
@@ -26,7 +27,7 @@ type pipeline struct {
 }
 
 // apply runs p through the control until its end or an exit.
-func (pl *pipeline) apply(s *Switch, p *State) {
+func (pl *pipeline) apply(s *Switch, p *vector.State) {
 	if pl == nil {
 		return
 	}
@@ -34,8 +35,8 @@ func (pl *pipeline) apply(s *Switch, p *State) {
 		s.compiled.run(p, pl.entry)
 		return
 	}
-	p.steps = 0
-	for n := pl.first; n != nil && !p.exit && p.steps < maxSteps; p.steps++ {
+	p.Steps = 0
+	for n := pl.first; n != nil && !p.Exit && p.Steps < maxSteps; p.Steps++ {
 		switch {
 		case n.table != nil:
 			if t := n.table; t.fixed && s.opts.Trace == nil {
@@ -52,7 +53,7 @@ func (pl *pipeline) apply(s *Switch, p *State) {
 			}
 		default:
 			if s.opts.Trace != nil {
-				s.trace(p.id, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
+				s.trace(p.ID, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
 			}
 			n.call.run(p, nil)
 			n = n.no
@@ -94,7 +95,7 @@ func (l *linker) pipeline(c *bmv2.Pipeline) (*pipeline, error) {
 
 func (l *linker) branches(c *bmv2.Pipeline, nodes map[string]*node) error {
 	for _, k := range c.Conditionals {
-		cond, err := l.boolean(k.Expression)
+		cond, err := l.Boolean(k.Expression)
 		if err != nil {
 			return fmt.Errorf("conditional %s: %w", k.Name, err)
 		}
@@ -169,7 +170,7 @@ func (a *action) constArgs(list []string) ([]uint64, error) {
 			return nil, err
 		}
 		p := a.params[i]
-		p.put(args, num.OfBig(v.And(v, num.Most(p.width)), num.Words(p.width)))
+		p.Put(args, num.OfBig(v.And(v, num.Most(p.Width)), num.Words(p.Width)))
 	}
 	return args, nil
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A deparser writes the valid headers in their order before the payload.
 type deparser struct {
-	order  []*header
+	order  []*vector.Header
 	before *action // what is done first
 
 	prepares, emits uintptr // for Tofino: before and emit in the compiled program
@@ -28,9 +29,9 @@ func (l *linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error
 		}
 	}
 	for _, name := range src.Order {
-		h := l.lay.headerNames[name]
-		if h.typ.bits%8 != 0 {
-			return nil, fmt.Errorf("deparser: header %s has %d bits, which are not whole bytes", name, h.typ.bits)
+		h := l.Layout.HeaderNames[name]
+		if h.Type.Bits%8 != 0 {
+			return nil, fmt.Errorf("deparser: header %s has %d bits, which are not whole bytes", name, h.Type.Bits)
 		}
 		d.order = append(d.order, h)
 	}
@@ -45,14 +46,14 @@ func (l *linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error
 func (d *deparser) room() int {
 	n := 0
 	for _, h := range d.order {
-		n += (h.typ.bits + h.typ.maxVar) / 8
+		n += (h.Type.Bits + h.Type.MaxVar) / 8
 	}
 	return n
 }
 
 // deparse updates the checksums, and puts the headers before the payload: over
 // the bytes that they, or others, were parsed from.
-func (s *Switch) deparse(p *State) {
+func (s *Switch) deparse(p *vector.State) {
 	if c := s.compiled; c != nil {
 		c.run(p, c.deparse)
 		return
@@ -67,7 +68,7 @@ func (s *Switch) deparse(p *State) {
 }
 
 // prepare does what is done before the headers are written.
-func (d *deparser) prepare(s *Switch, p *State) {
+func (d *deparser) prepare(s *Switch, p *vector.State) {
 	if d.prepares != 0 {
 		s.compiled.run(p, d.prepares)
 		return
@@ -76,7 +77,7 @@ func (d *deparser) prepare(s *Switch, p *State) {
 }
 
 // emit puts the valid headers before the payload.
-func (d *deparser) emit(s *Switch, p *State) {
+func (d *deparser) emit(s *Switch, p *vector.State) {
 	if d.emits != 0 {
 		s.compiled.run(p, d.emits)
 		return
@@ -84,25 +85,25 @@ func (d *deparser) emit(s *Switch, p *State) {
 	d.write(s, p)
 }
 
-func (d *deparser) write(s *Switch, p *State) {
+func (d *deparser) write(s *Switch, p *vector.State) {
 	n := 0
 	for _, h := range d.order {
-		if h.isValid(p) {
-			n += h.bytes(p)
+		if h.IsValid(p) {
+			n += h.Bytes(p)
 		}
 	}
-	at := p.head - n
-	p.head = at
+	at := p.Head - n
+	p.Head = at
 	for _, h := range d.order {
 		switch {
-		case !h.isValid(p):
-		case h.typ.chunks != nil:
-			writeChunks(h.typ.chunks, p.w[h.base:], p.buf[at:])
-			at += h.typ.bits / 8
+		case !h.IsValid(p):
+		case h.Type.Chunks != nil:
+			vector.WriteChunks(h.Type.Chunks, p.W[h.Base:], p.Buf[at:])
+			at += h.Type.Bits / 8
 		default:
 			s.bits = num.BitWriter{Buf: s.bits.Buf[:0]}
-			h.write(&s.bits, p)
-			at += copy(p.buf[at:p.end], s.bits.Finish())
+			h.Write(&s.bits, p)
+			at += copy(p.Buf[at:p.End], s.bits.Finish())
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 // drop ends a packet.
 func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventDrop, Name: why})
+		s.trace(p.st.ID, Event{Kind: EventDrop, Name: why})
 	}
 	if s.opts.Dropped != nil {
 		s.opts.Dropped(p.dropped(why))
@@ -57,7 +57,7 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 		return port, bmv2.DropProgram
 	case p.expired():
 		return port, bmv2.DropTTL
-	case p.entry == lookup.None:
+	case p.st.Entry == lookup.None:
 		return port, bmv2.DropNoEntry
 	}
 	return port, bmv2.DropProgram
@@ -73,10 +73,10 @@ const (
 // expired reports whether the packet has come in as IPv4 that must not be
 // forwarded any more.
 func (p *Packet) expired() bool {
-	if p.buf == nil || p.end-p.start <= ttlAt+vlanBytes {
+	if p.st.Buf == nil || p.st.End-p.st.Start <= ttlAt+vlanBytes {
 		return false
 	}
-	b := p.buf[p.start:p.end]
+	b := p.st.Buf[p.st.Start:p.st.End]
 	if binary.BigEndian.Uint16(b[etherTypeAt:]) == etherTypeVLAN {
 		b = b[vlanBytes:]
 	}

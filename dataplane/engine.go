@@ -189,7 +189,7 @@ func (e *Engine) settle(from *Switch, now time.Duration) {
 			e.goAgain(from, o.Packet)
 		case ToPort:
 			e.sent = append(e.sent, o.Packet)
-			e.result = append(e.result, Out{Port: o.Port, Data: o.Packet.payload()})
+			e.result = append(e.result, Out{Port: o.Port, Data: o.Packet.st.Payload()})
 		}
 	}
 }

@@ -6,80 +6,81 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A parserOp does one operation of a parse state and returns an error code of
 // the program, or noError.
-type parserOp func(*State) int64
+type parserOp func(*vector.State) int64
 
 // noError says that a parserOp has succeeded.
 const noError int64 = -1
 
 // extractFixed reads a header without variable-length field.
-func extractFixed(p *State, h *header, tooShort int64) int64 {
-	n := h.typ.bits / 8
-	if p.end-p.head < n && !p.more(n) {
+func extractFixed(p *vector.State, h *vector.Header, tooShort int64) int64 {
+	n := h.Type.Bits / 8
+	if p.End-p.Head < n && !p.More(n) {
 		return tooShort
 	}
-	if h.typ.chunks != nil {
-		readChunks(h.typ.chunks, p.w[h.base:], p.buf[p.head:])
+	if h.Type.Chunks != nil {
+		vector.ReadChunks(h.Type.Chunks, p.W[h.Base:], p.Buf[p.Head:])
 	} else {
 		at := 0
-		for _, f := range h.typ.fields {
+		for _, f := range h.Type.Fields {
 			readField(p, h, f, at)
-			at += f.width
+			at += f.Width
 		}
 	}
-	h.markValid(p)
-	p.head += n
+	h.MarkValid(p)
+	p.Head += n
 	return noError
 }
 
-func readField(p *State, h *header, f field, at int) {
-	dst := p.w[h.base+f.off:][:f.words()]
-	num.ReadBits(dst, p.buf[p.head:p.end], at, f.width)
-	if f.signed {
-		num.Extend(dst, f.width)
+func readField(p *vector.State, h *vector.Header, f vector.Field, at int) {
+	dst := p.W[h.Base+f.Off:][:f.Words()]
+	num.ReadBits(dst, p.Buf[p.Head:p.End], at, f.Width)
+	if f.Signed {
+		num.Extend(dst, f.Width)
 	}
 }
 
 // A varExtract reads a header whose variable-length field has the width that
 // length computes.
 type varExtract struct {
-	length         func(*State, *header) uint64
+	length         func(*vector.State, *vector.Header) uint64
 	tooShort       int64
 	headerTooShort int64
 	invalid        int64
 }
 
-func (v *varExtract) extract(p *State, h *header) int64 {
+func (v *varExtract) extract(p *vector.State, h *vector.Header) int64 {
 	bits := v.length(p, h)
 	if bits%8 != 0 {
 		return v.invalid
 	}
-	t := h.typ
-	n := uint64(t.bits/8) + bits/8
-	if uint64(p.end-p.head) < n && (n > maxFrame || !p.more(int(n))) {
+	t := h.Type
+	n := uint64(t.Bits/8) + bits/8
+	if uint64(p.End-p.Head) < n && (n > maxFrame || !p.More(int(n))) {
 		return v.tooShort
 	}
-	if bits > uint64(t.maxVar) {
+	if bits > uint64(t.MaxVar) {
 		return v.headerTooShort
 	}
 	at := 0
-	for i, f := range t.fields {
-		if i == t.varLen {
-			p.w[h.base+f.lenOff()] = bits
-			clear(p.w[h.base+f.off:][:f.words()])
-			f.width = int(bits)
+	for i, f := range t.Fields {
+		if i == t.VarLen {
+			p.W[h.Base+f.LenOff()] = bits
+			clear(p.W[h.Base+f.Off:][:f.Words()])
+			f.Width = int(bits)
 			if bits == 0 {
 				continue
 			}
 		}
 		readField(p, h, f, at)
-		at += f.width
+		at += f.Width
 	}
-	h.markValid(p)
-	p.head += int(n)
+	h.MarkValid(p)
+	p.Head += int(n)
 	return noError
 }
 
@@ -99,49 +100,49 @@ func (l *linker) extract(op *bmv2.ParserOp, codes errorCodes) (parserOp, error) 
 	}
 	switch target.Type {
 	case bmv2.TypeRegular:
-		h := l.lay.headerNames[target.Name]
-		return func(p *State) int64 { return one(p, h) }, nil
+		h := l.Layout.HeaderNames[target.Name]
+		return func(p *vector.State) int64 { return one(p, h) }, nil
 	case bmv2.TypeStack:
-		s := l.lay.stackNames[target.Name]
-		return extractNext(s.next, s.elements, one, codes), nil
+		s := l.Layout.StackNames[target.Name]
+		return extractNext(s.Next, s.Elements, one, codes), nil
 	}
-	s := l.lay.unionStackNames[target.Name]
-	i := s.member(target.Member)
-	var members []*header
-	for _, u := range s.elements {
-		members = append(members, u.members[i])
+	s := l.Layout.UnionStackNames[target.Name]
+	i := s.Member(target.Member)
+	var members []*vector.Header
+	for _, u := range s.Elements {
+		members = append(members, u.Members[i])
 	}
-	return extractNext(s.next, members, one, codes), nil
+	return extractNext(s.Next, members, one, codes), nil
 }
 
 // extractNext extracts to the element after the last one in use.
-func extractNext(next int, elements []*header, one func(*State, *header) int64, codes errorCodes) parserOp {
-	return func(p *State) int64 {
-		i := p.w[next]
+func extractNext(next int, elements []*vector.Header, one func(*vector.State, *vector.Header) int64, codes errorCodes) parserOp {
+	return func(p *vector.State) int64 {
+		i := p.W[next]
 		if i >= uint64(len(elements)) {
 			return codes.stackOutOfBounds
 		}
 		code := one(p, elements[i])
 		if code == noError {
-			p.w[next]++
+			p.W[next]++
 		}
 		return code
 	}
 }
 
-func (l *linker) extractType(target *bmv2.Expr) (*headerType, error) {
+func (l *linker) extractType(target *bmv2.Expr) (*vector.HeaderType, error) {
 	switch target.Type {
 	case bmv2.TypeRegular:
-		if h := l.lay.headerNames[target.Name]; h != nil {
-			return h.typ, nil
+		if h := l.Layout.HeaderNames[target.Name]; h != nil {
+			return h.Type, nil
 		}
 	case bmv2.TypeStack:
-		if s := l.lay.stackNames[target.Name]; s != nil {
-			return s.typ, nil
+		if s := l.Layout.StackNames[target.Name]; s != nil {
+			return s.Type, nil
 		}
 	case bmv2.TypeUnionStack:
-		if s := l.lay.unionStackNames[target.Name]; s != nil && s.member(target.Member) >= 0 {
-			return s.elements[0].members[s.member(target.Member)].typ, nil
+		if s := l.Layout.UnionStackNames[target.Name]; s != nil && s.Member(target.Member) >= 0 {
+			return s.Elements[0].Members[s.Member(target.Member)].Type, nil
 		}
 	}
 	return nil, fmt.Errorf("extract to %s %q", target.Type, target.Name)
@@ -150,69 +151,69 @@ func (l *linker) extractType(target *bmv2.Expr) (*headerType, error) {
 var errNoLength = errors.New("extract to a header of variable length without a length")
 
 // extractOne returns how one header of a type is read.
-func (l *linker) extractOne(op *bmv2.ParserOp, typ *headerType, codes errorCodes) (func(*State, *header) int64, error) {
-	if typ.bits%8 != 0 {
-		return nil, fmt.Errorf("header type %s has %d bits, which are not whole bytes", typ.name, typ.bits)
+func (l *linker) extractOne(op *bmv2.ParserOp, typ *vector.HeaderType, codes errorCodes) (func(*vector.State, *vector.Header) int64, error) {
+	if typ.Bits%8 != 0 {
+		return nil, fmt.Errorf("header type %s has %d bits, which are not whole bytes", typ.Name, typ.Bits)
 	}
 	v := &varExtract{tooShort: codes.tooShort, headerTooShort: codes.headerTooShort, invalid: codes.invalid}
 	switch {
-	case op.Op == "extract_VL" && typ.varLen >= 0:
-		n, err := l.number(op.Parameters[1])
+	case op.Op == "extract_VL" && typ.VarLen >= 0:
+		n, err := l.Number(op.Parameters[1])
 		if err != nil {
 			return nil, err
 		}
-		length := n.low()
-		v.length = func(p *State, _ *header) uint64 { return uint64(uint32(length(p))) }
-	case typ.varLen >= 0 && typ.lenExpr != nil:
+		length := n.Low()
+		v.length = func(p *vector.State, _ *vector.Header) uint64 { return uint64(uint32(length(p))) }
+	case typ.VarLen >= 0 && typ.LenExpr != nil:
 		length, err := l.lengthExpr(typ)
 		if err != nil {
 			return nil, err
 		}
 		v.length = length
-	case typ.varLen >= 0:
+	case typ.VarLen >= 0:
 		return nil, errNoLength
 	default:
 		tooShort := codes.tooShort
-		return func(p *State, h *header) int64 { return extractFixed(p, h, tooShort) }, nil
+		return func(p *vector.State, h *vector.Header) int64 { return extractFixed(p, h, tooShort) }, nil
 	}
 	return v.extract, nil
 }
 
 // lengthExpr links the length of a P4_14 header of variable length, which is
 // computed from the fields before it: those are read first.
-func (l *linker) lengthExpr(typ *headerType) (func(*State, *header) uint64, error) {
-	lengths := make([]eval, len(l.lay.headers))
-	for _, h := range l.lay.headers {
-		if h.typ != typ {
+func (l *linker) lengthExpr(typ *vector.HeaderType) (func(*vector.State, *vector.Header) uint64, error) {
+	lengths := make([]vector.Eval, len(l.Layout.Headers))
+	for _, h := range l.Layout.Headers {
+		if h.Type != typ {
 			continue
 		}
-		inner := &Linker{lay: l.lay, cells: l.cells, self: h}
-		v, err := inner.number(typ.lenExpr)
+		inner := &vector.Linker{Layout: l.Layout, Cells: l.Cells, Self: h}
+		v, err := inner.Number(typ.LenExpr)
 		if err != nil {
 			return nil, err
 		}
-		lengths[h.index] = v.low()
+		lengths[h.Index] = v.Low()
 	}
-	return func(p *State, h *header) uint64 {
+	return func(p *vector.State, h *vector.Header) uint64 {
 		at := 0
-		for _, f := range typ.fields[:typ.varLen] {
+		for _, f := range typ.Fields[:typ.VarLen] {
 			readField(p, h, f, at)
-			at += f.width
+			at += f.Width
 		}
-		return uint64(uint32(lengths[h.index](p)))
+		return uint64(uint32(lengths[h.Index](p)))
 	}, nil
 }
 
 // lookahead is what a lookahead expression reads.
-func lookahead(e *bmv2.Expr) value {
+func lookahead(e *bmv2.Expr) vector.Value {
 	at, width := e.Offset, e.Width
-	v := unsigned64(width, func(p *State) uint64 { return p.peek(at+max(0, width-64), min(width, 64)) })
-	v.widen(func(p *State, dst []uint64) {
+	v := vector.Unsigned64(width, func(p *vector.State) uint64 { return p.Peek(at+max(0, width-64), min(width, 64)) })
+	v.Widen(func(p *vector.State, dst []uint64) {
 		n := num.Words(width)
-		t := p.ex.push(n)
-		num.ReadBits(t, p.buf[p.head:p.end], at, width)
+		t := p.Scratch.Push(n)
+		num.ReadBits(t, p.Buf[p.Head:p.End], at, width)
 		num.CopyUnsigned(dst, t)
-		p.ex.pop(n)
+		p.Scratch.Pop(n)
 	})
 	return v
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // Programs for Tofino do much with tables of two or three entries, where
@@ -62,13 +63,13 @@ func (k *tableKey) plain() bool {
 }
 
 // findFew returns the slot of the entry that p matches, or none.
-func (t *table) findFew(p *State) int32 {
+func (t *table) findFew(p *vector.State) int32 {
 next:
 	for i := range t.few {
 		e := &t.few[i]
 		for j := range e.demands {
 			d := &e.demands[j]
-			if p.w[d.off]&d.mask != d.value {
+			if p.W[d.off]&d.mask != d.value {
 				continue next
 			}
 		}

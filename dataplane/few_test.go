@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // Whether a table has few entries or an index is asked makes no difference.
@@ -24,7 +25,7 @@ func TestFewAgainstIndex(t *testing.T) {
 		}
 		s := pipeProgram{tables: []*bmv2.Table{tb}}.start(t, Options{})
 		table := s.tables["t"]
-		p := &State{w: make([]uint64, s.lay.words), ex: &s.ex}
+		p := &vector.State{W: make([]uint64, s.lay.Words), Scratch: &s.ex}
 		var handles []Handle
 		for range 12 {
 			if len(handles) > 0 && r.IntN(3) == 0 {
@@ -37,7 +38,7 @@ func TestFewAgainstIndex(t *testing.T) {
 			}
 			for range 20 {
 				for _, f := range table.key.fields {
-					p.w[f.off] = r.Uint64N(4)
+					p.W[f.off] = r.Uint64N(4)
 				}
 				want := lookup.None
 				if table.count > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A FilterSpec is how a low-pass filter of Tofino works (BfRt's $LPF_SPEC). Of
@@ -61,8 +62,8 @@ func newFilterArray(c *bmv2.FilterArray) *filterArray {
 
 // filterExecute links filter_execute and wred_execute; out of range they give
 // 0.
-func (l *linker) filterExecute(a []*bmv2.Expr, wred bool) (step, error) {
-	dst, err := l.place(a[0])
+func (l *linker) filterExecute(a []*bmv2.Expr, wred bool) (vector.Step, error) {
+	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -70,23 +71,23 @@ func (l *linker) filterExecute(a []*bmv2.Expr, wred bool) (step, error) {
 	if a[1].Type != bmv2.TypeFilterArray || f == nil || f.wred != wred {
 		return nil, fmt.Errorf("%v is not an array of filters of this kind", a[1])
 	}
-	value, err := l.number(a[2])
+	value, err := l.Number(a[2])
 	if err != nil {
 		return nil, err
 	}
-	index, err := l.number(a[3])
+	index, err := l.Number(a[3])
 	if err != nil {
 		return nil, err
 	}
-	x, at, set, draw := value.low(), index.low(), dst.set(), l.sw.opts.Random
-	return func(p *State) {
+	x, at, set, draw := value.Low(), index.Low(), dst.Set(), l.sw.opts.Random
+	return func(p *vector.State) {
 		i := uint64(uint32(at(p)))
 		if i >= uint64(len(f.cells)) {
 			set(p, 0)
 			return
 		}
 		k := &f.cells[i]
-		k.take(float64(x(p)), p.now)
+		k.take(float64(x(p)), p.Now)
 		if wred {
 			set(p, b2u(k.wred.drops(k.value, draw)))
 		} else {

@@ -253,8 +253,8 @@ func FuzzPacket(f *testing.F) {
 		now += 100 * time.Microsecond
 		e.process(t, uint32(port)%512, packet, now)
 		for _, e := range e.engines {
-			if e.sw.ex.used != 0 {
-				t.Fatalf("%d words left on the stack", e.sw.ex.used)
+			if e.sw.ex.Used != 0 {
+				t.Fatalf("%d words left on the stack", e.sw.ex.Used)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A keyField is one field of a table's key, with its place in the lookup key
@@ -16,7 +17,7 @@ type keyField struct {
 	kind   MatchKind
 	width  int
 	off    int // in the vector
-	header *header
+	header *vector.Header
 	always bool     // read even if the header is invalid
 	mask   []uint64 // static, nil if all ones
 
@@ -62,22 +63,22 @@ func (l *linker) keyField(src *bmv2.TableKey) (keyField, error) {
 	if kind == MatchValid {
 		ref.Field = "$valid$"
 	}
-	h := l.lay.headerNames[ref.Header]
+	h := l.Layout.HeaderNames[ref.Header]
 	if h == nil {
 		return keyField{}, fmt.Errorf("unknown header %q", ref.Header)
 	}
-	f, ok := h.field(ref.Field)
-	if !ok || f.varLen {
+	f, ok := h.Field(ref.Field)
+	if !ok || f.VarLen {
 		return keyField{}, fmt.Errorf("field %v cannot be matched", ref)
 	}
-	k := keyField{name: name, kind: kind, width: f.width, off: f.off, header: h, words: f.words()}
-	k.always = h.metadata || ref.Field == "$valid$"
+	k := keyField{name: name, kind: kind, width: f.Width, off: f.Off, header: h, words: f.Words()}
+	k.always = h.Metadata || ref.Field == "$valid$"
 	if src.Mask != "" {
 		m, err := bmv2.ParseHex(src.Mask)
 		if err != nil {
 			return keyField{}, err
 		}
-		k.mask = num.OfBig(new(big.Int).And(m, num.Most(f.width)), f.words())
+		k.mask = num.OfBig(new(big.Int).And(m, num.Most(f.Width)), f.Words())
 	}
 	return k, nil
 }
@@ -113,23 +114,23 @@ func (k *tableKey) place(match string) {
 
 // build fills dst, which has k.words words. A field of an invalid header is
 // zero.
-func (k *tableKey) build(p *State, dst []uint64) {
+func (k *tableKey) build(p *vector.State, dst []uint64) {
 	if k.simple {
 		f := &k.fields[0]
 		dst[0] = 0
-		if f.always || f.header.isValid(p) {
-			dst[0] = p.w[f.off] & num.Mask64(f.width)
+		if f.always || f.header.IsValid(p) {
+			dst[0] = p.W[f.off] & num.Mask64(f.width)
 		}
 		return
 	}
 	clear(dst)
 	for i := range k.fields {
 		f := &k.fields[i]
-		if !f.always && !f.header.isValid(p) {
+		if !f.always && !f.header.IsValid(p) {
 			continue
 		}
 		if f.words == 1 {
-			v := p.w[f.off] & num.Mask64(f.width)
+			v := p.W[f.off] & num.Mask64(f.width)
 			if f.mask != nil {
 				v &= f.mask[0]
 			}
@@ -137,7 +138,7 @@ func (k *tableKey) build(p *State, dst []uint64) {
 			continue
 		}
 		for j := range f.words {
-			v := p.w[f.off+j]
+			v := p.W[f.off+j]
 			if f.mask != nil {
 				v &= f.mask[j]
 			}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A listItem is a field of a field list, or a constant in its place.
 type listItem struct {
-	f field
+	f vector.Field
 	// skip marks a constant: it takes no part in a copy between packets.
 	skip bool
 }
@@ -18,7 +19,7 @@ type listItem struct {
 type learnList struct {
 	name   string
 	id     int
-	fields []field
+	fields []vector.Field
 	buf    []byte
 }
 
@@ -59,11 +60,11 @@ func (l *linker) lists(c *bmv2.Config) error {
 	return l.learnLists(c)
 }
 
-func (l *linker) listField(e *bmv2.Expr) (field, error) {
+func (l *linker) listField(e *bmv2.Expr) (vector.Field, error) {
 	if e.Type != bmv2.TypeField {
-		return field{}, fmt.Errorf("%v is not a field", e)
+		return vector.Field{}, fmt.Errorf("%v is not a field", e)
 	}
-	return l.fieldRef(e)
+	return l.FieldRef(e)
 }
 
 func (l *linker) learnLists(c *bmv2.Config) error {
@@ -95,7 +96,7 @@ func (s *Switch) copyList(dst, src *Packet, id uint16) {
 	}
 	for _, it := range s.fieldLists[id] {
 		if !it.skip {
-			copy(dst.w[it.f.off:it.f.off+it.f.words()], src.w[it.f.off:])
+			copy(dst.st.W[it.f.Off:it.f.Off+it.f.Words()], src.st.W[it.f.Off:])
 		}
 	}
 }
@@ -107,20 +108,20 @@ func (s *Switch) learn(p *Packet, id uint16) {
 	}
 	list := s.learnLists[id]
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventDigest, Name: list.name})
+		s.trace(p.st.ID, Event{Kind: EventDigest, Name: list.name})
 	}
 	if s.opts.Digest == nil {
 		return
 	}
 	list.buf = list.buf[:0]
 	for _, f := range list.fields {
-		n := num.Bytes(f.width)
+		n := num.Bytes(f.Width)
 		for range n {
 			list.buf = append(list.buf, 0)
 		}
-		num.PutBytes(list.buf[len(list.buf)-n:], p.w[f.off:f.off+f.words()])
-		if f.width%8 != 0 {
-			list.buf[len(list.buf)-n] &= byte(num.Mask64(f.width % 8))
+		num.PutBytes(list.buf[len(list.buf)-n:], p.st.W[f.Off:f.Off+f.Words()])
+		if f.Width%8 != 0 {
+			list.buf[len(list.buf)-n] &= byte(num.Mask64(f.Width % 8))
 		}
 	}
 	s.opts.Digest(Digest{List: list.name, ID: list.id, Data: list.buf})
@@ -134,7 +135,7 @@ func (s *Switch) DigestWidths(list string) ([]int, error) {
 		}
 		var widths []int
 		for _, f := range l.fields {
-			widths = append(widths, f.width)
+			widths = append(widths, f.Width)
 		}
 		return widths, nil
 	}

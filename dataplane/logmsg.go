@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // logMsg links log_msg. Nothing is evaluated if nobody listens.
-func (l *linker) logMsg(pr *bmv2.Primitive) (step, error) {
+func (l *linker) logMsg(pr *bmv2.Primitive) (vector.Step, error) {
 	format, list := pr.Parameters[0].Unwrap(), pr.Parameters[1].Unwrap()
 	if format == nil || format.Type != bmv2.TypeString || list == nil || list.Type != bmv2.TypeParametersVector {
 		return nil, errors.New("expected a string and a vector of parameters")
@@ -19,16 +20,16 @@ func (l *linker) logMsg(pr *bmv2.Primitive) (step, error) {
 	if len(parts)-1 != len(list.List) {
 		return nil, fmt.Errorf("the format has %d places for %d arguments", len(parts)-1, len(list.List))
 	}
-	var args []func(*State) *big.Int
+	var args []func(*vector.State) *big.Int
 	for _, e := range list.List {
-		v, err := l.number(e)
+		v, err := l.Number(e)
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, v.bigFn())
+		args = append(args, v.BigFn())
 	}
 	s := l.sw
-	return func(p *State) {
+	return func(p *vector.State) {
 		if s.opts.Log == nil {
 			return
 		}

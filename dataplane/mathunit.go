@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A mathUnit is the coarse arithmetic of Tofino's stateful ALUs: a function of
@@ -52,12 +53,12 @@ func (m *mathUnit) of(x uint32) uint32 {
 
 // mathUnit links math_unit: where the result goes, x, shift, invert and scale,
 // and the table, one byte per value, the last one first.
-func (l *linker) mathUnit(a []*bmv2.Expr) (step, error) {
-	dst, err := l.place(a[0])
+func (l *linker) mathUnit(a []*bmv2.Expr) (vector.Step, error) {
+	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
 	}
-	x, err := l.number(a[1])
+	x, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +79,6 @@ func (l *linker) mathUnit(a []*bmv2.Expr) (step, error) {
 	for i, b := range table.FillBytes(make([]byte, 16)) {
 		m.table[15-i] = uint32(b)
 	}
-	get, set := x.low(), dst.set()
-	return func(p *State) { set(p, uint64(m.of(uint32(get(p))))) }, nil
+	get, set := x.Low(), dst.Set()
+	return func(p *vector.State) { set(p, uint64(m.of(uint32(get(p))))) }, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A counter counts packets and the bytes that they had when they came in.
@@ -14,9 +15,9 @@ type counter struct {
 	packets, bytes uint64
 }
 
-func (c *counter) add(p *State) {
+func (c *counter) add(p *vector.State) {
 	c.packets++
-	c.bytes += uint64(p.ingressLength)
+	c.bytes += uint64(p.IngressLength)
 }
 
 type counterArray struct {
@@ -60,15 +61,15 @@ type meterArray struct {
 	bytes  bool
 	direct bool
 	table  string
-	target field
+	target vector.Field
 	rates  int
 	cells  []meter
 	missed meter // of the default entry, if direct
 }
 
 // mark stores the colour that a direct meter gives p.
-func (a *meterArray) mark(m *meter, p *State) {
-	p.w[a.target.off] = m.execute(a.bytes, p.ingressLength, p.now) & num.Mask64(min(a.target.width, 64))
+func (a *meterArray) mark(m *meter, p *vector.State) {
+	p.W[a.target.Off] = m.execute(a.bytes, p.IngressLength, p.Now) & num.Mask64(min(a.target.Width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the

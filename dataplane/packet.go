@@ -3,13 +3,15 @@ package dataplane
 import (
 	"math"
 	"math/bits"
+
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A Packet is a packet inside the switch: what the program sees of it, and what
 // the switch knows besides. Packets belong to the Switch that made them and go
 // back to it with Free.
 type Packet struct {
-	State
+	st     vector.State
 	extra  int    // bytes that follow, of which only the number is known
 	parked []byte // the packet without its storage; see Park
 	tm     *forTM // of Tofino alone
@@ -46,33 +48,33 @@ func (s *Switch) newPacket(n int) *Packet {
 		}
 	}
 	s.equip(p, n)
-	clear(p.w)
-	p.ex, p.limit = &s.ex, math.MaxInt
+	clear(p.st.W)
+	p.st.Scratch, p.st.Limit = &s.ex, math.MaxInt
 	s.nextID++
-	p.id = s.nextID
+	p.st.ID = s.nextID
 	return p
 }
 
 // equip gives a packet its storage, with room for n bytes.
 func (s *Switch) equip(p *Packet, n int) {
 	if last := len(s.spare) - 1; last >= 0 {
-		p.w, p.buf = s.spare[last].w, s.spare[last].buf
+		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
 		s.spare = s.spare[:last]
 	} else if s.tofino == nil {
-		p.w = make([]uint64, s.lay.words)
+		p.st.W = make([]uint64, s.lay.Words)
 	}
-	if need := s.headroom + n + slack; len(p.buf) < need {
-		p.buf = make([]byte, roundUp(need))
+	if need := s.headroom + n + slack; len(p.st.Buf) < need {
+		p.st.Buf = make([]byte, roundUp(need))
 	}
-	p.start = s.headroom
-	p.head, p.end = p.start, p.start+n
+	p.st.Start = s.headroom
+	p.st.Head, p.st.End = p.st.Start, p.st.Start+n
 }
 
 // strip takes a packet's storage.
 func (s *Switch) strip(p *Packet) {
-	if p.buf != nil {
-		s.spare = append(s.spare, storage{p.w, p.buf})
-		p.w, p.buf = nil, nil
+	if p.st.Buf != nil {
+		s.spare = append(s.spare, storage{p.st.W, p.st.Buf})
+		p.st.W, p.st.Buf = nil, nil
 	}
 }
 
@@ -99,19 +101,19 @@ func (s *Switch) release(p *Packet) {
 }
 
 // ID numbers the packets of a switch, copies included.
-func (p *Packet) ID() uint64 { return p.id }
+func (p *Packet) ID() uint64 { return p.st.ID }
 
 // Bytes is what is left to parse, or the payload, or after Egress the packet
 // to send.
-func (p *Packet) Bytes() []byte { return p.payload() }
+func (p *Packet) Bytes() []byte { return p.st.Payload() }
 
 // Len is the length of the packet as simple_switch counts it for queues and
 // metadata: that received, plus headers added, minus headers removed.
-func (p *Packet) Len() int { return p.length }
+func (p *Packet) Len() int { return p.st.Length }
 
 // Extra is the number of bytes that follow Bytes on the wire but are not there:
 // those of ReceiveHead, less what truncate cuts off.
-func (p *Packet) Extra() int { return min(p.extra, max(0, p.limit-(p.end-p.head))) }
+func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
 // IngressPort is where the packet, or what it was copied from, came in. The
 // metadata of that name is 0 after a recirculation.
@@ -126,43 +128,43 @@ func (p *Packet) Priority() int { return p.priority }
 // shorten cuts the bytes from the end so that n are left; 0 leaves all. What
 // the headers take cannot be cut before they are written: limit sees to that.
 func (p *Packet) shorten(n int) {
-	surplus := p.length - n
+	surplus := p.st.Length - n
 	if n == 0 || surplus <= 0 {
 		return
 	}
-	p.length, p.ingressLength = n, min(n, p.ingressLength)
+	p.st.Length, p.st.IngressLength = n, min(n, p.st.IngressLength)
 	absent := min(surplus, p.extra)
 	p.extra -= absent
 	surplus -= absent
-	present := min(surplus, p.end-p.head)
-	p.end -= present
+	present := min(surplus, p.st.End-p.st.Head)
+	p.st.End -= present
 	if surplus > present {
-		p.truncate(uint64(n))
+		p.st.Truncate(uint64(n))
 	}
 }
 
 // copyBytes returns a new packet with the bytes from p.buf[from] on.
 func (s *Switch) copyBytes(p *Packet, from int) *Packet {
-	c := s.newPacket(p.end - from)
-	copy(c.buf[c.start:], p.buf[from:p.end])
+	c := s.newPacket(p.st.End - from)
+	copy(c.st.Buf[c.st.Start:], p.st.Buf[from:p.st.End])
 	c.extra = p.extra
-	c.ingressPort, c.ingressLength = p.ingressPort, p.ingressLength
+	c.ingressPort, c.st.IngressLength = p.ingressPort, p.st.IngressLength
 	return c
 }
 
 // copyHeaders returns a new packet with the payload, the headers and the
 // metadata of p. What p holds in invalid headers does not come along.
 func (s *Switch) copyHeaders(p *Packet) *Packet {
-	c := s.copyBytes(p, p.head)
-	copy(c.w, p.w)
-	for _, h := range s.lay.headers {
-		if !h.isValid(&p.State) {
-			clear(c.w[h.base : h.base+h.typ.size])
+	c := s.copyBytes(p, p.st.Head)
+	copy(c.st.W, p.st.W)
+	for _, h := range s.lay.Headers {
+		if !h.IsValid(&p.st) {
+			clear(c.st.W[h.Base : h.Base+h.Type.Size])
 		}
 	}
-	c.length = p.length
+	c.st.Length = p.st.Length
 	return c
 }
 
 // resetMetadata sets all metadata to zero.
-func (s *Switch) resetMetadata(p *Packet) { clear(p.w[s.lay.metadata[0]:s.lay.metadata[1]]) }
+func (s *Switch) resetMetadata(p *Packet) { clear(p.st.W[s.lay.Metadata[0]:s.lay.Metadata[1]]) }

@@ -7,17 +7,17 @@ import (
 
 // park makes a packet small.
 func (s *Switch) park(p *Packet) {
-	p.parked = appendWords(p.parked[:0], p.w)
-	p.parked = append(p.parked, p.buf[p.head:p.end]...)
-	p.end -= p.head
+	p.parked = appendWords(p.parked[:0], p.st.W)
+	p.parked = append(p.parked, p.st.Buf[p.st.Head:p.st.End]...)
+	p.st.End -= p.st.Head
 	s.strip(p)
 }
 
 // unpark is the way back.
 func (s *Switch) unpark(p *Packet) {
-	s.equip(p, p.end)
-	rest := readWords(p.w, p.parked)
-	copy(p.buf[p.start:], rest)
+	s.equip(p, p.st.End)
+	rest := readWords(p.st.W, p.parked)
+	copy(p.st.Buf[p.st.Start:], rest)
 }
 
 // appendWords writes words shortly: for each 32 of them eight bytes that say

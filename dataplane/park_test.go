@@ -58,7 +58,7 @@ func TestTruncateHead(t *testing.T) {
 	for _, x := range []struct{ limit, bytes, extra int }{{20, 20, 0}, {50, 50, 0}, {70, 50, 20}, {2000, 50, 100}} {
 		s := flowlet(t).sw
 		p := s.ReceiveHead(1, udp(50, 1, 2, 3, 4), 100, 0)
-		p.truncate(uint64(x.limit))
+		p.st.Truncate(uint64(x.limit))
 		if len(p.Bytes()) != x.bytes || p.Extra() != x.extra {
 			t.Errorf("150 bytes cut to %d: %d and %d follow, want %d and %d", x.limit, len(p.Bytes()), p.Extra(), x.bytes, x.extra)
 		}

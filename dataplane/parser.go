@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // errorCodes are the program's numbers for the errors that the parser itself
@@ -62,38 +63,38 @@ const maxParseStates = 1 << 16
 
 // parse runs the parser on p. An error stops it; the packet goes on, with the
 // error in its metadata.
-func (s *Switch) parse(p *State) {
+func (s *Switch) parse(p *vector.State) {
 	if c := s.compiled; c != nil {
-		p.next = c.end
+		p.Next = c.end
 		c.run(p, c.parse)
 		return
 	}
-	p.checksumError = false
+	p.ChecksumError = false
 	s.parser.run(s, p)
 	if s.verifies != nil {
 		s.verifyChecksums(p)
 	}
 }
 
-func (ps *parser) run(s *Switch, p *State) {
+func (ps *parser) run(s *Switch, p *vector.State) {
 	if ps.entry != 0 {
 		s.compiled.run(p, ps.entry)
 		return
 	}
-	p.parserError = uint64(ps.codes.none)
+	p.ParserError = uint64(ps.codes.none)
 	states := 0
 	for st := ps.first; st != nil; states++ {
 		if s.opts.Trace != nil {
-			s.trace(p.id, Event{Kind: EventParseState, Name: st.name})
+			s.trace(p.ID, Event{Kind: EventParseState, Name: st.name})
 		}
 		code := st.run(p)
 		if code == noError && states == maxParseStates {
 			code = ps.codes.timeout
 		}
 		if code != noError {
-			p.parserError = uint64(code)
+			p.ParserError = uint64(code)
 			if s.opts.Trace != nil {
-				s.trace(p.id, Event{Kind: EventParserError, Name: st.name, Value: code})
+				s.trace(p.ID, Event{Kind: EventParserError, Name: st.name, Value: code})
 			}
 			break
 		}
@@ -101,7 +102,7 @@ func (ps *parser) run(s *Switch, p *State) {
 	}
 }
 
-func (st *parseState) run(p *State) int64 {
+func (st *parseState) run(p *vector.State) int64 {
 	for _, op := range st.ops {
 		if code := op(p); code != noError {
 			return code
@@ -200,8 +201,8 @@ func (l *linker) parserOp(op *bmv2.ParserOp, codes errorCodes) (parserOp, error)
 	return nil, fmt.Errorf("unknown operation %q", op.Op)
 }
 
-func succeed(do step) parserOp {
-	return func(p *State) int64 {
+func succeed(do vector.Step) parserOp {
+	return func(p *vector.State) int64 {
 		do(p)
 		return noError
 	}
@@ -211,17 +212,17 @@ func succeed(do step) parserOp {
 // an error.
 func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, error) {
 	if src.Type != bmv2.TypeLookahead {
-		do, err := l.assign(dst, src)
+		do, err := l.Assign(dst, src)
 		return succeed(do), err
 	}
-	pl, err := l.place(dst)
+	pl, err := l.Place(dst)
 	if err != nil {
 		return nil, err
 	}
 	v := lookahead(src)
-	store, need := l.store(pl, v), num.Bytes(src.Width)
-	return func(p *State) int64 {
-		if p.end-p.head < need && !p.more(need) {
+	store, need := l.Store(pl, v), num.Bytes(src.Width)
+	return func(p *vector.State) int64 {
+		if p.End-p.Head < need && !p.More(need) {
 			return codes.tooShort
 		}
 		store(p)
@@ -230,16 +231,16 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 }
 
 func (l *linker) verify(cond, code *bmv2.Expr) (parserOp, error) {
-	holds, err := l.boolean(cond)
+	holds, err := l.Boolean(cond)
 	if err != nil {
 		return nil, err
 	}
-	v, err := l.number(code)
+	v, err := l.Number(code)
 	if err != nil {
 		return nil, err
 	}
-	f := v.low()
-	return func(p *State) int64 {
+	f := v.Low()
+	return func(p *vector.State) int64 {
 		if holds(p) {
 			return noError
 		}
@@ -249,12 +250,12 @@ func (l *linker) verify(cond, code *bmv2.Expr) (parserOp, error) {
 
 // advance links advance (bits) and the older shift (bytes).
 func (l *linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, error) {
-	v, err := l.number(e)
+	v, err := l.Number(e)
 	if err != nil {
 		return nil, err
 	}
-	f := v.low()
-	return func(p *State) int64 {
+	f := v.Low()
+	return func(p *vector.State) int64 {
 		n := f(p)
 		if op == "advance" {
 			if n%8 != 0 {
@@ -262,10 +263,10 @@ func (l *linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 			}
 			n /= 8
 		}
-		if uint64(p.end-p.head) < n && (n > maxFrame || !p.more(int(n))) {
+		if uint64(p.End-p.Head) < n && (n > maxFrame || !p.More(int(n))) {
 			return codes.tooShort
 		}
-		p.head += int(n)
+		p.Head += int(n)
 		return noError
 	}, nil
 }

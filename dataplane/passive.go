@@ -36,8 +36,8 @@ func (l *linker) headersOnly(e *bmv2.Expr) bool {
 	case bmv2.TypeHexstr, bmv2.TypeBool:
 		return true
 	case bmv2.TypeField, bmv2.TypeHeader:
-		h := l.lay.headerNames[e.Name]
-		return h != nil && !h.metadata
+		h := l.Layout.HeaderNames[e.Name]
+		return h != nil && !h.Metadata
 	case bmv2.TypeExpression:
 		return l.headersOnly(e.Left) && l.headersOnly(e.Right) && l.headersOnly(e.Cond)
 	}
@@ -48,5 +48,5 @@ func (l *linker) headersOnly(e *bmv2.Expr) bool {
 // it leaves by its port, with bytes that nothing can change any more. Such a
 // packet may be finished before it waits.
 func (h Held) Passive(p *Packet) bool {
-	return h.s.passive && p.recirculate == 0 && !p.cloneOn
+	return h.s.passive && p.st.Recirculate == 0 && !p.st.CloneOn
 }

@@ -5,17 +5,18 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // primitive links one call of a primitive other than a jump.
-func (l *linker) primitive(p *bmv2.Primitive) (step, error) {
+func (l *linker) primitive(p *bmv2.Primitive) (vector.Step, error) {
 	a := p.Parameters
 	if n, ok := primitiveArity(p.Op); ok && len(a) != n {
 		return nil, arity(p, n)
 	}
 	switch p.Op {
 	case "assign", "modify_field", "set":
-		return l.assign(a[0], a[1])
+		return l.Assign(a[0], a[1])
 	case "add_to_field":
 		return l.arithmetic("+", a[0], a[0], a[1])
 	case "subtract_from_field":
@@ -35,7 +36,7 @@ func (l *linker) primitive(p *bmv2.Primitive) (step, error) {
 	case "shift_right":
 		return l.arithmetic(">>", a[0], a[1], a[2])
 	case "assign_VL":
-		return l.assignVL(a[0], a[1])
+		return l.AssignVL(a[0], a[1])
 	case "assign_header", "copy_header":
 		return l.assignHeader(a[0], a[1])
 	case "assign_union":
@@ -49,13 +50,13 @@ func (l *linker) primitive(p *bmv2.Primitive) (step, error) {
 	case "add_header":
 		return l.addHeader(a[0])
 	case "add_header_fast":
-		return l.onHeader(a[0], func(p *State, h *header) { h.markValid(p) })
+		return l.onHeader(a[0], func(p *vector.State, h *vector.Header) { h.MarkValid(p) })
 	case "remove_header":
 		return l.onHeader(a[0], removeHeader)
 	case "exit":
-		return func(p *State) { p.exit = true }, nil
+		return func(p *vector.State) { p.Exit = true }, nil
 	case "no_op":
-		return func(*State) {}, nil
+		return func(*vector.State) {}, nil
 	case "assert", "assume":
 		return l.assertion(p)
 	case "log_msg":
@@ -86,145 +87,145 @@ func primitiveArity(op string) (n int, ok bool) {
 	return 0, false
 }
 
-func (l *linker) arithmetic(op string, dst, left, right *bmv2.Expr) (step, error) {
-	a, err := l.number(left)
+func (l *linker) arithmetic(op string, dst, left, right *bmv2.Expr) (vector.Step, error) {
+	a, err := l.Number(left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.number(right)
+	b, err := l.Number(right)
 	if err != nil {
 		return nil, err
 	}
-	v, err := binaryOp(op, a, b)
+	v, err := vector.BinaryOp(op, a, b)
 	if err != nil {
 		return nil, err
 	}
-	pl, err := l.place(dst)
+	pl, err := l.Place(dst)
 	if err != nil {
 		return nil, err
 	}
-	return l.store(pl, v), nil
+	return l.Store(pl, v), nil
 }
 
-func (l *linker) assignHeader(dst, src *bmv2.Expr) (step, error) {
-	d, err := l.header(dst)
+func (l *linker) assignHeader(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Header(dst)
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.header(src)
+	s, err := l.Header(src)
 	if err != nil {
 		return nil, err
 	}
-	if d.typ != s.typ {
-		return nil, fmt.Errorf("header types %s and %s differ", d.typ.name, s.typ.name)
+	if d.Type != s.Type {
+		return nil, fmt.Errorf("header types %s and %s differ", d.Type.Name, s.Type.Name)
 	}
-	if x, y := d.h, s.h; x != nil && y != nil {
-		return func(p *State) { x.assign(p, y) }, nil
+	if x, y := d.H, s.H; x != nil && y != nil {
+		return func(p *vector.State) { x.Assign(p, y) }, nil
 	}
-	f, g := d.get(), s.get()
-	return func(p *State) {
+	f, g := d.Get(), s.Get()
+	return func(p *vector.State) {
 		if x, y := f(p), g(p); x != nil && y != nil {
-			x.assign(p, y)
+			x.Assign(p, y)
 		}
 	}, nil
 }
 
-func (l *linker) assignUnion(dst, src *bmv2.Expr) (step, error) {
-	d, err := l.union(dst)
+func (l *linker) assignUnion(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Union(dst)
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.union(src)
+	s, err := l.Union(src)
 	if err != nil {
 		return nil, err
 	}
-	if !d.any.like(s.any) {
-		return nil, fmt.Errorf("header unions %s and %s differ", d.any.name, s.any.name)
+	if !d.Any.Like(s.Any) {
+		return nil, fmt.Errorf("header unions %s and %s differ", d.Any.Name, s.Any.Name)
 	}
-	f, g := d.get(), s.get()
-	return func(p *State) {
+	f, g := d.Get(), s.Get()
+	return func(p *vector.State) {
 		if x, y := f(p), g(p); x != nil && y != nil {
-			x.assign(p, y)
+			x.Assign(p, y)
 		}
 	}, nil
 }
 
 var errStacksDiffer = errors.New("the stacks differ in type or size")
 
-func (l *linker) assignStack(dst, src *bmv2.Expr) (step, error) {
-	d, err := l.stack(dst)
+func (l *linker) assignStack(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Stack(dst)
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.stack(src)
+	s, err := l.Stack(src)
 	if err != nil {
 		return nil, err
 	}
-	if d.typ != s.typ || len(d.elements) != len(s.elements) {
+	if d.Type != s.Type || len(d.Elements) != len(s.Elements) {
 		return nil, errStacksDiffer
 	}
-	return func(p *State) {
-		p.w[d.next] = p.w[s.next]
-		for i, h := range d.elements {
-			h.assign(p, s.elements[i])
+	return func(p *vector.State) {
+		p.W[d.Next] = p.W[s.Next]
+		for i, h := range d.Elements {
+			h.Assign(p, s.Elements[i])
 		}
 	}, nil
 }
 
-func (l *linker) assignUnionStack(dst, src *bmv2.Expr) (step, error) {
-	d, err := l.unionStack(dst)
+func (l *linker) assignUnionStack(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.UnionStack(dst)
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.unionStack(src)
+	s, err := l.UnionStack(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(d.elements) != len(s.elements) || !d.elements[0].like(s.elements[0]) {
+	if len(d.Elements) != len(s.Elements) || !d.Elements[0].Like(s.Elements[0]) {
 		return nil, errStacksDiffer
 	}
-	return func(p *State) {
-		p.w[d.next] = p.w[s.next]
-		for i, u := range d.elements {
-			u.assign(p, s.elements[i])
+	return func(p *vector.State) {
+		p.W[d.Next] = p.W[s.Next]
+		for i, u := range d.Elements {
+			u.Assign(p, s.Elements[i])
 		}
 	}, nil
 }
 
 // shift links push and pop.
-func (l *linker) shift(op string, stackExpr, count *bmv2.Expr) (step, error) {
-	v, err := l.number(count)
+func (l *linker) shift(op string, stackExpr, count *bmv2.Expr) (vector.Step, error) {
+	v, err := l.Number(count)
 	if err != nil {
 		return nil, err
 	}
-	n := v.low()
-	if s, err := l.unionStack(stackExpr); err == nil {
+	n := v.Low()
+	if s, err := l.UnionStack(stackExpr); err == nil {
 		if op == "push" {
-			return func(p *State) { pushFront(p, s.elements, s.next, n(p)) }, nil
+			return func(p *vector.State) { vector.PushFront(p, s.Elements, s.Next, n(p)) }, nil
 		}
-		return func(p *State) { popFront(p, s.elements, s.next, n(p)) }, nil
+		return func(p *vector.State) { vector.PopFront(p, s.Elements, s.Next, n(p)) }, nil
 	}
-	s, err := l.stack(stackExpr)
+	s, err := l.Stack(stackExpr)
 	if err != nil {
 		return nil, err
 	}
 	if op == "push" {
-		return func(p *State) { pushFront(p, s.elements, s.next, n(p)) }, nil
+		return func(p *vector.State) { vector.PushFront(p, s.Elements, s.Next, n(p)) }, nil
 	}
-	return func(p *State) { popFront(p, s.elements, s.next, n(p)) }, nil
+	return func(p *vector.State) { vector.PopFront(p, s.Elements, s.Next, n(p)) }, nil
 }
 
 // onHeader links a primitive that does something to a header.
-func (l *linker) onHeader(e *bmv2.Expr, do func(*State, *header)) (step, error) {
-	r, err := l.header(e)
+func (l *linker) onHeader(e *bmv2.Expr, do func(*vector.State, *vector.Header)) (vector.Step, error) {
+	r, err := l.Header(e)
 	if err != nil {
 		return nil, err
 	}
-	if h := r.h; h != nil {
-		return func(p *State) { do(p, h) }, nil
+	if h := r.H; h != nil {
+		return func(p *vector.State) { do(p, h) }, nil
 	}
-	pick := r.pick
-	return func(p *State) {
+	pick := r.Pick
+	return func(p *vector.State) {
 		if h := pick(p); h != nil {
 			do(p, h)
 		}
@@ -233,20 +234,20 @@ func (l *linker) onHeader(e *bmv2.Expr, do func(*State, *header)) (step, error) 
 
 // addHeader makes a header valid with all fields zero and counts it in the
 // packet's length; a header that is valid stays as it is.
-func (l *linker) addHeader(e *bmv2.Expr) (step, error) {
-	return l.onHeader(e, func(p *State, h *header) {
-		if h.isValid(p) {
+func (l *linker) addHeader(e *bmv2.Expr) (vector.Step, error) {
+	return l.onHeader(e, func(p *vector.State, h *vector.Header) {
+		if h.IsValid(p) {
 			return
 		}
-		h.clear(p)
-		h.markValid(p)
-		p.length += h.bytes(p)
+		h.Clear(p)
+		h.MarkValid(p)
+		p.Length += h.Bytes(p)
 	})
 }
 
-func removeHeader(p *State, h *header) {
-	if h.isValid(p) {
-		p.length -= h.bytes(p)
-		h.markInvalid(p)
+func removeHeader(p *vector.State, h *vector.Header) {
+	if h.IsValid(p) {
+		p.Length -= h.Bytes(p)
+		h.MarkInvalid(p)
 	}
 }

@@ -74,14 +74,14 @@ func (l *lab) do(op string, params ...*bmv2.Expr) {
 	if err != nil {
 		l.t.Fatalf("%s: %v", op, err)
 	}
-	do(&l.p.State)
+	do(&l.p.st)
 }
 
 func (l *lab) word(header, name string) *uint64 {
 	l.t.Helper()
-	f, err := l.s.lay.field(header, name)
+	f, err := l.s.lay.Field(header, name)
 	must(l.t, err)
-	return &l.p.w[f.off]
+	return &l.p.st.W[f.Off]
 }
 
 func (l *lab) want(header, name string, want uint64) {
@@ -95,7 +95,7 @@ func (l *lab) valid(want string, headers ...string) {
 	l.t.Helper()
 	got := ""
 	for _, h := range headers {
-		got += string("01"[l.p.w[l.s.lay.headerNames[h].base]])
+		got += string("01"[l.p.st.W[l.s.lay.HeaderNames[h].Base]])
 	}
 	if got != want {
 		l.t.Errorf("validity of %v is %s, want %s", headers, got, want)
@@ -161,8 +161,8 @@ func TestHeaderPrimitives(t *testing.T) {
 	*l.word("h", "x") = 7 // stale
 	l.do("add_header", theHeader)
 	l.want("h", "x", 0)
-	if l.p.length != 2 {
-		t.Errorf("length %d after add_header, want 2", l.p.length)
+	if l.p.st.Length != 2 {
+		t.Errorf("length %d after add_header, want 2", l.p.st.Length)
 	}
 	*l.word("h", "x") = 8
 	l.do("add_header", theHeader) // valid already
@@ -171,8 +171,8 @@ func TestHeaderPrimitives(t *testing.T) {
 	l.want("st[1]", "x", 8)
 	l.do("remove_header", theHeader)
 	l.do("remove_header", theHeader)
-	if l.p.length != 0 {
-		t.Errorf("length %d after two removals, want 0", l.p.length)
+	if l.p.st.Length != 0 {
+		t.Errorf("length %d after two removals, want 0", l.p.st.Length)
 	}
 	l.want("h", "x", 8)
 	l.do("assign_header", bmv2.Ref(bmv2.TypeHeader, "st[1]"), theHeader)
@@ -184,14 +184,14 @@ func TestHeaderPrimitives(t *testing.T) {
 func TestStackPrimitives(t *testing.T) {
 	l := newLab(t)
 	names := []string{"st[0]", "st[1]", "st[2]"}
-	s := l.s.lay.stackNames["st"]
+	s := l.s.lay.StackNames["st"]
 	fill := func(n int) {
-		clear(l.p.w)
+		clear(l.p.st.W)
 		for i := range n {
-			s.elements[i].markValid(&l.p.State)
+			s.Elements[i].MarkValid(&l.p.st)
 			*l.word(names[i], "x") = uint64(i + 1)
 		}
-		l.p.w[s.next] = uint64(n)
+		l.p.st.W[s.Next] = uint64(n)
 	}
 	for _, c := range []struct {
 		op     string
@@ -218,8 +218,8 @@ func TestStackPrimitives(t *testing.T) {
 		for _, n := range names {
 			x = append(x, *l.word(n, "x"))
 		}
-		if !slices.Equal(x, c.x) || l.p.w[s.next] != c.next {
-			t.Errorf("%s(%d) of %d: %v, next %d; want %v, %d", c.op, c.n, c.before, x, l.p.w[s.next], c.x, c.next)
+		if !slices.Equal(x, c.x) || l.p.st.W[s.Next] != c.next {
+			t.Errorf("%s(%d) of %d: %v, next %d; want %v, %d", c.op, c.n, c.before, x, l.p.st.W[s.Next], c.x, c.next)
 		}
 	}
 	// The last index of an empty stack is -1, cut to the field.
@@ -331,7 +331,7 @@ func TestEndlessJumpsEnd(t *testing.T) {
 	s, err := New(c, Options{})
 	must(t, err)
 	out := s.Ingress(s.Receive(1, []byte{1}, 0), 0, nil)
-	if len(out) != 1 || out[0].Packet.parserError != 6 {
+	if len(out) != 1 || out[0].Packet.st.ParserError != 6 {
 		t.Errorf("outcomes %+v", out)
 	}
 	c.Actions[0].Primitives[0] = jump(2)

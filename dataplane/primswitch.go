@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // ErrUnknownPrimitive is in the error of New for a program that calls what only
@@ -14,7 +15,7 @@ var ErrUnknownPrimitive = errors.New("unknown primitive")
 
 // switchPrimitive links the primitives that simple_switch adds to the core
 // ones.
-func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
+func (l *linker) switchPrimitive(p *bmv2.Primitive) (vector.Step, error) {
 	a := p.Parameters
 	if l.sw.tofino != nil {
 		if do, err := l.pipePrimitive(p); do != nil || err != nil {
@@ -27,15 +28,17 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 	case "mark_to_drop":
 		return l.markToDrop(a[0])
 	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		return l.numbers(a, func(p *State, v []uint64) { p.cloneOn, p.cloneSession, p.cloneList = true, uint16(v[0]), uint16(v[1]) })
+		return l.numbers(a, func(p *vector.State, v []uint64) {
+			p.CloneOn, p.CloneSession, p.CloneList = true, uint16(v[0]), uint16(v[1])
+		})
 	case "resubmit":
-		return l.numbers(a, func(p *State, v []uint64) { p.resubmit = uint16(v[0]) })
+		return l.numbers(a, func(p *vector.State, v []uint64) { p.Resubmit = uint16(v[0]) })
 	case "recirculate":
-		return l.numbers(a, func(p *State, v []uint64) { p.recirculate = uint16(v[0]) })
+		return l.numbers(a, func(p *vector.State, v []uint64) { p.Recirculate = uint16(v[0]) })
 	case "generate_digest":
-		return l.numbers(a, func(p *State, v []uint64) { p.digest = uint16(v[1]) })
+		return l.numbers(a, func(p *vector.State, v []uint64) { p.Digest = uint16(v[1]) })
 	case "truncate":
-		return l.numbers(a, func(p *State, v []uint64) { p.truncate(v[0]) })
+		return l.numbers(a, func(p *vector.State, v []uint64) { p.Truncate(v[0]) })
 	case "modify_field_rng_uniform":
 		return l.random(a)
 	case "modify_field_with_hash_based_offset":
@@ -53,75 +56,75 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (step, error) {
 }
 
 // numbers links a primitive that takes at most two numbers.
-func (l *linker) numbers(a []*bmv2.Expr, do func(*State, []uint64)) (step, error) {
-	var evals [2]eval
+func (l *linker) numbers(a []*bmv2.Expr, do func(*vector.State, []uint64)) (vector.Step, error) {
+	var evals [2]vector.Eval
 	for i, e := range a {
-		v, err := l.number(e)
+		v, err := l.Number(e)
 		if err != nil {
 			return nil, err
 		}
-		evals[i] = v.low()
+		evals[i] = v.Low()
 	}
 	n := len(a)
-	return func(p *State) {
-		v := p.ex.push(2)
+	return func(p *vector.State) {
+		v := p.Scratch.Push(2)
 		for i := range n {
 			v[i] = evals[i](p)
 		}
 		do(p, v)
-		p.ex.pop(2)
+		p.Scratch.Pop(2)
 	}, nil
 }
 
-func (l *linker) drop() step {
+func (l *linker) drop() vector.Step {
 	std, port := &l.sw.std, uint64(l.sw.opts.DropPort)
-	return func(p *State) {
-		std.egressSpec.put(p.w, port)
-		std.mcastGrp.put(p.w, 0)
+	return func(p *vector.State) {
+		std.egressSpec.put(p.W, port)
+		std.mcastGrp.put(p.W, 0)
 	}
 }
 
 // markToDrop works on the header that it is given, not on the aliases.
-func (l *linker) markToDrop(e *bmv2.Expr) (step, error) {
-	r, err := l.header(e)
+func (l *linker) markToDrop(e *bmv2.Expr) (vector.Step, error) {
+	r, err := l.Header(e)
 	if err != nil {
 		return nil, err
 	}
-	if r.h == nil {
+	if r.H == nil {
 		return nil, fmt.Errorf("a run-time index")
 	}
-	spec, ok := r.h.field("egress_spec")
+	spec, ok := r.H.Field("egress_spec")
 	if !ok {
-		return nil, fmt.Errorf("header %s has no field egress_spec", r.h.name)
+		return nil, fmt.Errorf("header %s has no field egress_spec", r.H.Name)
 	}
-	port := uint64(l.sw.opts.DropPort) & num.Mask64(min(spec.width, 64))
-	group, ok := r.h.field("mcast_grp")
+	port := uint64(l.sw.opts.DropPort) & num.Mask64(min(spec.Width, 64))
+	group, ok := r.H.Field("mcast_grp")
 	if !ok {
-		return func(p *State) { p.w[spec.off] = port }, nil
+		return func(p *vector.State) { p.W[spec.Off] = port }, nil
 	}
-	return func(p *State) {
-		p.w[spec.off] = port
-		p.w[group.off] = 0
+	return func(p *vector.State) {
+		p.W[spec.Off] = port
+		p.W[group.Off] = 0
 	}, nil
 }
 
 // random draws from the source that the caller of New has handed in. With the
 // bounds the wrong way round nothing is written.
-func (l *linker) random(a []*bmv2.Expr) (step, error) {
-	dst, err := l.place(a[0])
+func (l *linker) random(a []*bmv2.Expr) (vector.Step, error) {
+	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
 	}
-	lo, err := l.number(a[1])
+	lo, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
-	hi, err := l.number(a[2])
+	hi, err := l.Number(a[2])
 	if err != nil {
 		return nil, err
 	}
-	f, g, set, draw := lo.low(), hi.low(), dst.set(), l.sw.opts.Random
-	return func(p *State) {
+	f, g, set, draw := lo.Low(), hi.Low(), dst.Set(), l.sw.opts.Random
+	return func(p *vector.State) {
 		if x, y := f(p), g(p); x <= y {
 			set(p, draw(x, y))
 		}
@@ -129,12 +132,12 @@ func (l *linker) random(a []*bmv2.Expr) (step, error) {
 }
 
 // hash links base + H % max, where a max of 0 is taken for 1.
-func (l *linker) hash(a []*bmv2.Expr) (step, error) {
-	dst, err := l.place(a[0])
+func (l *linker) hash(a []*bmv2.Expr) (vector.Step, error) {
+	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
 	}
-	base, err := l.number(a[1])
+	base, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
@@ -142,82 +145,82 @@ func (l *linker) hash(a []*bmv2.Expr) (step, error) {
 	if a[2].Type != bmv2.TypeCalculation || c == nil {
 		return nil, fmt.Errorf("%v is not a calculation", a[2])
 	}
-	size, err := l.number(a[3])
+	size, err := l.Number(a[3])
 	if err != nil {
 		return nil, err
 	}
-	f, set := base.low(), dst.set()
+	f, set := base.Low(), dst.Set()
 	if m, ok := remainderMask(size); ok {
-		return func(p *State) { set(p, f(p)+c.output(p)&m) }, nil
+		return func(p *vector.State) { set(p, f(p)+c.output(p)&m) }, nil
 	}
-	g := size.low()
-	return func(p *State) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
+	g := size.Low()
+	return func(p *vector.State) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
 }
 
 // remainderMask is the mask that does to 64 bits what the remainder of a
 // division by v does, if v is a constant for which there is one.
-func remainderMask(v value) (m uint64, ok bool) {
+func remainderMask(v vector.Value) (m uint64, ok bool) {
 	switch {
-	case v.kind != constKind:
+	case v.Kind != vector.ConstKind:
 		return 0, false
-	case v.lo.BitLen() > 64:
+	case v.Lo.BitLen() > 64:
 		return num.Mask64(64), true
 	}
-	return v.bits - 1, v.bits != 0 && v.bits&(v.bits-1) == 0
+	return v.Bits - 1, v.Bits != 0 && v.Bits&(v.Bits-1) == 0
 }
 
-func (l *linker) count(a []*bmv2.Expr) (step, error) {
+func (l *linker) count(a []*bmv2.Expr) (vector.Step, error) {
 	c := l.sw.counters[a[0].Name]
 	if a[0].Type != bmv2.TypeCounterArray || c == nil {
 		return nil, fmt.Errorf("%v is not a counter array", a[0])
 	}
-	index, err := l.number(a[1])
+	index, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
-	at := index.low()
-	return func(p *State) {
+	at := index.Low()
+	return func(p *vector.State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(c.cells)) {
 			c.cells[i].add(p)
 		}
 	}, nil
 }
 
-func (l *linker) executeMeter(a []*bmv2.Expr) (step, error) {
+func (l *linker) executeMeter(a []*bmv2.Expr) (vector.Step, error) {
 	m := l.sw.meters[a[0].Name]
 	if a[0].Type != bmv2.TypeMeterArray || m == nil {
 		return nil, fmt.Errorf("%v is not a meter array", a[0])
 	}
-	index, err := l.number(a[1])
+	index, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
-	dst, err := l.place(a[2])
+	dst, err := l.Place(a[2])
 	if err != nil {
 		return nil, err
 	}
-	had := constInt(0)
+	had := vector.ConstInt(0)
 	if len(a) > 3 {
-		if had, err = l.number(a[3]); err != nil {
+		if had, err = l.Number(a[3]); err != nil {
 			return nil, err
 		}
 	}
-	at, set, color := index.low(), dst.set(), had.low()
-	return func(p *State) {
+	at, set, color := index.Low(), dst.Set(), had.Low()
+	return func(p *vector.State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
-			set(p, m.cells[i].executeColored(m.bytes, p.ingressLength, min(color(p), maxRates), p.now))
+			set(p, m.cells[i].executeColored(m.bytes, p.IngressLength, min(color(p), maxRates), p.Now))
 		}
 	}, nil
 }
 
 // assertion links assert and assume: simple_switch stops on a false one, this
 // switch drops the packet and says so.
-func (l *linker) assertion(pr *bmv2.Primitive) (step, error) {
-	v, err := l.number(pr.Parameters[0])
+func (l *linker) assertion(pr *bmv2.Primitive) (vector.Step, error) {
+	v, err := l.Number(pr.Parameters[0])
 	if err != nil {
 		return nil, err
 	}
-	holds, err := compare("!=", v, constInt(0))
+	holds, err := vector.Compare("!=", v, vector.ConstInt(0))
 	if err != nil {
 		return nil, err
 	}
@@ -225,11 +228,11 @@ func (l *linker) assertion(pr *bmv2.Primitive) (step, error) {
 	if si := pr.SourceInfo; si != nil {
 		msg = fmt.Sprintf("%s:%d: %s: %s", si.Filename, si.Line, msg, si.SourceFragment)
 	}
-	return func(p *State) {
+	return func(p *vector.State) {
 		if holds(p) {
 			return
 		}
-		if p.fail(); s.opts.Log != nil {
+		if p.Fail(); s.opts.Log != nil {
 			s.opts.Log(msg)
 		}
 	}, nil

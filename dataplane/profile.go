@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A profile is an action profile: members are calls that entries share,
@@ -63,7 +64,7 @@ func (pr *profile) allow(list []*action) {
 }
 
 // lookup returns the call of the member that c leads to, or nil.
-func (pr *profile) lookup(p *State, c *call) *call {
+func (pr *profile) lookup(p *vector.State, c *call) *call {
 	if c.target == TargetMember {
 		return &pr.members[c.index].call
 	}

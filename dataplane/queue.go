@@ -118,7 +118,7 @@ func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 		qu.last = max(now, qu.last+qu.delay)
 	} else {
 		qu.last = max(now, qu.last+qu.wire)
-		qu.wire = OnWire(p.length, qu.bits)
+		qu.wire = OnWire(p.st.Length, qu.bits)
 	}
 	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})
 	q.nextSeq++
@@ -172,7 +172,7 @@ func cells(p *Packet, size int) int {
 	if size == 0 {
 		return 1
 	}
-	return max(1, (p.length+size-1)/size)
+	return max(1, (p.st.Length+size-1)/size)
 }
 
 // flush empties the queues.

@@ -4,19 +4,21 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 func TestQueueTailDrop(t *testing.T) {
 	q := NewQueues(1)
 	for i := range 70 {
-		depth, ok := q.Push(&Packet{egressPort: 9, State: State{id: uint64(i)}}, 0)
+		depth, ok := q.Push(&Packet{egressPort: 9, st: vector.State{ID: uint64(i)}}, 0)
 		if ok != (i < 64) || depth != min(i, 64) {
 			t.Fatalf("packet %d: depth %d, queued %v", i, depth, ok)
 		}
 	}
 	for i := range 64 {
 		p, depth := q.Pop(0)
-		if p == nil || p.id != uint64(i) || depth != 63-i {
+		if p == nil || p.st.ID != uint64(i) || depth != 63-i {
 			t.Fatalf("packet %d: %v behind %d", i, p, depth)
 		}
 	}
@@ -57,7 +59,7 @@ func TestQueueRate(t *testing.T) {
 func TestQueueStrictPriority(t *testing.T) {
 	q := NewQueues(3)
 	for i, pri := range []int{0, 2, 1, 2, 0} {
-		q.Push(&Packet{egressPort: 5, priority: pri, State: State{id: uint64(i)}}, 0)
+		q.Push(&Packet{egressPort: 5, priority: pri, st: vector.State{ID: uint64(i)}}, 0)
 	}
 	must(t, q.SetDepth(5, 2, 1))
 	if _, ok := q.Push(&Packet{egressPort: 5, priority: 2}, 0); ok {
@@ -65,7 +67,7 @@ func TestQueueStrictPriority(t *testing.T) {
 	}
 	var order []uint64
 	for p, _ := q.Pop(0); p != nil; p, _ = q.Pop(0) {
-		order = append(order, p.id)
+		order = append(order, p.st.ID)
 	}
 	if want := []uint64{1, 3, 2, 0, 4}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
@@ -142,7 +144,7 @@ func TestQueueBitRate(t *testing.T) {
 	must(t, q.SetRate(1, -1, 1))
 	q.SetBitRate(1, 8_000_000) // a byte in a us
 	for _, length := range []int{1000, 100, 500} {
-		q.Push(&Packet{egressPort: 1, State: State{length: length}}, time.Second)
+		q.Push(&Packet{egressPort: 1, st: vector.State{Length: length}}, time.Second)
 	}
 	for _, want := range []time.Duration{0, 1000 * time.Microsecond, 1100 * time.Microsecond} {
 		at, _ := q.Next()
@@ -150,13 +152,13 @@ func TestQueueBitRate(t *testing.T) {
 			t.Errorf("a packet leaves after %v, want %v", at-time.Second, want)
 		}
 	}
-	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, time.Second)
+	q.Push(&Packet{egressPort: 1, st: vector.State{Length: 10}}, time.Second)
 	if at, _ := q.Next(); at-time.Second != 1600*time.Microsecond {
 		t.Errorf("the wire is free after %v, want 1.6ms", at-time.Second)
 	}
 	q.SetBitRate(1, 0)
-	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, 5*time.Second)
-	q.Push(&Packet{egressPort: 1, State: State{length: 10}}, 5*time.Second)
+	q.Push(&Packet{egressPort: 1, st: vector.State{Length: 10}}, 5*time.Second)
+	q.Push(&Packet{egressPort: 1, st: vector.State{Length: 10}}, 5*time.Second)
 	for q.Len(1, 0) > 1 {
 		at, _ := q.Next()
 		q.Pop(at)

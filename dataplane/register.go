@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A registerArray is an array of cells of width bits; wider ones than 64 take
@@ -40,8 +41,8 @@ func (r *registerArray) reset() {
 }
 
 // registerRead links register_read: out of range the destination stays.
-func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
-	dst, err := l.place(a[0])
+func (l *linker) registerRead(a []*bmv2.Expr) (vector.Step, error) {
+	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -49,36 +50,36 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 	if a[1].Type != bmv2.TypeRegisterArray || r == nil {
 		return nil, fmt.Errorf("%v is not a register array", a[1])
 	}
-	index, err := l.number(a[2])
+	index, err := l.Number(a[2])
 	if err != nil {
 		return nil, err
 	}
-	at := index.low()
-	if dst.base == nil && !dst.f.signed && dst.f.width >= r.width && dst.f.width <= 64 {
-		off, src := dst.f.off, index.off
-		if index.kind == wordKind {
-			return func(p *State) {
-				if i := uint64(uint32(p.w[src])); i < uint64(len(r.cells)) {
-					p.w[off] = r.cells[i]
+	at := index.Low()
+	if dst.Base == nil && !dst.Field.Signed && dst.Field.Width >= r.width && dst.Field.Width <= 64 {
+		off, src := dst.Field.Off, index.Off
+		if index.Kind == vector.WordKind {
+			return func(p *vector.State) {
+				if i := uint64(uint32(p.W[src])); i < uint64(len(r.cells)) {
+					p.W[off] = r.cells[i]
 				}
 			}, nil
 		}
-		return func(p *State) {
+		return func(p *vector.State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
-				p.w[off] = r.cells[i]
+				p.W[off] = r.cells[i]
 			}
 		}, nil
 	}
-	if dst.f.width <= 64 && r.words == 1 {
-		set := dst.setter(unsigned64(r.width, nil))
-		return func(p *State) {
+	if dst.Field.Width <= 64 && r.words == 1 {
+		set := dst.Setter(vector.Unsigned64(r.width, nil))
+		return func(p *vector.State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
 				set(p, r.cells[i])
 			}
 		}, nil
 	}
-	store := l.store(dst, r.cellValue(at))
-	return func(p *State) {
+	store := l.Store(dst, r.cellValue(at))
+	return func(p *vector.State) {
 		if uint64(uint32(at(p))) < uint64(r.size) {
 			store(p)
 		}
@@ -86,14 +87,14 @@ func (l *linker) registerRead(a []*bmv2.Expr) (step, error) {
 }
 
 // cellValue reads a cell; out of range it is zero.
-func (r *registerArray) cellValue(at eval) value {
-	v := unsigned64(r.width, func(p *State) uint64 {
+func (r *registerArray) cellValue(at vector.Eval) vector.Value {
+	v := vector.Unsigned64(r.width, func(p *vector.State) uint64 {
 		if i := uint64(uint32(at(p))); i < uint64(r.size) {
 			return r.cells[int(i)*r.words]
 		}
 		return 0
 	})
-	v.widen(func(p *State, dst []uint64) {
+	v.Widen(func(p *vector.State, dst []uint64) {
 		clear(dst)
 		if i := uint64(uint32(at(p))); i < uint64(r.size) {
 			num.CopyUnsigned(dst, r.cells[int(i)*r.words:][:r.words])
@@ -102,11 +103,11 @@ func (r *registerArray) cellValue(at eval) value {
 	return v
 }
 
-func (l *linker) registerWrite(a []*bmv2.Expr) (step, error) {
+func (l *linker) registerWrite(a []*bmv2.Expr) (vector.Step, error) {
 	if a[0].Type != bmv2.TypeRegisterArray {
 		return nil, fmt.Errorf("%v is not a register array", a[0])
 	}
-	v, err := l.number(a[2])
+	v, err := l.Number(a[2])
 	if err != nil {
 		return nil, err
 	}
@@ -114,80 +115,81 @@ func (l *linker) registerWrite(a []*bmv2.Expr) (step, error) {
 }
 
 // registerFill links what writes all cells of a register.
-func (l *linker) registerFill(a []*bmv2.Expr) (step, error) {
+func (l *linker) registerFill(a []*bmv2.Expr) (vector.Step, error) {
 	r := l.sw.registers[a[0].Name]
 	if a[0].Type != bmv2.TypeRegisterArray || r == nil {
 		return nil, fmt.Errorf("%v is not a register array", a[0])
 	}
-	v, err := l.number(a[1])
+	v, err := l.Number(a[1])
 	if err != nil {
 		return nil, err
 	}
-	wide := v.wideFn()
-	return func(p *State) {
-		t := p.ex.push(r.words)
+	wide := v.WideFn()
+	return func(p *vector.State) {
+		t := p.Scratch.Push(r.words)
 		wide(p, t)
 		num.Mask(t, r.width)
 		for at := 0; at < len(r.cells); at += r.words {
 			copy(r.cells[at:], t)
 		}
-		p.ex.pop(r.words)
+		p.Scratch.Pop(r.words)
 	}, nil
 }
 
-// storeRegister links the assignment to a register cell.
-func (l *linker) storeRegister(e *bmv2.Expr, v value) (step, error) {
+// WriteCell links the assignment to a register cell.
+func (l *linker) WriteCell(e *bmv2.Expr, v vector.Value) (vector.Step, error) {
 	return l.writeCell(e.Name, e.Right, v)
 }
 
-func (l *linker) writeCell(name string, index *bmv2.Expr, v value) (step, error) {
+func (l *linker) writeCell(name string, index *bmv2.Expr, v vector.Value) (vector.Step, error) {
 	r := l.sw.registers[name]
 	if r == nil {
 		return nil, fmt.Errorf("unknown register array %q", name)
 	}
-	iv, err := l.number(index)
+	iv, err := l.Number(index)
 	if err != nil {
 		return nil, err
 	}
-	at := iv.low()
-	if r.words == 1 && iv.kind == wordKind && v.kind == wordKind {
-		m, dst, src := r.mask, iv.off, v.off
-		return func(p *State) {
-			if i := uint64(uint32(p.w[dst])); i < uint64(len(r.cells)) {
-				r.cells[i] = p.w[src] & m
+	at := iv.Low()
+	if r.words == 1 && iv.Kind == vector.WordKind && v.Kind == vector.WordKind {
+		m, dst, src := r.mask, iv.Off, v.Off
+		return func(p *vector.State) {
+			if i := uint64(uint32(p.W[dst])); i < uint64(len(r.cells)) {
+				r.cells[i] = p.W[src] & m
 			}
 		}, nil
 	}
 	if r.words == 1 {
-		f, m := v.low(), r.mask
-		return func(p *State) {
+		f, m := v.Low(), r.mask
+		return func(p *vector.State) {
 			if i := uint64(uint32(at(p))); i < uint64(len(r.cells)) {
 				r.cells[i] = f(p) & m
 			}
 		}, nil
 	}
-	wide := v.wideFn()
-	return func(p *State) {
+	wide := v.WideFn()
+	return func(p *vector.State) {
 		i := uint64(uint32(at(p)))
 		if i >= uint64(r.size) {
 			return
 		}
-		t := p.ex.push(r.words)
+		t := p.Scratch.Push(r.words)
 		wide(p, t)
 		num.Mask(t, r.width)
 		copy(r.cells[int(i)*r.words:], t)
-		p.ex.pop(r.words)
+		p.Scratch.Pop(r.words)
 	}, nil
 }
 
-func (l *linker) registerCell(e *bmv2.Expr) (value, error) {
+// ReadCell links the value of a register cell.
+func (l *linker) ReadCell(e *bmv2.Expr) (vector.Value, error) {
 	r := l.sw.registers[e.Name]
 	if r == nil {
-		return value{}, fmt.Errorf("unknown register array %q", e.Name)
+		return vector.Value{}, fmt.Errorf("unknown register array %q", e.Name)
 	}
-	index, err := l.number(e.Right)
+	index, err := l.Number(e.Right)
 	if err != nil {
-		return value{}, err
+		return vector.Value{}, err
 	}
-	return r.cellValue(index.low()), nil
+	return r.cellValue(index.Low()), nil
 }

@@ -231,7 +231,7 @@ func (s *Switch) ActionWidths(name string) (widths []int, err error) {
 		return nil, fmt.Errorf("unknown action %q", name)
 	}
 	for _, p := range a.params {
-		widths = append(widths, p.width)
+		widths = append(widths, p.Width)
 	}
 	return widths, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A selectKey computes the key of a select: its fields, each filled up to
@@ -17,8 +18,8 @@ type selectKey struct {
 
 // A keyPart is one field of the key, shift bits above the key's end.
 type keyPart struct {
-	low   eval
-	wide  func(*State, []uint64) // for more than 64 bits
+	low   vector.Eval
+	wide  func(*vector.State, []uint64) // for more than 64 bits
 	width int
 	shift int
 }
@@ -30,7 +31,7 @@ func (l *linker) selectKey(list []*bmv2.Expr) (selectKey, error) {
 		if err != nil {
 			return k, fmt.Errorf("transition key: %w", err)
 		}
-		k.parts = append(k.parts, keyPart{low: v.low(), wide: v.wide, width: width})
+		k.parts = append(k.parts, keyPart{low: v.Low(), wide: v.Wide, width: width})
 		k.bytes += num.Bytes(width)
 	}
 	shift := 8 * k.bytes
@@ -41,31 +42,31 @@ func (l *linker) selectKey(list []*bmv2.Expr) (selectKey, error) {
 	return k, nil
 }
 
-func (l *linker) keyValue(e *bmv2.Expr) (value, int, error) {
+func (l *linker) keyValue(e *bmv2.Expr) (vector.Value, int, error) {
 	switch e.Type {
 	case bmv2.TypeField:
-		f, err := l.fieldRef(e)
-		return fieldValue(f), f.width, err
+		f, err := l.FieldRef(e)
+		return vector.FieldValue(f), f.Width, err
 	case bmv2.TypeStackField:
-		pl, err := l.lastPlace(e)
+		pl, err := l.LastPlace(e)
 		if err != nil {
-			return value{}, 0, err
+			return vector.Value{}, 0, err
 		}
-		return pl.value(), pl.f.width, nil
+		return pl.Value(), pl.Field.Width, nil
 	case bmv2.TypeUnionStackField:
-		pl, err := l.lastUnionPlace(e)
+		pl, err := l.LastUnionPlace(e)
 		if err != nil {
-			return value{}, 0, err
+			return vector.Value{}, 0, err
 		}
-		return pl.value(), pl.f.width, nil
+		return pl.Value(), pl.Field.Width, nil
 	case bmv2.TypeLookahead:
 		return lookahead(e), e.Width, nil
 	}
-	return value{}, 0, fmt.Errorf("%s is not allowed", e.Type)
+	return vector.Value{}, 0, fmt.Errorf("%s is not allowed", e.Type)
 }
 
 // word computes a key of at most eight bytes.
-func (k *selectKey) word(p *State) uint64 {
+func (k *selectKey) word(p *vector.State) uint64 {
 	var key uint64
 	for i := range k.parts {
 		part := &k.parts[i]
@@ -75,10 +76,10 @@ func (k *selectKey) word(p *State) uint64 {
 }
 
 // words computes a key of any size.
-func (k *selectKey) words(p *State, dst []uint64) {
+func (k *selectKey) words(p *vector.State, dst []uint64) {
 	clear(dst)
 	n := len(dst)
-	t := p.ex.push(n)
+	t := p.Scratch.Push(n)
 	for i := range k.parts {
 		part := &k.parts[i]
 		clear(t)
@@ -93,7 +94,7 @@ func (k *selectKey) words(p *State, dst []uint64) {
 			dst[j] |= v
 		}
 	}
-	p.ex.pop(n)
+	p.Scratch.Pop(n)
 }
 
 // A parseCase is one case of a select: a value under a mask, or a value set.
@@ -133,7 +134,7 @@ func (l *linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) 
 }
 
 // next decides where the parser goes.
-func (st *parseState) next(p *State) *parseState {
+func (st *parseState) next(p *vector.State) *parseState {
 	if len(st.cases) == 0 {
 		return st.others
 	}
@@ -154,10 +155,10 @@ func (st *parseState) next(p *State) *parseState {
 	return st.nextWide(p)
 }
 
-func (st *parseState) nextWide(p *State) *parseState {
+func (st *parseState) nextWide(p *vector.State) *parseState {
 	n := (st.key.bytes + 7) / 8
-	key := p.ex.push(n)
-	defer p.ex.pop(n)
+	key := p.Scratch.Push(n)
+	defer p.Scratch.Pop(n)
 	st.key.words(p, key)
 	for i := range st.cases {
 		if st.cases[i].matches(key) {

@@ -62,17 +62,17 @@ func (s *Switch) ReceiveHead(port uint32, head []byte, extra int, now time.Durat
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	p.rounds.left = s.opts.Rounds
-	copy(p.buf[p.start:], data)
+	copy(p.st.Buf[p.st.Start:], data)
 	length := len(data) + extra
-	p.extra, p.ingressPort, p.ingressLength, p.length = extra, port, length, length
+	p.extra, p.ingressPort, p.st.IngressLength, p.st.Length = extra, port, length, length
 	if s.tofino != nil {
 		s.tofino.arrive(p, now)
 		return p
 	}
-	s.std.ingressPort.put(p.w, uint64(port))
-	s.std.packetLength.put(p.w, uint64(length))
-	s.std.instanceType.put(p.w, instanceNormal)
-	s.std.ingressTime.put(p.w, uint64(now.Microseconds()))
+	s.std.ingressPort.put(p.st.W, uint64(port))
+	s.std.packetLength.put(p.st.W, uint64(length))
+	s.std.instanceType.put(p.st.W, instanceNormal)
+	s.std.ingressTime.put(p.st.W, uint64(now.Microseconds()))
 	return p
 }
 
@@ -88,41 +88,41 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	if s.tofino != nil {
 		return s.tofino.ingress(p, now, out)
 	}
-	p.now, s.now = now, now
-	size := p.length
+	p.st.Now, s.now = now, now
+	size := p.st.Length
 	if c := s.compiled; c != nil {
-		p.next = c.ingress
-		c.run(&p.State, c.parse)
+		p.st.Next = c.ingress
+		c.run(&p.st, c.parse)
 	} else {
-		s.parse(&p.State)
-		s.std.parserError.put(p.w, p.parserError)
-		s.std.checksumError.put(p.w, b2u(p.checksumError))
-		s.ingress.apply(s, &p.State)
+		s.parse(&p.st)
+		s.std.parserError.put(p.st.W, p.st.ParserError)
+		s.std.checksumError.put(p.st.W, b2u(p.st.ChecksumError))
+		s.ingress.apply(s, &p.st)
 	}
-	p.exit = false
-	if p.dead {
+	p.st.Exit = false
+	if p.st.Dead {
 		return s.drop(p, dropAssertion, out)
 	}
-	if p.cloneOn {
+	if p.st.CloneOn {
 		out = s.cloneIngress(p, size, out)
 	}
-	if p.digest != 0 {
-		s.learn(p, p.digest)
+	if p.st.Digest != 0 {
+		s.learn(p, p.st.Digest)
 	}
-	if p.resubmit != 0 {
+	if p.st.Resubmit != 0 {
 		return s.resubmit(p, size, out)
 	}
-	if group := s.std.mcastGrp.get(p.w); group != 0 {
-		s.std.instanceType.put(p.w, instanceReplication)
+	if group := s.std.mcastGrp.get(p.st.W); group != 0 {
+		s.std.instanceType.put(p.st.W, instanceReplication)
 		out = s.multicast(p, uint32(group), out)
 		s.release(p)
 		return out
 	}
-	port := s.std.egressSpec.get(p.w)
+	port := s.std.egressSpec.get(p.st.W)
 	if port == uint64(s.opts.DropPort) {
 		return s.drop(p, dropIngress, out)
 	}
-	s.std.instanceType.put(p.w, instanceNormal)
+	s.std.instanceType.put(p.st.W, instanceNormal)
 	return s.toQueue(p, uint32(port), out)
 }
 
@@ -135,7 +135,7 @@ func b2u(b bool) uint64 {
 
 // toQueue makes the outcome of a packet for a port.
 func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
-	p.egressPort, p.priority = port, int(s.std.priority.get(p.w))
+	p.egressPort, p.priority = port, int(s.std.priority.get(p.st.W))
 	if p.priority >= s.opts.Priorities {
 		return s.drop(p, dropPriority, out)
 	}
@@ -146,26 +146,26 @@ func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 // session. Only the field list comes along: what the parser has put into
 // metadata is lost as well.
 func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
-	p.cloneOn = false
-	session, ok := s.mirrors.get(p.cloneSession)
+	p.st.CloneOn = false
+	session, ok := s.mirrors.get(p.st.CloneSession)
 	if !ok {
 		return out
 	}
-	if !s.turns(p, turn{EventClone, uint32(p.cloneSession & maxSession)}) {
+	if !s.turns(p, turn{EventClone, uint32(p.st.CloneSession & maxSession)}) {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+		s.trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
-	c := s.copyBytes(p, p.start)
+	c := s.copyBytes(p, p.st.Start)
 	p.share(c, false)
-	c.now, c.length = p.now, size
+	c.st.Now, c.st.Length = p.st.Now, size
 	c.shorten(session.Length)
-	s.std.ingressPort.put(c.w, uint64(p.ingressPort))
-	s.parse(&c.State)
+	s.std.ingressPort.put(c.st.W, uint64(p.ingressPort))
+	s.parse(&c.st)
 	s.resetMetadata(c)
-	s.copyList(c, p, p.cloneList)
-	s.std.instanceType.put(c.w, instanceIngressClone)
+	s.copyList(c, p, p.st.CloneList)
+	s.std.instanceType.put(c.st.W, instanceIngressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -173,7 +173,7 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 // is gone.
 func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	if m.Priority > 0 {
-		s.std.priority.put(c.w, uint64(m.Priority))
+		s.std.priority.put(c.st.W, uint64(m.Priority))
 	}
 	if m.Group != 0 {
 		c.rounds.left /= 1 + btoi(m.HasPort)
@@ -192,14 +192,14 @@ func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventResubmit})
+		s.trace(p.st.ID, Event{Kind: EventResubmit})
 	}
-	c := s.copyBytes(p, p.start)
+	c := s.copyBytes(p, p.st.Start)
 	c.rounds = p.rounds
-	c.length = size
-	s.copyList(c, p, p.resubmit)
-	s.std.instanceType.put(c.w, instanceResubmitted)
-	s.std.packetLength.put(c.w, uint64(size))
+	c.st.Length = size
+	s.copyList(c, p, p.st.Resubmit)
+	s.std.instanceType.put(c.st.W, instanceResubmitted)
+	s.std.packetLength.put(c.st.W, uint64(size))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }
@@ -210,7 +210,7 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	for _, r := range list {
 		c := s.copyHeaders(p)
 		p.split(c, len(list))
-		s.std.egressRid.put(c.w, uint64(r.Instance))
+		s.std.egressRid.put(c.st.W, uint64(r.Instance))
 		out = s.toQueue(c, r.Port, out)
 	}
 	return out
@@ -228,7 +228,7 @@ func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 
 func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+		s.trace(p.st.ID, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
 	}
 	if s.tofino != nil {
 		p.tm.enqTime, p.tm.enqDepth = now, depth
@@ -237,8 +237,8 @@ func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 		}
 	}
 	if s.std.queueing {
-		s.std.enqTime.put(p.w, uint64(now.Microseconds()))
-		s.std.enqDepth.put(p.w, uint64(depth))
+		s.std.enqTime.put(p.st.W, uint64(now.Microseconds()))
+		s.std.enqDepth.put(p.st.W, uint64(depth))
 	}
 }
 
@@ -251,72 +251,72 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 }
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
-	if p.buf == nil {
+	if p.st.Buf == nil {
 		s.unpark(p)
 	}
 	if s.tofino != nil {
 		return s.tofino.egress(p, depth, now, out)
 	}
-	p.now = now
+	p.st.Now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))
 	if c := s.compiled; c != nil {
-		c.run(&p.State, c.egress)
+		c.run(&p.st, c.egress)
 	} else {
-		s.egress.apply(s, &p.State)
+		s.egress.apply(s, &p.st)
 	}
-	if p.dead {
+	if p.st.Dead {
 		return s.drop(p, dropAssertion, out)
 	}
-	if p.cloneOn {
+	if p.st.CloneOn {
 		out = s.cloneEgress(p, out)
 	}
-	if s.std.egressSpec.get(p.w) == uint64(s.opts.DropPort) {
+	if s.std.egressSpec.get(p.st.W) == uint64(s.opts.DropPort) {
 		return s.drop(p, dropEgress, out)
 	}
-	s.deparse(&p.State)
-	if p.recirculate != 0 {
+	s.deparse(&p.st)
+	if p.st.Recirculate != 0 {
 		return s.recirculate(p, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		s.trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
 
 func (s *Switch) beginEgress(p *Packet, depth int, now uint64) {
 	std := &s.std
-	std.egressTime.put(p.w, now)
+	std.egressTime.put(p.st.W, now)
 	if std.queueing {
-		std.deqDelta.put(p.w, now-std.enqTime.get(p.w))
-		std.deqDepth.put(p.w, uint64(depth))
-		std.qid.put(p.w, uint64(p.priority))
+		std.deqDelta.put(p.st.W, now-std.enqTime.get(p.st.W))
+		std.deqDepth.put(p.st.W, uint64(depth))
+		std.qid.put(p.st.W, uint64(p.priority))
 	}
-	std.egressPort.put(p.w, uint64(p.egressPort))
+	std.egressPort.put(p.st.W, uint64(p.egressPort))
 	// Whatever is not the drop port will do.
-	std.egressSpec.put(p.w, uint64(s.opts.DropPort)+1)
-	std.packetLength.put(p.w, uint64(p.length))
+	std.egressSpec.put(p.st.W, uint64(s.opts.DropPort)+1)
+	std.packetLength.put(p.st.W, uint64(p.st.Length))
 }
 
 // cloneEgress copies p with its headers as they are now; the copy is not
 // parsed but goes to the queue of its session.
 func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
-	p.cloneOn = false
-	session, ok := s.mirrors.get(p.cloneSession)
+	p.st.CloneOn = false
+	session, ok := s.mirrors.get(p.st.CloneSession)
 	if !ok {
 		return out
 	}
-	if !s.turns(p, turn{EventClone, uint32(p.cloneSession & maxSession)}) {
+	if !s.turns(p, turn{EventClone, uint32(p.st.CloneSession & maxSession)}) {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventClone, Value: int64(p.cloneSession & maxSession)})
+		s.trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
-	p.share(c, p.recirculate == 0)
+	p.share(c, p.st.Recirculate == 0)
 	c.shorten(session.Length)
 	s.resetMetadata(c)
-	s.copyList(c, p, p.cloneList)
-	s.std.instanceType.put(c.w, instanceEgressClone)
+	s.copyList(c, p, p.st.CloneList)
+	s.std.instanceType.put(c.st.W, instanceEgressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -327,14 +327,14 @@ func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventRecirculate})
+		s.trace(p.st.ID, Event{Kind: EventRecirculate})
 	}
-	c := s.copyBytes(p, p.head)
+	c := s.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds
-	c.ingressLength, c.length = c.end-c.start+c.extra, c.end-c.start+c.extra
-	s.copyList(c, p, p.recirculate)
-	s.std.instanceType.put(c.w, instanceRecirculated)
-	s.std.packetLength.put(c.w, uint64(c.length))
+	c.st.IngressLength, c.st.Length = c.st.End-c.st.Start+c.extra, c.st.End-c.st.Start+c.extra
+	s.copyList(c, p, p.st.Recirculate)
+	s.std.instanceType.put(c.st.W, instanceRecirculated)
+	s.std.packetLength.put(c.st.W, uint64(c.st.Length))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }

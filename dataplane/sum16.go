@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/p4lb/p4lb/dataplane/vector"
+
 // The Internet checksum adds 16-bit words, modulo 65535. There 2^16 is 1, so
 // that a field counts with its value shifted to where it ends within a word,
 // however many words it spans: the fields of a header can be added up where
@@ -27,23 +29,23 @@ func (k *calculation) sumTerms() (terms []sumTerm, valid int) {
 			return nil, 0
 		}
 		for _, q := range in.parts {
-			if q.width > maxSummed {
+			if q.Width > maxSummed {
 				return nil, 0
 			}
-			bits += q.width
-			terms = append(terms, sumTerm{off: q.off, mask: q.mask, shift: uint(-bits & 15)})
+			bits += q.Width
+			terms = append(terms, sumTerm{off: q.Off, mask: q.Mask, shift: uint(-bits & 15)})
 		}
 	}
 	return terms, valid
 }
 
 // sumFields is the checksum of the terms for p.
-func (k *calculation) sumFields(p *State) uint64 {
+func (k *calculation) sumFields(p *vector.State) uint64 {
 	var sum uint64
-	if p.w[k.termsValid] != 0 {
+	if p.W[k.termsValid] != 0 {
 		for i := range k.terms {
 			t := &k.terms[i]
-			v := p.w[t.off] & t.mask << t.shift
+			v := p.W[t.off] & t.mask << t.shift
 			sum += v>>32 + v&0xffffffff
 		}
 	}

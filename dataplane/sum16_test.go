@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // TestSumFields holds the checksum of fields where they are against that of
@@ -14,13 +15,13 @@ func TestSumFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	for range 2000 {
 		k := &calculation{algoID: "csum16", algo: hash.Func(func(d []byte) uint64 { return uint64(hash.Internet(d)) })}
-		p := &State{w: []uint64{1}}
+		p := &vector.State{W: []uint64{1}}
 		for total := 0; total < 1+r.IntN(300); {
 			width := 1 + r.IntN(maxSummed)
 			total += width
-			in := input{width: width, parts: []part{{off: len(p.w), mask: num.Mask64(width), width: width}}}
+			in := input{width: width, parts: []vector.Part{{Off: len(p.W), Mask: num.Mask64(width), Width: width}}}
 			// Bits above a field's width are none of the sum's business.
-			p.w = append(p.w, []uint64{r.Uint64(), 0, num.Mask64(width)}[r.IntN(3)])
+			p.W = append(p.W, []uint64{r.Uint64(), 0, num.Mask64(width)}[r.IntN(3)])
 			if last := len(k.inputs) - 1; last < 0 || !k.inputs[last].join(in) {
 				k.inputs = append(k.inputs, in)
 			}
@@ -29,9 +30,9 @@ func TestSumFields(t *testing.T) {
 			t.Fatalf("no sum of %v", k.inputs)
 		}
 		for _, valid := range []uint64{1, 0} {
-			p.w[0] = valid
+			p.W[0] = valid
 			if got, want := k.sumFields(p), k.algo.Sum(appendInputs(nil, k.inputs, p)); got != want {
-				t.Fatalf("valid %d, %+v of %x: %#x, want %#x", valid, k.terms, p.w, got, want)
+				t.Fatalf("valid %d, %+v of %x: %#x, want %#x", valid, k.terms, p.W, got, want)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A Switch is a program at work: simple_switch without clock, sockets and
@@ -17,8 +18,8 @@ type Switch struct {
 	mu   sync.Mutex
 	cfg  *bmv2.Config
 	opts Options
-	lay  *layout
-	ex   machine
+	lay  *vector.Layout
+	ex   vector.Scratch
 	bits num.BitWriter // of the deparser
 	std  stdFields
 	// tofino is set for a program for Tofino, which then runs it.
@@ -77,7 +78,7 @@ type stdFields struct {
 // A linker turns the actions, tables and parsers of a program into closures over
 // the vector. It lives only while a Switch is made.
 type linker struct {
-	*Linker
+	*vector.Linker
 	sw *Switch
 }
 
@@ -96,7 +97,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		calcs: map[string]*calculation{}, vsets: map[string]*valueSet{},
 	}
 	var err error
-	if s.lay, err = newLayout(c); err != nil {
+	if s.lay, err = vector.NewLayout(c); err != nil {
 		return nil, err
 	}
 	l := s.linker()
@@ -120,8 +121,8 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 }
 
 func (s *Switch) linker() *linker {
-	l := &linker{&Linker{lay: s.lay}, s}
-	l.cells = l
+	l := &linker{&vector.Linker{Layout: s.lay}, s}
+	l.Cells = l
 	return l
 }
 
@@ -165,7 +166,7 @@ func (l *linker) arrays(c *bmv2.Config) error {
 			return fmt.Errorf("meter %s: %w", m.Name, err)
 		}
 		if m.ResultTarget != nil {
-			if a.target, err = l.lay.field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
+			if a.target, err = l.Layout.Field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
 				return fmt.Errorf("meter %s: %w", m.Name, err)
 			}
 		}
@@ -203,7 +204,7 @@ func (l *linker) allActions(c *bmv2.Config) error {
 		l.sw.actions = append(l.sw.actions, act)
 		l.sw.actionByID[a.ID] = act
 	}
-	l.params = nil
+	l.Params = nil
 	return nil
 }
 
@@ -246,7 +247,7 @@ func (l *linker) pipelines(c *bmv2.Config) error {
 
 // find looks the fields up. The five that simple_switch insists on must be
 // there.
-func (f *stdFields) find(l *layout) error {
+func (f *stdFields) find(l *vector.Layout) error {
 	for _, x := range []struct {
 		dst          *stdField
 		header, name string
@@ -270,11 +271,11 @@ func (f *stdFields) find(l *layout) error {
 		{&f.deqDepth, "queueing_metadata", "deq_qdepth", false},
 		{&f.qid, "queueing_metadata", "qid", false},
 	} {
-		fd, ok := l.target(x.header, x.name)
+		fd, ok := l.Target(x.header, x.name)
 		if !ok && x.required {
 			return fmt.Errorf("the program lacks the field %s.%s", x.header, x.name)
 		}
-		*x.dst = stdField{off: fd.off, mask: num.Mask64(min(fd.width, 64)), ok: ok}
+		*x.dst = stdField{off: fd.Off, mask: num.Mask64(min(fd.Width, 64)), ok: ok}
 	}
 	f.queueing = f.enqTime.ok && f.enqDepth.ok && f.deqDelta.ok && f.deqDepth.ok
 	return nil

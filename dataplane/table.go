@@ -8,6 +8,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A table is a match-action table. Its entries are found by one of three
@@ -167,7 +168,7 @@ func (t *table) nextNode(a *action, hit bool) *node {
 }
 
 // find returns the slot of the entry that p matches, or none.
-func (t *table) find(p *State) int32 {
+func (t *table) find(p *vector.State) int32 {
 	switch {
 	case t.count == 0:
 		return lookup.None
@@ -192,11 +193,11 @@ func (t *table) lookup(key []uint64) int32 {
 }
 
 // apply looks p up, runs the action and returns where the control goes on.
-func (t *table) apply(s *Switch, p *State) *node {
+func (t *table) apply(s *Switch, p *vector.State) *node {
 	c, next := t.choose(s, p)
 	if c != nil && c.action != nil {
 		if s.opts.Trace != nil {
-			s.trace(p.id, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
+			s.trace(p.ID, Event{Kind: EventAction, Name: c.action.name, Source: c.action.source})
 		}
 		c.action.run(p, c.args)
 	}
@@ -205,24 +206,24 @@ func (t *table) apply(s *Switch, p *State) *node {
 
 // choose looks p up. It returns the call to run, nil if there is none, and where
 // the control goes on behind it.
-func (t *table) choose(s *Switch, p *State) (*call, *node) {
+func (t *table) choose(s *Switch, p *vector.State) (*call, *node) {
 	slot := t.find(p)
 	if slot == lookup.None {
 		return t.chooseMiss(s, p)
 	}
 	e := &t.entries[slot]
-	p.entry = slot
+	p.Entry = slot
 	if t.counters {
 		e.counter.add(p)
 	}
 	if t.ageing {
-		e.lastHit = p.now
+		e.lastHit = p.Now
 	}
 	if t.meters != nil {
 		t.meters.mark(&t.meters.cells[slot], p)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+		s.trace(p.ID, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
 	}
 	if t.profile == nil {
 		return &e.call, e.call.next
@@ -230,11 +231,11 @@ func (t *table) choose(s *Switch, p *State) (*call, *node) {
 	return t.chooseIndirect(p, &e.call, true)
 }
 
-func (t *table) chooseMiss(s *Switch, p *State) (*call, *node) {
+func (t *table) chooseMiss(s *Switch, p *vector.State) (*call, *node) {
 	if s.opts.Trace != nil {
-		s.trace(p.id, Event{Kind: EventTableMiss, Name: t.name})
+		s.trace(p.ID, Event{Kind: EventTableMiss, Name: t.name})
 	}
-	p.entry = lookup.None
+	p.Entry = lookup.None
 	if t.counters {
 		t.missed.add(p)
 	}
@@ -252,7 +253,7 @@ func (t *table) chooseMiss(s *Switch, p *State) (*call, *node) {
 }
 
 // chooseIndirect finds the member that c leads to. An empty group does nothing.
-func (t *table) chooseIndirect(p *State, c *call, hit bool) (*call, *node) {
+func (t *table) chooseIndirect(p *vector.State, c *call, hit bool) (*call, *node) {
 	m := t.profile.lookup(p, c)
 	if m == nil {
 		return nil, t.base

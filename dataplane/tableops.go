@@ -223,10 +223,10 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 	}
 	args := make([]uint64, a.argWords)
 	for i, b := range params {
-		if !num.Fits(b, a.params[i].width) {
+		if !num.Fits(b, a.params[i].Width) {
 			return nil, ErrBadParams
 		}
-		a.params[i].put(args, num.OfBytes(b, num.Words(a.params[i].width)))
+		a.params[i].Put(args, num.OfBytes(b, num.Words(a.params[i].Width)))
 	}
 	return args, nil
 }
@@ -235,10 +235,10 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 func callOf(a *action, args []uint64) ActionCall {
 	c := ActionCall{Name: a.name}
 	for _, p := range a.params {
-		v := make([]uint64, num.Words(p.width))
-		copy(v, args[p.off:])
-		num.Mask(v, p.width)
-		b := make([]byte, num.Bytes(p.width))
+		v := make([]uint64, num.Words(p.Width))
+		copy(v, args[p.Off:])
+		num.Mask(v, p.Width)
+		b := make([]byte, num.Bytes(p.Width))
 		num.PutBytes(b, v)
 		c.Params = append(c.Params, b)
 	}

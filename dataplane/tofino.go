@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A program for Tofino runs in a pipe of two halves, each with a parser, a
@@ -155,7 +156,7 @@ func (s *Switch) Cells(p *Packet) int {
 // linkPipe links a program for Tofino.
 func (l *linker) linkPipe(c *bmv2.Config) error {
 	s := l.sw
-	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.lay.words)}
+	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.lay.Words)}
 	s.tofino = t
 	t.setPrograms(c)
 	err := inTurn(c, l.arrays, l.calculations, l.lists, l.allActions, l.pipelines, l.blocks)
@@ -220,16 +221,16 @@ func (l *linker) pipeControl(p *bmv2.Pipeline, control *pipeline) {
 }
 
 // find looks up the fields that the hardware itself reads or writes.
-func (g *gress) find(l *layout, prefix string) {
+func (g *gress) find(l *vector.Layout, prefix string) {
 	g.time.find(l, prefix+"_prsr_md", "global_tstamp")
 	g.parserErr.find(l, prefix+"_prsr_md", "parser_err")
 	g.drop.find(l, prefix+"_dprsr_md", "drop_ctl")
 	g.mirrorIO.find(l, prefix+"_dprsr_md", "mirror_io_select")
 }
 
-func (f *stdField) find(l *layout, header, name string) {
-	if fd, err := l.field(header, name); err == nil {
-		*f = stdField{off: fd.off, mask: num.Mask64(min(fd.width, 64)), ok: true}
+func (f *stdField) find(l *vector.Layout, header, name string) {
+	if fd, err := l.Field(header, name); err == nil {
+		*f = stdField{off: fd.Off, mask: num.Mask64(min(fd.Width, 64)), ok: true}
 	}
 }
 
@@ -263,13 +264,13 @@ func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
 // open gives a packet the vector, empty.
 func (t *tofino) open(p *Packet, now time.Duration) {
 	clear(t.vector)
-	p.w, p.now = t.vector, now
-	p.digest, p.parserError = 0, 0
+	p.st.W, p.st.Now = t.vector, now
+	p.st.Digest, p.st.ParserError = 0, 0
 	t.asked.clear()
 }
 
 // close takes it away: only bytes leave a half of the pipe.
-func (t *tofino) close(p *Packet) { p.w = nil }
+func (t *tofino) close(p *Packet) { p.st.W = nil }
 
 func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 	t.close(p)
@@ -280,28 +281,28 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 // false if ingress has to drop the packet for what was wrong: if the program
 // does not look at that, or if no transition was found.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
-	p.head = p.start - head
+	p.st.Head = p.st.Start - head
 	t.parseFrame(g.parser, p)
-	g.time.put(p.w, uint64(p.now))
-	if p.parserError == uint64(g.parser.codes.none) {
+	g.time.put(p.st.W, uint64(p.st.Now))
+	if p.st.ParserError == uint64(g.parser.codes.none) {
 		return true
 	}
-	wrong := t.errors[p.parserError]
-	g.parserErr.put(p.w, wrong)
+	wrong := t.errors[p.st.ParserError]
+	g.parserErr.put(p.st.W, wrong)
 	return wrong == 0 || g.readsError && wrong&errNoMatch == 0
 }
 
 // work runs a half's control and what its deparser does before it emits. It
 // returns false if an assertion was false.
 func (t *tofino) work(g *gress, p *Packet) bool {
-	g.control.apply(t.sw, &p.State)
-	p.exit = false
-	if p.dead {
+	g.control.apply(t.sw, &p.st)
+	p.st.Exit = false
+	if p.st.Dead {
 		return false
 	}
-	g.deparser.prepare(t.sw, &p.State)
-	if p.digest != 0 {
-		t.sw.learn(p, p.digest)
+	g.deparser.prepare(t.sw, &p.st)
+	if p.st.Digest != 0 {
+		t.sw.learn(p, p.st.Digest)
 	}
 	return true
 }

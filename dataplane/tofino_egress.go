@@ -8,7 +8,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 		t.tell(p, depth, now)
 	}
 	if p.tm.bypass {
-		p.now = now
+		p.st.Now = now
 		return t.send(p, out)
 	}
 	g := &t.at(p.egressPort).out
@@ -16,24 +16,24 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	if t.chip.selects {
 		// A mirror shows what leaves, as on Tofino 1, unless the program asks
 		// for what came: so the compiler has it.
-		g.mirrorIO.put(p.w, 1)
+		g.mirrorIO.put(p.st.W, 1)
 	}
 	t.parse(g, p, t.outHeader.put(p, depth))
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p.w)
+	dropped := g.drop.get(p.st.W)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
 	leaves := dropped&dropPacket != 0 || !t.comesRound(p)
-	if mirrors && t.chip.selects && g.mirrorIO.get(p.w) == 0 {
-		out, mirrors = t.mirror(p, p.start, leaves, out), false
+	if mirrors && t.chip.selects && g.mirrorIO.get(p.st.W) == 0 {
+		out, mirrors = t.mirror(p, p.st.Start, leaves, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
 		return t.drop(p, dropEgress, out)
 	}
 	t.write(g, p)
 	if mirrors {
-		out = t.mirror(p, p.start, leaves, out)
+		out = t.mirror(p, p.st.Start, leaves, out)
 	}
 	if dropped&dropPacket != 0 {
 		return t.drop(p, dropEgress, out)
@@ -51,7 +51,7 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.id, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		t.sw.trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
@@ -63,14 +63,14 @@ func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 		return t.sw.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.id, Event{Kind: EventRecirculate})
+		t.sw.trace(p.st.ID, Event{Kind: EventRecirculate})
 	}
-	c := t.sw.copyBytes(p, p.head)
+	c := t.sw.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds
 	c.ingressPort = p.egressPort
-	c.length = c.end - c.start + c.extra
-	c.ingressLength = c.length
-	t.arrive(c, p.now)
+	c.st.Length = c.st.End - c.st.Start + c.extra
+	c.st.IngressLength = c.st.Length
+	t.arrive(c, p.st.Now)
 	t.sw.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }

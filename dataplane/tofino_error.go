@@ -1,6 +1,9 @@
 package dataplane
 
-import "github.com/p4lb/p4lb/bmv2"
+import (
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
 
 // The bits of parser_err.
 const (
@@ -47,7 +50,7 @@ func errorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 // it does with accept, and so it does where a header stack is full.
 func refuse(ps *parser, src *bmv2.Parser, states map[string]*parseState) {
 	code := ps.codes.noMatch
-	noMatch := &parseState{name: "no match", ops: []parserOp{func(*State) int64 { return code }}}
+	noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
 	for _, s := range src.ParseStates {
 		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
 			st.others = noMatch

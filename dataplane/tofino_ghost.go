@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A ghost is the third thread of Tofino 2's pipes. It has no packets: the
@@ -24,7 +25,7 @@ type ghost struct {
 
 	pingPong, length, queue, pipe stdField
 	// message takes the place of a packet in the control.
-	message State
+	message vector.State
 }
 
 // ghost links the control.
@@ -33,10 +34,10 @@ func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) *ghost {
 	if c.PingPong {
 		g.copies = 2
 	}
-	g.pingPong.find(l.lay, "gh_intr_md", "ping_pong")
-	g.length.find(l.lay, "gh_intr_md", "qlength")
-	g.queue.find(l.lay, "gh_intr_md", "qid")
-	g.pipe.find(l.lay, "gh_intr_md", "pipe_id")
+	g.pingPong.find(l.Layout, "gh_intr_md", "ping_pong")
+	g.length.find(l.Layout, "gh_intr_md", "qlength")
+	g.queue.find(l.Layout, "gh_intr_md", "qid")
+	g.pipe.find(l.Layout, "gh_intr_md", "pipe_id")
 	return g
 }
 
@@ -59,18 +60,18 @@ func QueueNumber(port uint32, priority int) int {
 // so many cells long. No packet is under way meanwhile.
 func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 	g := t.at(p.egressPort).ghost
-	t.runGhost(g, p.id, QueueNumber(p.egressPort, p.priority), length, p.egressPort/(devPorts/pipes), now)
+	t.runGhost(g, p.st.ID, QueueNumber(p.egressPort, p.priority), length, p.egressPort/(devPorts/pipes), now)
 }
 
 func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, now time.Duration) {
 	for bit := range g.copies {
 		clear(t.vector)
-		g.message = State{ex: &t.sw.ex, w: t.vector, id: id, now: now}
+		g.message = vector.State{Scratch: &t.sw.ex, W: t.vector, ID: id, Now: now}
 		m := &g.message
-		g.pingPong.put(m.w, bit)
-		g.length.put(m.w, uint64(length))
-		g.queue.put(m.w, uint64(queue))
-		g.pipe.put(m.w, uint64(pipe))
+		g.pingPong.put(m.W, bit)
+		g.length.put(m.W, uint64(length))
+		g.queue.put(m.W, uint64(queue))
+		g.pipe.put(m.W, uint64(pipe))
 		g.control.apply(t.sw, m)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // maxIntrinsic bounds the bytes that the hardware puts before a packet, beside
@@ -30,17 +31,17 @@ func (f slot) put(b *block, v uint64) {
 
 // A blockLayout finds the slots of a header type.
 type blockLayout struct {
-	typ  *headerType
+	typ  *vector.HeaderType
 	size int // bytes of the header
 	skip int // bits of the first word before it
 }
 
 // newBlockLayout returns the layout of a type; one that the program does not
 // have, or of a strange size, is empty.
-func newBlockLayout(l *layout, name string) blockLayout {
-	for _, t := range l.types {
-		if t.name == name && t.varLen < 0 && t.bits%8 == 0 && t.bits/8 <= maxIntrinsic {
-			return blockLayout{typ: t, size: t.bits / 8, skip: -t.bits & 63}
+func newBlockLayout(l *vector.Layout, name string) blockLayout {
+	for _, t := range l.Types {
+		if t.Name == name && t.VarLen < 0 && t.Bits%8 == 0 && t.Bits/8 <= maxIntrinsic {
+			return blockLayout{typ: t, size: t.Bits / 8, skip: -t.Bits & 63}
 		}
 	}
 	return blockLayout{}
@@ -54,17 +55,17 @@ func (b *blockLayout) slot(name string) slot {
 		return slot{cut: 64}
 	}
 	at := b.skip
-	for _, f := range b.typ.fields {
-		if f.name == name && f.width <= 64 {
-			s := slot{mask: num.Mask64(f.width), word: at / 64, cut: 64}
-			if end := at%64 + f.width; end <= 64 {
+	for _, f := range b.typ.Fields {
+		if f.Name == name && f.Width <= 64 {
+			s := slot{mask: num.Mask64(f.Width), word: at / 64, cut: 64}
+			if end := at%64 + f.Width; end <= 64 {
 				s.left = uint(64 - end)
 			} else {
 				s.right, s.cut = uint(end-64), uint(128-end)
 			}
 			return s
 		}
-		at += f.width
+		at += f.Width
 	}
 	return slot{cut: 64}
 }
@@ -82,7 +83,7 @@ type ingressHeader struct {
 	resubmitted, port, time slot
 }
 
-func (h *ingressHeader) find(l *layout) {
+func (h *ingressHeader) find(l *vector.Layout) {
 	h.blockLayout = newBlockLayout(l, "ingress_intrinsic_metadata_t")
 	h.resubmitted, h.port, h.time = h.slot("resubmit_flag"), h.slot("ingress_port"), h.slot("ingress_mac_tstamp")
 }
@@ -94,7 +95,7 @@ func (h *ingressHeader) put(p *Packet, portData int, arrived time.Duration) int 
 	h.resubmitted.put(&b, b2u(p.tm.resubmitted))
 	h.port.put(&b, uint64(p.ingressPort))
 	h.time.put(&b, uint64(arrived))
-	b.write(p.buf, p.start-portData, h.words())
+	b.write(p.st.Buf, p.st.Start-portData, h.words())
 	return h.size + portData
 }
 
@@ -104,7 +105,7 @@ type egressHeader struct {
 	port, enqDepth, enqTime, deqDepth, deqDelta, rid, ridFirst, qid, cos, length slot
 }
 
-func (h *egressHeader) find(l *layout) {
+func (h *egressHeader) find(l *vector.Layout) {
 	h.blockLayout = newBlockLayout(l, "egress_intrinsic_metadata_t")
 	h.port = h.slot("egress_port")
 	h.enqDepth, h.enqTime = h.slot("enq_qdepth"), h.slot("enq_tstamp")
@@ -122,12 +123,12 @@ func (h *egressHeader) put(p *Packet, depth int) int {
 	h.enqDepth.put(&b, uint64(p.tm.enqDepth))
 	h.enqTime.put(&b, uint64(p.tm.enqTime))
 	h.deqDepth.put(&b, uint64(depth))
-	h.deqDelta.put(&b, uint64(p.now-p.tm.enqTime))
+	h.deqDelta.put(&b, uint64(p.st.Now-p.tm.enqTime))
 	h.rid.put(&b, uint64(p.tm.rid))
 	h.ridFirst.put(&b, b2u(p.tm.ridFirst))
 	h.qid.put(&b, uint64(p.tm.qid))
 	h.cos.put(&b, uint64(p.tm.cos))
-	h.length.put(&b, uint64(p.ingressLength-frameCheck))
-	b.write(p.buf, p.start, h.words())
+	h.length.put(&b, uint64(p.st.IngressLength-vector.FrameCheck))
+	b.write(p.st.Buf, p.st.Start, h.words())
 	return h.size
 }

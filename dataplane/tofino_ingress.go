@@ -1,6 +1,10 @@
 package dataplane
 
-import "time"
+import (
+	"time"
+
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
 
 // noPort is where ingress sends a packet that it gives no port: nowhere.
 const noPort = devPorts - 1
@@ -11,7 +15,7 @@ type tmFields struct {
 	hash1, hash2, xid1, xid2, rid                 stdField
 }
 
-func (f *tmFields) find(l *layout) {
+func (f *tmFields) find(l *vector.Layout) {
 	f.port.find(l, "ig_tm_md", "ucast_egress_port")
 	f.bypass.find(l, "ig_tm_md", "bypass_egress")
 	f.cos.find(l, "ig_tm_md", "ingress_cos")
@@ -29,22 +33,22 @@ func (f *tmFields) find(l *layout) {
 // arrive notes when a packet came in. Counters and meters see the frame's check
 // sequence too.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
-	p.now = now
-	p.ingressLength += frameCheck
+	p.st.Now = now
+	p.st.IngressLength += vector.FrameCheck
 	*p.tm = forTM{}
 	if n := t.chip.portData; p.ingressPort < devPorts {
-		data := p.buf[p.start-n : p.start]
+		data := p.st.Buf[p.st.Start-n : p.st.Start]
 		clear(data[copy(data, t.portData[p.ingressPort]):])
 	}
 }
 
 // ingress runs the first half of the pipe and the traffic manager.
 func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
-	arrived := p.now
+	arrived := p.st.Now
 	g := &t.at(p.ingressPort).in
 	t.sw.now = now
 	t.open(p, now)
-	t.tm.port.put(p.w, noPort)
+	t.tm.port.put(p.st.W, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
 	if !t.parse(g, p, head) {
 		return t.drop(p, dropParser, out)
@@ -52,11 +56,11 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p.w)
+	dropped := g.drop.get(p.st.W)
 	mirrors := t.asked.mirror && dropped&dropMirror == 0
-	late := mirrors && g.mirrorIO.get(p.w) != 0
+	late := mirrors && g.mirrorIO.get(p.st.W) != 0
 	if mirrors && !late {
-		out = t.mirror(p, p.start, false, out)
+		out = t.mirror(p, p.st.Start, false, out)
 	}
 	if t.asked.resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
 		return t.resubmit(p, now, out)
@@ -73,7 +77,7 @@ const (
 
 // forward deparses the packet and hands it, and copies of it, to their queues.
 func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
-	port, a, b := t.tm.port.get(p.w), t.tm.groupA.get(p.w), t.tm.groupB.get(p.w)
+	port, a, b := t.tm.port.get(p.st.W), t.tm.groupA.get(p.st.W), t.tm.groupB.get(p.st.W)
 	if !t.tm.port.ok {
 		port = noPort
 	}
@@ -81,18 +85,18 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 		port, a, b = noPort, 0, 0
 	}
 	cpu := t.sw.opts.CPU
-	if t.tm.toCPU.get(p.w) == 0 || dropped&dropCPU != 0 {
+	if t.tm.toCPU.get(p.st.W) == 0 || dropped&dropCPU != 0 {
 		cpu = nil
 	}
 	if port == noPort && a|b == 0 && cpu == nil && !mirrorLate {
 		return t.drop(p, dropIngress, out)
 	}
-	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p.w)), uint8(t.tm.cos.get(p.w))
-	p.tm.bypass = t.tm.bypass.get(p.w) != 0
+	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p.st.W)), uint8(t.tm.cos.get(p.st.W))
+	p.tm.bypass = t.tm.bypass.get(p.st.W) != 0
 	why := t.tm.cutOf(p)
 	t.write(g, p)
 	if mirrorLate {
-		out = t.mirror(p, p.start, false, out)
+		out = t.mirror(p, p.st.Start, false, out)
 	}
 	t.close(p)
 	p.rounds.left /= max(1, btoi(a != 0)+btoi(b != 0)+btoi(cpu != nil)+btoi(port != noPort))
@@ -111,10 +115,10 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 // write puts the headers before the payload; with them the packet is nothing
 // but bytes.
 func (t *tofino) write(g *gress, p *Packet) {
-	g.deparser.emit(t.sw, &p.State)
-	p.dropCheck()
-	p.start = p.head
-	p.length = p.end - p.head + p.extra
+	g.deparser.emit(t.sw, &p.st)
+	p.st.DropCheck()
+	p.st.Start = p.st.Head
+	p.st.Length = p.st.End - p.st.Head + p.extra
 }
 
 // resubmit sends the packet as it came through ingress once more, with a
@@ -124,32 +128,32 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 		return t.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.id, Event{Kind: EventResubmit})
+		t.sw.trace(p.st.ID, Event{Kind: EventResubmit})
 	}
 	t.close(p)
-	p.head = p.start
-	p.dropCheck()
-	p.now, *p.tm = now, forTM{resubmitted: true}
-	data := p.buf[p.start-t.chip.portData : p.start]
+	p.st.Head = p.st.Start
+	p.st.DropCheck()
+	p.st.Now, *p.tm = now, forTM{resubmitted: true}
+	data := p.st.Buf[p.st.Start-t.chip.portData : p.st.Start]
 	clear(data[copy(data, t.asked.again):])
 	return append(out, Outcome{Kind: ToIngress, Packet: p})
 }
 
 // replica copies a packet of bytes, with what goes along.
 func (t *tofino) replica(p *Packet) *Packet {
-	c := t.sw.copyBytes(p, p.head)
-	c.length, c.now, *c.tm, c.rounds = p.length, p.now, *p.tm, p.rounds
+	c := t.sw.copyBytes(p, p.st.Head)
+	c.st.Length, c.st.Now, *c.tm, c.rounds = p.st.Length, p.st.Now, *p.tm, p.rounds
 	return c
 }
 
 // adopt makes of another pipe's packet, which is between ingress and egress and so
 // nothing but bytes, one of this switch.
 func (s *Switch) adopt(p *Packet, from *Switch) *Packet {
-	c := s.newPacket(p.end - p.head)
-	copy(c.buf[c.start:], p.buf[p.head:p.end])
-	c.extra, c.limit, c.check, c.length, c.ingressLength = p.extra, p.limit, p.check, p.length, p.ingressLength
+	c := s.newPacket(p.st.End - p.st.Head)
+	copy(c.st.Buf[c.st.Start:], p.st.Buf[p.st.Head:p.st.End])
+	c.extra, c.st.Limit, c.st.Check, c.st.Length, c.st.IngressLength = p.extra, p.st.Limit, p.st.Check, p.st.Length, p.st.IngressLength
 	c.ingressPort, c.egressPort, c.priority = p.ingressPort, p.egressPort, p.priority
-	c.now, *c.tm, c.rounds, c.id = p.now, *p.tm, p.rounds, p.id
+	c.st.Now, *c.tm, c.rounds, c.st.ID = p.st.Now, *p.tm, p.rounds, p.st.ID
 	from.release(p)
 	return c
 }
@@ -193,21 +197,21 @@ func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outco
 		return out
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.id, Event{Kind: EventClone, Value: int64(t.asked.session)})
+		t.sw.trace(p.st.ID, Event{Kind: EventClone, Value: int64(t.asked.session)})
 	}
-	n, end := len(t.asked.mirrored), p.end-p.check
+	n, end := len(t.asked.mirrored), p.st.End-p.st.Check
 	if n+end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
 		return out
 	}
 	c := t.sw.newPacket(n + end - from)
-	copy(c.buf[c.start:], t.asked.mirrored)
-	copy(c.buf[c.start+n:], p.buf[from:end])
+	copy(c.st.Buf[c.st.Start:], t.asked.mirrored)
+	copy(c.st.Buf[c.st.Start+n:], p.st.Buf[from:end])
 	p.share(c, leaves)
-	c.extra, c.ingressPort, c.now = p.extra, p.ingressPort, p.now
-	c.length = c.end - c.start + c.extra
-	c.ingressLength = p.ingressLength - frameCheck + n
+	c.extra, c.ingressPort, c.st.Now = p.extra, p.ingressPort, p.st.Now
+	c.st.Length = c.st.End - c.st.Start + c.extra
+	c.st.IngressLength = p.st.IngressLength - vector.FrameCheck + n
 	c.shorten(session.Length)
-	c.ingressLength += frameCheck
+	c.st.IngressLength += vector.FrameCheck
 	*c.tm = forTM{qid: uint8(session.Priority)}
 	if session.Group != 0 {
 		c.rounds.left /= 1 + btoi(session.HasPort)

@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // requests are what a deparser asks for; of several calls the last one counts.
@@ -20,7 +21,7 @@ func (r *requests) clear() { *r = requests{mirrored: r.mirrored[:0], again: r.ag
 
 // pipePrimitive links the primitives of programs for Tofino; nil if p is not
 // one of them.
-func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
+func (l *linker) pipePrimitive(p *bmv2.Primitive) (vector.Step, error) {
 	a := p.Parameters
 	switch p.Op {
 	case "mirror_emit":
@@ -56,12 +57,12 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 		if err := arity(p, 1); err != nil {
 			return nil, err
 		}
-		dst, err := l.place(a[0])
+		dst, err := l.Place(a[0])
 		if err != nil {
 			return nil, err
 		}
-		set := dst.set()
-		return func(p *State) { set(p, uint64(uint32(p.entry))) }, nil
+		set := dst.Set()
+		return func(p *vector.State) { set(p, uint64(uint32(p.Entry))) }, nil
 	case "register_fill":
 		if err := arity(p, 2); err != nil {
 			return nil, err
@@ -77,11 +78,11 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (step, error) {
 var errEmit = errors.New("the parameters are a session if it mirrors, and perhaps a header of whole bytes")
 
 // mirrorEmit notes the session and the header.
-func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
+func (l *linker) mirrorEmit(a []*bmv2.Expr) (vector.Step, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, errEmit
 	}
-	v, err := l.number(a[0])
+	v, err := l.Number(a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,8 @@ func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, session := &l.sw.tofino.asked, v.low()
-	return func(p *State) {
+	r, session := &l.sw.tofino.asked, v.Low()
+	return func(p *vector.State) {
 		r.mirror, r.session = true, uint16(session(p))
 		header(p)
 	}, nil
@@ -99,7 +100,7 @@ func (l *linker) mirrorEmit(a []*bmv2.Expr) (step, error) {
 // maxMirrorHeader is the most bytes that a mirror can have before the packet.
 const maxMirrorHeader = 1 << 12
 
-func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
+func (l *linker) resubmitEmit(a []*bmv2.Expr) (vector.Step, error) {
 	if len(a) > 1 {
 		return nil, errEmit
 	}
@@ -108,7 +109,7 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 		return nil, err
 	}
 	r := &l.sw.tofino.asked
-	return func(p *State) {
+	return func(p *vector.State) {
 		r.resubmit = true
 		header(p)
 	}, nil
@@ -116,24 +117,24 @@ func (l *linker) resubmitEmit(a []*bmv2.Expr) (step, error) {
 
 // emitted links what writes a header of at most size bytes, if there is one, to
 // dst.
-func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
+func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (vector.Step, error) {
 	if len(a) == 0 {
-		return func(*State) { *dst = (*dst)[:0] }, nil
+		return func(*vector.State) { *dst = (*dst)[:0] }, nil
 	}
-	ref, err := l.header(a[0])
+	ref, err := l.Header(a[0])
 	if err != nil {
 		return nil, err
 	}
-	h := ref.h
-	if h == nil || h.typ.bits%8 != 0 || h.typ.varLen >= 0 {
+	h := ref.H
+	if h == nil || h.Type.Bits%8 != 0 || h.Type.VarLen >= 0 {
 		return nil, errEmit
 	}
-	if h.typ.bits/8 > size {
-		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.name, h.typ.bits/8, size)
+	if h.Type.Bits/8 > size {
+		return nil, fmt.Errorf("header %s has %d bytes, more than %d", h.Name, h.Type.Bits/8, size)
 	}
-	return func(p *State) {
+	return func(p *vector.State) {
 		b := num.BitWriter{Buf: (*dst)[:0]}
-		h.write(&b, p)
+		h.Write(&b, p)
 		*dst = b.Finish()
 	}, nil
 }
@@ -141,7 +142,7 @@ func (l *linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (step, error) {
 // sum links what adds the words of a calculation to a checksum, or takes them
 // off it. The checksum is the sum itself, in ones' complement, where
 // calculations give its complement; so taking off is adding that.
-func (l *linker) sum(op string, acc, calc *bmv2.Expr) (step, error) {
+func (l *linker) sum(op string, acc, calc *bmv2.Expr) (vector.Step, error) {
 	place, get, err := l.accumulator(acc)
 	if err != nil {
 		return nil, err
@@ -154,25 +155,25 @@ func (l *linker) sum(op string, acc, calc *bmv2.Expr) (step, error) {
 	if op == "csum_add" {
 		flip = 0xffff
 	}
-	return func(p *State) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
+	return func(p *vector.State) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
 }
 
 // sumRest links what takes off all that the parser has not read yet.
-func (l *linker) sumRest(acc *bmv2.Expr) (step, error) {
+func (l *linker) sumRest(acc *bmv2.Expr) (vector.Step, error) {
 	place, get, err := l.accumulator(acc)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *State) { place(p, onesSum(get(p), uint64(hash.Internet(p.payload())))) }, nil
+	return func(p *vector.State) { place(p, onesSum(get(p), uint64(hash.Internet(p.Payload())))) }, nil
 }
 
-func (l *linker) accumulator(e *bmv2.Expr) (func(*State, uint64), eval, error) {
-	pl, err := l.place(e)
+func (l *linker) accumulator(e *bmv2.Expr) (func(*vector.State, uint64), vector.Eval, error) {
+	pl, err := l.Place(e)
 	if err != nil {
 		return nil, nil, err
 	}
-	v := pl.value()
-	return pl.set(), v.low(), nil
+	v := pl.Value()
+	return pl.Set(), v.Low(), nil
 }
 
 // onesSum adds two numbers of 16 bits in ones' complement.

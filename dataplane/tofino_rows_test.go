@@ -138,8 +138,8 @@ func TestRowsForward(t *testing.T) {
 				for range 2000 {
 					once()
 				}
-				if e.sw.ex.used != 0 {
-					t.Errorf("%d words left on the stack", e.sw.ex.used)
+				if e.sw.ex.Used != 0 {
+					t.Errorf("%d words left on the stack", e.sw.ex.Used)
 				}
 				if a := testing.AllocsPerRun(1000, once); a != 0 {
 					t.Errorf("%v allocations per packet", a)

@@ -54,8 +54,8 @@ type cut struct {
 // cutOf reads it from the metadata for the traffic manager.
 func (f *tmFields) cutOf(p *Packet) cut {
 	return cut{
-		hash1: f.hash1.get(p.w), hash2: f.hash2.get(p.w), rid: uint16(f.rid.get(p.w)),
-		xid1: uint16(f.xid1.get(p.w)), xid2: uint16(f.xid2.get(p.w)),
+		hash1: f.hash1.get(p.st.W), hash2: f.hash2.get(p.st.W), rid: uint16(f.rid.get(p.st.W)),
+		xid1: uint16(f.xid1.get(p.st.W)), xid2: uint16(f.xid2.get(p.st.W)),
 	}
 }
 

@@ -1,4 +1,4 @@
-package dataplane
+package vector
 
 import (
 	"fmt"
@@ -29,13 +29,15 @@ func newExprWorld(t *testing.T, r *rand.Rand) *exprWorld {
 			w.fields = append(w.fields, bmv2.HeaderField{Name: fmt.Sprint("s", i), Width: width, Signed: true})
 		}
 	}
-	lay, err := newLayout(&bmv2.Config{
+	lay, err := NewLayout(&bmv2.Config{
 		HeaderTypes: []*bmv2.HeaderType{{Name: "t", Fields: w.fields}},
 		Headers:     []*bmv2.Header{{Name: "h", HeaderType: "t", Metadata: true}},
 	})
-	must(t, err)
-	w.link = &Linker{lay: lay}
-	w.p = &State{w: make([]uint64, lay.words), ex: &machine{}}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.link = &Linker{Layout: lay}
+	w.p = &State{W: make([]uint64, lay.Words), Scratch: &Scratch{}}
 	return w
 }
 
@@ -58,8 +60,8 @@ func (w *exprWorld) fill() {
 			v.Sub(v, new(big.Int).Lsh(bigOne, uint(f.Width)))
 		}
 		w.values[f.Name] = v
-		fd, _ := w.link.lay.field("h", f.Name)
-		copy(w.p.w[fd.off:], num.OfBig(v, fd.words()))
+		fd, _ := w.link.Layout.Field("h", f.Name)
+		copy(w.p.W[fd.Off:], num.OfBig(v, fd.Words()))
 	}
 }
 
@@ -221,15 +223,15 @@ func TestExpressionsAgainstUnboundedIntegers(t *testing.T) {
 		w.fill()
 		e := w.number(1 + r.IntN(4))
 		f := w.fields[r.IntN(len(w.fields))]
-		do, err := w.link.assign(bmv2.FieldOf("h", f.Name), e)
+		do, err := w.link.Assign(bmv2.FieldOf("h", f.Name), e)
 		if err != nil {
 			t.Fatalf("%d: %v: %v", i, e, err)
 		}
 		v := w.eval(e)
 		want := stored(f, v)
 		do(w.p)
-		fd, _ := w.link.lay.field("h", f.Name)
-		got, wantLimbs := w.p.w[fd.off:fd.off+fd.words()], num.OfBig(want, fd.words())
+		fd, _ := w.link.Layout.Field("h", f.Name)
+		got, wantLimbs := w.p.W[fd.Off:fd.Off+fd.Words()], num.OfBig(want, fd.Words())
 		for j := range got {
 			// A number that a field of 64 bits or less could hold unwrapped may
 			// have been computed modulo 2^64, and then is wrapped.
@@ -237,8 +239,8 @@ func TestExpressionsAgainstUnboundedIntegers(t *testing.T) {
 				t.Fatalf("%d: %s (%d bits) = %v\n got %x\nwant %x (%x)", i, f.Name, f.Width, e, got, wantLimbs, v)
 			}
 		}
-		if w.p.ex.used != 0 {
-			t.Fatalf("%d: %v leaves %d words on the stack", i, e, w.p.ex.used)
+		if w.p.Scratch.Used != 0 {
+			t.Fatalf("%d: %v leaves %d words on the stack", i, e, w.p.Scratch.Used)
 		}
 	}
 }
@@ -246,10 +248,10 @@ func TestExpressionsAgainstUnboundedIntegers(t *testing.T) {
 func TestUnboundedOperandsAreRefused(t *testing.T) {
 	w := newExprWorld(t, rand.New(rand.NewPCG(1, 1)))
 	shift := bmv2.Op2("<<", bmv2.FieldOf("h", "u5"), bmv2.FieldOf("h", "u5"))
-	if _, err := w.link.number(bmv2.Op2("&", shift, bmv2.HexInt(0xffff, 0))); err != nil {
+	if _, err := w.link.Number(bmv2.Op2("&", shift, bmv2.HexInt(0xffff, 0))); err != nil {
 		t.Errorf("a masked shift: %v", err)
 	}
-	if _, err := w.link.number(bmv2.Op2(">>", shift, bmv2.HexInt(3, 0))); err == nil {
+	if _, err := w.link.Number(bmv2.Op2(">>", shift, bmv2.HexInt(3, 0))); err == nil {
 		t.Error("the high bits of a shift by up to 2^32 were accepted")
 	}
 }

@@ -1,4 +1,4 @@
-package dataplane
+package vector
 
 import (
 	"errors"
@@ -10,34 +10,37 @@ import (
 // A Linker turns the expressions of a program into closures over the vector. It
 // lives only while a program is linked.
 type Linker struct {
-	lay *layout
+	Layout *Layout
 	// cells links what reads and writes registers, which are no part of the vector.
-	cells registerLinker
+	Cells Cells
 	// params are the parameters of the action being linked.
-	params []param
+	Params []Param
 	// self is the header whose length expression is being linked: locals are
 	// its fields.
-	self *header
+	Self *Header
 }
 
-// A registerLinker links the expressions that denote cells of registers.
-type registerLinker interface {
-	registerCell(e *bmv2.Expr) (value, error)
-	storeRegister(e *bmv2.Expr, v value) (step, error)
+// A Cells links the expressions that denote cells of registers.
+type Cells interface {
+	ReadCell(e *bmv2.Expr) (Value, error)
+	WriteCell(e *bmv2.Expr, v Value) (Step, error)
 }
 
-// A param is a parameter of an action: its place in the action data.
-type param struct {
-	name  string
-	off   int
-	width int
+// A Param is a parameter of an action: its place in the action data.
+type Param struct {
+	Name  string
+	Off   int
+	Width int
 }
+
+// Put writes an argument to its place in the action data.
+func (pr Param) Put(args, number []uint64) { copy(args[pr.Off:], number) }
 
 // An exprKind is what an expression denotes.
 type exprKind byte
 
 const (
-	numberExpr exprKind = iota
+	NumberExpr exprKind = iota // also what is none of the others
 	boolExpr
 	headerExpr
 	stackExpr
@@ -45,10 +48,11 @@ const (
 	unionStackExpr
 )
 
-func kindOf(e *bmv2.Expr) exprKind {
+// KindOf tells what an expression denotes.
+func KindOf(e *bmv2.Expr) exprKind {
 	e = e.Unwrap()
 	if e == nil {
-		return numberExpr
+		return NumberExpr
 	}
 	switch e.Type {
 	case bmv2.TypeBool:
@@ -64,7 +68,7 @@ func kindOf(e *bmv2.Expr) exprKind {
 	case bmv2.TypeExpression:
 		return kindOfOp(e)
 	}
-	return numberExpr
+	return NumberExpr
 }
 
 func kindOfOp(e *bmv2.Expr) exprKind {
@@ -76,65 +80,65 @@ func kindOfOp(e *bmv2.Expr) exprKind {
 	case "dereference_union_stack":
 		return unionExpr
 	case "?":
-		return kindOf(e.Left)
+		return KindOf(e.Left)
 	}
-	return numberExpr
+	return NumberExpr
 }
 
 var errNoExpr = errors.New("no expression")
 
-// number links an expression that denotes a number.
-func (l *Linker) number(e *bmv2.Expr) (value, error) {
+// Number links an expression that denotes a number.
+func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	e = e.Unwrap()
 	if e == nil {
-		return value{}, errNoExpr
+		return Value{}, errNoExpr
 	}
 	switch e.Type {
 	case bmv2.TypeField:
-		f, err := l.fieldRef(e)
-		return fieldValue(f), err
+		f, err := l.FieldRef(e)
+		return FieldValue(f), err
 	case bmv2.TypeHexstr:
 		v, err := bmv2.ParseHex(e.Hex)
 		if err != nil {
-			return value{}, err
+			return Value{}, err
 		}
 		return constant(v), nil
 	case bmv2.TypeInt:
-		return constInt(int64(e.Int)), nil
+		return ConstInt(int64(e.Int)), nil
 	case bmv2.TypeLocal, bmv2.TypeRuntimeData:
 		return l.local(e.Int)
 	case bmv2.TypeStackField:
 		return l.lastField(e)
 	case bmv2.TypeRegister:
-		return l.cells.registerCell(e)
+		return l.Cells.ReadCell(e)
 	case bmv2.TypeExpression:
 		return l.operation(e)
 	}
-	return value{}, fmt.Errorf("%s %q is not a number", e.Type, e.String())
+	return Value{}, fmt.Errorf("%s %q is not a number", e.Type, e.String())
 }
 
-// fieldRef finds the field that e names. The validity of a header union is no
+// FieldRef finds the field that e names. The validity of a header union is no
 // word of its own and has to be asked for with valid_union.
-func (l *Linker) fieldRef(e *bmv2.Expr) (field, error) { return l.lay.field(e.Name, e.Field) }
+func (l *Linker) FieldRef(e *bmv2.Expr) (Field, error) { return l.Layout.Field(e.Name, e.Field) }
 
-func (l *Linker) local(i int) (value, error) {
-	if l.self != nil {
-		if i < 0 || i >= len(l.self.typ.fields) {
-			return value{}, fmt.Errorf("header %s has no field %d", l.self.name, i)
+func (l *Linker) local(i int) (Value, error) {
+	if l.Self != nil {
+		if i < 0 || i >= len(l.Self.Type.Fields) {
+			return Value{}, fmt.Errorf("header %s has no field %d", l.Self.Name, i)
 		}
-		return fieldValue(l.self.typ.fields[i].at(l.self.base)), nil
+		return FieldValue(l.Self.Type.Fields[i].at(l.Self.Base)), nil
 	}
-	if i < 0 || i >= len(l.params) {
-		return value{}, fmt.Errorf("parameter %d of an action with %d", i, len(l.params))
+	if i < 0 || i >= len(l.Params) {
+		return Value{}, fmt.Errorf("parameter %d of an action with %d", i, len(l.Params))
 	}
-	return argValue(l.params[i]), nil
+	return argValue(l.Params[i]), nil
 }
 
-func (l *Linker) operation(e *bmv2.Expr) (value, error) {
+func (l *Linker) operation(e *bmv2.Expr) (Value, error) {
 	switch e.Op {
 	case "b2d":
-		t, err := l.boolean(e.Right)
-		return unsigned64(1, func(p *State) uint64 {
+		t, err := l.Boolean(e.Right)
+		return Unsigned64(1, func(p *State) uint64 {
 			if t(p) {
 				return 1
 			}
@@ -143,72 +147,73 @@ func (l *Linker) operation(e *bmv2.Expr) (value, error) {
 	case "?":
 		return l.conditional(e)
 	case "access_field":
-		f, err := l.elementField(e)
+		f, err := l.ElementField(e)
 		if err != nil {
-			return value{}, err
+			return Value{}, err
 		}
-		return f.value(), nil
+		return f.Value(), nil
 	case "last_stack_index", "size_stack":
 		return l.stackCount(e)
 	}
-	right, err := l.number(e.Right)
+	right, err := l.Number(e.Right)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
 	if e.Left == nil {
-		return unaryOp(e.Op, right)
+		return UnaryOp(e.Op, right)
 	}
-	left, err := l.number(e.Left)
+	left, err := l.Number(e.Left)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
-	return binaryOp(e.Op, left, right)
+	return BinaryOp(e.Op, left, right)
 }
 
-func (l *Linker) conditional(e *bmv2.Expr) (value, error) {
-	cond, err := l.boolean(e.Cond)
+func (l *Linker) conditional(e *bmv2.Expr) (Value, error) {
+	cond, err := l.Boolean(e.Cond)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
-	left, err := l.number(e.Left)
+	left, err := l.Number(e.Left)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
-	right, err := l.number(e.Right)
+	right, err := l.Number(e.Right)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
-	return choose(cond, left, right), nil
+	return Choose(cond, left, right), nil
 }
 
 // stackCount links the number of elements in use of a stack, or the index of
 // the last, which for an empty stack is 2^64 - 1.
-func (l *Linker) stackCount(e *bmv2.Expr) (value, error) {
-	next, err := l.nextOf(e.Right)
+func (l *Linker) stackCount(e *bmv2.Expr) (Value, error) {
+	next, err := l.NextOf(e.Right)
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
 	if e.Op == "size_stack" {
-		return unsigned64(64, func(p *State) uint64 { return p.w[next] }), nil
+		return Unsigned64(64, func(p *State) uint64 { return p.W[next] }), nil
 	}
-	return unsigned64(64, func(p *State) uint64 { return p.w[next] - 1 }), nil
+	return Unsigned64(64, func(p *State) uint64 { return p.W[next] - 1 }), nil
 }
 
-func (l *Linker) nextOf(e *bmv2.Expr) (int, error) {
+// NextOf is the word that counts the elements in use of a stack.
+func (l *Linker) NextOf(e *bmv2.Expr) (int, error) {
 	e = e.Unwrap()
 	if e != nil {
-		if s := l.lay.stackNames[e.Name]; s != nil && e.Type == bmv2.TypeHeaderStack {
-			return s.next, nil
+		if s := l.Layout.StackNames[e.Name]; s != nil && e.Type == bmv2.TypeHeaderStack {
+			return s.Next, nil
 		}
-		if s := l.lay.unionStackNames[e.Name]; s != nil && e.Type == bmv2.TypeHeaderUnionStack {
-			return s.next, nil
+		if s := l.Layout.UnionStackNames[e.Name]; s != nil && e.Type == bmv2.TypeHeaderUnionStack {
+			return s.Next, nil
 		}
 	}
 	return 0, fmt.Errorf("%v is not a stack", e)
 }
 
-// boolean links an expression that denotes a truth value.
-func (l *Linker) boolean(e *bmv2.Expr) (test, error) {
+// Boolean links an expression that denotes a truth value.
+func (l *Linker) Boolean(e *bmv2.Expr) (Test, error) {
 	e = e.Unwrap()
 	if e == nil {
 		// BMv2 takes an empty expression for false.
@@ -225,14 +230,14 @@ func (l *Linker) boolean(e *bmv2.Expr) (test, error) {
 	case "d2b":
 		return l.nonZero(e.Right)
 	case "not":
-		t, err := l.boolean(e.Right)
+		t, err := l.Boolean(e.Right)
 		return func(p *State) bool { return !t(p) }, err
 	case "and", "or":
 		return l.junction(e)
 	case "valid":
 		return l.validHeader(e.Right)
 	case "valid_union":
-		u, err := l.union(e.Right)
+		u, err := l.Union(e.Right)
 		if err != nil {
 			return nil, err
 		}
@@ -247,20 +252,20 @@ func (l *Linker) boolean(e *bmv2.Expr) (test, error) {
 	return nil, fmt.Errorf("operation %q does not give a truth value", e.Op)
 }
 
-func (l *Linker) nonZero(e *bmv2.Expr) (test, error) {
-	v, err := l.number(e)
+func (l *Linker) nonZero(e *bmv2.Expr) (Test, error) {
+	v, err := l.Number(e)
 	if err != nil {
 		return nil, err
 	}
-	return compare("!=", v, constInt(0))
+	return Compare("!=", v, ConstInt(0))
 }
 
-func (l *Linker) junction(e *bmv2.Expr) (test, error) {
-	a, err := l.boolean(e.Left)
+func (l *Linker) junction(e *bmv2.Expr) (Test, error) {
+	a, err := l.Boolean(e.Left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.boolean(e.Right)
+	b, err := l.Boolean(e.Right)
 	if err != nil {
 		return nil, err
 	}
@@ -270,16 +275,16 @@ func (l *Linker) junction(e *bmv2.Expr) (test, error) {
 	return func(p *State) bool { return a(p) || b(p) }, nil
 }
 
-func (l *Linker) boolConditional(e *bmv2.Expr) (test, error) {
-	cond, err := l.boolean(e.Cond)
+func (l *Linker) boolConditional(e *bmv2.Expr) (Test, error) {
+	cond, err := l.Boolean(e.Cond)
 	if err != nil {
 		return nil, err
 	}
-	a, err := l.boolean(e.Left)
+	a, err := l.Boolean(e.Left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.boolean(e.Right)
+	b, err := l.Boolean(e.Right)
 	if err != nil {
 		return nil, err
 	}
@@ -291,27 +296,27 @@ func (l *Linker) boolConditional(e *bmv2.Expr) (test, error) {
 	}, nil
 }
 
-func (l *Linker) numberComparison(e *bmv2.Expr) (test, error) {
-	a, err := l.number(e.Left)
+func (l *Linker) numberComparison(e *bmv2.Expr) (Test, error) {
+	a, err := l.Number(e.Left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.number(e.Right)
+	b, err := l.Number(e.Right)
 	if err != nil {
 		return nil, err
 	}
-	return compare(e.Op, a, b)
+	return Compare(e.Op, a, b)
 }
 
 // equality compares numbers, truth values, headers or unions.
-func (l *Linker) equality(e *bmv2.Expr) (test, error) {
-	if kindOf(e.Left) != kindOf(e.Right) {
+func (l *Linker) equality(e *bmv2.Expr) (Test, error) {
+	if KindOf(e.Left) != KindOf(e.Right) {
 		return nil, fmt.Errorf("comparison of different kinds: %v and %v", e.Left, e.Right)
 	}
-	var eq test
+	var eq Test
 	var err error
-	switch kindOf(e.Left) {
-	case numberExpr:
+	switch KindOf(e.Left) {
+	case NumberExpr:
 		return l.numberComparison(e)
 	case boolExpr:
 		eq, err = l.boolEquality(e)
@@ -328,11 +333,11 @@ func (l *Linker) equality(e *bmv2.Expr) (test, error) {
 	return eq, err
 }
 
-func (l *Linker) boolEquality(e *bmv2.Expr) (test, error) {
-	a, err := l.boolean(e.Left)
+func (l *Linker) boolEquality(e *bmv2.Expr) (Test, error) {
+	a, err := l.Boolean(e.Left)
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.boolean(e.Right)
+	b, err := l.Boolean(e.Right)
 	return func(p *State) bool { return a(p) == b(p) }, err
 }

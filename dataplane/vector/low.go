@@ -1,4 +1,4 @@
-package dataplane
+package vector
 
 import "github.com/p4lb/p4lb/dataplane/num"
 
@@ -6,92 +6,92 @@ import "github.com/p4lb/p4lb/dataplane/num"
 // has a form for the operands that occur most: a word and a constant, two
 // words; a closure that calls another closure is the general case.
 
-func ringLow(op string, a, b value) eval {
+func ringLow(op string, a, b Value) Eval {
 	switch op {
 	case "+":
 		return addLow(a, b)
 	case "-":
 		return subLow(a, b)
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	return func(p *State) uint64 { return f(p) * g(p) }
 }
 
-func addLow(a, b value) eval {
-	if a.kind == constKind {
+func addLow(a, b Value) Eval {
+	if a.Kind == ConstKind {
 		a, b = b, a
 	}
-	i, j, c := a.off, b.off, b.bits
+	i, j, c := a.Off, b.Off, b.Bits
 	switch {
-	case a.kind == wordKind && b.kind == constKind:
-		return func(p *State) uint64 { return p.w[i] + c }
-	case a.kind == wordKind && b.kind == wordKind:
-		return func(p *State) uint64 { return p.w[i] + p.w[j] }
-	case b.kind == constKind:
-		f := a.low()
+	case a.Kind == WordKind && b.Kind == ConstKind:
+		return func(p *State) uint64 { return p.W[i] + c }
+	case a.Kind == WordKind && b.Kind == WordKind:
+		return func(p *State) uint64 { return p.W[i] + p.W[j] }
+	case b.Kind == ConstKind:
+		f := a.Low()
 		return func(p *State) uint64 { return f(p) + c }
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	return func(p *State) uint64 { return f(p) + g(p) }
 }
 
-func subLow(a, b value) eval {
-	i, j, c := a.off, b.off, b.bits
+func subLow(a, b Value) Eval {
+	i, j, c := a.Off, b.Off, b.Bits
 	switch {
-	case a.kind == wordKind && b.kind == constKind:
-		return func(p *State) uint64 { return p.w[i] - c }
-	case a.kind == wordKind && b.kind == wordKind:
-		return func(p *State) uint64 { return p.w[i] - p.w[j] }
+	case a.Kind == WordKind && b.Kind == ConstKind:
+		return func(p *State) uint64 { return p.W[i] - c }
+	case a.Kind == WordKind && b.Kind == WordKind:
+		return func(p *State) uint64 { return p.W[i] - p.W[j] }
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	return func(p *State) uint64 { return f(p) - g(p) }
 }
 
-func bitwiseLow(op string, a, b value) eval {
+func bitwiseLow(op string, a, b Value) Eval {
 	switch op {
 	case "&":
 		return andLow(a, b)
 	case "|":
-		f, g := a.low(), b.low()
+		f, g := a.Low(), b.Low()
 		return func(p *State) uint64 { return f(p) | g(p) }
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	return func(p *State) uint64 { return f(p) ^ g(p) }
 }
 
 // andLow expects a constant on the right.
-func andLow(a, b value) eval {
-	i, c := a.off, b.bits
+func andLow(a, b Value) Eval {
+	i, c := a.Off, b.Bits
 	switch {
-	case a.kind == wordKind && b.kind == constKind:
-		return func(p *State) uint64 { return p.w[i] & c }
-	case b.kind == constKind:
-		f := a.low()
+	case a.Kind == WordKind && b.Kind == ConstKind:
+		return func(p *State) uint64 { return p.W[i] & c }
+	case b.Kind == ConstKind:
+		f := a.Low()
 		return func(p *State) uint64 { return f(p) & c }
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	return func(p *State) uint64 { return f(p) & g(p) }
 }
 
-// compare compiles a comparison of numbers.
-func compare(op string, a, b value) (test, error) {
+// Compare compiles a comparison of numbers.
+func Compare(op string, a, b Value) (Test, error) {
 	switch {
-	case a.fitsUnsigned() && b.fitsUnsigned():
+	case a.FitsUnsigned() && b.FitsUnsigned():
 		return compareUnsigned(op, a, b), nil
-	case a.fitsSigned() && b.fitsSigned():
+	case a.FitsSigned() && b.FitsSigned():
 		return compareSigned(op, a, b), nil
-	case a.hi == nil || b.hi == nil:
+	case a.Hi == nil || b.Hi == nil:
 		return nil, errUnbounded
 	}
 	return compareWide(op, a, b), nil
 }
 
-func compareUnsigned(op string, a, b value) test {
+func compareUnsigned(op string, a, b Value) Test {
 	op, a, b = constantRight(op, a, b)
-	if a.kind == wordKind && b.kind == constKind {
-		return compareWord(op, a.off, b.bits)
+	if a.Kind == WordKind && b.Kind == ConstKind {
+		return compareWord(op, a.Off, b.Bits)
 	}
-	f, g := a.low(), b.low()
+	f, g := a.Low(), b.Low()
 	switch op {
 	case "==":
 		return func(p *State) bool { return f(p) == g(p) }
@@ -107,33 +107,33 @@ func compareUnsigned(op string, a, b value) test {
 	return func(p *State) bool { return f(p) >= g(p) }
 }
 
-func compareWord(op string, i int, c uint64) test {
+func compareWord(op string, i int, c uint64) Test {
 	switch op {
 	case "==":
-		return func(p *State) bool { return p.w[i] == c }
+		return func(p *State) bool { return p.W[i] == c }
 	case "!=":
-		return func(p *State) bool { return p.w[i] != c }
+		return func(p *State) bool { return p.W[i] != c }
 	case "<":
-		return func(p *State) bool { return p.w[i] < c }
+		return func(p *State) bool { return p.W[i] < c }
 	case "<=":
-		return func(p *State) bool { return p.w[i] <= c }
+		return func(p *State) bool { return p.W[i] <= c }
 	case ">":
-		return func(p *State) bool { return p.w[i] > c }
+		return func(p *State) bool { return p.W[i] > c }
 	}
-	return func(p *State) bool { return p.w[i] >= c }
+	return func(p *State) bool { return p.W[i] >= c }
 }
 
 // constantRight exchanges the sides of a comparison if the constant is on the
 // left.
-func constantRight(op string, a, b value) (string, value, value) {
-	if a.kind == constKind && b.kind != constKind {
-		return mirrored(op), b, a
+func constantRight(op string, a, b Value) (string, Value, Value) {
+	if a.Kind == ConstKind && b.Kind != ConstKind {
+		return Mirrored(op), b, a
 	}
 	return op, a, b
 }
 
-// mirrored is the comparison with its sides exchanged.
-func mirrored(op string) string {
+// Mirrored is the comparison with its sides exchanged.
+func Mirrored(op string) string {
 	switch op {
 	case "<":
 		return ">"
@@ -147,14 +147,14 @@ func mirrored(op string) string {
 	return op
 }
 
-func compareSigned(op string, a, b value) test {
+func compareSigned(op string, a, b Value) Test {
 	if op == "==" || op == "!=" { // words are sign-extended
 		return compareUnsigned(op, a, b)
 	}
 	op, a, b = constantRight(op, a, b)
-	f, g := a.low(), b.low()
-	if b.kind == constKind {
-		return compareSignedConst(op, f, int64(b.bits))
+	f, g := a.Low(), b.Low()
+	if b.Kind == ConstKind {
+		return compareSignedConst(op, f, int64(b.Bits))
 	}
 	switch op {
 	case "<":
@@ -167,7 +167,7 @@ func compareSigned(op string, a, b value) test {
 	return func(p *State) bool { return int64(f(p)) >= int64(g(p)) }
 }
 
-func compareSignedConst(op string, f eval, c int64) test {
+func compareSignedConst(op string, f Eval, c int64) Test {
 	switch op {
 	case "<":
 		return func(p *State) bool { return int64(f(p)) < c }
@@ -179,21 +179,21 @@ func compareSignedConst(op string, f eval, c int64) test {
 	return func(p *State) bool { return int64(f(p)) >= c }
 }
 
-func compareWide(op string, a, b value) test {
+func compareWide(op string, a, b Value) Test {
 	n := max(a.limbs(), b.limbs())
-	f, g := a.wideFn(), b.wideFn()
+	f, g := a.WideFn(), b.WideFn()
 	return compared(op, func(p *State) int {
-		t := p.ex.push(2 * n)
+		t := p.Scratch.Push(2 * n)
 		f(p, t[:n])
 		g(p, t[n:])
 		c := num.Cmp(t[:n], t[n:])
-		p.ex.pop(2 * n)
+		p.Scratch.Pop(2 * n)
 		return c
 	})
 }
 
 // compared turns a three-way comparison into a test.
-func compared(op string, cmp func(*State) int) test {
+func compared(op string, cmp func(*State) int) Test {
 	switch op {
 	case "==":
 		return func(p *State) bool { return cmp(p) == 0 }
