@@ -59,12 +59,14 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector"},
+	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell"},
 	// Numbers of any width; hash algorithms.
 	"dataplane/num":  {},
 	"dataplane/hash": {"bmv2", "dataplane/num"},
 	// The vector of headers and metadata, and expressions over it.
 	"dataplane/vector": {"bmv2", "dataplane/num"},
+	// Registers, counters, meters, filters.
+	"dataplane/cell": {"bmv2", "dataplane/num", "dataplane/vector"},
 	// The indices of tables.
 	"dataplane/lookup": {},
 	"p4rt":             {"dataplane", "bmv2"},

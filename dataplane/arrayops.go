@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/num"
 )
 
-func (s *Switch) withRegister(name string, f func(*registerArray) error) error {
+func (s *Switch) withRegister(name string, f func(*cell.Register) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.registers[name]
@@ -17,37 +18,24 @@ func (s *Switch) withRegister(name string, f func(*registerArray) error) error {
 	return f(r)
 }
 
-func (r *registerArray) check(from, to int) error {
-	if from < 0 || to > r.size || from > to {
-		return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", r.name, from, to-1, r.size-1)
-	}
-	return nil
-}
-
 // RegisterRead returns a cell.
 func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
-	err = s.withRegister(name, func(r *registerArray) error {
-		if err := r.check(index, index+1); err != nil {
+	err = s.withRegister(name, func(r *cell.Register) error {
+		if err := r.Check(index, index+1); err != nil {
 			return err
 		}
-		v = r.cell(index)
+		v = r.Big(index)
 		return nil
 	})
 	return v, err
 }
 
-func (r *registerArray) cell(i int) *big.Int {
-	b := make([]byte, 8*r.words)
-	num.PutBytes(b, r.cells[i*r.words:][:r.words])
-	return new(big.Int).SetBytes(b)
-}
-
 // RegisterReadAll returns all cells, those of one moment.
 func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
-	err = s.withRegister(name, func(r *registerArray) error {
-		list = make([]*big.Int, r.size)
+	err = s.withRegister(name, func(r *cell.Register) error {
+		list = make([]*big.Int, r.Size)
 		for i := range list {
-			list[i] = r.cell(i)
+			list[i] = r.Big(i)
 		}
 		return nil
 	})
@@ -57,11 +45,11 @@ func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
 // RegisterCells returns the cells of a register of at most 64 bits: the cheap
 // way to watch a large one. They are appended to dst.
 func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err error) {
-	err = s.withRegister(name, func(r *registerArray) error {
-		if r.words > 1 {
-			return fmt.Errorf("register %s has %d bits, more than 64", name, r.width)
+	err = s.withRegister(name, func(r *cell.Register) error {
+		if r.Words > 1 {
+			return fmt.Errorf("register %s has %d bits, more than 64", name, r.Width)
 		}
-		list = append(dst, r.cells...)
+		list = append(dst, r.Cells...)
 		return nil
 	})
 	return list, err
@@ -71,12 +59,12 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 // words as it takes, the least significant first.
 func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
 	list = dst
-	err = s.withRegister(name, func(r *registerArray) error {
+	err = s.withRegister(name, func(r *cell.Register) error {
 		switch {
-		case from < 0 || from > to || to > r.size:
-			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.size-1)
+		case from < 0 || from > to || to > r.Size:
+			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.Size-1)
 		}
-		list = append(dst, r.cells[from*r.words:to*r.words]...)
+		list = append(dst, r.Cells[from*r.Words:to*r.Words]...)
 		return nil
 	})
 	return list, err
@@ -89,13 +77,13 @@ func (s *Switch) RegisterWrite(name string, index int, v *big.Int) error {
 
 // RegisterWriteRange sets the cells from ≤ i < to.
 func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error {
-	return s.withRegister(name, func(r *registerArray) error {
-		if err := r.check(from, to); err != nil {
+	return s.withRegister(name, func(r *cell.Register) error {
+		if err := r.Check(from, to); err != nil {
 			return err
 		}
-		limbs := num.OfBig(new(big.Int).And(v, num.Most(r.width)), r.words)
+		limbs := num.OfBig(new(big.Int).And(v, num.Most(r.Width)), r.Words)
 		for i := from; i < to; i++ {
-			copy(r.cells[i*r.words:], limbs)
+			copy(r.Cells[i*r.Words:], limbs)
 		}
 		return nil
 	})
@@ -103,46 +91,41 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 
 // RegisterReset sets all cells to zero, or to what the program starts with.
 func (s *Switch) RegisterReset(name string) error {
-	return s.withRegister(name, func(r *registerArray) error {
-		r.reset()
+	return s.withRegister(name, func(r *cell.Register) error {
+		r.Reset()
 		return nil
 	})
 }
 
 // RegisterInfo returns the number of cells of a register and their width.
 func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
-	err = s.withRegister(name, func(r *registerArray) error {
-		size, width = r.size, r.width
+	err = s.withRegister(name, func(r *cell.Register) error {
+		size, width = r.Size, r.Width
 		return nil
 	})
 	return size, width, err
 }
 
-// A Count is what a counter has counted.
-type Count struct {
-	Packets, Bytes uint64
-}
-
 // withCounter finds a counter: a cell of an array, or the entry with the
 // handle index of the table that a direct counter belongs to.
-func (s *Switch) withCounter(name string, index int, f func(*counter)) error {
+func (s *Switch) withCounter(name string, index int, f func(*Count)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.counters[name]
 	if a == nil {
 		return fmt.Errorf("unknown counter %q", name)
 	}
-	if a.table != "" {
-		return s.entryCounter(a.table, Handle(index), f)
+	if a.Table != "" {
+		return s.entryCounter(a.Table, Handle(index), f)
 	}
-	if index < 0 || index >= len(a.cells) {
-		return fmt.Errorf("counter %s: cell %d is outside 0..%d", name, index, len(a.cells)-1)
+	if index < 0 || index >= len(a.Cells) {
+		return fmt.Errorf("counter %s: cell %d is outside 0..%d", name, index, len(a.Cells)-1)
 	}
-	f(&a.cells[index])
+	f(&a.Cells[index])
 	return nil
 }
 
-func (s *Switch) entryCounter(name string, h Handle, f func(*counter)) error {
+func (s *Switch) entryCounter(name string, h Handle, f func(*Count)) error {
 	t, err := s.table(name)
 	if err != nil {
 		return err
@@ -165,13 +148,13 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*counter)) error {
 // CounterRead returns a counter: a cell of an array, or for a direct counter
 // the one of the entry with the handle index.
 func (s *Switch) CounterRead(name string, index int) (v Count, err error) {
-	err = s.withCounter(name, index, func(c *counter) { v = Count{c.packets, c.bytes} })
+	err = s.withCounter(name, index, func(c *Count) { v = *c })
 	return v, err
 }
 
 // CounterWrite sets a counter.
 func (s *Switch) CounterWrite(name string, index int, v Count) error {
-	return s.withCounter(name, index, func(c *counter) { *c = counter{v.Packets, v.Bytes} })
+	return s.withCounter(name, index, func(c *Count) { *c = v })
 }
 
 // CounterReadAll returns all cells of an array that is not direct.
@@ -179,14 +162,10 @@ func (s *Switch) CounterReadAll(name string) ([]Count, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.counters[name]
-	if a == nil || a.table != "" {
+	if a == nil || a.Table != "" {
 		return nil, fmt.Errorf("unknown counter array %q", name)
 	}
-	list := make([]Count, len(a.cells))
-	for i, c := range a.cells {
-		list[i] = Count{c.packets, c.bytes}
-	}
-	return list, nil
+	return append([]Count{}, a.Cells...), nil
 }
 
 // CounterRange appends the cells from ≤ i < to of an array that is not direct,
@@ -196,22 +175,19 @@ func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, 
 	defer s.mu.Unlock()
 	a := s.counters[name]
 	switch {
-	case a == nil || a.table != "":
+	case a == nil || a.Table != "":
 		return dst, fmt.Errorf("unknown counter array %q", name)
-	case from < 0 || to > len(a.cells) || from > to:
-		return dst, fmt.Errorf("counter %s: cells %d to %d are outside 0..%d", name, from, to-1, len(a.cells)-1)
+	case from < 0 || to > len(a.Cells) || from > to:
+		return dst, fmt.Errorf("counter %s: cells %d to %d are outside 0..%d", name, from, to-1, len(a.Cells)-1)
 	}
-	for _, c := range a.cells[from:to] {
-		dst = append(dst, Count{c.packets, c.bytes})
-	}
-	return dst, nil
+	return append(dst, a.Cells[from:to]...), nil
 }
 
 // EntryCounter returns the direct counter of a table entry.
 func (s *Switch) EntryCounter(table string, h Handle) (v Count, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.entryCounter(table, h, func(c *counter) { v = Count{c.packets, c.bytes} })
+	err = s.entryCounter(table, h, func(c *Count) { v = *c })
 	return v, err
 }
 
@@ -219,33 +195,33 @@ func (s *Switch) EntryCounter(table string, h Handle) (v Count, err error) {
 func (s *Switch) SetEntryCounter(table string, h Handle, v Count) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.entryCounter(table, h, func(c *counter) { *c = counter{v.Packets, v.Bytes} })
+	return s.entryCounter(table, h, func(c *Count) { *c = v })
 }
 
 // withMeter finds a meter: a cell, or of a direct meter the one of an entry.
-func (s *Switch) withMeter(name string, index int, f func(*meter) error) error {
+func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.meters[name]
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
-	if m.direct && int64(index) == int64(DefaultEntry) {
-		return f(&m.missed)
+	if m.Direct && int64(index) == int64(DefaultEntry) {
+		return f(&m.Missed)
 	}
-	if m.direct {
-		if s.tables[m.table] == nil {
+	if m.Direct {
+		if s.tables[m.Table] == nil {
 			return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
 		}
-		if _, err := s.tables[m.table].entry(Handle(index)); err != nil {
+		if _, err := s.tables[m.Table].entry(Handle(index)); err != nil {
 			return fmt.Errorf("meter %s: %w", name, err)
 		}
 		index = Handle(index).Slot()
 	}
-	if index < 0 || index >= len(m.cells) {
-		return fmt.Errorf("meter %s: cell %d is outside 0..%d", name, index, len(m.cells)-1)
+	if index < 0 || index >= len(m.Cells) {
+		return fmt.Errorf("meter %s: cell %d is outside 0..%d", name, index, len(m.Cells)-1)
 	}
-	if err := f(&m.cells[index]); err != nil {
+	if err := f(&m.Cells[index]); err != nil {
 		return fmt.Errorf("meter %s: %w", name, err)
 	}
 	return nil
@@ -254,21 +230,21 @@ func (s *Switch) withMeter(name string, index int, f func(*meter) error) error {
 // MeterSet sets the rates of a meter, smallest first: committed, peak. The
 // index is that of a cell, or for a direct meter the handle of an entry.
 func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
-	return s.withMeter(name, index, func(m *meter) error { return m.configure(rates) })
+	return s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
 }
 
 // MeterReset takes the rates away; the meter marks everything green.
 func (s *Switch) MeterReset(name string, index int) error {
-	return s.withMeter(name, index, func(m *meter) error {
-		m.configured = false
+	return s.withMeter(name, index, func(m *cell.Meter) error {
+		m.Configured = false
 		return nil
 	})
 }
 
 // MeterRates returns the rates of a meter, or nil if it has none.
 func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err error) {
-	err = s.withMeter(name, index, func(m *meter) error {
-		rates = m.get()
+	err = s.withMeter(name, index, func(m *cell.Meter) error {
+		rates = m.Get()
 		return nil
 	})
 	return rates, err
@@ -276,10 +252,8 @@ func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err erro
 
 // MeterCounts returns what a meter has marked green, yellow and red.
 func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
-	err = s.withMeter(name, index, func(m *meter) error {
-		for i, c := range m.seen {
-			v[i] = Count{c.packets, c.bytes}
-		}
+	err = s.withMeter(name, index, func(m *cell.Meter) error {
+		v = m.Seen
 		return nil
 	})
 	return v, err
@@ -287,10 +261,8 @@ func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
 
 // SetMeterCounts sets what MeterCounts returns.
 func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
-	return s.withMeter(name, index, func(m *meter) error {
-		for i, c := range v {
-			m.seen[i] = counter{c.Packets, c.Bytes}
-		}
+	return s.withMeter(name, index, func(m *cell.Meter) error {
+		m.Seen = v
 		return nil
 	})
 }
@@ -303,10 +275,18 @@ func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
-	for i := range m.cells {
-		if err := m.cells[i].configure(rates); err != nil {
+	for i := range m.Cells {
+		if err := m.Cells[i].Configure(rates); err != nil {
 			return fmt.Errorf("meter %s: %w", name, err)
 		}
 	}
 	return nil
 }
+
+// What counters, meters and filters are set to and hold, in package cell.
+type (
+	Count      = cell.Count
+	MeterRate  = cell.MeterRate
+	FilterSpec = cell.FilterSpec
+	WredSpec   = cell.WredSpec
+)

@@ -237,13 +237,13 @@ func (k *compiler) readCell(a []*bmv2.Expr) bool {
 		return false
 	}
 	r, index := k.sw.registers[a[1].Name], k.tree(a[2])
-	if r == nil || r.words != 1 || r.size == 0 || index == nil {
+	if r == nil || r.Words != 1 || r.Size == 0 || index == nil {
 		return false
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
+	k.cell(index, 0, r.Size, unsafe.Pointer(&r.Cells[0]), skip)
 	k.Load(pool[0], asm.Element(asm.AX, pool[0], 8))
-	if dst.Field.Width < r.width {
+	if dst.Field.Width < r.Width {
 		k.mask(pool[0], num.Mask64(dst.Field.Width))
 	}
 	k.Store(word(dst.Field.Off), pool[0])
@@ -254,14 +254,14 @@ func (k *compiler) readCell(a []*bmv2.Expr) bool {
 // writeCellOf writes register_write.
 func (k *compiler) writeCellOf(a []*bmv2.Expr) bool {
 	r, index, v := k.sw.registers[a[0].Name], k.tree(a[1]), k.tree(a[2])
-	if r == nil || r.words != 1 || r.size == 0 || index == nil || v == nil || v.depth >= len(pool) {
+	if r == nil || r.Words != 1 || r.Size == 0 || index == nil || v == nil || v.depth >= len(pool) {
 		return false
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, r.size, unsafe.Pointer(&r.cells[0]), skip)
+	k.cell(index, 0, r.Size, unsafe.Pointer(&r.Cells[0]), skip)
 	k.eval(v, 1)
-	k.maskUnless(pool[1], r.mask, v)
-	k.ref(asm.AX, unsafe.Pointer(&r.cells[0]))
+	k.maskUnless(pool[1], r.Mask, v)
+	k.ref(asm.AX, unsafe.Pointer(&r.Cells[0]))
 	k.Store(asm.Element(asm.AX, pool[0], 8), pool[1])
 	k.Bind(skip)
 	return true
@@ -280,11 +280,11 @@ func (k *compiler) countPacket(a []*bmv2.Expr) bool {
 	if c == nil || index == nil {
 		return false
 	}
-	if len(c.cells) == 0 {
+	if len(c.Cells) == 0 {
 		return true
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, len(c.cells), unsafe.Pointer(&c.cells[0]), skip)
+	k.cell(index, 0, len(c.Cells), unsafe.Pointer(&c.Cells[0]), skip)
 	k.ShiftConst(asm.Shl, pool[0], 4)
 	k.Do(asm.Add, asm.AX, pool[0])
 	k.addPacket(asm.AX)
@@ -294,9 +294,9 @@ func (k *compiler) countPacket(a []*bmv2.Expr) bool {
 
 // addPacket counts the packet in the counter that a register points to.
 func (k *compiler) addPacket(at asm.Reg) {
-	k.MemConst(asm.Add, asm.At(at, int(unsafe.Offsetof(counter{}.packets))), 1)
+	k.MemConst(asm.Add, asm.At(at, int(unsafe.Offsetof(Count{}.Packets))), 1)
 	k.Load(asm.CX, packetIngress)
-	k.MemDo(asm.Add, asm.At(at, int(unsafe.Offsetof(counter{}.bytes))), asm.CX)
+	k.MemDo(asm.Add, asm.At(at, int(unsafe.Offsetof(Count{}.Bytes))), asm.CX)
 }
 
 // onFixed writes something for a header that is known and has a fixed length.

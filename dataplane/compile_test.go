@@ -71,12 +71,12 @@ func (w *twins) compare(t testing.TB) {
 	t.Helper()
 	a, b := w.engines[0].sw, w.engines[1].sw
 	for name, r := range a.registers {
-		if !slices.Equal(r.cells, b.registers[name].cells) {
+		if !slices.Equal(r.Cells, b.registers[name].Cells) {
 			t.Errorf("register %s differs", name)
 		}
 	}
 	for name, c := range a.counters {
-		if !slices.Equal(c.cells, b.counters[name].cells) {
+		if !slices.Equal(c.Cells, b.counters[name].Cells) {
 			t.Errorf("counter %s differs", name)
 		}
 	}

@@ -155,7 +155,7 @@ type tableEntry struct {
 	match    []Match
 	priority int
 	call     call
-	counter  counter
+	counter  Count
 	idle     time.Duration
 	lastHit  time.Duration
 	constant bool

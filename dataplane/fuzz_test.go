@@ -206,8 +206,8 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name, f := range s.filters {
-		for i := range f.cells {
-			if f.wred {
+		for i := range f.Cells {
+			if f.Wred {
 				must(t, s.WredSet(name, i, WredSpec{Time: time.Millisecond, Min: 100, Max: 1000, Probability: 0.5}))
 				continue
 			}

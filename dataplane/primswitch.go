@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -48,9 +49,21 @@ func (l *linker) switchPrimitive(p *bmv2.Primitive) (vector.Step, error) {
 	case "execute_meter":
 		return l.executeMeter(a)
 	case "register_read":
-		return l.registerRead(a)
+		r, err := l.register(a[1])
+		if err != nil {
+			return nil, err
+		}
+		return r.LinkRead(l.Linker, a[0], a[2])
 	case "register_write":
-		return l.registerWrite(a)
+		r, err := l.register(a[0])
+		if err != nil {
+			return nil, err
+		}
+		v, err := l.Number(a[2])
+		if err != nil {
+			return nil, err
+		}
+		return r.LinkWrite(l.Linker, a[1], v)
 	}
 	return nil, fmt.Errorf("%w %q", ErrUnknownPrimitive, p.Op)
 }
@@ -174,16 +187,7 @@ func (l *linker) count(a []*bmv2.Expr) (vector.Step, error) {
 	if a[0].Type != bmv2.TypeCounterArray || c == nil {
 		return nil, fmt.Errorf("%v is not a counter array", a[0])
 	}
-	index, err := l.Number(a[1])
-	if err != nil {
-		return nil, err
-	}
-	at := index.Low()
-	return func(p *vector.State) {
-		if i := uint64(uint32(at(p))); i < uint64(len(c.cells)) {
-			c.cells[i].add(p)
-		}
-	}, nil
+	return c.Link(l.Linker, a[1])
 }
 
 func (l *linker) executeMeter(a []*bmv2.Expr) (vector.Step, error) {
@@ -191,26 +195,7 @@ func (l *linker) executeMeter(a []*bmv2.Expr) (vector.Step, error) {
 	if a[0].Type != bmv2.TypeMeterArray || m == nil {
 		return nil, fmt.Errorf("%v is not a meter array", a[0])
 	}
-	index, err := l.Number(a[1])
-	if err != nil {
-		return nil, err
-	}
-	dst, err := l.Place(a[2])
-	if err != nil {
-		return nil, err
-	}
-	had := vector.ConstInt(0)
-	if len(a) > 3 {
-		if had, err = l.Number(a[3]); err != nil {
-			return nil, err
-		}
-	}
-	at, set, color := index.Low(), dst.Set(), had.Low()
-	return func(p *vector.State) {
-		if i := uint64(uint32(at(p))); i < uint64(len(m.cells)) {
-			set(p, m.cells[i].executeColored(m.bytes, p.IngressLength, min(color(p), maxRates), p.Now))
-		}
-	}, nil
+	return m.Link(l.Linker, a[1:])
 }
 
 // assertion links assert and assume: simple_switch stops on a false one, this
@@ -250,4 +235,43 @@ func (f *stdField) get(w []uint64) uint64 {
 		return w[f.off]
 	}
 	return 0
+}
+
+// register finds the register array that a parameter names.
+func (l *linker) register(e *bmv2.Expr) (*cell.Register, error) {
+	r := l.sw.registers[e.Name]
+	if e.Type != bmv2.TypeRegisterArray || r == nil {
+		return nil, fmt.Errorf("%v is not a register array", e)
+	}
+	return r, nil
+}
+
+// registerOf finds the register array of an expression that denotes a cell.
+func (l *linker) registerOf(e *bmv2.Expr) (*cell.Register, error) {
+	if r := l.sw.registers[e.Name]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("unknown register array %q", e.Name)
+}
+
+// ReadCell links the value of a register cell.
+func (l *linker) ReadCell(e *bmv2.Expr) (vector.Value, error) {
+	r, err := l.registerOf(e)
+	if err != nil {
+		return vector.Value{}, err
+	}
+	index, err := l.Number(e.Right)
+	if err != nil {
+		return vector.Value{}, err
+	}
+	return r.CellValue(index.Low()), nil
+}
+
+// WriteCell links the assignment to a register cell.
+func (l *linker) WriteCell(e *bmv2.Expr, v vector.Value) (vector.Step, error) {
+	r, err := l.registerOf(e)
+	if err != nil {
+		return nil, err
+	}
+	return r.LinkWrite(l.Linker, e.Right, v)
 }

@@ -307,16 +307,16 @@ func (s *Switch) Reset() {
 		pr.clear()
 	}
 	for _, c := range s.counters {
-		clear(c.cells)
+		clear(c.Cells)
 	}
 	for _, m := range s.meters {
-		for i := range m.cells {
-			m.cells[i].configured = false
+		for i := range m.Cells {
+			m.Cells[i].Configured = false
 		}
-		m.missed.configured = false
+		m.Missed.Configured = false
 	}
 	for _, r := range s.registers {
-		r.reset()
+		r.Reset()
 	}
 	s.pre = replication{}
 }

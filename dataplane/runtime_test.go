@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/cell"
 )
 
 // send processes the packet what, member, flow of the program misc and returns
@@ -207,16 +209,16 @@ func TestCounters(t *testing.T) {
 	for _, flow := range []uint16{5, 6, 5} {
 		send(t, e, time.Second, 3, 0, flow)
 	}
-	if c, err := s.CounterRead("I.hits", int(h)); err != nil || c != (Count{2, 8}) {
+	if c, err := s.CounterRead("I.hits", int(h)); err != nil || c != (Count{Packets: 2, Bytes: 8}) {
 		t.Errorf("direct counter %+v, %v", c, err)
 	}
-	if c, err := s.CounterRead("I.per_kind", 3); err != nil || c != (Count{3, 12}) {
+	if c, err := s.CounterRead("I.per_kind", 3); err != nil || c != (Count{Packets: 3, Bytes: 12}) {
 		t.Errorf("counter %+v, %v", c, err)
 	}
-	must(t, s.CounterWrite("I.per_kind", 3, Count{7, 7}))
+	must(t, s.CounterWrite("I.per_kind", 3, Count{Packets: 7, Bytes: 7}))
 	all, err := s.CounterReadAll("I.per_kind")
 	must(t, err)
-	if len(all) != 8 || all[3] != (Count{7, 7}) {
+	if len(all) != 8 || all[3] != (Count{Packets: 7, Bytes: 7}) {
 		t.Errorf("counters %v", all)
 	}
 	if _, err := s.CounterRead("I.per_kind", 8); err == nil {
@@ -230,10 +232,10 @@ func TestCounters(t *testing.T) {
 func TestMeterColours(t *testing.T) {
 	e, s := misc(t, Options{})
 	must(t, s.SetValueSet("P.known", [][]byte{{6}, {3}}))
-	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{1, 1}}), errRates)
-	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{2, 1}, {1, 1}}), errRates)
+	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
+	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 2, Burst: 1}, {PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
 	// One packet per second committed, bursts of 2; two at peak, bursts of 4.
-	must(t, s.MeterSet("I.limit", 2, []MeterRate{{1e-6, 2}, {2e-6, 4}}))
+	must(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 1e-6, Burst: 2}, {PerMicrosecond: 2e-6, Burst: 4}}))
 	for i, c := range []struct {
 		at   time.Duration
 		want byte
@@ -243,7 +245,7 @@ func TestMeterColours(t *testing.T) {
 			t.Errorf("packet %d at %v is %d, want %d", i, c.at, data[1], c.want)
 		}
 	}
-	if rates, _ := s.MeterRates("I.limit", 2); !slices.Equal(rates, []MeterRate{{1e-6, 2}, {2e-6, 4}}) {
+	if rates, _ := s.MeterRates("I.limit", 2); !slices.Equal(rates, []MeterRate{{PerMicrosecond: 1e-6, Burst: 2}, {PerMicrosecond: 2e-6, Burst: 4}}) {
 		t.Errorf("rates %v", rates)
 	}
 	if c, err := s.MeterCounts("I.limit", 2); err != nil || c[0].Packets != 3 || c[1].Packets != 3 || c[2].Packets != 2 {
@@ -256,7 +258,7 @@ func TestMeterColours(t *testing.T) {
 	// Direct meters count bytes.
 	h, err := s.TableAdd("I.direct", Entry{Match: []Match{{}}, Target: act("I.marked", be(1, 2))})
 	must(t, err)
-	must(t, s.MeterSet("I.entry_limit", int(h), []MeterRate{{0, 4}, {0, 8}}))
+	must(t, s.MeterSet("I.entry_limit", int(h), []MeterRate{{PerMicrosecond: 0, Burst: 4}, {PerMicrosecond: 0, Burst: 8}}))
 	for i, want := range []byte{0, 1, 2} {
 		if _, data := send(t, e, time.Second, 3, 0, 1); data[1] != want {
 			t.Errorf("direct meter, packet %d: %d, want %d", i, data[1], want)
@@ -271,7 +273,7 @@ func TestDefaultEntryCountsMisses(t *testing.T) {
 	must(t, s.SetValueSet("P.known", [][]byte{{6}, {3}}))
 	must(t, s.TableSetDefault("I.direct", act("I.marked", be(1, 2))))
 	send(t, e, time.Second, 3, 0, 1)
-	must(t, s.MeterSet("I.entry_limit", int(DefaultEntry), []MeterRate{{0, 4}, {0, 8}}))
+	must(t, s.MeterSet("I.entry_limit", int(DefaultEntry), []MeterRate{{PerMicrosecond: 0, Burst: 4}, {PerMicrosecond: 0, Burst: 8}}))
 	for i, want := range []byte{0, 1, 2} {
 		if _, data := send(t, e, time.Second, 3, 0, 1); data[1] != want {
 			t.Errorf("packet %d: %d, want %d", i, data[1], want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -39,10 +40,10 @@ type Switch struct {
 	actionByID map[int]*action
 	tables     map[string]*table
 	profiles   map[string]*profile
-	registers  map[string]*registerArray
-	counters   map[string]*counterArray
-	meters     map[string]*meterArray
-	filters    map[string]*filterArray
+	registers  map[string]*cell.Register
+	counters   map[string]*cell.Counters
+	meters     map[string]*cell.Meters
+	filters    map[string]*cell.Filters
 	calcs      map[string]*calculation
 	vsets      map[string]*valueSet
 	fieldLists [][]listItem
@@ -92,8 +93,8 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	}
 	s := &Switch{
 		cfg: c, opts: o, actionByID: map[int]*action{}, tables: map[string]*table{},
-		profiles: map[string]*profile{}, registers: map[string]*registerArray{},
-		counters: map[string]*counterArray{}, meters: map[string]*meterArray{}, filters: map[string]*filterArray{},
+		profiles: map[string]*profile{}, registers: map[string]*cell.Register{},
+		counters: map[string]*cell.Counters{}, meters: map[string]*cell.Meters{}, filters: map[string]*cell.Filters{},
 		calcs: map[string]*calculation{}, vsets: map[string]*valueSet{},
 	}
 	var err error
@@ -149,31 +150,31 @@ func (l *linker) arrays(c *bmv2.Config) error {
 		if r.Size*num.Words(r.Bitwidth) > maxCells {
 			return fmt.Errorf("register %s has more than %d words", r.Name, maxCells)
 		}
-		s.registers[r.Name] = newRegisterArray(r)
+		s.registers[r.Name] = cell.NewRegister(r)
 	}
 	for _, k := range c.CounterArrays {
-		a := &counterArray{name: k.Name}
+		a := &cell.Counters{Name: k.Name}
 		if k.IsDirect {
-			a.table = k.Binding
+			a.Table = k.Binding
 		} else {
-			a.cells = make([]counter, k.Size)
+			a.Cells = make([]Count, k.Size)
 		}
 		s.counters[k.Name] = a
 	}
 	for _, m := range c.MeterArrays {
-		a, err := newMeterArray(m)
+		a, err := cell.NewMeters(m)
 		if err != nil {
 			return fmt.Errorf("meter %s: %w", m.Name, err)
 		}
 		if m.ResultTarget != nil {
-			if a.target, err = l.Layout.Field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
+			if a.Target, err = l.Layout.Field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
 				return fmt.Errorf("meter %s: %w", m.Name, err)
 			}
 		}
 		s.meters[m.Name] = a
 	}
 	for _, f := range c.FilterArrays {
-		s.filters[f.Name] = newFilterArray(f)
+		s.filters[f.Name] = cell.NewFilters(f)
 	}
 	for _, v := range c.ParseVSets {
 		s.vsets[v.Name] = newValueSet(v)

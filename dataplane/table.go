@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/lookup"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
@@ -52,9 +53,9 @@ type table struct {
 	base    *node // on a miss without action
 
 	counters bool
-	missed   counter // of the default entry
+	missed   Count // of the default entry
 	ageing   bool
-	meters   *meterArray
+	meters   *cell.Meters
 }
 
 // defaultTableSize is the size of a table whose document gives none.
@@ -88,7 +89,7 @@ func (l *linker) table(t *bmv2.Table) (*table, error) {
 		if tb.meters = l.sw.meters[t.DirectMeters]; tb.meters == nil {
 			return nil, fmt.Errorf("unknown direct meter array %q", t.DirectMeters)
 		}
-		tb.meters.table = t.Name
+		tb.meters.Table = t.Name
 	}
 	return tb, nil
 }
@@ -214,13 +215,13 @@ func (t *table) choose(s *Switch, p *vector.State) (*call, *node) {
 	e := &t.entries[slot]
 	p.Entry = slot
 	if t.counters {
-		e.counter.add(p)
+		e.counter.Add(p)
 	}
 	if t.ageing {
 		e.lastHit = p.Now
 	}
 	if t.meters != nil {
-		t.meters.mark(&t.meters.cells[slot], p)
+		t.meters.Mark(&t.meters.Cells[slot], p)
 	}
 	if s.opts.Trace != nil {
 		s.trace(p.ID, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
@@ -237,11 +238,11 @@ func (t *table) chooseMiss(s *Switch, p *vector.State) (*call, *node) {
 	}
 	p.Entry = lookup.None
 	if t.counters {
-		t.missed.add(p)
+		t.missed.Add(p)
 	}
 	// simple_switch has no meter here, and leaves the colour as it was.
-	if t.meters != nil && t.meters.missed.configured {
-		t.meters.mark(&t.meters.missed, p)
+	if t.meters != nil && t.meters.Missed.Configured {
+		t.meters.Mark(&t.meters.Missed, p)
 	}
 	switch {
 	case !t.defUsed:

@@ -40,7 +40,7 @@ func (t *table) add(e tableEntry) (Handle, error) {
 		t.byMatch[e.id()] = int32(slot)
 	}
 	if t.meters != nil {
-		t.meters.reset(slot)
+		t.meters.Reset(slot)
 	}
 	t.renewFew()
 	return handleOf(slot, e.version), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
@@ -42,7 +43,11 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (vector.Step, error) {
 		if err := arity(p, 4); err != nil {
 			return nil, err
 		}
-		return l.filterExecute(a, p.Op == "wred_execute")
+		f := l.sw.filters[a[1].Name]
+		if a[1].Type != bmv2.TypeFilterArray || f == nil || f.Wred != (p.Op == "wred_execute") {
+			return nil, fmt.Errorf("%v is not an array of filters of this kind", a[1])
+		}
+		return f.Link(l.Linker, a[0], a[2], a[3], l.sw.opts.Random)
 	case "execute_meter_colored":
 		if err := arity(p, 4); err != nil {
 			return nil, err
@@ -52,7 +57,7 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (vector.Step, error) {
 		if err := arity(p, 6); err != nil {
 			return nil, err
 		}
-		return l.mathUnit(a)
+		return cell.LinkMathUnit(l.Linker, a)
 	case "register_entry":
 		if err := arity(p, 1); err != nil {
 			return nil, err
@@ -67,7 +72,11 @@ func (l *linker) pipePrimitive(p *bmv2.Primitive) (vector.Step, error) {
 		if err := arity(p, 2); err != nil {
 			return nil, err
 		}
-		return l.registerFill(a)
+		r, err := l.register(a[0])
+		if err != nil {
+			return nil, err
+		}
+		return r.LinkFill(l.Linker, a[1])
 	case "drop", "mark_to_drop", "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress",
 		"resubmit", "recirculate", "truncate":
 		return nil, fmt.Errorf("%s is not for Tofino", p.Op)

@@ -86,7 +86,7 @@ func pipeLeaf(t testing.TB, arch, row string) *Engine {
 		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name := range s.filters {
-		for i := range s.filters[name].cells {
+		for i := range s.filters[name].Cells {
 			must(t, s.FilterSet(name, i, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 10}))
 		}
 	}

@@ -3,7 +3,6 @@ package p4rt
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -55,14 +54,9 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 	}
 }
 
-// Serve has s answer the clients of l, as many as may connect, until s is stopped,
-// which may have come first.
-func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(&boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log})
-	if errors.Is(err, grpc.ErrServerStopped) {
-		return nil
-	}
-	return err
+// Listener bounds the connections that l accepts.
+func (g *Gate) Listener(l net.Listener) net.Listener {
+	return &boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log}
 }
 
 // admit counts a call in, or refuses it before its message is received, and gives

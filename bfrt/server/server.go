@@ -103,7 +103,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.gate.Serve(s.grpc, l)
+	return s.grpc.Serve(s.gate.Listener(l))
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes all

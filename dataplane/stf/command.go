@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/cell"
 )
 
 // command does a line that is not about packets.
@@ -222,7 +223,7 @@ func (r *runner) array(st stmt) error {
 	case "counter_read":
 		_, err = r.sw.CounterRead(name, i)
 	case "counter_write":
-		err = r.sw.CounterWrite(name, i, dataplane.Count{Packets: values[0].Uint64(), Bytes: values[1].Uint64()})
+		err = r.sw.CounterWrite(name, i, cell.Count{Packets: values[0].Uint64(), Bytes: values[1].Uint64()})
 	case "register_read":
 		_, err = r.sw.RegisterRead(name, i)
 	default:
@@ -260,8 +261,8 @@ func (r *runner) meter(st stmt) error {
 }
 
 // meterRates reads RATE:BURST pairs, the rate per microsecond.
-func meterRates(c *cursor) ([]dataplane.MeterRate, error) {
-	var rates []dataplane.MeterRate
+func meterRates(c *cursor) ([]cell.MeterRate, error) {
+	var rates []cell.MeterRate
 	for _, b := range c.bindings() {
 		rate, err := strconv.ParseFloat(b.name, 64)
 		if err != nil {
@@ -271,7 +272,7 @@ func meterRates(c *cursor) ([]dataplane.MeterRate, error) {
 		if err != nil {
 			return nil, err
 		}
-		rates = append(rates, dataplane.MeterRate{PerMicrosecond: rate, Burst: burst})
+		rates = append(rates, cell.MeterRate{PerMicrosecond: rate, Burst: burst})
 	}
 	return rates, c.done()
 }

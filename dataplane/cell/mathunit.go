@@ -1,4 +1,4 @@
-package dataplane
+package cell
 
 import (
 	"fmt"
@@ -51,9 +51,9 @@ func (m *mathUnit) of(x uint32) uint32 {
 	return v << power
 }
 
-// mathUnit links math_unit: where the result goes, x, shift, invert and scale,
+// LinkMathUnit links math_unit: where the result goes, x, shift, invert and scale,
 // and the table, one byte per value, the last one first.
-func (l *linker) mathUnit(a []*bmv2.Expr) (vector.Step, error) {
+func LinkMathUnit(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(a[0])
 	if err != nil {
 		return nil, err
