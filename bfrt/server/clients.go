@@ -27,7 +27,16 @@ type client struct {
 	wants  *wire.Subscribe_Notifications
 	bound  string // the program, "" if there is none
 	outbox *outbox
-	gone   chan struct{} // closed once another stream has the client's number
+	gone   chan struct{} // closed once the stream is to end
+	why    error         // that it ends, set before
+}
+
+// end ends the stream of a client; l.mu is held.
+func (c *client) end(why error) {
+	if c.why == nil {
+		c.why = why
+		close(c.gone)
+	}
 }
 
 // An outbox holds what is to be sent to a client, so that nobody waits for a slow
@@ -126,7 +135,7 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 			}
 			return err
 		case <-c.gone:
-			return status.Errorf(codes.Aborted, "client %d has another stream", c.id)
+			return c.why
 		case <-s.stop:
 			return status.Error(codes.Unavailable, "the switch ends")
 		}
@@ -165,7 +174,8 @@ func (l *clients) join(c *client, id uint32, wants *wire.Subscribe_Notifications
 		l.open = map[uint32]*client{}
 	}
 	if o := l.open[id]; o != nil && o != c {
-		close(o.gone) // a client that comes again, before it is noticed that it went
+		// A client that comes again, before it is noticed that it went.
+		o.end(status.Errorf(codes.Aborted, "client %d has another stream", id))
 		delete(l.open, id)
 	}
 	if c.outbox != nil && l.open[c.id] == c && c.id != id {
@@ -198,15 +208,24 @@ func (l *clients) bind(id uint32, program string) error {
 		return failf(notFound, "there is no client %d: it must subscribe first", id)
 	}
 	for _, o := range l.open {
-		if o != c && o.bound == program {
+		if o.bound == program {
 			return failf(alreadyExists, "program %s is bound to client %d", program, o.id)
 		}
 	}
-	if c.bound != "" && c.bound != program {
-		return failf(alreadyExists, "client %d is bound to program %s", id, c.bound)
-	}
 	c.bound = program
 	return nil
+}
+
+// dismiss ends the clients of programs that are there no more, as the SDE does.
+func (l *clients) dismiss(programs []*program) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		if c.bound != "" && !slices.ContainsFunc(programs, func(p *program) bool { return p.name == c.bound }) {
+			c.end(status.Errorf(codes.Canceled, "program %s has been replaced", c.bound))
+			c.bound = ""
+		}
+	}
 }
 
 // programOf is what a client is bound to.

@@ -64,6 +64,7 @@ func (s *Server) build(list []Program) (*chipState, error) {
 // adopt has requests refer to programs from now on.
 func (s *Server) adopt(n *chipState) {
 	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
+	s.clients.dismiss(s.programs)
 }
 
 // run sends packets through them.
