@@ -59,14 +59,17 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell"},
+	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell", "dataplane/code", "dataplane/asm"},
 	// Numbers of any width; hash algorithms.
 	"dataplane/num":  {},
-	"dataplane/hash": {"bmv2", "dataplane/num"},
+	"dataplane/hash": {"bmv2", "dataplane/num", "dataplane/vector"},
 	// The vector of headers and metadata, and expressions over it.
 	"dataplane/vector": {"bmv2", "dataplane/num"},
 	// Registers, counters, meters, filters.
 	"dataplane/cell": {"bmv2", "dataplane/num", "dataplane/vector"},
+	// Expressions and assignments as machine code.
+	"dataplane/asm":  {},
+	"dataplane/code": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/vector", "dataplane/cell", "dataplane/asm"},
 	// The indices of tables.
 	"dataplane/lookup": {},
 	"p4rt":             {"dataplane", "bmv2"},
@@ -120,7 +123,7 @@ var rooms = map[string][]string{
 	// Flows between hosts by the kernel's TCP.
 	"traffic": {},
 
-	"sim": {"dataplane", "fabric", "model"},
+	"sim": {"dataplane", "dataplane/asm", "fabric", "model"},
 	// Results under digests, where many processes on many machines find them.
 	"store": {"plain"},
 	// Schedulers that run the shards of an experiment.

@@ -1,10 +1,12 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/big"
 
 	"github.com/p4lb/p4lb/dataplane/cell"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
 )
 
@@ -290,3 +292,43 @@ type (
 	FilterSpec = cell.FilterSpec
 	WredSpec   = cell.WredSpec
 )
+
+// SetCRC changes the parameters of a calculation with one of the algorithms
+// crc8_custom, crc16_custom, crc32_custom and crc64_custom.
+func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.Algo.(*hash.Table)
+	if !ok || t.Width != c.Width || k.AlgoID == "crcCCITT" {
+		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
+	}
+	k.Algo = hash.NewCRC(c)
+	return nil
+}
+
+// SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
+// bytes or a multiple.
+func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.Algo.(*hash.Toeplitz)
+	switch {
+	case !ok:
+		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
+	case len(key) == 0 || len(key)%4 != 0:
+		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
+	}
+	t.Key = nil
+	for ; len(key) > 0; key = key[4:] {
+		t.Key = append(t.Key, binary.BigEndian.Uint32(key))
+	}
+	return nil
+}

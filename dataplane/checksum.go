@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -14,7 +15,7 @@ type checksum struct {
 	target vector.Field
 	header *vector.Header
 	cond   vector.Test // nil: always
-	calc   *calculation
+	calc   *hash.Calculation
 	set    func(*vector.State, uint64)
 }
 
@@ -58,7 +59,7 @@ func (l *linker) checksum(c *bmv2.Checksum) (*checksum, error) {
 func (s *Switch) updateChecksums(p *vector.State) {
 	for _, k := range s.updates {
 		if k.cond == nil || k.cond(p) {
-			k.set(p, k.calc.output(p))
+			k.set(p, k.calc.Output(p))
 		}
 	}
 }
@@ -67,7 +68,7 @@ func (s *Switch) updateChecksums(p *vector.State) {
 // not looked at.
 func (s *Switch) verifyChecksums(p *vector.State) {
 	for _, k := range s.verifies {
-		if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.output(p) != p.W[k.target.Off] {
+		if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
 			p.ChecksumError = true
 			if s.opts.Trace != nil {
 				s.trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})

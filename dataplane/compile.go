@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/code"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -114,7 +115,7 @@ func (s *Switch) compile(l *linker, c *bmv2.Config) {
 	if !asm.Supported || s.opts.Closures || s.opts.Trace != nil {
 		return
 	}
-	k := &compiler{Asm: new(asm.Asm), linker: l, refIndex: map[unsafe.Pointer]int{}, actions: map[*action]asm.Label{}}
+	k := &compiler{Writer: code.New(l.Linker), sw: s, actions: map[*action]asm.Label{}}
 	if s.tofino != nil {
 		k.halves(c)
 	} else {
@@ -130,57 +131,25 @@ func (s *Switch) compile(l *linker, c *bmv2.Config) {
 // A compiler is a program on its way to machine code. What its methods return
 // false for they have written nothing for.
 type compiler struct {
-	*asm.Asm
-	*linker
+	*code.Writer
+	sw *Switch
 
-	outs     []callout
-	resumes  []outLabels // of outs
-	refs     []unsafe.Pointer
-	refIndex map[unsafe.Pointer]int
+	outs    []callout
+	resumes []outLabels // of outs
 
-	end, parse, parsed        asm.Label
-	ingress, egress, deparse  asm.Label
-	nodes                     map[*node]asm.Label
-	states                    map[*parseState]asm.Label
-	actions                   map[*action]asm.Label // that tables pick
-	queue                     []*action             // of these, not written yet
-	sources                   map[*action]*bmv2.Action
-	entries                   map[*uintptr]asm.Label // of the parts of a program for Tofino
-	known                     []uint64               // the arguments of the action being compiled
-	inPlace, takesArgs, exits bool                   // of it: its arguments are known; it has some; it may exit
+	end, parse, parsed       asm.Label
+	ingress, egress, deparse asm.Label
+	nodes                    map[*node]asm.Label
+	states                   map[*parseState]asm.Label
+	actions                  map[*action]asm.Label // that tables pick
+	queue                    []*action             // of these, not written yet
+	sources                  map[*action]*bmv2.Action
+	entries                  map[*uintptr]asm.Label // of the parts of a program for Tofino
+	takesArgs, exits         bool                   // of the action being compiled: it has some; it may exit
 }
 
 // outLabels are where a callout goes on.
 type outLabels struct{ resume, other asm.Label }
-
-// Registers with a fixed meaning, and those that expressions are computed in.
-// AX, CX and DX are for what lies between.
-const (
-	words   = asm.BX
-	refs    = asm.R12
-	packet  = asm.R13
-	argData = asm.DI
-)
-
-var pool = [...]asm.Reg{asm.SI, asm.R8, asm.R9, asm.R10, asm.R11, asm.R15}
-
-// word is a word of the vector.
-func word(off int) asm.Mem { return asm.At(words, 8*off) }
-
-// The fields of a Packet that the code uses.
-var (
-	packetArgs    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Args)))
-	packetBuf     = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Buf)))
-	packetHead    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Head)))
-	packetEnd     = asm.At(packet, int(unsafe.Offsetof(vector.State{}.End)))
-	packetLength  = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Length)))
-	packetIngress = asm.At(packet, int(unsafe.Offsetof(vector.State{}.IngressLength)))
-	packetError   = asm.At(packet, int(unsafe.Offsetof(vector.State{}.ParserError)))
-	packetSumBad  = asm.At(packet, int(unsafe.Offsetof(vector.State{}.ChecksumError)))
-	packetExit    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Exit)))
-	packetNext    = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Next)))
-	packetSteps   = asm.At(packet, int(unsafe.Offsetof(vector.State{}.Steps)))
-)
 
 // begin writes the stub that ends a run.
 func (k *compiler) begin(c *bmv2.Config) {
@@ -229,8 +198,8 @@ func (k *compiler) program(c *bmv2.Config) {
 	k.ingress = k.NewLabel()
 	k.compileParser(c)
 	k.Bind(k.ingress)
-	k.putStd(&k.sw.std.parserError, packetError, 8)
-	k.putStd(&k.sw.std.checksumError, packetSumBad, 1)
+	k.putStd(&k.sw.std.parserError, code.StateError, 8)
+	k.putStd(&k.sw.std.checksumError, code.StateSumBad, 1)
 	k.compileControl(k.sw.ingress, c)
 	k.egress = k.Here()
 	k.compileControl(k.sw.egress, c)
@@ -250,7 +219,7 @@ func (k *compiler) pickedActions() {
 // settle tells everybody where their code is.
 func (k *compiler) settle(code *asm.Code) *compiled {
 	at := func(l asm.Label) uintptr { return code.Entry(k.Offset(l)) }
-	c := &compiled{sw: k.sw, code: code, refs: k.refs, outs: k.outs, end: at(k.end)}
+	c := &compiled{sw: k.sw, code: code, refs: k.Refs, outs: k.outs, end: at(k.end)}
 	if k.sw.tofino == nil {
 		c.ingress, c.parse, c.egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
 	}
@@ -277,9 +246,9 @@ func (k *compiler) putStd(f *stdField, from asm.Mem, bytes int) {
 	if !f.ok {
 		return
 	}
-	k.LoadBytes(pool[0], from, bytes)
-	k.mask(pool[0], f.mask)
-	k.Store(word(f.off), pool[0])
+	k.LoadBytes(code.Pool[0], from, bytes)
+	k.Mask(code.Pool[0], f.mask)
+	k.Store(code.Word(f.off), code.Pool[0])
 }
 
 // out returns to Go with a callout. The code goes on behind it, at resume; a
@@ -295,27 +264,16 @@ func (k *compiler) out(o callout, other asm.Label) {
 
 // call has Go do a step.
 func (k *compiler) call(do vector.Step) {
-	k.out(callout{do: do, args: k.known, inside: k.inPlace}, k.end)
+	k.out(callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
 	k.loadArgs()
 }
 
 // loadArgs makes the arguments of the running action available, as they are to
 // be at its beginning and behind a callout.
 func (k *compiler) loadArgs() {
-	if k.takesArgs && !k.inPlace {
-		k.Load(argData, packetArgs)
+	if k.takesArgs && !k.InPlace {
+		k.Load(code.ArgData, code.StateArgs)
 	}
-}
-
-// ref loads an address into a register.
-func (k *compiler) ref(dst asm.Reg, p unsafe.Pointer) {
-	i, ok := k.refIndex[p]
-	if !ok {
-		i = len(k.refs)
-		k.refs = append(k.refs, p)
-		k.refIndex[p] = i
-	}
-	k.Load(dst, asm.At(refs, 8*i))
 }
 
 // compileControl compiles a control from its first node on.
@@ -324,7 +282,7 @@ func (k *compiler) compileControl(pl *pipeline, c *bmv2.Config) {
 		k.Jump(k.end)
 		return
 	}
-	k.CmpByte(packetExit, 0) // an assertion of the parser
+	k.CmpByte(code.StateExit, 0) // an assertion of the parser
 	k.JumpIf(asm.NotEqual, k.end)
 	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
 	g := &graph{compiler: k, conditions: map[string]*bmv2.Expr{}}
@@ -435,8 +393,8 @@ func (g *graph) node(n *node) *node {
 		g.table(n)
 		return nil
 	case n.cond != nil:
-		if b := g.condition(g.conditions[n.name]); b != nil {
-			g.branch(b, 0, g.label(n.yes), true)
+		if b := g.Condition(g.conditions[n.name]); b != nil {
+			g.Branch(b, 0, g.label(n.yes), true)
 		} else {
 			g.out(callout{test: n.cond}, g.label(n.yes))
 		}
@@ -471,11 +429,11 @@ func (k *compiler) picked(a *action) {
 
 // inlined writes an action whose arguments are known, in place.
 func (k *compiler) inlined(a *action, args []uint64) {
-	k.inPlace, k.known, k.takesArgs = true, args, a.argWords > 0
+	k.InPlace, k.Known, k.takesArgs = true, args, a.argWords > 0
 	k.body(a)
-	k.inPlace, k.known = false, nil
+	k.InPlace, k.Known = false, nil
 	if k.exits {
-		k.CmpByte(packetExit, 0)
+		k.CmpByte(code.StateExit, 0)
 		k.JumpIf(asm.NotEqual, k.end)
 	}
 }
@@ -487,8 +445,8 @@ func (k *compiler) pickedAction(a *action) {
 	k.loadArgs()
 	k.body(a)
 	if k.exits {
-		k.CmpByte(packetExit, 0)
+		k.CmpByte(code.StateExit, 0)
 		k.JumpIf(asm.NotEqual, k.end)
 	}
-	k.JumpTo(packetNext)
+	k.JumpTo(code.StateNext)
 }

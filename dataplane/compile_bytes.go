@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/code"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -13,17 +14,17 @@ import (
 // at Packet.next.
 func (k *compiler) compileParser(c *bmv2.Config) {
 	k.parse = k.Here()
-	k.StoreByte(packetSumBad, 0)
+	k.StoreByte(code.StateSumBad, 0)
 	k.parseStates(k.sw.parser, c, "parser")
 	k.verifySums(c)
-	k.JumpTo(packetNext)
+	k.JumpTo(code.StateNext)
 }
 
 // parseStates writes the states of a parser, which all lead to what is written
 // behind them.
 func (k *compiler) parseStates(ps *parser, c *bmv2.Config, name string) {
 	k.parsed = k.NewLabel()
-	k.StoreConst(packetError, uint64(ps.codes.none))
+	k.StoreConst(code.StateError, uint64(ps.codes.none))
 	if k.states == nil {
 		k.states = map[*parseState]asm.Label{}
 	}
@@ -34,7 +35,7 @@ func (k *compiler) parseStates(ps *parser, c *bmv2.Config, name string) {
 			g.states[s.Name] = s
 		}
 		if g.counts = ps.first.circular(map[*parseState]bool{}); g.counts {
-			k.StoreConst(packetSteps, 0)
+			k.StoreConst(code.StateSteps, 0)
 		}
 		g.follow(ps.first)
 		for len(g.later) > 0 {
@@ -109,8 +110,8 @@ func (g *parseGraph) follow(st *parseState) {
 
 // state writes a state and returns the one to write behind it.
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
-	g.inPlace, g.known, g.takesArgs, g.Params = true, nil, false, nil
-	defer func() { g.inPlace = false }()
+	g.InPlace, g.Known, g.takesArgs, g.Params = true, nil, false, nil
+	defer func() { g.InPlace = false }()
 	for i, op := range st.ops { // src is nil for what refuse has added
 		if src == nil || !g.op(src.ParserOps[i]) {
 			g.out(callout{parse: op}, g.parsed)
@@ -118,11 +119,11 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	}
 	if g.counts {
 		enough := g.NewLabel()
-		g.MemConst(asm.Cmp, packetSteps, maxParseStates)
+		g.MemConst(asm.Cmp, code.StateSteps, maxParseStates)
 		g.JumpIf(asm.NotEqual, enough)
 		g.fail(g.codes.timeout)
 		g.Bind(enough)
-		g.MemConst(asm.Add, packetSteps, 1)
+		g.MemConst(asm.Add, code.StateSteps, 1)
 	}
 	if len(st.cases) == 0 {
 		return st.others
@@ -145,8 +146,8 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 }
 
 // fail ends the parser with an error.
-func (g *parseGraph) fail(code int64) {
-	g.StoreConst(packetError, uint64(code))
+func (g *parseGraph) fail(number int64) {
+	g.StoreConst(code.StateError, uint64(number))
 	g.Jump(g.parsed)
 }
 
@@ -161,17 +162,17 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 		if a[1].Type == bmv2.TypeLookahead {
 			return g.look(a[0], a[1])
 		}
-		return g.assignment(a[0], g.tree(a[1]))
+		return g.Assignment(a[0], g.Tree(a[1]))
 	case "verify":
-		holds, code := g.condition(a[0]), g.tree(a[1])
-		if holds == nil || code == nil {
+		holds, number := g.Condition(a[0]), g.Tree(a[1])
+		if holds == nil || number == nil {
 			return false
 		}
 		past := g.NewLabel()
-		g.branch(holds, 0, past, true)
-		g.eval(code, 0)
-		g.Low32(pool[0])
-		g.Store(packetError, pool[0])
+		g.Branch(holds, 0, past, true)
+		g.Eval(number, 0)
+		g.Low32(code.Pool[0])
+		g.Store(code.StateError, code.Pool[0])
 		g.Jump(g.parsed)
 		g.Bind(past)
 		return true
@@ -179,30 +180,20 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	return false
 }
 
-// maxPicked is the length of a header from which on it is not compiled.
-const maxPicked = 256
-
-// compiles reports whether headers of a type are read and written by code.
-func compiles(t *vector.HeaderType) bool {
-	return t.Chunks != nil && t.Bits <= 8*maxPicked && !slices.ContainsFunc(t.Chunks, func(c vector.Chunk) bool {
-		return c.Wide && (c.Parts[0].Width%64 != 0 || c.Parts[0].Signed)
-	})
-}
-
 // extractHeader reads a header from the packet.
 func (g *parseGraph) extractHeader(h *vector.Header) bool {
-	if !compiles(h.Type) || h.Metadata {
+	if !code.Compiles(h.Type) || h.Metadata {
 		return false
 	}
 	n, at := h.Type.Bits/8, 0
 	g.need(n)
 	for i := range h.Type.Chunks {
 		c := &h.Type.Chunks[i]
-		g.readChunk(c, h.Base, asm.At(asm.CX, at))
+		g.ReadChunk(c, h.Base, asm.At(asm.CX, at))
 		at += c.Bytes
 	}
-	g.setValid(h)
-	g.MemConst(asm.Add, packetHead, uint64(n))
+	g.SetValid(h)
+	g.MemConst(asm.Add, code.StateHead, uint64(n))
 	return true
 }
 
@@ -210,8 +201,8 @@ func (g *parseGraph) extractHeader(h *vector.Header) bool {
 // there may be more behind the end.
 func (g *parseGraph) need(n int) {
 	again, enough := g.Here(), g.NewLabel()
-	g.Load(asm.AX, packetEnd)
-	g.Load(asm.CX, packetHead)
+	g.Load(asm.AX, code.StateEnd)
+	g.Load(asm.CX, code.StateHead)
 	g.Do(asm.Sub, asm.AX, asm.CX)
 	g.DoConst(asm.Cmp, asm.AX, uint64(n))
 	g.JumpIf(asm.GreaterEqual, enough)
@@ -220,7 +211,7 @@ func (g *parseGraph) need(n int) {
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
-	g.DoMem(asm.Add, asm.CX, packetBuf)
+	g.DoMem(asm.Add, asm.CX, code.StateBuf)
 }
 
 // look stores the next bits of the packet in a field.
@@ -231,56 +222,15 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 		return false
 	}
 	g.need(num.Bytes(src.Width))
-	r := pool[0]
+	r := code.Pool[0]
 	g.Load(r, asm.At(asm.CX, 0))
 	g.Swap(r, 8)
 	g.ShiftConst(asm.Shr, r, byte(64-src.Width))
 	if pl.Field.Width < src.Width {
-		g.mask(r, num.Mask64(pl.Field.Width))
+		g.Mask(r, num.Mask64(pl.Field.Width))
 	}
-	g.Store(word(pl.Field.Off), r)
+	g.Store(code.Word(pl.Field.Off), r)
 	return true
-}
-
-// readChunk reads a chunk of a header; there are eight bytes more than the
-// header has.
-func (k *compiler) readChunk(c *vector.Chunk, base int, m asm.Mem) {
-	r := pool[0]
-	if c.Wide {
-		for i := range c.Bytes / 8 {
-			at := m
-			at.Disp += int32(c.Bytes - 8 - 8*i)
-			k.Load(r, at)
-			k.Swap(r, 8)
-			k.Store(word(base+c.Parts[0].Off+i), r)
-		}
-		return
-	}
-	switch c.Bytes {
-	case 1, 2, 4, 8:
-		k.LoadBytes(r, m, c.Bytes)
-		k.Swap(r, c.Bytes)
-	default:
-		k.Load(r, m)
-		k.Swap(r, 8)
-		k.ShiftConst(asm.Shr, r, byte(c.Shift))
-	}
-	for i := range c.Parts {
-		p, x := &c.Parts[i], r
-		if i < len(c.Parts)-1 {
-			x = pool[1]
-			k.Move(x, r)
-		}
-		k.ShiftConst(asm.Shr, x, byte(p.Shift))
-		switch {
-		case p.Signed:
-			k.ShiftConst(asm.Shl, x, byte(64-p.Width))
-			k.ShiftConst(asm.Sar, x, byte(64-p.Width))
-		case i > 0: // the first has nothing above it
-			k.mask(x, p.Mask)
-		}
-		k.Store(word(base+p.Off), x)
-	}
 }
 
 // key computes the key of a select into the first register of the pool.
@@ -293,12 +243,12 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 			return false
 		}
 	}
-	var parts []*tree
+	var parts []*code.Tree
 	for _, e := range src.TransitionKey {
 		if e.Type != bmv2.TypeField {
 			return false
 		}
-		t := g.tree(e)
+		t := g.Tree(e)
 		if t == nil {
 			return false
 		}
@@ -306,10 +256,10 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 	}
 	for i, t := range parts {
 		q := &st.key.parts[i]
-		g.loadField(pool[min(i, 1)], t.off, q.width)
-		g.ShiftConst(asm.Shl, pool[min(i, 1)], byte(q.shift))
+		g.LoadField(code.Pool[min(i, 1)], t.Off, q.width)
+		g.ShiftConst(asm.Shl, code.Pool[min(i, 1)], byte(q.shift))
 		if i > 0 {
-			g.Do(asm.Or, pool[0], pool[1])
+			g.Do(asm.Or, code.Pool[0], code.Pool[1])
 		}
 	}
 	return true
@@ -317,11 +267,11 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 
 // matches sets the flags equal if the key is that of a case.
 func (g *parseGraph) matches(c *parseCase, bytes int) {
-	key := pool[0]
+	key := code.Pool[0]
 	if c.mask[0] != num.Mask64(8*bytes) {
-		key = pool[1]
+		key = code.Pool[1]
 		g.Set(key, c.mask[0])
-		g.Do(asm.And, key, pool[0])
+		g.Do(asm.And, key, code.Pool[0])
 	}
 	if asm.Fits(c.value[0]) {
 		g.DoConst(asm.Cmp, key, c.value[0])
@@ -342,18 +292,18 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 		sums = sums[1:]
 		skip := k.NewLabel()
 		if !sum.header.Metadata {
-			k.MemConst(asm.Cmp, word(sum.header.Base), 0)
+			k.MemConst(asm.Cmp, code.Word(sum.header.Base), 0)
 			k.JumpIf(asm.Equal, skip)
 		}
 		k.sumCondition(sum, src, skip)
-		if sum.calc.terms != nil {
-			k.sum(sum.calc)
-			k.DoMem(asm.Cmp, pool[0], word(sum.target.Off))
+		if sum.calc.Terms != nil {
+			k.Checksum(sum.calc)
+			k.DoMem(asm.Cmp, code.Pool[0], code.Word(sum.target.Off))
 			k.JumpIf(asm.Equal, skip)
-			k.StoreByte(packetSumBad, 1)
+			k.StoreByte(code.StateSumBad, 1)
 		} else {
 			k.out(callout{do: func(p *vector.State) {
-				if sum.calc.output(p) != p.W[sum.target.Off] {
+				if sum.calc.Output(p) != p.W[sum.target.Off] {
 					p.ChecksumError = true
 				}
 			}}, k.end)
@@ -367,59 +317,14 @@ func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip asm.Labe
 	if sum.cond == nil {
 		return
 	}
-	if b := k.condition(src.IfCond); b != nil {
-		k.branch(b, 0, skip, false)
+	if b := k.Condition(src.IfCond); b != nil {
+		k.Branch(b, 0, skip, false)
 		return
 	}
 	yes := k.NewLabel()
 	k.out(callout{test: sum.cond}, yes)
 	k.Jump(skip)
 	k.Bind(yes)
-}
-
-// sum computes the Internet checksum of a calculation's terms into the first
-// register of the pool; see calculation.sumFields. A carry out of 64 bits counts
-// one there, too.
-func (k *compiler) sum(c *calculation) {
-	r, x := pool[0], pool[1]
-	invalid := k.NewLabel()
-	k.Set(r, 0)
-	k.MemConst(asm.Cmp, word(c.termsValid), 0)
-	k.JumpIf(asm.Equal, invalid)
-	for i := range c.terms {
-		t := &c.terms[i]
-		k.loadTerm(x, t)
-		k.ShiftConst(asm.Shl, x, byte(t.shift))
-		k.Do(asm.Add, r, x)
-		k.DoConst(asm.Adc, r, 0)
-	}
-	for _, half := range []byte{32, 16, 16, 16} {
-		k.Move(x, r)
-		k.ShiftConst(asm.Shr, x, half)
-		if half == 32 {
-			k.Low32(r)
-		} else {
-			k.DoConst(asm.And, r, 0xffff)
-		}
-		k.Do(asm.Add, r, x)
-	}
-	k.Bind(invalid)
-	k.Not(r)
-	k.DoConst(asm.And, r, 0xffff)
-}
-
-func (k *compiler) loadTerm(x asm.Reg, t *sumTerm) {
-	switch t.mask {
-	case 0xff:
-		k.LoadBytes(x, word(t.off), 1)
-	case 0xffff:
-		k.LoadBytes(x, word(t.off), 2)
-	case 0xffffffff:
-		k.LoadBytes(x, word(t.off), 4)
-	default:
-		k.Load(x, word(t.off))
-		k.mask(x, t.mask)
-	}
 }
 
 // compileDeparser writes what puts the headers before the payload.
@@ -437,9 +342,9 @@ func (k *compiler) beforeHeaders(d *deparser, c *bmv2.Config, name string) {
 		return
 	}
 	src := c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(x *bmv2.Deparser) bool { return x.Name == name }))]
-	k.inPlace, k.known, k.takesArgs = true, nil, false
+	k.InPlace, k.Known, k.takesArgs = true, nil, false
 	k.primitives(d.before, src.Primitives)
-	k.inPlace = false
+	k.InPlace = false
 }
 
 // updateSums writes the update of checksums.
@@ -453,11 +358,11 @@ func (k *compiler) updateSums(c *bmv2.Config) {
 		sums = sums[1:]
 		skip := k.NewLabel()
 		k.sumCondition(sum, src, skip)
-		if f := sum.target; sum.calc.terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 {
-			k.sum(sum.calc)
-			k.Store(word(f.Off), pool[0])
+		if f := sum.target; sum.calc.Terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 {
+			k.Checksum(sum.calc)
+			k.Store(code.Word(f.Off), code.Pool[0])
 		} else {
-			k.out(callout{do: func(p *vector.State) { sum.set(p, sum.calc.output(p)) }}, k.end)
+			k.out(callout{do: func(p *vector.State) { sum.set(p, sum.calc.Output(p)) }}, k.end)
 		}
 		k.Bind(skip)
 	}
@@ -469,24 +374,24 @@ func (k *compiler) emitHeaders(d *deparser) {
 	slow, end := k.NewLabel(), k.NewLabel()
 	for _, h := range d.order {
 		switch {
-		case compiles(h.Type):
+		case code.Compiles(h.Type):
 		case h.Metadata:
 			k.Jump(slow)
 		default:
-			k.MemConst(asm.Cmp, word(h.Base), 0)
+			k.MemConst(asm.Cmp, code.Word(h.Base), 0)
 			k.JumpIf(asm.NotEqual, slow)
 		}
 	}
 	at := asm.CX
-	k.Load(at, packetHead)
+	k.Load(at, code.StateHead)
 	k.eachValid(d, func(h *vector.Header) { k.DoConst(asm.Sub, at, uint64(h.Type.Bits/8)) })
-	k.Store(packetHead, at)
-	k.DoMem(asm.Add, at, packetBuf)
+	k.Store(code.StateHead, at)
+	k.DoMem(asm.Add, at, code.StateBuf)
 	k.eachValid(d, func(h *vector.Header) {
 		n := 0
 		for i := range h.Type.Chunks {
 			c := &h.Type.Chunks[i]
-			k.writeChunk(c, h.Base, asm.At(at, n))
+			k.WriteChunk(c, h.Base, asm.At(at, n))
 			n += c.Bytes
 		}
 		k.DoConst(asm.Add, at, uint64(n))
@@ -500,56 +405,15 @@ func (k *compiler) emitHeaders(d *deparser) {
 // eachValid writes something that is done for each header that is valid.
 func (k *compiler) eachValid(d *deparser, do func(*vector.Header)) {
 	for _, h := range d.order {
-		if !compiles(h.Type) {
+		if !code.Compiles(h.Type) {
 			continue
 		}
 		skip := k.NewLabel()
 		if !h.Metadata {
-			k.MemConst(asm.Cmp, word(h.Base), 0)
+			k.MemConst(asm.Cmp, code.Word(h.Base), 0)
 			k.JumpIf(asm.Equal, skip)
 		}
 		do(h)
 		k.Bind(skip)
-	}
-}
-
-// writeChunk writes a chunk of a header to memory.
-func (k *compiler) writeChunk(c *vector.Chunk, base int, m asm.Mem) {
-	r := pool[0]
-	if c.Wide {
-		for i := range c.Bytes / 8 {
-			at := m
-			at.Disp += int32(c.Bytes - 8 - 8*i)
-			k.Load(r, word(base+c.Parts[0].Off+i))
-			k.Swap(r, 8)
-			k.Store(at, r)
-		}
-		return
-	}
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		k.loadField(pool[min(i, 1)], base+p.Off, p.Width)
-		k.ShiftConst(asm.Shl, pool[min(i, 1)], byte(p.Shift))
-		if i > 0 {
-			k.Do(asm.Or, r, pool[1])
-		}
-	}
-	switch c.Bytes {
-	case 1, 2, 4, 8:
-		k.Swap(r, c.Bytes)
-		k.StoreBytes(m, r, c.Bytes)
-		return
-	}
-	k.ShiftConst(asm.Shl, r, byte(64-8*c.Bytes))
-	k.Swap(r, 8)
-	for left := c.Bytes; left > 0; {
-		n := 4
-		for n > left {
-			n /= 2
-		}
-		k.StoreBytes(m, r, n)
-		k.ShiftConst(asm.Shr, r, byte(8*n))
-		m.Disp += int32(n)
-		left -= n
 	}
 }

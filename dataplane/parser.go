@@ -220,7 +220,7 @@ func (l *linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, err
 		return nil, err
 	}
 	v := lookahead(src)
-	store, need := l.Store(pl, v), num.Bytes(src.Width)
+	store, need := pl.Store(v), num.Bytes(src.Width)
 	return func(p *vector.State) int64 {
 		if p.End-p.Head < need && !p.More(need) {
 			return codes.tooShort

@@ -104,7 +104,7 @@ func (l *linker) arithmetic(op string, dst, left, right *bmv2.Expr) (vector.Step
 	if err != nil {
 		return nil, err
 	}
-	return l.Store(pl, v), nil
+	return pl.Store(v), nil
 }
 
 func (l *linker) assignHeader(dst, src *bmv2.Expr) (vector.Step, error) {

@@ -163,23 +163,11 @@ func (l *linker) hash(a []*bmv2.Expr) (vector.Step, error) {
 		return nil, err
 	}
 	f, set := base.Low(), dst.Set()
-	if m, ok := remainderMask(size); ok {
-		return func(p *vector.State) { set(p, f(p)+c.output(p)&m) }, nil
+	if m, ok := size.RemainderMask(); ok {
+		return func(p *vector.State) { set(p, f(p)+c.Output(p)&m) }, nil
 	}
 	g := size.Low()
-	return func(p *vector.State) { set(p, f(p)+c.output(p)%max(1, g(p))) }, nil
-}
-
-// remainderMask is the mask that does to 64 bits what the remainder of a
-// division by v does, if v is a constant for which there is one.
-func remainderMask(v vector.Value) (m uint64, ok bool) {
-	switch {
-	case v.Kind != vector.ConstKind:
-		return 0, false
-	case v.Lo.BitLen() > 64:
-		return num.Mask64(64), true
-	}
-	return v.Bits - 1, v.Bits != 0 && v.Bits&(v.Bits-1) == 0
+	return func(p *vector.State) { set(p, f(p)+c.Output(p)%max(1, g(p))) }, nil
 }
 
 func (l *linker) count(a []*bmv2.Expr) (vector.Step, error) {

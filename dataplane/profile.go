@@ -19,7 +19,7 @@ type profile struct {
 	actions []*action
 
 	selects bool
-	inputs  []input
+	inputs  []hash.Input
 	algo    hash.Hasher
 	buf     []byte
 }
@@ -50,7 +50,7 @@ func (l *linker) profile(c *bmv2.ActionProfile) (*profile, error) {
 	if pr.algo, err = hash.New(c.Selector.Algo); err != nil {
 		return nil, err
 	}
-	pr.inputs, _, err = l.inputs(c.Selector.Input)
+	pr.inputs, _, err = hash.LinkInputs(l.Linker, c.Selector.Input)
 	return pr, err
 }
 
@@ -72,7 +72,7 @@ func (pr *profile) lookup(p *vector.State, c *call) *call {
 	if len(g.members) == 0 {
 		return nil
 	}
-	pr.buf = appendInputs(pr.buf[:0], pr.inputs, p)
+	pr.buf = hash.AppendInputs(pr.buf[:0], pr.inputs, p)
 	h := uint32(pr.algo.Sum(pr.buf))
 	return &pr.members[g.members[int(h)%len(g.members)]].call
 }

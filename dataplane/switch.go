@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/cell"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -44,7 +45,7 @@ type Switch struct {
 	counters   map[string]*cell.Counters
 	meters     map[string]*cell.Meters
 	filters    map[string]*cell.Filters
-	calcs      map[string]*calculation
+	calcs      map[string]*hash.Calculation
 	vsets      map[string]*valueSet
 	fieldLists [][]listItem
 	learnLists []*learnList
@@ -95,7 +96,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		cfg: c, opts: o, actionByID: map[int]*action{}, tables: map[string]*table{},
 		profiles: map[string]*profile{}, registers: map[string]*cell.Register{},
 		counters: map[string]*cell.Counters{}, meters: map[string]*cell.Meters{}, filters: map[string]*cell.Filters{},
-		calcs: map[string]*calculation{}, vsets: map[string]*valueSet{},
+		calcs: map[string]*hash.Calculation{}, vsets: map[string]*valueSet{},
 	}
 	var err error
 	if s.lay, err = vector.NewLayout(c); err != nil {
@@ -187,7 +188,7 @@ const maxCells = 1 << 26
 
 func (l *linker) calculations(c *bmv2.Config) error {
 	for _, k := range c.Calculations {
-		calc, err := l.calculation(k)
+		calc, err := hash.NewCalculation(l.Linker, k)
 		if err != nil {
 			return fmt.Errorf("calculation %s: %w", k.Name, err)
 		}

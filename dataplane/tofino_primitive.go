@@ -164,7 +164,7 @@ func (l *linker) sum(op string, acc, calc *bmv2.Expr) (vector.Step, error) {
 	if op == "csum_add" {
 		flip = 0xffff
 	}
-	return func(p *vector.State) { place(p, onesSum(get(p), c.output(p)&0xffff^flip)) }, nil
+	return func(p *vector.State) { place(p, onesSum(get(p), c.Output(p)&0xffff^flip)) }, nil
 }
 
 // sumRest links what takes off all that the parser has not read yet.

@@ -79,7 +79,7 @@ func (r *Register) LinkRead(l *vector.Linker, to, at *bmv2.Expr) (vector.Step, e
 			}
 		}, nil
 	}
-	store := l.Store(dst, r.CellValue(low))
+	store := dst.Store(r.CellValue(low))
 	return func(p *vector.State) {
 		if uint64(uint32(low(p))) < uint64(r.Size) {
 			store(p)

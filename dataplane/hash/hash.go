@@ -1,5 +1,5 @@
 // Package hash has the hash algorithms, checksums and CRCs that programs for
-// BMv2 and Tofino name.
+// BMv2 and Tofino name, and the calculations that apply them to fields.
 package hash
 
 import (

@@ -43,7 +43,7 @@ func (l *Linker) Assign(dst, src *bmv2.Expr) (Step, error) {
 	if pl.Field.VarLen {
 		return l.AssignVL(dst, src)
 	}
-	return l.Store(pl, v), nil
+	return pl.Store(v), nil
 }
 
 // AssignVL links the assignment of a field of variable length.
@@ -63,7 +63,7 @@ func (l *Linker) AssignVL(dst, src *bmv2.Expr) (Step, error) {
 }
 
 // Store links the assignment of a number to a place.
-func (l *Linker) Store(pl Place, v Value) Step {
+func (pl Place) Store(v Value) Step {
 	if pl.Field.Width > 64 {
 		return storeWide(pl, v)
 	}

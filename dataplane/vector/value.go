@@ -193,3 +193,15 @@ func (v *Value) BigFn() func(*State) *big.Int {
 		return r
 	}
 }
+
+// RemainderMask is the mask that does to 64 bits what the remainder of a
+// division by v does, if v is a constant for which there is one.
+func (v *Value) RemainderMask() (m uint64, ok bool) {
+	switch {
+	case v.Kind != ConstKind:
+		return 0, false
+	case v.Lo.BitLen() > 64:
+		return num.Mask64(64), true
+	}
+	return v.Bits - 1, v.Bits != 0 && v.Bits&(v.Bits-1) == 0
+}

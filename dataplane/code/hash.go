@@ -1,4 +1,4 @@
-package dataplane
+package code
 
 import (
 	"unsafe"
@@ -27,14 +27,14 @@ const maxHashed = 64
 
 // hashed cuts the inputs of a calculation into words of up to eight bytes; nil
 // if they are not fields of metadata alone that fill whole bytes.
-func hashed(ins []input) (words [][]piece, bytes int) {
+func hashed(ins []hash.Input) (words [][]piece, bytes int) {
 	var all []piece
 	bits := 0
 	for _, in := range ins {
-		if in.parts == nil || !in.always {
+		if in.Parts == nil || !in.Always {
 			return nil, 0
 		}
-		for _, q := range in.parts {
+		for _, q := range in.Parts {
 			all = append(all, piece{off: q.Off, width: q.Width})
 			bits += q.Width
 		}
@@ -63,62 +63,61 @@ func hashed(ins []input) (words [][]piece, bytes int) {
 	return words, bits / 8
 }
 
-// hashInto writes base + H % max, for the CRCs that slicedCRCs has.
-func (k *compiler) hashInto(a []*bmv2.Expr) bool {
+// HashInto writes base + H % max, for the CRCs that slicedCRCs has.
+func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr) bool {
 	dst, err := k.Place(a[0])
 	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
 		return false
 	}
-	c := k.sw.calcs[a[2].Name]
-	base, size := k.tree(a[1]), k.tree(a[3])
-	if c == nil || c.payload || base == nil || size == nil || base.depth+1 > len(pool) || size.depth+1 > len(pool) {
+	base, size := k.Tree(a[1]), k.Tree(a[3])
+	if c == nil || c.Payload || base == nil || size == nil || base.depth+1 > len(Pool) || size.depth+1 > len(Pool) {
 		return false
 	}
-	crc := hash.SlicedCRCs()[c.algoID]
-	words, bytes := hashed(c.inputs)
+	crc := hash.SlicedCRCs()[c.AlgoID]
+	words, bytes := hashed(c.Inputs)
 	if crc == nil || words == nil {
 		return false
 	}
 	k.crc(crc, words, bytes)
-	r := pool[0]
+	r := Pool[0]
 	v, err := k.Number(a[3])
 	if err != nil {
 		return false
 	}
-	if m, ok := remainderMask(v); ok {
-		k.mask(r, m)
+	if m, ok := v.RemainderMask(); ok {
+		k.Mask(r, m)
 	} else {
 		k.remainder(size)
 	}
 	if base.op != treeConst || base.bits != 0 {
-		k.eval(base, 1)
-		k.Do(asm.Add, r, pool[1])
+		k.Eval(base, 1)
+		k.Do(asm.Add, r, Pool[1])
 	}
-	k.mask(r, num.Mask64(dst.Field.Width))
-	k.Store(word(dst.Field.Off), r)
+	k.Mask(r, num.Mask64(dst.Field.Width))
+	k.Store(Word(dst.Field.Off), r)
 	return true
 }
 
 // remainder divides the first register of the pool by a size, 0 taken for 1,
 // and keeps the rest.
-func (k *compiler) remainder(size *tree) {
+func (k *Writer) remainder(size *Tree) {
 	zero, end := k.NewLabel(), k.NewLabel()
-	k.eval(size, 1)
-	k.Test(pool[1], pool[1])
+	k.Eval(size, 1)
+	k.Test(Pool[1], Pool[1])
 	k.JumpIf(asm.Equal, zero)
-	k.Move(asm.AX, pool[0])
+	k.Move(asm.AX, Pool[0])
 	k.Set(asm.DX, 0)
-	k.Div(pool[1])
-	k.Move(pool[0], asm.DX)
+	k.Div(Pool[1])
+	k.Move(Pool[0], asm.DX)
 	k.Jump(end)
 	k.Bind(zero)
-	k.Set(pool[0], 0)
+	k.Set(Pool[0], 0)
 	k.Bind(end)
 }
 
 // crc computes a CRC into the first register of the pool.
-func (k *compiler) crc(c *hash.Sliced, words [][]piece, bytes int) {
-	state, data, rest := pool[0], pool[1], pool[2]
+func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
+	state, data, rest := Pool[0], Pool[1], Pool[2]
 	k.ref(asm.CX, unsafe.Pointer(&c.Table))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
@@ -144,7 +143,7 @@ func (k *compiler) crc(c *hash.Sliced, words [][]piece, bytes int) {
 // slices takes n bytes from data, into which the state has been put, through the
 // tables. Of a state with more bits than that the rest stays; at the beginning
 // there is none.
-func (k *compiler) slices(state, data asm.Reg, n int, none bool) {
+func (k *Writer) slices(state, data asm.Reg, n int, none bool) {
 	rest := !none && n < 4
 	if rest {
 		k.ShiftConst(asm.Shr, state, byte(8*n))
@@ -166,13 +165,13 @@ func (k *compiler) slices(state, data asm.Reg, n int, none bool) {
 }
 
 // gather puts the pieces of a word together.
-func (k *compiler) gather(w []piece, dst, tmp asm.Reg) {
+func (k *Writer) gather(w []piece, dst, tmp asm.Reg) {
 	for i, p := range w {
 		r := tmp
 		if i == 0 {
 			r = dst
 		}
-		k.Load(r, word(p.off))
+		k.Load(r, Word(p.off))
 		k.ShiftConst(asm.Shr, r, byte(p.right))
 		k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
 		k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))

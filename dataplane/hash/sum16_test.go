@@ -1,10 +1,9 @@
-package dataplane
+package hash
 
 import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -14,25 +13,25 @@ import (
 func TestSumFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	for range 2000 {
-		k := &calculation{algoID: "csum16", algo: hash.Func(func(d []byte) uint64 { return uint64(hash.Internet(d)) })}
+		k := &Calculation{AlgoID: "csum16", Algo: Func(func(d []byte) uint64 { return uint64(Internet(d)) })}
 		p := &vector.State{W: []uint64{1}}
 		for total := 0; total < 1+r.IntN(300); {
 			width := 1 + r.IntN(maxSummed)
 			total += width
-			in := input{width: width, parts: []vector.Part{{Off: len(p.W), Mask: num.Mask64(width), Width: width}}}
+			in := Input{width: width, Parts: []vector.Part{{Off: len(p.W), Mask: num.Mask64(width), Width: width}}}
 			// Bits above a field's width are none of the sum's business.
 			p.W = append(p.W, []uint64{r.Uint64(), 0, num.Mask64(width)}[r.IntN(3)])
-			if last := len(k.inputs) - 1; last < 0 || !k.inputs[last].join(in) {
-				k.inputs = append(k.inputs, in)
+			if last := len(k.Inputs) - 1; last < 0 || !k.Inputs[last].join(in) {
+				k.Inputs = append(k.Inputs, in)
 			}
 		}
-		if k.terms, k.termsValid = k.sumTerms(); k.terms == nil {
-			t.Fatalf("no sum of %v", k.inputs)
+		if k.Terms, k.TermsValid = k.sumTerms(); k.Terms == nil {
+			t.Fatalf("no sum of %v", k.Inputs)
 		}
 		for _, valid := range []uint64{1, 0} {
 			p.W[0] = valid
-			if got, want := k.sumFields(p), k.algo.Sum(appendInputs(nil, k.inputs, p)); got != want {
-				t.Fatalf("valid %d, %+v of %x: %#x, want %#x", valid, k.terms, p.W, got, want)
+			if got, want := k.sumFields(p), k.Algo.Sum(AppendInputs(nil, k.Inputs, p)); got != want {
+				t.Fatalf("valid %d, %+v of %x: %#x, want %#x", valid, k.Terms, p.W, got, want)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package dataplane
+package code
 
 import (
 	"github.com/p4lb/p4lb/bmv2"
@@ -7,16 +7,16 @@ import (
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
-// A tree is an expression on its way to code, which computes its low 64 bits.
+// A Tree is an expression on its way to code, which computes its low 64 bits.
 // The value beside it is that of the closures: its interval says what the
 // operations mean, as it does there.
-type tree struct {
+type Tree struct {
 	op    treeOp
 	v     vector.Value
-	off   int    // of a word of the vector or of the arguments
+	Off   int    // of a word of the vector or of the arguments
 	bits  uint64 // of a constant; how far a constant shift goes; the shift of extend
-	a, b  *tree
-	cond  *branch
+	a, b  *Tree
+	cond  *Branch
 	depth int // registers that it takes
 }
 
@@ -45,20 +45,20 @@ const (
 
 var instructions = map[treeOp]asm.Op{treeAdd: asm.Add, treeSub: asm.Sub, treeAnd: asm.And, treeOr: asm.Or, treeXor: asm.Xor}
 
-// tree makes the tree of an expression, or nil where code cannot compute it.
-func (k *compiler) tree(e *bmv2.Expr) *tree {
+// Tree makes the tree of an expression, or nil where code cannot compute it.
+func (k *Writer) Tree(e *bmv2.Expr) *Tree {
 	t := k.bareTree(e)
 	if t == nil {
 		return nil
 	}
 	t.depth = t.registers()
-	if t.depth > len(pool) {
+	if t.depth > len(Pool) {
 		return nil
 	}
 	return t
 }
 
-func (k *compiler) bareTree(e *bmv2.Expr) *tree {
+func (k *Writer) bareTree(e *bmv2.Expr) *Tree {
 	if e = e.Unwrap(); e == nil {
 		return nil
 	}
@@ -68,99 +68,99 @@ func (k *compiler) bareTree(e *bmv2.Expr) *tree {
 		if err != nil || f.VarLen {
 			return nil
 		}
-		return &tree{op: treeWord, v: vector.FieldValue(f), off: f.Off}
+		return &Tree{op: treeWord, v: vector.FieldValue(f), Off: f.Off}
 	case bmv2.TypeHexstr, bmv2.TypeInt, bmv2.TypeLocal, bmv2.TypeRuntimeData:
 		v, err := k.Number(e)
 		if err != nil {
 			return nil
 		}
-		return k.leaf(v)
+		return k.Leaf(v)
 	case bmv2.TypeExpression:
 		return k.operationTree(e)
 	}
 	return nil
 }
 
-// leaf is the tree of a value that is no operation.
-func (k *compiler) leaf(v vector.Value) *tree {
+// Leaf is the tree of a value that is no operation.
+func (k *Writer) Leaf(v vector.Value) *Tree {
 	switch v.Kind {
 	case vector.ConstKind:
-		return &tree{op: treeConst, v: v, bits: v.Bits}
+		return &Tree{op: treeConst, v: v, bits: v.Bits}
 	case vector.WordKind:
-		return &tree{op: treeWord, v: v, off: v.Off}
+		return &Tree{op: treeWord, v: v, Off: v.Off}
 	case vector.ArgKind:
-		if k.inPlace {
-			return &tree{op: treeConst, v: v, bits: k.known[v.Off]}
+		if k.InPlace {
+			return &Tree{op: treeConst, v: v, bits: k.Known[v.Off]}
 		}
-		return &tree{op: treeArg, v: v, off: v.Off}
+		return &Tree{op: treeArg, v: v, Off: v.Off}
 	}
 	return nil
 }
 
-func (k *compiler) operationTree(e *bmv2.Expr) *tree {
+func (k *Writer) operationTree(e *bmv2.Expr) *Tree {
 	switch e.Op {
 	case "b2d":
-		b := k.condition(e.Right)
+		b := k.Condition(e.Right)
 		if b == nil {
 			return nil
 		}
-		return &tree{op: treeTest, v: vector.Unsigned64(1, nil), cond: b}
+		return &Tree{op: treeTest, v: vector.Unsigned64(1, nil), cond: b}
 	case "?":
-		cond, a, b := k.condition(e.Cond), k.tree(e.Left), k.tree(e.Right)
+		cond, a, b := k.Condition(e.Cond), k.Tree(e.Left), k.Tree(e.Right)
 		if cond == nil || a == nil || b == nil {
 			return nil
 		}
-		return &tree{op: treeChoose, v: vector.Choose(nil, a.v, b.v), cond: cond, a: a, b: b}
+		return &Tree{op: treeChoose, v: vector.Choose(nil, a.v, b.v), cond: cond, a: a, b: b}
 	case "access_field":
 		pl, err := k.ElementField(e)
 		if err != nil || pl.Base != nil {
 			return nil
 		}
-		return &tree{op: treeWord, v: vector.FieldValue(pl.Field), off: pl.Field.Off}
+		return &Tree{op: treeWord, v: vector.FieldValue(pl.Field), Off: pl.Field.Off}
 	case "last_stack_index", "size_stack":
 		next, err := k.NextOf(e.Right)
 		if err != nil {
 			return nil
 		}
-		count := &tree{op: treeWord, v: vector.Unsigned64(64, nil), off: next, depth: 1}
+		count := &Tree{op: treeWord, v: vector.Unsigned64(64, nil), Off: next, depth: 1}
 		if e.Op == "size_stack" {
 			return count
 		}
-		return &tree{op: treeSub, v: vector.Unsigned64(64, nil), a: count, b: &tree{op: treeConst, bits: 1, depth: 1}}
+		return &Tree{op: treeSub, v: vector.Unsigned64(64, nil), a: count, b: &Tree{op: treeConst, bits: 1, depth: 1}}
 	}
-	b := k.tree(e.Right)
+	b := k.Tree(e.Right)
 	if b == nil {
 		return nil
 	}
 	if e.Left == nil {
 		return unaryTree(e.Op, b)
 	}
-	a := k.tree(e.Left)
+	a := k.Tree(e.Left)
 	if a == nil {
 		return nil
 	}
 	return binaryTree(e.Op, a, b)
 }
 
-func unaryTree(op string, a *tree) *tree {
+func unaryTree(op string, a *Tree) *Tree {
 	v, err := vector.UnaryOp(op, a.v)
 	switch {
 	case err != nil:
 		return nil
 	case op == "~":
-		return &tree{op: treeNot, v: v, a: a}
+		return &Tree{op: treeNot, v: v, a: a}
 	case op == "-":
-		return &tree{op: treeSub, v: v, a: &tree{op: treeConst, depth: 1}, b: a}
+		return &Tree{op: treeSub, v: v, a: &Tree{op: treeConst, depth: 1}, b: a}
 	}
 	return a
 }
 
-func binaryTree(op string, a, b *tree) *tree {
+func binaryTree(op string, a, b *Tree) *Tree {
 	v, err := vector.BinaryOp(op, a.v, b.v)
 	if err != nil {
 		return nil
 	}
-	t := &tree{v: v, a: a, b: b}
+	t := &Tree{v: v, a: a, b: b}
 	switch op {
 	case "+":
 		t.op = treeAdd
@@ -192,9 +192,9 @@ func binaryTree(op string, a, b *tree) *tree {
 	case "two_comp_mod":
 		width := b.bits
 		if width >= 64 {
-			return &tree{op: a.op, v: v, off: a.off, bits: a.bits, a: a.a, b: a.b, cond: a.cond}
+			return &Tree{op: a.op, v: v, Off: a.Off, bits: a.bits, a: a.a, b: a.b, cond: a.cond}
 		}
-		return &tree{op: treeExtend, v: v, a: a, bits: 64 - width}
+		return &Tree{op: treeExtend, v: v, a: a, bits: 64 - width}
 	default:
 		return nil
 	}
@@ -204,7 +204,7 @@ func binaryTree(op string, a, b *tree) *tree {
 	return t
 }
 
-func (t *tree) commutes() bool {
+func (t *Tree) commutes() bool {
 	switch t.op {
 	case treeAdd, treeMul, treeAnd, treeOr, treeXor:
 		return true
@@ -213,12 +213,12 @@ func (t *tree) commutes() bool {
 }
 
 // operand reports whether an instruction can have t as its second operand.
-func (t *tree) operand() bool {
+func (t *Tree) operand() bool {
 	return t.op == treeWord || t.op == treeArg || t.op == treeConst && asm.Fits(t.bits)
 }
 
 // registers is how many registers of the pool it takes to compute t.
-func (t *tree) registers() int {
+func (t *Tree) registers() int {
 	switch t.op {
 	case treeConst, treeWord, treeArg:
 		return 1
@@ -235,61 +235,61 @@ func (t *tree) registers() int {
 	return max(t.a.depth, t.b.depth+1)
 }
 
-// eval computes t into the register d of the pool; those behind it are free.
-func (k *compiler) eval(t *tree, d int) {
-	r := pool[d]
+// Eval computes t into the register d of the pool; those behind it are free.
+func (k *Writer) Eval(t *Tree, d int) {
+	r := Pool[d]
 	switch t.op {
 	case treeConst:
 		k.Set(r, t.bits)
 	case treeWord:
-		k.Load(r, word(t.off))
+		k.Load(r, Word(t.Off))
 	case treeArg:
-		k.Load(r, asm.At(argData, 8*t.off))
+		k.Load(r, asm.At(ArgData, 8*t.Off))
 	case treeNot:
-		k.eval(t.a, d)
+		k.Eval(t.a, d)
 		k.Not(r)
 	case treeExtend:
-		k.eval(t.a, d)
+		k.Eval(t.a, d)
 		k.ShiftConst(asm.Shl, r, byte(t.bits))
 		k.ShiftConst(asm.Sar, r, byte(t.bits))
 	case treeTest:
 		k.evalTest(t.cond, d)
 	case treeChoose:
 		no, end := k.NewLabel(), k.NewLabel()
-		k.branch(t.cond, d, no, false)
-		k.eval(t.a, d)
+		k.Branch(t.cond, d, no, false)
+		k.Eval(t.a, d)
 		k.Jump(end)
 		k.Bind(no)
-		k.eval(t.b, d)
+		k.Eval(t.b, d)
 		k.Bind(end)
 	default:
-		k.eval(t.a, d)
+		k.Eval(t.a, d)
 		k.evalBinary(t, d)
 	}
 }
 
 // evalBinary computes an operation whose first operand is in its register.
-func (k *compiler) evalBinary(t *tree, d int) {
-	r, b := pool[d], t.b
+func (k *Writer) evalBinary(t *Tree, d int) {
+	r, b := Pool[d], t.b
 	switch t.op {
 	case treeShl, treeShr, treeSar:
 		k.evalShift(t, d)
 		return
 	case treeDiv, treeMod:
-		k.eval(b, d+1)
-		k.divide(r, pool[d+1], t.op == treeDiv)
+		k.Eval(b, d+1)
+		k.divide(r, Pool[d+1], t.op == treeDiv)
 		return
 	case treeMul:
 		switch {
 		case b.op == treeConst && asm.Fits(b.bits):
 			k.MulConst(r, r, b.bits)
 		case b.op == treeWord:
-			k.MulMem(r, word(b.off))
+			k.MulMem(r, Word(b.Off))
 		case b.op == treeArg:
-			k.MulMem(r, asm.At(argData, 8*b.off))
+			k.MulMem(r, asm.At(ArgData, 8*b.Off))
 		default:
-			k.eval(b, d+1)
-			k.Mul(r, pool[d+1])
+			k.Eval(b, d+1)
+			k.Mul(r, Pool[d+1])
 		}
 		return
 	}
@@ -298,20 +298,20 @@ func (k *compiler) evalBinary(t *tree, d int) {
 	case b.op == treeConst && asm.Fits(b.bits):
 		k.DoConst(op, r, b.bits)
 	case b.op == treeWord:
-		k.DoMem(op, r, word(b.off))
+		k.DoMem(op, r, Word(b.Off))
 	case b.op == treeArg:
-		k.DoMem(op, r, asm.At(argData, 8*b.off))
+		k.DoMem(op, r, asm.At(ArgData, 8*b.Off))
 	default:
-		k.eval(b, d+1)
-		k.Do(op, r, pool[d+1])
+		k.Eval(b, d+1)
+		k.Do(op, r, Pool[d+1])
 	}
 }
 
 var shifts = map[treeOp]asm.Shift{treeShl: asm.Shl, treeShr: asm.Shr, treeSar: asm.Sar}
 
 // evalShift shifts the register d by the low 32 bits of t.b.
-func (k *compiler) evalShift(t *tree, d int) {
-	r, op := pool[d], shifts[t.op]
+func (k *Writer) evalShift(t *Tree, d int) {
+	r, op := Pool[d], shifts[t.op]
 	if t.b.op == treeConst {
 		switch n := uint32(t.b.bits); {
 		case n < 64:
@@ -326,8 +326,8 @@ func (k *compiler) evalShift(t *tree, d int) {
 	if t.b.operand() {
 		k.loadOperand(asm.CX, t.b)
 	} else {
-		k.eval(t.b, d+1)
-		k.Move(asm.CX, pool[d+1])
+		k.Eval(t.b, d+1)
+		k.Move(asm.CX, Pool[d+1])
 	}
 	k.Low32(asm.CX)
 	near, end := k.NewLabel(), k.NewLabel()
@@ -345,19 +345,19 @@ func (k *compiler) evalShift(t *tree, d int) {
 }
 
 // loadOperand loads what instructions can have as an operand.
-func (k *compiler) loadOperand(r asm.Reg, t *tree) {
+func (k *Writer) loadOperand(r asm.Reg, t *Tree) {
 	switch t.op {
 	case treeWord:
-		k.Load(r, word(t.off))
+		k.Load(r, Word(t.Off))
 	case treeArg:
-		k.Load(r, asm.At(argData, 8*t.off))
+		k.Load(r, asm.At(ArgData, 8*t.Off))
 	default:
 		k.Set(r, t.bits)
 	}
 }
 
 // divide computes r / by or r % by; by zero that is zero.
-func (k *compiler) divide(r, by asm.Reg, quotient bool) {
+func (k *Writer) divide(r, by asm.Reg, quotient bool) {
 	end := k.NewLabel()
 	k.Move(asm.AX, r)
 	k.Set(r, 0)
@@ -373,8 +373,8 @@ func (k *compiler) divide(r, by asm.Reg, quotient bool) {
 	k.Bind(end)
 }
 
-// mask cuts a register to the bits of a mask without gaps.
-func (k *compiler) mask(r asm.Reg, m uint64) {
+// Mask cuts a register to the bits of a mask without gaps.
+func (k *Writer) Mask(r asm.Reg, m uint64) {
 	switch {
 	case m == ^uint64(0):
 	case m == 1<<32-1:
@@ -387,25 +387,28 @@ func (k *compiler) mask(r asm.Reg, m uint64) {
 	}
 }
 
-// loadField loads a word of the vector, cut to a width.
-func (k *compiler) loadField(r asm.Reg, off, width int) {
+// LoadField loads a word of the vector, cut to a width.
+func (k *Writer) LoadField(r asm.Reg, off, width int) {
 	switch width {
 	case 8, 16, 32, 64:
-		k.LoadBytes(r, word(off), width/8)
+		k.LoadBytes(r, Word(off), width/8)
 	default:
-		k.Load(r, word(off))
-		k.mask(r, num.Mask64(min(width, 64)))
+		k.Load(r, Word(off))
+		k.Mask(r, num.Mask64(min(width, 64)))
 	}
 }
 
-// A branch is a truth value on its way to code.
-type branch struct {
+// A Branch is a truth value on its way to code.
+type Branch struct {
 	op   branchOp
-	a, b *tree    // compared
+	a, b *Tree    // compared
 	cond asm.Cond // of the comparison
-	x, y *branch
+	x, y *Branch
 	off  int // of a word that is not zero
 }
+
+// Not is the opposite of b.
+func (b *Branch) Not() *Branch { return &Branch{op: branchNot, x: b} }
 
 type branchOp byte
 
@@ -419,49 +422,49 @@ const (
 	branchOr
 )
 
-// condition makes the branch of an expression, or nil where code cannot decide
+// Condition makes the branch of an expression, or nil where code cannot decide
 // it.
-func (k *compiler) condition(e *bmv2.Expr) *branch {
+func (k *Writer) Condition(e *bmv2.Expr) *Branch {
 	if e = e.Unwrap(); e == nil {
-		return &branch{op: branchNever}
+		return &Branch{op: branchNever}
 	}
 	if e.Type == bmv2.TypeBool {
 		if e.Bool {
-			return &branch{op: branchAlways}
+			return &Branch{op: branchAlways}
 		}
-		return &branch{op: branchNever}
+		return &Branch{op: branchNever}
 	}
 	if e.Type != bmv2.TypeExpression {
 		return nil
 	}
 	switch e.Op {
 	case "d2b":
-		return k.comparison("!=", k.tree(e.Right), k.leaf(vector.ConstInt(0)))
+		return k.Comparison("!=", k.Tree(e.Right), k.Leaf(vector.ConstInt(0)))
 	case "not":
-		if x := k.condition(e.Right); x != nil {
-			return &branch{op: branchNot, x: x}
+		if x := k.Condition(e.Right); x != nil {
+			return x.Not()
 		}
 	case "and", "or":
-		x, y := k.condition(e.Left), k.condition(e.Right)
+		x, y := k.Condition(e.Left), k.Condition(e.Right)
 		if x == nil || y == nil {
 			return nil
 		}
 		if e.Op == "and" {
-			return &branch{op: branchAnd, x: x, y: y}
+			return &Branch{op: branchAnd, x: x, y: y}
 		}
-		return &branch{op: branchOr, x: x, y: y}
+		return &Branch{op: branchOr, x: x, y: y}
 	case "valid":
 		r, err := k.Header(e.Right)
 		switch {
 		case err != nil || r.H == nil:
 			return nil
 		case r.H.Metadata:
-			return &branch{op: branchAlways}
+			return &Branch{op: branchAlways}
 		}
-		return &branch{op: branchWord, off: r.H.Valid()}
+		return &Branch{op: branchWord, off: r.H.Valid()}
 	case "==", "!=", "<", "<=", ">", ">=":
 		if vector.KindOf(e.Left) == vector.NumberExpr && vector.KindOf(e.Right) == vector.NumberExpr {
-			return k.comparison(e.Op, k.tree(e.Left), k.tree(e.Right))
+			return k.Comparison(e.Op, k.Tree(e.Left), k.Tree(e.Right))
 		}
 	}
 	return nil
@@ -470,14 +473,15 @@ func (k *compiler) condition(e *bmv2.Expr) *branch {
 var unsignedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Below, "<=": asm.BelowEqual, ">": asm.Above, ">=": asm.AboveEqual}
 var signedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Less, "<=": asm.LessEqual, ">": asm.Greater, ">=": asm.GreaterEqual}
 
-func (k *compiler) comparison(op string, a, b *tree) *branch {
+// Comparison makes the branch of a comparison, or nil where code cannot decide it.
+func (k *Writer) Comparison(op string, a, b *Tree) *Branch {
 	if a == nil || b == nil {
 		return nil
 	}
 	if a.op == treeConst && b.op != treeConst {
 		op, a, b = vector.Mirrored(op), b, a
 	}
-	c := &branch{op: branchCompare, a: a, b: b}
+	c := &Branch{op: branchCompare, a: a, b: b}
 	switch {
 	case a.v.FitsUnsigned() && b.v.FitsUnsigned():
 		c.cond = unsignedConds[op]
@@ -486,14 +490,14 @@ func (k *compiler) comparison(op string, a, b *tree) *branch {
 	default:
 		return nil
 	}
-	if c.registers() > len(pool) {
+	if c.registers() > len(Pool) {
 		return nil
 	}
 	return c
 }
 
 // registers is how many registers of the pool it takes to decide b.
-func (b *branch) registers() int {
+func (b *Branch) registers() int {
 	switch b.op {
 	case branchCompare:
 		if b.b.operand() {
@@ -508,37 +512,37 @@ func (b *branch) registers() int {
 	return 0
 }
 
-// branch jumps to a label if b is as wanted. Registers of the pool from d on are
+// Branch jumps to a label if b is as wanted. Registers of the pool from d on are
 // free.
-func (k *compiler) branch(b *branch, d int, to asm.Label, want bool) {
+func (k *Writer) Branch(b *Branch, d int, to asm.Label, want bool) {
 	switch b.op {
 	case branchNever, branchAlways:
 		if (b.op == branchAlways) == want {
 			k.Jump(to)
 		}
 	case branchWord:
-		k.MemConst(asm.Cmp, word(b.off), 0)
+		k.MemConst(asm.Cmp, Word(b.off), 0)
 		k.jumpAs(asm.NotEqual, to, want)
 	case branchCompare:
 		k.compare(b, d)
 		k.jumpAs(b.cond, to, want)
 	case branchNot:
-		k.branch(b.x, d, to, !want)
+		k.Branch(b.x, d, to, !want)
 	default:
 		// x and y wanted false is x false or y false.
 		if (b.op == branchOr) == want {
-			k.branch(b.x, d, to, want)
-			k.branch(b.y, d, to, want)
+			k.Branch(b.x, d, to, want)
+			k.Branch(b.y, d, to, want)
 			return
 		}
 		past := k.NewLabel()
-		k.branch(b.x, d, past, !want)
-		k.branch(b.y, d, to, want)
+		k.Branch(b.x, d, past, !want)
+		k.Branch(b.y, d, to, want)
 		k.Bind(past)
 	}
 }
 
-func (k *compiler) jumpAs(c asm.Cond, to asm.Label, want bool) {
+func (k *Writer) jumpAs(c asm.Cond, to asm.Label, want bool) {
 	if !want {
 		c = c.Not()
 	}
@@ -546,38 +550,38 @@ func (k *compiler) jumpAs(c asm.Cond, to asm.Label, want bool) {
 }
 
 // compare sets the flags.
-func (k *compiler) compare(b *branch, d int) {
+func (k *Writer) compare(b *Branch, d int) {
 	if b.a.op == treeWord && b.b.op == treeConst && asm.Fits(b.b.bits) {
-		k.MemConst(asm.Cmp, word(b.a.off), b.b.bits)
+		k.MemConst(asm.Cmp, Word(b.a.Off), b.b.bits)
 		return
 	}
-	k.eval(b.a, d)
-	r := pool[d]
+	k.Eval(b.a, d)
+	r := Pool[d]
 	switch {
 	case b.b.op == treeConst && asm.Fits(b.b.bits):
 		k.DoConst(asm.Cmp, r, b.b.bits)
 	case b.b.op == treeWord:
-		k.DoMem(asm.Cmp, r, word(b.b.off))
+		k.DoMem(asm.Cmp, r, Word(b.b.Off))
 	case b.b.op == treeArg:
-		k.DoMem(asm.Cmp, r, asm.At(argData, 8*b.b.off))
+		k.DoMem(asm.Cmp, r, asm.At(ArgData, 8*b.b.Off))
 	default:
-		k.eval(b.b, d+1)
-		k.Do(asm.Cmp, r, pool[d+1])
+		k.Eval(b.b, d+1)
+		k.Do(asm.Cmp, r, Pool[d+1])
 	}
 }
 
 // evalTest computes 1 or 0 into the register d of the pool.
-func (k *compiler) evalTest(b *branch, d int) {
+func (k *Writer) evalTest(b *Branch, d int) {
 	if b.op == branchCompare {
 		k.compare(b, d)
-		k.SetIf(b.cond, pool[d])
+		k.SetIf(b.cond, Pool[d])
 		return
 	}
 	no, end := k.NewLabel(), k.NewLabel()
-	k.branch(b, d, no, false)
-	k.Set(pool[d], 1)
+	k.Branch(b, d, no, false)
+	k.Set(Pool[d], 1)
 	k.Jump(end)
 	k.Bind(no)
-	k.Set(pool[d], 0)
+	k.Set(Pool[d], 0)
 	k.Bind(end)
 }
