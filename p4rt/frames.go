@@ -10,6 +10,7 @@ type frames struct {
 	data  func(stream uint32, b []byte)
 	ended func(stream uint32) // nothing follows in this direction
 	reset func(stream uint32)
+	grant func(stream uint32) // more may come in the other direction
 
 	head  [9]byte // length, type, flags and stream
 	heads int     // bytes of it that have come
@@ -23,6 +24,7 @@ const (
 	dataFrame    = 0
 	headersFrame = 1
 	resetFrame   = 3
+	windowFrame  = 8
 
 	endStream = 0x1
 	padded    = 0x8
@@ -84,6 +86,8 @@ func (f *frames) end() {
 	switch kind := f.head[3]; {
 	case kind == resetFrame && f.reset != nil:
 		f.reset(f.stream())
+	case kind == windowFrame && f.grant != nil:
+		f.grant(f.stream())
 	case (kind == dataFrame || kind == headersFrame) && f.head[4]&endStream != 0 && f.ended != nil:
 		f.ended(f.stream())
 	}

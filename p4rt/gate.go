@@ -45,8 +45,8 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(g.limits.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
-		// Batches and programs come in one go instead of in pieces of 64 KiB.
-		grpc.InitialWindowSize(1 << 20), grpc.InitialConnWindowSize(4 << 20),
+		// A message that is larger than the window comes in one go all the same.
+		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4 << 20),
 		grpc.ConnectionTimeout(greeting),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),

@@ -38,9 +38,20 @@ type message struct {
 	waits bool // for room: it is not its sender that keeps it
 }
 
-// freeMessage is the size of messages that are not counted: all calls that there
-// may be have room for theirs.
-const freeMessage = 32 << 10
+const (
+	// freeMessage is the size of messages that are not counted: all calls that
+	// there may be have room for theirs.
+	freeMessage = 32 << 10
+	// freeBacklog is what else may come of a stream, uncounted, until the server
+	// says that it has taken something.
+	freeBacklog = 96 << 10
+	// streamWindow is what flow control lets come of a stream, without a message
+	// that is larger. The server says so when a quarter of it is taken: in pieces
+	// of 20 bytes that is no backlog yet.
+	streamWindow = 64 << 10
+	// pieceSize is what keeping a piece takes beyond its bytes.
+	pieceSize = 64
+)
 
 func newIncoming(most int, log *slog.Logger) *incoming {
 	return &incoming{most: most, patient: time.Second, freed: make(chan struct{}), open: map[*message]bool{}, log: log}
@@ -132,7 +143,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
 	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
-	counted.sent = frames{ended: counted.done, reset: counted.done}
+	counted.sent = frames{ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, info, nil
 }
 
@@ -154,10 +165,12 @@ type countedConn struct {
 
 // A body is what has come of a stream's messages.
 type body struct {
-	head  [5]byte // of the message: flags and length
-	heads int     // bytes of it that have come
-	left  int     // of the message
-	large *message
+	head    [5]byte // of the message: flags and length
+	heads   int     // bytes of it that have come
+	left    int     // of the message
+	large   *message
+	unread  int      // has come besides, since the server took something
+	backlog *message // counts it, once it is much
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
@@ -181,6 +194,7 @@ func (c *countedConn) Close() error {
 		defer c.mu.Unlock()
 		for _, s := range c.streams {
 			c.in.end(s.large)
+			c.in.end(s.backlog)
 		}
 		c.streams = nil
 	})
@@ -190,7 +204,15 @@ func (c *countedConn) Close() error {
 // came takes what a client has sent of a stream's messages.
 func (c *countedConn) came(stream uint32, data []byte) {
 	s := c.stream(stream)
-	for s != nil && len(data) > 0 {
+	if s == nil || len(data) == 0 {
+		return
+	}
+	piece := pieceSize
+	if s.large == nil {
+		c.keep(s, len(data)+pieceSize)
+		piece = 0
+	}
+	for len(data) > 0 {
 		if s.left == 0 {
 			n := copy(s.head[s.heads:], data)
 			s.heads += n
@@ -203,7 +225,8 @@ func (c *countedConn) came(stream uint32, data []byte) {
 		}
 		n := min(s.left, len(data))
 		if s.large != nil {
-			c.in.grow(s.large, n)
+			c.in.grow(s.large, n+piece)
+			piece = 0
 		}
 		s.left -= n
 		data = data[n:]
@@ -212,6 +235,29 @@ func (c *countedConn) came(stream uint32, data []byte) {
 			s.large.whole = true
 			c.in.mu.Unlock()
 		}
+	}
+}
+
+// keep counts what has come of small messages, in one piece.
+func (c *countedConn) keep(s *body, n int) {
+	c.mu.Lock()
+	if s.unread += n; s.unread > freeBacklog && s.backlog == nil && c.streams != nil {
+		s.backlog, n = c.in.begin(c), s.unread
+	}
+	backlog := s.backlog
+	c.mu.Unlock()
+	if backlog != nil {
+		c.in.grow(backlog, n)
+	}
+}
+
+// took is called when the server has taken what had come of a stream.
+func (c *countedConn) took(stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[stream]; s != nil {
+		c.in.end(s.backlog)
+		s.unread, s.backlog = 0, nil
 	}
 }
 
@@ -247,6 +293,7 @@ func (c *countedConn) done(stream uint32) {
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
 		c.in.end(s.large)
+		c.in.end(s.backlog)
 		delete(c.streams, stream)
 	}
 }

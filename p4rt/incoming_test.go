@@ -3,6 +3,7 @@ package p4rt
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"net"
 	"runtime"
 	"slices"
@@ -197,5 +198,76 @@ func TestConfigAnswers(t *testing.T) {
 	}).AllocedBytesPerOp()
 	if size > 2000 {
 		t.Errorf("an answer takes %d bytes", size)
+	}
+}
+
+// TestTinyFrames: what comes a byte at a time counts for what keeping it takes,
+// within a message and behind one, until the server has taken it.
+func TestTinyFrames(t *testing.T) {
+	const limit = 1 << 20
+	frame := func(kind byte, payload ...byte) []byte {
+		return append([]byte{0, 0, byte(len(payload)), kind, 0, 0, 0, 0, 1}, payload...)
+	}
+	for _, c := range []struct {
+		name string
+		head []byte // of the first message
+	}{
+		{"of a large message", []byte{0, 0, 1, 0, 0}},
+		{"of a small message", []byte{0, 0, 0, 0x40, 0}},
+		{"empty messages behind it", nil},
+	} {
+		client, raw := net.Pipe()
+		in := newIncoming(limit, slog.New(slog.DiscardHandler))
+		in.patient = 0
+		held := func() int {
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			return in.held
+		}
+		conn, _, err := (&counting{insecure.NewCredentials(), in}).ServerHandshake(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			for b := make([]byte, 100); ; {
+				if _, err := conn.Read(b); err != nil {
+					return
+				}
+			}
+		}()
+		send := func(b []byte) bool {
+			_, err := client.Write(b)
+			return err == nil
+		}
+		send([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+		send(frame(headersFrame))
+		send(frame(dataFrame, c.head...))
+		const pieces = 4000
+		for range pieces {
+			send(frame(dataFrame, 0))
+		}
+		send(frame(dataFrame)) // the others have been looked at
+		if n := held(); n < pieces*pieceSize || n > 2*pieces*pieceSize {
+			t.Errorf("%s: %d bytes are held for %d pieces", c.name, n, pieces)
+		}
+		if c.head == nil || c.head[2] == 0 {
+			go client.Read(make([]byte, 100))
+			conn.Write(frame(windowFrame, 0, 0, 0x10, 0))
+			if n := held(); n != 0 {
+				t.Errorf("%s: %d bytes are held of what the server has taken", c.name, n)
+			}
+		}
+		for n := 0; send(frame(dataFrame, 0)); n++ {
+			if n > 2*limit/pieceSize {
+				t.Fatalf("%s: the connection stays, with %d bytes held", c.name, held())
+			}
+		}
+		<-gone
+		conn.Close()
+		if n := held(); n != 0 {
+			t.Errorf("%s: %d bytes are held of a connection that has gone", c.name, n)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -85,6 +87,7 @@ func sieges() []siege {
 			}
 			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })
 		}},
+		{"messages in pieces of a byte", func(w *walls) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
 		{"a program that is asked for and not taken", func(w *walls) error {
 			return w.stuck(40, 1<<62, 10_000, func(c p4v1.P4RuntimeClient) {
 				var all sync.WaitGroup
@@ -234,6 +237,48 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.received -= n
 	return n, err
+}
+
+// pieces has connections that each begin sixty calls, as many as flow control
+// lets, and send the message of each a byte at a time, and never all of it.
+func (w *walls) pieces(n int, method string) error {
+	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
+		b := append([]byte{0, 0, byte(len(payload)), kind, flags}, binary.BigEndian.AppendUint32(nil, stream)...)
+		return append(b, payload...)
+	}
+	var headers []byte // as HPACK writes them out
+	for _, field := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "switch"}, {"content-type", "application/grpc"}, {"te", "trailers"},
+	} {
+		headers = append(append(headers, 0, byte(len(field[0]))), field[0]...)
+		headers = append(append(headers, byte(len(field[1]))), field[1]...)
+	}
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for w.Err() == nil {
+				conn, err := net.DialTimeout("tcp", w.p4runtime, time.Second)
+				if err != nil {
+					continue
+				}
+				end := context.AfterFunc(w, func() { conn.Close() })
+				go io.Copy(io.Discard, conn)
+				_, err = conn.Write(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, nil)...))
+				for stream := uint32(1); stream < 120 && err == nil; stream += 2 {
+					call := append(frame(1, 4, stream, headers), frame(0, 0, stream, []byte{0, 0, 0x10, 0, 0})...)
+					call = append(call, bytes.Repeat(frame(0, 0, stream, []byte{0}), 60_000)...)
+					_, err = conn.Write(call)
+				}
+				if err == nil {
+					<-w.Done()
+				}
+				end()
+				conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	return nil
 }
 
 // connections opens connections without end, 2000 at a time, and says something
