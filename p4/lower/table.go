@@ -194,8 +194,8 @@ func (l *lowerer) implementation(t *table) {
 	profile := inst.profile()
 	if profile.name == "" {
 		profile.name = l.unique("action_profile")
-		if a := p.Annotations.Get("name"); a != nil {
-			profile.name, _ = a.Text()
+		if name, ok := p.Annotations.Text("name"); ok {
+			profile.name = name
 		}
 	}
 	t.impl = inst
@@ -315,8 +315,8 @@ func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *insta
 	}
 	if inst.name == "" {
 		inst.name = t.name + "." + p.Name.Value
-		if a := p.Annotations.Get("name"); a != nil {
-			inst.name, _ = a.Text()
+		if name, ok := p.Annotations.Text("name"); ok {
+			inst.name = name
 		}
 	}
 	inst.table = t
