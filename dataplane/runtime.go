@@ -147,6 +147,34 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	return list, err
 }
 
+// TableCount is how many entries a table has.
+func (s *Switch) TableCount(name string) (n int, err error) {
+	err = s.withTable(name, func(t *table) error {
+		n = t.count
+		return nil
+	})
+	return n, err
+}
+
+// TableWalk returns some entries, in order of their handles, and where to go on:
+// below 0 it has seen all. What stays in the table all the while comes once.
+func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
+	next = -1
+	err = s.withTable(name, func(t *table) error {
+		for slot := from; slot < len(t.entries); slot++ {
+			if slot == from+most {
+				next = slot
+				break
+			}
+			if t.entries[slot].used {
+				list = append(list, t.entries[slot].export(t.handle(slot)))
+			}
+		}
+		return nil
+	})
+	return list, next, err
+}
+
 func (e *tableEntry) export(h Handle) Entry {
 	return Entry{Handle: h, Match: e.match, Priority: e.priority, Target: e.call.toTarget(), IdleTimeout: e.idle, Const: e.constant}
 }
