@@ -13,6 +13,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // clients are those that have a stream, by their numbers.
@@ -46,7 +47,9 @@ type outbox struct {
 	list  []*wire.StreamMessageResponse
 	cost  int // of list, about, in bytes
 	room  int
+	all   *p4rt.Backlog
 	ready chan struct{} // has one while there is something
+	gone  bool
 }
 
 // maxUnread is how many messages may wait for a client that still gets answers to
@@ -57,7 +60,7 @@ func (o *outbox) put(m *wire.StreamMessageResponse) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := costOf(m)
-	if o.cost+n > o.room {
+	if o.gone || o.cost+n > o.room || !o.all.Take(n, o.cost) {
 		return false
 	}
 	o.list = append(o.list, m)
@@ -75,11 +78,21 @@ func (o *outbox) take() *wire.StreamMessageResponse {
 	}
 	m := o.list[0]
 	o.list[0] = nil
-	o.cost -= costOf(m)
+	n := costOf(m)
+	o.cost -= n
+	o.all.Give(n)
 	if o.list = o.list[1:]; len(o.list) > 0 {
 		o.wake()
 	}
 	return m
+}
+
+// close forgets what is there, for all time.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.Give(o.cost)
+	o.list, o.cost, o.gone = nil, 0, true
 }
 
 func (o *outbox) wake() {
@@ -100,7 +113,8 @@ func costOf(m *wire.StreamMessageResponse) int { return proto.Size(m) + 256 }
 
 // StreamChannel is the session of a client, for as long as the stream lives.
 func (s *Server) StreamChannel(stream wire.StreamServer) error {
-	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: s.opts.MaxPending}, gone: make(chan struct{})}
+	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: s.opts.MaxPending, all: s.gate.Pending()}, gone: make(chan struct{})}
+	defer c.outbox.close()
 	defer s.clients.leave(c)
 	came, failed := make(chan *wire.StreamMessageRequest), make(chan error, 1)
 	go func() {
