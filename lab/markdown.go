@@ -33,10 +33,32 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 		}
 	}
 	list("Assumed", x.Assumed)
+	list("Modelled otherwise than by default", perCase(x, (*spec.Case).Otherwise))
+	list("Beside other simulators", perCase(x, x.Apart))
 	if x.Scaled != "" {
 		list("Smaller than in the paper", []string{x.Scaled})
 	}
 	return b.Bytes()
+}
+
+// perCase is what there is to say of the cases of an experiment, once for those of
+// which it is the same.
+func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
+	names, order := map[string][]string{}, []string(nil)
+	for i := range x.Cases {
+		if s := of(&x.Cases[i]); s != "" {
+			if names[s] == nil {
+				order = append(order, s)
+			}
+			names[s] = append(names[s], x.Cases[i].Name)
+		}
+	}
+	for i, s := range order {
+		if len(names[s]) < len(x.Cases) {
+			order[i] = strings.Join(names[s], ", ") + ": " + s
+		}
+	}
+	return order
 }
 
 // measuredAt is what was measured, with the load where there are several.

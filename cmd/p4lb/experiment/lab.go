@@ -191,7 +191,8 @@ paper prints how it fared:
   ordering holds     the sign or order is, beyond the 95 % interval; the value is not
   out of reach here  no scheme could save that much here, as a ceiling shows
   contrary           it is the other way round, or another value, beyond the interval
-  not as printed     the interval excludes what is printed, and not its sign
+  not as printed     the interval excludes what is printed, and not its sign; or the
+                     rows are level, and the note says where the interval ends
   undecided          the interval is too wide to tell; the note says how many seeds would
 
 and what had to be assumed. Before it runs anything it prints what the recorded
