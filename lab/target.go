@@ -150,16 +150,6 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	return o
 }
 
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // judgePair judges a reduction or ratio between two rows, or between two cases
 // of one.
 func (c *Comparison) judgePair(t *spec.Target) Outcome {

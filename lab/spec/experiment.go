@@ -473,3 +473,7 @@ func (o *Observing) check() error {
 
 // Made is the scheme, once the experiment has been checked.
 func (s *Scheme) Made() scheme.Scheme { return s.made }
+
+// A Reader reads the files that an experiment names: topologies, workloads,
+// flow lists, models.
+type Reader func(name string) ([]byte, error)
