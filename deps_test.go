@@ -59,7 +59,9 @@ var rooms = map[string][]string{
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
 	"codegen":   {"units", "plain", "templates", "fitting", "manifest", "p4/syntax", "p4src"},
-	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell", "dataplane/code", "dataplane/asm"},
+	"dataplane": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell", "dataplane/program"},
+	// A program linked: what it does to a packet, without ports and queues.
+	"dataplane/program": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/lookup", "dataplane/vector", "dataplane/cell", "dataplane/code", "dataplane/asm"},
 	// Numbers of any width; hash algorithms.
 	"dataplane/num":  {},
 	"dataplane/hash": {"bmv2", "dataplane/num", "dataplane/vector"},

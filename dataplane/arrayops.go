@@ -13,7 +13,7 @@ import (
 func (s *Switch) withRegister(name string, f func(*cell.Register) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.registers[name]
+	r := s.prog.Registers[name]
 	if r == nil {
 		return fmt.Errorf("unknown register %q", name)
 	}
@@ -113,7 +113,7 @@ func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
 func (s *Switch) withCounter(name string, index int, f func(*Count)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.counters[name]
+	a := s.prog.Counters[name]
 	if a == nil {
 		return fmt.Errorf("unknown counter %q", name)
 	}
@@ -133,17 +133,17 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*Count)) error {
 		return err
 	}
 	switch {
-	case !t.counters:
+	case !t.Counters:
 		return fmt.Errorf("table %s: counters: %w", name, ErrNotSupported)
 	case h == DefaultEntry:
-		f(&t.missed)
+		f(&t.Missed)
 		return nil
 	}
-	e, err := t.entry(h)
+	e, err := t.Entry(h)
 	if err != nil {
 		return fmt.Errorf("table %s: %w", name, err)
 	}
-	f(&e.counter)
+	f(&e.Counter)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *Switch) CounterWrite(name string, index int, v Count) error {
 func (s *Switch) CounterReadAll(name string) ([]Count, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.counters[name]
+	a := s.prog.Counters[name]
 	if a == nil || a.Table != "" {
 		return nil, fmt.Errorf("unknown counter array %q", name)
 	}
@@ -175,7 +175,7 @@ func (s *Switch) CounterReadAll(name string) ([]Count, error) {
 func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.counters[name]
+	a := s.prog.Counters[name]
 	switch {
 	case a == nil || a.Table != "":
 		return dst, fmt.Errorf("unknown counter array %q", name)
@@ -204,7 +204,7 @@ func (s *Switch) SetEntryCounter(table string, h Handle, v Count) error {
 func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.meters[name]
+	m := s.prog.Meters[name]
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
@@ -212,10 +212,10 @@ func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) er
 		return f(&m.Missed)
 	}
 	if m.Direct {
-		if s.tables[m.Table] == nil {
+		if s.prog.Tables[m.Table] == nil {
 			return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
 		}
-		if _, err := s.tables[m.Table].entry(Handle(index)); err != nil {
+		if _, err := s.prog.Tables[m.Table].Entry(Handle(index)); err != nil {
 			return fmt.Errorf("meter %s: %w", name, err)
 		}
 		index = Handle(index).Slot()
@@ -273,7 +273,7 @@ func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
 func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.meters[name]
+	m := s.prog.Meters[name]
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
@@ -285,20 +285,12 @@ func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
 	return nil
 }
 
-// What counters, meters and filters are set to and hold, in package cell.
-type (
-	Count      = cell.Count
-	MeterRate  = cell.MeterRate
-	FilterSpec = cell.FilterSpec
-	WredSpec   = cell.WredSpec
-)
-
 // SetCRC changes the parameters of a calculation with one of the algorithms
 // crc8_custom, crc16_custom, crc32_custom and crc64_custom.
 func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.calcs[calculation]
+	k := s.prog.Calcs[calculation]
 	if k == nil {
 		return fmt.Errorf("unknown calculation %q", calculation)
 	}
@@ -315,7 +307,7 @@ func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
 func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.calcs[calculation]
+	k := s.prog.Calcs[calculation]
 	if k == nil {
 		return fmt.Errorf("unknown calculation %q", calculation)
 	}

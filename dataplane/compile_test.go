@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/program"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/p4"
 )
@@ -70,23 +71,23 @@ func (w *twins) process(t testing.TB, port uint32, packet []byte, now time.Durat
 func (w *twins) compare(t testing.TB) {
 	t.Helper()
 	a, b := w.engines[0].sw, w.engines[1].sw
-	for name, r := range a.registers {
-		if !slices.Equal(r.Cells, b.registers[name].Cells) {
+	for name, r := range a.prog.Registers {
+		if !slices.Equal(r.Cells, b.prog.Registers[name].Cells) {
 			t.Errorf("register %s differs", name)
 		}
 	}
-	for name, c := range a.counters {
-		if !slices.Equal(c.Cells, b.counters[name].Cells) {
+	for name, c := range a.prog.Counters {
+		if !slices.Equal(c.Cells, b.prog.Counters[name].Cells) {
 			t.Errorf("counter %s differs", name)
 		}
 	}
-	for name, x := range a.tables {
-		y := b.tables[name]
-		if x.missed != y.missed {
-			t.Errorf("table %s: %v misses and %v", name, x.missed, y.missed)
+	for name, x := range a.prog.Tables {
+		y := b.prog.Tables[name]
+		if x.Missed != y.Missed {
+			t.Errorf("table %s: %v misses and %v", name, x.Missed, y.Missed)
 		}
-		for i := range x.entries {
-			if x.entries[i].counter != y.entries[i].counter || x.entries[i].lastHit != y.entries[i].lastHit {
+		for i := range x.Entries {
+			if x.Entries[i].Counter != y.Entries[i].Counter || x.Entries[i].LastHit != y.Entries[i].LastHit {
 				t.Errorf("table %s: entry %d differs", name, i)
 			}
 		}
@@ -101,7 +102,7 @@ func (w *twins) compare(t testing.TB) {
 func populate(s *Switch, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	params := map[string][]bmv2.RuntimeParam{}
-	for _, a := range s.cfg.Actions {
+	for _, a := range s.prog.Config.Actions {
 		params[a.Name] = a.RuntimeData
 	}
 	target := func(t *bmv2.Table) Target {
@@ -111,16 +112,16 @@ func populate(s *Switch, seed uint64) {
 		}
 		return Target{Action: call}
 	}
-	for _, pl := range s.cfg.Pipelines {
+	for _, pl := range s.prog.Config.Pipelines {
 		for _, t := range pl.Tables {
-			tb := s.tables[t.Name]
-			if len(t.Actions) == 0 || tb.profile != nil {
+			tb := s.prog.Tables[t.Name]
+			if len(t.Actions) == 0 || tb.Profile != nil {
 				continue
 			}
 			for range r.IntN(8) {
 				e := Entry{Priority: r.IntN(4), Target: target(t)}
-				for i := range tb.key.fields {
-					e.Match = append(e.Match, match(r, &tb.key.fields[i]))
+				for i := range tb.Key.Fields {
+					e.Match = append(e.Match, match(r, &tb.Key.Fields[i]))
 				}
 				_, _ = s.TableAdd(t.Name, e) // some are there already
 			}
@@ -153,17 +154,17 @@ func number(r *rand.Rand, width int) []byte {
 	return b
 }
 
-func match(r *rand.Rand, f *keyField) Match {
-	m := Match{Value: number(r, f.width)}
-	switch f.kind {
+func match(r *rand.Rand, f *program.KeyField) Match {
+	m := Match{Value: number(r, f.Width)}
+	switch f.Kind {
 	case MatchLPM:
-		m.PrefixLen = r.IntN(f.width + 1)
+		m.PrefixLen = r.IntN(f.Width + 1)
 	case MatchTernary:
-		m.Mask = number(r, f.width)
+		m.Mask = number(r, f.Width)
 	case MatchRange:
 		m.High = bytes.Repeat([]byte{0xff}, len(m.Value))
-		if f.width%8 != 0 {
-			m.High[0] = byte(num.Mask64(f.width % 8))
+		if f.Width%8 != 0 {
+			m.High[0] = byte(num.Mask64(f.Width % 8))
 		}
 	case MatchValid:
 		m.Value = []byte{byte(r.IntN(2))}
@@ -207,7 +208,7 @@ func TestCompiledIsEqual(t *testing.T) {
 			must(t, err)
 			for seed := range uint64(4) {
 				w := newTwins(t, c, func(s *Switch) { populate(s, seed) })
-				if asm.Supported && w.engines[0].sw.compiled == nil {
+				if asm.Supported && w.engines[0].sw.prog.Compiled == nil {
 					t.Fatal("the program is not compiled")
 				}
 				r := rand.New(rand.NewPCG(seed, 3))
@@ -262,7 +263,7 @@ func TestCompiledIsShared(t *testing.T) {
 	if !asm.Supported {
 		t.Skip("machine code cannot be run here")
 	}
-	if a.compiled.code != b.compiled.code || a.compiled.code == c.compiled.code {
+	if a.prog.Compiled.Code != b.prog.Compiled.Code || a.prog.Compiled.Code == c.prog.Compiled.Code {
 		t.Error("code is shared by the wrong switches")
 	}
 }

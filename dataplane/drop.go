@@ -22,7 +22,7 @@ const (
 // drop ends a packet.
 func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventDrop, Name: why})
+		s.prog.Trace(p.st.ID, Event{Kind: EventDrop, Name: why})
 	}
 	if s.opts.Dropped != nil {
 		s.opts.Dropped(p.dropped(why))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/program"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -24,8 +25,8 @@ func TestFewAgainstIndex(t *testing.T) {
 			tb.Key = append(tb.Key, key)
 		}
 		s := pipeProgram{tables: []*bmv2.Table{tb}}.start(t, Options{})
-		table := s.tables["t"]
-		p := &vector.State{W: make([]uint64, s.lay.Words), Scratch: &s.ex}
+		table := s.prog.Tables["t"]
+		p := &vector.State{W: make([]uint64, s.prog.Layout.Words), Scratch: &s.prog.Scratch}
 		var handles []Handle
 		for range 12 {
 			if len(handles) > 0 && r.IntN(3) == 0 {
@@ -37,23 +38,23 @@ func TestFewAgainstIndex(t *testing.T) {
 				handles = append(handles, h)
 			}
 			for range 20 {
-				for _, f := range table.key.fields {
-					p.W[f.off] = r.Uint64N(4)
+				for _, f := range table.Key.Fields {
+					p.W[f.Off] = r.Uint64N(4)
 				}
 				want := lookup.None
-				if table.count > 0 {
-					table.key.build(p, table.scratch)
-					want = table.lookup(table.scratch)
+				if table.Count > 0 {
+					table.Key.Build(p, table.Scratch)
+					want = table.Lookup(table.Scratch)
 				}
-				if got := table.find(p); got != want {
-					t.Fatalf("%s with %d entries: %d, want %d", kind, table.count, got, want)
+				if got := table.Find(p); got != want {
+					t.Fatalf("%s with %d entries: %d, want %d", kind, table.Count, got, want)
 				}
-				if table.few != nil && want != lookup.None {
+				if table.Few != nil && want != lookup.None {
 					seen++
 				}
 			}
-			if few := table.few != nil; kind != bmv2.MatchRange && few != (table.count > 0 && table.count <= maxFew) {
-				t.Fatalf("%s with %d entries: few is %v", kind, table.count, few)
+			if few := table.Few != nil; kind != bmv2.MatchRange && few != (table.Count > 0 && table.Count <= program.MaxFew) {
+				t.Fatalf("%s with %d entries: few is %v", kind, table.Count, few)
 			}
 		}
 	}

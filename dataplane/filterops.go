@@ -9,7 +9,7 @@ import (
 func (s *Switch) withFilter(name string, index int, wred bool, do func(*cell.Filters, *cell.Filter)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.filters[name]
+	f := s.prog.Filters[name]
 	if f == nil || f.Wred != wred {
 		return fmt.Errorf("unknown filter array %q", name)
 	}
@@ -45,7 +45,7 @@ func (s *Switch) FilterValue(name string, index int) (v uint64, err error) {
 func (s *Switch) FilterInfo(name string) (size, width int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.filters[name]
+	f := s.prog.Filters[name]
 	if f == nil {
 		return 0, 0, fmt.Errorf("unknown filter array %q", name)
 	}

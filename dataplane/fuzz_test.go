@@ -205,7 +205,7 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 	for _, session := range []uint32{1, 2, 3} { // of Tofino
 		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
-	for name, f := range s.filters {
+	for name, f := range s.prog.Filters {
 		for i := range f.Cells {
 			if f.Wred {
 				must(t, s.WredSet(name, i, WredSpec{Time: time.Millisecond, Min: 100, Max: 1000, Probability: 0.5}))
@@ -253,8 +253,8 @@ func FuzzPacket(f *testing.F) {
 		now += 100 * time.Microsecond
 		e.process(t, uint32(port)%512, packet, now)
 		for _, e := range e.engines {
-			if e.sw.ex.Used != 0 {
-				t.Fatalf("%d words left on the stack", e.sw.ex.Used)
+			if e.sw.prog.Scratch.Used != 0 {
+				t.Fatalf("%d words left on the stack", e.sw.prog.Scratch.Used)
 			}
 		}
 	})

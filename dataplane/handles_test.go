@@ -1,19 +1,23 @@
 package dataplane
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/p4lb/p4lb/dataplane/program"
+)
 
 func TestHandlesLowestFirst(t *testing.T) {
-	var h handles
+	var h program.Handles
 	for i := range Handle(10) {
-		if got := h.take(); got != i {
+		if got := h.Take(); got != i {
 			t.Fatalf("take = %d, want %d", got, i)
 		}
 	}
 	for _, i := range []Handle{7, 2, 9, 4} {
-		h.release(i)
+		h.Release(i)
 	}
 	for _, want := range []Handle{2, 4, 7, 9, 10} {
-		if got := h.take(); got != want {
+		if got := h.Take(); got != want {
 			t.Errorf("take = %d, want %d", got, want)
 		}
 	}

@@ -52,3 +52,10 @@ func (h Held) Leave(p *Packet, depth int, now time.Duration, data []byte, out []
 
 // Free is Switch.Free.
 func (h Held) Free(p *Packet) { h.s.release(p) }
+
+// Passive reports whether Leave makes the same of a packet whenever it is called:
+// it leaves by its port, with bytes that nothing can change any more. Such a
+// packet may be finished before it waits.
+func (h Held) Passive(p *Packet) bool {
+	return h.s.passive && p.st.Recirculate == 0 && !p.st.CloneOn
+}

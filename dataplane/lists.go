@@ -34,8 +34,7 @@ type Digest struct {
 // maxListID bounds the ids of field lists, which BMv2 keeps in 16 bits.
 const maxListID = 1<<16 - 1
 
-func (l *linker) lists(c *bmv2.Config) error {
-	s := l.sw
+func (s *Switch) lists(c *bmv2.Config) error {
 	for _, src := range c.FieldLists {
 		if src.ID < 0 || src.ID > maxListID {
 			return fmt.Errorf("field list %s: id %d is outside 0..%d", src.Name, src.ID, maxListID)
@@ -46,7 +45,7 @@ func (l *linker) lists(c *bmv2.Config) error {
 				items = append(items, listItem{skip: true})
 				continue
 			}
-			f, err := l.listField(e)
+			f, err := s.listField(e)
 			if err != nil {
 				return fmt.Errorf("field list %s: %w", src.Name, err)
 			}
@@ -57,25 +56,24 @@ func (l *linker) lists(c *bmv2.Config) error {
 		}
 		s.fieldLists[src.ID] = items
 	}
-	return l.learnLists(c)
+	return s.learnListsOf(c)
 }
 
-func (l *linker) listField(e *bmv2.Expr) (vector.Field, error) {
+func (s *Switch) listField(e *bmv2.Expr) (vector.Field, error) {
 	if e.Type != bmv2.TypeField {
 		return vector.Field{}, fmt.Errorf("%v is not a field", e)
 	}
-	return l.FieldRef(e)
+	return s.prog.Layout.Field(e.Name, e.Field)
 }
 
-func (l *linker) learnLists(c *bmv2.Config) error {
-	s := l.sw
+func (s *Switch) learnListsOf(c *bmv2.Config) error {
 	for _, src := range c.LearnLists {
 		if src.ID < 0 || src.ID > maxListID {
 			return fmt.Errorf("learn list %s: id %d is outside 0..%d", src.Name, src.ID, maxListID)
 		}
 		list := &learnList{name: src.Name, id: src.ID}
 		for _, e := range src.Elements {
-			f, err := l.listField(e)
+			f, err := s.listField(e)
 			if err != nil {
 				return fmt.Errorf("learn list %s: %w", src.Name, err)
 			}
@@ -108,7 +106,7 @@ func (s *Switch) learn(p *Packet, id uint16) {
 	}
 	list := s.learnLists[id]
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventDigest, Name: list.name})
+		s.prog.Trace(p.st.ID, Event{Kind: EventDigest, Name: list.name})
 	}
 	if s.opts.Digest == nil {
 		return

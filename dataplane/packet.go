@@ -49,7 +49,7 @@ func (s *Switch) newPacket(n int) *Packet {
 	}
 	s.equip(p, n)
 	clear(p.st.W)
-	p.st.Scratch, p.st.Limit = &s.ex, math.MaxInt
+	p.st.Scratch, p.st.Limit = &s.prog.Scratch, math.MaxInt
 	s.nextID++
 	p.st.ID = s.nextID
 	return p
@@ -61,7 +61,7 @@ func (s *Switch) equip(p *Packet, n int) {
 		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
 		s.spare = s.spare[:last]
 	} else if s.tofino == nil {
-		p.st.W = make([]uint64, s.lay.Words)
+		p.st.W = make([]uint64, s.prog.Layout.Words)
 	}
 	if need := s.headroom + n + slack; len(p.st.Buf) < need {
 		p.st.Buf = make([]byte, roundUp(need))
@@ -157,7 +157,7 @@ func (s *Switch) copyBytes(p *Packet, from int) *Packet {
 func (s *Switch) copyHeaders(p *Packet) *Packet {
 	c := s.copyBytes(p, p.st.Head)
 	copy(c.st.W, p.st.W)
-	for _, h := range s.lay.Headers {
+	for _, h := range s.prog.Layout.Headers {
 		if !h.IsValid(&p.st) {
 			clear(c.st.W[h.Base : h.Base+h.Type.Size])
 		}
@@ -167,4 +167,6 @@ func (s *Switch) copyHeaders(p *Packet) *Packet {
 }
 
 // resetMetadata sets all metadata to zero.
-func (s *Switch) resetMetadata(p *Packet) { clear(p.st.W[s.lay.Metadata[0]:s.lay.Metadata[1]]) }
+func (s *Switch) resetMetadata(p *Packet) {
+	clear(p.st.W[s.prog.Layout.Metadata[0]:s.prog.Layout.Metadata[1]])
+}

@@ -70,7 +70,7 @@ func newLab(t *testing.T) *lab {
 
 func (l *lab) do(op string, params ...*bmv2.Expr) {
 	l.t.Helper()
-	do, err := l.s.linker().primitive(&bmv2.Primitive{Op: op, Parameters: params})
+	do, err := l.s.prog.NewLinker().Primitive(&bmv2.Primitive{Op: op, Parameters: params})
 	if err != nil {
 		l.t.Fatalf("%s: %v", op, err)
 	}
@@ -79,7 +79,7 @@ func (l *lab) do(op string, params ...*bmv2.Expr) {
 
 func (l *lab) word(header, name string) *uint64 {
 	l.t.Helper()
-	f, err := l.s.lay.Field(header, name)
+	f, err := l.s.prog.Layout.Field(header, name)
 	must(l.t, err)
 	return &l.p.st.W[f.Off]
 }
@@ -95,7 +95,7 @@ func (l *lab) valid(want string, headers ...string) {
 	l.t.Helper()
 	got := ""
 	for _, h := range headers {
-		got += string("01"[l.p.st.W[l.s.lay.HeaderNames[h].Base]])
+		got += string("01"[l.p.st.W[l.s.prog.Layout.HeaderNames[h].Base]])
 	}
 	if got != want {
 		l.t.Errorf("validity of %v is %s, want %s", headers, got, want)
@@ -184,7 +184,7 @@ func TestHeaderPrimitives(t *testing.T) {
 func TestStackPrimitives(t *testing.T) {
 	l := newLab(t)
 	names := []string{"st[0]", "st[1]", "st[2]"}
-	s := l.s.lay.StackNames["st"]
+	s := l.s.prog.Layout.StackNames["st"]
 	fill := func(n int) {
 		clear(l.p.st.W)
 		for i := range n {

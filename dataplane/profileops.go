@@ -3,12 +3,14 @@ package dataplane
 import (
 	"fmt"
 	"slices"
+
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
-func (s *Switch) withProfile(name string, f func(*profile) error) error {
+func (s *Switch) withProfile(name string, f func(*program.Profile) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pr := s.profiles[name]
+	pr := s.prog.Profiles[name]
 	if pr == nil {
 		return fmt.Errorf("unknown action profile %q", name)
 	}
@@ -32,19 +34,19 @@ type Group struct {
 
 // MemberAdd adds a member.
 func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
-	err = s.withProfile(name, func(pr *profile) error {
-		a, args, err := resolveCall(pr.actions, c)
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		a, args, err := program.ResolveCall(pr.Actions, c)
 		if err != nil {
 			return err
 		}
-		if pr.hm.inUse() >= pr.most() {
+		if pr.MemberHandles.InUse() >= pr.Most() {
 			return ErrTableFull
 		}
-		h = pr.hm.take()
-		for int(h) >= len(pr.members) {
-			pr.members = append(pr.members, profileMember{})
+		h = pr.MemberHandles.Take()
+		for int(h) >= len(pr.Members) {
+			pr.Members = append(pr.Members, program.ProfileMember{})
 		}
-		pr.members[h] = profileMember{used: true, call: call{action: a, args: args}}
+		pr.Members[h] = program.ProfileMember{Used: true, Call: program.Call{Action: a, Args: args}}
 		return nil
 	})
 	return h, err
@@ -52,42 +54,42 @@ func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
 
 // MemberModify changes the action of a member, for all entries that use it.
 func (s *Switch) MemberModify(name string, h Handle, c ActionCall) error {
-	return s.withProfile(name, func(pr *profile) error {
-		m := pr.member(h)
+	return s.withProfile(name, func(pr *program.Profile) error {
+		m := pr.Member(h)
 		if m == nil {
 			return ErrBadHandle
 		}
-		a, args, err := resolveCall(pr.actions, c)
+		a, args, err := program.ResolveCall(pr.Actions, c)
 		if err != nil {
 			return err
 		}
-		m.call.action, m.call.args = a, args
+		m.Call.Action, m.Call.Args = a, args
 		return nil
 	})
 }
 
 // MemberDelete removes a member that nothing uses.
 func (s *Switch) MemberDelete(name string, h Handle) error {
-	return s.withProfile(name, func(pr *profile) error {
-		m := pr.member(h)
+	return s.withProfile(name, func(pr *program.Profile) error {
+		m := pr.Member(h)
 		switch {
 		case m == nil:
 			return ErrBadHandle
-		case m.uses > 0:
+		case m.Uses > 0:
 			return ErrStillUsed
 		}
-		*m = profileMember{}
-		pr.hm.release(h)
+		*m = program.ProfileMember{}
+		pr.MemberHandles.Release(h)
 		return nil
 	})
 }
 
 // Members returns all members by handle.
 func (s *Switch) Members(name string) (list []Member, err error) {
-	err = s.withProfile(name, func(pr *profile) error {
-		for h, m := range pr.members {
-			if m.used {
-				list = append(list, Member{Handle(h), callOf(m.call.action, m.call.args)})
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		for h, m := range pr.Members {
+			if m.Used {
+				list = append(list, Member{Handle(h), program.CallOf(m.Call.Action, m.Call.Args)})
 			}
 		}
 		return nil
@@ -98,18 +100,18 @@ func (s *Switch) Members(name string) (list []Member, err error) {
 // GroupAdd makes an empty group. A table entry can refer to it once it has
 // members.
 func (s *Switch) GroupAdd(name string) (h Handle, err error) {
-	err = s.withProfile(name, func(pr *profile) error {
-		if !pr.selects {
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		if !pr.Selects {
 			return ErrNotSupported
 		}
-		if pr.hg.inUse() >= pr.most() {
+		if pr.GroupHandles.InUse() >= pr.Most() {
 			return ErrTableFull
 		}
-		h = pr.hg.take()
-		for int(h) >= len(pr.groups) {
-			pr.groups = append(pr.groups, profileGroup{})
+		h = pr.GroupHandles.Take()
+		for int(h) >= len(pr.Groups) {
+			pr.Groups = append(pr.Groups, program.ProfileGroup{})
 		}
-		pr.groups[h] = profileGroup{used: true}
+		pr.Groups[h] = program.ProfileGroup{Used: true}
 		return nil
 	})
 	return h, err
@@ -117,31 +119,31 @@ func (s *Switch) GroupAdd(name string) (h Handle, err error) {
 
 // GroupDelete removes a group that no entry uses.
 func (s *Switch) GroupDelete(name string, h Handle) error {
-	return s.withProfile(name, func(pr *profile) error {
-		g := pr.group(h)
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g := pr.Group(h)
 		switch {
 		case g == nil:
 			return ErrBadHandle
-		case g.uses > 0:
+		case g.Uses > 0:
 			return ErrStillUsed
 		}
-		for _, m := range g.members {
-			pr.members[m].uses--
+		for _, m := range g.Members {
+			pr.Members[m].Uses--
 		}
-		*g = profileGroup{}
-		pr.hg.release(h)
+		*g = program.ProfileGroup{}
+		pr.GroupHandles.Release(h)
 		return nil
 	})
 }
 
 // GroupUsed reports whether entries lead to a group.
 func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
-	err = s.withProfile(name, func(pr *profile) error {
-		g := pr.group(h)
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		g := pr.Group(h)
 		if g == nil {
 			return ErrBadHandle
 		}
-		used = g.uses > 0
+		used = g.Uses > 0
 		return nil
 	})
 	return used, err
@@ -149,17 +151,17 @@ func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
 
 // GroupAddMember puts a member into a group.
 func (s *Switch) GroupAddMember(name string, group, member Handle) error {
-	return s.withProfile(name, func(pr *profile) error {
-		g, m := pr.group(group), pr.member(member)
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g, m := pr.Group(group), pr.Member(member)
 		if g == nil || m == nil {
 			return ErrBadHandle
 		}
-		i, found := slices.BinarySearch(g.members, member)
+		i, found := slices.BinarySearch(g.Members, member)
 		if found {
 			return ErrMemberInGroup
 		}
-		g.members = slices.Insert(g.members, i, member)
-		m.uses++
+		g.Members = slices.Insert(g.Members, i, member)
+		m.Uses++
 		return nil
 	})
 }
@@ -167,27 +169,27 @@ func (s *Switch) GroupAddMember(name string, group, member Handle) error {
 // GroupRemoveMember takes a member out of a group. A group that is left empty
 // while entries use it does nothing to their packets.
 func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
-	return s.withProfile(name, func(pr *profile) error {
-		g, m := pr.group(group), pr.member(member)
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g, m := pr.Group(group), pr.Member(member)
 		if g == nil || m == nil {
 			return ErrBadHandle
 		}
-		i, found := slices.BinarySearch(g.members, member)
+		i, found := slices.BinarySearch(g.Members, member)
 		if !found {
 			return ErrNotInGroup
 		}
-		g.members = slices.Delete(g.members, i, i+1)
-		m.uses--
+		g.Members = slices.Delete(g.Members, i, i+1)
+		m.Uses--
 		return nil
 	})
 }
 
 // ProfileGroups returns all groups of an action profile by handle.
 func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
-	err = s.withProfile(name, func(pr *profile) error {
-		for h, g := range pr.groups {
-			if g.used {
-				list = append(list, Group{Handle(h), slices.Clone(g.members)})
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		for h, g := range pr.Groups {
+			if g.Used {
+				list = append(list, Group{Handle(h), slices.Clone(g.Members)})
 			}
 		}
 		return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // replication is the packet replication engine: groups have nodes, a node has
@@ -14,7 +16,7 @@ import (
 type replication struct {
 	groups map[uint32]*mcGroup
 	nodes  []mcNode
-	hn     handles
+	hn     program.Handles
 	lags   map[uint32][]uint32 // their ports
 }
 
@@ -82,7 +84,7 @@ func (r *replication) create(group uint32) error {
 var errGroupZero = errors.New("multicast group 0 stands for none")
 
 func (r *replication) createNode(rid uint32, ports, lags []uint32) Handle {
-	h := r.hn.take()
+	h := r.hn.Take()
 	for int(h) >= len(r.nodes) {
 		r.nodes = append(r.nodes, mcNode{})
 	}
@@ -131,7 +133,7 @@ func (r *replication) deleteNode(h Handle) error {
 	}
 	r.leave(h)
 	r.nodes[h] = mcNode{}
-	r.hn.release(h)
+	r.hn.Release(h)
 	return nil
 }
 

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // What follows is the control plane's side of a Switch. Tables, profiles and
 // arrays go by the names in the program. A refused change leaves everything as
 // it was; the error wraps one of the Err values.
 
-func (s *Switch) table(name string) (*table, error) {
-	if t := s.tables[name]; t != nil {
+func (s *Switch) table(name string) (*program.Table, error) {
+	if t := s.prog.Tables[name]; t != nil {
 		return t, nil
 	}
 	return nil, fmt.Errorf("unknown table %q", name)
 }
 
 // withTable runs f on a table under the lock and names it in the error.
-func (s *Switch) withTable(name string, f func(*table) error) error {
+func (s *Switch) withTable(name string, f func(*program.Table) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, err := s.table(name)
@@ -34,20 +35,20 @@ func (s *Switch) withTable(name string, f func(*table) error) error {
 
 // TableAdd adds an entry and returns its handle.
 func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
-	err = s.withTable(name, func(t *table) error {
-		if t.immutable {
+	err = s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
 			return ErrImmutable
 		}
-		if e.IdleTimeout > 0 && !t.ageing {
+		if e.IdleTimeout > 0 && !t.Ageing {
 			return ErrNotSupported
 		}
-		c, err := t.resolve(e.Target, true)
+		c, err := t.Resolve(e.Target, true)
 		if err != nil {
 			return err
 		}
-		te := tableEntry{match: e.Match, priority: e.Priority, call: c, idle: e.IdleTimeout, lastHit: s.now}
-		if h, err = t.add(te); err == nil && t.profile != nil {
-			t.profile.refer(&c, 1)
+		te := program.TableEntry{Match: e.Match, Priority: e.Priority, Call: c, Idle: e.IdleTimeout, LastHit: s.now}
+		if h, err = t.Add(te); err == nil && t.Profile != nil {
+			t.Profile.Refer(&c, 1)
 		}
 		return err
 	})
@@ -56,37 +57,37 @@ func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
 
 // TableModify changes what an entry leads to.
 func (s *Switch) TableModify(name string, h Handle, target Target) error {
-	return s.withTable(name, func(t *table) error {
-		if t.immutable {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
 			return ErrImmutable
 		}
-		e, err := t.entry(h)
+		e, err := t.Entry(h)
 		if err != nil {
 			return err
 		}
-		c, err := t.resolve(target, true)
+		c, err := t.Resolve(target, true)
 		if err != nil {
 			return err
 		}
-		if t.profile != nil {
-			t.profile.refer(&c, 1)
-			t.profile.refer(&e.call, -1)
+		if t.Profile != nil {
+			t.Profile.Refer(&c, 1)
+			t.Profile.Refer(&e.Call, -1)
 		}
-		e.call = c
+		e.Call = c
 		return nil
 	})
 }
 
 // TableDelete removes an entry.
 func (s *Switch) TableDelete(name string, h Handle) error {
-	return s.withTable(name, func(t *table) error {
-		if t.immutable {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
 			return ErrImmutable
 		}
-		if _, err := t.entry(h); err != nil {
+		if _, err := t.Entry(h); err != nil {
 			return err
 		}
-		t.delete(h.Slot())
+		t.Delete(h.Slot())
 		return nil
 	})
 }
@@ -94,11 +95,11 @@ func (s *Switch) TableDelete(name string, h Handle) error {
 // TableClear removes all entries, and puts the default action of the program
 // back if withDefault is set.
 func (s *Switch) TableClear(name string, withDefault bool) error {
-	return s.withTable(name, func(t *table) error {
-		if t.immutable {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
 			return ErrImmutable
 		}
-		t.clear(withDefault)
+		t.Clear(withDefault)
 		return nil
 	})
 }
@@ -106,16 +107,16 @@ func (s *Switch) TableClear(name string, withDefault bool) error {
 // TableFind returns the handle of the entry with a match and, in a ternary or
 // range table, a priority.
 func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, err error) {
-	err = s.withTable(name, func(t *table) error {
-		e := tableEntry{match: match, priority: priority}
-		if _, err := t.prepare(&e); err != nil {
+	err = s.withTable(name, func(t *program.Table) error {
+		e := program.TableEntry{Match: match, Priority: priority}
+		if _, err := t.Prepare(&e); err != nil {
 			return err
 		}
-		i := t.same(&e)
+		i := t.Same(&e)
 		if i == lookup.None {
 			return ErrBadHandle
 		}
-		h = t.handle(int(i))
+		h = t.Handle(int(i))
 		return nil
 	})
 	return h, err
@@ -123,12 +124,12 @@ func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, 
 
 // TableEntry returns an entry.
 func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
-	err = s.withTable(name, func(t *table) error {
-		te, err := t.entry(h)
+	err = s.withTable(name, func(t *program.Table) error {
+		te, err := t.Entry(h)
 		if err != nil {
 			return err
 		}
-		e = te.export(h)
+		e = te.Export(h)
 		return nil
 	})
 	return e, err
@@ -136,10 +137,10 @@ func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 
 // TableEntries returns all entries by handle, those of one moment.
 func (s *Switch) TableEntries(name string) (list []Entry, err error) {
-	err = s.withTable(name, func(t *table) error {
-		for slot := range t.entries {
-			if t.entries[slot].used {
-				list = append(list, t.entries[slot].export(t.handle(slot)))
+	err = s.withTable(name, func(t *program.Table) error {
+		for slot := range t.Entries {
+			if t.Entries[slot].Used {
+				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
 			}
 		}
 		return nil
@@ -147,85 +148,53 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	return list, err
 }
 
-// TableCount is how many entries a table has.
-func (s *Switch) TableCount(name string) (n int, err error) {
-	err = s.withTable(name, func(t *table) error {
-		n = t.count
-		return nil
-	})
-	return n, err
-}
-
-// TableWalk returns some entries, in order of their handles, and where to go on:
-// below 0 it has seen all. What stays in the table all the while comes once.
-func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
-	next = -1
-	err = s.withTable(name, func(t *table) error {
-		for slot := from; slot < len(t.entries); slot++ {
-			if slot == from+most {
-				next = slot
-				break
-			}
-			if t.entries[slot].used {
-				list = append(list, t.entries[slot].export(t.handle(slot)))
-			}
-		}
-		return nil
-	})
-	return list, next, err
-}
-
-func (e *tableEntry) export(h Handle) Entry {
-	return Entry{Handle: h, Match: e.match, Priority: e.priority, Target: e.call.toTarget(), IdleTimeout: e.idle, Const: e.constant}
-}
-
 // TableUnlock lets the entries of a table that the program has filled be
 // changed, as those of any other: P4 has it so unless it says const entries,
 // BMv2 JSON does not tell the two apart.
 func (s *Switch) TableUnlock(name string) error {
-	return s.withTable(name, func(t *table) error {
-		t.immutable = false
+	return s.withTable(name, func(t *program.Table) error {
+		t.Immutable = false
 		return nil
 	})
 }
 
 // TableSetDefault sets what a table does on a miss.
 func (s *Switch) TableSetDefault(name string, target Target) error {
-	return s.withTable(name, func(t *table) error {
-		if t.constDef {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.ConstDef {
 			return ErrConstDefault
 		}
-		c, err := t.resolve(target, false)
+		c, err := t.Resolve(target, false)
 		if err != nil {
 			return err
 		}
-		if t.constAction != nil && c.action != t.constAction {
+		if t.ConstAction != nil && c.Action != t.ConstAction {
 			return ErrConstAction
 		}
-		if t.profile != nil {
-			t.profile.refer(&c, 1)
-			if t.defUsed {
-				t.profile.refer(&t.def, -1)
+		if t.Profile != nil {
+			t.Profile.Refer(&c, 1)
+			if t.DefUsed {
+				t.Profile.Refer(&t.Def, -1)
 			}
 		}
-		t.def, t.defUsed = c, true
+		t.Def, t.DefUsed = c, true
 		return nil
 	})
 }
 
 // TableResetDefault puts the default action of the program back.
 func (s *Switch) TableResetDefault(name string) error {
-	return s.withTable(name, func(t *table) error {
-		t.resetDefault()
+	return s.withTable(name, func(t *program.Table) error {
+		t.ResetDefault()
 		return nil
 	})
 }
 
 // TableDefault returns what a table does on a miss; ok is false if nothing.
 func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
-	err = s.withTable(name, func(t *table) error {
-		if ok = t.defUsed; ok {
-			target = t.def.toTarget()
+	err = s.withTable(name, func(t *program.Table) error {
+		if ok = t.DefUsed; ok {
+			target = t.Def.ToTarget()
 		}
 		return nil
 	})
@@ -242,11 +211,11 @@ type KeyField struct {
 // TableKey describes a table's key; ordered is whether entries have a
 // priority.
 func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
-	err = s.withTable(name, func(t *table) error {
-		for _, f := range t.key.fields {
-			fields = append(fields, KeyField{f.name, f.kind, f.width})
+	err = s.withTable(name, func(t *program.Table) error {
+		for _, f := range t.Key.Fields {
+			fields = append(fields, KeyField{f.Name, f.Kind, f.Width})
 		}
-		ordered = t.ordered()
+		ordered = t.Ordered()
 		return nil
 	})
 	return fields, ordered, err
@@ -254,11 +223,11 @@ func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err err
 
 // ActionWidths returns the widths of an action's parameters.
 func (s *Switch) ActionWidths(name string) (widths []int, err error) {
-	a := s.actionByName(name)
+	a := s.prog.ActionByName(name)
 	if a == nil {
 		return nil, fmt.Errorf("unknown action %q", name)
 	}
-	for _, p := range a.params {
+	for _, p := range a.Params {
 		widths = append(widths, p.Width)
 	}
 	return widths, nil
@@ -266,30 +235,30 @@ func (s *Switch) ActionWidths(name string) (widths []int, err error) {
 
 // SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
 func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
-	return s.withTable(name, func(t *table) error {
-		if !t.ageing {
+	return s.withTable(name, func(t *program.Table) error {
+		if !t.Ageing {
 			return ErrNotSupported
 		}
-		e, err := t.entry(h)
+		e, err := t.Entry(h)
 		if err != nil {
 			return err
 		}
-		e.idle, e.lastHit = timeout, now
+		e.Idle, e.LastHit = timeout, now
 		return nil
 	})
 }
 
 // LastHit is the time of an entry's last hit (or of SetIdleTimeout).
 func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
-	err = s.withTable(name, func(t *table) error {
-		if !t.ageing {
+	err = s.withTable(name, func(t *program.Table) error {
+		if !t.Ageing {
 			return ErrNotSupported
 		}
-		e, err := t.entry(h)
+		e, err := t.Entry(h)
 		if err != nil {
 			return err
 		}
-		at = e.lastHit
+		at = e.LastHit
 		return nil
 	})
 	return at, err
@@ -299,19 +268,19 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 // timeout, at most so many. The search begins at a place in the table, and next
 // is the one to go on with, so that with few at a time all have their turn.
 func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
-	err = s.withTable(name, func(t *table) error {
-		if from >= len(t.entries) {
+	err = s.withTable(name, func(t *program.Table) error {
+		if from >= len(t.Entries) {
 			from = 0
 		}
 		next = from
-		for i := range t.entries {
+		for i := range t.Entries {
 			if len(list) == most {
 				break
 			}
-			slot := (from + i) % len(t.entries)
+			slot := (from + i) % len(t.Entries)
 			next = slot + 1
-			if e := &t.entries[slot]; e.used && e.idle > 0 && now-e.lastHit >= e.idle {
-				list = append(list, e.export(t.handle(slot)))
+			if e := &t.Entries[slot]; e.Used && e.Idle > 0 && now-e.LastHit >= e.Idle {
+				list = append(list, e.Export(t.Handle(slot)))
 			}
 		}
 		return nil
@@ -325,25 +294,25 @@ func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (li
 func (s *Switch) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.tables {
-		if !t.immutable && !t.fixed {
-			t.clear(true)
+	for _, t := range s.prog.Tables {
+		if !t.Immutable && !t.Fixed {
+			t.Clear(true)
 		}
 	}
-	for _, pr := range s.profiles {
+	for _, pr := range s.prog.Profiles {
 		// What a constant entry refers to stays.
-		pr.clear()
+		pr.Clear()
 	}
-	for _, c := range s.counters {
+	for _, c := range s.prog.Counters {
 		clear(c.Cells)
 	}
-	for _, m := range s.meters {
+	for _, m := range s.prog.Meters {
 		for i := range m.Cells {
 			m.Cells[i].Configured = false
 		}
 		m.Missed.Configured = false
 	}
-	for _, r := range s.registers {
+	for _, r := range s.prog.Registers {
 		r.Reset()
 	}
 	s.pre = replication{}

@@ -52,7 +52,7 @@ func TestSelectorPicksByHandleOrder(t *testing.T) {
 	e, s := misc(t, Options{})
 	var members []Handle
 	for port := range uint64(4) {
-		h, err := s.MemberAdd("I.sel", ActionCall{"I.out_port", [][]byte{be(port+10, 2)}})
+		h, err := s.MemberAdd("I.sel", ActionCall{Name: "I.out_port", Params: [][]byte{be(port+10, 2)}})
 		must(t, err)
 		members = append(members, h)
 	}
@@ -111,7 +111,7 @@ func TestActionProfile(t *testing.T) {
 	wantErr(t, err, ErrBadAction)
 	_, err = s.MemberAdd("I.shared", ActionCall{Name: "I.out_port"})
 	wantErr(t, err, ErrBadParams)
-	m, err := s.MemberAdd("I.shared", ActionCall{"I.out_port", [][]byte{{4}}})
+	m, err := s.MemberAdd("I.shared", ActionCall{Name: "I.out_port", Params: [][]byte{{4}}})
 	must(t, err)
 	_, err = s.TableAdd("I.profile", Entry{Match: []Match{{Value: []byte{5}}}, Target: act("I.out_port", []byte{1})})
 	wantErr(t, err, ErrBadTarget)

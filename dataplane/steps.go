@@ -1,6 +1,8 @@
 package dataplane
 
-import "time"
+import (
+	"time"
+)
 
 // The way of a packet is cut where a caller may want queues of its own:
 //
@@ -69,10 +71,10 @@ func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration)
 		s.tofino.arrive(p, now)
 		return p
 	}
-	s.std.ingressPort.put(p.st.W, uint64(port))
-	s.std.packetLength.put(p.st.W, uint64(length))
-	s.std.instanceType.put(p.st.W, instanceNormal)
-	s.std.ingressTime.put(p.st.W, uint64(now.Microseconds()))
+	s.prog.Std.IngressPort.Put(p.st.W, uint64(port))
+	s.prog.Std.PacketLength.Put(p.st.W, uint64(length))
+	s.prog.Std.InstanceType.Put(p.st.W, instanceNormal)
+	s.prog.Std.IngressTime.Put(p.st.W, uint64(now.Microseconds()))
 	return p
 }
 
@@ -90,14 +92,14 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	}
 	p.st.Now, s.now = now, now
 	size := p.st.Length
-	if c := s.compiled; c != nil {
-		p.st.Next = c.ingress
-		c.run(&p.st, c.parse)
+	if c := s.prog.Compiled; c != nil {
+		p.st.Next = c.Ingress
+		c.Run(&p.st, c.Parse)
 	} else {
-		s.parse(&p.st)
-		s.std.parserError.put(p.st.W, p.st.ParserError)
-		s.std.checksumError.put(p.st.W, b2u(p.st.ChecksumError))
-		s.ingress.apply(s, &p.st)
+		s.prog.Parse(&p.st)
+		s.prog.Std.ParserError.Put(p.st.W, p.st.ParserError)
+		s.prog.Std.ChecksumError.Put(p.st.W, b2u(p.st.ChecksumError))
+		s.prog.Ingress.Apply(s.prog, &p.st)
 	}
 	p.st.Exit = false
 	if p.st.Dead {
@@ -112,17 +114,17 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	if p.st.Resubmit != 0 {
 		return s.resubmit(p, size, out)
 	}
-	if group := s.std.mcastGrp.get(p.st.W); group != 0 {
-		s.std.instanceType.put(p.st.W, instanceReplication)
+	if group := s.prog.Std.McastGrp.Get(p.st.W); group != 0 {
+		s.prog.Std.InstanceType.Put(p.st.W, instanceReplication)
 		out = s.multicast(p, uint32(group), out)
 		s.release(p)
 		return out
 	}
-	port := s.std.egressSpec.get(p.st.W)
+	port := s.prog.Std.EgressSpec.Get(p.st.W)
 	if port == uint64(s.opts.DropPort) {
 		return s.drop(p, dropIngress, out)
 	}
-	s.std.instanceType.put(p.st.W, instanceNormal)
+	s.prog.Std.InstanceType.Put(p.st.W, instanceNormal)
 	return s.toQueue(p, uint32(port), out)
 }
 
@@ -135,7 +137,7 @@ func b2u(b bool) uint64 {
 
 // toQueue makes the outcome of a packet for a port.
 func (s *Switch) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
-	p.egressPort, p.priority = port, int(s.std.priority.get(p.st.W))
+	p.egressPort, p.priority = port, int(s.prog.Std.Priority.Get(p.st.W))
 	if p.priority >= s.opts.Priorities {
 		return s.drop(p, dropPriority, out)
 	}
@@ -155,17 +157,17 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
+		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
 	c := s.copyBytes(p, p.st.Start)
 	p.share(c, false)
 	c.st.Now, c.st.Length = p.st.Now, size
 	c.shorten(session.Length)
-	s.std.ingressPort.put(c.st.W, uint64(p.ingressPort))
-	s.parse(&c.st)
+	s.prog.Std.IngressPort.Put(c.st.W, uint64(p.ingressPort))
+	s.prog.Parse(&c.st)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.st.CloneList)
-	s.std.instanceType.put(c.st.W, instanceIngressClone)
+	s.prog.Std.InstanceType.Put(c.st.W, instanceIngressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -173,7 +175,7 @@ func (s *Switch) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 // is gone.
 func (s *Switch) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	if m.Priority > 0 {
-		s.std.priority.put(c.st.W, uint64(m.Priority))
+		s.prog.Std.Priority.Put(c.st.W, uint64(m.Priority))
 	}
 	if m.Group != 0 {
 		c.rounds.left /= 1 + btoi(m.HasPort)
@@ -192,14 +194,14 @@ func (s *Switch) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventResubmit})
+		s.prog.Trace(p.st.ID, Event{Kind: EventResubmit})
 	}
 	c := s.copyBytes(p, p.st.Start)
 	c.rounds = p.rounds
 	c.st.Length = size
 	s.copyList(c, p, p.st.Resubmit)
-	s.std.instanceType.put(c.st.W, instanceResubmitted)
-	s.std.packetLength.put(c.st.W, uint64(size))
+	s.prog.Std.InstanceType.Put(c.st.W, instanceResubmitted)
+	s.prog.Std.PacketLength.Put(c.st.W, uint64(size))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }
@@ -210,7 +212,7 @@ func (s *Switch) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	for _, r := range list {
 		c := s.copyHeaders(p)
 		p.split(c, len(list))
-		s.std.egressRid.put(c.st.W, uint64(r.Instance))
+		s.prog.Std.EgressRid.Put(c.st.W, uint64(r.Instance))
 		out = s.toQueue(c, r.Port, out)
 	}
 	return out
@@ -228,7 +230,7 @@ func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 
 func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+		s.prog.Trace(p.st.ID, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
 	}
 	if s.tofino != nil {
 		p.tm.enqTime, p.tm.enqDepth = now, depth
@@ -236,9 +238,9 @@ func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 			s.tofino.tell(p, depth+s.Cells(p), now)
 		}
 	}
-	if s.std.queueing {
-		s.std.enqTime.put(p.st.W, uint64(now.Microseconds()))
-		s.std.enqDepth.put(p.st.W, uint64(depth))
+	if s.prog.Std.Queueing {
+		s.prog.Std.EnqTime.Put(p.st.W, uint64(now.Microseconds()))
+		s.prog.Std.EnqDepth.Put(p.st.W, uint64(depth))
 	}
 }
 
@@ -259,10 +261,10 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 	}
 	p.st.Now = now
 	s.beginEgress(p, depth, uint64(now.Microseconds()))
-	if c := s.compiled; c != nil {
-		c.run(&p.st, c.egress)
+	if c := s.prog.Compiled; c != nil {
+		c.Run(&p.st, c.Egress)
 	} else {
-		s.egress.apply(s, &p.st)
+		s.prog.Egress.Apply(s.prog, &p.st)
 	}
 	if p.st.Dead {
 		return s.drop(p, dropAssertion, out)
@@ -270,31 +272,31 @@ func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcom
 	if p.st.CloneOn {
 		out = s.cloneEgress(p, out)
 	}
-	if s.std.egressSpec.get(p.st.W) == uint64(s.opts.DropPort) {
+	if s.prog.Std.EgressSpec.Get(p.st.W) == uint64(s.opts.DropPort) {
 		return s.drop(p, dropEgress, out)
 	}
-	s.deparse(&p.st)
+	s.prog.Deparse(&p.st)
 	if p.st.Recirculate != 0 {
 		return s.recirculate(p, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		s.prog.Trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
 
 func (s *Switch) beginEgress(p *Packet, depth int, now uint64) {
-	std := &s.std
-	std.egressTime.put(p.st.W, now)
-	if std.queueing {
-		std.deqDelta.put(p.st.W, now-std.enqTime.get(p.st.W))
-		std.deqDepth.put(p.st.W, uint64(depth))
-		std.qid.put(p.st.W, uint64(p.priority))
+	std := &s.prog.Std
+	std.EgressTime.Put(p.st.W, now)
+	if std.Queueing {
+		std.DeqDelta.Put(p.st.W, now-std.EnqTime.Get(p.st.W))
+		std.DeqDepth.Put(p.st.W, uint64(depth))
+		std.Qid.Put(p.st.W, uint64(p.priority))
 	}
-	std.egressPort.put(p.st.W, uint64(p.egressPort))
+	std.EgressPort.Put(p.st.W, uint64(p.egressPort))
 	// Whatever is not the drop port will do.
-	std.egressSpec.put(p.st.W, uint64(s.opts.DropPort)+1)
-	std.packetLength.put(p.st.W, uint64(p.st.Length))
+	std.EgressSpec.Put(p.st.W, uint64(s.opts.DropPort)+1)
+	std.PacketLength.Put(p.st.W, uint64(p.st.Length))
 }
 
 // cloneEgress copies p with its headers as they are now; the copy is not
@@ -309,14 +311,14 @@ func (s *Switch) cloneEgress(p *Packet, out []Outcome) []Outcome {
 		return out
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
+		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
 	p.share(c, p.st.Recirculate == 0)
 	c.shorten(session.Length)
 	s.resetMetadata(c)
 	s.copyList(c, p, p.st.CloneList)
-	s.std.instanceType.put(c.st.W, instanceEgressClone)
+	s.prog.Std.InstanceType.Put(c.st.W, instanceEgressClone)
 	return s.toSession(c, session, out)
 }
 
@@ -327,14 +329,14 @@ func (s *Switch) recirculate(p *Packet, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.trace(p.st.ID, Event{Kind: EventRecirculate})
+		s.prog.Trace(p.st.ID, Event{Kind: EventRecirculate})
 	}
 	c := s.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds
 	c.st.IngressLength, c.st.Length = c.st.End-c.st.Start+c.extra, c.st.End-c.st.Start+c.extra
 	s.copyList(c, p, p.st.Recirculate)
-	s.std.instanceType.put(c.st.W, instanceRecirculated)
-	s.std.packetLength.put(c.st.W, uint64(c.st.Length))
+	s.prog.Std.InstanceType.Put(c.st.W, instanceRecirculated)
+	s.prog.Std.PacketLength.Put(c.st.W, uint64(c.st.Length))
 	s.release(p)
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }

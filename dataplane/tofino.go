@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/program"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -40,8 +40,8 @@ type tofino struct {
 	// vector holds headers and metadata of the one packet that is worked on.
 	vector []uint64
 
-	programs []program
-	of       [pipes]*program // by pipe
+	programs []threads
+	of       [pipes]*threads // by pipe
 
 	inHeader  ingressHeader
 	outHeader egressHeader
@@ -51,8 +51,6 @@ type tofino struct {
 	loops    []bool // by port
 	portData [][]byte
 	trees    trees
-
-	asked requests
 }
 
 // A chip is what differs between Tofino 1 and 2.
@@ -88,19 +86,19 @@ var chips = map[string]chip{
 	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
 }
 
-// A program is what a pipe runs. Most often all have the same.
-type program struct {
+// Threads are what a pipe runs. Most often all have the same.
+type threads struct {
 	in, out gress
 	ghost   *ghost // nil for most programs
 }
 
 // at is the program of the pipe that a port belongs to.
-func (t *tofino) at(port uint32) *program { return t.of[port/(devPorts/pipes)%pipes] }
+func (t *tofino) at(port uint32) *threads { return t.of[port/(devPorts/pipes)%pipes] }
 
 // setPrograms gives each pipe its program. Where there are more pipes than the
 // document speaks of, they begin again.
 func (t *tofino) setPrograms(c *bmv2.Config) {
-	t.programs = make([]program, c.Programs())
+	t.programs = make([]threads, c.Programs())
 	of := c.Meta.Pipes
 	if len(of) == 0 {
 		of = []int{0}
@@ -112,13 +110,9 @@ func (t *tofino) setPrograms(c *bmv2.Config) {
 
 // A gress is one half of the pipe.
 type gress struct {
-	parser     *parser
-	control    *pipeline
-	deparser   *deparser
-	readsError bool // its control looks at parser_err
-
-	time, parserErr stdField
-	drop, mirrorIO  stdField
+	*program.Half
+	time, parserErr program.StdField
+	drop, mirrorIO  program.StdField
 }
 
 // forTM is what goes with the bytes of a packet through the traffic manager.
@@ -153,85 +147,38 @@ func (s *Switch) Cells(p *Packet) int {
 	return cells(p, s.CellSize())
 }
 
-// linkPipe links a program for Tofino.
-func (l *linker) linkPipe(c *bmv2.Config) error {
-	s := l.sw
-	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.lay.Words)}
-	s.tofino = t
+// newTofino makes the pipe that runs a linked program.
+func newTofino(s *Switch) *tofino {
+	c := s.prog.Config
+	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.prog.Layout.Words)}
 	t.setPrograms(c)
-	err := inTurn(c, l.arrays, l.calculations, l.lists, l.allActions, l.pipelines, l.blocks)
-	if err != nil {
-		return err
-	}
-	t.inHeader.find(s.lay)
-	t.outHeader.find(s.lay)
-	t.tm.find(s.lay)
+	t.inHeader.find(s.prog.Layout)
+	t.outHeader.find(s.prog.Layout)
+	t.tm.find(s.prog.Layout)
 	room := 0
 	for i := range t.programs {
-		k := &t.programs[i]
-		k.in.find(s.lay, "ig")
-		k.out.find(s.lay, "eg")
-		room = max(room, k.in.deparser.room()+k.out.deparser.room())
+		k, prefix := &t.programs[i], bmv2.PipePrefix(i)
+		k.in.Half, k.out.Half = s.prog.Halves[2*i], s.prog.Halves[2*i+1]
+		k.in.find(s.prog.Layout, "ig")
+		k.out.find(s.prog.Layout, "eg")
+		room = max(room, k.in.Deparser.Room()+k.out.Deparser.Room())
+		if j := slices.IndexFunc(c.Pipelines, func(p *bmv2.Pipeline) bool { return p.Name == prefix+"ghost" }); j >= 0 {
+			k.ghost = newGhost(s.prog, c.Pipelines[j])
+		}
 	}
-	t.errors = errorBits(c.Errors)
+	t.errors = program.ErrorBits(c.Errors)
 	t.setLoops(s.opts.Loopback)
 	t.portData = make([][]byte, devPorts)
 	s.headroom = room + t.chip.portData + 2*maxIntrinsic
-	return nil
-}
-
-func (l *linker) blocks(c *bmv2.Config) error {
-	t := l.sw.tofino
-	for k := range t.programs {
-		for name, g := range map[string]*gress{"ingress": &t.programs[k].in, "egress": &t.programs[k].out} {
-			if err := l.half(c, g, bmv2.PipePrefix(k)+name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// half links what comes before and behind the control of a half.
-func (l *linker) half(c *bmv2.Config, g *gress, name string) (err error) {
-	if g.parser, err = l.parser(c, name+"_parser"); err != nil {
-		return fmt.Errorf("%s parser: %w", name, err)
-	}
-	if g.deparser, err = l.deparser(c, name+"_deparser"); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == name+"_parser" })
-	g.readsError = c.Parsers[i].ReadsError
-	return nil
-}
-
-// pipeControl files a control under its pipe and half.
-func (l *linker) pipeControl(p *bmv2.Pipeline, control *pipeline) {
-	t := l.sw.tofino
-	for k := range t.programs {
-		switch prefix := bmv2.PipePrefix(k); p.Name {
-		case prefix + "ingress":
-			t.programs[k].in.control = control
-		case prefix + "egress":
-			t.programs[k].out.control = control
-		case prefix + "ghost":
-			t.programs[k].ghost = l.ghost(p, control)
-		}
-	}
+	return t
 }
 
 // find looks up the fields that the hardware itself reads or writes.
 func (g *gress) find(l *vector.Layout, prefix string) {
-	g.time.find(l, prefix+"_prsr_md", "global_tstamp")
-	g.parserErr.find(l, prefix+"_prsr_md", "parser_err")
-	g.drop.find(l, prefix+"_dprsr_md", "drop_ctl")
-	g.mirrorIO.find(l, prefix+"_dprsr_md", "mirror_io_select")
-}
-
-func (f *stdField) find(l *vector.Layout, header, name string) {
-	if fd, err := l.Field(header, name); err == nil {
-		*f = stdField{off: fd.Off, mask: num.Mask64(min(fd.Width, 64)), ok: true}
-	}
+	g.time.Find(l, prefix+"_prsr_md", "global_tstamp")
+	g.parserErr.Find(l, prefix+"_prsr_md", "parser_err")
+	g.drop.Find(l, prefix+"_dprsr_md", "drop_ctl")
+	g.mirrorIO.Find(l, prefix+"_dprsr_md", "mirror_io_select")
 }
 
 func (t *tofino) setLoops(ports []uint32) {
@@ -266,7 +213,7 @@ func (t *tofino) open(p *Packet, now time.Duration) {
 	clear(t.vector)
 	p.st.W, p.st.Now = t.vector, now
 	p.st.Digest, p.st.ParserError = 0, 0
-	t.asked.clear()
+	t.sw.prog.Asked.Clear()
 }
 
 // close takes it away: only bytes leave a half of the pipe.
@@ -282,25 +229,25 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 // does not look at that, or if no transition was found.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.st.Head = p.st.Start - head
-	t.parseFrame(g.parser, p)
-	g.time.put(p.st.W, uint64(p.st.Now))
-	if p.st.ParserError == uint64(g.parser.codes.none) {
+	t.parseFrame(g.Parser, p)
+	g.time.Put(p.st.W, uint64(p.st.Now))
+	if p.st.ParserError == uint64(g.Parser.Codes.None) {
 		return true
 	}
 	wrong := t.errors[p.st.ParserError]
-	g.parserErr.put(p.st.W, wrong)
-	return wrong == 0 || g.readsError && wrong&errNoMatch == 0
+	g.parserErr.Put(p.st.W, wrong)
+	return wrong == 0 || g.ReadsError && wrong&program.ErrNoMatch == 0
 }
 
 // work runs a half's control and what its deparser does before it emits. It
 // returns false if an assertion was false.
 func (t *tofino) work(g *gress, p *Packet) bool {
-	g.control.apply(t.sw, &p.st)
+	g.Control.Apply(t.sw.prog, &p.st)
 	p.st.Exit = false
 	if p.st.Dead {
 		return false
 	}
-	g.deparser.prepare(t.sw, &p.st)
+	g.Deparser.Prepare(t.sw.prog, &p.st)
 	if p.st.Digest != 0 {
 		t.sw.learn(p, p.st.Digest)
 	}

@@ -1,6 +1,8 @@
 package dataplane
 
-import "time"
+import (
+	"time"
+)
 
 // egress runs the second half of the pipe on a packet from a queue.
 func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
@@ -16,16 +18,16 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	if t.chip.selects {
 		// A mirror shows what leaves, as on Tofino 1, unless the program asks
 		// for what came: so the compiler has it.
-		g.mirrorIO.put(p.st.W, 1)
+		g.mirrorIO.Put(p.st.W, 1)
 	}
 	t.parse(g, p, t.outHeader.put(p, depth))
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p.st.W)
-	mirrors := t.asked.mirror && dropped&dropMirror == 0
+	dropped := g.drop.Get(p.st.W)
+	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
 	leaves := dropped&dropPacket != 0 || !t.comesRound(p)
-	if mirrors && t.chip.selects && g.mirrorIO.get(p.st.W) == 0 {
+	if mirrors && t.chip.selects && g.mirrorIO.Get(p.st.W) == 0 {
 		out, mirrors = t.mirror(p, p.st.Start, leaves, out), false
 	}
 	if dropped&dropPacket != 0 && !mirrors {
@@ -51,7 +53,7 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		t.sw.prog.Trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
@@ -63,7 +65,7 @@ func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 		return t.sw.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.st.ID, Event{Kind: EventRecirculate})
+		t.sw.prog.Trace(p.st.ID, Event{Kind: EventRecirculate})
 	}
 	c := t.sw.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds

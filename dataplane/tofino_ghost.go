@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/program"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -20,24 +21,24 @@ import (
 // that does is run for both values, so that both its copies are; ingress sees
 // the bit as 0.
 type ghost struct {
-	control *pipeline
+	control *program.Pipeline
 	copies  uint64 // values that ping_pong takes
 
-	pingPong, length, queue, pipe stdField
+	pingPong, length, queue, pipe program.StdField
 	// message takes the place of a packet in the control.
 	message vector.State
 }
 
-// ghost links the control.
-func (l *linker) ghost(c *bmv2.Pipeline, control *pipeline) *ghost {
-	g := &ghost{control: control, copies: 1}
+// newGhost makes the thread that runs a control.
+func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
+	g := &ghost{control: s.Controls[c.Name], copies: 1}
 	if c.PingPong {
 		g.copies = 2
 	}
-	g.pingPong.find(l.Layout, "gh_intr_md", "ping_pong")
-	g.length.find(l.Layout, "gh_intr_md", "qlength")
-	g.queue.find(l.Layout, "gh_intr_md", "qid")
-	g.pipe.find(l.Layout, "gh_intr_md", "pipe_id")
+	g.pingPong.Find(s.Layout, "gh_intr_md", "ping_pong")
+	g.length.Find(s.Layout, "gh_intr_md", "qlength")
+	g.queue.Find(s.Layout, "gh_intr_md", "qid")
+	g.pipe.Find(s.Layout, "gh_intr_md", "pipe_id")
 	return g
 }
 
@@ -66,13 +67,13 @@ func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, now time.Duration) {
 	for bit := range g.copies {
 		clear(t.vector)
-		g.message = vector.State{Scratch: &t.sw.ex, W: t.vector, ID: id, Now: now}
+		g.message = vector.State{Scratch: &t.sw.prog.Scratch, W: t.vector, ID: id, Now: now}
 		m := &g.message
-		g.pingPong.put(m.W, bit)
-		g.length.put(m.W, uint64(length))
-		g.queue.put(m.W, uint64(queue))
-		g.pipe.put(m.W, uint64(pipe))
-		g.control.apply(t.sw, m)
+		g.pingPong.Put(m.W, bit)
+		g.length.Put(m.W, uint64(length))
+		g.queue.Put(m.W, uint64(queue))
+		g.pipe.Put(m.W, uint64(pipe))
+		g.control.Apply(t.sw.prog, m)
 	}
 }
 

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"time"
 
+	"github.com/p4lb/p4lb/dataplane/program"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
@@ -11,23 +12,23 @@ const noPort = devPorts - 1
 
 // tmFields are what ingress asks of the traffic manager.
 type tmFields struct {
-	port, bypass, cos, qid, toCPU, groupA, groupB stdField
-	hash1, hash2, xid1, xid2, rid                 stdField
+	port, bypass, cos, qid, toCPU, groupA, groupB program.StdField
+	hash1, hash2, xid1, xid2, rid                 program.StdField
 }
 
 func (f *tmFields) find(l *vector.Layout) {
-	f.port.find(l, "ig_tm_md", "ucast_egress_port")
-	f.bypass.find(l, "ig_tm_md", "bypass_egress")
-	f.cos.find(l, "ig_tm_md", "ingress_cos")
-	f.qid.find(l, "ig_tm_md", "qid")
-	f.toCPU.find(l, "ig_tm_md", "copy_to_cpu")
-	f.groupA.find(l, "ig_tm_md", "mcast_grp_a")
-	f.groupB.find(l, "ig_tm_md", "mcast_grp_b")
-	f.hash1.find(l, "ig_tm_md", "level1_mcast_hash")
-	f.hash2.find(l, "ig_tm_md", "level2_mcast_hash")
-	f.xid1.find(l, "ig_tm_md", "level1_exclusion_id")
-	f.xid2.find(l, "ig_tm_md", "level2_exclusion_id")
-	f.rid.find(l, "ig_tm_md", "rid")
+	f.port.Find(l, "ig_tm_md", "ucast_egress_port")
+	f.bypass.Find(l, "ig_tm_md", "bypass_egress")
+	f.cos.Find(l, "ig_tm_md", "ingress_cos")
+	f.qid.Find(l, "ig_tm_md", "qid")
+	f.toCPU.Find(l, "ig_tm_md", "copy_to_cpu")
+	f.groupA.Find(l, "ig_tm_md", "mcast_grp_a")
+	f.groupB.Find(l, "ig_tm_md", "mcast_grp_b")
+	f.hash1.Find(l, "ig_tm_md", "level1_mcast_hash")
+	f.hash2.Find(l, "ig_tm_md", "level2_mcast_hash")
+	f.xid1.Find(l, "ig_tm_md", "level1_exclusion_id")
+	f.xid2.Find(l, "ig_tm_md", "level2_exclusion_id")
+	f.rid.Find(l, "ig_tm_md", "rid")
 }
 
 // arrive notes when a packet came in. Counters and meters see the frame's check
@@ -48,7 +49,7 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	g := &t.at(p.ingressPort).in
 	t.sw.now = now
 	t.open(p, now)
-	t.tm.port.put(p.st.W, noPort)
+	t.tm.port.Put(p.st.W, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
 	if !t.parse(g, p, head) {
 		return t.drop(p, dropParser, out)
@@ -56,13 +57,13 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
-	dropped := g.drop.get(p.st.W)
-	mirrors := t.asked.mirror && dropped&dropMirror == 0
-	late := mirrors && g.mirrorIO.get(p.st.W) != 0
+	dropped := g.drop.Get(p.st.W)
+	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
+	late := mirrors && g.mirrorIO.Get(p.st.W) != 0
 	if mirrors && !late {
 		out = t.mirror(p, p.st.Start, false, out)
 	}
-	if t.asked.resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
+	if t.sw.prog.Asked.Resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
 		return t.resubmit(p, now, out)
 	}
 	return t.forward(g, p, dropped, late, out)
@@ -77,22 +78,22 @@ const (
 
 // forward deparses the packet and hands it, and copies of it, to their queues.
 func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
-	port, a, b := t.tm.port.get(p.st.W), t.tm.groupA.get(p.st.W), t.tm.groupB.get(p.st.W)
-	if !t.tm.port.ok {
+	port, a, b := t.tm.port.Get(p.st.W), t.tm.groupA.Get(p.st.W), t.tm.groupB.Get(p.st.W)
+	if !t.tm.port.OK {
 		port = noPort
 	}
 	if dropped&dropPacket != 0 {
 		port, a, b = noPort, 0, 0
 	}
 	cpu := t.sw.opts.CPU
-	if t.tm.toCPU.get(p.st.W) == 0 || dropped&dropCPU != 0 {
+	if t.tm.toCPU.Get(p.st.W) == 0 || dropped&dropCPU != 0 {
 		cpu = nil
 	}
 	if port == noPort && a|b == 0 && cpu == nil && !mirrorLate {
 		return t.drop(p, dropIngress, out)
 	}
-	p.tm.qid, p.tm.cos = uint8(t.tm.qid.get(p.st.W)), uint8(t.tm.cos.get(p.st.W))
-	p.tm.bypass = t.tm.bypass.get(p.st.W) != 0
+	p.tm.qid, p.tm.cos = uint8(t.tm.qid.Get(p.st.W)), uint8(t.tm.cos.Get(p.st.W))
+	p.tm.bypass = t.tm.bypass.Get(p.st.W) != 0
 	why := t.tm.cutOf(p)
 	t.write(g, p)
 	if mirrorLate {
@@ -115,7 +116,7 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 // write puts the headers before the payload; with them the packet is nothing
 // but bytes.
 func (t *tofino) write(g *gress, p *Packet) {
-	g.deparser.emit(t.sw, &p.st)
+	g.Deparser.Emit(t.sw.prog, &p.st)
 	p.st.DropCheck()
 	p.st.Start = p.st.Head
 	p.st.Length = p.st.End - p.st.Head + p.extra
@@ -128,14 +129,14 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 		return t.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.st.ID, Event{Kind: EventResubmit})
+		t.sw.prog.Trace(p.st.ID, Event{Kind: EventResubmit})
 	}
 	t.close(p)
 	p.st.Head = p.st.Start
 	p.st.DropCheck()
 	p.st.Now, *p.tm = now, forTM{resubmitted: true}
 	data := p.st.Buf[p.st.Start-t.chip.portData : p.st.Start]
-	clear(data[copy(data, t.asked.again):])
+	clear(data[copy(data, t.sw.prog.Asked.Again):])
 	return append(out, Outcome{Kind: ToIngress, Packet: p})
 }
 
@@ -181,30 +182,26 @@ func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
 
-// maxFrame bounds the copies that mirrors make: a program may well mirror its
-// mirrors, each longer by a header.
-const maxFrame = 1 << 14
-
 // mirror sends a copy of the packet's bytes from one on to the session that
 // the deparser has named, behind the header that it has given. leaves says that
 // the packet itself leaves the switch.
 func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outcome {
-	session, ok := t.sw.mirrors.get(t.asked.session)
+	session, ok := t.sw.mirrors.get(t.sw.prog.Asked.Session)
 	if !ok {
 		return out
 	}
-	if !t.sw.turns(p, turn{EventClone, uint32(t.asked.session)}) {
+	if !t.sw.turns(p, turn{EventClone, uint32(t.sw.prog.Asked.Session)}) {
 		return out
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.trace(p.st.ID, Event{Kind: EventClone, Value: int64(t.asked.session)})
+		t.sw.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(t.sw.prog.Asked.Session)})
 	}
-	n, end := len(t.asked.mirrored), p.st.End-p.st.Check
-	if n+end-from > maxFrame && (session.Length == 0 || session.Length > maxFrame) {
+	n, end := len(t.sw.prog.Asked.Mirrored), p.st.End-p.st.Check
+	if n+end-from > program.MaxFrame && (session.Length == 0 || session.Length > program.MaxFrame) {
 		return out
 	}
 	c := t.sw.newPacket(n + end - from)
-	copy(c.st.Buf[c.st.Start:], t.asked.mirrored)
+	copy(c.st.Buf[c.st.Start:], t.sw.prog.Asked.Mirrored)
 	copy(c.st.Buf[c.st.Start+n:], p.st.Buf[from:end])
 	p.share(c, leaves)
 	c.extra, c.ingressPort, c.st.Now = p.extra, p.ingressPort, p.st.Now

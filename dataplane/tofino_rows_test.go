@@ -76,17 +76,17 @@ func pipeLeaf(t testing.TB, arch, row string) *Engine {
 		},
 		"index": func(table string) { l.orElse(table, "set_level", func(string) uint64 { return 3 }) },
 	} {
-		if s.tables["LbIngress."+name] != nil {
+		if s.prog.Tables["LbIngress."+name] != nil {
 			fill("LbIngress." + name)
-		} else if s.tables["LbEgress."+name] != nil {
+		} else if s.prog.Tables["LbEgress."+name] != nil {
 			fill("LbEgress." + name)
 		}
 	}
 	for _, session := range []uint32{1, 2} {
 		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
-	for name := range s.filters {
-		for i := range s.filters[name].Cells {
+	for name := range s.prog.Filters {
+		for i := range s.prog.Filters[name].Cells {
 			must(t, s.FilterSet(name, i, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 10}))
 		}
 	}
@@ -138,8 +138,8 @@ func TestRowsForward(t *testing.T) {
 				for range 2000 {
 					once()
 				}
-				if e.sw.ex.Used != 0 {
-					t.Errorf("%d words left on the stack", e.sw.ex.Used)
+				if e.sw.prog.Scratch.Used != 0 {
+					t.Errorf("%d words left on the stack", e.sw.prog.Scratch.Used)
 				}
 				if a := testing.AllocsPerRun(1000, once); a != 0 {
 					t.Errorf("%v allocations per packet", a)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // A packet may go to two groups and a port at once; each copy knows its
@@ -52,7 +53,7 @@ func TestMirrorsOfMirrors(t *testing.T) {
 	for _, o := range out {
 		longest = max(longest, len(o.Data))
 	}
-	if longest > maxFrame || longest < maxFrame-4 || len(out) != 1+(longest-1000)/4 {
+	if longest > program.MaxFrame || longest < program.MaxFrame-4 || len(out) != 1+(longest-1000)/4 {
 		t.Errorf("%d packets of up to %d bytes", len(out), longest)
 	}
 }

@@ -54,8 +54,8 @@ type cut struct {
 // cutOf reads it from the metadata for the traffic manager.
 func (f *tmFields) cutOf(p *Packet) cut {
 	return cut{
-		hash1: f.hash1.get(p.st.W), hash2: f.hash2.get(p.st.W), rid: uint16(f.rid.get(p.st.W)),
-		xid1: uint16(f.xid1.get(p.st.W)), xid2: uint16(f.xid2.get(p.st.W)),
+		hash1: f.hash1.Get(p.st.W), hash2: f.hash2.Get(p.st.W), rid: uint16(f.rid.Get(p.st.W)),
+		xid1: uint16(f.xid1.Get(p.st.W)), xid2: uint16(f.xid2.Get(p.st.W)),
 	}
 }
 

@@ -25,15 +25,12 @@ type Gate struct {
 	log      *slog.Logger
 	calls    atomic.Int64 // in progress
 	incoming *incoming
-	pending  Backlog
 }
 
 // NewGate makes the gate of a server for a service by its name. The limits are
 // complete.
 func NewGate(l *Limits, service string, log *slog.Logger) *Gate {
-	g := &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
-	g.pending.most = allPending * int64(l.MaxPending)
-	return g
+	return &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
 }
 
 // Options are those of a server behind the gate. They also let clients ask for

@@ -407,21 +407,9 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		}
 		return t.give(r, at, &x, want)
 	}
-	for i := range pipes {
-		if i > 0 && (len(t.scope.parts) == 1 || !r.all()) {
-			break // all have the same
-		}
-		if err := t.walk(r, pipes, i, want); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// walk answers with the entries of a pipe that none before it has.
-func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
-	for next := 0; next >= 0; {
-		list, to, err := t.sw(pipes[i]).TableWalk(t.name, next, walkSize)
+	seen := map[string]bool{}
+	for i, pipe := range pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
 		if err != nil {
 			return err
 		}
@@ -431,7 +419,15 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 				continue // of all entries, those with the action
 			}
 			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
-			before := false
+			if len(t.scope.parts) > 1 && r.all() {
+				key := string(mustMarshal(t.keyOf(x)))
+				if seen[key] {
+					continue
+				}
+				seen[key] = true
+			} else if i > 0 {
+				break
+			}
 			for k, p := range pipes {
 				at.handles[k] = int64(x.Handle)
 				if k == i {
@@ -440,19 +436,9 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 				h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
 				if at.handles[k] = int64(h); err != nil {
 					at.handles[k] = -1
-				} else if k < i {
-					before = true
 				}
 			}
-			if before {
-				continue
-			}
 			if err := t.give(r, at, x, want); err != nil {
-				return err
-			}
-		}
-		if next = to; next >= 0 {
-			if err := r.rest(); err != nil {
 				return err
 			}
 		}
@@ -531,11 +517,11 @@ func (t *matchTable) usage(r *request) (uint32, error) {
 		if !slices.Contains(pipes, part[0]) {
 			continue
 		}
-		count, err := t.sw(part[0]).TableCount(t.name)
+		list, err := t.sw(part[0]).TableEntries(t.name)
 		if err != nil {
 			return 0, err
 		}
-		n += count
+		n += len(list)
 	}
 	return uint32(n), nil
 }

@@ -215,15 +215,12 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 		}
 		ids = []uint32{id}
 	}
-	for i, id := range ids {
-		c, ok := t.calls[pipes[0]][id]
-		if !ok {
-			continue // it has gone meanwhile
-		}
+	for _, id := range ids {
 		x := t.entry(r, t.keys[0].value(uint64(id)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
+			c := t.calls[pipes[0]][id]
 			a := t.byName[c.Name]
 			if want != nil && want.action != 0 && want.action != a.id {
 				return invalidf("member %d has action %s, and another one is asked for", id, a.name)
@@ -235,7 +232,7 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 				}
 			}
 		}
-		if err := r.given(i, x); err != nil {
+		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
 			return err
 		}
 	}

@@ -369,18 +369,14 @@ func (t *selector) read(r *request, e *wire.TableEntry) error {
 		}
 		ids = []uint32{id}
 	}
-	for i, id := range ids {
-		g := t.groups[pipes[0]][id]
-		if g == nil {
-			continue // it has gone meanwhile
-		}
+	for _, id := range ids {
 		x := t.entry(r, t.keys[0].value(uint64(id)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
-			x.Data = t.dataOf(g, want)
+			x.Data = t.dataOf(t.groups[pipes[0]][id], want)
 		}
-		if err := r.given(i, x); err != nil {
+		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
 			return err
 		}
 	}

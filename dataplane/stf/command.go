@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/dataplane/cell"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // command does a line that is not about packets.
@@ -50,7 +51,7 @@ func (r *runner) add(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	e := dataplane.Entry{Match: make([]dataplane.Match, len(fields))}
+	e := program.Entry{Match: make([]program.Match, len(fields))}
 	for i, f := range fields {
 		e.Match[i] = anything(f)
 	}
@@ -73,9 +74,9 @@ func (r *runner) add(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	e.Target = dataplane.Target{Action: call}
+	e.Target = program.Target{Action: call}
 	h, err := r.sw.TableAdd(t.Name, e)
-	if errors.Is(err, dataplane.ErrDuplicate) && r.tofino() {
+	if errors.Is(err, program.ErrDuplicate) && r.tofino() {
 		h, err = r.replace(t.Name, e)
 	}
 	if err == nil && c.peek(0) == "=" {
@@ -88,11 +89,11 @@ func (r *runner) add(c *cursor) error {
 // bind reads the value of a key field into match. On Tofino a field of which
 // the key has slices gives each of them its bits, and bits that it has not are
 // cut off.
-func (r *runner) bind(match []dataplane.Match, fields []dataplane.KeyField, b binding) error {
+func (r *runner) bind(match []program.Match, fields []dataplane.KeyField, b binding) error {
 	i, err := key(fields, b.name)
 	if err == nil {
 		f := fields[i]
-		if match[i], err = matchValue(f, b.value); err == nil && r.tofino() && f.Kind == dataplane.MatchExact {
+		if match[i], err = matchValue(f, b.value); err == nil && r.tofino() && f.Kind == program.MatchExact {
 			match[i].Value = bitsOf(match[i].Value, f.Width-1, 0)
 		}
 		return err
@@ -103,19 +104,19 @@ func (r *runner) bind(match []dataplane.Match, fields []dataplane.KeyField, b bi
 	}
 	v, err := number(b.value)
 	for _, c := range cuts {
-		if kind := fields[c.field].Kind; err == nil && kind != dataplane.MatchExact {
+		if kind := fields[c.field].Kind; err == nil && kind != program.MatchExact {
 			err = fmt.Errorf("the slice %s wants a value of its own: it is matched %v", fields[c.field].Name, kind)
 		}
 		if err != nil {
 			return err
 		}
-		match[c.field] = dataplane.Match{Value: bitsOf(v.Bytes(), c.high, c.low)}
+		match[c.field] = program.Match{Value: bitsOf(v.Bytes(), c.high, c.low)}
 	}
 	return nil
 }
 
 // replace gives the entry with e's key e's action.
-func (r *runner) replace(table string, e dataplane.Entry) (dataplane.Handle, error) {
+func (r *runner) replace(table string, e program.Entry) (program.Handle, error) {
 	h, err := r.sw.TableFind(table, e.Match, e.Priority)
 	if err == nil {
 		err = r.sw.TableModify(table, h, e.Target)
@@ -139,7 +140,7 @@ func (r *runner) setDefault(c *cursor) error {
 	if err := c.done(); err != nil {
 		return err
 	}
-	return r.sw.TableSetDefault(t.Name, dataplane.Target{Action: call})
+	return r.sw.TableSetDefault(t.Name, program.Target{Action: call})
 }
 
 func (r *runner) removeAll(c *cursor) error {
@@ -148,7 +149,7 @@ func (r *runner) removeAll(c *cursor) error {
 	}
 	for _, p := range r.sw.Config().Pipelines {
 		for _, t := range p.Tables {
-			if err := r.sw.TableClear(t.Name, false); err != nil && !errors.Is(err, dataplane.ErrImmutable) {
+			if err := r.sw.TableClear(t.Name, false); err != nil && !errors.Is(err, program.ErrImmutable) {
 				return err
 			}
 		}
@@ -193,9 +194,9 @@ func (r *runner) replication(st stmt) error {
 		r.sw.CreateNode(n[0], n[1:], nil)
 		return nil
 	case "mc_node_update":
-		return r.sw.UpdateNode(dataplane.Handle(n[0]), n[1:], nil)
+		return r.sw.UpdateNode(program.Handle(n[0]), n[1:], nil)
 	}
-	return r.sw.JoinGroup(n[0], dataplane.Handle(n[1]))
+	return r.sw.JoinGroup(n[0], program.Handle(n[1]))
 }
 
 func (r *runner) array(st stmt) error {

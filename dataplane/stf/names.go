@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // unique picks the name that equals short, or else the only one that ends with
@@ -47,12 +48,12 @@ func (r *runner) table(short string) (*bmv2.Table, error) {
 }
 
 // call builds the call of one of a table's actions.
-func (r *runner) call(t *bmv2.Table, inv invocation) (dataplane.ActionCall, error) {
+func (r *runner) call(t *bmv2.Table, inv invocation) (program.ActionCall, error) {
 	name, err := unique("action of "+t.Name, inv.action, dedupe(t.Actions))
 	if err != nil {
-		return dataplane.ActionCall{}, err
+		return program.ActionCall{}, err
 	}
-	c := dataplane.ActionCall{Name: name}
+	c := program.ActionCall{Name: name}
 	values := map[string]string{}
 	for _, b := range inv.args {
 		values[b.name] = b.value

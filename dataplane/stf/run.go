@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // Run runs a test on a new switch with a program. The error says what has
@@ -45,14 +46,14 @@ type runner struct {
 	now      time.Duration
 	sent     map[uint32][][]byte
 	expected map[uint32][]stmt
-	handles  map[string]dataplane.Handle
+	handles  map[string]program.Handle
 }
 
 // Run runs the test on a switch as it is. Packets are compared at the end.
 func (s *Script) Run(sw *dataplane.Switch) error {
 	r := &runner{
 		script: s, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
-		sent: map[uint32][][]byte{}, expected: map[uint32][]stmt{}, handles: map[string]dataplane.Handle{},
+		sent: map[uint32][][]byte{}, expected: map[uint32][]stmt{}, handles: map[string]program.Handle{},
 	}
 	var errs []error
 	for _, st := range s.stmts {

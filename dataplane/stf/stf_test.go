@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 func load(t *testing.T, name string) *bmv2.Config {
@@ -113,35 +114,35 @@ func TestCheckCounter(t *testing.T) {
 }
 
 func TestMatchValues(t *testing.T) {
-	field := func(kind dataplane.MatchKind, width int) dataplane.KeyField {
+	field := func(kind program.MatchKind, width int) dataplane.KeyField {
 		return dataplane.KeyField{Kind: kind, Width: width}
 	}
 	for _, c := range []struct {
-		kind        dataplane.MatchKind
+		kind        program.MatchKind
 		width       int
 		text        string
 		value, mask string
 		prefix      int
 	}{
-		{dataplane.MatchExact, 16, "0x1f", "\x1f", "", 0},
-		{dataplane.MatchExact, 16, "0b101", "\x05", "", 0},
-		{dataplane.MatchExact, 16, "258", "\x01\x02", "", 0},
-		{dataplane.MatchTernary, 16, "0x12**", "\x12\x00", "\xff\x00", 0},
-		{dataplane.MatchTernary, 16, "0x*2", "\x02", "\x0f", 0},
-		{dataplane.MatchTernary, 16, "0x12", "\x12", "\xff", 0}, // as many bits as digits
-		{dataplane.MatchTernary, 9, "0xffff", "\x01\xff", "\x01\xff", 0},
-		{dataplane.MatchTernary, 16, "0b1*0", "\x04", "\x05", 0},
-		{dataplane.MatchTernary, 16, "0x12&&&0xf0", "\x12", "\xf0", 0},
-		{dataplane.MatchLPM, 32, "0x0a01****", "\x0a\x01\x00\x00", "", 16},
-		{dataplane.MatchLPM, 32, "0x0a010000/12", "\x0a\x01\x00\x00", "", 12},
-		{dataplane.MatchLPM, 8, "9", "\x09", "", 8},
+		{program.MatchExact, 16, "0x1f", "\x1f", "", 0},
+		{program.MatchExact, 16, "0b101", "\x05", "", 0},
+		{program.MatchExact, 16, "258", "\x01\x02", "", 0},
+		{program.MatchTernary, 16, "0x12**", "\x12\x00", "\xff\x00", 0},
+		{program.MatchTernary, 16, "0x*2", "\x02", "\x0f", 0},
+		{program.MatchTernary, 16, "0x12", "\x12", "\xff", 0}, // as many bits as digits
+		{program.MatchTernary, 9, "0xffff", "\x01\xff", "\x01\xff", 0},
+		{program.MatchTernary, 16, "0b1*0", "\x04", "\x05", 0},
+		{program.MatchTernary, 16, "0x12&&&0xf0", "\x12", "\xf0", 0},
+		{program.MatchLPM, 32, "0x0a01****", "\x0a\x01\x00\x00", "", 16},
+		{program.MatchLPM, 32, "0x0a010000/12", "\x0a\x01\x00\x00", "", 12},
+		{program.MatchLPM, 8, "9", "\x09", "", 8},
 	} {
 		m, err := matchValue(field(c.kind, c.width), c.text)
 		if err != nil || string(m.Value) != c.value || string(m.Mask) != c.mask || m.PrefixLen != c.prefix {
 			t.Errorf("%v %s: %x &&& %x / %d, %v", c.kind, c.text, m.Value, m.Mask, m.PrefixLen, err)
 		}
 	}
-	if m, err := matchValue(field(dataplane.MatchRange, 16), "0x10->0x20"); err != nil || string(m.Value) != "\x10" || string(m.High) != "\x20" {
+	if m, err := matchValue(field(program.MatchRange, 16), "0x10->0x20"); err != nil || string(m.Value) != "\x10" || string(m.High) != "\x20" {
 		t.Errorf("range: %x..%x, %v", m.Value, m.High, err)
 	}
 }

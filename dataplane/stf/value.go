@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/program"
 )
 
 // number reads a number in base 2, 8, 10 or 16 by its prefix.
@@ -89,101 +90,101 @@ func wildcards(s string) (value, mask *big.Int, err error) {
 }
 
 // matchValue reads the value of a key field.
-func matchValue(f dataplane.KeyField, s string) (dataplane.Match, error) {
+func matchValue(f dataplane.KeyField, s string) (program.Match, error) {
 	switch f.Kind {
-	case dataplane.MatchTernary:
+	case program.MatchTernary:
 		return ternary(f, s)
-	case dataplane.MatchLPM:
+	case program.MatchLPM:
 		return prefix(f, s)
-	case dataplane.MatchRange:
+	case program.MatchRange:
 		return interval(s)
 	}
 	v, err := number(s)
 	if err != nil {
-		return dataplane.Match{}, err
+		return program.Match{}, err
 	}
-	return dataplane.Match{Value: notNil(v)}, nil
+	return program.Match{Value: notNil(v)}, nil
 }
 
 // notNil is the number in bytes; zero is one byte, since an absent value means
 // something else to an optional match.
 func notNil(v *big.Int) []byte { return v.FillBytes(make([]byte, max(1, (v.BitLen()+7)/8))) }
 
-func ternary(f dataplane.KeyField, s string) (dataplane.Match, error) {
+func ternary(f dataplane.KeyField, s string) (program.Match, error) {
 	if left, right, ok := strings.Cut(s, "&&&"); ok {
 		v, err := number(left)
 		if err != nil {
-			return dataplane.Match{}, err
+			return program.Match{}, err
 		}
 		m, err := number(right)
 		if err != nil {
-			return dataplane.Match{}, err
+			return program.Match{}, err
 		}
-		return dataplane.Match{Value: v.Bytes(), Mask: m.Bytes()}, nil
+		return program.Match{Value: v.Bytes(), Mask: m.Bytes()}, nil
 	}
 	v, m, err := wildcards(s)
 	if err != nil {
-		return dataplane.Match{}, err
+		return program.Match{}, err
 	}
 	// Digits may be wider than the field.
 	all := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(f.Width)), big.NewInt(1))
-	return dataplane.Match{Value: v.And(v, all).Bytes(), Mask: m.And(m, all).Bytes()}, nil
+	return program.Match{Value: v.And(v, all).Bytes(), Mask: m.And(m, all).Bytes()}, nil
 }
 
 // prefix reads VALUE/LENGTH, or digits of which the last are *.
-func prefix(f dataplane.KeyField, s string) (dataplane.Match, error) {
+func prefix(f dataplane.KeyField, s string) (program.Match, error) {
 	if left, right, ok := strings.Cut(s, "/"); ok {
 		v, err := number(left)
 		if err != nil {
-			return dataplane.Match{}, err
+			return program.Match{}, err
 		}
 		n, err := strconv.Atoi(right)
-		return dataplane.Match{Value: v.Bytes(), PrefixLen: n}, err
+		return program.Match{Value: v.Bytes(), PrefixLen: n}, err
 	}
 	bits, digits, err := digitBits(s)
 	if err != nil {
 		v, err := number(s)
 		if err != nil {
-			return dataplane.Match{}, err
+			return program.Match{}, err
 		}
-		return dataplane.Match{Value: v.Bytes(), PrefixLen: f.Width}, nil
+		return program.Match{Value: v.Bytes(), PrefixLen: f.Width}, nil
 	}
 	v, err := number(strings.ReplaceAll(s, "*", "0"))
 	if err != nil {
-		return dataplane.Match{}, err
+		return program.Match{}, err
 	}
 	n := bits * (len(digits) - strings.Count(digits, "*"))
-	return dataplane.Match{Value: v.Bytes(), PrefixLen: min(n, f.Width)}, nil
+	return program.Match{Value: v.Bytes(), PrefixLen: min(n, f.Width)}, nil
 }
 
 // interval reads LOW->HIGH or one number.
-func interval(s string) (dataplane.Match, error) {
+func interval(s string) (program.Match, error) {
 	left, right, ok := strings.Cut(s, "->")
 	if !ok {
 		right = left
 	}
 	low, err := number(left)
 	if err != nil {
-		return dataplane.Match{}, err
+		return program.Match{}, err
 	}
 	high, err := number(right)
 	if err != nil {
-		return dataplane.Match{}, err
+		return program.Match{}, err
 	}
-	return dataplane.Match{Value: low.Bytes(), High: high.Bytes()}, nil
+	return program.Match{Value: low.Bytes(), High: high.Bytes()}, nil
 }
 
 // anything is what a field that an entry does not mention matches: everything,
 // or for an exact match zero.
-func anything(f dataplane.KeyField) dataplane.Match {
+func anything(f dataplane.KeyField) program.Match {
 	switch f.Kind {
-	case dataplane.MatchRange:
+	case program.MatchRange:
 		all := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(f.Width)), big.NewInt(1))
-		return dataplane.Match{High: all.Bytes()}
-	case dataplane.MatchExact, dataplane.MatchValid:
-		return dataplane.Match{Value: []byte{0}}
+		return program.Match{High: all.Bytes()}
+	case program.MatchExact, program.MatchValid:
+		return program.Match{Value: []byte{0}}
 	}
-	return dataplane.Match{}
+	return program.Match{}
 }
 
 // bitsOf cuts the bits high to low out of a number in bytes.

@@ -151,12 +151,17 @@ func (g *infoGen) idOf(as syntax.Annotations) (uint32, bool) {
 }
 
 func (g *infoGen) doc(as syntax.Annotations) *configv1.Documentation {
-	if as.Get("brief") == nil && as.Get("description") == nil {
+	brief, description := as.Get("brief"), as.Get("description")
+	if brief == nil && description == nil {
 		return nil
 	}
 	doc := &configv1.Documentation{}
-	doc.Brief, _ = as.Text("brief")
-	doc.Description, _ = as.Text("description")
+	if brief != nil {
+		doc.Brief, _ = brief.Text()
+	}
+	if description != nil {
+		doc.Description, _ = description.Text()
+	}
 	return doc
 }
 

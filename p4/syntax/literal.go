@@ -131,12 +131,3 @@ func quote(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
-
-func isDecimal(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}

@@ -130,9 +130,3 @@ func (p *parser) typedefDecl(as Annotations) Decl {
 	p.declare(d.Name, symType)
 	return d
 }
-
-// declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
-func (p *parser) declarator(t Expr) (*Name, Expr) {
-	name := p.name()
-	return name, p.stackTypes(t)
-}

@@ -303,11 +303,8 @@ func (c *checker) stackType(e *syntax.StackType) Type {
 	return t
 }
 
-func hasDontCare(ts []Type) bool {
-	for _, t := range ts {
-		if t == DontCare {
-			return true
-		}
-	}
-	return false
+// isHeaderType reports whether t is a header or header_union.
+func isHeaderType(t Type) bool {
+	s, ok := t.(*Struct)
+	return ok && s.Kind != syntax.StructKindStruct
 }

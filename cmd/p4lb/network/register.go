@@ -36,6 +36,10 @@ p4lb inspect says what cells mean.
 		},
 	}
 	cmd.AddCommand(newRegisterRead(c), newRegisterWrite(c))
+	for _, verb := range cmd.Commands() {
+		verb.Flags().SortFlags = false
+		verb.DisableFlagsInUseLine = true
+	}
 	return cmd
 }
 

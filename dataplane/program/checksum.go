@@ -1,0 +1,78 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
+
+// A checksum is a field with the calculation whose result it holds, under a
+// condition.
+type checksum struct {
+	name   string
+	target vector.Field
+	header *vector.Header
+	cond   vector.Test // nil: always
+	calc   *hash.Calculation
+	set    func(*vector.State, uint64)
+}
+
+func (l *Linker) checksums(cfg *bmv2.Config) error {
+	for _, c := range cfg.Checksums {
+		k, err := l.checksum(c)
+		if err != nil {
+			return fmt.Errorf("checksum %s: %w", c.Name, err)
+		}
+		if c.Update == nil || *c.Update {
+			l.prog.updates = append(l.prog.updates, k)
+		}
+		if c.Verify == nil || *c.Verify {
+			l.prog.verifies = append(l.prog.verifies, k)
+		}
+	}
+	return nil
+}
+
+func (l *Linker) checksum(c *bmv2.Checksum) (*checksum, error) {
+	if c.Type != "generic" {
+		return nil, fmt.Errorf("unknown type %q", c.Type)
+	}
+	f, err := l.Layout.Field(c.Target.Header, c.Target.Field)
+	if err != nil {
+		return nil, err
+	}
+	k := &checksum{name: c.Name, target: f, header: l.Layout.HeaderNames[c.Target.Header], calc: l.prog.Calcs[c.Calculation]}
+	k.set = vector.Place{Field: f}.Set()
+	if c.IfCond != nil {
+		if e := c.IfCond.Unwrap(); e.Type == bmv2.TypeBool && e.Bool {
+			return k, nil
+		}
+		k.cond, err = l.Boolean(c.IfCond)
+	}
+	return k, err
+}
+
+// updateChecksums computes the checksums whose condition holds. Whether the
+// header of the target is valid does not matter.
+func (s *Program) updateChecksums(p *vector.State) {
+	for _, k := range s.updates {
+		if k.cond == nil || k.cond(p) {
+			k.set(p, k.calc.Output(p))
+		}
+	}
+}
+
+// verifyChecksums notes if a checksum is wrong; one in an invalid header is
+// not looked at.
+func (s *Program) verifyChecksums(p *vector.State) {
+	for _, k := range s.verifies {
+		if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
+			p.ChecksumError = true
+			if s.opts.Trace != nil {
+				s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})
+			}
+		}
+	}
+}

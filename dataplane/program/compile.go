@@ -1,0 +1,450 @@
+package program
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/asm"
+	"github.com/p4lb/p4lb/dataplane/code"
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
+
+// A program is linked twice: to closures (linker), which do all that BMv2 can,
+// and where the machine allows it once more, to machine code. The code does the
+// common things over the same vector, registers and tables as the closures; for
+// each other thing it returns with the number of a callout, a Go function does
+// it, mostly the closure, and calls the code again behind it. Going out and in
+// takes less than a table lookup, so nothing has to be compiled for the rest to
+// be worth it, and what is compiled is what a profile asks for.
+//
+// The code finds in its registers
+//
+//	BX   the packet's vector of headers and metadata
+//	R12  refs: the addresses of register cells, counters and the like
+//	R13  the Packet, fields of which it reads and writes where they are
+//	DI   the arguments of the running action
+//
+// It names no address of one switch, so that switches with the same program
+// share it, and their part of the cache.
+//
+// A control runs as a chain of jumps: a node leads to the next. Actions that
+// tables pick are there once and end with a jump to Packet.next, where the one
+// who picked them has put the address of the node that follows.
+type compiled struct {
+	prog *Program
+	Code *asm.Code
+	refs []unsafe.Pointer
+	outs []callout
+	end  uintptr // ends a run
+
+	Ingress, Parse, Egress, deparse uintptr
+}
+
+// A callout is what the code has Go do, and where it goes on. One of the
+// functions is set.
+type callout struct {
+	do     vector.Step
+	parse  parserOp    // an error ends the parser
+	next   *parseState // decides where the parser goes
+	test   vector.Test // true: other
+	table  *Table      // decides where the control goes
+	inside bool        // of an action that is compiled in place, which has
+	args   []uint64    //
+
+	resume, other uintptr
+}
+
+// Run runs the code for a packet from an address on until its end.
+func (c *compiled) Run(p *vector.State, entry uintptr) {
+	for {
+		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.W)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
+		if n == 0 {
+			return
+		}
+		entry = c.outs[n-1].run(c, p)
+	}
+}
+
+// run does what the code cannot, and returns where it goes on.
+func (o *callout) run(c *compiled, p *vector.State) uintptr {
+	if o.inside {
+		p.Args = o.args
+	}
+	switch {
+	case o.table != nil:
+		return c.apply(o.table, p)
+	case o.test != nil:
+		if o.test(p) {
+			return o.other
+		}
+	case o.next != nil:
+		if st := o.next.next(p); st != nil {
+			return st.entry
+		}
+		return o.other
+	case o.parse != nil:
+		if code := o.parse(p); code != noError {
+			p.ParserError = uint64(code)
+			return o.other
+		}
+	default:
+		o.do(p)
+	}
+	return o.resume
+}
+
+// apply looks p up in a table. The action that this leads to goes on at the
+// node behind it.
+func (c *compiled) apply(t *Table, p *vector.State) uintptr {
+	k, next := t.choose(c.prog, p)
+	p.Next = c.end
+	if next != nil {
+		p.Next = next.entry
+	}
+	if k == nil || k.Action == nil {
+		return p.Next
+	}
+	p.Args = k.Args
+	return k.Action.entry
+}
+
+// compile makes machine code of a linked program, if that can be done here.
+// Nothing is lost if it cannot.
+func (s *Program) compile(l *Linker, c *bmv2.Config) {
+	if !asm.Supported || s.opts.Closures || s.opts.Trace != nil {
+		return
+	}
+	k := &compiler{Writer: code.New(l.Linker), prog: s, actions: map[*action]asm.Label{}}
+	if s.Tofino() {
+		k.halves(c)
+	} else {
+		k.program(c)
+	}
+	code, err := asm.Load(k.Bytes())
+	if err != nil {
+		return // a system that forbids it
+	}
+	s.Compiled = k.settle(code)
+}
+
+// A compiler is a program on its way to machine code. What its methods return
+// false for they have written nothing for.
+type compiler struct {
+	*code.Writer
+	prog *Program
+
+	outs    []callout
+	resumes []outLabels // of outs
+
+	end, parse, parsed       asm.Label
+	ingress, egress, deparse asm.Label
+	nodes                    map[*node]asm.Label
+	states                   map[*parseState]asm.Label
+	actions                  map[*action]asm.Label // that tables pick
+	queue                    []*action             // of these, not written yet
+	sources                  map[*action]*bmv2.Action
+	entries                  map[*uintptr]asm.Label // of the parts of a program for Tofino
+	takesArgs, exits         bool                   // of the action being compiled: it has some; it may exit
+}
+
+// outLabels are where a callout goes on.
+type outLabels struct{ resume, other asm.Label }
+
+// begin writes the stub that ends a run.
+func (k *compiler) begin(c *bmv2.Config) {
+	k.sources = map[*action]*bmv2.Action{}
+	for i, a := range c.Actions {
+		k.sources[k.prog.actions[i]] = a
+	}
+	k.end = k.Here()
+	k.Set(asm.AX, 0)
+	k.Return()
+}
+
+// halves compiles the halves of the pipes of a program for Tofino, whose parts
+// run one by one.
+func (k *compiler) halves(c *bmv2.Config) {
+	k.begin(c)
+	k.entries = map[*uintptr]asm.Label{}
+	for _, h := range k.prog.Halves {
+		k.half(h, c)
+	}
+	k.pickedActions()
+}
+
+func (k *compiler) half(g *Half, c *bmv2.Config) {
+	k.entries[&g.Parser.entry] = k.Here()
+	k.parseStates(g.Parser, c, g.name+"_parser")
+	k.Jump(k.end)
+	if pl := g.Control; pl != nil && pl.first != nil && !circular(pl.first) {
+		k.entries[&pl.entry] = k.Here()
+		k.compileControl(pl, c)
+	}
+	d := g.Deparser
+	k.entries[&d.prepares] = k.Here()
+	k.beforeHeaders(d, c, g.name+"_deparser")
+	k.Jump(k.end)
+	k.entries[&d.emits] = k.Here()
+	k.emitHeaders(d)
+	k.Jump(k.end)
+}
+
+// program compiles all that a packet passes.
+func (k *compiler) program(c *bmv2.Config) {
+	k.begin(c)
+	k.ingress = k.NewLabel()
+	k.compileParser(c)
+	k.Bind(k.ingress)
+	k.putStd(&k.prog.Std.ParserError, code.StateError, 8)
+	k.putStd(&k.prog.Std.ChecksumError, code.StateSumBad, 1)
+	k.compileControl(k.prog.Ingress, c)
+	k.egress = k.Here()
+	k.compileControl(k.prog.Egress, c)
+	k.compileDeparser(c)
+	k.pickedActions()
+}
+
+// pickedActions writes the actions that tables pick.
+func (k *compiler) pickedActions() {
+	for len(k.queue) > 0 {
+		a := k.queue[0]
+		k.queue = k.queue[1:]
+		k.pickedAction(a)
+	}
+}
+
+// settle tells everybody where their code is.
+func (k *compiler) settle(code *asm.Code) *compiled {
+	at := func(l asm.Label) uintptr { return code.Entry(k.Offset(l)) }
+	c := &compiled{prog: k.prog, Code: code, refs: k.Refs, outs: k.outs, end: at(k.end)}
+	if !k.prog.Tofino() {
+		c.Ingress, c.Parse, c.Egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+	}
+	for entry, l := range k.entries {
+		*entry = at(l)
+	}
+	for i, r := range k.resumes {
+		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)
+	}
+	for a, l := range k.actions {
+		a.entry = at(l)
+	}
+	for n, l := range k.nodes {
+		n.entry = at(l)
+	}
+	for s, l := range k.states {
+		s.entry = at(l)
+	}
+	return c
+}
+
+// putStd writes a field of the switch's own from a field of the packet.
+func (k *compiler) putStd(f *StdField, from asm.Mem, bytes int) {
+	if !f.OK {
+		return
+	}
+	k.LoadBytes(code.Pool[0], from, bytes)
+	k.Mask(code.Pool[0], f.Mask)
+	k.Store(code.Word(f.off), code.Pool[0])
+}
+
+// out returns to Go with a callout. The code goes on behind it, at resume; a
+// callout that decides may also go to other.
+func (k *compiler) out(o callout, other asm.Label) {
+	k.outs = append(k.outs, o)
+	resume := k.NewLabel()
+	k.resumes = append(k.resumes, outLabels{resume, other})
+	k.Set(asm.AX, uint64(len(k.outs)))
+	k.Return()
+	k.Bind(resume)
+}
+
+// call has Go do a step.
+func (k *compiler) call(do vector.Step) {
+	k.out(callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
+	k.loadArgs()
+}
+
+// loadArgs makes the arguments of the running action available, as they are to
+// be at its beginning and behind a callout.
+func (k *compiler) loadArgs() {
+	if k.takesArgs && !k.InPlace {
+		k.Load(code.ArgData, code.StateArgs)
+	}
+}
+
+// compileControl compiles a control from its first node on.
+func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
+	if pl == nil || pl.first == nil {
+		k.Jump(k.end)
+		return
+	}
+	k.CmpByte(code.StateExit, 0) // an assertion of the parser
+	k.JumpIf(asm.NotEqual, k.end)
+	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
+	g := &graph{compiler: k, conditions: map[string]*bmv2.Expr{}}
+	for _, x := range src.Conditionals {
+		g.conditions[x.Name] = x.Expression
+	}
+	if k.nodes == nil {
+		k.nodes = map[*node]asm.Label{}
+	}
+	if circular(pl.first) {
+		k.call(func(p *vector.State) { pl.Apply(k.prog, p) })
+		k.Jump(k.end)
+		return
+	}
+	g.follow(pl.first)
+	for len(g.later) > 0 {
+		n := g.later[0]
+		g.later = g.later[1:]
+		if !k.Bound(k.nodes[n]) {
+			g.follow(n)
+		}
+	}
+}
+
+// circular reports whether a control can come back to a node: then its steps
+// have to be counted.
+func circular(first *node) bool {
+	const open, done = 1, 2
+	seen := map[*node]int{}
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		if n == nil || seen[n] == done {
+			return false
+		}
+		if seen[n] == open {
+			return true
+		}
+		seen[n] = open
+		for _, next := range n.successors() {
+			if visit(next) {
+				return true
+			}
+		}
+		seen[n] = done
+		return false
+	}
+	return visit(first)
+}
+
+// successors are the nodes that a control may go to from n.
+func (n *node) successors() []*node {
+	t := n.table
+	if t == nil {
+		return []*node{n.yes, n.no}
+	}
+	list := []*node{t.base, t.hit, t.miss}
+	for _, a := range t.actions {
+		list = append(list, t.next[a])
+	}
+	return list
+}
+
+// A graph is a control on its way to code.
+type graph struct {
+	*compiler
+	conditions map[string]*bmv2.Expr
+	later      []*node // that have been jumped to
+}
+
+// label is where a node is or will be.
+func (g *graph) label(n *node) asm.Label {
+	if n == nil {
+		return g.end
+	}
+	l, ok := g.nodes[n]
+	if !ok {
+		l = g.NewLabel()
+		g.nodes[n] = l
+	}
+	if !g.Bound(l) {
+		g.later = append(g.later, n)
+	}
+	return l
+}
+
+// follow writes nodes one behind the other, from n on, as long as they are not
+// written yet.
+func (g *graph) follow(n *node) {
+	for n != nil {
+		l := g.label(n)
+		if g.Bound(l) {
+			g.Jump(l)
+			return
+		}
+		g.Bind(l)
+		n = g.node(n)
+	}
+	g.Jump(g.end)
+}
+
+// node writes one node and returns the one to write behind it.
+func (g *graph) node(n *node) *node {
+	switch {
+	case n.table != nil && n.table.Fixed:
+		g.inlined(n.table.Def.Action, n.table.Def.Args)
+		return n.table.Def.next
+	case n.table != nil:
+		g.table(n)
+		return nil
+	case n.cond != nil:
+		if b := g.Condition(g.conditions[n.name]); b != nil {
+			g.Branch(b, 0, g.label(n.yes), true)
+		} else {
+			g.out(callout{test: n.cond}, g.label(n.yes))
+		}
+		return n.no
+	}
+	g.inlined(n.call, nil)
+	return n.no
+}
+
+// table writes a lookup; all that may follow must be there.
+func (g *graph) table(n *node) {
+	t := n.table
+	for _, next := range n.successors() {
+		g.label(next)
+	}
+	for _, a := range t.actions {
+		g.picked(a)
+	}
+	if a := t.initial.Action; a != nil {
+		g.picked(a)
+	}
+	g.out(callout{table: t}, g.end)
+}
+
+// picked sees to it that an action is there for tables to pick.
+func (k *compiler) picked(a *action) {
+	if _, ok := k.actions[a]; !ok {
+		k.actions[a] = k.NewLabel()
+		k.queue = append(k.queue, a)
+	}
+}
+
+// inlined writes an action whose arguments are known, in place.
+func (k *compiler) inlined(a *action, args []uint64) {
+	k.InPlace, k.Known, k.takesArgs = true, args, a.argWords > 0
+	k.body(a)
+	k.InPlace, k.Known = false, nil
+	if k.exits {
+		k.CmpByte(code.StateExit, 0)
+		k.JumpIf(asm.NotEqual, k.end)
+	}
+}
+
+// pickedAction writes an action that tables pick.
+func (k *compiler) pickedAction(a *action) {
+	k.Bind(k.actions[a])
+	k.takesArgs = a.argWords > 0
+	k.loadArgs()
+	k.body(a)
+	if k.exits {
+		k.CmpByte(code.StateExit, 0)
+		k.JumpIf(asm.NotEqual, k.end)
+	}
+	k.JumpTo(code.StateNext)
+}

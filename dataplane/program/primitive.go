@@ -1,0 +1,253 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
+
+// Primitive links one call of a primitive other than a jump.
+func (l *Linker) Primitive(p *bmv2.Primitive) (vector.Step, error) {
+	a := p.Parameters
+	if n, ok := primitiveArity(p.Op); ok && len(a) != n {
+		return nil, arity(p, n)
+	}
+	switch p.Op {
+	case "assign", "modify_field", "set":
+		return l.Assign(a[0], a[1])
+	case "add_to_field":
+		return l.arithmetic("+", a[0], a[0], a[1])
+	case "subtract_from_field":
+		return l.arithmetic("-", a[0], a[0], a[1])
+	case "add":
+		return l.arithmetic("+", a[0], a[1], a[2])
+	case "subtract":
+		return l.arithmetic("-", a[0], a[1], a[2])
+	case "bit_xor":
+		return l.arithmetic("^", a[0], a[1], a[2])
+	case "bit_or":
+		return l.arithmetic("|", a[0], a[1], a[2])
+	case "bit_and":
+		return l.arithmetic("&", a[0], a[1], a[2])
+	case "shift_left":
+		return l.arithmetic("<<", a[0], a[1], a[2])
+	case "shift_right":
+		return l.arithmetic(">>", a[0], a[1], a[2])
+	case "assign_VL":
+		return l.AssignVL(a[0], a[1])
+	case "assign_header", "copy_header":
+		return l.assignHeader(a[0], a[1])
+	case "assign_union":
+		return l.assignUnion(a[0], a[1])
+	case "assign_header_stack":
+		return l.assignStack(a[0], a[1])
+	case "assign_union_stack":
+		return l.assignUnionStack(a[0], a[1])
+	case "push", "pop":
+		return l.shift(p.Op, a[0], a[1])
+	case "add_header":
+		return l.addHeader(a[0])
+	case "add_header_fast":
+		return l.onHeader(a[0], func(p *vector.State, h *vector.Header) { h.MarkValid(p) })
+	case "remove_header":
+		return l.onHeader(a[0], removeHeader)
+	case "exit":
+		return func(p *vector.State) { p.Exit = true }, nil
+	case "no_op":
+		return func(*vector.State) {}, nil
+	case "assert", "assume":
+		return l.assertion(p)
+	case "log_msg":
+		return l.logMsg(p)
+	}
+	return l.switchPrimitive(p)
+}
+
+// primitiveArity is the number of parameters of a primitive.
+func primitiveArity(op string) (n int, ok bool) {
+	switch op {
+	case "exit", "no_op", "drop":
+		return 0, true
+	case "add_header", "add_header_fast", "remove_header", "mark_to_drop", "resubmit",
+		"recirculate", "truncate", "assert", "assume":
+		return 1, true
+	case "assign", "modify_field", "set", "add_to_field", "subtract_from_field", "assign_VL",
+		"assign_header", "copy_header", "assign_union", "assign_header_stack",
+		"assign_union_stack", "push", "pop", "log_msg", "count", "generate_digest",
+		"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
+		return 2, true
+	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right",
+		"register_read", "register_write", "execute_meter", "modify_field_rng_uniform":
+		return 3, true
+	case "modify_field_with_hash_based_offset":
+		return 4, true
+	}
+	return 0, false
+}
+
+func (l *Linker) arithmetic(op string, dst, left, right *bmv2.Expr) (vector.Step, error) {
+	a, err := l.Number(left)
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.Number(right)
+	if err != nil {
+		return nil, err
+	}
+	v, err := vector.BinaryOp(op, a, b)
+	if err != nil {
+		return nil, err
+	}
+	pl, err := l.Place(dst)
+	if err != nil {
+		return nil, err
+	}
+	return pl.Store(v), nil
+}
+
+func (l *Linker) assignHeader(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Header(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Header(src)
+	if err != nil {
+		return nil, err
+	}
+	if d.Type != s.Type {
+		return nil, fmt.Errorf("header types %s and %s differ", d.Type.Name, s.Type.Name)
+	}
+	if x, y := d.H, s.H; x != nil && y != nil {
+		return func(p *vector.State) { x.Assign(p, y) }, nil
+	}
+	f, g := d.Get(), s.Get()
+	return func(p *vector.State) {
+		if x, y := f(p), g(p); x != nil && y != nil {
+			x.Assign(p, y)
+		}
+	}, nil
+}
+
+func (l *Linker) assignUnion(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Union(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Union(src)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Any.Like(s.Any) {
+		return nil, fmt.Errorf("header unions %s and %s differ", d.Any.Name, s.Any.Name)
+	}
+	f, g := d.Get(), s.Get()
+	return func(p *vector.State) {
+		if x, y := f(p), g(p); x != nil && y != nil {
+			x.Assign(p, y)
+		}
+	}, nil
+}
+
+var errStacksDiffer = errors.New("the stacks differ in type or size")
+
+func (l *Linker) assignStack(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.Stack(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Stack(src)
+	if err != nil {
+		return nil, err
+	}
+	if d.Type != s.Type || len(d.Elements) != len(s.Elements) {
+		return nil, errStacksDiffer
+	}
+	return func(p *vector.State) {
+		p.W[d.Next] = p.W[s.Next]
+		for i, h := range d.Elements {
+			h.Assign(p, s.Elements[i])
+		}
+	}, nil
+}
+
+func (l *Linker) assignUnionStack(dst, src *bmv2.Expr) (vector.Step, error) {
+	d, err := l.UnionStack(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.UnionStack(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Elements) != len(s.Elements) || !d.Elements[0].Like(s.Elements[0]) {
+		return nil, errStacksDiffer
+	}
+	return func(p *vector.State) {
+		p.W[d.Next] = p.W[s.Next]
+		for i, u := range d.Elements {
+			u.Assign(p, s.Elements[i])
+		}
+	}, nil
+}
+
+// shift links push and pop.
+func (l *Linker) shift(op string, stackExpr, count *bmv2.Expr) (vector.Step, error) {
+	v, err := l.Number(count)
+	if err != nil {
+		return nil, err
+	}
+	n := v.Low()
+	if s, err := l.UnionStack(stackExpr); err == nil {
+		if op == "push" {
+			return func(p *vector.State) { vector.PushFront(p, s.Elements, s.Next, n(p)) }, nil
+		}
+		return func(p *vector.State) { vector.PopFront(p, s.Elements, s.Next, n(p)) }, nil
+	}
+	s, err := l.Stack(stackExpr)
+	if err != nil {
+		return nil, err
+	}
+	if op == "push" {
+		return func(p *vector.State) { vector.PushFront(p, s.Elements, s.Next, n(p)) }, nil
+	}
+	return func(p *vector.State) { vector.PopFront(p, s.Elements, s.Next, n(p)) }, nil
+}
+
+// onHeader links a primitive that does something to a header.
+func (l *Linker) onHeader(e *bmv2.Expr, do func(*vector.State, *vector.Header)) (vector.Step, error) {
+	r, err := l.Header(e)
+	if err != nil {
+		return nil, err
+	}
+	if h := r.H; h != nil {
+		return func(p *vector.State) { do(p, h) }, nil
+	}
+	pick := r.Pick
+	return func(p *vector.State) {
+		if h := pick(p); h != nil {
+			do(p, h)
+		}
+	}, nil
+}
+
+// addHeader makes a header valid with all fields zero and counts it in the
+// packet's length; a header that is valid stays as it is.
+func (l *Linker) addHeader(e *bmv2.Expr) (vector.Step, error) {
+	return l.onHeader(e, func(p *vector.State, h *vector.Header) {
+		if h.IsValid(p) {
+			return
+		}
+		h.Clear(p)
+		h.MarkValid(p)
+		p.Length += h.Bytes(p)
+	})
+}
+
+func removeHeader(p *vector.State, h *vector.Header) {
+	if h.IsValid(p) {
+		p.Length -= h.Bytes(p)
+		h.MarkInvalid(p)
+	}
+}

@@ -1,0 +1,338 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/cell"
+	"github.com/p4lb/p4lb/dataplane/lookup"
+	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/dataplane/vector"
+)
+
+// A Table is a match-action table. Its entries are found by one of three
+// indexes, and kept by handle.
+type Table struct {
+	name    string
+	Key     *tableKey
+	match   string // exact, lpm, ternary or range
+	exact   *lookup.Exact
+	lpm     *lookup.LPM
+	ternary *lookup.Ternary
+	Scratch []uint64 // the key of the lookup in progress
+	Few     []fewEntry
+
+	size    int
+	Entries []TableEntry
+	handles Handles
+	Count   int
+	// byMatch finds the entries of a ternary or range table by match and
+	// priority. Only the control plane needs it.
+	byMatch map[string]int32
+
+	Profile  *Profile // of an indirect table
+	selector bool     // groups are allowed
+	Def      Call
+	DefUsed  bool // def is set
+	initial  Call // def as the program has it
+	ConstDef bool // def cannot change
+	// constAction is the only action that def may have, if not nil.
+	ConstAction *action
+	Immutable   bool
+	// fixed tables are those that compilers make of statements: nothing is
+	// looked up in them, and they always do the same.
+	Fixed bool
+
+	actions []*action
+	next    map[*action]*node
+	hasHit  bool // next goes by hit and miss
+	hit     *node
+	miss    *node
+	base    *node // on a miss without action
+
+	Counters bool
+	Missed   cell.Count // of the default entry
+	Ageing   bool
+	meters   *cell.Meters
+}
+
+// defaultTableSize is the size of a table whose document gives none.
+const defaultTableSize = 16384
+
+// maxTableSize is the most that BMv2 allows.
+const maxTableSize = 1<<24 - 1
+
+func (l *Linker) table(t *bmv2.Table) (*Table, error) {
+	tb := &Table{name: t.Name, match: t.MatchType, size: t.MaxSize, Counters: t.WithCounters, Ageing: t.SupportTimeout, next: map[*action]*node{}}
+	if tb.size <= 0 {
+		tb.size = defaultTableSize
+	}
+	tb.size = min(tb.size, maxTableSize)
+	var err error
+	if tb.Key, err = l.tableKey(t); err != nil {
+		return nil, err
+	}
+	if err := tb.newIndex(); err != nil {
+		return nil, err
+	}
+	tb.Scratch = make([]uint64, tb.Key.Words)
+	if err := l.tableActions(tb, t); err != nil {
+		return nil, err
+	}
+	if t.Type != bmv2.TableSimple {
+		tb.Profile, tb.selector = l.prog.Profiles[t.ActionProfile], t.Type == bmv2.TableIndirectSelect
+		tb.Profile.allow(tb.actions)
+	}
+	if t.DirectMeters != "" {
+		if tb.meters = l.prog.Meters[t.DirectMeters]; tb.meters == nil {
+			return nil, fmt.Errorf("unknown direct meter array %q", t.DirectMeters)
+		}
+		tb.meters.Table = t.Name
+	}
+	return tb, nil
+}
+
+// newIndex makes the empty index for the table's kind of match.
+func (t *Table) newIndex() error {
+	switch {
+	case t.Key.Words == 0:
+	case t.match == bmv2.MatchExact:
+		t.exact = lookup.NewExact(t.Key.Words)
+	case t.match == bmv2.MatchLPM:
+		last := t.Key.Fields[t.Key.order[len(t.Key.order)-1]]
+		if last.Kind != MatchLPM {
+			return errors.New("an lpm table without an lpm key")
+		}
+		t.lpm = lookup.NewLPM(last.Word, last.Width)
+	default:
+		t.ternary = lookup.NewTernary(t.Key.places())
+		t.byMatch = map[string]int32{}
+	}
+	return nil
+}
+
+func (l *Linker) tableActions(tb *Table, t *bmv2.Table) error {
+	if len(t.ActionIDs) > 0 {
+		for _, id := range t.ActionIDs {
+			tb.actions = append(tb.actions, l.prog.actionByID[id])
+		}
+		return nil
+	}
+	for _, name := range t.Actions {
+		a := l.prog.ActionByName(name)
+		if a == nil {
+			return fmt.Errorf("unknown action %q", name)
+		}
+		tb.actions = append(tb.actions, a)
+	}
+	return nil
+}
+
+// link resolves where the table leads to, once all nodes of its control exist.
+func (t *Table) link(src *bmv2.Table, nodes map[string]*node) error {
+	labels := map[string]*node{}
+	for _, n := range src.NextTables {
+		labels[n.Label] = nodes[n.Next]
+	}
+	t.base = nodes[src.BaseDefaultNext]
+	_, hit := labels[bmv2.NextHit]
+	_, miss := labels[bmv2.NextMiss]
+	if hit != miss {
+		return errors.New("next_tables has one of __HIT__ and __MISS__ without the other")
+	}
+	t.hasHit, t.hit, t.miss = hit, labels[bmv2.NextHit], labels[bmv2.NextMiss]
+	if hit {
+		t.base = t.miss
+		return nil
+	}
+	for _, a := range t.actions {
+		next, ok := labels[a.name]
+		if !ok {
+			return fmt.Errorf("next_tables lacks action %s", a.name)
+		}
+		t.next[a] = next
+	}
+	return nil
+}
+
+// nextNode is where the control goes after action a.
+func (t *Table) nextNode(a *action, hit bool) *node {
+	switch {
+	case !t.hasHit:
+		return t.next[a]
+	case hit:
+		return t.hit
+	}
+	return t.miss
+}
+
+// Find returns the slot of the entry that p matches, or none.
+func (t *Table) Find(p *vector.State) int32 {
+	switch {
+	case t.Count == 0:
+		return lookup.None
+	case t.Few != nil:
+		return t.findFew(p)
+	}
+	t.Key.Build(p, t.Scratch)
+	return t.Lookup(t.Scratch)
+}
+
+// Lookup returns the slot of the entry that a key matches, or none.
+func (t *Table) Lookup(key []uint64) int32 {
+	switch {
+	case t.exact != nil:
+		return t.exact.Find(key)
+	case t.lpm != nil:
+		return t.lpm.Find(key)
+	case t.ternary != nil:
+		return t.ternary.Find(key)
+	}
+	return lookup.None
+}
+
+// apply looks p up, runs the action and returns where the control goes on.
+func (t *Table) apply(s *Program, p *vector.State) *node {
+	c, next := t.choose(s, p)
+	if c != nil && c.Action != nil {
+		if s.opts.Trace != nil {
+			s.Trace(p.ID, Event{Kind: EventAction, Name: c.Action.name, Source: c.Action.source})
+		}
+		c.Action.run(p, c.Args)
+	}
+	return next
+}
+
+// choose looks p up. It returns the call to run, nil if there is none, and where
+// the control goes on behind it.
+func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
+	slot := t.Find(p)
+	if slot == lookup.None {
+		return t.chooseMiss(s, p)
+	}
+	e := &t.Entries[slot]
+	p.Entry = slot
+	if t.Counters {
+		e.Counter.Add(p)
+	}
+	if t.Ageing {
+		e.LastHit = p.Now
+	}
+	if t.meters != nil {
+		t.meters.Mark(&t.meters.Cells[slot], p)
+	}
+	if s.opts.Trace != nil {
+		s.Trace(p.ID, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+	}
+	if t.Profile == nil {
+		return &e.Call, e.Call.next
+	}
+	return t.chooseIndirect(p, &e.Call, true)
+}
+
+func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
+	if s.opts.Trace != nil {
+		s.Trace(p.ID, Event{Kind: EventTableMiss, Name: t.name})
+	}
+	p.Entry = lookup.None
+	if t.Counters {
+		t.Missed.Add(p)
+	}
+	// simple_switch has no meter here, and leaves the colour as it was.
+	if t.meters != nil && t.meters.Missed.Configured {
+		t.meters.Mark(&t.meters.Missed, p)
+	}
+	switch {
+	case !t.DefUsed:
+		return nil, t.base
+	case t.Def.target == TargetAction:
+		return &t.Def, t.Def.next
+	}
+	return t.chooseIndirect(p, &t.Def, false)
+}
+
+// chooseIndirect finds the member that c leads to. An empty group does nothing.
+func (t *Table) chooseIndirect(p *vector.State, c *Call, hit bool) (*Call, *node) {
+	m := t.Profile.lookup(p, c)
+	if m == nil {
+		return nil, t.base
+	}
+	return m, t.nextNode(m.Action, hit)
+}
+
+// entryKey turns the matches of an entry into the form of the table's index,
+// and into the canonical one.
+func (t *Table) entryKey(e *TableEntry) error {
+	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
+		return ErrBadMatch
+	}
+	for i := range e.Match {
+		m, f := &e.Match[i], &t.Key.Fields[i]
+		if !num.Fits(m.Value, f.Width) || f.Kind == MatchLPM && (m.PrefixLen < 0 || m.PrefixLen > f.Width) {
+			return fmt.Errorf("%w: field %s", ErrBadMatch, f.Name)
+		}
+		if f.Kind == MatchLPM {
+			e.prefix = m.PrefixLen
+		}
+	}
+	e.Match = canonical(t.Key, e.Match)
+	e.key = make([]uint64, t.Key.Words)
+	for i := range e.Match {
+		f := &t.Key.Fields[i]
+		f.put(e.key, num.OfBytes(e.Match[i].Value, f.Words))
+	}
+	return nil
+}
+
+// demands turns the matches of an entry into what the ternary index wants.
+func (t *Table) demands(e *TableEntry) (lookup.TernaryEntry, error) {
+	x := lookup.TernaryEntry{Priority: e.Priority}
+	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
+		return x, ErrBadMatch
+	}
+	for i := range e.Match {
+		f := &t.Key.Fields[i]
+		d, ok := f.demand(e.Match[i])
+		if !ok {
+			return x, fmt.Errorf("%w: field %s", ErrBadMatch, f.Name)
+		}
+		x.Ranges = x.Ranges || d.High != nil
+		x.Fields = append(x.Fields, d)
+	}
+	return x, nil
+}
+
+func (f *KeyField) demand(m Match) (lookup.TernaryField, bool) {
+	d := lookup.TernaryField{Word: f.Word, Mask: num.Prefix(f.Width, f.Width)}
+	ok := num.Fits(m.Value, f.Width)
+	switch f.Kind {
+	case MatchTernary:
+		ok = ok && num.Fits(m.Mask, f.Width)
+		d.Mask = num.OfBytes(m.Mask, f.Words)
+	case MatchOptional:
+		if m.Value == nil {
+			clear(d.Mask)
+		}
+	case MatchLPM:
+		if ok = ok && m.PrefixLen >= 0 && m.PrefixLen <= f.Width; ok {
+			d.Mask = num.Prefix(f.Width, m.PrefixLen)
+		}
+	case MatchRange:
+		n := num.Bytes(f.Width)
+		ok = ok && num.Fits(m.High, f.Width) && bytes.Compare(num.Aligned(m.Value, n), num.Aligned(m.High, n)) <= 0
+		d.High = num.OfBytes(m.High, f.Words)
+	}
+	d.Value = make([]uint64, f.Words)
+	for i, x := range num.OfBytes(m.Value, f.Words) {
+		if f.Mask != nil && d.High == nil {
+			d.Mask[i] &= f.Mask[i]
+		}
+		d.Value[i] = x
+		if d.High == nil {
+			d.Value[i] &= d.Mask[i]
+		}
+	}
+	return d, ok
+}

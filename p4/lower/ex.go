@@ -1,0 +1,338 @@
+package lower
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/types"
+)
+
+// A scalar is the shape of a value that fits one BMv2 field.
+type scalar struct {
+	width  int // 0 for int, the arbitrary-precision type of constants
+	signed bool
+	bool   bool
+	varbit bool
+	str    bool
+}
+
+var (
+	boolean = scalar{width: 1, bool: true}
+	integer = scalar{signed: true}
+	code32  = scalar{width: 32} // enums and errors travel as 32-bit numbers
+)
+
+// scalarOf gives the shape of t, false where t is not a scalar.
+func scalarOf(t types.Type) (scalar, bool) {
+	switch t := t.(type) {
+	case *types.Bits:
+		return scalar{width: t.Width, signed: t.Signed}, true
+	case *types.Varbit:
+		return scalar{width: t.Max, varbit: true}, true
+	case *types.Enum:
+		if t.Repr != nil {
+			return scalar{width: t.Repr.Width, signed: t.Repr.Signed}, true
+		}
+		return code32, true
+	case *types.New:
+		return scalarOf(t.Underlying)
+	case *types.ActionRun:
+		return code32, true
+	case *types.Set:
+		return scalarOf(t.Elem)
+	}
+	switch t {
+	case types.Bool:
+		return boolean, true
+	case types.Error, types.MatchKind:
+		return code32, true
+	case types.Int:
+		return integer, true
+	case types.String:
+		return scalar{str: true}, true
+	}
+	return scalar{}, false
+}
+
+// An opcode says what an ex computes.
+type opcode uint8
+
+const (
+	opConst     opcode = iota // v
+	opField                   // f
+	opParam                   // action data number n
+	opValid                   // h.isValid()
+	opUnion                   // u.isValid()
+	opLookahead               // n bits from the packet, starting k bits ahead
+	opLast                    // s.last.<name>, or of union stack s: last.<member>.<name>
+	opLastIndex               // s.lastIndex
+	opString                  // str
+	opUnary                   // tok x
+	opBinary                  // x tok y
+	opCond                    // z ? x : y
+	opSlice                   // x[n:k]
+	opCast                    // (st) x
+)
+
+// An ex is an expression without side effects over fields, ready for BMv2.
+type ex struct {
+	op      opcode
+	tok     syntax.Operator
+	st      scalar
+	x, y, z *ex
+	v       *big.Int
+	f       *field
+	h       *header
+	u       *union
+	s       *stack
+	n, k    int
+	str     string
+	member  string // of opLast on a stack of unions
+
+	size, depth int // of an operation: what the document's expression will have
+}
+
+// operation counts what is below an operation.
+func operation(e *ex) *ex {
+	e.size, e.depth = 1, 1
+	if e.op == opBinary || e.op == opCast {
+		e.depth = 2 // the result is cut back to its width
+	}
+	deepest := 0
+	for _, x := range []*ex{e.x, e.y, e.z} {
+		if x != nil {
+			e.size += x.size
+			deepest = max(deepest, x.depth)
+		}
+	}
+	if e.op == opCond && e.st.bool {
+		e.size += e.z.size // written twice: see condition
+		e.depth = 3
+	}
+	e.depth += deepest
+	return e
+}
+
+func constEx(v *big.Int, st scalar) *ex { return &ex{op: opConst, v: v, st: st} }
+func intEx(v int64, st scalar) *ex      { return constEx(big.NewInt(v), st) }
+func fieldEx(f *field) *ex              { return &ex{op: opField, f: f, st: f.st} }
+
+func boolEx(b bool) *ex {
+	if b {
+		return intEx(1, boolean)
+	}
+	return intEx(0, boolean)
+}
+
+func (e *ex) isConst() bool { return e.op == opConst }
+func (e *ex) isTrue() bool  { return e.op == opConst && e.st.bool && e.v.Sign() != 0 }
+func (e *ex) isFalse() bool { return e.op == opConst && e.st.bool && e.v.Sign() == 0 }
+
+// walk calls f on e and all below it.
+func (e *ex) walk(f func(*ex)) {
+	if e == nil {
+		return
+	}
+	f(e)
+	e.x.walk(f)
+	e.y.walk(f)
+	e.z.walk(f)
+}
+
+// reads reports whether e depends on anything that can change: it is false for
+// constants and action data.
+func (e *ex) reads() bool {
+	found := false
+	e.walk(func(n *ex) {
+		switch n.op {
+		case opField, opValid, opUnion, opLookahead, opLast, opLastIndex:
+			found = true
+		}
+	})
+	return found
+}
+
+// readsField reports whether e reads f, or anything whose value hides in a
+// stack's runtime index.
+func (e *ex) readsField(f *field) bool {
+	found := false
+	e.walk(func(n *ex) {
+		found = found || n.op == opField && n.f == f || n.op == opLast
+	})
+	return found
+}
+
+// wrap brings v into the range of st.
+func wrap(v *big.Int, st scalar) *big.Int {
+	if st.width == 0 {
+		return v
+	}
+	m := new(big.Int).Lsh(big.NewInt(1), uint(st.width))
+	r := new(big.Int).Mod(v, m)
+	if st.signed && r.Bit(st.width-1) == 1 {
+		r.Sub(r, m)
+	}
+	return r
+}
+
+func maskOf(width int) *big.Int {
+	m := new(big.Int).Lsh(big.NewInt(1), uint(width))
+	return m.Sub(m, big.NewInt(1))
+}
+
+// unary builds op x, folded where x is known.
+func unary(op syntax.Operator, x *ex, st scalar) *ex {
+	if x.isConst() {
+		switch op {
+		case syntax.Not:
+			return boolEx(x.isFalse())
+		case syntax.Neg:
+			return constEx(wrap(new(big.Int).Neg(x.v), st), st)
+		case syntax.Compl:
+			return constEx(wrap(new(big.Int).Not(x.v), st), st)
+		}
+	}
+	switch {
+	case op == syntax.Plus:
+		return x
+	case op == syntax.Not && x.op == opUnary && x.tok == syntax.Not:
+		return x.x
+	}
+	return operation(&ex{op: opUnary, tok: op, x: x, st: st})
+}
+
+// not builds !x.
+func not(x *ex) *ex { return unary(syntax.Not, x, boolean) }
+
+// binary builds x op y of shape st, folded where both are known.
+func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
+	switch op {
+	case syntax.AndAnd:
+		return andAlso(x, y)
+	case syntax.OrOr:
+		return orElse(x, y)
+	}
+	if x.isConst() && y.isConst() {
+		switch r := types.Fold(op, x.v, y.v, x.st.number(), y.st.number()).(type) {
+		case bool:
+			return boolEx(r)
+		case *big.Int:
+			return constEx(wrap(r, st), st)
+		}
+	}
+	if op == syntax.Div || op == syntax.Mod {
+		return divide(op, x, y, st)
+	}
+	if op == syntax.Shl || op == syntax.Shr {
+		if y.isConst() && y.v.Sign() == 0 {
+			return x
+		}
+		if y.isConst() && !x.st.signed && y.v.Cmp(big.NewInt(int64(x.st.width))) >= 0 {
+			return intEx(0, st)
+		}
+	}
+	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
+}
+
+// divide turns division by a power of two into a shift or mask, and 0 / y,
+// whose divisor BMv2 must not see at run time, into 0.
+func divide(op syntax.Operator, x, y *ex, st scalar) *ex {
+	if x.isConst() && x.v.Sign() == 0 {
+		return intEx(0, st)
+	}
+	if y.isConst() && y.v.Sign() > 0 && y.v.TrailingZeroBits() == uint(y.v.BitLen()-1) {
+		if op == syntax.Div {
+			return binary(syntax.Shr, x, intEx(int64(y.v.BitLen()-1), code32), st)
+		}
+		return binary(syntax.And, x, constEx(new(big.Int).Sub(y.v, big.NewInt(1)), y.st), st)
+	}
+	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
+}
+
+func andAlso(x, y *ex) *ex {
+	switch {
+	case x.isTrue():
+		return y
+	case x.isFalse() || y.isTrue():
+		return x
+	}
+	return operation(&ex{op: opBinary, tok: syntax.AndAnd, x: x, y: y, st: boolean})
+}
+
+func orElse(x, y *ex) *ex {
+	switch {
+	case x.isFalse():
+		return y
+	case x.isTrue() || y.isFalse():
+		return x
+	}
+	return operation(&ex{op: opBinary, tok: syntax.OrOr, x: x, y: y, st: boolean})
+}
+
+// number is the shape as a type of numbers.
+func (st scalar) number() types.Type {
+	if st.width == 0 {
+		return types.Int
+	}
+	return &types.Bits{Width: st.width, Signed: st.signed}
+}
+
+// cond builds c ? x : y.
+func cond(c, x, y *ex) *ex {
+	switch {
+	case c.isTrue():
+		return x
+	case c.isFalse():
+		return y
+	}
+	return operation(&ex{op: opCond, z: c, x: x, y: y, st: x.st})
+}
+
+// slice builds x[hi:lo].
+func slice(x *ex, hi, lo int) *ex {
+	st := scalar{width: hi - lo + 1}
+	if x.isConst() {
+		return constEx(wrap(new(big.Int).Rsh(x.v, uint(lo)), st), st)
+	}
+	if x.op == opSlice {
+		return slice(x.x, hi+x.k, lo+x.k)
+	}
+	if lo == 0 && hi == x.st.width-1 && !x.st.signed {
+		return x
+	}
+	return operation(&ex{op: opSlice, x: x, n: hi, k: lo, st: st})
+}
+
+// cast builds (st) x.
+func cast(x *ex, st scalar) *ex {
+	switch {
+	case x.st == st || x.st.str || st.varbit:
+		return x
+	case x.isConst() && !x.st.bool && !st.bool:
+		return constEx(wrap(x.v, st), st)
+	case x.isConst():
+		return &ex{op: opConst, v: x.v, st: st}
+	case st.bool:
+		return binary(syntax.Neq, x, intEx(0, x.st), boolean)
+	case x.st.bool:
+		return cond(x, intEx(1, st), intEx(0, st))
+	}
+	return operation(&ex{op: opCast, x: x, st: st})
+}
+
+// equal builds x == y for scalars.
+func equal(x, y *ex) *ex {
+	if x.st.bool {
+		bit := scalar{width: 1}
+		x, y = boolData(x, bit), boolData(y, bit)
+	}
+	return binary(syntax.Eql, x, y, boolean)
+}
+
+// boolData turns a boolean into the number 0 or 1.
+func boolData(x *ex, st scalar) *ex {
+	if x.isConst() {
+		return constEx(x.v, st)
+	}
+	return operation(&ex{op: opCast, x: x, st: st})
+}
