@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A folder keeps finished runs, each in a folder of its own below runs: its
@@ -59,6 +61,7 @@ func (s *folder) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*
 	if err != nil {
 		return nil, fileError("making a folder in", parent, err)
 	}
+	defer plain.Temp(temp)()
 	defer os.RemoveAll(temp)
 	r, err := s.fill(temp, do)
 	if err != nil {
@@ -122,6 +125,7 @@ func WriteFile(name string, data []byte) error {
 	if err != nil {
 		return fileError("writing", name, err)
 	}
+	defer plain.Temp(f.Name())()
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())

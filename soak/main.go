@@ -21,6 +21,7 @@ type limits struct {
 	time   time.Duration
 	memory int64         // in MiB
 	write  time.Duration // of the primary of a switch, but for the slowest hundredth
+	end    time.Duration // of a command that is interrupted
 }
 
 // An outcome is what became of one attack.
@@ -37,13 +38,14 @@ func main() {
 	memory := flag.Int64("memory", 1024, "what a process may take, in `MiB`")
 	progress := flag.Duration("progress", 30*time.Second, "the `TIME` within which it must end")
 	write := flag.Duration("write", 100*time.Millisecond, "the `TIME` within which a switch does 99 of 100 writes of others")
+	end := flag.Duration("end", time.Second, "the `TIME` within which a command ends that is interrupted")
 	flag.Parse()
 	path, err := filepath.Abs(*binary)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	if !soak(path, *length, limits{*progress, *memory, *write}) {
+	if !soak(path, *length, limits{*progress, *memory, *write, *end}) {
 		os.Exit(1)
 	}
 }
@@ -67,6 +69,9 @@ func soak(binary string, length time.Duration, l limits) bool {
 	for ; n == 1 || time.Since(began) < length/2; n++ {
 		for _, a := range append(attacks(min(n, 3)), liars()...) {
 			report(a.name, a.run(binary, l))
+		}
+		for _, i := range interruptions(min(n, 3)) {
+			report("SIGINT: "+i.name, i.run(binary, l, []float64{0.1, 0.3, 0.5, 0.7, 0.9, 0.97}))
 		}
 	}
 	for n = 1; n == 1 || time.Since(began) < length; n++ {

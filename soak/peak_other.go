@@ -2,9 +2,16 @@
 
 package main
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // peak is not to be had here.
 func peak(*os.ProcessState) int64 { return 0 }
+
+func worked(_ int, began time.Time) time.Duration { return time.Since(began) }
+
+func alive(string) bool { return false }
 
 func residentPeak(int) int64 { return 0 }

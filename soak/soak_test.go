@@ -55,7 +55,26 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, s := range sieges() {
 		t.Run("switch: "+s.name, func(t *testing.T) {
-			if o := s.lay(binary, limits{2 * time.Minute, 1024, time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
+			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 1024, write: time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
+				t.Error(o.lost)
+			}
+		})
+	}
+}
+
+// TestInterrupts is their short form: each command is interrupted once it has done
+// half of its work. How soon it ends is the machine's matter here.
+func TestInterrupts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it interrupts processes of their own, which the race detector does not see")
+	}
+	binary, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range interruptions(1) {
+		t.Run(i.name, func(t *testing.T) {
+			if o := i.run(binary, limits{time: 5 * time.Minute, end: 5 * time.Minute}, []float64{0.5}); o.lost != "" {
 				t.Error(o.lost)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/own"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -110,6 +111,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a folder for the compiler: %w", err)
 	}
+	defer plain.Temp(dir)()
 	defer os.RemoveAll(dir)
 	var list []consumption
 	for _, name := range j.schemes {
@@ -212,7 +214,9 @@ func (j *resourcesJob) assemble(ctx context.Context, out string) (string, error)
 
 // output runs a program, and returns what it says.
 func (j *resourcesJob) output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cli.Group(cmd)
+	text, err := cmd.CombinedOutput()
 	if ctx.Err() == context.DeadlineExceeded {
 		err = fmt.Errorf("no result after %v", j.timeout)
 	}

@@ -143,7 +143,10 @@ type Outputs struct {
 	staged []stagedFile
 }
 
-type stagedFile struct{ temp, target string }
+type stagedFile struct {
+	temp, target string
+	placed       func()
+}
 
 // Stage writes data for the file target. Anything but a regular file (a pipe,
 // /dev/stdout) is written at once.
@@ -175,10 +178,12 @@ func (o *Outputs) tryStage(target string, data []byte) error {
 		return os.WriteFile(target, data, 0)
 	}
 	temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%08x", filepath.Base(target), rand.Uint32()))
+	placed := plain.Temp(temp)
 	if err := WriteNew(temp, data); err != nil {
+		placed()
 		return err
 	}
-	o.staged = append(o.staged, stagedFile{temp, target})
+	o.staged = append(o.staged, stagedFile{temp, target, placed})
 	if info != nil {
 		return os.Chmod(temp, info.Mode().Perm())
 	}
@@ -208,6 +213,7 @@ func (o *Outputs) Commit() error {
 		if err := os.Rename(s.temp, s.target); err != nil {
 			return fmt.Errorf("writing %s: %w", s.target, BareError(err))
 		}
+		s.placed()
 		o.staged = o.staged[1:]
 	}
 	return nil
@@ -237,6 +243,7 @@ func (c *Console) Finish(out *Outputs) error {
 func (o *Outputs) Discard() {
 	for _, s := range o.staged {
 		os.Remove(s.temp)
+		s.placed()
 	}
 	o.staged = nil
 }

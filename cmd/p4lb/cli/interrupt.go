@@ -8,16 +8,19 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A signal ends what a verb waits for, and every verb looks at its context
 // between the parts of its work. A part may take long still: the compiler's work
 // on one program, the drawing of a plot, the making of a million flows. So who
-// has not ended a moment after the signal is ended. What is written appears whole
-// or not at all in any case, for a process can be killed.
+// has not ended a moment after the signal is ended, and what is written beside its
+// place removed. What is written appears whole or not at all in any case, for a
+// process can be killed.
 
 // grace is how long a verb has to end by itself.
-const grace = 700 * time.Millisecond
+const grace = 500 * time.Millisecond
 
 // tidying is the key of a *atomic.Bool in a context: the verb has more to put
 // away than a moment allows.
@@ -32,6 +35,7 @@ func UntilSignal() context.Context {
 		stop()
 		time.Sleep(grace)
 		if !tidies.Load() {
+			plain.RemoveTemps()
 			fmt.Fprintln(os.Stderr, "error: interrupted")
 			os.Exit(ExitInterrupted)
 		}

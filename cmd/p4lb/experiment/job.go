@@ -362,8 +362,10 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", target, cli.BareError(err))
 	}
+	placed := plain.Temp(temp.Name())
 	r.Record = look(temp, cli.RecordFormat(target), j.every)
 	return func(good bool) error {
+		defer placed()
 		err := temp.Close()
 		if !good || err != nil {
 			os.Remove(temp.Name())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/plain"
 )
 
 func newResultsExport(c *cli.Console) *cobra.Command {
@@ -123,6 +124,7 @@ func exportTo(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, cli.BareError(err))
 	}
+	defer plain.Temp(temp.Name())()
 	defer os.Remove(temp.Name())
 	err = write(temp)
 	if e := temp.Close(); err == nil {
@@ -134,6 +136,7 @@ func exportTo(name string, write func(io.Writer) error) error {
 	from := temp.Name()
 	if filepath.Ext(name) == ".parquet" {
 		to := strings.TrimSuffix(from, ".csv") + ".parquet"
+		defer plain.Temp(to)()
 		defer os.Remove(to)
 		if err := lab.ToParquet(from, to); err != nil {
 			return err
