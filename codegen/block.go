@@ -179,3 +179,6 @@ func (s *source) padded() string {
 func (s *source) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }
+
+// recirculated is the usual one of StatePaths.
+const recirculated = "recirc"

@@ -96,9 +96,6 @@ func (r Row) ParametersOn(arch string) ([]Param, error) {
 	return r.parameters(a, recirculated), nil
 }
 
-// recirculated is the usual one of StatePaths.
-const recirculated = "recirc"
-
 // parameters are those for an architecture, which are the same but for a few
 // that the hardware adds: the papers' blocks say what can be set.
 func (r Row) parameters(a *architecture, statePath string) []Param {

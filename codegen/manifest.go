@@ -14,15 +14,6 @@ import (
 // Each block says in its template what its part of the program means: the
 // section called manifest is YAML with the keys of a manifest's own parts.
 
-// A register is one of the manifest, and how the program declares it.
-type register struct {
-	manifest.Register
-	Type    string `json:"type"`    // in the program
-	Start   string `json:"start"`   // what all cells start with, there
-	Local   bool   `json:"local"`   // a control declares it
-	Comment string `json:"comment"` // in the program; "": the meaning
-}
-
 // About is the comment of the register's declaration.
 func (r register) About() string {
 	if r.Comment != "" {

@@ -85,10 +85,14 @@ func p4cPrograms(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := codegen.Generate(row, p); err != nil && options != "" {
+		program, err := codegen.Generate(row, p)
+		if err != nil && options != "" {
 			return // the option is not for this row
 		}
-		_, text := generate(t, row, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := format(t, program)
 		if key := name + text; !seen[key] {
 			seen[key] = true
 			list[fmt.Sprintf("--scheme %s --ports %d%s", name, p.Ports, options)] = text

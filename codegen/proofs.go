@@ -3,6 +3,7 @@ package codegen
 import (
 	"errors"
 	"fmt"
+	"math/big"
 )
 
 // A proof is what the head of a block can ask for by name: that the arithmetic of
@@ -109,6 +110,125 @@ func provesPrediction(v *view) error {
 	case given == 0 && dC > upper:
 		return fmt.Errorf("no value for Q_th: [d*C, Q_PFC - d*C*(n-1)] is [%d, %d] bytes with d=%s, C=%s, n=%d, Q_PFC=%s; give one, such as qth=%dB",
 			dC, upper, v.Word("delay"), v.Word("link"), n, v.Word("qpfc"), min(dC, qpfc/2))
+	}
+	return nil
+}
+
+// What the blocks for Tofino cannot be combined with, and have no room for.
+
+// sampleable wants the two draws and the one memory that there are stages for.
+func sampleable(v *view) error {
+	if v.row.Signal != "queue" {
+		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
+	}
+	if d, m := v.Int("d"), v.Int("m"); d != 2 || m > 1 {
+		return fmt.Errorf("DRILL(%d,%d): each path looked at takes stages for its queue and for the comparison; want d=2 and m=0 or 1", d, m)
+	}
+	return nil
+}
+
+// turnable wants cells that are numbered path by path.
+func turnable(v *view) error {
+	if v.runs.Granularity == "adaptive" {
+		return fmt.Errorf("choice round-robin is not built for granularity adaptive; choice uniform is, as in pdlb")
+	}
+	return nil
+}
+
+// weighable wants weights that a table has.
+func weighable(v *view) error {
+	if v.row.Signal == "queue" || v.row.Signal == "marks" {
+		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", v.row.Signal)
+	}
+	return nil
+}
+
+// gradeable wants room for the five degrees and Absent in the level of a path.
+func gradeable(v *view) error {
+	if levelBits(v.N()) < 3 {
+		return fmt.Errorf("%d paths: the degrees of all are looked up in one table of 65536 entries, 3 bits for each path; want at most 4", v.N())
+	}
+	return provesLoad(v)
+}
+
+// ranked wants levels that are ranked by their slot.
+func ranked(v *view) error {
+	if v.row.Signal != "piggyback" && v.row.Signal != "marks" {
+		return fmt.Errorf("choice least is built for signals piggyback and marks; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
+	}
+	return nil
+}
+
+// guardable wants a row whose reports go with those of the guard, and the stages
+// for both.
+func guardable(v *view) error {
+	if v.Orders() {
+		return fmt.Errorf("no %s for %s: guard %s would take packets out of the order that choice ordered keeps; want choice sampled, as in drill+rlb", v.row.Name, v.arch.name, v.row.Guard)
+	}
+	for _, part := range []string{"measure", "load", "overlay"} {
+		if v.In(part) {
+			return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", v.row.Name, v.arch.name, v.row.Guard, v.row.Signal)
+		}
+	}
+	return provesPrediction(v)
+}
+
+// An interval is the range of an expression of the program, and how the
+// expression reads.
+type interval struct {
+	text   string
+	lo, hi *big.Int
+}
+
+// between is a variable or constant.
+func between(text string, lo, hi int64) interval {
+	return interval{text, big.NewInt(lo), big.NewInt(hi)}
+}
+
+// bits is an unsigned variable of a width.
+func bits(text string, width uint) interval {
+	return interval{text, new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), width), big.NewInt(1))}
+}
+
+func exactly(v int64) interval { return between(fmt.Sprint(v), v, v) }
+
+func (a interval) plus(b interval) interval {
+	return interval{"(" + a.text + " + " + b.text + ")", new(big.Int).Add(a.lo, b.lo), new(big.Int).Add(a.hi, b.hi)}
+}
+
+func (a interval) minus(b interval) interval {
+	return interval{"(" + a.text + " - " + b.text + ")", new(big.Int).Sub(a.lo, b.hi), new(big.Int).Sub(a.hi, b.lo)}
+}
+
+func (a interval) times(b interval) interval {
+	corners := []*big.Int{
+		new(big.Int).Mul(a.lo, b.lo), new(big.Int).Mul(a.lo, b.hi),
+		new(big.Int).Mul(a.hi, b.lo), new(big.Int).Mul(a.hi, b.hi),
+	}
+	r := interval{a.text + "*" + b.text, corners[0], corners[0]}
+	for _, c := range corners[1:] {
+		if c.Cmp(r.lo) < 0 {
+			r.lo = c
+		}
+		if c.Cmp(r.hi) > 0 {
+			r.hi = c
+		}
+	}
+	return r
+}
+
+// shifted is a >> n.
+func (a interval) shifted(n uint) interval {
+	return interval{fmt.Sprintf("(%s >> %d)", a.text, n), new(big.Int).Rsh(a.lo, n), new(big.Int).Rsh(a.hi, n)}
+}
+
+// fits wants a to be a bit<width>.
+func (a interval) fits(width uint) error {
+	if a.lo.Sign() < 0 {
+		return fmt.Errorf("%s reaches down to %s: it must not be negative", a.text, a.lo)
+	}
+	if limit := bits("", width).hi; a.hi.Cmp(limit) > 0 {
+		return fmt.Errorf("%s reaches %s, more than the %s of %d bits", a.text, a.hi, limit, width)
 	}
 	return nil
 }

@@ -290,7 +290,7 @@ func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 
 func notPrimary(highest ElectionID) error {
 	if highest.IsZero() { // where none is elected
-		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--backup waits until the other is gone"}
+		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--takeover ends the other by loading the program anew, --backup waits until it is gone"}
 	}
 	return &plan.Error{
 		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),

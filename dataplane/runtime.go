@@ -148,6 +148,34 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	return list, err
 }
 
+// TableCount is how many entries a table has.
+func (s *Switch) TableCount(name string) (n int, err error) {
+	err = s.withTable(name, func(t *program.Table) error {
+		n = t.Count
+		return nil
+	})
+	return n, err
+}
+
+// TableWalk returns some entries, in order of their handles, and where to go on:
+// below 0 it has seen all. What stays in the table all the while comes once.
+func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
+	next = -1
+	err = s.withTable(name, func(t *program.Table) error {
+		for slot := from; slot < len(t.Entries); slot++ {
+			if slot == from+most {
+				next = slot
+				break
+			}
+			if t.Entries[slot].Used {
+				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
+			}
+		}
+		return nil
+	})
+	return list, next, err
+}
+
 // TableUnlock lets the entries of a table that the program has filled be
 // changed, as those of any other: P4 has it so unless it says const entries,
 // BMv2 JSON does not tell the two apart.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"slices"
 )
 
@@ -137,10 +138,52 @@ func (p Poly) Width() int {
 
 // Raw is the polynomial at the bytes l and t, before the clamp.
 func (p Poly) Raw(l, t int64) int64 {
-	if p.Width() <= 64 {
-		return horner(p.inT(l), t) >> (8 * p.Degree)
+	if p.narrow() {
+		return p.sum(l, t) >> (8 * p.Degree)
 	}
 	return hornerBig(p.inTBig(l), t, p.Degree)
+}
+
+// maxNarrow is the highest degree whose factors are within 64 bits: 2^(8d) is one.
+const maxNarrow = 7
+
+// narrow says whether 64 bits hold every intermediate. It is Width without big
+// numbers, as a switch of models asks for each packet; above maxNarrow it is
+// false.
+func (p Poly) narrow() bool {
+	if p.Degree > maxNarrow {
+		return false
+	}
+	bound, k := uint64(0), 0
+	for d := range p.Degree + 1 {
+		factor := uint64(power(255, d)) << (8 * (p.Degree - d))
+		for range d + 1 {
+			c := uint64(max(p.Coeff[k], -p.Coeff[k])) // that of the least integer is 2^63, as it should be
+			over, x := bits.Mul64(c, factor)
+			sum, carry := bits.Add64(bound, x, 0)
+			if over|carry > 0 {
+				return false
+			}
+			bound, k = sum, k+1
+		}
+	}
+	return bound < 1<<63
+}
+
+// sum is the sum of the terms of a narrow polynomial: those of degree d come
+// after those of lower ones have been multiplied by 256 once more.
+func (p Poly) sum(l, t int64) int64 {
+	var powers [maxNarrow + 1]int64 // of t
+	sum, k := int64(0), 0
+	for d, x := 0, int64(1); d <= p.Degree; d, x = d+1, x*t {
+		powers[d] = x
+		terms, y := int64(0), int64(1)
+		for j := d; j >= 0; j, y = j-1, y*l {
+			terms += p.Coeff[k+j] * y * powers[j]
+		}
+		sum, k = sum<<8+terms, k+d+1
+	}
+	return sum
 }
 
 // inT fixes L: it returns the coefficients of the powers of t, all shifted to

@@ -235,3 +235,6 @@ func sortedPairs(list [][2]string) [][2]string {
 	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
 	return list
 }
+
+// ErrSame is wrapped by the refusal to compare rows that run the same.
+var ErrSame = errors.New("two rows run the same program")

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/chart"
 	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/plain"
 )
@@ -475,4 +476,39 @@ func signed(e Estimate) string {
 		return "+" + e.String()
 	}
 	return e.String()
+}
+
+// figure draws the effects of single choices: by choice on the axis, with a colour
+// for each target. Reductions are in points, all else is relative to the value
+// without the choice.
+func (s *Sensitivity) figure() *chart.Chart {
+	f := &chart.Chart{
+		Name: "sensitivity", Title: "What open choices move", Wide: true, Y: chart.Axis{Label: "points, or % of the value"},
+		About: "Change of the measured value with one choice made otherwise. " + overSeeds,
+	}
+	place := map[string]int{}
+	for i, o := range s.Base {
+		row := chart.Series{Label: o.Figure + " " + o.Name, Kind: chart.Points, Tint: i}
+		for _, e := range s.Effects {
+			if e.Target != o.Target || e.Among || math.IsNaN(e.Change.Mean) {
+				continue
+			}
+			if _, ok := place[e.Choice]; !ok {
+				place[e.Choice] = len(f.X.Names)
+				f.X.Names = append(f.X.Names, e.Choice)
+			}
+			scale := 1.0
+			if o.Ratio || o.Against == "" && o.AgainstCase == "" {
+				scale = 100 / math.Abs(e.Value.Mean-e.Change.Mean)
+			}
+			if math.IsInf(scale, 0) || math.IsNaN(scale) {
+				continue
+			}
+			row.X, row.Y, row.Half = append(row.X, float64(place[e.Choice])), append(row.Y, e.Change.Mean*scale), append(row.Half, e.Change.Half*scale)
+		}
+		if len(row.X) > 0 {
+			f.Series = append(f.Series, row)
+		}
+	}
+	return f
 }

@@ -15,6 +15,7 @@ import (
 const tcpSetting = `
 name: fidelity
 engine: ENGINE
+lines: whole
 topology: {leaf-spine: {%s}}
 schemes: [%s]
 seeds: %d
@@ -39,6 +40,7 @@ var tcpFabrics = []struct{ name, fabric string }{
 	{"qdaps", "leaves: 4, spines: 4, hosts: 16, rate: 1G, host-rate: 1G, delay: 12500ns, host-delay: 12500ns, queue: 256"},
 	{"qall-one", "leaves: 2, spines: 1, hosts: 16, rate: 720M, host-rate: 100M, delay: 10us, host-delay: 10us, queue: 64"},
 	{"qall", "leaves: 2, spines: 4, hosts: 16, rate: 180M, host-rate: 100M, delay: 10us, host-delay: 10us, queue: 64"},
+	{"incast-6-q100", "leaves: 4, spines: 1, hosts: 8, rate: 4G, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 100"},
 	{"", "leaves: 4, spines: 1, hosts: 8, rate: 4G, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 256"},
 }
 
@@ -47,15 +49,20 @@ func tcpFabric(name string) string {
 	return tcpFabrics[i].fabric
 }
 
-// tcpText is the setting of a source's runs; engine p4 has CRC32 for a hash, which
+// tcpText is the setting of a source's runs of a case, which marks from the number of
+// packets that its name ends in, or from 65; engine p4 has CRC32 for a hash, which
 // with one path is the same.
-func tcpText(source, kind, engine string) string {
+func tcpText(source, kind, name, engine string) string {
 	like, switches := tcpLike[source], "hash: ns3"
 	if engine == spec.EngineP4 {
 		switches = "hash: crc32"
 	}
 	if kind == "dctcp" {
-		switches += ", ecn: 65, marking: " + like.marking
+		_, from, ok := strings.Cut(name, "-k")
+		if !ok {
+			from = "65"
+		}
+		switches += ", ecn: " + from + ", marking: " + like.marking
 	}
 	return strings.NewReplacer("ENGINE", engine, "SWITCHES", switches, "KIND", kind, "CHOICES", like.choices).Replace(tcpSetting)
 }
@@ -97,6 +104,12 @@ var tcpHeld = []struct {
 	{"htsim", "dctcp", "pair", 500}, // of 65,000 packets one, here five
 	{"htsim", "dctcp", "four", 15}, {"ns-3", "dctcp", "four", 15},
 	{"htsim", "dctcp", "incast-8", 15},
+	{"htsim", "tcp", "incast-6-q100", 15}, {"ns-3", "tcp", "incast-6-q100", 15},
+	{"htsim", "tcp", "incast-12", 15}, {"ns-3", "tcp", "incast-12", 15},
+	{"htsim", "tcp", "qall-one-three", 15},
+	{"htsim", "dctcp", "pair-k20", 15}, {"ns-3", "dctcp", "pair-k20", 15},
+	{"htsim", "dctcp", "incast-8-k20", 15}, {"ns-3", "dctcp", "incast-8-k20", 15},
+	{"htsim", "dctcp", "four-k120", 15}, {"ns-3", "dctcp", "four-k120", 100}, // of 16,000 packets none, there one
 }
 
 // TestFidelityTCP: TCP and DCTCP beside htsim and ns-3. Where drop-tail queues let
@@ -110,7 +123,7 @@ func TestFidelityTCP(t *testing.T) {
 		t.Run(c.source+"/"+c.kind+"/"+c.name, func(t *testing.T) {
 			var got []answers
 			for _, list := range tcpLists(flows, c.kind, c.name) {
-				got = append(got, labAnswersWith(t, tcpText(c.source, c.kind, spec.EngineNative), tcpFabric(c.name), "ecmp", 1, list)...)
+				got = append(got, labAnswersWith(t, tcpText(c.source, c.kind, c.name, spec.EngineNative), tcpFabric(c.name), "ecmp", 1, list)...)
 			}
 			ref := tcpRecorded(t, want, c.source, c.kind, c.name)
 			if len(got) != len(ref) || len(ref) == 0 {
@@ -134,8 +147,8 @@ func TestFidelityTCPPrograms(t *testing.T) {
 	flows := recorded(t, "tcp.txt.gz")
 	for _, kind := range []string{"tcp", "dctcp"} {
 		list := tcpLists(flows, kind, "incast-8")[0]
-		native := labAnswersWith(t, tcpText("htsim", kind, spec.EngineNative), tcpFabric("incast-8"), "ecmp", 1, list)
-		program := labAnswersWith(t, tcpText("htsim", kind, spec.EngineP4), tcpFabric("incast-8"), "ecmp", 1, list)
+		native := labAnswersWith(t, tcpText("htsim", kind, "incast-8", spec.EngineNative), tcpFabric("incast-8"), "ecmp", 1, list)
+		program := labAnswersWith(t, tcpText("htsim", kind, "incast-8", spec.EngineP4), tcpFabric("incast-8"), "ecmp", 1, list)
 		if !slices.Equal(native[0].fct, program[0].fct) {
 			t.Errorf("%s: by models %v us, by programs %v", kind, native[0].fct, program[0].fct)
 		}

@@ -222,6 +222,7 @@ func (j *Job) simOptions() sim.Options {
 	if j.Case.Ties == spec.ByPlace {
 		o.Ties = sim.ByPlace
 	}
+	o.Cut = j.Case.Lines == spec.WholeNanoseconds
 	if w.PFC != nil && *w.PFC {
 		o.PFC = sim.PFC{On: true, Pause: fabric.Size(w.Pause), Alpha: w.Alpha}
 		o.Alpha = 0

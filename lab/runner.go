@@ -64,9 +64,6 @@ type Progress struct {
 	Err      error
 }
 
-// ErrSame is wrapped by the refusal to compare rows that run the same.
-var ErrSame = errors.New("two rows run the same program")
-
 // Jobs lists the runs of an experiment, the seeds of a row one after the other,
 // with the programs generated. Rows that would run the same are refused.
 func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
@@ -336,3 +333,27 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 	result, err = s.run(j, func(flows, links *os.File) (*Result, error) { return run(flows, links) })
 	return result, false, err
 }
+
+// A Shard is a part of an experiment's runs: part Index of Of, from 0. The zero
+// Shard is all of them.
+type Shard struct{ Index, Of int }
+
+func (s Shard) whole() bool { return s.Of <= 1 }
+
+// sharing makes runs beside others who look at the same store, each first what is
+// its own part, then what others have left. Who holds all of an experiment waits
+// for the runs that others make; who holds a part leaves them to those who live.
+type sharing struct {
+	*work
+	store  *store.Store
+	worker *store.Worker
+	keys   []string
+	bad    map[int]bool // its object in the store is damaged
+	left   int          // that others make
+}
+
+// rates are hops that runs were expected to take, and the seconds that they took,
+// by what ran.
+type rates map[string]*spent
+
+type spent struct{ Hops, Seconds float64 }

@@ -134,3 +134,13 @@ func variance(values []float64) float64 {
 	}
 	return sum / float64(len(values))
 }
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

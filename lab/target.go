@@ -24,13 +24,14 @@ const (
 	// Contrary: it is the other way round, beyond the interval, or a value that
 	// the interval excludes.
 	Contrary Verdict = "contrary"
-	// Undecided: the interval is too wide, or the seeds are too few, to tell.
+	// Undecided: the interval is too wide, or the seeds are too few, to tell what is
+	// printed from no effect, or neighbours of an order from each other.
 	Undecided Verdict = "undecided"
 	// Decided: it comes out or not by something that the paper leaves open, as a
 	// Sensitivity and other seeds show. No run alone can tell, so that it is said of
 	// recorded results only.
 	Decided Verdict = "decided by an open choice"
-	// Smaller: the sign holds or may hold, and the interval excludes the size.
+	// Smaller: the sign holds, or rows are level, and the interval excludes the size.
 	Smaller Verdict = "not as printed"
 )
 
@@ -149,16 +150,6 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	return o
 }
 
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // judgePair judges a reduction or ratio between two rows, or between two cases
 // of one.
 func (c *Comparison) judgePair(t *spec.Target) Outcome {
@@ -185,8 +176,13 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	o.Note = ""
 	o.Measured, o.value = best.String()+unit, best
 	o.Verdict, o.P = verdictOn(t, best), best.P(noEffect(t))
-	if o.Verdict == Undecided {
-		o.Note = wants(best.seeds(noEffect(t)))
+	switch {
+	case o.Verdict == Undecided:
+		o.Note = wants(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
+	case o.Verdict == Smaller && best == (Estimate{Mean: noEffect(t), N: best.N}):
+		o.Note = "the same in all runs"
+	case o.Verdict == Smaller && !best.Excludes(noEffect(t)):
+		o.Note = fmt.Sprintf("level: the interval ends at %s and %s%s", digits(best.Low()), digits(best.High()), unit)
 	}
 	return o
 }
@@ -376,8 +372,6 @@ func missed(t *spec.Target, e Estimate) Verdict {
 		return Contrary
 	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.Low() > noEffect(t):
 		return Contrary
-	case against && !e.Excludes(noEffect(t)):
-		return Undecided
 	case !excludes(t, e):
 		return Undecided
 	case against:

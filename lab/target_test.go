@@ -90,6 +90,10 @@ func TestVerdict(t *testing.T) {
 		{"at least", spec.Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
 		{"not even", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
 		{"perhaps", spec.Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
+		{"level, and what is printed excluded", pair, Estimate{Mean: -3, Half: 20, N: 5}, Smaller},
+		{"level, and what is printed not excluded", pair, Estimate{Mean: -3, Half: 43.5, N: 5}, Undecided},
+		{"the same in all runs", spec.Target{Of: "a", Against: "b", AtLeast: v(5)}, Estimate{N: 5}, Smaller},
+		{"level ratio", ratio, Estimate{Mean: 1.1, Half: 0.2, N: 5}, Smaller},
 		{"one seed", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
 		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
 		{"the other way than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
@@ -152,6 +156,25 @@ func TestJudge(t *testing.T) {
 	}
 	if want := "drill 20.3 < ecmp 40.0 < rps 60.0"; got[2].Measured != want {
 		t.Errorf("got %s, want %s", got[2].Measured, want)
+	}
+}
+
+// TestJudgeLevel: rows that cannot be told apart are not undecided where the interval
+// leaves no room for what is printed; and what is undecided says how many seeds tell
+// it from no effect or from what is printed, whichever are fewer.
+func TestJudgeLevel(t *testing.T) {
+	got := judged(t, `
+ - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 60, load: 0.5}
+ - {name: b, metric: fct-mean, of: drill, against: rps, printed: 60, load: 0.5}
+ - {name: c, metric: fct-mean, of: drill, against: ecmp, printed: 5, load: 0.5}
+`, map[string][]float64{"drill": {10, 21, 30}, "ecmp": {11, 20, 31}, "rps": {10, 21, 30}})
+	for i, want := range []struct {
+		Verdict
+		note string
+	}{{Smaller, "level: the interval ends at -15.1 and 20.0 %"}, {Smaller, "the same in all runs"}, {Undecided, "some 142 seeds would tell"}} {
+		if got[i].Verdict != want.Verdict || got[i].Note != want.note {
+			t.Errorf("%s: %s (%s) with %s, want %s (%s)", got[i].Name, got[i].Verdict, got[i].Note, got[i].Measured, want.Verdict, want.note)
+		}
 	}
 }
 

@@ -238,6 +238,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 		f := r.flows[i]
 		f.Started, f.Finished = o.Started, o.Finished
 		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
+		f.DupAcks = o.OutOfOrder // a receiver answers each segment that comes early at once (RFC 5681)
 		end = max(end, o.Finished)
 	}
 	for i, o := range outcomes {
@@ -282,7 +283,7 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 // measuredReal are the metrics that the kernel can tell of flows.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
-	"flow-rate", "unfinished", "out-of-order", "retransmitted", "timeouts",
+	"flow-rate", "unfinished", "out-of-order", "dupacks", "retransmitted", "timeouts",
 }
 
 // realMetrics are the metrics of the flows.

@@ -55,6 +55,9 @@ func TestWorlds(t *testing.T) {
 		if real.Metrics["unfinished"] != 0 || !(real.Metrics["fct-mean"] > 0) {
 			t.Errorf("%s: %v", real.Label, real.Metrics)
 		}
+		if early, dup := real.Metrics["out-of-order"], real.Metrics["dupacks"]; (early > 0) != (dup > 0) {
+			t.Errorf("%s: %g %% of the segments came early, and %g %% of the flows saw a duplicate ACK", real.Label, early, dup)
+		}
 		if _, ok := real.Metrics["queue-mean"]; ok {
 			t.Errorf("%s: a queue that nobody has looked at is %v", real.Label, real.Metrics["queue-mean"])
 		}

@@ -122,11 +122,11 @@ func TestHardwareCompositions(t *testing.T) {
 	for k, arch := range []string{"tna", "t2na"} {
 		for i, row := range composed() {
 			sc := scheme{row.Name, codegen.Params{Ports: 4, Arch: arch, Set: briefly(row)}}
-			if _, err := codegen.Generate(row, codegen.Params{Arch: arch}); err != nil {
-				continue // there is no such row; package codegen has why
-			}
 			if testing.Short() && i%5 != k {
 				continue
+			}
+			if _, err := codegen.Generate(row, codegen.Params{Arch: arch}); err != nil {
+				continue // there is no such row; package codegen has why
 			}
 			t.Run(arch+"/"+row.Name, func(t *testing.T) {
 				t.Parallel()

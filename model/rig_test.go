@@ -6,9 +6,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fitting"
@@ -95,27 +97,55 @@ type scheme struct {
 	params codegen.Params
 }
 
-// newRig generates, compiles and starts a program and its model.
-func newRig(t testing.TB, sc scheme, seed uint64) *rig {
-	t.Helper()
+// A program is what a scheme's rigs have in common.
+type program struct {
+	manifest manifest.Manifest
+	config   *bmv2.Config
+}
+
+// programs has those that rigs were made with: a scheme is tested in many ways.
+var programs sync.Map
+
+// program generates and compiles the program of a scheme.
+func (sc scheme) program() (program, error) {
+	key, params := sc.name, sc.params
+	if params.Coeffs != nil {
+		key += fmt.Sprint(*params.Coeffs)
+		params.Coeffs = nil
+	}
+	key += fmt.Sprint(params)
+	if made, ok := programs.Load(key); ok {
+		return made.(program), nil
+	}
 	row, err := codegen.Parse(sc.name)
 	if err != nil {
-		t.Fatal(err)
+		return program{}, err
 	}
-	prog, err := codegen.Generate(row, sc.params)
+	text, err := codegen.Generate(row, sc.params)
+	if err != nil {
+		return program{}, err
+	}
+	compiled, err := p4.CompileText(sc.name+".p4", []byte(text.P4), p4.Options{})
+	if err != nil {
+		return program{}, err
+	}
+	made := program{text.Manifest, compiled.Config}
+	programs.Store(key, made)
+	return made, nil
+}
+
+// newRig starts the program of a scheme and its model.
+func newRig(t testing.TB, sc scheme, seed uint64) *rig {
+	t.Helper()
+	prog, err := sc.program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := sc.name + ".p4"
-	compiled, err := p4.CompileText(file, []byte(prog.P4), p4.Options{})
-	if err != nil {
+	r := &rig{t: t, man: prog.manifest, hw: hardwareOf(prog.manifest), rnd: rand.New(rand.NewPCG(seed, 7)), queues: map[int]*queue{}, service: map[int]uint32{}, taken: map[[2]int]int{}}
+	if r.sw, err = dataplane.New(prog.config, dataplane.Options{Random: r.draw}); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, man: prog.Manifest, hw: hardwareOf(prog.Manifest), rnd: rand.New(rand.NewPCG(seed, 7)), queues: map[int]*queue{}, service: map[int]uint32{}, taken: map[[2]int]int{}}
-	if r.sw, err = dataplane.New(compiled.Config, dataplane.Options{Random: r.draw}); err != nil {
-		t.Fatal(err)
-	}
-	r.model = newModel(t, prog.Manifest, sc.params, r.replay)
+	r.model = newModel(t, prog.manifest, sc.params, r.replay)
 	if r.hw != nil {
 		r.equip()
 	}

@@ -3,6 +3,7 @@ package p4rt
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -25,12 +26,15 @@ type Gate struct {
 	log      *slog.Logger
 	calls    atomic.Int64 // in progress
 	incoming *incoming
+	pending  Backlog
 }
 
 // NewGate makes the gate of a server for a service by its name. The limits are
 // complete.
 func NewGate(l *Limits, service string, log *slog.Logger) *Gate {
-	return &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
+	g := &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
+	g.pending.most = allPending * int64(l.MaxPending)
+	return g
 }
 
 // Options are those of a server behind the gate. They also let clients ask for
@@ -54,9 +58,14 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 	}
 }
 
-// Listener bounds the connections that l accepts.
-func (g *Gate) Listener(l net.Listener) net.Listener {
-	return &boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log}
+// Serve has s answer the clients of l, as many as may connect, until s is stopped,
+// which may have come first.
+func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
+	err := s.Serve(&boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log})
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
 }
 
 // admit counts a call in, or refuses it before its message is received, and gives

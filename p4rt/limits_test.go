@@ -311,7 +311,7 @@ func TestConnectionLimit(t *testing.T) {
 // TestOutboxHoldsSoMuch: a client that receives nothing loses what there is no
 // room for, whatever it is.
 func TestOutboxHoldsSoMuch(t *testing.T) {
-	o := newOutbox(1 << 20)
+	o := newOutbox(1<<20, &Backlog{most: 1 << 30})
 	packet := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, 100_000)}}}
 	digest := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{Data: make([]*p4v1.P4Data, 1000)}}}
 	for range 100 {
@@ -343,8 +343,47 @@ func TestOutboxHoldsSoMuch(t *testing.T) {
 			t.Fatal("a message is missing")
 		}
 	}
-	if o.rest.cost != 0 {
-		t.Errorf("an empty outbox has %d bytes", o.rest.cost)
+	if n := o.all.held.Load(); o.rest.cost != 0 || n != 0 {
+		t.Errorf("an empty outbox has %d bytes, and %d are counted", o.rest.cost, n)
+	}
+}
+
+// TestBacklogOfAll: many clients that receive nothing hold no more than some, and
+// one that has left little loses nothing by them.
+func TestBacklogOfAll(t *testing.T) {
+	const most, size = 10 << 20, 10_000
+	all := &Backlog{most: most}
+	message := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, size)}}}
+	claim := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{}}}
+	var list []*outbox
+	for range 100 {
+		o := newOutbox(1<<20, all)
+		for range 200 {
+			o.bulk(message)
+			o.urgent(claim)
+		}
+		list = append(list, o)
+	}
+	if n := all.held.Load(); n < most || n > most+int64(100*(ownPending+costOf(claim))) {
+		t.Errorf("%d bytes wait, want hardly more than %d", n, most)
+	}
+	late := newOutbox(1<<20, all)
+	late.bulk(message)
+	if m, lost, ok := late.next(); m != message || lost != 0 || !ok {
+		t.Errorf("one that keeps up gets %v, and has lost %d", m, lost)
+	}
+	late.urgent(claim)
+	late.urgent(claim)
+	if len(late.first.list) != 1 {
+		t.Errorf("%d arbitration messages wait, want the newest", len(late.first.list))
+	}
+	for _, o := range append(list, late) {
+		o.close()
+		o.bulk(message)
+		o.urgent(claim)
+	}
+	if n := all.held.Load(); n != 0 {
+		t.Errorf("%d bytes are counted of clients that have gone", n)
 	}
 }
 

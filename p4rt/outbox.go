@@ -14,6 +14,7 @@ import (
 // all there is to say.
 type outbox struct {
 	room int // in bytes, for each of the queues
+	all  *Backlog
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -65,8 +66,8 @@ func costOf(m *p4v1.StreamMessageResponse) int {
 	return message + proto.Size(m)
 }
 
-func newOutbox(room int) *outbox {
-	o := &outbox{room: room}
+func newOutbox(room int, all *Backlog) *outbox {
+	o := &outbox{room: room, all: all}
 	o.changed.L = &o.mu
 	return o
 }
@@ -75,9 +76,13 @@ func newOutbox(room int) *outbox {
 func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
 	o.first.push(m)
-	for len(o.first.list) > maxUrgent || o.first.cost > o.room && len(o.first.list) > 1 {
-		o.first.pop()
+	o.all.held.Add(int64(costOf(m)))
+	for len(o.first.list) > maxUrgent || (o.first.cost > o.room || o.all.full()) && len(o.first.list) > 1 {
+		o.pop(&o.first)
 	}
 	o.changed.Signal()
 }
@@ -86,7 +91,10 @@ func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 func (o *outbox) bulk(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.rest.list) == maxBulk || o.rest.cost+costOf(m) > o.room {
+	if o.closed {
+		return
+	}
+	if n := costOf(m); len(o.rest.list) == maxBulk || o.rest.cost+n > o.room || !o.all.Take(n, o.rest.cost) {
 		o.lost++
 		return
 	}
@@ -107,15 +115,24 @@ func (o *outbox) next() (m *p4v1.StreamMessageResponse, lost int, ok bool) {
 	case o.closed:
 		return nil, lost, false
 	case len(o.first.list) > 0:
-		return o.first.pop(), lost, true
+		return o.pop(&o.first), lost, true
 	}
-	return o.rest.pop(), lost, true
+	return o.pop(&o.rest), lost, true
+}
+
+// pop takes a message out of one of the queues.
+func (o *outbox) pop(q *queue) *p4v1.StreamMessageResponse {
+	before := q.cost
+	m := q.pop()
+	o.all.Give(before - q.cost)
+	return m
 }
 
 // close ends next, for all time.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.closed = true
+	o.all.Give(o.first.cost + o.rest.cost)
+	o.first, o.rest, o.closed = queue{}, queue{}, true
 	o.changed.Signal()
 }

@@ -95,7 +95,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(s.gate.Listener(l))
+	return s.gate.Serve(s.grpc, l)
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes

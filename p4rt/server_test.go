@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 func TestCapabilities(t *testing.T) {
@@ -120,6 +121,28 @@ func certificate(t *testing.T, name string, parent *tls.Certificate) tls.Certifi
 
 // TestMutualTLS runs on a real socket: only a client with a certificate of the
 // right authority gets in.
+// TestStopBeforeServe stops a server before it has begun to serve, as happens where
+// both are asked for by different goroutines: it ends, and so does its listener.
+func TestStopBeforeServe(t *testing.T) {
+	dev, err := NewDevice(DeviceOptions{Load: loadProgram})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	s, err := NewServer(dev, Options{DeviceID: testDevice})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := bufconn.Listen(1)
+	s.Stop(context.Background())
+	if err := s.Serve(l); err != nil {
+		t.Errorf("serving: %v", err)
+	}
+	if _, err := l.Dial(); err == nil {
+		t.Error("the listener is open")
+	}
+}
+
 func TestMutualTLS(t *testing.T) {
 	ca, other := certificate(t, "ca", nil), certificate(t, "other", nil)
 	server, client := certificate(t, "switch", &ca), certificate(t, "controller", &ca)

@@ -13,7 +13,7 @@ import (
 // StreamChannel is the session of one controller, for as long as the stream
 // lives.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
-	c := &controller{out: newOutbox(s.limits.MaxPending)}
+	c := &controller{out: newOutbox(s.limits.MaxPending, s.gate.Pending())}
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

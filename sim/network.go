@@ -34,6 +34,10 @@ type Options struct {
 	ByMAC bool
 	// Ties says what comes first of two events at the same time.
 	Ties Ties
+	// Cut has each packet take whole nanoseconds on a line, what is left of its
+	// last one lost, so that packets of one size take equally long. Otherwise the
+	// next packet makes up for it, and lines carry what they say.
+	Cut bool
 	// Cores is on how many cores a run goes on at once, where ties are decided by
 	// place; the bytes are the same on any number. Zero: one.
 	Cores int

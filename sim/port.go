@@ -316,11 +316,13 @@ func (o *Port) carry(a arrival) {
 }
 
 // time is what a packet takes to be sent. What is lost to whole ns is made up
-// for by the next.
+// for by the next, if by any.
 func (o *Port) time(bytes int) time.Duration {
 	bits := int64(bytes)*8*int64(time.Second) + o.rest
 	t := bits / o.rate
-	o.rest = bits - t*o.rate
+	if !o.net.opts.Cut {
+		o.rest = bits - t*o.rate
+	}
 	return time.Duration(t)
 }
 

@@ -87,6 +87,21 @@ func sieges() []siege {
 			}
 			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })
 		}},
+		{"errors of streams that nobody takes", func(w *walls) error {
+			payload := make([]byte, 30_000)
+			return w.crowd(200, 20, func(c p4v1.P4RuntimeClient, i int) error {
+				stream, err := w.claim(w, c, fmt.Sprint("role", i), &p4v1.Uint128{Low: uint64(i + 1)})
+				if err != nil {
+					return err
+				}
+				for w.Err() == nil { // a packet without metadata
+					if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: payload}}}); err != nil {
+						return ended(stream)
+					}
+				}
+				return nil
+			})
+		}},
 		{"messages in pieces of a byte", func(w *walls) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
 		{"a program that is asked for and not taken", func(w *walls) error {
 			return w.stuck(40, 1<<62, 10_000, func(c p4v1.P4RuntimeClient) {

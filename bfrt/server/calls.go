@@ -226,90 +226,51 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	if n := len(req.GetEntities()); n > maxReads {
 		return failf(codes.ResourceExhausted, "the read has %d requests, more than %d", n, maxReads)
 	}
-	select {
-	case s.answers <- struct{}{}:
-		defer func() { <-s.answers }()
-	case <-stream.Context().Done():
-		return stream.Context().Err()
-	case <-s.stop:
-		return failf(codes.Unavailable, "the switch ends")
+	defer s.reads.Add(-1)
+	if s.reads.Add(1) > int64(s.opts.MaxReads) {
+		return failf(codes.ResourceExhausted, "there are %d reads already, and no more are taken", s.opts.MaxReads)
 	}
 	w := s.wishesOf(stream.Context())
-	a := &answer{}
-	outcomes := make([]*wire.Error, len(req.GetEntities()))
-	bad, good := false, &wire.Error{}
-	err := func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p, err := s.programFor(req.GetP4Name(), req.GetClientId())
-		if err != nil {
-			return err
-		}
-		b := &batch{s: s, p: p}
-		for i, e := range req.GetEntities() {
-			if err := w.late(); err != nil {
-				return err
-			}
-			err := b.entity(req.GetTarget(), e, a)
-			if outcomes[i] = good; err != nil {
-				outcomes[i], bad = outcome(err), true
-			}
-		}
-		return nil
-	}()
+	a := &answer{s: s, stream: stream}
+	defer a.leave()
+	if err := a.enter(); err != nil {
+		return err
+	}
+	p, err := s.programFor(req.GetP4Name(), req.GetClientId())
 	if err != nil {
 		return err
 	}
+	a.program = p
+	b := &batch{s: s, p: p}
+	outcomes := make([]*wire.Error, len(req.GetEntities()))
+	bad, good := false, &wire.Error{}
+	for i, e := range req.GetEntities() {
+		if err := w.late(); err != nil {
+			return err
+		}
+		err := b.entity(req.GetTarget(), e, a)
+		if a.ended != nil {
+			return a.ended
+		}
+		if outcomes[i] = good; err != nil {
+			outcomes[i], bad = outcome(err), true
+		}
+		if n := len(a.pages); n > 0 && isFull(a.pages[n-1]) || i%walkSize == walkSize-1 {
+			if err := a.rest(); err != nil {
+				return err
+			}
+		}
+	}
+	a.leave()
 	if w.inResponse {
 		a.last().Status = outcomes
 	}
-	if err := s.hand(stream, a); err != nil {
+	if err := a.send(len(a.pages)); err != nil {
 		return err
 	}
 	if bad && !w.inResponse {
 		return refused(outcomes)
 	}
-	return nil
-}
-
-// hand sends an answer, page by page, as long as the client takes them.
-func (s *Server) hand(stream wire.ReadServer, a *answer) error {
-	for i, m := range a.pages {
-		a.pages[i] = nil
-		if err := s.gate.Send(stream, m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// maxAnswers is how many answers to reads there are at a time, each of which is
-// held as a whole until its client has taken it: of a register of a million
-// cells in all pipes, 130 MB. Other reads wait.
-const maxAnswers = 4
-
-// maxReads is the number of entities of a read.
-const maxReads = 1 << 22
-
-// pageSize is the number of entities of a response.
-const pageSize = 1 << 12
-
-// An answer collects entities into responses, which are sent once the tables are
-// free for others again.
-type answer struct{ pages []*wire.ReadResponse }
-
-func (a *answer) last() *wire.ReadResponse {
-	if n := len(a.pages); n > 0 && len(a.pages[n-1].Entities) < pageSize && !encoded(a.pages[n-1]) {
-		return a.pages[n-1]
-	}
-	m := &wire.ReadResponse{}
-	a.pages = append(a.pages, m)
-	return m
-}
-
-func (a *answer) add(e *wire.Entity) error {
-	m := a.last()
-	m.Entities = append(m.Entities, e)
 	return nil
 }
 
@@ -344,7 +305,7 @@ func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity, a *answer) err
 	if err != nil {
 		return err
 	}
-	r.out, r.pages = a.add, a.addEncoded
+	r.out, r.pages, r.rest = a.add, a.addEncoded, a.rest
 	return within(o.head().schema.Name, b.answer(r, o, e))
 }
 

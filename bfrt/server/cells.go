@@ -193,16 +193,8 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	words := make([][]uint64, len(pipes))
-	for i, pipe := range pipes {
-		if words[i], err = t.sw(pipe).RegisterRange(t.cell.name, from, to, nil); err != nil {
-			return err
-		}
-	}
-	n := len(words[0]) / max(1, to-from)
 	if !r.flags.GetKeyOnly() && to-from > 1 {
-		t.encode(r, want, from, to, func(pipe, cell int) []uint64 { return words[pipe][(cell-from)*n : (cell-from+1)*n] }, len(pipes))
-		return nil
+		return t.encode(r, want, pipes, from, to)
 	}
 	for i := from; i < to; i++ {
 		x := t.entry(r, t.keys[0].value(uint64(i)))
@@ -210,11 +202,15 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 			x.EntryTgt = r.target
 		} else {
 			x.Data = &wire.TableData{Fields: make([]*wire.DataField, 0, len(pipes)*len(t.cell.parts))}
-			for k := range pipes {
-				t.cell.give(words[k][(i-from)*n:(i-from+1)*n], x.Data, want)
+			for _, pipe := range pipes {
+				words, err := t.sw(pipe).RegisterRange(t.cell.name, i, i+1, nil)
+				if err != nil {
+					return err
+				}
+				t.cell.give(words, x.Data, want)
 			}
 		}
-		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		if err := r.given(i-from, x); err != nil {
 			return err
 		}
 	}
@@ -228,7 +224,7 @@ func (t *table) entry(r *request, key *wire.KeyField) *wire.TableEntry {
 
 // encode answers with many cells: entities of the same bytes but for their
 // numbers, of which the first is the key.
-func (t *registerTable) encode(r *request, want *filter, from, to int, words func(pipe, cell int) []uint64, pipes int) {
+func (t *registerTable) encode(r *request, want *filter, pipes []int, from, to int) error {
 	sizes := []int{(t.keys[0].width + 7) / 8}
 	type source struct{ pipe, part int }
 	var sources []source
@@ -247,20 +243,32 @@ func (t *registerTable) encode(r *request, want *filter, from, to int, words fun
 		}
 		return &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}
 	})
-	for from < to {
-		end := min(to, from+pageSize)
+	words := make([][]uint64, len(pipes))
+	for size := max(1, pageBytes/len(p.text)); from < to; from += size {
+		end := min(to, from+size)
+		for i, pipe := range pipes {
+			var err error
+			if words[i], err = t.sw(pipe).RegisterRange(t.cell.name, from, end, words[i][:0]); err != nil {
+				return err
+			}
+		}
+		n := len(words[0]) / (end - from) // of a cell
 		page := make([]byte, 0, (end-from)*len(p.text))
-		for ; from < end; from++ {
+		for cell := range end - from {
 			page = p.add(page, func(i int) uint64 {
 				if i == 0 {
-					return uint64(from)
+					return uint64(from + cell)
 				}
 				s := sources[i-1]
-				return t.cell.part(words(s.pipe, from), s.part)
+				return t.cell.part(words[s.pipe][cell*n:(cell+1)*n], s.part)
 			})
 		}
 		r.pages(page)
+		if err := r.rest(); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func (t *registerTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
@@ -387,7 +395,7 @@ func (t *counterTable) read(r *request, e *wire.TableEntry) error {
 				x.Data.Fields = append(x.Data.Fields, t.packets.number(v.Packets))
 			}
 		}
-		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		if err := r.given(i-from, x); err != nil {
 			return err
 		}
 	}

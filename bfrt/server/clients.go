@@ -13,6 +13,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // clients are those that have a stream, by their numbers.
@@ -27,46 +28,93 @@ type client struct {
 	wants  *wire.Subscribe_Notifications
 	bound  string // the program, "" if there is none
 	outbox *outbox
-	gone   chan struct{} // closed once another stream has the client's number
+	gone   chan struct{} // closed once the stream is to end
+	why    error         // that it ends, set before
+}
+
+// end ends the stream of a client; l.mu is held.
+func (c *client) end(why error) {
+	if c.why == nil {
+		c.why = why
+		close(c.gone)
+	}
 }
 
 // An outbox holds what is to be sent to a client, so that nobody waits for a slow
 // one: what finds no room is lost.
 type outbox struct {
-	list chan *wire.StreamMessageResponse
-	mu   sync.Mutex
-	cost int // of list, about, in bytes
-	room int
+	mu    sync.Mutex
+	list  []*wire.StreamMessageResponse
+	cost  int // of list, about, in bytes
+	room  int
+	all   *p4rt.Backlog
+	ready chan struct{} // has one while there is something
+	gone  bool
 }
 
-// maxMessages is how many messages wait for a client at most.
-const maxMessages = 1 << 14
+// maxUnread is how many messages may wait for a client that still gets answers to
+// what it sends itself.
+const maxUnread = 256
 
 func (o *outbox) put(m *wire.StreamMessageResponse) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := proto.Size(m) + 64
-	if o.cost+n > o.room {
+	n := costOf(m)
+	if o.gone || o.cost+n > o.room || !o.all.Take(n, o.cost) {
 		return false
 	}
+	o.list = append(o.list, m)
+	o.cost += n
+	o.wake()
+	return true
+}
+
+// take is the next message, if there is one.
+func (o *outbox) take() *wire.StreamMessageResponse {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.list) == 0 {
+		return nil
+	}
+	m := o.list[0]
+	o.list[0] = nil
+	n := costOf(m)
+	o.cost -= n
+	o.all.Give(n)
+	if o.list = o.list[1:]; len(o.list) > 0 {
+		o.wake()
+	}
+	return m
+}
+
+// close forgets what is there, for all time.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.Give(o.cost)
+	o.list, o.cost, o.gone = nil, 0, true
+}
+
+func (o *outbox) wake() {
 	select {
-	case o.list <- m:
-		o.cost += n
-		return true
+	case o.ready <- struct{}{}:
 	default:
-		return false
 	}
 }
 
-func (o *outbox) sent(m *wire.StreamMessageResponse) {
+func (o *outbox) unread() int {
 	o.mu.Lock()
-	o.cost -= proto.Size(m) + 64
-	o.mu.Unlock()
+	defer o.mu.Unlock()
+	return len(o.list)
 }
+
+// costOf is about what a message takes while it waits.
+func costOf(m *wire.StreamMessageResponse) int { return proto.Size(m) + 256 }
 
 // StreamChannel is the session of a client, for as long as the stream lives.
 func (s *Server) StreamChannel(stream wire.StreamServer) error {
-	c := &client{outbox: &outbox{list: make(chan *wire.StreamMessageResponse, maxMessages), room: s.opts.MaxPending}, gone: make(chan struct{})}
+	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: s.opts.MaxPending, all: s.gate.Pending()}, gone: make(chan struct{})}
+	defer c.outbox.close()
 	defer s.clients.leave(c)
 	came, failed := make(chan *wire.StreamMessageRequest), make(chan error, 1)
 	go func() {
@@ -89,10 +137,11 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 			if err := s.hear(c, m); err != nil {
 				return err
 			}
-		case m := <-c.outbox.list:
-			c.outbox.sent(m)
-			if err := stream.Send(m); err != nil {
-				return err
+		case <-c.outbox.ready:
+			if m := c.outbox.take(); m != nil {
+				if err := stream.Send(m); err != nil {
+					return err
+				}
 			}
 		case err := <-failed:
 			if errors.Is(err, io.EOF) {
@@ -100,7 +149,7 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 			}
 			return err
 		case <-c.gone:
-			return status.Errorf(codes.Aborted, "client %d has another stream", c.id)
+			return c.why
 		case <-s.stop:
 			return status.Error(codes.Unavailable, "the switch ends")
 		}
@@ -121,7 +170,9 @@ func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
 			f := failureOf(err)
 			answer.Status = &spb.Status{Code: int32(f.code), Message: f.msg}
 		}
-		c.outbox.put(&wire.StreamMessageResponse{Update: &wire.StreamMessageResponse_Subscribe{Subscribe: answer}})
+		if c.outbox.unread() < maxUnread {
+			c.outbox.put(&wire.StreamMessageResponse{Update: &wire.StreamMessageResponse_Subscribe{Subscribe: answer}})
+		}
 	case *wire.StreamMessageRequest_DigestAck:
 		// The list is the client's from when it was sent.
 	default:
@@ -137,7 +188,8 @@ func (l *clients) join(c *client, id uint32, wants *wire.Subscribe_Notifications
 		l.open = map[uint32]*client{}
 	}
 	if o := l.open[id]; o != nil && o != c {
-		close(o.gone) // a client that comes again, before it is noticed that it went
+		// A client that comes again, before it is noticed that it went.
+		o.end(status.Errorf(codes.Aborted, "client %d has another stream", id))
 		delete(l.open, id)
 	}
 	if c.outbox != nil && l.open[c.id] == c && c.id != id {
@@ -170,15 +222,24 @@ func (l *clients) bind(id uint32, program string) error {
 		return failf(notFound, "there is no client %d: it must subscribe first", id)
 	}
 	for _, o := range l.open {
-		if o != c && o.bound == program {
+		if o.bound == program {
 			return failf(alreadyExists, "program %s is bound to client %d", program, o.id)
 		}
 	}
-	if c.bound != "" && c.bound != program {
-		return failf(alreadyExists, "client %d is bound to program %s", id, c.bound)
-	}
 	c.bound = program
 	return nil
+}
+
+// dismiss ends the clients of programs that are there no more, as the SDE does.
+func (l *clients) dismiss(programs []*program) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		if c.bound != "" && !slices.ContainsFunc(programs, func(p *program) bool { return p.name == c.bound }) {
+			c.end(status.Errorf(codes.Canceled, "program %s has been replaced", c.bound))
+			c.bound = ""
+		}
+	}
 }
 
 // programOf is what a client is bound to.

@@ -62,7 +62,10 @@ func (s *Server) build(list []Program) (*chipState, error) {
 }
 
 // adopt has requests refer to programs from now on.
-func (s *Server) adopt(n *chipState) { s.programs, s.pipes, s.chip = n.programs, n.pipes, n.chip }
+func (s *Server) adopt(n *chipState) {
+	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
+	s.clients.dismiss(s.programs)
+}
 
 // run sends packets through them.
 func (s *Server) run() {
@@ -173,11 +176,13 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, req *wire.GetFor
 	if req.GetDeviceId() != s.opts.Device {
 		return nil, invalidf("there is no device %d", req.GetDeviceId())
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	m := &wire.GetForwardingPipelineConfigResponse{NonP4Config: &wire.NonP4Config{BfruntimeInfo: s.chip.info}}
-	for _, p := range s.programs {
-		m.Config = append(m.Config, &wire.ForwardingPipelineConfig{P4Name: p.name, BfruntimeInfo: p.info, Profiles: p.profiles})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config == nil {
+		s.config = &wire.GetForwardingPipelineConfigResponse{NonP4Config: &wire.NonP4Config{BfruntimeInfo: s.chip.info}}
+		for _, p := range s.programs {
+			s.config.Config = append(s.config.Config, &wire.ForwardingPipelineConfig{P4Name: p.name, BfruntimeInfo: p.info, Profiles: p.profiles})
+		}
 	}
-	return m, nil
+	return s.config, nil
 }

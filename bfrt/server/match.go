@@ -407,9 +407,21 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		}
 		return t.give(r, at, &x, want)
 	}
-	seen := map[string]bool{}
-	for i, pipe := range pipes {
-		list, err := t.sw(pipe).TableEntries(t.name)
+	for i := range pipes {
+		if i > 0 && (len(t.scope.parts) == 1 || !r.all()) {
+			break // all have the same
+		}
+		if err := t.walk(r, pipes, i, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk answers with the entries of a pipe that none before it has.
+func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
+	for next := 0; next >= 0; {
+		list, to, err := t.sw(pipes[i]).TableWalk(t.name, next, walkSize)
 		if err != nil {
 			return err
 		}
@@ -419,15 +431,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 				continue // of all entries, those with the action
 			}
 			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
-			if len(t.scope.parts) > 1 && r.all() {
-				key := string(mustMarshal(t.keyOf(x)))
-				if seen[key] {
-					continue
-				}
-				seen[key] = true
-			} else if i > 0 {
-				break
-			}
+			before := false
 			for k, p := range pipes {
 				at.handles[k] = int64(x.Handle)
 				if k == i {
@@ -436,9 +440,19 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 				h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
 				if at.handles[k] = int64(h); err != nil {
 					at.handles[k] = -1
+				} else if k < i {
+					before = true
 				}
 			}
+			if before {
+				continue
+			}
 			if err := t.give(r, at, x, want); err != nil {
+				return err
+			}
+		}
+		if next = to; next >= 0 {
+			if err := r.rest(); err != nil {
 				return err
 			}
 		}
@@ -517,11 +531,11 @@ func (t *matchTable) usage(r *request) (uint32, error) {
 		if !slices.Contains(pipes, part[0]) {
 			continue
 		}
-		list, err := t.sw(part[0]).TableEntries(t.name)
+		count, err := t.sw(part[0]).TableCount(t.name)
 		if err != nil {
 			return 0, err
 		}
-		n += len(list)
+		n += count
 	}
 	return uint32(n), nil
 }

@@ -215,12 +215,15 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 		}
 		ids = []uint32{id}
 	}
-	for _, id := range ids {
+	for i, id := range ids {
+		c, ok := t.calls[pipes[0]][id]
+		if !ok {
+			continue // it has gone meanwhile
+		}
 		x := t.entry(r, t.keys[0].value(uint64(id)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
-			c := t.calls[pipes[0]][id]
 			a := t.byName[c.Name]
 			if want != nil && want.action != 0 && want.action != a.id {
 				return invalidf("member %d has action %s, and another one is asked for", id, a.name)
@@ -232,7 +235,7 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 				}
 			}
 		}
-		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		if err := r.given(i, x); err != nil {
 			return err
 		}
 	}

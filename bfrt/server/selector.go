@@ -369,14 +369,18 @@ func (t *selector) read(r *request, e *wire.TableEntry) error {
 		}
 		ids = []uint32{id}
 	}
-	for _, id := range ids {
+	for i, id := range ids {
+		g := t.groups[pipes[0]][id]
+		if g == nil {
+			continue // it has gone meanwhile
+		}
 		x := t.entry(r, t.keys[0].value(uint64(id)))
 		if r.flags.GetKeyOnly() {
 			x.EntryTgt = r.target
 		} else {
-			x.Data = t.dataOf(t.groups[pipes[0]][id], want)
+			x.Data = t.dataOf(g, want)
 		}
-		if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		if err := r.given(i, x); err != nil {
 			return err
 		}
 	}

@@ -14,9 +14,12 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	encproto "google.golang.org/grpc/encoding/proto"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
@@ -67,8 +70,9 @@ type Server struct {
 	opts Options
 	gate *p4rt.Gate
 	grpc *grpc.Server
-	// answers has one for each answer that a client is taking.
-	answers chan struct{}
+	// turn has one while a read has the tables, and reads is how many there are.
+	turn  chan struct{}
+	reads atomic.Int64
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -82,7 +86,8 @@ type Server struct {
 	mu       sync.RWMutex
 	programs []*program
 	pipes    []*dataplane.Switch
-	chip     *fixed // the tables of every chip
+	chip     *fixed                                    // the tables of every chip
+	config   *wire.GetForwardingPipelineConfigResponse // what they are, once it has been asked for
 	begun    []*wire.ForwardingPipelineConfig
 }
 
@@ -91,10 +96,10 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{dev: d, opts: o, stop: make(chan struct{}), answers: make(chan struct{}, maxAnswers), cpu: d.CPU()}
+	s := &Server{dev: d, opts: o, stop: make(chan struct{}), turn: make(chan struct{}, 1), cpu: d.CPU()}
 	s.chip = newFixed(s)
 	s.gate = p4rt.NewGate(&s.opts.Limits, wire.ServiceName, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.MaxSendMsgSize(1<<30))...)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.MaxSendMsgSize(1<<30), grpc.ForceServerCodecV2(&codec{CodecV2: encoding.GetCodecV2(encproto.Name)}))...)
 	wire.Register(s.grpc, s)
 	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })
 	d.OnPorts(s.portsChanged)
@@ -103,7 +108,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(s.gate.Listener(l))
+	return s.gate.Serve(s.grpc, l)
 }
 
 // Stop ends streams, lets requests finish until ctx is done, and then closes all

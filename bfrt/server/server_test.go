@@ -266,6 +266,7 @@ func TestBadCalls(t *testing.T) {
 	want("an independent client", write(9, "chip", 0), codes.OK)
 	want("a wrong name", r.bind(1, "other"), codes.NotFound)
 	want("a client without stream", r.bind(9, "chip"), codes.NotFound)
+	want("a client that is bound", r.bind(1, "chip"), codes.AlreadyExists)
 	first := r.stream
 	r.subscribe(2, nil)
 	want("a program that is bound", r.bind(2, "chip"), codes.AlreadyExists)
@@ -488,5 +489,39 @@ func TestCellsEncoded(t *testing.T) {
 				t.Errorf("%s: of one field %d values", name, n)
 			}
 		}
+	}
+}
+
+// TestReplaced: the clients of a program that is there no more end, the others
+// stay.
+func TestReplaced(t *testing.T) {
+	r := newRig(t)
+	other, err := r.c.StreamChannel(context.Background())
+	r.must(err)
+	r.must(other.Send(&wire.StreamMessageRequest{ClientId: 7, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}))
+	_, err = other.Recv()
+	r.must(err)
+	program, _ := chipProgram()
+	load := func(name string) {
+		t.Helper()
+		_, err := r.c.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
+			ClientId: 7, Action: wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END,
+			Config: []*wire.ForwardingPipelineConfig{{P4Name: name, BfruntimeInfo: program.Schema, Profiles: []*wire.ForwardingPipelineConfig_Profile{{ProfileName: "pipe", Binary: program.Binary}}}},
+		})
+		r.must(err)
+	}
+	load("chip")
+	if err := r.bind(1, "chip"); status.Code(err) != codes.AlreadyExists {
+		t.Errorf("after the same program has been loaded again: %v", err)
+	}
+	load("chip_1")
+	for range r.heard { // until the stream has ended
+	}
+	if _, err := r.stream.Recv(); status.Code(err) != codes.Canceled {
+		t.Errorf("the stream of the replaced program's client: %v", err)
+	}
+	r.must(r.bind(7, "chip_1"))
+	if m, err := other.Recv(); err != nil {
+		t.Errorf("the stream of another client: %v, %v", m, err)
 	}
 }

@@ -19,6 +19,18 @@ type request struct {
 	// Of a read alone.
 	out   func(*wire.Entity) error
 	pages func(entities []byte) // takes entities that are encoded already
+	rest  func() error          // of walks: others have the tables, and full pages go
+}
+
+// given answers with the entry that a walk found i-th, and rests now and then.
+func (r *request) given(i int, x *wire.TableEntry) error {
+	if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		return err
+	}
+	if i%walkSize == walkSize-1 {
+		return r.rest()
+	}
+	return nil
 }
 
 // done notes how to take back what has been done.

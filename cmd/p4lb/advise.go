@@ -29,13 +29,13 @@ flowcell size for each state of the paths, DHLB's delta and probe period, and
 the constants of CONGA and HULA.
 
 The network is a topology file or a preset such as qdaps-8x8; --set overrides a
-value of it, or gives it where there is no topology. A scheme wants only what its
-formulas use:
+value of it, or gives it where there is no topology. Only the values that the
+formulas of a scheme use are needed:
 
 ` + advice.Settings() + `
 
-With -o FILE.yaml, what of it the scheme's program has as parameters becomes a
-file that gen takes with -f.`,
+With -o FILE.yaml, the values that are parameters of the scheme's program are
+written to a file for p4lb gen -f.`,
 		Example: `  p4lb advise --topology qdaps-8x8 --scheme qdaps
   p4lb advise --topology net.yaml --set flow-size=7.4MB
   p4lb advise --topology qall --scheme letflow -o params.yaml && p4lb gen -f params.yaml -o out

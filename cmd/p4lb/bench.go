@@ -44,9 +44,9 @@ func newBench(c *cli.Console) *cobra.Command {
   gen      the generator, and packets per second through each program of the
            catalogue, and through some of those for Tofino and the slowest
   sim      the simulator on one core: packet-hops per second with programs in
-           every switch, and with models; what a packet takes of the memory
-  store    what a store takes around a run, and to find and read 10,000 results,
-           in a folder for temporary files; P4LB_BENCH_STORE=URL measures the
+           every switch, and with models; the memory that a packet takes
+  store    the time that a store adds to a run, and to find and read 10,000
+           results, in a folder for temporary files; P4LB_BENCH_STORE=URL measures the
            first in another store, such as s3://bucket/bench, and leaves in it
            what was written
   switch   the embedded switch on one core: packets per second through the
@@ -57,9 +57,11 @@ func newBench(c *cli.Console) *cobra.Command {
            and networks with hosts: how long until the first ping is answered,
            what one takes, and what TCP carries (where ping and iperf3 are)
 
-Without a name it measures everything. The first line says how fast the machine
-is now, by a loop that does nothing else: figures of other hours or machines
-compare by it.`,
+Without a name it measures everything. The first line is the speed of a fixed loop
+of integer operations, by which figures of other times or machines compare.`,
+		Example: `  p4lb bench
+  p4lb bench switch veth
+  p4lb bench sim --runs 5 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, ok := benches[name]; !ok {

@@ -19,6 +19,8 @@ func newDoctor(c *cli.Console) *cobra.Command {
 		Long: `Doctor goes through what p4lb is for and says what works here as it is, and what
 the rest would want. Generating, compiling, testing and comparing programs wants
 nothing.`,
+		Example: `  p4lb doctor
+  p4lb doctor -o json`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			found := examine()

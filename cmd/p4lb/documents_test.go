@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
@@ -47,6 +49,31 @@ func TestDocumented(t *testing.T) {
 	if commands < 60 {
 		t.Errorf("there are %d commands: the test does not see them", commands)
 	}
+}
+
+// TestExamples wants every verb to show how it is called, by commands that there
+// are.
+func TestExamples(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		if cmd.Example == "" && cmd.Name() != "version" && cmd.Name() != "help" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Example) {
+			for _, command := range commandsOf(strings.TrimSpace(line)) {
+				if err := parses(command); err != nil {
+					t.Errorf("%s --help: %s: %v", cmd.CommandPath(), command, err)
+				}
+			}
+		}
+		for _, verb := range cmd.Commands() {
+			check(verb)
+		}
+	}
+	check(newRoot(&cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard}))
 }
 
 // commandsOf are those that a line of code shows: it begins with p4lb, or joins

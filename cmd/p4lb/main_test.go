@@ -40,6 +40,7 @@ func scripts() testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			// The race detector lets every process sleep a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("GOGC", "") // p4lb has its own way, unless it is told
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -64,11 +64,18 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 		newNew(c), newManifest(c),
 		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
-	for _, verb := range root.Commands() {
-		verb.Flags().SortFlags = false
-		verb.DisableFlagsInUseLine = true
-	}
+	asDeclared(root)
 	return root
+}
+
+// asDeclared has all verbs print their flags in the order in which they are
+// declared, and their usage as it is written.
+func asDeclared(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	cmd.DisableFlagsInUseLine = true
+	for _, verb := range cmd.Commands() {
+		asDeclared(verb)
+	}
 }
 
 // noVerb is what the root does by itself: it explains what is missing.

@@ -44,10 +44,6 @@ core; a switch without one gets it by its distance from the hosts.`,
 		newTopoLeafSpine(c), newTopoFatTree(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),
 		newTopoValidate(c), newTopoGraph(c), newTopoRoutes(c), newTopoPaths(c),
 	)
-	for _, verb := range cmd.Commands() {
-		verb.Flags().SortFlags = false
-		verb.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 

@@ -62,7 +62,11 @@ func newTopoPresets(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "presets [-o FORMAT]",
 		Short: "List the networks of the papers",
-		Args:  cli.WantArgs(0, 0, "no arguments"),
+		Long: `Presets lists the networks that the papers experiment in, by the names that stand
+for a TOPOLOGY everywhere, with what each paper says of its network.`,
+		Example: `  p4lb topo presets
+  p4lb topo show qdaps-8x8 -o net.yaml`,
+		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			rows := cli.Grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "WHAT THE PAPER SAYS"}}
 			var list []presetView
@@ -144,6 +148,8 @@ func newTopoValidate(c *cli.Console) *cobra.Command {
 		Short: "Check topologies",
 		Long: `Validate checks each topology and prints a line about it. What is wrong goes to
 standard error, with its line; what works but may surprise is a warning.`,
+		Example: `  p4lb topo validate net.yaml
+  p4lb topo validate *.yaml`,
 		Args: cli.WantArgs(1, -1, "topologies"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var first error

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,48 @@ func TestBfRtBound(t *testing.T) {
 	first.Close()
 	if err := <-done; err != nil {
 		t.Errorf("once the first is gone: %v", err)
+	}
+}
+
+// TestBfRtTakeover: who takes a switch over loads the program anew, which ends the
+// other client; a switch that somebody has is not given another program either.
+func TestBfRtTakeover(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	top := preset(t, "qall")
+	p := bfrtPlan(t, "ecmp@tna", top)
+	log := toldHandler{make(chan string, 1000)}
+	running(t, p, to, controller.DeployOptions{Log: slog.New(log)})
+	_, err := controller.Deploy(testContext(t), bfrtPlan(t, "letflow@tna", top), &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
+	if !errors.Is(err, target.ErrNotPrimary) {
+		t.Errorf("another program while the first client is bound: %v", err)
+	}
+	second, err := controller.New(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{Takeover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	for n := range 2 { // and then it is there
+		r, err := second.Deploy(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Verified() || (r.Written() > 0) != (n == 0) {
+			t.Errorf("deployment %d of the second controller has written %d", n+1, r.Written())
+		}
+	}
+	for left := len(p.Switches); left > 0; {
+		select {
+		case m := <-log.messages:
+			if strings.HasPrefix(m, "another controller has taken over") {
+				left--
+			}
+		case <-testContext(t).Done():
+			t.Fatalf("the first controller has not noticed at %d switches", left)
+		}
+	}
+	_, err = controller.Deploy(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
+	if !errors.Is(err, target.ErrNotPrimary) {
+		t.Errorf("a third controller: %v", err)
 	}
 }
 

@@ -70,3 +70,18 @@ func TestReadConf(t *testing.T) {
 		}
 	}
 }
+
+// TestNames: a program that a takeover has loaded is known by its name, and the
+// next one gets another.
+func TestNames(t *testing.T) {
+	name := "ecmp_12ab34cd"
+	next := nextName(name, nextName(name, name))
+	if next != name+"_2" || !isNamed(next, name) || !isNamed(name, name) {
+		t.Errorf("after two takeovers it is %s", next)
+	}
+	for _, other := range []string{"ecmp", "ecmp_12ab34cd_x", "ecmp_12ab34cde", "ecmp_12ab34cd1", "drill_1"} {
+		if isNamed(other, name) {
+			t.Errorf("%s is taken for %s", other, name)
+		}
+	}
+}

@@ -57,6 +57,7 @@ type session struct {
 	of     *p4info.Index // and held against this program
 	prog   *program      // of the plan, nil while another one runs
 	runs   string        // the name of what runs instead
+	bound  string        // the program that this client is bound to
 	why    error         // why that is another one
 	chip   *bfrt.Schema
 	all    []*wire.ForwardingPipelineConfig
@@ -113,7 +114,7 @@ func (p *place) program(c *wire.ForwardingPipelineConfig, schema *bfrt.Schema) (
 	if p.index == nil {
 		return &program{name: c.GetP4Name(), schema: schema}, nil
 	}
-	if p.config != nil && p.config.GetP4Name() != c.GetP4Name() {
+	if p.config != nil && !isNamed(c.GetP4Name(), p.config.GetP4Name()) {
 		return nil, fmt.Errorf("want %s", p.config.GetP4Name())
 	}
 	return newProgram(c.GetP4Name(), schema, p.index)

@@ -26,6 +26,9 @@ type channel struct {
 	out               chan *p4v1.StreamMessageResponse
 	subscribed        chan struct{}
 
+	turn    sync.Mutex // of claims
+	refused bool       // another client is bound; who waits for that to end looks
+
 	mu  sync.Mutex
 	err error // why it has ended
 }
@@ -134,13 +137,23 @@ func (c *channel) arbitrate(u *p4v1.MasterArbitrationUpdate) {
 		c.answer(u, codes.NotFound)
 		return
 	}
-	_, err := c.s.bind(c.ctx)
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	err := c.s.claim(c.ctx)
+	if status.Code(err) == codes.AlreadyExists && c.refused {
+		// Who claims once more what another has wants to take it over.
+		err = c.s.takeOver(c.ctx)
+	}
 	switch status.Code(err) {
 	case codes.OK:
+		c.refused = false
 		c.answer(u, codes.OK)
 	case codes.AlreadyExists:
 		c.answer(&p4v1.MasterArbitrationUpdate{DeviceId: u.GetDeviceId()}, codes.AlreadyExists)
-		c.wait(u)
+		if !c.refused {
+			c.refused = true
+			go c.wait(u)
+		}
 	default:
 		c.fail(err)
 	}
@@ -156,12 +169,25 @@ func (c *channel) wait(u *p4v1.MasterArbitrationUpdate) {
 		case <-c.ctx.Done():
 			return
 		}
-		if _, err := c.s.bind(c.ctx); err == nil {
-			// The next claim finds the client bound.
+		waits, free := c.retry()
+		if free {
+			// The next claim finds the client bound, or nobody.
 			c.answer(&p4v1.MasterArbitrationUpdate{DeviceId: u.GetDeviceId()}, codes.NotFound)
+		}
+		if !waits {
 			return
 		}
 	}
+}
+
+// retry claims once more while another client is bound.
+func (c *channel) retry() (waits, free bool) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	if c.refused && c.s.claim(c.ctx) == nil {
+		c.refused, free = false, true
+	}
+	return c.refused, free
 }
 
 func (c *channel) answer(u *p4v1.MasterArbitrationUpdate, code codes.Code) {

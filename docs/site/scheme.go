@@ -274,12 +274,11 @@ func (s *site) results() ([]result, error) {
 
 // measured lists the printed numbers that name the row.
 func measured(b *strings.Builder, row codegen.Row, results []result) {
-	name := regexp.MustCompile(`(?i)(^|[^a-z0-9+-])` + regexp.QuoteMeta(row.Name) + `($|[^a-z0-9+*-])`)
 	b.WriteString("## Results\n\n")
 	var lines []string
 	for _, r := range results {
 		cells := strings.Split(r.line, "|")
-		if len(cells) > 5 && name.MatchString(cells[2]) {
+		if len(cells) > 5 && names(cells[2], row.Name) {
 			lines = append(lines, fmt.Sprintf("| [%[1]s](../reproduction/%[1]s.html) %s\n", r.paper, r.line))
 		}
 	}
@@ -288,6 +287,30 @@ func measured(b *strings.Builder, row codegen.Row, results []result) {
 		return
 	}
 	fmt.Fprintf(b, "The %d rows of [what the papers print](../reproduction.html) that name it:\n\n| paper | | target | printed | measured | verdict |\n|---|---|---|---|---|---|\n%s", len(lines), strings.Join(lines, ""))
+}
+
+// names says whether a target is about a row. RLB compares its own forms in words:
+// "DRILL with RLB below without" is about drill and drill+rlb, "DRILL with RLB*
+// below RLB" about both guards.
+func names(target, row string) bool {
+	base, guard, _ := strings.Cut(row, "+")
+	if plain, ok := strings.CutSuffix(base, "-star"); ok {
+		base = plain + "*" // QDAPS*
+	}
+	if !regexp.MustCompile(`(?i)(^|[^a-z0-9+-])` + regexp.QuoteMeta(base) + `($|[^a-z0-9+*-])`).MatchString(target) {
+		return false
+	}
+	star := strings.Contains(target, "with RLB*")
+	forms := strings.Contains(target, "with recirculation") // that warnings take, or not
+	switch guard {
+	case "":
+		return !star && !forms
+	case "rlb":
+		return star || forms || strings.Contains(target, "with RLB")
+	case "rlb-star":
+		return star
+	}
+	return false
 }
 
 // cell is text in a table.

@@ -52,6 +52,31 @@ func TestSite(t *testing.T) {
 	}
 }
 
+// TestNames wants each target on the pages of the rows that it compares.
+func TestNames(t *testing.T) {
+	rows := []string{"drill", "drill+rlb", "drill+rlb-star", "hermes", "hermes+rlb", "qdaps", "qdaps-star"}
+	for target, want := range map[string]string{
+		"p99 of DRILL with RLB below without":                                "drill drill+rlb",
+		"PFC pauses of DRILL with RLB* below RLB, black hole":                "drill+rlb drill+rlb-star",
+		"p99 of Hermes with recirculation below without, data mining":        "hermes+rlb",
+		"p99 of DRILL without PFC below with":                                "drill",
+		"average FCT of Hermes with RLB below without, cache follower, 20 %": "hermes hermes+rlb",
+		"average FCT of QDAPS* below QDAPS, one path of 300 us":              "qdaps qdaps-star",
+		"average FCT of QDAPS* below ECMP":                                   "qdaps-star",
+		"qall-poly3 below DRILL":                                             "drill",
+	} {
+		var got []string
+		for _, row := range rows {
+			if names(target, row) {
+				got = append(got, row)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: on the pages of %q, want %s", target, got, want)
+		}
+	}
+}
+
 // check follows a link of a page.
 func (s *site) check(t *testing.T, name, kind, link string, ids map[string]bool) {
 	t.Helper()

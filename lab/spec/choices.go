@@ -44,29 +44,33 @@ var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
 
 // The values of choices that the code asks for.
 const (
-	ByPlace        = "place"
-	atDequeue      = "dequeue"
-	hashed         = "hashed"
-	first          = "first"
-	hashLikeNS3    = "ns3"
-	byHost         = "host"
-	remembered     = "remembered"
-	atEnqueue      = "enqueue"
-	atOnce         = "now"
-	everywhere     = "everywhere"
-	nackAny        = "any"
-	nackExpected   = "expected"
-	nackSelective  = "selective"
-	nackNone       = "none"
-	withNotice     = "notice"
-	everyMark      = "each mark"
-	twoFullPackets = "two packets"
-	waitsInHost    = "host"
-	waitsInCard    = "card"
-	withSACK       = "sack"
-	withoutSACK    = "newreno"
-	cutAtMark      = "mark"
-	cutEachWindow  = "window"
+	ByPlace          = "place"
+	WholeNanoseconds = "whole"
+	exactLines       = "exact"
+	atDequeue        = "dequeue"
+	hashed           = "hashed"
+	first            = "first"
+	hashLikeNS3      = "ns3"
+	byHost           = "host"
+	remembered       = "remembered"
+	atEnqueue        = "enqueue"
+	atOnce           = "now"
+	everywhere       = "everywhere"
+	nackAny          = "any"
+	nackExpected     = "expected"
+	nackSelective    = "selective"
+	nackNone         = "none"
+	withNotice       = "notice"
+	everyMark        = "each mark"
+	twoFullPackets   = "two packets"
+	waitsInHost      = "host"
+	waitsInCard      = "card"
+	fixedShare       = "share"
+	whatIsFree       = "free"
+	withSACK         = "sack"
+	withoutSACK      = "newreno"
+	cutAtMark        = "mark"
+	cutEachWindow    = "window"
 )
 
 // Choices lists all choices of modelling.
@@ -78,6 +82,13 @@ var choices = []Choice{
 		About: "which of two events at the same time comes first: what was planned first, or by the port or flow that it comes from; place lets one run use several cores (--cores-per-run), with the same bytes on any number",
 		Why:   "every simulator that runs on one core does so; place differs as another seed does, and a run ends up to the shortest link's delay later",
 		field: func(s *Setting) option { return (*textOption)(&s.Ties) },
+	},
+	{
+		Key: "lines", Values: []string{exactLines, WholeNanoseconds}, Default: exactLines,
+		About: "how long a packet takes on a line: what its rate says, what is lost to whole nanoseconds made up for by the next packet, or whole nanoseconds, so that packets of one size take equally long and arrive just when places become free",
+		Why:   "lines then carry what they say: whole nanoseconds are 4 % more at 400 Gb/s; but where queues drop the tail, packets of one size that fit no whole nanosecond lose their turn at random, and not one flow always",
+		like:  map[string]string{"ns3": WholeNanoseconds, "htsim": WholeNanoseconds},
+		field: func(s *Setting) option { return (*textOption)(&s.Lines) },
 	},
 	{
 		Key: "switches.marking", Values: []string{atEnqueue, atDequeue}, Default: atEnqueue,
@@ -113,6 +124,13 @@ var choices = []Choice{
 		Why:   "as RLB's description and cards have it; ns-3 goes on 16 bytes times alpha below, which is one byte",
 		like:  map[string]string{"ns3": "1"},
 		field: func(s *Setting) option { return (*sizeOption)(&s.Switches.Hysteresis) },
+	},
+	{
+		Key: "switches.queue-limit", Values: []string{fixedShare, whatIsFree}, Default: fixedShare,
+		About: "without PFC, how much may wait at a port of a switch with a buffer: its share of the buffer or its link's number of packets, or as much as is free of the buffer (a dynamic threshold, alpha 1; pfc-alpha is another)",
+		Why:   "topologies, papers and BMv2 state queues in packets; with as much as is free one incast has half of the buffer",
+		like:  map[string]string{"ns3": whatIsFree, "hardware": whatIsFree},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Limit) },
 	},
 	{
 		Key: "switches.drill-memory", Values: []string{"group", byHost}, Default: "group",
@@ -266,6 +284,8 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	switch {
 	case w.Hysteresis > 0 && !pfc && c.Like == "":
 		return "switches.pfc-hysteresis", errors.New("without pfc nothing is paused: want pfc: true")
+	case w.Limit == whatIsFree && w.Queue > 0 && c.Like == "":
+		return "switches.queue-limit", fmt.Errorf("free, and queue: %d packets: want one of them", w.Queue)
 	case w.Pause > 0 && w.Hysteresis > w.Pause:
 		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
 	case w.Marking != "" && w.ECN == 0 && w.KMax == 0 && c.Like == "":
@@ -312,6 +332,9 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
 	o.PFC.Resume = fabric.Size(w.Hysteresis)
+	if w.Limit == whatIsFree && w.Queue == 0 && !o.PFC.On && o.Alpha == 0 {
+		o.Alpha = 1
+	}
 	if w.Hash == hashLikeNS3 {
 		o.Hash = sim.HashNS3
 	}
@@ -364,7 +387,7 @@ func (x *Experiment) Apart(c *Case) string {
 	}
 	var rows []string
 	for _, s := range x.SchemesOf(c) {
-		if row, ok := scheme.RowOf(s.made); ok && row.Granularity == "packet" {
+		if row, ok := scheme.RowOf(s.made); ok && (row.Granularity == "packet" || row.Granularity == "flowcell") {
 			rows = append(rows, s.Label)
 		}
 	}

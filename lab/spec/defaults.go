@@ -145,6 +145,9 @@ func (c *Case) inherit(x *Experiment) {
 	if c.Like == "" {
 		c.Like = x.Like
 	}
+	if c.Lines == "" {
+		c.Lines = x.Lines
+	}
 	if c.Ties == "" {
 		c.Ties = x.Ties
 	}

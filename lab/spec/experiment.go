@@ -81,6 +81,7 @@ type Setting struct {
 	Switches  SwitchSpec    `yaml:"switches"`
 	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets
 	Ties      string        `yaml:"ties"` // which of two events at the same time comes first
+	Lines     string        `yaml:"lines"`
 	Faults    []Fault       `yaml:"faults"`
 	Duration  Time          `yaml:"duration"` // in which flows start
 	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
@@ -230,6 +231,7 @@ type SwitchSpec struct {
 	Priority    string `yaml:"control-priority"`
 	Hash        string `yaml:"hash"`
 	Hysteresis  Size   `yaml:"pfc-hysteresis"`
+	Limit       string `yaml:"queue-limit"`
 	DrillMemory string `yaml:"drill-memory"`
 	DrillTies   string `yaml:"drill-ties"`
 	Knowledge   string `yaml:"knowledge"`
@@ -471,3 +473,7 @@ func (o *Observing) check() error {
 
 // Made is the scheme, once the experiment has been checked.
 func (s *Scheme) Made() scheme.Scheme { return s.made }
+
+// A Reader reads the files that an experiment names: topologies, workloads,
+// flow lists, models.
+type Reader func(name string) ([]byte, error)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -377,9 +376,6 @@ func sequence(from, to int) []int {
 	}
 	return list
 }
-
-// Number writes a number as short as can be.
-func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // NewRandom makes the random numbers of one consumer.
 func NewRandom(seed, consumer uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, consumer)) }

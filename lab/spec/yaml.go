@@ -1,6 +1,7 @@
 package spec
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -357,3 +358,6 @@ func (v pathVisitor) Visit(n ast.Node) ast.Visitor {
 	}
 	return v
 }
+
+// Number writes a number as short as can be.
+func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

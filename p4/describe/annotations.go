@@ -151,17 +151,12 @@ func (g *infoGen) idOf(as syntax.Annotations) (uint32, bool) {
 }
 
 func (g *infoGen) doc(as syntax.Annotations) *configv1.Documentation {
-	brief, description := as.Get("brief"), as.Get("description")
-	if brief == nil && description == nil {
+	if as.Get("brief") == nil && as.Get("description") == nil {
 		return nil
 	}
 	doc := &configv1.Documentation{}
-	if brief != nil {
-		doc.Brief, _ = brief.Text()
-	}
-	if description != nil {
-		doc.Description, _ = description.Text()
-	}
+	doc.Brief, _ = as.Text("brief")
+	doc.Description, _ = as.Text("description")
 	return doc
 }
 

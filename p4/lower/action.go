@@ -9,15 +9,6 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// An actionKey tells BMv2 actions apart: one for each action of each control
-// instance and list of bound arguments.
-type actionKey struct {
-	decl  *syntax.ActionDecl
-	inst  *instance
-	bound string
-	block block
-}
-
 // action gives the BMv2 action for o as call binds it in a table.
 func (l *lowerer) action(o *types.Object, call *types.Call, e *env) *bmv2.Action {
 	d := o.Decl.(*syntax.ActionDecl)

@@ -8,46 +8,6 @@ import (
 // maxDepth bounds nested inlining; the checker has excluded recursion.
 const maxDepth = 200
 
-func (l *lowerer) callStmt(x *syntax.CallExpr, e *env) { l.call(x, e) }
-
-// call evaluates a call and gives its result.
-func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
-	call := l.info.Calls[x]
-	if call == nil {
-		l.unsupported(x, "the call %s", syntax.String(x))
-	}
-	switch call.Kind {
-	case types.FuncCall:
-		return l.callFunc(x, call, e)
-	case types.ActionCall:
-		return l.callAction(x, call, e)
-	case types.ExternCall:
-		return l.callExtern(x, call, e)
-	case types.MethodCall:
-		return l.callMethod(x, call, e)
-	case types.TableApply:
-		return l.applyTable(x, call, e)
-	case types.ApplyCall:
-		return l.callApply(x, call, e)
-	case types.BuiltinCall:
-		return l.callBuiltin(x, call, e)
-	case types.Constructor:
-		return l.instantiate(nil, call, e, "")
-	}
-	l.unsupported(x, "the call %s", syntax.String(x))
-	return nil
-}
-
-// A binding is how one argument reaches a parameter.
-type binding struct {
-	param *types.Object
-	value value
-	back  value // where an out value goes afterwards, nil by reference
-	// saved is set while the argument after this one is evaluated, which would
-	// have changed the value: it is in temporaries now.
-	saved bool
-}
-
 // bindArgs evaluates the arguments in order. visible tells whether the callee
 // can name the root of an argument on its own.
 func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, visible func(syntax.Expr) bool) []binding {
@@ -384,21 +344,6 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	return seen
 }
 
-// callExtern: the extern functions of core.p4, and the architecture's own.
-func (l *lowerer) callExtern(x *syntax.CallExpr, call *types.Call, e *env) value {
-	switch call.Callee.Name {
-	case "verify":
-		cond := l.scalar(call.Args[0], e)
-		m := l.mark()
-		err := l.scalar(call.Args[1], e)
-		l.prim("verify", l.stable(cond, m), err)
-		return nil
-	case "static_assert":
-		return boolEx(true)
-	}
-	return l.arch.function(x, call, e)
-}
-
 // callBuiltin: methods of headers, unions and stacks.
 func (l *lowerer) callBuiltin(x *syntax.CallExpr, call *types.Call, e *env) value {
 	recv := l.eval(call.Recv, e)
@@ -464,4 +409,15 @@ func (l *lowerer) setValidity(v value, valid bool, at syntax.Node) {
 	default:
 		l.unsupported(at, "changing the validity of this")
 	}
+}
+
+// argument evaluates the k-th argument or the parameter's default.
+func (l *lowerer) argument(arg syntax.Expr, sig *types.Func, k int, e *env) value {
+	if arg == nil && sig != nil && k < len(sig.Params) {
+		arg = sig.Params[k].Default
+	}
+	if arg == nil {
+		return nil
+	}
+	return l.eval(arg, e)
 }

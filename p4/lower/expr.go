@@ -15,52 +15,6 @@ func (l *lowerer) eval(x syntax.Expr, e *env) value {
 	return v
 }
 
-func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
-	x = syntax.Unparen(x)
-	tv := l.info.Types[x]
-	if tv.Value != nil {
-		return l.constant(tv.Value, e.subst(tv.Type))
-	}
-	switch x := x.(type) {
-	case *syntax.Name:
-		return l.evalName(x, e)
-	case *syntax.SelectorExpr:
-		return l.evalSelector(x, e)
-	case *syntax.IndexExpr:
-		return l.evalIndex(x, e)
-	case *syntax.SliceExpr:
-		base := l.scalar(x.X, e)
-		hi, lo := l.sliceBounds(x, e)
-		return slice(base, hi, lo)
-	case *syntax.UnaryExpr:
-		return unary(x.Op, l.scalar(x.X, e), l.shape(x, e))
-	case *syntax.BinaryExpr:
-		return l.evalBinary(x, e)
-	case *syntax.CondExpr:
-		return l.evalCond(x, e)
-	case *syntax.CastExpr:
-		return l.evalCast(x, e)
-	case *syntax.CallExpr:
-		return l.call(x, e)
-	case *syntax.ListExpr:
-		return l.evalList(x, e)
-	case *syntax.RecordExpr:
-		return l.evalRecord(x, e)
-	case *syntax.InvalidExpr:
-		if s, ok := types.Underlying(e.typeOf(x)).(*types.Struct); ok {
-			return &literal{typ: s, invalid: true}
-		}
-	case *syntax.StringLit:
-		return &ex{op: opString, str: x.Value, st: scalar{str: true}}
-	case *syntax.Dots:
-		return l.defaultOf(e.typeOf(x))
-	case *syntax.ThisExpr:
-		return e.inst
-	}
-	l.unsupported(x, "the expression %s here", syntax.String(x))
-	return nil
-}
-
 // scalar evaluates x to one number or boolean.
 func (l *lowerer) scalar(x syntax.Expr, e *env) *ex {
 	return l.toEx(l.eval(x, e), x)
@@ -367,4 +321,16 @@ func (l *lowerer) stableValue(v value, m int) value {
 		return t
 	}
 	return v
+}
+
+// bounded refuses an expression that has grown too large, and lets a variable
+// hold one that nests too deep.
+func (l *lowerer) bounded(x *ex, at syntax.Node) *ex {
+	if x.size > maxOperators {
+		l.unsupported(at, "an expression that has more than %d operators once its calls are inlined", maxOperators)
+	}
+	if x.depth > maxNesting && x.st.width > 0 && !x.st.varbit {
+		return l.settled(x)
+	}
+	return x
 }

@@ -11,17 +11,67 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
+// alloc makes a variable of type t, as fields of the scalars, header instances
+// and stacks whose names start with name.
+func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
+	l.spend(costVariable)
+	t = types.Underlying(t)
+	if st, ok := scalarOf(t); ok {
+		if st.varbit {
+			return l.allocVarbit(l.unique(name), st)
+		}
+		return l.scalars.add(l.unique(name), st, temp)
+	}
+	switch t := t.(type) {
+	case *types.Struct:
+		switch t.Kind {
+		case syntax.StructKindHeader:
+			return l.newHeader(l.unique(name), t, true)
+		case syntax.StructKindUnion:
+			return l.newUnion(l.unique(name), t, true)
+		}
+	case *types.Stack:
+		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+			return l.newStack(l.unique(name), t, true)
+		}
+	}
+	names, parts, ok := components(t)
+	if !ok {
+		l.unsupported(l.at, "a variable of type %s", t)
+		return nil
+	}
+	a := &aggregate{typ: t}
+	for i := range parts {
+		a.elems = append(a.elems, l.alloc(name+"."+names[i], parts[i], temp))
+	}
+	return a
+}
+
+// unique makes name differ from all names given before.
+func (l *lowerer) unique(name string) string {
+	n := l.names[name]
+	l.names[name] = n + 1
+	if n == 0 {
+		return name
+	}
+	return l.unique(fmt.Sprintf("%s_%d", name, n))
+}
+
+// temp makes a variable for an intermediate value.
+func (l *lowerer) temp(st scalar) *field {
+	if st.width == 0 {
+		st = scalar{width: 32, signed: true}
+	}
+	if st.varbit {
+		return l.allocVarbit(l.unique("tmp"), st)
+	}
+	return l.scalars.add(l.unique("tmp"), st, true)
+}
+
 const (
 	scalarsName  = "scalars"
 	standardName = "standard_metadata"
 )
-
-// Scalars is the metadata header that holds the user's metadata and all
-// variables.
-type scalars struct {
-	l      *lowerer
-	fields []*field
-}
 
 func (s *scalars) add(name string, st scalar, temp bool) *field {
 	f := &field{header: scalarsName, name: name, st: st, temp: temp}

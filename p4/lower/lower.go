@@ -1,7 +1,7 @@
 // Package lower turns a checked program into BMv2 JSON. A program for Tofino
 // (TNA, T2NA) becomes a document in the same terms, of pipes (tofino.go), which
 // package dataplane runs and simple_switch does not. What an architecture has of
-// its own is behind the interface in arch.go.
+// its own is behind the interface architecture (state.go).
 //
 // It is a partial evaluator. Starting from the package main, it instantiates
 // parsers and controls and walks their bodies with an environment that binds
@@ -15,114 +15,43 @@
 package lower
 
 import (
-	"fmt"
-	"strings"
+	"cmp"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// Options tune the lowering; the zero value is what p4lb compile uses.
-type Options struct {
-	// Program is the name recorded in the document, the file's by default.
-	Program string
-	// Compiler is what __meta__ names as the compiler.
-	Compiler string
-	// Arch is the program's architecture: v1model, which is the default, tna or
-	// t2na.
-	Arch string
-}
-
-// A block is the place in the architecture that code is generated for.
-type block uint8
-
-const (
-	noBlock block = iota
-	parserBlock
-	verifyBlock
-	ingressBlock
-	egressBlock
-	computeBlock
-	deparserBlock
-)
-
-// A lowerer holds what is known while one program is lowered.
-type lowerer struct {
-	file  *syntax.File
-	info  *types.Info
-	opts  Options
-	cfg   *bmv2.Config
-	errs  syntax.Errors
-	block block
-	// at is the statement being lowered, for messages and source_info.
-	at syntax.Node
-
-	names       map[string]int  // how often each variable name was given out
-	claimed     map[string]bool // kinds and names that the control plane knows
-	scalars     *scalars
-	headerTypes map[string]*bmv2.HeaderType
-	headerIDs   map[string]int
-	unionIDs    map[string]int
-	fieldLists  map[int]int // index of @field_list → id
-	ids         map[string]int
-	arch        architecture
-	hdrs        value // the headers of the block that is being lowered
-
-	code      *code
-	acts      map[actionKey]*bmv2.Action
-	profiles  map[*instance]*bmv2.ActionProfile
-	tables    map[*syntax.TableDecl][]*table
-	instances map[*syntax.InstDecl]*instance // those at top level
-	externs   []*instance                    // in order of evaluation, for P4Info
-	applied   []*table                       // in order of declaration
-	depth     int
-	steps     int
-	work      int
-	// sourceInfo is that of sourceOf, the last node that source was asked for:
-	// a statement's instructions share it.
-	sourceOf   syntax.Node
-	sourceInfo *bmv2.SourceInfo
-
-	pipeline *bmv2.Pipeline
-	inTable  *table                         // whose action is being lowered
-	inAction *bmv2.Action                   // which is being lowered
-	direct   map[*syntax.CallExpr]*instance // of types applied directly
-	copied   map[string]bool                // parts of controls' parameters that have places of their own
-}
-
-// bail unwinds to Lower after an error that leaves nothing sensible to do.
-type bail struct{}
-
 // Lower translates the checked program into BMv2 JSON. The configuration is
-// nil iff one of the errors is not a warning.
-func Lower(file *syntax.File, info *types.Info, opts Options) (cfg *bmv2.Config, errs syntax.Errors) {
-	l, errs := run(file, info, opts)
-	if l == nil || errs.Err() != nil {
-		return nil, errs
-	}
-	return l.cfg, errs
-}
-
-// run lowers everything; the lowerer knows afterwards what P4Info needs. A
-// control that turns out to be applied to different arguments (blocks.go) asks
-// for another run, in which its parameters have places of their own.
-func run(file *syntax.File, info *types.Info, opts Options) (*lowerer, syntax.Errors) {
+// nil iff one of the errors is not a warning. A control that turns out to be
+// applied to different arguments (blocks.go) asks for another attempt, in which
+// its parameters have places of their own.
+func Lower(file *syntax.File, info *types.Info, opts Options) (*bmv2.Config, syntax.Errors) {
 	copied := map[string]bool{}
 	for {
 		l := newLowerer(file, info, opts, copied)
 		before := len(copied)
-		if l.attempt(); len(copied) == before {
-			return l, l.errs
+		switch l.attempt(); {
+		case len(copied) > before:
+			continue
+		case l.errs.Err() != nil:
+			return nil, l.errs
 		}
+		return l.cfg, l.errs
 	}
 }
 
+// v1modelName is what Options call the architecture.
+const v1modelName = "v1model"
+
 func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[string]bool) *lowerer {
+	meta := &bmv2.Meta{Version: []int{2, 24}, Compiler: cmp.Or(opts.Compiler, "p4lb")}
+	if opts.Arch != v1modelName {
+		meta.Architecture = opts.Arch
+	}
 	l := &lowerer{
 		file: file, info: info, opts: opts,
-		cfg:         newConfig(opts),
+		cfg:         &bmv2.Config{Program: opts.Program, Meta: meta},
 		copied:      copied,
 		names:       map[string]int{},
 		claimed:     map[string]bool{},
@@ -138,7 +67,12 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 		direct:      map[*syntax.CallExpr]*instance{},
 	}
 	l.scalars = &scalars{l: l}
-	l.arch = architectureOf(l)
+	switch opts.Arch {
+	case bmv2.TNA, bmv2.T2NA:
+		l.arch = &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}, queues: map[*instance]string{}, counters: map[*instance][]coveredCounter{}}
+	default:
+		l.arch = v1model{l}
+	}
 	return l
 }
 
@@ -152,94 +86,6 @@ func (l *lowerer) attempt() {
 		}
 	}()
 	l.program()
-}
-
-func newConfig(opts Options) *bmv2.Config {
-	compiler := opts.Compiler
-	if compiler == "" {
-		compiler = "p4lb"
-	}
-	meta := &bmv2.Meta{Version: []int{2, 24}, Compiler: compiler}
-	if opts.Arch != v1modelName {
-		meta.Architecture = opts.Arch
-	}
-	return &bmv2.Config{Program: opts.Program, Meta: meta}
-}
-
-// errorf reports an error at n.
-func (l *lowerer) errorf(n syntax.Node, format string, args ...any) {
-	l.report(n, false, format, args...)
-}
-
-func (l *lowerer) report(n syntax.Node, warning bool, format string, args ...any) {
-	var pos syntax.Pos
-	if n != nil {
-		pos = n.Pos()
-	}
-	l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
-}
-
-// unsupported reports valid P4 that the document cannot express and stops.
-func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
-	l.errorf(n, "not supported: "+format, args...)
-	l.errs[len(l.errs)-1].Class = syntax.Unsupported
-	panic(bail{})
-}
-
-// nextID counts the objects of each kind from 0.
-func (l *lowerer) nextID(kind string) int {
-	id := l.ids[kind]
-	l.ids[kind] = id + 1
-	return id
-}
-
-// source describes n in the program's own text.
-func (l *lowerer) source(n syntax.Node) *bmv2.SourceInfo {
-	if n == nil || !n.Pos().IsKnown() {
-		return nil
-	}
-	if n == l.sourceOf {
-		return l.sourceInfo
-	}
-	p := n.Pos()
-	if d, ok := n.(syntax.Decl); ok && d.DeclName() != nil {
-		p = d.DeclName().Pos()
-	}
-	l.sourceOf = n
-	l.sourceInfo = &bmv2.SourceInfo{Filename: p.File(), Line: p.Line(), Column: p.Col() - 1, SourceFragment: fragment(n)}
-	return l.sourceInfo
-}
-
-// maxFragment is the longest text of a source_info: each primitive of a
-// statement has it.
-const maxFragment = 400
-
-// head is n on one line, cut short where that is long.
-func head(n syntax.Node) string {
-	s := syntax.Head(n, maxFragment)
-	if len(s) > maxFragment {
-		s = strings.ToValidUTF8(s[:maxFragment-3], "") + "..."
-	}
-	return s
-}
-
-// fragment is the text that source_info shows for n: its head, on one line.
-func fragment(n syntax.Node) string {
-	switch n := n.(type) {
-	case *syntax.IfStmt:
-		return head(n.Cond)
-	case *syntax.SwitchStmt:
-		return head(n.X)
-	case *syntax.AssignStmt, *syntax.CallStmt, *syntax.ReturnStmt, *syntax.ExitStmt:
-		return head(n)
-	case syntax.Expr:
-		return head(n)
-	case syntax.Decl:
-		if name := n.DeclName(); name != nil {
-			return name.Value
-		}
-	}
-	return ""
 }
 
 // program lowers the instance main.
@@ -259,45 +105,109 @@ func (l *lowerer) program() {
 	l.finishHeaders()
 }
 
-func typeName(t types.Type) string {
-	if p, ok := t.(*types.Package); ok {
-		return p.Name
+// evaluate finds what lowers an expression.
+func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
+	x = syntax.Unparen(x)
+	tv := l.info.Types[x]
+	if tv.Value != nil {
+		return l.constant(tv.Value, e.subst(tv.Type))
 	}
-	return t.String()
-}
-
-// blockArg evaluates an argument of a package that is a parser or control.
-func (l *lowerer) blockArg(arg syntax.Expr, pkg string) *instance {
-	inst, ok := l.eval(arg, &env{l: l}).(*instance)
-	if !ok {
-		l.unsupported(arg, "%s as an argument of %s", syntax.String(arg), pkg)
-	}
-	if b, ok := types.BodyOf(inst.typ); ok {
-		inst.name = names.Block(b)
-	}
-	return inst
-}
-
-// globals instantiates the extern objects declared at top level.
-func (l *lowerer) globals() {
-	root := &env{l: l}
-	for _, d := range l.file.Decls {
-		inst, ok := d.(*syntax.InstDecl)
-		if !ok || inst.Name.Value == "main" {
-			continue
+	switch x := x.(type) {
+	case *syntax.Name:
+		return l.evalName(x, e)
+	case *syntax.SelectorExpr:
+		return l.evalSelector(x, e)
+	case *syntax.IndexExpr:
+		return l.evalIndex(x, e)
+	case *syntax.SliceExpr:
+		base := l.scalar(x.X, e)
+		hi, lo := l.sliceBounds(x, e)
+		return slice(base, hi, lo)
+	case *syntax.UnaryExpr:
+		return unary(x.Op, l.scalar(x.X, e), l.shape(x, e))
+	case *syntax.BinaryExpr:
+		return l.evalBinary(x, e)
+	case *syntax.CondExpr:
+		return l.evalCond(x, e)
+	case *syntax.CastExpr:
+		return l.evalCast(x, e)
+	case *syntax.CallExpr:
+		return l.call(x, e)
+	case *syntax.ListExpr:
+		return l.evalList(x, e)
+	case *syntax.RecordExpr:
+		return l.evalRecord(x, e)
+	case *syntax.InvalidExpr:
+		if s, ok := types.Underlying(e.typeOf(x)).(*types.Struct); ok {
+			return &literal{typ: s, invalid: true}
 		}
-		if i, ok := l.topInstance(inst, root).(*instance); ok && i.extern() != nil {
-			continue
-		}
+	case *syntax.StringLit:
+		return &ex{op: opString, str: x.Value, st: scalar{str: true}}
+	case *syntax.Dots:
+		return l.defaultOf(e.typeOf(x))
+	case *syntax.ThisExpr:
+		return e.inst
 	}
+	l.unsupported(x, "the expression %s here", syntax.String(x))
+	return nil
 }
 
-// topInstance gives the one instance of a top-level instantiation.
-func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) value {
-	if i := l.instances[d]; i != nil {
-		return i
+// call evaluates a call and gives its result.
+func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
+	call := l.info.Calls[x]
+	if call == nil {
+		l.unsupported(x, "the call %s", syntax.String(x))
 	}
-	i := l.instantiate(d, l.info.Insts[d], root, names.Declared("", d.Annotations, d.Name))
-	l.instances[d] = i
-	return i
+	switch call.Kind {
+	case types.FuncCall:
+		return l.callFunc(x, call, e)
+	case types.ActionCall:
+		return l.callAction(x, call, e)
+	case types.ExternCall:
+		return l.callExtern(x, call, e)
+	case types.MethodCall:
+		return l.callMethod(x, call, e)
+	case types.TableApply:
+		return l.applyTable(x, call, e)
+	case types.ApplyCall:
+		return l.callApply(x, call, e)
+	case types.BuiltinCall:
+		return l.callBuiltin(x, call, e)
+	case types.Constructor:
+		return l.instantiate(nil, call, e, "")
+	}
+	l.unsupported(x, "the call %s", syntax.String(x))
+	return nil
+}
+
+// callMethod: methods of extern objects.
+func (l *lowerer) callMethod(x *syntax.CallExpr, call *types.Call, e *env) value {
+	inst, ok := l.eval(call.Recv, e).(*instance)
+	if !ok || inst.extern() == nil {
+		l.unsupported(x, "a method of this")
+	}
+	kind, method := inst.extern().Name, call.Method.Name
+	switch kind + "." + method {
+	case "packet_in.extract", "packet_in.lookahead", "packet_in.advance", "packet_in.length":
+		return l.packetIn(method, x, call, e)
+	case "packet_out.emit":
+		l.emitHeader(l.eval(call.Args[0], e), x)
+		return nil
+	}
+	return l.arch.method(inst, method, x, call, e)
+}
+
+// callExtern: the extern functions of core.p4, and the architecture's own.
+func (l *lowerer) callExtern(x *syntax.CallExpr, call *types.Call, e *env) value {
+	switch call.Callee.Name {
+	case "verify":
+		cond := l.scalar(call.Args[0], e)
+		m := l.mark()
+		err := l.scalar(call.Args[1], e)
+		l.prim("verify", l.stable(cond, m), err)
+		return nil
+	case "static_assert":
+		return boolEx(true)
+	}
+	return l.arch.function(x, call, e)
 }

@@ -31,7 +31,7 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	case *syntax.AssignStmt:
 		l.assignStmt(s, e)
 	case *syntax.CallStmt:
-		l.callStmt(s.Call, e)
+		l.call(s.Call, e)
 	case *syntax.BlockStmt:
 		l.stmts(s.Stmts, e)
 	case *syntax.IfStmt:

@@ -9,29 +9,6 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// A table is one table of one control instance.
-type table struct {
-	decl     *syntax.TableDecl
-	obj      *types.Object
-	env      *env
-	name     string
-	keys     []*tableKey
-	actions  []*tableAction
-	byObject map[*types.Object]*tableAction // the first of each
-	applies  []*instr
-	impl     *instance // action profile or selector
-	out      *bmv2.Table
-	block    block
-}
-
-// A tableAction is one action of a table with the arguments bound in its list.
-type tableAction struct {
-	ref  *syntax.ActionRef
-	obj  *types.Object
-	out  *bmv2.Action
-	name string
-}
-
 // actionName is the name of the table's entry for o.
 func (t *table) actionName(o *types.Object) string {
 	if a := t.find(o); a != nil {
@@ -135,8 +112,6 @@ func (l *lowerer) emitTable(t *table) {
 	}
 }
 
-func bytesOf(width int) int { return (width + 7) / 8 }
-
 // matchType is the strongest kind among the keys.
 func (l *lowerer) matchType(t *table) string {
 	rank := map[string]int{"exact": 0, "selector": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
@@ -194,8 +169,8 @@ func (l *lowerer) implementation(t *table) {
 	profile := inst.profile()
 	if profile.name == "" {
 		profile.name = l.unique("action_profile")
-		if a := p.Annotations.Get("name"); a != nil {
-			profile.name, _ = a.Text()
+		if name, ok := p.Annotations.Text("name"); ok {
+			profile.name = name
 		}
 	}
 	t.impl = inst
@@ -315,8 +290,8 @@ func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *insta
 	}
 	if inst.name == "" {
 		inst.name = t.name + "." + p.Name.Value
-		if a := p.Annotations.Get("name"); a != nil {
-			inst.name, _ = a.Text()
+		if name, ok := p.Annotations.Text("name"); ok {
+			inst.name = name
 		}
 	}
 	inst.table = t
@@ -392,4 +367,13 @@ func (l *lowerer) implicitDefault(t *table) {
 	if t.impl == nil || l.arch.traits().defaults {
 		t.out.DefaultEntry = &bmv2.DefaultEntry{ActionID: a.out.ID, ActionData: []string{}}
 	}
+}
+
+// mostMembers is how many members a group of an ActionSelector may have: of its
+// last two arguments the first, before the number of groups.
+func (i *instance) mostMembers() int {
+	if x, ok := i.arg(len(i.args) - 2).(*ex); ok && x.isConst() {
+		return int(x.v.Int64())
+	}
+	return 0
 }

@@ -39,23 +39,6 @@ func (l *tofino) declare(i *instance) bool {
 	return true
 }
 
-// arg is a constructor argument, nil where there is none.
-func (i *instance) arg(k int) value {
-	if k < len(i.args) {
-		return i.args[k]
-	}
-	return nil
-}
-
-// mostMembers is how many members a group of an ActionSelector may have: of its
-// last two arguments the first, before the number of groups.
-func (i *instance) mostMembers() int {
-	if x, ok := i.arg(len(i.args) - 2).(*ex); ok && x.isConst() {
-		return int(x.v.Int64())
-	}
-	return 0
-}
-
 // declareArray emits a register: one array of cells that hold the fields of a
 // struct one after the other, the first in the highest bits.
 func (l *tofino) declareArray(i *instance, size int, initial value) {
@@ -129,61 +112,6 @@ func (l *lowerer) joined(list []*ex) *ex {
 		all = binary(syntax.Concat, all, x, scalar{width: all.st.width + x.st.width})
 	}
 	return all
-}
-
-// method: the methods of extern objects of TNA and T2NA.
-func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
-	c := &methodCall{inst: inst, method: method, x: x, call: call, e: e}
-	switch kind := inst.extern().Name; kind {
-	case "Counter", "DirectCounter":
-		return l.countCall(c)
-	case "Meter":
-		return l.meterCall(c)
-	case "DirectMeter":
-		return l.directMeterCall(c)
-	case "Lpf", "DirectLpf":
-		return l.filterCall(c)
-	case "Wred", "DirectWred":
-		return l.wredCall(c)
-	case "Register", "DirectRegister", "RegisterParam":
-		return l.registerCall(c)
-	case "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
-		"DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3", "DirectRegisterAction4",
-		"MinMaxAction", "MinMaxAction2", "MinMaxAction3", "MinMaxAction4":
-		switch method {
-		case "execute", "execute_log":
-			return l.execute(c)
-		case "enqueue", "dequeue", "push", "pop":
-			return l.queueCall(c)
-		case "predicate":
-			return l.predicateCall(c)
-		case "min8", "max8", "min16", "max16":
-			return l.reduceCall(c)
-		}
-	case "Hash":
-		return l.hashCall(c)
-	case "MathUnit":
-		return l.mathUnitCall(c)
-	case "Random":
-		return l.randomCall(c)
-	case "Checksum":
-		return l.checksumObjectCall(c)
-	case "ParserCounter":
-		return l.parserCounterCall(c)
-	case "ParserPriority":
-		return nil // which packet the buffer drops first: none
-	case "Mirror":
-		return l.mirrorCall(c)
-	case "Resubmit":
-		return l.resubmitCall(c)
-	case "Digest":
-		return l.digestCall(c)
-	case "Pktgen":
-		l.report(x, true, "no packet comes of this: p4lb has no buffer of the packet generator; who runs the switch makes its packets")
-		return nil
-	}
-	l.unsupported(x, "the method %s of %s", method, inst.extern().Name)
-	return nil
 }
 
 // A methodCall is a call of a method of an extern object.
@@ -279,4 +207,113 @@ func (l *tofino) state(inst *instance, st scalar) *field {
 	f := l.scalars.add(l.unique(inst.name), st, false)
 	inst.target = f
 	return f
+}
+
+// countCall: BMv2 counts the hits of a table whatever the action does, so that
+// a direct counter's count asks for nothing more.
+func (l *tofino) countCall(c *methodCall) value {
+	l.plainBytes(c)
+	l.uses(c.inst)
+	if index := c.arg("index"); index != nil {
+		l.prim("count", bmv2.Ref(bmv2.TypeCounterArray, c.inst.name), l.scalar(index, c.e))
+	}
+	return nil
+}
+
+func (l *tofino) meterCall(c *methodCall) value {
+	l.plainBytes(c)
+	index := l.scalar(c.arg("index"), c.e)
+	m := l.mark()
+	had := l.had(c)
+	index = l.stable(index, m)
+	f := l.temp(scalar{width: 2})
+	array := bmv2.Ref(bmv2.TypeMeterArray, c.inst.name)
+	if had == nil {
+		l.prim("execute_meter", array, index, f)
+	} else {
+		l.prim("execute_meter_colored", array, index, f, had)
+	}
+	return l.colour(c.inst, fieldEx(f), 2)
+}
+
+// directMeterCall reads the colour that the lookup has left. The packet's own,
+// which was not known then, can only make it worse.
+func (l *tofino) directMeterCall(c *methodCall) value {
+	l.plainBytes(c)
+	l.uses(c.inst)
+	f, ok := c.inst.target.(*field)
+	if !ok {
+		f = l.scalars.add(l.unique(c.inst.name+".color"), scalar{width: 2}, false)
+		c.inst.target = f
+	}
+	got := fieldEx(f)
+	if had := l.had(c); had != nil {
+		had = l.settled(cast(had, f.st))
+		got = cond(binary(syntax.Gtr, had, got, boolean), had, got)
+	}
+	return l.colour(c.inst, got, 1)
+}
+
+// had is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
+// where there is none, or green.
+func (l *tofino) had(c *methodCall) *ex {
+	x := c.arg("color")
+	if x == nil {
+		return nil
+	}
+	v := l.scalar(x, c.e)
+	if v.isConst() && v.v.Sign() == 0 {
+		return nil
+	}
+	is := func(n int64) *ex { return equal(v, intEx(n, v.st)) }
+	two := scalar{width: 2}
+	return cond(is(3), intEx(2, two), cond(is(0), intEx(0, two), intEx(1, two)))
+}
+
+// plainBytes: counters and meters take the packet's bytes as they are.
+func (l *tofino) plainBytes(c *methodCall) {
+	if x := c.arg("adjust_byte_count"); x != nil {
+		if v := l.scalar(x, c.e); v.isConst() && v.v.Sign() == 0 {
+			return
+		}
+		l.report(x, true, "adjust_byte_count has no effect: p4lb counts the bytes that there are")
+	}
+}
+
+// colour turns BMv2's colours 0, 1, 2 into what the program wants: the
+// constructor's arguments red, yellow and green from the k-th on, by default
+// those of MeterColor_t.
+func (l *tofino) colour(inst *instance, c *ex, k int) *ex {
+	st := scalar{width: 8}
+	red, yellow, green := intEx(3, st), intEx(1, st), intEx(0, st)
+	if len(inst.args) >= k+3 {
+		if r, ok := inst.args[k].(*ex); ok && !r.st.bool {
+			red, yellow, green = r, l.toEx(inst.args[k+1], inst.at), l.toEx(inst.args[k+2], inst.at)
+		}
+	}
+	is := func(n int64) *ex { return equal(c, intEx(n, c.st)) }
+	return cond(is(2), red, cond(is(1), yellow, green))
+}
+
+func (l *tofino) filterCall(c *methodCall) value {
+	f := l.temp(l.resultShape(c))
+	l.filter("filter_execute", c, f)
+	return f
+}
+
+func (l *tofino) filter(op string, c *methodCall, f *field) {
+	v := l.scalar(c.arg("val"), c.e)
+	m := l.mark()
+	index := l.slot(c, c.inst)
+	l.prim(op, f, bmv2.Ref(bmv2.TypeFilterArray, c.inst.name), l.stable(v, m), index)
+}
+
+// wredCall: the last two arguments of the constructor are what it says to a
+// packet that is to be dropped, and to others.
+func (l *tofino) wredCall(c *methodCall) value {
+	f := l.temp(scalar{width: 1})
+	l.filter("wred_execute", c, f)
+	n, st := len(c.inst.args), scalar{width: 8}
+	drop, keep := l.toEx(c.inst.args[n-2], c.x), l.toEx(c.inst.args[n-1], c.x)
+	return cond(equal(fieldEx(f), intEx(1, f.st)), cast(drop, st), cast(keep, st))
 }

@@ -17,10 +17,8 @@ import (
 // its @name; one that starts with a dot is absolute.
 func Declared(prefix string, as syntax.Annotations, name *syntax.Name) string {
 	n := name.Value
-	if a := as.Get("name"); a != nil {
-		if s, ok := a.Text(); ok {
-			n = s
-		}
+	if s, ok := as.Text("name"); ok {
+		n = s
 	}
 	if rest, ok := strings.CutPrefix(n, "."); ok {
 		return rest
@@ -42,10 +40,8 @@ func Block(b types.Body) string {
 
 // Key is the name of an element of a table's key: its @name, or what it reads as.
 func Key(info *types.Info, k *syntax.KeyElem) string {
-	if a := k.Annotations.Get("name"); a != nil {
-		if s, ok := a.Text(); ok {
-			return s
-		}
+	if s, ok := k.Annotations.Text("name"); ok {
+		return s
 	}
 	return Path(info, k.X)
 }
@@ -92,10 +88,8 @@ func member(info *types.Info, x *syntax.SelectorExpr) string {
 		if i := s.FieldIndex(name); i >= 0 && s.Fields[i].Decl != nil {
 			f := s.Fields[i].Decl
 			name = Declared("", f.Annotations, f.Name)
-			if a := f.Annotations.Get("name"); a != nil {
-				if v, ok := a.Text(); ok && v != "" && v[0] == '.' {
-					return v[1:]
-				}
+			if absolute, ok := f.Annotations.Text("name"); ok && strings.HasPrefix(absolute, ".") {
+				return absolute[1:]
 			}
 		}
 	}

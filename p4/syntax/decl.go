@@ -123,12 +123,6 @@ func (p *parser) constDecl(as Annotations) Decl {
 	return d
 }
 
-// declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
-func (p *parser) declarator(t Expr) (*Name, Expr) {
-	name := p.name()
-	return name, p.stackTypes(t)
-}
-
 // params = "(" [ param { "," param } ] ")" .
 func (p *parser) params() []*Param {
 	var params []*Param

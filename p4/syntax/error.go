@@ -61,7 +61,9 @@ func (es Errors) Clean() Errors {
 	sorted := slices.Clone(es)
 	slices.SortStableFunc(sorted, func(a, b *Error) int {
 		if a.Pos.IsKnown() && sameLine(a.Pos, b.Pos) {
-			return btoi(a.Warning) - btoi(b.Warning)
+			if d := btoi(a.Warning) - btoi(b.Warning); d != 0 || !a.Warning {
+				return d
+			}
 		}
 		return a.Pos.compare(b.Pos)
 	})

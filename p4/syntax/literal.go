@@ -131,3 +131,12 @@ func quote(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
+
+func isDecimal(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -97,6 +97,15 @@ func (as Annotations) Get(name string) *Annotation {
 	return nil
 }
 
+// Text is the string of the first annotation called name; ok is false where there
+// is none, or it holds anything else.
+func (as Annotations) Text(name string) (text string, ok bool) {
+	if a := as.Get(name); a != nil {
+		return a.Text()
+	}
+	return "", false
+}
+
 // Text is the one string of an annotation such as @name("x"); ok is false where
 // it holds anything else.
 func (a *Annotation) Text() (text string, ok bool) {

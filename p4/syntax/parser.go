@@ -31,25 +31,6 @@ type parser struct {
 	typesToo  bool // a type may stand where an expression does
 }
 
-// parseFile parses a whole program.
-func parseFile(name string, toks []Token, errs *Errors) *File {
-	p := newParser(toks, errs)
-	f := &File{Name: name}
-	for p.tok.Kind != _EOF {
-		if p.got(_Semi) {
-			continue
-		}
-		start := p.i
-		if d := p.declaration(); d != nil && !p.panicking {
-			f.Decls = append(f.Decls, d)
-		}
-		if p.panicking {
-			p.skipDeclaration(start)
-		}
-	}
-	return f
-}
-
 func newParser(toks []Token, errs *Errors) *parser {
 	p := &parser{toks: toks, tok: &toks[0], errs: errs}
 	p.kinds = make(map[string]symKind, 64)

@@ -344,12 +344,3 @@ func (p *preproc) lineDirective(toks []Token) {
 	s.src = s.src.renamed(name, base)
 	s.line = physical + base
 }
-
-func isDecimal(s string) bool {
-	for i := range len(s) {
-		if !isDigit(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}

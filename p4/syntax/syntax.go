@@ -75,3 +75,22 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 	}
 	return toks, errs
 }
+
+// parseFile parses a whole program.
+func parseFile(name string, toks []Token, errs *Errors) *File {
+	p := newParser(toks, errs)
+	f := &File{Name: name}
+	for p.tok.Kind != _EOF {
+		if p.got(_Semi) {
+			continue
+		}
+		start := p.i
+		if d := p.declaration(); d != nil && !p.panicking {
+			f.Decls = append(f.Decls, d)
+		}
+		if p.panicking {
+			p.skipDeclaration(start)
+		}
+	}
+	return f
+}

@@ -130,3 +130,9 @@ func (p *parser) typedefDecl(as Annotations) Decl {
 	p.declare(d.Name, symType)
 	return d
 }
+
+// declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
+func (p *parser) declarator(t Expr) (*Name, Expr) {
+	name := p.name()
+	return name, p.stackTypes(t)
+}

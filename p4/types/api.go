@@ -318,3 +318,26 @@ var (
 	Invalid   = &Basic{"invalid type"} // after an error: fits everything, says nothing
 	DontCare  = &Basic{"_"}
 )
+
+// A flow follows a variable or out parameter through a body. It speaks up only
+// where no path has written the variable before it is read: a write in one
+// branch silences the reads after it, so there are no false alarms.
+type flow struct {
+	written bool
+	loops   int            // the loops around the declaration
+	reads   []*syntax.Name // while nothing was written
+	late    bool           // read where the order of execution is not that of the text
+}
+
+// A generic makes the instances of one declaration with type parameters, each
+// list of arguments once. Types inside the declaration itself are instances
+// whose arguments are the type parameters.
+type generic struct {
+	params []*TypeParam
+	self   Type // the declaration's own type: arguments = parameters
+	insts  []Type
+	// open is set while the declaration is being read: instances made
+	// meanwhile are filled when it is complete.
+	open  bool
+	depth int
+}

@@ -2,6 +2,7 @@ package types
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -298,4 +299,150 @@ func (c *checker) checkOutArg(name string, e syntax.Expr, tv TypeAndValue, p *Ob
 		c.changes(e)
 	}
 	return true
+}
+
+// A candidate is one of the things that a call may mean.
+type candidate struct {
+	sig    *Func
+	vars   []*TypeParam // what is to be inferred
+	obj    *Object
+	method *Method
+	typ    Type // what a constructor makes
+	open   bool // type arguments that are not found are _, no error
+}
+
+// typeArgList resolves explicit type arguments.
+func (c *checker) typeArgList(es []syntax.Expr) []Type {
+	ts := make([]Type, len(es))
+	for i, e := range es {
+		ts[i] = c.typeArg(e)
+	}
+	return ts
+}
+
+func isExternType(t Type) bool {
+	_, ok := t.(*Extern)
+	return ok
+}
+
+// allKnown reports whether all arguments are known at compile time.
+func (c *checker) allKnown(call *Call) bool {
+	for _, a := range call.Args {
+		if a != nil && !c.info.Types[a].known {
+			return false
+		}
+	}
+	return true
+}
+
+// args checks arguments that belong to no parameter, for what is wrong in them.
+func (c *checker) args(as []*syntax.Arg) {
+	for _, a := range as {
+		c.expr(a.Value)
+	}
+}
+
+// choose picks the candidate that the arguments fit, checks them and gives the
+// call without kind; nil after an error.
+func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg, typeArgs []syntax.Expr) (candidate, *Call) {
+	if !c.checkArgNames(args) {
+		c.args(args)
+		return candidate{}, nil
+	}
+	var fit []candidate
+	for _, k := range cands {
+		if _, bad := bind(k.sig, args); bad == nil {
+			fit = append(fit, k)
+		}
+	}
+	switch len(fit) {
+	case 1:
+		return fit[0], c.checkCall(pos, name, fit[0], args, typeArgs)
+	case 0:
+		c.noFit(pos, name, cands, args)
+	default:
+		c.errorf(pos, "the call of %s is ambiguous: it fits %s", name, signatures(name, fit))
+	}
+	c.args(args)
+	return candidate{}, nil
+}
+
+// noFit reports that a call fits none of the candidates.
+func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg) {
+	if len(cands) == 1 {
+		_, bad := bind(cands[0].sig, args)
+		at := pos
+		if bad.arg != nil {
+			at = bad.arg.Pos()
+		}
+		c.errorf(at, "%s: %s; it is declared as %s%s", name, bad.why, name, cands[0].sig)
+		return
+	}
+	c.errorf(pos, "no %s takes these %d arguments; there are %s", name, len(args), signatures(name, cands))
+}
+
+func signatures(name string, cands []candidate) string {
+	sigs := make([]string, len(cands))
+	for i, k := range cands {
+		sigs[i] = name + k.sig.String()
+	}
+	return strings.Join(sigs, ", ")
+}
+
+// checkArgNames wants all arguments or none to be named, and no name twice.
+func (c *checker) checkArgNames(args []*syntax.Arg) bool {
+	seen := map[string]bool{}
+	for _, a := range args {
+		if (a.Name == nil) != (args[0].Name == nil) {
+			c.errorf(args[0].Pos(), "either all arguments of a call are named or none")
+			return false
+		}
+		if a.Name != nil && seen[a.Name.Value] {
+			c.errorf(a.Pos(), "argument %s is given twice", a.Name.Value)
+			return false
+		}
+		if a.Name != nil {
+			seen[a.Name.Value] = true
+		}
+	}
+	return true
+}
+
+// A badBinding says why arguments do not fit the parameters.
+type badBinding struct {
+	arg *syntax.Arg // the culprit, nil where one is missing
+	why string
+}
+
+// bind gives the argument of each parameter, nil where it is left out.
+func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
+	out := make([]*syntax.Arg, len(sig.Params))
+	for i, a := range args {
+		if a.Name == nil {
+			if i >= len(out) {
+				return nil, &badBinding{a, fmt.Sprintf("there are %d arguments for %s", len(args), count(len(out), "parameter"))}
+			}
+			out[i] = a
+			continue
+		}
+		p, k := sig.Param(a.Name.Value)
+		if p == nil {
+			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, paramNames(sig)))}
+		}
+		out[k] = a
+	}
+	for i, p := range sig.Params {
+		if out[i] == nil && p.Default == nil && !p.Optional {
+			return nil, &badBinding{nil, fmt.Sprintf("the argument for %s is missing", p.Name)}
+		}
+	}
+	return out, nil
+}
+
+func paramNames(sig *Func) []string {
+	names := make([]string, len(sig.Params))
+	for i, p := range sig.Params {
+		names[i] = p.Name
+	}
+	return names
 }

@@ -1,8 +1,7 @@
 package types
 
 import (
-	"fmt"
-	"strings"
+	"math/big"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -40,113 +39,403 @@ func newInfo() *Info {
 	}
 }
 
-// A checker is the state of one Check.
-type checker struct {
-	info   *Info
-	errs   syntax.Errors
-	said   map[said]bool // where errs has something
-	top    *scope
-	scope  *scope
-	env    env
-	errors map[string]*Object                      // the members of error
-	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
-	paths  map[string]*Object                      // control-plane names of actions
+// decl checks one declaration, at top level, in a block or among statements.
+func (c *checker) decl(d syntax.Decl) {
+	switch d := d.(type) {
+	case *syntax.ConstDecl:
+		c.constDecl(d)
+	case *syntax.VarDecl:
+		c.varDecl(d)
+	case *syntax.InstDecl:
+		c.instDecl(d)
+	case *syntax.TypedefDecl:
+		c.typedefDecl(d)
+	case *syntax.StructDecl:
+		c.structDecl(d)
+	case *syntax.EnumDecl:
+		c.enumDecl(d)
+	case *syntax.ErrorDecl:
+		c.errorDecl(d)
+	case *syntax.MatchKindDecl:
+		c.matchKindDecl(d)
+	case *syntax.ExternDecl:
+		c.externDecl(d)
+	case *syntax.FuncDecl:
+		c.funcDecl(d)
+	case *syntax.ActionDecl:
+		c.actionDecl(d)
+	case *syntax.ParserDecl:
+		c.parserDecl(d)
+	case *syntax.ControlDecl:
+		c.controlDecl(d)
+	case *syntax.PackageDecl:
+		c.packageDecl(d)
+	case *syntax.ValueSetDecl:
+		c.valueSetDecl(d)
+	case *syntax.TableDecl:
+		c.tableDecl(d)
+	}
 }
 
-// said is a place that has a diagnostic of its kind.
-type said struct {
-	pos     syntax.Pos
-	warning bool
+func (c *checker) exprNode(e syntax.Expr) TypeAndValue {
+	switch e := e.(type) {
+	case *syntax.Name:
+		return c.ident(e)
+	case *syntax.IntLit:
+		return c.intLit(e)
+	case *syntax.BoolLit:
+		return TypeAndValue{Type: Bool, Value: e.Value, known: true}
+	case *syntax.StringLit:
+		return TypeAndValue{Type: String, Value: e.Value, known: true}
+	case *syntax.DefaultExpr, *syntax.DontCare:
+		return dontCare
+	case *syntax.Dots:
+		return TypeAndValue{Type: dotsType, known: true}
+	case *syntax.InvalidExpr:
+		return TypeAndValue{Type: nullHeader, known: true}
+	case *syntax.ThisExpr:
+		return c.this(e)
+	case *syntax.ParenExpr:
+		return c.expr(e.X)
+	case *syntax.UnaryExpr:
+		return c.unary(e)
+	case *syntax.BinaryExpr:
+		return c.binary(e)
+	case *syntax.RangeExpr:
+		return c.setOf(e, e.Lo, e.Hi, "..")
+	case *syntax.MaskExpr:
+		return c.setOf(e, e.X, e.Mask, "&&&")
+	case *syntax.CondExpr:
+		return c.cond(e)
+	case *syntax.CastExpr:
+		return c.cast(e)
+	case *syntax.IndexExpr:
+		return c.index(e)
+	case *syntax.SliceExpr:
+		return c.slice(e)
+	case *syntax.SelectorExpr:
+		return c.selector(e)
+	case *syntax.CallExpr:
+		return c.call(e)
+	case *syntax.ListExpr:
+		return c.list(e)
+	case *syntax.RecordExpr:
+		return c.recordExpr(e)
+	case *syntax.SelectExpr:
+		c.errorf(e.Pos(), "select can only follow transition")
+		return invalid
+	}
+	return TypeAndValue{Type: c.typeOrGeneric(e), IsType: true, known: true}
 }
 
-// An env is where the checker stands: what surrounds a statement or expression.
-type env struct {
-	owner    *Object // the innermost parser, control, action, function, table or method
-	place    place
-	result   Type // what return gives; nil outside functions
-	loops    int
-	this     Type         // the extern that an abstract method is implemented for
-	apply    *syntax.Name // what is being declared, for a hint about recursion
-	parser   bool         // somewhere in a parser
-	control  bool         // somewhere in a control
-	table    bool         // in a table
-	inSwitch bool         // the head of a switch
-	inSelect bool         // a keyset of a select
+func (c *checker) constDecl(d *syntax.ConstDecl) {
+	c.annotations(d.Annotations)
+	t := c.typ(d.Type)
+	if why := notConst(t); why != "" {
+		c.errorf(d.Type.Pos(), "a constant cannot have type %s: it is %s", t, why)
+		t = Invalid
+	}
+	tv := c.value(d.Value)
+	if tv.Type != Invalid && !tv.known {
+		c.errorf(d.Value.Pos(), "the value of the constant %s is not known at compile time", d.Name.Value)
+		tv = invalid
+	}
+	tv = c.assignValue(d.Value, tv, t, "the constant "+d.Name.Value)
+	o := &Object{Kind: ConstObj, Type: t, Value: tv.Value}
+	c.declare(o, d, d.Name)
 }
 
-// A place is the innermost body that holds statements.
-type place uint8
-
-const (
-	nowhere place = iota
-	inApply
-	inAction
-	inFunction
-	inState
-)
-
-func (p place) String() string {
-	return [...]string{"here", "in an apply block", "in an action", "in a function", "in a parser state"}[p]
+func notConst(t Type) string {
+	switch t.(type) {
+	case *Extern:
+		return "an extern"
+	case *Parser, *Control, *Package:
+		return "a " + typeKind(t)
+	}
+	if t == Void || t == DontCare {
+		return "no type of values"
+	}
+	return ""
 }
 
-// within runs f with a changed environment and a scope of its own.
-func (c *checker) within(e env, f func()) {
-	old := c.env
-	c.env = e
-	c.push()
-	f()
-	c.pop()
-	c.env = old
+func (c *checker) varDecl(d *syntax.VarDecl) {
+	c.annotations(d.Annotations)
+	t := c.varType(d.Type, d.Name)
+	if d.Value != nil {
+		c.assign(d.Value, t, "the variable "+d.Name.Value)
+	}
+	o := c.declare(&Object{Kind: VarObj, Type: t}, d, d.Name)
+	if c.env.owner == nil {
+		c.errorf(d.Pos(), "variables can be declared only in parsers, controls, actions and functions; %s could be a const", d.Name.Value)
+	}
+	o.inState = c.env.place == inState
+	if d.Value == nil {
+		c.follow(o)
+	}
 }
 
-// block runs f in a scope of its own.
-func (c *checker) block(f func()) {
-	c.push()
-	f()
-	c.pop()
+// varType resolves the type of a variable: data that the program may change.
+func (c *checker) varType(e syntax.Expr, name *syntax.Name) Type {
+	t := c.typ(e)
+	switch t.(type) {
+	case *Extern, *Parser, *Control, *Package:
+		c.errorf(name.Pos(), "%s cannot be a variable of type %s; an instance is declared with arguments: %s(...) %s", name.Value, t, t, name.Value)
+		return Invalid
+	}
+	if t == Int || t == String || t == Void || t == DontCare || t == MatchKind {
+		c.errorf(name.Pos(), "%s cannot be a variable of type %s%s", name.Value, t, intHint(t))
+		return Invalid
+	}
+	return t
 }
 
-func (c *checker) errorf(pos syntax.Pos, format string, args ...any) {
-	c.report(pos, false, format, args)
+func intHint(t Type) string {
+	if t == Int {
+		return ", which has no width; use bit<W> or int<W>"
+	}
+	return ""
 }
 
-func (c *checker) warnf(pos syntax.Pos, format string, args ...any) {
-	c.report(pos, true, format, args)
+func (c *checker) typedefDecl(d *syntax.TypedefDecl) {
+	c.annotations(d.Annotations)
+	if d.Inline != nil {
+		c.decl(d.Inline)
+	}
+	t := c.typ(d.Type)
+	if d.New {
+		t = c.newType(d, t)
+	}
+	if t == Void {
+		c.errorf(d.Type.Pos(), "void cannot have another name")
+		t = Invalid
+	}
+	c.declare(&Object{Kind: TypeObj, Type: t}, d, d.Name)
 }
 
-// report adds a diagnostic. A second one at the same place is a follow-on and
-// is dropped, and so is one that speaks of an invalid type.
-func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any) {
-	for _, a := range args {
-		if a == Type(Invalid) {
-			return
+func (c *checker) newType(d *syntax.TypedefDecl, t Type) Type {
+	switch u := t.(type) {
+	case *Bits, *New:
+	default:
+		if u != Bool && u != Invalid {
+			c.errorf(d.Type.Pos(), "type %s cannot be made from %s: only from bit<>, int<>, bool and other such types", d.Name.Value, t)
+			return Invalid
 		}
 	}
-	at := said{pos, warning}
-	if c.said[at] && pos.IsKnown() {
+	return &New{Name: d.Name.Value, Decl: d, Underlying: t}
+}
+
+func (c *checker) enumDecl(d *syntax.EnumDecl) {
+	c.annotations(d.Annotations)
+	en := &Enum{Name: d.Name.Value, Decl: d}
+	if d.Type != nil {
+		t := c.typ(d.Type)
+		repr, ok := t.(*Bits)
+		if !ok {
+			c.errorf(d.Type.Pos(), "an enum can be represented by bit<> or int<>, not by %s%s", t, newEnumHint(t))
+			repr = nil
+		}
+		en.Repr = repr
+	}
+	o := c.declare(&Object{Kind: TypeObj, Type: en}, d, d.Name)
+	c.enumMembers(d, en)
+	if d.Type != nil && en.Repr == nil {
+		o.Type = Invalid
+	}
+}
+
+func newEnumHint(t Type) string {
+	if n, ok := t.(*New); ok {
+		return ", which is a type of its own made from " + n.Underlying.String()
+	}
+	return ""
+}
+
+func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
+	c.push() // a member may be used in the values of those after it
+	defer c.pop()
+	for _, m := range d.Members {
+		name := m.Name.Value
+		if en.MemberIndex(name) >= 0 {
+			c.errorf(m.Pos(), "enum %s has two members %s", en.Name, name)
+			continue
+		}
+		mem := EnumMember{Name: name, Decl: m}
+		switch {
+		case d.Type == nil && m.Value != nil:
+			c.errorf(m.Value.Pos(), "%s has a value, but enum %s has no representation, as in enum bit<8> %s", name, en.Name, en.Name)
+		case d.Type != nil && m.Value == nil:
+			c.errorf(m.Pos(), "%s needs a value: enum %s has a representation", name, en.Name)
+		case m.Value != nil:
+			mem.Value = c.enumMember(m, en)
+		}
+		en.add(mem)
+		v := &EnumValue{Type: en, Index: len(en.Members) - 1}
+		c.insert(&Object{Kind: ConstObj, Name: name, Decl: m, Type: en, Value: v}, m.Pos())
+	}
+}
+
+// enumMember evaluates the number of a member.
+func (c *checker) enumMember(m *syntax.EnumMember, en *Enum) *big.Int {
+	tv := c.value(m.Value)
+	if tv.Type == Invalid || en.Repr == nil {
+		return zero
+	}
+	n := Number(tv.Value)
+	switch {
+	case n == nil:
+		c.errorf(m.Value.Pos(), "the value of %s must be a constant number", m.Name.Value)
+		return zero
+	case tv.Type == Int && !fits(n, en.Repr):
+		lo, hi := limits(en.Repr)
+		c.errorf(m.Pos(), "the value %s of %s does not fit %s, which holds %s to %s", n, m.Name.Value, en.Repr, lo, hi)
+		return zero
+	}
+	tv = c.assignValue(m.Value, tv, en.Repr, "the member "+m.Name.Value)
+	if n := Number(tv.Value); n != nil {
+		return n
+	}
+	return zero
+}
+
+func (c *checker) errorDecl(d *syntax.ErrorDecl) {
+	for _, m := range d.Members {
+		if old := c.errors[m.Value]; old != nil {
+			c.errorf(m.Pos(), "the error %s is declared twice; the first is at %s", m.Value, c.posOf(old))
+			continue
+		}
+		v := &ErrorValue{Name: m.Value, Index: len(c.info.Errors)}
+		o := &Object{Kind: ErrorObj, Name: m.Value, Decl: m, Type: Error, Value: v}
+		c.errors[m.Value] = o
+		c.info.Defs[m] = o
+		c.info.Errors = append(c.info.Errors, m.Value)
+	}
+}
+
+func (c *checker) matchKindDecl(d *syntax.MatchKindDecl) {
+	for _, m := range d.Members {
+		old := c.top.names[m.Value]
+		if old != nil && old.Kind == MatchKindObj {
+			c.errorf(m.Pos(), "the match kind %s is declared twice; the first is at %s", m.Value, c.posOf(old))
+			continue
+		}
+		c.declare(&Object{Kind: MatchKindObj, Type: MatchKind}, m, m)
+		c.info.MatchKinds = append(c.info.MatchKinds, m.Value)
+	}
+}
+
+func (c *checker) valueSetDecl(d *syntax.ValueSetDecl) {
+	c.annotations(d.Annotations)
+	t := c.typ(d.Type)
+	switch u := t.(type) {
+	case *New, *Bits, *Enum, *Tuple:
+	case *Struct:
+		if u.Kind != syntax.StructKindStruct {
+			c.errorf(d.Type.Pos(), "a value set cannot have elements of type %s", t)
+			t = Invalid
+		}
+	default:
+		if t != Bool && t != Invalid && t != Error {
+			c.errorf(d.Type.Pos(), "a value set cannot have elements of type %s", t)
+			t = Invalid
+		}
+	}
+	if tv := c.value(d.Size); tv.Type != Invalid {
+		c.sizeOf(d, tv)
+	}
+	var st Type = &Set{Elem: t}
+	if t == Invalid {
+		st = Invalid
+	}
+	c.declare(&Object{Kind: ValueSetObj, Type: st}, d, d.Name)
+}
+
+// sizeOf checks the size of a value set, which may come from a constructor parameter.
+func (c *checker) sizeOf(d *syntax.ValueSetDecl, tv TypeAndValue) {
+	switch {
+	case !isInteger(Underlying(tv.Type)):
+		c.errorf(d.Size.Pos(), "the size of a value set must be a number, but %s has type %s", show(d.Size), tv.Type)
+	case !tv.known:
+		c.errorf(d.Size.Pos(), "the size of the value set %s is not known at compile time", d.Name.Value)
+	}
+}
+
+// instDecl checks Type(args) name.
+func (c *checker) instDecl(d *syntax.InstDecl) {
+	c.annotations(d.Annotations)
+	array, t := c.instType(d)
+	if t == Invalid {
+		c.args(d.Args)
+		c.declare(&Object{Kind: InstObj, Type: Invalid}, d, d.Name)
 		return
 	}
-	c.said[at] = true
-	c.errs = append(c.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
+	c.checkInstPlace(d, t)
+	call := c.instantiate(d.Pos(), t, d.Args)
+	o := &Object{Kind: InstObj, Type: Invalid}
+	if call != nil {
+		c.info.Insts[d] = call
+		o.Type = call.Result
+		if array != nil {
+			o.Type = &Stack{Elem: call.Result, Size: array.Size}
+		}
+	}
+	c.declare(o, d, d.Name)
+	c.instBody(d, o, call)
 }
 
-// maxShow bounds the text of an expression in a message.
-const maxShow = 60
-
-// show writes an expression for a message, short.
-func show(e syntax.Expr) string {
-	s := syntax.Head(e, maxShow)
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		s = s[:i] + "..."
+// instType resolves the type of an instance; array is set for Type[N] name.
+func (c *checker) instType(d *syntax.InstDecl) (array *Stack, t Type) {
+	if st, ok := d.Type.(*syntax.StackType); ok {
+		n, ok := c.constInt(st.Size, "the size of an array")
+		if !ok {
+			return nil, Invalid
+		}
+		elem := c.typeOrGeneric(st.Elem)
+		s := &Stack{Elem: elem, Size: int(n.Int64())}
+		c.recordType(st, s)
+		if n.Sign() <= 0 || n.Cmp(big.NewInt(maxParts)) > 0 {
+			c.errorf(st.Size.Pos(), "there cannot be an array of %s instances", n)
+			return nil, Invalid
+		}
+		if _, ok := elem.(*Extern); !ok {
+			c.errorf(d.Pos(), "only instances of externs can be in arrays, not %s", elem)
+			return nil, Invalid
+		}
+		return s, elem
 	}
-	if len(s) > maxShow {
-		s = strings.ToValidUTF8(s[:maxShow-3], "") + "..."
+	t = c.typeOrGeneric(d.Type)
+	switch t.(type) {
+	case *Extern, *Parser, *Control, *Package:
+		return nil, t
 	}
-	return s
+	c.errorf(d.Pos(), "%s cannot be instantiated: only externs, parsers, controls and packages can", t)
+	return nil, Invalid
 }
 
-// record files what is known of e.
-func (c *checker) record(e syntax.Expr, tv TypeAndValue) TypeAndValue {
-	c.info.Types[e] = tv
-	return tv
+// checkInstPlace knows where what can be instantiated.
+func (c *checker) checkInstPlace(d *syntax.InstDecl, t Type) {
+	name := d.Name.Value
+	if c.env.place != nowhere {
+		c.errorf(d.Pos(), "%s cannot be instantiated %s", name, c.env.place)
+		return
+	}
+	switch t.(type) {
+	case *Parser:
+		if c.env.control {
+			c.errorf(d.Pos(), "the parser %s cannot be instantiated in a control", t)
+		}
+	case *Control:
+		if c.env.parser {
+			c.errorf(d.Pos(), "the control %s cannot be instantiated in a parser", t)
+		}
+	case *Package:
+		if c.env.owner != nil {
+			c.errorf(d.Pos(), "the package %s can be instantiated only at top level", t)
+		}
+		return
+	default:
+		return
+	}
+	if c.env.owner == nil {
+		c.errorf(d.Pos(), "%s cannot be instantiated at top level: only packages and externs can", name)
+	}
 }

@@ -87,15 +87,6 @@ func methodOf(t Type, m *Method) *Method {
 	return m
 }
 
-func hasDontCare(ts []Type) bool {
-	for _, t := range ts {
-		if t == DontCare {
-			return true
-		}
-	}
-	return false
-}
-
 // instantiatePartly infers those type arguments that are written _.
 func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) *Call {
 	g := genericOf(t)

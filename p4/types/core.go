@@ -59,28 +59,6 @@ func (c *checker) staticAssert(e *syntax.CallExpr, call *Call) {
 	}
 }
 
-// checkMethodCall checks what packet_in and packet_out want beyond the types.
-func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x *Extern, k candidate, call *Call) {
-	switch x.Name + "." + k.method.Name {
-	case "packet_in.extract":
-		c.checkExtract(e, call)
-	case "packet_in.lookahead":
-		if len(call.TypeArgs) == 1 {
-			c.checkLookahead(e, call.TypeArgs[0])
-		}
-	case "packet_out.emit":
-		if len(call.Args) == 1 && call.Args[0] != nil && !emittable(c.info.Types[call.Args[0]].Type) {
-			c.errorf(e.Pos(), "emit takes headers, stacks, unions and structs of these, but %s has type %s", show(call.Args[0]), c.info.Types[call.Args[0]].Type)
-		}
-	}
-	if isBlockType(call.Result) {
-		c.errorf(e.Pos(), "%s cannot return %s", show(f), call.Result)
-	}
-	if isExternType(call.Result) && !c.allKnown(call) {
-		c.errorf(e.Pos(), "%s makes an instance of %s: its arguments must be known at compile time", show(f), call.Result)
-	}
-}
-
 func isBlockType(t Type) bool {
 	switch t.(type) {
 	case *Parser, *Control, *Package:
@@ -309,21 +287,12 @@ func (c *checker) matchAnnotation(a *syntax.Annotation) {
 	}
 }
 
-// annotated gives the string of an annotation, "" where there is none.
-func annotated(as syntax.Annotations, name string) string {
-	if a := as.Get(name); a != nil {
-		s, _ := a.Text()
-		return s
-	}
-	return ""
-}
-
 // controlPlaneName wants the actions of a program to have different names for
 // the control plane, unless they are written alike: the path of declarations, or
 // what @name says, from the root where it begins with a dot. Of tables only those
 // that are applied count, which lowering knows.
 func (c *checker) controlPlaneName(o *Object, as syntax.Annotations) {
-	name := annotated(as, "name")
+	name, _ := as.Text("name")
 	named := name != ""
 	if !named {
 		name = o.Name

@@ -43,57 +43,6 @@ func (c *checker) value(e syntax.Expr) TypeAndValue {
 	return tv
 }
 
-func (c *checker) exprNode(e syntax.Expr) TypeAndValue {
-	switch e := e.(type) {
-	case *syntax.Name:
-		return c.ident(e)
-	case *syntax.IntLit:
-		return c.intLit(e)
-	case *syntax.BoolLit:
-		return TypeAndValue{Type: Bool, Value: e.Value, known: true}
-	case *syntax.StringLit:
-		return TypeAndValue{Type: String, Value: e.Value, known: true}
-	case *syntax.DefaultExpr, *syntax.DontCare:
-		return dontCare
-	case *syntax.Dots:
-		return TypeAndValue{Type: dotsType, known: true}
-	case *syntax.InvalidExpr:
-		return TypeAndValue{Type: nullHeader, known: true}
-	case *syntax.ThisExpr:
-		return c.this(e)
-	case *syntax.ParenExpr:
-		return c.expr(e.X)
-	case *syntax.UnaryExpr:
-		return c.unary(e)
-	case *syntax.BinaryExpr:
-		return c.binary(e)
-	case *syntax.RangeExpr:
-		return c.setOf(e, e.Lo, e.Hi, "..")
-	case *syntax.MaskExpr:
-		return c.setOf(e, e.X, e.Mask, "&&&")
-	case *syntax.CondExpr:
-		return c.cond(e)
-	case *syntax.CastExpr:
-		return c.cast(e)
-	case *syntax.IndexExpr:
-		return c.index(e)
-	case *syntax.SliceExpr:
-		return c.slice(e)
-	case *syntax.SelectorExpr:
-		return c.selector(e)
-	case *syntax.CallExpr:
-		return c.call(e)
-	case *syntax.ListExpr:
-		return c.list(e)
-	case *syntax.RecordExpr:
-		return c.recordExpr(e)
-	case *syntax.SelectExpr:
-		c.errorf(e.Pos(), "select can only follow transition")
-		return invalid
-	}
-	return TypeAndValue{Type: c.typeOrGeneric(e), IsType: true, known: true}
-}
-
 func (c *checker) intLit(e *syntax.IntLit) TypeAndValue {
 	tv := TypeAndValue{Type: Int, Value: e.Value, known: true}
 	if e.Value == nil {

@@ -7,6 +7,98 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
+// call checks a call and files it in Info.Calls.
+func (c *checker) call(e *syntax.CallExpr) TypeAndValue {
+	call, tv := c.resolve(e)
+	if call != nil {
+		c.info.Calls[e] = call
+	}
+	return tv
+}
+
+func (c *checker) resolve(e *syntax.CallExpr) (*Call, TypeAndValue) {
+	switch f := e.Fun.(type) {
+	case *syntax.Name:
+		return c.callName(e, f)
+	case *syntax.SelectorExpr:
+		return c.callSelector(e, f)
+	case *syntax.SpecializedType, *syntax.StackType, *syntax.BaseType:
+		return c.construct(e, c.typeOrGeneric(f))
+	case *syntax.CallExpr:
+		c.expr(f)
+		c.args(e.Args)
+		c.errorf(e.Pos(), "the result of %s cannot be called", show(f))
+		return nil, invalid
+	}
+	if tv := c.expr(e.Fun); tv.Type != Invalid {
+		c.errorf(e.Pos(), "%s cannot be called", show(e.Fun))
+	}
+	c.args(e.Args)
+	return nil, invalid
+}
+
+func (c *checker) callName(e *syntax.CallExpr, n *syntax.Name) (*Call, TypeAndValue) {
+	o := c.find(n, "a function", nil)
+	if o == nil {
+		c.args(e.Args)
+		return nil, invalid
+	}
+	switch o.Kind {
+	case FuncObj:
+		return c.callFunc(e, n, o)
+	case ActionObj:
+		c.record(n, TypeAndValue{Type: o.Type})
+		return c.callAction(e, o)
+	case TypeObj:
+		c.recordType(n, o.Type)
+		if len(e.TypeArgs) > 0 {
+			return c.construct(e, c.specialize(e.Pos(), n.Value, o.Type, c.typeArgList(e.TypeArgs)))
+		}
+		return c.construct(e, o.Type)
+	}
+	c.record(n, TypeAndValue{Type: o.Type})
+	hint := ""
+	if _, ok := o.Type.(*Func); !ok && (o.Kind == TableObj || o.Kind == InstObj) {
+		hint = "; did you mean " + n.Value + ".apply?"
+		if _, ok := o.Type.(*Extern); ok {
+			hint = ""
+		}
+	}
+	c.errorf(e.Pos(), "%s is %s and cannot be called%s", n.Value, describe(o), hint)
+	c.args(e.Args)
+	return nil, invalid
+}
+
+func (c *checker) callFunc(e *syntax.CallExpr, n *syntax.Name, o *Object) (*Call, TypeAndValue) {
+	var cands []candidate
+	for f := o; f != nil; f = f.next {
+		if sig, ok := f.Type.(*Func); ok {
+			cands = append(cands, candidate{sig: sig, vars: sig.TypeParams, obj: f})
+		}
+	}
+	cand, call := c.choose(e.Pos(), n.Value, cands, e.Args, e.TypeArgs)
+	if call == nil {
+		c.record(n, invalid)
+		return nil, invalid
+	}
+	c.info.Uses[n] = cand.obj
+	cand.obj.used = true
+	c.warnDeprecated(n.Pos(), cand.obj)
+	c.record(n, TypeAndValue{Type: call.Type})
+	call.Callee = cand.obj
+	call.Kind = FuncCall
+	d, _ := cand.obj.Decl.(*syntax.FuncDecl)
+	if d != nil && d.Body == nil {
+		call.Kind = ExternCall
+	}
+	c.checkFuncCall(e, call, d)
+	tv := TypeAndValue{Type: call.Result}
+	if d != nil && (c.allKnown(call) && (d.Annotations.Get("pure") != nil || isExternType(call.Result)) || d.Name.Value == "static_assert") {
+		tv.known = true
+	}
+	return call, tv
+}
+
 // callSelector checks X.name(args): methods, apply and the size methods.
 func (c *checker) callSelector(e *syntax.CallExpr, f *syntax.SelectorExpr) (*Call, TypeAndValue) {
 	x := c.expr(f.X)
@@ -158,18 +250,6 @@ func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type
 		}
 	}
 	return true
-}
-
-func ctorOf(t Type) *Func {
-	switch t := t.(type) {
-	case *Parser:
-		return t.Ctor
-	case *Control:
-		return t.Ctor
-	case *Package:
-		return t.Ctor
-	}
-	return nil
 }
 
 // checkApplyPlace wants parsers applied in parsers and controls in controls.
@@ -344,25 +424,24 @@ func (c *checker) callSize(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAnd
 	return call, tv, true
 }
 
-// hasTypeParam reports whether a size depends on a type parameter.
-func hasTypeParam(t Type) bool {
-	switch t := t.(type) {
-	case *TypeParam:
-		return true
-	case *Stack:
-		return hasTypeParam(t.Elem)
-	case *Tuple:
-		for _, e := range t.Elems {
-			if hasTypeParam(e) {
-				return true
-			}
+// checkMethodCall checks what packet_in and packet_out want beyond the types.
+func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x *Extern, k candidate, call *Call) {
+	switch x.Name + "." + k.method.Name {
+	case "packet_in.extract":
+		c.checkExtract(e, call)
+	case "packet_in.lookahead":
+		if len(call.TypeArgs) == 1 {
+			c.checkLookahead(e, call.TypeArgs[0])
 		}
-	case *Struct:
-		for _, f := range t.Fields {
-			if hasTypeParam(f.Type) {
-				return true
-			}
+	case "packet_out.emit":
+		if len(call.Args) == 1 && call.Args[0] != nil && !emittable(c.info.Types[call.Args[0]].Type) {
+			c.errorf(e.Pos(), "emit takes headers, stacks, unions and structs of these, but %s has type %s", show(call.Args[0]), c.info.Types[call.Args[0]].Type)
 		}
 	}
-	return false
+	if isBlockType(call.Result) {
+		c.errorf(e.Pos(), "%s cannot return %s", show(f), call.Result)
+	}
+	if isExternType(call.Result) && !c.allKnown(call) {
+		c.errorf(e.Pos(), "%s makes an instance of %s: its arguments must be known at compile time", show(f), call.Result)
+	}
 }

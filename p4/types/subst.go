@@ -136,19 +136,6 @@ func substFunc(f *Func, m map[*TypeParam]Type) *Func {
 	return out
 }
 
-// A generic makes the instances of one declaration with type parameters, each
-// list of arguments once. Types inside the declaration itself are instances
-// whose arguments are the type parameters.
-type generic struct {
-	params []*TypeParam
-	self   Type // the declaration's own type: arguments = parameters
-	insts  []Type
-	// open is set while the declaration is being read: instances made
-	// meanwhile are filled when it is complete.
-	open  bool
-	depth int
-}
-
 // maxDepth stops an extern whose methods mention ever larger instances of it.
 const maxDepth = 16
 
@@ -248,4 +235,27 @@ func genericOf(t Type) *generic {
 		return t.generic
 	}
 	return nil
+}
+
+// hasTypeParam reports whether a size depends on a type parameter.
+func hasTypeParam(t Type) bool {
+	switch t := t.(type) {
+	case *TypeParam:
+		return true
+	case *Stack:
+		return hasTypeParam(t.Elem)
+	case *Tuple:
+		for _, e := range t.Elems {
+			if hasTypeParam(e) {
+				return true
+			}
+		}
+	case *Struct:
+		for _, f := range t.Fields {
+			if hasTypeParam(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -338,3 +338,21 @@ func BodyOf(t Type) (b Body, ok bool) {
 	}
 	return Body{}, false
 }
+
+// isHeaderType reports whether t is a header or header_union.
+func isHeaderType(t Type) bool {
+	s, ok := t.(*Struct)
+	return ok && s.Kind != syntax.StructKindStruct
+}
+
+func ctorOf(t Type) *Func {
+	switch t := t.(type) {
+	case *Parser:
+		return t.Ctor
+	case *Control:
+		return t.Ctor
+	case *Package:
+		return t.Ctor
+	}
+	return nil
+}

@@ -303,8 +303,11 @@ func (c *checker) stackType(e *syntax.StackType) Type {
 	return t
 }
 
-// isHeaderType reports whether t is a header or header_union.
-func isHeaderType(t Type) bool {
-	s, ok := t.(*Struct)
-	return ok && s.Kind != syntax.StructKindStruct
+func hasDontCare(ts []Type) bool {
+	for _, t := range ts {
+		if t == DontCare {
+			return true
+		}
+	}
+	return false
 }

@@ -4,16 +4,6 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-// A flow follows a variable or out parameter through a body. It speaks up only
-// where no path has written the variable before it is read: a write in one
-// branch silences the reads after it, so there are no false alarms.
-type flow struct {
-	written bool
-	loops   int            // the loops around the declaration
-	reads   []*syntax.Name // while nothing was written
-	late    bool           // read where the order of execution is not that of the text
-}
-
 // follow begins to follow o where its value is undefined at first.
 func (c *checker) follow(o *Object) {
 	if undefined(o.Type) {
@@ -164,7 +154,7 @@ func quiet(as syntax.Annotations, what string) bool {
 		if a.Name.Value != "noWarn" {
 			continue
 		}
-		s := annotated(syntax.Annotations{a}, "noWarn")
+		s, _ := syntax.Annotations{a}.Text("noWarn")
 		if s == what || s == "" {
 			return true
 		}
@@ -196,7 +186,7 @@ func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 	if as.Get("deprecated") == nil || pos.File() == o.Decl.Pos().File() {
 		return
 	}
-	why := annotated(as, "deprecated")
+	why, _ := as.Text("deprecated")
 	if why != "" {
 		why = ": " + why
 	}

@@ -47,7 +47,7 @@ func WantArch(cmd *cobra.Command, arch string) error {
 
 // AddRoundsFlag gives cmd the flag that bounds a packet's rounds.
 func AddRoundsFlag(cmd *cobra.Command, rounds *int) {
-	cmd.Flags().IntVar(rounds, "rounds", dataplane.DefaultRounds, "end a packet that has been resubmitted, recirculated and cloned `N` times, with its copies")
+	cmd.Flags().IntVar(rounds, "rounds", dataplane.DefaultRounds, "drop a packet and its copies after `N` resubmissions, recirculations and clones")
 }
 
 // AddPcapFlag adds the flag for captures of all ports.

@@ -29,7 +29,7 @@ const choiceUse = "[FILE.yaml|FOLDER|PAPER|STORED]…"
 
 func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&q.full, "full", false, "as large as the paper has it")
+	f.BoolVar(&q.full, "full", false, "at the size of the paper's own network, where the experiment is a smaller one")
 	f.StringVar(&q.engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
 	f.IntVar(&q.seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})

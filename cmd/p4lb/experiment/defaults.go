@@ -13,7 +13,7 @@ func newLabDefaults(c *cli.Console) *cobra.Command {
 	var like string
 	cmd := &cobra.Command{
 		Use:   "defaults [--like WHAT]",
-		Short: "Show what simulators do in several ways, and what is done here",
+		Short: "Show the choices of modelling in which simulators differ, and the defaults here",
 		Long: `Defaults prints the choices of modelling as an experiment's file has them, each
 with what it decides and why the default is what it is. With --like they are those
 of another simulator, or of cards and switches as sold:

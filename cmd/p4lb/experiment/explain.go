@@ -15,7 +15,7 @@ import (
 )
 
 func (j *labJob) addExplain(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.explain, "explain", "", "run what vary says instead: which open choice moves which number of `FIGURE`, or of all, by how much")
+	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and say how much each choice that the paper leaves open moves the numbers of `FIGURE`, or of all")
 }
 
 // tellMechanisms prints what is recorded of why rows come out otherwise than printed.

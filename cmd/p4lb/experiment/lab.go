@@ -58,7 +58,7 @@ cluster (lab submit).
   lab report           the table and the report of what a store has
   lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
   lab list             workloads, metrics and papers
-  lab defaults         what simulators do in several ways, and what is done here`,
+  lab defaults         the choices of modelling in which simulators differ, and the defaults here`,
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
   p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
@@ -79,10 +79,6 @@ cluster (lab submit).
 	q.addFlags(cmd)
 	j.addFlags(cmd)
 	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
-	for _, verb := range cmd.Commands() {
-		verb.Flags().SortFlags = false
-		verb.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 
@@ -184,22 +180,25 @@ func newLabPaper(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "paper NAME [FIGURE]",
 		Short: "Run the experiments of a paper and hold them against what it prints",
-		Long: `Paper runs the experiments of a paper and says of each number or order that the
-paper prints how it fared:
+		Long: `Paper runs the experiments of a paper and compares each number or order that the
+paper prints with what is measured:
 
   within band        the value is met within the stated band
   ordering holds     the sign or order is, beyond the 95 % interval; the value is not
   out of reach here  no scheme could save that much here, as a ceiling shows
   contrary           it is the other way round, or another value, beyond the interval
-  not as printed     the interval excludes what is printed, and not its sign
+  not as printed     the interval excludes what is printed, and not its sign; or the
+                     rows are level, and the note says where the interval ends
   undecided          the interval is too wide to tell; the note says how many seeds would
 
-and what had to be assumed. Before it runs anything it prints what the recorded
-results come to, and how long all of it takes (--recorded: nothing else). Where the
-paper's setting takes hours, the experiment is a smaller one that says so; --full
-takes the paper's. --explain FIGURE tries what the paper leaves open, and says which
-choice moves which number, by how much; before that it prints why rows come out
-otherwise than printed, as counters of the recorded runs show it. The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
+and lists what had to be assumed. Before it runs anything it prints the recorded
+results, and how long all of it takes (--recorded: nothing else). Where the paper's
+setting takes hours, the experiment is a smaller one that says so; --full takes the
+paper's. --explain FIGURE varies what the paper leaves open, and says how much each
+choice moves each number; before that it prints why numbers differ from the paper's,
+by the counters of the recorded runs.
+
+The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
   p4lb lab paper qdaps --full --resume
   p4lb lab paper rlb --recorded

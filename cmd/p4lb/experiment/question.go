@@ -48,7 +48,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "parameters", []string{spec.AdvisedValues, spec.DefaultValues})
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
-	f.StringVar(&q.like, "like", "", "model what simulators do in several ways like `WHAT`: "+strings.Join(spec.Presets, ", ")+" (lab defaults says what that is)")
+	f.StringVar(&q.like, "like", "", "where simulators differ, model as `WHAT` does: "+strings.Join(spec.Presets, ", ")+" (lab defaults says what that is)")
 	f.StringVar(&q.engine, "engine", spec.EngineP4, "what the switches run: p4, or native for the models, which is faster")
 	cli.AddArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")

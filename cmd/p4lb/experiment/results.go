@@ -42,10 +42,6 @@ there is one of it, otherwise as list does.`,
 		},
 	}
 	cmd.AddCommand(newResultsList(c), newResultsShow(c), newResultsCompare(c), newResultsExport(c), newResultsVerify(c), newResultsPrune(c))
-	for _, verb := range cmd.Commands() {
-		verb.Flags().SortFlags = false
-		verb.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 

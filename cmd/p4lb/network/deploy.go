@@ -199,8 +199,6 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--tofino-api is for --target tofino")
 	case j.bfrt && j.target != targetEmbedded:
 		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
-	case j.speaksBfRt() && j.takeover:
-		return cli.UsageError(cmd, "--takeover: over BfRt a program stays its client's until that ends; --backup waits for it")
 	case j.target == targetTofino && !j.speaksBfRt() && len(j.configs) == 0 && !j.dryRun:
 		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
 	}

@@ -36,10 +36,6 @@ p4lb inspect says what cells mean.
 		},
 	}
 	cmd.AddCommand(newRegisterRead(c), newRegisterWrite(c))
-	for _, verb := range cmd.Commands() {
-		verb.Flags().SortFlags = false
-		verb.DisableFlagsInUseLine = true
-	}
 	return cmd
 }
 
