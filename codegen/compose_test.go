@@ -11,6 +11,7 @@ import (
 // TestCompositions tries every combination of blocks: it compiles, or is
 // refused with a reason that names two of its blocks.
 func TestCompositions(t *testing.T) {
+	leftToPlainRun(t)
 	kinds := map[string][]string{}
 	for _, b := range codegen.Blocks() {
 		kinds[b.Kind] = append(kinds[b.Kind], b.Name)

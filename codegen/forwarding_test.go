@@ -29,6 +29,7 @@ const forwardedPackets = 24
 // TestForwardingRecord holds the record against today's programs. With
 // SIMPLE_SWITCH, the folder of the switches, the record is made anew first.
 func TestForwardingRecord(t *testing.T) {
+	leftToPlainRun(t)
 	if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {
 		recordForwarding(t, dir)
 	}

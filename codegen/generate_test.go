@@ -63,6 +63,15 @@ func compile(t *testing.T, name, text string) *bmv2.Config {
 	return p.Config
 }
 
+// leftToPlainRun skips a test of one goroutine in the short form, which is for the
+// race detector.
+func leftToPlainRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it has one goroutine: the race detector has nothing to see")
+	}
+}
+
 // variants are ways of generating that change the text.
 func variants() map[string]codegen.Params {
 	list := map[string]codegen.Params{}
@@ -204,6 +213,7 @@ func checkText(t *testing.T, name, text string) {
 
 // TestDeterministic generates twice, since maps are walked in no order.
 func TestDeterministic(t *testing.T) {
+	leftToPlainRun(t)
 	for _, row := range codegen.Rows() {
 		a, err := codegen.Generate(row, codegen.Params{})
 		if err != nil {
@@ -221,9 +231,7 @@ func TestDeterministic(t *testing.T) {
 
 // TestGuardOnEveryRow puts RLB on all rows: it must not care what it guards.
 func TestGuardOnEveryRow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("seventy programs")
-	}
+	leftToPlainRun(t)
 	for _, name := range codegen.Names() {
 		if strings.Contains(name, "+") {
 			continue
@@ -244,6 +252,7 @@ func TestGuardOnEveryRow(t *testing.T) {
 // TestParameters generates with each parameter at both its bounds, or with each
 // of its words: that either compiles or is refused.
 func TestParameters(t *testing.T) {
+	leftToPlainRun(t)
 	seen := map[string]bool{}
 	for _, row := range codegen.Rows() {
 		for _, p := range row.Parameters() {
@@ -270,6 +279,7 @@ func TestParameters(t *testing.T) {
 // TestCoefficients generates for polynomials of a user's own, whose data had
 // ranges of their own, and refuses one whose sum has no accumulator.
 func TestCoefficients(t *testing.T) {
+	leftToPlainRun(t)
 	for degree := 1; degree <= fitting.MaxDegree; degree++ {
 		row, err := codegen.Compose("packet", "fitted", "grid", "none")
 		if err != nil {

@@ -24,6 +24,9 @@ const maxHardwareLines = 2050
 // TestGoldensHardware compares the programs for Tofino with those on disk. A row
 // that an architecture lacks is refused with a reason, and has no program.
 func TestGoldensHardware(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has one goroutine: the race detector has nothing to see")
+	}
 	for _, arch := range hardwareArchs {
 		dir := filepath.Join("../../p4src", arch)
 		want := map[string]bool{}
