@@ -73,6 +73,7 @@ func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string
 
 // TestReadings holds what cells mean to the manifest's words, scheme by scheme.
 func TestReadings(t *testing.T) {
+	leftToPlainRun(t)
 	const now = 1_000_000 // us, when virtual networks begin
 	for _, c := range []struct {
 		scheme          string
@@ -142,6 +143,7 @@ func TestReadingsOfProgram(t *testing.T) {
 // TestEveryProgram reads every program of the catalogue, in each role, and wants
 // words for every cell.
 func TestEveryProgram(t *testing.T) {
+	leftToPlainRun(t)
 	for _, row := range codegen.Rows() {
 		if strings.HasPrefix(row.Name, "qall") && row.Name != "qall-poly3" && row.Name != "qall-flowlet" {
 			continue // all of them have the same registers

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/task"
@@ -16,8 +15,6 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/manifest"
 )
-
-func loadConfig(text []byte) (*bmv2.Config, error) { return bmv2.Load(text) }
 
 const ms = time.Millisecond
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
@@ -103,6 +104,22 @@ func keysOf(m map[string]string) func(func(string) bool) {
 	}
 }
 
+// configs has the configurations of pipelines, by their JSON.
+var configs sync.Map
+
+func configOf(t testing.TB, p *plan.Pipeline) *bmv2.Config {
+	t.Helper()
+	if c, ok := configs.Load(&p.Config[0]); ok {
+		return c.(*bmv2.Config)
+	}
+	c, err := bmv2.Load(p.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs.Store(&p.Config[0], c)
+	return c
+}
+
 // newPlan plans a scheme on a topology.
 func newPlan(t testing.TB, top *fabric.Topology, scheme string, set map[string]string) *plan.Plan {
 	t.Helper()
@@ -131,6 +148,15 @@ func leafSpine(t testing.TB, delay time.Duration) *fabric.Topology {
 	return top
 }
 
+// leftToPlainRun skips a test of virtual networks in the short form, which is for
+// the race detector.
+func leftToPlainRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a virtual network has one goroutine: the race detector has nothing to see")
+	}
+}
+
 func newVirtualNet(t *testing.T, top *fabric.Topology, scheme string, set map[string]string) *virtualNet {
 	t.Helper()
 	n := &virtualNet{
@@ -145,11 +171,7 @@ func newVirtualNet(t *testing.T, top *fabric.Topology, scheme string, set map[st
 
 func (n *virtualNet) newSwitch(s *plan.Switch) *virtualSwitch {
 	n.t.Helper()
-	config, err := loadConfig(s.Pipeline.Config)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	sw, err := dataplane.New(config, dataplane.Options{})
+	sw, err := dataplane.New(configOf(n.t, s.Pipeline), dataplane.Options{})
 	if err != nil {
 		n.t.Fatal(err)
 	}
