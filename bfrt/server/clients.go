@@ -149,11 +149,21 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 			}
 			return err
 		case <-c.gone:
-			return c.why
+			return c.last(stream)
 		case <-s.stop:
 			return status.Error(codes.Unavailable, "the switch ends")
 		}
 	}
+}
+
+// last sends what waits for a client whose stream is to end, and says why.
+func (c *client) last(stream wire.StreamServer) error {
+	for m := c.outbox.take(); m != nil; m = c.outbox.take() {
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+	return c.why
 }
 
 // hear deals with a message of a client.

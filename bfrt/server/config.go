@@ -20,6 +20,7 @@ func (s *Server) Load(list ...Program) error {
 	}
 	s.adopt(n)
 	s.run()
+	s.clients.dismiss(s.programs)
 	return nil
 }
 
@@ -64,7 +65,6 @@ func (s *Server) build(list []Program) (*chipState, error) {
 // adopt has requests refer to programs from now on.
 func (s *Server) adopt(n *chipState) {
 	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
-	s.clients.dismiss(s.programs)
 }
 
 // run sends packets through them.
@@ -131,6 +131,7 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 			return &wire.SetForwardingPipelineConfigResponse{}, nil
 		}
 		s.adopt(n)
+		defer s.clients.dismiss(s.programs) // once they have been told
 		s.begun = req.GetConfig()
 		if a == wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END {
 			return s.finish(), nil

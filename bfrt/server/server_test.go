@@ -515,7 +515,12 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("after the same program has been loaded again: %v", err)
 	}
 	load("chip_1")
+	told := 0
 	for range r.heard { // until the stream has ended
+		told++
+	}
+	if told != 2 {
+		t.Errorf("the client of the program that is replaced has been told of %d configurations, want both", told)
 	}
 	if _, err := r.stream.Recv(); status.Code(err) != codes.Canceled {
 		t.Errorf("the stream of the replaced program's client: %v", err)
