@@ -13,10 +13,28 @@ type Local struct{ s *Server }
 func (s *Server) Local() Local { return Local{s} }
 
 // Write applies a batch of updates, as Server.Write.
-func (l Local) Write(req *p4v1.WriteRequest) error { return l.s.write(req, 0) }
+func (l Local) Write(req *p4v1.WriteRequest) error {
+	if err := l.ended(); err != nil {
+		return err
+	}
+	return l.s.write(req, 0)
+}
+
+// ended is an error once the server has been stopped, as a connection would be.
+func (l Local) ended() error {
+	select {
+	case <-l.s.stop:
+		return errStopping
+	default:
+		return nil
+	}
+}
 
 // Entities are those that Read would send.
 func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
+	if err := l.ended(); err != nil {
+		return nil, err
+	}
 	sc, err := l.s.arb.readScope(req.GetDeviceId(), req.GetRole())
 	if err != nil {
 		return nil, err

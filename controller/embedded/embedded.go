@@ -210,9 +210,7 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a chip is the first of its switch
 	} else {
 		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
-		if t.opts.Memory {
-			e.Local = n.server.Local()
-		}
+		e.Local = n.server.Local()
 	}
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()
