@@ -24,7 +24,7 @@ func (g *infoGen) annotations(as syntax.Annotations, skip ...string) []string {
 		case "name", "id", "brief", "description":
 			continue
 		}
-		out = append(out, annotationText(a))
+		out = append(out, annotationText(a, g.arch))
 	}
 	return out
 }
@@ -33,7 +33,7 @@ func structuredKind(a *syntax.Annotation) bool {
 	return a.Kind == syntax.AnnotationExprs || a.Kind == syntax.AnnotationKeyValues
 }
 
-func annotationText(a *syntax.Annotation) string {
+func annotationText(a *syntax.Annotation, arch string) string {
 	text := "@" + a.Name.Value
 	if len(a.Tokens) == 0 {
 		return text
@@ -42,7 +42,7 @@ func annotationText(a *syntax.Annotation) string {
 	for i, t := range a.Tokens {
 		words[i] = t.Text
 	}
-	if lists[a.Name.Value] {
+	if lists[a.Name.Value] && arch != "v1model" {
 		return text + "(" + strings.ReplaceAll(strings.Join(words, ""), ",", ", ") + ")"
 	}
 	return text + "(" + strings.Join(words, " ") + ")"
@@ -50,7 +50,7 @@ func annotationText(a *syntax.Annotation) string {
 
 // lists are the annotations that the compiler of the chip reads as lists of
 // expressions, and writes as such; of others it keeps the words.
-var lists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true}
+var lists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true, "stage": true}
 
 // structured gives the annotations in brackets.
 func (g *infoGen) structured(as syntax.Annotations) []*configv1.StructuredAnnotation {

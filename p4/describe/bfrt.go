@@ -40,10 +40,12 @@ type schemaGen struct {
 	out   *bfrt.Schema
 	kinds []string
 	sites map[string][]*site // extern objects by kind
+
+	owners map[*site]uint32 // the tables of direct registers
 }
 
 func (b *schemaGen) build() {
-	b.sites = map[string][]*site{}
+	b.sites, b.owners = map[string][]*site{}, map[*site]uint32{}
 	for _, s := range b.view.globals {
 		b.note(s)
 	}
@@ -293,6 +295,7 @@ func (b *schemaGen) addDirect(t *tableSite, out *bfrt.Table, next uint32) {
 		case "DirectRegister":
 			out.Data = append(out.Data, b.registerData(s, next)...)
 			out.Operations = append(out.Operations, "SyncRegisters")
+			b.owners[s] = out.ID
 		case "DirectLpf":
 			out.Data = append(out.Data, lpfData()...)
 		case "DirectWred":

@@ -45,6 +45,7 @@ func (b *schemaGen) addExtern(s *site) {
 			f.Name = "value"
 			t.Data = append(t.Data, bfrt.Mandatory(f))
 		}
+		b.addReaders(t, s)
 	case "Lpf":
 		t := table(bfrt.Lpf, "Lpf", b.size(s)).Notes(notes())
 		t.AddKey(bfrt.LpfIndex, "$LPF_INDEX", true, "Exact", bfrt.Plain("uint32"))
@@ -215,12 +216,40 @@ func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Fi
 func (b *schemaGen) callsOf(s *site, method string) []*types.Call {
 	var list []*types.Call
 	for _, c := range b.info.Calls {
-		n, ok := c.Recv.(*syntax.Name)
-		if ok && c.Method != nil && c.Method.Name == method && b.info.Uses[n] != nil && b.info.Uses[n].Decl == s.at {
+		if b.isOf(c, s, method) {
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// isOf reports whether a call is of a method of an object.
+func (b *schemaGen) isOf(c *types.Call, s *site, method string) bool {
+	n, ok := c.Recv.(*syntax.Name)
+	return ok && c.Method != nil && c.Method.Name == method && b.info.Uses[n] != nil && b.info.Uses[n].Decl == s.at
+}
+
+// addReaders says that the parameter of registers needs those whose actions read
+// it: the register, or the table of a direct one.
+func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
+	for _, kind := range []string{"RegisterAction", "DirectRegisterAction"} {
+		for _, action := range b.sites[kind] {
+			reads := false
+			syntax.Inspect(action.at, func(n syntax.Node) bool {
+				call, ok := n.(*syntax.CallExpr)
+				reads = reads || ok && b.info.Calls[call] != nil && b.isOf(b.info.Calls[call], param, "read")
+				return !reads
+			})
+			register, ok := action.args[0].(*site)
+			switch {
+			case !reads || !ok:
+			case kind == "RegisterAction":
+				t.Needs(b.id(bfrt.Register, register.name))
+			default:
+				t.Needs(b.owners[register])
+			}
+		}
+	}
 }
 
 // A hashPart is one field of what a hash is given.
@@ -279,6 +308,9 @@ func (b *schemaGen) hashParts(x syntax.Expr) []hashPart {
 		name := names.Path(b.info, x)
 		if name == "" {
 			name = syntax.String(x)
+		}
+		if tv.Value != nil {
+			name = fmt.Sprintf("%dw%v", width, tv.Value)
 		}
 		parts = append(parts, hashPart{name: name, width: width, constant: tv.Value != nil})
 	}
