@@ -62,6 +62,33 @@ func (s *Server) build(list []Program) (*chipState, error) {
 	return n, nil
 }
 
+// keepScopes leaves tables in the scopes that they had in the programs of before,
+// as a warm init that is hitless does: clients replay entries alone.
+func (n *chipState) keepScopes(before []*program) {
+	for _, p := range n.programs {
+		i := slices.IndexFunc(before, func(o *program) bool { return o.name == p.name && slices.Equal(o.pipes, p.pipes) })
+		if i < 0 {
+			continue
+		}
+		for id, t := range p.tables {
+			switch t := t.(type) {
+			case *matchTable:
+				if o, ok := before[i].tables[id].(*matchTable); ok {
+					t.scope = o.scope
+				}
+			case *valueSet:
+				if o, ok := before[i].tables[id].(*valueSet); ok {
+					t.scope = o.scope
+				}
+			case *registerTable:
+				if o, ok := before[i].tables[id].(*registerTable); ok {
+					t.parts = o.parts
+				}
+			}
+		}
+	}
+}
+
 // adopt has requests refer to programs from now on.
 func (s *Server) adopt(n *chipState) {
 	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
@@ -129,6 +156,9 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 		}
 		if a == wire.SetForwardingPipelineConfigRequest_VERIFY {
 			return &wire.SetForwardingPipelineConfigResponse{}, nil
+		}
+		if req.GetDevInitMode() == wire.SetForwardingPipelineConfigRequest_HITLESS {
+			n.keepScopes(s.programs)
 		}
 		s.adopt(n)
 		defer s.clients.dismiss(s.programs) // once they have been told

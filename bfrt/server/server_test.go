@@ -73,6 +73,40 @@ func TestScope(t *testing.T) {
 	}
 }
 
+// TestScopeKept: a warm init without a hit leaves tables in their scopes, another
+// does not.
+func TestScopeKept(t *testing.T) {
+	r := newRig(t)
+	id := r.table("In.dmac").schema.ID
+	r.must(r.write(everywhere, &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
+		TableId: id, Attribute: &wire.TableAttribute_EntryScope{EntryScope: &wire.EntryScope{PipeScope: &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_SINGLE}}}},
+	}}}}))
+	program, _ := chipProgram()
+	for _, c := range []struct {
+		mode wire.SetForwardingPipelineConfigRequest_DevInitMode
+		want []codes.Code // of the same entry in each of two pipes
+	}{
+		{wire.SetForwardingPipelineConfigRequest_HITLESS, []codes.Code{codes.OK, codes.OK}},
+		{wire.SetForwardingPipelineConfigRequest_FAST_RECONFIG, []codes.Code{codes.OK, codes.AlreadyExists}},
+	} {
+		_, err := r.c.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
+			ClientId: 1, Action: wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END, DevInitMode: c.mode,
+			Config: []*wire.ForwardingPipelineConfig{{P4Name: "chip", BfruntimeInfo: program.Schema, Profiles: []*wire.ForwardingPipelineConfig_Profile{{ProfileName: "pipe", Binary: program.Binary}}}},
+		})
+		r.must(err)
+		for n, want := range c.want {
+			err := r.write(pipe(uint32(n)), update(ins, r.entry("In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 2))))
+			got := codes.OK
+			if err != nil {
+				got = codes.Code(details(t, err)[0].GetCanonicalCode())
+			}
+			if got != want {
+				t.Errorf("after %v, an entry in pipe %d: %v, want %v", c.mode, n, err, want)
+			}
+		}
+	}
+}
+
 // TestAtomicity: a batch with one bad update does what its atomicity says, and the
 // details name the update.
 func TestAtomicity(t *testing.T) {
