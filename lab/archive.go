@@ -283,7 +283,7 @@ func change(a, b *Row, metric string) string {
 	case slices.Equal(va, vb):
 		return "same"
 	case slices.EqualFunc(a.Runs, b.Runs, func(x, y *Result) bool { return x.Seed == y.Seed }):
-		e := Reduction(vb, va)
+		e := reduction(vb, va)
 		e.Mean = -e.Mean
 		return signed(e) + " %"
 	}

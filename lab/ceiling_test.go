@@ -29,10 +29,10 @@ func TestCeilings(t *testing.T) {
 			t.Errorf("%s: %s is not 0", kind, metric)
 		}
 	}
-	if e, err := c.Row(spec.FastCore, "rps", 0.8).Against(base, "fct-mean"); err != nil || e.Low() < 5 {
+	if e, err := c.Row(spec.FastCore, "rps", 0.8).against(base, "fct-mean"); err != nil || e.low() < 5 {
 		t.Errorf("a core ten times as fast saves %v %% (%v)", e, err)
 	}
-	if e, err := c.Row(spec.Oracle, spec.OracleRow, 0.8).Against(c.Row(spec.KeepEarly, "rps", 0.8), "fct-mean"); err != nil || e.Mean <= 0 {
+	if e, err := c.Row(spec.Oracle, spec.OracleRow, 0.8).against(c.Row(spec.KeepEarly, "rps", 0.8), "fct-mean"); err != nil || e.Mean <= 0 {
 		t.Errorf("the oracle saves %v %% of random packets (%v)", e, err)
 	}
 	if c.Row(spec.NoPauses, "ecmp", 0.8) != nil || c.Row("", spec.OracleRow, 0.8) != nil {

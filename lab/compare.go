@@ -34,9 +34,9 @@ type Row struct {
 	network *fabric.Topology // as the experiment speaks of it
 }
 
-// ErrUnseeded is wrapped by the refusal to compare rows that did not see the
+// errUnseeded is wrapped by the refusal to compare rows that did not see the
 // same flows.
-var ErrUnseeded = errors.New("rows with other seeds cannot be compared")
+var errUnseeded = errors.New("rows with other seeds cannot be compared")
 
 func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparison {
 	c := &Comparison{Experiment: x, Results: results}
@@ -80,26 +80,26 @@ func (r *Row) values(metric string) []float64 {
 }
 
 // Estimate is a metric of the row, with its confidence interval.
-func (r *Row) Estimate(metric string) Estimate { return NewEstimate(r.values(metric)) }
+func (r *Row) Estimate(metric string) Estimate { return newEstimate(r.values(metric)) }
 
-// Against estimates by how many percent a metric of the row lies below that of
+// against estimates by how many percent a metric of the row lies below that of
 // another row. Both must be of runs with the same seeds, of different programs.
-func (r *Row) Against(other *Row, metric string) (Estimate, error) {
+func (r *Row) against(other *Row, metric string) (Estimate, error) {
 	if err := r.comparable(other); err != nil {
 		return Estimate{}, err
 	}
-	return Reduction(r.values(metric), other.values(metric)), nil
+	return reduction(r.values(metric), other.values(metric)), nil
 }
 
 // comparable refuses what no conclusion can be drawn from.
 func (r *Row) comparable(other *Row) error {
 	if len(r.Runs) != len(other.Runs) || len(r.Runs) == 0 {
-		return fmt.Errorf("%s has %d runs and %s %d: %w", r.Scheme.Label, len(r.Runs), other.Scheme.Label, len(other.Runs), ErrUnseeded)
+		return fmt.Errorf("%s has %d runs and %s %d: %w", r.Scheme.Label, len(r.Runs), other.Scheme.Label, len(other.Runs), errUnseeded)
 	}
 	for i, a := range r.Runs {
 		b := other.Runs[i]
 		if a.Seed != b.Seed || a.Seed == 0 {
-			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, ErrUnseeded)
+			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, errUnseeded)
 		}
 		if r.Case == other.Case && r.Scheme.Candidates == other.Scheme.Candidates && a.Engine == b.Engine && sameMap(a.Programs, b.Programs) && sameMap(a.Parameters, b.Parameters) {
 			return fmt.Errorf("%s and %s: %w", a.Label, b.Label, ErrSame)

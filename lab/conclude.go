@@ -46,16 +46,16 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 		return f, false
 	}
 	var err error
-	f.Saved, err = base.Against(r, f.Metric)
+	f.Saved, err = base.against(r, f.Metric)
 	return f, err == nil && !math.IsNaN(f.Saved.Mean)
 }
 
-// Clear reports whether the interval leaves no doubt who is ahead.
-func (f Finding) Clear() bool { return f.Saved.Excludes(0) }
+// clear reports whether the interval leaves no doubt who is ahead.
+func (f Finding) clear() bool { return f.Saved.excludes(0) }
 
-// Level reports whether the two are so close that the figures printed do not tell them
+// level reports whether the two are so close that the figures printed do not tell them
 // apart: where the hosts limit, schemes often are.
-func (f Finding) Level() bool {
+func (f Finding) level() bool {
 	const shown = 0.05 // percent, of which points writes one decimal
 	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
 }
@@ -65,9 +65,9 @@ func (f Finding) String() string {
 	switch {
 	case f.Saved.N < 2:
 		return f.size() + " (one seed)"
-	case f.Level():
+	case f.level():
 		return "level with " + f.Other
-	case !f.Clear():
+	case !f.clear():
 		return fmt.Sprintf("no clear difference (%s ±%s %%)", points(-f.Saved.Mean), points(f.Saved.Half))
 	}
 	return fmt.Sprintf("%s (±%s)", f.size(), points(f.Saved.Half))
@@ -145,7 +145,7 @@ func conclude(list []Finding) string {
 	var clear, open []string
 	seeds := 0.0
 	for _, f := range list {
-		if f.Clear() || f.Level() {
+		if f.clear() || f.level() {
 			clear = append(clear, f.String())
 			continue
 		}

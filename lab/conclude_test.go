@@ -44,7 +44,7 @@ func TestConclusion(t *testing.T) {
 	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "the intervals overlap; some 22 seeds would tell") {
 		t.Errorf("%q", got)
 	}
-	if f := c.Findings(); len(f) != 1 || f[0].Clear() || f[0].String() != "no clear difference (-2.9 ±6.8 %)" {
+	if f := c.Findings(); len(f) != 1 || f[0].clear() || f[0].String() != "no clear difference (-2.9 ±6.8 %)" {
 		t.Errorf("%v", f)
 	}
 	c = made(map[string][]float64{"a": {10}, "b": {11}}, "a", "b")
@@ -119,7 +119,7 @@ func TestOffer(t *testing.T) {
 func TestMetricsPage(t *testing.T) {
 	const file = "docs/metrics.md"
 	page := filepath.Join("..", filepath.FromSlash(file))
-	want := MetricsPage()
+	want := metricsPage()
 	if *update {
 		if err := os.WriteFile(page, want, 0o666); err != nil {
 			t.Fatal(err)

@@ -33,11 +33,11 @@ type Effect struct {
 	verdict0 Verdict
 }
 
-// Sure reports whether the effect is beyond chance, among as many as were looked at.
-func (e *Effect) Sure() bool { return e.P < sureAt }
+// sure reports whether the effect is beyond chance, among as many as were looked at.
+func (e *Effect) sure() bool { return e.P < sureAt }
 
-// Moves reports whether the choice alone makes another verdict, beyond chance.
-func (e *Effect) Moves() bool { return !e.Among && e.Sure() && e.Verdict != e.verdict0 }
+// moves reports whether the choice alone makes another verdict, beyond chance.
+func (e *Effect) moves() bool { return !e.Among && e.sure() && e.Verdict != e.verdict0 }
 
 // A Confirmation is a setting that was found by looking, run with seeds that nothing
 // had been looked at with.
@@ -195,10 +195,10 @@ func (s *screening) effects(results []*Comparison, target int, base Outcome) (li
 		o := results[i].Judge()[target]
 		after := results[i].samples(&s.all[i].Targets[target], base.Load)
 		e := Effect{
-			Target: t, Choice: s.x.Vary.Describe(s.levels[i]), Value: NewEstimate(after), Change: NewEstimate(minus(after, before)),
+			Target: t, Choice: s.x.Vary.Describe(s.levels[i]), Value: newEstimate(after), Change: newEstimate(minus(after, before)),
 			Verdict: o.Verdict, verdict0: base.Verdict, levels: s.levels[i],
 		}
-		if e.P = e.Change.P(0); e.Change.Half == 0 && e.Change.Mean == 0 {
+		if e.P = e.Change.p(0); e.Change.Half == 0 && e.Change.Mean == 0 {
 			e.P = math.NaN() // it does not concern the target, and is none of many looks
 		}
 		list = append(list, e)
@@ -252,7 +252,7 @@ func (s *screening) among(results []*Comparison, target int, base Outcome) (list
 		o := v.Open[k]
 		e := Effect{Target: base.Target, Among: true, Choice: fmt.Sprintf("%s: %s → %s", o.Key, o.Levels[0].Text, o.Levels[len(o.Levels)-1].Text)}
 		e.Change, e.Spread = pooled(changes)
-		e.P, e.Verdict, e.verdict0 = e.Change.P(0), base.Verdict, base.Verdict
+		e.P, e.Verdict, e.verdict0 = e.Change.p(0), base.Verdict, base.Verdict
 		list = append(list, e)
 	}
 	return list
@@ -272,7 +272,7 @@ func onlyStep(a, b []int) (step int, ok bool) {
 // pooled is the mean of several changes, by seed, and how much they differ.
 func pooled(changes [][]float64) (Estimate, float64) {
 	if len(changes) == 0 {
-		return NewEstimate(nil), 0
+		return newEstimate(nil), 0
 	}
 	mean := make([]float64, len(changes[0]))
 	var each []float64
@@ -283,9 +283,9 @@ func pooled(changes [][]float64) (Estimate, float64) {
 		}
 	}
 	if len(each) < 2 {
-		return NewEstimate(mean), 0
+		return newEstimate(mean), 0
 	}
-	return NewEstimate(mean), math.Sqrt(variance(each))
+	return newEstimate(mean), math.Sqrt(variance(each))
 }
 
 // confirm runs what makes a target come out as printed once more, with seeds that
@@ -378,7 +378,7 @@ func (s *Sensitivity) Summary() []string {
 	for _, o := range s.Base {
 		var moving []string
 		for _, e := range s.of(o.Target) {
-			if e.Moves() {
+			if e.moves() {
 				moving = append(moving, fmt.Sprintf("%s (%s, then %s)", e.Choice, signed(e.Change), e.Verdict))
 			}
 		}

@@ -55,7 +55,7 @@ func (k *Kept) ID() string {
 
 // describe describes an experiment as it is kept.
 func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
-	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: ResultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
+	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: resultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
 	if k.World == Sim {
 		k.World = ""
 	}

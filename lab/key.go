@@ -14,19 +14,19 @@ import (
 	"github.com/p4lb/p4lb/manifest"
 )
 
-// ResultVersion is raised by every change after which a run comes to another
+// resultVersion is raised by every change after which a run comes to another
 // result: in the simulator, in the switches, in a model, in what is measured. It
 // is part of every run's key, so that what an older binary has made is not taken
 // for what this one would. TestResultVersion fails where recorded runs differ and
 // this is still the same.
-const ResultVersion = 1
+const resultVersion = 1
 
 // Key is the digest of all that decides what a run comes to: who has the same key
 // gets the same bytes, on any machine. It knows no names of files, but what is in
 // them, and no labels, which results are given when they are read.
 func (j *Job) Key() string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "result-version=%d\n", ResultVersion)
+	fmt.Fprintf(&b, "result-version=%d\n", resultVersion)
 	spec.WriteForm(&b, "", j.decisive())
 	j.setup.once.Do(func() { j.setup.contents = j.contents() })
 	b.WriteString(j.setup.contents)

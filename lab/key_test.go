@@ -41,7 +41,7 @@ func TestResultVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	fmt.Fprintf(&got, "result version %d\n", ResultVersion)
+	fmt.Fprintf(&got, "result version %d\n", resultVersion)
 	for _, j := range jobs {
 		flows, links := sha256.New(), sha256.New()
 		r, err := j.run(t.Context(), flows, links, nil)
@@ -61,7 +61,7 @@ func TestResultVersion(t *testing.T) {
 	}
 	want := string(text)
 	head, _, _ := strings.Cut(want, "\n")
-	same := head == fmt.Sprintf("result version %d", ResultVersion)
+	same := head == fmt.Sprintf("result version %d", resultVersion)
 	switch {
 	case got.String() == want:
 	case same:

@@ -183,7 +183,7 @@ func (r *Row) slowdown(bin int) Estimate {
 			values = append(values, run.Plots.Sizes[bin].Slowdown)
 		}
 	}
-	return NewEstimate(values)
+	return newEstimate(values)
 }
 
 // drawOrder draws what becomes of the order of packets, and what it costs.
@@ -258,7 +258,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 			for _, run := range r.Runs {
 				values = append(values, 100*run.Plots.Shares[k])
 			}
-			e := NewEstimate(values)
+			e := newEstimate(values)
 			s.X, s.Y, s.Half = append(s.X, float64(k)), append(s.Y, e.Mean), append(s.Half, e.Half)
 		}
 		f.Series = append(f.Series, s)

@@ -344,8 +344,8 @@ func verdictMark(o Outcome) string {
 	return s
 }
 
-// MetricsPage is docs/metrics.md: what each number of a table means.
-func MetricsPage() []byte {
+// metricsPage is docs/metrics.md: what each number of a table means.
+func metricsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Metrics
 

@@ -224,15 +224,15 @@ func TestSameProgramRefused(t *testing.T) {
 func TestUnseededRefused(t *testing.T) {
 	c := run(t, &Runner{}, load(t, tiny))
 	a, b := c.Rows[0], c.Rows[1]
-	if _, err := a.Against(b, "fct-mean"); err != nil {
+	if _, err := a.against(b, "fct-mean"); err != nil {
 		t.Fatal(err)
 	}
 	b.Runs[1].Seed = 9
-	if _, err := a.Against(b, "fct-mean"); !errors.Is(err, ErrUnseeded) {
+	if _, err := a.against(b, "fct-mean"); !errors.Is(err, errUnseeded) {
 		t.Errorf("other seeds: got %v", err)
 	}
 	a.Runs[0].Seed, b.Runs[0].Seed, b.Runs[1].Seed = 0, 0, 2
-	if _, err := a.Against(b, "fct-mean"); !errors.Is(err, ErrUnseeded) {
+	if _, err := a.against(b, "fct-mean"); !errors.Is(err, errUnseeded) {
 		t.Errorf("no seed: got %v", err)
 	}
 }

@@ -15,9 +15,9 @@ type Estimate struct {
 	N    int     `json:"n"`
 }
 
-// NewEstimate estimates the mean from values of independent runs. Values that
+// newEstimate estimates the mean from values of independent runs. Values that
 // are no number, as the tail of no flows, are left out.
-func NewEstimate(values []float64) Estimate {
+func newEstimate(values []float64) Estimate {
 	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	n := len(values)
 	if n == 0 {
@@ -40,14 +40,14 @@ func NewEstimate(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * se, N: n}
 }
 
-// Excludes reports whether the interval does not contain v: two runs at least.
-func (e Estimate) Excludes(v float64) bool {
+// excludes reports whether the interval does not contain v: two runs at least.
+func (e Estimate) excludes(v float64) bool {
 	return e.N > 1 && math.Abs(e.Mean-v) > e.Half
 }
 
-// P is how likely a mean as far from v would be if v were the true one, by Student's
+// p is how likely a mean as far from v would be if v were the true one, by Student's
 // t; NaN of one run, which tells nothing.
-func (e Estimate) P(v float64) float64 {
+func (e Estimate) p(v float64) float64 {
 	if e.N < 2 || math.IsNaN(e.Mean) {
 		return math.NaN()
 	}
@@ -83,15 +83,15 @@ func holm(p []float64) []float64 {
 // sureAt is what counts as beyond chance.
 const sureAt = 0.05
 
-// Low and High are the ends of the interval.
-func (e Estimate) Low() float64 { return e.Mean - e.Half }
+// low is the lower end of the interval.
+func (e Estimate) low() float64 { return e.Mean - e.Half }
 
-// High is the upper end of the interval.
-func (e Estimate) High() float64 { return e.Mean + e.Half }
+// high is the upper end of the interval.
+func (e Estimate) high() float64 { return e.Mean + e.Half }
 
-// Reduction estimates by how many percent a lies below b, seed by seed: the runs
+// reduction estimates by how many percent a lies below b, seed by seed: the runs
 // of a seed have the same flows, so their difference varies less than they do.
-func Reduction(a, b []float64) Estimate {
+func reduction(a, b []float64) Estimate {
 	n := min(len(a), len(b))
 	diff := make([]float64, n)
 	for i := range n {
@@ -100,7 +100,7 @@ func Reduction(a, b []float64) Estimate {
 			diff[i] = 100 * (b[i] - a[i]) / b[i]
 		}
 	}
-	return NewEstimate(diff)
+	return newEstimate(diff)
 }
 
 // percentile is the value that a share p of the sorted values does not exceed,

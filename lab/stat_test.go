@@ -19,15 +19,15 @@ func TestEstimate(t *testing.T) {
 		{[]float64{7}, 7, 0},
 		{[]float64{4, math.NaN(), 4, 4}, 4, 0},
 	} {
-		e := NewEstimate(c.values)
+		e := newEstimate(c.values)
 		if math.Abs(e.Mean-c.mean) > 1e-9 || math.Abs(e.Half-c.half) > 0.001 {
 			t.Errorf("%v: got %+v, want %g ± %g", c.values, e, c.mean, c.half)
 		}
 	}
-	if e := NewEstimate(nil); !math.IsNaN(e.Mean) || e.Excludes(0) {
+	if e := newEstimate(nil); !math.IsNaN(e.Mean) || e.excludes(0) {
 		t.Errorf("of nothing: %+v", e)
 	}
-	if NewEstimate([]float64{5}).Excludes(0) {
+	if newEstimate([]float64{5}).excludes(0) {
 		t.Error("one run excludes something")
 	}
 }
@@ -42,7 +42,7 @@ func TestCoverage(t *testing.T) {
 		for i := range values {
 			values[i] = 3 + rng.NormFloat64()
 		}
-		if !NewEstimate(values).Excludes(3) {
+		if !newEstimate(values).excludes(3) {
 			hit++
 		}
 	}
@@ -54,8 +54,8 @@ func TestCoverage(t *testing.T) {
 // TestReduction: pairs tell apart what the means alone do not.
 func TestReduction(t *testing.T) {
 	a, b := []float64{9, 90, 900}, []float64{10, 100, 1000}
-	e := Reduction(a, b)
-	if math.Abs(e.Mean-10) > 1e-9 || !e.Excludes(0) {
+	e := reduction(a, b)
+	if math.Abs(e.Mean-10) > 1e-9 || !e.excludes(0) {
 		t.Errorf("got %+v, want 10 %% beyond doubt", e)
 	}
 }

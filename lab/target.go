@@ -119,29 +119,29 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	o.Measured = strings.Join(parts, " < ")
 	holds, sure, wrong, need := 0, 0, 0, 0.0
 	for i := 1; i < len(rows); i++ {
-		e, err := rows[i-1].Against(rows[i], t.Metric)
-		if err == nil && !e.Excludes(0) {
+		e, err := rows[i-1].against(rows[i], t.Metric)
+		if err == nil && !e.excludes(0) {
 			need = max(need, e.seeds(0))
 		}
 		switch {
 		case err == nil && e.Mean > 0:
 			holds++
-			if e.Excludes(0) {
+			if e.excludes(0) {
 				sure++
 			}
-		case err == nil && e.Excludes(0):
+		case err == nil && e.excludes(0):
 			wrong++
 		}
 	}
 	n := len(rows) - 1
-	ends, err := rows[0].Against(rows[n], t.Metric)
-	o.P = ends.P(0)
+	ends, err := rows[0].against(rows[n], t.Metric)
+	o.P = ends.p(0)
 	o.Verdict, o.Note = Undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
 	if wrong > 0 {
 		o.Verdict = Contrary
 		o.Note += fmt.Sprintf(", %d the other way beyond it", wrong)
 	}
-	if holds == n && err == nil && (ends.N < 2 || ends.Excludes(0)) {
+	if holds == n && err == nil && (ends.N < 2 || ends.excludes(0)) {
 		o.Verdict = Holds
 	}
 	if o.Verdict == Undecided && ends.N > 1 {
@@ -175,14 +175,14 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	}
 	o.Note = ""
 	o.Measured, o.value = best.String()+unit, best
-	o.Verdict, o.P = verdictOn(t, best), best.P(noEffect(t))
+	o.Verdict, o.P = verdictOn(t, best), best.p(noEffect(t))
 	switch {
 	case o.Verdict == Undecided:
 		o.Note = wants(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
 	case o.Verdict == Smaller && best == (Estimate{Mean: noEffect(t), N: best.N}):
 		o.Note = "the same in all runs"
-	case o.Verdict == Smaller && !best.Excludes(noEffect(t)):
-		o.Note = fmt.Sprintf("level: the interval ends at %s and %s%s", digits(best.Low()), digits(best.High()), unit)
+	case o.Verdict == Smaller && !best.excludes(noEffect(t)):
+		o.Note = fmt.Sprintf("level: the interval ends at %s and %s%s", digits(best.low()), digits(best.high()), unit)
 	}
 	return o
 }
@@ -201,7 +201,7 @@ func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("%s or %s has not run at load %g", t.Of, against, load)
 	}
 	if !t.Ratio {
-		return a.Against(b, t.Metric)
+		return a.against(b, t.Metric)
 	}
 	if err := a.comparable(b); err != nil {
 		return Estimate{}, err
@@ -210,7 +210,7 @@ func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 	for i := range x {
 		x[i] /= y[i]
 	}
-	return NewEstimate(x), nil
+	return newEstimate(x), nil
 }
 
 // samples are what a target measures at a load, by seed: a reduction or a ratio, a
@@ -329,7 +329,7 @@ func printedText(t *spec.Target, unit string) string {
 // shows that the order holds, if its interval excludes none at all.
 func verdictOn(t *spec.Target, e Estimate) Verdict {
 	pair := (t.Against != "" || t.AgainstCase != "") && !t.Ratio
-	sure := e.N < 2 || !pair || e.Excludes(0)
+	sure := e.N < 2 || !pair || e.excludes(0)
 	in := t.AtLeast == nil || e.Mean >= *t.AtLeast
 	in = in && (t.AtMost == nil || e.Mean <= *t.AtMost)
 	if t.Printed != nil {
@@ -345,7 +345,7 @@ func verdictOn(t *spec.Target, e Estimate) Verdict {
 		return Within
 	case sameSign && sure:
 		return Holds
-	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.Excludes(1):
+	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.excludes(1):
 		return Holds
 	}
 	return missed(t, e)
@@ -366,11 +366,11 @@ func missed(t *spec.Target, e Estimate) Verdict {
 	switch {
 	case e.N < 2:
 		return Undecided
-	case against && t.Printed != nil && e.Excludes(noEffect(t)) && way(*t.Printed):
+	case against && t.Printed != nil && e.excludes(noEffect(t)) && way(*t.Printed):
 		return Contrary
-	case against && t.AtLeast != nil && *t.AtLeast > noEffect(t) && e.High() < noEffect(t):
+	case against && t.AtLeast != nil && *t.AtLeast > noEffect(t) && e.high() < noEffect(t):
 		return Contrary
-	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.Low() > noEffect(t):
+	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.low() > noEffect(t):
 		return Contrary
 	case !excludes(t, e):
 		return Undecided
@@ -382,7 +382,7 @@ func missed(t *spec.Target, e Estimate) Verdict {
 
 // excludes reports whether the interval leaves no room for what is printed.
 func excludes(t *spec.Target, e Estimate) bool {
-	return t.Printed != nil && e.Excludes(*t.Printed) || t.AtLeast != nil && e.High() < *t.AtLeast || t.AtMost != nil && e.Low() > *t.AtMost
+	return t.Printed != nil && e.excludes(*t.Printed) || t.AtLeast != nil && e.high() < *t.AtLeast || t.AtMost != nil && e.low() > *t.AtMost
 }
 
 // wants says how many seeds would tell, as seeds has it.
@@ -441,7 +441,7 @@ func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool)
 		if row == nil {
 			continue
 		}
-		if e, err := row.Against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
+		if e, err := row.against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
 			best, ok = reach{kind, e}, true
 		}
 	}
@@ -453,7 +453,7 @@ func (c *Comparison) beyond(t *spec.Target, o *Outcome) {
 	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
 		return
 	}
-	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.High() {
+	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.high() {
 		o.Verdict = OutOfReach
 		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
 	}

@@ -159,12 +159,12 @@ func TestHolm(t *testing.T) {
 			t.Errorf("place %d: %g, want %g", i, got[i], want)
 		}
 	}
-	e := NewEstimate([]float64{1, 2, 3, 4, 5})
+	e := newEstimate([]float64{1, 2, 3, 4, 5})
 	// t = 3/(1.5811/sqrt 5) = 4.2426 with four degrees of freedom.
-	if p := e.P(0); math.Abs(p-0.01324) > 1e-4 {
+	if p := e.p(0); math.Abs(p-0.01324) > 1e-4 {
 		t.Errorf("p is %g", p)
 	}
-	if p := e.P(e.High()); math.Abs(p-0.05) > 1e-9 {
+	if p := e.p(e.high()); math.Abs(p-0.05) > 1e-9 {
 		t.Errorf("at the end of the interval p is %g", p)
 	}
 }

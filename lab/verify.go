@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/scheme"
 )
 
-// ErrUnlike is wrapped where a repetition came to something else.
-var ErrUnlike = errors.New("the repetition differs")
+// errUnlike is wrapped where a repetition came to something else.
+var errUnlike = errors.New("the repetition differs")
 
 // Check reads all that an archive has of an experiment, and compares it with its
 // digests. Each hears of every run, with what is wrong with it; nil is nothing.
@@ -71,7 +71,7 @@ func (a *Archive) Repeat(ctx context.Context, k *Kept, library *scheme.Library, 
 	var list []int
 	for i, j := range jobs {
 		if i >= len(k.Runs) || k.Runs[i].Key != j.Key() {
-			return fmt.Errorf("%s is of result version %d, this p4lb of %d, which would run something else: want the p4lb that made it", k.ID(), k.Version, ResultVersion)
+			return fmt.Errorf("%s is of result version %d, this p4lb of %d, which would run something else: want the p4lb that made it", k.ID(), k.Version, resultVersion)
 		}
 		if r, err := a.Result(ctx, k, k.Runs[i]); err == nil && r != nil {
 			list = append(list, i)
@@ -107,7 +107,7 @@ func (a *Archive) repeat(ctx context.Context, k *Kept, run KeptRun, j *Job) erro
 		return err
 	}
 	if !bytes.Equal(x, y) {
-		return fmt.Errorf("%w: %s", ErrUnlike, firstDifference(got, have))
+		return fmt.Errorf("%w: %s", errUnlike, firstDifference(got, have))
 	}
 	for name, h := range sums {
 		kept, err := a.sum(ctx, k, run, name)
@@ -115,7 +115,7 @@ func (a *Archive) repeat(ctx context.Context, k *Kept, run KeptRun, j *Job) erro
 			return err
 		}
 		if !bytes.Equal(kept, h.Sum(nil)) {
-			return fmt.Errorf("%w in %s", ErrUnlike, name)
+			return fmt.Errorf("%w in %s", errUnlike, name)
 		}
 	}
 	return nil

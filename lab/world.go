@@ -37,9 +37,9 @@ const (
 // Worlds lists them.
 var Worlds = []string{Sim, Embedded, BMv2}
 
-// ErrOverload is wrapped by the refusal of a run that a machine like this one
+// errOverload is wrapped by the refusal of a run that a machine like this one
 // cannot carry in real time.
-var ErrOverload = errors.New("more than this machine can carry in real time")
+var errOverload = errors.New("more than this machine can carry in real time")
 
 // carries is how many packets a second the switches of a world take in together
 // on a core, with room left for the hosts: some half of what p4lb bench has.
@@ -183,7 +183,7 @@ func (r *running) checkLoad(o RealOptions) error {
 	rate, most := packets/r.Case.Length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
 	if rate > most && !o.Overload {
 		return fmt.Errorf("%s in world %s: %w: %.0f packets a second through switches, of %.0f; want load %.2g, slower links or --overload",
-			r.Name(), r.world, ErrOverload, rate, most, r.Load*most/rate)
+			r.Name(), r.world, errOverload, rate, most, r.Load*most/rate)
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func SideBySide(list []*Comparison) [][]string {
 			line := []string{label, spec.Number(row.Load), metric.Label()}
 			var means []float64
 			for _, c := range list {
-				e := NewEstimate(nil)
+				e := newEstimate(nil)
 				if other := c.Row(row.Case.Name, row.Scheme.Label, row.Load); other != nil {
 					e = other.Estimate(name)
 				}

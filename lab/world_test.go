@@ -94,7 +94,7 @@ func TestNotInRealTime(t *testing.T) {
 	}
 	x.Cases[0].Traffic[0].Flows = 0
 	_, err = (&Runner{World: Embedded, Cores: 1}).Run(t.Context(), x)
-	if !errors.Is(err, ErrOverload) || !strings.Contains(err.Error(), "want load 0.0") {
+	if !errors.Is(err, errOverload) || !strings.Contains(err.Error(), "want load 0.0") {
 		t.Errorf("20 Gbit/s in real time: %v", err)
 	}
 }

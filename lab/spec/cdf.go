@@ -49,13 +49,13 @@ func WorkloadNamed(name string) (*CDF, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no workload %q: there are %s, and files of lines \"bytes p\"", name, strings.Join(Workloads(), ", "))
 	}
-	return ParseCDF(name+".txt", text)
+	return parseCDF(name+".txt", text)
 }
 
-// ParseCDF reads a distribution: a line for each point, "bytes p", and comments
+// parseCDF reads a distribution: a line for each point, "bytes p", and comments
 // behind #. p goes up to 1, or up to 100 where it is percent, as the files of ns-3
 // and HPCC have it. A comment that says "mean N" is checked against the points.
-func ParseCDF(file string, text []byte) (*CDF, error) {
+func parseCDF(file string, text []byte) (*CDF, error) {
 	name := file[strings.LastIndexByte(file, '/')+1:]
 	c := &CDF{Name: strings.TrimSuffix(name, ".txt")}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -156,9 +156,9 @@ func (c *CDF) Mean() float64 {
 	return sum
 }
 
-// Quantile is the size below which a share u of the flows is; a flow has at
+// quantile is the size below which a share u of the flows is; a flow has at
 // least one byte.
-func (c *CDF) Quantile(u float64) int64 {
+func (c *CDF) quantile(u float64) int64 {
 	i := sort.Search(len(c.Points), func(i int) bool { return c.Points[i].P > u })
 	if i == len(c.Points) {
 		return max(1, int64(c.Points[i-1].Bytes))
@@ -170,9 +170,9 @@ func (c *CDF) Quantile(u float64) int64 {
 	return max(1, int64(math.Round(a.Bytes+(b.Bytes-a.Bytes)*(u-a.P)/(b.P-a.P))))
 }
 
-// Cut is the distribution with every flow above limit cut down to it, which
+// cut is the distribution with every flow above limit cut down to it, which
 // keeps a short run from being about one flow.
-func (c *CDF) Cut(limit float64) *CDF {
+func (c *CDF) cut(limit float64) *CDF {
 	cut := &CDF{Name: c.Name, About: c.About}
 	for i, pt := range c.Points {
 		if pt.Bytes > limit {

@@ -27,7 +27,7 @@ func TestWorkloads(t *testing.T) {
 		if got := c.Mean(); math.Abs(got/want-1) > 0.005 {
 			t.Errorf("%s has a mean of %.0f, want %.0f", name, got, want)
 		}
-		again, err := ParseCDF("again", c.Text())
+		again, err := parseCDF("again", c.Text())
 		if err != nil {
 			t.Errorf("%s does not read what it has written: %v", name, err)
 		} else if math.Abs(again.Mean()/c.Mean()-1) > 1e-6 {
@@ -46,7 +46,7 @@ func TestQuantiles(t *testing.T) {
 		const n = 100000
 		sum, last := 0.0, int64(0)
 		for i := range n {
-			v := c.Quantile((float64(i) + 0.5) / n)
+			v := c.quantile((float64(i) + 0.5) / n)
 			if v < last || v < 1 {
 				t.Fatalf("%s: a size of %d after %d", name, v, last)
 			}
@@ -61,12 +61,12 @@ func TestQuantiles(t *testing.T) {
 
 // TestSteps: two points of a size are a step, two of a probability a gap.
 func TestSteps(t *testing.T) {
-	c, err := ParseCDF("steps.txt", []byte("100 0\n100 .5 # half of all\n200 .5\n300 1\n"))
+	c, err := parseCDF("steps.txt", []byte("100 0\n100 .5 # half of all\n200 .5\n300 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for u, want := range map[float64]int64{0: 100, 0.25: 100, 0.499: 100, 0.5: 200, 0.75: 250, 1: 300} {
-		if got := c.Quantile(u); got != want {
+		if got := c.quantile(u); got != want {
 			t.Errorf("the quantile %g is %d, want %d", u, got, want)
 		}
 	}
@@ -76,17 +76,17 @@ func TestSteps(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	c, err := ParseCDF("c", []byte("0 0\n100 .5\n300 1"))
+	c, err := parseCDF("c", []byte("0 0\n100 .5\n300 1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := c.Cut(200)
+	cut := c.cut(200)
 	for u, want := range map[float64]int64{0.25: 50, 0.75: 200, 0.99: 200} {
-		if got := cut.Quantile(u); got != want {
+		if got := cut.quantile(u); got != want {
 			t.Errorf("the quantile %g is %d, want %d", u, got, want)
 		}
 	}
-	if got := c.Cut(1000).Mean(); got != c.Mean() {
+	if got := c.cut(1000).Mean(); got != c.Mean() {
 		t.Errorf("a cut above all sizes changes the mean to %g", got)
 	}
 }
@@ -106,7 +106,7 @@ func TestCDFErrors(t *testing.T) {
 		{"0 0\n0 1", "the mean is 0 bytes"},
 		{"# mean 100\n0 0\n100 1", "have a mean of 50 bytes, and the comment says 100"},
 	} {
-		_, err := ParseCDF("f.txt", []byte(c.text))
+		_, err := parseCDF("f.txt", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
 		}
@@ -122,7 +122,7 @@ func FuzzParseCDF(f *testing.F) {
 		f.Add(c.Text())
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseCDF("f", text)
+		c, err := parseCDF("f", text)
 		if (c == nil) != (err != nil) {
 			t.Fatalf("got %v and %v", c, err)
 		}
@@ -130,8 +130,8 @@ func FuzzParseCDF(f *testing.F) {
 			return
 		}
 		for _, u := range []float64{0, 0.1, 0.5, 0.999, 1} {
-			if c.Quantile(u) < 1 {
-				t.Fatalf("the quantile %g is %d", u, c.Quantile(u))
+			if c.quantile(u) < 1 {
+				t.Fatalf("the quantile %g is %d", u, c.quantile(u))
 			}
 		}
 	})
@@ -139,13 +139,13 @@ func FuzzParseCDF(f *testing.F) {
 
 // TestPercent reads the same distribution as other simulators write it.
 func TestPercent(t *testing.T) {
-	want, err := ParseCDF("a", []byte("0 0\n1000 0.5\n5000 1\n"))
+	want, err := parseCDF("a", []byte("0 0\n1000 0.5\n5000 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"0 0\n1000 50\n5000 100\n", "0,0\n1000,0.5\n5000,1\n", "0;0\r\n1000;50\r\n5000;100\r\n"} {
-		got, err := ParseCDF("b", []byte(text))
-		if err != nil || got.Mean() != want.Mean() || got.Quantile(0.5) != want.Quantile(0.5) {
+		got, err := parseCDF("b", []byte(text))
+		if err != nil || got.Mean() != want.Mean() || got.quantile(0.5) != want.quantile(0.5) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPercent(t *testing.T) {
 		"0 0\n1000 101\n":           "want a number from 0 to 1, or to 100 in percent",
 		"1 1 0\n6 1 0.15\n10 1 1\n": "want two numbers",
 	} {
-		if _, err := ParseCDF("c", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseCDF("c", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

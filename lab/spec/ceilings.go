@@ -18,8 +18,8 @@ const (
 	Oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
 )
 
-// Ceilings lists what can be taken away.
-var Ceilings = []string{NoPauses, KeepEarly, FastCore, Oracle}
+// ceilings lists what can be taken away.
+var ceilings = []string{NoPauses, KeepEarly, FastCore, Oracle}
 
 const (
 	endlessBuffer = Size(2000 << 20)
@@ -36,8 +36,8 @@ func (x *Experiment) addCeilings(src *source) error {
 		return nil
 	}
 	for i, kind := range x.Ceiling {
-		if !slices.Contains(Ceilings, kind) || slices.Contains(x.Ceiling[:i], kind) {
-			return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%q: want each once of %s", kind, strings.Join(Ceilings, ", ")))
+		if !slices.Contains(ceilings, kind) || slices.Contains(x.Ceiling[:i], kind) {
+			return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%q: want each once of %s", kind, strings.Join(ceilings, ", ")))
 		}
 	}
 	every := x.labels()

@@ -19,13 +19,13 @@ const (
 
 // Where probes come from on Tofino.
 const (
-	FromController = "controller"
+	fromController = "controller"
 	FromGenerator  = "generator"
 )
 
 // What a scheme chooses among.
 const (
-	ByPorts = "ports"
+	byPorts = "ports"
 	ByPaths = "paths"
 )
 
@@ -66,7 +66,7 @@ func (x *Experiment) defaults() {
 	}
 	x.Setting.defaults()
 	if len(x.Metrics) == 0 {
-		x.Metrics = DefaultMetrics(x.Transport.Kind)
+		x.Metrics = defaultMetrics(x.Transport.Kind)
 	}
 	if len(x.Cases) == 0 {
 		x.Cases = []Case{{}}

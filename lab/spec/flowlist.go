@@ -30,11 +30,11 @@ type Flow struct {
 	Background bool
 }
 
-// ParseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or
+// parseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or
 // "src dst class port bytes start_s" as HPCC's simulator has it, with spaces or
 // commas between; hosts by name, or by their place counted from 0; comments behind
 // #. The first line may name the columns, or say how many flows there are.
-func ParseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
+func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	places := map[string]int{}
 	for i := range t.Hosts {
 		places[strconv.Itoa(i)] = i

@@ -19,9 +19,9 @@ type Metric struct {
 	ByClass bool
 }
 
-// DefaultMetrics are those of the table where an experiment names none. UDP
+// defaultMetrics are those of the table where an experiment names none. UDP
 // repeats nothing, and loses instead.
-func DefaultMetrics(transport string) []string {
+func defaultMetrics(transport string) []string {
 	if transport == "udp" {
 		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
 	}

@@ -246,7 +246,7 @@ func (d *flowMaker) size() int64 {
 	case d.Size > 0:
 		n = int64(d.Size)
 	default:
-		n = d.cdf.Quantile(u)
+		n = d.cdf.quantile(u)
 	}
 	return max(n, 1)
 }

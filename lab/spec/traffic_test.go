@@ -174,19 +174,19 @@ func TestFlowList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ParseFlows("f", FlowList(flows, topo), topo)
+	again, err := parseFlows("f", FlowList(flows, topo), topo)
 	if err != nil || !reflect.DeepEqual(flows, again) {
 		t.Errorf("read again it is another list: %v", err)
 	}
 	for _, text := range []string{"2\n0 4 1000 0.5\n1 5 20 1", "src,dst,bytes,start_s\n0,4,1000,0.5\n1,5,20,1\n", "2\n0 4 3 100 1000 0.5\n1 5 3 100 20 1\n"} {
-		if list, err := ParseFlows("f", []byte(text), topo); err != nil || len(list) != 2 || list[0].Bytes != 1000 || list[1].Start != time.Second {
+		if list, err := parseFlows("f", []byte(text), topo); err != nil || len(list) != 2 || list[0].Bytes != 1000 || list[1].Start != time.Second {
 			t.Errorf("%q: %+v, %v", text, list, err)
 		}
 	}
-	if _, err := ParseFlows("f", []byte("3\n0 4 1000 0.5\n"), topo); err == nil || !strings.Contains(err.Error(), "the first line says 3 flows, and there are 1") {
+	if _, err := parseFlows("f", []byte("3\n0 4 1000 0.5\n"), topo); err == nil || !strings.Contains(err.Error(), "the first line says 3 flows, and there are 1") {
 		t.Errorf("%v", err)
 	}
-	ByPlace, err := ParseFlows("f", []byte("0 4 1000 0.5"), topo)
+	ByPlace, err := parseFlows("f", []byte("0 4 1000 0.5"), topo)
 	if want := (Flow{Src: 0, Dst: 4, Bytes: 1000, Start: 500 * time.Millisecond}); err != nil || ByPlace[0] != want {
 		t.Errorf("got %+v and %v", ByPlace, err)
 	}
@@ -204,7 +204,7 @@ func TestFlowListErrors(t *testing.T) {
 		{"h1 h2 1 -1", `start_s "-1"`},
 		{"h1 h2 1 NaN", `start_s "NaN"`},
 	} {
-		if _, err := ParseFlows("f", []byte(c.text), topo); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseFlows("f", []byte(c.text), topo); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -214,7 +214,7 @@ func FuzzParseFlows(f *testing.F) {
 	topo := small(f)
 	f.Add([]byte("h1 h2 100 0.1\n0 3 5 2"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		flows, err := ParseFlows("f", text, topo)
+		flows, err := parseFlows("f", text, topo)
 		if err != nil {
 			return
 		}

@@ -51,7 +51,7 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if err := x.addCeilings(src); err != nil {
 		return err
 	}
-	if x.Probes != "" && x.Probes != FromController && x.Probes != FromGenerator {
+	if x.Probes != "" && x.Probes != fromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
 	}
 	if x.Values != DefaultValues && x.Values != AdvisedValues {
@@ -117,7 +117,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
 			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
-		case s.Candidates != "" && s.Candidates != ByPorts && s.Candidates != ByPaths:
+		case s.Candidates != "" && s.Candidates != byPorts && s.Candidates != ByPaths:
 			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
 		case s.Errata != "" && s.Errata != "printed":
 			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
@@ -291,7 +291,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		if err != nil {
 			return fmt.Errorf("reading flow list %q: %w", tr.File, err)
 		}
-		tr.flows, err = ParseFlows(tr.File, text, t)
+		tr.flows, err = parseFlows(tr.File, text, t)
 		return err
 	}
 	if tr.Size == 0 {
@@ -299,7 +299,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 			return err
 		}
 		if tr.Cut > 0 {
-			tr.cdf = tr.cdf.Cut(float64(tr.Cut))
+			tr.cdf = tr.cdf.cut(float64(tr.Cut))
 		}
 	}
 	if tr.LoadOf != "" && tr.LoadOf != OfHosts && tr.LoadOf != OfFabric {
@@ -344,7 +344,7 @@ func workload(name string, read Reader) (*CDF, error) {
 	text, err := read(name)
 	switch {
 	case err == nil:
-		return ParseCDF(name, text)
+		return parseCDF(name, text)
 	case strings.ContainsAny(name, "/.") && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("reading workload %s: %w", name, err)
 	}

@@ -27,8 +27,8 @@ type Vary struct {
 	AtMost  int         `yaml:"at-most"` // runs; 0: 500
 }
 
-// Designs are the ways to look at choices together.
-var Designs = []string{oneAtATime, Factorial, Morris}
+// designs are the ways to look at choices together.
+var designs = []string{oneAtATime, Factorial, Morris}
 
 const (
 	oneAtATime = "one-at-a-time"
@@ -157,8 +157,8 @@ func (x *Experiment) checkVary(src *source) error {
 	}
 	v.AtMost = max(v.AtMost, 0)
 	switch {
-	case !slices.Contains(Designs, v.Design):
-		return src.wrong("vary.design", fmt.Errorf("%q: want one of %s", v.Design, strings.Join(Designs, ", ")))
+	case !slices.Contains(designs, v.Design):
+		return src.wrong("vary.design", fmt.Errorf("%q: want one of %s", v.Design, strings.Join(designs, ", ")))
 	case len(v.Open) == 0 || len(v.Open) > mostChoices:
 		return src.wrong("vary", fmt.Errorf("want open: with 1 to %d keys and the values that they may have", mostChoices))
 	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.Screened(x), s) }):

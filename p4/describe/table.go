@@ -205,11 +205,6 @@ func setMatch(f *configv1.MatchField, kind string) {
 	}
 }
 
-// keyName is what the lowering to JSON calls the key; both documents must agree.
-func (g *infoGen) keyName(k *syntax.KeyElem) string {
-	return names.Key(g.info, k)
-}
-
 func (g *infoGen) actionRefs(t *tableSite) []*configv1.ActionRef {
 	var out []*configv1.ActionRef
 	for _, r := range g.view.actionRefs(t) {

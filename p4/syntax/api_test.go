@@ -134,14 +134,14 @@ const int c = 1;
 			t.Errorf("%s stands at %s, want %s", String(c.node), got, c.want)
 		}
 	}
-	if got := file.Decls[2].Pos().SourceLine(); got != "const int c = 1;" {
+	if got := file.Decls[2].Pos().sourceLine(); got != "const int c = 1;" {
 		t.Errorf("line of the renamed declaration: %q", got)
 	}
 }
 
 func TestUnknownPos(t *testing.T) {
 	var p Pos
-	if p.IsKnown() || p.File() != "" || p.String() != "-" || p.SourceLine() != "" || p.IncludedFrom().IsKnown() {
+	if p.IsKnown() || p.File() != "" || p.String() != "-" || p.sourceLine() != "" || p.includedFrom().IsKnown() {
 		t.Error("the zero Pos points somewhere")
 	}
 }
@@ -333,23 +333,23 @@ func TestClean(t *testing.T) {
 	at := func(line, col uint32) Pos { return Pos{src: src, line: line, col: col} }
 	inc := Pos{src: newSource("inc", "y\n", at(3, 1)), line: 1, col: 1}
 	var es Errors
-	es.Add(at(5, 1), "fifth")
-	es.Add(at(3, 9), "third")
-	es.Add(at(3, 2), "third again")
-	es.Warn(at(5, 2), "warning where an error is")
-	es.Warn(at(4, 1), "warning %d", 1)
-	es.Warn(at(4, 1), "warning %d", 1)
-	es.Warn(at(4, 1), "warning %d", 2)
-	es.Add(inc, "included")
-	es.Add(Pos{}, "nowhere")
+	es.add(at(5, 1), "fifth")
+	es.add(at(3, 9), "third")
+	es.add(at(3, 2), "third again")
+	es.warn(at(5, 2), "warning where an error is")
+	es.warn(at(4, 1), "warning %d", 1)
+	es.warn(at(4, 1), "warning %d", 1)
+	es.warn(at(4, 1), "warning %d", 2)
+	es.add(inc, "included")
+	es.add(Pos{}, "nowhere")
 	want := "nowhere\ninc:1:1: included\na:3:9: third\na:4:1: warning: warning 1\na:4:1: warning: warning 2\na:5:1: fifth"
 	if got := es.Clean().Error(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for line := range uint32(50) {
-		es.Add(at(line+20, 1), "more")
+		es.add(at(line+20, 1), "more")
 	}
-	if clean := es.Clean(); len(clean) != MaxErrors+3 || clean[len(clean)-1].Msg != "too many errors" {
+	if clean := es.Clean(); len(clean) != maxErrors+3 || clean[len(clean)-1].Msg != "too many errors" {
 		t.Errorf("%d errors are left, the last is %v", len(clean), clean[len(clean)-1])
 	}
 	if warnings := (Errors{{Warning: true}}); warnings.Err() != nil || es.Err() == nil {

@@ -190,7 +190,7 @@ func (e *condExpr) fail(t Token, format string, args ...any) {
 		return
 	}
 	var es Errors
-	es.Add(t.Pos, format, args...)
+	es.add(t.Pos, format, args...)
 	e.failed, e.pos, e.msg = true, t.Pos, es[0].Msg
 }
 

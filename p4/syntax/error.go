@@ -37,20 +37,20 @@ func (e *Error) Error() string {
 	return e.Pos.String() + ": " + msg
 }
 
-// MaxErrors is how many errors one list keeps: what follows them is rarely
+// maxErrors is how many errors one list keeps: what follows them is rarely
 // about another mistake.
-const MaxErrors = 20
+const maxErrors = 20
 
 // Errors are the diagnostics of a run.
 type Errors []*Error
 
-// Add appends an error.
-func (es *Errors) Add(pos Pos, format string, args ...any) {
+// add appends an error.
+func (es *Errors) add(pos Pos, format string, args ...any) {
 	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
 }
 
-// Warn appends a warning.
-func (es *Errors) Warn(pos Pos, format string, args ...any) {
+// warn appends a warning.
+func (es *Errors) warn(pos Pos, format string, args ...any) {
 	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: true})
 }
 
@@ -74,7 +74,7 @@ func (es Errors) Clean() Errors {
 			continue
 		}
 		if !e.Warning {
-			if errors++; errors > MaxErrors {
+			if errors++; errors > maxErrors {
 				return append(clean, &Error{Pos: e.Pos, Msg: "too many errors"})
 			}
 		}
@@ -122,7 +122,7 @@ func (es Errors) Print(w io.Writer) error {
 		b.WriteString(e.Error())
 		b.WriteByte('\n')
 		e.Pos.printLine(&b)
-		for from := e.Pos.IncludedFrom(); from.IsKnown(); from = from.IncludedFrom() {
+		for from := e.Pos.includedFrom(); from.IsKnown(); from = from.includedFrom() {
 			fmt.Fprintf(&b, "    included from %s:%d\n", from.File(), from.Line())
 		}
 	}
@@ -134,7 +134,7 @@ func (es Errors) Print(w io.Writer) error {
 const maxShown = 160
 
 func (p Pos) printLine(b *strings.Builder) {
-	line, col := p.SourceLine(), int(p.col)-1
+	line, col := p.sourceLine(), int(p.col)-1
 	if line == "" || col > len(line) {
 		return
 	}

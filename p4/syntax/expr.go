@@ -24,7 +24,7 @@ func (p *parser) innerExpr() Expr {
 func (p *parser) condRest(x Expr) Expr {
 	for n := 0; p.tok.Kind == _Question && !p.panicking; n++ {
 		if n > 0 && !p.trial {
-			p.errs.Warn(p.pos(), "the conditional before this ? is its condition; put parentheses around one of them")
+			p.errs.warn(p.pos(), "the conditional before this ? is its condition; put parentheses around one of them")
 		}
 		if !p.enter() {
 			return x

@@ -91,7 +91,7 @@ const (
 // formatElems cuts text into elems.
 func formatElems(name, text string) ([]elem, Errors) {
 	var errs Errors
-	l := &elemScanner{scanner: newScanner(newSource(name, text, Pos{}), errs.Add)}
+	l := &elemScanner{scanner: newScanner(newSource(name, text, Pos{}), errs.add)}
 	for l.one() {
 	}
 	return l.elems, errs

@@ -32,7 +32,7 @@ func FuzzScan(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var errs Errors
-		s := newScanner(newSource("fuzz.p4", string(text), Pos{}), errs.Add)
+		s := newScanner(newSource("fuzz.p4", string(text), Pos{}), errs.add)
 		end := 0
 		for {
 			var tok Token
@@ -69,7 +69,7 @@ func FuzzPreprocess(f *testing.F) {
 		if bytes.ContainsAny([]byte(spelled), "#\n") {
 			return // would be a directive
 		}
-		s := newScanner(newSource("again.p4", spelled, Pos{}), errs.Add)
+		s := newScanner(newSource("again.p4", spelled, Pos{}), errs.add)
 		for _, want := range toks {
 			var got Token
 			s.next(&got)

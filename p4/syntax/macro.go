@@ -57,7 +57,7 @@ func (p *preproc) define() {
 		return
 	}
 	if old := p.macros[m.name]; old != nil && !old.same(m) {
-		p.errs.Warn(t.Pos, "macro %s redefined", m.name)
+		p.errs.warn(t.Pos, "macro %s redefined", m.name)
 	}
 	p.macros[m.name] = m
 }

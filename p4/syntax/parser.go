@@ -126,7 +126,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 			pos.col += uint32(len(last.Text))
 		}
 	}
-	if p.reported++; p.reported > 10*MaxErrors {
+	if p.reported++; p.reported > 10*maxErrors {
 		p.seek(len(p.toks) - 1) // enough is enough
 		return
 	}
@@ -134,12 +134,12 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 	if t.flag&fromMacro != 0 {
 		msg += fmt.Sprintf(" (in the expansion of %s)", wordAt(t.Pos))
 	}
-	p.errs.Add(pos, "%s", msg)
+	p.errs.add(pos, "%s", msg)
 }
 
 // wordAt is the word at a position: where text of a macro stands, the macro's name.
 func wordAt(pos Pos) string {
-	line, i := pos.SourceLine(), pos.Col()-1
+	line, i := pos.sourceLine(), pos.Col()-1
 	end := i
 	for end < len(line) && isWord(line[end]) {
 		end++

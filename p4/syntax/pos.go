@@ -77,8 +77,8 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.src.Name, p.line, p.col)
 }
 
-// SourceLine is the line of text that the position points into.
-func (p Pos) SourceLine() string {
+// sourceLine is the line of text that the position points into.
+func (p Pos) sourceLine() string {
 	if p.src == nil {
 		return ""
 	}
@@ -87,9 +87,9 @@ func (p Pos) SourceLine() string {
 
 func (p Pos) physical() uint32 { return p.line - p.src.base }
 
-// IncludedFrom is the #include that brought the position's file in; it is
+// includedFrom is the #include that brought the position's file in; it is
 // unknown in the main file.
-func (p Pos) IncludedFrom() Pos {
+func (p Pos) includedFrom() Pos {
 	if p.src == nil {
 		return Pos{}
 	}
@@ -98,7 +98,7 @@ func (p Pos) IncludedFrom() Pos {
 
 func (p Pos) depth() int {
 	n := 0
-	for p = p.IncludedFrom(); p.IsKnown(); p = p.IncludedFrom() {
+	for p = p.includedFrom(); p.IsKnown(); p = p.includedFrom() {
 		n++
 	}
 	return n

@@ -80,7 +80,7 @@ func (p *preproc) defineOption(def string) {
 	p.file = nil
 }
 
-func (p *preproc) errorf(pos Pos, format string, args ...any) { p.errs.Add(pos, format, args...) }
+func (p *preproc) errorf(pos Pos, format string, args ...any) { p.errs.add(pos, format, args...) }
 
 // stop reports that a limit was exceeded; nothing useful can follow.
 func (p *preproc) stop(pos Pos, format string, args ...any) {
@@ -229,7 +229,7 @@ func (p *preproc) directive(pos Pos) {
 	case "error":
 		p.errorf(pos, "#error %s", p.restOfLine())
 	case "warning":
-		p.errs.Warn(pos, "#warning %s", p.restOfLine())
+		p.errs.warn(pos, "#warning %s", p.restOfLine())
 	case "pragma":
 		p.pragma()
 	default:
@@ -237,7 +237,7 @@ func (p *preproc) directive(pos Pos) {
 		case t.Kind == _Int && isDecimal(t.Text): // # 12 "file", as cpp writes it
 			p.lineDirective(append([]Token{t}, p.line()...))
 		case t.IsName():
-			p.errs.Warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
+			p.errs.warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
 		case t.Kind == _Illegal || t.Kind == _Backslash:
 			p.errorf(t.Pos, "unexpected %s, expected the name of a directive", t.describe())
 		default:
@@ -250,7 +250,7 @@ func (p *preproc) directive(pos Pos) {
 // noDirective leaves out a line that begins with # and is no directive, such as
 // a comment of another language: so does p4c.
 func (p *preproc) noDirective(pos Pos) {
-	p.errs.Warn(pos, "this line begins with # and is no directive: ignored")
+	p.errs.warn(pos, "this line begins with # and is no directive: ignored")
 	p.file.skipLine()
 }
 
@@ -303,7 +303,7 @@ func (p *preproc) restOfLine() string {
 func (p *preproc) end(directive string) {
 	var t Token
 	if p.file.next(&t); t.Kind != _EOL {
-		p.errs.Warn(t.Pos, "text after #%s ignored", directive)
+		p.errs.warn(t.Pos, "text after #%s ignored", directive)
 	}
 }
 

@@ -65,7 +65,7 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 		if errors.As(err, &pathErr) {
 			err = pathErr.Err
 		}
-		errs.Add(Pos{}, "reading %s: %v", opts.shown(name), err)
+		errs.add(Pos{}, "reading %s: %v", opts.shown(name), err)
 		return nil, errs
 	}
 	pp := newPreproc(fsys, &opts, &errs)

@@ -425,7 +425,7 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 			out[i] = a
 			continue
 		}
-		p, k := sig.Param(a.Name.Value)
+		p, k := sig.param(a.Name.Value)
 		if p == nil {
 			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, paramNames(sig)))}
 		}

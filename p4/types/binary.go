@@ -137,7 +137,7 @@ func (c *checker) sameSize(e *syntax.BinaryExpr, x, y TypeAndValue) (TypeAndValu
 		x, _ = c.convert(e.X, x, y.Type)
 	case y.Type == Int && x.Type != Int:
 		y, _ = c.convert(e.Y, y, x.Type)
-	case !Identical(x.Type, y.Type):
+	case !identical(x.Type, y.Type):
 		c.errorf(e.Pos(), "%s needs operands of the same type, but %s has type %s and %s has type %s",
 			e.Op, show(e.X), x.Type, show(e.Y), y.Type)
 		return x, y, false
@@ -279,12 +279,12 @@ func (c *checker) concat(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 
 // equality checks == and !=: on two values of one type that has an equality.
 func (c *checker) equality(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
-	if !Identical(x.Type, y.Type) {
+	if !identical(x.Type, y.Type) {
 		x, y = c.plainBits(e.X, x), c.plainBits(e.Y, y)
 	}
 	var bad *mismatch
 	switch {
-	case Identical(x.Type, y.Type):
+	case identical(x.Type, y.Type):
 	case weak(x.Type) && !weak(y.Type) || isLiteralList(e.X) && !isLiteralList(e.Y):
 		x, bad = c.convert(e.X, x, y.Type)
 	default:

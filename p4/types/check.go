@@ -255,7 +255,7 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 	defer c.pop()
 	for _, m := range d.Members {
 		name := m.Name.Value
-		if en.MemberIndex(name) >= 0 {
+		if en.memberIndex(name) >= 0 {
 			c.errorf(m.Pos(), "enum %s has two members %s", en.Name, name)
 			continue
 		}

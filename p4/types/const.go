@@ -320,9 +320,9 @@ func equalAggregates(x, y *AggregateValue) bool {
 	return true
 }
 
-// DefaultValue is what ... stands for in an initializer of type t: zero, false,
+// defaultValue is what ... stands for in an initializer of type t: zero, false,
 // the first member, an invalid header (section 8.26); nil where t has none.
-func DefaultValue(t Type) Value {
+func defaultValue(t Type) Value {
 	switch t := t.(type) {
 	case *Basic:
 		switch t {
@@ -338,7 +338,7 @@ func DefaultValue(t Type) Value {
 	case *Bits:
 		return new(big.Int)
 	case *New:
-		return DefaultValue(t.Underlying)
+		return defaultValue(t.Underlying)
 	case *Enum:
 		return defaultEnum(t)
 	case *Struct:
@@ -383,7 +383,7 @@ func defaultFields(t *Struct) Value {
 func defaultAll(ts []Type) Value {
 	agg := &AggregateValue{Elems: make([]Value, len(ts))}
 	for i, t := range ts {
-		if agg.Elems[i] = DefaultValue(t); agg.Elems[i] == nil {
+		if agg.Elems[i] = defaultValue(t); agg.Elems[i] == nil {
 			return nil
 		}
 	}

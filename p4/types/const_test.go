@@ -168,12 +168,12 @@ func TestDefaultValue(t *testing.T) {
 	h := &Struct{Kind: syntax.StructKindHeader, Name: "h", Fields: []Field{{Name: "a", Type: u(8)}}}
 	st := &Struct{Name: "s", Fields: []Field{{Name: "x", Type: u(8)}, {Name: "b", Type: Bool}, {Name: "h", Type: h}}}
 	want := &AggregateValue{Elems: []Value{new(big.Int), false, &AggregateValue{Invalid: true}}}
-	if got := DefaultValue(st); !EqualValues(got, want) {
+	if got := defaultValue(st); !EqualValues(got, want) {
 		t.Errorf("the default value of a struct is %v, want %v", got, want)
 	}
 	repr := &Bits{Width: 8}
 	e := &Enum{Name: "e", Repr: repr, Members: []EnumMember{{Name: "one", Value: big.NewInt(1)}}}
-	if got, ok := DefaultValue(e).(*big.Int); !ok || got.Sign() != 0 {
+	if got, ok := defaultValue(e).(*big.Int); !ok || got.Sign() != 0 {
 		t.Errorf("the default value of an enum without a member for 0 is %v, want the number 0", got)
 	}
 }

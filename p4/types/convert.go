@@ -56,7 +56,7 @@ func (c *checker) convertExpr(e syntax.Expr, tv TypeAndValue, want Type) (TypeAn
 	case *syntax.ParenExpr:
 		return c.convert(x.X, tv, want)
 	case *syntax.CondExpr:
-		if !Identical(tv.Type, want) {
+		if !identical(tv.Type, want) {
 			return c.convertCond(x, tv, want)
 		}
 	case *syntax.ListExpr:
@@ -69,7 +69,7 @@ func (c *checker) convertExpr(e syntax.Expr, tv TypeAndValue, want Type) (TypeAn
 		if !hasDefault(want) {
 			return tv, &mismatch{x.Pos(), "; that type has no default value"}
 		}
-		return TypeAndValue{Type: want, Value: DefaultValue(want), known: true}, nil
+		return TypeAndValue{Type: want, Value: defaultValue(want), known: true}, nil
 	}
 	return c.convertScalar(e, tv, want)
 }
@@ -93,7 +93,7 @@ func weak(t Type) bool {
 
 func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	from := tv.Type
-	if Identical(from, want) {
+	if identical(from, want) {
 		return tv, nil
 	}
 	if want == Int {
@@ -120,7 +120,7 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 		if s, ok := from.(*Set); ok {
 			from = s.Elem
 		}
-		if Identical(from, w.Elem) {
+		if identical(from, w.Elem) {
 			return tv, nil
 		}
 	case *Parser, *Control, *Package, *Extern:
@@ -220,7 +220,7 @@ func (c *checker) convertInvalid(x *syntax.InvalidExpr, want Type) (TypeAndValue
 func (c *checker) convertList(x *syntax.ListExpr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	switch w := want.(type) {
 	case *Struct:
-		if w.IsUnion() {
+		if w.isUnion() {
 			return tv, &mismatch{x.Pos(), "; a header_union is set member by member"}
 		}
 		types := make([]Type, len(w.Fields))
@@ -264,7 +264,7 @@ func (c *checker) convertElems(x *syntax.ListExpr, want []Type, whole Type, what
 			if !hasDefault(want[i]) {
 				return out, &mismatch{x.Elems[n-1].Pos(), fmt.Sprintf("; %s of type %s has no default value", elemName(whole, i), want[i])}
 			}
-			agg.Elems[i] = DefaultValue(want[i])
+			agg.Elems[i] = defaultValue(want[i])
 		}
 		c.record(x.Elems[n-1], TypeAndValue{Type: dotsType, known: true})
 	}
@@ -273,7 +273,7 @@ func (c *checker) convertElems(x *syntax.ListExpr, want []Type, whole Type, what
 }
 
 // hasDefault reports whether ... can stand for a value of type t.
-func hasDefault(t Type) bool { return t == Invalid || hasTypeParam(t) || DefaultValue(t) != nil }
+func hasDefault(t Type) bool { return t == Invalid || hasTypeParam(t) || defaultValue(t) != nil }
 
 func isDots(e syntax.Expr) bool {
 	_, ok := e.(*syntax.Dots)
@@ -308,7 +308,7 @@ func (c *checker) fieldMismatch(e syntax.Expr, bad *mismatch, name string, want 
 // convertRecord gives {f = a} the type of a struct or header.
 func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	s, ok := want.(*Struct)
-	if !ok || s.IsUnion() {
+	if !ok || s.isUnion() {
 		return tv, &mismatch{x.Pos(), "; {name = value} becomes a struct or header"}
 	}
 	out := TypeAndValue{Type: want, known: true}
@@ -337,7 +337,7 @@ func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type
 		if !hasDefault(f.Type) {
 			return out, &mismatch{x.Dots.Pos(), fmt.Sprintf("; field %s of type %s has no default value", f.Name, f.Type)}
 		}
-		agg.Elems[i] = DefaultValue(f.Type)
+		agg.Elems[i] = defaultValue(f.Type)
 	}
 	if x.Dots != nil {
 		c.record(x.Dots, TypeAndValue{Type: dotsType, known: true})
@@ -379,7 +379,7 @@ func matches(a, b Type) bool {
 		b, ok := b.(*List)
 		return ok && matches(a.Elem, b.Elem)
 	}
-	return Identical(a, b)
+	return identical(a, b)
 }
 
 func allMatch(a, b []Type) bool {

@@ -76,7 +76,7 @@ func (c *checker) checkExtract(e *syntax.CallExpr, call *Call) {
 		return
 	}
 	s, ok := t.(*Struct)
-	if !ok || !s.IsHeader() {
+	if !ok || !s.isHeader() {
 		c.errorf(e.Args[0].Pos(), "extract needs a header, but %s has type %s", show(e.Args[0].Value), t)
 		return
 	}

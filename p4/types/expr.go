@@ -178,7 +178,7 @@ func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 		t = b.Type
 	case b.Type == Int && a.Type != Int:
 		b, _ = c.convert(y, b, a.Type)
-	case !Identical(a.Type, b.Type):
+	case !identical(a.Type, b.Type):
 		c.errorf(e.Pos(), "both sides of %s need the same type, they have %s and %s", op, a.Type, b.Type)
 		return invalid
 	}
@@ -208,10 +208,10 @@ func (c *checker) cond(e *syntax.CondExpr) TypeAndValue {
 		x, bad = c.convert(e.Then, x, y.Type)
 	} else if !weak(x.Type) {
 		y, bad = c.convert(e.Else, y, x.Type)
-	} else if !Identical(x.Type, y.Type) {
+	} else if !identical(x.Type, y.Type) {
 		bad = &mismatch{}
 	}
-	if bad != nil || !weak(x.Type) && !Identical(x.Type, y.Type) {
+	if bad != nil || !weak(x.Type) && !identical(x.Type, y.Type) {
 		c.errorf(e.Pos(), "both results of ?: need the same type, they have %s and %s", c.info.Types[e.Then].Type, c.info.Types[e.Else].Type)
 		return invalid
 	}
@@ -225,13 +225,13 @@ func (c *checker) cond(e *syntax.CondExpr) TypeAndValue {
 // castable reports whether an explicit cast leads from one scalar type to
 // another (section 8.11.1).
 func castable(to, from Type) bool {
-	if Identical(to, from) {
+	if identical(to, from) {
 		return true
 	}
-	if n, ok := to.(*New); ok && (Identical(n.Underlying, from) || from == Int && isNumber(n.Underlying)) {
+	if n, ok := to.(*New); ok && (identical(n.Underlying, from) || from == Int && isNumber(n.Underlying)) {
 		return true
 	}
-	if n, ok := from.(*New); ok && Identical(n.Underlying, to) {
+	if n, ok := from.(*New); ok && identical(n.Underlying, to) {
 		return true
 	}
 	switch f := from.(type) {
@@ -289,12 +289,12 @@ func (c *checker) cast(e *syntax.CastExpr) TypeAndValue {
 	}
 	switch to.(type) {
 	case *Bits, *New, *Enum:
-		if en, ok := to.(*Enum); ok && en.Repr == nil && !Identical(to, tv.Type) {
+		if en, ok := to.(*Enum); ok && en.Repr == nil && !identical(to, tv.Type) {
 			c.errorf(e.Pos(), "nothing can be cast to %s: it has no representation in bits", to)
 			return invalid
 		}
 	case *Struct:
-		if Identical(to, tv.Type) {
+		if identical(to, tv.Type) {
 			tv.LValue = false
 			return tv
 		}

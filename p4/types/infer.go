@@ -109,7 +109,7 @@ func (in *inference) unifyStruct(p *Struct, arg Type) {
 		}
 	case *record:
 		for _, f := range a.fields {
-			if pf := p.Field(f.Name); pf != nil {
+			if pf := p.field(f.Name); pf != nil {
 				in.unify(pf.Type, f.Type)
 			}
 		}

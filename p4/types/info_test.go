@@ -274,7 +274,7 @@ func TestInstancesAreShared(t *testing.T) {
 			}
 		}
 	}
-	if ts[0] != ts[1] || Identical(ts[0], ts[2]) {
+	if ts[0] != ts[1] || identical(ts[0], ts[2]) {
 		t.Errorf("pair<bit<8>> and pair<bool>: %v", ts)
 	}
 	if w, ok := WidthOf(ts[0]); !ok || w != 16 {

@@ -175,7 +175,7 @@ func (c *checker) selectorOf(f *syntax.SelectorExpr, x TypeAndValue) TypeAndValu
 func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Extern) (*Call, TypeAndValue) {
 	name := f.Sel.Value
 	var cands []candidate
-	for _, m := range t.Overloads(name) {
+	for _, m := range t.overloads(name) {
 		cands = append(cands, candidate{sig: m.Type, vars: m.Type.TypeParams, method: m})
 	}
 	if len(cands) == 0 {
@@ -334,7 +334,7 @@ func (c *checker) callHeader(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 			tv.Value, tv.known = !agg.Invalid, true
 		}
 	case "setValid", "setInvalid":
-		if t.IsUnion() {
+		if t.isUnion() {
 			c.errorf(f.Sel.Pos(), "a header_union has no %s: its members have", name)
 			c.args(e.Args)
 			return nil, invalid, true

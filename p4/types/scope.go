@@ -206,7 +206,7 @@ func sameParamNames(f, g *Func) bool {
 		return false
 	}
 	for _, p := range f.Params {
-		if q, _ := g.Param(p.Name); q == nil {
+		if q, _ := g.param(p.Name); q == nil {
 			return false
 		}
 	}

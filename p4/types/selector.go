@@ -23,7 +23,7 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 	case *ApplyResult:
 		return c.applyMember(e, t)
 	case *Extern:
-		if t.Method(e.Sel.Value) != nil {
+		if t.method(e.Sel.Value) != nil {
 			c.errorf(e.Pos(), "%s is a method: it can only be called", show(e))
 			return invalid
 		}
@@ -52,7 +52,7 @@ func (c *checker) field(e *syntax.SelectorExpr, x TypeAndValue, t *Struct) TypeA
 func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	name := e.Sel.Value
 	if en, ok := t.(*Enum); ok {
-		i := en.MemberIndex(name)
+		i := en.memberIndex(name)
 		if i < 0 {
 			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, memberNames(en)))
 			return invalid

@@ -181,7 +181,7 @@ func (c *checker) setKey(k syntax.Expr, tv TypeAndValue, args []Type) {
 
 func keyFits(want, got Type) bool {
 	en, ok := want.(*Enum)
-	return ok && en.Repr != nil && Identical(en.Repr, got)
+	return ok && en.Repr != nil && identical(en.Repr, got)
 }
 
 // flatten gives the scalar parts of a struct or tuple.
@@ -248,7 +248,7 @@ func fitsKey(t, want Type) bool {
 	if s, ok := t.(*Set); ok {
 		t = s.Elem
 	}
-	return Identical(t, want)
+	return identical(t, want)
 }
 
 // keyPair converts both ends of a range or the value and mask of a mask.

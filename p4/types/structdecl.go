@@ -65,7 +65,7 @@ func (c *checker) fields(d *syntax.StructDecl, s *Struct) {
 		c.annotations(f.Annotations)
 		t := c.typ(f.Type)
 		name := f.Name.Value
-		if s.Field(name) != nil {
+		if s.field(name) != nil {
 			c.errorf(f.Name.Pos(), "%s has two fields %s", s.Name, name)
 			continue
 		}
@@ -90,7 +90,7 @@ func badField(kind syntax.StructKind, t Type) string {
 	switch kind {
 	case syntax.StructKindUnion:
 		s, ok := t.(*Struct)
-		if _, param := t.(*TypeParam); param || ok && s.IsHeader() {
+		if _, param := t.(*TypeParam); param || ok && s.isHeader() {
 			return ""
 		}
 		return "the members of a header_union are headers"

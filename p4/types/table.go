@@ -179,7 +179,7 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 			c.expr(a.Value)
 			c.errorf(a.Pos(), "parameter %s of %s is set by the control plane and cannot be bound here", p.Name, o.Name)
 		default:
-			_, k := sig.Param(p.Name)
+			_, k := sig.param(p.Name)
 			if c.checkArg(o.Name, a, c.value(a.Value), p) {
 				call.Args[k] = a.Value
 			}
@@ -193,7 +193,7 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 // paramOf gives the parameter of the i-th argument.
 func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 	if a.Name != nil {
-		p, _ := sig.Param(a.Name.Value)
+		p, _ := sig.param(a.Name.Value)
 		return p
 	}
 	if i < len(sig.Params) {

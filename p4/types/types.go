@@ -123,8 +123,8 @@ func typeArgs(ts []Type) string {
 	return "<" + joinTypes(ts) + ">"
 }
 
-// Field returns the field called name, nil where there is none.
-func (t *Struct) Field(name string) *Field {
+// field returns the field called name, nil where there is none.
+func (t *Struct) field(name string) *Field {
 	if i := t.FieldIndex(name); i >= 0 {
 		return &t.Fields[i]
 	}
@@ -148,14 +148,14 @@ func (t *Struct) add(f Field) {
 	t.Fields = append(t.Fields, f)
 }
 
-// IsHeader reports whether t is a header; a header_union is none.
-func (t *Struct) IsHeader() bool { return t.Kind == syntax.StructKindHeader }
+// isHeader reports whether t is a header; a header_union is none.
+func (t *Struct) isHeader() bool { return t.Kind == syntax.StructKindHeader }
 
-// IsUnion reports whether t is a header_union.
-func (t *Struct) IsUnion() bool { return t.Kind == syntax.StructKindUnion }
+// isUnion reports whether t is a header_union.
+func (t *Struct) isUnion() bool { return t.Kind == syntax.StructKindUnion }
 
-// MemberIndex returns the index of the member called name, -1 where there is none.
-func (t *Enum) MemberIndex(name string) int {
+// memberIndex returns the index of the member called name, -1 where there is none.
+func (t *Enum) memberIndex(name string) int {
 	if i, ok := t.index[name]; ok {
 		return i
 	}
@@ -171,8 +171,8 @@ func (t *Enum) add(m EnumMember) {
 	t.Members = append(t.Members, m)
 }
 
-// Overloads returns the methods called name, constructors excluded.
-func (t *Extern) Overloads(name string) []*Method {
+// overloads returns the methods called name, constructors excluded.
+func (t *Extern) overloads(name string) []*Method {
 	var ms []*Method
 	for _, m := range t.Methods {
 		if m.Name == name && !m.IsCtor {
@@ -182,8 +182,8 @@ func (t *Extern) Overloads(name string) []*Method {
 	return ms
 }
 
-// Method returns the first method called name, nil where there is none.
-func (t *Extern) Method(name string) *Method {
+// method returns the first method called name, nil where there is none.
+func (t *Extern) method(name string) *Method {
 	for _, m := range t.Methods {
 		if m.Name == name && !m.IsCtor {
 			return m
@@ -192,8 +192,8 @@ func (t *Extern) Method(name string) *Method {
 	return nil
 }
 
-// Param returns the parameter called name and its index, nil where there is none.
-func (t *Func) Param(name string) (*Object, int) {
+// param returns the parameter called name and its index, nil where there is none.
+func (t *Func) param(name string) (*Object, int) {
 	for i, p := range t.Params {
 		if p.Name == name {
 			return p, i
@@ -202,8 +202,8 @@ func (t *Func) Param(name string) (*Object, int) {
 	return nil, -1
 }
 
-// Identical reports whether a and b are the same type.
-func Identical(a, b Type) bool {
+// identical reports whether a and b are the same type.
+func identical(a, b Type) bool {
 	if a == b {
 		return true
 	}
@@ -222,16 +222,16 @@ func Identical(a, b Type) bool {
 		return ok && a.Decl == b.Decl
 	case *Stack:
 		b, ok := b.(*Stack)
-		return ok && a.Size == b.Size && Identical(a.Elem, b.Elem)
+		return ok && a.Size == b.Size && identical(a.Elem, b.Elem)
 	case *Tuple:
 		b, ok := b.(*Tuple)
 		return ok && allIdentical(a.Elems, b.Elems)
 	case *List:
 		b, ok := b.(*List)
-		return ok && Identical(a.Elem, b.Elem)
+		return ok && identical(a.Elem, b.Elem)
 	case *Set:
 		b, ok := b.(*Set)
-		return ok && Identical(a.Elem, b.Elem)
+		return ok && identical(a.Elem, b.Elem)
 	case *New:
 		b, ok := b.(*New)
 		return ok && a.Decl == b.Decl
@@ -275,7 +275,7 @@ func allIdentical(a, b []Type) bool {
 		return false
 	}
 	for i := range a {
-		if !Identical(a[i], b[i]) {
+		if !identical(a[i], b[i]) {
 			return false
 		}
 	}
@@ -297,11 +297,11 @@ func identicalFuncs(a, b *Func) bool {
 	}
 	for i, p := range a.Params {
 		q := b.Params[i]
-		if p.Dir != q.Dir || !Identical(p.Type, q.Type) {
+		if p.Dir != q.Dir || !identical(p.Type, q.Type) {
 			return false
 		}
 	}
-	return Identical(a.Result, b.Result)
+	return identical(a.Result, b.Result)
 }
 
 // Underlying is what a type declared by "type" is made from, through all such
