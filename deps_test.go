@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 	"plain": {},
 	"chart": {},
 	// Attacks on the binary, from outside.
-	"soak": {},
+	"soak": {"bfrt/wire"},
 	// What a release consists of, from a checkout.
 	"release": {},
 	// The picture of a session in README.

@@ -78,6 +78,9 @@ func soak(binary string, length time.Duration, l limits) bool {
 		for _, s := range sieges() {
 			report("switch: "+s.name, s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)))
 		}
+		for _, s := range chipSieges() {
+			report("switch --bfrt: "+s.name, s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)))
+		}
 	}
 	return held
 }

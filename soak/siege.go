@@ -26,6 +26,15 @@ import (
 type siege struct {
 	name string
 	run  func(*walls) error // goes on until the time is over
+	chip func(*chip) error  // the same, of a switch that serves BfRt
+}
+
+// A fortress is a switch under siege, with a client that goes on writing.
+type fortress interface {
+	// open has the client begin, and the switch hold so many entries.
+	open(entries int, patience time.Duration) error
+	// change writes something.
+	change(context.Context) error
 }
 
 // walls are a switch under siege.
@@ -70,7 +79,13 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return outcome{lost: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	w, cmd, err := build(binary, dir)
+	w, c := new(walls), new(chip)
+	var within fortress = w
+	build, attack := w.build, func() error { return s.run(w) }
+	if s.chip != nil {
+		within, build, attack = c, c.build, func() error { return s.chip(c) }
+	}
+	cmd, err := build(binary, dir)
 	if err != nil {
 		return outcome{lost: err.Error()}
 	}
@@ -86,7 +101,7 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		o.lost = fmt.Sprintf(format, args...)
 		return o
 	}
-	if err := w.open(routes, l.time); err != nil {
+	if err := within.open(routes, l.time); err != nil {
 		return fail("%v: %.300s", err, &said)
 	}
 	// A deadline would be sent to the switch, which may then end a call a moment
@@ -94,10 +109,10 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	time.AfterFunc(length, cancel)
-	w.Context = ctx
+	w.Context, c.Context = ctx, ctx
 	attacked := make(chan error, 1)
-	go func() { attacked <- s.run(w) }()
-	o.writes, err = w.write(l.time)
+	go func() { attacked <- attack() }()
+	o.writes, err = writes(ctx, within, l.time)
 	if err != nil {
 		return fail("a write: %v: %.300s", err, &said)
 	}
@@ -129,27 +144,27 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 }
 
 // build compiles the program and says how the switch begins.
-func build(binary, dir string) (*walls, *exec.Cmd, error) {
+func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(path("x.p4"), []byte(besieged), 0o644); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if text, err := exec.Command(binary, "compile", path("x.p4"), "-o", path("x.json"), "--p4info", path("x.txtpb")).CombinedOutput(); err != nil {
-		return nil, nil, fmt.Errorf("compiling: %s", text)
+		return nil, fmt.Errorf("compiling: %s", text)
 	}
 	program, err := os.ReadFile(path("x.json"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	text, err := os.ReadFile(path("x.txtpb"))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info := new(configv1.P4Info)
 	if err := prototext.Unmarshal(text, info); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	w := &walls{program: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program}, ids: map[string]uint32{}}
+	*w = walls{program: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program}, ids: map[string]uint32{}}
 	for _, t := range info.Tables {
 		w.ids[t.Preamble.Alias] = t.Preamble.Id
 	}
@@ -161,10 +176,10 @@ func build(binary, dir string) (*walls, *exec.Cmd, error) {
 	}
 	for _, place := range []*string{&w.p4runtime, &w.thrift} {
 		if *place, err = freePort(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return w, exec.Command(binary, "switch", "--grpc", w.p4runtime, "--thrift", w.thrift, "--cpu-port", "255"), nil
+	return exec.Command(binary, "switch", "--grpc", w.p4runtime, "--thrift", w.thrift, "--cpu-port", "255"), nil
 }
 
 // freePort is an address that nobody listens at.
@@ -251,15 +266,21 @@ func (w *walls) batch(list ...*p4v1.Update) *p4v1.WriteRequest {
 	return &p4v1.WriteRequest{DeviceId: 1, ElectionId: electionID, Updates: list}
 }
 
-// write goes on writing as the primary, and says how long all but the slowest
-// hundredth took.
-func (w *walls) write(patience time.Duration) (time.Duration, error) {
+// change writes as the primary.
+func (w *walls) change(ctx context.Context) error {
 	e := w.route(1 << 25)
+	_, err := w.primary.Write(ctx, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: e}, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}))
+	return err
+}
+
+// writes goes on writing until the time is over, and says how long all but the
+// slowest hundredth took.
+func writes(over context.Context, b fortress, patience time.Duration) (time.Duration, error) {
 	var list []time.Duration
-	for pause := time.NewTicker(5 * time.Millisecond); w.Err() == nil; {
+	for pause := time.NewTicker(5 * time.Millisecond); over.Err() == nil; {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		began := time.Now()
-		_, err := w.primary.Write(ctx, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: e}, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}))
+		err := b.change(ctx)
 		cancel()
 		if err != nil {
 			return 0, err

@@ -21,16 +21,16 @@ import (
 // sieges lists what clients do.
 func sieges() []siege {
 	return []siege{
-		{"readers that take nothing", func(w *walls) error {
+		{name: "readers that take nothing", run: func(w *walls) error {
 			return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				_, err := c.Read(w, w.everything(i%2 == 0))
 				<-w.Done()
 				return err
 			})
 		}},
-		{"readers that take everything, for ever", func(w *walls) error { return w.readers(0) }},
-		{"readers that trickle", func(w *walls) error { return w.readers(50 * time.Millisecond) }},
-		{"packets whose digests nobody takes", func(w *walls) error {
+		{name: "readers that take everything, for ever", run: func(w *walls) error { return w.readers(0) }},
+		{name: "readers that trickle", run: func(w *walls) error { return w.readers(50 * time.Millisecond) }},
+		{name: "packets whose digests nobody takes", run: func(w *walls) error {
 			digest := &p4v1.DigestEntry{DigestId: w.ids["digest"], Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}
 			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil {
 				return err
@@ -52,7 +52,7 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{"names of roles of 2 MB", func(w *walls) error {
+		{name: "names of roles of 2 MB", run: func(w *walls) error {
 			return w.crowd(50, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				for n := 0; w.Err() == nil; n++ {
 					if _, err := w.claim(w, c, fmt.Sprint(i, " ", n, strings.Repeat("x", 2<<20)), electionID); status.Code(err) != codes.InvalidArgument && w.Err() == nil {
@@ -62,7 +62,7 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{"roles without end", func(w *walls) error {
+		{name: "roles without end", run: func(w *walls) error {
 			return w.crowd(20, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				for n := 0; w.Err() == nil; n++ {
 					ctx, cancel := context.WithCancel(w)
@@ -72,13 +72,13 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{"batches that fail", func(w *walls) error {
+		{name: "batches that fail", run: func(w *walls) error {
 			return w.batches(100_000, codes.Unknown)
 		}},
-		{"batches that are too large", func(w *walls) error {
+		{name: "batches that are too large", run: func(w *walls) error {
 			return w.batches(300_000, codes.ResourceExhausted)
 		}},
-		{"halves of large messages", func(w *walls) error {
+		{name: "halves of large messages", run: func(w *walls) error {
 			gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
 			gone.GetEntity().GetTableEntry().Metadata = make([]byte, 900_000)
 			large := w.batch()
@@ -87,7 +87,7 @@ func sieges() []siege {
 			}
 			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })
 		}},
-		{"errors of streams that nobody takes", func(w *walls) error {
+		{name: "errors of streams that nobody takes", run: func(w *walls) error {
 			payload := make([]byte, 30_000)
 			return w.crowd(200, 20, func(c p4v1.P4RuntimeClient, i int) error {
 				stream, err := w.claim(w, c, fmt.Sprint("role", i), &p4v1.Uint128{Low: uint64(i + 1)})
@@ -102,8 +102,8 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{"messages in pieces of a byte", func(w *walls) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
-		{"a program that is asked for and not taken", func(w *walls) error {
+		{name: "messages in pieces of a byte", run: func(w *walls) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
+		{name: "a program that is asked for and not taken", run: func(w *walls) error {
 			return w.stuck(40, 1<<62, 10_000, func(c p4v1.P4RuntimeClient) {
 				var all sync.WaitGroup
 				for range 50 {
@@ -112,17 +112,17 @@ func sieges() []siege {
 				all.Wait()
 			})
 		}},
-		{"streams", func(w *walls) error {
+		{name: "streams", run: func(w *walls) error {
 			return w.crowd(2000, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				c.StreamChannel(w)
 				<-w.Done()
 				return nil
 			})
 		}},
-		{"connections to P4Runtime", func(w *walls) error { return w.connections(w.p4runtime, "") }},
-		{"connections to Thrift", func(w *walls) error { return w.connections(w.thrift, "") }},
-		{"a message of 2 GiB to Thrift, begun", func(w *walls) error { return w.connections(w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
-		{"garbage to P4Runtime", func(w *walls) error {
+		{name: "connections to P4Runtime", run: func(w *walls) error { return w.connections(w.p4runtime, "") }},
+		{name: "connections to Thrift", run: func(w *walls) error { return w.connections(w.thrift, "") }},
+		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return w.connections(w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
+		{name: "garbage to P4Runtime", run: func(w *walls) error {
 			return w.connections(w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
 		}},
 	}

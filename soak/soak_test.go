@@ -53,8 +53,12 @@ func TestAttacks(t *testing.T) {
 			}
 		})
 	}
-	for _, s := range sieges() {
-		t.Run("switch: "+s.name, func(t *testing.T) {
+	for _, s := range append(sieges(), chipSieges()...) {
+		name := "switch: "
+		if s.chip != nil {
+			name = "switch --bfrt: "
+		}
+		t.Run(name+s.name, func(t *testing.T) {
 			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 1024, write: time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
 				t.Error(o.lost)
 			}
