@@ -5,6 +5,8 @@ SOAKTIME ?= 10m
 COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
 # The heap of a test is small: it was collected over and over, for a third of its CPU time.
 TEST := GOGC=400 $(GO) test -timeout 30m
+# Where code or tests start goroutines, or use unsafe, the race detector has something to see.
+RACED = $(shell grep -rlE --include='*.go' '^\s*go \w|\.Go\b|"net/http|"unsafe"|^func Example' . | grep -v testdata | xargs -n1 dirname | sort -u)
 .PHONY: help build test golden fuzz soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
@@ -33,7 +35,7 @@ check: # what must hold beside the tests: format, vet, staticcheck, races, tidy,
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(TEST) -tags purego ./dataplane/... ./sim # the reference engine
-	$(TEST) -race -short ./... # the long sweeps have but one goroutine: test runs them
+	$(TEST) -race -short $(RACED)
 	$(GO) mod tidy -diff
 	$(GO) generate ./... && git diff --exit-code -- p4src
 
