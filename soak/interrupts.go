@@ -155,7 +155,6 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	go func() { defer close(ended); cmd.Wait() }()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	// What has not worked yet does not hear signals yet, and dies of one.
 	begun := time.Now()
 	progress := func() time.Duration {
 		if i.endless {
@@ -163,7 +162,7 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 		}
 		return worked(cmd.Process.Pid, begun)
 	}
-	for progress() < max(at, 100*time.Millisecond) {
+	for progress() < at {
 		select {
 		case <-tick.C:
 			continue
@@ -179,6 +178,7 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	switch {
 	case ctx.Err() != nil || took > l.end:
 		return took, fmt.Errorf("it takes %v to end", took.Round(time.Millisecond))
+	case cmd.ProcessState.String() == "signal: interrupt": // it had not begun to listen
 	case code < 0 || strings.Contains(said.String(), "goroutine "):
 		return took, fmt.Errorf("it died: %v: %.300s", cmd.ProcessState, &said)
 	}
