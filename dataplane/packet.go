@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math"
 	"math/bits"
+	"time"
 
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -169,4 +170,47 @@ func (s *Switch) copyHeaders(p *Packet) *Packet {
 // resetMetadata sets all metadata to zero.
 func (s *Switch) resetMetadata(p *Packet) {
 	clear(p.st.W[s.prog.Layout.Metadata[0]:s.prog.Layout.Metadata[1]])
+}
+
+// An OutcomeKind is what is to be done with the packet of an Outcome.
+type OutcomeKind byte
+
+// The kinds of outcome.
+const (
+	// ToQueue: queue it for Port and Priority, call Enqueued, later Egress; or
+	// Free it if the queue is full.
+	ToQueue OutcomeKind = iota
+	// ToIngress: Ingress again, before packets that come from outside. It has
+	// been resubmitted or recirculated.
+	ToIngress
+	// ToPort: send Packet.Bytes out of Port, then Free it.
+	ToPort
+)
+
+// An Outcome is a packet and what is to be done with it.
+type Outcome struct {
+	Kind     OutcomeKind
+	Packet   *Packet
+	Port     uint32
+	Priority int
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func btoi(b bool) int { return int(b2u(b)) }
+
+// forTM is what goes with the bytes of a packet through the traffic manager.
+type forTM struct {
+	enqTime     time.Duration
+	enqDepth    int
+	rid         uint16
+	ridFirst    bool
+	qid, cos    uint8
+	bypass      bool // egress
+	resubmitted bool
 }

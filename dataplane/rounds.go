@@ -75,8 +75,6 @@ func (p *Packet) share(c *Packet, leaves bool) {
 	p.rounds.left -= c.rounds.left
 }
 
-func btoi(b bool) int { return int(b2u(b)) }
-
 // turns takes a round from p for a step. It reports whether p had one.
 func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds

@@ -11,29 +11,6 @@ import (
 // Ingress and Egress take the packet over and return what becomes of it, and
 // of its copies, in the order in which simple_switch acts.
 
-// An OutcomeKind is what is to be done with the packet of an Outcome.
-type OutcomeKind byte
-
-// The kinds of outcome.
-const (
-	// ToQueue: queue it for Port and Priority, call Enqueued, later Egress; or
-	// Free it if the queue is full.
-	ToQueue OutcomeKind = iota
-	// ToIngress: Ingress again, before packets that come from outside. It has
-	// been resubmitted or recirculated.
-	ToIngress
-	// ToPort: send Packet.Bytes out of Port, then Free it.
-	ToPort
-)
-
-// An Outcome is a packet and what is to be done with it.
-type Outcome struct {
-	Kind     OutcomeKind
-	Packet   *Packet
-	Port     uint32
-	Priority int
-}
-
 // The values of instance_type.
 const (
 	instanceNormal       = 0
@@ -126,13 +103,6 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	}
 	s.prog.Std.InstanceType.Put(p.st.W, instanceNormal)
 	return s.toQueue(p, uint32(port), out)
-}
-
-func b2u(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // toQueue makes the outcome of a packet for a port.

@@ -115,17 +115,6 @@ type gress struct {
 	drop, mirrorIO  program.StdField
 }
 
-// forTM is what goes with the bytes of a packet through the traffic manager.
-type forTM struct {
-	enqTime     time.Duration
-	enqDepth    int
-	rid         uint16
-	ridFirst    bool
-	qid, cos    uint8
-	bypass      bool // egress
-	resubmitted bool
-}
-
 // Device ports have 9 bits, of which two name the pipe.
 const (
 	devPorts = 512
@@ -252,4 +241,14 @@ func (t *tofino) work(g *gress, p *Packet) bool {
 		t.sw.learn(p, p.st.Digest)
 	}
 	return true
+}
+
+// parseFrame runs a parser on a packet and, behind it, its check sequence.
+func (t *tofino) parseFrame(ps *program.Parser, p *Packet) {
+	p.st.Framed, p.st.Check = p.extra == 0, 0
+	ps.Run(t.sw.prog, &p.st)
+	p.st.Framed = false
+	if p.st.Check > 0 && p.st.Head <= p.st.End-p.st.Check {
+		p.st.DropCheck()
+	}
 }

@@ -31,6 +31,14 @@ func (f *tmFields) find(l *vector.Layout) {
 	f.rid.Find(l, "ig_tm_md", "rid")
 }
 
+// cutOf reads it from the metadata for the traffic manager.
+func (f *tmFields) cutOf(p *Packet) cut {
+	return cut{
+		hash1: f.hash1.Get(p.st.W), hash2: f.hash2.Get(p.st.W), rid: uint16(f.rid.Get(p.st.W)),
+		xid1: uint16(f.xid1.Get(p.st.W)), xid2: uint16(f.xid2.Get(p.st.W)),
+	}
+}
+
 // arrive notes when a packet came in. Counters and meters see the frame's check
 // sequence too.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
@@ -164,7 +172,7 @@ func (t *tofino) multicast(p *Packet, group uint32, why cut, out []Outcome) []Ou
 	if group == 0 {
 		return out
 	}
-	copies := t.copies(group, why)
+	copies := t.trees.copies(&t.sw.pre, group, why)
 	for i, r := range copies {
 		c := t.replica(p)
 		p.split(c, len(copies))

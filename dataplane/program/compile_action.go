@@ -77,57 +77,19 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 
 // primitive writes a primitive, if that is one of the common ones.
 func (k *compiler) primitive(p *bmv2.Primitive) bool {
-	a := p.Parameters
-	switch p.Op {
-	case "assign", "modify_field", "set":
-		return k.Assignment(a[0], k.Tree(a[1]))
-	case "add_to_field":
-		return k.Result("+", a[0], a[0], a[1])
-	case "subtract_from_field":
-		return k.Result("-", a[0], a[0], a[1])
-	case "add":
-		return k.Result("+", a[0], a[1], a[2])
-	case "subtract":
-		return k.Result("-", a[0], a[1], a[2])
-	case "bit_xor":
-		return k.Result("^", a[0], a[1], a[2])
-	case "bit_or":
-		return k.Result("|", a[0], a[1], a[2])
-	case "bit_and":
-		return k.Result("&", a[0], a[1], a[2])
-	case "shift_left":
-		return k.Result("<<", a[0], a[1], a[2])
-	case "shift_right":
-		return k.Result(">>", a[0], a[1], a[2])
-	case "register_read":
-		return k.ReadCell(k.prog.Registers[a[1].Name], a[0], a[2])
-	case "register_write":
-		return k.WriteCell(k.prog.Registers[a[0].Name], a[1], a[2])
-	case "count":
-		return k.CountPacket(k.prog.Counters[a[0].Name], a[1])
-	case "assign_header", "copy_header":
-		return k.CopyHeader(a[0], a[1])
-	case "add_header":
-		return k.OnFixed(a[0], k.MakeValid)
-	case "add_header_fast":
-		return k.OnFixed(a[0], k.SetValid)
-	case "remove_header":
-		return k.OnFixed(a[0], k.MakeInvalid)
-	case "mark_to_drop":
-		return k.dropMark(a[0])
-	case "drop":
-		k.storeStd(&k.prog.Std.EgressSpec, uint64(k.prog.opts.DropPort))
-		k.storeStd(&k.prog.Std.McastGrp, 0)
-		return true
-	case "modify_field_with_hash_based_offset":
-		return k.HashInto(k.prog.Calcs[a[2].Name], a)
-	case "exit":
-		k.StoreByte(code.StateExit, 1)
-		return true
-	case "no_op":
-		return true
-	}
-	return k.request(p)
+	o := opcodes()[p.Op]
+	return o.code != nil && o.code(k, p.Parameters)
+}
+
+func (k *compiler) drop() bool {
+	k.storeStd(&k.prog.Std.EgressSpec, uint64(k.prog.opts.DropPort))
+	k.storeStd(&k.prog.Std.McastGrp, 0)
+	return true
+}
+
+func (k *compiler) exit() bool {
+	k.StoreByte(code.StateExit, 1)
+	return true
 }
 
 // storeStd stores a constant in a field of the switch's own.
@@ -155,22 +117,8 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 }
 
 // request writes the primitives that ask the switch for something, by fields of
-// the packet.
-func (k *compiler) request(p *bmv2.Primitive) bool {
-	var into []uintptr
-	a := p.Parameters
-	switch p.Op {
-	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		into = []uintptr{unsafe.Offsetof(vector.State{}.CloneSession), unsafe.Offsetof(vector.State{}.CloneList)}
-	case "resubmit":
-		into = []uintptr{unsafe.Offsetof(vector.State{}.Resubmit)}
-	case "recirculate":
-		into = []uintptr{unsafe.Offsetof(vector.State{}.Recirculate)}
-	case "generate_digest":
-		a, into = a[1:], []uintptr{unsafe.Offsetof(vector.State{}.Digest)}
-	default:
-		return false
-	}
+// the packet of 16 bits, whose offsets are into.
+func (k *compiler) request(a []*bmv2.Expr, into ...uintptr) bool {
 	var trees []*code.Tree
 	for i := range into {
 		t := k.Tree(a[i])
@@ -183,8 +131,13 @@ func (k *compiler) request(p *bmv2.Primitive) bool {
 		k.Eval(t, 0)
 		k.StoreBytes(asm.At(code.State, int(into[i])), code.Pool[0], 2)
 	}
-	if len(into) == 2 {
-		k.StoreByte(asm.At(code.State, int(unsafe.Offsetof(vector.State{}.CloneOn))), 1)
+	return true
+}
+
+func (k *compiler) clone(a []*bmv2.Expr) bool {
+	if !k.request(a, unsafe.Offsetof(vector.State{}.CloneSession), unsafe.Offsetof(vector.State{}.CloneList)) {
+		return false
 	}
+	k.StoreByte(asm.At(code.State, int(unsafe.Offsetof(vector.State{}.CloneOn))), 1)
 	return true
 }

@@ -8,17 +8,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
-// A node is a step of a control: a table, a branch or a call of an action.
-type node struct {
-	table *Table
-	cond  vector.Test
-	yes   *node
-	no    *node // also the next node after a call
-	call  *action
-	name  string
-	entry uintptr // in the compiled program
-}
-
 // A Pipeline is a linked control.
 type Pipeline struct {
 	name  string

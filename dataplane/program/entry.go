@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/cell"
 )
 
 // A MatchKind is how a field of a table's key is matched.
@@ -139,31 +138,6 @@ const (
 	ErrNotSupported  entryError = "the program does not ask for this"
 )
 
-// A Call is a linked Target: the action with its data in words and the node
-// that the control continues at, or an index into the profile.
-type Call struct {
-	target TargetKind
-	Action *action
-	Args   []uint64
-	next   *node
-	index  Handle
-}
-
-// A TableEntry is an entry at work.
-type TableEntry struct {
-	Used     bool
-	version  uint8 // of the handle; it outlives the entry
-	Match    []Match
-	Priority int
-	Call     Call
-	Counter  cell.Count
-	Idle     time.Duration
-	LastHit  time.Duration
-	constant bool
-	key      []uint64 // as the exact and the lpm index have it
-	prefix   int
-}
-
 // Handles gives out the lowest free handle.
 type Handles struct {
 	next Handle
@@ -217,9 +191,4 @@ func (h *handleHeap) pop() Handle {
 	}
 	*h = s
 	return top
-}
-
-// Export is the entry as the control plane sees it.
-func (e *TableEntry) Export(h Handle) Entry {
-	return Entry{Handle: h, Match: e.Match, Priority: e.Priority, Target: e.Call.ToTarget(), IdleTimeout: e.Idle, Const: e.constant}
 }

@@ -3,70 +3,14 @@ package program
 import (
 	"errors"
 	"fmt"
+	"math/big"
+	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
-
-// ErrUnknownPrimitive is in the error of New for a program that calls what only
-// a BMv2 with externs of its own has.
-var ErrUnknownPrimitive = errors.New("unknown primitive")
-
-// switchPrimitive links the primitives that simple_switch adds to the core
-// ones.
-func (l *Linker) switchPrimitive(p *bmv2.Primitive) (vector.Step, error) {
-	a := p.Parameters
-	if l.prog.Tofino() {
-		if do, err := l.pipePrimitive(p); do != nil || err != nil {
-			return do, err
-		}
-	}
-	switch p.Op {
-	case "drop":
-		return l.drop(), nil
-	case "mark_to_drop":
-		return l.markToDrop(a[0])
-	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		return l.numbers(a, func(p *vector.State, v []uint64) {
-			p.CloneOn, p.CloneSession, p.CloneList = true, uint16(v[0]), uint16(v[1])
-		})
-	case "resubmit":
-		return l.numbers(a, func(p *vector.State, v []uint64) { p.Resubmit = uint16(v[0]) })
-	case "recirculate":
-		return l.numbers(a, func(p *vector.State, v []uint64) { p.Recirculate = uint16(v[0]) })
-	case "generate_digest":
-		return l.numbers(a, func(p *vector.State, v []uint64) { p.Digest = uint16(v[1]) })
-	case "truncate":
-		return l.numbers(a, func(p *vector.State, v []uint64) { p.Truncate(v[0]) })
-	case "modify_field_rng_uniform":
-		return l.random(a)
-	case "modify_field_with_hash_based_offset":
-		return l.hash(a)
-	case "count":
-		return l.count(a)
-	case "execute_meter":
-		return l.executeMeter(a)
-	case "register_read":
-		r, err := l.register(a[1])
-		if err != nil {
-			return nil, err
-		}
-		return r.LinkRead(l.Linker, a[0], a[2])
-	case "register_write":
-		r, err := l.register(a[0])
-		if err != nil {
-			return nil, err
-		}
-		v, err := l.Number(a[2])
-		if err != nil {
-			return nil, err
-		}
-		return r.LinkWrite(l.Linker, a[1], v)
-	}
-	return nil, fmt.Errorf("%w %q", ErrUnknownPrimitive, p.Op)
-}
 
 // numbers links a primitive that takes at most two numbers.
 func (l *Linker) numbers(a []*bmv2.Expr, do func(*vector.State, []uint64)) (vector.Step, error) {
@@ -89,17 +33,17 @@ func (l *Linker) numbers(a []*bmv2.Expr, do func(*vector.State, []uint64)) (vect
 	}, nil
 }
 
-func (l *Linker) drop() vector.Step {
+func (l *Linker) drop([]*bmv2.Expr) (vector.Step, error) {
 	std, port := &l.prog.Std, uint64(l.prog.opts.DropPort)
 	return func(p *vector.State) {
 		std.EgressSpec.Put(p.W, port)
 		std.McastGrp.Put(p.W, 0)
-	}
+	}, nil
 }
 
 // markToDrop works on the header that it is given, not on the aliases.
-func (l *Linker) markToDrop(e *bmv2.Expr) (vector.Step, error) {
-	r, err := l.Header(e)
+func (l *Linker) markToDrop(a []*bmv2.Expr) (vector.Step, error) {
+	r, err := l.Header(a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +132,8 @@ func (l *Linker) executeMeter(a []*bmv2.Expr) (vector.Step, error) {
 
 // assertion links assert and assume: simple_switch stops on a false one, this
 // switch drops the packet and says so.
-func (l *Linker) assertion(pr *bmv2.Primitive) (vector.Step, error) {
-	v, err := l.Number(pr.Parameters[0])
+func (l *Linker) assertion(a []*bmv2.Expr) (vector.Step, error) {
+	v, err := l.Number(a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +141,8 @@ func (l *Linker) assertion(pr *bmv2.Primitive) (vector.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, msg := l.prog, pr.Op+" failed"
-	if si := pr.SourceInfo; si != nil {
+	s, msg := l.prog, l.call.Op+" failed"
+	if si := l.call.SourceInfo; si != nil {
 		msg = fmt.Sprintf("%s:%d: %s: %s", si.Filename, si.Line, msg, si.SourceFragment)
 	}
 	return func(p *vector.State) {
@@ -209,6 +153,26 @@ func (l *Linker) assertion(pr *bmv2.Primitive) (vector.Step, error) {
 			s.opts.Log(msg)
 		}
 	}, nil
+}
+
+func (l *Linker) registerRead(a []*bmv2.Expr) (vector.Step, error) {
+	r, err := l.register(a[1])
+	if err != nil {
+		return nil, err
+	}
+	return r.LinkRead(l.Linker, a[0], a[2])
+}
+
+func (l *Linker) registerWrite(a []*bmv2.Expr) (vector.Step, error) {
+	r, err := l.register(a[0])
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.Number(a[2])
+	if err != nil {
+		return nil, err
+	}
+	return r.LinkWrite(l.Linker, a[1], v)
 }
 
 // register finds the register array that a parameter names.
@@ -248,4 +212,57 @@ func (l *Linker) WriteCell(e *bmv2.Expr, v vector.Value) (vector.Step, error) {
 		return nil, err
 	}
 	return r.LinkWrite(l.Linker, e.Right, v)
+}
+
+// logMsg links log_msg. Nothing is evaluated if nobody listens.
+func (l *Linker) logMsg(a []*bmv2.Expr) (vector.Step, error) {
+	format, list := a[0].Unwrap(), a[1].Unwrap()
+	if format == nil || format.Type != bmv2.TypeString || list == nil || list.Type != bmv2.TypeParametersVector {
+		return nil, errors.New("expected a string and a vector of parameters")
+	}
+	parts := splitFormat(format.Name)
+	if len(parts)-1 != len(list.List) {
+		return nil, fmt.Errorf("the format has %d places for %d arguments", len(parts)-1, len(list.List))
+	}
+	var args []func(*vector.State) *big.Int
+	for _, e := range list.List {
+		v, err := l.Number(e)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v.BigFn())
+	}
+	s := l.prog
+	return func(p *vector.State) {
+		if s.opts.Log == nil {
+			return
+		}
+		var b strings.Builder
+		b.WriteString(parts[0])
+		for i, arg := range args {
+			b.WriteString(arg(p).String())
+			b.WriteString(parts[i+1])
+		}
+		s.opts.Log(b.String())
+	}, nil
+}
+
+// splitFormat cuts a format at its {…}; \{ and \} are braces.
+func splitFormat(s string) []string {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '{' || s[i+1] == '}'):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '{' && strings.IndexByte(s[i:], '}') > 0:
+			i += strings.IndexByte(s[i:], '}')
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return append(parts, b.String())
 }

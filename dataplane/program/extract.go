@@ -9,13 +9,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
-// A parserOp does one operation of a parse state and returns an error code of
-// the program, or noError.
-type parserOp func(*vector.State) int64
-
-// noError says that a parserOp has succeeded.
-const noError int64 = -1
-
 // extractFixed reads a header without variable-length field.
 func extractFixed(p *vector.State, h *vector.Header, tooShort int64) int64 {
 	n := h.Type.Bits / 8
@@ -217,3 +210,7 @@ func lookahead(e *bmv2.Expr) vector.Value {
 	})
 	return v
 }
+
+// MaxFrame bounds the copies that mirrors make: a program may well mirror its
+// mirrors, each longer by a header.
+const MaxFrame = 1 << 14

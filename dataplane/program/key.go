@@ -166,3 +166,31 @@ func (k *tableKey) places() []lookup.Place {
 	}
 	return list
 }
+
+// canonical writes matches in one way, so that equal ones can be found: full
+// width, no bits outside the mask.
+func canonical(k *tableKey, list []Match) []Match {
+	out := make([]Match, len(list))
+	for i, m := range list {
+		f := &k.Fields[i]
+		n := num.Bytes(f.Width)
+		if f.Kind == MatchOptional && m.Value == nil {
+			continue
+		}
+		v := num.Aligned(m.Value, n)
+		switch f.Kind {
+		case MatchLPM:
+			num.ClearLow(v, f.Width-m.PrefixLen)
+			out[i].PrefixLen = m.PrefixLen
+		case MatchTernary:
+			out[i].Mask = num.Aligned(m.Mask, n)
+			for j := range v {
+				v[j] &= out[i].Mask[j]
+			}
+		case MatchRange:
+			out[i].High = num.Aligned(m.High, n)
+		}
+		out[i].Value = v
+	}
+	return out
+}

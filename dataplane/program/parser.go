@@ -9,53 +9,11 @@ import (
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
-// errorCodes are the program's numbers for the errors that the parser itself
-// raises.
-type errorCodes struct {
-	None, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
-	noMatch                                                            int64 // Tofino's alone
-}
-
-// newErrorCodes reads the codes. An error that the program does not list gets
-// a number that no other has, as in BMv2.
-func newErrorCodes(list []bmv2.NamedValue) errorCodes {
-	codes := map[string]int64{}
-	next := int64(0)
-	for _, e := range list {
-		codes[e.Name] = int64(e.Value)
-		next = max(next, int64(e.Value)+1)
-	}
-	code := func(name string) int64 {
-		c, ok := codes[name]
-		if !ok {
-			c = next
-			next++
-		}
-		return c
-	}
-	return errorCodes{
-		None: code("NoError"), tooShort: code("PacketTooShort"), stackOutOfBounds: code("StackOutOfBounds"),
-		headerTooShort: code("HeaderTooShort"), timeout: code("ParserTimeout"), invalid: code("ParserInvalidArgument"),
-		noMatch: code("NoMatch"),
-	}
-}
-
 // A Parser is a linked parse graph.
 type Parser struct {
 	first *parseState
 	Codes errorCodes
 	entry uintptr // of a parser for Tofino in the compiled program
-}
-
-// A parseState is a state: its operations, then the first case that matches
-// the key, else the default; a nil state accepts.
-type parseState struct {
-	name   string
-	ops    []parserOp
-	key    selectKey
-	cases  []parseCase
-	others *parseState
-	entry  uintptr // in the compiled program
 }
 
 // maxParseStates bounds a parser that runs in circles without reading.
@@ -102,15 +60,6 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 		}
 		st = st.next(p)
 	}
-}
-
-func (st *parseState) run(p *vector.State) int64 {
-	for _, op := range st.ops {
-		if code := op(p); code != noError {
-			return code
-		}
-	}
-	return noError
 }
 
 // parser links the parser of a name, or the first one.
@@ -273,6 +222,24 @@ func (l *Linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 	}, nil
 }
 
-// MaxFrame bounds the copies that mirrors make: a program may well mirror its
-// mirrors, each longer by a header.
-const MaxFrame = 1 << 14
+// refuse makes a select in which nothing matches an error, where v1model goes
+// on. The state reject is no error: Tofino's compiler ends the parser there as
+// it does with accept, and so it does where a header stack is full.
+func refuse(ps *Parser, src *bmv2.Parser, states map[string]*parseState) {
+	code := ps.Codes.noMatch
+	noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
+	for _, s := range src.ParseStates {
+		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
+			st.others = noMatch
+		}
+	}
+}
+
+func hasDefault(s *bmv2.ParseState) bool {
+	for _, t := range s.Transitions {
+		if t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default") {
+			return true
+		}
+	}
+	return false
+}

@@ -68,31 +68,6 @@ type Half struct {
 	ReadsError bool // its control looks at parser_err
 }
 
-// New links a program that has been validated.
-func New(c *bmv2.Config, env Env) (*Program, error) {
-	s := &Program{
-		Config: c, opts: env, actionByID: map[int]*action{}, Tables: map[string]*Table{}, Controls: map[string]*Pipeline{},
-		Profiles: map[string]*Profile{}, Registers: map[string]*cell.Register{},
-		Counters: map[string]*cell.Counters{}, Meters: map[string]*cell.Meters{}, Filters: map[string]*cell.Filters{},
-		Calcs: map[string]*hash.Calculation{}, ValueSets: map[string]*valueSet{},
-	}
-	var err error
-	if s.Layout, err = vector.NewLayout(c); err != nil {
-		return nil, err
-	}
-	l := s.NewLinker()
-	if s.Tofino() {
-		err = inTurn(c, l.arrays, l.calculations, l.allActions, l.pipelines, l.linkHalves)
-	} else if err = s.Std.find(s.Layout); err == nil {
-		err = inTurn(c, l.arrays, l.calculations, l.allActions, l.parse, l.pipelines, l.deparse, l.checksums)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.compile(l, c)
-	return s, nil
-}
-
 // Tofino reports whether the program is one for Tofino.
 func (s *Program) Tofino() bool { return s.Config.Architecture() != "" }
 
@@ -101,11 +76,12 @@ func (s *Program) Tofino() bool { return s.Config.Architecture() != "" }
 type Linker struct {
 	*vector.Linker
 	prog *Program
+	call *bmv2.Primitive // being linked
 }
 
 // NewLinker makes the linker of a program, for more than New has linked.
 func (s *Program) NewLinker() *Linker {
-	l := &Linker{&vector.Linker{Layout: s.Layout}, s}
+	l := &Linker{Linker: &vector.Linker{Layout: s.Layout}, prog: s}
 	l.Cells = l
 	return l
 }
@@ -126,80 +102,6 @@ type stdFields struct {
 	Queueing                                                        bool
 }
 
-func inTurn(c *bmv2.Config, steps ...func(*bmv2.Config) error) error {
-	for _, step := range steps {
-		if err := step(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *Linker) arrays(c *bmv2.Config) error {
-	s := l.prog
-	for _, r := range c.RegisterArrays {
-		if r.Size*num.Words(r.Bitwidth) > maxCells {
-			return fmt.Errorf("register %s has more than %d words", r.Name, maxCells)
-		}
-		s.Registers[r.Name] = cell.NewRegister(r)
-	}
-	for _, k := range c.CounterArrays {
-		a := &cell.Counters{Name: k.Name}
-		if k.IsDirect {
-			a.Table = k.Binding
-		} else {
-			a.Cells = make([]cell.Count, k.Size)
-		}
-		s.Counters[k.Name] = a
-	}
-	for _, m := range c.MeterArrays {
-		a, err := cell.NewMeters(m)
-		if err != nil {
-			return fmt.Errorf("meter %s: %w", m.Name, err)
-		}
-		if m.ResultTarget != nil {
-			if a.Target, err = l.Layout.Field(m.ResultTarget.Header, m.ResultTarget.Field); err != nil {
-				return fmt.Errorf("meter %s: %w", m.Name, err)
-			}
-		}
-		s.Meters[m.Name] = a
-	}
-	for _, f := range c.FilterArrays {
-		s.Filters[f.Name] = cell.NewFilters(f)
-	}
-	for _, v := range c.ParseVSets {
-		s.ValueSets[v.Name] = newValueSet(v)
-	}
-	return nil
-}
-
-// maxCells bounds the words of one register array.
-const maxCells = 1 << 26
-
-func (l *Linker) calculations(c *bmv2.Config) error {
-	for _, k := range c.Calculations {
-		calc, err := hash.NewCalculation(l.Linker, k)
-		if err != nil {
-			return fmt.Errorf("calculation %s: %w", k.Name, err)
-		}
-		l.prog.Calcs[k.Name] = calc
-	}
-	return nil
-}
-
-func (l *Linker) allActions(c *bmv2.Config) error {
-	for _, a := range c.Actions {
-		act, err := l.action(a)
-		if err != nil {
-			return err
-		}
-		l.prog.actions = append(l.prog.actions, act)
-		l.prog.actionByID[a.ID] = act
-	}
-	l.Params = nil
-	return nil
-}
-
 // ActionByName is the action of a name, or nil.
 func (s *Program) ActionByName(name string) *action {
 	for _, a := range s.actions {
@@ -207,28 +109,6 @@ func (s *Program) ActionByName(name string) *action {
 			return a
 		}
 	}
-	return nil
-}
-
-func (l *Linker) parse(c *bmv2.Config) (err error) {
-	l.prog.parser, err = l.parser(c, "parser")
-	return err
-}
-
-func (l *Linker) deparse(c *bmv2.Config) (err error) {
-	l.prog.Deparser, err = l.deparser(c, "deparser")
-	return err
-}
-
-func (l *Linker) pipelines(c *bmv2.Config) error {
-	for _, p := range c.Pipelines {
-		pl, err := l.pipeline(p)
-		if err != nil {
-			return fmt.Errorf("pipeline %s: %w", p.Name, err)
-		}
-		l.prog.Controls[p.Name] = pl
-	}
-	l.prog.Ingress, l.prog.Egress = l.prog.Controls["ingress"], l.prog.Controls["egress"]
 	return nil
 }
 
@@ -268,26 +148,6 @@ func (f *stdFields) find(l *vector.Layout) error {
 	return nil
 }
 
-// linkHalves links the parsers and deparsers of the pipes.
-func (l *Linker) linkHalves(c *bmv2.Config) (err error) {
-	for k := range c.Programs() {
-		for _, gress := range []string{"ingress", "egress"} {
-			h := &Half{name: bmv2.PipePrefix(k) + gress}
-			h.Control = l.prog.Controls[h.name]
-			if h.Parser, err = l.parser(c, h.name+"_parser"); err != nil {
-				return fmt.Errorf("%s parser: %w", h.name, err)
-			}
-			if h.Deparser, err = l.deparser(c, h.name+"_deparser"); err != nil {
-				return fmt.Errorf("%s: %w", h.name, err)
-			}
-			i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == h.name+"_parser" })
-			h.ReadsError = c.Parsers[i].ReadsError
-			l.prog.Halves = append(l.prog.Halves, h)
-		}
-	}
-	return nil
-}
-
 // Put writes a field of the switch's own, if the program has it.
 func (f *StdField) Put(w []uint64, v uint64) {
 	if f.OK {
@@ -308,4 +168,58 @@ func (f *StdField) Find(l *vector.Layout, header, name string) {
 	if fd, err := l.Field(header, name); err == nil {
 		*f = StdField{off: fd.Off, Mask: num.Mask64(min(fd.Width, 64)), OK: true}
 	}
+}
+
+// requests are what a deparser asks for; of several calls the last one counts.
+type requests struct {
+	Mirror, Resubmit bool
+	Session          uint16
+	Mirrored, Again  []byte // the headers of the two
+}
+
+// Clear begins anew, for the next packet.
+func (r *requests) Clear() { *r = requests{Mirrored: r.Mirrored[:0], Again: r.Again[:0]} }
+
+// Passive reports whether nothing of a program depends on when, or behind how
+// many others, a packet leaves its queue: it has no egress control, and what
+// deparsing looks at are headers alone.
+func (s *Program) Passive() bool {
+	c, l := s.Config, s.NewLinker()
+	if s.Tofino() || s.opts.Trace != nil || s.Egress != nil && s.Egress.first != nil || s.Deparser.before.code != nil {
+		return false
+	}
+	for _, sum := range c.Checksums {
+		if sum.Update != nil && !*sum.Update {
+			continue
+		}
+		i := slices.IndexFunc(c.Calculations, func(k *bmv2.Calculation) bool { return k.Name == sum.Calculation })
+		if i < 0 || !l.headersOnly(sum.IfCond) || slices.ContainsFunc(c.Calculations[i].Input, func(e *bmv2.Expr) bool { return !l.headersOnly(e) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// headersOnly reports whether an expression looks at nothing but headers and
+// their fields.
+func (l *Linker) headersOnly(e *bmv2.Expr) bool {
+	if e = e.Unwrap(); e == nil {
+		return true
+	}
+	switch e.Type {
+	case bmv2.TypeHexstr, bmv2.TypeBool:
+		return true
+	case bmv2.TypeField, bmv2.TypeHeader:
+		h := l.Layout.HeaderNames[e.Name]
+		return h != nil && !h.Metadata
+	case bmv2.TypeExpression:
+		return l.headersOnly(e.Left) && l.headersOnly(e.Right) && l.headersOnly(e.Cond)
+	}
+	return false
+}
+
+// Trace reports an event; the callers have looked whether anybody listens.
+func (s *Program) Trace(id uint64, e Event) {
+	e.Packet = id
+	s.opts.Trace(e)
 }

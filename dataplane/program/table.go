@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/cell"
@@ -335,4 +337,110 @@ func (f *KeyField) demand(m Match) (lookup.TernaryField, bool) {
 		}
 	}
 	return d, ok
+}
+
+// MaxFew is the most entries that are tried.
+const MaxFew = 4
+
+// A fewEntry is an entry with what it demands of the vector. Programs for Tofino do
+// much with tables of two or three entries, where others have conditions. To try
+// the entries one after the other, on the packet itself, is faster there than to
+// build a key and to ask an index.
+type fewEntry struct {
+	slot     int32
+	priority int
+	demands  []fewDemand
+}
+
+// A fewDemand wants a word of the vector to have a value under a mask.
+type fewDemand struct {
+	off         int
+	mask, value uint64
+}
+
+// renewFew makes the list of the entries in the order in which they win, if
+// there are few of them and they demand nothing more than that.
+func (t *Table) renewFew() {
+	t.Few = nil
+	if t.lpm != nil || t.Count > MaxFew || !t.Key.plain() {
+		return
+	}
+	var list []fewEntry
+	for slot := range t.Entries {
+		e := &t.Entries[slot]
+		if !e.Used {
+			continue
+		}
+		few := fewEntry{slot: int32(slot), priority: e.Priority}
+		for i := range t.Key.Fields {
+			f := &t.Key.Fields[i]
+			d, _ := f.demand(e.Match[i]) // it was checked when the entry was added
+			if d.High != nil {
+				return
+			}
+			if d.Mask[0] != 0 {
+				few.demands = append(few.demands, fewDemand{f.Off, d.Mask[0], d.Value[0]})
+			}
+		}
+		list = append(list, few)
+	}
+	slices.SortStableFunc(list, func(a, b fewEntry) int { return a.priority - b.priority })
+	t.Few = list
+}
+
+// plain is whether all fields are words that count whatever is valid.
+func (k *tableKey) plain() bool {
+	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return !f.always || f.Words > 1 || f.Mask != nil })
+}
+
+// findFew returns the slot of the entry that p matches, or none.
+func (t *Table) findFew(p *vector.State) int32 {
+next:
+	for i := range t.Few {
+		e := &t.Few[i]
+		for j := range e.demands {
+			d := &e.demands[j]
+			if p.W[d.off]&d.mask != d.value {
+				continue next
+			}
+		}
+		return e.slot
+	}
+	return lookup.None
+}
+
+// A node is a step of a control: a table, a branch or a call of an action.
+type node struct {
+	table *Table
+	cond  vector.Test
+	yes   *node
+	no    *node // also the next node after a call
+	call  *action
+	name  string
+	entry uintptr // in the compiled program
+}
+
+// A Call is a linked Target: the action with its data in words and the node
+// that the control continues at, or an index into the profile.
+type Call struct {
+	target TargetKind
+	Action *action
+	Args   []uint64
+	next   *node
+	index  Handle
+}
+
+// A TableEntry is an entry at work.
+type TableEntry struct {
+	Used     bool
+	version  uint8 // of the handle; it outlives the entry
+	Match    []Match
+	Priority int
+	Call     Call
+	Counter  cell.Count
+	Idle     time.Duration
+	LastHit  time.Duration
+	constant bool
+	key      []uint64 // as the exact and the lpm index have it
+	prefix   int
 }

@@ -61,34 +61,6 @@ func (t *Table) Prepare(e *TableEntry) (lookup.TernaryEntry, error) {
 	return lookup.TernaryEntry{}, t.entryKey(e)
 }
 
-// canonical writes matches in one way, so that equal ones can be found: full
-// width, no bits outside the mask.
-func canonical(k *tableKey, list []Match) []Match {
-	out := make([]Match, len(list))
-	for i, m := range list {
-		f := &k.Fields[i]
-		n := num.Bytes(f.Width)
-		if f.Kind == MatchOptional && m.Value == nil {
-			continue
-		}
-		v := num.Aligned(m.Value, n)
-		switch f.Kind {
-		case MatchLPM:
-			num.ClearLow(v, f.Width-m.PrefixLen)
-			out[i].PrefixLen = m.PrefixLen
-		case MatchTernary:
-			out[i].Mask = num.Aligned(m.Mask, n)
-			for j := range v {
-				v[j] &= out[i].Mask[j]
-			}
-		case MatchRange:
-			out[i].High = num.Aligned(m.High, n)
-		}
-		out[i].Value = v
-	}
-	return out
-}
-
 // Same finds the entry with the same match, and for ternary and range tables
 // the same priority.
 func (t *Table) Same(e *TableEntry) int32 {
@@ -257,4 +229,9 @@ func (c *Call) ToTarget() Target {
 // kindOfTable is the kind of match that decides how entries are found.
 func (t *Table) Ordered() bool {
 	return t.match == bmv2.MatchTernary || t.match == bmv2.MatchRange
+}
+
+// Export is the entry as the control plane sees it.
+func (e *TableEntry) Export(h Handle) Entry {
+	return Entry{Handle: h, Match: e.Match, Priority: e.Priority, Target: e.Call.ToTarget(), IdleTimeout: e.Idle, Const: e.constant}
 }

@@ -5,84 +5,37 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/cell"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
-// requests are what a deparser asks for; of several calls the last one counts.
-type requests struct {
-	Mirror, Resubmit bool
-	Session          uint16
-	Mirrored, Again  []byte // the headers of the two
+// filterExecute links the execution of a low-pass filter, or of an early detection.
+func (l *Linker) filterExecute(a []*bmv2.Expr, wred bool) (vector.Step, error) {
+	f := l.prog.Filters[a[1].Name]
+	if a[1].Type != bmv2.TypeFilterArray || f == nil || f.Wred != wred {
+		return nil, fmt.Errorf("%v is not an array of filters of this kind", a[1])
+	}
+	return f.Link(l.Linker, a[0], a[2], a[3], l.prog.opts.Random)
 }
 
-// Clear begins anew, for the next packet.
-func (r *requests) Clear() { *r = requests{Mirrored: r.Mirrored[:0], Again: r.Again[:0]} }
-
-// pipePrimitive links the primitives of programs for Tofino; nil if p is not
-// one of them.
-func (l *Linker) pipePrimitive(p *bmv2.Primitive) (vector.Step, error) {
-	a := p.Parameters
-	switch p.Op {
-	case "mirror_emit":
-		return l.mirrorEmit(a)
-	case "resubmit_emit":
-		return l.resubmitEmit(a)
-	case "csum_add", "csum_subtract":
-		if err := arity(p, 2); err != nil {
-			return nil, err
-		}
-		return l.sum(p.Op, a[0], a[1])
-	case "csum_payload":
-		if err := arity(p, 1); err != nil {
-			return nil, err
-		}
-		return l.sumRest(a[0])
-	case "filter_execute", "wred_execute":
-		if err := arity(p, 4); err != nil {
-			return nil, err
-		}
-		f := l.prog.Filters[a[1].Name]
-		if a[1].Type != bmv2.TypeFilterArray || f == nil || f.Wred != (p.Op == "wred_execute") {
-			return nil, fmt.Errorf("%v is not an array of filters of this kind", a[1])
-		}
-		return f.Link(l.Linker, a[0], a[2], a[3], l.prog.opts.Random)
-	case "execute_meter_colored":
-		if err := arity(p, 4); err != nil {
-			return nil, err
-		}
-		return l.executeMeter(a)
-	case "math_unit":
-		if err := arity(p, 6); err != nil {
-			return nil, err
-		}
-		return cell.LinkMathUnit(l.Linker, a)
-	case "register_entry":
-		if err := arity(p, 1); err != nil {
-			return nil, err
-		}
-		dst, err := l.Place(a[0])
-		if err != nil {
-			return nil, err
-		}
-		set := dst.Set()
-		return func(p *vector.State) { set(p, uint64(uint32(p.Entry))) }, nil
-	case "register_fill":
-		if err := arity(p, 2); err != nil {
-			return nil, err
-		}
-		r, err := l.register(a[0])
-		if err != nil {
-			return nil, err
-		}
-		return r.LinkFill(l.Linker, a[1])
-	case "drop", "mark_to_drop", "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress",
-		"resubmit", "recirculate", "truncate":
-		return nil, fmt.Errorf("%s is not for Tofino", p.Op)
+// registerEntry links what finds the cell of a direct register: that of the entry
+// last hit.
+func (l *Linker) registerEntry(a []*bmv2.Expr) (vector.Step, error) {
+	dst, err := l.Place(a[0])
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	set := dst.Set()
+	return func(p *vector.State) { set(p, uint64(uint32(p.Entry))) }, nil
+}
+
+func (l *Linker) registerFill(a []*bmv2.Expr) (vector.Step, error) {
+	r, err := l.register(a[0])
+	if err != nil {
+		return nil, err
+	}
+	return r.LinkFill(l.Linker, a[1])
 }
 
 var errEmit = errors.New("the parameters are a session if it mirrors, and perhaps a header of whole bytes")
@@ -152,7 +105,7 @@ func (l *Linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (vector.Step, er
 // sum links what adds the words of a calculation to a checksum, or takes them
 // off it. The checksum is the sum itself, in ones' complement, where
 // calculations give its complement; so taking off is adding that.
-func (l *Linker) sum(op string, acc, calc *bmv2.Expr) (vector.Step, error) {
+func (l *Linker) sum(acc, calc *bmv2.Expr, flip uint64) (vector.Step, error) {
 	place, get, err := l.accumulator(acc)
 	if err != nil {
 		return nil, err
@@ -160,10 +113,6 @@ func (l *Linker) sum(op string, acc, calc *bmv2.Expr) (vector.Step, error) {
 	c := l.prog.Calcs[calc.Name]
 	if calc.Type != bmv2.TypeCalculation || c == nil {
 		return nil, fmt.Errorf("%v is not a calculation", calc)
-	}
-	flip := uint64(0)
-	if op == "csum_add" {
-		flip = 0xffff
 	}
 	return func(p *vector.State) { place(p, onesSum(get(p), c.Output(p)&0xffff^flip)) }, nil
 }

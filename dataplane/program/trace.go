@@ -39,9 +39,3 @@ type Event struct {
 	Depth  int
 	Source *bmv2.SourceInfo
 }
-
-// Trace reports an event; the callers have looked whether anybody listens.
-func (s *Program) Trace(id uint64, e Event) {
-	e.Packet = id
-	s.opts.Trace(e)
-}

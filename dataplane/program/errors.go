@@ -45,24 +45,40 @@ func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	return bits
 }
 
-// refuse makes a select in which nothing matches an error, where v1model goes
-// on. The state reject is no error: Tofino's compiler ends the parser there as
-// it does with accept, and so it does where a header stack is full.
-func refuse(ps *Parser, src *bmv2.Parser, states map[string]*parseState) {
-	code := ps.Codes.noMatch
-	noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
-	for _, s := range src.ParseStates {
-		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
-			st.others = noMatch
+// errorCodes are the program's numbers for the errors that the parser itself
+// raises.
+type errorCodes struct {
+	None, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
+	noMatch                                                            int64 // Tofino's alone
+}
+
+// newErrorCodes reads the codes. An error that the program does not list gets
+// a number that no other has, as in BMv2.
+func newErrorCodes(list []bmv2.NamedValue) errorCodes {
+	codes := map[string]int64{}
+	next := int64(0)
+	for _, e := range list {
+		codes[e.Name] = int64(e.Value)
+		next = max(next, int64(e.Value)+1)
+	}
+	code := func(name string) int64 {
+		c, ok := codes[name]
+		if !ok {
+			c = next
+			next++
 		}
+		return c
+	}
+	return errorCodes{
+		None: code("NoError"), tooShort: code("PacketTooShort"), stackOutOfBounds: code("StackOutOfBounds"),
+		headerTooShort: code("HeaderTooShort"), timeout: code("ParserTimeout"), invalid: code("ParserInvalidArgument"),
+		noMatch: code("NoMatch"),
 	}
 }
 
-func hasDefault(s *bmv2.ParseState) bool {
-	for _, t := range s.Transitions {
-		if t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default") {
-			return true
-		}
-	}
-	return false
-}
+// noError says that a parserOp has succeeded.
+const noError int64 = -1
+
+// A parserOp does one operation of a parse state and returns an error code of
+// the program, or noError.
+type parserOp func(*vector.State) int64

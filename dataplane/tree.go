@@ -51,19 +51,11 @@ type cut struct {
 	rid          uint16
 }
 
-// cutOf reads it from the metadata for the traffic manager.
-func (f *tmFields) cutOf(p *Packet) cut {
-	return cut{
-		hash1: f.hash1.Get(p.st.W), hash2: f.hash2.Get(p.st.W), rid: uint16(f.rid.Get(p.st.W)),
-		xid1: uint16(f.xid1.Get(p.st.W)), xid2: uint16(f.xid2.Get(p.st.W)),
-	}
-}
-
 // copies are those that a group makes of a packet.
-func (t *tofino) copies(group uint32, c cut) []Replica {
-	tree, ok := t.trees.groups[group]
+func (t *trees) copies(pre *replication, group uint32, c cut) []Replica {
+	tree, ok := t.groups[group]
 	if !ok {
-		return t.sw.pre.copies(group)
+		return pre.copies(group)
 	}
 	var list []Replica
 	for _, b := range tree.Branches {
@@ -72,8 +64,8 @@ func (t *tofino) copies(group uint32, c cut) []Replica {
 		}
 		n := &b.Nodes[c.hash1%uint64(len(b.Nodes))]
 		var gone []uint32
-		if n.RID == c.rid || n.RID == t.trees.global && n.RID != 0 {
-			gone = t.trees.prune[c.xid2]
+		if n.RID == c.rid || n.RID == t.global && n.RID != 0 {
+			gone = t.prune[c.xid2]
 		}
 		add := func(port uint32) {
 			if !slices.Contains(gone, port) {
