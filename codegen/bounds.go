@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"text/template"
 	"text/template/parse"
@@ -40,9 +39,6 @@ func (b *bounded) Write(text []byte) (int, error) {
 	}
 	return b.Buffer.Write(text)
 }
-
-// unbounded reports whether an error is that of a limit.
-func unbounded(err error) bool { return errors.Is(err, errSteps) || errors.Is(err, errText) }
 
 // countTurns has all templates of a file, and their loops, write at each turn.
 func countTurns(t *template.Template) {

@@ -67,7 +67,8 @@ func (k *checker) block(b *block) {
 	case shelf != k.software && b.Kind != part && k.lookup(b.Kind, b.Name) == nil:
 		k.wrong(b, "$.name", "there is no file for %s beside it, which says what %v means to a row", software.folder, b)
 		return
-	case shelf == k.software && b.Kind != part && b.About == "" && !k.instead(b):
+	case shelf == k.software && b.Kind != part && b.About == "" &&
+		!slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name }):
 		k.wrong(b, "$.kind", "want about: what %v does, in one line", b)
 	}
 	k.keys(b)
@@ -76,11 +77,6 @@ func (k *checker) block(b *block) {
 	k.choice(b)
 	k.parameters(b)
 	k.text(b)
-}
-
-// instead reports whether a granularity stands in for another one.
-func (k *checker) instead(b *block) bool {
-	return slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name })
 }
 
 // keys wants each key in a block of a kind that makes use of it.
@@ -248,7 +244,7 @@ func (k *checker) parameter(p *Param, path string) *misplaced {
 	case known != p:
 		return at("", "it is declared already: want its name alone, which stands for what the other block declares")
 	case p.Unit != OneOf && accepted[p.Unit] == "":
-		return at(".unit", "%w", near("unit", string(p.Unit), unitNames()))
+		return at(".unit", "%w", near("unit", string(p.Unit), []string{string(Time), string(Rate), string(Size), string(Share), string(Packets), string(Number), string(OneOf)}))
 	case p.Unit == OneOf && len(p.Words) == 0:
 		return at(".unit", "want the words that it can be one of")
 	case p.Default == "" || p.Meaning == "" || p.Source == "":

@@ -97,11 +97,6 @@ const (
 	OneOf   Unit = "one of" // a word of Param.Words; the value is its place there
 )
 
-// unitNames lists them.
-func unitNames() []string {
-	return []string{string(Time), string(Rate), string(Size), string(Share), string(Packets), string(Number), string(OneOf)}
-}
-
 // scales are the multiples that values of a unit are written in.
 var scales = map[Unit]units.Scale{Time: units.Times, Rate: units.Rates, Size: units.Sizes}
 

@@ -73,7 +73,7 @@ func (v *view) execute(b *block, name string) string {
 	defer func() { v.using = v.using[:len(v.using)-1] }()
 	text := bounded{steps: &v.steps}
 	err = t.ExecuteTemplate(&text, name, v)
-	if unbounded(err) {
+	if errors.Is(err, errSteps) || errors.Is(err, errText) {
 		err = fmt.Errorf("%s: %s: %w", b.file.name, name, err)
 	}
 	if err != nil && v.err == nil {
@@ -202,7 +202,7 @@ func layOut(text string) string {
 	for _, line := range lines {
 		opened, closed := brackets(line)
 		if line != "" {
-			b.WriteString(strings.Repeat("    ", max(0, depth-leading(line))))
+			b.WriteString(strings.Repeat("    ", max(0, depth-(len(line)-len(strings.TrimLeft(line, "})"))))))
 			b.WriteString(line)
 		}
 		b.WriteByte('\n')
@@ -223,9 +223,4 @@ func brackets(line string) (opened, closed int) {
 		}
 	}
 	return opened, closed
-}
-
-// leading counts the closing brackets that a line starts with.
-func leading(line string) int {
-	return len(line) - len(strings.TrimLeft(line, "})"))
 }

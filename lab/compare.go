@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab/spec"
@@ -229,11 +228,6 @@ func (c *Comparison) csv() []byte {
 		}
 	}
 	return b.Bytes()
-}
-
-func sortedPairs(list [][2]string) [][2]string {
-	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
-	return list
 }
 
 // ErrSame is wrapped by the refusal to compare rows that run the same.

@@ -69,7 +69,7 @@ type programsAtWork struct {
 }
 
 func deployPrograms(ctx context.Context, r *running, plan *plan.Plan) (deployment, error) {
-	chance := newChance()
+	chance := &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
 	chance.rounds, chance.ended = r.rounds, r.packetEnded
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
 	d := &programsAtWork{r: r, target: target, now: plan}
@@ -133,10 +133,6 @@ type chance struct {
 }
 
 type drawing struct{ draw func(lo, hi uint64) uint64 }
-
-func newChance() *chance {
-	return &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
-}
 
 // load links a program, which is read once for all switches that run it.
 func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {

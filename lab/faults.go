@@ -31,7 +31,11 @@ func (r *running) planFaults(ctx context.Context) error {
 			}
 			down = spec.Toggled(down, links, on)
 			now := slices.Clone(down)
-			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() { r.reroute(ctx, now) })
+			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() {
+				if err := r.deploy.change(ctx, r.topo.Fail(now...)); err != nil && ctx.Err() == nil {
+					r.fail(err)
+				}
+			})
 		}
 		r.net.At(time.Duration(f.At), func() { strike(true) })
 		if f.Until > 0 {
@@ -39,13 +43,6 @@ func (r *running) planFaults(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// reroute has the controller deploy what fits the links that are down.
-func (r *running) reroute(ctx context.Context, down []int) {
-	if err := r.deploy.change(ctx, r.topo.Fail(down...)); err != nil && ctx.Err() == nil {
-		r.fail(err)
-	}
 }
 
 // strike begins a fault, or ends it.

@@ -22,10 +22,6 @@ type programs struct {
 	read spec.Reader
 }
 
-func newPrograms(read spec.Reader) *programs {
-	return &programs{list: map[string]*scheme.Program{}, read: read}
-}
-
 // A setup is the programs of one row in one case.
 type setup struct {
 	scheme  *spec.Scheme

@@ -265,7 +265,8 @@ func (p page) Digests() [][2]string {
 			}
 		}
 	}
-	return sortedPairs(list)
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
+	return list
 }
 
 // Markdown writes how the targets of an experiment fared, with what it was and

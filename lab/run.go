@@ -257,7 +257,11 @@ func (r *running) startFlows() error {
 			Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
 		}
 		if o.counts {
-			spec.Done = func(*sim.Flow) { r.ended() }
+			spec.Done = func(*sim.Flow) {
+				if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
+					r.net.Stop()
+				}
+			}
 		}
 		if err := r.net.PlanFlow(o.Start, spec, &r.sims[i]); err != nil {
 			return err
@@ -290,13 +294,6 @@ func (r *running) drawFlows() error {
 		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.WarmupTime())
 	}
 	return nil
-}
-
-// ended counts down the flows that the run waits for.
-func (r *running) ended() {
-	if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
-		r.net.Stop()
-	}
 }
 
 func (r *running) fail(err error) {

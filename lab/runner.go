@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -72,7 +73,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 		read = spec.NoFiles
 	}
 	read = x.Reading(read)
-	made := newPrograms(read)
+	made := &programs{list: map[string]*scheme.Program{}, read: read}
 	var jobs []*Job
 	for i := range x.Cases {
 		c := &x.Cases[i]

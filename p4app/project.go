@@ -172,16 +172,12 @@ func (p *Project) find(who, name string) (string, error) {
 	}
 	dir := filepath.Dir(p.File)
 	for _, at := range []string{dir, filepath.Join(dir, "..")} {
-		if file := filepath.Join(at, name); exists(file) {
+		file := filepath.Join(at, name)
+		if _, err := os.Stat(file); err == nil {
 			return file, nil
 		}
 	}
 	return "", &Error{p.File, 0, fmt.Sprintf("%s: %s is neither beside this file nor one folder above", who, name)}
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }
 
 // program finds the source of a program: the tutorials name what their Makefile

@@ -36,7 +36,9 @@ func (g *infoGen) typeSpec(t types.Type) *configv1.P4DataTypeSpec {
 	case types.Bool:
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Bool{Bool: &configv1.P4BoolType{}}}
 	case types.Error:
-		g.recordErrors()
+		if ti := g.typeInfo(); ti.Error == nil {
+			ti.Error = &configv1.P4ErrorTypeSpec{Members: g.info.Errors}
+		}
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Error{Error: &configv1.P4ErrorType{}}}
 	}
 	return &configv1.P4DataTypeSpec{}
@@ -262,12 +264,6 @@ func (g *infoGen) enumSpec(t *types.Enum) *configv1.P4DataTypeSpec {
 		record(m, name, spec)
 	}
 	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_SerializableEnum{SerializableEnum: named(name)}}
-}
-
-func (g *infoGen) recordErrors() {
-	if ti := g.typeInfo(); ti.Error == nil {
-		ti.Error = &configv1.P4ErrorTypeSpec{Members: g.info.Errors}
-	}
 }
 
 // recordNew describes a type of its own, by what it is made from or, with

@@ -200,15 +200,10 @@ func (l *lowerer) evalBinary(x *syntax.BinaryExpr, e *env) value {
 		return r
 	}
 	xa, xb := l.toEx(a, x.X), l.toEx(b, x.Y)
-	l.checkRuntime(x, xa, xb)
-	return binary(x.Op, xa, xb, l.shape(x, e))
-}
-
-// checkRuntime refuses what BMv2 cannot compute at run time.
-func (l *lowerer) checkRuntime(x *syntax.BinaryExpr, a, b *ex) {
 	if x.Op == syntax.Div || x.Op == syntax.Mod {
-		l.checkDivision(x, a, b)
+		l.checkDivision(x, xa, xb)
 	}
+	return binary(x.Op, xa, xb, l.shape(x, e))
 }
 
 // checkDivision: BMv2 dies of a division by zero, so the divisor must be known.

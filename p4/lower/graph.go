@@ -392,10 +392,8 @@ func labelsOf(applies []*instr, l *lowerer) (actions []string, outcomes bool) {
 		}
 	}
 	if outcomes && len(actions) > 0 {
-		l.unsupported(at(applies), "applying one table for hit or miss here and for its action elsewhere")
+		l.unsupported(applies[len(applies)-1].at, "applying one table for hit or miss here and for its action elsewhere")
 	}
 	sort.Strings(actions)
 	return actions, outcomes
 }
-
-func at(applies []*instr) syntax.Node { return applies[len(applies)-1].at }

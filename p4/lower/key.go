@@ -78,11 +78,6 @@ func (l *lowerer) pure(x syntax.Expr, e *env) (v value) {
 	return v
 }
 
-// keyValue computes a key that BMv2 cannot read in place.
-func (l *lowerer) keyValue(k *tableKey, e *env) *ex {
-	return cast(l.scalar(k.elem.X, e), k.st)
-}
-
 func (k *tableKey) emit() *bmv2.TableKey {
 	out := &bmv2.TableKey{MatchType: k.kind, Name: k.name, Target: k.target}
 	if k.kind == "optional" {

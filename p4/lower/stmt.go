@@ -448,7 +448,8 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 		l.unsupported(s, "a loop variable of this type")
 	}
 	hi = l.settled(cast(hi, v.st))
-	count := l.counter(cast(lo, v.st))
+	count := l.temp(v.st) // the body may change the variable
+	l.set(count, cast(lo, v.st))
 	top := &label{used: true}
 	e.cont, e.brk = &label{}, &label{}
 	l.branch(binary(syntax.Leq, fieldEx(count), hi, boolean), e.brk)
@@ -460,11 +461,4 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 	l.set(count, binary(syntax.Add, fieldEx(count), intEx(1, v.st), v.st))
 	l.jump(top)
 	l.place(e.brk)
-}
-
-// counter copies x to a temporary that the caller may change.
-func (l *lowerer) counter(x *ex) *field {
-	t := l.temp(x.st)
-	l.set(t, x)
-	return t
 }

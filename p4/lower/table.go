@@ -42,7 +42,7 @@ func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *inst
 	t := l.tableOf(call.Callee, e)
 	for _, k := range t.keys {
 		if k.temp != nil {
-			l.set(k.temp, l.keyValue(k, e))
+			l.set(k.temp, cast(l.scalar(k.elem.X, e), k.st))
 		}
 	}
 	i := l.add(&instr{kind: iApply, table: t, at: x})

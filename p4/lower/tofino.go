@@ -230,7 +230,7 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
 	}
 	g.hdrs = l.archHeaders(l.pipe+name+".", l.paramType(parser, own[0]), own[0])
-	if t := l.paramType(parser, own[1]); isStruct(t) {
+	if t, ok := l.paramType(parser, own[1]).(*types.Struct); ok && t.Kind == syntax.StructKindStruct {
 		g.meta = l.userMetadata(l.pipe+name+".meta.", t, own[1])
 	} else {
 		g.meta = l.alloc(l.pipe+name+".meta", t, false)
@@ -298,11 +298,6 @@ func (l *tofino) topType(name string) types.Type {
 		return o.Type
 	}
 	return nil
-}
-
-func isStruct(t types.Type) bool {
-	s, ok := t.(*types.Struct)
-	return ok && s.Kind == syntax.StructKindStruct
 }
 
 // wantsMessage reports whether a control asks for what the ghost thread is told,

@@ -370,7 +370,7 @@ func runTogether(l, r string) bool {
 
 // expandList expands the macros in a list of tokens on its own.
 func (p *preproc) expandList(toks []Token) []Token {
-	if !p.anyMacro(toks) {
+	if !slices.ContainsFunc(toks, func(t Token) bool { return t.IsName() && p.macros[t.Text] != nil }) {
 		return toks
 	}
 	if p.nested++; p.nested > maxNested {
@@ -390,10 +390,4 @@ func (p *preproc) expandList(toks []Token) []Token {
 	}
 	p.ctxs, p.isolated, p.unread, p.hasUnread = ctxs, isolated, unread, hasUnread
 	return out
-}
-
-func (p *preproc) anyMacro(toks []Token) bool {
-	return slices.ContainsFunc(toks, func(t Token) bool {
-		return t.IsName() && p.macros[t.Text] != nil
-	})
 }

@@ -31,12 +31,6 @@ type parser struct {
 	typesToo  bool // a type may stand where an expression does
 }
 
-func newParser(toks []Token, errs *Errors) *parser {
-	p := &parser{toks: toks, tok: &toks[0], errs: errs}
-	p.kinds = make(map[string]symKind, 64)
-	return p
-}
-
 func (p *parser) next() {
 	if p.i < len(p.toks)-1 {
 		p.i++

@@ -166,7 +166,7 @@ func (p *parser) annotatedStatement(as Annotations) Stmt {
 // simpleStmt = lvalue ( "=" | "+=" | … ) expr | call .
 func (p *parser) simpleStmt() Stmt {
 	pos := p.pos()
-	if !p.beginsLvalue() {
+	if k := p.tok.Kind; !isNameKind(k) && k != _Dot && k != _This && k != _Lparen {
 		p.unexpected("a statement")
 		return &EmptyStmt{}
 	}
@@ -189,11 +189,6 @@ func (p *parser) simpleStmt() Stmt {
 	s := &CallStmt{Call: call}
 	s.pos = pos
 	return s
-}
-
-func (p *parser) beginsLvalue() bool {
-	k := p.tok.Kind
-	return isNameKind(k) || k == _Dot || k == _This || k == _Lparen
 }
 
 // lvalue is what a statement begins with: an expression without operators,

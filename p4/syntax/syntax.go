@@ -78,7 +78,8 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 
 // parseFile parses a whole program.
 func parseFile(name string, toks []Token, errs *Errors) *File {
-	p := newParser(toks, errs)
+	p := &parser{toks: toks, tok: &toks[0], errs: errs}
+	p.kinds = make(map[string]symKind, 64)
 	f := &File{Name: name}
 	for p.tok.Kind != _EOF {
 		if p.got(_Semi) {

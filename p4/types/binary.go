@@ -111,7 +111,7 @@ func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 		return invalid
 	}
 	known := x.known && y.known
-	if isOrdering(e.Op) {
+	if e.Op >= syntax.Lss && e.Op <= syntax.Geq {
 		return c.ordering(e, x, y, known)
 	}
 	if e.Op == syntax.Div || e.Op == syntax.Mod {
@@ -144,8 +144,6 @@ func (c *checker) sameSize(e *syntax.BinaryExpr, x, y TypeAndValue) (TypeAndValu
 	}
 	return x, y, true
 }
-
-func isOrdering(op syntax.Operator) bool { return op >= syntax.Lss && op <= syntax.Geq }
 
 func (c *checker) ordering(e *syntax.BinaryExpr, x, y TypeAndValue, known bool) TypeAndValue {
 	tv := TypeAndValue{Type: Bool, known: known}

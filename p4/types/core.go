@@ -2,7 +2,6 @@ package types
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -16,11 +15,6 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }
 
 // checkFuncCall checks what the functions of core.p4 want beyond their types.

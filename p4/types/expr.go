@@ -228,7 +228,7 @@ func castable(to, from Type) bool {
 	if identical(to, from) {
 		return true
 	}
-	if n, ok := to.(*New); ok && (identical(n.Underlying, from) || from == Int && isNumber(n.Underlying)) {
+	if n, ok := to.(*New); ok && (identical(n.Underlying, from) || from == Int && isInteger(Underlying(n.Underlying))) {
 		return true
 	}
 	if n, ok := from.(*New); ok && identical(n.Underlying, to) {
@@ -258,11 +258,6 @@ func castable(to, from Type) bool {
 		return isInteger(to) || to == Bool
 	}
 	return false
-}
-
-func isNumber(t Type) bool {
-	t = Underlying(t)
-	return isInteger(t)
 }
 
 func castableBits(to Type, f *Bits) bool {

@@ -73,15 +73,11 @@ func (c *checker) fields(d *syntax.StructDecl, s *Struct) {
 			c.errorf(f.Name.Pos(), "_ is no name for a field")
 		}
 		if why := badField(s.Kind, t); why != "" && t != Invalid {
-			c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, kindName(s.Kind), s.Name, t, why)
+			c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, [...]string{"struct", "header", "header_union"}[s.Kind], s.Name, t, why)
 			t = Invalid
 		}
 		s.add(Field{Name: name, Type: t, Decl: f})
 	}
-}
-
-func kindName(k syntax.StructKind) string {
-	return [...]string{"struct", "header", "header_union"}[k]
 }
 
 // badField says why t cannot be the type of a field, "" where it can.

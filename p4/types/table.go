@@ -1,6 +1,8 @@
 package types
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -310,7 +312,8 @@ func actionNames(actions map[*Object]*Call) []string {
 	for o := range actions {
 		names = append(names, o.Name)
 	}
-	return sorted(names)
+	slices.Sort(names)
+	return names
 }
 
 func (t *table) properties() {

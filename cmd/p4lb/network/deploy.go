@@ -206,7 +206,7 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if _, err := parseElection(j.election); err != nil {
 		return cli.UsageError(cmd, "--election-id %s: %w", j.election, err)
 	}
-	if !knownTarget(j.target) {
+	if !slices.Contains(targetNames, j.target) {
 		return cli.UsageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
 	}
 	if err := j.hosts.check(cmd, j.target); err != nil {

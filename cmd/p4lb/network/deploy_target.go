@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -35,8 +34,6 @@ var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofi
 // tofinoAPIs are what Tofino switches speak: Intel's SDE the first, Stratum the
 // other.
 var tofinoAPIs = []string{"bfrt", "p4runtime"}
-
-func knownTarget(name string) bool { return slices.Contains(targetNames, name) }
 
 // openTarget makes the target. attached says that the embedded switches are
 // those of another process.
