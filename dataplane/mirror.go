@@ -42,7 +42,7 @@ func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
 	if m.Priority < 0 || m.Priority >= s.opts.Priorities || m.Length < 0 {
 		return fmt.Errorf("clone session %d: priority %d is outside 0..%d or the length %d negative", id, m.Priority, s.opts.Priorities-1, m.Length)
 	}
-	if f := s.prog.Std.Priority; s.tofino == nil && m.Priority > 0 && (!f.OK || uint64(m.Priority) > f.Mask) {
+	if m.Priority > 0 && !s.arch.hasPriority(m.Priority) {
 		return fmt.Errorf("clone session %d: priority %d does not fit the program's priority field", id, m.Priority)
 	}
 	s.mu.Lock()

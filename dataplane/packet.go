@@ -43,10 +43,7 @@ func (s *Switch) newPacket(n int) *Packet {
 		s.free = s.free[:last]
 		*p = Packet{parked: p.parked[:0], tm: p.tm}
 	} else {
-		p = new(Packet)
-		if s.tofino != nil {
-			p.tm = new(forTM)
-		}
+		p = s.arch.newPacket()
 	}
 	s.equip(p, n)
 	clear(p.st.W)
@@ -61,8 +58,8 @@ func (s *Switch) equip(p *Packet, n int) {
 	if last := len(s.spare) - 1; last >= 0 {
 		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
 		s.spare = s.spare[:last]
-	} else if s.tofino == nil {
-		p.st.W = make([]uint64, s.prog.Layout.Words)
+	} else {
+		p.st.W = s.arch.vector()
 	}
 	if need := s.headroom + n + slack; len(p.st.Buf) < need {
 		p.st.Buf = make([]byte, roundUp(need))

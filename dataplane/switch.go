@@ -18,7 +18,8 @@ type Switch struct {
 	mu   sync.Mutex
 	opts Options
 	prog *program.Program
-	// tofino is set for a program for Tofino, which then runs it.
+	arch architecture
+	// tofino is arch for a program for Tofino: what simple_switch has not.
 	tofino *tofino
 
 	headroom int
@@ -55,11 +56,13 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	s := &Switch{opts: o, prog: prog}
+	s.arch = simple{s}
 	if err := s.lists(c); err != nil {
 		return nil, err
 	}
 	if prog.Tofino() {
 		s.tofino = newTofino(s)
+		s.arch = s.tofino
 		return s, nil
 	}
 	s.headroom = prog.Deparser.Room() + 64

@@ -37,8 +37,8 @@ import (
 type tofino struct {
 	sw   *Switch
 	chip chip
-	// vector holds headers and metadata of the one packet that is worked on.
-	vector []uint64
+	// words holds headers and metadata of the one packet that is worked on.
+	words []uint64
 
 	programs []threads
 	of       [pipes]*threads // by pipe
@@ -139,7 +139,7 @@ func (s *Switch) Cells(p *Packet) int {
 // newTofino makes the pipe that runs a linked program.
 func newTofino(s *Switch) *tofino {
 	c := s.prog.Config
-	t := &tofino{sw: s, chip: chips[c.Architecture()], vector: make([]uint64, s.prog.Layout.Words)}
+	t := &tofino{sw: s, chip: chips[c.Architecture()], words: make([]uint64, s.prog.Layout.Words)}
 	t.setPrograms(c)
 	t.inHeader.find(s.prog.Layout)
 	t.outHeader.find(s.prog.Layout)
@@ -197,10 +197,17 @@ func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
 	return nil
 }
 
+func (t *tofino) newPacket() *Packet { return &Packet{tm: new(forTM)} }
+
+// vector is none: a packet has the one of its pipe while it is worked on.
+func (t *tofino) vector() []uint64 { return nil }
+
+func (t *tofino) hasPriority(int) bool { return true }
+
 // open gives a packet the vector, empty.
 func (t *tofino) open(p *Packet, now time.Duration) {
-	clear(t.vector)
-	p.st.W, p.st.Now = t.vector, now
+	clear(t.words)
+	p.st.W, p.st.Now = t.words, now
 	p.st.Digest, p.st.ParserError = 0, 0
 	t.sw.prog.Asked.Clear()
 }

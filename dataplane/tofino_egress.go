@@ -6,7 +6,7 @@ import (
 
 // egress runs the second half of the pipe on a packet from a queue.
 func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
-	if t.haunted(p) {
+	if t.tells(p) {
 		t.tell(p, depth, now)
 	}
 	if p.tm.bypass {

@@ -42,8 +42,16 @@ func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
 	return g
 }
 
-// haunted reports whether a packet to or from a queue runs a ghost thread.
-func (t *tofino) haunted(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
+// tells reports whether a packet to or from a queue runs a ghost thread.
+func (t *tofino) tells(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
+
+// enqueued notes when and where a packet was queued, and runs the ghost thread.
+func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
+	p.tm.enqTime, p.tm.enqDepth = now, depth
+	if t.tells(p) {
+		t.tell(p, depth+t.sw.Cells(p), now)
+	}
+}
 
 // queuesOfPort is how many queues a port has by the numbers of QueueNumber.
 const queuesOfPort = 4
@@ -66,8 +74,8 @@ func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 
 func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, now time.Duration) {
 	for bit := range g.copies {
-		clear(t.vector)
-		g.message = vector.State{Scratch: &t.sw.prog.Scratch, W: t.vector, ID: id, Now: now}
+		clear(t.words)
+		g.message = vector.State{Scratch: &t.sw.prog.Scratch, W: t.words, ID: id, Now: now}
 		m := &g.message
 		g.pingPong.Put(m.W, bit)
 		g.length.Put(m.W, uint64(length))

@@ -55,7 +55,6 @@ func (t *tofino) arrive(p *Packet, now time.Duration) {
 func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	arrived := p.st.Now
 	g := &t.at(p.ingressPort).in
-	t.sw.now = now
 	t.open(p, now)
 	t.tm.port.Put(p.st.W, noPort)
 	head := t.inHeader.put(p, t.chip.portData, arrived)
