@@ -25,6 +25,8 @@ type pipeline struct {
 	dev    *Device
 	log    *slog.Logger
 
+	keys *Keys // of the batch that is being written
+
 	tables       map[uint32]*tableState
 	profiles     map[uint32]*profileState
 	meters       map[uint32]*versioned[*p4v1.MeterConfig] // of cells that have one

@@ -118,7 +118,7 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 	if t.constEntries && typ != p4v1.Update_MODIFY {
 		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
 	}
-	k, err := t.key(m)
+	k, err := p.keys.key(t, m)
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ const chunk = 64
 
 // Write applies a batch of updates.
 func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	if err := s.write(req, requestSize(ctx)); err != nil {
+	if err := s.write(req, requestSize(ctx), nil); err != nil {
 		return nil, err
 	}
 	return &p4v1.WriteResponse{}, nil
 }
 
-// write applies a batch of so many bytes.
-func (s *Server) write(req *p4v1.WriteRequest, size int) error {
+// write applies a batch of so many bytes; keys are of messages that are shared.
+func (s *Server) write(req *p4v1.WriteRequest, size int, keys *Keys) error {
 	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
 	if err != nil {
 		return err
@@ -34,18 +34,20 @@ func (s *Server) write(req *p4v1.WriteRequest, size int) error {
 	if size > s.limits.MaxEntity {
 		s.refuseLarge(req.GetUpdates(), results)
 	}
-	if err := s.writeBatch(permit.scope, req, results); err != nil {
+	if err := s.writeBatch(permit.scope, req, results, keys); err != nil {
 		return err
 	}
 	return batchError("updates", results)
 }
 
-func (s *Server) writeBatch(sc *scope, req *p4v1.WriteRequest, results []error) error {
+func (s *Server) writeBatch(sc *scope, req *p4v1.WriteRequest, results []error, keys *Keys) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == nil {
 		return errNoPipeline
 	}
+	s.current.keys = keys
+	defer func() { s.current.keys = nil }()
 	switch req.GetAtomicity() {
 	case p4v1.WriteRequest_CONTINUE_ON_ERROR:
 		s.writeAll(sc, req.GetUpdates(), results)

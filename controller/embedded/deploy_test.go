@@ -81,7 +81,7 @@ func TestCommonEntries(t *testing.T) {
 // entriesOf are the entries that a switch holds.
 func entriesOf(t testing.TB, target *embedded.Target, s *plan.Switch) []*p4v1.Entity {
 	t.Helper()
-	list, err := target.Server(s.Name).Local().Entities(&p4v1.ReadRequest{DeviceId: s.Device, Entities: []*p4v1.Entity{
+	list, err := target.Server(s.Name).Local(nil).Entities(&p4v1.ReadRequest{DeviceId: s.Device, Entities: []*p4v1.Entity{
 		{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}},
 	}})
 	if err != nil {

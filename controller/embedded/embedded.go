@@ -66,6 +66,7 @@ func (o *Options) protocol() string {
 type Target struct {
 	opts    Options
 	speaker *tofino.Speaker
+	keys    p4rt.Keys
 
 	mu     sync.Mutex
 	nodes  map[string]*node
@@ -210,7 +211,7 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a chip is the first of its switch
 	} else {
 		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
-		e.Local = n.server.Local()
+		e.Local = n.server.Local(&t.keys)
 	}
 	if n.thriftListener != nil {
 		e.Thrift = n.thriftListener.Addr().String()
