@@ -15,7 +15,8 @@ import (
 // table of at most 65,536 entries.
 func levelBits(paths int) int { return min(4, max(12/paths, min(16/paths, 2))) }
 
-// Levels are those of a path, Absent not among them.
+// Levels is into how many levels of congestion a path is sorted; Absent, of a slot
+// without a path, is none of them.
 func (v *view) Levels() int { return 1<<levelBits(v.N()) - 1 }
 
 // Worst is the level of the most congested path.

@@ -23,10 +23,11 @@ const (
 	skeleton kind = "skeleton" // the text that the others contribute to
 )
 
-// kinds are those that a row names.
+// kinds are the four columns of a row.
 var kinds = []kind{granularity, signal, choice, guard}
 
-// allKinds are those of blocks, in the order in which they contribute.
+// allKinds lists the kinds of blocks in the order in which they contribute text:
+// parts of other blocks first.
 var allKinds = append([]kind{part}, kinds...)
 
 // A block is one building block: the head of its file, which says what the

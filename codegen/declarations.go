@@ -53,7 +53,7 @@ type sizeConstant struct {
 	Meaning  string
 }
 
-// Sizes are those that the program names.
+// Sizes lists the sizes of registers that the program has a constant for.
 func (v *view) Sizes() []sizeConstant {
 	var list []sizeConstant
 	for _, x := range indexes {

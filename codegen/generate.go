@@ -47,7 +47,8 @@ type Provenance struct {
 	Blocks  string   // the folder of blocks that are not p4lb's own, "" without
 }
 
-// Licence is that of generated programs, as SPDX names it: the templates' own.
+// Licence is what generated programs may be used under, as SPDX names it: the
+// templates' own licence.
 const Licence = "Apache-2.0"
 
 // of is the provenance of a scheme's program. To what came of somebody's own

@@ -29,7 +29,7 @@ func (v *view) SlotBits() int {
 // RecircPort leads round within a pipe.
 func (v *view) RecircPort() int { return v.arch.recircPort }
 
-// RecircPorts are those of all pipes.
+// RecircPorts lists the recirculation ports of the four pipes.
 func (v *view) RecircPorts() string {
 	var list []string
 	for pipe := range 4 {

@@ -20,7 +20,8 @@ import (
 // rowsFile is the name of a catalogue's rows.
 const rowsFile = "rows.yaml"
 
-// folders are those of blocks; the first says what they mean.
+// folders hold the files of blocks, one folder for each kind of chip; the meaning
+// of a block is stated in the first alone.
 var folders = []string{software.folder, tofino1.folder}
 
 // A rowFile is what a catalogue has beside blocks.
@@ -122,7 +123,7 @@ func readBlocks(name string, dir fs.FS, folder string) ([]*block, error) {
 	return list, errors.Join(errs...)
 }
 
-// extension is that of the files of blocks.
+// extension ends the names of files that hold blocks.
 const extension = ".tmpl"
 
 func readBlock(name string, dir fs.FS, file string) (*block, error) {

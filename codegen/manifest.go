@@ -144,7 +144,7 @@ func duration(ns int64) string {
 // Fading is the window within which rates fade.
 func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
 
-// LinkRate is that of the links, in bit/s.
+// LinkRate is how fast a link is, in bit/s.
 func (v *view) LinkRate() int64 { return v.values["link"].Int }
 
 // LeastGap is the flowlet gap, of which DHLB's probes have to be apart twice.

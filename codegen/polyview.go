@@ -114,7 +114,8 @@ func coefficientName(t fitting.Term) string { return fmt.Sprintf("c_%d_%d", t.I,
 // Runtime reports whether the controller gives the coefficients.
 func (v *view) Runtime() bool { return v.params.Runtime }
 
-// Coefficients are those that the controller gives.
+// Coefficients lists the polynomial's coefficients, which the controller writes
+// while the switch runs.
 func (v *view) Coefficients() []Coefficient {
 	var list []Coefficient
 	for _, t := range fitting.Terms(int(v.values["degree"].Int)) {

@@ -286,7 +286,8 @@ func (v *view) Subject() string {
 	return strings.Join(list, ", ")
 }
 
-// Candidate is that for one path.
+// Candidate lists what the choice reads of the path at slot, as further arguments
+// of a call.
 func (v *view) Candidate(slot int) string {
 	var b strings.Builder
 	for _, a := range v.Attributes() {

@@ -260,7 +260,7 @@ func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint
 	return nil
 }
 
-// Clock is that of the switch's timestamps.
+// Clock is the time by which the switch stamps its packets.
 func (f *taskFabric) Clock(sw string) (time.Duration, error) { return f.r.net.Switch(sw).Clock(), nil }
 
 // PacketOut makes a switch process a frame, once the latency has passed.
@@ -335,7 +335,8 @@ func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
 
 func (d *modelsAtWork) close() {}
 
-// polynomial is the one that the programs are generated with.
+// polynomial of a degree is what the programs are generated with: the
+// experiment's own, or the paper's.
 func (u *setup) polynomial(degree int) *fitting.Poly {
 	if u.poly != nil {
 		return u.poly

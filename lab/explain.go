@@ -187,7 +187,7 @@ func settingFolder(v *spec.Vary, levels []int) string {
 	return strings.Join(parts, "_")
 }
 
-// effects are those of all choices on one target.
+// effects estimates what each choice does to one target.
 func (s *screening) effects(results []*Comparison, target int, base Outcome) (list []Effect) {
 	t := base.Target
 	before := results[0].samples(&s.all[0].Targets[target], base.Load)

@@ -107,7 +107,7 @@ type turn struct {
 	on    bool // they fail
 }
 
-// turns are those of the case, in their order.
+// turns lists when faults of the case begin and end, by time.
 func (r *running) turns() ([]turn, error) {
 	var list []turn
 	for i := range r.Case.Faults {

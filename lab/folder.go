@@ -180,7 +180,7 @@ func addParquet(dir string) error {
 	return nil
 }
 
-// textColumns are those that hold no numbers.
+// textColumns lists the columns of tables that hold no numbers.
 var textColumns = map[string]bool{
 	"class": true, "src": true, "dst": true, "from": true, "to": true, "counted": true, "finished": true,
 	"run": true, "case": true, "scheme": true, "arch": true, "engine": true,

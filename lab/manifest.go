@@ -150,7 +150,7 @@ func repeatable(x *spec.Experiment) any {
 	return cut
 }
 
-// versions are those of what determines a result.
+// versions names what determines a result: the release, its commit, and Go.
 func versions() map[string]string {
 	b := provenance.This()
 	return map[string]string{"go": runtime.Version(), "p4lb": b.Version, "commit": b.Revision()}

@@ -226,7 +226,8 @@ func (r *running) fit(ctx context.Context, rows *fitting.Rows) (*fitting.Fit, er
 	return f, nil
 }
 
-// fitComputations are those of the polynomials that are fitted.
+// fitComputations computes the metrics of a polynomial that is fitted to the run,
+// for each degree.
 func fitComputations() map[string]func(*measured, []*outcome) float64 {
 	m := map[string]func(*measured, []*outcome) float64{
 		"fit-rows":      overFit(func(f *fitting.Fit) float64 { return float64(f.Train.Rows + f.Test.Rows) }),

@@ -175,7 +175,8 @@ func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	return f
 }
 
-// slowdown is that of the flows of a bin, over the row's runs.
+// slowdown estimates by how much the flows of a bin are slower than alone, over
+// the row's runs.
 func (r *Row) slowdown(bin int) Estimate {
 	var values []float64
 	for _, run := range r.Runs {

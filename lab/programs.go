@@ -15,7 +15,8 @@ import (
 	"github.com/p4lb/p4lb/scheme"
 )
 
-// programs are those of an experiment, each compiled once. Runs share them.
+// programs holds what the rows of an experiment run, each program compiled once
+// and shared by all runs.
 type programs struct {
 	mu   sync.Mutex
 	list map[string]*scheme.Program // by digest and manifest
@@ -105,7 +106,7 @@ func beside(m *manifest.Manifest) string {
 	return text
 }
 
-// digests are those of the programs by role.
+// digests names the programs, by role, by what is in them.
 func (u *setup) digests() map[string]string {
 	d := map[string]string{}
 	for role, p := range u.byRole {

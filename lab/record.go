@@ -16,8 +16,8 @@ import (
 // fullPacket is the length by which room in bytes is told in packets.
 const fullPacket = 1500
 
-// simRegisters are those of a switch in the simulation, as tools reach those of
-// a real one.
+// simRegisters reaches the registers of a switch in the simulation as tools reach
+// a real one's.
 type simRegisters struct {
 	sw    *sim.Switch
 	cells []uint64
@@ -46,11 +46,11 @@ func (r *simRegisters) Write(_ context.Context, name string, from, to int, value
 	return r.sw.WriteRegister(name, from, to, value)
 }
 
-// Clock is that of the switch's timestamps.
+// Clock is the time by which the switch stamps its packets.
 func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
 
-// PortCounts are those of the simulation. What a port has received is what the
-// other end has sent.
+// PortCounts counts what has passed each port in the simulation. What a port has
+// received is what the other end has sent.
 func (r *simRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	var list []bmv2.PortCounts
 	for _, p := range r.sw.Ports() {

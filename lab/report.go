@@ -151,7 +151,8 @@ type Tuned struct {
 	Row, Name, Value, Default, Advised, Formula, Meaning string
 }
 
-// Parameters are those of all rows, in the first case.
+// Parameters lists what the programs of all rows are generated with, in the first
+// case.
 func (p page) Parameters() []Tuned {
 	var list []Tuned
 	c := &p.Experiment.Cases[0]

@@ -449,8 +449,8 @@ func classOf(classes []spec.Class, bytes int64) int {
 	return len(classes) - 1
 }
 
-// parameters are those that the programs were generated with, as the leaf's
-// manifest has them.
+// parameters gives what the programs were generated with, by name, as the leaf's
+// manifest has it.
 func (u *setup) parameters() map[string]string {
 	p := map[string]string{}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {

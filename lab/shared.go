@@ -155,8 +155,8 @@ func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool,
 	return held, alive, err
 }
 
-// try makes a run under a lease, unless it is there or held. The error is that of
-// the store; that of the run is taken down.
+// try makes a run under a lease, unless it is there or held. It returns what is
+// wrong with the store; an error of the run itself is taken down.
 func (s *sharing) try(ctx context.Context, i int) error {
 	if r, err := s.load(ctx, i); r != nil || err != nil {
 		if r != nil {

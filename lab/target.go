@@ -73,7 +73,7 @@ func (c *Comparison) Judge() []Outcome {
 	return list
 }
 
-// loads are those at which a target is looked at.
+// loads lists the loads at which a target is looked at.
 func (c *Comparison) loads(t *spec.Target) []float64 {
 	var all []float64
 	for _, r := range c.Rows {

@@ -81,7 +81,8 @@ func (b *behaviour) learn(r Report, now Time) {
 	in.Report, in.at, in.congestion = r, now, b.index.congestion(r)
 }
 
-// cost is C. State that is older than Age is that of a port without traffic.
+// cost is C, the congestion index. State older than Age belongs to a port that has
+// had no traffic since, and counts for nothing.
 func (b *behaviour) cost(p *pass, slot int) uint32 {
 	in := &b.ingressSide[b.port(p, slot)]
 	if b.cfg.Age > 0 && p.now.Since(in.at) > b.cfg.Age {

@@ -20,7 +20,7 @@ func (s *Switch) Cells(register string) []uint64 {
 	return nil
 }
 
-// cells are those of what no single block owns.
+// cells reads the registers that no single block owns.
 func (s *Switch) cells(register string) []uint64 {
 	switch register {
 	case "qd_S":

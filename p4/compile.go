@@ -163,7 +163,7 @@ func (p *Program) Describe() error {
 }
 
 // DescribeBfRt makes the schema that Intel's SDE has of a program for Tofino. The
-// error, if any, is a syntax.Errors; its warnings are those of Describe.
+// error, if any, is a syntax.Errors; it warns of what Describe warns of.
 func (p *Program) DescribeBfRt() error {
 	schema, errs := describe.BfRt(p.File, p.Info, p.Arch)
 	if schema == nil {

@@ -11,8 +11,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A script reads commands of simple_switch_CLI. Handles are those that the
-// commands before have been given, beginning with 0 in an empty switch.
+// A script reads commands of simple_switch_CLI. A handle in a command counts what
+// the commands before it have made, from 0, as in a switch that was empty.
 type script struct {
 	*Entries
 	*names

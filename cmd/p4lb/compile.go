@@ -116,7 +116,7 @@ func (j *compileJob) run() error {
 	return j.write(p)
 }
 
-// flags are those that what is written depends on.
+// flags lists the flags that decide what is written.
 func (j *compileJob) flags() []string {
 	var list []string
 	for _, dir := range j.opts.IncludeDirs {

@@ -260,8 +260,8 @@ func (s *Setting) as(preset string) {
 // Of is what the choice is in a setting.
 func (c *Choice) Of(s *Setting) string { return cmp.Or(c.field(s).get(), c.Default) }
 
-// checkChoices says which choice is none, or one that some row cannot have. The
-// key is that of the choice.
+// checkChoices refuses a choice that there is not, or that some row cannot have,
+// and returns the key under which the file has it.
 func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	if c.Like != "" && !slices.Contains(Presets, c.Like) {
 		return "like", fmt.Errorf("like %q: want one of %s", c.Like, strings.Join(Presets, ", "))

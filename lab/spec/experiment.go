@@ -315,7 +315,7 @@ func (s *Scheme) Grouping() fabric.Grouping {
 	return fabric.ByHops
 }
 
-// Parameters are those that the scheme has.
+// Parameters lists the parameters of the scheme on its architecture.
 func (s *Scheme) Parameters() []codegen.Param {
 	list, _ := s.made.Parameters(s.Arch) // the architecture has been checked
 	return list

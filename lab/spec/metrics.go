@@ -19,8 +19,8 @@ type Metric struct {
 	ByClass bool
 }
 
-// defaultMetrics are those of the table where an experiment names none. UDP
-// repeats nothing, and loses instead.
+// defaultMetrics lists the columns of an experiment that names none. UDP repeats
+// nothing, and loses instead.
 func defaultMetrics(transport string) []string {
 	if transport == "udp" {
 		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
@@ -68,10 +68,11 @@ var metrics = slices.Concat([]Metric{
 	{"granularity", "packets", "PDLB: size of the flowcells, mean", false, false},
 }, fitMetrics())
 
-// FittedDegrees are those of QALL's Table I.
+// FittedDegrees lists the degrees of the polynomials in QALL's Table I.
 var FittedDegrees = []int{1, 2, 3, 5, 8, 10}
 
-// fitMetrics are those of the polynomials that are fitted.
+// fitMetrics describes the metrics of a polynomial that is fitted to what a run
+// shows, for each degree.
 func fitMetrics() []Metric {
 	list := []Metric{
 		{"fit-rows", "rows", "observations of ports, where the experiment has them fitted", true, false},

@@ -257,7 +257,8 @@ type Offer struct {
 	Flows, Hosts, Fabric float64
 }
 
-// Offer is that of a case at a load; false where flows are given one by one.
+// Offer is what the flows of a case ask for at a load; false where flows are given
+// one by one.
 func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	var o Offer
 	length := c.Length()

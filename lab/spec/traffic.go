@@ -397,7 +397,7 @@ func (tr *Traffic) Describe() string {
 	return what + ", " + tr.Pattern
 }
 
-// Distribution is that of the sizes; nil where there is none.
+// Distribution is what the sizes of flows are drawn from; nil where they are not.
 func (tr *Traffic) Distribution() *CDF { return tr.cdf }
 
 // Listed are the flows of a list, nil where they are drawn.

@@ -179,8 +179,8 @@ func (x *Experiment) checkMetrics(src *source) error {
 	return nil
 }
 
-// checkCase checks one case; its keys are those of the experiment where it has
-// none of its own.
+// checkCase checks one case. An error names the case's own key, or the
+// experiment's where the case takes it from there.
 func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	c := &x.Cases[i]
 	own := fmt.Sprintf("cases[%d].", i)
@@ -378,7 +378,8 @@ func HighestPort(t *fabric.Topology) int {
 	return n
 }
 
-// files are those that an experiment has read, kept for who repeats it.
+// files keeps what an experiment has read, so that it can be repeated without
+// them.
 type files struct {
 	mu    sync.Mutex
 	texts map[string]string

@@ -185,7 +185,7 @@ func (x *Experiment) checkVary(src *source) error {
 	return nil
 }
 
-// Screened are those that choices are screened with.
+// Screened lists the seeds of the runs that screen choices.
 func (v *Vary) Screened(x *Experiment) Seeds {
 	if len(v.Seeds) > 0 {
 		return v.Seeds

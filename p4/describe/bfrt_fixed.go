@@ -15,7 +15,7 @@ import (
 // What every program has: its value sets, snapshots of its pipe, the metadata of
 // ports, and a counter for each table of the hardware.
 
-// stages are those of the chip, with the tables that each may have.
+// stages is how many match-action stages each chip has.
 var stages = map[string]int{bmv2.TNA: 12, bmv2.T2NA: 20}
 
 const (

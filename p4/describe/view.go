@@ -24,7 +24,8 @@ type view struct {
 	steps   int                    // how many statements were walked
 	busy    map[*types.Object]bool // functions and actions being walked
 	// pipes are the names of TNA's pipes by where they are made, if their
-	// programs differ; prefix is that of the one whose blocks are being made.
+	// programs differ; prefix is the name, with a dot, of the pipe whose
+	// blocks are being made.
 	pipes  map[syntax.Node]string
 	prefix string
 }

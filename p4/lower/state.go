@@ -42,8 +42,8 @@ type lowerer struct {
 	depth     int
 	steps     int
 	work      int
-	// sourceInfo is that of sourceOf, the last node that source was asked for:
-	// a statement's instructions share it.
+	// sourceInfo describes sourceOf, the node that source was last asked for: the
+	// instructions of a statement share it.
 	sourceOf   syntax.Node
 	sourceInfo *bmv2.SourceInfo
 

@@ -133,7 +133,7 @@ func (c *methodCall) arg(name string) syntax.Expr {
 	return nil
 }
 
-// resultShape is that of the call's result.
+// resultShape is the shape of what a method call gives, which must be a scalar.
 func (l *tofino) resultShape(c *methodCall) scalar {
 	st, ok := scalarOf(c.e.subst(c.call.Result))
 	if !ok {

@@ -45,8 +45,8 @@ func (c *checker) instantiate(pos syntax.Pos, t Type, args []*syntax.Arg) *Call 
 		c.args(args)
 		return nil
 	}
-	// An argument _ is one to be inferred: the constructor is that of the
-	// generic type then, with the other arguments given.
+	// An argument _ is inferred: the generic type's constructor is called then,
+	// with the other arguments given.
 	if g := genericOf(t); g != nil && g.self != t && hasDontCare(argsOf(t)) {
 		return c.instantiatePartly(pos, t, args)
 	}

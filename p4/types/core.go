@@ -86,7 +86,7 @@ func (c *checker) checkExtract(e *syntax.CallExpr, call *Call) {
 }
 
 // secondVarbit reports a second varbit field of a header that is extracted:
-// the one size that extract takes is that of the first.
+// extract is given one size, and takes it for the first.
 func (c *checker) secondVarbit(e *syntax.CallExpr, s *Struct) bool {
 	var first *Field
 	for i := range s.Fields {

@@ -154,8 +154,8 @@ func (c *checker) recordExpr(e *syntax.RecordExpr) TypeAndValue {
 	return TypeAndValue{Type: r, known: known}
 }
 
-// setOf checks lo .. hi and x &&& mask; the set's type is that of the side
-// that has one.
+// setOf checks lo .. hi and x &&& mask. The elements of the set have the type of
+// the side that has one, where the other is a plain number.
 func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 	a, b := c.value(x), c.value(y)
 	if a.Type == Invalid || b.Type == Invalid {

@@ -230,8 +230,8 @@ func (c *checker) openType(t, dflt Type) Type {
 	return Subst(t, in.substitution())
 }
 
-// forbid reports parameters whose type is that of an instance in a list that
-// cannot take it.
+// forbid reports parameters that would take an instance (a parser, a control, an
+// extern object) where the language allows none.
 func (c *checker) forbid(ps []*Object, blocks bool) {
 	for _, p := range ps {
 		switch p.Type.(type) {

@@ -147,7 +147,7 @@ func (j *labJob) looks() (n int) {
 	return n
 }
 
-// limits are those of one experiment.
+// limits bounds what one experiment may take, by its flags or by this machine.
 func (j *labJob) limits() lab.Limits {
 	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.Bytes)}
 	if !j.maxMemory.Given {
@@ -316,8 +316,8 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	return comparison, errors.Join(err, e)
 }
 
-// origin is what reports say of where they come from. The date is that of
-// SOURCE_DATE_EPOCH where it is set, for folders that are to be the same twice.
+// origin is what reports say of where they come from. They are dated
+// by SOURCE_DATE_EPOCH where it is set, for folders that are to be the same twice.
 func origin() lab.Origin {
 	at := time.Now()
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {

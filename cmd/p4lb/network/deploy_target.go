@@ -160,7 +160,7 @@ func (t *clientTLS) config(c *cli.Console) (*tls.Config, error) {
 	return config, nil
 }
 
-// bmv2Flags are those of deploy that are about --target bmv2 alone.
+// bmv2Flags holds the flags of deploy that are about --target bmv2 alone.
 type bmv2Flags struct {
 	keep   bool
 	remove bool

@@ -257,7 +257,7 @@ func endProcess(ctx context.Context, d *controller.Deployed) error {
 	return nil
 }
 
-// hostFlags are those of deploy that are about hosts of the embedded target.
+// hostFlags holds the flags of deploy about hosts of the embedded target.
 type hostFlags struct {
 	wanted bool
 	given  bool // on the command line

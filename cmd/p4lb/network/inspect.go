@@ -105,7 +105,7 @@ func (j *inspectJob) completeSwitches(*cobra.Command, []string, string) ([]strin
 	return j.reach.switchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// switchNames are those of the deployment, none where there is none.
+// switchNames lists the switches that are deployed; none where nothing is.
 func (r *reach) switchNames() []string {
 	d, _, err := controller.ReadDeployed(r.state)
 	if err != nil {

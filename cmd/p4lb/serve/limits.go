@@ -82,7 +82,7 @@ func (l *limits) check() error {
 	return l.fitFiles()
 }
 
-// spareFiles are those that a switch has open beside its connections.
+// spareFiles is how many files a switch has open beside its connections.
 const spareFiles = 32
 
 // fitFiles leaves room for ports and files where only few may be open: a flood
