@@ -144,6 +144,7 @@ func TestFidelityTCP(t *testing.T) {
 // TestFidelityTCPPrograms: where there is one path the generated program does the
 // same to the nanosecond.
 func TestFidelityTCPPrograms(t *testing.T) {
+	leftToPlainRun(t)
 	flows := recorded(t, "tcp.txt.gz")
 	for _, kind := range []string{"tcp", "dctcp"} {
 		list := tcpLists(flows, kind, "incast-8")[0]
