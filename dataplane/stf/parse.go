@@ -30,17 +30,20 @@ type stmt struct {
 // Parse reads a test; name stands in messages.
 func Parse(name, text string) (*Script, error) {
 	s := &Script{name: name, ports: map[uint32]bool{}, outlets: map[uint32]bool{}}
-	begun, first := "", 0 // a line that a \ has broken
+	var begun strings.Builder // a line that a \ has broken
+	first := 0
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		if begun == "" {
+		if begun.Len() == 0 {
 			first = i + 1
 		}
 		part, broken := strings.CutSuffix(strings.TrimSpace(line), `\`)
-		if begun += part + " "; broken {
+		begun.WriteString(part + " ")
+		if broken {
 			continue
 		}
-		line, begun = begun, ""
+		line = begun.String()
+		begun.Reset()
 		for line := range strings.SplitSeq(line, ";") {
 			if strings.TrimSpace(line) == "" {
 				continue
@@ -57,7 +60,7 @@ func Parse(name, text string) (*Script, error) {
 			}
 		}
 	}
-	if strings.TrimSpace(begun) != "" {
+	if strings.TrimSpace(begun.String()) != "" {
 		return nil, fmt.Errorf(`%s:%d: the last line ends in \`, name, first)
 	}
 	return s, nil

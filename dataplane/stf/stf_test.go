@@ -1,6 +1,7 @@
 package stf
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,4 +175,14 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("a script and an error, or neither")
 		}
 	})
+}
+
+// TestManyBrokenLines: a line may be broken as often as a file is long. When each
+// part was added to a copy of all before it, this took hours.
+func TestManyBrokenLines(t *testing.T) {
+	const n = 2_000_000
+	s, err := Parse("x.stf", strings.Repeat("\\\n", n)+"packet 1 00\n\\")
+	if want := fmt.Sprintf(`x.stf:%d: the last line ends in \`, n+2); err == nil || err.Error() != want {
+		t.Errorf("%v, %v, want %s", s, err, want)
+	}
 }
