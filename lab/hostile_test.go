@@ -42,11 +42,13 @@ func TestRefused(t *testing.T) {
 		{"rows of one folder", hostile("[ecmp, letflow]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), `the rows "a b" and "a_b" would both be kept in the folder a_b`},
 		{"cases of one folder", hostile("", `cases: [{name: "../c"}, {name: "_./c"}]`), "would both be kept in the folder _._c"},
 		{"cases of one name", hostile("", "cases: [{name: c}, {name: c}]"), `two cases are called "c"`},
+		{"a list of flows that the pattern does not read", hostile("{size: 10KB}", "{pattern: halves, file: f.txt}"), "x.yaml:5: traffic[0]: pattern halves: file is of pattern list alone"},
+		{"a list of flows with a time that is none", hostile("{size: 10KB}", "{file: f.txt}"), `x.yaml:5: traffic[0]: f.txt:1: start_s "nan"`},
 		{"colons", hostile("", "a"+strings.Repeat(": ", 100000)), "x.yaml:7: nested too deeply"},
 		{"brackets", hostile("", strings.Repeat("[", 100000)), "x.yaml:7: nested too deeply"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := spec.Load("x.yaml", []byte(c.text), nil, nil)
+			_, err := spec.Load("x.yaml", []byte(c.text), func(string) ([]byte, error) { return []byte("h1 h3 1000 nan\n"), nil }, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 // part was added to a copy of all before it, this took hours.
 func TestManyBrokenLines(t *testing.T) {
 	const n = 2_000_000
-	s, err := Parse("x.stf", strings.Repeat("\\\n", n)+"packet 1 00\n\\")
+	s, err := Parse("x.stf", strings.Repeat("\\\n", n)+"packet 1 00\nbad 1\\")
 	if want := fmt.Sprintf(`x.stf:%d: the last line ends in \`, n+2); err == nil || err.Error() != want {
 		t.Errorf("%v, %v, want %s", s, err, want)
 	}

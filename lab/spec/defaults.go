@@ -112,6 +112,9 @@ func (s *Setting) defaults() {
 		t := &s.Traffic[i]
 		if t.Pattern == "" {
 			t.Pattern = AllToAll
+			if t.File != "" {
+				t.Pattern = List
+			}
 		}
 		if t.Workload == "" && t.Size == 0 {
 			t.Workload = "websearch"

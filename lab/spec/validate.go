@@ -284,6 +284,8 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
 	case tr.Share < 0 || tr.Share > 1:
 		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
+	case tr.File != "" && tr.Pattern != List:
+		return fmt.Errorf("pattern %s: file is of pattern %s alone", tr.Pattern, List)
 	case tr.Pattern == Burst && len(tr.At) == 0:
 		return errors.New("pattern burst: want the times, as at: [1ms]")
 	case tr.Pattern == List:
