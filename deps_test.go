@@ -74,7 +74,7 @@ var rooms = map[string][]string{
 	"dataplane/code": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/vector", "dataplane/cell", "dataplane/asm"},
 	// The indices of tables.
 	"dataplane/lookup": {},
-	"p4rt":             {"dataplane", "bmv2"},
+	"p4rt":             {"dataplane", "dataplane/num", "bmv2"},
 	// Projects and entries in the files of other tools.
 	"p4app": {"plain", "fabric", "dataplane", "dataplane/hash", "p4rt"},
 

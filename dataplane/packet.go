@@ -211,3 +211,20 @@ type forTM struct {
 	bypass      bool // egress
 	resubmitted bool
 }
+
+// An architecture is what a packet meets between the ends of a Switch: the steps of
+// simple_switch or of Tofino. They see what the Switch has done already: the bytes
+// are there, the locks taken, events told.
+type architecture interface {
+	// newPacket makes a packet, and vector the words that it gets as storage.
+	newPacket() *Packet
+	vector() []uint64
+	arrive(p *Packet, now time.Duration)
+	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
+	// enqueued notes that p waits; tells is whether that writes registers.
+	enqueued(p *Packet, depth int, now time.Duration)
+	tells(p *Packet) bool
+	egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome
+	// hasPriority is whether packets can be sent to a queue of a priority.
+	hasPriority(priority int) bool
+}

@@ -11,23 +11,6 @@ import (
 // Ingress and Egress take the packet over and return what becomes of it, and
 // of its copies, in the order in which simple_switch acts.
 
-// An architecture is what a packet meets between the ends of a Switch: the steps of
-// simple_switch or of Tofino. They see what the Switch has done already: the bytes
-// are there, the locks taken, events told.
-type architecture interface {
-	// newPacket makes a packet, and vector the words that it gets as storage.
-	newPacket() *Packet
-	vector() []uint64
-	arrive(p *Packet, now time.Duration)
-	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
-	// enqueued notes that p waits; tells is whether that writes registers.
-	enqueued(p *Packet, depth int, now time.Duration)
-	tells(p *Packet) bool
-	egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome
-	// hasPriority is whether packets can be sent to a queue of a priority.
-	hasPriority(priority int) bool
-}
-
 // Receive takes in a packet; data is copied.
 func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
 	s.mu.Lock()

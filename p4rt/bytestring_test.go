@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
 )
 
@@ -35,9 +36,9 @@ func TestValidBytestrings(t *testing.T) {
 		// The zero of the unsigned types is no example there, but follows.
 		{false, 16, 0, "\x00", true},
 	} {
-		parse, format := unsigned, shortest
+		parse, format := unsigned, num.Shortest
 		if c.signed {
-			parse, format = signed, shortestSigned
+			parse, format = signed, num.ShortestSigned
 		}
 		got, err := parse([]byte(c.encoded), c.width)
 		if err != nil {
@@ -111,7 +112,7 @@ func checkUnsigned(t *testing.T, b []byte, width int) {
 		return
 	}
 	n := (width + 63) / 64
-	if w := shortest(toWords(b, n), width); !bytes.Equal(w, got) {
+	if w := num.Shortest(num.OfBytes(b, n), width); !bytes.Equal(w, got) {
 		t.Fatalf("unsigned(%x, %d) = %x, through words %x", b, width, got, w)
 	}
 	if again, err := unsigned(got, width); err != nil || !bytes.Equal(again, got) {
@@ -146,7 +147,7 @@ func checkSigned(t *testing.T, b []byte, width int) {
 		t.Fatalf("signed(%x, %d) = %x", b, width, got)
 	}
 	n := (width + 63) / 64
-	if w := shortestSigned(signedWords(got, n, width), width); !bytes.Equal(w, got) {
+	if w := num.ShortestSigned(signedWords(got, n, width), width); !bytes.Equal(w, got) {
 		t.Fatalf("signed(%x, %d) = %x, through words %x", b, width, got, w)
 	}
 }
@@ -167,10 +168,10 @@ func TestBits(t *testing.T) {
 		{"\x7f", 8, false, false},
 		{"\xff\xff", 16, false, true},
 	} {
-		if got := trailingZeros([]byte(c.b), c.n); got != c.zeros {
+		if got := num.TrailingZeros([]byte(c.b), c.n); got != c.zeros {
 			t.Errorf("trailingZeros(%x, %d) = %v", c.b, c.n, got)
 		}
-		if got := allOnes([]byte(c.b), c.n); got != c.all {
+		if got := num.AllOnes([]byte(c.b), c.n); got != c.all {
 			t.Errorf("allOnes(%x, %d) = %v", c.b, c.n, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -17,7 +18,7 @@ func TestAppendCell(t *testing.T) {
 				want, err := proto.Marshal(&p4v1.ReadResponse{Entities: []*p4v1.Entity{{
 					Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
 						RegisterId: id, Index: &p4v1.Index{Index: int64(index)},
-						Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: shortest([]uint64{v}, 64)}},
+						Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: num.Shortest([]uint64{v}, 64)}},
 					}},
 				}}})
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // maxDigests bounds a list for which the client sets no bound, and the records
@@ -166,7 +167,7 @@ func (d *digester) forget(id uint64) {
 func (d *digestInfo) message(record []byte) *p4v1.P4Data {
 	return d.data.build(func(t *dataType) []uint64 {
 		n := min((t.width+7)/8, len(record))
-		words := toWords(record[:n], max(1, (t.width+63)/64))
+		words := num.OfBytes(record[:n], max(1, (t.width+63)/64))
 		record = record[n:]
 		return words
 	})

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // priorityBytes is how many bytes at the beginning of a key.id are the priority.
@@ -158,7 +159,7 @@ func parseLPM(f *fieldInfo, v *p4v1.FieldMatch_LPM) (dataplane.Match, error) {
 	case err != nil:
 	case m.PrefixLen <= 0 || m.PrefixLen > f.width:
 		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: leave the field out to match anything", m.PrefixLen, f.width)
-	case !trailingZeros(m.Value, f.width-m.PrefixLen):
+	case !num.TrailingZeros(m.Value, f.width-m.PrefixLen):
 		err = failf(codes.InvalidArgument, "0x%x has bits behind its prefix of %d", m.Value, m.PrefixLen)
 	}
 	return m, err
@@ -173,9 +174,9 @@ func parseTernary(f *fieldInfo, v *p4v1.FieldMatch_Ternary) (dataplane.Match, er
 		return m, prefixed(err, "mask")
 	}
 	switch {
-	case isZero(m.Mask):
+	case num.IsZero(m.Mask):
 		err = failf(codes.InvalidArgument, "the mask is zero: leave the field out to match anything")
-	case !within(m.Value, m.Mask):
+	case !num.Within(m.Value, m.Mask):
 		err = failf(codes.InvalidArgument, "0x%x has bits outside the mask 0x%x", m.Value, m.Mask)
 	}
 	return m, err
@@ -192,7 +193,7 @@ func parseRange(f *fieldInfo, v *p4v1.FieldMatch_Range) (dataplane.Match, error)
 	switch {
 	case less(m.High, m.Value):
 		err = failf(codes.InvalidArgument, "the low end 0x%x is above the high end 0x%x", m.Value, m.High)
-	case isZero(m.Value) && allOnes(m.High, f.width):
+	case num.IsZero(m.Value) && num.AllOnes(m.High, f.width):
 		err = failf(codes.InvalidArgument, "the range has everything: leave the field out to match anything")
 	}
 	return m, err
@@ -217,7 +218,7 @@ func less(a, b []byte) bool {
 // matches anything.
 func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 	fm := &p4v1.FieldMatch{FieldId: f.id}
-	if f.match == configv1.MatchField_OPTIONAL && (m.Value == nil || m.Mask != nil && isZero(canonical(m.Mask))) {
+	if f.match == configv1.MatchField_OPTIONAL && (m.Value == nil || m.Mask != nil && num.IsZero(canonical(m.Mask))) {
 		return nil
 	}
 	value := showValue(canonical(m.Value), f.names)
@@ -230,12 +231,12 @@ func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 		}
 		fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: value, PrefixLen: int32(m.PrefixLen)}}
 	case configv1.MatchField_TERNARY:
-		if isZero(canonical(m.Mask)) {
+		if num.IsZero(canonical(m.Mask)) {
 			return nil
 		}
 		fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: value, Mask: canonical(m.Mask)}}
 	case configv1.MatchField_RANGE:
-		if high := canonical(m.High); !isZero(value) || !allOnes(high, f.width) {
+		if high := canonical(m.High); !num.IsZero(value) || !num.AllOnes(high, f.width) {
 			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: value, High: high}}
 			return fm
 		}

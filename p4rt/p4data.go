@@ -5,6 +5,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
 )
 
@@ -180,7 +181,7 @@ func (t *dataType) number(words []uint64) *p4v1.P4Data {
 	case boolForm:
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: words[0]&1 == 1}}
 	case enumForm:
-		return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: shortest(words, t.width)}}
+		return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: num.Shortest(words, t.width)}}
 	}
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: t.bytes(words)}}
 }
@@ -189,11 +190,11 @@ func (t *dataType) number(words []uint64) *p4v1.P4Data {
 func (t *dataType) bytes(words []uint64) []byte {
 	switch t.form {
 	case intForm:
-		return shortestSigned(words, t.width)
+		return num.ShortestSigned(words, t.width)
 	case stringForm:
-		return t.names.text(shortest(words, t.width))
+		return t.names.text(num.Shortest(words, t.width))
 	}
-	return shortest(words, t.width)
+	return num.Shortest(words, t.width)
 }
 
 // parse reads a number of the type from a message, as t.width bits.
@@ -204,13 +205,13 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 		switch t.form {
 		case bitForm:
 			b, err := unsigned(v.Bitstring, t.width)
-			return toWords(b, n), err
+			return num.OfBytes(b, n), err
 		case intForm:
 			b, err := signed(v.Bitstring, t.width)
 			return signedWords(b, n, t.width), err
 		case stringForm:
 			b, err := t.names.number(v.Bitstring)
-			return toWords(b, n), err
+			return num.OfBytes(b, n), err
 		}
 	case *p4v1.P4Data_Bool:
 		if t.form == boolForm && v.Bool {
@@ -221,7 +222,7 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 	case *p4v1.P4Data_EnumValue:
 		if t.form == enumForm {
 			b, err := unsigned(v.EnumValue, t.width)
-			return toWords(b, n), err
+			return num.OfBytes(b, n), err
 		}
 	}
 	return nil, failf(codes.InvalidArgument, "the data is %T, which is not the object's type", d.GetData())
@@ -230,7 +231,7 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 // signedWords reads a two's complement byte string into the low width bits of
 // n words.
 func signedWords(b []byte, n, width int) []uint64 {
-	words := toWords(b, n)
+	words := num.OfBytes(b, n)
 	if len(b) == 0 || b[0] < 0x80 {
 		return words
 	}

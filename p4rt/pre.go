@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // The bounds of simple_switch's replication engine. The groups above
@@ -25,7 +26,7 @@ func parsePort(b []byte) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return uint32(toUint64(b)), nil
+	return uint32(num.Uint64(b)), nil
 }
 
 func (p *pipeline) writeReplication(j *journal, typ p4v1.Update_Type, m *p4v1.PacketReplicationEngineEntry) error {
@@ -122,7 +123,7 @@ func replicaPort(r *p4v1.Replica) (uint32, error) {
 		if err != nil {
 			return 0, recode(prefixed(err, "port"), codes.InvalidArgument)
 		}
-		port = uint32(toUint64(b))
+		port = uint32(num.Uint64(b))
 	case *p4v1.Replica_EgressPort:
 		//lint:ignore SA1019 clients that predate port use egress_port
 		port = x.EgressPort

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -44,7 +45,7 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 func cellWords(r *registerInfo) int { return max(1, (r.width()+63)/64) }
 
 func bigOf(words []uint64) *big.Int {
-	return new(big.Int).SetBytes(wordsToBytes(words, 64*len(words)))
+	return new(big.Int).SetBytes(num.BytesOf(words, 64*len(words)))
 }
 
 // readRegister plans the cells from ≤ i < to.

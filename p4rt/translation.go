@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
 )
 
@@ -83,7 +84,7 @@ func (t *translation) number(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shortest([]uint64{n}, 64), nil
+	return num.Shortest([]uint64{n}, 64), nil
 }
 
 func (t *translation) find(text string) (uint64, error) {
@@ -118,7 +119,7 @@ func (t *translation) largest() uint64 { return 1<<t.width - 1 }
 func (t *translation) text(b []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := toUint64(b)
+	n := num.Uint64(b)
 	if text, ok := t.texts[n]; ok {
 		return []byte(text)
 	}
@@ -130,7 +131,7 @@ func (t *translation) keep(b []byte) []byte {
 	text := t.text(b)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bind(string(text), toUint64(b))
+	t.bind(string(text), num.Uint64(b))
 	return text
 }
 
