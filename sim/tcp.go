@@ -333,3 +333,110 @@ func (s *tcpSender) tick(now time.Duration) {
 	s.rtt.backOff()
 	s.alarm = now + s.rtt.rto
 }
+
+// withoutSACK is what an acknowledgment says of losses where it has no more than its
+// number: duplicates count, and each that is of a part of what was outstanding tells
+// of one more segment (RFC 6582). So a round trip repairs one loss.
+func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
+	switch {
+	case acked > 0 && s.phase == tcpRecovery:
+		s.window -= min(s.window, acked)
+		if acked >= s.segment {
+			s.window += s.segment
+		}
+		s.repeat, s.lost, s.first = s.una, min(s.una+s.segment, s.high), true
+	case acked != 0 || flight == 0:
+	case s.phase == tcpRecovery:
+		s.window = min(s.window+s.segment, s.t.MaxWindow) // for what has left the network
+	case s.phase == tcpOpen:
+		if s.dup++; s.dup == s.patience {
+			s.recovery(now, s.una)
+			s.window += int64(s.patience) * s.segment
+			s.rescued = true // nothing is sent again but by partial acknowledgments
+		}
+	}
+}
+
+// deflate ends fast recovery without SACK: what duplicates have added to the window
+// goes, and no burst follows.
+func (s *tcpSender) deflate() {
+	s.window = min(s.threshold, max(s.high-s.una, s.segment)+s.segment)
+}
+
+// A roundTrip estimates the round-trip time and sets the retransmission timer
+// (RFC 6298). Every acknowledgment tells when the segment left that it answers,
+// as with timestamps, so that segments which were sent again count as well.
+type roundTrip struct {
+	smooth, varies time.Duration // SRTT, RTTVAR
+	rto            time.Duration
+	least, most    time.Duration
+}
+
+func (r *roundTrip) init(t *Tuning) {
+	r.least, r.most, r.rto = t.MinRTO, t.MaxRTO, t.FirstRTO
+}
+
+// sample takes in a measurement; it undoes what backOff did.
+func (r *roundTrip) sample(rtt time.Duration) {
+	if r.smooth == 0 {
+		r.smooth, r.varies = rtt, rtt/2
+	} else {
+		r.varies += (max(rtt-r.smooth, r.smooth-rtt) - r.varies) / 4
+		r.smooth += (rtt - r.smooth) / 8
+	}
+	r.rto = min(max(r.smooth+4*r.varies, r.least), r.most)
+}
+
+// backOff doubles the time.
+func (r *roundTrip) backOff() { r.rto = min(2*r.rto, r.most) }
+
+// A dctcp is what DCTCP adds to a TCP sender (RFC 8257): it estimates which
+// share of the bytes met congestion, and takes off so much of the window.
+type dctcp struct {
+	alpha         float64
+	acked, marked int64
+	until         int64 // the end of the window that is being counted
+	reduced       int64 // no second reduction before this is acknowledged
+}
+
+// congested takes in an acknowledgment for some bytes and its echo of
+// congestion.
+func (s *tcpSender) congested(bytes int64, echo bool) {
+	d := &s.share
+	d.acked += bytes
+	if echo {
+		d.marked += bytes
+	}
+	if s.una > d.until && d.acked > 0 {
+		share := float64(d.marked) / float64(d.acked)
+		d.alpha += s.t.Gain * (share - d.alpha)
+		d.acked, d.marked, d.until = 0, 0, s.high
+		if s.t.CutEachWindow && d.alpha > 0 {
+			s.cut()
+		}
+	}
+	switch {
+	case !echo:
+	case s.t.CutEachWindow:
+		s.threshold = min(s.threshold, s.window)
+	case s.una > d.reduced && s.phase != tcpRecovery:
+		s.cut()
+		d.reduced = s.high
+	}
+}
+
+// cut takes off the window what the estimate says.
+func (s *tcpSender) cut() {
+	s.window = max(s.window-int64(float64(s.window)*s.share.alpha/2), 2*s.segment)
+	s.threshold = s.window
+	if !s.t.CutEachWindow {
+		s.credit = 0
+	}
+}
+
+// reducing reports whether the window must not grow by an acknowledgment: by RFC
+// 8257 it does not where one echoes congestion, nor for the rest of a window of data
+// of which one did.
+func (s *tcpSender) reducing(a *Packet) bool {
+	return s.ecn && !s.t.CutEachWindow && (a.Echo || s.una <= s.share.reduced)
+}

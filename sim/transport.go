@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -226,4 +227,116 @@ func setTimer(t *Timer, at time.Duration) {
 	} else {
 		t.Set(at)
 	}
+}
+
+// A udpSender sends at a rate, whatever becomes of it: at equal intervals, or
+// as a Poisson process if it has a source of random numbers.
+type udpSender struct {
+	t      *Tuning
+	c      *FlowStats
+	random *rand.Rand
+
+	size, next int64
+	rate       int64 // of payload, bit/s
+	at         time.Duration
+	rest       int64 // of the last division by rate
+}
+
+func newUDPSender(t *Tuning, c *FlowStats, size, rate int64, now time.Duration) *udpSender {
+	return &udpSender{t: t, c: c, size: size, rate: rate, at: now}
+}
+
+func (s *udpSender) receive(time.Duration, *Packet) {}
+func (s *udpSender) tick(time.Duration)             {}
+func (s *udpSender) ready(now time.Duration) bool   { return now >= s.at && s.next < s.size }
+
+func (s *udpSender) deadline() time.Duration {
+	if s.next >= s.size {
+		return never
+	}
+	return s.at
+}
+
+// emit makes the next packet. The one after is due an interval after this was,
+// even if this was late.
+func (s *udpSender) emit(now time.Duration, p *Packet) {
+	length := min(int64(s.t.Segment), s.size-s.next)
+	p.Seq, p.Payload, p.Stamp = s.next, int(length), now
+	s.next += length
+	p.Last = s.next == s.size
+	s.c.Sent++
+	s.at += s.interval(length)
+}
+
+// interval is the time to the next packet.
+func (s *udpSender) interval(length int64) time.Duration {
+	if s.random != nil {
+		mean := float64(length*8) * float64(time.Second) / float64(s.rate)
+		return time.Duration(s.random.ExpFloat64() * mean)
+	}
+	bits := length*8*int64(time.Second) + s.rest
+	d := bits / s.rate
+	s.rest = bits - d*s.rate
+	return time.Duration(d)
+}
+
+// A udpReceiver counts what arrives.
+type udpReceiver struct {
+	c       *FlowStats
+	highest int64
+}
+
+func (r *udpReceiver) ready(time.Duration) bool    { return false }
+func (r *udpReceiver) emit(time.Duration, *Packet) {}
+func (r *udpReceiver) deadline() time.Duration     { return never }
+func (r *udpReceiver) tick(time.Duration)          {}
+
+func (r *udpReceiver) receive(_ time.Duration, p *Packet) {
+	r.c.Received += int64(p.Payload)
+	if p.CE {
+		r.c.Marked++
+	}
+	if p.Seq < r.highest {
+		r.c.Overtaken++
+	}
+	r.highest = max(r.highest, p.Seq+int64(p.Payload))
+}
+
+// FlowStats are what the transports of a flow count.
+type FlowStats struct {
+	Sent          int64 // packets with data
+	Retransmitted int64 // of these, those with bytes that were sent before
+	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
+	Timeouts      int64
+
+	// DupAcks counts the acknowledgments that acknowledge nothing while
+	// something is outstanding; DupRun is the longest row of them.
+	DupAcks, DupRun int64
+	Nacks           int64 // DCQCN: received
+	Notices         int64 // DCQCN: acknowledgments that tell of congestion
+
+	// OutOfOrder counts packets that arrived before one that should come
+	// first, and Degree is the distance of the farthest: by how many packets
+	// it was ahead of the one expected, as RLB's out-of-order degree. Degrees
+	// is the sum of the distances.
+	OutOfOrder, Degree, Degrees int64
+	// Overtaken counts packets that arrived after one sent later, and were not
+	// sent again: what the network has reordered, whatever it lost (RFC 4737).
+	Overtaken  int64
+	Duplicates int64 // packets that brought no new byte
+	Marked     int64 // packets that arrived with CE
+	Received   int64 // bytes that have arrived, in order or not, once each
+
+	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
+	// With it a flow takes at least a round trip, as definitions of slowdown
+	// have it.
+	Acknowledged time.Duration
+}
+
+// early counts a packet that is ahead of the next one expected by some bytes.
+func (s *FlowStats) early(ahead, segment int64) {
+	degree := (ahead + segment - 1) / segment
+	s.OutOfOrder++
+	s.Degrees += degree
+	s.Degree = max(s.Degree, degree)
 }
