@@ -79,9 +79,6 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	return s
 }
 
-// never64 is more bytes than any flow has.
-const never64 = int64(never)
-
 func (s *tcpSender) deadline() time.Duration { return s.alarm }
 
 // pipe estimates the bytes in the network.

@@ -145,3 +145,6 @@ func (t *Tuning) validate(room int) error {
 	}
 	return nil
 }
+
+// never64 is more bytes than any flow has.
+const never64 = int64(never)
