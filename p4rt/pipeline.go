@@ -292,3 +292,80 @@ func (t *tableState) timesOut() bool {
 }
 
 var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")
+
+// What follows is for servers of other protocols than P4Runtime. A device has
+// one server.
+
+// Link links a program for the device, without running it.
+func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
+	return d.load(program, digest)
+}
+
+// RunPipes sends packets through a switch for each pipe of a chip. What is for
+// the CPU leaves by its port.
+func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
+	d.replace(dataplane.NewPipes(pipes), program, nil)
+}
+
+// Exclusively runs f while no packet is processed.
+func (d *Device) Exclusively(f func()) { d.exclusively(f) }
+
+// OnPorts has f hear that a port went up or down, or came.
+func (d *Device) OnPorts(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed = f
+}
+
+// CPU is the port of the copies for the CPU, which may be changed while no packet
+// is processed; nil if the device has none.
+func (d *Device) CPU() *uint32 {
+	if !d.hasCPU() {
+		return nil
+	}
+	return &d.opts.CPUPort
+}
+
+// A PortState is what a device knows of a port.
+type PortState struct {
+	Up                             bool
+	SentPackets, SentBytes         uint64
+	ReceivedPackets, ReceivedBytes uint64
+}
+
+// PortStates tells of all ports that there are, by number.
+func (d *Device) PortStates() map[uint32]PortState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := map[uint32]PortState{}
+	for number, down := range *d.down.Load() {
+		list[number] = PortState{Up: !down}
+	}
+	for number, p := range d.ports {
+		s := list[number]
+		s.SentPackets, s.SentBytes = p.counts.OutPackets, p.counts.OutBytes
+		s.ReceivedPackets, s.ReceivedBytes = p.counts.InPackets, p.counts.InBytes
+		list[number] = s
+	}
+	return list
+}
+
+// SetPort lets a port send and receive, or neither.
+func (d *Device) SetPort(number uint32, on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.off == nil {
+		d.off = map[uint32]bool{}
+	}
+	if on {
+		delete(d.off, number)
+	} else {
+		d.off[number] = true
+	}
+}
+
+// Now is the time of the data plane.
+func (d *Device) Now() time.Duration { return d.now() }
+
+// Complete puts the defaults for what is not set, and refuses what cannot be.
+func (l *Limits) Complete() error { return l.validate() }
