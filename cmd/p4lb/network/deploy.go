@@ -201,6 +201,8 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
 	case j.target == targetTofino && !j.speaksBfRt() && len(j.configs) == 0 && !j.dryRun:
 		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+	case j.target == targetTofino && j.takeover && len(j.configs) == 0 && !j.dryRun:
+		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a client loses its program only to one that is loaded")
 	}
 	j.bfrt = j.speaksBfRt()
 	if _, err := parseElection(j.election); err != nil {
