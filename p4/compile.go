@@ -173,6 +173,17 @@ func (p *Program) DescribeBfRt() error {
 	return nil
 }
 
+// EntriesText makes the entries that the program's tables start with, as the text of
+// the P4Runtime WriteRequest that inserts them. The error, if any, is a syntax.Errors;
+// it warns of what Describe warns of.
+func (p *Program) EntriesText() ([]byte, error) {
+	list, errs := describe.Entries(p.File, p.Info, p.Arch)
+	if err := errs.Err(); err != nil {
+		return nil, p.add(errs)
+	}
+	return describe.EntriesText(list), nil
+}
+
 // add keeps the warnings of a stage; errors come back with all warnings so far.
 func (p *Program) add(errs syntax.Errors) error {
 	all := slices.Concat(p.Warnings, errs).Clean()

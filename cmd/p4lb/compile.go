@@ -19,10 +19,11 @@ func newCompile(c *cli.Console) *cobra.Command {
 	j := &compileJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"p4c", "build"},
-		Use:        "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--bfrt FILE.json]",
+		Use:        "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--entries FILE.txtpb] [--bfrt FILE.json]",
 		Short:      "Compile a P4_16 program to BMv2 JSON and P4Info",
 		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o),
-P4Info in text form (--p4info), and for Tofino the BfRt schema (--bfrt), which
+P4Info in text form (--p4info), the entries that the program's tables start with
+as a P4Runtime request (--entries), and for Tofino the BfRt schema (--bfrt), which
 Intel's SDE calls bf-rt.json. Without any of them it only checks.
 core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
 folder named with -I comes first.
@@ -47,12 +48,12 @@ file that was there before stays as it was.`,
 			if err := cli.WantArch(cmd, j.opts.Arch); err != nil {
 				return err
 			}
-			for _, same := range []struct{ a, b, flags string }{
-				{j.json, j.p4info, "-o and --p4info"}, {j.json, j.bfrt, "-o and --bfrt"}, {j.p4info, j.bfrt, "--p4info and --bfrt"},
-			} {
-				if same.a != "" && same.a == same.b {
-					return cli.UsageError(cmd, "%s both name %s", same.flags, same.a)
+			named := map[string]string{}
+			for _, f := range []struct{ flag, file string }{{"-o", j.json}, {"--p4info", j.p4info}, {"--entries", j.entries}, {"--bfrt", j.bfrt}} {
+				if other := named[f.file]; f.file != "" && other != "" {
+					return cli.UsageError(cmd, "%s and %s both name %s", other, f.flag, f.file)
 				}
+				named[f.file] = f.flag
 			}
 			return j.run()
 		},
@@ -62,6 +63,7 @@ file that was there before stays as it was.`,
 	cli.AddArchFlag(cmd, &j.opts.Arch, "what the program must be for")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
+	flags.StringVar(&j.entries, "entries", "", "write the entries that tables start with to `FILE`, as a WriteRequest")
 	flags.StringVar(&j.bfrt, "bfrt", "", "write the BfRt schema of a program for Tofino to `FILE`")
 	flags.BoolVar(&j.strict, "werror", false, "treat warnings as errors")
 	return cmd
@@ -74,7 +76,7 @@ type compileJob struct {
 	opts   p4.Options
 	strict bool
 
-	json, p4info, bfrt string // names of what is written
+	json, p4info, entries, bfrt string // names of what is written
 }
 
 func (j *compileJob) run() error {
@@ -83,7 +85,7 @@ func (j *compileJob) run() error {
 		return err
 	}
 	// Without an output everything is tried that could be asked for.
-	try := j.json == "" && j.p4info == "" && j.bfrt == "" && p.Arch != ""
+	try := j.json == "" && j.p4info == "" && j.entries == "" && j.bfrt == "" && p.Arch != ""
 	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
 			return j.c.Diagnose(err)
@@ -105,6 +107,12 @@ func (j *compileJob) run() error {
 			return j.c.Diagnose(err)
 		}
 	}
+	var entries []byte
+	if j.entries != "" {
+		if entries, err = p.EntriesText(); err != nil {
+			return j.c.Diagnose(err)
+		}
+	}
 	if j.bfrt != "" {
 		if err := p.DescribeBfRt(); err != nil {
 			return j.c.Diagnose(err)
@@ -113,7 +121,7 @@ func (j *compileJob) run() error {
 	if err := j.c.Warn(p.Warnings, j.strict); err != nil {
 		return err
 	}
-	return j.write(p)
+	return j.write(p, entries)
 }
 
 // flags lists the flags that decide what is written.
@@ -142,13 +150,13 @@ func (j *compileJob) link(p *p4.Program) error {
 }
 
 // write writes all outputs or none.
-func (j *compileJob) write(p *p4.Program) error {
+func (j *compileJob) write(p *p4.Program, entries []byte) error {
 	var out cli.Outputs
 	defer out.Discard()
 	for _, f := range []struct {
 		name string
 		data func() []byte
-	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}, {j.bfrt, func() []byte { return p.Schema.JSON() }}} {
+	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}, {j.entries, func() []byte { return entries }}, {j.bfrt, func() []byte { return p.Schema.JSON() }}} {
 		if f.name == "" {
 			continue
 		}
