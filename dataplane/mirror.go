@@ -34,6 +34,20 @@ func (m *mirrors) get(id uint16) (MirrorSession, bool) {
 	return MirrorSession{}, false
 }
 
+// cloneTo finds the session that p is to be copied to, and takes the round that a copy
+// costs. It reports whether there are both.
+func (s *Switch) cloneTo(p *Packet, id uint16) (MirrorSession, bool) {
+	id &= maxSession
+	session, ok := s.mirrors.get(id)
+	if !ok || !s.turns(p, turn{EventClone, uint32(id)}) {
+		return session, false
+	}
+	if s.opts.Trace != nil {
+		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(id)})
+	}
+	return session, true
+}
+
 // SetMirror makes or changes a clone session.
 func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
 	if id > maxSession {

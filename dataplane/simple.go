@@ -87,15 +87,9 @@ func (s simple) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 // metadata is lost as well.
 func (s simple) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	p.st.CloneOn = false
-	session, ok := s.mirrors.get(p.st.CloneSession)
+	session, ok := s.cloneTo(p, p.st.CloneSession)
 	if !ok {
 		return out
-	}
-	if !s.turns(p, turn{EventClone, uint32(p.st.CloneSession & maxSession)}) {
-		return out
-	}
-	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
 	c := s.copyBytes(p, p.st.Start)
 	p.share(c, false)
@@ -211,15 +205,9 @@ func (s simple) beginEgress(p *Packet, depth int, now uint64) {
 // parsed but goes to the queue of its session.
 func (s simple) cloneEgress(p *Packet, out []Outcome) []Outcome {
 	p.st.CloneOn = false
-	session, ok := s.mirrors.get(p.st.CloneSession)
+	session, ok := s.cloneTo(p, p.st.CloneSession)
 	if !ok {
 		return out
-	}
-	if !s.turns(p, turn{EventClone, uint32(p.st.CloneSession & maxSession)}) {
-		return out
-	}
-	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(p.st.CloneSession & maxSession)})
 	}
 	c := s.copyHeaders(p)
 	p.share(c, p.st.Recirculate == 0)

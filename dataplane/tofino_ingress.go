@@ -193,15 +193,9 @@ func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 // the deparser has named, behind the header that it has given. leaves says that
 // the packet itself leaves the switch.
 func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outcome {
-	session, ok := t.sw.mirrors.get(t.sw.prog.Asked.Session)
+	session, ok := t.sw.cloneTo(p, t.sw.prog.Asked.Session)
 	if !ok {
 		return out
-	}
-	if !t.sw.turns(p, turn{EventClone, uint32(t.sw.prog.Asked.Session)}) {
-		return out
-	}
-	if t.sw.opts.Trace != nil {
-		t.sw.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(t.sw.prog.Asked.Session)})
 	}
 	n, end := len(t.sw.prog.Asked.Mirrored), p.st.End-p.st.Check
 	if n+end-from > program.MaxFrame && (session.Length == 0 || session.Length > program.MaxFrame) {
