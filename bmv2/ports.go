@@ -1,5 +1,7 @@
 package bmv2
 
+import "iter"
+
 // PortCounts are what a port of a switch has taken in, sent and lost since the
 // switch began, whatever its program counts.
 type PortCounts struct {
@@ -14,12 +16,22 @@ type PortCounts struct {
 	Drops      [DropReasons]uint64
 }
 
-// Dropped is the sum of the drops. The end of a copy is none.
-func (p *PortCounts) Dropped() (sum uint64) {
-	for reason, n := range p.Drops {
-		if DropReason(reason) != EndCopy {
-			sum += n
+// Lost are the reasons for which packets were dropped, with how many. The end of a
+// copy is no drop.
+func (p *PortCounts) Lost() iter.Seq2[DropReason, uint64] {
+	return func(yield func(DropReason, uint64) bool) {
+		for i, n := range p.Drops {
+			if why := DropReason(i); n > 0 && why != EndCopy && !yield(why, n) {
+				return
+			}
 		}
+	}
+}
+
+// Dropped is the sum of the drops.
+func (p *PortCounts) Dropped() (sum uint64) {
+	for _, n := range p.Lost() {
+		sum += n
 	}
 	return sum
 }

@@ -135,14 +135,11 @@ func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 		add(QueueFill, float64(c.Queued)/float64(c.Room), "share", "", "of the room in its queues", true)
 	}
 	add(Drops, float64(c.Dropped()), "packets", dropsText(c), "packets that went no further", false)
-	for reason, n := range c.Drops {
-		switch {
-		case n == 0:
-		case bmv2.DropReason(reason) == bmv2.EndCopy:
-			add(Copies, float64(n), "packets", "", "copies of packets that the program made and ended", true)
-		default:
-			add(Drops+": "+bmv2.DropReason(reason).String(), float64(n), "packets", "", "", true)
-		}
+	for reason, n := range c.Lost() {
+		add(Drops+": "+reason.String(), float64(n), "packets", "", "", true)
+	}
+	if n := c.Drops[bmv2.EndCopy]; n > 0 {
+		add(Copies, float64(n), "packets", "", "copies of packets that the program made and ended", true)
 	}
 	down, text := 0.0, "up"
 	if c.Down {
@@ -160,10 +157,8 @@ func dropsText(c *bmv2.PortCounts) string {
 		return "0"
 	}
 	var reasons []bmv2.DropReason
-	for r, n := range c.Drops {
-		if n > 0 && bmv2.DropReason(r) != bmv2.EndCopy {
-			reasons = append(reasons, bmv2.DropReason(r))
-		}
+	for r := range c.Lost() {
+		reasons = append(reasons, r)
 	}
 	slices.SortStableFunc(reasons, func(a, b bmv2.DropReason) int {
 		if c.Drops[a] > c.Drops[b] {
