@@ -50,6 +50,8 @@ type Program struct {
 	Config *bmv2.Config     // nil before Lower
 	P4Info *configv1.P4Info // nil before Describe
 	Schema *bfrt.Schema     // nil before DescribeBfRt
+	// Entries are those that tables start with; nil before DescribeEntries.
+	Entries []describe.Entry
 
 	Warnings syntax.Errors
 }
@@ -173,15 +175,15 @@ func (p *Program) DescribeBfRt() error {
 	return nil
 }
 
-// EntriesText makes the entries that the program's tables start with, as the text of
-// the P4Runtime WriteRequest that inserts them. The error, if any, is a syntax.Errors;
-// it warns of what Describe warns of.
-func (p *Program) EntriesText() ([]byte, error) {
+// DescribeEntries makes the entries that the program's tables start with. The error, if
+// any, is a syntax.Errors; it warns of what Describe warns of.
+func (p *Program) DescribeEntries() error {
 	list, errs := describe.Entries(p.File, p.Info, p.Arch)
-	if err := errs.Err(); err != nil {
-		return nil, p.add(errs)
+	if errs.Err() != nil {
+		return p.add(errs)
 	}
-	return describe.EntriesText(list), nil
+	p.Entries = list
+	return nil
 }
 
 // add keeps the warnings of a stage; errors come back with all warnings so far.
@@ -204,3 +206,7 @@ func (p *Program) JSON() []byte {
 
 // P4InfoText is the P4Info in the text form of protocol buffers.
 func (p *Program) P4InfoText() []byte { return describe.Text(p.P4Info) }
+
+// EntriesText is the Entries as the text of the P4Runtime WriteRequest that inserts
+// them.
+func (p *Program) EntriesText() []byte { return describe.EntriesText(p.Entries) }

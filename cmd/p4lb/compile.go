@@ -107,9 +107,8 @@ func (j *compileJob) run() error {
 			return j.c.Diagnose(err)
 		}
 	}
-	var entries []byte
 	if j.entries != "" {
-		if entries, err = p.EntriesText(); err != nil {
+		if err := p.DescribeEntries(); err != nil {
 			return j.c.Diagnose(err)
 		}
 	}
@@ -121,7 +120,7 @@ func (j *compileJob) run() error {
 	if err := j.c.Warn(p.Warnings, j.strict); err != nil {
 		return err
 	}
-	return j.write(p, entries)
+	return j.write(p)
 }
 
 // flags lists the flags that decide what is written.
@@ -150,13 +149,13 @@ func (j *compileJob) link(p *p4.Program) error {
 }
 
 // write writes all outputs or none.
-func (j *compileJob) write(p *p4.Program, entries []byte) error {
+func (j *compileJob) write(p *p4.Program) error {
 	var out cli.Outputs
 	defer out.Discard()
 	for _, f := range []struct {
 		name string
 		data func() []byte
-	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}, {j.entries, func() []byte { return entries }}, {j.bfrt, func() []byte { return p.Schema.JSON() }}} {
+	}{{j.json, p.JSON}, {j.p4info, p.P4InfoText}, {j.entries, p.EntriesText}, {j.bfrt, func() []byte { return p.Schema.JSON() }}} {
 		if f.name == "" {
 			continue
 		}
