@@ -250,18 +250,25 @@ func TestOutsideText(t *testing.T) {
 		{"so + std.packet_length", "so + \"", "least-sent.p4:"},
 		{"unit: bytes, writer", "unit: bytes, writes", `mine/v1model/signal-sent.tmpl: what signal sent says of itself: manifest:3: `},
 	} {
-		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": strings.Replace(sentSignal, c.old, c.new, 1)}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, err := all.Parse("least-sent")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Generate(row, Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := generatedWith(t, strings.Replace(sentSignal, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", c.new, err, c.want)
 		}
 	}
+}
+
+// generatedWith generates a row whose signal is a block, and returns why that fails.
+func generatedWith(t *testing.T, block string) error {
+	t.Helper()
+	all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := all.Parse("least-sent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Generate(row, Params{})
+	return err
 }
 
 // TestTemplateBombs: a block whose templates never end, or write without end, is
@@ -281,15 +288,7 @@ func TestTemplateBombs(t *testing.T) {
 		{"itself", `{{template "a" .}}`, `{{define "a"}}{{template "a" .}}{{end}}`, "exceeded maximum template depth"},
 	} {
 		block := strings.Replace(sentSignal, "bit<32> so;", c.apply, 1) + c.more
-		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, err := all.Parse("least-sent")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Generate(row, Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := generatedWith(t, block); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.300v, want %s", c.name, err, c.want)
 		}
 	}

@@ -92,23 +92,30 @@ func TestHost(t *testing.T) {
 	if err := <-ended; err != nil || !strings.Contains(out.String(), "10.0.1.1/24") || strings.Contains(out.String(), "10.0.1.2") {
 		t.Errorf("addresses of h1: %s (%v)", out.String(), err)
 	}
-	p, err := n.Port("h1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	got := make(chan []byte, 16)
-	go p.Receive(func(list [][]byte) {
-		for _, data := range list {
-			got <- bytes.Clone(data)
-		}
-	})
+	got := received(t, n)
 	if data := ping(t, n, "10.0.1.2", got); data != nil {
 		h := topology.Host("h1")
 		if !bytes.Equal(data[6:12], h.MAC[:]) || data[12] != 8 || data[23] != 1 {
 			t.Errorf("h1 sends %x", data)
 		}
 	}
+}
+
+// received is what arrives at the switch from h1.
+func received(t *testing.T, n *hosts.Network) chan []byte {
+	t.Helper()
+	p, err := n.Port("h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	got := make(chan []byte, 16)
+	go p.Receive(func(list [][]byte) {
+		for _, data := range list {
+			got <- bytes.Clone(data)
+		}
+	})
+	return got
 }
 
 // ping pings an address from h1, and returns what arrives at the switch.
@@ -131,17 +138,7 @@ func ping(t *testing.T, n *hosts.Network, address string, got chan []byte) []byt
 // beyond their subnet.
 func TestByMAC(t *testing.T) {
 	n, topology := open(t, hosts.Options{ByMAC: true})
-	p, err := n.Port("h1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	got := make(chan []byte, 16)
-	go p.Receive(func(list [][]byte) {
-		for _, data := range list {
-			got <- bytes.Clone(data)
-		}
-	})
+	got := received(t, n)
 	for _, name := range []string{"h2", "h3"} {
 		to := topology.Host(name)
 		if data := ping(t, n, to.IP.Addr().String(), got); !bytes.HasPrefix(data, to.MAC[:]) {
