@@ -114,6 +114,7 @@ func (a *azure) sign(r *http.Request, b *body, now time.Time) error {
 }
 
 func (a *azure) list(ctx context.Context, prefix string, each func(Object) error) error {
+	each = bounded(each)
 	first := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {a.prefix + prefix}}
 	return a.pages(ctx, first, func(r io.Reader) (url.Values, error) {
 		var page struct {

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/p4lb/p4lb/plain"
 )
@@ -35,6 +38,8 @@ type rest struct {
 	skew atomic.Int64
 	now  func() time.Time
 	wait func(context.Context, time.Duration) error
+
+	patience time.Duration
 }
 
 // tries is how often a request is made that fails for a reason that may pass.
@@ -45,9 +50,9 @@ func newRest(addr, base, prefix string) rest {
 		prefix += "/"
 	}
 	return rest{
-		addr: addr, base: base, prefix: prefix, now: time.Now, wait: plain.Pause,
+		addr: addr, base: base, prefix: prefix, now: time.Now, wait: plain.Pause, patience: patience,
 		client: &http.Client{Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute,
+			Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 64,
 			DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, TLSHandshakeTimeout: 10 * time.Second,
 		}},
 	}
@@ -71,6 +76,12 @@ func (a *answer) Error() string {
 	if a.Code != "" {
 		text = strings.TrimSpace(a.Code + " " + text)
 	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1 // a terminal might obey it
+		}
+		return r
+	}, text)
 	if len(text) > 200 {
 		text = text[:200] + "…"
 	}
@@ -79,9 +90,10 @@ func (a *answer) Error() string {
 
 // do makes a request until it is answered for good. The caller closes the body.
 func (c *rest) do(ctx context.Context, method, address string, b *body, set func(http.Header)) (resp *http.Response, err error) {
+	began := time.Now()
 	for try := 1; ; try++ {
 		resp, err = c.once(ctx, method, address, b, set)
-		if err == nil || ctx.Err() != nil || try == tries || !c.passing(err) {
+		if err == nil || ctx.Err() != nil || try == tries || !c.passing(err) || time.Since(began) > c.patience {
 			return resp, err
 		}
 		if e := c.wait(ctx, 100*time.Millisecond<<(try-1)); e != nil {
@@ -96,7 +108,7 @@ func (c *rest) passing(err error) bool {
 	if a == nil {
 		var op *net.OpError
 		refused := errors.As(err, &op) && op.Op == "dial"
-		return !refused // who does not listen now will not in a second
+		return !refused && err != errSlow // who does not listen now will not in a second
 	}
 	if a.Status == http.StatusForbidden && !a.date.IsZero() {
 		if skew := a.date.Sub(c.now()); (skew - time.Duration(c.skew.Load())).Abs() > 5*time.Minute {
@@ -109,12 +121,20 @@ func (c *rest) passing(err error) bool {
 		a.Status == http.StatusConflict && a.Code == "ConditionalRequestConflict"
 }
 
-func (c *rest) once(ctx context.Context, method, address string, b *body, set func(http.Header)) (*http.Response, error) {
+func (c *rest) once(ctx context.Context, method, address string, b *body, set func(http.Header)) (resp *http.Response, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			end(nil)
+		}
+	}()
 	r, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
+	left := c.patience
 	if b != nil {
+		left += time.Duration(b.size/slowest) * time.Second
 		if r.Body, err = b.open(); err != nil {
 			return nil, err
 		}
@@ -129,14 +149,20 @@ func (c *rest) once(ctx context.Context, method, address string, b *body, set fu
 	if err := c.sign(r, b, c.now().Add(time.Duration(c.skew.Load())).UTC()); err != nil {
 		return nil, err
 	}
-	resp, err := c.client.Do(r)
+	timer := time.AfterFunc(left, func() { end(errSlow) })
+	resp, err = c.client.Do(r)
+	timer.Stop()
 	if err != nil {
+		if context.Cause(ctx) == errSlow {
+			return nil, errSlow
+		}
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err
 		}
 		return nil, err
 	}
+	resp.Body = &reply{resp.Body, ctx, timer, end, c.patience}
 	if resp.StatusCode < 300 {
 		return resp, nil
 	}
@@ -215,22 +241,29 @@ func (c *rest) remove(ctx context.Context, name string) error {
 // pages asks for a listing page by page: next makes the query that follows a
 // page, nil after the last.
 func (c *rest) pages(ctx context.Context, query url.Values, page func(io.Reader) (url.Values, error)) error {
-	for query != nil {
+	for n := 0; query != nil; n++ {
+		if n == maxPages {
+			return fmt.Errorf("listing the store %s: it has more than %d pages", c.addr, maxPages)
+		}
 		resp, err := c.do(ctx, http.MethodGet, c.base+"?"+escapeQuery(query), nil, nil)
 		if err != nil {
 			return c.explain(ctx, "listing", err)
 		}
-		query, err = page(resp.Body)
+		next, err := page(io.LimitReader(resp.Body, maxPage))
 		resp.Body.Close()
+		if err == nil && maps.EqualFunc(query, next, slices.Equal) {
+			err = errors.New("what follows a page is the same page")
+		}
 		if err != nil {
 			return fmt.Errorf("listing the store %s: %w", c.addr, err)
 		}
+		query = next
 	}
 	return nil
 }
 
 func drained(resp *http.Response) error {
-	io.Copy(io.Discard, resp.Body)
+	io.CopyN(io.Discard, resp.Body, maxRest)
 	return resp.Body.Close()
 }
 

@@ -142,6 +142,7 @@ func mac(key []byte, text string) []byte {
 }
 
 func (s *s3) list(ctx context.Context, prefix string, each func(Object) error) error {
+	each = bounded(each)
 	query := url.Values{"list-type": {"2"}, "prefix": {s.prefix + prefix}}
 	return s.pages(ctx, query, func(r io.Reader) (url.Values, error) {
 		var page struct {

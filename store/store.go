@@ -122,9 +122,13 @@ func (s *Store) begin(ctx context.Context, create bool) error {
 	if !create {
 		return fmt.Errorf("%w at %s", ErrNone, s.b)
 	}
-	err := s.b.list(ctx, "", func(o Object) error { return fmt.Errorf("%w: %s", errSomething, o.Name) })
+	var first string
+	err := s.b.list(ctx, "", func(o Object) error {
+		first = o.Name
+		return errSomething
+	})
 	if errors.Is(err, errSomething) {
-		return fmt.Errorf("%s is no store of p4lb's, and not empty (%s): want another place", s.b, strings.TrimPrefix(err.Error(), errSomething.Error()+": "))
+		return fmt.Errorf("%s is no store of p4lb's, and not empty (%s): want another place", s.b, first)
 	}
 	if err != nil {
 		return err
@@ -329,7 +333,9 @@ type checked struct {
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.sum.Write(p[:n])
-	c.size += int64(n)
+	if c.size += int64(n); c.size > c.t.Size {
+		return n, &DamagedError{c.s.String(), c.t.name(), fmt.Sprintf("is longer than its %d bytes", c.t.Size)}
+	}
 	if err != io.EOF {
 		return n, err
 	}
