@@ -283,16 +283,16 @@ func decode(file, text string, into any) error {
 	if err == nil {
 		return nil
 	}
-	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil {
+	text, at := plain.YAMLError(err)
+	if at == nil {
 		return fmt.Errorf("%s:1: %w", file, err)
 	}
-	why := errors.New(at.GetMessage())
+	why := errors.New(text)
 	var field *yaml.UnknownFieldError
 	if errors.As(err, &field) {
-		why = near("key", at.GetToken().Value, keysOf(reflect.TypeOf(into)))
+		why = near("key", at.Value, keysOf(reflect.TypeOf(into)))
 	}
-	return fmt.Errorf("%s:%d: %w", file, at.GetToken().Position.Line, why)
+	return fmt.Errorf("%s:%d: %w", file, at.Position.Line, why)
 }
 
 // keysOf lists the keys that a type has in YAML, those of what it holds too.

@@ -201,10 +201,15 @@ func (p Poly) inTBig(l int64) []*big.Int {
 	for j := range b {
 		b[j] = new(big.Int)
 	}
+	powers := make([]*big.Int, p.Degree+1) // of l
+	powers[0] = big.NewInt(1)
+	for i := range p.Degree {
+		powers[i+1] = new(big.Int).Mul(powers[i], big.NewInt(l))
+	}
+	var x, c big.Int
 	for k, e := range Terms(p.Degree) {
-		x := new(big.Int).Exp(big.NewInt(l), big.NewInt(int64(e.I)), nil)
-		x.Mul(x, big.NewInt(p.Coeff[k]))
-		b[e.J].Add(b[e.J], x.Lsh(x, uint(8*(p.Degree-e.I-e.J))))
+		x.Mul(powers[e.I], c.SetInt64(p.Coeff[k]))
+		b[e.J].Add(b[e.J], x.Lsh(&x, uint(8*(p.Degree-e.I-e.J))))
 	}
 	return b
 }

@@ -256,7 +256,7 @@ func TestMistakes(t *testing.T) {
 		{strings.Replace(runtime, `"SessionIngress.rewrite"`, `"rewrit"`, 1), "entries:7: table SessionIngress.exact_one: there is no action rewrit; did you mean SessionIngress.rewrite?"},
 		{strings.Replace(runtime, `"hdr.ethernet.dst"`, `"hdr.ethernet.dest"`, 1), "entries:6: table SessionIngress.exact_one: there is nothing about hdr.ethernet.dst"},
 		{strings.Replace(runtime, `"port": 1}`, `"prot": 1}`, 1), "entries:8: table SessionIngress.exact_one: action SessionIngress.rewrite: the parameter port is missing"},
-		{strings.Replace(runtime, `"priority": 5`, `"priority": "high"`, 1), "priority: want int32, not string"},
+		{strings.Replace(runtime, `"priority": 5`, `"priority": "high"`, 1), "priority: want a whole number, got string"},
 		{runtime[:len(runtime)-20], "unexpected EOF"},
 		{`{"table_entries": 5}`, "want a list"},
 	} {

@@ -82,11 +82,13 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	}
 	var f form
 	if err := json.Unmarshal(text, &f); err != nil {
-		return nil, &Error{file, 0, err.Error()}
+		line, why := plain.JSONError(text, err)
+		return nil, &Error{file, line, why.Error()}
 	}
 	if len(f.Topology) > 0 {
 		if err := json.Unmarshal(f.Topology, &f.formTopology); err != nil {
-			return nil, &Error{file, bytes.Count(text[:bytes.Index(text, f.Topology)], []byte{'\n'}) + 1, err.Error()}
+			line, why := plain.JSONError(f.Topology, err)
+			return nil, &Error{file, bytes.Count(text[:bytes.Index(text, f.Topology)], []byte{'\n'}) + line, why.Error()}
 		}
 	}
 	if left := leftOut(text); len(left) > 0 {

@@ -9,6 +9,8 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // The runtime files of the tutorials:
@@ -50,14 +52,11 @@ func (e *Entries) runtime(n *names, text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	fail := func(err error) error {
 		var syntax *json.SyntaxError
-		var typ *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &syntax):
-			return e.errorf(lineAt(text, syntax.Offset), "%v", err)
-		case errors.As(err, &typ):
-			return e.errorf(lineAt(text, d.InputOffset()), "%s: want %v, not %s", typ.Field, typ.Type, typ.Value)
+		line, why := plain.JSONError(text, err)
+		if !errors.As(err, &syntax) {
+			line = lineAt(text, d.InputOffset()) // the error counts within an element
 		}
-		return e.errorf(lineAt(text, d.InputOffset()), "%v", err)
+		return e.errorf(line, "%v", why)
 	}
 	if _, err := d.Token(); err != nil {
 		return fail(err)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
@@ -216,7 +218,7 @@ func scalar(n ast.Node, read func(string) error) error {
 
 // misplaced is an error about a node.
 func misplaced(n ast.Node, err error) error {
-	return &FileError{Line: n.GetToken().Position.Line, Key: strings.TrimPrefix(n.GetPath(), "$."), Msg: err.Error()}
+	return &FileError{Line: n.GetToken().Position.Line, Key: keyOf(n.GetPath()), Msg: err.Error()}
 }
 
 // A FileError is a mistake in an experiment, with its place.
@@ -291,15 +293,10 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 // syntaxError turns an error of the YAML package into one line with its place.
 func syntaxError(file string, tree *ast.File, err error) error {
 	e := &FileError{File: file, Msg: err.Error()}
-	var y yaml.Error
 	if errors.As(err, &e) {
 		e.File = file
-	} else if errors.As(err, &y) {
-		e.Msg = y.GetMessage()
-		if t := y.GetToken(); t != nil {
-			e.Line = t.Position.Line
-			e.Key = keyAt(tree, e.Line)
-		}
+	} else if text, t := plain.YAMLError(err); t != nil {
+		e.Msg, e.Line, e.Key = text, t.Position.Line, keyAt(tree, t)
 	}
 	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
 	if name, ok := strings.CutPrefix(e.Msg, "unknown field "); ok {
@@ -312,29 +309,36 @@ func syntaxError(file string, tree *ast.File, err error) error {
 	return e
 }
 
-// keyAt is the path of the key that stands on a line.
-func keyAt(tree *ast.File, line int) string {
-	found := ""
+// keyAt is the path of a token, or else of the last key on its line.
+func keyAt(tree *ast.File, t *token.Token) string {
+	v := tokenVisitor{token: t}
 	if tree == nil {
-		return found
+		return ""
 	}
 	for _, doc := range tree.Docs {
 		if doc.Body != nil {
-			ast.Walk(lineVisitor{line, &found}, doc.Body)
+			ast.Walk(&v, doc.Body)
 		}
 	}
-	return strings.TrimPrefix(found, "$.")
+	return keyOf(cmp.Or(v.exact, v.line))
 }
 
-type lineVisitor struct {
-	line  int
-	found *string
+// keyOf is a path of the YAML package as the file has it: that quotes keys that
+// contain dots.
+func keyOf(path string) string { return strings.ReplaceAll(strings.TrimPrefix(path, "$."), "'", "") }
+
+type tokenVisitor struct {
+	token       *token.Token
+	exact, line string
 }
 
 // Visit looks at one node of the tree.
-func (v lineVisitor) Visit(n ast.Node) ast.Visitor {
-	if t := n.GetToken(); t != nil && t.Position.Line == v.line && n.GetPath() != "$" {
-		*v.found = n.GetPath()
+func (v *tokenVisitor) Visit(n ast.Node) ast.Visitor {
+	if t := n.GetToken(); t != nil && t.Position.Line == v.token.Position.Line && n.GetPath() != "$" {
+		v.line = n.GetPath()
+		if t.Position.Column == v.token.Position.Column && t.Value == v.token.Value {
+			v.exact = v.line
+		}
 	}
 	return v
 }

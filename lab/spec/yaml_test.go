@@ -57,6 +57,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"schems: [ecmp]", "x.yaml:1: schems: there is no such key as schems"},
+		{"schemes: [ecmp]\nvary: {switches.nothing: [1, 2]}", "x.yaml:2: vary.switches.nothing: there is no such key as switches.nothing"},
 		{"schemes: [ecmp]\ntraffic:\n - workload: websearch\n   patern: halves", "x.yaml:4: traffic[0].patern: there is no such key"},
 		{"name: x", "x.yaml: schemes: there is no scheme to run"},
 		{"schemes: [ecmp", "x.yaml:1: "},

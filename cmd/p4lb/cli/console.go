@@ -197,6 +197,13 @@ func IsTerminal(w io.Writer) bool {
 // mistyped, or belong to a verb that was.
 func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 	f := UsageError(cmd, "%w", err)
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		if want := wanted[wrong.GetFlag().Value.Type()]; want != "" {
+			f.Err = fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+		}
+		return f
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return f
@@ -212,6 +219,14 @@ func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 		f.Hint = "did you mean --" + near + "?"
 	}
 	return f
+}
+
+// wanted says what flags of Go's own types take. The others say so themselves.
+var wanted = map[string]string{
+	"bool": "true or false", "duration": "a time such as 10ms or 1m30s", "float64": "a number",
+	"intSlice": "whole numbers with commas between",
+	"int":      "a whole number", "int32": "a whole number of 32 bits", "int64": "a whole number",
+	"uint": "a whole number from 0 on", "uint32": "a whole number from 0 to 4294967295", "uint64": "a whole number from 0 on",
 }
 
 // nearestFlag is the flag of cmd that is spelt most like name, "" if none is

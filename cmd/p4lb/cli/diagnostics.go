@@ -50,11 +50,11 @@ func (c *Console) diagnostic(e *syntax.Error) {
 		}
 		say(e.Msg, facts...)
 	case !e.Pos.IsKnown():
-		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), e.Msg)
+		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), tame(e.Msg))
 	default:
 		var b strings.Builder
 		syntax.Errors{e}.Print(&b)
-		head, rest, _ := strings.Cut(b.String(), "\n")
+		head, rest, _ := strings.Cut(tame(b.String()), "\n")
 		fmt.Fprintf(c.Err, "%s\n%s", c.Paint.Bold(head), rest)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -84,12 +87,26 @@ func (c *Console) Report(err error) int {
 	case c.LogJSON:
 		c.Log.Error(err.Error(), "hint", hint)
 	default:
-		fmt.Fprintf(c.Err, "%s %v\n", c.Paint.red("error:"), err)
+		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), tame(err.Error()))
 		if hint != "" {
-			fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("hint:"), hint)
+			fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("hint:"), tame(hint))
 		}
 	}
 	return f.Code
+}
+
+// tame writes out what a terminal might obey: names come from files and from the
+// network.
+func tame(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // knownHint is the way out that an error knows itself, such as one of the
@@ -119,7 +136,10 @@ func BareError(err error) error {
 // Refused is an address or an interface that cannot be had.
 func Refused(what string, err error) error {
 	var op *net.OpError
-	if errors.As(err, &op) {
+	var address *net.AddrError
+	if errors.As(err, &address) {
+		err = errors.New("want HOST:PORT with a port up to 65535, such as 127.0.0.1:9559")
+	} else if errors.As(err, &op) {
 		err = op.Err
 	}
 	return &Failure{Code: ExitRefused, Err: fmt.Errorf("%s: %w", what, err)}

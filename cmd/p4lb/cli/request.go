@@ -169,8 +169,11 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 	}
 	var file Request
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		text, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return errors.New(text)
+		text, at := plain.YAMLError(err)
+		if at == nil {
+			return errors.New(text)
+		}
+		return fmt.Errorf("line %d: %s", at.Position.Line, text)
 	}
 	given := cmd.Flags().Changed
 	naming := given("scheme") || given("all") || given("granularity") || given("choice")

@@ -49,7 +49,7 @@ func (c *Console) TopologyErrors(err error) error {
 	for _, e := range list {
 		switch {
 		case !c.LogJSON:
-			fmt.Fprintf(c.Err, "%s %v\n", c.Paint.red("error:"), e)
+			fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), tame(e.Error()))
 		case e.Line == 0:
 			c.Log.Error(e.Msg, "file", e.File)
 		default:

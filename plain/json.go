@@ -1,0 +1,29 @@
+package plain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// JSONError says what an error of package json about a text is, without words of
+// Go's, and on which line.
+func JSONError(text []byte, err error) (line int, why error) {
+	at := func(offset int64) int {
+		return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
+		return at(syntax.Offset), errors.New("it ends too early")
+	case errors.As(err, &syntax):
+		return at(syntax.Offset), errors.New("it is no JSON from here on")
+	case errors.As(err, &kind) && kind.Field == "":
+		return at(kind.Offset), fmt.Errorf("want %s, got %s", kindName(kind.Type), kind.Value)
+	case errors.As(err, &kind):
+		return at(kind.Offset), fmt.Errorf("%s: want %s, got %s", kind.Field, kindName(kind.Type), kind.Value)
+	}
+	return at(int64(len(text))), err
+}

@@ -1,0 +1,35 @@
+package plain
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestJSONError(t *testing.T) {
+	var into struct {
+		N    int `json:"n"`
+		List []struct {
+			F float64 `json:"f"`
+		} `json:"list"`
+	}
+	for text, want := range map[string]struct {
+		line int
+		why  string
+	}{
+		"":                           {1, "it ends too early"},
+		"{\"n\":\n":                  {2, "it ends too early"},
+		"{\n\"n\": nan}":             {2, "it is no JSON from here on"},
+		"{\"n\":\n1.5}":              {2, "n: want a whole number, got number 1.5"},
+		"{\"list\": [{\"f\":\n[]}]}": {2, "list.f: want a number, got array"},
+		"[]":                         {1, "want keys with values, got array"},
+	} {
+		err := json.Unmarshal([]byte(text), &into)
+		if err == nil {
+			t.Errorf("%q is read", text)
+			continue
+		}
+		if line, why := JSONError([]byte(text), err); line != want.line || why.Error() != want.why {
+			t.Errorf("%q: line %d: %v, want line %d: %s", text, line, why, want.line, want.why)
+		}
+	}
+}

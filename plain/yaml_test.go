@@ -1,0 +1,46 @@
+package plain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+func TestYAMLError(t *testing.T) {
+	var into struct {
+		N    int
+		U    uint8
+		F    float64
+		B    bool
+		S    []string
+		M    map[string]int
+		Text string
+	}
+	for text, want := range map[string]string{
+		"n: .inf":      "+Inf: want a whole number",
+		"n: nan":       "want a whole number",
+		"n: 1e400":     "want a whole number",
+		"u: 300":       "300: want a whole number from 0 on",
+		"u: -1":        "-1: want a whole number from 0 on",
+		"f: [1]":       "want a number, got a list",
+		"f: often":     "want a number",
+		"b: 7":         "want true or false",
+		"s: x":         "sequence is expected",
+		"m: [1]":       "mapping is expected",
+		"m: {a: {}}":   "want a whole number",
+		"text: {a: 1}": "want a text",
+		"n: 1\n nn: 2": "",
+		"x: 1":         "unknown field",
+	} {
+		err := yaml.UnmarshalWithOptions([]byte(text), &into, yaml.Strict())
+		if err == nil {
+			t.Errorf("%q is read", text)
+			continue
+		}
+		got, at := YAMLError(err)
+		if !strings.Contains(got, want) || strings.Contains(got, "unmarshal") || strings.Contains(got, "\n") || strings.Contains(got, "int") || at == nil {
+			t.Errorf("%q: got %q at %v, want something with %q", text, got, at, want)
+		}
+	}
+}
