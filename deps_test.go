@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.
 	"bfrt/wire":   {},
-	"bfrt/server": {"bfrt", "bfrt/wire", "bmv2", "dataplane", "p4rt"},
+	"bfrt/server": {"bfrt", "bfrt/wire", "bmv2", "dataplane", "dataplane/hash", "dataplane/num", "p4rt", "p4rt/gate"},
 
 	"advice":    {"fitting", "fabric"},
 	"model":     {"fitting"},
@@ -74,7 +74,9 @@ var rooms = map[string][]string{
 	"dataplane/code": {"bmv2", "dataplane/num", "dataplane/hash", "dataplane/vector", "dataplane/cell", "dataplane/asm"},
 	// The indices of tables.
 	"dataplane/lookup": {},
-	"p4rt":             {"dataplane", "dataplane/num", "bmv2"},
+	// What the clients of a server can make it hold.
+	"p4rt/gate": {},
+	"p4rt":      {"p4rt/gate", "dataplane", "dataplane/num", "bmv2"},
 	// Projects and entries in the files of other tools.
 	"p4app": {"plain", "fabric", "dataplane", "dataplane/hash", "p4rt"},
 
@@ -109,8 +111,10 @@ var rooms = map[string][]string{
 	"controller/pipeline":  {"manifest", "controller/plan", "fabric", "codegen", "scheme"},
 	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting", "bmv2"},
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
+	// What a deployment has done.
+	"controller/report": {"controller/plan"},
 	"controller": {
-		"controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
+		"controller/report", "controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
 		"fabric", "manifest", "bmv2", "plain",
 	},
 	// The target that runs the switches in the process itself.
@@ -153,10 +157,10 @@ var rooms = map[string][]string{
 	// What verbs share, and the verbs in groups; the others are the command's own.
 	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab/spec", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
 	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
-	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt"},
+	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt", "p4rt/gate"},
 	"cmd/p4lb/network": {
 		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
-		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/target", "controller/task", "controller/tofino",
+		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/report", "controller/target", "controller/task", "controller/tofino",
 		"controller/testbed", "dataplane", "dataplane/hash", "fabric", "lab", "lab/spec", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
 	},
 	"cmd/p4lb/experiment": {
@@ -171,7 +175,7 @@ var shell = []string{"cmd", "cmd/p4lb/cli", "cmd/p4lb/view", "cmd/p4lb/serve", "
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"bench", "p4rt", "bfrt/wire", "bfrt/server", "controller", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
+var grpcRooms = []string{"bench", "p4rt", "p4rt/gate", "bfrt/wire", "bfrt/server", "controller", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
 
 // TestArchitecture wants every room at the top to be in docs/architecture.md.
 func TestArchitecture(t *testing.T) {

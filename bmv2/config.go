@@ -256,6 +256,8 @@ type CounterArray struct {
 	Size       int         `bmv2:"size,omitempty"`
 	IsDirect   bool        `bmv2:"is_direct"`
 	Binding    string      `bmv2:"binding,omitempty"`
+	// TrueEgress, of Tofino 2, counts packets as they leave egress.
+	TrueEgress bool `bmv2:"true_egress,omitempty"`
 }
 
 // A RegisterArray is an array of cells of Bitwidth bits.
@@ -292,6 +294,19 @@ type Calculation struct {
 	Algo       string      `bmv2:"algo"`
 	CRC        *CRC        `bmv2:"crc,omitempty"` // of the algorithm AlgoCRC
 	Input      []*Expr     `bmv2:"input"`
+	Hash       *Hash       `bmv2:"hash,omitempty"`
+}
+
+// A Hash is what a Calculation stands for in a program for Tofino, where the
+// control plane may have it computed otherwise. Its result has Width bits, of which
+// the program uses Low to High. Extend is whether the program's algorithm begins
+// again where it has fewer bits; they are 0 otherwise.
+type Hash struct {
+	Name   string `bmv2:"name"`
+	Width  int    `bmv2:"width"`
+	Low    int    `bmv2:"low"`
+	High   int    `bmv2:"high"`
+	Extend bool   `bmv2:"extend,omitempty"`
 }
 
 // AlgoCRC is the algorithm of a Calculation that brings its polynomial along.

@@ -303,6 +303,7 @@ func (v *validator) lists() {
 	}
 	for i, k := range v.c.Calculations {
 		v.crc(at("calculations", i), k)
+		v.hash(at("calculations", i), k.Hash)
 		v.exprs(at("calculations", i)+".input", k.Input)
 	}
 	for i, a := range v.c.FieldAliases {

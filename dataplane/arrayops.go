@@ -252,6 +252,19 @@ func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err erro
 	return rates, err
 }
 
+// MeterAdjust has each packet count for so many bytes more, or less, than it has, to
+// all meters of an array.
+func (s *Switch) MeterAdjust(name string, bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.prog.Meters[name]
+	if m == nil {
+		return fmt.Errorf("unknown meter %q", name)
+	}
+	m.Adjust = bytes
+	return nil
+}
+
 // MeterCounts returns what a meter has marked green, yellow and red.
 func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
 	err = s.withMeter(name, index, func(m *cell.Meter) error {

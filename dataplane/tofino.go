@@ -50,7 +50,7 @@ type tofino struct {
 
 	loops    []bool // by port
 	portData [][]byte
-	trees    trees
+	trees    Trees
 }
 
 // A chip is what differs between Tofino 1 and 2.

@@ -2,6 +2,8 @@ package dataplane
 
 import (
 	"time"
+
+	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // egress runs the second half of the pipe on a packet from a queue.
@@ -20,6 +22,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 		// for what came: so the compiler has it.
 		g.mirrorIO.Put(p.st.W, 1)
 	}
+	t.sw.prog.Late = t.sw.prog.Late[:0]
 	t.parse(g, p, t.outHeader.put(p, depth))
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
@@ -40,6 +43,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	if dropped&dropPacket != 0 {
 		return t.drop(p, dropEgress, out)
 	}
+	t.sw.prog.Late.Settle(p.st.End - p.st.Head + p.extra + vector.FrameCheck)
 	t.close(p)
 	return t.send(p, out)
 }

@@ -8,8 +8,8 @@ type Tree struct {
 	Branches []Branch
 }
 
-// A Branch is a node of a group, or several of which a packet's first hash chooses
-// one.
+// A Branch is a node of a group, or the slots of several, of which a packet's first
+// hash chooses one.
 type Branch struct {
 	// Excludes says that packets with the exclusion XID leave the branch out.
 	Excludes bool
@@ -20,27 +20,40 @@ type Branch struct {
 // A TreeNode makes a copy for each of its ports, and for one port of each of its
 // aggregations, which a packet's second hash chooses.
 type TreeNode struct {
+	Empty bool // there is no node in this slot
 	RID   uint16
 	Ports []uint32
-	Lags  [][]uint32
+	Lags  []Lag
 }
 
-// trees are the groups of a pipe.
-type trees struct {
-	groups map[uint32]Tree
-	// Ports that a packet's second exclusion leaves out, from nodes of its own RID
-	// and of the global one.
-	prune  map[uint16][]uint32
-	global uint16
+// A Lag is an aggregation of ports, before and behind which are some of other
+// chips.
+type Lag struct {
+	Ports          []uint32
+	Before, Behind uint64
+}
+
+// Trees are the groups of a pipe.
+type Trees struct {
+	Groups map[uint32]Tree
+	// Prune has the ports that a packet's second exclusion leaves out of nodes with
+	// its own RID; if that is Global, of all.
+	Prune  map[uint16][]uint32
+	Global uint16
+	// Down are ports that forward nothing. Copies for one go to its Backup.
+	Down   map[uint32]bool
+	Backup map[uint32]uint32
+	// WithRID says that a node's RID goes into the hash for its aggregations.
+	WithRID bool
 }
 
 // SetTrees replaces all trees. A group of CreateGroup or SetGroup is one of
 // another kind; where there are both, the tree counts.
-func (s *Switch) SetTrees(groups map[uint32]Tree, prune map[uint16][]uint32, global uint16) {
+func (s *Switch) SetTrees(t Trees) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tofino != nil {
-		s.tofino.trees = trees{groups, prune, global}
+		s.tofino.trees = t
 	}
 }
 
@@ -52,8 +65,8 @@ type cut struct {
 }
 
 // copies are those that a group makes of a packet.
-func (t *trees) copies(pre *replication, group uint32, c cut) []Replica {
-	tree, ok := t.groups[group]
+func (t *Trees) copies(pre *replication, group uint32, c cut) []Replica {
+	tree, ok := t.Groups[group]
 	if !ok {
 		return pre.copies(group)
 	}
@@ -62,24 +75,64 @@ func (t *trees) copies(pre *replication, group uint32, c cut) []Replica {
 		if len(b.Nodes) == 0 || b.Excludes && b.XID == c.xid1 {
 			continue
 		}
-		n := &b.Nodes[c.hash1%uint64(len(b.Nodes))]
+		i := chosen(len(b.Nodes), c.hash1%uint64(len(b.Nodes)), c.hash1, func(i int) bool { return !b.Nodes[i].Empty })
+		n := &b.Nodes[i]
 		var gone []uint32
-		if n.RID == c.rid || n.RID == t.global && n.RID != 0 {
-			gone = t.prune[c.xid2]
+		if n.RID == c.rid || c.rid == t.Global {
+			gone = t.Prune[c.xid2]
 		}
 		add := func(port uint32) {
-			if !slices.Contains(gone, port) {
-				list = append(list, Replica{uint32(n.RID), port})
+			if slices.Contains(gone, port) {
+				return
 			}
+			if b, ok := t.Backup[port]; ok && t.Down[port] {
+				port = b
+			}
+			list = append(list, Replica{uint32(n.RID), port})
 		}
 		for _, port := range n.Ports {
 			add(port)
 		}
 		for _, lag := range n.Lags {
-			if len(lag) > 0 {
-				add(lag[c.hash2%uint64(len(lag))])
+			if port, ok := t.of(&lag, n, c.hash2); ok {
+				add(port)
 			}
 		}
 	}
 	return list
+}
+
+// of is the port of an aggregation that a hash chooses, if it is one of this chip.
+func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
+	const bits = 13 // of the hash, and of the number of members
+	if t.WithRID {
+		hash = (hash ^ uint64(n.RID)) & (1<<bits - 1)
+	}
+	own := uint64(len(lag.Ports))
+	at := uint64(0)
+	if all := (lag.Before + own + lag.Behind) & (1<<bits - 1); all > 0 {
+		at = hash % all
+	}
+	if at < lag.Before || at >= lag.Before+own {
+		return 0, false
+	}
+	return lag.Ports[chosen(len(lag.Ports), at-lag.Before, hash, func(i int) bool { return !t.Down[lag.Ports[i]] })], true
+}
+
+// chosen is the slot of n that a hash leads to: first, or, if nothing lives there,
+// one of those in which something does; first again if there is none.
+func chosen(n int, first, hash uint64, lives func(int) bool) int {
+	if lives(int(first)) {
+		return int(first)
+	}
+	var living []int
+	for i := range n {
+		if lives(i) {
+			living = append(living, i)
+		}
+	}
+	if len(living) == 0 {
+		return int(first)
+	}
+	return living[hash%uint64(len(living))]
 }

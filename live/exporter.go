@@ -3,13 +3,11 @@ package live
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // An Exporter serves the latest frame as metrics that Prometheus scrapes. What
@@ -59,17 +57,7 @@ func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, `<!doctype html><title>p4lb</title><p>p4lb: <a href="/metrics">metrics</a></p>`)
 	})
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 1 << 14,
-	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	err := server.Serve(l)
-	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("serving metrics at %v: %w", l.Addr(), err)
+	return Serve(ctx, l, mux)
 }
 
 // ServeHTTP answers a scrape, in Prometheus' text format, version 0.0.4.

@@ -123,7 +123,7 @@ func TestServeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	if err := new(Exporter).Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "serving metrics at 127.0.0.1:") {
+	if err := new(Exporter).Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "serving at 127.0.0.1:") {
 		t.Errorf("serving at a closed listener: %v", err)
 	}
 }

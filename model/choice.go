@@ -115,6 +115,9 @@ func (o *shuffle) draw(s *Switch, k, n int) int {
 type least struct{ *Switch }
 
 func (c least) choose(p *pass) int {
+	if c.cfg.FourPaths {
+		return c.ofFour(p)
+	}
 	first := c.random(p.n)
 	slot, cost := -1, uint32(0)
 	for i := range p.n {
@@ -124,6 +127,26 @@ func (c least) choose(p *pass) int {
 		}
 	}
 	return slot
+}
+
+// ofFour is the choice with Variant.FourPaths.
+func (c least) ofFour(p *pass) int {
+	first, n := 0, min(4, p.n)
+	if p.n > n {
+		first = c.random(p.n - n + 1)
+	}
+	var equals []int
+	cost := uint32(0)
+	for slot := first; slot < first+n; slot++ {
+		k := c.signal.cost(p, slot)
+		if len(equals) == 0 || k < cost {
+			equals, cost = equals[:0], k
+		}
+		if k == cost {
+			equals = append(equals, slot)
+		}
+	}
+	return equals[c.random(len(equals))]
 }
 
 // sampled is DRILL(d, m): the least loaded of d random paths, all different,

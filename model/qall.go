@@ -6,12 +6,6 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// The values of V, the queuing trend (QALL, Section IV-C).
-const (
-	Falling = 1
-	Rising  = 2
-)
-
 // behaviour is QALL's signal: how a port's queue behaves, weighed to an index
 // of congestion where reports arrive.
 //

@@ -31,6 +31,7 @@ type rig struct {
 	hw    *model.Hardware // nil: v1model
 
 	untouched map[string]uint64 // cells of registers that do not start at 0
+	tables    map[string]bool   // whether there are those that have been asked for
 
 	rnd    *rand.Rand
 	coarse bool   // all times are multiples of 10, so that limits are met exactly
@@ -141,7 +142,7 @@ func newRig(t testing.TB, sc scheme, seed uint64) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, man: prog.manifest, hw: hardwareOf(prog.manifest), rnd: rand.New(rand.NewPCG(seed, 7)), queues: map[int]*queue{}, service: map[int]uint32{}, taken: map[[2]int]int{}}
+	r := &rig{t: t, man: prog.manifest, hw: hardwareOf(prog.manifest), rnd: rand.New(rand.NewPCG(seed, 7)), tables: map[string]bool{}, queues: map[int]*queue{}, service: map[int]uint32{}, taken: map[[2]int]int{}}
 	if r.sw, err = dataplane.New(prog.config, dataplane.Options{Random: r.draw}); err != nil {
 		t.Fatal(err)
 	}
@@ -289,9 +290,15 @@ func exact(values ...uint64) []dataplane.Match {
 	return list
 }
 
+// has says whether the program has a table. Traffic asks for each packet.
 func (r *rig) has(table string) bool {
-	_, _, err := r.sw.TableKey(table)
-	return err == nil
+	known, ok := r.tables[table]
+	if !ok {
+		_, _, err := r.sw.TableKey(table)
+		known = err == nil
+		r.tables[table] = known
+	}
+	return known
 }
 
 // route sends a destination straight to a port.

@@ -50,6 +50,12 @@ type Variant struct {
 	// Assigned, and not when it leaves; a port to which more comes than it can send
 	// then is more than full.
 	LoadNow bool
+	// LooseFlows: a flow is remembered by its destination and ports alone, four
+	// destination ports being one: flows that differ in nothing else are one.
+	LooseFlows bool
+	// FourPaths: the least loaded path is that of four that are next to each other,
+	// at random where there are more, and of equals any.
+	FourPaths bool
 	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
 	PathHash func(Flow) uint64
 }
@@ -266,6 +272,12 @@ type Departure struct {
 	Packet *Packet
 	Queued Time // when it was queued
 }
+
+// The values of V, the queuing trend (QALL, Section IV-C).
+const (
+	Falling = 1
+	Rising  = 2
+)
 
 // A Report is what egress tells ingress about a port.
 type Report struct {

@@ -82,7 +82,10 @@ func TestGrowth(t *testing.T) {
 			"action a(bit<32> p) { meta.m = g19(p); } table t { key = { hdr.h.a: exact; } actions = { a; } }", "t.apply();"), 0, "operators once its calls are inlined"},
 		{"conditions in conditions", outline("", "", accept, "", "bool x0 = meta.m == 1;"+doubling("", "bool x# = x@ == (meta.m == #) ? x@ : !x@;", 40)+"if (x39) meta.m = 2;"), 400, ""},
 		{"ranges of four keys", outline("", "", "pkt.extract(hdr.h); transition select(hdr.h.a, hdr.h.b, hdr.h.a, hdr.h.b) { (1..4294967294, 1..4294967294, 1..4294967294, 1..4294967294): accept; default: accept; }", "", ""), 0, "more than 65536 values with masks"},
-		{"a stack of none", outline("struct S { h_t[0] s; }", "", accept, "S s;", "meta.m = s.s[0].a;"), 0, "without elements"},
+		{"a stack of none", outline("struct S { h_t[0] s; }", "", accept, "S s;", "meta.m = s.s[0].a;"), 0, "has no elements"},
+		{"a field of no bits", outline("struct S { bit<0> s; }", "", accept, "S s;", "meta.m = 1;"), 0, "s.s has no bits"},
+		{"an entry twice", outline("", "", accept, "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = { 1: NoAction(); 1: NoAction(); } }", "t.apply();"), 0, "an entry with the same key is there already"},
+		{"50 comparisons of large unions", outline("header_union u_t { "+doubling("", "h_t x#; ", 3001)+"}", "", accept, "u_t u; u_t v;", strings.Repeat("if (u == v) { meta.m = 1; }", 50)), 0, "more than 8388608 steps to lower"},
 		{"3,000,000 tokens", strings.Repeat("; ", 3000000), 0, "more than 2097152 tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

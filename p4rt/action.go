@@ -1,6 +1,8 @@
 package p4rt
 
 import (
+	"slices"
+
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -49,8 +51,38 @@ func findParam(list []*p4v1.Action_Param, id uint32, guess int) *p4v1.Action_Par
 	return nil
 }
 
+// A sharedCall is a call with what it is that of.
+type sharedCall struct {
+	dataplane.ActionCall
+	params []paramInfo
+}
+
+// call checks an action, if that has not been done.
+func (k *Keys) call(in *info, a *p4v1.Action) (dataplane.ActionCall, error) {
+	act := in.actions[a.GetActionId()]
+	if k == nil || act == nil {
+		return in.parseAction(a)
+	}
+	k.mu.RLock()
+	have, ok := k.calls[a]
+	k.mu.RUnlock()
+	if ok && have.Name == act.name && slices.Equal(have.params, act.params) {
+		return have.ActionCall, nil
+	}
+	made, err := in.parseAction(a)
+	if err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.calls == nil {
+			k.calls = map[*p4v1.Action]sharedCall{}
+		}
+		k.calls[a] = sharedCall{made, act.params}
+	}
+	return made, err
+}
+
 // entryAction checks an action for an entry of a table, or for its default.
-func (in *info) entryAction(t *tableInfo, a *p4v1.Action, isDefault bool) (dataplane.ActionCall, error) {
+func (p *pipeline) entryAction(t *tableInfo, a *p4v1.Action, isDefault bool) (dataplane.ActionCall, error) {
 	scope, ok := t.actions[a.GetActionId()]
 	switch {
 	case !ok:
@@ -60,7 +92,7 @@ func (in *info) entryAction(t *tableInfo, a *p4v1.Action, isDefault bool) (datap
 	case !isDefault && scope == configv1.ActionRef_DEFAULT_ONLY:
 		return dataplane.ActionCall{}, failf(codes.PermissionDenied, "table %s: the action is for the default entry only", t.name)
 	}
-	return in.parseAction(a)
+	return p.keys.call(p.info, a)
 }
 
 // actionMessage is the message for an action of the data plane; nil if P4Info

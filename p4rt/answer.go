@@ -1,7 +1,6 @@
 package p4rt
 
 import (
-	"context"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // What a read costs is bounded whatever it asks for: a plan is made at one
@@ -120,16 +121,28 @@ func (a *answer) flush() error {
 // rest is how many times as long as a turn of a reader nobody else has one while
 // packets come: a hundred greedy readers then cost the packets less than a fifth
 // of their rate, and one alone still reads some ten thousand entries a second.
+// While writes come the same holds of readers that wait for each other.
 const rest = 16
 
 // turns are those in which readers walk.
 type turns struct {
-	free chan struct{} // has room for those that may be had at a time
-	busy func() bool
+	free    chan struct{} // has room for those that may be had at a time
+	waiting atomic.Int64
+	wrote   atomic.Int64 // when the last write came or ended, by the wall clock
+	packets func() bool  // come
 }
 
-func newTurns(busy func() bool) *turns {
-	return &turns{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), busy}
+func newTurns(packets func() bool) *turns {
+	return &turns{free: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), packets: packets}
+}
+
+// write notes that somebody writes.
+func (t *turns) write() { t.wrote.Store(time.Now().UnixNano()) }
+
+// rested reports whether a turn is followed by a time without one.
+func (t *turns) rested() bool {
+	const recently = 50 * time.Millisecond
+	return t.packets() || t.waiting.Load() > 0 && time.Now().UnixNano()-t.wrote.Load() < int64(recently)
 }
 
 // A readStream is the client of one read. Its walk has a turn but while a
@@ -138,12 +151,14 @@ type readStream struct {
 	p4v1.P4Runtime_ReadServer
 	turns *turns
 	stop  <-chan struct{} // of the server
-	gate  *Gate
+	gate  *gate.Gate
 
 	began time.Time // of the turn; zero without one
 }
 
 func (s *readStream) begin() error {
+	s.turns.waiting.Add(1)
+	defer s.turns.waiting.Add(-1)
 	select {
 	case s.turns.free <- struct{}{}:
 		s.began = time.Now()
@@ -163,7 +178,7 @@ func (s *readStream) end() {
 	took := time.Since(s.began)
 	s.began = time.Time{}
 	give := func() { <-s.turns.free }
-	if s.turns.busy() {
+	if s.turns.rested() {
 		time.AfterFunc(rest*took, give)
 		return
 	}
@@ -182,45 +197,18 @@ func (s *readStream) send(m *p4v1.ReadResponse) error {
 
 var errStopping = failf(codes.Unavailable, "the switch is stopping")
 
-// An endable context is that of a call which the server may end: what waits for
-// the client's window waits for the context as well, and nothing else is told to
-// the client than what the context says.
-type endable struct {
-	context.Context
-	cancel context.CancelFunc
-	late   atomic.Bool
-	size   atomic.Int64 // of the request, as it came
+// inPieces plans to read cells, so many at a time.
+func (p *plan) inPieces(from, to int, f func(a *answer, from, to int) error) {
+	p.walk(func(a *answer) error {
+		for at := from; at < to; at += piece {
+			if err := f(a, at, min(at+piece, to)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-type endableKey struct{}
-
-func newEndable(ctx context.Context) *endable {
-	c := &endable{}
-	c.Context, c.cancel = context.WithCancel(ctx)
-	return c
-}
-
-// Err says why a call has ended.
-func (c *endable) Err() error {
-	err := c.Context.Err()
-	if err != nil && c.late.Load() {
-		return context.DeadlineExceeded
-	}
-	return err
-}
-
-// Value finds the context itself below others.
-func (c *endable) Value(key any) any {
-	if key == (endableKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
-}
-
-// endLate ends a call whose client has taken too long.
-func endLate(ctx context.Context) {
-	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
-		c.late.Store(true)
-		c.cancel()
-	}
-}
+// piece is how many cells of an array are read at one moment: an array may be
+// larger than what a client that does not read can be let hold.
+const piece = 1 << 14

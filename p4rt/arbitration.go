@@ -1,15 +1,20 @@
 package p4rt
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // An electionID is the 128-bit number by which a controller claims a role.
@@ -59,7 +64,7 @@ type role struct {
 // to the outboxes of the streams, so no client can hold it up.
 type arbiter struct {
 	device uint64
-	limits Limits
+	limits gate.Limits
 
 	mu    sync.Mutex
 	roles map[string]*role
@@ -77,10 +82,13 @@ type audience struct {
 	scope *scope
 }
 
-func newArbiter(device uint64, l Limits) *arbiter {
+func newArbiter(device uint64, l gate.Limits) *arbiter {
 	// The default role is there before anybody claims it.
 	return &arbiter{device: device, limits: l, roles: map[string]*role{"": {}}}
 }
+
+// maxRoleName bounds the names of roles, in bytes.
+const maxRoleName = 1 << 10
 
 // update handles an arbitration message. An error ends the stream.
 func (a *arbiter) update(c *controller, u *p4v1.MasterArbitrationUpdate) error {
@@ -338,3 +346,51 @@ func (a *arbiter) broadcast(m *p4v1.StreamMessageResponse, allowed func(*scope) 
 		}
 	}
 }
+
+// show128 writes an election id for messages.
+func show128(id *p4v1.Uint128) string {
+	switch {
+	case id == nil:
+		return "(none)"
+	case id.GetHigh() == 0:
+		return fmt.Sprint(id.GetLow())
+	}
+	return fmt.Sprintf("%#x%016x", id.GetHigh(), id.GetLow())
+}
+
+// A scope is what a role may touch. The specification leaves the scheme open;
+// here a role's config is a P4Info, the part of the program's that belongs to
+// the role. Without a config, and this is a nil scope, a role has it all. The
+// replication engine is in no P4Info: it belongs to roles without config.
+type scope struct {
+	ids                 map[uint32]bool
+	packetIn, packetOut bool
+}
+
+func newScope(config *anypb.Any) (*scope, error) {
+	if config == nil {
+		return nil, nil
+	}
+	var info configv1.P4Info
+	if err := config.UnmarshalTo(&info); err != nil {
+		return nil, failf(codes.InvalidArgument, "role config: want a p4.config.v1.P4Info with the role's objects: %v", err)
+	}
+	s := &scope{ids: map[uint32]bool{}}
+	for _, p := range preambles(&info) {
+		s.ids[p.GetId()] = true
+	}
+	for _, m := range info.GetControllerPacketMetadata() {
+		s.packetIn = s.packetIn || m.GetPreamble().GetName() == packetInName
+		s.packetOut = s.packetOut || m.GetPreamble().GetName() == packetOutName
+	}
+	return s, nil
+}
+
+// allows reports whether the object of an id belongs to the role.
+func (s *scope) allows(id uint32) bool { return s == nil || s.ids[id] }
+
+func (s *scope) replicates() bool { return s == nil }
+
+func (s *scope) sendsPackets() bool { return s == nil || s.packetOut }
+
+func (s *scope) receivesPackets() bool { return s == nil || s.packetIn }

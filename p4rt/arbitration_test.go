@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 func TestHighestElectionIDWins(t *testing.T) {
@@ -80,7 +82,7 @@ func TestStandbyWithoutElectionID(t *testing.T) {
 }
 
 func TestBadClaims(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxControllers: 2}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxControllers: 2}})
 	first := r.open()
 	first.claim(arbitration(5))
 	first.wantArbitration(codes.OK, uint128(5))

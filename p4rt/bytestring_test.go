@@ -5,8 +5,9 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // TestValidBytestrings is the table "Examples of Valid Bytestring Encoding" of

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // TestAppendCell compares the encoding of cells with that of protobuf.

@@ -183,18 +183,6 @@ func unmetered(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return m
 }
 
-func multicastEntity(m *p4v1.MulticastGroupEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
-		Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: m},
-	}}}
-}
-
-func cloneEntity(m *p4v1.CloneSessionEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
-		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: m},
-	}}}
-}
-
 // modifications are the updates for what is there from the beginning: default
 // entries, value sets and meters.
 func (p *pipeline) modifications() []*p4v1.Update {

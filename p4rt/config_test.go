@@ -274,3 +274,35 @@ func TestReadFilters(t *testing.T) {
 		t.Errorf("got %d entities, %v", len(list), describe(err))
 	}
 }
+
+// TestConfigAnswers: what clients are told of the config is what has been set,
+// and the program is not copied for each of them.
+func TestConfigAnswers(t *testing.T) {
+	c := newCodec()
+	config := testConfig(t)
+	for _, m := range []*p4v1.ForwardingPipelineConfig{
+		nil, {}, config, {Cookie: config.Cookie}, {P4Info: config.P4Info}, {P4DeviceConfig: config.P4DeviceConfig, Cookie: config.Cookie},
+	} {
+		want := &p4v1.GetForwardingPipelineConfigResponse{Config: m}
+		list, err := c.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(p4v1.GetForwardingPipelineConfigResponse)
+		if err := proto.Unmarshal(list.Materialize(), got); err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v: got %v, %v", want, got, err)
+		}
+	}
+	answer := &p4v1.GetForwardingPipelineConfigResponse{Config: config}
+	size := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := c.Marshal(answer); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if size > 2000 {
+		t.Errorf("an answer takes %d bytes", size)
+	}
+}

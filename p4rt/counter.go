@@ -259,17 +259,6 @@ type lossy interface {
 	Lost() (in, out uint64)
 }
 
-// countsOf are the counts of a port, which begin with the first packet that has
-// to do with it. The caller holds d.mu.
-func (d *Device) countsOf(port uint32) *bmv2.PortCounts {
-	c := d.counts[port]
-	if c == nil {
-		c = &bmv2.PortCounts{Port: int(port)}
-		d.counts[port] = c
-	}
-	return c
-}
-
 // PortCounts are what the ports have taken in, sent and lost since the device
 // was made, by number: those that are there, and those that packets were for.
 // Programs may come and go meanwhile.

@@ -169,33 +169,53 @@ func (d *Device) exclusively(f func()) {
 	f()
 }
 
-// AddPort connects a port and begins to receive from it. failed hears of the
-// error that ends receiving and of the first one in sending; nil ignores them.
+// A NewPort is a port to connect. Failed hears of the error that ends receiving and
+// of the first one in sending; nil ignores them.
+type NewPort struct {
+	Number uint32
+	Port   Port
+	Failed func(error)
+}
+
+// AddPort connects a port and begins to receive from it, as AddPorts does.
 func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
-	if number > maxPort {
-		return fmt.Errorf("port %d is above %d", number, maxPort)
-	}
+	return d.AddPorts(NewPort{number, p, failed})
+}
+
+// AddPorts connects ports, or after a mistake none of them. No packet comes in before
+// all are there: the first may be for the last.
+func (d *Device) AddPorts(list ...NewPort) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.ports[number] != nil:
-		return fmt.Errorf("port %d is there already", number)
-	case d.hasCPU() && number == d.opts.CPUPort && !d.opts.CPUIsPort:
-		return fmt.Errorf("port %d is the CPU port", number)
-	}
-	d.ports[number] = &attached{Port: p, number: number, failed: failed, counts: d.countsOf(number)}
-	d.setDown(number, false)
-	if l, ok := p.(interface{ OnLink(func(up bool)) }); ok {
-		l.OnLink(func(up bool) { d.SetPortUp(number, up) })
-	}
-	d.inlet.Add(1)
-	d.work.Go(func() {
-		defer d.inlet.Done()
-		err := p.Receive(func(packets [][]byte) { d.receive(number, packets) })
-		if err != nil && failed != nil {
-			failed(err)
+	given := map[uint32]bool{}
+	for _, p := range list {
+		switch {
+		case p.Number > maxPort:
+			return fmt.Errorf("port %d is above %d", p.Number, maxPort)
+		case d.ports[p.Number] != nil || given[p.Number]:
+			return fmt.Errorf("port %d is there already", p.Number)
+		case d.hasCPU() && p.Number == d.opts.CPUPort && !d.opts.CPUIsPort:
+			return fmt.Errorf("port %d is the CPU port", p.Number)
 		}
-	})
+		given[p.Number] = true
+	}
+	for _, p := range list {
+		d.ports[p.Number] = &attached{Port: p.Port, number: p.Number, failed: p.Failed, counts: d.countsOf(p.Number)}
+		d.setDown(p.Number, false)
+	}
+	for _, p := range list { // what they receive waits for d.mu
+		if l, ok := p.Port.(interface{ OnLink(func(up bool)) }); ok {
+			l.OnLink(func(up bool) { d.SetPortUp(p.Number, up) })
+		}
+		d.inlet.Add(1)
+		d.work.Go(func() {
+			defer d.inlet.Done()
+			err := p.Port.Receive(func(packets [][]byte) { d.receive(p.Number, packets) })
+			if err != nil && p.Failed != nil {
+				p.Failed(err)
+			}
+		})
+	}
 	return nil
 }
 
@@ -455,4 +475,15 @@ func (d *Device) Queue(port int) (packetsPerSecond uint64, depth int, ok bool) {
 		}
 	}
 	return packetsPerSecond, depth, rate && room
+}
+
+// countsOf are the counts of a port, which begin with the first packet that has
+// to do with it. The caller holds d.mu.
+func (d *Device) countsOf(port uint32) *bmv2.PortCounts {
+	c := d.counts[port]
+	if c == nil {
+		c = &bmv2.PortCounts{Port: int(port)}
+		d.counts[port] = c
+	}
+	return c
 }

@@ -23,3 +23,19 @@ func TestRemovePort(t *testing.T) {
 		}
 	}
 }
+
+// TestAddPorts: ports come together, or none does.
+func TestAddPorts(t *testing.T) {
+	r := newRig(t, Options{})
+	for name, list := range map[string][]NewPort{
+		"twice":     {{Number: 1, Port: newTestPort()}, {Number: 2, Port: newTestPort()}, {Number: 1, Port: newTestPort()}},
+		"too large": {{Number: 1, Port: newTestPort()}, {Number: maxPort + 1, Port: newTestPort()}},
+	} {
+		if err := r.dev.AddPorts(list...); err == nil || len(r.dev.PortNumbers()) != 0 {
+			t.Errorf("%s: %v, ports %v", name, err, r.dev.PortNumbers())
+		}
+	}
+	if err := r.dev.AddPorts(NewPort{Number: 1, Port: newTestPort()}, NewPort{Number: 2, Port: newTestPort()}); err != nil || len(r.dev.PortNumbers()) != 2 {
+		t.Errorf("%v, ports %v", err, r.dev.PortNumbers())
+	}
+}

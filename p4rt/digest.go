@@ -1,7 +1,6 @@
 package p4rt
 
 import (
-	"sync"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -17,23 +16,6 @@ const (
 	maxDigests = 1024
 	maxUnacked = 1 << 16
 )
-
-// A digester collects the records of one digest into lists. Records come while
-// a packet is processed, so it takes no lock but its own.
-type digester struct {
-	id   uint32
-	info *digestInfo
-	send func(*p4v1.DigestList)
-
-	mu      sync.Mutex
-	config  *p4v1.DigestEntry_Config // nil: the digest is off
-	pending []string                 // records, none twice
-	known   map[string]uint64        // a record pending (0) or sent, by list
-	lists   map[uint64]*sentList
-	order   []uint64 // of lists, oldest first
-	last    uint64   // list id
-	timer   *time.Timer
-}
 
 // A sentList waits for its acknowledgement until its time is over.
 type sentList struct {

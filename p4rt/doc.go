@@ -26,7 +26,7 @@
 //
 // # Limits
 //
-// What clients can make the server hold is bounded (limits.go). A controller
+// What clients can make the server hold is bounded (package gate). A controller
 // that receives too slowly loses packets, digests and idle timeouts, never an
 // arbitration message that still counts; a read whose answer nobody takes ends.
 // Nobody who is slow delays anybody else, or a packet.
@@ -85,5 +85,5 @@
 //   - Random choice in selectors: BMv2's choose by hash.
 //   - Externs: v1model has none beyond those that have entities of their own,
 //     and P4Runtime has no messages for Tofino's filters. Whoever has the Device
-//     sets those (filter.go).
+//     sets those (direct.go).
 package p4rt

@@ -86,7 +86,7 @@ func buildGoClient(t *testing.T) string {
 	tool := func(args ...string) ([]byte, error) {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = filepath.Join("testdata", "goclient")
-		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
 		return cmd.CombinedOutput()
 	}
 	if out, err := tool("mod", "download"); err != nil {

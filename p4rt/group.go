@@ -206,7 +206,7 @@ func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.Acti
 	}
 	pr.oneShots[g] = true
 	p.setParts(g, parts)
-	return target{data: dataplane.Target{Kind: dataplane.TargetGroup, Index: g.handle}, group: g}, nil
+	return target{data: dataplane.Target{Kind: dataplane.TargetGroup, Index: g.handle}, use: use{group: g}}, nil
 }
 
 func (p *pipeline) oneShotParts(t *tableState, pr *profileState, set *p4v1.ActionProfileActionSet) ([]groupPart, error) {
@@ -216,7 +216,7 @@ func (p *pipeline) oneShotParts(t *tableState, pr *profileState, set *p4v1.Actio
 	}
 	var parts []groupPart
 	for i, x := range set.GetActionProfileActions() {
-		call, err := p.info.entryAction(t.info, x.GetAction(), false)
+		call, err := p.entryAction(t.info, x.GetAction(), false)
 		if err != nil {
 			return nil, prefixed(err, "action %d of the set", i)
 		}

@@ -329,3 +329,41 @@ func (in *info) addPacketHeaders() error {
 	}
 	return nil
 }
+
+// names is the translation of a type, nil if its values are numbers.
+func (in *info) names(typ *configv1.P4NamedType) *translation {
+	return in.translations.of(in.proto.GetTypeInfo(), typ.GetName())
+}
+
+// A packetHeader is the header that the program puts before packets to the
+// controller, or expects before packets from it. On the wire between switch
+// and CPU port it is that header, in P4Runtime a list of metadata.
+type packetHeader struct {
+	fields []paramInfo
+	bits   int
+}
+
+// preambles are those of all objects of info that an entity can name.
+func preambles(info *configv1.P4Info) []*configv1.Preamble {
+	var list []*configv1.Preamble
+	list = appendPreambles(list, info.GetTables())
+	list = appendPreambles(list, info.GetActions())
+	list = appendPreambles(list, info.GetActionProfiles())
+	list = appendPreambles(list, info.GetCounters())
+	list = appendPreambles(list, info.GetDirectCounters())
+	list = appendPreambles(list, info.GetMeters())
+	list = appendPreambles(list, info.GetDirectMeters())
+	list = appendPreambles(list, info.GetValueSets())
+	list = appendPreambles(list, info.GetRegisters())
+	return appendPreambles(list, info.GetDigests())
+}
+
+func appendPreambles[T interface{ GetPreamble() *configv1.Preamble }](list []*configv1.Preamble, objects []T) []*configv1.Preamble {
+	for _, o := range objects {
+		list = append(list, o.GetPreamble())
+	}
+	return list
+}
+
+// width is that of a cell.
+func (r *registerInfo) width() int { return r.data.bits() }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // routes fills the table of routes with n of /32.
@@ -86,7 +88,7 @@ func TestReadIsOfOneMoment(t *testing.T) {
 
 // TestReadThatNobodyTakes ends when its time is over, and with the server.
 func TestReadThatNobodyTakes(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxStall: 500 * time.Millisecond}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxStall: 500 * time.Millisecond}})
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
 	s.routes(t, 20000)
@@ -123,7 +125,7 @@ func TestStopEndsReads(t *testing.T) {
 }
 
 func TestLargeRequests(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxUpdates: 3, MaxRequests: 2, MaxEntity: 4096}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxUpdates: 3, MaxRequests: 2, MaxEntity: 4096}})
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
 	mac := func(m string, size int) *p4v1.Update {
@@ -169,7 +171,7 @@ func deleteOf(e *p4v1.TableEntry) *p4v1.Update {
 }
 
 func TestRoleLimits(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxRoles: 3, MaxEntity: 1000}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxRoles: 3, MaxEntity: 1000}})
 	claim := func(name string, config *anypb.Any) *session {
 		s := r.open()
 		s.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice, ElectionId: uint128(5), Role: &p4v1.Role{Name: name, Config: config}})
@@ -206,7 +208,7 @@ func (s *session) leave() {
 }
 
 func TestCallLimit(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxCalls: 2}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxCalls: 2}})
 	a, b := r.primary(), r.open()
 	b.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice})
 	b.wantArbitration(codes.AlreadyExists, uint128(1))
@@ -230,7 +232,7 @@ func TestCallLimit(t *testing.T) {
 // TestReadLimit: reads that nobody takes leave no room for one more, and make it
 // when they end.
 func TestReadLimit(t *testing.T) {
-	r := newRig(t, Options{Limits: Limits{MaxReads: 2}})
+	r := newRig(t, Options{Limits: gate.Limits{MaxReads: 2}})
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
 	s.routes(t, 20000)
@@ -253,65 +255,10 @@ func TestReadLimit(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit: for a connection beyond the limit a silent one gives way,
-// or there is no room until another goes.
-func TestConnectionLimit(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &boundedListener{Listener: inner, most: 2, log: newRig(t, Options{}).server.log}
-	accepted := make(chan net.Conn)
-	go func() {
-		defer close(accepted)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- c
-		}
-	}()
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", inner.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
-	speak := func() net.Conn {
-		c := dial()
-		if _, err := c.Write([]byte{1}); err != nil {
-			t.Fatal(err)
-		}
-		served := <-accepted
-		if _, err := served.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		return served
-	}
-	first := speak()
-	silent := dial()
-	<-accepted
-	speak() // in place of the silent one
-	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("a silent connection is kept where there is no room")
-	}
-	if _, err := dial().Read(make([]byte, 1)); err == nil {
-		t.Error("a third connection is kept")
-	}
-	first.Close()
-	first.Close() // is counted once
-	speak()
-	inner.Close()
-	<-accepted
-}
-
 // TestOutboxHoldsSoMuch: a client that receives nothing loses what there is no
 // room for, whatever it is.
 func TestOutboxHoldsSoMuch(t *testing.T) {
-	o := newOutbox(1<<20, &Backlog{most: 1 << 30})
+	o := newOutbox(1<<20, gate.NewBacklog(1<<30))
 	packet := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, 100_000)}}}
 	digest := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{Data: make([]*p4v1.P4Data, 1000)}}}
 	for range 100 {
@@ -343,7 +290,7 @@ func TestOutboxHoldsSoMuch(t *testing.T) {
 			t.Fatal("a message is missing")
 		}
 	}
-	if n := o.all.held.Load(); o.rest.cost != 0 || n != 0 {
+	if n := o.all.Held(); o.rest.cost != 0 || n != 0 {
 		t.Errorf("an empty outbox has %d bytes, and %d are counted", o.rest.cost, n)
 	}
 }
@@ -352,7 +299,7 @@ func TestOutboxHoldsSoMuch(t *testing.T) {
 // one that has left little loses nothing by them.
 func TestBacklogOfAll(t *testing.T) {
 	const most, size = 10 << 20, 10_000
-	all := &Backlog{most: most}
+	all := gate.NewBacklog(most)
 	message := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, size)}}}
 	claim := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{}}}
 	var list []*outbox
@@ -364,7 +311,7 @@ func TestBacklogOfAll(t *testing.T) {
 		}
 		list = append(list, o)
 	}
-	if n := all.held.Load(); n < most || n > most+int64(100*(ownPending+costOf(claim))) {
+	if n := all.Held(); n < most || n > most+int64(100*(gate.OwnPending+costOf(claim))) {
 		t.Errorf("%d bytes wait, want hardly more than %d", n, most)
 	}
 	late := newOutbox(1<<20, all)
@@ -382,7 +329,7 @@ func TestBacklogOfAll(t *testing.T) {
 		o.bulk(message)
 		o.urgent(claim)
 	}
-	if n := all.held.Load(); n != 0 {
+	if n := all.Held(); n != 0 {
 		t.Errorf("%d bytes are counted of clients that have gone", n)
 	}
 }
@@ -422,5 +369,34 @@ func TestManyIdleTimeouts(t *testing.T) {
 		if times != 1 {
 			t.Fatalf("%s is reported %d times", k, times)
 		}
+	}
+}
+
+// TestReadersRestForWriters: while writes come, readers that wait for each other
+// have their turns seldom; one alone does not wait for anything.
+func TestReadersRestForWriters(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		packets bool
+		wrote   int64
+		waiting int64
+		want    bool
+	}{
+		{"nothing comes", false, 0, 3, false},
+		{"packets come", true, 0, 0, true},
+		{"writes come, and nobody waits", false, math.MaxInt64, 0, false},
+		{"writes come, and somebody waits", false, math.MaxInt64, 1, true},
+	} {
+		turns := newTurns(func() bool { return x.packets })
+		turns.wrote.Store(x.wrote)
+		turns.waiting.Store(x.waiting)
+		if got := turns.rested(); got != x.want {
+			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
+		}
+	}
+	s := configured(t)
+	s.must(s.write(insert(t, macEntry(t, "\x01"))))
+	if s.rig.server.turns.wrote.Load() == 0 {
+		t.Error("a write is not noted")
 	}
 }

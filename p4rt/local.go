@@ -1,12 +1,7 @@
 package p4rt
 
 import (
-	"slices"
-	"sync"
-
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-
-	"github.com/p4lb/p4lb/dataplane"
 )
 
 // A Local is a server as its own process has it: messages come and go as they
@@ -59,44 +54,4 @@ func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
 		return nil, err
 	}
 	return out.kept, batchError("requests", results)
-}
-
-// Keys are those of entries whose messages servers of one process share: each is
-// checked once for all of them. The zero value works; it keeps the messages.
-type Keys struct {
-	mu sync.RWMutex
-	of map[**p4v1.FieldMatch]sharedKey // by where the list of matches is
-}
-
-// A sharedKey is a key with what it is that of.
-type sharedKey struct {
-	key
-	fields   []fieldInfo
-	kinds    []dataplane.MatchKind
-	count    int
-	priority int32
-}
-
-// key checks the fields that identify an entry, if that has not been done.
-func (k *Keys) key(t *tableState, m *p4v1.TableEntry) (key, error) {
-	list := m.GetMatch()
-	if k == nil || len(list) == 0 {
-		return t.key(m)
-	}
-	k.mu.RLock()
-	have, ok := k.of[&list[0]]
-	k.mu.RUnlock()
-	if ok && have.count == len(list) && have.priority == m.GetPriority() && slices.Equal(have.fields, t.info.fields) && slices.Equal(have.kinds, t.kinds) {
-		return have.key, nil
-	}
-	made, err := t.key(m)
-	if err == nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.of == nil {
-			k.of = map[**p4v1.FieldMatch]sharedKey{}
-		}
-		k.of[&list[0]] = sharedKey{made, t.info.fields, t.kinds, len(list), m.GetPriority()}
-	}
-	return made, err
 }

@@ -2,6 +2,8 @@ package p4rt
 
 import (
 	"encoding/binary"
+	"slices"
+	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -247,58 +249,65 @@ func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 	return fm
 }
 
-// canonical is the shortest form of a number that is known to fit.
-func canonical(b []byte) []byte {
-	for len(b) > 1 && b[0] == 0 {
-		b = b[1:]
-	}
-	if len(b) == 0 {
-		return []byte{0}
-	}
-	return b
-}
-
 // P4Runtime carries integers as big-endian byte strings. A receiver takes any
 // length as long as the number fits its type; a sender writes the shortest
 // string. Zero is one zero byte, never the empty string.
 
-// unsigned checks that b encodes a bit<width> and returns its canonical form,
-// which shares b's memory.
-func unsigned(b []byte, width int) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, failf(codes.OutOfRange, "an empty byte string is no number: zero is \\x00")
-	}
-	for len(b) > 1 && b[0] == 0 {
-		b = b[1:]
-	}
-	if n := num.BitLen(b); n > width {
-		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the type", b, n, width)
-	}
-	return b, nil
+// Keys are those of entries whose messages servers of one process share, and the
+// calls of their actions: each is checked once for all of them. The zero value
+// works; it keeps the messages.
+type Keys struct {
+	mu    sync.RWMutex
+	of    map[**p4v1.FieldMatch]sharedKey // by where the list of matches is
+	calls map[*p4v1.Action]sharedCall
 }
 
-// canonize replaces an unsigned byte string in a message by its canonical form.
-// It does not touch one that is canonical already: messages that are stored
-// are, and readers share them.
-func canonize(field *[]byte, width int) ([]byte, error) {
-	b, err := unsigned(*field, width)
-	if err == nil && len(b) != len(*field) {
-		*field = b
-	}
-	return b, err
+// A sharedKey is a key with what it is that of.
+type sharedKey struct {
+	key
+	fields   []fieldInfo
+	kinds    []dataplane.MatchKind
+	count    int
+	priority int32
 }
 
-// signed checks that b encodes an int<width> in two's complement and returns
-// its canonical form, which shares b's memory.
-func signed(b []byte, width int) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, failf(codes.OutOfRange, "an empty byte string is no number: zero is \\x00")
+// key checks the fields that identify an entry, if that has not been done.
+func (k *Keys) key(t *tableState, m *p4v1.TableEntry) (key, error) {
+	list := m.GetMatch()
+	if k == nil || len(list) == 0 {
+		return t.key(m)
 	}
-	for len(b) > 1 && num.IsSignExtension(b[0], b[1]) {
-		b = b[1:]
+	k.mu.RLock()
+	have, ok := k.of[&list[0]]
+	k.mu.RUnlock()
+	if ok && have.count == len(list) && have.priority == m.GetPriority() && slices.Equal(have.fields, t.info.fields) && slices.Equal(have.kinds, t.kinds) {
+		return have.key, nil
 	}
-	if n := num.SignedBitLen(b); n > width {
-		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the signed type", b, n, width)
+	made, err := t.key(m)
+	if err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.of == nil {
+			k.of = map[**p4v1.FieldMatch]sharedKey{}
+		}
+		k.of[&list[0]] = sharedKey{made, t.info.fields, t.kinds, len(list), m.GetPriority()}
 	}
-	return b, nil
+	return made, err
+}
+
+// key checks the fields that identify an entry.
+func (t *tableState) key(m *p4v1.TableEntry) (key, error) {
+	switch {
+	case len(t.info.fields) == 0:
+		return key{}, t.failf(codes.InvalidArgument, "it has no key, and so a default entry only")
+	case t.info.ranked && m.GetPriority() <= 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want a positive one", m.GetPriority())
+	case !t.info.ranked && m.GetPriority() != 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: no two entries match the same", m.GetPriority())
+	}
+	k, err := parseKey(t.info.fields, t.kinds, m.GetMatch(), m.GetPriority())
+	if err != nil {
+		return k, prefixed(err, "table %s", t.info.name)
+	}
+	return k, nil
 }

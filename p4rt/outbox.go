@@ -5,6 +5,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // An outbox holds what is to be sent on a stream, so that nobody who has
@@ -14,7 +16,7 @@ import (
 // all there is to say.
 type outbox struct {
 	room int // in bytes, for each of the queues
-	all  *Backlog
+	all  *gate.Backlog
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -66,7 +68,7 @@ func costOf(m *p4v1.StreamMessageResponse) int {
 	return message + proto.Size(m)
 }
 
-func newOutbox(room int, all *Backlog) *outbox {
+func newOutbox(room int, all *gate.Backlog) *outbox {
 	o := &outbox{room: room, all: all}
 	o.changed.L = &o.mu
 	return o
@@ -80,8 +82,8 @@ func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 		return
 	}
 	o.first.push(m)
-	o.all.held.Add(int64(costOf(m)))
-	for len(o.first.list) > maxUrgent || (o.first.cost > o.room || o.all.full()) && len(o.first.list) > 1 {
+	o.all.Add(costOf(m))
+	for len(o.first.list) > maxUrgent || (o.first.cost > o.room || o.all.Full()) && len(o.first.list) > 1 {
 		o.pop(&o.first)
 	}
 	o.changed.Signal()

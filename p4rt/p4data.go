@@ -5,8 +5,9 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A dataType is the type of what a register holds or a digest carries. A
@@ -265,4 +266,13 @@ func (t *dataType) build(next func(*dataType) []uint64) *p4v1.P4Data {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Tuple{Tuple: s}}
 	}
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
+}
+
+// bits is the width of all numbers in a value.
+func (t *dataType) bits() int {
+	n := t.width
+	for _, m := range t.members {
+		n += m.bits()
+	}
+	return n
 }

@@ -5,14 +5,6 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A packetHeader is the header that the program puts before packets to the
-// controller, or expects before packets from it. On the wire between switch
-// and CPU port it is that header, in P4Runtime a list of metadata.
-type packetHeader struct {
-	fields []paramInfo
-	bits   int
-}
-
 // size is the header in bytes.
 func (h *packetHeader) size() int {
 	if h == nil {

@@ -1,16 +1,15 @@
 package p4rt
 
 import (
-	"bytes"
+	"errors"
 	"log/slog"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/p4lb/p4lb/dataplane"
 )
@@ -41,236 +40,6 @@ type pipeline struct {
 	readers atomic.Int32
 }
 
-// newPipeline checks a configuration and links its program. notify gets the
-// digests.
-func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger, notify func(*p4v1.DigestList)) (*pipeline, error) {
-	in, err := newInfo(c.GetP4Info())
-	if err != nil {
-		return nil, err
-	}
-	p := &pipeline{
-		config: c, info: in, dev: dev, log: log,
-		tables: map[uint32]*tableState{}, profiles: map[uint32]*profileState{},
-		meters: map[uint32]*versioned[*p4v1.MeterConfig]{}, valueSets: map[uint32][]*p4v1.ValueSetMember{},
-		digests: map[uint32]*digester{}, digestByName: map[string]*digester{}, actionByName: map[string]*actionInfo{},
-	}
-	for id, d := range in.digests {
-		p.digests[id] = newDigester(id, d, notify)
-		p.digestByName[d.name] = p.digests[id]
-	}
-	for _, a := range in.actions {
-		p.actionByName[a.name] = a
-	}
-	if p.sw, err = dev.load(programOf(c.GetP4DeviceConfig()), p.onDigest); err != nil {
-		return nil, failf(codes.InvalidArgument, "p4_device_config: %v", err)
-	}
-	if err := p.fitNames(); err != nil {
-		return nil, err
-	}
-	if err := p.fill(); err != nil {
-		return nil, err
-	}
-	return p, p.checkArrays()
-}
-
-// programOf returns the BMv2 JSON in a device config. Older controllers, among
-// them those of the P4 tutorials, put it into a message of PI's, as field 3.
-func programOf(config []byte) []byte {
-	if bytes.HasPrefix(bytes.TrimSpace(config), []byte("{")) {
-		return config
-	}
-	for rest := config; len(rest) > 0; {
-		num, typ, tag := protowire.ConsumeTag(rest)
-		if tag < 0 {
-			break
-		}
-		if num == 3 && typ == protowire.BytesType {
-			if b, n := protowire.ConsumeBytes(rest[tag:]); n >= 0 {
-				return b
-			}
-		}
-		n := protowire.ConsumeFieldValue(num, typ, rest[tag:])
-		if n < 0 {
-			break
-		}
-		rest = rest[tag+n:]
-	}
-	return config
-}
-
-// fill makes the state of tables and profiles, with what the program itself
-// puts into them.
-func (p *pipeline) fill() error {
-	for id, pr := range p.info.profiles {
-		p.profiles[id] = &profileState{info: pr, members: map[uint32]*member{}, groups: map[uint32]*group{}, oneShots: map[*group]bool{}}
-	}
-	for id := range p.info.meters {
-		p.meters[id] = &versioned[*p4v1.MeterConfig]{}
-	}
-	for _, src := range p.info.proto.GetTables() {
-		id := src.GetPreamble().GetId()
-		t, err := p.newTable(p.info.tables[id])
-		if err != nil {
-			return err
-		}
-		p.tables[id] = t
-		if err := p.fillTable(t, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// newTable checks that the program has the table that P4Info describes.
-func (p *pipeline) newTable(ti *tableInfo) (*tableState, error) {
-	key, _, err := p.sw.TableKey(ti.name)
-	if err != nil {
-		return nil, infoError(ti.GetPreamble(), "the program has no such table")
-	}
-	if len(key) != len(ti.fields) {
-		return nil, infoError(ti.GetPreamble(), "it has %d match fields, in the program %d", len(ti.fields), len(key))
-	}
-	t := &tableState{info: ti, entries: map[string]*tableEntry{}, byHandle: map[dataplane.Handle]*tableEntry{}, constEntries: ti.GetIsConstTable()}
-	for i, f := range key {
-		if !compatible(ti.fields[i].match, f.Kind) {
-			return nil, infoError(ti.GetPreamble(), "match field %s is %v, in the program %v", ti.fields[i].name, ti.fields[i].match, f.Kind)
-		}
-		t.kinds = append(t.kinds, f.Kind)
-	}
-	return t, nil
-}
-
-// compatible reports whether the data plane can match a field as P4Info says.
-// Widths may differ: those of translated types do.
-func compatible(m configv1.MatchField_MatchType, k dataplane.MatchKind) bool {
-	switch m {
-	case configv1.MatchField_EXACT:
-		return k == dataplane.MatchExact || k == dataplane.MatchValid
-	case configv1.MatchField_LPM:
-		return k == dataplane.MatchLPM
-	case configv1.MatchField_RANGE:
-		return k == dataplane.MatchRange
-	case configv1.MatchField_TERNARY:
-		return k == dataplane.MatchTernary
-	}
-	return k == dataplane.MatchOptional || k == dataplane.MatchTernary
-}
-
-// fillTable takes over the default entry and the entries of the program.
-func (p *pipeline) fillTable(t *tableState, id uint32) error {
-	t.initial = &p4v1.TableEntry{TableId: id, IsDefaultAction: true}
-	if d, ok, err := p.sw.TableDefault(t.info.name); err == nil && ok {
-		if a := p.info.actionMessage(p.actionByName, d.Action); a != nil {
-			t.initial.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
-		}
-	}
-	t.def = t.initial
-	t.counting, t.metering = p.executing(t)
-	t.constDefault = t.info.GetConstDefaultActionId() != 0
-	list, err := p.sw.TableEntries(t.info.name)
-	if err != nil {
-		return failf(codes.InvalidArgument, "%v", err)
-	}
-	// A P4Info that has no word for entries that are there from the beginning
-	// is older than those that may be changed.
-	t.constEntries = t.constEntries || len(list) > 0 && !t.info.GetHasInitialEntries()
-	if !t.constEntries && len(list) > 0 {
-		p.must(p.sw.TableUnlock(t.info.name))
-	}
-	highest := 0
-	for _, e := range list {
-		highest = max(highest, e.Priority)
-	}
-	for _, e := range list {
-		m := &p4v1.TableEntry{TableId: id, IsConst: t.constEntries || e.Const}
-		for i := range e.Match {
-			if fm := fieldMatch(&t.info.fields[i], e.Match[i]); fm != nil {
-				m.Match = append(m.Match, fm)
-			}
-		}
-		if t.info.ranked {
-			// The first entry of the program has the smallest number there and
-			// the largest here.
-			m.Priority = int32(highest + 1 - e.Priority)
-		}
-		if a := p.info.actionMessage(p.actionByName, e.Target.Action); a != nil {
-			m.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
-		}
-		k, err := t.key(m)
-		if err != nil {
-			return recode(err, codes.InvalidArgument)
-		}
-		if t.constEntries {
-			t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
-			continue
-		}
-		// It is one among those of the controllers, and has a priority of the
-		// same kind.
-		p.must(p.sw.TableDelete(t.info.name, e.Handle))
-		if err := p.insertEntry(nil, t, k, m); err != nil {
-			return recode(err, codes.InvalidArgument)
-		}
-	}
-	return nil
-}
-
-// executing are the actions of a table that execute its direct counter and its
-// meter, as far as the program says; nil stands for all.
-func (p *pipeline) executing(t *tableState) (counting, metering map[uint32]bool) {
-	cfg := p.sw.Config()
-	ids := func(list []int) map[uint32]bool {
-		if list == nil {
-			return nil
-		}
-		set := map[uint32]bool{}
-		for _, a := range cfg.Actions {
-			if slices.Contains(list, a.ID) && p.actionByName[a.Name] != nil {
-				set[p.actionByName[a.Name].id] = true
-			}
-		}
-		return set
-	}
-	for _, pl := range cfg.Pipelines {
-		for _, src := range pl.Tables {
-			if src.Name == t.info.name {
-				return ids(src.CounterActions), ids(src.MeterActions)
-			}
-		}
-	}
-	return nil, nil
-}
-
-// checkArrays checks that the program has the arrays that P4Info describes.
-func (p *pipeline) checkArrays() error {
-	for _, r := range p.info.registers {
-		size, width, err := p.sw.RegisterInfo(r.name)
-		switch {
-		case err != nil:
-			return failf(codes.InvalidArgument, "p4info: the program has no register %s", r.name)
-		case int64(size) != r.size || width != r.width() && r.data.form != boolForm:
-			return failf(codes.InvalidArgument, "p4info: register %s is not that of the program, which has %d cells of %d bits", r.name, size, width)
-		}
-	}
-	for _, c := range p.info.counters {
-		if list, err := p.sw.CounterReadAll(c.GetPreamble().GetName()); err != nil || int64(len(list)) != c.GetSize() {
-			return infoError(c.GetPreamble(), "the program has no such counter of %d cells", c.GetSize())
-		}
-	}
-	for _, m := range p.info.meters {
-		if m.size > 0 {
-			if _, err := p.sw.MeterRates(m.name, int(m.size)-1); err != nil {
-				return failf(codes.InvalidArgument, "p4info: meter %s: %v", m.name, err)
-			}
-		}
-	}
-	for _, d := range p.info.digests {
-		if widths, err := p.sw.DigestWidths(d.name); err != nil || !d.data.fits(widths) {
-			return failf(codes.InvalidArgument, "p4info: digest %s is not that of the program", d.name)
-		}
-	}
-	return nil
-}
-
 // must takes an error of the data plane for something that has been checked:
 // it says that the two halves disagree, which is a bug, but no reason for the
 // switch to stop.
@@ -287,85 +56,241 @@ func (p *pipeline) portUp(port uint32) bool { return p.dev.portUp(port) }
 
 func (p *pipeline) portExists(port uint32) bool { return p.dev.portExists(port) }
 
+var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")
+
+// table finds the table that an entry names.
+func (p *pipeline) table(id uint32) (*tableState, error) {
+	if t := p.tables[id]; t != nil {
+		return t, nil
+	}
+	return nil, failf(codes.InvalidArgument, "there is no table %#x", id)
+}
+
+// A tableState is what the control plane has put into a table. Entries are kept
+// as the client wrote them, so that reading gives back what was written; the
+// data plane has its own form of them under a handle.
+type tableState struct {
+	info    *tableInfo
+	kinds   []dataplane.MatchKind // of the key, as the data plane has it
+	entries map[string]*tableEntry
+	// byHandle has the entries of a table whose entries time out, idleFrom is the
+	// first that is looked at for it next; nobody else uses it.
+	byHandle map[dataplane.Handle]*tableEntry
+	idleFrom int
+	// rows are the entries in no particular but reproducible order, for those
+	// who read the table while it changes.
+	rows versioned[row]
+	// def is the default entry, initial what the program makes of it.
+	def, initial *p4v1.TableEntry
+	constDefault bool
+	constEntries bool
+	// counting and metering are the actions that execute the table's direct
+	// counter and meter; nil stands for all.
+	counting, metering map[uint32]bool
+}
+
+// A tableEntry is an entry of a table. Its message must not be changed once it
+// is here: readers share it.
+type tableEntry struct {
+	msg    *p4v1.TableEntry
+	handle dataplane.Handle
+	id     string
+	at     uint32 // in rows
+	use    use
+	// last is what a reader who began before it was removed is told of it.
+	last *lastSeen
+}
+
+// A row is an entry with the message that it had when a reader began.
+type row struct {
+	msg   *p4v1.TableEntry
+	entry *tableEntry
+}
+
+// lastSeen is what packets change of an entry, as far as its table has it.
+type lastSeen struct {
+	counter *p4v1.CounterData
+	meter   *p4v1.MeterCounterData
+	idle    *p4v1.TableEntry_IdleTimeout
+}
+
+// kept is what is kept of a written entry: the message itself if servers share it
+// and there is nothing to leave out.
+func (p *pipeline) kept(m *p4v1.TableEntry) *p4v1.TableEntry {
+	if p.keys != nil && m.CounterData == nil && m.MeterCounterData == nil && m.TimeSinceLastHit == nil {
+		return m
+	}
+	return stored(m)
+}
+
+// stored is a written entry without what packets change.
+func stored(m *p4v1.TableEntry) *p4v1.TableEntry {
+	return &p4v1.TableEntry{
+		TableId: m.GetTableId(), Match: m.GetMatch(), Action: m.GetAction(), Priority: m.GetPriority(),
+		//lint:ignore SA1019 clients that predate Metadata have their cookie here
+		ControllerMetadata: m.GetControllerMetadata(),
+		Metadata:           m.GetMetadata(), MeterConfig: m.GetMeterConfig(),
+		IsDefaultAction: m.GetIsDefaultAction(), IdleTimeoutNs: m.GetIdleTimeoutNs(), IsConst: m.GetIsConst(),
+	}
+}
+
 func (t *tableState) timesOut() bool {
 	return t.info.GetIdleTimeoutBehavior() != configv1.Table_NO_TIMEOUT
 }
 
-var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")
-
-// What follows is for servers of other protocols than P4Runtime. A device has
-// one server.
-
-// Link links a program for the device, without running it.
-func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
-	return d.load(program, digest)
+// change gives an entry another message.
+func (t *tableState) change(e *tableEntry, m *p4v1.TableEntry) {
+	e.msg = m
+	t.rows.set(e.at, row{m, e})
 }
 
-// RunPipes sends packets through a switch for each pipe of a chip. What is for
-// the CPU leaves by its port.
-func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
-	d.replace(dataplane.NewPipes(pipes), program, nil)
+func (t *tableState) add(e *tableEntry) {
+	t.entries[e.id] = e
+	e.at = uint32(t.rows.len())
+	t.change(e, e.msg)
+	if t.timesOut() {
+		t.byHandle[e.handle] = e
+	}
 }
 
-// Exclusively runs f while no packet is processed.
-func (d *Device) Exclusively(f func()) { d.exclusively(f) }
-
-// OnPorts has f hear that a port went up or down, or came.
-func (d *Device) OnPorts(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.changed = f
+func (t *tableState) remove(e *tableEntry) {
+	delete(t.entries, e.id)
+	delete(t.byHandle, e.handle)
+	last := uint32(t.rows.len() - 1)
+	moved, _ := t.rows.get(last)
+	moved.entry.at = e.at
+	t.change(moved.entry, moved.msg)
+	t.rows.delete(last)
 }
 
-// CPU is the port of the copies for the CPU, which may be changed while no packet
-// is processed; nil if the device has none.
-func (d *Device) CPU() *uint32 {
-	if !d.hasCPU() {
+// defaultEntry is the default entry as one among others. It is made when it is
+// needed: def is what lasts.
+func (t *tableState) defaultEntry() *tableEntry {
+	return &tableEntry{msg: t.def, handle: dataplane.DefaultEntry}
+}
+
+// again is what an entry has become when a batch is taken back.
+func (t *tableState) again(e *tableEntry) *tableEntry {
+	if e.handle == dataplane.DefaultEntry {
+		return t.defaultEntry()
+	}
+	return t.entries[e.id]
+}
+
+func (t *tableState) failf(code codes.Code, format string, args ...any) error {
+	return prefixed(failf(code, format, args...), "table %s", t.info.name)
+}
+
+// refused gives an error of the data plane the code of the specification.
+func (t *tableState) refused(err error) error {
+	if err == nil {
 		return nil
 	}
-	return &d.opts.CPUPort
+	code := codes.InvalidArgument
+	switch {
+	case errors.Is(err, dataplane.ErrTableFull):
+		code = codes.ResourceExhausted
+	case errors.Is(err, dataplane.ErrDuplicate):
+		code = codes.AlreadyExists
+	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault), errors.Is(err, dataplane.ErrConstAction):
+		code = codes.PermissionDenied
+	}
+	return recode(err, code)
 }
 
-// A PortState is what a device knows of a port.
-type PortState struct {
-	Up                             bool
-	SentPackets, SentBytes         uint64
-	ReceivedPackets, ReceivedBytes uint64
+// A profileState is an action profile or selector: members, groups of them,
+// and the groups that one-shot entries bring along. The specification allows
+// members and groups or one-shots, not both.
+type profileState struct {
+	info     *profileInfo
+	members  map[uint32]*member
+	groups   map[uint32]*group
+	oneShots map[*group]bool
+	// memberMsgs and groupMsgs are the messages of members and groups, for those
+	// who read them while they change.
+	memberMsgs versioned[*p4v1.ActionProfileMember]
+	groupMsgs  versioned[*p4v1.ActionProfileGroup]
+	// oneShotSize is the sum of their sizes.
+	oneShotSize int
 }
 
-// PortStates tells of all ports that there are, by number.
-func (d *Device) PortStates() map[uint32]PortState {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := map[uint32]PortState{}
-	for number, down := range *d.down.Load() {
-		list[number] = PortState{Up: !down}
-	}
-	for number, p := range d.ports {
-		s := list[number]
-		s.SentPackets, s.SentBytes = p.counts.OutPackets, p.counts.OutBytes
-		s.ReceivedPackets, s.ReceivedBytes = p.counts.InPackets, p.counts.InBytes
-		list[number] = s
-	}
-	return list
+// A member is an action that entries and groups share. In a group it can have
+// a weight: the data plane then has as many copies of it, since there a member
+// is in a group once.
+type member struct {
+	msg    *p4v1.ActionProfileMember
+	call   dataplane.ActionCall
+	copies []dataplane.Handle // the first is the one for table entries
+	uses   int                // by table entries
+	groups int                // that it is in
 }
 
-// SetPort lets a port send and receive, or neither.
-func (d *Device) SetPort(number uint32, on bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.off == nil {
-		d.off = map[uint32]bool{}
-	}
-	if on {
-		delete(d.off, number)
-	} else {
-		d.off[number] = true
+// A group is a set of members of which the program's selector picks one per
+// packet. The data plane knows those alone whose watch port is up.
+type group struct {
+	profile *profileState
+	msg     *p4v1.ActionProfileGroup // nil for a one-shot
+	handle  dataplane.Handle
+	parts   []groupPart
+	active  []dataplane.Handle
+	uses    int // by table entries
+	size    int // of a one-shot
+}
+
+type groupPart struct {
+	member *member
+	weight int
+	// port is watched if watch is set.
+	port  uint32
+	watch bool
+}
+
+// A target is what a table entry leads to.
+type target struct {
+	use
+	data dataplane.Target
+}
+
+// A use is what an entry needs to stay.
+type use struct {
+	member *member
+	group  *group
+}
+
+// A digester collects the records of one digest into lists. Records come while
+// a packet is processed, so it takes no lock but its own.
+type digester struct {
+	id   uint32
+	info *digestInfo
+	send func(*p4v1.DigestList)
+
+	mu      sync.Mutex
+	config  *p4v1.DigestEntry_Config // nil: the digest is off
+	pending []string                 // records, none twice
+	known   map[string]uint64        // a record pending (0) or sent, by list
+	lists   map[uint64]*sentList
+	order   []uint64 // of lists, oldest first
+	last    uint64   // list id
+	timer   *time.Timer
+}
+
+// A journal remembers how to take back what a batch has done. A nil journal
+// remembers nothing: a batch that continues on error needs none.
+type journal struct {
+	undo []func()
+}
+
+func (j *journal) add(undo func()) {
+	if j != nil {
+		j.undo = append(j.undo, undo)
 	}
 }
 
-// Now is the time of the data plane.
-func (d *Device) Now() time.Duration { return d.now() }
-
-// Complete puts the defaults for what is not set, and refuses what cannot be.
-func (l *Limits) Complete() error { return l.validate() }
+// rollBack takes everything back, last things first: each step then finds the
+// state that its update has left.
+func (j *journal) rollBack() {
+	for i := len(j.undo) - 1; i >= 0; i-- {
+		j.undo[i]()
+	}
+	j.undo = nil
+}

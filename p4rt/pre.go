@@ -187,3 +187,15 @@ func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	p.clones.set(id, m)
 	return nil
 }
+
+func multicastEntity(m *p4v1.MulticastGroupEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
+		Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: m},
+	}}}
+}
+
+func cloneEntity(m *p4v1.CloneSessionEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
+		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: m},
+	}}}
+}

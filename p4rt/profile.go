@@ -9,67 +9,13 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// A profileState is an action profile or selector: members, groups of them,
-// and the groups that one-shot entries bring along. The specification allows
-// members and groups or one-shots, not both.
-type profileState struct {
-	info     *profileInfo
-	members  map[uint32]*member
-	groups   map[uint32]*group
-	oneShots map[*group]bool
-	// memberMsgs and groupMsgs are the messages of members and groups, for those
-	// who read them while they change.
-	memberMsgs versioned[*p4v1.ActionProfileMember]
-	groupMsgs  versioned[*p4v1.ActionProfileGroup]
-	// oneShotSize is the sum of their sizes.
-	oneShotSize int
-}
-
-// A member is an action that entries and groups share. In a group it can have
-// a weight: the data plane then has as many copies of it, since there a member
-// is in a group once.
-type member struct {
-	msg    *p4v1.ActionProfileMember
-	call   dataplane.ActionCall
-	copies []dataplane.Handle // the first is the one for table entries
-	uses   int                // by table entries
-	groups int                // that it is in
-}
-
-// A group is a set of members of which the program's selector picks one per
-// packet. The data plane knows those alone whose watch port is up.
-type group struct {
-	profile *profileState
-	msg     *p4v1.ActionProfileGroup // nil for a one-shot
-	handle  dataplane.Handle
-	parts   []groupPart
-	active  []dataplane.Handle
-	uses    int // by table entries
-	size    int // of a one-shot
-}
-
-type groupPart struct {
-	member *member
-	weight int
-	// port is watched if watch is set.
-	port  uint32
-	watch bool
-}
-
-// A target is what a table entry leads to.
-type target struct {
-	data   dataplane.Target
-	member *member
-	group  *group
-}
-
-// hold counts an entry that leads to the target, or one less.
-func (t target) hold(n int) {
-	if t.member != nil {
-		t.member.uses += n
+// hold counts an entry that needs it, or one less.
+func (u use) hold(n int) {
+	if u.member != nil {
+		u.member.uses += n
 	}
-	if t.group != nil {
-		t.group.uses += n
+	if u.group != nil {
+		u.group.uses += n
 	}
 }
 
@@ -81,7 +27,7 @@ func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction, before *group) 
 	switch x := a.GetType().(type) {
 	case *p4v1.TableAction_Action:
 		if profile == nil {
-			call, err := p.info.entryAction(t.info, x.Action, false)
+			call, err := p.entryAction(t.info, x.Action, false)
 			return target{data: dataplane.Target{Action: call}}, err
 		}
 	case *p4v1.TableAction_ActionProfileMemberId:
@@ -115,7 +61,7 @@ func memberTarget(t *tableState, profile *profileState, id uint32) (target, erro
 	case m == nil:
 		return target{}, t.failf(codes.NotFound, "there is no member %d", id)
 	}
-	return target{data: dataplane.Target{Kind: dataplane.TargetMember, Index: m.copies[0]}, member: m}, nil
+	return target{data: dataplane.Target{Kind: dataplane.TargetMember, Index: m.copies[0]}, use: use{member: m}}, nil
 }
 
 func groupTarget(t *tableState, profile *profileState, id uint32) (target, error) {
@@ -126,13 +72,13 @@ func groupTarget(t *tableState, profile *profileState, id uint32) (target, error
 	case g == nil:
 		return target{}, t.failf(codes.NotFound, "there is no group %d", id)
 	}
-	return target{data: dataplane.Target{Kind: dataplane.TargetGroup, Index: g.handle}, group: g}, nil
+	return target{data: dataplane.Target{Kind: dataplane.TargetGroup, Index: g.handle}, use: use{group: g}}, nil
 }
 
 // dropTarget removes the group of a one-shot entry that is gone.
-func (p *pipeline) dropTarget(t target) {
-	if t.group != nil && t.group.msg == nil {
-		p.dropOneShot(t.group)
+func (p *pipeline) dropTarget(u use) {
+	if u.group != nil && u.group.msg == nil {
+		p.dropOneShot(u.group)
 	}
 }
 

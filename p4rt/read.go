@@ -281,22 +281,6 @@ func (p *pipeline) readCounter(id uint32, index *p4v1.Index, out *plan) error {
 	return nil
 }
 
-// piece is how many cells of an array are read at one moment: an array may be
-// larger than what a client that does not read can be let hold.
-const piece = 1 << 14
-
-// inPieces plans to read cells, so many at a time.
-func (p *plan) inPieces(from, to int, f func(a *answer, from, to int) error) {
-	p.walk(func(a *answer) error {
-		for at := from; at < to; at += piece {
-			if err := f(a, at, min(at+piece, to)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *plan) error {
 	m := p.info.meters[id]
 	from, to, err := span(filter.GetIndex(), m.size, "meter "+m.name)

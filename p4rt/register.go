@@ -143,18 +143,6 @@ func addCells(a *answer, id uint32, r *registerInfo, words []uint64, from int) e
 // access at once are. The data plane has it as one number, the first member in
 // the most significant bits.
 
-// width is that of a cell.
-func (r *registerInfo) width() int { return r.data.bits() }
-
-// bits is the width of all numbers in a value.
-func (t *dataType) bits() int {
-	n := t.width
-	for _, m := range t.members {
-		n += m.bits()
-	}
-	return n
-}
-
 // message is a cell, given in words, as a message.
 func (r *registerInfo) message(words []uint64) *p4v1.P4Data {
 	if r.data.scalar() {

@@ -6,13 +6,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// lastSeen is what packets change of an entry, as far as its table has it.
-type lastSeen struct {
-	counter *p4v1.CounterData
-	meter   *p4v1.MeterCounterData
-	idle    *p4v1.TableEntry_IdleTimeout
-}
-
 // A shower makes the entity of an entry, with what packets have changed of it if
 // the read asks for that.
 type shower func(*p4v1.TableEntry, *lastSeen) *p4v1.Entity

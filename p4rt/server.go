@@ -17,6 +17,8 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // apiVersion is the version of P4Runtime that is served.
@@ -31,7 +33,7 @@ type Options struct {
 	// TLS, if not nil, is how clients connect.
 	TLS *tls.Config
 	// Limits bound what clients can take.
-	Limits
+	gate.Limits
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
 }
@@ -40,7 +42,7 @@ func (o *Options) validate() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return o.Limits.validate()
+	return o.Limits.Complete()
 }
 
 // A Server serves P4Runtime for one device.
@@ -53,8 +55,8 @@ type Server struct {
 
 	health *health.Server
 
-	limits Limits
-	gate   *Gate
+	limits gate.Limits
+	gate   *gate.Gate
 	turns  *turns       // of those who read
 	reads  atomic.Int64 // in progress
 
@@ -77,8 +79,8 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
 		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
 	}
-	s.gate = NewGate(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.ForceServerCodecV2(newCodec()), grpc.StatsHandler(requestSizes{}))...)
+	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, o.Log)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.ForceServerCodecV2(newCodec()), gate.Sizes())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether
 	// they work, of the server as a whole or by name.
@@ -105,7 +107,7 @@ func (s *Server) Stop(ctx context.Context) {
 		close(s.stop)
 		s.health.Shutdown()
 	})
-	EndServer(ctx, s.grpc)
+	gate.EndServer(ctx, s.grpc)
 }
 
 // Load commits a program that no client has sent: BMv2 JSON and its P4Info.

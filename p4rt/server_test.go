@@ -207,23 +207,20 @@ func TestFight(t *testing.T) {
 
 	var next atomic.Uint64 // election id
 	next.Store(1)
-	stop := make(chan struct{})
+	// Traffic and reads go on beside the fight, some of each for each of its rounds.
+	rounds := [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
 	var work sync.WaitGroup
 	work.Go(func() { // traffic
-		for i := byte(0); ; i++ {
-			select {
-			case ports[0].in <- frame(1, i, "x"):
-			case <-stop:
-				return
+		for range rounds[0] {
+			for i := range 400 {
+				ports[0].in <- frame(1, byte(i), "x")
 			}
 		}
 	})
 	work.Go(func() { // a reader that often leaves early
 		for i := 0; ; i++ {
-			select {
-			case <-stop:
+			if _, ok := <-rounds[1]; !ok {
 				return
-			default:
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			stream, err := r.client.Read(ctx, &p4v1.ReadRequest{DeviceId: testDevice, Entities: everything()})
@@ -235,10 +232,12 @@ func TestFight(t *testing.T) {
 	})
 	var fighters sync.WaitGroup
 	for c := range byte(2) {
-		fighters.Go(func() { fight(t, r, c, &next) })
+		fighters.Go(func() { fight(t, r, c, &next, rounds[:]) })
 	}
 	fighters.Wait()
-	close(stop)
+	for _, c := range rounds {
+		close(c)
+	}
 	work.Wait()
 
 	// Whoever is last has the switch.
@@ -251,9 +250,15 @@ func TestFight(t *testing.T) {
 }
 
 // fight claims mastership again and again, and writes what it must find again
-// as long as it is primary.
-func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64) {
+// as long as it is primary. Each round is told to those who go on beside it.
+func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan struct{}) {
 	for i := range 100 {
+		for _, c := range rounds {
+			select {
+			case c <- struct{}{}:
+			default: // still at the last one
+			}
+		}
 		id := uint128(next.Add(1))
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		stream, err := r.client.StreamChannel(ctx)

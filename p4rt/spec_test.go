@@ -253,7 +253,7 @@ func wantDocument(t *testing.T, facts map[string]bool) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, pattern := range []string{"*_test.go", "../controller/*_test.go", "../controller/*/*_test.go", "../cmd/p4lb/*_test.go", "../bmv2/thrift/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "gate/*_test.go", "../controller/*_test.go", "../controller/*/*_test.go", "../cmd/p4lb/*_test.go", "../bmv2/thrift/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

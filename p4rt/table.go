@@ -2,7 +2,6 @@ package p4rt
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"time"
 
@@ -11,98 +10,6 @@ import (
 
 	"github.com/p4lb/p4lb/dataplane"
 )
-
-// A tableState is what the control plane has put into a table. Entries are kept
-// as the client wrote them, so that reading gives back what was written; the
-// data plane has its own form of them under a handle.
-type tableState struct {
-	info    *tableInfo
-	kinds   []dataplane.MatchKind // of the key, as the data plane has it
-	entries map[string]*tableEntry
-	// byHandle has the entries of a table whose entries time out, idleFrom is the
-	// first that is looked at for it next; nobody else uses it.
-	byHandle map[dataplane.Handle]*tableEntry
-	idleFrom int
-	// rows are the entries in no particular but reproducible order, for those
-	// who read the table while it changes.
-	rows versioned[row]
-	// def is the default entry, initial what the program makes of it.
-	def, initial *p4v1.TableEntry
-	constDefault bool
-	constEntries bool
-	// counting and metering are the actions that execute the table's direct
-	// counter and meter; nil stands for all.
-	counting, metering map[uint32]bool
-}
-
-// A tableEntry is an entry of a table. Its message must not be changed once it
-// is here: readers share it.
-type tableEntry struct {
-	msg    *p4v1.TableEntry
-	handle dataplane.Handle
-	id     string
-	at     uint32 // in rows
-	target target
-	// last is what a reader who began before it was removed is told of it.
-	last *lastSeen
-}
-
-// A row is an entry with the message that it had when a reader began.
-type row struct {
-	msg   *p4v1.TableEntry
-	entry *tableEntry
-}
-
-// change gives an entry another message.
-func (t *tableState) change(e *tableEntry, m *p4v1.TableEntry) {
-	e.msg = m
-	t.rows.set(e.at, row{m, e})
-}
-
-func (t *tableState) add(e *tableEntry) {
-	t.entries[e.id] = e
-	e.at = uint32(t.rows.len())
-	t.change(e, e.msg)
-	if t.timesOut() {
-		t.byHandle[e.handle] = e
-	}
-}
-
-func (t *tableState) remove(e *tableEntry) {
-	delete(t.entries, e.id)
-	delete(t.byHandle, e.handle)
-	last := uint32(t.rows.len() - 1)
-	moved, _ := t.rows.get(last)
-	moved.entry.at = e.at
-	t.change(moved.entry, moved.msg)
-	t.rows.delete(last)
-}
-
-// defaultEntry is the default entry as one among others. It is made when it is
-// needed: def is what lasts.
-func (t *tableState) defaultEntry() *tableEntry {
-	return &tableEntry{msg: t.def, handle: dataplane.DefaultEntry}
-}
-
-// again is what an entry has become when a batch is taken back.
-func (t *tableState) again(e *tableEntry) *tableEntry {
-	if e.handle == dataplane.DefaultEntry {
-		return t.defaultEntry()
-	}
-	return t.entries[e.id]
-}
-
-func (t *tableState) failf(code codes.Code, format string, args ...any) error {
-	return prefixed(failf(code, format, args...), "table %s", t.info.name)
-}
-
-// table finds the table that an entry names.
-func (p *pipeline) table(id uint32) (*tableState, error) {
-	if t := p.tables[id]; t != nil {
-		return t, nil
-	}
-	return nil, failf(codes.InvalidArgument, "there is no table %#x", id)
-}
 
 func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEntry) error {
 	t, err := p.table(m.GetTableId())
@@ -154,38 +61,9 @@ func (e *tableEntry) action() *p4v1.TableAction {
 	return e.msg.GetAction()
 }
 
-// key checks the fields that identify an entry.
-func (t *tableState) key(m *p4v1.TableEntry) (key, error) {
-	switch {
-	case len(t.info.fields) == 0:
-		return key{}, t.failf(codes.InvalidArgument, "it has no key, and so a default entry only")
-	case t.info.ranked && m.GetPriority() <= 0:
-		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want a positive one", m.GetPriority())
-	case !t.info.ranked && m.GetPriority() != 0:
-		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: no two entries match the same", m.GetPriority())
-	}
-	k, err := parseKey(t.info.fields, t.kinds, m.GetMatch(), m.GetPriority())
-	if err != nil {
-		return k, prefixed(err, "table %s", t.info.name)
-	}
-	return k, nil
-}
-
 // priorityOf turns a priority around: the largest wins in P4Runtime, the
 // smallest in BMv2.
 func priorityOf(m *p4v1.TableEntry) int { return math.MaxInt32 - int(m.GetPriority()) }
-
-// stored is what is kept of a written entry: all but the content of its
-// counter, which the packets change.
-func stored(m *p4v1.TableEntry) *p4v1.TableEntry {
-	return &p4v1.TableEntry{
-		TableId: m.GetTableId(), Match: m.GetMatch(), Action: m.GetAction(), Priority: m.GetPriority(),
-		//lint:ignore SA1019 clients that predate Metadata have their cookie here
-		ControllerMetadata: m.GetControllerMetadata(),
-		Metadata:           m.GetMetadata(), MeterConfig: m.GetMeterConfig(),
-		IsDefaultAction: m.GetIsDefaultAction(), IdleTimeoutNs: m.GetIdleTimeoutNs(), IsConst: m.GetIsConst(),
-	}
-}
 
 func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEntry) error {
 	if m.GetAction() == nil {
@@ -195,13 +73,13 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	if err != nil {
 		return err
 	}
-	e := &tableEntry{msg: stored(m), id: k.id, target: tg}
+	e := &tableEntry{msg: p.kept(m), id: k.id, use: tg.use}
 	err = p.occupied(tg.group, func() (err error) {
 		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
 		return err
 	})
 	if err != nil {
-		p.dropTarget(tg)
+		p.dropTarget(tg.use)
 		return t.refused(err)
 	}
 	tg.hold(1)
@@ -218,8 +96,8 @@ func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
 	}
 	p.must(p.sw.TableDelete(t.info.name, e.handle))
 	t.remove(e)
-	e.target.hold(-1)
-	p.dropTarget(e.target)
+	e.use.hold(-1)
+	p.dropTarget(e.use)
 }
 
 func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
@@ -264,19 +142,19 @@ func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1
 
 // retarget gives an entry another action.
 func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) error {
-	tg, err := p.newTarget(t, a, e.target.group)
+	tg, err := p.newTarget(t, a, e.use.group)
 	if err != nil {
 		return err
 	}
 	err = p.occupied(tg.group, func() error { return p.sw.TableModify(t.info.name, e.handle, tg.data) })
 	if err != nil {
-		p.dropTarget(tg)
+		p.dropTarget(tg.use)
 		return t.refused(err)
 	}
 	tg.hold(1)
-	e.target.hold(-1)
-	p.dropTarget(e.target)
-	e.target = tg
+	e.use.hold(-1)
+	p.dropTarget(e.use)
+	e.use = tg.use
 	return nil
 }
 
@@ -328,7 +206,7 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	if !ok {
 		return t.failf(codes.InvalidArgument, "the default entry wants an action, not %T", m.GetAction().GetType())
 	}
-	call, err := p.info.entryAction(t.info, a.Action, true)
+	call, err := p.entryAction(t.info, a.Action, true)
 	if err != nil {
 		return err
 	}
@@ -337,23 +215,6 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	}
 	t.def = stored(m)
 	return nil
-}
-
-// refused gives an error of the data plane the code of the specification.
-func (t *tableState) refused(err error) error {
-	if err == nil {
-		return nil
-	}
-	code := codes.InvalidArgument
-	switch {
-	case errors.Is(err, dataplane.ErrTableFull):
-		code = codes.ResourceExhausted
-	case errors.Is(err, dataplane.ErrDuplicate):
-		code = codes.AlreadyExists
-	case errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault), errors.Is(err, dataplane.ErrConstAction):
-		code = codes.PermissionDenied
-	}
-	return recode(err, code)
 }
 
 // checkResources checks the fields of a written entry that are not match or

@@ -7,8 +7,9 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-	"github.com/p4lb/p4lb/dataplane/num"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A translation gives the values of a type with @p4runtime_translation("…",
@@ -148,11 +149,6 @@ func (t *translation) inherit(old *translation) {
 	}
 }
 
-// names is the translation of a type, nil if its values are numbers.
-func (in *info) names(typ *configv1.P4NamedType) *translation {
-	return in.translations.of(in.proto.GetTypeInfo(), typ.GetName())
-}
-
 // translations are those of a P4Info by type, each made when it is first met.
 type translations map[string]*translation
 
@@ -165,106 +161,6 @@ func (l translations) of(types *configv1.P4TypeInfo, name string) *translation {
 		l[name] = newTranslation(name, t)
 	}
 	return l[name]
-}
-
-// fitNames finds out how wide the types are that are translated to strings:
-// P4Info does not say, the program does. It precedes the first string.
-func (p *pipeline) fitNames() error {
-	if len(p.info.translations) == 0 {
-		return nil
-	}
-	for _, t := range p.info.tables {
-		key, _, err := p.sw.TableKey(t.name)
-		for i, f := range t.fields {
-			if f.names != nil && err == nil && i < len(key) {
-				f.names.fit(key[i].Width)
-			}
-		}
-	}
-	for _, a := range p.info.actions {
-		widths, err := p.sw.ActionWidths(a.name)
-		for i, f := range a.params {
-			if f.names != nil && err == nil && i < len(widths) {
-				f.names.fit(widths[i])
-			}
-		}
-	}
-	for _, r := range p.info.registers {
-		if _, width, err := p.sw.RegisterInfo(r.name); err == nil && r.data.names != nil {
-			r.data.names.fit(width)
-		}
-	}
-	for _, d := range p.info.digests {
-		widths, err := p.sw.DigestWidths(d.name)
-		for i, l := range d.data.leaves() {
-			if l.names != nil && err == nil && i < len(widths) {
-				l.names.fit(widths[i])
-			}
-		}
-	}
-	return p.info.setWidths()
-}
-
-// setWidths gives all that is translated to strings the width of its numbers.
-func (in *info) setWidths() error {
-	for _, t := range in.translations {
-		if t.width <= 0 || t.width > 64 {
-			return failf(codes.InvalidArgument, "p4info: type %s is translated to strings and has %d bits in the program, want 1 to 64", t.typ, t.width)
-		}
-		for text, n := range t.numbers {
-			if n > t.largest() {
-				return failf(codes.InvalidArgument, "p4info: type %s: the number %d of %q takes more than %d bits", t.typ, n, text, t.width)
-			}
-		}
-	}
-	for _, t := range in.tables {
-		setFieldWidths(t.fields)
-	}
-	for _, v := range in.valueSets {
-		setFieldWidths(v.fields)
-	}
-	for _, a := range in.actions {
-		setParamWidths(a.params)
-	}
-	for _, r := range in.registers {
-		r.data.setWidths()
-	}
-	for _, d := range in.digests {
-		d.data.setWidths()
-	}
-	for _, h := range []*packetHeader{in.packetIn, in.packetOut} {
-		if h != nil {
-			h.bits = setParamWidths(h.fields)
-		}
-	}
-	return nil
-}
-
-func setFieldWidths(list []fieldInfo) {
-	for i := range list {
-		if list[i].names != nil {
-			list[i].width = list[i].names.width
-		}
-	}
-}
-
-// setParamWidths returns the sum of all widths.
-func setParamWidths(list []paramInfo) (sum int) {
-	for i := range list {
-		if list[i].names != nil {
-			list[i].width = list[i].names.width
-		}
-		sum += list[i].width
-	}
-	return sum
-}
-
-func (t *dataType) setWidths() {
-	for _, l := range t.leaves() {
-		if l.names != nil {
-			l.width = l.names.width
-		}
-	}
 }
 
 // parseValue checks a value, a number or a string, and returns it as a number
@@ -282,4 +178,56 @@ func showValue(b []byte, names *translation) []byte {
 		return names.keep(b)
 	}
 	return canonical(b)
+}
+
+// canonical is the shortest form of a number that is known to fit.
+func canonical(b []byte) []byte {
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	if len(b) == 0 {
+		return []byte{0}
+	}
+	return b
+}
+
+// unsigned checks that b encodes a bit<width> and returns its canonical form,
+// which shares b's memory.
+func unsigned(b []byte, width int) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, failf(codes.OutOfRange, "an empty byte string is no number: zero is \\x00")
+	}
+	for len(b) > 1 && b[0] == 0 {
+		b = b[1:]
+	}
+	if n := num.BitLen(b); n > width {
+		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the type", b, n, width)
+	}
+	return b, nil
+}
+
+// canonize replaces an unsigned byte string in a message by its canonical form.
+// It does not touch one that is canonical already: messages that are stored
+// are, and readers share them.
+func canonize(field *[]byte, width int) ([]byte, error) {
+	b, err := unsigned(*field, width)
+	if err == nil && len(b) != len(*field) {
+		*field = b
+	}
+	return b, err
+}
+
+// signed checks that b encodes an int<width> in two's complement and returns
+// its canonical form, which shares b's memory.
+func signed(b []byte, width int) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, failf(codes.OutOfRange, "an empty byte string is no number: zero is \\x00")
+	}
+	for len(b) > 1 && num.IsSignExtension(b[0], b[1]) {
+		b = b[1:]
+	}
+	if n := num.SignedBitLen(b); n > width {
+		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the signed type", b, n, width)
+	}
+	return b, nil
 }

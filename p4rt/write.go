@@ -6,6 +6,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // chunk is how many updates are done before packets get their turn.
@@ -13,7 +15,7 @@ const chunk = 64
 
 // Write applies a batch of updates.
 func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	if err := s.write(req, requestSize(ctx), nil); err != nil {
+	if err := s.write(req, gate.RequestSize(ctx), nil); err != nil {
 		return nil, err
 	}
 	return &p4v1.WriteResponse{}, nil
@@ -26,6 +28,8 @@ func (s *Server) write(req *p4v1.WriteRequest, size int, keys *Keys) error {
 		return err
 	}
 	defer permit.release()
+	s.turns.write()
+	defer s.turns.write()
 	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
 		return failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
 	}

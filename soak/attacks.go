@@ -3,9 +3,8 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"net"
 	"strings"
-
-	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
 // An attack is a command of p4lb with input that once hung it, took the
@@ -16,8 +15,8 @@ type attack struct {
 	args  []string
 	code  int    // that it must end with
 	says  string // something of what it must say
-	// lie is what a switch at ADDRESS, in the files, answers to reads.
-	lie func(send func(*p4v1.ReadResponse) error) error
+	// serve begins a server that lies, at ADDRESS in the files and arguments.
+	serve func(net.Listener) (stop func())
 }
 
 // p4 is a program for v1model around what an attack puts into it.
@@ -79,6 +78,7 @@ func attacks(n int) []attack {
 	compile("entries", p4("", "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = {"+numbered(10000*n, "#: NoAction();\n")+"} }", "t.apply();", ""), 0, "")
 	compile("functions that call twice", p4(doubling("bit<32> f0(in bit<32> x) { return x + 1; }\n", "bit<32> f#(in bit<32> x) { return f@(f@(x)); }\n", 60), "", "meta.m = f59(meta.m);", ""), 1, "steps to lower")
 	compile("actions that call twice", p4("", doubling("action a0() { meta.m = meta.m + 1; }\n", "action a#() { a@(); a@(); }\n", 60), "a59();", ""), 1, "steps to lower")
+	compile("unions compared", p4("header_union u_t { "+numbered(3000, "h_t x#; ")+"}", "u_t u; u_t v;", strings.Repeat("if (u == v) { meta.m = 1; }", 50), ""), 1, "steps to lower")
 	compile("macros that double", strings.ReplaceAll(doubling("!define A0 meta.m+\n", "!define A# A@ A@\n", 60), "!", "#")+p4("", "", "meta.m = A59 1;", ""), 1, "macros use more than")
 	compile("an include of a device", "#include \"/dev/zero\"\n", 1, "cannot include")
 

@@ -53,18 +53,25 @@ Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
 Switch(pipe) main;
 `
 
-// build compiles the program and says how the switch begins.
 func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
-	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(path("x.p4"), []byte(besiegedChip), 0o644); err != nil {
+	program, schema := filepath.Join(dir, "x.p4"), filepath.Join(dir, "schema.json")
+	if err := os.WriteFile(program, []byte(besiegedChip), 0o644); err != nil {
 		return nil, err
 	}
-	if text, err := exec.Command(binary, "compile", path("x.p4"), "--bfrt", path("schema.json")).CombinedOutput(); err != nil {
+	if text, err := exec.Command(binary, "compile", program, "--bfrt", schema).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling: %s", text)
 	}
-	text, err := os.ReadFile(path("schema.json"))
+	address, err := freePort()
 	if err != nil {
 		return nil, err
+	}
+	return exec.Command(binary, "switch", "--bfrt", address, "--load", program), nil
+}
+
+func (c *chip) find(dir string, addresses []string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "schema.json"))
+	if err != nil {
+		return err
 	}
 	type named struct {
 		Name    string
@@ -76,9 +83,9 @@ func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
 	}
 	var schema struct{ Tables []named }
 	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, err
+		return err
 	}
-	c.ids = map[string]uint32{}
+	c.address, c.ids = addresses[0], map[string]uint32{}
 	last := func(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 	for _, t := range schema.Tables {
 		c.ids[last(t.Name)] = t.ID
@@ -86,10 +93,8 @@ func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
 			c.ids[last(a.Name)] = a.ID
 		}
 	}
-	if c.address, err = freePort(); err != nil {
-		return nil, err
-	}
-	return exec.Command(binary, "switch", "--bfrt", c.address, "--load", path("x.p4")), nil
+	c.client, err = c.dial()
+	return err
 }
 
 // dial is a client of its own connection.
@@ -118,10 +123,7 @@ func (c *chip) write(ctx context.Context, kind wire.Update_Type, keys ...uint32)
 	return err
 }
 
-func (c *chip) open(entries int, patience time.Duration) (err error) {
-	if c.client, err = c.dial(); err != nil {
-		return err
-	}
+func (c *chip) open(entries int, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var keys []uint32

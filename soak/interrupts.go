@@ -34,8 +34,7 @@ func interruptions(n int) []interruption {
 	large := p4("", "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = {"+numbered(10000*n, "#: NoAction();\n")+"} }", "t.apply();", "")
 	small := p4("", "", "std.egress_spec = 2;", "")
 	packets := strings.Repeat("packet 1 0000000000000000\nexpect 2 0000000000000000\n", 20000*n)
-	record := "time_us,clock_us,switch,role,scheme,register,quantity,cell,index,port,peer,group,path,raw,value,unit,text,change,rate,minor,wall_us\n" +
-		numbered(40000*n, "#,#,l1,leaf,ecmp,,rx packets,1,port 1,1,h1,0,0,0,0,packets,0 packets,0,0,true,0\n")
+	record := recorded(40000*n, "µs")
 	var observed strings.Builder
 	observed.WriteString("clock_us,switch,port,egress_traffic,occupancy,dequeue_interval\n")
 	for i := range 20000 * n {
@@ -179,7 +178,7 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	case ctx.Err() != nil || took > l.end:
 		return took, fmt.Errorf("it takes %v to end", took.Round(time.Millisecond))
 	case cmd.ProcessState.String() == "signal: interrupt": // it had not begun to listen
-	case code < 0 || strings.Contains(said.String(), "goroutine "):
+	case code < 0 || died(said.String()):
 		return took, fmt.Errorf("it died: %v: %.300s", cmd.ProcessState, &said)
 	}
 	if list := filesBelow(temp); len(list) > 0 {

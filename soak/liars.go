@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -66,23 +65,21 @@ func liars() []attack {
 		}},
 	} {
 		list = append(list, attack{
-			name: "deploy: " + l.name, files: map[string]string{"net.yaml": liedTo}, code: 3, says: l.says, lie: l.lie,
+			name: "deploy: " + l.name, files: map[string]string{"net.yaml": liedTo}, code: 3, says: l.says, serve: serveLies(l.lie),
 			args: []string{"deploy", "--scheme", "ecmp", "--topology", "net.yaml", "--target", "p4runtime", "--once", "--timeout", l.timeout},
 		})
 	}
 	return list
 }
 
-// listen begins a liar, and says where and how it ends.
-func listen(lie func(func(*p4v1.ReadResponse) error) error) (address string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("a switch that lies: %w", err)
+// serveLies begins a liar.
+func serveLies(lie func(func(*p4v1.ReadResponse) error) error) func(net.Listener) (stop func()) {
+	return func(l net.Listener) func() {
+		s := grpc.NewServer()
+		p4v1.RegisterP4RuntimeServer(s, &liar{lie: lie})
+		go s.Serve(l)
+		return s.Stop
 	}
-	s := grpc.NewServer()
-	p4v1.RegisterP4RuntimeServer(s, &liar{lie: lie})
-	go s.Serve(l)
-	return l.Addr().String(), s.Stop, nil
 }
 
 func (l *liar) Read(_ *p4v1.ReadRequest, s p4v1.P4Runtime_ReadServer) error { return l.lie(s.Send) }

@@ -9,9 +9,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,58 +31,107 @@ type limits struct {
 type outcome struct {
 	took   time.Duration // of processors
 	memory int64         // the most that it had, in MiB
-	writes time.Duration // what writes took, of a switch
+	quiet  time.Duration // what writes took of a switch that nobody attacks
+	writes time.Duration // what they took under attack
 	lost   string        // why the attack has won; "" if it has not
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == besieger {
+		if err := besiege(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	binary := flag.String("p4lb", "bin/p4lb", "the `BINARY` to attack")
 	length := flag.Duration("for", time.Minute, "go on for `TIME`, once round at least")
 	memory := flag.Int64("memory", 1024, "what a process may take, in `MiB`")
 	progress := flag.Duration("progress", 30*time.Second, "the `TIME` within which it must end")
 	write := flag.Duration("write", 100*time.Millisecond, "the `TIME` within which a switch does 99 of 100 writes of others")
 	end := flag.Duration("end", time.Second, "the `TIME` within which a command ends that is interrupted")
+	raced := flag.Bool("race", false, "make a binary with the race detector, which lets it take longer and more, and attack that")
+	only := flag.String("only", "", "attacks whose names match the `PATTERN`, a regular expression")
 	flag.Parse()
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(2)
+	}
 	path, err := filepath.Abs(*binary)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	if !soak(path, *length, limits{*progress, *memory, *write, *end}) {
+	l := limits{*progress, *memory, *write, *end}
+	remove := func() {}
+	if *raced {
+		if path, remove, err = withRaceDetector(); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			os.Exit(1)
+		}
+		const slower = 20
+		l = limits{slower * l.time, slower * l.memory, slower * l.write, slower * l.end}
+	}
+	held := soak(path, *length, names, l)
+	if remove(); !held {
 		os.Exit(1)
 	}
 }
 
-// soak runs all attacks, harder each time, until the time is over. It reports
-// whether all of them have been held off.
-func soak(binary string, length time.Duration, l limits) bool {
+// withRaceDetector makes the binary of the program here, until remove.
+func withRaceDetector() (binary string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "p4lb-soak-")
+	if err != nil {
+		return "", nil, err
+	}
+	binary = filepath.Join(dir, "p4lb")
+	if text, err := exec.Command("go", "build", "-race", "-trimpath", "-o", binary, "./cmd/p4lb").CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
+		return "", nil, fmt.Errorf("building p4lb with the race detector: %v: %s", err, text)
+	}
+	return binary, func() { os.RemoveAll(dir) }, nil
+}
+
+// died reports whether what a process has said is what Go says of a crash or a race.
+func died(said string) bool {
+	return strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE")
+}
+
+// soak runs the attacks of these names, harder each time, until the time is over.
+// It reports whether all of them have been held off.
+func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) bool {
 	held := true
-	fmt.Printf("%-44s %8s %8s %10s\n", "ATTACK", "CPU", "MiB", "WRITES P99")
-	report := func(name string, o outcome) {
-		held = held && o.lost == ""
-		writes := ""
-		if o.writes > 0 {
-			writes = o.writes.Round(time.Microsecond).String()
+	fmt.Printf("%-50s %8s %6s %9s %9s\n", "", "", "", "WRITES", "P99 UNDER")
+	fmt.Printf("%-50s %8s %6s %9s %9s\n", "ATTACK", "CPU", "MiB", "P99", "ATTACK")
+	report := func(name string, run func() outcome) {
+		if !names.MatchString(name) {
+			return
 		}
-		fmt.Printf("%-44s %7.2fs %8d %10s  %s\n", name, o.took.Seconds(), o.memory, writes, o.lost)
+		o := run()
+		held = held && o.lost == ""
+		writes := [2]string{}
+		for i, d := range []time.Duration{o.quiet, o.writes} {
+			if d > 0 {
+				writes[i] = d.Round(10 * time.Microsecond).String()
+			}
+		}
+		fmt.Printf("%-50s %7.2fs %6d %9s %9s  %s\n", name, o.took.Seconds(), o.memory, writes[0], writes[1], o.lost)
 	}
 	// Clients are of this process, which grows by them, and what it has had counts
 	// for those that it begins later: so the commands come first.
 	began, n := time.Now(), 1
 	for ; n == 1 || time.Since(began) < length/2; n++ {
-		for _, a := range append(attacks(min(n, 3)), liars()...) {
-			report(a.name, a.run(binary, l))
+		for _, a := range slices.Concat(attacks(min(n, 3)), liars(), stores()) {
+			report(a.name, func() outcome { return a.run(binary, l) })
 		}
 		for _, i := range interruptions(min(n, 3)) {
-			report("SIGINT: "+i.name, i.run(binary, l, []float64{0.1, 0.3, 0.5, 0.7, 0.9, 0.97}))
+			report("SIGINT: "+i.name, func() outcome { return i.run(binary, l, []float64{0.1, 0.3, 0.5, 0.7, 0.9, 0.97}) })
 		}
 	}
 	for n = 1; n == 1 || time.Since(began) < length; n++ {
-		for _, s := range sieges() {
-			report("switch: "+s.name, s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)))
-		}
-		for _, s := range chipSieges() {
-			report("switch --bfrt: "+s.name, s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)))
+		for _, s := range allSieges() {
+			report(s.title(), func() outcome { return s.lay(binary, l, 3*time.Second, 50_000*min(n, 4)) })
 		}
 	}
 	return held
@@ -97,12 +149,13 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 		return outcome{lost: err.Error()}
 	}
 	address := ""
-	if a.lie != nil {
-		var stop func()
-		if address, stop, err = listen(a.lie); err != nil {
+	if a.serve != nil {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
 			return outcome{lost: err.Error()}
 		}
-		defer stop()
+		address = l.Addr().String()
+		defer a.serve(l)()
 	}
 	for name, text := range a.files {
 		text = strings.ReplaceAll(text, "ADDRESS", address)
@@ -112,8 +165,12 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.time)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, a.args...)
-	cmd.Dir = work
+	var args []string
+	for _, arg := range a.args {
+		args = append(args, strings.ReplaceAll(arg, "ADDRESS", address))
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir, cmd.Env = work, append(os.Environ(), "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x")
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -131,7 +188,7 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 		o.lost = fmt.Sprintf("exit code %d, want %d: %.200s", code, a.code, text)
 	case !strings.Contains(string(text), a.says):
 		o.lost = fmt.Sprintf("it says %.200q, want something with %q", text, a.says)
-	case strings.Contains(string(text), "goroutine "):
+	case died(string(text)):
 		o.lost = fmt.Sprintf("it died: %.200s", text)
 	case strings.ContainsAny(string(text), "\x1b\x07"):
 		o.lost = fmt.Sprintf("it says what a terminal obeys: %.200q", text)

@@ -6,17 +6,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/prototext"
 )
@@ -25,12 +26,31 @@ import (
 // writing. What writes may take is a limit as well.
 type siege struct {
 	name string
-	run  func(*walls) error // goes on until the time is over
-	chip func(*chip) error  // the same, of a switch that serves BfRt
+	run  func(*walls) error   // goes on until the time is over
+	chip func(*chip) error    // the same, of a switch that serves BfRt
+	page func(*gallery) error // and of a page
+	tls  bool                 // clients of P4Runtime come with TLS
+}
+
+func allSieges() []siege { return slices.Concat(sieges(), chipSieges(), pageSieges()) }
+
+// title is the name of a siege with what is besieged.
+func (s *siege) title() string {
+	switch {
+	case s.chip != nil:
+		return "switch --bfrt: " + s.name
+	case s.page != nil:
+		return "page: " + s.name
+	}
+	return "switch: " + s.name
 }
 
 // A fortress is a switch under siege, with a client that goes on writing.
 type fortress interface {
+	// build compiles its program into a folder and says how the switch begins.
+	build(binary, dir string) (*exec.Cmd, error)
+	// find takes the addresses of the switch, and its program from the folder.
+	find(dir string, addresses []string) error
 	// open has the client begin, and the switch hold so many entries.
 	open(entries int, patience time.Duration) error
 	// change writes something.
@@ -41,6 +61,7 @@ type fortress interface {
 type walls struct {
 	context.Context
 	p4runtime, thrift string // its addresses
+	tls               bool
 	program           *p4v1.ForwardingPipelineConfig
 	primary           p4v1.P4RuntimeClient
 	ids               map[string]uint32
@@ -72,6 +93,20 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 // electionID is that of the primary.
 var electionID = &p4v1.Uint128{Low: 100}
 
+// fortress is a switch of the kind that the siege is of.
+func (s *siege) fortress(over context.Context) (fortress, func() error) {
+	switch {
+	case s.chip != nil:
+		c := &chip{Context: over}
+		return c, func() error { return s.chip(c) }
+	case s.page != nil:
+		g := &gallery{Context: over}
+		return g, func() error { return s.page(g) }
+	}
+	w := &walls{Context: over, tls: s.tls}
+	return w, func() error { return s.run(w) }
+}
+
 // lay lays siege for a time to a switch with so many routes.
 func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (o outcome) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
@@ -79,14 +114,18 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return outcome{lost: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	w, c := new(walls), new(chip)
-	var within fortress = w
-	build, attack := w.build, func() error { return s.run(w) }
-	if s.chip != nil {
-		within, build, attack = c, c.build, func() error { return s.chip(c) }
-	}
-	cmd, err := build(binary, dir)
+	within, _ := s.fortress(context.Background())
+	cmd, err := within.build(binary, dir)
 	if err != nil {
+		return outcome{lost: err.Error()}
+	}
+	var addresses []string
+	for _, option := range []string{"--grpc", "--thrift", "--bfrt", "--listen"} {
+		if at := slices.Index(cmd.Args, option); at >= 0 {
+			addresses = append(addresses, cmd.Args[at+1])
+		}
+	}
+	if err := within.find(dir, addresses); err != nil {
 		return outcome{lost: err.Error()}
 	}
 	var said bytes.Buffer
@@ -104,20 +143,24 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	if err := within.open(routes, l.time); err != nil {
 		return fail("%v: %.300s", err, &said)
 	}
-	// A deadline would be sent to the switch, which may then end a call a moment
-	// before this side knows that the time is over.
-	ctx, cancel := context.WithCancel(context.Background())
+	calm, cancel := context.WithTimeout(context.Background(), length/3)
 	defer cancel()
-	time.AfterFunc(length, cancel)
-	w.Context, c.Context = ctx, ctx
-	attacked := make(chan error, 1)
-	go func() { attacked <- attack() }()
+	if o.quiet, err = writes(calm, within, l.time); err != nil {
+		return fail("a write: %v: %.300s", err, &said)
+	}
+	raise, err := s.begin(dir, addresses)
+	if err != nil {
+		return fail("%v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), length)
+	defer cancel()
 	o.writes, err = writes(ctx, within, l.time)
+	attacked := raise()
 	if err != nil {
 		return fail("a write: %v: %.300s", err, &said)
 	}
-	if err := <-attacked; err != nil {
-		return fail("%v", err)
+	if attacked != nil {
+		return fail("%v", attacked)
 	}
 	select {
 	case <-ended:
@@ -133,17 +176,65 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	}
 	o.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
-	case strings.Contains(said.String(), "goroutine "):
+	case died(said.String()):
 		return fail("it died: %.300s", &said)
 	case o.memory > l.memory:
 		return fail("takes more memory than it may")
-	case o.writes > l.write:
+	case o.writes > l.write && s.page == nil, o.writes > 30*l.write:
 		return fail("writes of others take too long")
 	}
 	return o
 }
 
-// build compiles the program and says how the switch begins.
+// besieger, as the first argument, makes of this program the attackers of a siege:
+// they have a process of their own, so that it is the switch that writers of others
+// wait for, and not a crowd that they share a process with.
+const besieger = "besiege"
+
+// begin begins the attack. raise ends it and says what has come of it.
+func (s *siege) begin(dir string, addresses []string) (raise func() error, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	crowd := exec.Command(self, append([]string{besieger, s.title(), dir}, addresses...)...)
+	over, err := crowd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	var said bytes.Buffer
+	crowd.Stderr = &said
+	if err := crowd.Start(); err != nil {
+		return nil, err
+	}
+	return func() error {
+		over.Close()
+		if err := crowd.Wait(); err != nil {
+			return fmt.Errorf("%v: %.300s", err, &said)
+		}
+		return nil
+	}, nil
+}
+
+// besiege attacks until the input ends. The arguments are those of begin.
+func besiege(args []string) error {
+	title, dir, addresses := args[0], args[1], args[2:]
+	list := allSieges()
+	at := slices.IndexFunc(list, func(s siege) bool { return s.title() == title })
+	// A deadline would be sent to the switch, which may then end a call a moment
+	// before this side knows that the time is over.
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	within, attack := list[at].fortress(ctx)
+	if err := within.find(dir, addresses); err != nil {
+		return err
+	}
+	return attack()
+}
+
 func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(path("x.p4"), []byte(besieged), 0o644); err != nil {
@@ -152,19 +243,39 @@ func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
 	if text, err := exec.Command(binary, "compile", path("x.p4"), "-o", path("x.json"), "--p4info", path("x.txtpb")).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling: %s", text)
 	}
-	program, err := os.ReadFile(path("x.json"))
-	if err != nil {
-		return nil, err
+	args := []string{"switch", "--cpu-port", "255"}
+	for _, option := range []string{"--grpc", "--thrift"} {
+		address, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, option, address)
 	}
-	text, err := os.ReadFile(path("x.txtpb"))
+	if w.tls {
+		cert, key, err := certificate(dir)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--tls-cert", cert, "--tls-key", key)
+	}
+	return exec.Command(binary, args...), nil
+}
+
+func (w *walls) find(dir string, addresses []string) error {
+	program, err := os.ReadFile(filepath.Join(dir, "x.json"))
 	if err != nil {
-		return nil, err
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "x.txtpb"))
+	if err != nil {
+		return err
 	}
 	info := new(configv1.P4Info)
 	if err := prototext.Unmarshal(text, info); err != nil {
-		return nil, err
+		return err
 	}
-	*w = walls{program: &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program}, ids: map[string]uint32{}}
+	w.p4runtime, w.thrift = addresses[0], addresses[1]
+	w.program, w.ids = &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program}, map[string]uint32{}
 	for _, t := range info.Tables {
 		w.ids[t.Preamble.Alias] = t.Preamble.Id
 	}
@@ -174,12 +285,12 @@ func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
 	for _, d := range info.Digests {
 		w.ids["digest"] = d.Preamble.Id
 	}
-	for _, place := range []*string{&w.p4runtime, &w.thrift} {
-		if *place, err = freePort(); err != nil {
-			return nil, err
-		}
+	var more []grpc.DialOption
+	if w.tls {
+		more = append(more, grpc.WithTransportCredentials(credentials.NewTLS(trusting)))
 	}
-	return exec.Command(binary, "switch", "--grpc", w.p4runtime, "--thrift", w.thrift, "--cpu-port", "255"), nil
+	w.primary, err = dial(w.p4runtime, more...)
+	return err
 }
 
 // freePort is an address that nobody listens at.
@@ -207,9 +318,6 @@ func dial(address string, more ...grpc.DialOption) (p4v1.P4RuntimeClient, error)
 
 // open makes a primary, which sets the program and routes.
 func (w *walls) open(routes int, patience time.Duration) (err error) {
-	if w.primary, err = dial(w.p4runtime); err != nil {
-		return err
-	}
 	if _, err = w.claim(context.Background(), w.primary, "", electionID); err != nil {
 		return err
 	}

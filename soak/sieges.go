@@ -119,11 +119,12 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{name: "connections to P4Runtime", run: func(w *walls) error { return w.connections(w.p4runtime, "") }},
-		{name: "connections to Thrift", run: func(w *walls) error { return w.connections(w.thrift, "") }},
-		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return w.connections(w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
+		{name: "connections to P4Runtime", run: func(w *walls) error { return connections(w, w.p4runtime, "") }},
+		{name: "connections to Thrift", run: func(w *walls) error { return connections(w, w.thrift, "") }},
+		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return connections(w, w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
+		{name: "TLS handshakes that stop", tls: true, run: func(w *walls) error { return connections(w, w.p4runtime, hello()) }},
 		{name: "garbage to P4Runtime", run: func(w *walls) error {
-			return w.connections(w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
+			return connections(w, w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
 		}},
 	}
 }
@@ -298,8 +299,8 @@ func (w *walls) pieces(n int, method string) error {
 
 // connections opens connections without end, 2000 at a time, and says something
 // on each.
-func (w *walls) connections(address, text string) error {
-	for w.Err() == nil {
+func connections(over context.Context, address, text string) error {
+	for over.Err() == nil {
 		var list []net.Conn
 		for range 2000 {
 			c, err := net.DialTimeout("tcp", address, time.Second)
@@ -308,7 +309,7 @@ func (w *walls) connections(address, text string) error {
 			}
 			c.Write([]byte(text))
 			list = append(list, c)
-			if w.Err() != nil {
+			if over.Err() != nil {
 				break
 			}
 		}

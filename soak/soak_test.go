@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,13 +23,17 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "p4lb")
-	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building p4lb: %v: %s", err, text)
 	}
 	return binary, nil
 })
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == besieger {
+		main()
+		os.Exit(0)
+	}
 	code := m.Run()
 	if binary, err := buildBinary(); err == nil {
 		os.RemoveAll(filepath.Dir(binary))
@@ -46,19 +51,15 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range append(attacks(1), liars()...) {
+	for _, a := range slices.Concat(attacks(1), liars(), stores()) {
 		t.Run(a.name, func(t *testing.T) {
 			if o := a.run(binary, limits{time: 5 * time.Minute, memory: 1024}); o.lost != "" {
 				t.Error(o.lost)
 			}
 		})
 	}
-	for _, s := range append(sieges(), chipSieges()...) {
-		name := "switch: "
-		if s.chip != nil {
-			name = "switch --bfrt: "
-		}
-		t.Run(name+s.name, func(t *testing.T) {
+	for _, s := range allSieges() {
+		t.Run(s.title(), func(t *testing.T) {
 			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 1024, write: time.Minute}, 500*time.Millisecond, 5000); o.lost != "" {
 				t.Error(o.lost)
 			}

@@ -8,18 +8,6 @@ import (
 	"github.com/p4lb/p4lb/p4rt"
 )
 
-// An ageing is the idle timeout of a table's entries.
-type ageing struct {
-	ttl, hit *datum // nil: the table has none
-	config   *wire.IdleTable
-	idle     map[entryAt]bool // entries that have been reported
-	from     []int
-	polled   time.Duration // when hit states were brought up to date last
-	passed   sweeps
-	active   map[entryAt]bool
-	came     map[entryAt]time.Duration
-}
-
 func (a *ageing) timeout(d *entryData) time.Duration {
 	if d.ttl == nil {
 		return 0

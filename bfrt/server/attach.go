@@ -10,24 +10,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// Attachments are what hangs on the entries of a match table: a counter, a meter,
-// a cell of registers, a filter.
-type attachments struct {
-	bytes, packets *datum
-	meter          *meterSpec
-	registers      []*registerCell
-	lpf, wred      *filterSpec
-
-	// What was asked for, by entry: the data plane has it in another form.
-	specs map[entryAt]spec
-	// Counts as the driver remembers them, which a read that is not of the chip
-	// tells.
-	known map[entryAt]dataplane.Count
-}
-
-// A spec is the rates of a meter, or the constants of a filter, by field.
-type spec map[uint32]*wire.DataField
-
 func (a *attachments) find(t *matchTable, p *program) error {
 	a.specs, a.known = map[entryAt]spec{}, map[entryAt]dataplane.Count{}
 	a.bytes, a.packets = t.field("$COUNTER_SPEC_BYTES"), t.field("$COUNTER_SPEC_PKTS")

@@ -67,10 +67,7 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 		if err := has("MeterByteCountAdjust"); err != nil {
 			return err
 		}
-		if x.ByteCountAdj.GetByteCountAdjust() != 0 {
-			return failf(unimplemented, "the bytes that a meter sees are not adjusted")
-		}
-		return nil
+		return t.adjust(r, m, x.ByteCountAdj.GetByteCountAdjust())
 	case *wire.TableAttribute_PortStatusNotify:
 		if err := has("port_status_notif_cb"); err != nil {
 			return err
@@ -95,6 +92,31 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 		}
 	}
 	return failf(unimplemented, "the table has no such attribute")
+}
+
+// adjust has the meters of a table, or those of its entries, count so many bytes more
+// of each packet.
+func (t *table) adjust(r *request, m *matchTable, bytes int32) error {
+	pipes, err := r.pipesOf(t.program)
+	if err != nil {
+		return err
+	}
+	name := t.program.short(t.schema.Name)
+	if m != nil {
+		name = t.program.directMeter(name)
+	}
+	for _, pipe := range pipes {
+		before := t.adjusted[pipe]
+		set := func(n int32) error {
+			t.adjusted[pipe] = n
+			return t.sw(pipe).MeterAdjust(name, int(n))
+		}
+		if err := set(bytes); err != nil {
+			return err
+		}
+		r.done(func() { set(before) })
+	}
+	return nil
 }
 
 // attribute reads an attribute of a table.
@@ -124,7 +146,11 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 		}
 		out.Attribute = &wire.TableAttribute_DynHashing{DynHashing: &wire.DynHashing{Alg: m.hash.Alg, Seed: m.hash.Seed}}
 	case *wire.TableAttribute_ByteCountAdj:
-		out.Attribute = &wire.TableAttribute_ByteCountAdj{ByteCountAdj: &wire.ByteCountAdj{}}
+		pipes, err := r.pipesOf(o.head().program)
+		if err != nil {
+			return nil, err
+		}
+		out.Attribute = &wire.TableAttribute_ByteCountAdj{ByteCountAdj: &wire.ByteCountAdj{ByteCountAdjust: o.head().adjusted[pipes[0]]}}
 	case *wire.TableAttribute_PortStatusNotify:
 		out.Attribute = &wire.TableAttribute_PortStatusNotify{PortStatusNotify: &wire.PortStatusChg{Enable: s.chip.ports.notify}}
 	case *wire.TableAttribute_IntvlMs:

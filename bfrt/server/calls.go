@@ -189,7 +189,9 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 		if err != nil {
 			return err
 		}
-		err = o.write(r, u.GetType(), e)
+		if err = possible(u.GetType(), e); err == nil {
+			err = o.write(r, u.GetType(), e)
+		}
 		if err == errModified {
 			return err
 		}
@@ -218,6 +220,21 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 		return invalidf("the update has no entity")
 	}
 	return failf(codes.Unimplemented, "an entity of this kind is not written")
+}
+
+// possible says what is wrong with an update of an entry whatever its table.
+func possible(kind wire.Update_Type, e *wire.TableEntry) error {
+	switch {
+	case kind < wire.Update_INSERT || kind > wire.Update_RESET:
+		return invalidf("there is no update of type %v", kind)
+	case !e.GetIsDefaultEntry():
+		return nil
+	case len(e.GetKey().GetFields()) > 0:
+		return invalidf("the default entry has no key")
+	case kind == wire.Update_INSERT:
+		return failf(unimplemented, "the default entry is there, and is modified")
+	}
+	return nil
 }
 
 // Read answers with what the entities ask for. What is wrong with one does not

@@ -1,10 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
-	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -13,24 +14,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
-	"github.com/p4lb/p4lb/p4rt"
 )
-
-// clients are those that have a stream, by their numbers.
-type clients struct {
-	mu   sync.Mutex
-	open map[uint32]*client
-}
-
-// A client is one with a stream.
-type client struct {
-	id     uint32
-	wants  *wire.Subscribe_Notifications
-	bound  string // the program, "" if there is none
-	outbox *outbox
-	gone   chan struct{} // closed once the stream is to end
-	why    error         // that it ends, set before
-}
 
 // end ends the stream of a client; l.mu is held.
 func (c *client) end(why error) {
@@ -38,18 +22,6 @@ func (c *client) end(why error) {
 		c.why = why
 		close(c.gone)
 	}
-}
-
-// An outbox holds what is to be sent to a client, so that nobody waits for a slow
-// one: what finds no room is lost.
-type outbox struct {
-	mu    sync.Mutex
-	list  []*wire.StreamMessageResponse
-	cost  int // of list, about, in bytes
-	room  int
-	all   *p4rt.Backlog
-	ready chan struct{} // has one while there is something
-	gone  bool
 }
 
 // maxUnread is how many messages may wait for a client that still gets answers to
@@ -118,8 +90,11 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 	defer s.clients.leave(c)
 	came, failed := make(chan *wire.StreamMessageRequest), make(chan error, 1)
 	go func() {
-		for {
+		for n := 0; ; n++ {
 			m, err := stream.Recv()
+			if err == nil && n >= heardAtOnce {
+				err = s.pace.wait(stream.Context())
+			}
 			if err != nil {
 				failed <- err
 				return
@@ -153,6 +128,40 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 		case <-s.stop:
 			return status.Error(codes.Unavailable, "the switch ends")
 		}
+	}
+}
+
+// A stream's first messages are heard at once; of those that follow, of all
+// streams together, one in heardEvery: clients that say the same for ever would
+// otherwise take the time of those that write.
+const (
+	heardAtOnce = 16
+	heardEvery  = 100 * time.Microsecond
+)
+
+// turn is how long a message that comes now has to wait.
+func (p *pace) turn(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	wait := p.next.Sub(now)
+	p.next = p.next.Add(heardEvery)
+	return wait
+}
+
+// wait waits for the turn of a message, if that is longer than timers are fine.
+func (p *pace) wait(ctx context.Context) error {
+	turn := p.turn(time.Now())
+	if turn < time.Millisecond {
+		return nil
+	}
+	select {
+	case <-time.After(turn):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -229,7 +238,7 @@ func (l *clients) bind(id uint32, program string) error {
 	defer l.mu.Unlock()
 	c := l.open[id]
 	if c == nil {
-		return failf(notFound, "there is no client %d: it must subscribe first", id)
+		return failf(codes.Unavailable, "there is no client %d: it must subscribe first", id)
 	}
 	for _, o := range l.open {
 		if o.bound == program {
@@ -252,14 +261,14 @@ func (l *clients) dismiss(programs []*program) {
 	}
 }
 
-// programOf is what a client is bound to.
-func (l *clients) programOf(id uint32) string {
+// programOf is what a client is bound to, if it has a stream.
+func (l *clients) programOf(id uint32) (program string, subscribed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.open[id]; c != nil {
-		return c.bound
+		return c.bound, true
 	}
-	return ""
+	return "", false
 }
 
 // tell sends a message to those who want it; of a program, to its client.
@@ -282,13 +291,17 @@ func (l *clients) configured(m *wire.SetForwardingPipelineConfigResponse) {
 }
 
 // program is the one that a request is about: of its name, or that its client is
-// bound to.
+// bound to. To the SDE a client without a stream is one that names its programs.
 func (s *Server) programFor(name string, client uint32) (*program, error) {
+	subscribed := false
 	if name == "" {
-		name = s.clients.programOf(client)
+		name, subscribed = s.clients.programOf(client)
 	}
-	if name == "" {
-		return nil, failf(codes.PermissionDenied, "client %d is bound to no program, and the request names none", client)
+	switch {
+	case name == "" && subscribed:
+		return nil, failf(codes.Unknown, "client %d is bound to no program, and the request names none", client)
+	case name == "":
+		return nil, failf(notFound, "client %d has no stream, and the request names no program", client)
 	}
 	i := slices.IndexFunc(s.programs, func(p *program) bool { return p.name == name })
 	if i < 0 {

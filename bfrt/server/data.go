@@ -3,29 +3,12 @@ package server
 import (
 	"slices"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
 )
-
-const unimplemented = codes.Unimplemented
-
-// errModified tells that INSERT_OR_MODIFY has found an entry: the update is done,
-// and its outcome says so.
-var errModified = failf(codes.AlreadyExists, "the entry was there, and has been modified")
-
-// A table is what all tables of the schema have.
-type table struct {
-	s       *Server
-	program *program // nil: every chip has it
-	schema  *bfrt.Table
-	keys    []keyField
-	fields  map[uint32]*datum // of the data, without those of actions
-	order   []*datum
-}
 
 func newTable(s *Server, p *program, schema *bfrt.Table) *table {
 	t := &table{s: s, program: p, schema: schema, keys: keysOf(schema), fields: map[uint32]*datum{}}

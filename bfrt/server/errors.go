@@ -29,15 +29,15 @@ func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg)
 
 // The SDE's words for the codes, which begin its messages and ours.
 var words = map[codes.Code]string{
-	codes.InvalidArgument:    "Invalid arguments",
-	codes.NotFound:           "Object not found",
-	codes.AlreadyExists:      "Already exists",
-	codes.ResourceExhausted:  "Not enough space",
-	codes.Unimplemented:      "Operation not supported",
-	codes.FailedPrecondition: "In use",
-	codes.PermissionDenied:   "Permission denied",
-	codes.Internal:           "Unexpected error",
-	codes.DeadlineExceeded:   "Deadline exceeded",
+	codes.InvalidArgument:   "Invalid arguments",
+	codes.NotFound:          "Object not found",
+	codes.AlreadyExists:     "Already exists",
+	codes.ResourceExhausted: "Not enough space",
+	codes.Unimplemented:     "Operation not supported",
+	codes.Unavailable:       "Not ready",
+	codes.Unknown:           "Unexpected error",
+	codes.Internal:          "Internal error",
+	codes.DeadlineExceeded:  "Deadline exceeded",
 }
 
 func failf(code codes.Code, format string, args ...any) error {
@@ -72,6 +72,9 @@ func failureOf(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
+	if errors.Is(err, dataplane.ErrStillUsed) {
+		return &failure{codes.AlreadyExists, "Action data entry is being referenced by match entries: " + err.Error()}
+	}
 	code := codes.InvalidArgument
 	switch {
 	case errors.Is(err, dataplane.ErrDuplicate), errors.Is(err, dataplane.ErrMemberInGroup):
@@ -80,8 +83,6 @@ func failureOf(err error) *failure {
 		code = codes.NotFound
 	case errors.Is(err, dataplane.ErrTableFull):
 		code = codes.ResourceExhausted
-	case errors.Is(err, dataplane.ErrStillUsed):
-		code = codes.FailedPrecondition
 	case errors.Is(err, dataplane.ErrNotSupported), errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault):
 		code = codes.Unimplemented
 	}
@@ -94,7 +95,11 @@ func outcome(err error) *wire.Error {
 		return &wire.Error{}
 	}
 	f := failureOf(err)
-	return &wire.Error{CanonicalCode: int32(f.code), Message: f.msg, Code: int32(f.code)}
+	e := &wire.Error{CanonicalCode: int32(f.code), Message: f.msg, Code: int32(f.code)}
+	if err == errModified {
+		e.CanonicalCode = int32(codes.OK)
+	}
+	return e
 }
 
 const (
@@ -129,3 +134,16 @@ func refused(list []*wire.Error) error {
 }
 
 const errorURL = "type.googleapis.com/bfrt_proto.Error"
+
+const notFound = codes.NotFound
+
+const unimplemented = codes.Unimplemented
+
+// errModified tells that INSERT_OR_MODIFY has found an entry: the update is done,
+// and its outcome says so.
+var errModified = failf(codes.AlreadyExists, "the entry was there, and has been modified")
+
+const (
+	alreadyExists = codes.AlreadyExists
+	noSpace       = codes.ResourceExhausted
+)

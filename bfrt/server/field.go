@@ -191,6 +191,9 @@ func (d *datum) checkContainers(list []*wire.DataField_ContainerArray_Container)
 			if i < 0 {
 				return failf(notFound, "field %s has no part %d", d.name, v.GetFieldId())
 			}
+			if v.GetValue() == nil {
+				continue // as if it were not there
+			}
 			if err := d.parts[i].check(v); err != nil {
 				return err
 			}
@@ -327,3 +330,37 @@ func indexOf(keys []keyField, k *wire.TableKey, size int) (int, error) {
 }
 
 func (f *keyField) String() string { return fmt.Sprintf("%s (%d)", f.name, f.id) }
+
+// ones is the greatest number of so many bits.
+func ones(width int) []byte {
+	b := make([]byte, (width+7)/8)
+	for i := range b {
+		b[i] = 0xff
+	}
+	if rest := width % 8; rest != 0 {
+		b[0] = 1<<rest - 1
+	}
+	return b
+}
+
+// full gives a number all the bytes of its width.
+func full(b []byte, width int) []byte {
+	n := (width + 7) / 8
+	out := make([]byte, n)
+	if len(b) > n {
+		b = b[len(b)-n:]
+	}
+	copy(out[n-len(b):], b)
+	return out
+}
+
+// clearBelow sets the lowest bits of a number to zero.
+func clearBelow(b []byte, n int) {
+	for i := len(b) - 1; i >= 0 && n > 0; i, n = i-1, n-8 {
+		if n >= 8 {
+			b[i] = 0
+		} else {
+			b[i] &^= 1<<n - 1
+		}
+	}
+}

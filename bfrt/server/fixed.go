@@ -1,8 +1,6 @@
 package server
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt"
@@ -10,16 +8,6 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
 )
-
-// A fixed is the tables that every chip has, whatever its program.
-type fixed struct {
-	s      *Server
-	info   []byte // their schema
-	tables map[uint32]object
-
-	ports *portTables
-	pre   *replicator
-}
 
 // The queues of a chip: ports make groups, which share a number of queues.
 type manager struct {
@@ -288,12 +276,3 @@ func (c *fixed) shapeQueue(named map[string]*recordTable, key *wire.TableKey, po
 	}
 	c.s.dev.SetQueueRate(int(port), q, pps)
 }
-
-func nameOf(port uint32) string { return fmt.Sprintf("%d/%d", port/4+1, port%4) }
-
-// portKey is a key with a port's number.
-func portKey(t *table, port uint32) *wire.TableKey {
-	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(port))}}
-}
-
-func sortedPorts[V any](m map[uint32]V) []uint32 { return slices.Sorted(maps.Keys(m)) }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
-	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // until waits for what must come.
@@ -25,8 +25,9 @@ func until(t *testing.T, what string, is func() bool) {
 
 // TestReadThatNobodyTakes ends when its time is over.
 func TestReadThatNobodyTakes(t *testing.T) {
-	r := newLimitedRig(t, p4rt.Limits{MaxStall: 300 * time.Millisecond})
-	before := r.s.gate.Calls() // the stream of the client
+	r := newLimitedRig(t, gate.Limits{MaxStall: 300 * time.Millisecond})
+	alone := func() bool { return r.s.gate.Calls() == 1 } // but for the stream of the client
+	until(t, "what came before has ended", alone)
 	large := r.entry("In.large", nil, nil)
 	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{
 		Target: everywhere, ClientId: 1, Entities: []*wire.Entity{{Entity: &wire.Entity_TableEntry{TableEntry: large}}},
@@ -38,7 +39,7 @@ func TestReadThatNobodyTakes(t *testing.T) {
 		header <- err
 	}()
 	r.must(<-header)
-	until(t, "the read ends", func() bool { return r.s.gate.Calls() == before })
+	until(t, "the read ends", alone)
 	for err == nil {
 		_, err = stream.Recv()
 	}
@@ -53,7 +54,7 @@ func TestReadThatNobodyTakes(t *testing.T) {
 // TestTooMuch: what clients ask for beyond the limits is refused, and nothing of it
 // done.
 func TestTooMuch(t *testing.T) {
-	r := newLimitedRig(t, p4rt.Limits{MaxUpdates: 2, MaxCalls: 3, MaxControllers: 2, MaxMessage: 1 << 20})
+	r := newLimitedRig(t, gate.Limits{MaxUpdates: 2, MaxCalls: 3, MaxControllers: 2, MaxMessage: 1 << 20})
 	add := func(n uint64) *wire.Update {
 		return update(ins, r.entry("In.dmac", r.key("In.dmac", n), r.data("In.dmac", "send", "port", 1)))
 	}
@@ -114,4 +115,37 @@ func TestStopEndsBatches(t *testing.T) {
 	if list, err := r.s.pipes[0].TableEntries("In.dmac"); err != nil || len(list) != 1 {
 		t.Errorf("there are %d entries, want the one from before: %v", len(list), err)
 	}
+}
+
+// TestPace: messages of all streams have their turns one after the other, and none
+// waits for those of long ago.
+func TestPace(t *testing.T) {
+	var p pace
+	now := time.Unix(1e9, 0)
+	for i := range 100 {
+		if got, want := p.turn(now), time.Duration(i)*heardEvery; got != want {
+			t.Errorf("message %d waits %v, want %v", i, got, want)
+		}
+	}
+	if got, want := p.turn(now.Add(50*heardEvery)), 50*heardEvery; got != want {
+		t.Errorf("one that comes in between waits %v, want %v", got, want)
+	}
+	if got := p.turn(now.Add(time.Second)); got != 0 {
+		t.Errorf("one that comes later waits %v", got)
+	}
+}
+
+// TestChatter: a client that subscribes without end hears of it, and keeps the
+// subscription, as one does that says it once.
+func TestChatter(t *testing.T) {
+	r := newRig(t)
+	for range 5 * heardAtOnce {
+		r.must(r.stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}))
+	}
+	for range 5 * heardAtOnce {
+		if m := r.hear(); m.GetSubscribe().GetStatus().GetCode() != 0 {
+			t.Fatalf("a subscription was answered with %v", m)
+		}
+	}
+	r.set(ins, "In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1))
 }

@@ -8,42 +8,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// A matchTable is a match table of the program. What it holds is in the data
-// plane; rates and time constants, which that keeps in another form, are here as
-// they were given.
-type matchTable struct {
-	*table
-	name    string // in the data plane
-	matched []keyField
-	ordered uint32 // the field of the priority, 0 if there is none
-	actions map[uint32]*entryAction
-	byName  map[string]*entryAction
-	scope   scope
-	attach  attachments
-	profile *actionProfile
-	select_ *selector
-	// Of an entry that goes by a member or a group.
-	member, group *datum
-
-	ageing ageing
-
-	// The handles that clients have been told, and of which entries.
-	numbers map[entryAt]uint32
-	told    map[uint32]entryAt
-	next    uint32
-
-	hash wire.DynHashing
-}
-
-// An entryAction is an action that entries lead to.
-type entryAction struct {
-	id     uint32
-	name   string
-	params []*datum
-	miss   bool // it is for the default entry alone
-	hit    bool // it is not for the default entry
-}
-
 func (t *matchTable) use(spec *bfrt.ActionSpec, name string) {
 	a := &entryAction{id: spec.ID, name: name, miss: spec.Scope == "DefaultOnly", hit: spec.Scope == "TableOnly"}
 	for _, f := range spec.Data {
@@ -97,15 +61,6 @@ func (t *matchTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry
 		return t.remove(r, at)
 	}
 	return failf(unimplemented, "an entry takes no update of type %v", kind)
-}
-
-// A place is where an entry is: its handle in each of the pipes, -1 where it is
-// not.
-type place struct {
-	pipes    []int
-	handles  []int64
-	match    []dataplane.Match
-	priority int
 }
 
 func (p *place) there() bool {
@@ -572,10 +527,4 @@ func (t *matchTable) number(at entryAt) uint32 {
 		t.numbers[at], t.told[n] = n, at
 	}
 	return n
-}
-
-// An entryAt is an entry in a pipe.
-type entryAt struct {
-	pipe   int
-	handle dataplane.Handle
 }

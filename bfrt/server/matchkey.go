@@ -99,18 +99,6 @@ func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 	return invalidf("key field %s wants a match of kind %s", f.name, f.match)
 }
 
-// ones is the greatest number of so many bits.
-func ones(width int) []byte {
-	b := make([]byte, (width+7)/8)
-	for i := range b {
-		b[i] = 0xff
-	}
-	if rest := width % 8; rest != 0 {
-		b[0] = 1<<rest - 1
-	}
-	return b
-}
-
 // keyOf is the key of an entry as clients have it.
 func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
 	k := &wire.TableKey{Fields: make([]*wire.KeyField, 0, len(t.keys))}
@@ -139,26 +127,4 @@ func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
 		k.Fields = append(k.Fields, &wire.KeyField{FieldId: t.ordered, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: b}}})
 	}
 	return k
-}
-
-// full gives a number all the bytes of its width.
-func full(b []byte, width int) []byte {
-	n := (width + 7) / 8
-	out := make([]byte, n)
-	if len(b) > n {
-		b = b[len(b)-n:]
-	}
-	copy(out[n-len(b):], b)
-	return out
-}
-
-// clearBelow sets the lowest bits of a number to zero.
-func clearBelow(b []byte, n int) {
-	for i := len(b) - 1; i >= 0 && n > 0; i, n = i-1, n-8 {
-		if n >= 8 {
-			b[i] = 0
-		} else {
-			b[i] &^= 1<<n - 1
-		}
-	}
 }

@@ -1,25 +1,12 @@
 package server
 
 import (
-	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
 )
-
-// A learner makes learn notifications of the records of a digest.
-type learner struct {
-	id     uint32
-	list   string
-	fields []*datum
-
-	mu      sync.Mutex
-	next    uint32
-	pending [maxPipes][]*wire.TableData
-	timer   *time.Timer
-}
 
 // newLearner finds the list of fields that a learn filter has in the program.
 func (s *Server) newLearner(p *program, f *bfrt.LearnFilter) (*learner, error) {

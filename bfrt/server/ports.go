@@ -1,6 +1,10 @@
 package server
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/p4lb/p4lb/bfrt/wire"
 )
 
@@ -163,3 +167,12 @@ func (p *portTables) tell() {
 		})
 	}
 }
+
+func nameOf(port uint32) string { return fmt.Sprintf("%d/%d", port/4+1, port%4) }
+
+// portKey is a key with a port's number.
+func portKey(t *table, port uint32) *wire.TableKey {
+	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(port))}}
+}
+
+func sortedPorts[V any](m map[uint32]V) []uint32 { return slices.Sorted(maps.Keys(m)) }

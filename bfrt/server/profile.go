@@ -8,18 +8,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// An actionProfile is the table of a profile's members.
-type actionProfile struct {
-	*table
-	name    string
-	actions map[uint32]*entryAction
-	byName  map[string]*entryAction
-	// The members' handles in the data plane, by pipe and the client's number.
-	handles []map[uint32]dataplane.Handle
-	copies  []map[uint32][]dataplane.Handle // of members that a group has more than once
-	calls   []map[uint32]dataplane.ActionCall
-}
-
 func (t *actionProfile) idOf(pipe int, h dataplane.Handle) (uint32, bool) {
 	for id, x := range t.handles[pipe] {
 		if x == h {

@@ -13,13 +13,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// An object is a table of the schema at work.
-type object interface {
-	head() *table
-	write(r *request, kind wire.Update_Type, e *wire.TableEntry) error
-	read(r *request, e *wire.TableEntry) error
-}
-
 // A counted table tells how many entries it has, a handled one their handles.
 type (
 	counted interface {
@@ -30,33 +23,10 @@ type (
 	}
 )
 
-// A program is what some of the pipes run, all of them most often.
-type program struct {
-	s        *Server
-	name     string
-	info     []byte // its schema
-	schema   *bfrt.Schema
-	binary   []byte // BMv2 JSON
-	config   *bmv2.Config
-	profiles []*wire.ForwardingPipelineConfig_Profile
-	pipes    []int
-	tables   map[uint32]object
-	learners map[string]*learner // by list
-}
-
-// A Program is what Load takes.
-type Program struct {
-	Name   string
-	Schema []byte // BfRt JSON
-	Binary []byte // BMv2 JSON
-	// Pipes are those that it runs in; none stands for all.
-	Pipes []int
-}
-
 // newProgram links a program and makes its tables. switches has a place for each
 // pipe.
 func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, error) {
-	p := &program{s: s, name: x.Name, info: x.Schema, binary: x.Binary, pipes: x.Pipes, tables: map[uint32]object{}, learners: map[string]*learner{}}
+	p := &program{s: s, name: x.Name, info: x.Schema, binary: x.Binary, pipes: x.Pipes, tables: map[uint32]object{}, learners: map[string]*learner{}, hashes: map[string]*hashing{}}
 	if p.name == "" {
 		return nil, invalidf("the program has no name")
 	}

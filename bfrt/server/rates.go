@@ -8,14 +8,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// A meterSpec is how a table says the rates of a meter: in kilobits or in packets
-// per second.
-type meterSpec struct {
-	name               string // in the data plane
-	cir, pir, cbs, pbs *datum
-	packets            bool
-}
-
 // newMeterSpec finds the fields of a meter; nil if there are none.
 func newMeterSpec(t *table) *meterSpec {
 	m := &meterSpec{cir: t.field("$METER_SPEC_CIR_KBPS"), pir: t.field("$METER_SPEC_PIR_KBPS"), cbs: t.field("$METER_SPEC_CBS_KBITS"), pbs: t.field("$METER_SPEC_PBS_KBITS")}
@@ -74,15 +66,6 @@ func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 		return err
 	}
 	return sw.MeterSet(m.name, index, rates)
-}
-
-// A filterSpec is how a table says the constants of a low-pass filter, or of an
-// early detection by one.
-type filterSpec struct {
-	name                           string // in the data plane
-	wred                           bool
-	kind, gain, decay, scale       *datum
-	constant, least, most, chances *datum
 }
 
 func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {

@@ -14,6 +14,25 @@ type replicator struct {
 	group, node, ecmp, lag *recordTable
 	prune, port            *recordTable
 	config                 *wire.PreDeviceConfig
+	slots                  map[string]*slots // of the sets of nodes
+}
+
+// slots are the nodes of a set in the places that hashes lead to, one more than
+// their numbers; 0 stands for none.
+type slots [32]uint64
+
+// hold gives new nodes the first places that are free; the others keep theirs.
+func (s *slots) hold(ids []uint32) {
+	for i, n := range s {
+		if n > 0 && !slices.Contains(ids, uint32(n-1)) {
+			s[i] = 0
+		}
+	}
+	for _, id := range ids {
+		if free := slices.Index(s[:], 0); free >= 0 && !slices.Contains(s[:], uint64(id)+1) {
+			s[free] = uint64(id) + 1
+		}
+	}
 }
 
 func newReplicator(s *Server, named map[string]*recordTable) *replicator {
@@ -23,6 +42,7 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 			PreGlobalRid: &wire.PreGlobalRid{}, PrePortProtection: &wire.PrePortProtection{}, PreFastFailover: &wire.PreFastFailover{},
 			PreMaxNodesBeforeYield: &wire.PreMaxNodesBeforeYield{Count: 16}, PreMaxNodeThreshold: &wire.PreMaxNodeThreshold{},
 		},
+		slots: map[string]*slots{},
 	}
 	p.group.accept = func(row *record) error {
 		if uintOf(row.key.GetFields()[0].GetExact().GetValue()) == 0 {
@@ -55,6 +75,18 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 		}
 		return nil
 	}
+	p.ecmp.accept = func(row *record) error {
+		ids := row.numbers(p.ecmp.table, "$MULTICAST_NODE_ID")
+		for _, id := range ids {
+			if p.node.rows[p.id(p.node, id)] == nil {
+				return failf(notFound, "there is no node %d", id)
+			}
+		}
+		if n := len(slots{}); len(ids) > n {
+			return failf(noSpace, "a set has %d nodes at most", n)
+		}
+		return nil
+	}
 	p.group.less = func(row, change *record) {
 		for _, kind := range []string{"$MULTICAST_NODE", "$MULTICAST_ECMP"} {
 			for _, n := range change.numbers(p.group.table, kind+"_ID") {
@@ -63,8 +95,9 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 		}
 	}
 	p.lag.constant, p.prune.constant, p.port.constant = true, true, true
-	p.prune.schema.Size, p.port.schema.Size, p.lag.schema.Size = 1<<9, 1<<9, 1<<8
+	p.port.schema.Size, p.lag.schema.Size = 1<<9, 1<<8
 	for _, t := range []*recordTable{p.group, p.node, p.ecmp, p.lag, p.prune, p.port} {
+		t.refresh = func(_ *request, row *record) { t.withLists(row) }
 		t.apply = func(r *request, before, after *record) error {
 			row := after
 			if row == nil {
@@ -73,11 +106,35 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 					p.part(r, row)
 				}
 			}
+			if id, _ := t.key(row.key); t == p.ecmp {
+				if p.slots[id] == nil {
+					p.slots[id] = new(slots)
+				}
+				var ids []uint32
+				if after != nil {
+					ids = after.numbers(p.ecmp.table, "$MULTICAST_NODE_ID")
+				}
+				p.slots[id].hold(ids)
+			}
 			r.settle(p.renew)
 			return nil
 		}
 	}
 	return p
+}
+
+// withLists gives a row the lists that it has nothing in: the SDE tells of those
+// too.
+func (t *recordTable) withLists(row *record) {
+	for _, f := range t.order {
+		switch {
+		case !f.repeated || row.fields[f.id] != nil:
+		case f.kind == "bool":
+			row.set(f.flags(nil))
+		default:
+			row.set(f.numbers(nil))
+		}
+	}
 }
 
 func (p *replicator) id(t *recordTable, n uint32) string {
@@ -117,6 +174,9 @@ func (p *replicator) leave(g *record, kind string, n uint32) {
 
 func (p *replicator) configure(c *wire.PreDeviceConfig) error {
 	if x := c.GetPreGlobalRid(); x != nil {
+		if x.GlobalRid > 0xffff {
+			return invalidf("the RID %#x has more than 16 bits", x.GlobalRid)
+		}
 		p.config.PreGlobalRid = x
 	}
 	if x := c.GetPrePortProtection(); x != nil {
@@ -137,18 +197,28 @@ func (p *replicator) configure(c *wire.PreDeviceConfig) error {
 
 // renew gives the data planes the groups that the tables make.
 func (p *replicator) renew() {
-	trees := map[uint32]dataplane.Tree{}
-	for _, id := range p.group.sorted() {
-		row := p.group.rows[id]
-		n := uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
-		trees[n] = p.tree(row)
+	numberOf := func(row *record) uint64 { return uintOf(row.key.GetFields()[0].GetExact().GetValue()) }
+	t := dataplane.Trees{
+		Groups: map[uint32]dataplane.Tree{}, Prune: map[uint16][]uint32{}, Global: uint16(p.config.GetPreGlobalRid().GetGlobalRid()),
+		Down: map[uint32]bool{}, Backup: map[uint32]uint32{}, WithRID: p.s.second(),
 	}
-	prune := map[uint16][]uint32{}
+	for _, id := range p.group.sorted() {
+		t.Groups[uint32(numberOf(p.group.rows[id]))] = p.tree(p.group.rows[id])
+	}
 	for _, row := range p.prune.rows {
-		prune[uint16(uintOf(row.key.GetFields()[0].GetExact().GetValue()))] = row.numbers(p.prune.table, "$DEV_PORT")
+		t.Prune[uint16(numberOf(row))] = row.numbers(p.prune.table, "$DEV_PORT")
+	}
+	for _, row := range p.port.rows {
+		port := uint32(numberOf(row))
+		if state, ok := row.fields[p.port.field("$MULTICAST_FORWARD_STATE").id]; ok && !state.GetBoolVal() {
+			t.Down[port] = true
+		}
+		if _, ok := row.fields[p.port.field("$MULTICAST_BACKUP_PORT").id]; ok && p.config.GetPrePortProtection().GetEnable() {
+			t.Backup[port] = uint32(row.number(p.port.table, "$MULTICAST_BACKUP_PORT"))
+		}
 	}
 	for _, sw := range p.s.pipes {
-		sw.SetTrees(trees, prune, uint16(p.config.GetPreGlobalRid().GetGlobalRid()))
+		sw.SetTrees(t)
 	}
 	for _, row := range p.port.rows {
 		if row.flag(p.port.table, "$COPY_TO_CPU_PORT_ENABLE") && p.s.cpu != nil {
@@ -170,31 +240,32 @@ func (p *replicator) tree(row *record) dataplane.Tree {
 	}
 	g := p.group.table
 	add(row.numbers(g, "$MULTICAST_NODE_ID"), row.numbers(g, "$MULTICAST_NODE_L1_XID"), row.flags(g, "$MULTICAST_NODE_L1_XID_VALID"),
-		func(id uint32) []dataplane.TreeNode { return p.nodes([]uint32{id}) })
+		func(id uint32) []dataplane.TreeNode { return []dataplane.TreeNode{p.treeNode(true, id)} })
 	add(row.numbers(g, "$MULTICAST_ECMP_ID"), row.numbers(g, "$MULTICAST_ECMP_L1_XID"), row.flags(g, "$MULTICAST_ECMP_L1_XID_VALID"),
 		func(id uint32) []dataplane.TreeNode {
-			e := p.ecmp.rows[p.id(p.ecmp, id)]
-			if e == nil {
-				return nil
+			var list []dataplane.TreeNode
+			if e := p.slots[p.id(p.ecmp, id)]; e != nil && *e != (slots{}) {
+				for _, n := range e {
+					list = append(list, p.treeNode(n > 0, uint32(n-1)))
+				}
 			}
-			return p.nodes(e.numbers(p.ecmp.table, "$MULTICAST_NODE_ID"))
+			return list
 		})
 	return t
 }
 
-func (p *replicator) nodes(ids []uint32) (list []dataplane.TreeNode) {
-	for _, id := range ids {
-		row := p.node.rows[p.id(p.node, id)]
-		if row == nil {
-			continue
-		}
-		n := dataplane.TreeNode{RID: uint16(row.number(p.node.table, "$MULTICAST_RID")), Ports: row.numbers(p.node.table, "$DEV_PORT")}
-		for _, lag := range row.numbers(p.node.table, "$MULTICAST_LAG_ID") {
-			if l := p.lag.rows[p.id(p.lag, lag)]; l != nil {
-				n.Lags = append(n.Lags, l.numbers(p.lag.table, "$DEV_PORT"))
-			}
-		}
-		list = append(list, n)
+// treeNode is a node by its number, if there is one.
+func (p *replicator) treeNode(is bool, id uint32) dataplane.TreeNode {
+	row := p.node.rows[p.id(p.node, id)]
+	if !is || row == nil {
+		return dataplane.TreeNode{Empty: true}
 	}
-	return list
+	n := dataplane.TreeNode{RID: uint16(row.number(p.node.table, "$MULTICAST_RID")), Ports: row.numbers(p.node.table, "$DEV_PORT")}
+	for _, lag := range row.numbers(p.node.table, "$MULTICAST_LAG_ID") {
+		if l := p.lag.rows[p.id(p.lag, lag)]; l != nil {
+			ports := slices.Sorted(slices.Values(l.numbers(p.lag.table, "$DEV_PORT")))
+			n.Lags = append(n.Lags, dataplane.Lag{Ports: ports, Before: l.number(p.lag.table, "$MULTICAST_LAG_REMOTE_LSB_COUNT"), Behind: l.number(p.lag.table, "$MULTICAST_LAG_REMOTE_MSB_COUNT")})
+		}
+	}
+	return n
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // patience is how long a test waits for something that must come.
@@ -74,9 +75,9 @@ func (p *testPort) Send(b []byte) { p.sent <- append([]byte(nil), b...) }
 func (p *testPort) Flush() error  { return nil }
 func (p *testPort) Close() error  { close(p.closed); return nil }
 
-func newRig(t testing.TB) *rig { return newLimitedRig(t, p4rt.Limits{}) }
+func newRig(t testing.TB) *rig { return newLimitedRig(t, gate.Limits{}) }
 
-func newLimitedRig(t testing.TB, limits p4rt.Limits) *rig {
+func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
 	t.Helper()
 	program, err := chipProgram()
 	if err != nil {

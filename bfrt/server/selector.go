@@ -4,40 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
 )
-
-const (
-	alreadyExists = codes.AlreadyExists
-	noSpace       = codes.ResourceExhausted
-	inUse         = codes.FailedPrecondition
-)
-
-// A selector is the table of a profile's groups.
-type selector struct {
-	*table
-	profile *actionProfile
-	groups  []map[uint32]*selectGroup // by pipe and number
-
-	members, status, size, offset *datum
-	most                          int // members of a group; 0: the program does not say
-	notify                        bool
-}
-
-// A selectGroup has members in the order in which they came, some of them out of
-// use.
-type selectGroup struct {
-	handle  dataplane.Handle
-	members []uint32
-	active  []bool
-	size    uint32
-	offset  *wire.DataField
-	there   bool // in the data plane
-	whole   bool // it was made for all pipes together
-}
 
 func (g *selectGroup) clone() *selectGroup {
 	c := *g

@@ -9,44 +9,19 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
-	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	encproto "google.golang.org/grpc/encoding/proto"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
-
-const notFound = codes.NotFound
-
-// Options are what a server is made of.
-type Options struct {
-	// Arch is the chip: bmv2.TNA or bmv2.T2NA.
-	Arch string
-	// Pipes is the number of pipes; 0 stands for 4.
-	Pipes int
-	// Device is the number of the chip in targets.
-	Device uint32
-	// TLS, if not nil, is how clients connect.
-	TLS *tls.Config
-	// Limits bound what clients can take.
-	p4rt.Limits
-	// Log gets what happens; nil is silence.
-	Log *slog.Logger
-}
-
-// maxPipes is the number of pipes that ports can name.
-const maxPipes = 4
 
 func (o *Options) validate() error {
 	if o.Arch != bmv2.TNA && o.Arch != bmv2.T2NA {
@@ -64,33 +39,6 @@ func (o *Options) validate() error {
 	return o.Limits.Complete()
 }
 
-// A Server serves BfRt for one device.
-type Server struct {
-	dev  *p4rt.Device
-	opts Options
-	gate *p4rt.Gate
-	grpc *grpc.Server
-	// turn has one while a read has the tables, and reads is how many there are.
-	turn  chan struct{}
-	reads atomic.Int64
-
-	stop     chan struct{}
-	stopOnce sync.Once
-	work     sync.WaitGroup
-
-	clients clients
-	cpu     *uint32 // the port of copies to the CPU
-
-	// mu guards the tables. Who holds it may wait for the device, not the other
-	// way round.
-	mu       sync.RWMutex
-	programs []*program
-	pipes    []*dataplane.Switch
-	chip     *fixed                                    // the tables of every chip
-	config   *wire.GetForwardingPipelineConfigResponse // what they are, once it has been asked for
-	begun    []*wire.ForwardingPipelineConfig
-}
-
 // New makes a server for d, without program.
 func New(d *p4rt.Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
@@ -98,7 +46,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	}
 	s := &Server{dev: d, opts: o, stop: make(chan struct{}), turn: make(chan struct{}, 1), cpu: d.CPU()}
 	s.chip = newFixed(s)
-	s.gate = p4rt.NewGate(&s.opts.Limits, wire.ServiceName, o.Log)
+	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.MaxSendMsgSize(1<<30), grpc.ForceServerCodecV2(&codec{CodecV2: encoding.GetCodecV2(encproto.Name)}))...)
 	wire.Register(s.grpc, s)
 	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })
@@ -115,6 +63,6 @@ func (s *Server) Serve(l net.Listener) error {
 // connections.
 func (s *Server) Stop(ctx context.Context) {
 	s.stopOnce.Do(func() { close(s.stop) })
-	p4rt.EndServer(ctx, s.grpc)
+	gate.EndServer(ctx, s.grpc)
 	s.work.Wait()
 }

@@ -231,6 +231,8 @@ func TestBadUpdates(t *testing.T) {
 	far.Entity.GetTableEntry().EntryTgt = pipe(9)
 	elsewhere := update(ins, dmac(r.key("In.dmac", 2), send()))
 	elsewhere.Entity.GetTableEntry().EntryTgt = &wire.TargetDevice{DeviceId: 3}
+	defaultWithKey := dmac(r.key("In.dmac", 2), send())
+	defaultWithKey.IsDefaultEntry = true
 	for name, c := range map[string]struct {
 		u    *wire.Update
 		code codes.Code
@@ -238,7 +240,10 @@ func TestBadUpdates(t *testing.T) {
 	}{
 		"no such table":          {update(ins, nowhere), codes.NotFound, "table 0x1"},
 		"no entity":              {&wire.Update{Type: ins}, codes.InvalidArgument, "no entity"},
-		"no type":                {update(0, dmac(r.key("In.dmac", 1), send())), codes.Unimplemented, "UNSPECIFIED"},
+		"no type":                {update(0, dmac(r.key("In.dmac", 1), send())), codes.InvalidArgument, "UNSPECIFIED"},
+		"a type of none":         {update(99, dmac(r.key("In.dmac", 1), send())), codes.InvalidArgument, "99"},
+		"a default to insert":    {update(ins, &wire.TableEntry{TableId: r.table("In.acl").schema.ID, IsDefaultEntry: true, Data: r.data("In.acl", "learn")}), codes.Unimplemented, "default"},
+		"a default with a key":   {update(mod, defaultWithKey), codes.InvalidArgument, "no key"},
 		"there already":          {update(ins, dmac(r.key("In.dmac", 1), send())), codes.AlreadyExists, "In.dmac"},
 		"not there, to modify":   {update(mod, dmac(r.key("In.dmac", 2), send())), codes.NotFound, "no such entry"},
 		"not there, to delete":   {update(del, dmac(r.key("In.dmac", 2), nil)), codes.NotFound, "no such entry"},
@@ -260,7 +265,7 @@ func TestBadUpdates(t *testing.T) {
 		"a counter of none":      {update(mod, r.entry("In.sums", r.key("In.sums", 64), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 1))), codes.InvalidArgument, "outside 0..63"},
 		"a meter of none":        {update(mod, r.entry("In.rates", r.key("In.rates", 64), r.data("In.rates", "", "$METER_SPEC_CIR_KBPS", 1))), codes.InvalidArgument, "outside 0..63"},
 		"a peak below the rate":  {update(mod, r.entry("In.rates", r.key("In.rates", 1), r.data("In.rates", "", "$METER_SPEC_CIR_KBPS", 9, "$METER_SPEC_PIR_KBPS", 8))), codes.InvalidArgument, "peak"},
-		"a member in use":        {update(del, r.entry("In.members", r.key("In.members", 3), nil)), codes.FailedPrecondition, "In use"},
+		"a member in use":        {update(del, r.entry("In.members", r.key("In.members", 3), nil)), codes.AlreadyExists, "referenced"},
 		"a member of none":       {update(ins, r.entry("In.groups", r.key("In.groups", 9), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{5}, "$ACTION_MEMBER_STATUS", []bool{true}))), codes.NotFound, "member 5"},
 		"members without states": {update(ins, r.entry("In.groups", r.key("In.groups", 9), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3}))), codes.InvalidArgument, "0 states"},
 		"neither member nor":     {update(ins, r.entry("In.choose", r.key("In.choose", 9), miss)), codes.InvalidArgument, "names no member"},
@@ -294,15 +299,16 @@ func TestBadCalls(t *testing.T) {
 		_, err := r.c.Write(context.Background(), &wire.WriteRequest{Target: everywhere, ClientId: client, P4Name: name, Atomicity: a, Updates: []*wire.Update{u}})
 		return err
 	}
-	want("a client that is not bound", write(9, "", 0), codes.PermissionDenied)
+	want("a client without stream that names no program", write(9, "", 0), codes.NotFound)
 	want("a program of none", write(1, "other", 0), codes.NotFound)
 	want("an atomicity of none", write(1, "", 9), codes.InvalidArgument)
 	want("an independent client", write(9, "chip", 0), codes.OK)
 	want("a wrong name", r.bind(1, "other"), codes.NotFound)
-	want("a client without stream", r.bind(9, "chip"), codes.NotFound)
+	want("a client without stream", r.bind(9, "chip"), codes.Unavailable)
 	want("a client that is bound", r.bind(1, "chip"), codes.AlreadyExists)
 	first := r.stream
 	r.subscribe(2, nil)
+	want("a client that is not bound", write(2, "", 0), codes.Unknown)
 	want("a program that is bound", r.bind(2, "chip"), codes.AlreadyExists)
 	first.CloseSend()
 	ok := false
@@ -562,5 +568,42 @@ func TestReplaced(t *testing.T) {
 	r.must(r.bind(7, "chip_1"))
 	if m, err := other.Recv(); err != nil {
 		t.Errorf("the stream of another client: %v, %v", m, err)
+	}
+}
+
+// TestAdjustedMeters: a meter to which packets count for more bytes marks those that
+// it did not; of an attribute that is set in one pipe the others hear nothing.
+func TestAdjustedMeters(t *testing.T) {
+	r := newRig(t)
+	rates := r.table("In.rates").schema.ID
+	set := func(pipe *wire.TargetDevice, n int32) error {
+		return r.write(pipe, &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
+			TableId: rates, Attribute: &wire.TableAttribute_ByteCountAdj{ByteCountAdj: &wire.ByteCountAdj{ByteCountAdjust: n}},
+		}}}})
+	}
+	r.set(mod, "In.rates", r.key("In.rates", 3), r.data("In.rates", "", "$METER_SPEC_CIR_KBPS", 1, "$METER_SPEC_PIR_KBPS", 1, "$METER_SPEC_CBS_KBITS", 1, "$METER_SPEC_PBS_KBITS", 1))
+	r.set(ins, "In.tallies", r.key("In.tallies", 1), r.data("In.tallies", "tally", "index", 3))
+	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "send", "port", 2))
+	marked := func() (red uint64) {
+		t.Helper()
+		r.send(1, frame(7, 0, 0))
+		r.leaves(2)
+		counts, err := r.s.pipes[0].MeterCounts("In.rates", 3)
+		r.must(err)
+		return counts[2].Packets
+	}
+	if n := marked(); n != 0 {
+		t.Errorf("%d packets are above a burst that is longer", n)
+	}
+	r.must(set(pipe(1), 5000))
+	r.must(set(pipe(0), 4000))
+	if n := marked(); n != 1 {
+		t.Errorf("%d packets are above a burst that is shorter, want 1", n)
+	}
+	for n, want := range []int32{4000, 5000, 0} {
+		out, err := r.s.attribute(&request{s: r.s, target: pipe(uint32(n))}, r.s.programs[0].tables[rates], &wire.TableAttribute{TableId: rates, Attribute: &wire.TableAttribute_ByteCountAdj{}})
+		if err != nil || out.GetByteCountAdj().GetByteCountAdjust() != want {
+			t.Errorf("pipe %d: %v, %v, want %d", n, out, err, want)
+		}
 	}
 }

@@ -6,22 +6,6 @@ import (
 	"github.com/p4lb/p4lb/bfrt/wire"
 )
 
-// A request is what the updates or entities of one call share, and what is known
-// of the one at work.
-type request struct {
-	s      *Server
-	target *wire.TargetDevice
-	own    *wire.TargetDevice // that of the entry itself, if it has one
-	flags  *wire.TableFlags
-	undo   *[]func()         // nil: what is done stays done
-	later  *[]func()         // nil: packets move
-	last   map[string]func() // what is done once, behind the last update
-	// Of a read alone.
-	out   func(*wire.Entity) error
-	pages func(entities []byte) // takes entities that are encoded already
-	rest  func() error          // of walks: others have the tables, and full pages go
-}
-
 // given answers with the entry that a walk found i-th, and rests now and then.
 func (r *request) given(i int, x *wire.TableEntry) error {
 	if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
@@ -68,15 +52,6 @@ func (r *request) pipesOf(p *program) ([]int, error) {
 		return nil, invalidf("program %s is not in pipe %d", p.name, id)
 	}
 	return []int{id}, nil
-}
-
-// A scope is a partition of a program's pipes: the entries of a table are the
-// same in all pipes of a part.
-type scope struct {
-	mode  *wire.Mode
-	parts [][]int
-	// What a client has said of directions and parsers, which share all here.
-	gress, parser *wire.Mode
 }
 
 func allOf() *wire.Mode { return &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}} }

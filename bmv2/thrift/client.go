@@ -50,8 +50,8 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 	socket := wire.NewTSocketFromConnConf(conn, conf)
 	return &Client{
 		conn: conn,
-		in:   wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, writeBuffer), conf),
-		out:  wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, readBuffer), conf),
+		in:   wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, 1<<16), conf),
+		out:  wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, 1<<12), conf),
 	}, nil
 }
 

@@ -44,9 +44,8 @@ func (s *Server) Limit(connections int) { s.most = connections }
 
 // The limits of what a client can send: calls are short.
 const (
-	maxMessage  = 1 << 20
-	readBuffer  = 4096
-	writeBuffer = 1 << 16
+	maxMessage   = 1 << 20
+	serverBuffer = 1 << 13
 )
 
 func configuration() *wire.TConfiguration {
@@ -167,10 +166,10 @@ func (s *Server) Close() error {
 func (s *Server) serve(c *timedConn) {
 	conf := configuration()
 	socket := wire.NewTSocketFromConnConf(c, conf)
-	in := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, readBuffer), conf)
-	out := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, writeBuffer), conf)
+	// One buffer each way: a flood of connections costs little more than its files.
+	both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
 	ctx := context.Background()
-	for s.answer(ctx, in, out) == nil {
+	for s.answer(ctx, both, both) == nil {
 		c.idle()
 	}
 }

@@ -28,6 +28,23 @@ type Counters struct {
 	Cells []Count
 	// table is the table whose entries the counters belong to, if direct.
 	Table string
+	// Late, if not nil, gets what a packet counts in once it leaves egress.
+	Late *Late
+}
+
+// A Late is the counters that wait for what leaves of a packet.
+type Late []*Count
+
+// Add has a packet count when it leaves.
+func (l *Late) Add(c *Count) { *l = append(*l, c) }
+
+// Settle counts a packet of so many bytes.
+func (l *Late) Settle(bytes int) {
+	for _, c := range *l {
+		c.Packets++
+		c.Bytes += uint64(bytes)
+	}
+	*l = (*l)[:0]
 }
 
 // Link links the counting of a packet in a cell; out of range nothing happens.
@@ -37,6 +54,13 @@ func (a *Counters) Link(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 		return nil, err
 	}
 	at := index.Low()
+	if a.Late != nil {
+		return func(p *vector.State) {
+			if i := uint64(uint32(at(p))); i < uint64(len(a.Cells)) {
+				a.Late.Add(&a.Cells[i])
+			}
+		}, nil
+	}
 	return func(p *vector.State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(a.Cells)) {
 			a.Cells[i].Add(p)
@@ -83,11 +107,15 @@ type Meters struct {
 	rates  int
 	Cells  []Meter
 	Missed Meter // of the default entry, if direct
+	Adjust int   // the bytes that each packet counts for more than it has
 }
+
+// length is how long a packet is to the meters.
+func (a *Meters) length(p *vector.State) int { return max(0, p.IngressLength+a.Adjust) }
 
 // Mark stores the colour that a direct meter gives p.
 func (a *Meters) Mark(m *Meter, p *vector.State) {
-	p.W[a.Target.Off] = m.execute(a.bytes, p.IngressLength, p.Now) & num.Mask64(min(a.Target.Width, 64))
+	p.W[a.Target.Off] = m.execute(a.bytes, a.length(p), p.Now) & num.Mask64(min(a.Target.Width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the
@@ -212,7 +240,7 @@ func (m *Meters) Link(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	at, set, color := index.Low(), dst.Set(), had.Low()
 	return func(p *vector.State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.Cells)) {
-			set(p, m.Cells[i].executeColored(m.bytes, p.IngressLength, min(color(p), maxRates), p.Now))
+			set(p, m.Cells[i].executeColored(m.bytes, m.length(p), min(color(p), maxRates), p.Now))
 		}
 	}, nil
 }

@@ -63,14 +63,16 @@ func hashed(ins []hash.Input) (words [][]piece, bytes int) {
 	return words, bits / 8
 }
 
-// HashInto writes base + H % max, for the CRCs that slicedCRCs has.
-func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr) bool {
+// HashInto writes base + H % max, for the CRCs that slicedCRCs has. Where the
+// control plane may change what is computed, the code looks whether it has, and
+// does what changed writes then.
+func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) bool {
 	dst, err := k.Place(a[0])
 	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
 		return false
 	}
 	base, size := k.Tree(a[1]), k.Tree(a[3])
-	if c == nil || c.Payload || base == nil || size == nil || base.depth+1 > len(Pool) || size.depth+1 > len(Pool) {
+	if c == nil || c.Payload || c.Extends() || base == nil || size == nil || base.depth+1 > len(Pool) || size.depth+1 > len(Pool) {
 		return false
 	}
 	crc := hash.SlicedCRCs()[c.AlgoID]
@@ -78,12 +80,23 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr) bool {
 	if crc == nil || words == nil {
 		return false
 	}
-	k.crc(crc, words, bytes)
-	r := Pool[0]
 	v, err := k.Number(a[3])
 	if err != nil {
 		return false
 	}
+	if c.Hash != nil {
+		asSaid, end := k.NewLabel(), k.NewLabel()
+		k.ref(asm.CX, unsafe.Pointer(&c.Set))
+		k.Load(asm.AX, asm.At(asm.CX, 0))
+		k.Test(asm.AX, asm.AX)
+		k.JumpIf(asm.Equal, asSaid)
+		changed()
+		k.Jump(end)
+		k.Bind(asSaid)
+		defer k.Bind(end)
+	}
+	k.crc(crc, words, bytes)
+	r := Pool[0]
 	if m, ok := v.RemainderMask(); ok {
 		k.Mask(r, m)
 	} else {

@@ -134,7 +134,7 @@ func (k *Writer) maskUnless(r asm.Reg, m uint64, t *Tree) {
 // CountPacket writes count.
 func (k *Writer) CountPacket(c *cell.Counters, at *bmv2.Expr) bool {
 	index := k.Tree(at)
-	if c == nil || index == nil {
+	if c == nil || index == nil || c.Late != nil {
 		return false
 	}
 	if len(c.Cells) == 0 {

@@ -21,13 +21,18 @@ type Calculation struct {
 
 	Terms      []SumTerm // of a checksum over fields of one header
 	TermsValid int       // the word that says whether it is valid
+
+	Hash *bmv2.Hash // of Tofino, nil where no control plane can change it
+	Set  *Matrix    // what one has made of it, nil for what the program says
+	own  Function   // what the program says
+	bits int        // of the inputs
 }
 
 // An Input is a run of fields of one header (or of metadata) that have at most
 // 56 bits together, a wider field, a whole header, or a constant.
 type Input struct {
 	Parts []vector.Part
-	width int // of the parts or of the constant
+	width int
 	valid int // the word that says whether the header is valid
 	// always is set for metadata and constants, which need no test.
 	Always bool
@@ -48,8 +53,18 @@ func NewCalculation(l *vector.Linker, c *bmv2.Calculation) (*Calculation, error)
 	}
 	k.Inputs, k.Payload, err = LinkInputs(l, c.Input)
 	k.Terms, k.TermsValid = k.sumTerms()
+	if err == nil && c.Hash != nil {
+		k.Hash = c.Hash
+		for _, in := range k.Inputs {
+			k.bits += in.width
+		}
+		k.own, err = functionOf(c)
+	}
 	return k, err
 }
+
+// Extends reports whether the algorithm has fewer bits than are wanted.
+func (k *Calculation) Extends() bool { return k.Hash != nil && k.own.Width < k.Hash.Width }
 
 // LinkInputs links inputs, neighbours joined to runs. payload is whether the payload
 // follows them.
@@ -93,10 +108,10 @@ func linkInput(l *vector.Linker, e *bmv2.Expr) (Input, error) {
 		}
 		h := l.Layout.HeaderNames[e.Name]
 		in := Input{valid: h.Valid(), Always: h.Metadata}
+		in.width = f.Width
 		if f.Width > num.MaxPut || f.VarLen {
 			in.wide = &f
 		} else {
-			in.width = f.Width
 			in.Parts = []vector.Part{{Off: f.Off, Mask: num.Mask64(f.Width), Width: f.Width}}
 		}
 		return in, nil
@@ -124,25 +139,29 @@ func linkInput(l *vector.Linker, e *bmv2.Expr) (Input, error) {
 func AppendInputs(buf []byte, ins []Input, p *vector.State) []byte {
 	b := num.BitWriter{Buf: buf}
 	for i := range ins {
-		in := &ins[i]
-		switch {
-		case !in.Always && p.W[in.valid] == 0:
-		case in.Parts != nil:
-			var v uint64
-			for j := range in.Parts {
-				q := &in.Parts[j]
-				v |= p.W[q.Off] & q.Mask << uint(q.Shift)
-			}
-			b.Put(v, in.width)
-		case in.wide != nil:
-			in.wide.Write(&b, p.W)
-		case in.whole != nil:
-			in.whole.Write(&b, p)
-		default:
-			b.PutWords(in.words, in.width)
+		if in := &ins[i]; in.Always || p.W[in.valid] != 0 {
+			in.write(&b, p)
 		}
 	}
 	return b.Finish()
+}
+
+func (in *Input) write(b *num.BitWriter, p *vector.State) {
+	switch {
+	case in.Parts != nil:
+		var v uint64
+		for j := range in.Parts {
+			q := &in.Parts[j]
+			v |= p.W[q.Off] & q.Mask << uint(q.Shift)
+		}
+		b.Put(v, in.width)
+	case in.wide != nil:
+		in.wide.Write(b, p.W)
+	case in.whole != nil:
+		in.whole.Write(b, p)
+	default:
+		b.PutWords(in.words, in.width)
+	}
 }
 
 // Output computes the hash for p.
@@ -150,11 +169,19 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 	if k.Terms != nil {
 		return k.sumFields(p)
 	}
+	if k.Set != nil {
+		k.buf = k.whole(p)
+		return k.Set.Sum(k.buf)
+	}
 	k.buf = AppendInputs(k.buf[:0], k.Inputs, p)
 	if k.Payload {
 		k.buf = append(k.buf, p.Payload()...)
 	}
-	return k.Algo.Sum(k.buf)
+	v := k.Algo.Sum(k.buf)
+	if k.Hash != nil {
+		v = k.own.extended(v, k.Hash.Width)
+	}
+	return v
 }
 
 // A SumTerm is a field in an Internet checksum that is computed where the fields

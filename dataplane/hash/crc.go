@@ -10,14 +10,15 @@ import (
 )
 
 // A CRC describes a cyclic redundancy check as BMv2's custom ones are
-// configured. Width is 8, 16, 32 or 64.
+// configured. Width is 1 to 64.
 type CRC struct {
 	Width                 int
 	Poly, Init, XorOut    uint64
 	ReflectIn, ReflectOut bool
 }
 
-// A Table is a CRC with the remainders of all bytes.
+// A Table is a CRC with the remainders of all bytes, which stand in the topmost
+// bits, whatever the width.
 type Table struct {
 	CRC
 	table [256]uint64
@@ -26,34 +27,32 @@ type Table struct {
 // NewCRC makes the table of a CRC.
 func NewCRC(c CRC) *Table {
 	t := &Table{CRC: c}
-	top := uint64(1) << (c.Width - 1)
+	poly := c.Poly << (64 - c.Width)
 	for i := range t.table {
-		r := uint64(i) << (c.Width - 8)
+		r := uint64(i) << 56
 		for range 8 {
-			if r&top != 0 {
-				r = r<<1 ^ c.Poly
-			} else {
-				r <<= 1
-			}
+			r = r<<1 ^ poly*(r>>63)
 		}
-		t.table[i] = r & num.Mask64(c.Width)
+		t.table[i] = r
 	}
 	return t
 }
 
 // Sum is the CRC of data.
 func (t *Table) Sum(d []byte) uint64 {
-	r, m, shift := t.Init, num.Mask64(t.Width), uint(t.Width-8)
+	r := t.Init << (64 - t.Width)
 	for _, c := range d {
 		if t.ReflectIn {
 			c = bits.Reverse8(c)
 		}
-		r = t.table[c^byte(r>>shift)] ^ r<<8&m
+		r = t.table[c^byte(r>>56)] ^ r<<8
 	}
 	if t.ReflectOut {
-		r = bits.Reverse64(r) >> (64 - t.Width)
+		r = bits.Reverse64(r)
+	} else {
+		r >>= 64 - t.Width
 	}
-	return (r ^ t.XorOut) & m
+	return (r ^ t.XorOut) & num.Mask64(t.Width)
 }
 
 // crc16Table has the remainders of CRC-16/ARC for reflected bytes, and after

@@ -126,6 +126,7 @@ type compiler struct {
 	sources                  map[*action]*bmv2.Action
 	entries                  map[*uintptr]asm.Label // of the parts of a program for Tofino
 	takesArgs, exits         bool                   // of the action being compiled: it has some; it may exit
+	callout                  func()                 // has Go do the primitive being compiled
 }
 
 // outLabels are where a callout goes on.

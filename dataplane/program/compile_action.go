@@ -35,8 +35,9 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		k.Bind(labels[i])
 		switch in := a.code[i]; {
 		case in.do != nil:
+			k.callout = func() { k.call(in.do) }
 			if !k.primitive(p) {
-				k.call(in.do)
+				k.callout()
 			}
 		case in.when == nil:
 			k.Jump(labels[in.target])

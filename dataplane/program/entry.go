@@ -98,7 +98,8 @@ const (
 
 // An Entry is a table entry. For ternary and range tables Priority decides
 // between matches; as everywhere in BMv2 the smallest number wins (P4Runtime
-// has it the other way round).
+// has it the other way round). What an entry is made of may be shared: nobody
+// changes its bytes.
 type Entry struct {
 	Handle   Handle
 	Match    []Match

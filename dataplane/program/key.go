@@ -167,9 +167,24 @@ func (k *tableKey) places() []lookup.Place {
 	return list
 }
 
+// isCanonical reports whether all matches are exact, and of full width.
+func isCanonical(k *tableKey, list []Match) bool {
+	for i := range list {
+		m, f := &list[i], &k.Fields[i]
+		if f.Kind != MatchExact || len(m.Value) != num.Bytes(f.Width) || m.Mask != nil || m.High != nil || m.PrefixLen != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // canonical writes matches in one way, so that equal ones can be found: full
-// width, no bits outside the mask.
+// width, no bits outside the mask. Those that are written so already stay as they
+// are: tables of many switches may share them.
 func canonical(k *tableKey, list []Match) []Match {
+	if isCanonical(k, list) {
+		return list
+	}
 	out := make([]Match, len(list))
 	for i, m := range list {
 		f := &k.Fields[i]

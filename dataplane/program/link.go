@@ -55,6 +55,9 @@ func (l *Linker) arrays(c *bmv2.Config) error {
 	}
 	for _, k := range c.CounterArrays {
 		a := &cell.Counters{Name: k.Name}
+		if k.TrueEgress {
+			a.Late = &s.Late
+		}
 		if k.IsDirect {
 			a.Table = k.Binding
 		} else {

@@ -45,6 +45,7 @@ type Program struct {
 	Meters     map[string]*cell.Meters
 	Filters    map[string]*cell.Filters
 	Calcs      map[string]*hash.Calculation
+	Late       cell.Late // of the packet in egress
 	ValueSets  map[string]*valueSet
 }
 

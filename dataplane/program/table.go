@@ -55,6 +55,7 @@ type Table struct {
 	base    *node // on a miss without action
 
 	Counters bool
+	late     bool       // they count what leaves
 	Missed   cell.Count // of the default entry
 	Ageing   bool
 	meters   *cell.Meters
@@ -68,6 +69,9 @@ const maxTableSize = 1<<24 - 1
 
 func (l *Linker) table(t *bmv2.Table) (*Table, error) {
 	tb := &Table{name: t.Name, match: t.MatchType, size: t.MaxSize, Counters: t.WithCounters, Ageing: t.SupportTimeout, next: map[*action]*node{}}
+	for _, c := range l.prog.Counters {
+		tb.late = tb.late || c.Table == t.Name && c.Late != nil
+	}
 	if tb.size <= 0 {
 		tb.size = defaultTableSize
 	}
@@ -216,7 +220,10 @@ func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
 	}
 	e := &t.Entries[slot]
 	p.Entry = slot
-	if t.Counters {
+	switch {
+	case t.late:
+		s.Late.Add(&e.Counter)
+	case t.Counters:
 		e.Counter.Add(p)
 	}
 	if t.Ageing {
@@ -239,7 +246,10 @@ func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
 		s.Trace(p.ID, Event{Kind: EventTableMiss, Name: t.name})
 	}
 	p.Entry = lookup.None
-	if t.Counters {
+	switch {
+	case t.late:
+		s.Late.Add(&t.Missed)
+	case t.Counters:
 		t.Missed.Add(p)
 	}
 	// simple_switch has no meter here, and leaves the colour as it was.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"crypto/subtle"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -11,33 +10,11 @@ import (
 )
 
 const (
-	// maxConnections is how many connections there may be; one more is closed.
-	maxConnections = 512
 	// maxGuesses is how many wrong tokens may come from one place in a minute.
 	maxGuesses = 30
 	// maxPlaces is how many places are kept in mind.
 	maxPlaces = 4096
 )
-
-// A door lets in so many connections.
-type door struct {
-	mu   sync.Mutex
-	open map[net.Conn]bool
-}
-
-// state is told of each connection what it does.
-func (d *door) state(c net.Conn, now http.ConnState) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case now == http.StateClosed || now == http.StateHijacked:
-		delete(d.open, c)
-	case now == http.StateNew && len(d.open) >= maxConnections:
-		c.Close()
-	case now == http.StateNew:
-		d.open[c] = true
-	}
-}
 
 // guesses counts wrong tokens by where they come from, for a minute each.
 type guesses struct {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -184,26 +183,11 @@ func (s *Server) forget() {
 
 // Serve answers at l until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	d := door{open: map[net.Conn]bool{}}
-	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
-		ConnState:   d.state,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	err := server.Serve(l)
-	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("serving the page at %v: %w", l.Addr(), err)
+	return live.Serve(ctx, l, s)
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// An error means that w has no deadlines, as in tests. The stream of events
-	// has one of its own for each frame.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readerTime))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	switch {

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -291,7 +289,6 @@ func TestWhoMayLook(t *testing.T) {
 	}
 }
 
-// TestEvents follows a port through what can happen to it.
 func TestGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Token: "secret", Open: true})
@@ -333,52 +330,7 @@ func TestGuesses(t *testing.T) {
 	})
 }
 
-// TestManyConnections: those that say nothing take no more than there is room
-// for, and nobody's place for long.
-func TestManyConnections(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- New(Options{}).Serve(ctx, l) }()
-	var silent []net.Conn
-	for range maxConnections {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		silent = append(silent, c)
-	}
-	one, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer one.Close()
-	one.SetReadDeadline(time.Now().Add(patience))
-	if n, err := one.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("one more connection: %d bytes, %v", n, err)
-	}
-	for _, c := range silent {
-		c.Close()
-	}
-	for code := 0; code != http.StatusOK; { // until the server has seen it
-		if answer, err := http.Get("http://" + l.Addr().String()); err == nil {
-			code = answer.StatusCode
-			answer.Body.Close()
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("it does not answer any more")
-		}
-	}
-	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-}
-
+// TestEvents follows a port through what can happen to it.
 func TestEvents(t *testing.T) {
 	var w watcher
 	at := time.Duration(0)

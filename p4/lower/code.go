@@ -65,7 +65,7 @@ func (l *lowerer) add(i *instr) *instr {
 	if i.at == nil {
 		i.at = l.at
 	}
-	l.spend(1 + i.operands())
+	l.spend(1 + costOperand*i.operands())
 	l.code.list = append(l.code.list, i)
 	return i
 }

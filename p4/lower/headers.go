@@ -17,6 +17,7 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	l.spend(costVariable)
 	t = types.Underlying(t)
 	if st, ok := scalarOf(t); ok {
+		l.wantBits(name, t, l.at)
 		if st.varbit {
 			return l.allocVarbit(l.unique(name), st)
 		}
@@ -45,6 +46,14 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 		a.elems = append(a.elems, l.alloc(name+"."+names[i], parts[i], temp))
 	}
 	return a
+}
+
+// wantBits refuses a field or variable of no bits, which the language has and no
+// target.
+func (l *lowerer) wantBits(name string, t types.Type, at syntax.Node) {
+	if b, ok := types.Underlying(t).(*types.Bits); ok && b.Width == 0 {
+		l.unsupported(at, "%s has no bits", name)
+	}
 }
 
 // unique makes name differ from all names given before.
@@ -155,6 +164,9 @@ func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 			name = prefix + names.Declared("", f.Decl.Annotations, f.Decl.Name)
 		}
 		if st, ok := scalarOf(f.Type); ok {
+			if f.Decl != nil {
+				l.wantBits(name, f.Type, f.Decl)
+			}
 			parts = append(parts, &field{header: header, name: name, st: st})
 			continue
 		}
@@ -227,7 +239,7 @@ func (l *lowerer) unionType(t *types.Struct) string {
 
 func (l *lowerer) newStack(name string, t *types.Stack, local bool) *stack {
 	if t.Size == 0 {
-		l.unsupported(l.at, "the stack %s without elements", name)
+		l.unsupported(l.at, "the stack %s has no elements", name)
 	}
 	elem := types.Underlying(t.Elem).(*types.Struct)
 	s := &stack{name: name, typ: t, union: elem.Kind == syntax.StructKindUnion}
@@ -295,6 +307,7 @@ func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value
 }
 
 func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
+	l.at = at
 	switch t := t.(type) {
 	case *types.Struct:
 		switch t.Kind {
@@ -326,6 +339,7 @@ func (l *lowerer) userMetadata(prefix string, t types.Type, at syntax.Node) valu
 	a := &aggregate{typ: s}
 	for _, f := range s.Fields {
 		name := prefix + names.Declared("", f.Decl.Annotations, f.Decl.Name)
+		l.at = f.Decl
 		v := l.alloc(name, f.Type, false)
 		a.elems = append(a.elems, v)
 		if an := f.Decl.Annotations.Get("field_list"); an != nil {

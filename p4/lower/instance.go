@@ -105,8 +105,14 @@ func (l *lowerer) declareExtern(i *instance) {
 
 func (l *lowerer) declareCounter(i *instance) {
 	l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
-		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0),
+		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), TrueEgress: l.trueEgress(i, 2),
 	})
+}
+
+// trueEgress reports whether a counter counts packets as they leave.
+func (l *lowerer) trueEgress(i *instance, arg int) bool {
+	x, ok := i.arg(arg).(*ex)
+	return ok && x.isTrue()
 }
 
 func (l *lowerer) declareMeter(i *instance) {
@@ -217,7 +223,7 @@ func (l *lowerer) finishDirect() {
 				continue
 			}
 			l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
-				Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, Binding: i.table.name,
+				Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, Binding: i.table.name, TrueEgress: l.trueEgress(i, 1),
 			})
 			i.table.out.CounterActions = i.table.executing(i)
 		case "direct_meter", "DirectMeter":

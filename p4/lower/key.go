@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math/big"
 	"sort"
 
@@ -123,6 +124,7 @@ func (l *lowerer) entries(t *table) {
 		return
 	}
 	t.out.Entries = []*bmv2.Entry{}
+	seen := map[string]bool{} // where no priority tells two entries apart
 	for i, en := range l.byPriority(t) {
 		l.at = en
 		call := l.info.ActionRefs[en.Action]
@@ -152,6 +154,16 @@ func (l *lowerer) entries(t *table) {
 			if k < len(keys) && key.kind != "selector" {
 				out.MatchKey = append(out.MatchKey, l.matchKey(key, keys[k], t.env))
 			}
+		}
+		if t.out.MatchType == "exact" || t.out.MatchType == "lpm" {
+			id := ""
+			for _, m := range out.MatchKey {
+				id += fmt.Sprint(*m)
+			}
+			if seen[id] {
+				l.errorf(en, "an entry with the same key is there already")
+			}
+			seen[id] = true
 		}
 		t.out.Entries = append(t.out.Entries, out)
 	}

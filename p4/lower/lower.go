@@ -53,6 +53,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 		file: file, info: info, opts: opts,
 		cfg:         &bmv2.Config{Program: opts.Program, Meta: meta},
 		copied:      copied,
+		narrowed:    map[*syntax.CallExpr][2]int{},
 		names:       map[string]int{},
 		claimed:     map[string]bool{},
 		headerTypes: map[string]*bmv2.HeaderType{},
@@ -120,9 +121,11 @@ func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	case *syntax.IndexExpr:
 		return l.evalIndex(x, e)
 	case *syntax.SliceExpr:
-		base := l.scalar(x.X, e)
 		hi, lo := l.sliceBounds(x, e)
-		return slice(base, hi, lo)
+		if call, ok := syntax.Unparen(x.X).(*syntax.CallExpr); ok {
+			l.narrowed[call] = [2]int{lo, hi}
+		}
+		return slice(l.scalar(x.X, e), hi, lo)
 	case *syntax.UnaryExpr:
 		return unary(x.Op, l.scalar(x.X, e), l.shape(x, e))
 	case *syntax.BinaryExpr:

@@ -51,6 +51,7 @@ type lowerer struct {
 	inTable  *table                         // whose action is being lowered
 	inAction *bmv2.Action                   // which is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
+	narrowed map[*syntax.CallExpr][2]int    // the lowest and the highest bit that a slice takes
 	copied   map[string]bool                // parts of controls' parameters that have places of their own
 }
 
@@ -409,6 +410,7 @@ const (
 	costCall     = 32 // of anything that is inlined
 	costVariable = 8
 	costStmt     = 4
+	costOperand  = 16 // of a document takes 2 KB
 )
 
 // spend counts n steps of work.

@@ -98,9 +98,14 @@ func (l *tofino) hashCall(c *methodCall) value {
 	}
 	fn := l.hashFunction(c.inst)
 	input := l.inputs(v, arg)
-	f := l.temp(scalar{width: min(st.width, fn.width)})
+	use := l.hashUse(c, arg, st.width, fn.extends)
+	width := min(st.width, fn.width)
+	if use != nil {
+		width = st.width
+	}
+	f := l.temp(scalar{width: width})
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(f.st.width))
-	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input), constEx(limit, scalar{width: max(64, limit.BitLen())}))
+	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input, use), constEx(limit, scalar{width: max(64, limit.BitLen())}))
 	if f.st.width == st.width {
 		return l.as(f, st)
 	}
@@ -109,6 +114,21 @@ func (l *tofino) hashCall(c *methodCall) value {
 		all = binary(syntax.Concat, fieldEx(f), all, scalar{width: f.st.width + all.st.width})
 	}
 	return cast(cast(all, scalar{width: st.width}), st)
+}
+
+// hashUse is what the control plane, which may have it computed otherwise, has to
+// know of a hash of x: nil where it cannot be, since p4c joins its input's fields.
+func (l *tofino) hashUse(c *methodCall, x syntax.Expr, width int, extends bool) *bmv2.Hash {
+	_, isList := syntax.Unparen(x).(*syntax.ListExpr)
+	if !isList || width > 64 || c.inst.decl == nil ||
+		slices.ContainsFunc(c.inst.decl.Annotations, func(a *syntax.Annotation) bool { return a.Name.Value == "symmetric" }) {
+		return nil
+	}
+	h := &bmv2.Hash{Name: c.inst.name, Width: width, High: width - 1, Extend: extends}
+	if n, ok := l.narrowed[c.x]; ok {
+		h.Low, h.High = n[0], n[1]
+	}
+	return h
 }
 
 // symmetric makes one of the fields that @symmetric pairs, of the data v that x
@@ -145,9 +165,10 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	return out
 }
 
-func (l *tofino) calculationOf(fn hashFunction, input []*bmv2.Expr) *bmv2.Expr {
+func (l *tofino) calculationOf(fn hashFunction, input []*bmv2.Expr, use *bmv2.Hash) *bmv2.Expr {
 	ref := l.calculation(fn.algo, input, false)
-	l.cfg.Calculations[len(l.cfg.Calculations)-1].CRC = fn.crc
+	k := l.cfg.Calculations[len(l.cfg.Calculations)-1]
+	k.CRC, k.Hash = fn.crc, use
 	return ref
 }
 

@@ -1,6 +1,9 @@
 package syntax
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // A Source is one text that positions point into: a file, an include, or a
 // file renamed by #line.
@@ -11,6 +14,9 @@ type Source struct {
 	from Pos     // the #include that brought the text in
 	root *Source // the source as it was before #line renamed it; itself otherwise
 	base uint32  // what #line adds (modulo 2^32) to a line of text to give the line shown
+
+	once   sync.Once
+	starts []int32 // of the lines of the root's text, once one has been asked for
 }
 
 func newSource(name, text string, from Pos) *Source {
@@ -26,10 +32,16 @@ func (s *Source) renamed(name string, base uint32) *Source {
 
 // line returns the physical line n (from 1) without its end, "" where there is none.
 func (s *Source) line(n uint32) string {
-	text := s.text
-	for ; n > 1 && text != ""; n-- {
-		text = text[lineLen(text):]
+	r := s.root
+	r.once.Do(func() {
+		for at := 0; at < len(r.text); at += lineLen(r.text[at:]) {
+			r.starts = append(r.starts, int32(at))
+		}
+	})
+	if n < 1 || int64(n) > int64(len(r.starts)) {
+		return ""
 	}
+	text := r.text[r.starts[n-1]:]
 	text = text[:lineLen(text)]
 	for text != "" && (text[len(text)-1] == '\n' || text[len(text)-1] == '\r') {
 		text = text[:len(text)-1]

@@ -14,6 +14,8 @@ struct headers {
 
 struct metadata {
     bit<8> port_class;
+    bit<48> src;
+    bit<16> kind;
 }
 
 struct pair {
@@ -37,6 +39,8 @@ parser InPrs(packet_in pkt, out headers hdr, out metadata md, out ingress_intrin
         pkt.extract(ig);
         pkt.advance(PORT_METADATA_SIZE);
         md.port_class = 0;
+        md.src = 0;
+        md.kind = 0;
         pkt.extract(hdr.ethernet);
         transition select(hdr.ethernet.kind) {
             kinds: special;
@@ -124,13 +128,30 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         default_action = NoAction();
         size = 64;
     }
+    Hash<bit<64>>(HashAlgorithm_t.CRC32) mixed;
+    Hash<bit<16>>(HashAlgorithm_t.CRC16) quick;
+    Hash<bit<16>>(HashAlgorithm_t.IDENTITY) copied;
+    action mix() {
+        hdr.ethernet.dst[47:16] = mixed.get({ hdr.ethernet.src, 8w0xa5, hdr.ethernet.kind })[31:0];
+        hdr.ethernet.dst[15:0] = quick.get({ md.src, md.kind });
+        hdr.ethernet.kind = copied.get({ hdr.ethernet.kind });
+    }
+    table mixer {
+        key = { hdr.ethernet.kind: exact; }
+        actions = { mix; NoAction; }
+        default_action = NoAction();
+        size = 16;
+    }
     apply {
+        md.src = hdr.ethernet.src;
+        md.kind = hdr.ethernet.kind;
         acl.apply();
         tallies.apply();
         see.execute((bit<16>) ig.ingress_port[5:0]);
         grow.execute(hdr.ethernet.kind);
         choose.apply();
         dmac.apply();
+        mixer.apply();
     }
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // The limits that --limit sets, as the help has them.
@@ -38,7 +38,7 @@ const limitHelp = `What clients can make the switch hold is limited. --limit NAM
 // limits are what --limit says.
 type limits struct {
 	list   []string
-	server p4rt.Limits
+	server gate.Limits
 	thrift int
 }
 

@@ -338,45 +338,45 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		}
 	}
 	var opened []ports.Port
+	closeAll := func() {
+		for _, o := range opened {
+			o.Close()
+		}
+	}
 	for _, text := range j.ports {
 		_, where, _ := parsePort(text) // has been checked
 		p, err := ports.Open(where)
 		if err != nil {
-			for _, o := range opened {
-				o.Close()
-			}
+			closeAll()
 			return cli.Refused("-i "+text, err)
 		}
 		opened = append(opened, p)
 		_, ends := p.(interface{ Finite() bool })
 		s.finite = s.finite && ends
 	}
+	joining := make([]p4rt.NewPort, len(opened))
 	for i, p := range opened {
 		number, where, _ := parsePort(j.ports[i])
 		if s.captures != nil {
 			tapped, err := s.captures.Tap(fmt.Sprintf("port%d", number), p)
 			if err != nil {
-				for _, o := range opened[i:] {
-					o.Close()
-				}
+				closeAll()
 				return err
 			}
 			p = tapped
 		}
-		report := func(err error) {
+		joining[i] = p4rt.NewPort{Number: number, Port: p, Failed: func(err error) {
 			if s.finite {
 				s.broke(fmt.Errorf("port %d: %w", number, err))
 				return
 			}
 			j.c.Log.Error("port", "number", number, "error", err)
-		}
-		if err := s.dev.AddPort(number, p, report); err != nil {
-			for _, o := range opened[i:] {
-				o.Close()
-			}
-			return err
-		}
+		}}
 		j.c.Log.Debug("port", "number", number, "at", where)
+	}
+	if err := s.dev.AddPorts(joining...); err != nil {
+		closeAll()
+		return err
 	}
 	return nil
 }

@@ -1,4 +1,7 @@
-package p4rt
+// Package gate bounds what the clients of a gRPC server, whichever protocol it
+// serves, can make it hold: connections and calls (gate.go, limits.go), messages
+// that come (incoming.go), and what they do not take (backlog.go, call.go).
+package gate
 
 import (
 	"context"
@@ -15,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 )
 
@@ -26,15 +30,16 @@ type Gate struct {
 	log      *slog.Logger
 	calls    atomic.Int64 // in progress
 	incoming *incoming
-	pending  Backlog
+	pending  *Backlog
 }
 
-// NewGate makes the gate of a server for a service by its name. The limits are
+// New makes the gate of a server for a service by its name. The limits are
 // complete.
-func NewGate(l *Limits, service string, log *slog.Logger) *Gate {
-	g := &Gate{limits: l, service: service, log: log, incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log)}
-	g.pending.most = allPending * int64(l.MaxPending)
-	return g
+func New(l *Limits, service string, log *slog.Logger) *Gate {
+	return &Gate{
+		limits: l, service: service, log: log,
+		incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log), pending: NewBacklog(allPending * int64(l.MaxPending)),
+	}
 }
 
 // Options are those of a server behind the gate. They also let clients ask for
@@ -51,10 +56,10 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
 		// A message that is larger than the window comes in one go all the same.
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4 << 20),
-		grpc.ConnectionTimeout(greeting),
+		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16 << 10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.Creds(&counting{creds, g.incoming}), grpc.InTapHandle(g.admit),
+		grpc.Creds(&counting{creds, g.incoming, newTurns()}), grpc.InTapHandle(g.admit),
 	}
 }
 
@@ -76,7 +81,7 @@ func (g *Gate) admit(ctx context.Context, info *tap.Info) (context.Context, erro
 	}
 	if n := g.calls.Add(1); n > int64(g.limits.MaxCalls) {
 		g.calls.Add(-1)
-		return ctx, failf(codes.ResourceExhausted, "there are %d requests and streams already, and no more are taken", g.limits.MaxCalls).(*failure).GRPCStatus().Err()
+		return ctx, status.Errorf(codes.ResourceExhausted, "there are %d requests and streams already, and no more are taken", g.limits.MaxCalls)
 	}
 	ctx = newEndable(ctx)
 	context.AfterFunc(ctx, func() { g.calls.Add(-1) })
@@ -93,6 +98,9 @@ func (g *Gate) Send(stream grpc.ServerStream, m any) error {
 	defer timer.Stop()
 	return stream.SendMsg(m)
 }
+
+// Pending is the backlog of the server's clients.
+func (g *Gate) Pending() *Backlog { return g.pending }
 
 // EndServer lets the requests of a server finish until ctx is done, and then closes
 // all connections.

@@ -1,4 +1,4 @@
-package p4rt
+package gate
 
 import (
 	"encoding/binary"
@@ -23,6 +23,7 @@ type incoming struct {
 
 	mu    sync.Mutex
 	held  int
+	parts uint64        // have come
 	freed chan struct{} // is closed when there is more room, and made anew
 	open  map[*message]bool
 	log   *slog.Logger
@@ -32,8 +33,8 @@ type incoming struct {
 // or the server ends the stream.
 type message struct {
 	conn  *countedConn
-	since time.Time // the last part of it came
-	size  int       // that has come
+	last  uint64 // the number of the part of it that came last
+	size  int    // that has come
 	whole bool
 	waits bool // for room: it is not its sender that keeps it
 }
@@ -62,8 +63,11 @@ func newIncoming(most int, log *slog.Logger) *incoming {
 func (in *incoming) grow(m *message, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	m.waits = true
-	for until := time.Now().Add(in.patient); in.open[m] && in.held+n > in.most; {
+	var until time.Time
+	for in.open[m] && in.held+n > in.most {
+		if until.IsZero() {
+			until, m.waits = time.Now().Add(in.patient), true
+		}
 		freed := in.freed
 		in.mu.Unlock()
 		timer := time.NewTimer(time.Until(until))
@@ -79,7 +83,8 @@ func (in *incoming) grow(m *message, n int) {
 			until = time.Now().Add(in.patient)
 		}
 	}
-	m.waits, m.since = false, time.Now()
+	in.parts++
+	m.waits, m.last = false, in.parts
 	if in.open[m] {
 		m.size += n
 		in.held += n
@@ -92,7 +97,7 @@ func (in *incoming) grow(m *message, n int) {
 func (in *incoming) evict() {
 	var oldest *message
 	for m := range in.open {
-		if !m.whole && (oldest == nil || oldest.waits && !m.waits || oldest.waits == m.waits && m.since.Before(oldest.since)) {
+		if !m.whole && (oldest == nil || oldest.waits && !m.waits || oldest.waits == m.waits && m.last < oldest.last) {
 			oldest = m
 		}
 	}
@@ -114,9 +119,10 @@ func (in *incoming) drop(m *message) {
 }
 
 func (in *incoming) begin(c *countedConn) *message {
-	m := &message{conn: c, since: time.Now()}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.parts++
+	m := &message{conn: c, last: in.parts}
 	in.open[m] = true
 	return m
 }
@@ -133,22 +139,27 @@ func (in *incoming) end(m *message) {
 // them.
 type counting struct {
 	credentials.TransportCredentials
-	in *incoming
+	in    *incoming
+	turns turns
 }
 
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	begun := &greeted{Conn: raw, turns: c.turns}
+	conn, info, err := c.TransportCredentials.ServerHandshake(begun)
+	begun.rest()
+	begun.over = true
 	if err != nil {
 		return nil, nil, err
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
+	counted.place, _ = raw.(*boundedConn)
 	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
 	counted.sent = frames{ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, info, nil
 }
 
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.in}
+	return &counting{c.TransportCredentials.Clone(), c.in, c.turns}
 }
 
 // A countedConn looks at the frames of a connection in both directions.
@@ -156,6 +167,7 @@ type countedConn struct {
 	net.Conn
 	in             *incoming
 	received, sent frames
+	place          *boundedConn // that it takes, where there is a listener
 	once           sync.Once
 	closed         chan struct{}
 
@@ -267,6 +279,9 @@ func (c *countedConn) began(id uint32) {
 	defer c.mu.Unlock()
 	if c.streams != nil && c.streams[id] == nil {
 		c.streams[id] = &body{}
+		if c.place != nil {
+			c.place.begin()
+		}
 	}
 }
 
@@ -295,5 +310,8 @@ func (c *countedConn) done(stream uint32) {
 		c.in.end(s.large)
 		c.in.end(s.backlog)
 		delete(c.streams, stream)
+		if c.place != nil {
+			c.place.end()
+		}
 	}
 }

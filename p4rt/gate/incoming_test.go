@@ -1,4 +1,4 @@
-package p4rt
+package gate
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // A stuckConn sends so many bytes, and then no more.
@@ -30,6 +32,72 @@ func (c *stuckConn) Write(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	return c.Conn.Write(b)
+}
+
+// A service takes what comes and refuses it.
+type service struct {
+	p4v1.UnimplementedP4RuntimeServer
+}
+
+// Write answers once the whole request is there.
+func (service) Write(context.Context, *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
+	return nil, status.Error(codes.PermissionDenied, "nobody may write")
+}
+
+// StreamChannel takes messages until the stream ends.
+func (service) StreamChannel(s p4v1.P4Runtime_StreamChannelServer) error {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		if err := s.Send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: m.GetPacket().GetPayload()[:1]}}}); err != nil {
+			return err
+		}
+	}
+}
+
+// A rig is a service behind a gate.
+type rig struct {
+	t      *testing.T
+	gate   *Gate
+	listen *bufconn.Listener
+}
+
+func newRig(t *testing.T, l Limits) *rig {
+	t.Helper()
+	if err := l.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t, New(&l, p4v1.P4Runtime_ServiceDesc.ServiceName, slog.New(slog.DiscardHandler)), bufconn.Listen(1 << 20)}
+	s := grpc.NewServer(r.gate.Options(nil)...)
+	p4v1.RegisterP4RuntimeServer(s, service{})
+	served := make(chan error, 1)
+	go func() { served <- r.gate.Serve(s, r.listen) }()
+	t.Cleanup(func() {
+		s.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("serving: %v", err)
+		}
+	})
+	return r
+}
+
+// patience is how long anything may take on a loaded machine.
+const patience = 30 * time.Second
+
+func (r *rig) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r.t.Cleanup(cancel)
+	return ctx
+}
+
+// held is what messages hold, and how many they are.
+func (r *rig) held() (n, messages int) {
+	in := r.gate.incoming
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.held, len(in.open)
 }
 
 // over is a client of the rig whose connection is what wrap makes of it.
@@ -51,6 +119,10 @@ func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 	return p4v1.NewP4RuntimeClient(conn)
 }
 
+func (r *rig) client() p4v1.P4RuntimeClient {
+	return r.over(func(c net.Conn) net.Conn { return c })
+}
+
 // TestHalfMessages: clients that send a half of a large message each hold no
 // more than the limit together, and keep nobody from sending a whole one.
 func TestHalfMessages(t *testing.T) {
@@ -58,22 +130,10 @@ func TestHalfMessages(t *testing.T) {
 		t.Skip("with the race detector a whole message takes as long as a half one that is given up")
 	}
 	const limit = 8 << 20
-	r := newRig(t, Options{Limits: Limits{MaxMessage: 4 << 20, MaxIncoming: limit}})
-	in := r.server.gate.incoming
-	in.patient = 500 * time.Millisecond
-	s := r.primary()
-	s.must(s.configure(commitNew, testConfig(t)))
-	large := &p4v1.WriteRequest{DeviceId: testDevice, ElectionId: s.id}
-	entry := macEntry(t, "\x01")
-	entry.Metadata = make([]byte, 600_000)
-	for range 6 {
-		large.Updates = append(large.Updates, insert(t, entry))
-	}
-	held := func() (n, messages int) {
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		return in.held, len(in.open)
-	}
+	r := newRig(t, Limits{MaxMessage: 4 << 20, MaxIncoming: limit})
+	r.gate.incoming.patient = 500 * time.Millisecond
+	client := r.client()
+	large := &p4v1.WriteRequest{Role: strings.Repeat("x", 3_600_000)}
 	const half = 2 << 20
 	for range 10 {
 		go r.over(func(c net.Conn) net.Conn {
@@ -83,24 +143,24 @@ func TestHalfMessages(t *testing.T) {
 		}).Write(r.context(), large)
 	}
 	deadline := time.Now().Add(patience)
-	for n := 0; n < limit-half; n, _ = held() {
+	for n := 0; n < limit-half; n, _ = r.held() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d bytes have come", n)
 		}
 		runtime.Gosched()
 	}
 	for range 5 {
-		_, err := r.client.Write(r.context(), large)
+		_, err := client.Write(r.context(), large)
 		for range 10 { // where all that have come wait for room, any of them may have to give way
-			if codeOfRPC(err) != codes.Unavailable {
+			if status.Code(err) != codes.Unavailable {
 				break
 			}
-			_, err = r.client.Write(r.context(), large)
+			_, err = client.Write(r.context(), large)
 		}
-		if code := codeOfRPC(err); code == codes.Unavailable || code == codes.OK {
+		if code := status.Code(err); code != codes.PermissionDenied {
 			t.Errorf("a whole message beside the halves: %v", err)
 		}
-		if n, _ := held(); n > limit {
+		if n, _ := r.held(); n > limit {
 			t.Errorf("%d bytes are held, want %d at most", n, limit)
 		}
 	}
@@ -109,23 +169,32 @@ func TestHalfMessages(t *testing.T) {
 // TestIncomingIsFreed: nothing stays counted of requests that are answered, of
 // calls that are cancelled and of connections that go.
 func TestIncomingIsFreed(t *testing.T) {
-	r := newRig(t, Options{})
-	s := r.primary()
-	s.must(s.configure(commitNew, testConfig(t)))
-	s.routes(t, 5000)
+	r := newRig(t, Limits{})
+	client := r.client()
 	large := make([]byte, 1<<20)
-	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: large}}})
+	ctx, cancel := context.WithCancel(r.context())
+	stream, err := client.StreamChannel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: large}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if n, messages := r.held(); n < len(large) || messages != 1 {
+		t.Errorf("%d bytes of %d messages are held of a stream that goes on", n, messages)
+	}
 	conn, stop := context.WithCancel(r.context())
-	if _, err := r.client.Write(conn, &p4v1.WriteRequest{DeviceId: testDevice, Updates: []*p4v1.Update{{Entity: entityOf(&p4v1.TableEntry{Metadata: large})}}}); err == nil {
-		t.Error("a write without an election id succeeds")
+	if _, err := client.Write(conn, &p4v1.WriteRequest{Role: strings.Repeat("x", len(large))}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a write: %v", err)
 	}
 	stop()
-	s.cancel()
+	cancel()
 	deadline := time.Now().Add(patience)
 	for {
-		r.server.gate.incoming.mu.Lock()
-		n, open := r.server.gate.incoming.held, len(r.server.gate.incoming.open)
-		r.server.gate.incoming.mu.Unlock()
+		n, open := r.held()
 		if n == 0 && open == 0 {
 			return
 		}
@@ -169,38 +238,6 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestConfigAnswers: what clients are told of the config is what has been set,
-// and the program is not copied for each of them.
-func TestConfigAnswers(t *testing.T) {
-	c := newCodec()
-	config := testConfig(t)
-	for _, m := range []*p4v1.ForwardingPipelineConfig{
-		nil, {}, config, {Cookie: config.Cookie}, {P4Info: config.P4Info}, {P4DeviceConfig: config.P4DeviceConfig, Cookie: config.Cookie},
-	} {
-		want := &p4v1.GetForwardingPipelineConfigResponse{Config: m}
-		list, err := c.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := new(p4v1.GetForwardingPipelineConfigResponse)
-		if err := proto.Unmarshal(list.Materialize(), got); err != nil || !proto.Equal(got, want) {
-			t.Errorf("%v: got %v, %v", want, got, err)
-		}
-	}
-	answer := &p4v1.GetForwardingPipelineConfigResponse{Config: config}
-	size := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		for range b.N {
-			if _, err := c.Marshal(answer); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}).AllocedBytesPerOp()
-	if size > 2000 {
-		t.Errorf("an answer takes %d bytes", size)
-	}
-}
-
 // TestTinyFrames: what comes a byte at a time counts for what keeping it takes,
 // within a message and behind one, until the server has taken it.
 func TestTinyFrames(t *testing.T) {
@@ -224,7 +261,7 @@ func TestTinyFrames(t *testing.T) {
 			defer in.mu.Unlock()
 			return in.held
 		}
-		conn, _, err := (&counting{insecure.NewCredentials(), in}).ServerHandshake(raw)
+		conn, _, err := (&counting{insecure.NewCredentials(), in, newTurns()}).ServerHandshake(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package p4rt
+package gate
 
 import "sync/atomic"
 
@@ -13,25 +13,32 @@ type Backlog struct {
 const (
 	// allPending is how many clients may leave as much as one may.
 	allPending = 8
-	// ownPending is what a client may leave whatever others have left: they do
+	// OwnPending is what a client may leave whatever others have left: they do
 	// not make one lose anything that keeps up.
-	ownPending = 64 << 10
+	OwnPending = 64 << 10
 )
+
+// NewBacklog makes one that holds so many bytes.
+func NewBacklog(most int64) *Backlog { return &Backlog{most: most} }
 
 // Take counts n bytes for a client that has left own so far, unless there is no
 // room.
 func (b *Backlog) Take(n, own int) bool {
-	if b.held.Add(int64(n)) > b.most && own+n > ownPending {
+	if b.held.Add(int64(n)) > b.most && own+n > OwnPending {
 		b.Give(n)
 		return false
 	}
 	return true
 }
 
+// Add counts n bytes whether there is room or not.
+func (b *Backlog) Add(n int) { b.held.Add(int64(n)) }
+
 // Give counts n bytes out again.
 func (b *Backlog) Give(n int) { b.held.Add(-int64(n)) }
 
-func (b *Backlog) full() bool { return b.held.Load() > b.most }
+// Held is how many bytes are counted.
+func (b *Backlog) Held() int64 { return b.held.Load() }
 
-// Pending is the backlog of a server's clients.
-func (g *Gate) Pending() *Backlog { return &g.pending }
+// Full says that nothing may wait beyond what each client may leave anyway.
+func (b *Backlog) Full() bool { return b.held.Load() > b.most }

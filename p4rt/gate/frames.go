@@ -1,4 +1,4 @@
-package p4rt
+package gate
 
 import "encoding/binary"
 

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A gallery is a page for browsers under siege, with a reader that goes on asking
+// for it, each time with a handshake of its own. It may take thirty times as long as
+// a write: people wait for it.
+type gallery struct {
+	context.Context
+	address string
+	reader  *http.Client
+}
+
+// trusting is the side of a client that takes any certificate: these attacks have
+// nothing to hide.
+var trusting = &tls.Config{InsecureSkipVerify: true}
+
+func (g *gallery) build(binary, dir string) (*exec.Cmd, error) {
+	record := filepath.Join(dir, "x.csv")
+	if err := os.WriteFile(record, []byte(recorded(1000, "s")), 0o644); err != nil {
+		return nil, err
+	}
+	cert, key, err := certificate(dir)
+	if err != nil {
+		return nil, err
+	}
+	address, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(binary, "inspect", "--replay", record, "--listen", address, "--listen-cert", cert, "--listen-key", key), nil
+}
+
+func (g *gallery) find(_ string, addresses []string) error {
+	g.address = addresses[0]
+	g.reader = &http.Client{Transport: &http.Transport{TLSClientConfig: trusting, DisableKeepAlives: true}}
+	return nil
+}
+
+func (g *gallery) open(_ int, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return g.change(ctx)
+}
+
+// change asks for the page: there is nothing to change. Who is turned away asks again, as people do.
+func (g *gallery) change(ctx context.Context) (err error) {
+	for {
+		if err = g.ask(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (g *gallery) ask(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+g.address, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := g.reader.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the page: %s", answer.Status)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
+
+// pageSieges lists what readers of a page do.
+func pageSieges() []siege {
+	return []siege{
+		{name: "connections that say nothing", page: func(g *gallery) error { return connections(g, g.address, "") }},
+		{name: "TLS handshakes that stop", page: func(g *gallery) error { return connections(g, g.address, hello()) }},
+		{name: "heads that do not end", page: func(g *gallery) error { return g.crowd("GET / HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n") }},
+		{name: "bodies that do not end", page: func(g *gallery) error {
+			return g.crowd("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n", "x")
+		}},
+		{name: "frames that nobody takes", page: func(g *gallery) error { return g.crowd("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n", "") }},
+		{name: "pages that nobody takes", page: func(g *gallery) error {
+			return g.crowd(strings.Repeat("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 100), "")
+		}},
+	}
+}
+
+// crowd has 600 readers say something, and then the rest every now and then,
+// without reading anything. Who is turned away comes again.
+func (g *gallery) crowd(first, rest string) error {
+	var all sync.WaitGroup
+	for range 600 {
+		all.Go(func() {
+			for g.Err() == nil {
+				c, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Second}, "tcp", g.address, trusting)
+				if err != nil {
+					continue
+				}
+				end := context.AfterFunc(g, func() { c.Close() })
+				for _, err = io.WriteString(c, first); err == nil; _, err = io.WriteString(c, rest) {
+					time.Sleep(100 * time.Millisecond)
+				}
+				end()
+				c.Close()
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// recorded is a recording of n readings, one each microsecond, or second.
+func recorded(n int, each string) string {
+	zeros := map[string]string{"µs": "", "s": "000000"}[each]
+	return "time_us,clock_us,switch,role,scheme,register,quantity,cell,index,port,peer,group,path,raw,value,unit,text,change,rate,minor,wall_us\n" +
+		numbered(n, "#"+zeros+",#"+zeros+",l1,leaf,ecmp,,rx packets,1,port 1,1,h1,0,0,0,0,packets,0 packets,0,0,true,0\n")
+}
+
+// certificate makes one that signs itself, with its key.
+func certificate(dir string) (cert, key string, err error) {
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"localhost"}}
+	public, err := x509.CreateCertificate(rand.Reader, about, about, secret.Public(), secret)
+	if err != nil {
+		return "", "", err
+	}
+	private, err := x509.MarshalECPrivateKey(secret)
+	if err != nil {
+		return "", "", err
+	}
+	cert, key = filepath.Join(dir, "x.crt"), filepath.Join(dir, "x.key")
+	if err := os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public}), 0o600); err != nil {
+		return "", "", err
+	}
+	return cert, key, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600)
+}
+
+// hello is how a client begins TLS.
+func hello() string {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go tls.Client(ours, trusting).Handshake()
+	b := make([]byte, 1<<14)
+	n, err := theirs.Read(b)
+	if err != nil {
+		panic(err) // it writes into memory
+	}
+	return string(b[:n])
+}
