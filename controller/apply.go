@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/p4lb/p4lb/controller/report"
 )
 
 // apply makes changes, in an order that leaves no packet without a way: what is
@@ -25,7 +27,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 			queues = append(queues, s)
 		case s.filter != nil:
 			filters = append(filters, s)
-		case s.Kind == Delete:
+		case s.Kind == report.Delete:
 			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], &steps[i])
 		default:
 			batches[s.rank] = append(batches[s.rank], &steps[i])
@@ -105,7 +107,7 @@ func (x *exchange) clearReplication(ctx context.Context) error {
 	}
 	var steps []step
 	for _, o := range have.objects {
-		steps = append(steps, newStep(x.index, Delete, o, o.value))
+		steps = append(steps, newStep(x.index, report.Delete, o, o.value))
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Object, b.Object) })
 	_, err := x.apply(ctx, steps)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 )
 
 // A common is what all switches of a pipeline hold: the entries that are Common
@@ -17,7 +18,7 @@ import (
 type common struct {
 	list []commonEntry // in the order of their keys
 	at   map[string]int
-	sent map[*p4v1.FieldMatch]int // by the first of their matches
+	sent map[**p4v1.FieldMatch]int // by where the list of matches is
 }
 
 type commonEntry struct {
@@ -40,22 +41,23 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 		return c
 	}
 	var c *common
+	parts := pool{map[part]*p4v1.FieldMatch{}, map[part]*p4v1.Action_Param{}}
 	for _, e := range sw.Entries {
 		if !e.Common {
 			continue
 		}
 		if c == nil {
-			c = &common{at: map[string]int{}, sent: map[*p4v1.FieldMatch]int{}}
+			c = &common{at: map[string]int{}, sent: map[**p4v1.FieldMatch]int{}}
 		}
-		m := encodeEntry(x, e)
+		m := encodeEntry(x, e, parts)
 		o := entryObject(m, x)
-		c.list = append(c.list, commonEntry{o, entryKey(m), newStep(x, Insert, o, "")})
+		c.list = append(c.list, commonEntry{o, entryKey(m), newStep(x, report.Insert, o, "")})
 	}
 	if c != nil {
 		slices.SortFunc(c.list, func(a, b commonEntry) int { return strings.Compare(a.key, b.key) })
 		for i := range c.list {
 			c.at[c.list[i].key] = i
-			c.sent[c.list[i].entity.GetTableEntry().GetMatch()[0]] = i
+			c.sent[&c.list[i].entity.GetTableEntry().GetMatch()[0]] = i
 		}
 	}
 	if s.byPipeline == nil {
@@ -63,6 +65,43 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	}
 	s.byPipeline[sw.Pipeline] = c
 	return c
+}
+
+// A pool has the parts of messages once that many entries have: entries are many,
+// values few. The zero value makes each anew.
+type pool struct {
+	matches map[part]*p4v1.FieldMatch
+	params  map[part]*p4v1.Action_Param
+}
+
+// A part is a number for a field or for a parameter.
+type part struct {
+	id    uint32
+	value uint64
+}
+
+func (p pool) exact(field uint32, value uint64) *p4v1.FieldMatch {
+	return once(p.matches, part{field, value}, func() *p4v1.FieldMatch {
+		return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: number(value)}}}
+	})
+}
+
+func (p pool) param(id uint32, value uint64) *p4v1.Action_Param {
+	return once(p.params, part{id, value}, func() *p4v1.Action_Param {
+		return &p4v1.Action_Param{ParamId: id, Value: number(value)}
+	})
+}
+
+// once makes what is not there yet, and keeps it where there is a map.
+func once[T any](m map[part]*T, key part, make func() *T) *T {
+	if m[key] != nil {
+		return m[key]
+	}
+	made := make()
+	if m != nil {
+		m[key] = made
+	}
+	return made
 }
 
 // holds notes an entry that a switch has just as it is in common.
@@ -86,7 +125,7 @@ func (c *common) find(e *p4v1.TableEntry) (int, bool) {
 	if len(e.GetMatch()) == 0 {
 		return 0, false
 	}
-	if i, ok := c.sent[e.GetMatch()[0]]; ok && e.GetAction() == c.list[i].entity.GetTableEntry().GetAction() {
+	if i, ok := c.sent[&e.GetMatch()[0]]; ok && e.GetAction() == c.list[i].entity.GetTableEntry().GetAction() {
 		return i, true
 	}
 	var room [256]byte
@@ -110,7 +149,7 @@ func (x *exchange) commonSteps(have *contents, want *common) []step {
 		}
 		e := &want.list[i]
 		if h, there := have.objects[e.key]; there {
-			list = append(list, newStep(x.index, Modify, e.object, h.value))
+			list = append(list, newStep(x.index, report.Modify, e.object, h.value))
 		} else {
 			list = append(list, e.insert)
 		}

@@ -53,7 +53,7 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 	c := &contents{objects: map[string]object{}, common: shared.of(s, x), queues: s.Queues, filters: s.Filters}
 	for _, e := range s.Entries {
 		if !e.Common {
-			c.addEntry(encodeEntry(x, e), x)
+			c.addEntry(encodeEntry(x, e, pool{}), x)
 		}
 	}
 	for _, t := range x.Tables {
@@ -163,48 +163,47 @@ func replicas(ports []int) []*p4v1.Replica {
 	return list
 }
 
-// encodeEntry encodes an entry of a plan, which has been checked.
-func encodeEntry(x *p4info.Index, e plan.Entry) *p4v1.TableEntry {
+// encodeEntry encodes an entry of a plan, which has been checked. The parts of
+// many may come from a pool.
+func encodeEntry(x *p4info.Index, e plan.Entry, parts pool) *p4v1.TableEntry {
 	t := x.ByName[e.Table]
 	out := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
 	out.Match = make([]*p4v1.FieldMatch, 0, len(e.Match))
 	for i, m := range e.Match {
-		if f := encodeMatch(t.Fields[i], m); f != nil {
+		if f := encodeMatch(t.Fields[i], m, parts); f != nil {
 			out.Match = append(out.Match, f)
 		}
 	}
 	if len(e.OneOf) == 0 {
-		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, plan.Call{Action: e.Action, Args: e.Args})}}
+		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, plan.Call{Action: e.Action, Args: e.Args}, parts)}}
 		return out
 	}
 	set := &p4v1.ActionProfileActionSet{}
 	for _, c := range e.OneOf {
-		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: encodeCall(t, c), Weight: 1})
+		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: encodeCall(t, c, parts), Weight: 1})
 	}
 	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 	return out
 }
 
 // encodeCall encodes an action of a table with its arguments.
-func encodeCall(t *p4info.Table, c plan.Call) *p4v1.Action {
+func encodeCall(t *p4info.Table, c plan.Call, parts pool) *p4v1.Action {
 	a := t.Actions[c.Action]
 	out := &p4v1.Action{ActionId: a.ID, Params: make([]*p4v1.Action_Param, len(c.Args))}
-	params := make([]p4v1.Action_Param, len(c.Args))
 	for i, arg := range c.Args {
-		params[i].ParamId, params[i].Value = a.Params[i].ID, number(arg.Value)
-		out.Params[i] = &params[i]
+		out.Params[i] = parts.param(a.Params[i].ID, arg.Value)
 	}
 	return out
 }
 
 // encodeMatch encodes what an entry says about a field; nil is what matches
 // everything, which P4Runtime wants left out.
-func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
+func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	switch {
 	case m.Any, f.Kind == configv1.MatchField_LPM && m.Bits == 0:
 		return nil
 	case f.Kind == configv1.MatchField_EXACT:
-		return exactMatch(f.ID, number(m.Value))
+		return parts.exact(f.ID, m.Value)
 	}
 	out := &p4v1.FieldMatch{FieldId: f.ID}
 	switch f.Kind {
@@ -233,18 +232,6 @@ func encodeMatch(f p4info.Field, m plan.Match) *p4v1.FieldMatch {
 		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: number(m.Value)}}
 	}
 	return out
-}
-
-// exactMatch is made in one piece, since there are hundreds of thousands.
-func exactMatch(field uint32, value []byte) *p4v1.FieldMatch {
-	e := &struct {
-		p4v1.FieldMatch
-		of    p4v1.FieldMatch_Exact_
-		exact p4v1.FieldMatch_Exact
-	}{}
-	e.exact.Value, e.of.Exact = value, &e.exact
-	e.FieldId, e.FieldMatchType = field, &e.of
-	return &e.FieldMatch
 }
 
 // ones is a number of so many bits, all 1.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -81,10 +82,10 @@ func (c *Controller) SetPlan(ctx context.Context, p *plan.Plan) error {
 
 // Deploy makes the switches hold the plan, some at a time. It may be called
 // again.
-func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
+func (c *Controller) Deploy(ctx context.Context) (*report.Report, error) {
 	begin := time.Now()
 	p := c.Plan()
-	r := &Report{Switches: make([]SwitchReport, len(p.Switches))}
+	r := &report.Report{Switches: make([]report.Switch, len(p.Switches))}
 	jobs := make([]*job, len(p.Switches))
 	m := &meter{c: c, tell: c.opts.Progress, of: len(p.Switches)}
 	for i, s := range p.Switches {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -69,7 +70,7 @@ type Progress struct {
 // they do. One that fails does not stop the others; the error says which did,
 // the report what happened to each. It starts the target, but does not close
 // it.
-func Deploy(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*Report, error) {
+func Deploy(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*report.Report, error) {
 	c, err := New(ctx, p, t, o)
 	if err != nil {
 		return nil, err

@@ -148,7 +148,8 @@ func ReadDeployed(file string) (*Deployed, *fabric.Topology, error) {
 	}
 	d := &Deployed{}
 	if err := json.Unmarshal(text, d); err != nil {
-		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, err)
+		line, why := plain.JSONError(text, err)
+		return nil, nil, fmt.Errorf("reading the state: %s: line %d: %w", file, line, why)
 	}
 	if d.Version != deployedVersion {
 		return nil, nil, fmt.Errorf("reading the state: %s has version %d, want %d", file, d.Version, deployedVersion)

@@ -11,13 +11,14 @@ import (
 
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/manifest"
 )
 
 // A step is a change with how it is made: by an update, by writing a cell, or
 // by setting a queue or a filter.
 type step struct {
-	Change
+	report.Change
 	update *p4v1.Update
 	rank   int
 	cell   *plan.Cells
@@ -35,14 +36,14 @@ func (x *exchange) diff(have, want *contents) []step {
 		switch {
 		case w.preset && h.value == w.value:
 		case w.preset || there && h.value != w.value:
-			list = append(list, newStep(x.index, Modify, w, h.value))
+			list = append(list, newStep(x.index, report.Modify, w, h.value))
 		case !there:
-			list = append(list, newStep(x.index, Insert, w, ""))
+			list = append(list, newStep(x.index, report.Insert, w, ""))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(have.objects)) {
 		if h := have.objects[key]; !want.wants(key) && !h.preset {
-			list = append(list, newStep(x.index, Delete, h, h.value))
+			list = append(list, newStep(x.index, report.Delete, h, h.value))
 		}
 	}
 	list = append(list, cellSteps(have.cells, want.cells)...)
@@ -50,23 +51,23 @@ func (x *exchange) diff(have, want *contents) []step {
 	return append(list, filterSteps(have.filters, want.filters)...)
 }
 
-func newStep(x *p4info.Index, kind ChangeKind, o object, before string) step {
+func newStep(x *p4info.Index, kind report.Kind, o object, before string) step {
 	s := step{
-		Change: Change{Kind: kind, Object: describe(x, o.entity)},
+		Change: report.Change{Kind: kind, Object: describe(x, o.entity)},
 		update: &p4v1.Update{Type: updateTypes[kind], Entity: o.entity},
 		rank:   o.rank,
 	}
 	if before != "" {
 		s.Before = describeValue(x, o.entity, before)
 	}
-	if kind != Delete {
+	if kind != report.Delete {
 		s.After = describeValue(x, o.entity, o.value)
 	}
 	return s
 }
 
-var updateTypes = map[ChangeKind]p4v1.Update_Type{
-	Insert: p4v1.Update_INSERT, Modify: p4v1.Update_MODIFY, Delete: p4v1.Update_DELETE,
+var updateTypes = map[report.Kind]p4v1.Update_Type{
+	report.Insert: p4v1.Update_INSERT, report.Modify: p4v1.Update_MODIFY, report.Delete: p4v1.Update_DELETE,
 }
 
 // cellSteps compares cells that are known on both sides; both are in order.
@@ -80,7 +81,7 @@ func cellSteps(have, want []plan.Cells) []step {
 		before, known := values[plan.Cells{Register: w.Register, From: w.From, To: w.To, Value: 0}]
 		if known && before != w.Value {
 			list = append(list, step{
-				Change: Change{Modify, fmt.Sprintf("register %s[%d]", w.Register, w.From), strconv.FormatUint(before, 10), strconv.FormatUint(w.Value, 10)},
+				Change: report.Change{Kind: report.Modify, Object: fmt.Sprintf("register %s[%d]", w.Register, w.From), Before: strconv.FormatUint(before, 10), After: strconv.FormatUint(w.Value, 10)},
 				cell:   &w,
 			})
 		}
@@ -103,7 +104,7 @@ func (x *exchange) queueSteps(have, want []plan.Queue) []step {
 		if ok && h == w {
 			continue
 		}
-		s := step{Change: Change{Kind: Modify, Object: fmt.Sprintf("queue of port %d", w.Port), After: w.String()}, queue: &w}
+		s := step{Change: report.Change{Kind: report.Modify, Object: fmt.Sprintf("queue of port %d", w.Port), After: w.String()}, queue: &w}
 		if ok {
 			s.Before = h.String()
 		}
@@ -133,7 +134,7 @@ func describe(x *p4info.Index, e *p4v1.Entity) string {
 	for _, m := range entry.GetMatch() {
 		for _, f := range t.Fields {
 			if f.ID == m.GetFieldId() {
-				fmt.Fprintf(&b, " %s=%s", manifest.Short(f.Name), showMatch(f, m))
+				b.WriteString(" " + manifest.Short(f.Name) + "=" + showMatch(f, m))
 			}
 		}
 	}

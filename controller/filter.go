@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 )
 
 // liveFilters reads how the filters are set.
@@ -39,7 +40,7 @@ func filterSteps(have, want []plan.Filter) []step {
 		h := have[i]
 		w.Name = h.Name
 		if h != w {
-			list = append(list, step{Change: Change{Modify, "filter " + w.Name, h.String(), w.String()}, filter: &w})
+			list = append(list, step{Change: report.Change{Kind: report.Modify, Object: "filter " + w.Name, Before: h.String(), After: w.String()}, filter: &w})
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -18,7 +19,7 @@ type job struct {
 	c      *Controller
 	plan   *plan.Switch
 	conn   *conn
-	report *SwitchReport
+	report *report.Switch
 	meter  *meter
 
 	before *snapshot // what the switch held before, where that may be wanted back
@@ -163,8 +164,8 @@ func (j *job) look(ctx context.Context, x *exchange) (push, runs bool, err error
 // then; what else there is goes into have. Entries that are the same in both
 // programs are not kept: what they mean may have changed.
 func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *contents) error {
-	j.report.Changes = append(j.report.Changes, Change{
-		Kind: Push, Object: "program", After: fmt.Sprintf("%s for the role %s", j.plan.Pipeline.Manifest.Scheme, j.plan.Role),
+	j.report.Changes = append(j.report.Changes, report.Change{
+		Kind: report.Push, Object: "program", After: fmt.Sprintf("%s for the role %s", j.plan.Pipeline.Manifest.Scheme, j.plan.Role),
 	})
 	if j.c.opts.DryRun {
 		return nil

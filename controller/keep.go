@@ -4,14 +4,16 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/p4lb/p4lb/controller/report"
 )
 
 // Keep makes a switch hold the plan again whenever it has come back, until ctx
 // is done. changed hears of every switch that was looked at, one at a time; nil
 // ignores them.
-func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
+func (c *Controller) Keep(ctx context.Context, changed func(report.Switch)) error {
 	var telling sync.Mutex
-	tell := func(r SwitchReport) {
+	tell := func(r report.Switch) {
 		telling.Lock()
 		defer telling.Unlock()
 		if changed != nil {
@@ -29,7 +31,7 @@ func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error
 // keepOne looks at a switch whenever this controller has become primary there
 // once more: the switch or the connection has been away, or another controller
 // was at work.
-func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell func(SwitchReport)) {
+func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell func(report.Switch)) {
 	pause := firstPause
 	for ctx.Err() == nil {
 		changed, due := c.due(name, conn)
@@ -40,7 +42,7 @@ func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell 
 			}
 			continue
 		}
-		r := SwitchReport{Name: name}
+		r := report.Switch{Name: name}
 		j := &job{c: c, plan: c.Plan().Switch(name), conn: conn, report: &r, meter: &meter{c: c, of: 1}}
 		j.finish(j.deploy(ctx))
 		if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
@@ -78,13 +79,13 @@ func TestBfRtLinkFails(t *testing.T) {
 	}
 	p := bfrtPlan(t, "drill@tna", top.Fail(links...))
 	second := deploy(t, p, target, controller.DeployOptions{})
-	kinds := map[controller.ChangeKind]int{}
+	kinds := map[report.Kind]int{}
 	for _, s := range second.Switches {
 		for _, c := range s.Changes {
 			kinds[c.Kind]++
 		}
 	}
-	if second.Written() == 0 || kinds[controller.Push] > 0 {
+	if second.Written() == 0 || kinds[report.Push] > 0 {
 		t.Errorf("the changes are %v", kinds)
 	}
 	if third := deploy(t, p, target, controller.DeployOptions{}); third.Written() != 0 {

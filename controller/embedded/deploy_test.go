@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 )
 
 // TestIdempotent: what is there is not written again, in the same process or by
@@ -64,11 +65,11 @@ func TestCommonEntries(t *testing.T) {
 			param.Value = []byte{param.GetValue()[0] ^ 1}
 			meddle(t, target, name, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: list[0]}, &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: other})
 			r := deploy(t, p, target, controller.DeployOptions{Takeover: true})
-			kinds := map[controller.ChangeKind]int{}
+			kinds := map[report.Kind]int{}
 			for _, c := range r.Switches[0].Changes {
 				kinds[c.Kind]++
 			}
-			if r.Written() != 2 || kinds[controller.Insert] != 1 || kinds[controller.Modify] != 1 {
+			if r.Written() != 2 || kinds[report.Insert] != 1 || kinds[report.Modify] != 1 {
 				t.Errorf("with an entry deleted and another changed, %d were written: %v", r.Written(), r.ChangeRows())
 			}
 			if n := len(entriesOf(t, target, p.Switches[0])); n != len(list) {

@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -81,7 +82,7 @@ func forward(t *testing.T, name, scheme string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	step := func(topology *fabric.Topology) *controller.Report {
+	step := func(topology *fabric.Topology) *report.Report {
 		t.Helper()
 		r, err := c.Deploy(testContext(t))
 		if err != nil || !r.Verified() {

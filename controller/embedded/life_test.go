@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -133,7 +134,7 @@ func killSwitch(t *testing.T, p *plan.Plan, name string, at int64) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	var kept sync.WaitGroup
 	kept.Go(func() {
-		c.Keep(ctx, func(r controller.SwitchReport) { t.Logf("kept %s: %v", r.Name, r.Err) })
+		c.Keep(ctx, func(r report.Switch) { t.Logf("kept %s: %v", r.Name, r.Err) })
 	})
 	defer func() {
 		cancel()
@@ -174,9 +175,9 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(testContext(t))
-	told := make(chan controller.SwitchReport, 100)
+	told := make(chan report.Switch, 100)
 	var kept sync.WaitGroup
-	kept.Go(func() { c.Keep(ctx, func(r controller.SwitchReport) { told <- r }) })
+	kept.Go(func() { c.Keep(ctx, func(r report.Switch) { told <- r }) })
 	if err := target.Restart("s1"); err != nil {
 		t.Fatal(err)
 	}

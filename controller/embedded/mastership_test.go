@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -111,9 +112,9 @@ func TestBackup(t *testing.T) {
 			}
 			defer b.Close()
 			ctx, cancel := context.WithCancel(testContext(t))
-			told := make(chan controller.SwitchReport, len(p.Switches))
+			told := make(chan report.Switch, len(p.Switches))
 			var kept sync.WaitGroup
-			kept.Go(func() { b.Keep(ctx, func(r controller.SwitchReport) { told <- r }) })
+			kept.Go(func() { b.Keep(ctx, func(r report.Switch) { told <- r }) })
 			for waiting := 0; waiting < len(p.Switches); {
 				if <-log.messages == "another controller is primary: waiting until it is gone" {
 					waiting++

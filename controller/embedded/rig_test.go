@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
@@ -128,7 +129,7 @@ func newTarget(t testing.TB, o embedded.Options) *embedded.Target {
 	return target
 }
 
-func deploy(t testing.TB, p *plan.Plan, target target.Target, o controller.DeployOptions) *controller.Report {
+func deploy(t testing.TB, p *plan.Plan, target target.Target, o controller.DeployOptions) *report.Report {
 	t.Helper()
 	r, err := controller.Deploy(testContext(t), p, target, o)
 	if err != nil {

@@ -138,7 +138,7 @@ func (b *planner) add(table, action string, key []Match, args func(name string) 
 		b.fail("", "table %s has no action %s for %d keys", table, action, len(key))
 		return
 	}
-	e := Entry{Table: table, Action: action}
+	e := Entry{Table: table, Action: action, Match: slices.Grow([]Match(nil), len(key)), Args: slices.Grow([]Arg(nil), len(a.Params))}
 	for i, m := range key {
 		f := info.Fields[i]
 		m.Field, m.Width = f.Name, f.Width

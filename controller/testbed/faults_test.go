@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/testbed"
 )
 
@@ -48,8 +49,8 @@ func TestFaults(t *testing.T) {
 	mustDeploy(t, c)
 	look("l1-s1 is back")
 
-	back := make(chan controller.SwitchReport, 10)
-	go c.Keep(testContext(t), func(r controller.SwitchReport) { back <- r })
+	back := make(chan report.Switch, 10)
+	go c.Keep(testContext(t), func(r report.Switch) { back <- r })
 	for _, sw := range []string{"s2", "l1"} {
 		if err := target.Stop(sw); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
@@ -29,7 +30,7 @@ func leftovers(t *testing.T, name string) []string {
 	return list
 }
 
-func deployOn(t *testing.T, target target.Target, p *plan.Plan) *controller.Report {
+func deployOn(t *testing.T, target target.Target, p *plan.Plan) *report.Report {
 	t.Helper()
 	c, err := controller.New(testContext(t), p, target, controller.DeployOptions{Takeover: true})
 	if err != nil {
@@ -221,8 +222,8 @@ func TestRestart(t *testing.T) {
 	defer c.Close()
 	mustDeploy(t, c)
 	hosts := openHosts(t, target, topology)
-	back := make(chan controller.SwitchReport, 10)
-	go c.Keep(testContext(t), func(r controller.SwitchReport) { back <- r })
+	back := make(chan report.Switch, 10)
+	go c.Keep(testContext(t), func(r report.Switch) { back <- r })
 	for _, name := range []string{"l1", "s2"} {
 		if err := target.Stop(name); err != nil {
 			t.Fatal(err)
@@ -242,7 +243,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func awaitVerified(t *testing.T, back <-chan controller.SwitchReport, name string) {
+func awaitVerified(t *testing.T, back <-chan report.Switch, name string) {
 	t.Helper()
 	ctx := testContext(t)
 	for {

@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/scheme"
@@ -108,7 +109,7 @@ func newTarget(t *testing.T, o testbed.Options) *testbed.Target {
 func name(t *testing.T) string { return t.Name() }
 
 // mustDeploy makes the switches hold the plan.
-func mustDeploy(t *testing.T, c *controller.Controller) *controller.Report {
+func mustDeploy(t *testing.T, c *controller.Controller) *report.Report {
 	t.Helper()
 	r, err := c.Deploy(testContext(t))
 	if err != nil || !r.Verified() {

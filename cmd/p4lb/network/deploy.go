@@ -22,6 +22,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/live"
 )
@@ -421,7 +422,7 @@ func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *depl
 }
 
 // showReport prints what has been done, or with --diff what is different.
-func (j *deployJob) showReport(r *controller.Report) error {
+func (j *deployJob) showReport(r *report.Report) error {
 	if j.diff && (j.format == cli.Table || j.format == cli.CSV) {
 		rows := r.ChangeRows()
 		if len(rows) == 1 && r.Err() == nil && j.format == cli.Table {
@@ -445,7 +446,7 @@ func (j *deployJob) showReport(r *controller.Report) error {
 }
 
 // showNotes prints the notes, each once with the switches that it is about.
-func (j *deployJob) showNotes(r *controller.Report) {
+func (j *deployJob) showNotes(r *report.Report) {
 	about := map[string][]string{}
 	var order []string
 	for _, s := range r.Switches {

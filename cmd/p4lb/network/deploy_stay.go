@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/task"
 )
 
@@ -43,7 +44,7 @@ func (j *deployJob) stay(ctx context.Context, c *controller.Controller, planned 
 }
 
 // told logs what has become of a switch that was away.
-func (j *deployJob) told(r controller.SwitchReport) {
+func (j *deployJob) told(r report.Switch) {
 	if r.Err != nil {
 		j.c.Log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
 		j.shown.Tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)

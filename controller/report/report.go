@@ -1,4 +1,5 @@
-package controller
+// Package report says what a deployment has done, switch by switch.
+package report
 
 import (
 	"cmp"
@@ -11,12 +12,12 @@ import (
 
 // A Report is what a deployment has done.
 type Report struct {
-	Switches []SwitchReport `json:"switches"` // in the order of the plan
-	Elapsed  time.Duration  `json:"elapsed_ns"`
+	Switches []Switch      `json:"switches"` // in the order of the plan
+	Elapsed  time.Duration `json:"elapsed_ns"`
 }
 
-// A SwitchReport is what a deployment has done to one switch.
-type SwitchReport struct {
+// A Switch is what a deployment has done to one switch.
+type Switch struct {
 	Name string `json:"name"`
 	// Pushed: the program was not the one that ran.
 	Pushed bool `json:"pushed"`
@@ -39,21 +40,21 @@ type SwitchReport struct {
 
 // A Change is a difference between the plan and a switch.
 type Change struct {
-	Kind   ChangeKind `json:"change"`
-	Object string     `json:"object"`           // such as "LbIngress.member gid=2 slot=0"
-	Before string     `json:"before,omitempty"` // what the switch holds
-	After  string     `json:"after,omitempty"`  // what it should
+	Kind   Kind   `json:"change"`
+	Object string `json:"object"`           // such as "LbIngress.member gid=2 slot=0"
+	Before string `json:"before,omitempty"` // what the switch holds
+	After  string `json:"after,omitempty"`  // what it should
 }
 
-// A ChangeKind says what is done to an object.
-type ChangeKind string
+// A Kind says what is done to an object.
+type Kind string
 
 // The kinds of changes.
 const (
-	Insert ChangeKind = "insert"
-	Modify ChangeKind = "modify"
-	Delete ChangeKind = "delete"
-	Push   ChangeKind = "push" // a program
+	Insert Kind = "insert"
+	Modify Kind = "modify"
+	Delete Kind = "delete"
+	Push   Kind = "push" // a program
 )
 
 // Written is the number of changes on all switches.
@@ -94,7 +95,7 @@ func (r *Report) Err() error {
 func (r *Report) Rows() [][]string {
 	rows := [][]string{{"SWITCH", "PROGRAM", "INSERTED", "MODIFIED", "DELETED", "WRITTEN", "STATE"}}
 	for _, s := range r.Switches {
-		counts := map[ChangeKind]int{}
+		counts := map[Kind]int{}
 		for _, c := range s.Changes {
 			counts[c.Kind]++
 		}
@@ -114,7 +115,7 @@ func (r *Report) Rows() [][]string {
 }
 
 // state sums a switch up in a word or two.
-func (s *SwitchReport) state() string {
+func (s *Switch) state() string {
 	switch {
 	case s.Verified:
 		return "verified"
