@@ -43,6 +43,21 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
+// TestCeilingKeepsNotices: where early packets are kept and not answered, senders
+// are told of the marks on them all the same.
+func TestCeilingKeepsNotices(t *testing.T) {
+	x := load(t, strings.Replace(ceilingText, "engine: native", "engine: native\nlike: ns3", 1)+"ceiling: [keep-early]\n")
+	for i := range x.Cases {
+		r := &x.Cases[i].Transport.RDMA
+		if want := map[bool]string{true: "", false: "answered"}[r.Nack == "none"]; r.Notices != want {
+			t.Errorf("case %q: nack %q, notices %q, want %q", x.Cases[i].Name, r.Nack, r.Notices, want)
+		}
+	}
+	if len(x.Cases) != 2 {
+		t.Errorf("%d cases", len(x.Cases))
+	}
+}
+
 // TestFastCoreFlows: in a faster core the flows are the same, also where the load is
 // of the fabric.
 func TestFastCoreFlows(t *testing.T) {

@@ -76,10 +76,17 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 				continue // DRILL has no use for it, its ACKs do with control: hashed
 			}
 			base := chosenRDMA
+			if scheme, ok := map[string]string{"switches.flow-key": "letflow", "switches.conga-paths": "conga"}[c.Key]; ok { // neither is DRILL's
+				base = strings.Replace(base, "[drill]", "["+scheme+"]", 1)
+			}
 			if usual[c.Kind] == usual["dctcp"] {
 				base = chosenTCP
 			}
 			text, want := "cases: [{"+inCase(c.Key, v)+"}]\n", usual[c.Kind]
+			if !strings.Contains(base, "[drill]") {
+				base += "like: ns3\n"
+				want = result(base + "cases: [{" + inCase(c.Key, c.Default) + "}]\n")
+			}
 			if c.Key == "switches.queue-limit" { // with PFC only the buffer is limited
 				base, text, want = lossy(base), lossy(text), result(lossy(base))
 			}

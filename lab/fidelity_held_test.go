@@ -15,7 +15,7 @@ var fidelityHeld = []struct {
 	schemes      []string // "one-path": there is nothing to balance
 }{
 	{"wide", "leaves: 8, spines: 2, hosts: 4, rate: 100G, host-rate: 100G", 3, []string{"ecmp", "drill"}},
-	{"answers", fabricRLB, 3, []string{"ecmp"}},
+	{"answers", fabricRLB, 3, []string{"ecmp", "letflow", "conga"}},
 	{"mixed", "leaves: 4, spines: 2, hosts: 8, rate: 100G, host-rate: 25G", 3, []string{"ecmp"}},
 	{"sixteen@IRN", onePath, 2, []string{"one-path"}},
 	{"twentyfour@IRN", onePath, 2, []string{"one-path"}},

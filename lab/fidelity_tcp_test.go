@@ -22,6 +22,7 @@ seeds: %d
 duration: 2s
 warmup: 0
 drain: 60s
+interval: 1s
 switches: {SWITCHES}
 transport: {kind: KIND, min-rto: 250ms, CHOICES}
 traffic: [{pattern: list, file: flows.txt}]

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"errors"
@@ -191,7 +192,7 @@ func (p page) Sizes() [][2]string {
 			}
 		}
 		if n > 0 {
-			list = append(list, [2]string{sizeName(i), spec.Number(round(float64(n) / float64(len(runs))))})
+			list = append(list, [2]string{sizeName(i), digits(float64(n) / float64(len(runs)))})
 		}
 	}
 	return list
@@ -224,8 +225,9 @@ func (p page) Settings() [][2]string {
 			prefix = c.Name + ": "
 		}
 		network := c.Topology.Name
-		if network == "" && len(p.Results) > 0 {
-			network = "as stated in " + manifestFile
+		if rows := p.rowsOf(c.Name); len(rows) > 0 && rows[0].network != nil {
+			t := rows[0].network
+			network = fmt.Sprintf("%s, of %d switches and %d hosts", cmp.Or(network, t.Name), len(t.Switches), len(t.Hosts))
 		}
 		add(prefix+"network", network)
 		for _, t := range c.Traffic {

@@ -49,15 +49,6 @@ func (s *Switch) discharge(p *Packet) {
 	}
 }
 
-// pfcState is what a switch knows of what came in at a port.
-type pfcState struct {
-	held    int32 // bytes of it in the buffer
-	pausing bool  // the peer has been told to pause
-	sent    int64
-	line    []pauseFrame // on their way to the peer
-	flight  event
-}
-
 // hold counts bytes that came in at the port, and pauses the peer or lets it go
 // on.
 func (o *Port) hold(bytes int) {
@@ -87,14 +78,25 @@ func (o *Port) pauseAt() int {
 		return usualPause
 	}
 	free := o.sw.buffer - o.sw.used - o.sw.headroom()
-	return int(c.Alpha * float64(max(0, free)))
+	pause := int(c.Alpha * float64(max(0, free)))
+	if c.Promised {
+		pause += 2 * o.net.frame()
+	}
+	return pause
 }
 
-// headroom is what is set aside for what comes after pauses.
+// priorities are those of Ethernet, with a queue each.
+const priorities = 8
+
+// headroom is what is set aside for what comes after pauses, and with Promised for
+// queues.
 func (s *Switch) headroom() int {
 	if s.reserve == 0 {
 		for _, o := range s.Ports() {
 			s.reserve += o.headroom()
+			if s.net.opts.PFC.Promised {
+				s.reserve += priorities * s.net.frame()
+			}
 		}
 	}
 	return s.reserve
@@ -107,13 +109,6 @@ func (o *Port) headroom() int {
 		return int(h)
 	}
 	return int(2*o.rate*int64(o.delay)/int64(8*time.Second)) + 2*o.net.frame()
-}
-
-// A pauseFrame is a PFC frame on its way.
-type pauseFrame struct {
-	at    time.Duration
-	seq   uint64 // 0: drawn when it comes to be the first of its line
-	pause bool
 }
 
 // pauseLen is the length of a PFC frame.
@@ -138,62 +133,4 @@ func (o *Port) signal(pause bool) {
 		return
 	}
 	o.warn(f)
-}
-
-// warn lets a PFC frame travel that is on the link.
-func (o *Port) warn(f pauseFrame) {
-	o.pfc.line = append(o.pfc.line, f)
-	if !o.pfc.flight.planned() {
-		o.pfc.flight.what = (*pauseHandler)(o)
-		o.planWarning()
-	}
-}
-
-// planWarning plans the arrival of the first PFC frame on the link, which has its
-// number, or draws it now.
-func (o *Port) planWarning() {
-	f := o.pfc.line[0]
-	if f.seq == 0 {
-		f.seq = o.net.events.next()
-	}
-	o.far.events.planAs(&o.pfc.flight, f.at, f.seq)
-}
-
-type pauseHandler Port
-
-func (h *pauseHandler) fire()     { (*Port)(h).heard() }
-func (h *pauseHandler) soon(bool) {}
-
-// heard lets the first PFC frame arrive.
-func (o *Port) heard() {
-	f := o.pfc.line[0]
-	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
-	if len(o.pfc.line) > 0 {
-		o.planWarning()
-	}
-	if o.down {
-		return
-	}
-	if f.pause {
-		o.peer.pause()
-	} else {
-		o.peer.resume()
-	}
-}
-
-// pause keeps the port from sending after the packet on its way out.
-func (o *Port) pause() {
-	if !o.paused {
-		o.paused, o.since = true, o.net.now
-		o.count.Pauses++
-	}
-}
-
-// resume lets the port go on.
-func (o *Port) resume() {
-	if o.paused {
-		o.paused = false
-		o.count.Paused += o.net.now - o.since
-		o.wake()
-	}
 }

@@ -329,6 +329,9 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 		r.c.Duplicates++
 		r.ack = true
 	}
+	if r.t.RDMA.Answered && !r.ack && !r.nack {
+		r.notice = false
+	}
 }
 
 // ahead deals with a packet that comes before the expected one. It asks for that,

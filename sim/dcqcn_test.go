@@ -192,6 +192,28 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// TestNoticesOfAnswered: a mark on a packet that comes early too soon for another
+// Nack makes a notice of its own, or none.
+func TestNoticesOfAnswered(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		r := newGoBackReceiver(usual(t, func(u *Tuning) { u.RDMA.Answered = answered }), new(FlowStats))
+		var got []Kind
+		for i, seq := range []int64{1, 2, 0} { // a Nack, too soon, and what was missing
+			r.receive(time.Duration(i)*µs, &Packet{Seq: seq * segment, Payload: segment, CE: true})
+			for r.ready(0) {
+				var a Packet
+				if r.emit(0, &a); a.Echo {
+					got = append(got, a.Kind)
+				}
+			}
+		}
+		want := map[bool][]Kind{false: {Nack, CNP, Ack}, true: {Nack, Ack}}[answered]
+		if !slices.Equal(got, want) {
+			t.Errorf("%t: notices with %v, want %v", answered, got, want)
+		}
+	}
+}
+
 // TestPace spreads packets by the rate.
 func TestPace(t *testing.T) {
 	var stats FlowStats

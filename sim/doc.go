@@ -14,7 +14,7 @@
 //
 // # Time
 //
-// Everything happens in one loop over a schedule of events (events.go), ordered
+// Everything happens in one loop over a schedule of events (schedule.go), ordered
 // by time, and at the same time by when they were planned. There are no
 // goroutines and no clock, unless Options.Ties has events at the same time ordered
 // by where they come from: then parts of the network have a loop each, which may
@@ -51,5 +51,5 @@
 // # Nothing is lost
 //
 // Each packet that begins ends: delivered, or for a Reason. Run compares that
-// with what it finds in queues and on links, byte by byte (ledger.go).
+// with what it finds in queues and on links, byte by byte (ledger.go, run.go).
 package sim

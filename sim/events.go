@@ -1,37 +1,8 @@
 package sim
 
 import (
-	"math"
 	"time"
 )
-
-// A handler is what an event does. A little before, soon is called twice, the
-// second time with next set, so that what fire will look at can come into the
-// cache meanwhile, and what that leads to: a large network does not fit there.
-type handler interface {
-	fire()
-	soon(next bool)
-}
-
-// An event is something that happens at a time. It is part of what it happens
-// to, so that planning it allocates nothing; it can be planned once at a time.
-type event struct {
-	seq  uint64 // of its plan; 0: not planned
-	what handler
-}
-
-func (e *event) planned() bool { return e.seq != 0 }
-
-// A plan is an event's entry in the schedule. Of two at the same time, the one
-// with the smaller number comes first. A plan whose event has another number has
-// been cancelled.
-type plan struct {
-	at  time.Duration
-	seq uint64
-	ev  *event
-}
-
-func (a *plan) before(b *plan) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 
 // A Timer calls a function at a time. Setting it again is cheap, as
 // retransmission timers need it: one that is set later, or stopped, stays where
@@ -44,9 +15,6 @@ type Timer struct {
 	place    place
 	f        func()
 }
-
-// never is the deadline of a stopped timer.
-const never time.Duration = math.MaxInt64
 
 // NewTimer makes a timer that is stopped.
 func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, func() { n.outside(f) }) }
@@ -90,3 +58,32 @@ func (t *Timer) fire() {
 		t.f()
 	}
 }
+
+// At calls f at a time, or now if that is past.
+func (n *Network) At(t time.Duration, f func()) {
+	c := &call{net: n, f: f}
+	c.ev.what = c
+	n.events.plan(&c.ev, max(t, n.now))
+}
+
+// Every calls f after each interval, from now on, until it returns false.
+func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) {
+	var t *Timer
+	t = n.NewTimer(func() {
+		if f(n.now) {
+			t.After(interval)
+		}
+	})
+	t.After(interval)
+}
+
+// A call is a function that is called once.
+type call struct {
+	net *Network
+	ev  event
+	f   func()
+}
+
+func (c *call) fire() { c.net.outside(c.f) }
+
+func (c *call) soon(bool) {}

@@ -1,146 +1,12 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
 )
-
-// Options are what New needs beside the topology. The zero value works.
-type Options struct {
-	Seed uint64
-	// MTU is the bytes of the largest IP packet of hosts; zero: 1500.
-	MTU int
-	// Queue is the bytes that wait at a port at most, where its link states no
-	// number of packets, which count as an MTU each. Zero: the port's share of
-	// the switch's buffer, and without one 64 packets.
-	Queue fabric.Size
-	ECN   ECN
-	PFC   PFC
-	// Answers says how switches and NICs treat what receivers send.
-	Answers Answers
-	// Hash is what flows' paths come from where models choose by hash.
-	Hash Hash
-	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
-	// this many times what is free of it, in place of its own limit.
-	Alpha   float64
-	Virtual Virtual
-	// ByMAC makes hosts send to each other's MACs, as on one link, and not to that of
-	// their switch.
-	ByMAC bool
-	// Ties says what comes first of two events at the same time.
-	Ties Ties
-	// Cut has each packet take whole nanoseconds on a line, what is left of its
-	// last one lost, so that packets of one size take equally long. Otherwise the
-	// next packet makes up for it, and lines carry what they say.
-	Cut bool
-	// Cores is on how many cores a run goes on at once, where ties are decided by
-	// place; the bytes are the same on any number. Zero: one.
-	Cores int
-	// CPU is the port of switches that leads to the controller; zero: 255.
-	CPU int
-}
-
-// An ECN says when switches mark packets that are capable of it. A queue of
-// fewer than Min bytes marks none, one of Max or more all, in between a share
-// that rises to P. Min = Max is DCTCP's threshold K; zero values mark nothing.
-type ECN struct {
-	Min, Max fabric.Size
-	P        float64
-	// Dequeue decides when a packet leaves the queue, by what it leaves behind,
-	// and not when it comes, by what it finds: the mark then tells of the queue as
-	// it is, one queueing delay later than it would otherwise set out.
-	Dequeue bool
-}
-
-// An Answers says how acknowledgments, Nacks and notices of congestion are
-// treated: as any other packet where nothing is said.
-type Answers struct {
-	// Hashed lets them take the path of their flow's hash, whatever the scheme
-	// does with data, and keeps the scheme from seeing them. It is for models.
-	Hashed bool
-	// First lets them pass what waits in queues, and in those of NICs. They are
-	// then neither paused nor counted for pauses, and no queue's length has them.
-	First bool
-}
-
-// A Hash is a way to make a path of the addresses and ports of a flow.
-type Hash int
-
-// The hashes.
-const (
-	HashCRC32 Hash = iota // as the programs do
-	HashNS3               // MurmurHash3 as in ns-3's switches for RDMA: see ns3.go
-)
-
-// A PFC pauses the other end of a link when too much of what it has sent waits
-// in the switch. With it, switches limit no queue, only the buffer.
-type PFC struct {
-	On bool
-	// Pause is the bytes of an ingress port at which its peer is paused. If it
-	// is zero, that is Alpha times what is free of the buffer, and without one
-	// 256 KiB.
-	Pause fabric.Size
-	Alpha float64 // zero: 1/16
-	// Resume is how far below that its peer goes on; zero: two packets.
-	Resume fabric.Size
-	// Headroom is the bytes that may still come after a pause; zero: what the
-	// link brings in two delays, and two packets of both ends.
-	Headroom fabric.Size
-}
-
-// A Virtual says how fast packets come round within a switch: through ports
-// without interface. All share no rate: each has its own.
-type Virtual struct {
-	Rate    fabric.Rate   // zero: 100 Gbps
-	Latency time.Duration // zero: 1 µs
-}
-
-func (o *Options) validate() error {
-	if o.MTU < 0 || o.MTU > 0 && o.MTU < 128 || o.MTU > 9216 {
-		return fmt.Errorf("an MTU of %d is outside 128..9216", o.MTU)
-	}
-	if o.Alpha < 0 || o.PFC.Alpha < 0 || o.ECN.P < 0 || o.ECN.P > 1 || o.ECN.Max < o.ECN.Min {
-		return errors.New("a share or threshold of ECN, PFC or buffer makes no sense")
-	}
-	if o.MTU == 0 {
-		o.MTU = 1500
-	}
-	if o.ECN.P == 0 {
-		o.ECN.P = 1
-	}
-	if o.PFC.Alpha == 0 {
-		o.PFC.Alpha = 1.0 / 16
-	}
-	if o.PFC.Resume == 0 {
-		o.PFC.Resume = fabric.Size(2 * (o.MTU + ethernetLen))
-	}
-	if o.Virtual.Rate == 0 {
-		o.Virtual.Rate = 100 * fabric.Gbps
-	}
-	if o.Virtual.Latency == 0 {
-		o.Virtual.Latency = time.Microsecond
-	}
-	if o.CPU == 0 {
-		o.CPU = 255
-	}
-	return nil
-}
-
-// queue is the limit of a queue whose share of a buffer is known, or 0.
-func (o *Options) queue(share int) int {
-	switch {
-	case o.Queue > 0:
-		return int(o.Queue)
-	case share > 0:
-		return share
-	}
-	return 64 * (o.MTU + ethernetLen)
-}
 
 // A Network is a simulated network. It is for one goroutine.
 type Network struct {
@@ -174,40 +40,6 @@ type Network struct {
 	ns3     *ns3Numbers // nil: nobody hashes as it does
 }
 
-// New makes the network of a topology. Its switches drop everything until they
-// are given programs or models.
-func New(t *fabric.Topology, o Options) (*Network, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	n := &Network{topology: t, opts: o, byName: map[string]any{}}
-	n.whole, n.parts = n, []*Network{n}
-	for i := range t.Switches {
-		s := newSwitch(n, &t.Switches[i])
-		n.switches = append(n.switches, s)
-		n.byName[s.Name] = s
-	}
-	for i := range t.Hosts {
-		h := newHost(n, &t.Hosts[i])
-		n.hosts = append(n.hosts, h)
-		n.byName[h.Name] = h
-	}
-	for i := range t.Links {
-		n.links = append(n.links, n.connect(i, &t.Links[i]))
-	}
-	for _, h := range n.hosts {
-		h.gateway = h.nic.peer.mac
-	}
-	n.events.fetches = len(n.hosts) > fitsCache
-	if o.Hash == HashNS3 {
-		n.ns3 = newNS3Numbers(n)
-	}
-	if o.Ties == ByPlace {
-		n.divide(max(1, o.Cores))
-	}
-	return n, nil
-}
-
 // Tap lets f see every packet that a port of a switch sends, when it begins to,
 // and every one that it has received: the header bytes, which are f's until it
 // returns, and the length on the wire. It reports false where there are no bytes,
@@ -218,10 +50,6 @@ func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	}
 	return n.bytes
 }
-
-// fitsCache is how many hosts a network may have whose packets and flows are in
-// the cache anyway. To fetch them ahead would be a seventh of a hop there.
-const fitsCache = 64
 
 // Topology is what the network was made from, all links as they were then.
 func (n *Network) Topology() *fabric.Topology { return n.topology }
@@ -258,73 +86,6 @@ func (n *Network) Hops() (hops int64) {
 	return hops
 }
 
-// At calls f at a time, or now if that is past.
-func (n *Network) At(t time.Duration, f func()) {
-	c := &call{net: n, f: f}
-	c.ev.what = c
-	n.events.plan(&c.ev, max(t, n.now))
-}
-
-// Every calls f after each interval, from now on, until it returns false.
-func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) {
-	var t *Timer
-	t = n.NewTimer(func() {
-		if f(n.now) {
-			t.After(interval)
-		}
-	})
-	t.After(interval)
-}
-
-// A call is a function that is called once.
-type call struct {
-	net *Network
-	ev  event
-	f   func()
-}
-
-func (c *call) fire()     { c.net.outside(c.f) }
-func (c *call) soon(bool) {}
-
-// heldFor is how many events at most others wait who want to look at a switch.
-const heldFor = 1 << 12
-
-// Run lets everything happen up to a time, and checks that no byte was lost
-// without a reason. It ends earlier if nothing is left to happen, or after
-// Stop. Calling it again goes on.
-func (n *Network) Run(until time.Duration) error {
-	n.stopped = false
-	if n.placed() {
-		return n.runParts(until)
-	}
-	n.running = true
-	defer func() {
-		n.running = false
-		n.letGo()
-	}()
-	for turn := 1; !n.stopped; turn++ {
-		ev, at := n.events.pop(until)
-		if ev == nil {
-			break
-		}
-		n.now = at
-		ev.what.fire()
-		if turn%heldFor == 0 {
-			n.letGo()
-		}
-	}
-	if !n.stopped && until != never {
-		n.now = max(n.now, until)
-	}
-	return n.Audit()
-}
-
-// Stop ends Run after the event that calls it.
-func (n *Network) Stop() { n.stopped = true }
-
-// Forever is a time for Run: until nothing is left to happen.
-const Forever = never
-
 // stream makes the random numbers of one consumer: what others draw does not
 // change them.
 func (n *Network) stream(consumer string) *rand.Rand { return Stream(n.opts.Seed, consumer) }
@@ -335,3 +96,386 @@ func Stream(seed uint64, consumer string) *rand.Rand {
 	h.Write([]byte(consumer))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
+
+// A Host is a host. Its NIC sends what it is given in that order, at the rate
+// of its link, and never drops.
+type Host struct {
+	Name string
+	IP   uint32
+
+	net     *Network
+	place   int // among the hosts
+	mac     fabric.MAC
+	gateway fabric.MAC
+	nic     *Port
+	drained []drain
+}
+
+// A drain is a function that waits for the NIC to hold less, or with 0 to be about
+// to send what it is given.
+type drain struct {
+	below int
+	f     func()
+}
+
+// A FlowSpec is what a flow is to be.
+type FlowSpec struct {
+	From, To  string // hosts
+	Bytes     int64  // payload; 0: without end
+	Transport Transport
+	Tuning    *Tuning // of the transport; nil: as usual
+	// Sport and Dport are its ports; zero: some that depend on its number.
+	Sport, Dport uint16
+	// Rate is that of the transports that keep one, of payload, in bit/s; zero:
+	// that of the NIC.
+	Rate int64
+	// Done is called when the flow has finished, if not nil.
+	Done func(*Flow)
+}
+
+// A Flow is a number of bytes on their way from one host to another.
+type Flow struct {
+	FlowSpec
+	ID       int // counts from 1 in the order of StartFlow
+	Src, Dst *Host
+
+	Started  time.Duration
+	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
+
+	FlowStats
+
+	net         *Network
+	ahead, back headers
+	sender      sender
+	receiver    endpoint
+}
+
+// An endpoint is one end of a flow. It must not keep the packet.
+type endpoint interface{ receive(p *Packet) }
+
+// A sender begins to send when told so.
+type sender interface {
+	endpoint
+	start()
+}
+
+// toward is the headers of packets of a kind.
+func (f *Flow) toward(k Kind) *headers {
+	if k == Data {
+		return &f.ahead
+	}
+	return &f.back
+}
+
+// finish notes that the flow is over, which the part n of the network has seen. It
+// is called once.
+func (f *Flow) finish(n *Network) {
+	f.Finished = n.now
+	switch {
+	case f.Done == nil:
+	case n.placed():
+		n.defers(f.place(receiving), func() { f.Done(f) })
+	default:
+		n.outside(func() { f.Done(f) })
+	}
+}
+
+// An engine decides what becomes of packets in a switch. Both kinds make the
+// same of them: the P4 program, and the model of its scheme.
+type engine interface {
+	// ingress takes in a packet that arrives, or comes round. It sends it and
+	// its copies on with Switch.enqueue, or ends it with Switch.lose.
+	ingress(p *Packet)
+	// enqueued notes that a packet waits behind others.
+	enqueued(p *Packet, o *Port, depth int)
+	// cell is the unit that queues are counted in, in bytes; 0: packets of full
+	// length.
+	cell() int
+	// egress lets a packet leave its queue, with others left behind. Its copies
+	// are sent on first.
+	egress(p *Packet, o *Port, depth int) fate
+	// forget frees what the engine keeps of a packet that ends.
+	forget(p *Packet)
+	// register is for looking from outside, and setRegister for the controller.
+	register(name string, dst []uint64) ([]uint64, error)
+	setRegister(name string, from, to int, value uint64) error
+}
+
+// A fate is what becomes of a packet after egress.
+type fate int
+
+const (
+	sent  fate = iota
+	round      // it goes through ingress again
+	gone
+)
+
+// A Switch is a switch: ports with queues, a buffer that they share, and an
+// engine that decides.
+type Switch struct {
+	Name string
+	Role fabric.Role
+
+	net    *Network
+	engine engine
+	ports  [fabric.MaxPort + 1]*Port
+	macs   map[int]fabric.MAC
+	cpu    *Port // where the controller's packets come in, and those for it leave
+	loop   *Port // for what goes round without a port of its own
+
+	cellSize int           // of queues as the engine counts them; 0: it counts packets
+	up       time.Duration // since when it has been running when the run begins
+
+	generated int // packets
+
+	buffer  int // bytes; 0: no limit but those of the queues
+	share   int // of each port with a link
+	used    int
+	reserve int // of it, for what comes after pauses
+	faults  *faults
+	random  *rand.Rand // for ECN
+	count   SwitchCounters
+
+	packetIn func(port int, bytes []byte)
+}
+
+// SwitchCounters are what a switch has counted.
+type SwitchCounters struct {
+	Received     int64 // packets from links
+	Recirculated int64 // packets that went round
+	Copies       int64 // that were made of packets
+	CopyBytes    int64
+	MaxBuffer    int // bytes in use
+}
+
+// faults are what is wrong with a switch, unknown to its control plane.
+type faults struct {
+	random *rand.Rand
+	share  float64
+	holes  map[[2]*Host]bool
+}
+
+// A fifo is a list of packets, linked by their next.
+type fifo struct{ head, tail *Packet }
+
+// An arrival is a packet on a link, with its place in the schedule.
+type arrival struct {
+	at  time.Duration
+	seq uint64
+	p   *Packet
+}
+
+// A transit is the packets on a link, in a ring that grows: the next one's time is
+// at hand without a look at that packet.
+type transit struct {
+	ring    []arrival // a power of two of them
+	head, n int32
+}
+
+// A Port is where a switch or host sends: a queue, and the link behind it. What
+// comes in there is the peer's. A port of a switch that leads round, or to the
+// controller, has no peer.
+//
+// A packet costs one event while nobody waits: its arrival at the other end. A
+// second one, when the link is free again, is planned only while the queue is
+// not empty. Of the packets on the link, only the first is in the schedule.
+type Port struct {
+	// What arrivals need, what the queue needs, and what both do: lines of the
+	// cache.
+	arriving event // of the first of wire
+	wire     transit
+	peer     *Port
+
+	queue   fifo
+	urgent  fifo  // what goes first: see Answers.First
+	bytes   int32 // of queue
+	packets int32
+	cells   int32 // that they fill, where the switch counts them
+	limit   int32 // bytes that may wait
+	paused  bool  // by the peer
+	down    bool  // the link
+	mac     fabric.MAC
+	rate    int64         // bit/s
+	rest    int64         // of the last division by rate: what a bit takes is no whole ns
+	free    time.Duration // when the link has taken in the last packet
+
+	serving event // at free, if packets wait
+	net     *Network
+	far     *Network // the part of it that packets arrive in
+	sw      *Switch  // or
+	host    *Host
+	delay   time.Duration
+	place   place
+	left    time.Duration // when what the link has taken in left the queue
+	Number  int           // of a switch; 0 at a host
+
+	count Counters
+	link  *Link
+	since time.Duration // that it is paused
+	pfc   pfcState
+}
+
+// Counters are what a port has counted.
+type Counters struct {
+	Packets, Bytes int64         // sent
+	Interval       time.Duration // between the last two that were
+	Dropped        int64         // packets that found no room
+	DroppedBytes   int64
+	Marked         int64 // packets that got CE
+	MaxQueue       int   // bytes
+	Pauses         int64 // that it was paused
+	Paused         time.Duration
+}
+
+// A Link joins two ports.
+type Link struct {
+	Place int // in the topology's Links
+	A, B  *Port
+}
+
+// pfcState is what a switch knows of what came in at a port.
+type pfcState struct {
+	held    int32 // bytes of it in the buffer
+	pausing bool  // the peer has been told to pause
+	sent    int64
+	line    []pauseFrame // on their way to the peer
+	flight  event
+}
+
+// A pauseFrame is a PFC frame on its way.
+type pauseFrame struct {
+	at    time.Duration
+	seq   uint64 // 0: drawn when it comes to be the first of its line
+	pause bool
+}
+
+// A place numbers what is planned there, where ties are decided by place; 0 takes
+// the numbers of the schedule. The upper bits say which it is.
+type place uint64
+
+// placeBits are left for counting: a port at 400 Gb/s sends so many full packets
+// in eight minutes.
+const placeBits = 34
+
+func (p *place) next(n *Network) uint64 {
+	if *p == 0 {
+		return n.events.next()
+	}
+	*p++
+	return uint64(*p)
+}
+
+// newPlace is the place of a port.
+func (n *Network) newPlace() place {
+	if !n.placed() {
+		return 0
+	}
+	n.whole.places++
+	return place(n.whole.places << placeBits)
+}
+
+// The ends of a flow.
+const (
+	sending = iota
+	receiving
+)
+
+// place is that of an end of the flow.
+func (f *Flow) place(end uint64) place {
+	if !f.net.placed() {
+		return 0
+	}
+	return place(1<<63 | (2*uint64(f.ID)+end)<<placeBits)
+}
+
+// placed reports whether ties are decided by place.
+func (n *Network) placed() bool { return n.opts.Ties == ByPlace }
+
+// A part is what a network is, that is a part of another one or has parts.
+type part struct {
+	number int
+	places uint64        // of ports, that the whole has given out
+	window time.Duration // the longest that the whole may have
+
+	out  [2][][]crossing // to each part, in even and odd windows
+	odd  int
+	gain int        // what came from other parts, less what went there
+	told []deferred // for those outside
+
+	views   [2]view // in even and odd windows: who is ahead writes the other one
+	meeting *meeting
+}
+
+// A view is what a part shows to all before a window.
+type view struct {
+	next  time.Duration // its next event, here or elsewhere
+	calls time.Duration // when somebody outside is next to be called: the first part knows
+	told  bool          // somebody outside is to be told
+	gain  int
+}
+
+// A crossing is a packet that leaves a part by a port; without a packet, a PFC
+// frame of that port; without a port, a packet that is of use to nobody.
+type crossing struct {
+	arrival
+	from  *Port
+	pause bool
+}
+
+// A deferred is something to be told outside, which has happened at a time and
+// place.
+type deferred struct {
+	at   time.Duration
+	from place
+	call func()
+}
+
+// withBytes notes that switches look at header bytes.
+func (n *Network) withBytes() {
+	n.whole.bytes = true
+	for _, p := range n.whole.parts {
+		p.bytes = true
+	}
+}
+
+// defers has something called after the window.
+func (n *Network) defers(from place, f func()) {
+	n.told = append(n.told, deferred{n.now, from, f})
+}
+
+// letGo lets others at the switches.
+func (n *Network) letGo() {
+	for _, e := range n.held {
+		e.held = false
+		e.alone.Release()
+	}
+	n.held = n.held[:0]
+}
+
+// outside calls something that is not the simulator's own, and may want the
+// switches.
+func (n *Network) outside(f func()) {
+	was := n.running
+	n.running = false
+	n.letGo()
+	f()
+	n.running = was
+}
+
+// begin notes a packet that hosts, switches or the controller have made.
+func (n *Network) begin(p *Packet) {
+	p.born = p.Size
+	n.ledger.began.add(p)
+}
+
+// lose ends a packet. With its last one a UDP flow ends, which nobody repeats.
+func (n *Network) lose(p *Packet, why Reason) {
+	n.ledger.lost[why].add(p)
+	if f := p.Flow; p.Kind == Data && p.Last && f.Transport == UDP && f.Finished == 0 {
+		f.finish(n)
+	}
+	n.release(p)
+}
+
+// heldFor is how many events at most others wait who want to look at a switch.
+const heldFor = 1 << 12

@@ -28,96 +28,6 @@ import (
 //     window.
 //   - The receiving end of a flow is told nothing that has not reached it by a link.
 
-// A Ties says what comes first of two events at the same time.
-type Ties int
-
-// The ways to decide.
-const (
-	ByPlan  Ties = iota // what was planned first
-	ByPlace             // by where it was planned: for runs on several cores
-)
-
-// A place numbers what is planned there, where ties are decided by place; 0 takes
-// the numbers of the schedule. The upper bits say which it is.
-type place uint64
-
-// placeBits are left for counting: a port at 400 Gb/s sends so many full packets
-// in eight minutes.
-const placeBits = 34
-
-func (p *place) next(n *Network) uint64 {
-	if *p == 0 {
-		return n.events.next()
-	}
-	*p++
-	return uint64(*p)
-}
-
-// newPlace is the place of a port.
-func (n *Network) newPlace() place {
-	if !n.placed() {
-		return 0
-	}
-	n.whole.places++
-	return place(n.whole.places << placeBits)
-}
-
-// The ends of a flow.
-const (
-	sending = iota
-	receiving
-)
-
-// place is that of an end of the flow.
-func (f *Flow) place(end uint64) place {
-	if !f.net.placed() {
-		return 0
-	}
-	return place(1<<63 | (2*uint64(f.ID)+end)<<placeBits)
-}
-
-// placed reports whether ties are decided by place.
-func (n *Network) placed() bool { return n.opts.Ties == ByPlace }
-
-// A part is what a network is, that is a part of another one or has parts.
-type part struct {
-	number int
-	places uint64        // of ports, that the whole has given out
-	window time.Duration // the longest that the whole may have
-
-	out  [2][][]crossing // to each part, in even and odd windows
-	odd  int
-	gain int        // what came from other parts, less what went there
-	told []deferred // for those outside
-
-	views   [2]view // in even and odd windows: who is ahead writes the other one
-	meeting *meeting
-}
-
-// A view is what a part shows to all before a window.
-type view struct {
-	next  time.Duration // its next event, here or elsewhere
-	calls time.Duration // when somebody outside is next to be called: the first part knows
-	told  bool          // somebody outside is to be told
-	gain  int
-}
-
-// A crossing is a packet that leaves a part by a port; without a packet, a PFC
-// frame of that port; without a port, a packet that is of use to nobody.
-type crossing struct {
-	arrival
-	from  *Port
-	pause bool
-}
-
-// A deferred is something to be told outside, which has happened at a time and
-// place.
-type deferred struct {
-	at   time.Duration
-	from place
-	call func()
-}
-
 // longestWindow is that of a network without links between switches.
 const longestWindow = time.Millisecond
 
@@ -184,34 +94,8 @@ func (n *Network) settle(edges map[*Switch]bool) {
 	}
 }
 
-// withBytes notes that switches look at header bytes.
-func (n *Network) withBytes() {
-	n.whole.bytes = true
-	for _, p := range n.whole.parts {
-		p.bytes = true
-	}
-}
-
-// cross hands what leaves a port to another part, after the window; at once where
-// nobody is at work, for those outside may look.
-func (n *Network) cross(to *Network, c crossing) {
-	if !n.running {
-		n.gain--
-		to.take(&c)
-		return
-	}
-	out := n.out[n.odd]
-	out[to.number] = append(out[to.number], c)
-	n.gain--
-}
-
-// defers has something called after the window.
-func (n *Network) defers(from place, f func()) {
-	n.told = append(n.told, deferred{n.now, from, f})
-}
-
 // runParts is Run of a network with parts, the first in this goroutine.
-func (n *Network) runParts(until time.Duration) error {
+func (n *Network) runParts(until time.Duration) {
 	n.meeting.hold(func(i int) { n.parts[i].takePart(until) })
 	for _, p := range n.parts {
 		p.takeIn(p.odd)
@@ -220,7 +104,6 @@ func (n *Network) runParts(until time.Duration) error {
 		n.now = max(n.now, until)
 	}
 	n.still(n.now)
-	return n.Audit()
 }
 
 // takePart runs a part up to a time.
@@ -359,19 +242,6 @@ func (n *Network) takeIn(odd int) {
 			list[i].p = nil
 		}
 		from.out[odd][n.number] = list[:0]
-	}
-}
-
-// take takes in what has crossed.
-func (n *Network) take(c *crossing) {
-	n.gain++
-	switch {
-	case c.from == nil:
-		n.release(c.p)
-	case c.p == nil:
-		c.from.warn(pauseFrame{c.at, c.seq, c.pause})
-	default:
-		c.from.carry(c.arrival)
 	}
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"math"
 	"time"
 	"unsafe"
@@ -9,9 +8,6 @@ import (
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/fabric"
 )
-
-// A fifo is a list of packets, linked by their next.
-type fifo struct{ head, tail *Packet }
 
 func (q *fifo) push(p *Packet) {
 	p.next = nil
@@ -27,20 +23,6 @@ func (q *fifo) pop() *Packet {
 	p := q.head
 	q.head, p.next = p.next, nil
 	return p
-}
-
-// An arrival is a packet on a link, with its place in the schedule.
-type arrival struct {
-	at  time.Duration
-	seq uint64
-	p   *Packet
-}
-
-// A transit is the packets on a link, in a ring that grows: the next one's time is
-// at hand without a look at that packet.
-type transit struct {
-	ring    []arrival // a power of two of them
-	head, n int32
 }
 
 func (w *transit) first() *arrival { return &w.ring[w.head] }
@@ -77,61 +59,6 @@ func (w *transit) each(f func(*Packet)) {
 	}
 }
 
-// A Port is where a switch or host sends: a queue, and the link behind it. What
-// comes in there is the peer's. A port of a switch that leads round, or to the
-// controller, has no peer.
-//
-// A packet costs one event while nobody waits: its arrival at the other end. A
-// second one, when the link is free again, is planned only while the queue is
-// not empty. Of the packets on the link, only the first is in the schedule.
-type Port struct {
-	// What arrivals need, what the queue needs, and what both do: lines of the
-	// cache.
-	arriving event // of the first of wire
-	wire     transit
-	peer     *Port
-
-	queue   fifo
-	urgent  fifo  // what goes first: see Answers.First
-	bytes   int32 // of queue
-	packets int32
-	cells   int32 // that they fill, where the switch counts them
-	limit   int32 // bytes that may wait
-	paused  bool  // by the peer
-	down    bool  // the link
-	mac     fabric.MAC
-	rate    int64         // bit/s
-	rest    int64         // of the last division by rate: what a bit takes is no whole ns
-	free    time.Duration // when the link has taken in the last packet
-
-	serving event // at free, if packets wait
-	net     *Network
-	far     *Network // the part of it that packets arrive in
-	sw      *Switch  // or
-	host    *Host
-	delay   time.Duration
-	place   place
-	left    time.Duration // when what the link has taken in left the queue
-	Number  int           // of a switch; 0 at a host
-
-	count Counters
-	link  *Link
-	since time.Duration // that it is paused
-	pfc   pfcState
-}
-
-// Counters are what a port has counted.
-type Counters struct {
-	Packets, Bytes int64         // sent
-	Interval       time.Duration // between the last two that were
-	Dropped        int64         // packets that found no room
-	DroppedBytes   int64
-	Marked         int64 // packets that got CE
-	MaxQueue       int   // bytes
-	Pauses         int64 // that it was paused
-	Paused         time.Duration
-}
-
 // serving and arriving have a handler each.
 type (
 	serveHandler  Port
@@ -160,13 +87,6 @@ func (h *arriveHandler) soon(next bool) {
 	case h.peer != nil && h.peer.host != nil:
 		asm.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
 	}
-}
-
-func (n *Network) newPort(number int) *Port {
-	p := &Port{Number: number, net: n, far: n, place: n.newPlace()}
-	p.serving.what = (*serveHandler)(p)
-	p.arriving.what = (*arriveHandler)(p)
-	return p
 }
 
 // Peer returns the host or switch at the other end and its port; both names are
@@ -348,88 +268,93 @@ func (o *Port) arrive() {
 	}
 }
 
-// A Link joins two ports.
-type Link struct {
-	Place int // in the topology's Links
-	A, B  *Port
-}
-
-// connect makes the link at a place of the topology.
-func (n *Network) connect(i int, l *fabric.Link) *Link {
-	link := &Link{Place: i}
-	link.A, link.B = n.end(l.A, l), n.end(l.B, l)
-	link.A.peer, link.B.peer = link.B, link.A
-	link.A.link, link.B.link = link, link
-	link.A.down, link.B.down = l.Down, l.Down
-	return link
-}
-
-// end makes the port at an end of a link.
-func (n *Network) end(e fabric.End, l *fabric.Link) *Port {
-	p := n.newPort(e.Port)
-	p.rate, p.delay = int64(l.Rate), l.Delay
-	p.limit = clampQueue(n.opts.queue(0))
-	switch node := n.byName[e.Node].(type) {
-	case *Host:
-		p.host, node.nic = node, p
-		p.mac = node.mac
-	case *Switch:
-		p.sw, node.ports[e.Port] = node, p
-		p.mac = node.macs[e.Port]
-		p.limit = clampQueue(n.opts.queue(node.share))
-	}
-	if l.Queue > 0 {
-		p.limit = clampQueue(l.Queue * n.frame())
-	}
-	return p
-}
-
 // clampQueue is a number of bytes that may wait, at most 2 GiB.
 func clampQueue(bytes int) int32 { return int32(min(bytes, math.MaxInt32)) }
 
 // frame is the length of the largest packet of hosts.
 func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
 
-// Links are the links, in the order of the topology.
-func (n *Network) Links() []*Link { return n.links }
-
-// Down reports whether the link has failed.
-func (l *Link) Down() bool { return l.A.down }
-
-// Fail cuts the link: what is on it is lost, and what is sent to it.
-func (l *Link) Fail() {
-	l.A.down, l.B.down = true, true
-	l.A.cut()
-	l.B.cut()
+// cross hands what leaves a port to another part, after the window; at once where
+// nobody is at work, for those outside may look.
+func (n *Network) cross(to *Network, c crossing) {
+	if !n.running {
+		n.gain--
+		to.take(&c)
+		return
+	}
+	out := n.out[n.odd]
+	out[to.number] = append(out[to.number], c)
+	n.gain--
 }
 
-// Restore repairs the link.
-func (l *Link) Restore() { l.A.down, l.B.down = false, false }
-
-// SetRate makes the link faster or slower, from the next packet on in either
-// direction. Hosts that send by the rate of their link keep to what it was when
-// a flow began.
-func (l *Link) SetRate(r fabric.Rate) error {
-	if r <= 0 {
-		return errors.New("a link's rate is above 0")
+// take takes in what has crossed.
+func (n *Network) take(c *crossing) {
+	n.gain++
+	switch {
+	case c.from == nil:
+		n.release(c.p)
+	case c.p == nil:
+		c.from.warn(pauseFrame{c.at, c.seq, c.pause})
+	default:
+		c.from.carry(c.arrival)
 	}
-	for _, o := range []*Port{l.A, l.B} {
-		o.rate, o.rest = int64(r), 0
-		if o.sw != nil {
-			o.sw.reserve = 0 // anew: headroom depends on rates
-		}
-	}
-	return nil
 }
 
-// cut loses what is on the link, PFC frames too, and ends any pause: nobody is
-// there to do it.
-func (o *Port) cut() {
-	o.net.events.cancel(&o.arriving)
-	o.net.events.cancel(&o.pfc.flight)
-	o.pfc.pausing, o.pfc.line = false, o.pfc.line[:0]
-	for o.wire.n > 0 {
-		o.net.lose(o.wire.pop(), LinkDown)
+// warn lets a PFC frame travel that is on the link.
+func (o *Port) warn(f pauseFrame) {
+	o.pfc.line = append(o.pfc.line, f)
+	if !o.pfc.flight.planned() {
+		o.pfc.flight.what = (*pauseHandler)(o)
+		o.planWarning()
 	}
-	o.resume()
+}
+
+// planWarning plans the arrival of the first PFC frame on the link, which has its
+// number, or draws it now.
+func (o *Port) planWarning() {
+	f := o.pfc.line[0]
+	if f.seq == 0 {
+		f.seq = o.net.events.next()
+	}
+	o.far.events.planAs(&o.pfc.flight, f.at, f.seq)
+}
+
+type pauseHandler Port
+
+func (h *pauseHandler) fire() { (*Port)(h).heard() }
+
+func (h *pauseHandler) soon(bool) {}
+
+// heard lets the first PFC frame arrive.
+func (o *Port) heard() {
+	f := o.pfc.line[0]
+	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
+	if len(o.pfc.line) > 0 {
+		o.planWarning()
+	}
+	if o.down {
+		return
+	}
+	if f.pause {
+		o.peer.pause()
+	} else {
+		o.peer.resume()
+	}
+}
+
+// pause keeps the port from sending after the packet on its way out.
+func (o *Port) pause() {
+	if !o.paused {
+		o.paused, o.since = true, o.net.now
+		o.count.Pauses++
+	}
+}
+
+// resume lets the port go on.
+func (o *Port) resume() {
+	if o.paused {
+		o.paused = false
+		o.count.Paused += o.net.now - o.since
+		o.wake()
+	}
 }

@@ -59,25 +59,6 @@ func (e *program) done() {
 	}
 }
 
-// letGo lets others at the switches.
-func (n *Network) letGo() {
-	for _, e := range n.held {
-		e.held = false
-		e.alone.Release()
-	}
-	n.held = n.held[:0]
-}
-
-// outside calls something that is not the simulator's own, and may want the
-// switches.
-func (n *Network) outside(f func()) {
-	was := n.running
-	n.running = false
-	n.letGo()
-	f()
-	n.running = was
-}
-
 func (e *program) ingress(p *Packet) {
 	s := e.s
 	now := s.Clock()
@@ -185,3 +166,25 @@ func (e *program) setRegister(name string, from, to int, value uint64) error {
 	e.s.net.letGo()
 	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
 }
+
+// Generate lets a packet come from the packet generator of a Tofino, behind the
+// header of a timer. Elsewhere it is one of the controller's.
+func (s *Switch) Generate(bytes []byte) {
+	e, ok := s.engine.(*program)
+	if !ok || s.cellSize == 0 {
+		s.PacketOut(bytes)
+		return
+	}
+	p := s.net.newPacket()
+	p.Kind = Control
+	s.net.letGo()
+	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
+	p.Size = p.dp.Len()
+	s.generated++
+	s.net.begin(p)
+	p.from = s.cpu
+	s.engine.ingress(p)
+}
+
+// generatorApp is the application of the packet generator that manifests name.
+const generatorApp = 1

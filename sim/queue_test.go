@@ -91,6 +91,7 @@ func TestPFC(t *testing.T) {
 		{PFC{On: true, Pause: 10 * fabric.KB, Resume: 1}, 2 * fabric.MB},
 		{PFC{On: true}, 2 * fabric.MB},
 		{PFC{On: true, Alpha: 1}, 2 * fabric.MB},
+		{PFC{On: true, Promised: true}, 2 * fabric.MB},
 		{PFC{On: true}, 0},
 	} {
 		pfc := c.pfc
@@ -109,6 +110,19 @@ func TestPFC(t *testing.T) {
 			}
 		}
 		checkPauses(t, n, pfc)
+	}
+}
+
+// TestPFCPromised: what is promised to queues leaves less to share, and an ingress
+// port has two packets of its own.
+func TestPFCPromised(t *testing.T) {
+	at := func(promised bool) int {
+		o := newDumbbell(t, 2, Options{PFC: PFC{On: true, Alpha: 0.5, Promised: promised}}).Switch("l1").Ports()[0]
+		return o.pauseAt()
+	}
+	const frame, ports = 1514, 3
+	if got, want := at(true), at(false)-8*frame*ports/2+2*frame; got != want {
+		t.Errorf("a port is paused at %d bytes, want %d", got, want)
 	}
 }
 

@@ -313,3 +313,34 @@ func (h *heap) pop() plan {
 	s[i] = p
 	return top
 }
+
+// A handler is what an event does. A little before, soon is called twice, the
+// second time with next set, so that what fire will look at can come into the
+// cache meanwhile, and what that leads to: a large network does not fit there.
+type handler interface {
+	fire()
+	soon(next bool)
+}
+
+// An event is something that happens at a time. It is part of what it happens
+// to, so that planning it allocates nothing; it can be planned once at a time.
+type event struct {
+	seq  uint64 // of its plan; 0: not planned
+	what handler
+}
+
+func (e *event) planned() bool { return e.seq != 0 }
+
+// A plan is an event's entry in the schedule. Of two at the same time, the one
+// with the smaller number comes first. A plan whose event has another number has
+// been cancelled.
+type plan struct {
+	at  time.Duration
+	seq uint64
+	ev  *event
+}
+
+func (a *plan) before(b *plan) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+
+// never is the deadline of a stopped timer.
+const never time.Duration = math.MaxInt64

@@ -1,115 +1,12 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
 )
-
-// An engine decides what becomes of packets in a switch. Both kinds make the
-// same of them: the P4 program, and the model of its scheme.
-type engine interface {
-	// ingress takes in a packet that arrives, or comes round. It sends it and
-	// its copies on with Switch.enqueue, or ends it with Switch.lose.
-	ingress(p *Packet)
-	// enqueued notes that a packet waits behind others.
-	enqueued(p *Packet, o *Port, depth int)
-	// cell is the unit that queues are counted in, in bytes; 0: packets of full
-	// length.
-	cell() int
-	// egress lets a packet leave its queue, with others left behind. Its copies
-	// are sent on first.
-	egress(p *Packet, o *Port, depth int) fate
-	// forget frees what the engine keeps of a packet that ends.
-	forget(p *Packet)
-	// register is for looking from outside, and setRegister for the controller.
-	register(name string, dst []uint64) ([]uint64, error)
-	setRegister(name string, from, to int, value uint64) error
-}
-
-// A fate is what becomes of a packet after egress.
-type fate int
-
-const (
-	sent  fate = iota
-	round      // it goes through ingress again
-	gone
-)
-
-// A Switch is a switch: ports with queues, a buffer that they share, and an
-// engine that decides.
-type Switch struct {
-	Name string
-	Role fabric.Role
-
-	net    *Network
-	engine engine
-	ports  [fabric.MaxPort + 1]*Port
-	macs   map[int]fabric.MAC
-	cpu    *Port // where the controller's packets come in, and those for it leave
-	loop   *Port // for what goes round without a port of its own
-
-	cellSize int           // of queues as the engine counts them; 0: it counts packets
-	up       time.Duration // since when it has been running when the run begins
-
-	generated int // packets
-
-	buffer  int // bytes; 0: no limit but those of the queues
-	share   int // of each port with a link
-	used    int
-	reserve int // of it, for what comes after pauses
-	faults  *faults
-	random  *rand.Rand // for ECN
-	count   SwitchCounters
-
-	packetIn func(port int, bytes []byte)
-}
-
-// SwitchCounters are what a switch has counted.
-type SwitchCounters struct {
-	Received     int64 // packets from links
-	Recirculated int64 // packets that went round
-	Copies       int64 // that were made of packets
-	CopyBytes    int64
-	MaxBuffer    int // bytes in use
-}
-
-func newSwitch(n *Network, spec *fabric.Switch) *Switch {
-	s := &Switch{Name: spec.Name, Role: spec.Role, net: n, buffer: int(spec.Buffer), macs: map[int]fabric.MAC{}}
-	s.random = n.stream("ecn/" + s.Name)
-	for _, p := range n.topology.Ports(s.Name) {
-		s.macs[p.Number] = p.MAC
-	}
-	s.share = s.buffer / max(1, len(s.macs))
-	s.cpu = n.newPort(n.opts.CPU)
-	s.cpu.sw = s
-	s.loop = s.virtual(-1)
-	s.engine = idle{s}
-	return s
-}
-
-// virtual makes a port that leads round.
-func (s *Switch) virtual(number int) *Port {
-	o := s.net.newPort(number)
-	o.sw = s
-	o.rate, o.delay = int64(s.net.opts.Virtual.Rate), s.net.opts.Virtual.Latency
-	o.limit = clampQueue(s.net.opts.queue(0))
-	return o
-}
-
-// AddVirtual makes ports, by number, that lead round: packets that the program
-// sends there and recirculates pass ingress again.
-func (s *Switch) AddVirtual(ports ...int) {
-	for _, number := range ports {
-		if s.ports[number] == nil {
-			s.ports[number] = s.virtual(number)
-		}
-	}
-}
 
 // Port returns the port of a number, or nil.
 func (s *Switch) Port(number int) *Port {
@@ -160,28 +57,6 @@ func (s *Switch) tell(bytes []byte) {
 	bytes = slices.Clone(bytes)
 	s.net.defers(s.cpu.place, func() { s.packetIn(s.cpu.Number, bytes) })
 }
-
-// Generate lets a packet come from the packet generator of a Tofino, behind the
-// header of a timer. Elsewhere it is one of the controller's.
-func (s *Switch) Generate(bytes []byte) {
-	e, ok := s.engine.(*program)
-	if !ok || s.cellSize == 0 {
-		s.PacketOut(bytes)
-		return
-	}
-	p := s.net.newPacket()
-	p.Kind = Control
-	s.net.letGo()
-	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
-	p.Size = p.dp.Len()
-	s.generated++
-	s.net.begin(p)
-	p.from = s.cpu
-	s.engine.ingress(p)
-}
-
-// generatorApp is the application of the packet generator that manifests name.
-const generatorApp = 1
 
 // ReadRegister appends the cells of a register of the program to dst: also where
 // the switch runs the model.
@@ -384,45 +259,6 @@ func (e idle) setRegister(string, int, int, uint64) error { return errNoProgram(
 
 func errNoProgram(name string) error {
 	return fmt.Errorf("switch %s has neither program nor model", name)
-}
-
-// faults are what is wrong with a switch, unknown to its control plane.
-type faults struct {
-	random *rand.Rand
-	share  float64
-	holes  map[[2]*Host]bool
-}
-
-func (s *Switch) faulty() *faults {
-	if s.faults == nil {
-		s.faults = &faults{random: s.net.stream("faults/" + s.Name), holes: map[[2]*Host]bool{}}
-	}
-	return s.faults
-}
-
-// DropSilently makes the switch lose a share of the packets that come in, 0 to
-// 1.
-func (s *Switch) DropSilently(share float64) error {
-	if share < 0 || share > 1 {
-		return errors.New("a share of packets is from 0 to 1")
-	}
-	s.faulty().share = share
-	return nil
-}
-
-// BlackHole makes the switch lose all packets from one host to another, or ends
-// that.
-func (s *Switch) BlackHole(from, to string, on bool) error {
-	a, b := s.net.Host(from), s.net.Host(to)
-	if a == nil || b == nil {
-		return fmt.Errorf("a black hole from %q to %q: want two hosts", from, to)
-	}
-	if on {
-		s.faulty().holes[[2]*Host{a, b}] = true
-	} else if s.faults != nil {
-		delete(s.faults.holes, [2]*Host{a, b})
-	}
-	return nil
 }
 
 // strike decides whether a packet that comes in is lost.

@@ -1,48 +1,9 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
-
-// A Transport is how a flow is sent.
-type Transport int
-
-// The transports.
-const (
-	UDP   Transport = iota // at a given rate; nothing is repeated
-	TCP                    // NewReno with SACK
-	DCTCP                  // the same, and ECN to measure congestion by
-	DCQCN                  // paced by congestion notifications; go-back-N
-)
-
-var transportNames = [...]string{"udp", "tcp", "dctcp", "dcqcn"}
-
-func (t Transport) String() string {
-	if t < 0 || int(t) >= len(transportNames) {
-		return fmt.Sprintf("transport %d", int(t))
-	}
-	return transportNames[t]
-}
-
-// ParseTransport finds a transport by its name.
-func ParseTransport(name string) (Transport, error) {
-	for i, n := range transportNames {
-		if n == name {
-			return Transport(i), nil
-		}
-	}
-	return 0, fmt.Errorf("there is no transport %q: want udp, tcp, dctcp or dcqcn", name)
-}
-
-// protocol is the number that IP knows the transport by.
-func (t Transport) protocol() uint8 {
-	if t == TCP || t == DCTCP {
-		return protocolTCP
-	}
-	return protocolUDP
-}
 
 // A half is one end of a flow as a state machine without clock or network: it
 // is told of packets and of the time, and asked for packets. The network's
@@ -58,53 +19,6 @@ type half interface {
 	deadline() time.Duration
 	// tick tells that time has passed. Before the deadline it does nothing.
 	tick(now time.Duration)
-}
-
-// tune fills in the parameters of a flow from a NIC of some bit/s.
-func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
-	if s.Transport < 0 || s.Transport > DCQCN {
-		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
-	}
-	room := n.opts.MTU - ipv4Len - udpLen
-	if s.Transport.protocol() == protocolTCP {
-		room = n.opts.MTU - ipv4Len - tcpLen
-	}
-	return s.Tuning.tuned(rate, room)
-}
-
-// connect makes the two ends of a flow.
-func (f *Flow) connect() error {
-	rate := int64(f.Src.nic.Rate())
-	t, err := f.net.tune(&f.FlowSpec, rate)
-	if err != nil {
-		return err
-	}
-	size := f.Bytes
-	if size == 0 {
-		size = never64
-	}
-	var to, from half
-	switch f.Transport {
-	case UDP:
-		if f.Rate > 0 {
-			rate = f.Rate
-		}
-		to = newUDPSender(&t, &f.FlowStats, size, rate, f.Src.net.now)
-		if t.Poisson {
-			to.(*udpSender).random = f.net.stream(fmt.Sprintf("flow %d", f.ID))
-		}
-		from = &udpReceiver{c: &f.FlowStats}
-	case TCP, DCTCP:
-		to = newTCPSender(&t, &f.FlowStats, size, f.Transport == DCTCP)
-		from = newTCPReceiver(&t, &f.FlowStats)
-	case DCQCN:
-		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
-		from = newGoBackReceiver(&t, &f.FlowStats)
-	}
-	source := newSource(f, to)
-	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
-	f.sender, f.receiver = source, newSink(f, from)
-	return nil
 }
 
 // A source drives the sending half. It gives the NIC a packet whenever nothing
@@ -300,43 +214,4 @@ func (r *udpReceiver) receive(_ time.Duration, p *Packet) {
 		r.c.Overtaken++
 	}
 	r.highest = max(r.highest, p.Seq+int64(p.Payload))
-}
-
-// FlowStats are what the transports of a flow count.
-type FlowStats struct {
-	Sent          int64 // packets with data
-	Retransmitted int64 // of these, those with bytes that were sent before
-	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
-	Timeouts      int64
-
-	// DupAcks counts the acknowledgments that acknowledge nothing while
-	// something is outstanding; DupRun is the longest row of them.
-	DupAcks, DupRun int64
-	Nacks           int64 // DCQCN: received
-	Notices         int64 // DCQCN: acknowledgments that tell of congestion
-
-	// OutOfOrder counts packets that arrived before one that should come
-	// first, and Degree is the distance of the farthest: by how many packets
-	// it was ahead of the one expected, as RLB's out-of-order degree. Degrees
-	// is the sum of the distances.
-	OutOfOrder, Degree, Degrees int64
-	// Overtaken counts packets that arrived after one sent later, and were not
-	// sent again: what the network has reordered, whatever it lost (RFC 4737).
-	Overtaken  int64
-	Duplicates int64 // packets that brought no new byte
-	Marked     int64 // packets that arrived with CE
-	Received   int64 // bytes that have arrived, in order or not, once each
-
-	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
-	// With it a flow takes at least a round trip, as definitions of slowdown
-	// have it.
-	Acknowledged time.Duration
-}
-
-// early counts a packet that is ahead of the next one expected by some bytes.
-func (s *FlowStats) early(ahead, segment int64) {
-	degree := (ahead + segment - 1) / segment
-	s.OutOfOrder++
-	s.Degrees += degree
-	s.Degree = max(s.Degree, degree)
 }

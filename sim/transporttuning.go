@@ -50,6 +50,7 @@ type RDMA struct {
 	Window        int64         // bytes outstanding at most; zero: no limit
 	Nack          NackPolicy    // what both ends do about packets that come early
 	NackNotice    bool          // a Nack is a notice of congestion as well
+	Answered      bool          // no notice of a mark goes without an ACK or Nack
 }
 
 // A NackPolicy is what an RDMA receiver does with packets that come before the one
@@ -148,3 +149,80 @@ func (t *Tuning) validate(room int) error {
 
 // never64 is more bytes than any flow has.
 const never64 = int64(never)
+
+// A Transport is how a flow is sent.
+type Transport int
+
+// The transports.
+const (
+	UDP   Transport = iota // at a given rate; nothing is repeated
+	TCP                    // NewReno with SACK
+	DCTCP                  // the same, and ECN to measure congestion by
+	DCQCN                  // paced by congestion notifications; go-back-N
+)
+
+var transportNames = [...]string{"udp", "tcp", "dctcp", "dcqcn"}
+
+func (t Transport) String() string {
+	if t < 0 || int(t) >= len(transportNames) {
+		return fmt.Sprintf("transport %d", int(t))
+	}
+	return transportNames[t]
+}
+
+// ParseTransport finds a transport by its name.
+func ParseTransport(name string) (Transport, error) {
+	for i, n := range transportNames {
+		if n == name {
+			return Transport(i), nil
+		}
+	}
+	return 0, fmt.Errorf("there is no transport %q: want udp, tcp, dctcp or dcqcn", name)
+}
+
+// protocol is the number that IP knows the transport by.
+func (t Transport) protocol() uint8 {
+	if t == TCP || t == DCTCP {
+		return protocolTCP
+	}
+	return protocolUDP
+}
+
+// FlowStats are what the transports of a flow count.
+type FlowStats struct {
+	Sent          int64 // packets with data
+	Retransmitted int64 // of these, those with bytes that were sent before
+	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
+	Timeouts      int64
+
+	// DupAcks counts the acknowledgments that acknowledge nothing while
+	// something is outstanding; DupRun is the longest row of them.
+	DupAcks, DupRun int64
+	Nacks           int64 // DCQCN: received
+	Notices         int64 // DCQCN: acknowledgments that tell of congestion
+
+	// OutOfOrder counts packets that arrived before one that should come
+	// first, and Degree is the distance of the farthest: by how many packets
+	// it was ahead of the one expected, as RLB's out-of-order degree. Degrees
+	// is the sum of the distances.
+	OutOfOrder, Degree, Degrees int64
+	// Overtaken counts packets that arrived after one sent later, and were not
+	// sent again: what the network has reordered, whatever it lost (RFC 4737).
+	Overtaken  int64
+	Duplicates int64 // packets that brought no new byte
+	Marked     int64 // packets that arrived with CE
+	Received   int64 // bytes that have arrived, in order or not, once each
+
+	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
+	// With it a flow takes at least a round trip, as definitions of slowdown
+	// have it.
+	Acknowledged time.Duration
+}
+
+// early counts a packet that is ahead of the next one expected by some bytes.
+func (s *FlowStats) early(ahead, segment int64) {
+	degree := (ahead + segment - 1) / segment
+	s.OutOfOrder++
+	s.Degrees += degree
+	s.Degree = max(s.Degree, degree)
+}

@@ -53,6 +53,10 @@ const (
 	hashLikeNS3      = "ns3"
 	byHost           = "host"
 	remembered       = "remembered"
+	fiveTuple        = "5-tuple"
+	keyLikeNS3       = "ns3"
+	allPaths         = "all"
+	fourPaths        = "four"
 	atEnqueue        = "enqueue"
 	atOnce           = "now"
 	everywhere       = "everywhere"
@@ -62,10 +66,14 @@ const (
 	nackNone         = "none"
 	withNotice       = "notice"
 	everyMark        = "each mark"
+	ofEach           = "each"
+	ofAnswered       = "answered"
 	twoFullPackets   = "two packets"
 	waitsInHost      = "host"
 	waitsInCard      = "card"
 	fixedShare       = "share"
+	noPromise        = "none"
+	promisedQueues   = "queues"
 	whatIsFree       = "free"
 	withSACK         = "sack"
 	withoutSACK      = "newreno"
@@ -126,6 +134,13 @@ var choices = []Choice{
 		field: func(s *Setting) option { return (*sizeOption)(&s.Switches.Hysteresis) },
 	},
 	{
+		Key: "switches.pfc-promised", Values: []string{noPromise, promisedQueues}, Default: noPromise,
+		About: "what is promised of the buffer before ports share it by pfc-alpha: nothing, or a packet to each of the eight queues of a port; an ingress port has two packets beside its share then",
+		Why:   "RLB's description shares all but the headroom; ns-3 follows a Broadcom switch",
+		like:  map[string]string{"ns3": promisedQueues},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Promised) },
+	},
+	{
 		Key: "switches.queue-limit", Values: []string{fixedShare, whatIsFree}, Default: fixedShare,
 		About: "without PFC, how much may wait at a port of a switch with a buffer: its share of the buffer or its link's number of packets, or as much as is free of the buffer (a dynamic threshold, alpha 1; pfc-alpha is another)",
 		Why:   "topologies, papers and BMv2 state queues in packets; with as much as is free one incast has half of the buffer",
@@ -145,6 +160,20 @@ var choices = []Choice{
 		Why:   "the program looks at what it has drawn first",
 		like:  map[string]string{"ns3": remembered}, native: []string{remembered},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillTies) },
+	},
+	{
+		Key: "switches.flow-key", Values: []string{fiveTuple, keyLikeNS3}, Default: fiveTuple,
+		About: "what schemes that remember flows know them by: all of the 5-tuple, or, as conweave-ns3's LetFlow and CONGA, the destination and the ports, four destination ports being one: the first flows of several hosts of a leaf to one host then are one flow, and take one path",
+		Why:   "the papers say 5-tuple, and the programs hash it; what ns-3 leaves out of its key is there by oversight",
+		like:  map[string]string{"ns3": keyLikeNS3}, native: []string{keyLikeNS3},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.FlowKey) },
+	},
+	{
+		Key: "switches.conga-paths", Values: []string{allPaths, fourPaths}, Default: allPaths,
+		About: "which paths CONGA compares: all, of equals the next from a random one on, or four that are next to each other, of equals any, so that of six paths the two in the middle are taken three times as often as those at the ends",
+		Why:   "CONGA's paper compares all; the program looks at them in a row",
+		like:  map[string]string{"ns3": fourPaths}, native: []string{fourPaths},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaPaths) },
 	},
 	{
 		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
@@ -194,6 +223,13 @@ var choices = []Choice{
 		Why:   "DCQCN's notices are of marks; conweave-ns3 adds them to Nacks, and ConnectX cards slow down on their own (RoCE slow restart)",
 		like:  map[string]string{"ns3": withNotice, "hardware": withNotice},
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.NackAs) },
+	},
+	{
+		Key: "transport.rdma.notices", Values: []string{ofEach, ofAnswered}, Default: ofEach, Kind: "dcqcn",
+		About: "which marks the sender is told of: those of each packet, or of packets that are answered: not of those that come early too soon after another to get a Nack",
+		Why:   "DCQCN's receiver sends notices as packets of their own; conweave-ns3 sets a bit in ACKs and Nacks",
+		like:  map[string]string{"ns3": ofAnswered},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Notices) },
 	},
 	{
 		Key: "transport.rdma.notice-every", Default: everyMark, Kind: "dcqcn",
@@ -331,7 +367,7 @@ func orList(values []string) string {
 func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
-	o.PFC.Resume = fabric.Size(w.Hysteresis)
+	o.PFC.Resume, o.PFC.Promised = fabric.Size(w.Hysteresis), w.Promised == promisedQueues
 	if w.Limit == whatIsFree && w.Queue == 0 && !o.PFC.On && o.Alpha == 0 {
 		o.Alpha = 1
 	}
@@ -343,6 +379,7 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 // Vary makes the choices those of a model.
 func (w *SwitchSpec) Vary(m *sim.Model) {
 	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
+	m.LooseFlows, m.FourPaths = w.FlowKey == keyLikeNS3, w.CongaPaths == fourPaths
 	switch w.Knowledge {
 	case atEnqueue:
 		m.Ghost = true

@@ -199,8 +199,9 @@ type RDMASpec struct {
 	Window        Size    `yaml:"window"` // outstanding at most
 
 	// Choices: see there.
-	Nack   string `yaml:"nack"`
-	NackAs string `yaml:"nack-as"`
+	Nack    string `yaml:"nack"`
+	NackAs  string `yaml:"nack-as"`
+	Notices string `yaml:"notices"`
 }
 
 // tuning is the simulator's form.
@@ -210,7 +211,7 @@ func (s *RDMASpec) tuning() sim.RDMA {
 		RaiseInterval: time.Duration(s.RaiseInterval), RaiseBytes: int64(s.RaiseBytes), Recovery: s.Recovery,
 		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
 		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery), Window: int64(s.Window),
-		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice,
+		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice, Answered: s.Notices == ofAnswered,
 	}
 }
 
@@ -231,9 +232,12 @@ type SwitchSpec struct {
 	Priority    string `yaml:"control-priority"`
 	Hash        string `yaml:"hash"`
 	Hysteresis  Size   `yaml:"pfc-hysteresis"`
+	Promised    string `yaml:"pfc-promised"`
 	Limit       string `yaml:"queue-limit"`
 	DrillMemory string `yaml:"drill-memory"`
 	DrillTies   string `yaml:"drill-ties"`
+	FlowKey     string `yaml:"flow-key"`
+	CongaPaths  string `yaml:"conga-paths"`
 	Knowledge   string `yaml:"knowledge"`
 }
 

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// StartFlow starts a flow now.
+func (n *Network) StartFlow(s FlowSpec) (*Flow, error) {
+	f, err := n.newFlow(s)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.begin()
+}
+
+// PlanFlow has a flow start at a time; to is set to it then.
+func (n *Network) PlanFlow(at time.Duration, s FlowSpec, to **Flow) error {
+	at = max(at, n.now)
+	if !n.placed() {
+		if err := n.checkFlow(&s); err != nil {
+			return err
+		}
+		n.At(at, func() { *to, _ = n.StartFlow(s) }) // which has been checked
+		return nil
+	}
+	f, err := n.newFlow(s)
+	if err != nil {
+		return err
+	}
+	b := &beginning{flow: f, to: to}
+	b.ev.what = b
+	f.Src.net.events.planAs(&b.ev, at, uint64(f.place(sending)))
+	return nil
+}
+
+// A beginning is a flow that begins in the part of the network that it comes from.
+type beginning struct {
+	ev   event
+	flow *Flow
+	to   **Flow
+}
+
+func (b *beginning) soon(bool) {}
+
+func (b *beginning) fire() {
+	*b.to = b.flow
+	if err := b.flow.begin(); err != nil {
+		panic(err) // it has been checked
+	}
+}
+
+// checkFlow says why a flow cannot be.
+func (n *Network) checkFlow(s *FlowSpec) error {
+	src, dst := n.Host(s.From), n.Host(s.To)
+	if src == nil || dst == nil || src == dst {
+		return fmt.Errorf("a flow from %q to %q: want two hosts", s.From, s.To)
+	}
+	_, err := n.tune(s, int64(src.nic.Rate()))
+	return err
+}
+
+// newFlow makes a flow that has its number and its ports, and no ends.
+func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
+	if err := n.checkFlow(&s); err != nil {
+		return nil, err
+	}
+	f := &Flow{FlowSpec: s, net: n, Src: n.Host(s.From), Dst: n.Host(s.To)}
+	n.flows++
+	f.ID = n.flows
+	if n.ns3 != nil {
+		n.ns3.ports(f)
+	}
+	if f.Sport == 0 {
+		f.Sport = uint16(10000 + f.ID%50000)
+	}
+	if f.Dport == 0 {
+		f.Dport = 5001
+	}
+	return f, nil
+}
+
+// begin lets the flow begin.
+func (f *Flow) begin() error {
+	f.Started = f.Src.net.now
+	protocol := f.Transport.protocol()
+	f.ahead = newHeaders(f.Src, f.Dst, protocol, f.Sport, f.Dport)
+	f.back = newHeaders(f.Dst, f.Src, protocol, f.Dport, f.Sport)
+	if err := f.connect(); err != nil {
+		return err
+	}
+	f.sender.start()
+	return nil
+}
+
+// tune fills in the parameters of a flow from a NIC of some bit/s.
+func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
+	if s.Transport < 0 || s.Transport > DCQCN {
+		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
+	}
+	room := n.opts.MTU - ipv4Len - udpLen
+	if s.Transport.protocol() == protocolTCP {
+		room = n.opts.MTU - ipv4Len - tcpLen
+	}
+	return s.Tuning.tuned(rate, room)
+}
+
+// connect makes the two ends of a flow.
+func (f *Flow) connect() error {
+	rate := int64(f.Src.nic.Rate())
+	t, err := f.net.tune(&f.FlowSpec, rate)
+	if err != nil {
+		return err
+	}
+	size := f.Bytes
+	if size == 0 {
+		size = never64
+	}
+	var to, from half
+	switch f.Transport {
+	case UDP:
+		if f.Rate > 0 {
+			rate = f.Rate
+		}
+		to = newUDPSender(&t, &f.FlowStats, size, rate, f.Src.net.now)
+		if t.Poisson {
+			to.(*udpSender).random = f.net.stream(fmt.Sprintf("flow %d", f.ID))
+		}
+		from = &udpReceiver{c: &f.FlowStats}
+	case TCP, DCTCP:
+		to = newTCPSender(&t, &f.FlowStats, size, f.Transport == DCTCP)
+		from = newTCPReceiver(&t, &f.FlowStats)
+	case DCQCN:
+		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
+		from = newGoBackReceiver(&t, &f.FlowStats)
+	}
+	source := newSource(f, to)
+	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
+	f.sender, f.receiver = source, newSink(f, from)
+	return nil
+}

@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Run lets everything happen up to a time, and checks that no byte was lost
+// without a reason. It ends earlier if nothing is left to happen, or after
+// Stop. Calling it again goes on.
+func (n *Network) Run(until time.Duration) error {
+	n.stopped = false
+	if n.placed() {
+		n.runParts(until)
+	} else {
+		n.runWhole(until)
+	}
+	return n.Audit()
+}
+
+// runWhole is Run of a network without parts.
+func (n *Network) runWhole(until time.Duration) {
+	n.running = true
+	defer func() {
+		n.running = false
+		n.letGo()
+	}()
+	for turn := 1; !n.stopped; turn++ {
+		ev, at := n.events.pop(until)
+		if ev == nil {
+			break
+		}
+		n.now = at
+		ev.what.fire()
+		if turn%heldFor == 0 {
+			n.letGo()
+		}
+	}
+	if !n.stopped && until != never {
+		n.now = max(n.now, until)
+	}
+}
+
+// Stop ends Run after the event that calls it.
+func (n *Network) Stop() { n.stopped = true }
+
+// Forever is a time for Run: until nothing is left to happen.
+const Forever = never
+
+// Began is what hosts, switches and controller have sent so far, copies
+// included.
+func (n *Network) Began() Tally { return n.sum(func(l *ledger) Tally { return l.began }) }
+
+// Delivered is what has reached its host.
+func (n *Network) Delivered() Tally { return n.sum(func(l *ledger) Tally { return l.delivered }) }
+
+// Lost is what ended elsewhere, for a reason.
+func (n *Network) Lost(why Reason) Tally {
+	return n.sum(func(l *ledger) Tally { return l.lost[why] })
+}
+
+// sum adds up what the parts of the network have in their books.
+func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
+	for _, p := range n.parts {
+		t = t.plus(of(&p.ledger))
+	}
+	return t
+}
+
+// InFlight is what waits in queues or is on links, counted there.
+func (n *Network) InFlight() Tally {
+	var t Tally
+	count := func(o *Port) {
+		if o == nil {
+			return
+		}
+		for _, q := range [...]fifo{o.queue, o.urgent} {
+			for p := q.head; p != nil; p = p.next {
+				t.add(p)
+			}
+		}
+		o.wire.each(t.add)
+	}
+	for _, h := range n.hosts {
+		count(h.nic)
+	}
+	for _, s := range n.switches {
+		for _, o := range s.ports {
+			count(o)
+		}
+	}
+	return t
+}
+
+// Audit checks that every packet and byte that began was delivered, was lost
+// for a reason, or is in flight. Run does it in the end.
+func (n *Network) Audit() error {
+	ended := n.Delivered().plus(n.InFlight())
+	var b strings.Builder
+	for _, why := range Reasons() {
+		ended = ended.plus(n.Lost(why))
+	}
+	if ended == n.Began() {
+		return nil
+	}
+	for _, why := range Reasons() {
+		fmt.Fprintf(&b, ", %s %v", why, n.Lost(why))
+	}
+	return fmt.Errorf("packets and bytes do not add up at %v: began %v, delivered %v, in flight %v%s",
+		n.now, n.Began(), n.Delivered(), n.InFlight(), b.String())
+}
