@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/rpmpack"
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -88,7 +88,7 @@ func (r *release) redHat(arch string, installed []entry) ([]byte, error) {
 	rpm, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
 		Name: "p4lb", Version: rpmVersion(r.version), Release: "1", Arch: rpmArchs[arch],
 		Summary: summary, Description: description, Licence: "Apache-2.0", URL: "https://github.com/p4lb/p4lb",
-		Packager: "the p4lb authors", BuildHost: "localhost", BuildTime: r.date, Compressor: "gzip:6",
+		Packager: "the p4lb authors", BuildHost: "localhost", BuildTime: r.date, Compressor: "zstd",
 	})
 	if err != nil {
 		return nil, err
