@@ -113,9 +113,13 @@ var rooms = map[string][]string{
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	// What a deployment has done.
 	"controller/report": {"controller/plan"},
+	// Who is primary on a switch, and the stream to it.
+	"controller/primary": {"controller/plan", "controller/target"},
+	// The note that a deployment leaves for others on the machine.
+	"controller/deployed": {"controller/plan", "controller/target", "fabric", "manifest", "plain"},
 	"controller": {
-		"controller/report", "controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
-		"fabric", "manifest", "bmv2", "plain",
+		"controller/primary", "controller/report", "controller/p4info", "controller/plan", "controller/registers", "controller/target", "controller/inspect", "controller/task",
+		"fabric", "manifest", "bmv2",
 	},
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
@@ -150,7 +154,7 @@ var rooms = map[string][]string{
 	},
 	// What p4lb measures of itself.
 	"bench": {
-		"bfrt", "bfrt/server", "bfrt/wire", "bmv2", "codegen", "controller", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
+		"bfrt", "bfrt/server", "bfrt/wire", "bmv2", "codegen", "controller", "controller/deployed", "controller/embedded", "controller/inspect", "controller/netspace", "controller/plan",
 		"controller/pipeline", "controller/registers", "controller/target", "dataplane", "examples", "fabric", "fitting", "leaf",
 		"lab", "lab/native", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},
@@ -159,8 +163,8 @@ var rooms = map[string][]string{
 	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
 	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt", "p4rt/gate"},
 	"cmd/p4lb/network": {
-		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/embedded", "controller/hosts", "controller/inspect",
-		"controller/netspace", "controller/pipeline", "controller/plan", "controller/registers", "controller/report", "controller/target", "controller/task", "controller/tofino",
+		"cmd/p4lb/cli", "cmd/p4lb/view", "bmv2/thrift", "codegen", "controller", "controller/deployed", "controller/embedded", "controller/hosts", "controller/inspect",
+		"controller/netspace", "controller/pipeline", "controller/plan", "controller/primary", "controller/registers", "controller/report", "controller/target", "controller/task", "controller/tofino",
 		"controller/testbed", "dataplane", "dataplane/hash", "fabric", "lab", "lab/spec", "live", "manifest", "own", "p4", "p4app", "p4rt", "plain",
 	},
 	"cmd/p4lb/experiment": {
@@ -175,7 +179,7 @@ var shell = []string{"cmd", "cmd/p4lb/cli", "cmd/p4lb/view", "cmd/p4lb/serve", "
 
 // grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
 // through them.
-var grpcRooms = []string{"bench", "p4rt", "p4rt/gate", "bfrt/wire", "bfrt/server", "controller", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
+var grpcRooms = []string{"bench", "p4rt", "p4rt/gate", "bfrt/wire", "bfrt/server", "controller", "controller/primary", "controller/target", "controller/embedded", "controller/tofino", "cmd", "soak"}
 
 // TestArchitecture wants every room at the top to be in docs/architecture.md.
 func TestArchitecture(t *testing.T) {

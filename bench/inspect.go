@@ -13,6 +13,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/pipeline"
@@ -187,7 +188,7 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measur
 	}
 	defer os.RemoveAll(dir)
 	state := filepath.Join(dir, "deployed.json")
-	if err := controller.NewDeployed(r.plan, r.target, os.Getpid()).Write(state); err != nil {
+	if err := deployed.New(r.plan, r.target, os.Getpid()).Write(state); err != nil {
 		return Measurement{}, err
 	}
 	self, err := executable()

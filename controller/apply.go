@@ -81,7 +81,7 @@ func (x *exchange) writeCells(ctx context.Context, list []step) (taken int, err 
 
 func (x *exchange) setQueues(ctx context.Context, list []step) (taken int, err error) {
 	for _, s := range list {
-		if err := x.link.endpoint.Queues.SetQueue(ctx, *s.queue); err != nil {
+		if err := x.link.Endpoint.Queues.SetQueue(ctx, *s.queue); err != nil {
 			return taken, fmt.Errorf("setting the queue of port %d: %w", s.queue.Port, err)
 		}
 		taken++
@@ -92,7 +92,7 @@ func (x *exchange) setQueues(ctx context.Context, list []step) (taken int, err e
 // replace pushes a program. A switch that keeps sessions and groups loses them
 // first: inserted once more, they would make every copy twice.
 func (x *exchange) replace(ctx context.Context, c *p4v1.ForwardingPipelineConfig, ran bool) error {
-	if x.link.endpoint.Limits.KeepsReplication && ran {
+	if x.link.Endpoint.Limits.KeepsReplication && ran {
 		if err := x.clearReplication(ctx); err != nil {
 			return err
 		}

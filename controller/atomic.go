@@ -96,8 +96,8 @@ func firstFailed(jobs []*job) string {
 
 // remember takes the snapshot.
 func (j *job) remember(ctx context.Context) error {
-	j.conn.busy.Lock()
-	defer j.conn.busy.Unlock()
+	j.conn.Busy.Lock()
+	defer j.conn.Busy.Unlock()
 	x, _, err := j.exchange(ctx)
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (j *job) remember(ctx context.Context) error {
 // rollBack makes the switch hold what it held before. It cannot be without a
 // program again, but with one that does nothing.
 func (j *job) rollBack(ctx context.Context) error {
-	j.conn.busy.Lock()
-	defer j.conn.busy.Unlock()
+	j.conn.Busy.Lock()
+	defer j.conn.Busy.Unlock()
 	j.step("roll back")
 	x, _, err := j.exchange(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
@@ -28,7 +29,7 @@ const (
 type Controller struct {
 	target target.Target
 	opts   DeployOptions
-	conns  map[string]*conn
+	conns  map[string]*primary.Conn
 
 	common commons // of the switches' plans
 
@@ -45,10 +46,10 @@ func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*
 	if err := t.Start(ctx, p); err != nil {
 		return nil, fmt.Errorf("starting the switches (%s): %w", t.Name(), err)
 	}
-	c := &Controller{target: t, opts: o, conns: map[string]*conn{}, plan: p, good: map[string]int{}}
+	c := &Controller{target: t, opts: o, conns: map[string]*primary.Conn{}, plan: p, good: map[string]int{}}
 	for _, s := range p.Switches {
 		// The connections outlive ctx, which is that of the beginning.
-		c.conns[s.Name] = newConn(context.WithoutCancel(ctx), s.Name, t, &c.opts)
+		c.conns[s.Name] = primary.New(context.WithoutCancel(ctx), s.Name, t, o.primary())
 	}
 	return c, nil
 }
@@ -159,16 +160,16 @@ func (c *Controller) PacketOut(_ context.Context, name string, packet []byte) er
 	if conn == nil {
 		return &plan.Error{Err: fmt.Errorf("there is no switch %s", name)}
 	}
-	return conn.packetOut(packet)
+	return conn.PacketOut(packet)
 }
 
 // Close ends all connections. It leaves the target as it is.
 func (c *Controller) Close() error {
 	for _, conn := range c.conns {
-		conn.end()
+		conn.End()
 	}
 	for _, conn := range c.conns {
-		conn.close()
+		conn.Close()
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
@@ -17,7 +18,7 @@ import (
 type DeployOptions struct {
 	// Election is the election id to become primary with, at least. The zero value
 	// stands for 1. By itself it takes no switch from another controller.
-	Election ElectionID
+	Election primary.ElectionID
 	// Takeover: where another controller is primary, exceed its election id.
 	Takeover bool
 	// Backup: where another controller is primary, wait until it is gone, at
@@ -56,6 +57,11 @@ func (o *DeployOptions) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// primary is how to become primary.
+func (o *DeployOptions) primary() primary.Options {
+	return primary.Options{Election: o.Election, Takeover: o.Takeover, Backup: o.Backup, DryRun: o.DryRun, Timeout: o.Timeout, Log: o.Log}
 }
 
 // A Progress is a step of a deployment.

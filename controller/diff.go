@@ -91,7 +91,7 @@ func cellSteps(have, want []plan.Cells) []step {
 
 // queueSteps compares queues; those that nothing is known of are set.
 func (x *exchange) queueSteps(have, want []plan.Queue) []step {
-	if x.link.endpoint.Queues == nil {
+	if x.link.Endpoint.Queues == nil {
 		return nil
 	}
 	known := map[int]plan.Queue{}

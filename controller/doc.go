@@ -3,7 +3,7 @@
 // Deploy carries a plan (controller/plan) out on a target (controller/target),
 // all switches at once:
 //
-//	connect   open a stream, become primary (conn.go, election.go)
+//	connect   open a stream, become primary (controller/primary)
 //	read      the program's cookie, tables, sessions, groups, registers (read.go)
 //	diff      against the plan (diff.go)
 //	apply     the differences alone, in an order that leaves no packet without

@@ -15,14 +15,15 @@ import (
 
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
 // An exchange is what is said to one switch while this controller is primary
 // there.
 type exchange struct {
-	c       *conn
-	link    *link
+	c       *primary.Conn
+	link    *primary.Link
 	timeout time.Duration
 	index   *p4info.Index
 	notes   []string
@@ -41,7 +42,7 @@ func (x *exchange) fault(err error, what string) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%s: %w any more: %s", what, target.ErrUnreachable, lastPart(s.Message()))
+		return fmt.Errorf("%s: %w any more: %s", what, target.ErrUnreachable, primary.LastPart(s.Message()))
 	case codes.PermissionDenied:
 		return fmt.Errorf("%s: %w: %s", what, target.ErrNotPrimary, s.Message())
 	case codes.Unimplemented:
@@ -66,8 +67,8 @@ var errChanged = fmt.Errorf("%w", target.ErrRefused)
 func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineConfigRequest_ResponseType) (*p4v1.ForwardingPipelineConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	r, err := x.link.client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
-		DeviceId: x.link.endpoint.Device, ResponseType: kind,
+	r, err := x.link.Client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: x.link.Endpoint.Device, ResponseType: kind,
 	})
 	switch status.Code(err) {
 	case codes.OK:
@@ -82,8 +83,8 @@ func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineCo
 func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, max(x.timeout, 10*time.Second)) // linking takes its time
 	defer cancel()
-	_, err := x.link.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(),
+	_, err := x.link.Client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
+		DeviceId: x.link.Endpoint.Device, ElectionId: x.c.Election(),
 		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: c,
 	})
 	if err != nil {
@@ -95,8 +96,8 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 // Read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	fault := func(err error) error { return x.fault(err, "reading "+what) }
-	if local := x.link.endpoint.Local; local != nil {
-		all, err := local.Entities(&p4v1.ReadRequest{DeviceId: x.link.endpoint.Device, Entities: list})
+	if local := x.link.Endpoint.Local; local != nil {
+		all, err := local.Entities(&p4v1.ReadRequest{DeviceId: x.link.Endpoint.Device, Entities: list})
 		if err != nil {
 			return nil, fault(err)
 		}
@@ -119,7 +120,7 @@ const (
 // there. It must not be silent for longer than patience, and nothing that says
 // nothing breaks the silence; all of a large table may take longer, as long as
 // enough of it comes.
-func readEntities(ctx context.Context, l *link, patience time.Duration, most int, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
+func readEntities(ctx context.Context, l *primary.Link, patience time.Duration, most int, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := status.Error(codes.DeadlineExceeded, fmt.Sprintf("no answer within %v", patience))
@@ -127,7 +128,7 @@ func readEntities(ctx context.Context, l *link, patience time.Duration, most int
 	silence := time.AfterFunc(patience, func() { cancel(silent) })
 	defer silence.Stop()
 	began, room := time.Now(), answerBytes+most*entityBytes
-	stream, err := l.client.Read(ctx, &p4v1.ReadRequest{DeviceId: l.endpoint.Device, Entities: list})
+	stream, err := l.Client.Read(ctx, &p4v1.ReadRequest{DeviceId: l.Endpoint.Device, Entities: list})
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -159,7 +160,7 @@ func readEntities(ctx context.Context, l *link, patience time.Duration, most int
 // Write attempts updates, and returns how many the switch has taken. The error
 // is about the first that it has not.
 func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
-	batch := x.link.endpoint.Limits.Batch
+	batch := x.link.Endpoint.Limits.Batch
 	if batch == 0 {
 		batch = 1000
 	}
@@ -177,11 +178,11 @@ func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i i
 func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
-	req := &p4v1.WriteRequest{DeviceId: x.link.endpoint.Device, ElectionId: x.c.electionNow(), Updates: list}
-	if local := x.link.endpoint.Local; local != nil {
+	req := &p4v1.WriteRequest{DeviceId: x.link.Endpoint.Device, ElectionId: x.c.Election(), Updates: list}
+	if local := x.link.Endpoint.Local; local != nil {
 		err = local.Write(req)
 	} else {
-		_, err = x.link.client.Write(ctx, req)
+		_, err = x.link.Client.Write(ctx, req)
 	}
 	if err == nil {
 		return len(list), nil
@@ -227,7 +228,7 @@ func updateErrors(err error) (taken int, first *updateError, refused int) {
 		default:
 			refused++
 			if first == nil {
-				first = &updateError{i, codes.Code(e.GetCanonicalCode()), clean(e.GetMessage())}
+				first = &updateError{i, codes.Code(e.GetCanonicalCode()), primary.Clean(e.GetMessage())}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
@@ -22,11 +23,11 @@ func Fill(ctx context.Context, name string, t target.Target, p *plan.Pipeline, u
 	if err != nil {
 		return at, err
 	}
-	c := newConn(ctx, name, t, &o)
-	defer c.close()
+	c := primary.New(ctx, name, t, o.primary())
+	defer c.Close()
 	short, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	l, _, err := c.primary(short)
+	l, _, err := c.Wait(short)
 	if err != nil {
 		return at, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // liveFilters reads how the filters are set.
 func (x *exchange) liveFilters(ctx context.Context, c *contents, want []plan.Filter) (err error) {
-	f := x.link.endpoint.Filters
+	f := x.link.Endpoint.Filters
 	if f == nil {
 		if len(want) > 0 {
 			x.note("no way to the filters: they stay as they are, and until somebody sets them utilisation counts as 0")
@@ -48,7 +48,7 @@ func filterSteps(have, want []plan.Filter) []step {
 
 func (x *exchange) setFilters(ctx context.Context, list []step) (taken int, err error) {
 	for _, s := range list {
-		if err := x.link.endpoint.Filters.SetFilter(ctx, *s.filter); err != nil {
+		if err := x.link.Endpoint.Filters.SetFilter(ctx, *s.filter); err != nil {
 			return taken, fmt.Errorf("setting filter %s: %w", s.filter.Name, err)
 		}
 		taken++

@@ -10,6 +10,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
@@ -18,7 +19,7 @@ import (
 type job struct {
 	c      *Controller
 	plan   *plan.Switch
-	conn   *conn
+	conn   *primary.Conn
 	report *report.Switch
 	meter  *meter
 
@@ -45,11 +46,11 @@ func (j *job) finish(err error) {
 // deploy makes one switch hold its plan. What it does can be done again at any
 // point, so that is what it does when the switch vanishes meanwhile.
 func (j *job) deploy(ctx context.Context) error {
-	j.conn.busy.Lock()
-	defer j.conn.busy.Unlock()
-	pause := firstPause
+	j.conn.Busy.Lock()
+	defer j.conn.Busy.Unlock()
+	pause := primary.FirstPause
 	for n := 1; ; n++ {
-		changed := j.conn.watch()
+		changed := j.conn.State().Changed
 		x, epoch, err := j.exchange(ctx)
 		if err != nil {
 			return err // it has waited long enough
@@ -75,7 +76,7 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	if err != nil {
 		return err
 	}
-	if x.link.endpoint.Limits.NoReplication {
+	if x.link.Endpoint.Limits.NoReplication {
 		if err := j.withoutReplication(); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 		ctx, cancel = context.WithTimeout(ctx, j.c.opts.Timeout)
 		defer cancel()
 	}
-	link, epoch, err := j.conn.primary(ctx)
+	link, epoch, err := j.conn.Wait(ctx)
 	if err != nil {
 		return nil, 0, err
 	}

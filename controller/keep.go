@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/report"
 )
 
@@ -31,8 +32,8 @@ func (c *Controller) Keep(ctx context.Context, changed func(report.Switch)) erro
 // keepOne looks at a switch whenever this controller has become primary there
 // once more: the switch or the connection has been away, or another controller
 // was at work.
-func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell func(report.Switch)) {
-	pause := firstPause
+func (c *Controller) keepOne(ctx context.Context, name string, conn *primary.Conn, tell func(report.Switch)) {
+	pause := primary.FirstPause
 	for ctx.Err() == nil {
 		changed, due := c.due(name, conn)
 		if !due {
@@ -50,25 +51,23 @@ func (c *Controller) keepOne(ctx context.Context, name string, conn *conn, tell 
 		}
 		tell(r)
 		if r.Err == nil {
-			pause = firstPause
+			pause = primary.FirstPause
 			continue
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		pause = min(2*pause, lastPause)
+		pause = min(2*pause, primary.LastPause)
 	}
 }
 
 // due reports whether a switch is there and has not been looked at since; if
 // not, changed is closed when that may be different.
-func (c *Controller) due(name string, conn *conn) (changed <-chan struct{}, due bool) {
-	conn.mu.Lock()
-	defer conn.mu.Unlock()
+func (c *Controller) due(name string, conn *primary.Conn) (changed <-chan struct{}, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	there := conn.link != nil && conn.link.primary
+	now := conn.State()
 	good, looked := c.good[name]
-	return conn.changed, there && (!looked || good != conn.epoch)
+	return now.Changed, now.Primary && (!looked || good != now.Epoch)
 }

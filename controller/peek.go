@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
 )
@@ -26,7 +27,7 @@ type Peek interface {
 
 // NewPeek asks the switch at an endpoint which program it runs.
 func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (Peek, error) {
-	conn, err := dial(e, timeout)
+	conn, err := primary.Dial(e, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, time
 	if err != nil {
 		return nil, err
 	}
-	return &p4Peek{p4Registers{link: &link{endpoint: e, client: client}, index: x, timeout: timeout}, info, conn}, nil
+	return &p4Peek{p4Registers{link: &primary.Link{Endpoint: e, Client: client}, index: x, timeout: timeout}, info, conn}, nil
 }
 
 // peekFault is the error of asking for the program.
@@ -100,7 +101,7 @@ func peekFault(err error, address string) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%w by P4Runtime at %s: %s", target.ErrUnreachable, address, lastPart(s.Message()))
+		return fmt.Errorf("%w by P4Runtime at %s: %s", target.ErrUnreachable, address, primary.LastPart(s.Message()))
 	case codes.FailedPrecondition:
 		return fmt.Errorf("%w: the switch at %s runs none yet", target.ErrOtherProgram, address)
 	}

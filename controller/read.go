@@ -63,7 +63,7 @@ func uncounted(e *p4v1.TableEntry) *p4v1.TableEntry {
 // liveReplication reads clone sessions and multicast groups, which are there
 // before any program on some switches.
 func (x *exchange) liveReplication(ctx context.Context, c *contents) error {
-	if x.link.endpoint.Limits.NoReplication {
+	if x.link.Endpoint.Limits.NoReplication {
 		return nil
 	}
 	list, err := x.read(ctx, "clone sessions and multicast groups",
@@ -90,14 +90,14 @@ func (x *exchange) liveReplication(ctx context.Context, c *contents) error {
 
 // Registers are the switch's, or nil where there is no way to them.
 func (x *exchange) registers() registers.Access {
-	e := x.link.endpoint
+	e := x.link.Endpoint
 	switch {
 	case e.Registers != nil:
 		return e.Registers
 	case e.Limits.NoRegisters:
 		return nil
 	}
-	return &p4Registers{link: x.link, index: x.index, timeout: x.timeout, election: x.c.electionNow}
+	return &p4Registers{link: x.link, index: x.index, timeout: x.timeout, election: x.c.Election}
 }
 
 // liveCells reads the cells of the plan, register by register.
@@ -143,7 +143,7 @@ func nameCells(list []plan.Cells) string {
 }
 
 func (x *exchange) liveQueues(ctx context.Context, c *contents, want []plan.Queue) error {
-	q := x.link.endpoint.Queues
+	q := x.link.Endpoint.Queues
 	if q == nil && len(want) > 0 {
 		x.note("no way to the queues: their rates and depths stay as they are")
 		return nil

@@ -13,13 +13,14 @@ import (
 
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
 )
 
 // p4Registers reaches registers by P4Runtime, where the server can.
 type p4Registers struct {
-	link     *link
+	link     *primary.Link
 	index    *p4info.Index
 	timeout  time.Duration
 	election func() *p4v1.Uint128
@@ -86,7 +87,7 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	_, err = r.link.client.Write(ctx, &p4v1.WriteRequest{DeviceId: r.link.endpoint.Device, ElectionId: r.election(), Updates: list})
+	_, err = r.link.Client.Write(ctx, &p4v1.WriteRequest{DeviceId: r.link.Endpoint.Device, ElectionId: r.election(), Updates: list})
 	return registerFault(err, "writing", name)
 }
 
@@ -154,7 +155,7 @@ func registerFault(err error, doing, name string) error {
 	case codes.Unimplemented:
 		return fmt.Errorf("%s register %s over P4Runtime: %w by this switch", doing, name, errors.ErrUnsupported)
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%s register %s: the switch %w: %s", doing, name, target.ErrUnreachable, lastPart(msg))
+		return fmt.Errorf("%s register %s: the switch %w: %s", doing, name, target.ErrUnreachable, primary.LastPart(msg))
 	case codes.PermissionDenied:
 		return fmt.Errorf("%s register %s: %w: %s", doing, name, target.ErrNotPrimary, msg)
 	}
@@ -164,23 +165,21 @@ func registerFault(err error, doing, name string) error {
 // switchRegisters reaches the registers of a switch by whatever its present
 // connection offers.
 type switchRegisters struct {
-	conn    *conn
+	conn    *primary.Conn
 	plan    *plan.Switch
 	timeout time.Duration
 }
 
 func (r *switchRegisters) now() (registers.Access, error) {
-	r.conn.mu.Lock()
-	l, err := r.conn.link, r.conn.err
-	r.conn.mu.Unlock()
-	if l == nil {
-		return nil, &plan.Error{Switch: r.plan.Name, Err: cmp.Or(err, target.ErrUnreachable)}
+	now := r.conn.State()
+	if now.Link == nil {
+		return nil, &plan.Error{Switch: r.plan.Name, Err: cmp.Or(now.Err, target.ErrUnreachable)}
 	}
 	index, err := r.plan.Pipeline.Index()
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{c: r.conn, link: l, timeout: r.timeout, index: index}
+	x := &exchange{c: r.conn, link: now.Link, timeout: r.timeout, index: index}
 	if reg := x.registers(); reg != nil {
 		return reg, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -87,7 +87,7 @@ func p4lb(t *testing.T, dir string, args ...string) string {
 func TestDeployAgain(t *testing.T) {
 	dir := t.TempDir()
 	first := stay(t, dir, "--scheme", "hula", "--topology", "qall")
-	d, _, err := controller.ReadDeployed(filepath.Join(dir, controller.StateFile))
+	d, _, err := deployed.Read(filepath.Join(dir, deployed.StateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestDeployAgain(t *testing.T) {
 		t.Errorf("the process before has taken the change back: %s", out)
 	}
 	first.end()
-	if _, err := os.Stat(filepath.Join(dir, controller.StateFile)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(dir, deployed.StateFile)); !os.IsNotExist(err) {
 		t.Errorf("the note is still there: %v", err)
 	}
 	if !strings.Contains(first.out.String(), "4 switches verified") {

@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/controller/pipeline"
@@ -37,8 +38,8 @@ type deployment struct {
 	state  string
 }
 
-// deployed brings a scheme up on two leaves and two spines.
-func deployed(t *testing.T, name string) *deployment {
+// bringUp brings a scheme up on two leaves and two spines.
+func bringUp(t *testing.T, name string) *deployment {
 	t.Helper()
 	top, err := fabric.LeafSpine{Parallel: 2, Links: fabric.Links{HostRate: 100 * fabric.Mbps, Rate: 400 * fabric.Mbps, Queue: 64}}.Make()
 	if err != nil {
@@ -62,7 +63,7 @@ func deployed(t *testing.T, name string) *deployment {
 	if _, err := controller.Deploy(t.Context(), d.plan, d.target, controller.DeployOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := controller.NewDeployed(d.plan, d.target, os.Getpid()).Write(d.state); err != nil {
+	if err := deployed.New(d.plan, d.target, os.Getpid()).Write(d.state); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -114,7 +115,7 @@ func (s *syncBuffer) String() string {
 
 // TestInspectByMeaning wants QALL's registers in words, side by side.
 func TestInspectByMeaning(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	port := d.plan.Switch("l1").Routes.Groups[0].Hops[0].Port
 	d.write("l1", "q_L", port, 107)
 	d.write("l1", "q_T", port, 1300)
@@ -139,7 +140,7 @@ func TestInspectByMeaning(t *testing.T) {
 
 // TestInspectForms wants the same readings in every form.
 func TestInspectForms(t *testing.T) {
-	d := deployed(t, "dhlb")
+	d := bringUp(t, "dhlb")
 	d.write("l1", "deg", 2<<4+1, 3)
 	var list []inspect.Snapshot
 	if err := json.Unmarshal([]byte(d.ok("inspect", "l1", "-o", "json")), &list); err != nil {
@@ -173,7 +174,7 @@ func TestInspectForms(t *testing.T) {
 
 // TestInspectRecordReplay records, and wants the last round again.
 func TestInspectRecordReplay(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
 	for _, form := range inspect.RecordFormats {
 		file := filepath.Join(t.TempDir(), "run."+form)
@@ -190,7 +191,7 @@ func TestInspectRecordReplay(t *testing.T) {
 
 // TestInspectListen wants the readings as metrics, and an end when told so.
 func TestInspectListen(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr syncBuffer
@@ -225,7 +226,7 @@ func TestInspectListen(t *testing.T) {
 
 // TestRegister reads and writes cells, and asks before it writes several.
 func TestRegister(t *testing.T) {
-	d := deployed(t, "pdlb")
+	d := bringUp(t, "pdlb")
 	d.ok("register", "write", "l1", "pd_gran", "2", "16")
 	if out := d.ok("register", "read", "l1", "pd_gran", "2", "-o", "csv"); out != "CELL,VALUE,HEX\n2,16,0x10\n" {
 		t.Errorf("read %q", out)
@@ -261,7 +262,7 @@ func TestRegister(t *testing.T) {
 // TestInspectUnreachable: a switch that is gone is named, with exit code 3; one
 // of several does not stop the others.
 func TestInspectUnreachable(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	if err := d.target.Stop("l2"); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func manifestFile(t *testing.T, m any) string {
 // TestInspectByAddress finds one switch by its address and a manifest, by
 // Thrift and by P4Runtime, and the ports by what its registers hold.
 func TestInspectByAddress(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
 	manifest := manifestFile(t, d.plan.Switch("l1").Pipeline.Manifest)
 	e, err := d.target.Endpoint("l1")
@@ -314,7 +315,7 @@ func TestInspectByAddress(t *testing.T) {
 // TestInspectMismatch: a switch that runs another program is named, with what
 // to do.
 func TestInspectMismatch(t *testing.T) {
-	d := deployed(t, "ecmp")
+	d := bringUp(t, "ecmp")
 	program, err := codegen.Generate(must(codegen.Lookup("pdlb")), codegen.Params{})
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +336,7 @@ func TestInspectMismatch(t *testing.T) {
 
 // TestInspectWaits goes on while switches are gone, and says that they are.
 func TestInspectWaits(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr syncBuffer
 	done := make(chan int)
@@ -378,7 +379,7 @@ func must[T any](v T, err error) T {
 // TestObserve sends packets through the fabric and wants a dataset that fit
 // reads, in both forms.
 func TestObserve(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	from, to := d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3")
 	packet := ipPacket(from, to, 1000)
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -420,7 +421,7 @@ func TestObserve(t *testing.T) {
 
 // TestObserveRefuses: a scheme that measures no queue behaviour is named.
 func TestObserveRefuses(t *testing.T) {
-	d := deployed(t, "ecmp")
+	d := bringUp(t, "ecmp")
 	code, _, errs := d.run(t.Context(), "", "observe", "-o", filepath.Join(t.TempDir(), "x.csv"))
 	if code != cli.ExitInput || !strings.Contains(errs, "ecmp does not measure") || !strings.Contains(errs, "hint: deploy a scheme that does, such as qall-pkt") {
 		t.Errorf("exit code %d, errors %q", code, errs)
@@ -444,7 +445,7 @@ func ipPacket(from, to *fabric.Host, size int) []byte {
 // TestInspectCounts: what ports do is shown for a scheme that keeps nothing
 // itself, once there is something.
 func TestInspectCounts(t *testing.T) {
-	d := deployed(t, "ecmp")
+	d := bringUp(t, "ecmp")
 	if out := d.ok("inspect"); out != "no traffic since deployment: l1, l2, s1, s2\n" {
 		t.Errorf("before any packet: %q", out)
 	}
@@ -479,7 +480,7 @@ func TestInspectCounts(t *testing.T) {
 
 // TestInspectCopies: the reports that a program makes for itself are no drops.
 func TestInspectCopies(t *testing.T) {
-	d := deployed(t, "qall-poly3")
+	d := bringUp(t, "qall-poly3")
 	d.target.Host("h1").Send(ipPacket(d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3"), 1000))
 	deadline, out := time.Now().Add(20*time.Second), ""
 	for ; !strings.Contains(out, ",,copies ended,") && time.Now().Before(deadline); out = d.ok("inspect", "l1", "-o", "csv") {
@@ -492,7 +493,7 @@ func TestInspectCopies(t *testing.T) {
 // TestObserveAlone observes a switch without a topology, at all its ports, and
 // says at once what is missing where it is reached by P4Runtime alone.
 func TestObserveAlone(t *testing.T) {
-	d := deployed(t, "qall-pkt")
+	d := bringUp(t, "qall-pkt")
 	e, err := d.target.Endpoint("l1")
 	if err != nil {
 		t.Fatal(err)

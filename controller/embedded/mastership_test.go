@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 )
@@ -34,9 +35,9 @@ func running(t *testing.T, p *plan.Plan, target target.Target, o controller.Depl
 func TestNotPrimary(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	to := newTarget(t, embedded.Options{Memory: true, Still: true})
-	first := controller.ElectionID{High: 1, Low: 5}
+	first := primary.ElectionID{High: 1, Low: 5}
 	running(t, p, to, controller.DeployOptions{Election: first})
-	for _, id := range []controller.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}, {High: 2}} {
+	for _, id := range []primary.ElectionID{first, {High: 1, Low: 4}, {Low: 6}, {}, {High: 2}} {
 		_, err := controller.Deploy(testContext(t), p, to, controller.DeployOptions{Election: id})
 		var e *plan.Error
 		if !errors.Is(err, target.ErrNotPrimary) || !errors.As(err, &e) || !strings.Contains(e.Hint, "--takeover") {
@@ -47,7 +48,7 @@ func TestNotPrimary(t *testing.T) {
 			t.Errorf("election id %v: the error does not say who is primary: %v", id, err)
 		}
 	}
-	deploy(t, p, to, controller.DeployOptions{Election: controller.ElectionID{High: 2}, Takeover: true})
+	deploy(t, p, to, controller.DeployOptions{Election: primary.ElectionID{High: 2}, Takeover: true})
 }
 
 // TestTakeover: whoever is told to becomes primary; who was before leaves the
@@ -94,17 +95,17 @@ func (h toldHandler) WithGroup(string) slog.Handler { return h }
 // does not write.
 func TestBackup(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
-	for name, id := range map[string]controller.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {
+	for name, id := range map[string]primary.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {
 		t.Run(name, func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: true, Still: true})
-			primary := controller.ElectionID{Low: 1}
+			first := primary.ElectionID{Low: 1}
 			if name == "smaller id" {
-				primary.Low = 2
+				first.Low = 2
 			}
 			if name == "largest id" {
-				primary = controller.ElectionID{High: ^uint64(0), Low: ^uint64(0) - 1}
+				first = primary.ElectionID{High: ^uint64(0), Low: ^uint64(0) - 1}
 			}
-			c := running(t, p, target, controller.DeployOptions{Election: primary})
+			c := running(t, p, target, controller.DeployOptions{Election: first})
 			log := toldHandler{make(chan string, 1000)}
 			b, err := controller.New(testContext(t), p, target, controller.DeployOptions{Election: id, Backup: true, Log: slog.New(log)})
 			if err != nil {

@@ -20,8 +20,10 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/live"
@@ -117,7 +119,7 @@ type deployJob struct {
 	format   cli.Format
 	state    string
 
-	owner *controller.Deployed // who has the switches that were taken over
+	owner *deployed.Note // who has the switches that were taken over
 
 	anyPort  bool
 	seed     uint64
@@ -151,7 +153,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
 	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
 	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
-	f.StringVar(&j.state, "state", controller.StateFile, "note the deployment in `FILE`")
+	f.StringVar(&j.state, "state", deployed.StateFile, "note the deployment in `FILE`")
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
 	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
@@ -256,8 +258,8 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 
 // parseElection reads an election id: a number, or with a dot its high and low
 // 64 bits.
-func parseElection(text string) (controller.ElectionID, error) {
-	var id controller.ElectionID
+func parseElection(text string) (primary.ElectionID, error) {
+	var id primary.ElectionID
 	high, low, both := strings.Cut(text, ".")
 	if !both {
 		high, low = "0", text
@@ -362,8 +364,8 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 
 // note notes the deployment. Switches that have been taken over stay those of
 // the process that has them.
-func (j *deployJob) note(plan *plan.Plan, target target.Target) *controller.Deployed {
-	d := controller.NewDeployed(plan, target, os.Getpid())
+func (j *deployJob) note(plan *plan.Plan, target target.Target) *deployed.Note {
+	d := deployed.New(plan, target, os.Getpid())
 	if j.target == targetBMv2 && !j.bmv2.attach {
 		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
 	}

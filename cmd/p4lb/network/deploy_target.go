@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
@@ -59,7 +59,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		for _, s := range j.owner.Switches {
 			options.Addresses[s.Name] = s.GRPC
 		}
-		if there := j.owner.Switches[0].API == controller.BfRt; there != j.bfrt {
+		if there := j.owner.Switches[0].API == deployed.BfRt; there != j.bfrt {
 			return nil, false, cli.Hinted(fmt.Errorf("the switches of process %d serve %s", j.owner.PID, apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
 		}
 		if j.bfrt {
@@ -107,8 +107,8 @@ func (j *deployJob) addressesFree(plan *plan.Plan) error {
 
 // running is the deployment of another process that has these very switches
 // embedded and is alive, or nil.
-func (j *deployJob) running(plan *plan.Plan) *controller.Deployed {
-	d, _, err := controller.ReadDeployed(j.state)
+func (j *deployJob) running(plan *plan.Plan) *deployed.Note {
+	d, _, err := deployed.Read(j.state)
 	if err != nil || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/netspace"
@@ -33,13 +33,13 @@ type hostJob struct {
 }
 
 func (j *hostJob) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.state, "state", controller.StateFile, "the note of the deployment is `FILE`")
+	cmd.Flags().StringVar(&j.state, "state", deployed.StateFile, "the note of the deployment is `FILE`")
 }
 
 // read reads the note of the deployment.
-func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
-	d, t, err := controller.ReadDeployed(j.state)
-	if errors.Is(err, controller.ErrNotDeployed) {
+func (j *hostJob) read() (*deployed.Note, *fabric.Topology, error) {
+	d, t, err := deployed.Read(j.state)
+	if errors.Is(err, deployed.ErrNothing) {
 		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up")
 	}
 	return d, t, err
@@ -48,7 +48,7 @@ func (j *hostJob) read() (*controller.Deployed, *fabric.Topology, error) {
 // up finds out whether the deployment's process is there. A note that a process
 // has left which had no time to take it away, that of a network within itself, is
 // taken away now.
-func up(d *controller.Deployed, state string) error {
+func up(d *deployed.Note, state string) error {
 	if d.Target != targetEmbedded || d.PID == 0 || d.Running() {
 		return nil
 	}
@@ -61,7 +61,7 @@ func up(d *controller.Deployed, state string) error {
 }
 
 // host finds a host of a deployment that has some.
-func (j *hostJob) host(d *controller.Deployed, t *fabric.Topology, name string) (*fabric.Host, error) {
+func (j *hostJob) host(d *deployed.Note, t *fabric.Topology, name string) (*fabric.Host, error) {
 	if d.Control == "" && d.Name == "" {
 		return nil, cli.Hinted(fmt.Errorf("the deployment on target %s has no hosts of p4lb's", d.Target),
 			"deploy --target embedded or bmv2 has some, where this machine can make them")
@@ -165,7 +165,7 @@ runs on a host when the network is taken down is ended.`,
 }
 
 // exec runs the command and ends with its exit code.
-func (j *hostJob) exec(ctx context.Context, d *controller.Deployed, h *fabric.Host, args []string) error {
+func (j *hostJob) exec(ctx context.Context, d *deployed.Note, h *fabric.Host, args []string) error {
 	var code int
 	var err error
 	if d.Name != "" {
@@ -238,7 +238,7 @@ func (j *hostJob) down(ctx context.Context) error {
 }
 
 // endProcess asks the process of a deployment to end, and waits for it.
-func endProcess(ctx context.Context, d *controller.Deployed) error {
+func endProcess(ctx context.Context, d *deployed.Note) error {
 	if err := syscall.Kill(d.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("ending process %d: %w", d.PID, err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/live"
@@ -107,7 +107,7 @@ func (j *inspectJob) completeSwitches(*cobra.Command, []string, string) ([]strin
 
 // switchNames lists the switches that are deployed; none where nothing is.
 func (r *reach) switchNames() []string {
-	d, _, err := controller.ReadDeployed(r.state)
+	d, _, err := deployed.Read(r.state)
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
@@ -46,7 +47,7 @@ address for it, else by P4Runtime or BfRt, which tell no clock.`
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.state, "state", controller.StateFile, "the note of the deployment is `FILE`")
+	f.StringVar(&r.state, "state", deployed.StateFile, "the note of the deployment is `FILE`")
 	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
 	r.request.addFlags(cmd)
 	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
@@ -146,8 +147,8 @@ func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) 
 
 // findDeployed reads the note of a deployment.
 func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
-	d, t, err := controller.ReadDeployed(r.state)
-	if errors.Is(err, controller.ErrNotDeployed) {
+	d, t, err := deployed.Read(r.state)
+	if errors.Is(err, deployed.ErrNothing) {
 		return nil, nil, cli.Hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
 	}
 	if err != nil {
@@ -165,7 +166,7 @@ func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 	endpoints := map[string]target.Endpoint{}
 	for _, sw := range d.Switches {
 		e := target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
-		if sw.API == controller.BfRt {
+		if sw.API == deployed.BfRt {
 			e.Speak = tofino.Watch(sw.Device)
 		}
 		endpoints[sw.Name] = e

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
@@ -119,7 +119,7 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 const deployedTopology = "deployed.yaml"
 
 // experiment is what the lab would run.
-func (j *trafficJob) experiment(cmd *cobra.Command, d *controller.Deployed) (*spec.Experiment, error) {
+func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Experiment, error) {
 	x := &spec.Experiment{
 		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
 		Schemes: []spec.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
@@ -190,7 +190,7 @@ type socketNetwork struct {
 }
 
 // openSockets finds the hosts of a deployment.
-func openSockets(d *controller.Deployed, t *fabric.Topology) (*socketNetwork, error) {
+func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
 	if d.Name != "" {
 		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
 	}

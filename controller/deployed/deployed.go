@@ -1,4 +1,7 @@
-package controller
+// Package deployed is the note that a deployment leaves in a file: what others on
+// the machine need to know about it, to look into its switches, to reach its
+// hosts, and to end it.
+package deployed
 
 import (
 	"encoding/json"
@@ -18,9 +21,9 @@ import (
 // StateFile is where a deployment is noted unless another file is named.
 const StateFile = ".p4lb/deployed.json"
 
-// A Deployed is the note of a deployment: what others need to know about it so
+// A Note is the note of a deployment: what others need to know about it so
 // that they need no arguments.
-type Deployed struct {
+type Note struct {
 	Version  int    `json:"version"`
 	Scheme   string `json:"scheme"`
 	Target   string `json:"target"`
@@ -33,38 +36,38 @@ type Deployed struct {
 	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves
 
 	Manifests map[fabric.Role]*manifest.Manifest `json:"manifests"`
-	Switches  []DeployedSwitch                   `json:"switches"`
+	Switches  []Switch                           `json:"switches"`
 }
 
-// A DeployedSwitch is where a switch of a deployment is.
-type DeployedSwitch struct {
+// A Switch is where a switch of a deployment is.
+type Switch struct {
 	Name   string      `json:"name"`
 	Role   fabric.Role `json:"role"`
 	Device uint64      `json:"device_id"`
 	GRPC   string      `json:"grpc"`
 	API    string      `json:"api,omitempty"` // what is spoken there: bfrt; "": P4Runtime
 	Thrift string      `json:"thrift,omitempty"`
-	// Manifest is that of its program where others of its role run another; nil:
-	// it is the role's.
+	// Manifest is set where the switch runs another program than others of its
+	// role; nil: what Manifests has for the role holds.
 	Manifest *manifest.Manifest `json:"manifest,omitempty"`
 }
 
-const deployedVersion = 2
+const version = 2
 
 // BfRt is the API of switches with Intel's SDE.
 const BfRt = "bfrt"
 
-// NewDeployed notes a plan and where its switches are. Those that the target
+// New notes a plan and where its switches are. Those that the target
 // cannot say it of are where the topology has them.
-func NewDeployed(p *plan.Plan, t target.Target, pid int) *Deployed {
-	d := &Deployed{
-		Version: deployedVersion, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
+func New(p *plan.Plan, t target.Target, pid int) *Note {
+	d := &Note{
+		Version: version, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
 		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,
 		Manifests: map[fabric.Role]*manifest.Manifest{},
 	}
 	for _, s := range p.Switches {
 		sw := p.Topology.Switch(s.Name)
-		note := DeployedSwitch{Name: s.Name, Role: s.Role, Device: s.Device, GRPC: sw.GRPC, Thrift: sw.Thrift}
+		note := Switch{Name: s.Name, Role: s.Role, Device: s.Device, GRPC: sw.GRPC, Thrift: sw.Thrift}
 		switch m := &s.Pipeline.Manifest; d.Manifests[s.Role] {
 		case nil, m:
 			d.Manifests[s.Role] = m
@@ -83,7 +86,7 @@ func NewDeployed(p *plan.Plan, t target.Target, pid int) *Deployed {
 }
 
 // Running reports whether the process that keeps the deployment up is there.
-func (d *Deployed) Running() bool {
+func (d *Note) Running() bool {
 	if d.PID == 0 {
 		return false
 	}
@@ -93,7 +96,7 @@ func (d *Deployed) Running() bool {
 
 // Write writes the note to a file, all or nothing, with the folders on the way.
 // Others on the machine need not know where the switches take commands.
-func (d *Deployed) Write(file string) error {
+func (d *Note) Write(file string) error {
 	text, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
@@ -117,7 +120,7 @@ func (d *Deployed) Write(file string) error {
 }
 
 // Nodes are the switches of the deployment, for who looks into them.
-func (d *Deployed) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
+func (d *Note) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
 	by := fabric.ByHops
 	if d.ByLeaf {
 		by = fabric.ByLeaf
@@ -133,26 +136,26 @@ func (d *Deployed) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
 	return nodes, err
 }
 
-// ErrNotDeployed is wrapped by the error about a file of a deployment that is
+// ErrNothing is wrapped by the error about a file of a deployment that is
 // not there.
-var ErrNotDeployed = errors.New("nothing has been deployed from here")
+var ErrNothing = errors.New("nothing has been deployed from here")
 
-// ReadDeployed reads the note of a deployment, and its topology.
-func ReadDeployed(file string) (*Deployed, *fabric.Topology, error) {
+// Read reads the note of a deployment, and its topology.
+func Read(file string) (*Note, *fabric.Topology, error) {
 	text, err := plain.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w: there is no %s", ErrNotDeployed, file)
+		return nil, nil, fmt.Errorf("%w: there is no %s", ErrNothing, file)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, err)
 	}
-	d := &Deployed{}
+	d := &Note{}
 	if err := json.Unmarshal(text, d); err != nil {
 		line, why := plain.JSONError(text, err)
 		return nil, nil, fmt.Errorf("reading the state: %s: line %d: %w", file, line, why)
 	}
-	if d.Version != deployedVersion {
-		return nil, nil, fmt.Errorf("reading the state: %s has version %d, want %d", file, d.Version, deployedVersion)
+	if d.Version != version {
+		return nil, nil, fmt.Errorf("reading the state: %s has version %d, want %d", file, d.Version, version)
 	}
 	t, err := fabric.Load(file, []byte(d.Topology))
 	if err != nil {

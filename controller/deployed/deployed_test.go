@@ -1,4 +1,4 @@
-package controller
+package deployed
 
 import (
 	"errors"
@@ -13,21 +13,21 @@ import (
 // TestRunning tells a process from none, from one that has ended, and from a
 // later one of the same number.
 func TestRunning(t *testing.T) {
-	here := &Deployed{PID: os.Getpid(), Began: processStart(os.Getpid())}
+	here := &Note{PID: os.Getpid(), Began: processStart(os.Getpid())}
 	if !here.Running() {
 		t.Error("this process does not run")
 	}
-	if other := (&Deployed{PID: here.PID, Began: here.Began + "1"}); other.Running() {
+	if other := (&Note{PID: here.PID, Began: here.Began + "1"}); other.Running() {
 		t.Error("a process that began at another time is taken for this one")
 	}
-	if (&Deployed{}).Running() {
+	if (&Note{}).Running() {
 		t.Error("no process runs")
 	}
 	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
 		t.Skip("there is no program called true:", err)
 	}
-	child := &Deployed{PID: cmd.Process.Pid, Began: processStart(cmd.Process.Pid)}
+	child := &Note{PID: cmd.Process.Pid, Began: processStart(cmd.Process.Pid)}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,16 +36,16 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestDeployedFile: what is no file is neither waited for nor replaced.
+// TestNoteIsAFile: what is no file is neither waited for nor replaced.
 func TestDeployedFile(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "state.json")
 	if err := os.Symlink(os.DevNull, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ReadDeployed(link); !errors.Is(err, plain.ErrNotRegular) {
+	if _, _, err := Read(link); !errors.Is(err, plain.ErrNotRegular) {
 		t.Errorf("reading a device: %v", err)
 	}
-	if err := (&Deployed{}).Write(link); !errors.Is(err, plain.ErrNotRegular) {
+	if err := (&Note{}).Write(link); !errors.Is(err, plain.ErrNotRegular) {
 		t.Errorf("writing a device: %v", err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != os.DevNull {

@@ -1,4 +1,4 @@
-package controller
+package primary
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // maxSaid is the length of what is shown of a text from a switch.
 const maxSaid = 500
 
-// clean makes a text from a switch fit for a terminal: one line of printable
+// Clean makes a text from a switch fit for a terminal: one line of printable
 // characters, of a length that one reads.
-func clean(s string) string {
+func Clean(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if b.Len() >= maxSaid {
@@ -30,14 +30,14 @@ func clean(s string) string {
 }
 
 // cleanError does so for the message of an error from a server. Its details have
-// messages too, which updateErrors cleans.
+// messages too, which need cleaning by themselves.
 func cleanError(err error) error {
 	s, ok := status.FromError(err)
-	if !ok || clean(s.Message()) == s.Message() {
+	if !ok || Clean(s.Message()) == s.Message() {
 		return err
 	}
 	p := s.Proto()
-	p.Message = clean(p.Message)
+	p.Message = Clean(p.Message)
 	return status.ErrorProto(p)
 }
 

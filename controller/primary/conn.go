@@ -1,10 +1,11 @@
-package controller
+package primary
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -24,23 +25,34 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 )
 
-// A conn is the connection to one switch. It has a goroutine that opens a
+// Options are how to become primary. Election, which is not 0, is the election id
+// to begin with; the others are those of controller.DeployOptions.
+type Options struct {
+	Election         ElectionID
+	Takeover, Backup bool
+	DryRun           bool // look, without an election
+	Timeout          time.Duration
+	Log              *slog.Logger
+}
+
+// A Conn is the connection to one switch. It has a goroutine that opens a
 // stream, claims to be primary, and does so again when the stream has ended.
-type conn struct {
+type Conn struct {
 	name   string
 	target target.Target
-	opts   *DeployOptions
+	opts   Options
 	end    context.CancelFunc
 	ended  chan struct{}
 
-	// busy is held while the contents of the switch are looked at and changed.
-	busy sync.Mutex
+	// Busy is for those who use the connection: they hold it while they look at
+	// the contents of the switch and change them.
+	Busy sync.Mutex
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed when what follows changes
 	election ElectionID
 	epoch    int // counts the times that this controller has become primary
-	link     *link
+	link     *Link
 	err      error // why there is no link, or it is not primary
 	settled  bool  // err will not go away by waiting for it
 	refused  bool  // another controller is primary
@@ -53,10 +65,10 @@ type conn struct {
 	displaced bool
 }
 
-// A link is a stream that is open.
-type link struct {
-	endpoint target.Endpoint
-	client   p4v1.P4RuntimeClient
+// A Link is a stream that is open.
+type Link struct {
+	Endpoint target.Endpoint
+	Client   p4v1.P4RuntimeClient
 	send     func(*p4v1.StreamMessageRequest) error
 	primary  bool // guarded by the lock of the conn
 	claims   int  // of larger election ids
@@ -66,15 +78,17 @@ type link struct {
 // concludes that the switch does not want it.
 const maxClaims = 16
 
-// The time between attempts to connect doubles from the first to the second.
+// The time between attempts at a switch doubles from the first to the second.
 const (
-	firstPause = 20 * time.Millisecond
-	lastPause  = 2 * time.Second
+	FirstPause = 20 * time.Millisecond
+	LastPause  = 2 * time.Second
 )
 
-func newConn(ctx context.Context, name string, t target.Target, o *DeployOptions) *conn {
+// New begins to connect to the named switch of a target, until ctx is done or
+// the connection closed.
+func New(ctx context.Context, name string, t target.Target, o Options) *Conn {
 	ctx, end := context.WithCancel(ctx)
-	c := &conn{
+	c := &Conn{
 		name: name, target: t, opts: o, end: end, ended: make(chan struct{}),
 		changed: make(chan struct{}), election: o.Election,
 	}
@@ -82,21 +96,24 @@ func newConn(ctx context.Context, name string, t target.Target, o *DeployOptions
 	return c
 }
 
-// close ends the connection and waits for it.
-func (c *conn) close() {
+// End ends the connection, without waiting for it.
+func (c *Conn) End() { c.end() }
+
+// Close ends the connection and waits for it.
+func (c *Conn) Close() {
 	c.end()
 	<-c.ended
 }
 
 // run connects again and again until ctx ends.
-func (c *conn) run(ctx context.Context) {
+func (c *Conn) run(ctx context.Context) {
 	defer close(c.ended)
-	pause := firstPause
+	pause := FirstPause
 	for ctx.Err() == nil {
-		before := c.count()
+		before := c.State().Epoch
 		again, err := c.session(ctx)
-		if c.count() != before {
-			pause = firstPause
+		if c.State().Epoch != before {
+			pause = FirstPause
 		}
 		c.down(err)
 		if again {
@@ -106,26 +123,38 @@ func (c *conn) run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, lastPause)
+		pause = min(2*pause, LastPause)
 	}
 }
 
-func (c *conn) count() int {
+// A State is what a connection is at one time.
+type State struct {
+	Link    *Link           // nil: there is none
+	Primary bool            // whether this controller is, over that link
+	Epoch   int             // counts the times that it has become so
+	Err     error           // why there is no link, or it is not primary
+	Changed <-chan struct{} // closed when any of this changes
+
+	settled bool
+}
+
+// State is what the connection is now.
+func (c *Conn) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.epoch
+	return State{c.link, c.link != nil && c.link.primary, c.epoch, c.err, c.changed, c.settled}
 }
 
 // session is one stream from beginning to end. again says that the next one may
 // begin at once, with another election id.
-func (c *conn) session(ctx context.Context) (again bool, err error) {
+func (c *Conn) session(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e, err := c.target.Endpoint(c.name)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", target.ErrUnreachable, err)
 	}
-	cc, err := dial(e, c.opts.Timeout)
+	cc, err := Dial(e, c.opts.Timeout)
 	if err != nil {
 		return false, err
 	}
@@ -135,14 +164,14 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 	c.vacant = false
 	c.mu.Unlock()
 	if c.opts.DryRun {
-		return false, c.observe(ctx, &link{endpoint: e, client: client, primary: true})
+		return false, c.observe(ctx, &Link{Endpoint: e, Client: client, primary: true})
 	}
 	stream, err := client.StreamChannel(ctx)
 	if err != nil {
 		return false, c.streamError(e, err)
 	}
 	var sending sync.Mutex
-	l := &link{endpoint: e, client: client, send: func(m *p4v1.StreamMessageRequest) error {
+	l := &Link{Endpoint: e, Client: client, send: func(m *p4v1.StreamMessageRequest) error {
 		sending.Lock()
 		defer sending.Unlock()
 		return stream.Send(m)
@@ -151,8 +180,8 @@ func (c *conn) session(ctx context.Context) (again bool, err error) {
 }
 
 // converse claims to be primary and listens until the stream ends.
-func (c *conn) converse(l *link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
-	e := l.endpoint
+func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
+	e := l.Endpoint
 	// The server may be silent for a while, but not before its first answer.
 	var silent atomic.Bool
 	watchdog := time.AfterFunc(c.opts.Timeout, func() {
@@ -180,22 +209,22 @@ func (c *conn) converse(l *link, stream p4v1.P4Runtime_StreamChannelClient, canc
 				}
 			}
 		} else if e := m.GetError(); e != nil {
-			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", clean(e.GetMessage()))
+			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", Clean(e.GetMessage()))
 		}
 	}
 }
 
 // observe is a session without a stream: reading takes none, and disturbs no
 // other controller.
-func (c *conn) observe(ctx context.Context, l *link) error {
+func (c *Conn) observe(ctx context.Context, l *Link) error {
 	short, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	_, err := l.client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
-		DeviceId: l.endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
+	_, err := l.Client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: l.Endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
 	})
 	// That there is no program is an answer too.
 	if err != nil && status.Code(err) != codes.FailedPrecondition {
-		return c.streamError(l.endpoint, err)
+		return c.streamError(l.Endpoint, err)
 	}
 	c.mu.Lock()
 	c.epoch++
@@ -208,7 +237,7 @@ func (c *conn) observe(ctx context.Context, l *link) error {
 
 // claim is an arbitration message with the present election id, or without one
 // from a controller that only watches.
-func (c *conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
+func (c *Conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
 	if c.claims() {
@@ -221,13 +250,13 @@ func (c *conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
 // claims reports whether to claim to be primary, rather than to ask who is: to
 // take a switch over from another controller is --takeover's alone, and not a
 // matter of election ids. The caller holds c.mu.
-func (c *conn) claims() bool {
+func (c *Conn) claims() bool {
 	return !c.election.IsZero() && !c.displaced && (c.vacant || c.opts.Takeover && c.epoch == 0)
 }
 
 // arbitrated notes who is primary, and reports whether to claim it with a
 // larger election id.
-func (c *conn) arbitrated(l *link, u *p4v1.MasterArbitrationUpdate) (claim bool) {
+func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool) {
 	highest := electionOf(u.GetElectionId())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,7 +328,7 @@ func notPrimary(highest ElectionID) error {
 }
 
 // lost says why a stream has ended.
-func (c *conn) lost(e target.Endpoint, err error) (again bool, why error) {
+func (c *Conn) lost(e target.Endpoint, err error) (again bool, why error) {
 	if status.Code(err) != codes.InvalidArgument {
 		return false, c.streamError(e, err)
 	}
@@ -322,7 +351,7 @@ func (c *conn) lost(e target.Endpoint, err error) (again bool, why error) {
 // giveWay accepts that another controller is primary, if that is so a little
 // later too: one that has just ended is primary until the switch has noticed.
 // The caller holds c.mu.
-func (c *conn) giveWay() {
+func (c *Conn) giveWay() {
 	if c.refused {
 		return
 	}
@@ -339,12 +368,12 @@ func (c *conn) giveWay() {
 
 // streamError is why there is no stream, by the code that the server or the
 // network has given.
-func (c *conn) streamError(e target.Endpoint, err error) error {
+func (c *Conn) streamError(e target.Endpoint, err error) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
 		return &plan.Error{
-			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, lastPart(s.Message())),
+			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, LastPart(s.Message())),
 			Hint: "is a P4Runtime server running there? the topology's grpc says where to look",
 		}
 	}
@@ -358,8 +387,8 @@ func (c *conn) streamError(e target.Endpoint, err error) error {
 	return &plan.Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", target.ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
 }
 
-// lastPart is what gRPC's message about a connection comes down to.
-func lastPart(msg string) string {
+// LastPart is what gRPC's message about a connection comes down to.
+func LastPart(msg string) string {
 	for _, intro := range []string{"desc = ", "Error while dialing: ", "connect: "} {
 		if i := strings.LastIndex(msg, intro); i >= 0 {
 			msg = msg[i+len(intro):]
@@ -368,15 +397,8 @@ func lastPart(msg string) string {
 	return strings.Trim(msg, `"`)
 }
 
-// watch returns what is closed when the connection changes.
-func (c *conn) watch() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changed
-}
-
 // down notes that there is no stream.
-func (c *conn) down(err error) {
+func (c *Conn) down(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.link, c.err = nil, err
@@ -384,41 +406,38 @@ func (c *conn) down(err error) {
 }
 
 // announce wakes those who wait. The caller holds c.mu.
-func (c *conn) announce() {
+func (c *Conn) announce() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// primary waits until this controller is primary, at most until ctx is done,
-// and returns the stream and its epoch.
-func (c *conn) primary(ctx context.Context) (*link, int, error) {
+// Wait waits until this controller is primary, at most until ctx is done, and
+// returns the link and its epoch.
+func (c *Conn) Wait(ctx context.Context) (*Link, int, error) {
 	for {
-		c.mu.Lock()
-		l, epoch, err, settled, changed := c.link, c.epoch, c.err, c.settled, c.changed
-		primary := l != nil && l.primary
-		c.mu.Unlock()
+		s := c.State()
 		switch {
-		case primary:
-			return l, epoch, nil
-		case settled && err != nil:
-			return nil, 0, err
+		case s.Primary:
+			return s.Link, s.Epoch, nil
+		case s.settled && s.Err != nil:
+			return nil, 0, s.Err
 		}
 		select {
-		case <-changed:
+		case <-s.Changed:
 		case <-ctx.Done():
 			switch {
 			case errors.Is(ctx.Err(), context.Canceled):
 				return nil, 0, ctx.Err()
-			case err == nil:
-				err = fmt.Errorf("%w: no answer within %v", target.ErrUnreachable, c.opts.Timeout)
+			case s.Err == nil:
+				return nil, 0, fmt.Errorf("%w: no answer within %v", target.ErrUnreachable, c.opts.Timeout)
 			}
-			return nil, 0, err
+			return nil, 0, s.Err
 		}
 	}
 }
 
-// electionNow is the election id to write with.
-func (c *conn) electionNow() *p4v1.Uint128 {
+// Election is the election id to write with.
+func (c *Conn) Election() *p4v1.Uint128 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.election.proto()
@@ -427,8 +446,8 @@ func (c *conn) electionNow() *p4v1.Uint128 {
 // maxMessage is the size of the largest message that is taken: a program.
 const maxMessage = 64 << 20
 
-// dial prepares a connection; it is made when it is used first.
-func dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
+// Dial prepares a connection; it is made when it is used first.
+func Dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if e.TLS != nil {
 		creds = credentials.NewTLS(e.TLS)
@@ -438,7 +457,7 @@ func dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 		grpc.WithUnaryInterceptor(cleanCall), grpc.WithStreamInterceptor(cleanStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		// Whether to try again is decided here, not in there.
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: lastPause, MaxDelay: lastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: LastPause, MaxDelay: LastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
 		// Servers in C++ hang up on clients that ask for signs of life more often
 		// than every five minutes.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: timeout}),
@@ -453,14 +472,11 @@ func dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	return cc, nil
 }
 
-// packetOut hands a packet to the switch.
-func (c *conn) packetOut(packet []byte) error {
-	c.mu.Lock()
-	l, err := c.link, c.err
-	primary := l != nil && l.primary
-	c.mu.Unlock()
-	if !primary {
-		return fmt.Errorf("sending a packet: %w", cmp.Or(err, target.ErrUnreachable))
+// PacketOut hands a packet to the switch.
+func (c *Conn) PacketOut(packet []byte) error {
+	s := c.State()
+	if !s.Primary {
+		return fmt.Errorf("sending a packet: %w", cmp.Or(s.Err, target.ErrUnreachable))
 	}
-	return l.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
+	return s.Link.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
 }

@@ -1,0 +1,13 @@
+package primary
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestErrorsOfOthers: only what a server says is made fit for a terminal.
+func TestErrorsOfOthers(t *testing.T) {
+	if err := errors.New("none of a server's\n"); cleanError(err) != err {
+		t.Error("an error of ours is changed")
+	}
+}
