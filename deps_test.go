@@ -81,7 +81,10 @@ var rooms = map[string][]string{
 	"p4app": {"plain", "fabric", "dataplane", "dataplane/hash", "p4rt"},
 
 	// The compiler's stages see only what stands before them.
-	"p4/syntax": {},
+	"p4/token":  {},
+	"p4/syntax": {"p4/token"},
+	// The formatter works on tokens; nobody needs it to compile.
+	"p4/format": {"p4/token", "p4/syntax"},
 	"p4/types":  {"p4/syntax"},
 	// What the control plane calls things; what runs and what describes agree on it.
 	"p4/names":    {"p4/syntax", "p4/types"},
@@ -92,7 +95,7 @@ var rooms = map[string][]string{
 	"p4/p4test":   {"p4/syntax", "p4/types", "p4src"}, // for tests
 
 	// The one way from a scheme's name to programs.
-	"scheme": {"manifest", "codegen", "p4", "p4/syntax", "plain"},
+	"scheme": {"manifest", "codegen", "p4", "p4/format", "p4/syntax", "plain"},
 
 	// Anybody's program as a scheme.
 	"own": {"scheme", "manifest", "codegen", "bmv2", "p4", "p4/syntax", "plain"},

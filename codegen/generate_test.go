@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/format"
 )
 
 // maxLines bounds the longest program of the catalogue.
@@ -29,20 +29,20 @@ func generate(t *testing.T, row codegen.Row, p codegen.Params) (*codegen.Program
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program, format(t, program)
+	return program, reformat(t, program)
 }
 
 // formatted holds canonical forms by the text as generated: many variants of a
 // row have the same.
 var formatted sync.Map
 
-// format is the text of a program in canonical form.
-func format(t *testing.T, program *codegen.Program) string {
+// reformat is the text of a program in canonical form.
+func reformat(t *testing.T, program *codegen.Program) string {
 	t.Helper()
 	if text, ok := formatted.Load(program.P4); ok {
 		return text.(string)
 	}
-	text, err := syntax.Format([]byte(program.P4), program.Name+".p4")
+	text, err := format.Format([]byte(program.P4), program.Name+".p4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestParameters(t *testing.T) {
 					continue
 				}
 				seen[name] = true
-				text := format(t, program)
+				text := reformat(t, program)
 				compile(t, row.Name+" "+name, text)
 				checkText(t, row.Name+" "+name, text)
 			}

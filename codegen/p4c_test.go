@@ -92,7 +92,7 @@ func p4cPrograms(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := format(t, program)
+		text := reformat(t, program)
 		if key := name + text; !seen[key] {
 			seen[key] = true
 			list[fmt.Sprintf("--scheme %s --ports %d%s", name, p.Ports, options)] = text

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/p4lb/p4lb/p4/format"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4src"
 )
@@ -79,7 +80,7 @@ func TestFormatted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		formatted, err := syntax.Format(text, name)
+		formatted, err := format.Format(text, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/p4/format"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -45,7 +46,7 @@ func Digest(text []byte) string {
 func newGenerated(made *codegen.Program, arch string) *Program {
 	return New(made.Name, arch, made.Manifest, Digest([]byte(made.P4)), func() ([]byte, *p4.Program, error) {
 		file := made.Name + ".p4"
-		text, err := syntax.Format([]byte(made.P4), file)
+		text, err := format.Format([]byte(made.P4), file)
 		if err != nil {
 			return nil, nil, fmt.Errorf("generating %s: %w", made.Name, err)
 		}

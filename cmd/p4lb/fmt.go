@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/format"
 )
 
 func newFmt(c *cli.Console) *cobra.Command {
@@ -69,7 +69,7 @@ func (j *fmtJob) file(name string) error {
 	if err != nil {
 		return err
 	}
-	text, err := syntax.Format(old, cli.DisplayName(name))
+	text, err := format.Format(old, cli.DisplayName(name))
 	if err != nil {
 		return j.c.Diagnose(err)
 	}

@@ -357,20 +357,6 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestKeywords holds the hash of the keywords to be perfect.
-func TestKeywords(t *testing.T) {
-	for k := _Abstract; k < kindCount; k++ {
-		if got := wordKind(k.String()); got != k {
-			t.Errorf("%s is taken for %s", k, got)
-		}
-	}
-	for _, name := range []string{"a", "bits", "Bit", "tables", "__", "statex", "actionz"} {
-		if wordKind(name) != _Name {
-			t.Errorf("%s is taken for a keyword", name)
-		}
-	}
-}
-
 // A string ends in P4Info, whose texts must be UTF-8.
 func TestStringsAreUTF8(t *testing.T) {
 	for text, ok := range map[string]bool{"@n(\"gr\u00fcn\") const bit x = 1;": true, "@n(\"gr\xfcn\") const bit x = 1;": false} {

@@ -3,6 +3,8 @@ package syntax
 import (
 	"math/big"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // A cond is an #if that waits for its #endif.
@@ -152,7 +154,7 @@ func (p *preproc) resolveDefined(toks []Token) []Token {
 			if name, n = definedOperand(toks); n == 1 {
 				p.errorf(t.Pos, "defined needs a name")
 			}
-			t.Kind, t.Text = _Int, "0"
+			t.Kind, t.Text = token.Int, "0"
 			if p.macros[name] != nil {
 				t.Text = "1"
 			}
@@ -169,7 +171,7 @@ func definedOperand(toks []Token) (string, int) {
 	switch {
 	case len(toks) > 1 && toks[1].IsName():
 		return toks[1].Text, 2
-	case len(toks) > 3 && toks[1].Kind == _Lparen && toks[2].IsName() && toks[3].Kind == _Rparen:
+	case len(toks) > 3 && toks[1].Kind == token.Lparen && toks[2].IsName() && toks[3].Kind == token.Rparen:
 		return toks[2].Text, 4
 	}
 	return "", 1
@@ -196,12 +198,12 @@ func (e *condExpr) fail(t Token, format string, args ...any) {
 
 func (e *condExpr) peek() Token {
 	if len(e.toks) == 0 || e.failed {
-		return Token{Kind: _EOL, Pos: e.end}
+		return Token{Kind: token.EOL, Pos: e.end}
 	}
 	return e.toks[0]
 }
 
-func (e *condExpr) got(k Kind) bool {
+func (e *condExpr) got(k token.Kind) bool {
 	if e.peek().Kind != k {
 		return false
 	}
@@ -219,11 +221,11 @@ func (e *condExpr) conditional(live bool) int64 {
 	}
 	defer func() { e.depth-- }()
 	c := e.binary(1, live)
-	if !e.got(_Question) {
+	if !e.got(token.Question) {
 		return c
 	}
 	then := e.conditional(live && c != 0)
-	if !e.got(_Colon) {
+	if !e.got(token.Colon) {
 		e.fail(e.peek(), "%s in the condition of #if, expected :", e.describe())
 		return 0
 	}
@@ -278,7 +280,7 @@ func binaryAt(toks []Token) (Operator, int) {
 
 // isShr reports whether two tokens are the halves of >>.
 func isShr(l, r *Token) bool {
-	return l.Kind == _Gtr && r.Kind == _Gtr && r.flag&(spaced|bol) == 0
+	return l.Kind == token.Gtr && r.Kind == token.Gtr && r.flag&(spaced|bol) == 0
 }
 
 func apply(op Operator, x, y int64) int64 {
@@ -329,19 +331,19 @@ func apply(op Operator, x, y int64) int64 {
 
 // unary = { "!" | "~" | "-" | "+" } ( integer | name | "(" conditional ")" ) .
 func (e *condExpr) unary(live bool) int64 {
-	var ops []Kind
-	for k := e.peek().Kind; k == _Not || k == _Tilde || k == _Minus || k == _Plus; k = e.peek().Kind {
+	var ops []token.Kind
+	for k := e.peek().Kind; k == token.Not || k == token.Tilde || k == token.Minus || k == token.Plus; k = e.peek().Kind {
 		ops = append(ops, k)
 		e.toks = e.toks[1:]
 	}
 	x := e.primary(live)
 	for i := len(ops) - 1; i >= 0; i-- {
 		switch ops[i] {
-		case _Not:
+		case token.Not:
 			x = int64(btoi(x == 0))
-		case _Tilde:
+		case token.Tilde:
 			x = ^x
-		case _Minus:
+		case token.Minus:
 			x = -x
 		}
 	}
@@ -351,7 +353,7 @@ func (e *condExpr) unary(live bool) int64 {
 func (e *condExpr) primary(live bool) int64 {
 	t := e.peek()
 	switch {
-	case t.Kind == _Int:
+	case t.Kind == token.Int:
 		e.toks = e.toks[1:]
 		v, ok := condInt(t.Text)
 		if !ok {
@@ -361,9 +363,9 @@ func (e *condExpr) primary(live bool) int64 {
 	case t.IsName(): // not a macro
 		e.toks = e.toks[1:]
 		return 0
-	case e.got(_Lparen):
+	case e.got(token.Lparen):
 		x := e.conditional(live)
-		if !e.got(_Rparen) {
+		if !e.got(token.Rparen) {
 			e.fail(e.peek(), "%s in the condition of #if, expected )", e.describe())
 		}
 		return x

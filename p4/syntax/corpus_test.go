@@ -134,57 +134,6 @@ func reported(fsys fs.FS, base string) (lines map[int]bool, syntax bool) {
 	return lines, syntax
 }
 
-// TestCorpusFormats formats p4c's samples, and what comes out once more; the
-// result must parse to the same tree.
-func TestCorpusFormats(t *testing.T) {
-	fsys, names := corpus(t, "testdata/p4_16_samples")
-	for _, name := range names {
-		src, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := checkFormat(t, name, src)
-		file, _ := Parse(fsys, name, corpusOptions(name))
-		again, errs := Parse(overlay{fsys, name, text}, name, corpusOptions(name))
-		if file != nil && dump(file) != dump(again) {
-			t.Errorf("%s: formatted program has another tree: %v\n%s", name, errs, firstDifference(dump(file), dump(again)))
-		}
-	}
-}
-
-// An overlay is a file system in which one file has another text.
-type overlay struct {
-	fs.FS
-	name string
-	text []byte
-}
-
-func (o overlay) ReadFile(name string) ([]byte, error) {
-	if name == o.name {
-		return o.text, nil
-	}
-	return fs.ReadFile(o.FS, name)
-}
-
-// checkFormat formats a program and reports where a second time changes it.
-func checkFormat(t *testing.T, name string, src []byte) []byte {
-	t.Helper()
-	once, err := Format(src, name)
-	if err != nil {
-		t.Errorf("%s: %v", name, err)
-		return nil
-	}
-	twice, err := Format(once, name)
-	if err != nil {
-		t.Errorf("%s, formatted: %v", name, err)
-		return nil
-	}
-	if !bytes.Equal(once, twice) {
-		t.Errorf("%s: formatting twice differs:\n%s", name, firstDifference(string(once), string(twice)))
-	}
-	return once
-}
-
 func BenchmarkCorpus(b *testing.B) {
 	fsys, names := corpus(b, "testdata/p4_16_samples")
 	b.ReportAllocs()

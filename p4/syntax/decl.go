@@ -1,5 +1,7 @@
 package syntax
 
+import "github.com/p4lb/p4lb/p4/token"
+
 // declaration = annotations ( constDecl | externDecl | actionDecl | parserDecl
 //
 //	| controlDecl | typeDecl | instantiation | errorDecl | matchKindDecl | function ) .
@@ -8,32 +10,32 @@ package syntax
 func (p *parser) declaration() Decl {
 	as := p.annotations()
 	switch p.tok.Kind {
-	case _Const:
+	case token.Const:
 		return p.constDecl(as)
-	case _Extern:
+	case token.Extern:
 		return p.externDecl(as)
-	case _Action:
+	case token.Action:
 		return p.actionDecl(as)
-	case _Parser:
+	case token.Parser:
 		return p.parserDecl(as)
-	case _Control:
+	case token.Control:
 		return p.controlDecl(as)
-	case _Package:
+	case token.Package:
 		return p.packageDecl(as)
-	case _Header, _HeaderUnion, _Struct, _Enum:
+	case token.Header, token.HeaderUnion, token.Struct, token.Enum:
 		return p.derivedTypeDecl(as)
-	case _Typedef, _Type:
+	case token.Typedef, token.Type:
 		return p.typedefDecl(as)
-	case _Error:
-		if p.peek(1).Kind == _Lbrace {
+	case token.Error:
+		if p.peek(1).Kind == token.Lbrace {
 			return p.errorDecl(as)
 		}
-	case _MatchKind:
-		if p.peek(1).Kind == _Lbrace {
+	case token.MatchKind:
+		if p.peek(1).Kind == token.Lbrace {
 			return p.matchKindDecl(as)
 		}
 	}
-	if !p.typeAt(0) && !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+	if !p.typeAt(0) && !p.tok.Kind.IsName() && p.tok.Kind != token.Dot {
 		p.unexpected("a declaration")
 		return nil
 	}
@@ -44,13 +46,13 @@ func (p *parser) declaration() Decl {
 func (p *parser) functionOrInstance(as Annotations) Decl {
 	pos := p.pos()
 	t := p.typeOrVoid()
-	if p.tok.Kind == _Lparen {
+	if p.tok.Kind == token.Lparen {
 		d := p.instance(as, t, pos)
-		p.want(_Semi)
+		p.want(token.Semi)
 		return d
 	}
 	name := p.name()
-	if p.tok.Kind == _Semi || p.tok.Kind == _Assign {
+	if p.tok.Kind == token.Semi || p.tok.Kind == token.Assign {
 		p.errorf("unexpected %s, expected (: there are no variables at top level", p.tok.describe())
 		return nil
 	}
@@ -65,7 +67,7 @@ func (p *parser) functionOrInstance(as Annotations) Decl {
 // functionRest = [ typeParams ] "(" params ")" ; the scope of its names stays open.
 func (p *parser) functionRest(f *FuncDecl) {
 	kind := symOther
-	if p.tok.Kind == _Lss {
+	if p.tok.Kind == token.Lss {
 		kind = symGeneric
 	}
 	p.declare(f.Name, kind)
@@ -83,7 +85,7 @@ func (p *parser) instance(as Annotations, t Expr, pos Pos) Decl {
 	d.pos = pos
 	d.Args = p.args()
 	d.Name, d.Type = p.declarator(t)
-	if p.got(_Assign) {
+	if p.got(token.Assign) {
 		d.HasBody = true
 		d.Body = p.instanceBody()
 	}
@@ -98,7 +100,7 @@ func (p *parser) instanceBody() []Decl {
 	}
 	defer p.leave()
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.openScope()
 	p.items(open, func() {
 		as := p.annotations()
@@ -114,11 +116,11 @@ func (p *parser) instanceBody() []Decl {
 func (p *parser) constDecl(as Annotations) Decl {
 	d := &ConstDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Const)
+	p.want(token.Const)
 	d.Name, d.Type = p.declarator(p.typeRef())
-	p.want(_Assign)
+	p.want(token.Assign)
 	d.Value = p.expr()
-	p.want(_Semi)
+	p.want(token.Semi)
 	p.declare(d.Name, symOther)
 	return d
 }
@@ -127,9 +129,9 @@ func (p *parser) constDecl(as Annotations) Decl {
 func (p *parser) params() []*Param {
 	var params []*Param
 	open := p.pos()
-	p.want(_Lparen)
-	p.list(_Rparen, false, func() { params = append(params, p.param()) })
-	p.wantClose(_Rparen, open)
+	p.want(token.Lparen)
+	p.list(token.Rparen, false, func() { params = append(params, p.param()) })
+	p.wantClose(token.Rparen, open)
 	return params
 }
 
@@ -138,18 +140,18 @@ func (p *parser) param() *Param {
 	d := &Param{Annotations: p.annotations()}
 	d.pos = p.pos()
 	switch p.tok.Kind {
-	case _In:
+	case token.In:
 		d.Dir = In
-	case _Out:
+	case token.Out:
 		d.Dir = Out
-	case _InOut:
+	case token.InOut:
 		d.Dir = InOut
 	}
 	if d.Dir != NoDir {
 		p.next()
 	}
 	d.Name, d.Type = p.declarator(p.typeRef())
-	if p.got(_Assign) {
+	if p.got(token.Assign) {
 		d.Default = p.expr()
 	}
 	return d
@@ -158,30 +160,30 @@ func (p *parser) param() *Param {
 // externDecl = "extern" ( name [ typeParams ] "{" methods "}" | functionPrototype ";" | name ";" ) .
 func (p *parser) externDecl(as Annotations) Decl {
 	pos := p.pos()
-	p.want(_Extern)
+	p.want(token.Extern)
 	if p.externObjectAhead() {
 		return p.externObject(as, pos)
 	}
 	f := &FuncDecl{Annotations: as, Extern: true}
 	f.pos = pos
 	p.prototype(f)
-	p.want(_Semi)
+	p.want(token.Semi)
 	p.closeScope()
 	return f
 }
 
 // externObjectAhead tells extern T { and extern T<A> { from extern T f().
 func (p *parser) externObjectAhead() bool {
-	if !isNameKind(p.tok.Kind) {
+	if !p.tok.Kind.IsName() {
 		return false
 	}
 	n := 1
-	if p.peek(1).Kind == _Lss {
+	if p.peek(1).Kind == token.Lss {
 		if n = p.behindAngles(1); n == 0 {
 			return false
 		}
 	}
-	return p.peek(n).Kind == _Lbrace || p.peek(n).Kind == _Semi
+	return p.peek(n).Kind == token.Lbrace || p.peek(n).Kind == token.Semi
 }
 
 func (p *parser) externObject(as Annotations, pos Pos) Decl {
@@ -193,12 +195,12 @@ func (p *parser) externObject(as Annotations, pos Pos) Decl {
 	defer p.closeScope()
 	d.TypeParams = p.typeParams()
 	p.declareTypes(d.TypeParams)
-	if p.got(_Semi) {
+	if p.got(token.Semi) {
 		d.Opaque = true
 		return d
 	}
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() { d.Methods = append(d.Methods, p.method(d.Name)) })
 	return d
 }
@@ -209,8 +211,8 @@ func (p *parser) externObject(as Annotations, pos Pos) Decl {
 func (p *parser) method(extern *Name) *FuncDecl {
 	f := &FuncDecl{Annotations: p.annotations()}
 	f.pos = p.pos()
-	f.Abstract = p.got(_Abstract)
-	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Lparen && !f.Abstract {
+	f.Abstract = p.got(token.Abstract)
+	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Lparen && !f.Abstract {
 		f.Name = p.name()
 		if f.Name.Value != extern.Value {
 			p.errorf("method %s has no return type", f.Name.Value)
@@ -220,7 +222,7 @@ func (p *parser) method(extern *Name) *FuncDecl {
 		p.prototype(f)
 		p.closeScope()
 	}
-	p.want(_Semi)
+	p.want(token.Semi)
 	return f
 }
 
@@ -235,7 +237,7 @@ func (p *parser) prototype(f *FuncDecl) {
 func (p *parser) actionDecl(as Annotations) Decl {
 	d := &ActionDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Action)
+	p.want(token.Action)
 	d.Name = p.name()
 	p.declare(d.Name, symOther)
 	p.openScope()
@@ -252,16 +254,16 @@ func (p *parser) actionDecl(as Annotations) Decl {
 func (p *parser) parserDecl(as Annotations) Decl {
 	d := &ParserDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Parser)
+	p.want(token.Parser)
 	d.Name, d.TypeParams, d.Params = p.container()
 	defer p.closeScope()
-	if p.got(_Semi) {
+	if p.got(token.Semi) {
 		d.TypeOnly = true
 		return d
 	}
 	d.CtorParams = p.ctorParams()
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() { p.parserElement(d) })
 	if len(d.States) == 0 {
 		p.errorAt(p.peek(-1), "parser %s has no states", d.Name.Value)
@@ -283,7 +285,7 @@ func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
 }
 
 func (p *parser) ctorParams() []*Param {
-	if p.tok.Kind != _Lparen || p.panicking {
+	if p.tok.Kind != token.Lparen || p.panicking {
 		return nil
 	}
 	params := p.params()
@@ -294,7 +296,7 @@ func (p *parser) ctorParams() []*Param {
 // parserElement = annotations ( constDecl | variable | instantiation | valueSet | state ) .
 func (p *parser) parserElement(d *ParserDecl) {
 	as := p.annotations()
-	if p.tok.Kind == _State {
+	if p.tok.Kind == token.State {
 		s := p.state(as)
 		d.States = append(d.States, s)
 		return
@@ -305,13 +307,13 @@ func (p *parser) parserElement(d *ParserDecl) {
 	}
 	var local Decl
 	switch {
-	case p.tok.Kind == _Const:
+	case p.tok.Kind == token.Const:
 		local = p.constDecl(as)
-	case p.tok.Kind == _ValueSet:
+	case p.tok.Kind == token.ValueSet:
 		local = p.valueSet(as)
 	case p.beginsDecl():
 		local = p.varOrInstance(as)
-		p.want(_Semi)
+		p.want(token.Semi)
 	default:
 		p.unexpected("a declaration or a state")
 		return
@@ -323,17 +325,17 @@ func (p *parser) parserElement(d *ParserDecl) {
 func (p *parser) valueSet(as Annotations) Decl {
 	d := &ValueSetDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_ValueSet)
+	p.want(token.ValueSet)
 	open := p.pos()
-	p.want(_Lss)
+	p.want(token.Lss)
 	d.Type = p.typeRef()
-	p.wantClose(_Gtr, open)
+	p.wantClose(token.Gtr, open)
 	open = p.pos()
-	p.want(_Lparen)
+	p.want(token.Lparen)
 	d.Size = p.innerExpr()
-	p.wantClose(_Rparen, open)
+	p.wantClose(token.Rparen, open)
 	d.Name = p.name()
-	p.want(_Semi)
+	p.want(token.Semi)
 	p.declare(d.Name, symOther)
 	return d
 }
@@ -342,17 +344,17 @@ func (p *parser) valueSet(as Annotations) Decl {
 func (p *parser) state(as Annotations) *StateDecl {
 	s := &StateDecl{Annotations: as}
 	s.pos = p.pos()
-	p.want(_State)
+	p.want(token.State)
 	s.Name = p.name()
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.openScope()
 	defer p.closeScope()
 	p.items(open, func() {
 		switch {
 		case s.Transition != nil:
 			p.unexpected("}: transition is the last statement of a state")
-		case p.tok.Kind == _Transition:
+		case p.tok.Kind == token.Transition:
 			s.Transition = p.transition()
 		default:
 			s.Stmts = append(s.Stmts, p.parserStatement())
@@ -363,12 +365,12 @@ func (p *parser) state(as Annotations) *StateDecl {
 
 // transition = "transition" ( name ";" | select ) .
 func (p *parser) transition() Expr {
-	p.want(_Transition)
-	if p.tok.Kind == _Select {
+	p.want(token.Transition)
+	if p.tok.Kind == token.Select {
 		return p.selectExpr()
 	}
 	name := p.name()
-	p.want(_Semi)
+	p.want(token.Semi)
 	return name
 }
 
@@ -376,20 +378,20 @@ func (p *parser) transition() Expr {
 func (p *parser) selectExpr() Expr {
 	s := &SelectExpr{}
 	s.pos = p.pos()
-	p.want(_Select)
+	p.want(token.Select)
 	open := p.pos()
-	p.want(_Lparen)
-	s.Args = p.exprList(_Rparen, false)
-	p.wantClose(_Rparen, open)
+	p.want(token.Lparen)
+	s.Args = p.exprList(token.Rparen, false)
+	p.wantClose(token.Rparen, open)
 	open = p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() {
 		c := &SelectCase{}
 		c.pos = p.pos()
 		c.Key = p.keyset()
-		p.want(_Colon)
+		p.want(token.Colon)
 		c.Next = p.name()
-		p.want(_Semi)
+		p.want(token.Semi)
 		s.Cases = append(s.Cases, c)
 	})
 	return s
@@ -401,16 +403,16 @@ func (p *parser) selectExpr() Expr {
 func (p *parser) controlDecl(as Annotations) Decl {
 	d := &ControlDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Control)
+	p.want(token.Control)
 	d.Name, d.TypeParams, d.Params = p.container()
 	defer p.closeScope()
-	if p.got(_Semi) {
+	if p.got(token.Semi) {
 		d.TypeOnly = true
 		return d
 	}
 	d.CtorParams = p.ctorParams()
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() { p.controlElement(d) })
 	if d.Body == nil {
 		p.errorAt(p.peek(-1), "control %s has no apply block", d.Name.Value)
@@ -424,7 +426,7 @@ func (p *parser) controlElement(d *ControlDecl) {
 		p.unexpected("} after the apply block")
 		return
 	}
-	if p.tok.Kind == _Apply && p.peek(1).Kind != _Dot {
+	if p.tok.Kind == token.Apply && p.peek(1).Kind != token.Dot {
 		p.next()
 		d.Body = &BlockStmt{} // whatever goes wrong in it, it is there
 		d.Body = p.block(p.annotations())
@@ -433,17 +435,17 @@ func (p *parser) controlElement(d *ControlDecl) {
 	as := p.annotations()
 	var local Decl
 	switch {
-	case p.tok.Kind == _Const && p.peek(1).Kind != _Entries:
+	case p.tok.Kind == token.Const && p.peek(1).Kind != token.Entries:
 		local = p.constDecl(as)
-	case p.tok.Kind == _Action:
+	case p.tok.Kind == token.Action:
 		local = p.actionDecl(as)
-	case p.tok.Kind == _Table:
+	case p.tok.Kind == token.Table:
 		local = p.table(as)
 	case p.beginsDecl():
 		local = p.varOrInstance(as)
-		p.want(_Semi)
+		p.want(token.Semi)
 	default:
-		if p.tok.Kind == _Const {
+		if p.tok.Kind == token.Const {
 			p.next()
 		}
 		p.unexpected("a declaration or apply")
@@ -456,9 +458,9 @@ func (p *parser) controlElement(d *ControlDecl) {
 func (p *parser) packageDecl(as Annotations) Decl {
 	d := &PackageDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Package)
+	p.want(token.Package)
 	d.Name, d.TypeParams, d.Params = p.container()
 	p.closeScope()
-	p.want(_Semi)
+	p.want(token.Semi)
 	return d
 }

@@ -21,16 +21,3 @@ func ExampleParse() {
 	// TTL h.p4:1:1 const bit<8> TTL = 64;
 	// h_t h.p4:1:24 header h_t { bit<8> ttl; }
 }
-
-// Format sets indentation and spaces, and keeps comments and lines.
-func ExampleFormat() {
-	text, err := syntax.Format([]byte("header h_t{\nbit<8>ttl;// hops\n}\n"), "h.p4")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%s", text)
-	// Output:
-	// header h_t {
-	//     bit<8> ttl; // hops
-	// }
-}

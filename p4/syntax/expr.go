@@ -1,5 +1,7 @@
 package syntax
 
+import "github.com/p4lb/p4lb/p4/token"
+
 // expr = binaryExpr { "?" expr ":" binaryExpr } .
 func (p *parser) expr() Expr {
 	return p.condRest(p.binaryExpr(1))
@@ -22,7 +24,7 @@ func (p *parser) innerExpr() Expr {
 // condRest is what follows the condition x. As p4c has it, and unlike C,
 // a ? b : c ? d : e is (a ? b : c) ? d : e.
 func (p *parser) condRest(x Expr) Expr {
-	for n := 0; p.tok.Kind == _Question && !p.panicking; n++ {
+	for n := 0; p.tok.Kind == token.Question && !p.panicking; n++ {
 		if n > 0 && !p.trial {
 			p.errs.warn(p.pos(), "the conditional before this ? is its condition; put parentheses around one of them")
 		}
@@ -32,7 +34,7 @@ func (p *parser) condRest(x Expr) Expr {
 		p.next()
 		c := &CondExpr{Cond: x, Then: p.innerExpr()}
 		c.pos = x.Pos()
-		p.want(_Colon)
+		p.want(token.Colon)
 		c.Else = p.binaryExpr(1)
 		x = c
 		p.leave()
@@ -75,7 +77,7 @@ func (p *parser) binaryRest(x Expr, prec int) Expr {
 // where there is none.
 func (p *parser) operator() (Operator, int) {
 	b := binaryOps[p.tok.Kind]
-	if p.tok.Kind == _Gtr {
+	if p.tok.Kind == token.Gtr {
 		if p.noGtr {
 			return NoOp, 0
 		}
@@ -94,15 +96,15 @@ func (p *parser) unaryExpr() Expr {
 	defer p.leave()
 	op := NoOp
 	switch p.tok.Kind {
-	case _Not:
+	case token.Not:
 		op = Not
-	case _Tilde:
+	case token.Tilde:
 		op = Compl
-	case _Minus:
+	case token.Minus:
 		op = Neg
-	case _Plus:
+	case token.Plus:
 		op = Plus
-	case _Lparen:
+	case token.Lparen:
 		return p.parenOrCast()
 	default:
 		return p.postfix(p.operand())
@@ -118,13 +120,13 @@ func (p *parser) unaryExpr() Expr {
 func (p *parser) parenOrCast() Expr {
 	open := p.pos()
 	if !p.castAhead() {
-		p.want(_Lparen)
+		p.want(token.Lparen)
 		return p.parenRest(p.innerExpr(), open)
 	}
-	p.want(_Lparen)
+	p.want(token.Lparen)
 	c := &CastExpr{Type: p.typeRef()}
 	c.pos = open
-	p.want(_Rparen)
+	p.want(token.Rparen)
 	c.X = p.unaryExpr()
 	return c
 }
@@ -134,16 +136,16 @@ func (p *parser) parenOrCast() Expr {
 func (p *parser) castAhead() bool {
 	if p.typeAt(1) {
 		n := p.behindType(1)
-		return n > 0 && p.peek(n).Kind == _Rparen
+		return n > 0 && p.peek(n).Kind == token.Rparen
 	}
-	if !isNameKind(p.peek(1).Kind) || p.peek(2).Kind != _Rparen || p.kindOf(1) != symNone {
+	if !p.peek(1).Kind.IsName() || p.peek(2).Kind != token.Rparen || p.kindOf(1) != symNone {
 		return false
 	}
 	switch k := p.peek(3).Kind; k {
-	case _Int, _String, _True, _False, _This, _Lbrace, _Not, _Tilde:
+	case token.Int, token.String, token.True, token.False, token.This, token.Lbrace, token.Not, token.Tilde:
 		return true
 	default:
-		return isNameKind(k)
+		return k.IsName()
 	}
 }
 
@@ -151,7 +153,7 @@ func (p *parser) castAhead() bool {
 func (p *parser) parenRest(x Expr, open Pos) Expr {
 	paren := &ParenExpr{X: x}
 	paren.pos = open
-	p.wantClose(_Rparen, open)
+	p.wantClose(token.Rparen, open)
 	return p.postfix(paren)
 }
 
@@ -159,30 +161,30 @@ func (p *parser) parenRest(x Expr, open Pos) Expr {
 func (p *parser) operand() Expr {
 	pos := p.pos()
 	switch p.tok.Kind {
-	case _Int:
+	case token.Int:
 		return p.intLit()
-	case _String:
+	case token.String:
 		x := &StringLit{Value: unquote(p.tok.Text)}
 		x.pos = pos
 		p.next()
 		return x
-	case _True, _False:
-		x := &BoolLit{Value: p.tok.Kind == _True}
+	case token.True, token.False:
+		x := &BoolLit{Value: p.tok.Kind == token.True}
 		x.pos = pos
 		p.next()
 		return x
-	case _This:
+	case token.This:
 		p.next()
 		return &ThisExpr{expr{node{pos}}}
-	case _DotDotDot:
+	case token.DotDotDot:
 		return p.dots()
-	case _Invalid:
+	case token.Invalid:
 		p.next()
 		return &InvalidExpr{expr{node{pos}}}
-	case _Lbrace:
+	case token.Lbrace:
 		return p.braceExpr()
-	case _Error:
-		if p.peek(1).Kind == _Dot {
+	case token.Error:
+		if p.peek(1).Kind == token.Dot {
 			return p.baseType(ErrorKind, false)
 		}
 	}
@@ -192,7 +194,7 @@ func (p *parser) operand() Expr {
 	if p.typeAt(0) {
 		return p.typeOperand()
 	}
-	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+	if !p.tok.Kind.IsName() && p.tok.Kind != token.Dot {
 		p.unexpected("an expression")
 		return &Name{}
 	}
@@ -205,12 +207,12 @@ func (p *parser) typeOperand() Expr {
 	if p.typesToo {
 		return p.typeRef()
 	}
-	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+	if !p.tok.Kind.IsName() && p.tok.Kind != token.Dot {
 		p.errorf("unexpected type %s, expected an expression (a cast is (type)value)", p.tok.Text)
 		return &Name{}
 	}
 	t := p.namedType()
-	if p.tok.Kind != _Dot && p.tok.Kind != _Lparen {
+	if p.tok.Kind != token.Dot && p.tok.Kind != token.Lparen {
 		p.errorf("unexpected %s after type %s, expected ( or .", p.tok.describe(), String(t))
 	}
 	return t
@@ -231,14 +233,14 @@ func (p *parser) intLit() Expr {
 func (p *parser) dots() *Dots {
 	x := &Dots{}
 	x.pos = p.pos()
-	p.want(_DotDotDot)
+	p.want(token.DotDotDot)
 	return x
 }
 
 func (p *parser) dontCare() Expr {
 	x := &DontCare{}
 	x.pos = p.pos()
-	p.want(_Underscore)
+	p.want(token.Underscore)
 	return x
 }
 
@@ -249,11 +251,11 @@ func (p *parser) postfix(x Expr) Expr {
 			p.giveUp("expression has more than %d parts in a row", maxChain)
 		}
 		switch p.tok.Kind {
-		case _Dot, _Lbrack:
+		case token.Dot, token.Lbrack:
 			x = p.member(x)
-		case _Lparen:
+		case token.Lparen:
 			x = p.call(x, nil)
-		case _Lss:
+		case token.Lss:
 			if !p.typeArgsAhead(x) {
 				return x
 			}
@@ -267,7 +269,7 @@ func (p *parser) postfix(x Expr) Expr {
 
 // member = "." name | "[" index "]" behind x.
 func (p *parser) member(x Expr) Expr {
-	if !p.got(_Dot) {
+	if !p.got(token.Dot) {
 		return p.indexOrSlice(x)
 	}
 	s := &SelectorExpr{X: x, Sel: p.name()}
@@ -277,7 +279,7 @@ func (p *parser) member(x Expr) Expr {
 
 // typeArgsAhead reports whether the < behind x opens type arguments.
 func (p *parser) typeArgsAhead(x Expr) bool {
-	if p.peek(1).Kind == _Underscore {
+	if p.peek(1).Kind == token.Underscore {
 		return true
 	}
 	if !p.typeAt(1) {
@@ -286,13 +288,13 @@ func (p *parser) typeArgsAhead(x Expr) bool {
 			return false
 		}
 		n := p.behindAngles(0)
-		return n > 0 && p.peek(n).Kind == _Lparen
+		return n > 0 && p.peek(n).Kind == token.Lparen
 	}
-	if beginsType(p.peek(1).Kind) || p.peek(1).Kind == _List {
+	if p.peek(1).Kind.BeginsType() || p.peek(1).Kind == token.List {
 		return true
 	}
 	n := p.behindType(1)
-	return n > 0 && p.peek(n).Kind != _Dot && p.peek(n).Kind != _Lparen
+	return n > 0 && p.peek(n).Kind != token.Dot && p.peek(n).Kind != token.Lparen
 }
 
 // indexOrSlice = "[" expr [ ":" expr | "+:" expr ] "]" .
@@ -300,15 +302,15 @@ func (p *parser) indexOrSlice(x Expr) Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
 	open := p.pos()
-	p.want(_Lbrack)
+	p.want(token.Lbrack)
 	first := p.expr()
 	var r Expr
 	switch {
-	case p.got(_Colon):
+	case p.got(token.Colon):
 		s := &SliceExpr{X: x, Hi: first, Lo: p.expr()}
 		s.pos = x.Pos()
 		r = s
-	case p.got(_PlusColon):
+	case p.got(token.PlusColon):
 		s := &SliceExpr{X: x, Lo: first, Width: p.expr()}
 		s.pos = x.Pos()
 		r = s
@@ -317,7 +319,7 @@ func (p *parser) indexOrSlice(x Expr) Expr {
 		s.pos = x.Pos()
 		r = s
 	}
-	p.wantClose(_Rbrack, open)
+	p.wantClose(token.Rbrack, open)
 	return r
 }
 
@@ -335,9 +337,9 @@ func (p *parser) args() []*Arg {
 	p.noGtr = false
 	var args []*Arg
 	open := p.pos()
-	p.want(_Lparen)
-	p.list(_Rparen, false, func() { args = append(args, p.arg()) })
-	p.wantClose(_Rparen, open)
+	p.want(token.Lparen)
+	p.list(token.Rparen, false, func() { args = append(args, p.arg()) })
+	p.wantClose(token.Rparen, open)
 	return args
 }
 
@@ -345,11 +347,11 @@ func (p *parser) args() []*Arg {
 func (p *parser) arg() *Arg {
 	a := &Arg{}
 	a.pos = p.pos()
-	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Assign {
+	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Assign {
 		a.Name = p.name()
-		p.want(_Assign)
+		p.want(token.Assign)
 	}
-	if p.tok.Kind == _Underscore {
+	if p.tok.Kind == token.Underscore {
 		a.Value = p.dontCare()
 	} else {
 		a.Value = p.expr()
@@ -358,7 +360,7 @@ func (p *parser) arg() *Arg {
 }
 
 // exprList = [ expr { "," expr } ] , up to the token end.
-func (p *parser) exprList(end Kind, trailing bool) []Expr {
+func (p *parser) exprList(end token.Kind, trailing bool) []Expr {
 	var list []Expr
 	p.list(end, trailing, func() { list = append(list, p.expr()) })
 	return list
@@ -369,7 +371,7 @@ func (p *parser) namedExpr() *NamedExpr {
 	n := &NamedExpr{}
 	n.pos = p.pos()
 	n.Name = p.name()
-	p.want(_Assign)
+	p.want(token.Assign)
 	n.Value = p.expr()
 	return n
 }
@@ -381,18 +383,18 @@ func (p *parser) braceExpr() Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
 	open := p.pos()
-	p.want(_Lbrace)
-	if !isNameKind(p.tok.Kind) || p.peek(1).Kind != _Assign {
+	p.want(token.Lbrace)
+	if !p.tok.Kind.IsName() || p.peek(1).Kind != token.Assign {
 		l := &ListExpr{}
 		l.pos = open
-		l.Elems = p.exprList(_Rbrace, true)
-		p.wantClose(_Rbrace, open)
+		l.Elems = p.exprList(token.Rbrace, true)
+		p.wantClose(token.Rbrace, open)
 		return l
 	}
 	r := &RecordExpr{}
 	r.pos = open
-	p.list(_Rbrace, true, func() {
-		if p.tok.Kind == _DotDotDot && r.Dots == nil {
+	p.list(token.Rbrace, true, func() {
+		if p.tok.Kind == token.DotDotDot && r.Dots == nil {
 			r.Dots = p.dots()
 			return
 		}
@@ -401,7 +403,7 @@ func (p *parser) braceExpr() Expr {
 		}
 		r.Fields = append(r.Fields, p.namedExpr())
 	})
-	p.wantClose(_Rbrace, open)
+	p.wantClose(token.Rbrace, open)
 	return r
 }
 
@@ -409,13 +411,13 @@ func (p *parser) braceExpr() Expr {
 //
 // One expression in parentheses is no tuple but the start of an expression.
 func (p *parser) keyset() Expr {
-	if p.tok.Kind != _Lparen || p.castAhead() {
+	if p.tok.Kind != token.Lparen || p.castAhead() {
 		return p.simpleKeyset()
 	}
 	open := p.pos()
 	p.next()
 	first := p.simpleKeyset()
-	if p.tok.Kind != _Comma {
+	if p.tok.Kind != token.Comma {
 		switch first.(type) {
 		case *RangeExpr, *MaskExpr, *DefaultExpr, *DontCare:
 		default:
@@ -424,22 +426,22 @@ func (p *parser) keyset() Expr {
 	}
 	l := &ListExpr{Keyset: true, Elems: []Expr{first}}
 	l.pos = open
-	for p.got(_Comma) {
+	for p.got(token.Comma) {
 		l.Elems = append(l.Elems, p.simpleKeyset())
 	}
-	p.wantClose(_Rparen, open)
+	p.wantClose(token.Rparen, open)
 	return l
 }
 
 // simpleKeyset = "default" | "_" | expr [ ( "&&&" | ".." ) expr ] .
 func (p *parser) simpleKeyset() Expr {
 	switch p.tok.Kind {
-	case _Default:
+	case token.Default:
 		x := &DefaultExpr{}
 		x.pos = p.pos()
 		p.next()
 		return x
-	case _Underscore:
+	case token.Underscore:
 		return p.dontCare()
 	}
 	return p.keysetRest(p.expr())
@@ -447,11 +449,11 @@ func (p *parser) simpleKeyset() Expr {
 
 func (p *parser) keysetRest(x Expr) Expr {
 	switch {
-	case p.got(_Mask):
+	case p.got(token.Mask):
 		m := &MaskExpr{X: x, Mask: p.expr()}
 		m.pos = x.Pos()
 		return m
-	case p.got(_DotDot):
+	case p.got(token.DotDot):
 		r := &RangeExpr{Lo: x, Hi: p.expr()}
 		r.pos = x.Pos()
 		return r

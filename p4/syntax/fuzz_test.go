@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
-	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // seed adds all programs of testdata.
@@ -40,7 +41,7 @@ func FuzzScan(f *testing.F) {
 			if s.from < end || s.off < s.from || s.off > len(text) {
 				t.Fatalf("token %q from %d to %d, behind %d", tok.Text, s.from, s.off, end)
 			}
-			if tok.Kind == _EOF {
+			if tok.Kind == token.EOF {
 				return
 			}
 			if s.off == s.from || tok.Pos.Col() < 1 || tok.Pos.Line() < 1 {
@@ -62,7 +63,7 @@ func FuzzPreprocess(f *testing.F) {
 		if errs.Err() != nil {
 			return
 		}
-		if last := toks[len(toks)-1]; last.Kind != _EOF {
+		if last := toks[len(toks)-1]; last.Kind != token.EOF {
 			t.Fatalf("the last token is %s", last.describe())
 		}
 		spelled := spell(toks[:len(toks)-1])
@@ -95,20 +96,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if file != nil {
 			checkPrint(t, "fuzz.p4", file)
-		}
-	})
-}
-
-// FuzzFormat checks that programs can be formatted and that formatting twice
-// changes nothing more. That it keeps the tokens is Format's own check, which
-// may refuse what is no program, and what is no text where a directive leaves
-// it out of the program.
-func FuzzFormat(f *testing.F) {
-	seed(f)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		file, _ := Parse(fstest.MapFS{"fuzz.p4": {Data: text}}, "fuzz.p4", Options{})
-		if _, err := Format(text, "fuzz.p4"); err == nil || file != nil && utf8.Valid(text) {
-			checkFormat(t, "fuzz.p4", text)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // include runs #include "name", #include <name> or #include MACRO; pos is
@@ -68,7 +70,7 @@ func (p *preproc) includeName(pos Pos) (name string, quoted, ok bool) {
 	switch {
 	case len(toks) == 1 && toks[0].IsString():
 		return strings.Trim(toks[0].Text, `"`), true, true
-	case len(toks) > 2 && toks[0].Kind == _Lss && toks[len(toks)-1].Kind == _Gtr:
+	case len(toks) > 2 && toks[0].Kind == token.Lss && toks[len(toks)-1].Kind == token.Gtr:
 		return spell(toks[1 : len(toks)-1]), false, true
 	}
 	p.errorf(pos, `#include needs "file" or <file>`)

@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // maxDigits bounds an integer literal, so that no input can make the
@@ -78,7 +80,7 @@ func parseInt(text string) (lit intValue, wrong string) {
 
 func digitValue(c byte) int {
 	switch {
-	case isDigit(c):
+	case token.IsDigit(c):
 		return int(c - '0')
 	case 'a' <= c|0x20 && c|0x20 <= 'f':
 		return int(c|0x20-'a') + 10
@@ -134,7 +136,7 @@ func quote(s string) string {
 
 func isDecimal(s string) bool {
 	for i := range len(s) {
-		if !isDigit(s[i]) {
+		if !token.IsDigit(s[i]) {
 			return false
 		}
 	}

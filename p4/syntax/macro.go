@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // A macro is a #define.
@@ -46,7 +48,7 @@ func (p *preproc) define() {
 	}
 	m := &macro{name: t.Text}
 	toks := p.line()
-	if len(toks) > 0 && toks[0].Kind == _Lparen && toks[0].flag&spaced == 0 {
+	if len(toks) > 0 && toks[0].Kind == token.Lparen && toks[0].flag&spaced == 0 {
 		m.funcLike = true
 		var ok bool
 		if toks, ok = p.macroParams(m, toks); !ok {
@@ -66,14 +68,14 @@ func (p *preproc) define() {
 func (p *preproc) macroParams(m *macro, toks []Token) (rest []Token, ok bool) {
 	lparen := toks[0].Pos
 	toks = toks[1:]
-	if len(toks) > 0 && toks[0].Kind == _Rparen {
+	if len(toks) > 0 && toks[0].Kind == token.Rparen {
 		return toks[1:], true
 	}
 	for len(toks) > 1 {
 		t, after := toks[0], toks[1].Kind
 		name := t.Text
 		switch {
-		case t.Kind == _DotDotDot:
+		case t.Kind == token.DotDotDot:
 			name, m.variadic = "__VA_ARGS__", true
 		case !t.IsName():
 			p.errorf(t.Pos, "%s in the parameters of macro %s", t.describe(), m.name)
@@ -84,10 +86,10 @@ func (p *preproc) macroParams(m *macro, toks []Token) (rest []Token, ok bool) {
 		}
 		m.params = append(m.params, name)
 		toks = toks[2:]
-		if after == _Rparen {
+		if after == token.Rparen {
 			return toks, true
 		}
-		if after != _Comma || m.variadic {
+		if after != token.Comma || m.variadic {
 			break
 		}
 	}
@@ -100,7 +102,7 @@ func (p *preproc) macroBody(m *macro, toks []Token) bool {
 	m.body = make([]macroToken, 0, len(toks))
 	var op macroOp
 	for i, t := range toks {
-		if t.Kind == _HashHash {
+		if t.Kind == token.HashHash {
 			if len(m.body) == 0 || i == len(toks)-1 {
 				p.errorf(t.Pos, "## at an end of macro %s", m.name)
 				return false
@@ -113,7 +115,7 @@ func (p *preproc) macroBody(m *macro, toks []Token) bool {
 		if t.IsName() {
 			param = slices.Index(m.params, t.Text)
 		}
-		if t.Kind == _Hash && m.funcLike && i+1 < len(toks) && slices.Contains(m.params, toks[i+1].Text) {
+		if t.Kind == token.Hash && m.funcLike && i+1 < len(toks) && slices.Contains(m.params, toks[i+1].Text) {
 			op |= stringize
 			continue
 		}
@@ -155,7 +157,7 @@ func (p *preproc) expand(m *macro, t Token) bool {
 		return true
 	case m.funcLike:
 		next := p.lex()
-		if next.Kind != _Lparen {
+		if next.Kind != token.Lparen {
 			p.unread, p.hasUnread = next, true
 			return false
 		}
@@ -183,9 +185,9 @@ func (p *preproc) expand(m *macro, t Token) bool {
 
 func builtinValue(name string, t Token) Token {
 	if name == "__LINE__" {
-		t.Kind, t.Text = _Int, strconv.Itoa(t.Pos.Line())
+		t.Kind, t.Text = token.Int, strconv.Itoa(t.Pos.Line())
 	} else {
-		t.Kind, t.Text = _String, quote(t.Pos.File())
+		t.Kind, t.Text = token.String, quote(t.Pos.File())
 	}
 	t.flag |= fromMacro
 	return t
@@ -199,20 +201,20 @@ func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 	for depth := 0; ; {
 		t := p.lex()
 		switch t.Kind {
-		case _EOF:
+		case token.EOF:
 			if p.stopped {
 				return nil, false
 			}
 			p.errorf(use.Pos, "arguments of macro %s do not end in )", m.name)
 			return nil, false
-		case _Lparen:
+		case token.Lparen:
 			depth++
-		case _Rparen:
+		case token.Rparen:
 			if depth--; depth < 0 {
 				args = append(args, arg)
 				return p.checkArgs(m, args, use)
 			}
-		case _Comma:
+		case token.Comma:
 			if depth == 0 && !(m.variadic && len(args) == len(m.params)-1) {
 				args = append(args, arg)
 				arg = nil
@@ -262,7 +264,7 @@ func (p *preproc) substitute(m *macro, args [][]Token, use Token) []Token {
 		switch {
 		case b.op&pasted == 0:
 			empty = none
-		case m.variadic && b.param == len(m.params)-1 && start > 0 && out[start-1].Kind == _Comma:
+		case m.variadic && b.param == len(m.params)-1 && start > 0 && out[start-1].Kind == token.Comma:
 			// A comma before an empty rest of the arguments goes, as GNU C has it.
 			if none {
 				out = out[:start-1]
@@ -292,7 +294,7 @@ func (p *preproc) appendOperand(out []Token, b *macroToken, args [][]Token, use 
 		return append(out, Token{Kind: b.Kind, Text: b.Text, Pos: use.Pos, flag: space | fromMacro})
 	case b.op&stringize != 0:
 		text := stringized(args[b.param])
-		return append(out, Token{Kind: _String, Text: text, Pos: use.Pos, flag: space | fromMacro})
+		return append(out, Token{Kind: token.String, Text: text, Pos: use.Pos, flag: space | fromMacro})
 	}
 	arg := args[b.param]
 	if b.op&(paste|pasted) == 0 {
@@ -312,7 +314,7 @@ func pasteAt(out []Token, at int) []Token {
 	text := l.Text + r.Text
 	sc := newScanner(newSource("", text, Pos{}), func(Pos, string, ...any) {})
 	var t Token
-	if sc.next(&t); sc.off != len(text) || t.Kind == _EOF {
+	if sc.next(&t); sc.off != len(text) || t.Kind == token.EOF {
 		out[at].flag &^= spaced | bol
 		return out
 	}
@@ -329,7 +331,7 @@ func stringized(arg []Token) string {
 		if i > 0 && t.flag&(spaced|bol) != 0 {
 			b.WriteByte(' ')
 		}
-		if t.Kind == _String {
+		if t.Kind == token.String {
 			b.WriteString(escaper.Replace(t.Text))
 		} else {
 			b.WriteString(t.Text)
@@ -346,26 +348,12 @@ var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 func spell(toks []Token) string {
 	var b strings.Builder
 	for i, t := range toks {
-		if i > 0 && (t.flag&(spaced|bol) != 0 || runTogether(toks[i-1].Text, t.Text)) {
+		if i > 0 && (t.flag&(spaced|bol) != 0 || token.RunTogether(toks[i-1].Text, t.Text)) {
 			b.WriteByte(' ')
 		}
 		b.WriteString(t.Text)
 	}
 	return b.String()
-}
-
-// runTogether reports whether l and r, written side by side, would not read
-// as these two tokens.
-func runTogether(l, r string) bool {
-	last, first := l[len(l)-1], r[0]
-	switch {
-	case isWord(last):
-		return isWord(first)
-	case last == '/' && (first == '/' || first == '*'):
-		return true
-	}
-	kind, n := operatorAt(l + r)
-	return kind != _Illegal && n > len(l)
 }
 
 // expandList expands the macros in a list of tokens on its own.
@@ -383,7 +371,7 @@ func (p *preproc) expandList(toks []Token) []Token {
 	var out []Token
 	for {
 		t := p.next()
-		if t.Kind == _EOF {
+		if t.Kind == token.EOF {
 			break
 		}
 		out = append(out, t)

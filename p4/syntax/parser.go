@@ -1,6 +1,10 @@
 package syntax
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/p4/token"
+)
 
 const (
 	// maxDepth bounds how deep a program nests, so that neither the parser
@@ -49,7 +53,7 @@ func (p *parser) peek(n int) *Token { return &p.toks[max(0, min(p.i+n, len(p.tok
 func (p *parser) pos() Pos { return p.tok.Pos }
 
 // got consumes the token if it is of kind k.
-func (p *parser) got(k Kind) bool {
+func (p *parser) got(k token.Kind) bool {
 	if p.tok.Kind == k && !p.panicking {
 		p.next()
 		return true
@@ -58,34 +62,22 @@ func (p *parser) got(k Kind) bool {
 }
 
 // want consumes a token of kind k or reports its absence.
-func (p *parser) want(k Kind) {
+func (p *parser) want(k token.Kind) {
 	if !p.got(k) {
 		p.unexpected(k.String())
 	}
 }
 
 // wantClose is want for the bracket that closes the one at open.
-func (p *parser) wantClose(k Kind, open Pos) {
+func (p *parser) wantClose(k token.Kind, open Pos) {
 	if p.got(k) {
 		return
 	}
 	what := k.String()
 	if !sameLine(open, p.tok.Pos) && open.IsKnown() {
-		what = fmt.Sprintf("%s for the %s in line %d", what, opening(k), open.Line())
+		what = fmt.Sprintf("%s for the %s in line %d", what, k.Opening(), open.Line())
 	}
 	p.unexpected(what)
-}
-
-func opening(k Kind) Kind {
-	switch k {
-	case _Rparen:
-		return _Lparen
-	case _Rbrack:
-		return _Lbrack
-	case _Gtr:
-		return _Lss
-	}
-	return _Lbrace
 }
 
 // unexpected reports the current token where what was expected.
@@ -111,7 +103,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 		return
 	}
 	pos := t.Pos
-	if t.Kind == _EOF {
+	if t.Kind == token.EOF {
 		if p.errs.Err() != nil {
 			return // what is missing was most likely lost with an earlier error
 		}
@@ -135,7 +127,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 func wordAt(pos Pos) string {
 	line, i := pos.sourceLine(), pos.Col()-1
 	end := i
-	for end < len(line) && isWord(line[end]) {
+	for end < len(line) && token.IsWord(line[end]) {
 		end++
 	}
 	if i >= end {
@@ -172,17 +164,17 @@ func (p *parser) skipDeclaration(start int) {
 	if p.i == start {
 		p.next()
 	}
-	for depth := 0; p.tok.Kind != _EOF; p.next() {
+	for depth := 0; p.tok.Kind != token.EOF; p.next() {
 		switch k := p.tok.Kind; {
-		case k == _Lbrace:
+		case k == token.Lbrace:
 			depth++
-		case k == _Rbrace:
+		case k == token.Rbrace:
 			if depth--; depth <= 0 {
 				p.next()
 				p.panicking = false
 				return
 			}
-		case k == _Semi && depth == 0:
+		case k == token.Semi && depth == 0:
 			p.panicking = false
 			return
 		case p.atTopLevel():
@@ -208,7 +200,7 @@ func (p *parser) atTopLevel() bool {
 		return false
 	}
 	switch p.tok.Kind {
-	case _Header, _HeaderUnion, _Struct, _Enum, _Extern, _Typedef, _Control, _Parser, _Package:
+	case token.Header, token.HeaderUnion, token.Struct, token.Enum, token.Extern, token.Typedef, token.Control, token.Parser, token.Package:
 		return true
 	}
 	return false
@@ -219,26 +211,26 @@ func (p *parser) atTopLevel() bool {
 // the end of the file and before a top-level declaration the panic goes on,
 // so that the enclosing lists end as well.
 func (p *parser) skipItem(start int) {
-	if p.i == start && !p.atTopLevel() && p.tok.Kind != _Rbrace {
+	if p.i == start && !p.atTopLevel() && p.tok.Kind != token.Rbrace {
 		p.skipOne()
 	}
 	for {
 		switch k := p.tok.Kind; {
-		case k == _EOF || p.atTopLevel():
+		case k == token.EOF || p.atTopLevel():
 			return
-		case k == _Semi:
+		case k == token.Semi:
 			p.next()
 			p.panicking = false
 			return
-		case k == _Rbrace:
+		case k == token.Rbrace:
 			p.panicking = false
 			return
 		case p.tok.flag&bol != 0 && beginsItem(k):
 			p.panicking = false
 			return
-		case k == _Lbrace:
+		case k == token.Lbrace:
 			p.skipOne()
-			if p.tok.Kind != _Semi && p.tok.Kind != _Else {
+			if p.tok.Kind != token.Semi && p.tok.Kind != token.Else {
 				p.panicking = false
 				return
 			}
@@ -253,11 +245,11 @@ func (p *parser) skipOne() {
 	depth := 0
 	for {
 		switch p.tok.Kind {
-		case _EOF:
+		case token.EOF:
 			return
-		case _Lbrace:
+		case token.Lbrace:
 			depth++
-		case _Rbrace:
+		case token.Rbrace:
 			depth--
 		}
 		p.next()
@@ -268,10 +260,10 @@ func (p *parser) skipOne() {
 }
 
 // beginsItem reports whether a keyword that begins a line begins an item of a list.
-func beginsItem(k Kind) bool {
+func beginsItem(k token.Kind) bool {
 	switch k {
-	case _Action, _Table, _State, _Transition, _Apply, _If, _Switch, _For, _Return, _Exit, _Const,
-		_Key, _Actions, _Entries, _ValueSet:
+	case token.Action, token.Table, token.State, token.Transition, token.Apply, token.If, token.Switch, token.For, token.Return, token.Exit, token.Const,
+		token.Key, token.Actions, token.Entries, token.ValueSet:
 		return true
 	}
 	return false
@@ -280,10 +272,10 @@ func beginsItem(k Kind) bool {
 // items parses items up to the brace that closes the list opened at open,
 // recovering from errors between them.
 func (p *parser) items(open Pos, item func()) {
-	for p.tok.Kind != _Rbrace && p.tok.Kind != _EOF && !p.atTopLevel() && !p.panicking {
+	for p.tok.Kind != token.Rbrace && p.tok.Kind != token.EOF && !p.atTopLevel() && !p.panicking {
 		p.step(item)
 	}
-	p.wantClose(_Rbrace, open)
+	p.wantClose(token.Rbrace, open)
 }
 
 // step parses one item; after an error it skips to the next one.
@@ -301,33 +293,23 @@ func (p *parser) step(item func()) {
 
 // list parses items between commas up to (not including) the token end; a
 // comma may precede it where trailing is set.
-func (p *parser) list(end Kind, trailing bool, item func()) {
+func (p *parser) list(end token.Kind, trailing bool, item func()) {
 	if p.tok.Kind == end {
 		return
 	}
 	for !p.panicking {
 		item()
-		if !p.got(_Comma) || trailing && p.tok.Kind == end {
+		if !p.got(token.Comma) || trailing && p.tok.Kind == end {
 			return
 		}
 	}
-}
-
-// isNameKind reports whether a token can be a name: identifiers and the
-// words that are keywords in their own place only.
-func isNameKind(k Kind) bool {
-	switch k {
-	case _Name, _Actions, _Apply, _Entries, _Key, _List, _Priority, _State, _Type:
-		return true
-	}
-	return false
 }
 
 // name = identifier | contextual keyword .
 func (p *parser) name() *Name {
 	n := &Name{Value: p.tok.Text}
 	n.pos = p.pos()
-	if !isNameKind(p.tok.Kind) || p.panicking {
+	if !p.tok.Kind.IsName() || p.panicking {
 		p.unexpected("a name")
 		n.Value = ""
 		return n
@@ -339,7 +321,7 @@ func (p *parser) name() *Name {
 // prefixedName = [ "." ] name .
 func (p *parser) prefixedName() *Name {
 	pos := p.pos()
-	global := p.got(_Dot)
+	global := p.got(token.Dot)
 	n := p.name()
 	n.Global, n.pos = global, pos
 	return n
@@ -348,7 +330,7 @@ func (p *parser) prefixedName() *Name {
 // annotations = { annotation } .
 func (p *parser) annotations() Annotations {
 	var as Annotations
-	for p.tok.Kind == _At && !p.panicking {
+	for p.tok.Kind == token.At && !p.panicking {
 		as = append(as, p.annotation())
 	}
 	return as
@@ -360,7 +342,7 @@ func (p *parser) annotations() Annotations {
 func (p *parser) annotation() *Annotation {
 	a := &Annotation{}
 	a.pos = p.pos()
-	p.want(_At)
+	p.want(token.At)
 	pragma := p.tok.Text == "pragma" && p.tok.flag&spaced == 0
 	if pragma {
 		p.next()
@@ -376,17 +358,17 @@ func (p *parser) annotation() *Annotation {
 	case pragma:
 		a.Kind = AnnotationBody
 		start := p.i
-		for p.tok.Kind != _EOF && p.tok.flag&bol == 0 {
+		for p.tok.Kind != token.EOF && p.tok.flag&bol == 0 {
 			p.next()
 		}
 		p.annotationBody(a, start, p.i)
-	case p.tok.Kind == _Lparen:
+	case p.tok.Kind == token.Lparen:
 		a.Kind = AnnotationBody
 		start := p.i + 1
 		if p.skipParens() {
 			p.annotationBody(a, start, p.i-1)
 		}
-	case p.tok.Kind == _Lbrack:
+	case p.tok.Kind == token.Lbrack:
 		p.structuredBody(a)
 	}
 	return a
@@ -395,11 +377,11 @@ func (p *parser) annotation() *Annotation {
 // skipParens skips from a parenthesis to behind the one that closes it.
 func (p *parser) skipParens() bool {
 	open := p.tok
-	for depth := 0; p.tok.Kind != _EOF; {
+	for depth := 0; p.tok.Kind != token.EOF; {
 		switch p.tok.Kind {
-		case _Lparen:
+		case token.Lparen:
 			depth++
-		case _Rparen:
+		case token.Rparen:
 			depth--
 		}
 		p.next()
@@ -419,11 +401,11 @@ func (p *parser) annotationBody(a *Annotation, start, end int) {
 		return
 	}
 	sub := *p
-	sub.toks = append(a.Tokens[:len(a.Tokens):len(a.Tokens)], Token{Kind: _EOF, Pos: p.pos()})
+	sub.toks = append(a.Tokens[:len(a.Tokens):len(a.Tokens)], Token{Kind: token.EOF, Pos: p.pos()})
 	sub.trial, sub.typesToo, sub.noGtr = true, true, false
 	sub.seek(0)
-	exprs := sub.exprList(_EOF, true)
-	if !sub.panicking && sub.tok.Kind == _EOF {
+	exprs := sub.exprList(token.EOF, true)
+	if !sub.panicking && sub.tok.Kind == token.EOF {
 		a.Exprs = exprs
 	}
 }
@@ -431,13 +413,13 @@ func (p *parser) annotationBody(a *Annotation, start, end int) {
 // structuredBody = "[" [ exprList | namedExpr { "," namedExpr } ] [ "," ] "]" .
 func (p *parser) structuredBody(a *Annotation) {
 	open := p.pos()
-	p.want(_Lbrack)
-	if isNameKind(p.tok.Kind) && p.peek(1).Kind == _Assign {
+	p.want(token.Lbrack)
+	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Assign {
 		a.Kind = AnnotationKeyValues
-		p.list(_Rbrack, true, func() { a.Fields = append(a.Fields, p.namedExpr()) })
+		p.list(token.Rbrack, true, func() { a.Fields = append(a.Fields, p.namedExpr()) })
 	} else {
 		a.Kind = AnnotationExprs
-		a.Exprs = p.exprList(_Rbrack, true)
+		a.Exprs = p.exprList(token.Rbrack, true)
 	}
-	p.wantClose(_Rbrack, open)
+	p.wantClose(token.Rbrack, open)
 }

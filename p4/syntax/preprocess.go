@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // The preprocessor works on tokens: files are scanned once, macros are lists
@@ -98,7 +100,7 @@ func (p *preproc) run(name, text string) []Token {
 	for {
 		t := p.next()
 		toks = append(toks, t)
-		if t.Kind == _EOF {
+		if t.Kind == token.EOF {
 			return toks
 		}
 	}
@@ -130,7 +132,7 @@ func (p *preproc) pop() {
 func (p *preproc) next() Token {
 	for {
 		t := p.lex()
-		if t.Kind != _Name && t.Kind < _Abstract || t.flag&painted != 0 {
+		if t.Kind != token.Name && t.Kind < token.Abstract || t.flag&painted != 0 {
 			return t
 		}
 		m := p.macros[t.Text]
@@ -151,7 +153,7 @@ func (p *preproc) next() Token {
 // macros being expanded, or from the files.
 func (p *preproc) lex() Token {
 	if p.stopped {
-		return Token{Kind: _EOF, Pos: p.file.posAt(p.file.off)}
+		return Token{Kind: token.EOF, Pos: p.file.posAt(p.file.off)}
 	}
 	if p.hasUnread {
 		p.hasUnread = false
@@ -170,7 +172,7 @@ func (p *preproc) lex() Token {
 		p.ctxs = p.ctxs[:n-1]
 	}
 	if p.isolated {
-		return Token{Kind: _EOF}
+		return Token{Kind: token.EOF}
 	}
 	return p.fileToken()
 }
@@ -188,13 +190,13 @@ func (p *preproc) fileToken() Token {
 	for !p.stopped {
 		p.read(&t)
 		switch {
-		case t.Kind == _Hash && t.flag&bol != 0:
+		case t.Kind == token.Hash && t.flag&bol != 0:
 			p.directive(t.Pos)
-		case t.Kind == _HashHash && t.flag&bol != 0:
+		case t.Kind == token.HashHash && t.flag&bol != 0:
 			p.noDirective(t.Pos)
-		case t.Kind == _EOF && len(p.files) > 1 && !p.inArgs:
+		case t.Kind == token.EOF && len(p.files) > 1 && !p.inArgs:
 			p.pop()
-		case t.Kind == _EOF && !p.inArgs:
+		case t.Kind == token.EOF && !p.inArgs:
 			p.pop()
 			return t
 		default:
@@ -234,11 +236,11 @@ func (p *preproc) directive(pos Pos) {
 		p.pragma()
 	default:
 		switch {
-		case t.Kind == _Int && isDecimal(t.Text): // # 12 "file", as cpp writes it
+		case t.Kind == token.Int && isDecimal(t.Text): // # 12 "file", as cpp writes it
 			p.lineDirective(append([]Token{t}, p.line()...))
 		case t.IsName():
 			p.errs.warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
-		case t.Kind == _Illegal || t.Kind == _Backslash:
+		case t.Kind == token.Illegal || t.Kind == token.Backslash:
 			p.errorf(t.Pos, "unexpected %s, expected the name of a directive", t.describe())
 		default:
 			p.noDirective(t.Pos)
@@ -282,7 +284,7 @@ func (p *preproc) line() []Token {
 		switch {
 		case p.stopped:
 			return nil
-		case t.Kind == _EOL:
+		case t.Kind == token.EOL:
 			return toks
 		}
 		toks = append(toks, t)
@@ -302,7 +304,7 @@ func (p *preproc) restOfLine() string {
 // end checks that nothing but a comment follows a directive's operands.
 func (p *preproc) end(directive string) {
 	var t Token
-	if p.file.next(&t); t.Kind != _EOL {
+	if p.file.next(&t); t.Kind != token.EOL {
 		p.errs.warn(t.Pos, "text after #%s ignored", directive)
 	}
 }

@@ -3,6 +3,8 @@ package syntax
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // A scanner cuts one source into tokens. Spellings are slices of the source's
@@ -39,35 +41,35 @@ func (s *scanner) next(t *Token) {
 	s.from = i
 	t.Pos = s.posAt(i)
 	if i >= len(text) {
-		t.Kind, t.Text = _EOF, ""
+		t.Kind, t.Text = token.EOF, ""
 		if s.inDirective {
-			t.Kind = _EOL
+			t.Kind = token.EOL
 		}
 		return
 	}
 	switch c := text[i]; {
-	case isLetter(c):
+	case token.IsLetter(c):
 		i++
-		for i < len(text) && isWord(text[i]) {
+		for i < len(text) && token.IsWord(text[i]) {
 			i++
 		}
 		t.Text = text[s.off:i]
-		t.Kind = wordKind(t.Text)
-	case isDigit(c):
+		t.Kind = token.Word(t.Text)
+	case token.IsDigit(c):
 		// Letters that follow belong to the literal, as in a C pp-number, so
 		// that 8w ## N pastes and 12abc is one mistake.
-		for i++; i < len(text) && isWord(text[i]); i++ {
+		for i++; i < len(text) && token.IsWord(text[i]); i++ {
 		}
-		t.Kind, t.Text = _Int, text[s.off:i]
+		t.Kind, t.Text = token.Int, text[s.off:i]
 	case c == '"':
 		s.string(t)
 		return
 	case c == '\n': // only in a directive, see skipSpace
-		t.Kind, t.Text = _EOL, ""
+		t.Kind, t.Text = token.EOL, ""
 		return
 	default:
-		kind, n := operatorAt(text[i:])
-		if kind == _Illegal {
+		kind, n := token.Operator(text[i:])
+		if kind == token.Illegal {
 			var r rune
 			if r, n = utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
 				s.errorf(t.Pos, "the text is not valid UTF-8")
@@ -203,11 +205,11 @@ func (s *scanner) string(t *Token) {
 	if n == 0 {
 		s.errorf(t.Pos, "string not terminated")
 		n = len(strings.TrimRight(s.text[start:start+lineLen(s.text[start:])], "\r\n"))
-		t.Kind, t.Text = _String, s.text[start:start+n]+`"`
+		t.Kind, t.Text = token.String, s.text[start:start+n]+`"`
 		s.off += n
 		return
 	}
-	t.Kind, t.Text = _String, s.text[start:start+n]
+	t.Kind, t.Text = token.String, s.text[start:start+n]
 	s.skipLines(t.Text, start)
 	s.off = start + n
 	if strings.Contains(t.Text, "\n") {
@@ -254,131 +256,4 @@ func stringLen(text string, oneLine bool) int {
 		}
 	}
 	return 0
-}
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
-func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
-func isWord(c byte) bool   { return isLetter(c) || isDigit(c) }
-
-// operatorAt is the longest operator or delimiter that text starts with, and
-// its length.
-func operatorAt(text string) (Kind, int) {
-	var c [4]byte
-	copy(c[:], text)
-	switch c[0] {
-	case '@':
-		return _At, 1
-	case '(':
-		return _Lparen, 1
-	case ')':
-		return _Rparen, 1
-	case '[':
-		return _Lbrack, 1
-	case ']':
-		return _Rbrack, 1
-	case '{':
-		if c[1] == '#' && c[2] == '}' {
-			return _Invalid, 3
-		}
-		return _Lbrace, 1
-	case '}':
-		return _Rbrace, 1
-	case ';':
-		return _Semi, 1
-	case ',':
-		return _Comma, 1
-	case ':':
-		return _Colon, 1
-	case '?':
-		return _Question, 1
-	case '.':
-		switch {
-		case c[1] == '.' && c[2] == '.':
-			return _DotDotDot, 3
-		case c[1] == '.':
-			return _DotDot, 2
-		}
-		return _Dot, 1
-	case '#':
-		return double(c[1], '#', _Hash, _HashHash)
-	case '\\':
-		return _Backslash, 1
-	case '!':
-		return double(c[1], '=', _Not, _Neq)
-	case '~':
-		return _Tilde, 1
-	case '*':
-		return double(c[1], '=', _Star, _MulAssign)
-	case '/':
-		return double(c[1], '=', _Slash, _DivAssign)
-	case '%':
-		return double(c[1], '=', _Percent, _ModAssign)
-	case '^':
-		return double(c[1], '=', _Xor, _XorAssign)
-	case '=':
-		return double(c[1], '=', _Assign, _Eql)
-	case '-':
-		return double(c[1], '=', _Minus, _SubAssign)
-	case '+':
-		switch c[1] {
-		case '+':
-			return _Concat, 2
-		case ':':
-			return _PlusColon, 2
-		}
-		return double(c[1], '=', _Plus, _AddAssign)
-	case '<':
-		if c[1] == '<' {
-			return triple(c[2], _Shl, _ShlAssign)
-		}
-		return double(c[1], '=', _Lss, _Leq)
-	case '>':
-		if c[1] == '>' && c[2] == '=' {
-			return _ShrAssign, 3
-		}
-		return double(c[1], '=', _Gtr, _Geq)
-	case '&':
-		switch {
-		case c[1] == '&' && c[2] == '&':
-			return _Mask, 3
-		case c[1] == '&':
-			return _AndAnd, 2
-		}
-		return double(c[1], '=', _And, _AndAssign)
-	case '|':
-		return barAt(c)
-	}
-	return _Illegal, 1
-}
-
-func barAt(c [4]byte) (Kind, int) {
-	switch {
-	case c[1] == '|':
-		return _OrOr, 2
-	case c[1] == '+' && c[2] == '|' && c[3] == '=':
-		return _SatAddAssign, 4
-	case c[1] == '-' && c[2] == '|' && c[3] == '=':
-		return _SatSubAssign, 4
-	case c[1] == '+' && c[2] == '|':
-		return _SatPlus, 3
-	case c[1] == '-' && c[2] == '|':
-		return _SatMinus, 3
-	}
-	return double(c[1], '=', _Or, _OrAssign)
-}
-
-// double is the two-character kind where c is the second character, or else the single one.
-func double(c, second byte, one, two Kind) (Kind, int) {
-	if c == second {
-		return two, 2
-	}
-	return one, 1
-}
-
-// triple is the assignment of a two-character operator where c is =.
-func triple(c byte, two, three Kind) (Kind, int) {
-	if c == '=' {
-		return three, 3
-	}
-	return two, 2
 }

@@ -1,5 +1,7 @@
 package syntax
 
+import "github.com/p4lb/p4lb/p4/token"
+
 // block = annotations "{" { statementOrDecl } "}" ; the annotations have been read.
 func (p *parser) block(as Annotations) *BlockStmt {
 	return p.blockOf(as, p.statementOrDecl)
@@ -12,7 +14,7 @@ func (p *parser) blockOf(as Annotations, statement func() Stmt) *BlockStmt {
 		return b
 	}
 	defer p.leave()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.openScope()
 	p.items(b.pos, func() { b.Stmts = append(b.Stmts, statement()) })
 	b.Rbrace = p.peek(-1).Pos
@@ -22,14 +24,14 @@ func (p *parser) blockOf(as Annotations, statement func() Stmt) *BlockStmt {
 
 // statementOrDecl = constDecl | variable ";" | instantiation ";" | statement .
 func (p *parser) statementOrDecl() Stmt {
-	if p.tok.Kind == _At {
+	if p.tok.Kind == token.At {
 		as := p.annotations()
-		if p.tok.Kind == _Const || p.beginsDecl() {
+		if p.tok.Kind == token.Const || p.beginsDecl() {
 			return p.declStmt(as)
 		}
 		return p.annotatedStatement(as)
 	}
-	if p.tok.Kind == _Const || p.beginsDecl() {
+	if p.tok.Kind == token.Const || p.beginsDecl() {
 		return p.declStmt(nil)
 	}
 	return p.statement()
@@ -38,16 +40,16 @@ func (p *parser) statementOrDecl() Stmt {
 // parserStatement = assignment | call | ";" | variable | constDecl | parserBlock | if .
 func (p *parser) parserStatement() Stmt {
 	switch k := p.tok.Kind; k {
-	case _Return, _Exit, _Switch, _For, _Break, _Continue:
+	case token.Return, token.Exit, token.Switch, token.For, token.Break, token.Continue:
 		p.errorf("unexpected %s, which a parser state cannot contain", k)
 		return &EmptyStmt{}
-	case _At:
+	case token.At:
 		as := p.annotations()
-		if p.tok.Kind == _Lbrace {
+		if p.tok.Kind == token.Lbrace {
 			return p.blockOf(as, p.parserStatement)
 		}
 		return p.declStmt(as)
-	case _Lbrace:
+	case token.Lbrace:
 		return p.blockOf(nil, p.parserStatement)
 	}
 	return p.statementOrDecl()
@@ -57,11 +59,11 @@ func (p *parser) declStmt(as Annotations) Stmt {
 	s := &DeclStmt{}
 	s.pos = p.pos()
 	switch {
-	case p.tok.Kind == _Const:
+	case p.tok.Kind == token.Const:
 		s.Decl = p.constDecl(as)
 	case p.beginsDecl():
 		s.Decl = p.varOrInstance(as)
-		p.want(_Semi)
+		p.want(token.Semi)
 	default:
 		p.unexpected("a declaration")
 	}
@@ -73,40 +75,40 @@ func (p *parser) declStmt(as Annotations) Stmt {
 // where the type is not known: the checker has the better message.
 func (p *parser) beginsDecl() bool {
 	if p.typeAt(0) {
-		if beginsType(p.tok.Kind) || p.tok.Kind == _List {
+		if p.tok.Kind.BeginsType() || p.tok.Kind == token.List {
 			return true
 		}
-		return p.peek(p.behindType(0)).Kind != _Dot
+		return p.peek(p.behindType(0)).Kind != token.Dot
 	}
-	n := btoi(p.tok.Kind == _Dot)
-	if !isNameKind(p.peek(n).Kind) {
+	n := btoi(p.tok.Kind == token.Dot)
+	if !p.peek(n).Kind.IsName() {
 		return false
 	}
 	switch n++; p.peek(n).Kind {
-	case _Underscore:
+	case token.Underscore:
 		return true
-	case _Lss:
+	case token.Lss:
 		n = p.behindAngles(n)
-	case _Lparen:
+	case token.Lparen:
 		if p.kindOf(n-1) != symNone {
 			return false
 		}
 		n = p.behindBracket(n)
 	}
-	return n > 0 && isNameKind(p.peek(n).Kind)
+	return n > 0 && p.peek(n).Kind.IsName()
 }
 
 // varOrInstance = typeRef ( declarator [ "=" expr ] | instanceRest ) , without its semicolon.
 func (p *parser) varOrInstance(as Annotations) Decl {
 	pos := p.pos()
 	t := p.typeRef()
-	if p.tok.Kind == _Lparen {
+	if p.tok.Kind == token.Lparen {
 		return p.instance(as, t, pos)
 	}
 	d := &VarDecl{Annotations: as}
 	d.pos = pos
 	d.Name, d.Type = p.declarator(t)
-	if p.got(_Assign) {
+	if p.got(token.Assign) {
 		d.Value = p.expr()
 	}
 	p.declare(d.Name, symOther)
@@ -119,45 +121,45 @@ func (p *parser) varOrInstance(as Annotations) Decl {
 func (p *parser) statement() Stmt {
 	pos := p.pos()
 	switch p.tok.Kind {
-	case _Semi:
+	case token.Semi:
 		p.next()
 		return &EmptyStmt{stmt{node{pos}}}
-	case _At:
+	case token.At:
 		return p.annotatedStatement(p.annotations())
-	case _Lbrace:
+	case token.Lbrace:
 		return p.block(nil)
-	case _If:
+	case token.If:
 		return p.ifStmt()
-	case _Switch:
+	case token.Switch:
 		return p.switchStmt()
-	case _For:
+	case token.For:
 		return p.forStmt(nil)
-	case _Return:
+	case token.Return:
 		return p.returnStmt()
-	case _Exit:
+	case token.Exit:
 		p.next()
-		p.want(_Semi)
+		p.want(token.Semi)
 		return &ExitStmt{stmt{node{pos}}}
-	case _Break:
+	case token.Break:
 		p.next()
-		p.want(_Semi)
+		p.want(token.Semi)
 		return &BreakStmt{stmt{node{pos}}}
-	case _Continue:
+	case token.Continue:
 		p.next()
-		p.want(_Semi)
+		p.want(token.Semi)
 		return &ContinueStmt{stmt{node{pos}}}
 	}
 	s := p.simpleStmt()
-	p.want(_Semi)
+	p.want(token.Semi)
 	return s
 }
 
 // annotatedStatement = annotations ( block | for ) .
 func (p *parser) annotatedStatement(as Annotations) Stmt {
-	if p.tok.Kind == _For {
+	if p.tok.Kind == token.For {
 		return p.forStmt(as)
 	}
-	if p.tok.Kind != _Lbrace {
+	if p.tok.Kind != token.Lbrace {
 		p.unexpected("a declaration, { or for after an annotation")
 	}
 	return p.block(as)
@@ -166,7 +168,7 @@ func (p *parser) annotatedStatement(as Annotations) Stmt {
 // simpleStmt = lvalue ( "=" | "+=" | … ) expr | call .
 func (p *parser) simpleStmt() Stmt {
 	pos := p.pos()
-	if k := p.tok.Kind; !isNameKind(k) && k != _Dot && k != _This && k != _Lparen {
+	if k := p.tok.Kind; !k.IsName() && k != token.Dot && k != token.This && k != token.Lparen {
 		p.unexpected("a statement")
 		return &EmptyStmt{}
 	}
@@ -174,7 +176,7 @@ func (p *parser) simpleStmt() Stmt {
 	if p.panicking {
 		return &EmptyStmt{}
 	}
-	if isAssign(p.tok.Kind) {
+	if p.tok.Kind.IsAssign() {
 		s := &AssignStmt{Op: assignOps[p.tok.Kind], LHS: lhs}
 		s.pos = pos
 		p.next()
@@ -200,21 +202,21 @@ func (p *parser) lvalue() Expr {
 	defer p.leave()
 	var x Expr
 	switch open := p.pos(); {
-	case p.got(_Lparen):
+	case p.got(token.Lparen):
 		paren := &ParenExpr{X: p.lvalue()}
 		paren.pos = open
-		p.wantClose(_Rparen, open)
+		p.wantClose(token.Rparen, open)
 		x = paren
 	default:
 		x = p.operand()
 	}
 	for !p.panicking {
 		switch p.tok.Kind {
-		case _Dot, _Lbrack:
+		case token.Dot, token.Lbrack:
 			x = p.member(x)
-		case _Lss:
+		case token.Lss:
 			return p.call(x, p.typeArgs())
-		case _Lparen:
+		case token.Lparen:
 			return p.call(x, nil)
 		default:
 			return x
@@ -237,7 +239,7 @@ func (p *parser) ifStmt() Stmt {
 		}
 		s := &IfStmt{}
 		s.pos = p.pos()
-		p.want(_If)
+		p.want(token.If)
 		s.Cond = p.parenthesized()
 		s.Then = p.branch()
 		if first == nil {
@@ -245,10 +247,10 @@ func (p *parser) ifStmt() Stmt {
 		} else {
 			last.Else = s
 		}
-		if !p.got(_Else) {
+		if !p.got(token.Else) {
 			return first
 		}
-		if p.tok.Kind != _If {
+		if p.tok.Kind != token.If {
 			s.Else = p.branch()
 			return first
 		}
@@ -259,15 +261,15 @@ func (p *parser) ifStmt() Stmt {
 // parenthesized = "(" expr ")" behind if and switch.
 func (p *parser) parenthesized() Expr {
 	open := p.pos()
-	p.want(_Lparen)
+	p.want(token.Lparen)
 	x := p.innerExpr()
-	p.wantClose(_Rparen, open)
+	p.wantClose(token.Rparen, open)
 	return x
 }
 
 // branch is a statement that depends on a condition, where nothing can be declared.
 func (p *parser) branch() Stmt {
-	if !p.panicking && (p.tok.Kind == _Const || p.beginsDecl()) {
+	if !p.panicking && (p.tok.Kind == token.Const || p.beginsDecl()) {
 		p.errorf("unexpected declaration: put it between { and }")
 		return &EmptyStmt{}
 	}
@@ -282,10 +284,10 @@ func (p *parser) switchStmt() Stmt {
 		return s
 	}
 	defer p.leave()
-	p.want(_Switch)
+	p.want(token.Switch)
 	s.X = p.parenthesized()
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() { s.Cases = append(s.Cases, p.switchCase()) })
 	return s
 }
@@ -293,17 +295,17 @@ func (p *parser) switchStmt() Stmt {
 func (p *parser) switchCase() *SwitchCase {
 	c := &SwitchCase{}
 	c.pos = p.pos()
-	if p.got(_Default) {
+	if p.got(token.Default) {
 		d := &DefaultExpr{}
 		d.pos = c.pos
 		c.Label = d
-	} else if p.tok.Kind == _Lbrace {
+	} else if p.tok.Kind == token.Lbrace {
 		p.unexpected("a label")
 	} else {
 		c.Label = p.expr()
 	}
-	p.want(_Colon)
-	if p.tok.Kind == _Lbrace || p.tok.Kind == _At {
+	p.want(token.Colon)
+	if p.tok.Kind == token.Lbrace || p.tok.Kind == token.At {
 		c.Body = p.block(p.annotations())
 	}
 	return c
@@ -318,28 +320,28 @@ func (p *parser) forStmt(as Annotations) Stmt {
 		return &EmptyStmt{}
 	}
 	defer p.leave()
-	p.want(_For)
+	p.want(token.For)
 	open := p.pos()
-	p.want(_Lparen)
+	p.want(token.Lparen)
 	p.openScope()
 	defer p.closeScope()
 	var init []Stmt
-	p.list(_Semi, false, func() { init = append(init, p.forInit()) })
-	if v := loopVar(init); v != nil && p.got(_In) {
+	p.list(token.Semi, false, func() { init = append(init, p.forInit()) })
+	if v := loopVar(init); v != nil && p.got(token.In) {
 		s := &ForInStmt{Annotations: as, Var: v}
 		s.pos = pos
 		s.Coll = p.collection()
-		p.wantClose(_Rparen, open)
+		p.wantClose(token.Rparen, open)
 		s.Body = p.branch()
 		return s
 	}
 	s := &ForStmt{Annotations: as, Init: init}
 	s.pos = pos
-	p.want(_Semi)
+	p.want(token.Semi)
 	s.Cond = p.innerExpr()
-	p.want(_Semi)
-	p.list(_Rparen, false, func() { s.Post = append(s.Post, p.simpleStmt()) })
-	p.wantClose(_Rparen, open)
+	p.want(token.Semi)
+	p.list(token.Rparen, false, func() { s.Post = append(s.Post, p.simpleStmt()) })
+	p.wantClose(token.Rparen, open)
 	s.Body = p.branch()
 	return s
 }
@@ -378,7 +380,7 @@ func (p *parser) forInit() Stmt {
 // collection = expr [ ".." expr ] .
 func (p *parser) collection() Expr {
 	x := p.innerExpr()
-	if !p.got(_DotDot) {
+	if !p.got(token.DotDot) {
 		return x
 	}
 	r := &RangeExpr{Lo: x, Hi: p.innerExpr()}
@@ -390,10 +392,10 @@ func (p *parser) collection() Expr {
 func (p *parser) returnStmt() Stmt {
 	s := &ReturnStmt{}
 	s.pos = p.pos()
-	p.want(_Return)
-	if p.tok.Kind != _Semi {
+	p.want(token.Return)
+	if p.tok.Kind != token.Semi {
 		s.Value = p.expr()
 	}
-	p.want(_Semi)
+	p.want(token.Semi)
 	return s
 }

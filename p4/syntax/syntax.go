@@ -1,5 +1,5 @@
 // Package syntax reads P4_16: it preprocesses, scans and parses a program into
-// a tree, prints trees, and formats source text.
+// a tree, and prints trees.
 //
 // [Parse] is the way in. The grammar stands in grammar.txt; the methods of the
 // parser are named after its productions.
@@ -8,6 +8,8 @@ package syntax
 import (
 	"errors"
 	"io/fs"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // Options say how a program is read; the zero value reads one without includes.
@@ -81,8 +83,8 @@ func parseFile(name string, toks []Token, errs *Errors) *File {
 	p := &parser{toks: toks, tok: &toks[0], errs: errs}
 	p.kinds = make(map[string]symKind, 64)
 	f := &File{Name: name}
-	for p.tok.Kind != _EOF {
-		if p.got(_Semi) {
+	for p.tok.Kind != token.EOF {
+		if p.got(token.Semi) {
 			continue
 		}
 		start := p.i

@@ -95,7 +95,6 @@ func TestParse(t *testing.T) {
 				continue
 			}
 			checkPrint(t, name, file)
-			checkFormat(t, name, fsys[name].Data)
 			golden(t, a, strings.TrimSuffix(name, ".p4")+".print", printed(t, file))
 		}
 	})
@@ -216,26 +215,18 @@ func checkErrors(t *testing.T, fsys fstest.MapFS, name string) {
 	}
 }
 
-// TestFormat compares programs with what Format makes of them.
-func TestFormat(t *testing.T) {
-	archives(t, "format", func(t *testing.T, a *txtar.Archive) {
-		for _, name := range programs(a) {
-			text := contents(a)[name].Data
-			golden(t, a, strings.TrimSuffix(name, ".p4")+".formatted", string(checkFormat(t, name, text)))
-		}
-	})
-}
-
-// TestFormatRefuses checks that Format returns nothing where it cannot be sure.
-func TestFormatRefuses(t *testing.T) {
-	for text, want := range map[string]string{
-		"const int a = \"x": "string not terminated",
-		"a /* b":            "comment not terminated",
-		"{ #\n}":            "would change line 1", // the # would begin a line
-	} {
-		out, err := Format([]byte(text), "in.p4")
-		if err == nil || out != nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %q, %v", text, out, err)
-		}
+// TestWideTree prints a tree as deep as the parser lets one become.
+func TestWideTree(t *testing.T) {
+	text := "const int a = 1" + strings.Repeat(" + 1", maxChain) + ";\n" +
+		"void f() { " + strings.Repeat("if (x) {} else ", maxChain) + "{} }\n" +
+		"const int b = " + strings.Repeat("(", maxDepth-1) + "1" + strings.Repeat(")", maxDepth-1) + ";\n"
+	file := mustParse(t, text)
+	nodes := 0
+	for _, d := range file.Decls {
+		Inspect(d, func(Node) bool { nodes++; return true })
 	}
+	if nodes < 4*maxChain {
+		t.Errorf("%d nodes", nodes)
+	}
+	checkPrint(t, "main.p4", file)
 }

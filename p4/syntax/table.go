@@ -1,15 +1,17 @@
 package syntax
 
+import "github.com/p4lb/p4lb/p4/token"
+
 // table = "table" name "{" property { property } "}" .
 func (p *parser) table(as Annotations) Decl {
 	t := &TableDecl{Annotations: as}
 	t.pos = p.pos()
-	p.want(_Table)
+	p.want(token.Table)
 	t.Name = p.name()
 	p.declare(t.Name, symOther)
 	open := p.pos()
-	p.want(_Lbrace)
-	if p.tok.Kind == _Rbrace {
+	p.want(token.Lbrace)
+	if p.tok.Kind == token.Rbrace {
 		p.complain(p.tok, "unexpected }, expected a table property")
 	}
 	p.items(open, func() { p.property(t) })
@@ -23,33 +25,33 @@ func (p *parser) table(as Annotations) Decl {
 func (p *parser) property(t *TableDecl) {
 	as := p.annotations()
 	pos := p.pos()
-	isConst := p.got(_Const)
+	isConst := p.got(token.Const)
 	switch k := p.tok.Kind; k {
-	case _Key, _Actions:
+	case token.Key, token.Actions:
 		if isConst || len(as) > 0 {
 			p.errorf("unexpected %s, which takes neither const nor annotations", k)
 			return
 		}
-		if k == _Key {
+		if k == token.Key {
 			p.once(t.Key != nil)
 			t.Key = p.tableKey()
 		} else {
 			p.once(t.Actions != nil)
 			t.Actions = p.tableActions()
 		}
-	case _Entries:
+	case token.Entries:
 		p.once(t.Entries != nil)
 		t.Entries = p.tableEntries(as, isConst, pos)
 	default:
 		prop := &Property{Annotations: as, Const: isConst}
 		prop.pos = pos
-		if k == _List {
+		if k == token.List {
 			p.unexpected("a table property")
 		}
 		prop.Name = p.name()
-		p.want(_Assign)
+		p.want(token.Assign)
 		prop.Value = p.expr()
-		p.want(_Semi)
+		p.want(token.Semi)
 		t.Props = append(t.Props, prop)
 	}
 }
@@ -64,9 +66,9 @@ func (p *parser) once(already bool) {
 // braced parses word "=" "{" items "}".
 func (p *parser) braced(item func()) {
 	p.next()
-	p.want(_Assign)
+	p.want(token.Assign)
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, item)
 }
 
@@ -78,10 +80,10 @@ func (p *parser) tableKey() *TableKey {
 		e := &KeyElem{}
 		e.pos = p.pos()
 		e.X = p.expr()
-		p.want(_Colon)
+		p.want(token.Colon)
 		e.Match = p.name()
 		e.Annotations = p.annotations()
-		p.want(_Semi)
+		p.want(token.Semi)
 		k.Elems = append(k.Elems, e)
 	})
 	return k
@@ -95,7 +97,7 @@ func (p *parser) tableActions() *TableActions {
 		as := p.annotations()
 		ref := p.actionRef()
 		ref.Annotations = as
-		p.want(_Semi)
+		p.want(token.Semi)
 		a.Refs = append(a.Refs, ref)
 	})
 	return a
@@ -106,7 +108,7 @@ func (p *parser) actionRef() *ActionRef {
 	a := &ActionRef{}
 	a.pos = p.pos()
 	a.Name = p.prefixedName()
-	if p.tok.Kind == _Lparen {
+	if p.tok.Kind == token.Lparen {
 		a.HasArgs = true
 		a.Args = p.args()
 	}
@@ -125,8 +127,8 @@ func (p *parser) tableEntries(as Annotations, isConst bool, pos Pos) *TableEntri
 func (p *parser) entry() *Entry {
 	e := &Entry{}
 	e.pos = p.pos()
-	e.Const = p.got(_Const)
-	if p.tok.Kind == _Priority && p.peek(1).Kind == _Assign {
+	e.Const = p.got(token.Const)
+	if p.tok.Kind == token.Priority && p.peek(1).Kind == token.Assign {
 		e.Priority = p.priority()
 	}
 	key := p.keyset()
@@ -135,26 +137,26 @@ func (p *parser) entry() *Entry {
 	} else {
 		e.Keys = []Expr{key}
 	}
-	p.want(_Colon)
+	p.want(token.Colon)
 	e.Action = p.actionRef()
 	e.Annotations = p.annotations()
-	p.want(_Semi)
+	p.want(token.Semi)
 	return e
 }
 
 // priority = "priority" "=" ( integer | "(" expr ")" ) ":" .
 func (p *parser) priority() Expr {
 	p.next()
-	p.want(_Assign)
+	p.want(token.Assign)
 	var x Expr
 	switch p.tok.Kind {
-	case _Int:
+	case token.Int:
 		x = p.intLit()
-	case _Lparen:
+	case token.Lparen:
 		x = p.parenthesized()
 	default:
 		p.unexpected("an integer or (")
 	}
-	p.want(_Colon)
+	p.want(token.Colon)
 	return x
 }

@@ -1,8 +1,10 @@
 package syntax
 
+import "github.com/p4lb/p4lb/p4/token"
+
 // derivedTypeDecl = structDecl | enumDecl .
 func (p *parser) derivedTypeDecl(as Annotations) Decl {
-	if p.tok.Kind == _Enum {
+	if p.tok.Kind == token.Enum {
 		return p.enumDecl(as)
 	}
 	return p.structDecl(as)
@@ -13,9 +15,9 @@ func (p *parser) structDecl(as Annotations) Decl {
 	d := &StructDecl{Annotations: as}
 	d.pos = p.pos()
 	switch p.tok.Kind {
-	case _Header:
+	case token.Header:
 		d.Kind = StructKindHeader
-	case _HeaderUnion:
+	case token.HeaderUnion:
 		d.Kind = StructKindUnion
 	}
 	p.next()
@@ -26,7 +28,7 @@ func (p *parser) structDecl(as Annotations) Decl {
 	d.TypeParams = p.typeParams()
 	p.declareTypes(d.TypeParams)
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	p.items(open, func() { d.Fields = append(d.Fields, p.field()) })
 	return d
 }
@@ -36,7 +38,7 @@ func (p *parser) field() *Field {
 	f := &Field{Annotations: p.annotations()}
 	f.pos = p.pos()
 	f.Name, f.Type = p.declarator(p.typeRef())
-	p.want(_Semi)
+	p.want(token.Semi)
 	return f
 }
 
@@ -44,28 +46,28 @@ func (p *parser) field() *Field {
 func (p *parser) enumDecl(as Annotations) Decl {
 	d := &EnumDecl{Annotations: as}
 	d.pos = p.pos()
-	p.want(_Enum)
-	if p.peek(1).Kind != _Lbrace || beginsType(p.tok.Kind) {
+	p.want(token.Enum)
+	if p.peek(1).Kind != token.Lbrace || p.tok.Kind.BeginsType() {
 		d.Type = p.typeRef()
 	}
 	d.Name = p.name()
 	p.declare(d.Name, symType)
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	member := func() {
 		m := &EnumMember{Name: p.name()}
 		m.pos = m.Name.pos
 		if d.Type != nil {
-			p.want(_Assign)
+			p.want(token.Assign)
 			m.Value = p.expr()
 		}
 		d.Members = append(d.Members, m)
 	}
 	member()
-	if p.got(_Comma) {
-		p.list(_Rbrace, true, member)
+	if p.got(token.Comma) {
+		p.list(token.Rbrace, true, member)
 	}
-	p.wantClose(_Rbrace, open)
+	p.wantClose(token.Rbrace, open)
 	return d
 }
 
@@ -98,23 +100,23 @@ func (p *parser) noAnnotations(as Annotations, what string) {
 // nameList = "{" name { "," name } "}" .
 func (p *parser) nameList(trailing bool) []*Name {
 	open := p.pos()
-	p.want(_Lbrace)
+	p.want(token.Lbrace)
 	names := []*Name{p.name()}
-	for p.got(_Comma) && !(trailing && p.tok.Kind == _Rbrace) {
+	for p.got(token.Comma) && !(trailing && p.tok.Kind == token.Rbrace) {
 		names = append(names, p.name())
 	}
-	p.wantClose(_Rbrace, open)
+	p.wantClose(token.Rbrace, open)
 	return names
 }
 
 // typedefDecl = ( "typedef" ( typeRef | derivedTypeDecl ) | "type" typeRef ) declarator ";" .
 func (p *parser) typedefDecl(as Annotations) Decl {
-	d := &TypedefDecl{Annotations: as, New: p.tok.Kind == _Type}
+	d := &TypedefDecl{Annotations: as, New: p.tok.Kind == token.Type}
 	d.pos = p.pos()
 	p.next()
 	inline := p.annotations()
 	switch p.tok.Kind {
-	case _Header, _HeaderUnion, _Struct, _Enum:
+	case token.Header, token.HeaderUnion, token.Struct, token.Enum:
 		if !d.New {
 			d.Inline = p.derivedTypeDecl(inline)
 			d.Type = d.Inline.DeclName()
@@ -126,7 +128,7 @@ func (p *parser) typedefDecl(as Annotations) Decl {
 		d.Type = p.typeRef()
 	}
 	d.Name, d.Type = p.declarator(d.Type)
-	p.want(_Semi)
+	p.want(token.Semi)
 	p.declare(d.Name, symType)
 	return d
 }

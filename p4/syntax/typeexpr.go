@@ -1,17 +1,10 @@
 package syntax
 
-// beginsType reports whether t is a word that only a type begins with.
-func beginsType(k Kind) bool {
-	switch k {
-	case _Bit, _Bool, _Error, _IntWord, _MatchKind, _StringWord, _Tuple, _Varbit, _Void:
-		return true
-	}
-	return false
-}
+import "github.com/p4lb/p4lb/p4/token"
 
 // kindOf is what the parser knows of the name at the n-th token from here.
 func (p *parser) kindOf(n int) symKind {
-	if t := p.peek(n); isNameKind(t.Kind) {
+	if t := p.peek(n); t.Kind.IsName() {
 		return p.kinds[t.Text]
 	}
 	return symNone
@@ -21,11 +14,11 @@ func (p *parser) kindOf(n int) symKind {
 // word, a declared type or list<. A type's name before a dot is one as well.
 func (p *parser) typeAt(n int) bool {
 	switch t := p.peek(n); {
-	case beginsType(t.Kind):
-		return t.Kind != _Error || p.peek(n+1).Kind != _Dot
-	case t.Kind == _List:
-		return p.peek(n+1).Kind == _Lss
-	case t.Kind == _Dot:
+	case t.Kind.BeginsType():
+		return t.Kind != token.Error || p.peek(n+1).Kind != token.Dot
+	case t.Kind == token.List:
+		return p.peek(n+1).Kind == token.Lss
+	case t.Kind == token.Dot:
 		return p.global(p.peek(n+1).Text) == symType
 	default:
 		return p.kindOf(n) == symType
@@ -34,7 +27,7 @@ func (p *parser) typeAt(n int) bool {
 
 // typeOrVoid = typeRef | "void" .
 func (p *parser) typeOrVoid() Expr {
-	if p.tok.Kind == _Void {
+	if p.tok.Kind == token.Void {
 		return p.baseType(VoidKind, false)
 	}
 	return p.typeRef()
@@ -52,7 +45,7 @@ func (p *parser) typeRef() Expr {
 
 // stackTypes = { "[" expr "]" } behind the type of the elements.
 func (p *parser) stackTypes(t Expr) Expr {
-	for n := 0; p.tok.Kind == _Lbrack && !p.panicking; n++ {
+	for n := 0; p.tok.Kind == token.Lbrack && !p.panicking; n++ {
 		if n > maxDepth {
 			p.giveUp("type has more than %d sizes", maxDepth)
 			break
@@ -67,36 +60,36 @@ func (p *parser) stackType(elem Expr) Expr {
 	t := &StackType{Elem: elem}
 	t.pos = elem.Pos()
 	open := p.pos()
-	p.want(_Lbrack)
+	p.want(token.Lbrack)
 	t.Size = p.innerExpr()
-	p.wantClose(_Rbrack, open)
+	p.wantClose(token.Rbrack, open)
 	return t
 }
 
 func (p *parser) plainType() Expr {
 	switch p.tok.Kind {
-	case _Bool:
+	case token.Bool:
 		return p.baseType(BoolKind, false)
-	case _Error:
+	case token.Error:
 		return p.baseType(ErrorKind, false)
-	case _MatchKind:
+	case token.MatchKind:
 		return p.baseType(MatchKindKind, false)
-	case _StringWord:
+	case token.StringWord:
 		return p.baseType(StringKind, false)
-	case _Bit:
+	case token.Bit:
 		return p.baseType(BitKind, true)
-	case _IntWord:
+	case token.IntWord:
 		return p.baseType(IntKind, true)
-	case _Varbit:
+	case token.Varbit:
 		return p.baseType(VarbitKind, true)
-	case _Tuple:
+	case token.Tuple:
 		return p.tupleType()
-	case _List:
-		if p.peek(1).Kind == _Lss {
+	case token.List:
+		if p.peek(1).Kind == token.Lss {
 			return p.listType()
 		}
 	}
-	if !isNameKind(p.tok.Kind) && p.tok.Kind != _Dot {
+	if !p.tok.Kind.IsName() && p.tok.Kind != token.Dot {
 		p.unexpected("a type")
 	}
 	return p.namedType()
@@ -111,9 +104,9 @@ func (p *parser) baseType(kind BaseKind, sized bool) Expr {
 		return t
 	}
 	open := p.pos()
-	if p.got(_Lss) {
+	if p.got(token.Lss) {
 		t.Size = p.exprNoGtr()
-		p.wantClose(_Gtr, open)
+		p.wantClose(token.Gtr, open)
 	} else if kind == VarbitKind {
 		p.unexpected("<")
 	}
@@ -123,7 +116,7 @@ func (p *parser) baseType(kind BaseKind, sized bool) Expr {
 // namedType = prefixedName [ typeArgs ] .
 func (p *parser) namedType() Expr {
 	name := p.prefixedName()
-	if p.tok.Kind != _Lss || p.panicking {
+	if p.tok.Kind != token.Lss || p.panicking {
 		return name
 	}
 	t := &SpecializedType{Base: name}
@@ -147,9 +140,9 @@ func (p *parser) listType() Expr {
 	t.pos = p.pos()
 	p.next()
 	open := p.pos()
-	p.want(_Lss)
+	p.want(token.Lss)
 	t.Elem = p.typeArg()
-	p.wantClose(_Gtr, open)
+	p.wantClose(token.Gtr, open)
 	return t
 }
 
@@ -157,15 +150,15 @@ func (p *parser) listType() Expr {
 func (p *parser) typeArgs() []Expr {
 	args := []Expr{}
 	open := p.pos()
-	p.want(_Lss)
-	p.list(_Gtr, false, func() { args = append(args, p.typeArg()) })
-	p.wantClose(_Gtr, open)
+	p.want(token.Lss)
+	p.list(token.Gtr, false, func() { args = append(args, p.typeArg()) })
+	p.wantClose(token.Gtr, open)
 	return args
 }
 
 // typeArg = typeRef | "void" | "_" .
 func (p *parser) typeArg() Expr {
-	if p.tok.Kind == _Underscore {
+	if p.tok.Kind == token.Underscore {
 		return p.dontCare()
 	}
 	return p.typeOrVoid()
@@ -174,28 +167,28 @@ func (p *parser) typeArg() Expr {
 // typeParams = [ "<" name { "," name } ">" ] .
 func (p *parser) typeParams() []*Name {
 	open := p.pos()
-	if !p.got(_Lss) {
+	if !p.got(token.Lss) {
 		return nil
 	}
 	var names []*Name
-	p.list(_EOF, false, func() { names = append(names, p.name()) })
-	p.wantClose(_Gtr, open)
+	p.list(token.EOF, false, func() { names = append(names, p.name()) })
+	p.wantClose(token.Gtr, open)
 	return names
 }
 
 // behindType is the offset behind the type that typeAt saw at offset n, as
 // far as brackets tell, or 0 where they do not pair.
 func (p *parser) behindType(n int) int {
-	if p.peek(n).Kind == _Dot {
+	if p.peek(n).Kind == token.Dot {
 		n++
 	}
 	n++
-	if p.peek(n).Kind == _Lss {
+	if p.peek(n).Kind == token.Lss {
 		if n = p.behindAngles(n); n == 0 {
 			return 0
 		}
 	}
-	for p.peek(n).Kind == _Lbrack {
+	for p.peek(n).Kind == token.Lbrack {
 		if n = p.behindBracket(n); n == 0 {
 			return 0
 		}
@@ -208,17 +201,17 @@ func (p *parser) behindType(n int) int {
 func (p *parser) behindAngles(n int) int {
 	for depth := 0; ; n++ {
 		switch p.peek(n).Kind {
-		case _Lss:
+		case token.Lss:
 			depth++
-		case _Gtr:
+		case token.Gtr:
 			if depth--; depth == 0 {
 				return n + 1
 			}
-		case _Lparen, _Lbrack:
+		case token.Lparen, token.Lbrack:
 			if n = p.behindBracket(n) - 1; n < 0 {
 				return 0
 			}
-		case _Rparen, _Rbrack, _Semi, _Lbrace, _Rbrace, _EOF, _Assign:
+		case token.Rparen, token.Rbrack, token.Semi, token.Lbrace, token.Rbrace, token.EOF, token.Assign:
 			return 0
 		}
 	}
@@ -229,13 +222,13 @@ func (p *parser) behindAngles(n int) int {
 func (p *parser) behindBracket(n int) int {
 	for depth := 0; ; n++ {
 		switch p.peek(n).Kind {
-		case _Lparen, _Lbrack:
+		case token.Lparen, token.Lbrack:
 			depth++
-		case _Rparen, _Rbrack:
+		case token.Rparen, token.Rbrack:
 			if depth--; depth == 0 {
 				return n + 1
 			}
-		case _Semi, _EOF:
+		case token.Semi, token.EOF:
 			return 0
 		}
 	}

@@ -1,11 +1,16 @@
-package syntax
+package format
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/token"
+)
 
 // resolve finds out what tokens do where their kind leaves it open.
 func (f *formatter) resolve() {
 	for i := range f.elems {
-		if f.elems[i].class == tokenElem {
+		if f.elems[i].Class == syntax.TokenElement {
 			f.toks = append(f.toks, i)
 		}
 	}
@@ -20,7 +25,7 @@ func (f *formatter) resolve() {
 	f.markColons()
 	f.angles = make([]angleList, len(f.toks))
 	for i := range f.toks {
-		if f.tok(i).kind == _Lss && f.tok(i).role == noRole {
+		if f.tok(i).Kind == token.Lss && f.tok(i).role == noRole {
 			f.resolveAngle(i)
 		}
 	}
@@ -28,13 +33,13 @@ func (f *formatter) resolve() {
 		f.resolveToken(i)
 	}
 	for i := range f.toks {
-		if f.tok(i).kind == _Lbrace {
+		if f.tok(i).Kind == token.Lbrace {
 			f.markFields(i)
 		}
 	}
 }
 
-var noElem = elem{kind: _EOF, match: -1}
+var noElem = elem{Element: syntax.Element{Kind: token.EOF}, match: -1}
 
 // tok is the i-th token; outside the text there is an end of file.
 func (f *formatter) tok(i int) *elem {
@@ -46,15 +51,15 @@ func (f *formatter) tok(i int) *elem {
 
 // noteType notes the names that declarations make types.
 func (f *formatter) noteType(i int) {
-	switch f.tok(i).kind {
-	case _Struct, _Header, _HeaderUnion, _Extern, _Control, _Parser, _Package, _Enum:
-		if name := f.tok(i + 1); name.kind == _Name {
-			f.types[name.text] = true
+	switch f.tok(i).Kind {
+	case token.Struct, token.Header, token.HeaderUnion, token.Extern, token.Control, token.Parser, token.Package, token.Enum:
+		if name := f.tok(i + 1); name.Kind == token.Name {
+			f.types[name.Text] = true
 		}
-	case _Typedef, _Type:
+	case token.Typedef, token.Type:
 		for n := i + 1; n < i+16; n++ {
-			if f.tok(n+1).kind == _Semi && f.tok(n).kind == _Name {
-				f.types[f.tok(n).text] = true
+			if f.tok(n+1).Kind == token.Semi && f.tok(n).Kind == token.Name {
+				f.types[f.tok(n).Text] = true
 				return
 			}
 		}
@@ -64,11 +69,11 @@ func (f *formatter) noteType(i int) {
 // typish reports whether a word looks like a type: it is declared as one or
 // named as types are by custom.
 func (f *formatter) typish(e *elem) bool {
-	if e.kind != _Name {
-		return beginsType(e.kind)
+	if e.Kind != token.Name {
+		return e.Kind.BeginsType()
 	}
-	c := e.text[0]
-	return f.types[e.text] || strings.HasSuffix(e.text, "_t") || 'A' <= c && c <= 'Z'
+	c := e.Text[0]
+	return f.types[e.Text] || strings.HasSuffix(e.Text, "_t") || 'A' <= c && c <= 'Z'
 }
 
 // matchBrackets pairs brackets. Each branch of an #if starts from what was
@@ -78,8 +83,8 @@ func (f *formatter) matchBrackets() {
 	var saved [][]int
 	for i := range f.elems {
 		e := &f.elems[i]
-		if e.class == directiveElem {
-			switch directiveWord(e.text) {
+		if e.Class == syntax.Directive {
+			switch directiveWord(e.Text) {
 			case "if", "ifdef", "ifndef":
 				saved = append(saved, append([]int(nil), open...))
 			case "else", "elif", "elifdef", "elifndef":
@@ -90,14 +95,14 @@ func (f *formatter) matchBrackets() {
 				saved = saved[:max(0, len(saved)-1)]
 			}
 		}
-		if e.class != tokenElem {
+		if e.Class != syntax.TokenElement {
 			continue
 		}
-		switch e.kind {
-		case _Lparen, _Lbrack, _Lbrace:
+		switch e.Kind {
+		case token.Lparen, token.Lbrack, token.Lbrace:
 			open = append(open, i)
-		case _Rparen, _Rbrack, _Rbrace:
-			if n := len(open) - 1; n >= 0 && closes(f.elems[open[n]].kind, e.kind) {
+		case token.Rparen, token.Rbrack, token.Rbrace:
+			if n := len(open) - 1; n >= 0 && closes(f.elems[open[n]].Kind, e.Kind) {
 				e.match = open[n]
 				f.elems[open[n]].match = i
 				open = open[:n]
@@ -112,21 +117,21 @@ func (f *formatter) matchElse() {
 	var pending []int // the ifs that an else may follow, under the open blocks
 	for i := 0; i < len(f.toks); i++ {
 		e := f.tok(i)
-		switch e.kind {
-		case _Lparen:
+		switch e.Kind {
+		case token.Lparen:
 			if n := f.tokenOf(e.match); n > i {
 				i = n // the semicolons of a for end nothing
 			}
-		case _If:
+		case token.If:
 			pending = append(pending, f.toks[i])
-		case _Else:
+		case token.Else:
 			if n := len(pending) - 1; n >= 0 && pending[n] != block {
 				e.match = pending[n]
 				pending = pending[:n]
 			}
-		case _Lbrace:
+		case token.Lbrace:
 			pending = append(pending, block)
-		case _Rbrace:
+		case token.Rbrace:
 			for n := len(pending) - 1; n >= 0; n-- {
 				last := pending[n]
 				pending = pending[:n]
@@ -135,7 +140,7 @@ func (f *formatter) matchElse() {
 				}
 			}
 		}
-		if (e.kind == _Semi || e.kind == _Rbrace) && f.tok(i+1).kind != _Else {
+		if (e.Kind == token.Semi || e.Kind == token.Rbrace) && f.tok(i+1).Kind != token.Else {
 			for n := len(pending) - 1; n >= 0 && pending[n] != block; n-- {
 				pending = pending[:n]
 			}
@@ -144,10 +149,10 @@ func (f *formatter) matchElse() {
 }
 
 // closes reports whether end is the bracket that closes open.
-func closes(open, end Kind) bool {
+func closes(open, end token.Kind) bool {
 	switch end {
-	case _Rparen, _Rbrack, _Rbrace:
-		return opening(end) == open
+	case token.Rparen, token.Rbrack, token.Rbrace:
+		return end.Opening() == open
 	}
 	return false
 }
@@ -156,7 +161,7 @@ func closes(open, end Kind) bool {
 func directiveWord(text string) string {
 	text = strings.TrimLeft(text[1:], " \t")
 	n := 0
-	for n < len(text) && isWord(text[n]) {
+	for n < len(text) && token.IsWord(text[n]) {
 		n++
 	}
 	return text[:n]
@@ -167,9 +172,9 @@ func (f *formatter) markPragmas() {
 	on := false
 	for i := range f.elems {
 		e := &f.elems[i]
-		on = on && e.breaks == 0
+		on = on && e.Breaks == 0
 		e.pragma = on
-		if e.kind == _At && i+1 < len(f.elems) && f.elems[i+1].text == "pragma" && !f.elems[i+1].space {
+		if e.Kind == token.At && i+1 < len(f.elems) && f.elems[i+1].Text == "pragma" && !f.elems[i+1].Space {
 			on = true
 		}
 	}
@@ -184,20 +189,20 @@ func (f *formatter) resolveAngle(i int) {
 	}
 	prev := f.tok(i - 1)
 	sure := false
-	switch prev.kind {
-	case _Bit, _IntWord, _Varbit, _Tuple, _List, _ValueSet:
+	switch prev.Kind {
+	case token.Bit, token.IntWord, token.Varbit, token.Tuple, token.List, token.ValueSet:
 		sure = true
 	default:
-		if !isNameKind(prev.kind) {
+		if !prev.Kind.IsName() {
 			return
 		}
 	}
-	typish := f.typish(prev) && f.tok(i-2).kind != _Dot || f.typish(f.tok(i+1))
+	typish := f.typish(prev) && f.tok(i-2).Kind != token.Dot || f.typish(f.tok(i+1))
 	switch next := f.tok(end + 1); {
 	case sure:
-	case next.kind == _Lparen, isNameKind(next.kind):
+	case next.Kind == token.Lparen, next.Kind.IsName():
 		sure = !commas || typish
-	case next.kind >= _Not && next.kind < _Assign && next.kind != _Gtr, next.kind == _Int:
+	case next.Kind >= token.Not && next.Kind < token.Assign && next.Kind != token.Gtr, next.Kind == token.Int:
 		sure = false
 	default:
 		sure = !commas || typish
@@ -210,7 +215,7 @@ func (f *formatter) resolveAngle(i int) {
 // markBodies marks what stands between the parentheses of an annotation.
 func (f *formatter) markBodies() {
 	for i := range f.toks {
-		if open := f.tok(i + 2); f.tok(i).kind == _At && open.kind == _Lparen {
+		if open := f.tok(i + 2); f.tok(i).Kind == token.At && open.Kind == token.Lparen {
 			for k := i + 3; k < f.tokenOf(open.match); k++ {
 				f.tok(k).free = true
 			}
@@ -239,27 +244,27 @@ func (f *formatter) angleEnd(i int) (end int, commas bool) {
 
 func (f *formatter) scanAngle(i int) (end int, commas bool) {
 	sized := false // inside bit<…> there may be arithmetic
-	switch f.tok(i - 1).kind {
-	case _Bit, _IntWord, _Varbit:
+	switch f.tok(i - 1).Kind {
+	case token.Bit, token.IntWord, token.Varbit:
 		sized = true
 	}
 	for k := i + 1; ; k++ {
 		e := f.tok(k)
 		switch {
-		case e.kind == _Gtr:
+		case e.Kind == token.Gtr:
 			return k, commas
-		case e.kind == _Lss:
+		case e.Kind == token.Lss:
 			if k, _ = f.angleEnd(k); k < 0 {
 				return -1, false
 			}
-		case e.kind == _Lparen && sized, e.kind == _Lbrack:
+		case e.Kind == token.Lparen && sized, e.Kind == token.Lbrack:
 			if k = f.tokenOf(e.match); k < 0 {
 				return -1, false
 			}
-		case e.kind == _Comma:
+		case e.Kind == token.Comma:
 			commas = true
-		case e.kind == _Dot, e.kind == _Int, e.kind == _Underscore, isNameKind(e.kind), beginsType(e.kind):
-		case sized && e.kind > _Not && e.kind < _Assign:
+		case e.Kind == token.Dot, e.Kind == token.Int, e.Kind == token.Underscore, e.Kind.IsName(), e.Kind.BeginsType():
+		case sized && e.Kind > token.Not && e.Kind < token.Assign:
 		default:
 			return -1, false
 		}
@@ -284,23 +289,23 @@ func (f *formatter) tokenOf(i int) int {
 
 func (f *formatter) resolveToken(i int) {
 	e, prev := f.tok(i), f.tok(i-1)
-	switch e.kind {
-	case _Not, _Tilde:
+	switch e.Kind {
+	case token.Not, token.Tilde:
 		e.role = prefix
-	case _Minus, _Plus:
+	case token.Minus, token.Plus:
 		if !endsOperand(prev) {
 			e.role = prefix
 		}
-	case _Rparen:
+	case token.Rparen:
 		if f.isCast(i) {
 			e.role = castParen
 		}
-	case _Lbrace:
+	case token.Lbrace:
 		e.role = f.braceRole(i)
 		if e.match >= 0 {
 			f.elems[e.match].role = e.role
 		}
-	case _Rbrace:
+	case token.Rbrace:
 		if e.match < 0 {
 			e.role = blockBrace
 		}
@@ -310,13 +315,13 @@ func (f *formatter) resolveToken(i int) {
 // endsOperand reports whether a value can end with e, so that + and - behind
 // it have two operands.
 func endsOperand(e *elem) bool {
-	switch e.kind {
-	case _Int, _String, _Rbrack, _Rbrace, _True, _False, _This, _Underscore, _Default, _Invalid:
+	switch e.Kind {
+	case token.Int, token.String, token.Rbrack, token.Rbrace, token.True, token.False, token.This, token.Underscore, token.Default, token.Invalid:
 		return true
-	case _Rparen:
+	case token.Rparen:
 		return e.role != castParen
 	}
-	return isNameKind(e.kind)
+	return e.Kind.IsName()
 }
 
 // isCast reports whether the ) at token i closes a cast.
@@ -326,41 +331,41 @@ func (f *formatter) isCast(i int) bool {
 		return false
 	}
 	switch p := f.tok(open - 1); {
-	case endsOperand(p), p.role == angle, p.kind == _If, p.kind == _For, p.kind == _Switch, p.kind == _Select:
+	case endsOperand(p), p.role == angle, p.Kind == token.If, p.Kind == token.For, p.Kind == token.Switch, p.Kind == token.Select:
 		return false
 	}
 	k := open + 1
-	if f.tok(k).kind == _Dot {
+	if f.tok(k).Kind == token.Dot {
 		k++
 	}
 	first := f.tok(k)
-	if !beginsType(first.kind) && !isNameKind(first.kind) || !f.typeEndsAt(k, i) {
+	if !first.Kind.BeginsType() && !first.Kind.IsName() || !f.typeEndsAt(k, i) {
 		return false
 	}
-	if beginsType(first.kind) {
+	if first.Kind.BeginsType() {
 		return true
 	}
-	switch next := f.tok(i + 1); next.kind {
-	case _Int, _String, _True, _False, _This, _Not, _Tilde:
+	switch next := f.tok(i + 1); next.Kind {
+	case token.Int, token.String, token.True, token.False, token.This, token.Not, token.Tilde:
 		return true
-	case _Lparen, _Lbrace, _Minus, _Plus, _Dot:
+	case token.Lparen, token.Lbrace, token.Minus, token.Plus, token.Dot:
 		return f.typish(first)
 	default:
-		return isNameKind(next.kind)
+		return next.Kind.IsName()
 	}
 }
 
 // typeEndsAt reports whether a type that starts at token k ends right before token end.
 func (f *formatter) typeEndsAt(k, end int) bool {
 	k++
-	if f.tok(k).kind == _Lss {
+	if f.tok(k).Kind == token.Lss {
 		n, _ := f.angleEnd(k)
 		if n < 0 {
 			return false
 		}
 		k = n + 1
 	}
-	for f.tok(k).kind == _Lbrack {
+	for f.tok(k).Kind == token.Lbrack {
 		n := f.tokenOf(f.tok(k).match)
 		if n < 0 {
 			return false
@@ -374,21 +379,21 @@ func (f *formatter) typeEndsAt(k, end int) bool {
 // where a value does and has no semicolons.
 func (f *formatter) braceRole(i int) role {
 	switch prev := f.tok(i - 1); {
-	case prev.kind == _Lparen, prev.kind == _Lbrack, prev.kind == _Comma, prev.kind == _Return, isAssign(prev.kind),
-		prev.kind >= _Not && prev.kind < _Assign && prev.role != angle, prev.kind == _Question, prev.role == ternary,
+	case prev.Kind == token.Lparen, prev.Kind == token.Lbrack, prev.Kind == token.Comma, prev.Kind == token.Return, prev.Kind.IsAssign(),
+		prev.Kind >= token.Not && prev.Kind < token.Assign && prev.role != angle, prev.Kind == token.Question, prev.role == ternary,
 		prev.role == castParen, prev.role == exprBrace:
 	default:
 		return blockBrace
 	}
-	if w := f.tok(i - 2).kind; w == _Key || w == _Actions || w == _Entries {
+	if w := f.tok(i - 2).Kind; w == token.Key || w == token.Actions || w == token.Entries {
 		return blockBrace
 	}
 	end := f.tokenOf(f.tok(i).match)
 	for k := i + 1; k < end; k++ {
-		switch e := f.tok(k); e.kind {
-		case _Semi:
+		switch e := f.tok(k); e.Kind {
+		case token.Semi:
 			return blockBrace
-		case _Lbrace:
+		case token.Lbrace:
 			if n := f.tokenOf(e.match); n > k {
 				k = n
 			}
@@ -400,30 +405,30 @@ func (f *formatter) braceRole(i int) role {
 // markColons tells the : of a ?: and of a slice from that of a label.
 func (f *formatter) markColons() {
 	type level struct {
-		open    Kind
+		open    token.Kind
 		pending int // ? that wait for their :
 	}
 	levels := []level{{}}
 	for i := range f.toks {
 		e := f.tok(i)
 		top := &levels[len(levels)-1]
-		switch e.kind {
-		case _Lparen, _Lbrack, _Lbrace:
-			levels = append(levels, level{open: e.kind})
-		case _Rparen, _Rbrack, _Rbrace:
-			if closes(top.open, e.kind) {
+		switch e.Kind {
+		case token.Lparen, token.Lbrack, token.Lbrace:
+			levels = append(levels, level{open: e.Kind})
+		case token.Rparen, token.Rbrack, token.Rbrace:
+			if closes(top.open, e.Kind) {
 				levels = levels[:len(levels)-1]
 			}
-		case _Question:
+		case token.Question:
 			top.pending++
-		case _Semi, _Comma:
+		case token.Semi, token.Comma:
 			top.pending = 0
-		case _Colon:
+		case token.Colon:
 			switch {
 			case top.pending > 0:
 				e.role = ternary
 				top.pending--
-			case top.open == _Lbrack:
+			case top.open == token.Lbrack:
 				e.role = sliceColon
 			}
 		}
@@ -438,14 +443,14 @@ func (f *formatter) markFields(i int) {
 		}
 		n--
 	}
-	switch f.tok(n - 1).kind {
-	case _Struct, _Header, _HeaderUnion:
+	switch f.tok(n - 1).Kind {
+	case token.Struct, token.Header, token.HeaderUnion:
 	default:
 		return
 	}
 	end := f.tokenOf(f.tok(i).match)
 	for k := i + 1; k < end; k++ {
-		if f.tok(k+1).kind == _Semi && isNameKind(f.tok(k).kind) {
+		if f.tok(k+1).Kind == token.Semi && f.tok(k).Kind.IsName() {
 			f.tok(k).role = fieldName
 		}
 	}

@@ -1,8 +1,11 @@
-package syntax
+package format
 
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 const (
@@ -10,8 +13,8 @@ const (
 	maxIndent   = 240 // however deep the text nests
 )
 
-// A formatBracket is an open bracket of the text being written.
-type formatBracket struct {
+// A bracket is an open bracket of the text being written.
+type bracket struct {
 	elem   int
 	base   int // the indentation of the statement it stands in
 	inside int // the indentation of lines inside it
@@ -22,23 +25,26 @@ func (f *formatter) layout() {
 	f.ended = make([]int, len(f.elems))
 	for i := 1; i < len(f.elems); i++ {
 		e := &f.elems[i]
-		f.ended[i] = f.ended[i-1] + btoi(e.breaks > 0 || e.class == directiveElem)
+		f.ended[i] = f.ended[i-1]
+		if e.Breaks > 0 || e.Class == syntax.Directive {
+			f.ended[i]++
+		}
 	}
 	for i := range f.elems {
 		e := &f.elems[i]
 		if i > 0 {
 			f.separate(i)
 		}
-		switch e.class {
-		case directiveElem:
-			f.write(e.text)
+		switch e.Class {
+		case syntax.Directive:
+			f.write(e.Text)
 			f.branch(e)
-		case blockCommentElem:
+		case syntax.BlockComment:
 			f.writeComment(e)
 		default:
 			e.indent = f.base
 			f.open(i)
-			f.write(e.text)
+			f.write(e.Text)
 			f.close(i)
 		}
 	}
@@ -74,10 +80,10 @@ func (f *formatter) separate(i int) {
 		return
 	}
 	f.newline()
-	if e.breaks > 1 && !opensBlock(prev) && !closesBlock(e) {
+	if e.Breaks > 1 && !opensBlock(prev) && !closesBlock(e) {
 		f.newline()
 	}
-	if e.class == directiveElem {
+	if e.Class == syntax.Directive {
 		return
 	}
 	f.indent = min(f.lineIndent(i), maxIndent)
@@ -85,8 +91,8 @@ func (f *formatter) separate(i int) {
 	f.write(strings.Repeat(" ", f.indent))
 }
 
-func opensBlock(e *elem) bool  { return e.kind == _Lbrace && e.role == blockBrace }
-func closesBlock(e *elem) bool { return e.kind == _Rbrace && e.role == blockBrace }
+func opensBlock(e *elem) bool  { return e.Kind == token.Lbrace && e.role == blockBrace }
+func closesBlock(e *elem) bool { return e.Kind == token.Rbrace && e.role == blockBrace }
 
 // breakBefore decides whether a line ends before elem i: as in the source, but
 // that statements do not share a line unless a block on one line holds them,
@@ -94,37 +100,37 @@ func closesBlock(e *elem) bool { return e.kind == _Rbrace && e.role == blockBrac
 func (f *formatter) breakBefore(i int) bool {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	switch {
-	case prev.class == lineCommentElem, prev.class == directiveElem, e.class == directiveElem:
+	case prev.Class == syntax.LineComment, prev.Class == syntax.Directive, e.Class == syntax.Directive:
 		return true
 	case e.pragma:
 		return false
-	case prev.pragma || e.class != tokenElem:
-		return e.breaks > 0
-	case prev.class == blockCommentElem:
-		return e.breaks > 0
+	case prev.pragma || e.Class != syntax.TokenElement:
+		return e.Breaks > 0
+	case prev.Class == syntax.BlockComment:
+		return e.Breaks > 0
 	case opensBlock(prev) && e.match == i-1, opensBlock(prev) && prev.match == i:
 		return false
 	case opensBlock(prev):
 		return f.broken(i - 1)
 	case closesBlock(e):
 		return f.broken(i)
-	case prev.kind == _Semi && !f.inParens() && f.blockBroken():
+	case prev.Kind == token.Semi && !f.inParens() && f.blockBroken():
 		return true
-	case opensBlock(e) && joinsBrace(prev), e.kind == _Else && closesBlock(prev):
+	case opensBlock(e) && joinsBrace(prev), e.Kind == token.Else && closesBlock(prev):
 		return false
-	case e.kind == _Semi || e.kind == _Comma:
+	case e.Kind == token.Semi || e.Kind == token.Comma:
 		return false
 	}
-	return e.breaks > 0
+	return e.Breaks > 0
 }
 
 // joinsBrace reports whether a { behind e continues e's line.
 func joinsBrace(e *elem) bool {
-	switch e.kind {
-	case _Rparen, _Assign, _Gtr, _Else, _Apply, _Colon, _Rbrack, _Error, _MatchKind:
+	switch e.Kind {
+	case token.Rparen, token.Assign, token.Gtr, token.Else, token.Apply, token.Colon, token.Rbrack, token.Error, token.MatchKind:
 		return true
 	}
-	return isNameKind(e.kind)
+	return e.Kind.IsName()
 }
 
 // broken reports whether the block with a brace at elem i takes several lines.
@@ -138,7 +144,7 @@ func (f *formatter) broken(i int) bool {
 
 func (f *formatter) inParens() bool {
 	n := len(f.stack)
-	return n > 0 && f.elems[f.stack[n-1].elem].kind != _Lbrace
+	return n > 0 && f.elems[f.stack[n-1].elem].Kind != token.Lbrace
 }
 
 // blockBroken reports whether the innermost block takes several lines.
@@ -154,7 +160,7 @@ func (f *formatter) lineIndent(i int) int {
 	inside := 0
 	if n > 0 {
 		top := f.stack[n-1]
-		if e.class == tokenElem && closes(f.elems[top.elem].kind, e.kind) {
+		if e.Class == syntax.TokenElement && closes(f.elems[top.elem].Kind, e.Kind) {
 			return top.base
 		}
 		inside = top.inside
@@ -162,7 +168,7 @@ func (f *formatter) lineIndent(i int) int {
 			return inside
 		}
 	}
-	if e.kind == _Else && e.match >= 0 {
+	if e.Kind == token.Else && e.match >= 0 {
 		return f.elems[e.match].indent
 	}
 	if head := f.headOf(i); head != nil {
@@ -181,13 +187,13 @@ func (f *formatter) headOf(i int) *elem {
 	switch {
 	case prev == nil || opensBlock(&f.elems[i]):
 		return nil
-	case prev.kind == _Else:
+	case prev.Kind == token.Else:
 		return prev
-	case prev.kind != _Rparen || prev.match < 0:
+	case prev.Kind != token.Rparen || prev.match < 0:
 		return nil
 	}
 	before := f.tokenBefore(prev.match)
-	if before == nil || before.kind != _If && before.kind != _For {
+	if before == nil || before.Kind != token.If && before.Kind != token.For {
 		return nil
 	}
 	return before
@@ -196,8 +202,8 @@ func (f *formatter) headOf(i int) *elem {
 // tokenBefore is the last token before elem i, nil where there is none or a
 // directive comes in between.
 func (f *formatter) tokenBefore(i int) *elem {
-	for i--; i >= 0 && f.elems[i].class != directiveElem; i-- {
-		if f.elems[i].class == tokenElem {
+	for i--; i >= 0 && f.elems[i].Class != syntax.Directive; i-- {
+		if f.elems[i].Class == syntax.TokenElement {
 			return &f.elems[i]
 		}
 	}
@@ -211,26 +217,26 @@ func (f *formatter) continues(i int) bool {
 	if prev == nil {
 		return false
 	}
-	if e.class == tokenElem && e.role != prefix && e.role != angle && !opensBlock(e) &&
-		(e.kind >= _Not && e.kind <= _OrOr || isAssign(e.kind) || e.kind == _Dot && endsOperand(prev) ||
-			e.kind == _Question || e.role == ternary) {
+	if e.Class == syntax.TokenElement && e.role != prefix && e.role != angle && !opensBlock(e) &&
+		(e.Kind >= token.Not && e.Kind <= token.OrOr || e.Kind.IsAssign() || e.Kind == token.Dot && endsOperand(prev) ||
+			e.Kind == token.Question || e.role == ternary) {
 		return true
 	}
 	if prev.role == angle {
 		return false
 	}
-	return prev.kind >= _Not && prev.kind <= _OrOr || isAssign(prev.kind) || prev.kind == _Question || prev.role == ternary
+	return prev.Kind >= token.Not && prev.Kind <= token.OrOr || prev.Kind.IsAssign() || prev.Kind == token.Question || prev.role == ternary
 }
 
 // open notes that elem i opens a bracket.
 func (f *formatter) open(i int) {
 	e := &f.elems[i]
-	switch e.kind {
-	case _Lparen, _Lbrack, _Lbrace:
+	switch e.Kind {
+	case token.Lparen, token.Lbrack, token.Lbrace:
 	default:
 		return
 	}
-	b := formatBracket{elem: i, base: f.base, inside: f.base + indentWidth}
+	b := bracket{elem: i, base: f.base, inside: f.base + indentWidth}
 	if e.role != blockBrace && i+1 < len(f.elems) && !f.breakBefore(i+1) {
 		b.inside = f.col + 1 // align with what follows on this line
 	}
@@ -241,9 +247,9 @@ func (f *formatter) open(i int) {
 // to the statement that the bracket stands in.
 func (f *formatter) close(i int) {
 	n := len(f.stack) - 1
-	switch e := &f.elems[i]; e.kind {
-	case _Rparen, _Rbrack, _Rbrace:
-		if n >= 0 && closes(f.elems[f.stack[n].elem].kind, e.kind) {
+	switch e := &f.elems[i]; e.Kind {
+	case token.Rparen, token.Rbrack, token.Rbrace:
+		if n >= 0 && closes(f.elems[f.stack[n].elem].Kind, e.Kind) {
 			f.base = f.stack[n].base
 			f.stack = f.stack[:n]
 		}
@@ -252,12 +258,12 @@ func (f *formatter) close(i int) {
 
 // branch lets each branch of an #if start from the brackets open before it.
 func (f *formatter) branch(e *elem) {
-	switch directiveWord(e.text) {
+	switch directiveWord(e.Text) {
 	case "if", "ifdef", "ifndef":
-		f.saved = append(f.saved, append([]formatBracket(nil), f.stack...))
+		f.saved = append(f.saved, append([]bracket(nil), f.stack...))
 	case "else", "elif", "elifdef", "elifndef":
 		if n := len(f.saved); n > 0 {
-			f.stack = append([]formatBracket(nil), f.saved[n-1]...)
+			f.stack = append([]bracket(nil), f.saved[n-1]...)
 		}
 	case "endif":
 		f.saved = f.saved[:max(0, len(f.saved)-1)]
@@ -267,7 +273,7 @@ func (f *formatter) branch(e *elem) {
 // writeComment writes a block comment, its later lines moved with the first:
 // those that begin with a star stand below the first one.
 func (f *formatter) writeComment(e *elem) {
-	lines := strings.Split(e.text, "\n")
+	lines := strings.Split(e.Text, "\n")
 	start := f.col
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t\r")
@@ -280,7 +286,7 @@ func (f *formatter) writeComment(e *elem) {
 			case bare[0] == '*':
 				line = strings.Repeat(" ", start+1) + bare
 			default:
-				kept := max(0, len(line)-len(bare)-e.col)
+				kept := max(0, len(line)-len(bare)-e.Col)
 				line = strings.Repeat(" ", start) + line[len(line)-len(bare)-kept:]
 			}
 		}
@@ -293,59 +299,59 @@ func (f *formatter) writeComment(e *elem) {
 func (f *formatter) spaceBefore(i int) bool {
 	l, r := &f.elems[i-1], &f.elems[i]
 	switch {
-	case r.class != tokenElem:
-		return l.class != tokenElem || l.kind != _Lparen
-	case l.class != tokenElem:
-		return r.kind != _Rparen && r.kind != _Comma && r.kind != _Semi
+	case r.Class != syntax.TokenElement:
+		return l.Class != syntax.TokenElement || l.Kind != token.Lparen
+	case l.Class != syntax.TokenElement:
+		return r.Kind != token.Rparen && r.Kind != token.Comma && r.Kind != token.Semi
 	}
-	if l.kind == _Gtr && r.kind == _Gtr && !r.space && r.breaks == 0 {
+	if l.Kind == token.Gtr && r.Kind == token.Gtr && !r.Space && r.Breaks == 0 {
 		return false // >> might be a shift
 	}
-	return wantsSpace(l, r) || runTogether(l.text, r.text) && !(l.kind == _Gtr && r.kind == _Gtr)
+	return wantsSpace(l, r) || token.RunTogether(l.Text, r.Text) && !(l.Kind == token.Gtr && r.Kind == token.Gtr)
 }
 
 // wantsSpace is the house style between two tokens.
 func wantsSpace(l, r *elem) bool {
 	switch { // what holds to its left or right
-	case l.kind == _Illegal || r.kind == _Illegal || l.kind == _Hash || r.kind == _Hash || l.kind == _Backslash || r.kind == _Backslash:
-		return r.space
-	case l.kind == _At:
-		return r.space && r.text == "pragma"
-	case l.free && r.free && l.kind != _Comma && r.kind != _Comma:
-		return r.space || r.breaks > 0
-	case r.kind == _Comma, r.kind == _Semi, r.kind == _Rparen, r.kind == _Rbrack, r.kind == _PlusColon,
-		l.kind == _Lparen, l.kind == _Lbrack, l.kind == _PlusColon:
+	case l.Kind == token.Illegal || r.Kind == token.Illegal || l.Kind == token.Hash || r.Kind == token.Hash || l.Kind == token.Backslash || r.Kind == token.Backslash:
+		return r.Space
+	case l.Kind == token.At:
+		return r.Space && r.Text == "pragma"
+	case l.free && r.free && l.Kind != token.Comma && r.Kind != token.Comma:
+		return r.Space || r.Breaks > 0
+	case r.Kind == token.Comma, r.Kind == token.Semi, r.Kind == token.Rparen, r.Kind == token.Rbrack, r.Kind == token.PlusColon,
+		l.Kind == token.Lparen, l.Kind == token.Lbrack, l.Kind == token.PlusColon:
 		return false
 	case l.role == prefix, l.role == castParen, l.role == sliceColon, r.role == sliceColon:
 		return false
 	case r.role == angle:
 		return false
-	case l.role == angle && l.kind == _Lss:
+	case l.role == angle && l.Kind == token.Lss:
 		return false
-	case l.role == exprBrace && l.kind == _Lbrace, r.role == exprBrace && r.kind == _Rbrace:
+	case l.role == exprBrace && l.Kind == token.Lbrace, r.role == exprBrace && r.Kind == token.Rbrace:
 		return false
-	case l.role == blockBrace && l.kind == _Lbrace && r.kind == _Rbrace:
+	case l.role == blockBrace && l.Kind == token.Lbrace && r.Kind == token.Rbrace:
 		return false
-	case r.kind == _Colon:
+	case r.Kind == token.Colon:
 		return r.role == ternary
-	case l.kind == _Dot:
+	case l.Kind == token.Dot:
 		return false
-	case r.kind == _Dot:
-		return !endsOperand(l) && l.role != angle && l.kind != _Error
-	case r.kind == _Lparen:
+	case r.Kind == token.Dot:
+		return !endsOperand(l) && l.role != angle && l.Kind != token.Error
+	case r.Kind == token.Lparen:
 		return !callsOrDeclares(l)
-	case r.kind == _Lbrack:
-		return !endsOperand(l) && l.role != angle && !beginsType(l.kind)
+	case r.Kind == token.Lbrack:
+		return !endsOperand(l) && l.role != angle && !l.Kind.BeginsType()
 	}
 	return true
 }
 
 // callsOrDeclares reports whether a ( behind e holds arguments or parameters.
 func callsOrDeclares(e *elem) bool {
-	switch e.kind {
-	case _Rparen, _Rbrack, _Select:
+	switch e.Kind {
+	case token.Rparen, token.Rbrack, token.Select:
 		return true
 	}
-	return e.role == angle || isNameKind(e.kind) || beginsType(e.kind) || e.kind >= _Abstract && e.kind != _If &&
-		e.kind != _Switch && e.kind != _For && e.kind != _Return && e.kind != _In && e.kind != _Else && e.kind != _Transition
+	return e.role == angle || e.Kind.IsName() || e.Kind.BeginsType() || e.Kind >= token.Abstract && e.Kind != token.If &&
+		e.Kind != token.Switch && e.Kind != token.For && e.Kind != token.Return && e.Kind != token.In && e.Kind != token.Else && e.Kind != token.Transition
 }

@@ -1,9 +1,12 @@
-package syntax
+// Package format lays the text of P4 programs out anew, as gofmt does for Go.
+package format
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/syntax"
 )
 
 // Format lays the text of a program out anew and changes nothing else: it
@@ -16,8 +19,8 @@ import (
 // must have the same tokens, comments and directives, and come to rest, so that
 // formatting twice changes nothing more. Else Format refuses.
 func Format(src []byte, name string) ([]byte, error) {
-	elems, errs := formatElems(name, string(src))
-	if err := errs.Err(); err != nil {
+	elems, err := cut(name, string(src))
+	if err != nil {
 		return nil, err
 	}
 	for range maxLayouts {
@@ -25,14 +28,14 @@ func Format(src []byte, name string) ([]byte, error) {
 		f.resolve()
 		f.layout()
 		out := f.align()
-		again, errs := formatElems(name, string(out))
-		if err := errs.Err(); err != nil {
+		again, err := cut(name, string(out))
+		if err != nil {
 			return nil, fmt.Errorf("formatting %s would break it: %w", name, err)
 		}
 		if i := differ(elems, again); i >= 0 {
 			line := 1
 			if i < len(elems) {
-				line = elems[i].line
+				line = elems[i].Line
 			}
 			return nil, fmt.Errorf("formatting %s would change line %d; it is left as it is", name, line)
 		}
@@ -48,30 +51,15 @@ func Format(src []byte, name string) ([]byte, error) {
 // program needs two, one that does not parse sometimes more.
 const maxLayouts = 8
 
-// An elem is what Format moves around: a token, a comment or a directive.
+// An elem is what Format moves around.
 type elem struct {
-	class  elemClass
-	kind   Kind
-	text   string
-	breaks int  // line breaks before it
-	space  bool // white space before it
-	line   int
-	col    int // bytes before it on its line
+	syntax.Element
 	role   role
 	match  int  // the other bracket, or the if of an else; -1 where there is none
 	indent int  // of the statement that it is written in
 	pragma bool // on the line of an @pragma, whose end is part of it
 	free   bool // in the body of an annotation, which has spaces of its own
 }
-
-type elemClass uint8
-
-const (
-	tokenElem elemClass = iota
-	lineCommentElem
-	blockCommentElem
-	directiveElem
-)
 
 // A role is what a token does where its kind leaves it open.
 type role uint8
@@ -88,116 +76,26 @@ const (
 	fieldName       // of a struct
 )
 
-// formatElems cuts text into elems.
-func formatElems(name, text string) ([]elem, Errors) {
-	var errs Errors
-	l := &elemScanner{scanner: newScanner(newSource(name, text, Pos{}), errs.add)}
-	for l.one() {
+// cut takes a text apart.
+func cut(name, text string) ([]elem, error) {
+	list, errs := syntax.Elements(name, text)
+	if err := errs.Err(); err != nil {
+		return nil, err
 	}
-	return l.elems, errs
-}
-
-// An elemScanner collects elems; what the scanner skips is read again for
-// its comments.
-type elemScanner struct {
-	*scanner
-	elems []elem
-	at    int // up to where the text has been collected
-	line  int
-	bol   int // where that line begins
-}
-
-// one collects one token with the comments before it.
-func (l *elemScanner) one() bool {
-	var t Token
-	l.next(&t)
-	start := l.from
-	e := elem{kind: t.Kind, text: l.text[start:l.off], match: -1}
-	if (t.Kind == _Hash || t.Kind == _HashHash) && t.flag&bol != 0 {
-		l.skipLine()
-		e.class = directiveElem
-		e.text = strings.TrimRight(l.text[start:l.off], " \t\r")
+	elems := make([]elem, len(list))
+	for i, e := range list {
+		elems[i] = elem{Element: e, match: -1}
 	}
-	breaks, space := l.gap(start)
-	if t.Kind == _EOF {
-		return false
-	}
-	e.breaks, e.space = breaks, space
-	l.add(e, start, l.off)
-	return true
-}
-
-// add appends e, which takes the text from start to end.
-func (l *elemScanner) add(e elem, start, end int) {
-	e.line, e.col = l.line+1, start-l.bol
-	l.elems = append(l.elems, e)
-	l.advance(start, end)
-}
-
-func (l *elemScanner) advance(start, end int) {
-	if n := strings.Count(l.text[start:end], "\n"); n > 0 {
-		l.line += n
-		l.bol = start + strings.LastIndexByte(l.text[start:end], '\n') + 1
-	}
-	l.at = end
-}
-
-// gap collects the comments between the last elem and offset end, and returns
-// the line breaks behind the last of them.
-func (l *elemScanner) gap(end int) (breaks int, space bool) {
-	for l.at < end {
-		rest := l.text[l.at:end]
-		switch {
-		case rest[0] == '\n':
-			breaks++
-			l.advance(l.at, l.at+1)
-			space = true
-			continue
-		case strings.HasPrefix(rest, "//"):
-			n := lineCommentLen(rest)
-			text := strings.TrimRight(rest[:n], " \t\r")
-			l.add(elem{class: lineCommentElem, text: text, breaks: breaks, space: space, match: -1}, l.at, l.at+n)
-		case strings.HasPrefix(rest, "/*"):
-			n := len(rest)
-			if i := strings.Index(rest[2:], "*/"); i >= 0 {
-				n = i + 4
-			}
-			l.add(elem{class: blockCommentElem, text: rest[:n], breaks: breaks, space: space, match: -1}, l.at, l.at+n)
-		default:
-			l.advance(l.at, l.at+1)
-			space = true
-			continue
-		}
-		breaks, space = 0, false
-	}
-	return breaks, space
-}
-
-// lineCommentLen is the length of the comment that text starts with, over
-// lines that end in a backslash.
-func lineCommentLen(text string) int {
-	end := 0
-	for {
-		n := strings.IndexByte(text[end:], '\n')
-		if n < 0 {
-			return len(text)
-		}
-		line := strings.TrimSuffix(text[end:end+n], "\r")
-		end += n
-		if !strings.HasSuffix(line, "\\") {
-			return end
-		}
-		end++
-	}
+	return elems, nil
 }
 
 // differ is the first elem in which two texts differ by more than layout, or -1.
 func differ(a, b []elem) int {
 	for i := range a {
-		if i >= len(b) || a[i].class != b[i].class || a[i].kind != b[i].kind || !sameText(&a[i], &b[i]) {
+		if i >= len(b) || a[i].Class != b[i].Class || a[i].Kind != b[i].Kind || !sameText(&a[i], &b[i]) {
 			return i
 		}
-		if i > 0 && (a[i].pragma || a[i-1].pragma) && (a[i].breaks > 0) != (b[i].breaks > 0) {
+		if i > 0 && (a[i].pragma || a[i-1].pragma) && (a[i].Breaks > 0) != (b[i].Breaks > 0) {
 			return i
 		}
 	}
@@ -209,10 +107,10 @@ func differ(a, b []elem) int {
 
 // sameText compares texts, of block comments without their indentation.
 func sameText(a, b *elem) bool {
-	if a.class != blockCommentElem || a.text == b.text {
-		return a.text == b.text
+	if a.Class != syntax.BlockComment || a.Text == b.Text {
+		return a.Text == b.Text
 	}
-	al, bl := strings.Split(a.text, "\n"), strings.Split(b.text, "\n")
+	al, bl := strings.Split(a.Text, "\n"), strings.Split(b.Text, "\n")
 	if len(al) != len(bl) {
 		return false
 	}
@@ -233,8 +131,8 @@ type formatter struct {
 	ended  []int       // for each elem, how many lines end before it
 	out    bytes.Buffer
 
-	stack  []formatBracket
-	saved  [][]formatBracket // the stack at each #if
+	stack  []bracket
+	saved  [][]bracket // the stack at each #if
 	points []alignPoint
 	line   int // lines written
 	col    int // characters written on this line
@@ -257,8 +155,8 @@ const maxAlign = 32
 // alignHere notes that elem e, which is written next on the current line,
 // lines up with its like.
 func (f *formatter) alignHere(e *elem) {
-	if e.role == fieldName || e.class == lineCommentElem {
-		p := alignPoint{f.line, f.col, f.out.Len(), e.class == lineCommentElem}
+	if e.role == fieldName || e.Class == syntax.LineComment {
+		p := alignPoint{f.line, f.col, f.out.Len(), e.Class == syntax.LineComment}
 		f.points = append(f.points, p)
 	}
 }

@@ -1,0 +1,374 @@
+// Package token has the tokens of P4_16: their kinds, how they are spelled and
+// where they can stand.
+package token
+
+// A Kind is the class of a token: each operator, delimiter and keyword has its own.
+type Kind uint8
+
+const (
+	EOF Kind = iota // end of the text
+	EOL             // end of a directive's line
+	Illegal
+	Name
+	Int
+	String
+
+	// Delimiters and marks.
+	At
+	Lparen
+	Rparen
+	Lbrack
+	Rbrack
+	Lbrace
+	Rbrace
+	Invalid // {#}
+	Semi
+	Comma
+	Colon
+	PlusColon // +:
+	Question
+	Dot
+	DotDot
+	DotDotDot
+	Mask // &&&
+	Hash
+	HashHash
+	Backslash
+
+	// Operators.
+	Not
+	Tilde
+	Star
+	Slash
+	Percent
+	Plus
+	Minus
+	SatPlus
+	SatMinus
+	Shl
+	Lss
+	Leq
+	Gtr // >> is two of them side by side, as in bit<bit<8>>
+	Geq
+	Eql
+	Neq
+	And
+	Xor
+	Or
+	Concat
+	AndAnd
+	OrOr
+
+	// Assignments.
+	Assign
+	MulAssign
+	DivAssign
+	ModAssign
+	AddAssign
+	SubAssign
+	SatAddAssign
+	SatSubAssign
+	ShlAssign
+	ShrAssign
+	AndAssign
+	XorAssign
+	OrAssign
+
+	// Keywords; Abstract must be the first.
+	Abstract
+	Action
+	Actions
+	Apply
+	Bit
+	Bool
+	Break
+	Const
+	Continue
+	Control
+	Default
+	Else
+	Entries
+	Enum
+	Error
+	Exit
+	Extern
+	False
+	For
+	Header
+	HeaderUnion
+	If
+	In
+	InOut
+	IntWord
+	Key
+	List
+	MatchKind
+	Out
+	Package
+	Parser
+	Priority
+	Return
+	Select
+	State
+	StringWord
+	Struct
+	Switch
+	Table
+	This
+	Transition
+	True
+	Tuple
+	Type
+	Typedef
+	Underscore
+	ValueSet
+	Varbit
+	Void
+
+	Count
+)
+
+var kindText = [Count]string{
+	EOF: "end of file", EOL: "end of line", Illegal: "character", Name: "name",
+	Int: "integer", String: "string",
+	At: "@", Lparen: "(", Rparen: ")", Lbrack: "[", Rbrack: "]", Lbrace: "{", Rbrace: "}",
+	Invalid: "{#}", Semi: ";", Comma: ",", Colon: ":", PlusColon: "+:", Question: "?",
+	Dot: ".", DotDot: "..", DotDotDot: "...", Mask: "&&&", Hash: "#", HashHash: "##",
+	Backslash: "\\",
+	Not:       "!", Tilde: "~", Star: "*", Slash: "/", Percent: "%", Plus: "+", Minus: "-",
+	SatPlus: "|+|", SatMinus: "|-|", Shl: "<<", Lss: "<", Leq: "<=", Gtr: ">", Geq: ">=",
+	Eql: "==", Neq: "!=", And: "&", Xor: "^", Or: "|", Concat: "++", AndAnd: "&&", OrOr: "||",
+	Assign: "=", MulAssign: "*=", DivAssign: "/=", ModAssign: "%=", AddAssign: "+=",
+	SubAssign: "-=", SatAddAssign: "|+|=", SatSubAssign: "|-|=", ShlAssign: "<<=",
+	ShrAssign: ">>=", AndAssign: "&=", XorAssign: "^=", OrAssign: "|=",
+	Abstract: "abstract", Action: "action", Actions: "actions", Apply: "apply", Bit: "bit",
+	Bool: "bool", Break: "break", Const: "const", Continue: "continue", Control: "control",
+	Default: "default", Else: "else", Entries: "entries", Enum: "enum", Error: "error",
+	Exit: "exit", Extern: "extern", False: "false", For: "for", Header: "header",
+	HeaderUnion: "header_union", If: "if", In: "in", InOut: "inout", IntWord: "int",
+	Key: "key", List: "list", MatchKind: "match_kind", Out: "out", Package: "package",
+	Parser: "parser", Priority: "priority", Return: "return", Select: "select",
+	State: "state", StringWord: "string", Struct: "struct", Switch: "switch",
+	Table: "table", This: "this", Transition: "transition", True: "true", Tuple: "tuple",
+	Type: "type", Typedef: "typedef", Underscore: "_", ValueSet: "value_set",
+	Varbit: "varbit", Void: "void",
+}
+
+// String is how the token is spelled, or a word for those that have no one
+// spelling.
+func (k Kind) String() string { return kindText[k] }
+
+// IsKeyword reports whether the token is a word of the language, in its own place
+// at least.
+func (k Kind) IsKeyword() bool { return k >= Abstract }
+
+// IsName reports whether the token can be a name: identifiers and the words that
+// are keywords in their own place only.
+func (k Kind) IsName() bool {
+	switch k {
+	case Name, Actions, Apply, Entries, Key, List, Priority, State, Type:
+		return true
+	}
+	return false
+}
+
+// IsOperator reports whether the token is an operator, other than one that
+// assigns.
+func (k Kind) IsOperator() bool { return k >= Not && k < Assign }
+
+// IsAssign reports whether the token assigns.
+func (k Kind) IsAssign() bool { return k >= Assign && k <= OrAssign }
+
+// BeginsType reports whether the token is a word that only a type begins with.
+func (k Kind) BeginsType() bool {
+	switch k {
+	case Bit, Bool, Error, IntWord, MatchKind, StringWord, Tuple, Varbit, Void:
+		return true
+	}
+	return false
+}
+
+// Opening is the bracket that the bracket k closes, EOF where k closes none.
+func (k Kind) Opening() Kind {
+	switch k {
+	case Rparen:
+		return Lparen
+	case Rbrack:
+		return Lbrack
+	case Rbrace:
+		return Lbrace
+	case Gtr:
+		return Lss
+	}
+	return EOF
+}
+
+// keywords is a perfect hash of the keywords, sized and salted so that no two
+// of them collide; a test holds it to that.
+var keywords = makeKeywords()
+
+func hashWord(s string) uint8 {
+	n := len(s)
+	return uint8(uint(s[0]) + uint(s[n/2])*7 + uint(s[n-1])*35 + uint(n)*29)
+}
+
+func makeKeywords() (table [256]Kind) {
+	for k := Abstract; k < Count; k++ {
+		table[hashWord(kindText[k])] = k
+	}
+	return table
+}
+
+// Word is the keyword that s spells, or Name.
+func Word(s string) Kind {
+	if k := keywords[hashWord(s)]; k != 0 && kindText[k] == s {
+		return k
+	}
+	return Name
+}
+
+// IsLetter reports whether a name can begin with c.
+func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
+
+// IsDigit reports whether an integer can begin with c.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// IsWord reports whether a name can go on with c.
+func IsWord(c byte) bool { return IsLetter(c) || IsDigit(c) }
+
+// Operator is the longest operator or delimiter that text starts with, and
+// its length.
+func Operator(text string) (Kind, int) {
+	var c [4]byte
+	copy(c[:], text)
+	switch c[0] {
+	case '@':
+		return At, 1
+	case '(':
+		return Lparen, 1
+	case ')':
+		return Rparen, 1
+	case '[':
+		return Lbrack, 1
+	case ']':
+		return Rbrack, 1
+	case '{':
+		if c[1] == '#' && c[2] == '}' {
+			return Invalid, 3
+		}
+		return Lbrace, 1
+	case '}':
+		return Rbrace, 1
+	case ';':
+		return Semi, 1
+	case ',':
+		return Comma, 1
+	case ':':
+		return Colon, 1
+	case '?':
+		return Question, 1
+	case '.':
+		switch {
+		case c[1] == '.' && c[2] == '.':
+			return DotDotDot, 3
+		case c[1] == '.':
+			return DotDot, 2
+		}
+		return Dot, 1
+	case '#':
+		return double(c[1], '#', Hash, HashHash)
+	case '\\':
+		return Backslash, 1
+	case '!':
+		return double(c[1], '=', Not, Neq)
+	case '~':
+		return Tilde, 1
+	case '*':
+		return double(c[1], '=', Star, MulAssign)
+	case '/':
+		return double(c[1], '=', Slash, DivAssign)
+	case '%':
+		return double(c[1], '=', Percent, ModAssign)
+	case '^':
+		return double(c[1], '=', Xor, XorAssign)
+	case '=':
+		return double(c[1], '=', Assign, Eql)
+	case '-':
+		return double(c[1], '=', Minus, SubAssign)
+	case '+':
+		switch c[1] {
+		case '+':
+			return Concat, 2
+		case ':':
+			return PlusColon, 2
+		}
+		return double(c[1], '=', Plus, AddAssign)
+	case '<':
+		if c[1] == '<' {
+			return triple(c[2], Shl, ShlAssign)
+		}
+		return double(c[1], '=', Lss, Leq)
+	case '>':
+		if c[1] == '>' && c[2] == '=' {
+			return ShrAssign, 3
+		}
+		return double(c[1], '=', Gtr, Geq)
+	case '&':
+		switch {
+		case c[1] == '&' && c[2] == '&':
+			return Mask, 3
+		case c[1] == '&':
+			return AndAnd, 2
+		}
+		return double(c[1], '=', And, AndAssign)
+	case '|':
+		return barAt(c)
+	}
+	return Illegal, 1
+}
+
+func barAt(c [4]byte) (Kind, int) {
+	switch {
+	case c[1] == '|':
+		return OrOr, 2
+	case c[1] == '+' && c[2] == '|' && c[3] == '=':
+		return SatAddAssign, 4
+	case c[1] == '-' && c[2] == '|' && c[3] == '=':
+		return SatSubAssign, 4
+	case c[1] == '+' && c[2] == '|':
+		return SatPlus, 3
+	case c[1] == '-' && c[2] == '|':
+		return SatMinus, 3
+	}
+	return double(c[1], '=', Or, OrAssign)
+}
+
+// double is the two-character kind where c is the second character, or else the single one.
+func double(c, second byte, one, two Kind) (Kind, int) {
+	if c == second {
+		return two, 2
+	}
+	return one, 1
+}
+
+// triple is the assignment of a two-character operator where c is =.
+func triple(c byte, two, three Kind) (Kind, int) {
+	if c == '=' {
+		return three, 3
+	}
+	return two, 2
+}
+
+// RunTogether reports whether l and r, written side by side, would not read
+// as these two tokens.
+func RunTogether(l, r string) bool {
+	last, first := l[len(l)-1], r[0]
+	switch {
+	case IsWord(last):
+		return IsWord(first)
+	case last == '/' && (first == '/' || first == '*'):
+		return true
+	}
+	kind, n := Operator(l + r)
+	return kind != Illegal && n > len(l)
+}
