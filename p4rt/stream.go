@@ -127,7 +127,7 @@ func (s *Server) packetOut(c *controller, m *p4v1.PacketOut) error {
 		return failf(codes.PermissionDenied, "only a primary whose role has the packet_out header may send packets")
 	}
 	if !s.dev.hasCPU() {
-		return failf(codes.FailedPrecondition, "the switch has no CPU port")
+		return failf(codes.FailedPrecondition, "the switch has no CPU port: it is started without --cpu-port")
 	}
 	s.mu.RLock()
 	p := s.running

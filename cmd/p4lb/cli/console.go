@@ -96,11 +96,11 @@ func (c *Console) SetUp() {
 		level = slog.LevelDebug
 	}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}
+	var h slog.Handler = slog.NewTextHandler(c.Err, options)
 	if c.LogJSON {
-		c.Log = slog.New(slog.NewJSONHandler(c.Err, options))
-	} else {
-		c.Log = slog.New(slog.NewTextHandler(c.Err, options))
+		h = slog.NewJSONHandler(c.Err, options)
 	}
+	c.Log = slog.New(newRepeats(h))
 	c.Paint = painter(!c.noColor && !c.LogJSON && IsTerminal(c.Err) && os.Getenv("NO_COLOR") == "")
 }
 
