@@ -176,7 +176,7 @@ func (Unit) Words() []Word {
 		{string(Cells80), "what Tofino's queues count in"},
 		{string(Cells176), "what Tofino 2's queues count in"},
 		{string(Flowcells), "pieces of a flow"},
-		{string(Recirculations), "how often packets come round"},
+		{string(Recirculations), "how often packets recirculate"},
 		{string(Level), "a step of a coarse scale"},
 		{string(Class), "one of a few classes"},
 		{string(Score), "points"},

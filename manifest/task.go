@@ -55,8 +55,8 @@ func (TaskKind) Words() []Word {
 		{string(Granular), "write the granularity that the delays of the paths ask for (PDLB's Eq. 10)"},
 		{string(QueueLimit), "write the queue that is long enough to be left (QDAPS's Eq. 14)"},
 		{string(Rezero), "set counts of ingress queues to 0 while the switch holds no packet"},
-		{string(RecircLimit), "write how often a packet may come round (RLB's Eq. 5)"},
-		{string(FailureWatch), "close ports that packets come round for too often (RLB's Algorithm 2)"},
+		{string(RecircLimit), "write how often a packet may recirculate (RLB's Eq. 5)"},
+		{string(FailureWatch), "close ports that packets recirculate for too often (RLB's Algorithm 2)"},
 		{string(Expire), "erase best paths that nobody has told of for a period"},
 		{string(Ageing), "count the flows that wait for their last packet to leave"},
 		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
@@ -104,7 +104,7 @@ func (Part) Words() []Word {
 		{string(PartGone), "what of it has left, as egress knows"},
 		{string(PartInterval), "when the interval of a port began"},
 		{string(PartRoundTime), "how long a recirculation takes"},
-		{string(PartLimit), "how often a packet may come round"},
+		{string(PartLimit), "how often a packet may recirculate"},
 		{string(PartRounds), "recirculations"},
 		{string(PartPackets), "packets that chose among paths"},
 		{string(PartPortRounds), "recirculations for want of each port"},
@@ -251,7 +251,7 @@ const (
 func (VirtualKind) Words() []Word {
 	return []Word{
 		{string(ReportPort), "copies become reports to ingress there"},
-		{string(RecirculationPort), "packets come round again there"},
+		{string(RecirculationPort), "packets recirculate there"},
 	}
 }
 
@@ -315,7 +315,7 @@ func (HeaderKind) Words() []Word {
 		{string(ReportHeader), "what egress tells ingress"},
 		{string(OverlayHeader), "what leaves tell each other with each packet"},
 		{string(WarningHeader), "a warning to a neighbour"},
-		{string(RoundHeader), "what a packet remembers that comes round"},
+		{string(RoundHeader), "what a packet remembers that recirculates"},
 		{string(BridgeHeader), "what ingress tells egress about a packet"},
 		{string(OtherHeader), "something else"},
 	}

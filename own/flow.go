@@ -249,7 +249,7 @@ func (f *flow) cloneSessions() []int {
 	return list
 }
 
-// recirculates reports whether packets come round again.
+// recirculates reports whether packets recirculate.
 func (f *flow) recirculates() bool {
 	return slices.ContainsFunc(f.config.Actions, func(a *bmv2.Action) bool {
 		return slices.ContainsFunc(a.Primitives, func(p *bmv2.Primitive) bool { return p.Op == "recirculate" })

@@ -415,7 +415,7 @@ func (g *guess) writeSessions(line func(why, format string, args ...any)) {
 	line("", "clone_sessions:")
 	for _, s := range sessions {
 		if round {
-			line("copies come round again, so the port is one without a link", "- {session: %d, port: %d}", s, noLink)
+			line("copies recirculates, so the port is one without a link", "- {session: %d, port: %d}", s, noLink)
 		} else {
 			line("the port is unknown", "- {session: %d, port: 1}", s)
 		}
