@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +56,9 @@ func (l *labResults) addFlags(cmd *cobra.Command) {
 func (l *labResults) open(cmd *cobra.Command) (err error) {
 	l.a = &lab.Archive{Dir: l.dir}
 	if l.url == "" {
+		if _, err := os.Stat(l.dir); errors.Is(err, fs.ErrNotExist) {
+			return cli.Hinted(fmt.Errorf("there is no folder %s", l.dir), "p4lb lab keeps its results in the folder results; --in DIR and --store URL look elsewhere")
+		}
 		return nil
 	}
 	if cmd.Flags().Changed("in") {
