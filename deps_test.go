@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"bmv2":   {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
 	"bmv2/thrift": {"bmv2", "dataplane", "dataplane/hash"},
-	"live":        {},
+	"live":        {"p4rt/gate"},
 	// The page in a browser.
 	"live/web": {"live"},
 	"examples": {},

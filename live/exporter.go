@@ -57,7 +57,7 @@ func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, `<!doctype html><title>p4lb</title><p>p4lb: <a href="/metrics">metrics</a></p>`)
 	})
-	return Serve(ctx, l, mux)
+	return Serve(ctx, l, nil, mux)
 }
 
 // ServeHTTP answers a scrape, in Prometheus' text format, version 0.0.4.

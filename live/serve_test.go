@@ -3,16 +3,23 @@ package live
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // serving serves h, and says where.
-func serving(t *testing.T, h http.Handler) string {
+func serving(t *testing.T, secret *tls.Config, h http.Handler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -20,7 +27,7 @@ func serving(t *testing.T, h http.Handler) string {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, l, h) }()
+	go func() { served <- Serve(ctx, l, secret, h) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
@@ -48,7 +55,7 @@ func say(t *testing.T, address, text string) net.Conn {
 // nobody out; those that are being answered do.
 func TestManyConnections(t *testing.T) {
 	for _, text := range []string{"", "GET /", "GET / HTTP/1.1\r\nHost: localhost\r\nX: "} {
-		address := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "here") }))
+		address := serving(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "here") }))
 		for range maxConnections + 50 {
 			say(t, address, text)
 		}
@@ -63,7 +70,7 @@ func TestManyConnections(t *testing.T) {
 		}
 	}
 	busy, begun := make(chan struct{}), make(chan struct{}, maxConnections)
-	address := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := serving(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun <- struct{}{}
 		<-busy
 	}))
@@ -79,10 +86,71 @@ func TestManyConnections(t *testing.T) {
 	close(busy)
 }
 
+// TestManyHandshakes: handshakes that are begun and not gone on with keep nobody out.
+func TestManyHandshakes(t *testing.T) {
+	secret, trusting := secrets(t)
+	address := serving(t, secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS != nil) }))
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go tls.Client(ours, trusting).Handshake()
+	hello := make([]byte, 1<<14)
+	n, err := theirs.Read(hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxConnections + 50 {
+		say(t, address, string(hello[:n]))
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}}
+	answer, err := client.Get("https://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got, err := io.ReadAll(answer.Body); err != nil || string(got) != "true" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestPlainTextToTLS: who speaks HTTP where there is TLS is told so.
+func TestPlainTextToTLS(t *testing.T) {
+	secret, _ := secrets(t)
+	address := serving(t, secret, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is let in") }))
+	answer, err := http.Get("http://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(got), "https://") {
+		t.Errorf("%s: %q, %v", answer.Status, got, err)
+	}
+}
+
+// secrets are those of a server, and what its clients know.
+func secrets(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+}
+
 // TestBodiesThatDoNotEnd: a request that announces a body is answered and its
 // connection closed, though nothing comes.
 func TestBodiesThatDoNotEnd(t *testing.T) {
-	address := serving(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is let in") }))
+	address := serving(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is let in") }))
 	for _, head := range []string{"Content-Length: 100000", "Content-Length: 9223372036854775807", "Transfer-Encoding: chunked"} {
 		c := say(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n"+head+"\r\n\r\n")
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -30,6 +31,8 @@ type Options struct {
 	Open bool
 	// Metrics serves /metrics; nil leaves it out.
 	Metrics http.Handler
+	// TLS is what it is served with; nil serves it as it is.
+	TLS *tls.Config
 }
 
 const (
@@ -183,7 +186,7 @@ func (s *Server) forget() {
 
 // Serve answers at l until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	return live.Serve(ctx, l, s)
+	return live.Serve(ctx, l, s.opts.TLS, s)
 }
 
 // ServeHTTP answers one request.

@@ -1,6 +1,8 @@
 // Package gate bounds what the clients of a gRPC server, whichever protocol it
-// serves, can make it hold: connections and calls (gate.go, limits.go), messages
-// that come (incoming.go), and what they do not take (backlog.go, call.go).
+// serves, can make it hold: connections and calls (listener.go, gate.go, limits.go),
+// messages that come (incoming.go), and what they do not take (backlog.go, call.go).
+// How many connections there are, and what their handshakes take (handshake.go),
+// it bounds for servers of HTTP as well.
 package gate
 
 import (
@@ -66,7 +68,7 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 // Serve has s answer the clients of l, as many as may connect, until s is stopped,
 // which may have come first.
 func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(&boundedListener{Listener: l, most: g.limits.MaxConnections, log: g.log})
+	err := s.Serve(Bound(l, g.limits.MaxConnections, g.log))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

@@ -144,15 +144,14 @@ type counting struct {
 }
 
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	begun := &greeted{Conn: raw, turns: c.turns}
+	begun := &greeted{Conn: raw, turns: c.turns, place: PlaceOf(raw)}
 	conn, info, err := c.TransportCredentials.ServerHandshake(begun)
-	begun.rest()
-	begun.over = true
+	begun.end()
 	if err != nil {
 		return nil, nil, err
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
-	counted.place, _ = raw.(*boundedConn)
+	counted.place = begun.place
 	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
 	counted.sent = frames{ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, info, nil
@@ -167,7 +166,7 @@ type countedConn struct {
 	net.Conn
 	in             *incoming
 	received, sent frames
-	place          *boundedConn // that it takes, where there is a listener
+	place          *Place // that it takes, where there is a listener
 	once           sync.Once
 	closed         chan struct{}
 
@@ -280,7 +279,7 @@ func (c *countedConn) began(id uint32) {
 	if c.streams != nil && c.streams[id] == nil {
 		c.streams[id] = &body{}
 		if c.place != nil {
-			c.place.begin()
+			c.place.Begin()
 		}
 	}
 }
@@ -311,7 +310,7 @@ func (c *countedConn) done(stream uint32) {
 		c.in.end(s.backlog)
 		delete(c.streams, stream)
 		if c.place != nil {
-			c.place.end()
+			c.place.End()
 		}
 	}
 }

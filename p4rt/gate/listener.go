@@ -3,24 +3,36 @@ package gate
 import (
 	"log/slog"
 	"net"
-	"runtime"
 	"sync"
+	"time"
 )
 
 // A boundedListener has so many connections at a time. For one more, the one
 // gives way that has been open for longest without any call, or else without one in
-// progress, so that a flood of connections keeps out nobody who has something to
-// ask; if all have a call in progress, the new one is closed. Files may run out all
-// the same; Accept then says so, and gRPC tries again later.
+// progress, once it has had a moment for one: a flood of connections keeps out
+// nobody who has something to ask. Those that have asked before go first where
+// they take more than half of the room. If all have a call in progress, the new one
+// is closed. Files may run out all the same; Accept then says so, and gRPC tries
+// again later.
 type boundedListener struct {
 	net.Listener
-	most int
-	log  *slog.Logger
+	most   int
+	moment time.Duration // for a handshake and a call
+	log    *slog.Logger
 
 	mu    sync.Mutex
 	open  map[*boundedConn]bool
 	count uint64 // of connections that were opened or left without a call
 	full  bool   // has been reported
+}
+
+// moment is what a connection has for a handshake and a call, without what it waits
+// for the server itself.
+const moment = 200 * time.Millisecond
+
+// Bound lets so many connections of a listener be open at a time.
+func Bound(l net.Listener, most int, log *slog.Logger) net.Listener {
+	return &boundedListener{Listener: l, most: most, moment: moment, log: log}
 }
 
 // Accept waits for a connection that there is room for.
@@ -30,112 +42,144 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		b := &boundedConn{Conn: c, listener: l}
-		ok, gone := l.add(b)
-		if gone != nil {
-			gone.Close()
-		}
-		if ok {
+		b := &boundedConn{Conn: c}
+		b.place.listener = l
+		if l.add(b) {
 			return b, nil
 		}
 		c.Close()
 	}
 }
 
-// add counts a connection in if there is room, or makes room.
-func (l *boundedListener) add(c *boundedConn) (ok bool, gone *boundedConn) {
+// add counts a connection in if there is room, or makes room. Others wait to be
+// accepted meanwhile.
+func (l *boundedListener) add(c *boundedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
 		l.open = map[*boundedConn]bool{}
 	}
-	l.count++
-	c.since = l.count
 	if len(l.open) < l.most {
-		l.open[c], l.full = true, false
-		return true, nil
-	}
-	if !l.full {
+		l.full = false
+	} else if !l.full {
 		l.full = true
-		l.log.Warn("P4Runtime: there are too many connections", "open", l.most)
+		l.log.Warn("there are too many connections", "address", l.Addr(), "open", l.most)
 	}
-	for o := range l.open {
-		if o.calls == 0 && (gone == nil || gone.called && !o.called || gone.called == o.called && o.since < gone.since) {
-			gone = o
+	for len(l.open) >= l.most {
+		gone, wait := l.idlest()
+		switch {
+		case gone == nil && wait == 0: // all have a call in progress
+			return false
+		case wait > 0:
+			l.mu.Unlock()
+			time.Sleep(min(wait, moment/20)) // others may go before
+			l.mu.Lock()
+		default:
+			l.mu.Unlock()
+			gone.Close()
+			l.mu.Lock()
 		}
 	}
-	if gone == nil {
-		return false, nil
-	}
-	delete(l.open, gone)
 	l.open[c] = true
-	return true, gone
+	c.place.rest()
+	return true
+}
+
+// idlest is the connection that gives way next, or how long until there may be one.
+func (l *boundedListener) idlest() (gone *boundedConn, wait time.Duration) {
+	var silent, idle *boundedConn
+	idles := 0
+	older := func(c, than *boundedConn) bool { return than == nil || c.place.since < than.place.since }
+	for c := range l.open {
+		switch {
+		case c.place.calls > 0:
+		case c.place.working:
+			wait = moment
+		case c.place.called:
+			if idles++; older(c, idle) {
+				idle = c
+			}
+		case older(c, silent):
+			silent = c
+		}
+	}
+	if gone = silent; gone == nil || idles > l.most/2 {
+		gone = idle
+	}
+	if gone == nil {
+		return nil, wait
+	}
+	return gone, l.moment - time.Since(gone.place.at)
 }
 
 type boundedConn struct {
 	net.Conn
-	listener *boundedListener
-
-	// The listener's lock guards these.
-	calls  int // in progress
-	called bool
-	since  uint64 // it has had none, by the listener's count
-}
-
-// begin counts a call that a client has begun.
-func (c *boundedConn) begin() {
-	c.listener.mu.Lock()
-	defer c.listener.mu.Unlock()
-	c.calls++
-	c.called = true
-}
-
-// end counts it out.
-func (c *boundedConn) end() {
-	c.listener.mu.Lock()
-	defer c.listener.mu.Unlock()
-	if c.calls--; c.calls == 0 {
-		c.listener.count++
-		c.since = c.listener.count
-	}
+	place Place
 }
 
 // Close closes the connection and makes room for another.
 func (c *boundedConn) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.open, c)
-	c.listener.mu.Unlock()
+	c.place.listener.mu.Lock()
+	delete(c.place.listener.open, c)
+	c.place.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// turns are those in which connections do their part of a handshake: a flood of them
-// leaves processors to those whose handshake is over.
-type turns chan struct{}
-
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
-
-// A greeted connection has a turn from when something comes until it waits for more.
-type greeted struct {
-	net.Conn
-	turns turns
-	has   bool
-	over  bool // the handshake
+// A Place is that of a connection at a listener that bounds them. The listener's lock
+// guards it.
+type Place struct {
+	listener *boundedListener
+	calls    int // in progress
+	called   bool
+	working  bool      // the server has to do something for it, and it waits
+	since    uint64    // it has had neither, by the listener's count
+	at       time.Time // the same by the clock
 }
 
-func (c *greeted) Read(b []byte) (int, error) {
-	if c.over {
-		return c.Conn.Read(b)
+// PlaceOf is the place of a connection; nil where nobody bounds them.
+func PlaceOf(c net.Conn) *Place {
+	switch c := c.(type) {
+	case *boundedConn:
+		return &c.place
+	case *secured:
+		return c.begun.place
 	}
-	c.rest()
-	n, err := c.Conn.Read(b)
-	c.turns <- struct{}{}
-	c.has = true
-	return n, err
+	return nil
 }
 
-func (c *greeted) rest() {
-	if c.has {
-		<-c.turns
-		c.has = false
+// Begin counts a call that a client has begun. It reports whether more than half of
+// the room is taken.
+func (p *Place) Begin() (crowded bool) {
+	p.listener.mu.Lock()
+	defer p.listener.mu.Unlock()
+	p.calls++
+	p.called = true
+	return len(p.listener.open) > p.listener.most/2
+}
+
+// End counts it out.
+func (p *Place) End() {
+	p.listener.mu.Lock()
+	defer p.listener.mu.Unlock()
+	if p.calls--; p.calls == 0 {
+		p.rest()
 	}
+}
+
+// work says whether the server has to do something before the client may go on.
+func (p *Place) work(now bool) {
+	if p == nil {
+		return
+	}
+	p.listener.mu.Lock()
+	defer p.listener.mu.Unlock()
+	if p.working = now; !now {
+		p.rest()
+	}
+}
+
+// rest notes that the client's moment begins.
+func (p *Place) rest() {
+	p.listener.count++
+	p.since, p.at = p.listener.count, time.Now()
 }

@@ -28,6 +28,7 @@ type PageServer struct {
 	cert, key     string
 
 	Listener net.Listener
+	secret   *tls.Config // nil without TLS
 }
 
 // AddFlags gives cmd the flags of a page that shows what.
@@ -70,19 +71,15 @@ func (p *PageServer) Open() (err error) {
 	if err := p.stays(); err != nil {
 		return err
 	}
-	var config *tls.Config
 	if p.cert != "" {
 		pair, err := cli.KeyPair(p.cert, p.key)
 		if err != nil {
 			return err
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		p.secret = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if p.Listener, err = net.Listen("tcp", p.Listen); err != nil {
 		return cli.Refused("serving the page at "+p.Listen, err)
-	}
-	if config != nil {
-		p.Listener = tls.NewListener(p.Listener, config)
 	}
 	return nil
 }
@@ -90,7 +87,7 @@ func (p *PageServer) Open() (err error) {
 // Serve serves the page of a fabric until ctx ends, which it does with cancel if
 // that goes wrong.
 func (p *PageServer) Serve(ctx context.Context, c *cli.Console, t *fabric.Topology, metrics http.Handler, failed func(error)) *web.Server {
-	s := web.New(web.Options{Fabric: drawn(t), Token: p.token, Open: fabric.Remote(p.Listen), Metrics: metrics})
+	s := web.New(web.Options{Fabric: drawn(t), Token: p.token, Open: fabric.Remote(p.Listen), Metrics: metrics, TLS: p.secret})
 	scheme := "http"
 	if p.cert != "" {
 		scheme = "https"
