@@ -37,9 +37,15 @@ func (e *Error) Error() string {
 	return e.Pos.String() + ": " + msg
 }
 
-// maxErrors is how many errors one list keeps: what follows them is rarely
-// about another mistake.
-const maxErrors = 20
+const (
+	// maxErrors is how many errors one list keeps: what follows them is rarely
+	// about another mistake.
+	maxErrors = 20
+	// maxWarnings is how many warnings it keeps; nobody reads more.
+	maxWarnings = 200
+	// maxMessage is how much of a message it keeps: a program may put its text in.
+	maxMessage = 4000
+)
 
 // Errors are the diagnostics of a run.
 type Errors []*Error
@@ -56,7 +62,8 @@ func (es *Errors) warn(pos Pos, format string, args ...any) {
 
 // Clean returns the list as a reader wants it: in the order of the text, at
 // most one error for a line (the first one reported), no warning where the
-// same line has an error, and no more than MaxErrors errors.
+// same line has an error, and no more of each kind, and of their texts, than
+// anybody reads.
 func (es Errors) Clean() Errors {
 	sorted := slices.Clone(es)
 	slices.SortStableFunc(sorted, func(a, b *Error) int {
@@ -68,7 +75,7 @@ func (es Errors) Clean() Errors {
 		return a.Pos.compare(b.Pos)
 	})
 	var clean Errors
-	errors := 0
+	errors, warnings := 0, 0
 	for _, e := range sorted {
 		if last := len(clean) - 1; last >= 0 && follows(clean[last], e) {
 			continue
@@ -77,10 +84,25 @@ func (es Errors) Clean() Errors {
 			if errors++; errors > maxErrors {
 				return append(clean, &Error{Pos: e.Pos, Msg: "too many errors"})
 			}
+		} else if warnings++; warnings > maxWarnings {
+			continue
 		}
-		clean = append(clean, e)
+		clean = append(clean, e.brief())
+	}
+	if more := warnings - maxWarnings; more > 0 {
+		clean = append(clean, &Error{Msg: fmt.Sprintf("%d more warnings", more), Warning: true})
 	}
 	return clean
+}
+
+// brief is e with as much of its message as anybody reads.
+func (e *Error) brief() *Error {
+	if len(e.Msg) <= maxMessage {
+		return e
+	}
+	short := *e
+	short.Msg = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(e.Msg[:maxMessage], ""), len(e.Msg))
+	return &short
 }
 
 // follows reports whether e adds nothing to prev, which stands before it.

@@ -16,6 +16,7 @@ type macro struct {
 	builtin  bool // __FILE__ or __LINE__
 	busy     bool // being expanded: a context holds its body
 	params   []string
+	places   map[string]int // of the parameters
 	body     []macroToken
 }
 
@@ -67,6 +68,7 @@ func (p *preproc) define() {
 // macroParams reads (a, b, ...) at the start of toks and returns the rest.
 func (p *preproc) macroParams(m *macro, toks []Token) (rest []Token, ok bool) {
 	lparen := toks[0].Pos
+	m.places = map[string]int{}
 	toks = toks[1:]
 	if len(toks) > 0 && toks[0].Kind == token.Rparen {
 		return toks[1:], true
@@ -74,16 +76,18 @@ func (p *preproc) macroParams(m *macro, toks []Token) (rest []Token, ok bool) {
 	for len(toks) > 1 {
 		t, after := toks[0], toks[1].Kind
 		name := t.Text
+		_, twice := m.places[name]
 		switch {
 		case t.Kind == token.DotDotDot:
 			name, m.variadic = "__VA_ARGS__", true
 		case !t.IsName():
 			p.errorf(t.Pos, "%s in the parameters of macro %s", t.describe(), m.name)
 			return nil, false
-		case slices.Contains(m.params, name):
+		case twice:
 			p.errorf(t.Pos, "macro %s has two parameters %s", m.name, name)
 			return nil, false
 		}
+		m.places[name] = len(m.params)
 		m.params = append(m.params, name)
 		toks = toks[2:]
 		if after == token.Rparen {
@@ -111,13 +115,15 @@ func (p *preproc) macroBody(m *macro, toks []Token) bool {
 			op |= pasted
 			continue
 		}
-		param := -1
-		if t.IsName() {
-			param = slices.Index(m.params, t.Text)
+		param, names := m.places[t.Text]
+		if !names || !t.IsName() {
+			param = -1
 		}
-		if t.Kind == token.Hash && m.funcLike && i+1 < len(toks) && slices.Contains(m.params, toks[i+1].Text) {
-			op |= stringize
-			continue
+		if t.Kind == token.Hash && m.funcLike && i+1 < len(toks) {
+			if _, names := m.places[toks[i+1].Text]; names {
+				op |= stringize
+				continue
+			}
 		}
 		m.body = append(m.body, macroToken{Token: t, param: param, op: op})
 		op = 0

@@ -357,6 +357,7 @@ func (c *checker) sizeOf(d *syntax.ValueSetDecl, tv TypeAndValue) {
 	case !tv.known:
 		c.errorf(d.Size.Pos(), "the size of the value set %s is not known at compile time", d.Name.Value)
 	}
+	c.checkSize(d.Size, "a value set", tv)
 }
 
 // instDecl checks Type(args) name.

@@ -106,7 +106,7 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 	case syntax.Sub, syntax.SatSub:
 		r.Sub(x, y)
 	case syntax.Mul:
-		if !sized && x.BitLen()+y.BitLen() > maxBits {
+		if !sized && x.BitLen()+y.BitLen() > maxBits+1 {
 			return nil, errHuge
 		}
 		r.Mul(x, y)
@@ -120,6 +120,8 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 		r.Xor(x, y)
 	}
 	switch {
+	case !sized && r.BitLen() > maxBits+1:
+		return nil, errHuge
 	case !sized:
 		return r, nil
 	case op == syntax.SatAdd || op == syntax.SatSub:
@@ -213,6 +215,9 @@ func foldShift(op syntax.Operator, x, n *big.Int, t Type) (*big.Int, error) {
 	r := new(big.Int)
 	if op == syntax.Shr {
 		return r.Rsh(x, uint(n.Int64())), nil
+	}
+	if !sized && x.BitLen()+int(n.Int64()) > maxBits+1 {
+		return nil, errHuge
 	}
 	r.Lsh(x, uint(n.Int64()))
 	if sized {

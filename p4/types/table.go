@@ -1,6 +1,7 @@
 package types
 
 import (
+	"math/big"
 	"slices"
 
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -353,15 +354,27 @@ func (c *checker) noAction() *Object {
 	return o
 }
 
+// maxSize is that of tables and the like: targets and their interfaces count in 32 bits.
+const maxSize = 1<<31 - 1
+
+// checkSize refuses a size that nothing can have. 0 leaves it to the target.
+func (c *checker) checkSize(at syntax.Expr, what string, tv TypeAndValue) {
+	if n := Number(tv.Value); n != nil && (n.Sign() < 0 || n.Cmp(big.NewInt(maxSize)) > 0) {
+		c.errorf(at.Pos(), "the size of %s must be from 0 to %d, %s is not", what, maxSize, show(at))
+	}
+}
+
 func (t *table) property(p *syntax.Property) {
 	c := t.c
 	switch p.Name.Value {
 	case "default_action":
 		t.defaultAction(p)
 	case "size":
-		if tv := c.value(p.Value); tv.Type != Invalid && (!isInteger(Underlying(tv.Type)) || !tv.known) {
+		tv := c.value(p.Value)
+		if tv.Type != Invalid && (!isInteger(Underlying(tv.Type)) || !tv.known) {
 			c.errorf(p.Value.Pos(), "the size of a table must be a constant number, %s has type %s", show(p.Value), tv.Type)
 		}
+		c.checkSize(p.Value, "a table", tv)
 	case "largest_priority_wins":
 		if tv := c.value(p.Value); tv.Type != Invalid && (tv.Type != Bool || tv.Value == nil) {
 			c.errorf(p.Value.Pos(), "largest_priority_wins must be true or false")
