@@ -20,7 +20,7 @@ import (
 // turn.
 type Client struct {
 	mu      sync.Mutex
-	conn    net.Conn
+	conn    *answerConn
 	in, out wire.TProtocol
 	seq     int32
 	broken  error // why the connection cannot be used any more
@@ -39,6 +39,23 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Call, e.Msg) }
 // million cells.
 const maxReply = 64 << 20
 
+const clientBuffer = 1 << 16
+
+// An answerConn bounds what comes of an answer: the protocol bounds each part of it.
+type answerConn struct {
+	net.Conn
+	came int // since the last answer
+}
+
+func (c *answerConn) Read(b []byte) (int, error) {
+	if c.came > maxReply+clientBuffer { // of which a part may belong to the next
+		return 0, fmt.Errorf("the answer is larger than the %d bytes that are taken", maxReply)
+	}
+	n, err := c.Conn.Read(b)
+	c.came += n
+	return n, err
+}
+
 // Dial connects to a switch at an address like "127.0.0.1:9090".
 func Dial(ctx context.Context, addr string) (*Client, error) {
 	var d net.Dialer
@@ -47,10 +64,11 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 		return nil, fmt.Errorf("connecting to the Thrift server: %w", err)
 	}
 	conf := &wire.TConfiguration{MaxMessageSize: maxReply}
-	socket := wire.NewTSocketFromConnConf(conn, conf)
+	bounded := &answerConn{Conn: conn}
+	socket := wire.NewTSocketFromConnConf(bounded, conf)
 	return &Client{
-		conn: conn,
-		in:   wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, 1<<16), conf),
+		conn: bounded,
+		in:   wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, clientBuffer), conf),
 		out:  wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, 1<<12), conf),
 	}, nil
 }
@@ -125,11 +143,12 @@ func (c *Client) exchange(ctx context.Context, name string, args []fields) ([]re
 
 // reply reads the answer to a call.
 func (c *Client) reply(ctx context.Context, name string, call int32) (record, error) {
+	c.conn.came = 0
 	_, typ, seq, err := c.in.ReadMessageBegin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := readRecord(ctx, c.in, maxDepth)
+	reply, err := (&reader{in: c.in, left: answerValues}).record(ctx, maxDepth)
 	if err != nil {
 		return nil, err
 	}

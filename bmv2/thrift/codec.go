@@ -3,6 +3,7 @@ package thrift
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -28,26 +29,39 @@ type field struct {
 // fields is a struct that is written, in order.
 type fields []field
 
-// maxDepth bounds the nesting of what is read.
-const maxDepth = 8
+const (
+	// maxDepth bounds the nesting of what is read.
+	maxDepth = 8
+	// callValues and answerValues bound how many values there may be in a call
+	// and in an answer, numbers in lists aside: one of a byte takes a hundred.
+	callValues   = 1 << 16
+	answerValues = 1 << 23
+)
 
-func readRecord(ctx context.Context, in wire.TProtocol, depth int) (record, error) {
+// A reader reads a message, of no more values than are left to it.
+type reader struct {
+	in   wire.TProtocol
+	left int
+}
+
+func (r *reader) record(ctx context.Context, depth int) (record, error) {
+	in := r.in
 	if depth == 0 {
 		return nil, fmt.Errorf("structs are nested more than %d deep", maxDepth)
 	}
 	if _, err := in.ReadStructBegin(ctx); err != nil {
 		return nil, err
 	}
-	r := record{}
+	fields := record{}
 	for {
 		_, typ, id, err := in.ReadFieldBegin(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if typ == wire.STOP {
-			return r, in.ReadStructEnd(ctx)
+			return fields, in.ReadStructEnd(ctx)
 		}
-		if r[id], err = readValue(ctx, in, typ, depth); err != nil {
+		if fields[id], err = r.value(ctx, typ, depth); err != nil {
 			return nil, err
 		}
 		if err := in.ReadFieldEnd(ctx); err != nil {
@@ -56,7 +70,11 @@ func readRecord(ctx context.Context, in wire.TProtocol, depth int) (record, erro
 	}
 }
 
-func readValue(ctx context.Context, in wire.TProtocol, typ wire.TType, depth int) (any, error) {
+func (r *reader) value(ctx context.Context, typ wire.TType, depth int) (any, error) {
+	if r.left--; r.left < 0 {
+		return nil, errors.New("there are too many values in one message")
+	}
+	in := r.in
 	switch typ {
 	case wire.BOOL:
 		return in.ReadBool(ctx)
@@ -73,16 +91,17 @@ func readValue(ctx context.Context, in wire.TProtocol, typ wire.TType, depth int
 	case wire.STRING:
 		return in.ReadBinary(ctx)
 	case wire.STRUCT:
-		return readRecord(ctx, in, depth-1)
+		return r.record(ctx, depth-1)
 	case wire.LIST:
-		return readList(ctx, in, depth-1)
+		return r.list(ctx, depth-1)
 	}
 	// No call of the interface takes a map or a set. A list of something that
 	// takes no room must not be walked through either: it could be endless.
 	return nil, fmt.Errorf("values of wire type %d are not expected", typ)
 }
 
-func readList(ctx context.Context, in wire.TProtocol, depth int) (any, error) {
+func (r *reader) list(ctx context.Context, depth int) (any, error) {
+	in := r.in
 	if depth <= 0 {
 		return nil, fmt.Errorf("lists are nested more than %d deep", maxDepth)
 	}
@@ -99,7 +118,7 @@ func readList(ctx context.Context, in wire.TProtocol, depth int) (any, error) {
 	// The protocol has checked that so many elements fit into the message.
 	list := make([]any, 0, min(n, 1024))
 	for range n {
-		v, err := readValue(ctx, in, typ, depth)
+		v, err := r.value(ctx, typ, depth)
 		if err != nil {
 			return nil, err
 		}

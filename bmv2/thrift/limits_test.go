@@ -2,11 +2,15 @@ package thrift
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	wire "github.com/apache/thrift/lib/go/thrift"
 )
 
 // A poorListener cannot accept at first, since there are no files left.
@@ -112,5 +116,38 @@ func TestSilentClients(t *testing.T) {
 	c.idle()
 	if c.wait != idleTime || !c.until.IsZero() {
 		t.Errorf("between calls a client has %v", c.wait)
+	}
+}
+
+// TestMessagesWithoutEnd: parts of a call or an answer that are small enough each do
+// not make it as large as its sender likes, nor do values that take no room.
+func TestMessagesWithoutEnd(t *testing.T) {
+	begin := "\x80\x01\x00\x01\x00\x00\x00\x01x\x00\x00\x00\x01" // a call of x
+	answer := "\x80\x01\x00\x02\x00\x00\x00\x01x\x00\x00\x00\x01"
+	megabyte := "\x0b\x00\x01\x00\x0f\x00\x00" + strings.Repeat("x", 0xf0000) // a text in field 1
+	structs := "\x0f\x00\x01\x0c\x00\x0f\x00\x00" + strings.Repeat("\x00", 0xf0000)
+	addr := serve(t, newFake())
+	for name, text := range map[string]string{"texts": strings.Repeat(megabyte, 64), "structs": structs} {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go io.WriteString(c, begin+text+"\x00")
+		if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("a call of %s is answered", name)
+		}
+	}
+	for name, text := range map[string]string{"larger than": strings.Repeat(megabyte, 80), "too many values": strings.Repeat(structs, 10)} {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		conn := &answerConn{Conn: ours}
+		conf := &wire.TConfiguration{MaxMessageSize: maxReply}
+		c := &Client{conn: conn, in: wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(wire.NewTSocketFromConnConf(conn, conf), clientBuffer), conf)}
+		go io.WriteString(theirs, answer+text+"\x00")
+		if _, err := c.reply(t.Context(), "x", 1); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want %q", err, name)
+		}
+		ours.Close()
 	}
 }

@@ -42,7 +42,8 @@ func NewServer(t Target, device uint64) *Server {
 // called, the new one is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
 
-// The limits of what a client can send: calls are short.
+// The limits of what a client can send: calls are short. The protocol bounds each
+// part of a call by maxMessage, and the connection all of them together.
 const (
 	maxMessage   = 1 << 20
 	serverBuffer = 1 << 13
@@ -180,7 +181,7 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol) error {
 	if err != nil {
 		return err
 	}
-	args, err := readRecord(ctx, in, maxDepth)
+	args, err := (&reader{in: in, left: callValues}).record(ctx, maxDepth)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package thrift
 
 import (
+	"errors"
 	"net"
 	"sync/atomic"
 	"time"
@@ -23,18 +24,26 @@ type timedConn struct {
 	until time.Time     // the call that is coming in must be there; zero before it
 	since time.Time     // it was opened
 	spoke atomic.Bool   // there has been a call
+	came  int           // bytes, since the last call
 }
 
+// errLong ends a connection with a call that does not end.
+var errLong = errors.New("a call is too long")
+
 // idle says that a call has been answered.
-func (c *timedConn) idle() { c.wait, c.until = idleTime, time.Time{} }
+func (c *timedConn) idle() { c.wait, c.until, c.came = idleTime, time.Time{}, 0 }
 
 func (c *timedConn) Read(b []byte) (int, error) {
+	if c.came > maxMessage+serverBuffer { // of which a part may belong to the next
+		return 0, errLong
+	}
 	until := c.until
 	if until.IsZero() {
 		until = time.Now().Add(c.wait)
 	}
 	c.Conn.SetReadDeadline(until)
 	n, err := c.Conn.Read(b)
+	c.came += n
 	if c.until.IsZero() {
 		c.until = time.Now().Add(callTime)
 	}
