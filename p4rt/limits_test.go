@@ -14,6 +14,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -398,5 +399,25 @@ func TestReadersRestForWriters(t *testing.T) {
 	s.must(s.write(insert(t, macEntry(t, "\x01"))))
 	if s.rig.server.turns.wrote.Load() == 0 {
 		t.Error("a write is not noted")
+	}
+}
+
+// TestLargeHeads: what a client says about a call is not kept beyond measure.
+func TestLargeHeads(t *testing.T) {
+	r := newRig(t, Options{})
+	r.primary()
+	ask := func(size int) error {
+		ctx := metadata.AppendToOutgoingContext(r.context(), "x", strings.Repeat("x", size))
+		_, err := r.client.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
+		return err
+	}
+	if err := ask(8 << 10); err != nil {
+		t.Errorf("a head of 8 KiB: %v", err)
+	}
+	if err := ask(20 << 10); err == nil {
+		t.Error("a head of 20 KiB is taken")
+	}
+	if err := ask(0); err != nil {
+		t.Errorf("the next call: %v", err)
 	}
 }

@@ -58,6 +58,8 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
 		// A message that is larger than the window comes in one go all the same.
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4 << 20),
+		// The head of a call is kept for as long as the call.
+		grpc.MaxHeaderListSize(maxHead),
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16 << 10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),

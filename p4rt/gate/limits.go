@@ -69,6 +69,8 @@ func (l *Limits) Complete() error {
 const (
 	// greeting is the time that a new connection has for its handshakes.
 	greeting = 10 * time.Second
+	// maxHead is the size of a call's head, as HTTP/2 counts it.
+	maxHead = 16 << 10
 	// unused is how long a connection without any call is kept.
 	unused = 5 * time.Minute
 )
