@@ -79,6 +79,11 @@ func attacks(n int) []attack {
 	compile("functions that call twice", p4(doubling("bit<32> f0(in bit<32> x) { return x + 1; }\n", "bit<32> f#(in bit<32> x) { return f@(f@(x)); }\n", 60), "", "meta.m = f59(meta.m);", ""), 1, "steps to lower")
 	compile("actions that call twice", p4("", doubling("action a0() { meta.m = meta.m + 1; }\n", "action a#() { a@(); a@(); }\n", 60), "a59();", ""), 1, "steps to lower")
 	compile("unions compared", p4("header_union u_t { "+numbered(3000, "h_t x#; ")+"}", "u_t u; u_t v;", strings.Repeat("if (u == v) { meta.m = 1; }", 50), ""), 1, "steps to lower")
+	compile("unions made valid by each member", strings.Replace(p4("", "", numbered(6000, "hdr.u.x#.setValid(); "), ""), "struct H {", "header_union v_t { "+numbered(6000, "h_t x#; ")+"} struct H { v_t u; ", 1), 0, "")
+	compile("headers of many fields made valid", strings.Replace(p4("", "", strings.Repeat("hdr.w.setValid(); hdr.w.setInvalid(); ", 5000), ""), "struct H {", "header w_t { "+numbered(20000, "bit<8> f#; ")+"} struct H { w_t w; ", 1), 0, "")
+	compile("warnings", p4("", numbered(60000, "bit<8> v#; "), "", ""), 0, "59800 more warnings")
+	compile("an error of 10 MB", "#error "+strings.Repeat("x", 10<<20)+"\n", 1, "bytes)")
+	compile("numbers that grow", p4(doubling("const int x0 = 1;\n", "const int x# = x@ << 2000;\n", 5000), "", "meta.m = (bit<32>) x4999;", ""), 1, "the number becomes too large")
 	compile("macros that double", strings.ReplaceAll(doubling("!define A0 meta.m+\n", "!define A# A@ A@\n", 60), "!", "#")+p4("", "", "meta.m = A59 1;", ""), 1, "macros use more than")
 	compile("an include of a device", "#include \"/dev/zero\"\n", 1, "cannot include")
 

@@ -109,6 +109,9 @@ type jump struct {
 	to Label
 }
 
+// Len is how many bytes there are so far.
+func (a *Asm) Len() int { return len(a.code) }
+
 // NewLabel makes a label without a place.
 func (a *Asm) NewLabel() Label {
 	a.labels = append(a.labels, -1)

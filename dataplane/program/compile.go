@@ -21,12 +21,26 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	} else {
 		k.program(c)
 	}
+	if k.Len() > maxReach {
+		return
+	}
 	code, err := asm.Load(k.Bytes())
 	if err != nil {
 		return // a system that forbids it
 	}
 	s.Compiled = k.settle(code)
 }
+
+const (
+	// maxCode is where primitives are no longer written out: one may become as
+	// much as its header or union has members, and there may be as many.
+	maxCode = 32 << 20
+	// maxReach is how far jumps reach on every processor.
+	maxReach = 128 << 20
+)
+
+// full reports whether what is left to write must be short.
+func (k *compiler) full() bool { return k.Len() > maxCode }
 
 // begin writes the stub that ends a run.
 func (k *compiler) begin(c *bmv2.Config) {

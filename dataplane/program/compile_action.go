@@ -36,7 +36,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		switch in := a.code[i]; {
 		case in.do != nil:
 			k.callout = func() { k.call(in.do) }
-			if !k.primitive(p) {
+			if k.full() || !k.primitive(p) {
 				k.callout()
 			}
 		case in.when == nil:

@@ -182,7 +182,7 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 
 // extractHeader reads a header from the packet.
 func (g *parseGraph) extractHeader(h *vector.Header) bool {
-	if !code.Compiles(h.Type) || h.Metadata {
+	if !code.Compiles(h.Type) || h.Metadata || g.full() {
 		return false
 	}
 	n, at := h.Type.Bits/8, 0
