@@ -56,16 +56,16 @@ type Series struct {
 }
 
 // Colour is the number of the series' colour.
-func (s Series) Colour() int { return max(0, s.Tint) % Tints }
+func (s Series) Colour() int { return max(0, s.Tint) % tints }
 
-// Tints is how many colours there are; lines beyond it are dashed.
-const Tints = 8
+// tints is how many colours there are; lines beyond it are dashed.
+const tints = 8
 
 // light and dark are the colours of series on white and on black, told apart also
 // by the colour-blind (after Okabe and Ito).
 var (
-	light = [Tints]string{"#0072b2", "#d55e00", "#009e73", "#b5578f", "#b97f00", "#2a93cc", "#333333", "#808080"}
-	dark  = [Tints]string{"#4aa8e0", "#ff8a3d", "#2fcf9f", "#e39cc4", "#f0b93a", "#8ccdf2", "#d8d8d8", "#9a9a9a"}
+	light = [tints]string{"#0072b2", "#d55e00", "#009e73", "#b5578f", "#b97f00", "#2a93cc", "#333333", "#808080"}
+	dark  = [tints]string{"#4aa8e0", "#ff8a3d", "#2fcf9f", "#e39cc4", "#f0b93a", "#8ccdf2", "#d8d8d8", "#9a9a9a"}
 )
 
 // CSV is the numbers of the chart: a line for each point.

@@ -151,7 +151,7 @@ func (c *Chart) legend(l *layout, top float64) float64 {
 func (l *layout) key(i int, s Series, at point) {
 	switch s.Kind {
 	case Line:
-		l.shapes = append(l.shapes, shape{ink: series, series: i, points: []point{at, {at.x + 1.4*l.font, at.y}}, dashed: s.Tint >= Tints})
+		l.shapes = append(l.shapes, shape{ink: series, series: i, points: []point{at, {at.x + 1.4*l.font, at.y}}, dashed: s.Tint >= tints})
 	case Bars:
 		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: true, points: box(at.x+0.3*l.font, at.y-0.35*l.font, at.x+1.2*l.font, at.y+0.35*l.font)})
 	default:
@@ -255,7 +255,7 @@ func (c *Chart) drawLine(l *layout, i int, s Series) {
 			l.shapes = append(l.shapes, shape{ink: series, series: i, points: upper, filled: true, faint: true})
 		}
 		if len(line) > 1 {
-			l.shapes = append(l.shapes, shape{ink: series, series: i, points: line, dashed: s.Tint >= Tints})
+			l.shapes = append(l.shapes, shape{ink: series, series: i, points: line, dashed: s.Tint >= tints})
 		}
 		if s.Marks || len(line) == 1 {
 			for _, p := range line {

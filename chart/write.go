@@ -76,7 +76,7 @@ func (c *Chart) Inline() string {
 // variables that Colours sets.
 func Style() string {
 	var b strings.Builder
-	for i := range Tints {
+	for i := range tints {
 		fmt.Fprintf(&b, ".f%[1]d{fill:var(--c%[1]d)}.l%[1]d{stroke:var(--c%[1]d)}.k%[1]d{background:var(--c%[1]d)}\n", i)
 	}
 	for _, name := range []string{"text", "soft", "grid"} {

@@ -43,7 +43,7 @@ func NewEngine(s *Switch) *Engine { return NewPipes([]*Switch{s}) }
 // Switch of its own, and what goes from one to another are bytes. Ports beyond
 // the last pipe begin again with the first.
 func NewPipes(pipes []*Switch) *Engine {
-	e := &Engine{sw: pipes[0], pipes: pipes, queues: NewQueues(pipes[0].opts.Priorities)}
+	e := &Engine{sw: pipes[0], pipes: pipes, queues: newQueues(pipes[0].opts.Priorities)}
 	e.queues.cell = e.sw.CellSize()
 	return e
 }

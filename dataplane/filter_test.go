@@ -65,7 +65,7 @@ func TestFilterSample(t *testing.T) {
 	if want := int(1000 * (1 - 1/math.E) * math.Exp(-0.25)); down != want {
 		t.Errorf("down to %d, want %d", down, want)
 	}
-	if v, err := s.FilterValue("f", 0); err != nil || int(v) != down {
+	if v, err := s.filterValue("f", 0); err != nil || int(v) != down {
 		t.Errorf("it is said to be %d, %v", v, err)
 	}
 }

@@ -34,8 +34,8 @@ func (s *Switch) FilterSpec(name string, index int) (spec FilterSpec, ok bool, e
 	return spec, ok, err
 }
 
-// FilterValue is what a filter gave last.
-func (s *Switch) FilterValue(name string, index int) (v uint64, err error) {
+// filterValue is what a filter gave last.
+func (s *Switch) filterValue(name string, index int) (v uint64, err error) {
 	err = s.withFilter(name, index, false, func(f *cell.Filters, k *cell.Filter) { v = f.Result(k) })
 	return v, err
 }
@@ -68,9 +68,9 @@ func (s *Switch) WredSet(name string, index int, spec WredSpec) error {
 	})
 }
 
-// WredSpec is how a random early detection works; ok is false if it has not
+// wredSpec is how a random early detection works; ok is false if it has not
 // been set.
-func (s *Switch) WredSpec(name string, index int) (spec WredSpec, ok bool, err error) {
+func (s *Switch) wredSpec(name string, index int) (spec WredSpec, ok bool, err error) {
 	err = s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) { spec, ok = k.Wred, k.Set })
 	return spec, ok, err
 }

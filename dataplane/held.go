@@ -17,7 +17,7 @@ func (s *Switch) Hold() Held {
 // Release lets others at the Switch. The Held must not be used afterwards.
 func (h Held) Release() { h.s.mu.Unlock() }
 
-// Arrive is Switch.ReceiveHead and Switch.Ingress at once.
+// Arrive is Switch.receiveHead and Switch.Ingress at once.
 func (h Held) Arrive(port uint32, head []byte, extra int, now time.Duration, out []Outcome) (*Packet, []Outcome) {
 	p := h.s.receive(port, head, extra, now)
 	return p, h.s.runIngress(p, now, out)

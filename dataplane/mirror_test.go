@@ -13,7 +13,7 @@ func TestEgressCloneIsShortened(t *testing.T) {
 	} {
 		s := feedback(t).Switch()
 		must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true, Length: c.length}))
-		p := s.ReceiveHead(4, udp(60, 1, 0x0a000001, 3, 4), 40, time.Millisecond)
+		p := s.receiveHead(4, udp(60, 1, 0x0a000001, 3, 4), 40, time.Millisecond)
 		out := s.Ingress(p, time.Millisecond, nil)
 		if len(out) != 1 {
 			t.Fatalf("outcomes %v", out)

@@ -110,18 +110,12 @@ func (p *Packet) Bytes() []byte { return p.st.Payload() }
 func (p *Packet) Len() int { return p.st.Length }
 
 // Extra is the number of bytes that follow Bytes on the wire but are not there:
-// those of ReceiveHead, less what truncate cuts off.
+// those of receiveHead, less what truncate cuts off.
 func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
 // IngressPort is where the packet, or what it was copied from, came in. The
 // metadata of that name is 0 after a recirculation.
 func (p *Packet) IngressPort() uint32 { return p.ingressPort }
-
-// EgressPort is the port that the packet is queued for.
-func (p *Packet) EgressPort() uint32 { return p.egressPort }
-
-// Priority is the queue of the port that the packet is queued in.
-func (p *Packet) Priority() int { return p.priority }
 
 // shorten cuts the bytes from the end so that n are left; 0 leaves all. What
 // the headers take cannot be cut before they are written: limit sees to that.

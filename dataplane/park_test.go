@@ -28,7 +28,7 @@ func TestParkedWords(t *testing.T) {
 func TestPark(t *testing.T) {
 	plain, parking := flowlet(t).sw, flowlet(t).sw
 	queue := func(s *Switch, n int) *Packet {
-		p := s.ReceiveHead(1, udp(100+n, 0x0b000000, 0x0a000001, uint16(n), 80), 1000, 55)
+		p := s.receiveHead(1, udp(100+n, 0x0b000000, 0x0a000001, uint16(n), 80), 1000, 55)
 		out := s.Ingress(p, 55, nil)
 		if len(out) != 1 || out[0].Kind != ToQueue {
 			t.Fatalf("packet %d becomes %+v", n, out)
@@ -57,7 +57,7 @@ func TestPark(t *testing.T) {
 func TestTruncateHead(t *testing.T) {
 	for _, x := range []struct{ limit, bytes, extra int }{{20, 20, 0}, {50, 50, 0}, {70, 50, 20}, {2000, 50, 100}} {
 		s := flowlet(t).sw
-		p := s.ReceiveHead(1, udp(50, 1, 2, 3, 4), 100, 0)
+		p := s.receiveHead(1, udp(50, 1, 2, 3, 4), 100, 0)
 		p.st.Truncate(uint64(x.limit))
 		if len(p.Bytes()) != x.bytes || p.Extra() != x.extra {
 			t.Errorf("150 bytes cut to %d: %d and %d follow, want %d and %d", x.limit, len(p.Bytes()), p.Extra(), x.bytes, x.extra)

@@ -57,9 +57,9 @@ type queued struct {
 	seq  uint64
 }
 
-// NewQueues makes empty queues with so many priorities per port, each for 64
+// newQueues makes empty queues with so many priorities per port, each for 64
 // packets and without limit of rate.
-func NewQueues(priorities int) *Queues {
+func newQueues(priorities int) *Queues {
 	q := &Queues{priorities: max(1, priorities), capacity: defaultCapacity, far: map[uint32]*portQueues{}}
 	for i := range q.servers {
 		q.servers[i] = make([]queueHeap, q.priorities)

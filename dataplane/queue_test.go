@@ -9,7 +9,7 @@ import (
 )
 
 func TestQueueTailDrop(t *testing.T) {
-	q := NewQueues(1)
+	q := newQueues(1)
 	for i := range 70 {
 		depth, ok := q.Push(&Packet{egressPort: 9, st: vector.State{ID: uint64(i)}}, 0)
 		if ok != (i < 64) || depth != min(i, 64) {
@@ -29,7 +29,7 @@ func TestQueueTailDrop(t *testing.T) {
 
 // The time to leave is fixed when a packet is queued: max(now, last + 1/rate).
 func TestQueueRate(t *testing.T) {
-	q := NewQueues(1)
+	q := newQueues(1)
 	must(t, q.SetRate(1, -1, 1000))
 	var times []time.Duration
 	for range 3 {
@@ -57,7 +57,7 @@ func TestQueueRate(t *testing.T) {
 }
 
 func TestQueueStrictPriority(t *testing.T) {
-	q := NewQueues(3)
+	q := newQueues(3)
 	for i, pri := range []int{0, 2, 1, 2, 0} {
 		q.Push(&Packet{egressPort: 5, priority: pri, st: vector.State{ID: uint64(i)}}, 0)
 	}
@@ -78,7 +78,7 @@ func TestQueueStrictPriority(t *testing.T) {
 }
 
 func TestQueueDefaultsReachNewPorts(t *testing.T) {
-	q := NewQueues(1)
+	q := newQueues(1)
 	q.Len(3, 0)
 	q.SetAllDepths(1)
 	for _, port := range []uint32{3, 4, 100000} {
@@ -140,7 +140,7 @@ func TestRecirculationBufferOverflows(t *testing.T) {
 // TestQueueBitRate: packets leave as on a wire, each when the one before it is
 // through, whatever the rate in packets.
 func TestQueueBitRate(t *testing.T) {
-	q := NewQueues(1)
+	q := newQueues(1)
 	must(t, q.SetRate(1, -1, 1))
 	q.SetBitRate(1, 8_000_000) // a byte in a us
 	for _, length := range []int{1000, 100, 500} {

@@ -130,9 +130,9 @@ func (s *Switch) CellSize() int {
 	return s.tofino.chip.cell
 }
 
-// Cells is what a packet adds to the length of its queue: its cells, or 1 if
+// cells is what a packet adds to the length of its queue: its cells, or 1 if
 // packets are counted.
-func (s *Switch) Cells(p *Packet) int {
+func (s *Switch) cells(p *Packet) int {
 	return cells(p, s.CellSize())
 }
 

@@ -32,8 +32,8 @@ func (s *Switch) generate(app, batch, number int, data []byte, now time.Duration
 	return s.receive(chip.generator, s.made, 0, now)
 }
 
-// GeneratorPort is where the packets of Generate come in.
-func (s *Switch) GeneratorPort() uint32 {
+// generatorPort is where the packets of Generate come in.
+func (s *Switch) generatorPort() uint32 {
 	if s.tofino == nil {
 		return 0
 	}

@@ -49,7 +49,7 @@ func (t *tofino) tells(p *Packet) bool { return t.at(p.egressPort).ghost != nil 
 func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 	p.tm.enqTime, p.tm.enqDepth = now, depth
 	if t.tells(p) {
-		t.tell(p, depth+t.sw.Cells(p), now)
+		t.tell(p, depth+t.sw.cells(p), now)
 	}
 }
 

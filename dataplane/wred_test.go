@@ -43,7 +43,7 @@ func TestWred(t *testing.T) {
 	if s.WredSet("f", 0, WredSpec{}) == nil || s.FilterSet("w", 0, FilterSpec{}) == nil || s.WredSet("w", 4, WredSpec{}) == nil {
 		t.Error("a filter and a detection are taken for each other")
 	}
-	if spec, ok, err := s.WredSpec("w", 0); err != nil || !ok || spec.Max != 2000 {
+	if spec, ok, err := s.wredSpec("w", 0); err != nil || !ok || spec.Max != 2000 {
 		t.Errorf("%+v, %v, %v", spec, ok, err)
 	}
 }

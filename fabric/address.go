@@ -12,8 +12,8 @@ import (
 // A MAC is an Ethernet address.
 type MAC [6]byte
 
-// ParseMAC reads an address such as 02:00:0a:00:01:01.
-func ParseMAC(text string) (MAC, error) {
+// parseMAC reads an address such as 02:00:0a:00:01:01.
+func parseMAC(text string) (MAC, error) {
 	var m MAC
 	b, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(b) != len(m) || len(text) != 17 || MAC(b).String() != strings.ToLower(text) {

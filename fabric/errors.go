@@ -69,8 +69,8 @@ func (r *reporter) err() error {
 	return r.found
 }
 
-// ErrNoPreset is wrapped by the error about a name that no preset has.
-var ErrNoPreset = errors.New("no such preset")
+// errNoPreset is wrapped by the error about a name that no preset has.
+var errNoPreset = errors.New("no such preset")
 
 // didYouMean is the end of a message about a name that is not among have.
 func didYouMean(name string, have []string) string {

@@ -148,7 +148,7 @@ func (m *importer) host(f field, ip, mac value) draftHost {
 		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
 	}
 	if mac.kind == scalar && mac.text != "auto" {
-		a := parse(&m.reader, mac, what+": mac", ParseMAC)
+		a := parse(&m.reader, mac, what+": mac", parseMAC)
 		h.mac = &a
 	}
 	return h

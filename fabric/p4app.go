@@ -172,7 +172,7 @@ func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
 		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
 	}
 	if mac.kind != null {
-		a := parse(&m.reader, mac, what+": addr", ParseMAC)
+		a := parse(&m.reader, mac, what+": addr", parseMAC)
 		h.mac = &a
 	}
 }

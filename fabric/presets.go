@@ -222,7 +222,7 @@ func (p Preset) Make() (*Topology, error) {
 	return d.finish("")
 }
 
-// PresetNamed returns the preset of a name. The error wraps ErrNoPreset.
+// PresetNamed returns the preset of a name.
 func PresetNamed(name string) (Preset, error) {
 	var names []string
 	for _, p := range presets {
@@ -231,5 +231,5 @@ func PresetNamed(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("%w: %q%s", ErrNoPreset, name, didYouMean(name, names))
+	return Preset{}, fmt.Errorf("%w: %q%s", errNoPreset, name, didYouMean(name, names))
 }

@@ -61,7 +61,7 @@ func TestMAC(t *testing.T) {
 		"02:00:0a:00:01:01": true, "02:00:0A:00:01:01": true,
 		"": false, "02:00:0a:00:01": false, "02-00-0a-00-01-01": false, "0200:0a:00:01:01:": false, "02:00:0a:00:01:0g": false,
 	} {
-		m, err := ParseMAC(text)
+		m, err := parseMAC(text)
 		if (err == nil) != ok || ok && m != (MAC{2, 0, 10, 0, 1, 1}) {
 			t.Errorf("%q: %v (%v)", text, m, err)
 		}

@@ -142,7 +142,7 @@ func (r *reader) hostOf(f field) draftHost {
 	h := draftHost{line: f.line, name: f.key}
 	h.ip = parse(r, f.get("ip"), what+": ip", parseHostIP)
 	if mac := f.get("mac"); mac.kind != null {
-		m := parse(r, mac, what+": mac", ParseMAC)
+		m := parse(r, mac, what+": mac", parseMAC)
 		h.mac = &m
 	}
 	return h

@@ -30,7 +30,7 @@ import (
 
 // Limits of Options.
 const (
-	MaxFolds = 100
+	maxFolds = 100
 	maxTest  = 0.9
 )
 
@@ -54,8 +54,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("degree %d: want 1 to %d", o.Degree, MaxDegree)
 	case !(o.Test >= 0 && o.Test <= maxTest):
 		return fmt.Errorf("share of %g for the test: want 0 to %g", o.Test, maxTest)
-	case o.Folds < 0 || o.Folds == 1 || o.Folds > MaxFolds:
-		return fmt.Errorf("%d folds: want 2 to %d, or 0 for none", o.Folds, MaxFolds)
+	case o.Folds < 0 || o.Folds == 1 || o.Folds > maxFolds:
+		return fmt.Errorf("%d folds: want 2 to %d, or 0 for none", o.Folds, maxFolds)
 	case !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1):
 		return fmt.Errorf("ridge penalty %g: want a number from 0 on", o.Ridge)
 	case !(o.Huber >= 0) || math.IsInf(o.Huber, 1):

@@ -9,15 +9,15 @@ import (
 // FixOptions say how a fit is turned into integers. The zero value multiplies
 // by 1000 and takes the narrowest accumulator that the sum fits.
 type FixOptions struct {
-	Scale int64 // 0: DefaultScale, or less where that does not fit in the width; see Auto
+	Scale int64 // 0: defaultScale, or less where that does not fit in the width; see Auto
 	Auto  bool  // take the largest power of ten that fits, instead of Scale
 	Width int   // bits of the accumulator, sign included; 0: 64 or 128
 }
 
 const (
-	// DefaultScale is what the coefficients of a fit are multiplied by: one more
+	// defaultScale is what the coefficients of a fit are multiplied by: one more
 	// digit than the paper's 100.
-	DefaultScale = 1000
+	defaultScale = 1000
 
 	// maxIndex bounds C_max: the weights of 16 ports are summed up in 32 bits.
 	maxIndex = 1 << 28
@@ -204,7 +204,7 @@ func (p *Poly) settle(real []float64, o FixOptions) error {
 		}
 		return p.tryScale(real, 1, o.Width)
 	case o.Scale == 0:
-		o.Scale = DefaultScale
+		o.Scale = defaultScale
 	}
 	return p.tryScale(real, o.Scale, o.Width)
 }
@@ -217,7 +217,7 @@ func size(c []float64) (sum float64) {
 	return sum
 }
 
-// tryScale sets the coefficients, and fails if the sum may overflow: Bound is
+// tryScale sets the coefficients, and fails if the sum may overflow: bound is
 // what interval arithmetic over all bytes says.
 func (p *Poly) tryScale(real []float64, scale int64, width int) error {
 	p.Scale, p.Coeff = scale, make([]int64, len(real))
@@ -231,7 +231,7 @@ func (p *Poly) tryScale(real []float64, scale int64, width int) error {
 	if width == 0 {
 		width = min(128, p.Width())
 	}
-	need := p.Bound().BitLen() + 1
+	need := p.bound().BitLen() + 1
 	if need <= width {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (p *Poly) tryScale(real []float64, scale int64, width int) error {
 func (p Poly) reach(k int) *big.Int {
 	one := Poly{Degree: p.Degree, Coeff: make([]int64, len(p.Coeff))}
 	one.Coeff[k] = p.Coeff[k]
-	return one.Bound()
+	return one.bound()
 }
 
 // possibleScale is the largest scale at which the sum fits.
@@ -261,7 +261,7 @@ func (p Poly) possibleScale(real []float64, width int) int64 {
 		for k, x := range real {
 			q.Coeff[k] = int64(math.Round(x * float64(mid)))
 		}
-		if q.Bound().BitLen() < width {
+		if q.bound().BitLen() < width {
 			lo = mid
 		} else {
 			hi = mid

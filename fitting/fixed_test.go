@@ -45,7 +45,7 @@ func TestPaperShape(t *testing.T) {
 		t.Errorf("poly2(1,0) = %v", c)
 	}
 	p, _ := Paper(3, false)
-	e := p.Extent(nil)
+	e := p.extent(nil)
 	if math.Abs(e.Negative-0.83) > 0.005 {
 		t.Errorf("%+v", e)
 	}
@@ -63,7 +63,7 @@ func TestPaperShape(t *testing.T) {
 	// With 188 the curve near T = 0.1 is negative almost at once.
 	first := func(p Poly) int64 {
 		for l := range int64(256) {
-			if p.Raw(l, 26) < 0 {
+			if p.raw(l, 26) < 0 {
 				return l
 			}
 		}
@@ -103,7 +103,7 @@ func TestFixClose(t *testing.T) {
 			for l := int64(0); l < 256; l += 15 {
 				for tt := int64(0); tt < 256; tt += 15 {
 					want := f.Unit(lu.a+lu.b*float64(l)/256, lt.a+lt.b*float64(tt)/256)
-					if got := float64(p.Raw(l, tt)) / float64(scale); math.Abs(got-want) > bound {
+					if got := float64(p.raw(l, tt)) / float64(scale); math.Abs(got-want) > bound {
 						t.Fatalf("degree %d, scale %d at %d, %d: %g, want %g", degree, scale, l, tt, got, want)
 					}
 				}
@@ -124,7 +124,7 @@ func TestFixRows(t *testing.T) {
 	var bias float64
 	for r := range s.All() {
 		l, tt := p.Bytes(r.L, r.T)
-		bias += float64(p.Raw(l, tt))/float64(p.Scale) - f.Unit(f.Spans.L.Unit(r.L), f.Spans.T.Unit(r.T))
+		bias += float64(p.raw(l, tt))/float64(p.Scale) - f.Unit(f.Spans.L.Unit(r.L), f.Spans.T.Unit(r.T))
 	}
 	if bias /= float64(s.Len()); math.Abs(bias) > 0.001 {
 		t.Errorf("off by %g on average", bias)
@@ -156,11 +156,11 @@ func TestNoOverflow(t *testing.T) {
 				x.Mul(x, new(big.Int).Exp(big.NewInt(tt), big.NewInt(int64(e.J)), nil))
 				x.Mul(x, big.NewInt(p.Coeff[k]))
 				exact.Add(exact, x.Lsh(x, uint(8*(p.Degree-e.I-e.J))))
-				if exact.CmpAbs(p.Bound()) > 0 {
+				if exact.CmpAbs(p.bound()) > 0 {
 					t.Fatalf("%v at %d, %d: a partial sum exceeds the bound", p, l, tt)
 				}
 			}
-			if got, want := p.Raw(l, tt), exact.Rsh(exact, uint(8*p.Degree)).Int64(); got != want {
+			if got, want := p.raw(l, tt), exact.Rsh(exact, uint(8*p.Degree)).Int64(); got != want {
 				t.Fatalf("%v at %d, %d: %d, want %d", p, l, tt, got, want)
 			}
 		}
@@ -171,8 +171,8 @@ func TestGrid(t *testing.T) {
 	for _, degree := range []int{3, 10} {
 		_, p := fixed(t, positive(500, 2), Options{Degree: degree}, FixOptions{})
 		for i, v := range p.Grid() {
-			if i%37 == 0 && v != p.Raw(int64(i>>8), int64(i&255)) {
-				t.Fatalf("degree %d: %d at %d, want %d", degree, v, i, p.Raw(int64(i>>8), int64(i&255)))
+			if i%37 == 0 && v != p.raw(int64(i>>8), int64(i&255)) {
+				t.Fatalf("degree %d: %d at %d, want %d", degree, v, i, p.raw(int64(i>>8), int64(i&255)))
 			}
 		}
 	}
@@ -241,8 +241,8 @@ func TestAutoScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Scale < last || p.Bound().BitLen() >= width {
-			t.Errorf("%d bits: scale %d after %d, bound of %d bits", width, p.Scale, last, p.Bound().BitLen())
+		if p.Scale < last || p.bound().BitLen() >= width {
+			t.Errorf("%d bits: scale %d after %d, bound of %d bits", width, p.Scale, last, p.bound().BitLen())
 		}
 		last = p.Scale
 	}
@@ -259,7 +259,7 @@ func TestCMaxOverHull(t *testing.T) {
 		s.Append(Row{1 + u - 0.5*v + 6*u*u*v*v, 255 * u, 10_000 * v})
 	}
 	f, p := fixed(t, s, Options{Degree: 4}, FixOptions{})
-	e := p.Extent(f.Hull)
+	e := p.extent(f.Hull)
 	if p.Max() != e.HullMax || e.Max < 2*p.Max() || e.Covered < 0.45 || e.Covered > 0.56 {
 		t.Errorf("C_max %d, %+v", p.Max(), e)
 	}
@@ -358,7 +358,7 @@ func TestModelFile(t *testing.T) {
 	}
 	// The generator reads the same file.
 	q, err := DecodePoly(text)
-	if err != nil || q.Max() != p.Max() || q.Raw(100, 100) != p.Raw(100, 100) {
+	if err != nil || q.Max() != p.Max() || q.raw(100, 100) != p.raw(100, 100) {
 		t.Errorf("%+v, %v", q, err)
 	}
 	for _, c := range []struct{ old, new, want string }{

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ModelVersion is the version of the model file that Encode writes.
-const ModelVersion = 1
+// modelVersion is the version of the model file that Encode writes.
+const modelVersion = 1
 
 const modelFormat = "p4lb-model"
 
@@ -97,8 +97,8 @@ func (f *Fit) Info(o Options) *FitInfo {
 // NewModel is the model file of a polynomial; the caller adds what else it
 // knows. hull may be nil.
 func NewModel(p Poly, hull []Point) *Model {
-	m := &Model{Format: modelFormat, Version: ModelVersion, Poly: p, Extent: p.Extent(hull)}
-	m.Accumulator.Bound, m.Accumulator.Width = power2(p.Bound()), p.Width()
+	m := &Model{Format: modelFormat, Version: modelVersion, Poly: p, Extent: p.extent(hull)}
+	m.Accumulator.Bound, m.Accumulator.Width = power2(p.bound()), p.Width()
 	return m
 }
 
@@ -123,8 +123,8 @@ func DecodeModel(data []byte) (*Model, error) {
 	switch {
 	case m.Format != modelFormat:
 		return nil, fmt.Errorf("format %q: want %s", m.Format, modelFormat)
-	case m.Version < 1 || m.Version > ModelVersion:
-		return nil, fmt.Errorf("version %d: this p4lb reads up to %d", m.Version, ModelVersion)
+	case m.Version < 1 || m.Version > modelVersion:
+		return nil, fmt.Errorf("version %d: this p4lb reads up to %d", m.Version, modelVersion)
 	}
 	if err := m.Poly.Validate(); err != nil {
 		return nil, err

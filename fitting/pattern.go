@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Workloads are the applications whose mixes QALL (Section VII-A) would fit
+// workloads are the applications whose mixes QALL (Section VII-A) would fit
 // one model each.
-var Workloads = []string{"websearch", "datamining", "cache", "hadoop"}
+var workloads = []string{"websearch", "datamining", "cache", "hadoop"}
 
 // Patterns lists the mixes of workloads: 15, those of one first.
 func Patterns() []string {
 	var list []string
-	for size := range len(Workloads) {
-		for set := 1; set < 1<<len(Workloads); set++ {
+	for size := range len(workloads) {
+		for set := 1; set < 1<<len(workloads); set++ {
 			var names []string
-			for i, w := range Workloads {
+			for i, w := range workloads {
 				if set>>i&1 == 1 {
 					names = append(names, w)
 				}
@@ -34,13 +34,13 @@ func Patterns() []string {
 func ParsePattern(s string) (string, error) {
 	names := strings.Split(s, "+")
 	for i, n := range names {
-		if !slices.Contains(Workloads, n) {
-			return "", fmt.Errorf("no workload %q: want a mix of %s, such as websearch+hadoop", n, strings.Join(Workloads, ", "))
+		if !slices.Contains(workloads, n) {
+			return "", fmt.Errorf("no workload %q: want a mix of %s, such as websearch+hadoop", n, strings.Join(workloads, ", "))
 		}
 		if slices.Contains(names[:i], n) {
 			return "", fmt.Errorf("the workload %s is twice in %s", n, s)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return slices.Index(Workloads, a) - slices.Index(Workloads, b) })
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(workloads, a) - slices.Index(workloads, b) })
 	return strings.Join(names, "+"), nil
 }

@@ -102,7 +102,7 @@ func (p Poly) Validate() error {
 		return fmt.Errorf("the range of T is %d to %d us: want one within 0 to 2^32-1", p.T.Min, p.T.Max)
 	}
 	if w := p.Width(); w > 128 {
-		return fmt.Errorf("the sum of the terms needs %d bits, more than the 128 of the widest accumulator: its magnitude reaches %s", w, p.Bound())
+		return fmt.Errorf("the sum of the terms needs %d bits, more than the 128 of the widest accumulator: its magnitude reaches %s", w, p.bound())
 	}
 	if p.Max() < 1 {
 		return errors.New("the polynomial is nowhere positive: every port would weigh the same")
@@ -110,9 +110,9 @@ func (p Poly) Validate() error {
 	return nil
 }
 
-// Bound is the largest magnitude that any partial sum of Eval can have:
+// bound is the largest magnitude that any partial sum of Eval can have:
 // Σ |c_ij|·255^(i+j) << 8(d-i-j).
-func (p Poly) Bound() *big.Int {
+func (p Poly) bound() *big.Int {
 	sum := new(big.Int)
 	for k, t := range Terms(p.Degree) {
 		x := new(big.Int).Exp(big.NewInt(255), big.NewInt(int64(t.I+t.J)), nil)
@@ -126,7 +126,7 @@ func (p Poly) Bound() *big.Int {
 // every intermediate of Eval: 64 where that is enough, else 128, else what
 // would be needed.
 func (p Poly) Width() int {
-	switch need := p.Bound().BitLen() + 1; {
+	switch need := p.bound().BitLen() + 1; {
 	case need <= 64:
 		return 64
 	case need <= 128:
@@ -136,8 +136,8 @@ func (p Poly) Width() int {
 	}
 }
 
-// Raw is the polynomial at the bytes l and t, before the clamp.
-func (p Poly) Raw(l, t int64) int64 {
+// raw is the polynomial at the bytes l and t, before the clamp.
+func (p Poly) raw(l, t int64) int64 {
 	if p.narrow() {
 		return p.sum(l, t) >> (8 * p.Degree)
 	}
@@ -238,7 +238,7 @@ func power(x int64, n int) int64 {
 	return r
 }
 
-// Grid is Raw at all bytes, the value at l and t being at l<<8 + t.
+// Grid is raw at all bytes, the value at l and t being at l<<8 + t.
 func (p Poly) Grid() []int64 {
 	grid := make([]int64, 0, 1<<16)
 	wide := p.Width() > 64
@@ -268,7 +268,7 @@ func (p Poly) Max() int64 {
 
 // Eval is the congestion index at the bytes l and t, in 0..cmax, where cmax is
 // Max(); the caller keeps that, as it takes a while to find.
-func (p Poly) Eval(l, t, cmax int64) int64 { return min(max(p.Raw(l, t), 0), cmax) }
+func (p Poly) Eval(l, t, cmax int64) int64 { return min(max(p.raw(l, t), 0), cmax) }
 
 // paperTau is the τ of the paper, which its T is normalised with (Section IV-C).
 const paperTau = 10_000

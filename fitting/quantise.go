@@ -33,8 +33,8 @@ type Extent struct {
 	Monotone     float64 `json:"monotone_share"` // of the steps between bytes: not down with L, not up with T
 }
 
-// Extent examines the polynomial at all bytes; hull may be nil for all.
-func (p Poly) Extent(hull []Point) Extent {
+// extent examines the polynomial at all bytes; hull may be nil for all.
+func (p Poly) extent(hull []Point) Extent {
 	grid := p.Grid()
 	in := make([]bool, len(grid))
 	for i := range in {

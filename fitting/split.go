@@ -13,7 +13,7 @@ type split struct {
 	test int // rows in the test set
 }
 
-const inTest = 255 // MaxFolds is below
+const inTest = 255 // maxFolds is below
 
 // divide holds back a share of the rows for the test and deals the others to
 // folds. It goes through the rows in the order of their values rather than in

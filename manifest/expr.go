@@ -82,8 +82,8 @@ func (e Expr) Eval(facts Lookup) (int64, error) {
 	return v, nil
 }
 
-// Facts calls see for every fact that the expression names.
-func (e Expr) Facts(see func(f Fact, node string)) {
+// facts calls see for every fact that the expression names.
+func (e Expr) facts(see func(f Fact, node string)) {
 	if e.root != nil {
 		e.root.walk(see)
 	}
@@ -92,7 +92,7 @@ func (e Expr) Facts(see func(f Fact, node string)) {
 // Number is the number, where the expression is one without facts.
 func (e Expr) Number() (uint64, bool) {
 	constant := e.root != nil
-	e.Facts(func(Fact, string) { constant = false })
+	e.facts(func(Fact, string) { constant = false })
 	if !constant {
 		return 0, false
 	}

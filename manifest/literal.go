@@ -39,7 +39,7 @@ func (m *Manifest) ByMAC() (yes bool) {
 	for i := range m.Tables {
 		for _, e := range m.Tables[i].Entries {
 			for _, match := range e.Match {
-				match.Value.Facts(func(f Fact, _ string) { yes = yes || f == HostMAC })
+				match.Value.facts(func(f Fact, _ string) { yes = yes || f == HostMAC })
 			}
 		}
 	}
@@ -124,8 +124,8 @@ func (m Match) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 func (m Match) String() string { return m.Value.text + string(m.Kind) + m.Other.text }
 
 func (m Match) facts(see func(Fact, string)) {
-	m.Value.Facts(see)
-	m.Other.Facts(see)
+	m.Value.facts(see)
+	m.Other.facts(see)
 }
 
 // Each is what something is repeated for: words for what there is in a network,
@@ -246,7 +246,7 @@ func (r *Repeat) known() []Fact {
 func (r *Repeat) check(place string, expr Expr, more ...Fact) error {
 	known := append(r.known(), more...)
 	var err error
-	expr.Facts(func(f Fact, node string) {
+	expr.facts(func(f Fact, node string) {
 		switch {
 		case err != nil:
 		case node != "" && !slices.Contains(nodeFacts, f):

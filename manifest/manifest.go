@@ -128,15 +128,6 @@ type Parameter struct {
 	Number int64  `json:"number"` // times in ns, rates in bit/s, sizes in bytes, shares in percent
 }
 
-// Parameter is the number of the named parameter, 0 where there is none.
-func (m *Manifest) Parameter(name string) int64 {
-	i := slices.IndexFunc(m.Parameters, func(p Parameter) bool { return p.Name == name })
-	if i < 0 {
-		return 0
-	}
-	return m.Parameters[i].Number
-}
-
 // Register finds a register by its name, or nil.
 func (m *Manifest) Register(name string) *Register {
 	i := slices.IndexFunc(m.Registers, func(r Register) bool { return r.Name == name })

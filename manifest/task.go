@@ -1,7 +1,7 @@
 package manifest
 
 // A Task is what a controller has to do while the program runs. What a kind
-// wants of the other fields its Needs say.
+// wants of the other fields its needs say.
 type Task struct {
 	Kind TaskKind `json:"kind"`
 
@@ -125,8 +125,8 @@ type TaskNeeds struct {
 	Filters   bool
 }
 
-// Needs are those of a kind.
-func (k TaskKind) Needs() TaskNeeds {
+// needs are those of a kind.
+func (k TaskKind) needs() TaskNeeds {
 	switch k {
 	case ProbeFlood:
 		return TaskNeeds{Header: []FieldRole{Origin}}

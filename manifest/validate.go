@@ -267,7 +267,7 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 	if err := checkWords(place+".kind", reflect.ValueOf(t.Kind)); err != nil {
 		return err
 	}
-	needs := t.Kind.Needs()
+	needs := t.Kind.needs()
 	if err := m.validateFrame(t, needs.Header, place); err != nil {
 		return err
 	}

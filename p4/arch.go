@@ -12,8 +12,8 @@ import (
 // BMv2, Tofino 1 and Tofino 2.
 var Archs = []string{"v1model", "tna", "t2na"}
 
-// Include is the file that declares an architecture.
-func Include(arch string) string { return arch + ".p4" }
+// include is the file that declares an architecture.
+func include(arch string) string { return arch + ".p4" }
 
 // targets are the macros that compilers for the architectures define.
 var targets = map[string]string{
@@ -74,6 +74,6 @@ func mainDecl(file *syntax.File) *syntax.InstDecl {
 func foreign(file *syntax.File, is, want string) *syntax.Error {
 	return &syntax.Error{
 		Pos: mainDecl(file).Pos(),
-		Msg: fmt.Sprintf("this is a program for %s; %s wants #include <%s>", is, want, Include(want)),
+		Msg: fmt.Sprintf("this is a program for %s; %s wants #include <%s>", is, want, include(want)),
 	}
 }

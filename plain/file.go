@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// MaxFile bounds what is read of a file that a user names, so that a disk image
+// maxFile bounds what is read of a file that a user names, so that a disk image
 // given by mistake ends in an error.
-const MaxFile = 64 << 20
+const maxFile = 64 << 20
 
 var (
 	// ErrFolder is that of reading a folder.
@@ -50,14 +50,14 @@ func OpenFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadAll reads r to its end unless that is more than MaxFile.
+// ReadAll reads r to its end unless that is more than maxFile.
 func ReadAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, bare(err)
 	}
-	if len(text) > MaxFile {
-		return nil, fmt.Errorf("larger than %d MiB", MaxFile>>20)
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
 	}
 	return text, nil
 }

@@ -11,7 +11,7 @@ import (
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large")
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "small"), []byte("text"), 0o644), os.WriteFile(large, nil, 0o644), os.Truncate(large, MaxFile+1)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "small"), []byte("text"), 0o644), os.WriteFile(large, nil, 0o644), os.Truncate(large, maxFile+1)); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{

@@ -54,8 +54,8 @@ type sighting struct {
 	moved bool // it has been seen to rise
 }
 
-// DefaultBeat is the interval of workers.
-const DefaultBeat = 10 * time.Second
+// defaultBeat is the interval of workers.
+const defaultBeat = 10 * time.Second
 
 // beatsToDie is how many intervals without a beat a worker is allowed.
 const beatsToDie = 3
@@ -63,7 +63,7 @@ const beatsToDie = 3
 // NewWorker makes a worker, and begins to raise its counter. Close ends it.
 func (s *Store) NewWorker(ctx context.Context, every time.Duration) (*Worker, error) {
 	if every <= 0 {
-		every = DefaultBeat
+		every = defaultBeat
 	}
 	id := make([]byte, 8)
 	rand.Read(id)

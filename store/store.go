@@ -43,8 +43,8 @@ const (
 	maxObject  = 64 << 20 // of what is read as a whole
 )
 
-// Schemes lists how addresses of stores begin; all else is a folder.
-var Schemes = []string{"file", "s3", "gs", "az"}
+// schemes lists how addresses of stores begin; all else is a folder.
+var schemes = []string{"file", "s3", "gs", "az"}
 
 // Open opens a store: a folder, or s3://BUCKET/PREFIX, gs://… or az://…. Where
 // there is nothing yet, it makes one if it may, and says so otherwise.
@@ -98,7 +98,7 @@ func open(addr string) (bucket, error) {
 	case "az":
 		return openAzure(u)
 	}
-	return nil, fmt.Errorf("store %q: want a folder, or an address that begins with one of %s", addr, strings.Join(Schemes, "://, ")+"://")
+	return nil, fmt.Errorf("store %q: want a folder, or an address that begins with one of %s", addr, strings.Join(schemes, "://, ")+"://")
 }
 
 func openFolder(dir string) (bucket, error) {
@@ -244,9 +244,9 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ErrDiffers is wrapped by Put's error about a run that is there with another
+// errDiffers is wrapped by Put's error about a run that is there with another
 // result.
-var ErrDiffers = errors.New("the same run came to two results")
+var errDiffers = errors.New("the same run came to two results")
 
 // Put keeps a run: its result in JSON, and its tables, which are files. Where
 // another one has kept it meanwhile, with the same result, nothing changes; with
@@ -286,7 +286,7 @@ func (s *Store) putRun(ctx context.Context, key string, object []byte, replace b
 		if _, why := parseRun(key, have); why != "" {
 			return s.putRun(ctx, key, object, true)
 		}
-		return fmt.Errorf("%w: %s of %s: the binaries differ, or a run depends on what is not in its key", ErrDiffers, runName(key), s)
+		return fmt.Errorf("%w: %s of %s: the binaries differ, or a run depends on what is not in its key", errDiffers, runName(key), s)
 	}
 	return nil
 }
@@ -371,7 +371,7 @@ func (s *Store) List(ctx context.Context, prefix string) (list []Object, err err
 // Remove removes an object.
 func (s *Store) Remove(ctx context.Context, name string) error { return s.b.remove(ctx, name) }
 
-// RemoveRun removes a run. Its tables stay, for other runs may have the same.
-func (s *Store) RemoveRun(ctx context.Context, key string) error {
+// removeRun removes a run. Its tables stay, for other runs may have the same.
+func (s *Store) removeRun(ctx context.Context, key string) error {
 	return s.b.remove(ctx, runName(key))
 }

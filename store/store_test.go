@@ -68,7 +68,7 @@ func exercise(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 	}
-	if err := put(`{"a":2}`); !errors.Is(err, ErrDiffers) {
+	if err := put(`{"a":2}`); !errors.Is(err, errDiffers) {
 		t.Errorf("another result for a run: %v", err)
 	}
 	run, err := s.Get(ctx, testKey)
@@ -145,7 +145,7 @@ func exercise(t *testing.T, s *Store) {
 	if _, err := readTable(s, run.Tables["flows.csv"]); err == nil || !strings.Contains(err.Error(), "truncated: 6 bytes of 30000") {
 		t.Errorf("truncated rows: %v", err)
 	}
-	if err := errors.Join(s.RemoveRun(ctx, testKey), s.Remove(ctx, "leases/race/1")); err != nil {
+	if err := errors.Join(s.removeRun(ctx, testKey), s.Remove(ctx, "leases/race/1")); err != nil {
 		t.Error(err)
 	}
 }

@@ -52,6 +52,6 @@ type Options struct {
 	Done func(ended int)
 }
 
-// ErrCongestion is wrapped by the refusal of a congestion control that the
+// errCongestion is wrapped by the refusal of a congestion control that the
 // kernel does not have, or keeps from this user.
-var ErrCongestion = errors.New("no such congestion control")
+var errCongestion = errors.New("no such congestion control")

@@ -145,7 +145,7 @@ func (r *run) setCongestion(fd int) error {
 	}
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, r.o.Congestion)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w as %s in this kernel", ErrCongestion, r.o.Congestion)
+		return fmt.Errorf("%w as %s in this kernel", errCongestion, r.o.Congestion)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func TestBrokenOff(t *testing.T) {
 
 func TestNoSuchCongestionControl(t *testing.T) {
 	_, err := Run(t.Context(), pair, []Flow{{From: "h1", To: "h2", Bytes: 1}}, Options{Congestion: "nonsense", Drain: time.Second})
-	if !errors.Is(err, ErrCongestion) {
+	if !errors.Is(err, errCongestion) {
 		t.Errorf("got %v, want ErrCongestion", err)
 	}
 }

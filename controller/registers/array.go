@@ -155,9 +155,9 @@ func nearest(ticks uint64, clock time.Duration) uint64 {
 // Middle is a clock by which no time is before the clock began.
 const Middle = 1 << 31 * 1024 * time.Nanosecond
 
-// Find finds an array by its name, or a register's cells by that of the
+// find finds an array by its name, or a register's cells by that of the
 // register; nil where the program has neither.
-func Find(m *manifest.Manifest, name string) *Array {
+func find(m *manifest.Manifest, name string) *Array {
 	list := Of(m, nil)
 	i := slices.IndexFunc(list, func(a *Array) bool { return a.Name == name })
 	if i >= 0 {
@@ -175,7 +175,7 @@ func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
 	if name == "" {
 		return nil
 	}
-	return Find(m, name)
+	return find(m, name)
 }
 
 // MomentOf finds the array of when something happened to another one, or nil.

@@ -47,7 +47,7 @@ func NewCalculation(l *vector.Linker, c *bmv2.Calculation) (*Calculation, error)
 	k := &Calculation{name: c.Name, AlgoID: c.Algo}
 	var err error
 	if c.CRC != nil {
-		k.Algo = CRCOf(c.CRC)
+		k.Algo = crcOf(c.CRC)
 	} else if k.Algo, err = New(c.Algo); err != nil {
 		return nil, err
 	}

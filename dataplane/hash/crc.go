@@ -90,8 +90,8 @@ func crc16(d []byte) uint64 {
 	return uint64(r)
 }
 
-// CRCOf makes the CRC that a calculation brings along.
-func CRCOf(c *bmv2.CRC) *Table {
+// crcOf makes the CRC that a calculation brings along.
+func crcOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
 		if err != nil {

@@ -98,7 +98,7 @@ func TestCRCOfCalculation(t *testing.T) {
 		{bmv2.CRC{Width: 32, Poly: "0x04c11db7", Init: "0xffffffff", Xor: "0xffffffff", Reversed: true}, 0xcbf43926},
 		{bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0xffffffffffffffff", Xor: "0xffffffffffffffff", Reversed: true}, 0x995dc9bbdf1939fa},
 	} {
-		if got := CRCOf(&c.crc).Sum([]byte("123456789")); got != c.want {
+		if got := crcOf(&c.crc).Sum([]byte("123456789")); got != c.want {
 			t.Errorf("%+v: %#x, want %#x", c.crc, got, c.want)
 		}
 	}

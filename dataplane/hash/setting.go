@@ -42,7 +42,7 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	f := Function{Extend: c.Hash.Extend}
 	switch c.Algo {
 	case bmv2.AlgoCRC:
-		f.CRC = CRCOf(c.CRC)
+		f.CRC = crcOf(c.CRC)
 	case "crc16":
 		f.CRC = NewCRC(CRC{Width: 16, Poly: 0x8005, ReflectIn: true, ReflectOut: true})
 	case "crc32":

@@ -171,7 +171,7 @@ func randomRule(r *rand.Rand, k *ternaryKey, priority int) TernaryEntry {
 			}
 			wideMask(d.Value, f.Width)
 			wideMask(d.High, f.Width)
-			if Compare(d.Value, d.High) > 0 {
+			if compare(d.Value, d.High) > 0 {
 				d.Value, d.High = d.High, d.Value
 			}
 			e.Ranges = true
@@ -227,7 +227,7 @@ func matches(e TernaryEntry, key []uint64) bool {
 	for _, f := range e.Fields {
 		k := key[f.Word : f.Word+len(f.Value)]
 		if f.High != nil {
-			if Compare(k, f.Value) < 0 || Compare(k, f.High) > 0 {
+			if compare(k, f.Value) < 0 || compare(k, f.High) > 0 {
 				return false
 			}
 			continue

@@ -229,15 +229,15 @@ func (e *TernaryEntry) inRanges(key []uint64) bool {
 			continue
 		}
 		k := key[f.Word : f.Word+len(f.Value)]
-		if Compare(k, f.Value) < 0 || Compare(k, f.High) > 0 {
+		if compare(k, f.Value) < 0 || compare(k, f.High) > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// Compare compares numbers of as many words, the lowest first.
-func Compare(a, b []uint64) int {
+// compare compares numbers of as many words, the lowest first.
+func compare(a, b []uint64) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		switch {
 		case a[i] < b[i]:

@@ -25,8 +25,8 @@ var matchNames = [...]string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, 
 // String is the name that the BMv2 JSON format gives the kind.
 func (k MatchKind) String() string { return matchNames[k] }
 
-// ParseMatchKind reads the name that the BMv2 JSON format gives a kind.
-func ParseMatchKind(s string) (MatchKind, error) {
+// parseMatchKind reads the name that the BMv2 JSON format gives a kind.
+func parseMatchKind(s string) (MatchKind, error) {
 	for k, name := range matchNames {
 		if name == s {
 			return MatchKind(k), nil

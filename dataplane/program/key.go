@@ -51,7 +51,7 @@ func (l *Linker) tableKey(t *bmv2.Table) (*tableKey, error) {
 }
 
 func (l *Linker) keyField(src *bmv2.TableKey) (KeyField, error) {
-	kind, err := ParseMatchKind(src.MatchType)
+	kind, err := parseMatchKind(src.MatchType)
 	if err != nil {
 		return KeyField{}, err
 	}
