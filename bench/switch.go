@@ -82,7 +82,7 @@ func (b switchBench) run(ctx context.Context, size, runs int) ([]Measurement, er
 	return append(list, r), nil
 }
 
-// measure does so with the options of a switch.
+// measure times packets of a size through a switch with options, run after run.
 func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Options) ([]Measurement, error) {
 	engine, port, packet, err := b.load(size, o)
 	if err != nil {

@@ -62,7 +62,8 @@ type Type struct {
 	Width   int      `json:"width,omitempty"`
 	Choices []string `json:"choices,omitempty"`
 	Default any      `json:"default_value,omitempty"`
-	// Mask is that of an exact key under a mask, as the program writes it.
+	// Mask is what an exact key is masked with, as the program writes it; "" for
+	// none.
 	Mask string `json:"mask,omitempty"`
 }
 

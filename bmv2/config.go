@@ -93,7 +93,7 @@ const (
 	T2NA = "t2na"
 )
 
-// Architecture is that of the document, "" for v1model.
+// Architecture names the architecture of the program, "" for v1model.
 func (c *Config) Architecture() string {
 	if c.Meta == nil {
 		return ""

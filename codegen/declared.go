@@ -122,7 +122,7 @@ func (r *headerReader) add(name string, width int, meaning string) {
 	r.Fields = append(r.Fields, f)
 }
 
-// A tableReader likewise completes a table.
+// A tableReader puts the keys and actions of a table in the program's order.
 type tableReader struct {
 	*manifest.Table
 	keys    []manifest.Key

@@ -27,7 +27,8 @@ type commonEntry struct {
 	insert step
 }
 
-// commons are those of a controller.
+// commons has, pipeline by pipeline, what the switches of a controller hold in
+// common.
 type commons struct {
 	mu         sync.Mutex
 	byPipeline map[*plan.Pipeline]*common

@@ -180,7 +180,7 @@ func (f *liveFabric) ReadRegister(sw, register string, from, to int, dst []uint6
 	return list, err
 }
 
-// WriteRegister likewise writes.
+// WriteRegister writes through whatever the target speaks.
 func (f *liveFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
 	r, err := f.reach(sw)
 	if err != nil {

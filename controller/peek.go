@@ -43,7 +43,7 @@ func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (Pee
 	return p, nil
 }
 
-// A p4Peek does so by P4Runtime.
+// A p4Peek reads by P4Runtime.
 type p4Peek struct {
 	p4Registers
 	info *configv1.P4Info
@@ -52,7 +52,7 @@ type p4Peek struct {
 
 var _ Holder = (*p4Peek)(nil)
 
-// A sessionPeek does so in another protocol.
+// A sessionPeek reads by another protocol, such as BfRt.
 type sessionPeek struct {
 	registers.Access
 	conn *grpc.ClientConn

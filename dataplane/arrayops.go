@@ -230,7 +230,7 @@ func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) er
 }
 
 // MeterSet sets the rates of a meter, smallest first: committed, peak. The
-// index is that of a cell, or for a direct meter the handle of an entry.
+// index is the number of a cell, or for a direct meter the handle of an entry.
 func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
 	return s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
 }

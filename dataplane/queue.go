@@ -308,7 +308,8 @@ func (q *Queues) SetAllDepths(packets int) {
 	q.all(func(qu *queue) { qu.capacity = packets })
 }
 
-// SetAllRates sets the rate of all queues likewise.
+// SetAllRates sets the rate of all queues in packets per second, those of ports
+// that have not been seen yet too.
 func (q *Queues) SetAllRates(pps uint64) {
 	q.delay = delayOf(pps)
 	q.all(func(qu *queue) { qu.delay = q.delay })

@@ -60,7 +60,7 @@ const queuesOfPort = 4
 // On hardware it is the traffic manager's, of 2048 in a pipe, and depends on how
 // the queues of the ports are configured. Here one pipe stands for all, and each
 // of the 512 ports has four; its further queues go by the number of the fourth.
-// The last number is that of port 511, which leads nowhere.
+// The last number belongs to port 511, which leads nowhere.
 func QueueNumber(port uint32, priority int) int {
 	return int(port)*queuesOfPort + min(priority, queuesOfPort-1)
 }

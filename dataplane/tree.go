@@ -64,7 +64,7 @@ type cut struct {
 	rid          uint16
 }
 
-// copies are those that a group makes of a packet.
+// copies lists the copies that a group makes of a packet.
 func (t *Trees) copies(pre *replication, group uint32, c cut) []Replica {
 	tree, ok := t.Groups[group]
 	if !ok {

@@ -128,8 +128,8 @@ func (s *sets) intern(set portSet) int32 {
 // them: a generated program has so many places for what it knows of groups.
 const maxGroup = 1023
 
-// several lists the sets of more than one next hop in the order in which they
-// were found, which is that of the leaves.
+// several lists the sets of more than one next hop, in the order in which they
+// were found: leaf by leaf.
 func (s *sets) several() []portSet {
 	return slices.DeleteFunc(slices.Clone(s.list), func(set portSet) bool { return set.len() < 2 })
 }

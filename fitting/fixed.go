@@ -89,8 +89,8 @@ func (t Term) String() string {
 	return text
 }
 
-// Fix turns the fit into a polynomial of the data plane. rows are those that
-// were fitted: what they lose on average when they become bytes is made good in
+// Fix turns the fit into a polynomial of the data plane. rows are what was
+// fitted: what they lose on average when they become bytes is made good in
 // the constant of each variable.
 func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	if err := o.validate(); err != nil {

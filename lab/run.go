@@ -68,7 +68,7 @@ type Result struct {
 // Plots are the curves of one run.
 type Plots struct {
 	FCT      []float64 `json:"fct_ms"`   // quantiles 0 to 100 % in steps of 1 %
-	Slowdown []float64 `json:"slowdown"` // likewise
+	Slowdown []float64 `json:"slowdown"` // quantiles in the same steps
 	Sizes    []SizeBin `json:"sizes"`    // by sizeBins
 	Time     []float64 `json:"time_s"`
 	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time

@@ -271,7 +271,8 @@ func (m Match) fits(place string, width int, what string) error {
 	return nil
 }
 
-// fits is that of the value of a key or a parameter.
+// fits fails where the value of a key or a parameter, given as text, does not fit
+// in its width.
 func fits(place, text string, width int, what string) error {
 	var m Match
 	if err := m.UnmarshalText([]byte(text)); err != nil {

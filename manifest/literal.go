@@ -155,7 +155,7 @@ func (e Each) Words() []string { return strings.Fields(string(e)) }
 // maxRange bounds what one entry of a manifest can become.
 const maxRange = 1 << 16
 
-// Range is that of a word such as 0..7.
+// Range reads a word such as 0..7.
 func Range(word string) (from, to int, ok bool) {
 	a, b, ok := strings.Cut(word, "..")
 	from, errA := strconv.Atoi(a)
@@ -195,7 +195,7 @@ type scope struct {
 // linkFacts are about a port that has a link.
 var linkFacts = append([]Fact{Neighbouring, FarPort, LinkSpeed, LinkDelay, LinkUp, LeadsAbove, LeadsBelow}, aboutLink...)
 
-// aboutLink are those that tables for ports know too.
+// aboutLink are the facts about a link that tables for ports can ask for too.
 var aboutLink = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate}
 
 // wayFacts are about how something is reached: the port of the next hop, of
@@ -217,7 +217,7 @@ func reached(word string) bool {
 	return slices.Contains([]string{"host", "route", "leaf", "group"}, word)
 }
 
-// switchFacts are those that there always are.
+// switchFacts are the facts that every switch knows of itself.
 var switchFacts = []Fact{NodeNumber, Home, Tier, PortTotal, HostTotal, CPU}
 
 // nodeFacts are about a host or switch that is named, and the way to it.

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/plain"
 )
 
-// Version is that of the format. A manifest of another one is refused.
+// Version is the version of the format. A manifest of another version is refused.
 const Version = 2
 
 // MaxPaths is the largest group of paths that a manifest can speak of: cells by

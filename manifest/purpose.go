@@ -16,7 +16,8 @@ type purposeNeed struct {
 // aboutPort are the facts about a port that has a link.
 var aboutPort = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate, NodeNumber}
 
-// purposeNeeds are those of the purposes that want anything.
+// purposeNeeds says what the tables of a purpose must know; a purpose that is
+// missing here wants nothing.
 var purposeNeeds = map[Purpose]purposeNeed{
 	Route: {
 		key:    [][]Fact{{Destination}},

@@ -125,7 +125,7 @@ type TaskNeeds struct {
 	Filters   bool
 }
 
-// needs are those of a kind.
+// needs says what a manifest must have besides so that a task of a kind can run.
 func (k TaskKind) needs() TaskNeeds {
 	switch k {
 	case ProbeFlood:

@@ -67,7 +67,7 @@ func IsPath(name string) bool {
 	return strings.ContainsRune(name, '/') || name == "." || name == ".." || slices.Contains(endings, filepath.Ext(name))
 }
 
-// endings are those of the files that name a scheme.
+// endings are what the names of files end in that stand for a scheme.
 var endings = []string{".p4", ".yaml", ".yml", ".json"}
 
 // manifestEnds are what the names of manifests end in, beside a program.

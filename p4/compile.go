@@ -50,7 +50,7 @@ type Program struct {
 	Config *bmv2.Config     // nil before Lower
 	P4Info *configv1.P4Info // nil before Describe
 	Schema *bfrt.Schema     // nil before DescribeBfRt
-	// Entries are those that tables start with; nil before DescribeEntries.
+	// Entries are what tables start with; nil before DescribeEntries.
 	Entries []describe.Entry
 
 	Warnings syntax.Errors

@@ -22,7 +22,7 @@ type Project struct {
 	Topology *fabric.Topology
 	Notes    []string // about what a topology cannot say
 	Switches []Switch // as in the topology
-	Hosts    []Host   // likewise
+	Hosts    []Host   // as in the topology
 }
 
 // A Switch is what one switch runs.
@@ -64,7 +64,7 @@ type formTopology struct {
 		CLI      string `json:"cli_input"`
 		CPUPort  any    `json:"cpu_port"`
 		Priority int    `json:"priority_queues_num"`
-		Queues   int    `json:"priority_queues"` // likewise
+		Queues   int    `json:"priority_queues"` // another name of priority_queues_num
 	} `json:"switches"`
 }
 

@@ -51,7 +51,8 @@ func findParam(list []*p4v1.Action_Param, id uint32, guess int) *p4v1.Action_Par
 	return nil
 }
 
-// A sharedCall is a call with what it is that of.
+// A sharedCall is a checked call with the parameters of the action that it was
+// checked for: only for actions with the same parameters is it valid.
 type sharedCall struct {
 	dataplane.ActionCall
 	params []paramInfo

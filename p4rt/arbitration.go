@@ -69,8 +69,8 @@ type arbiter struct {
 	mu    sync.Mutex
 	roles map[string]*role
 	left  uint64 // counts the roles that nobody has a stream for any more
-	// primaries are those of all roles, for broadcast: it is called while
-	// packets are processed and must not wait for mu, whose holder may be
+	// primaries are the primary controllers of all roles, for broadcast: it is
+	// called while packets are processed and must not wait for mu, whose holder may be
 	// waiting for a write, which waits for the packets.
 	primaries atomic.Pointer[[]audience]
 }

@@ -206,8 +206,8 @@ func (d *Device) SetQueueDepth(port, priority, packets int) error {
 	return d.setQueue(queueSetting{port, priority, false, uint64(packets)})
 }
 
-// SetQueueRate sets the rate of queues in packets per second likewise; 0 is no
-// limit.
+// SetQueueRate sets the rate of queues in packets per second: of one, of all of a
+// port (priority -1), or of all there are (port -1); 0 is no limit.
 func (d *Device) SetQueueRate(port, priority int, packetsPerSecond uint64) error {
 	return d.setQueue(queueSetting{port, priority, true, packetsPerSecond})
 }

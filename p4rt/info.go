@@ -73,7 +73,7 @@ type tableInfo struct {
 type profileInfo struct {
 	*configv1.ActionProfile
 	name string
-	// actions are those that all tables of the profile have.
+	// actions are what members may call: what all tables of the profile have.
 	actions map[uint32]bool
 }
 
@@ -343,7 +343,7 @@ type packetHeader struct {
 	bits   int
 }
 
-// preambles are those of all objects of info that an entity can name.
+// preambles lists the preambles of all objects that an entity can name.
 func preambles(info *configv1.P4Info) []*configv1.Preamble {
 	var list []*configv1.Preamble
 	list = appendPreambles(list, info.GetTables())
@@ -365,5 +365,5 @@ func appendPreambles[T interface{ GetPreamble() *configv1.Preamble }](list []*co
 	return list
 }
 
-// width is that of a cell.
+// width is the number of bits of a cell.
 func (r *registerInfo) width() int { return r.data.bits() }

@@ -34,7 +34,7 @@ func (l Local) ended() error {
 	}
 }
 
-// Entities are those that Read would send.
+// Entities returns the entities that Read would send over the network.
 func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
 	if err := l.ended(); err != nil {
 		return nil, err

@@ -253,16 +253,17 @@ func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 // length as long as the number fits its type; a sender writes the shortest
 // string. Zero is one zero byte, never the empty string.
 
-// Keys are those of entries whose messages servers of one process share, and the
-// calls of their actions: each is checked once for all of them. The zero value
-// works; it keeps the messages.
+// Keys has the keys of entries, and the calls of their actions, whose messages the
+// servers of one process share: each is checked once for all of them. The zero
+// value works; it keeps the messages.
 type Keys struct {
 	mu    sync.RWMutex
 	of    map[**p4v1.FieldMatch]sharedKey // by where the list of matches is
 	calls map[*p4v1.Action]sharedCall
 }
 
-// A sharedKey is a key with what it is that of.
+// A sharedKey is a checked key with the fields of the table that it was checked
+// for: only for tables with the same fields is it valid.
 type sharedKey struct {
 	key
 	fields   []fieldInfo

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/dataplane/num"
 )
 
-// The bounds of simple_switch's replication engine. The groups above
-// firstSession are those of the clone sessions.
+// The bounds of simple_switch's replication engine. The groups
+// from firstSession on hold the copies of clone sessions.
 const (
 	maxPort      = 1<<9 - 1
 	maxInstance  = 1<<16 - 1
@@ -169,8 +169,8 @@ func checkClone(m *p4v1.CloneSessionEntry) error {
 }
 
 // setClone makes a session as a checked message says; nil removes it. Its
-// copies are those of a multicast group, their class of service is the priority
-// of their queues.
+// copies are kept as a multicast group; their class of service is the priority of
+// their queues.
 func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	if m == nil {
 		p.setReplicas(firstSession+id, nil, false)

@@ -149,7 +149,8 @@ func (t *translation) inherit(old *translation) {
 	}
 }
 
-// translations are those of a P4Info by type, each made when it is first met.
+// translations has the translated types of a P4Info by name, each made when it is
+// first met.
 type translations map[string]*translation
 
 func (l translations) of(types *configv1.P4TypeInfo, name string) *translation {

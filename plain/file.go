@@ -14,9 +14,9 @@ import (
 const maxFile = 64 << 20
 
 var (
-	// ErrFolder is that of reading a folder.
+	// ErrFolder is wrapped where a folder is to be read.
 	ErrFolder = errors.New("is a folder, not a file")
-	// ErrNotRegular is that of reading what might never end.
+	// ErrNotRegular is wrapped where what is to be read might never end.
 	ErrNotRegular = errors.New("is a device, pipe or socket, not a file")
 )
 

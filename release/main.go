@@ -26,7 +26,7 @@ import (
 	"github.com/klauspost/compress/gzip" // half the time of Go's
 )
 
-// platforms are those that archives are made for. On darwin there are no
+// platforms are what archives are made for. On darwin there are no
 // interfaces and no namespaces; everything else is there.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 

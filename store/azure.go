@@ -26,7 +26,7 @@ type azure struct {
 	token   url.Values // or a shared access signature
 }
 
-// azureVersion is that of the interface.
+// azureVersion is the version of the interface that requests ask for.
 const azureVersion = "2021-08-06"
 
 // openAzure opens az://CONTAINER/PREFIX?endpoint=URL, with the account's key or

@@ -168,7 +168,7 @@ func (t Table) name() string { return "tables/" + t.Digest[:2] + "/" + t.Digest 
 
 func runName(key string) string { return "runs/" + key[:2] + "/" + key + ".run" }
 
-// keyLength is that of a key in hexadecimal.
+// keyLength is the number of hexadecimal digits in a key.
 const keyLength = 32
 
 // isHex reports whether text is lower-case hexadecimal of a length.

@@ -290,8 +290,8 @@ func (l *clients) configured(m *wire.SetForwardingPipelineConfigResponse) {
 	})
 }
 
-// program is the one that a request is about: of its name, or that its client is
-// bound to. To the SDE a client without a stream is one that names its programs.
+// programFor finds the program that a request is about: the one it names, or the
+// one its client is bound to. To the SDE a client without a stream is one that names its programs.
 func (s *Server) programFor(name string, client uint32) (*program, error) {
 	subscribed := false
 	if name == "" {

@@ -512,7 +512,7 @@ func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
 	return 0, failf(notFound, "there is no such entry")
 }
 
-// defaultHandle is that of the default entry.
+// defaultHandle is the handle of the default entry.
 const defaultHandle = 1
 
 // number is the handle that clients have for an entry.

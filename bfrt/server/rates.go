@@ -35,7 +35,8 @@ func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f ==
 // unlimited is a rate that nothing exceeds.
 const unlimited = 1 << 40
 
-// rates are those of the data plane: per microsecond, the smaller first.
+// rates turns a specification into the rates of the data plane: per microsecond,
+// the smaller first.
 func (m *meterSpec) rates(s spec) ([]dataplane.MeterRate, error) {
 	get := func(d *datum) float64 {
 		v := s[d.id]

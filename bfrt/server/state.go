@@ -93,7 +93,7 @@ type Program struct {
 	Name   string
 	Schema []byte // BfRt JSON
 	Binary []byte // BMv2 JSON
-	// Pipes are those that it runs in; none stands for all.
+	// Pipes are the pipes that the program runs in; none stands for all.
 	Pipes []int
 }
 
@@ -237,7 +237,7 @@ type learner struct {
 	timer   *time.Timer
 }
 
-// clients are those that have a stream, by their numbers.
+// clients has the clients with a stream, by their numbers.
 type clients struct {
 	mu   sync.Mutex
 	open map[uint32]*client

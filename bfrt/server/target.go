@@ -39,7 +39,7 @@ func (r *request) settle(f func()) { r.last["replication"] = f }
 // all reports whether the target is all pipes.
 func (r *request) all() bool { return r.target.GetPipeId() == wire.AllPipes }
 
-// pipesOf are those of a program's pipes that the target names.
+// pipesOf lists the pipes of a program that the request's target names.
 func (r *request) pipesOf(p *program) ([]int, error) {
 	if r.all() {
 		return p.pipes, nil

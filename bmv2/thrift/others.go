@@ -11,7 +11,8 @@ import (
 )
 
 // What follows are the calls about meters, parser value sets, hashes, ports and
-// the switch as a whole. Codes of exceptions are those of the call's own kind.
+// the switch as a whole. What a code of an exception means depends on the
+// kind of the call.
 
 // The codes of exceptions about meters beside badName and badIndex.
 const (

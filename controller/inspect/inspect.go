@@ -275,8 +275,8 @@ func (in *Inspector) portsInUse() []fabric.Port {
 	return list
 }
 
-// groupsInUse likewise are the groups. Without a topology nothing is known of
-// their next hops but how many a program can have.
+// groupsInUse are the groups that the node forwards to. Without a topology nothing
+// is known of their next hops but how many a program can have.
 func (in *Inspector) groupsInUse() []fabric.Group {
 	if len(in.node.Groups) > 0 {
 		return in.node.Groups

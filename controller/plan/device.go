@@ -14,7 +14,7 @@ import (
 // that the ghost thread is told (dataplane.QueueNumber).
 const portQueues = 4
 
-// QueueNumber is the number of the first queue of a port, which is the one that
+// QueueNumber is the number of the first queue of a port, the only one that
 // programs use.
 func QueueNumber(port int) uint64 { return uint64(port) * portQueues }
 

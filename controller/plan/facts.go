@@ -249,8 +249,8 @@ func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
 	return facts
 }
 
-// portFacts are those of a port that has a link: what tables for ports know, and
-// more.
+// portFacts are the facts about a port that has a link: what tables for ports can
+// ask for, and more.
 func (b *planner) portFacts(p *fabric.Port) map[manifest.Fact]int64 {
 	facts := map[manifest.Fact]int64{
 		manifest.FarPort: int64(p.PeerPort), manifest.LinkSpeed: int64(p.Rate / fabric.Mbps), manifest.LinkDelay: p.Delay.Microseconds(),

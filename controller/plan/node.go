@@ -19,8 +19,8 @@ type Node struct {
 	Groups   []fabric.Group // of next hops
 	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
 
-	// Weights are those that the plan gives the paths of each group, by its id,
-	// where the program takes weights from the controller.
+	// Weights are what the plan gives the paths of each group, by its id, where
+	// the program takes weights from the controller.
 	Weights map[int][]uint64
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 	// Queue is the capacity of a queue in packets where the topology states
 	// neither that nor a buffer; 0 stands for 64.
 	Queue int
-	// Coefficients are those of a polynomial that the program leaves to the
+	// Coefficients belong to a polynomial that the program leaves to the
 	// controller, by the names of the action's parameters.
 	Coefficients map[string]int64
 	// Grouping is what groups are made of, where the programs do not ask for
@@ -98,8 +98,8 @@ type Entry struct {
 	// OneOf are the actions of an action selector, of which the switch takes one
 	// for each packet; then Action is none.
 	OneOf []Call `json:"one_of,omitempty"`
-	// Common entries are those of all switches of the pipeline, which share the
-	// memory of their matches and arguments.
+	// Common entries are in the tables of all switches of the pipeline, which share
+	// the memory of their matches and arguments.
 	Common bool `json:"-"`
 }
 

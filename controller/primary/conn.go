@@ -26,7 +26,7 @@ import (
 )
 
 // Options are how to become primary. Election, which is not 0, is the election id
-// to begin with; the others are those of controller.DeployOptions.
+// to begin with; controller.DeployOptions says what the others mean.
 type Options struct {
 	Election         ElectionID
 	Takeover, Backup bool

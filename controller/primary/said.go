@@ -29,8 +29,8 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// cleanError does so for the message of an error from a server. Its details have
-// messages too, which need cleaning by themselves.
+// cleanError makes the message of an error from a server fit for a terminal. Its
+// details have messages too, which need cleaning by themselves.
 func cleanError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || Clean(s.Message()) == s.Message() {

@@ -14,7 +14,7 @@ import (
 // A Meter knows what the ports of a switch take in, send and lose, whatever the
 // program counts. The Access of a target implements it where the target can.
 type Meter interface {
-	// PortCounts are those of all ports, by number, since any time. The error
+	// PortCounts are the counts of all ports, by number, since any time. The error
 	// wraps errors.ErrUnsupported where nobody counts.
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }

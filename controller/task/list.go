@@ -14,8 +14,8 @@ import (
 // it.
 type maker func(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error)
 
-// makers are those of the kinds that manifests have. Filters are set by
-// plans, and frames are laid out by them.
+// makers says for each kind of task in manifests what makes its tasks. Filters are
+// set by plans, and frames are laid out by them.
 func makers() map[manifest.TaskKind]maker {
 	return map[manifest.TaskKind]maker{
 		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,

@@ -22,7 +22,7 @@ type rezeroTask struct {
 	interval *registers.Array // when the interval of each began
 
 	queued, before []uint64 // the queues now and the last time
-	began, earlier []uint64 // the intervals likewise
+	began, earlier []uint64 // the intervals, now and the last time
 	seen           bool
 }
 

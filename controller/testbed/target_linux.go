@@ -173,8 +173,8 @@ func (t *Target) Restart(ctx context.Context, name string) error {
 	return t.SetLinks(n.bed.links)
 }
 
-// In calls f where the network is that of the named host or switch. f must not
-// leave its goroutine.
+// In calls f in the network namespace of the named host or switch. f must not leave
+// its goroutine.
 func (t *Target) In(node string, f func() error) error {
 	t.mu.Lock()
 	b := t.bed

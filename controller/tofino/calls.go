@@ -158,7 +158,8 @@ func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.Cal
 	return a, nil
 }
 
-// ask is what to ask for an entry of P4Runtime: one of no table is those of all.
+// ask is what to ask for an entry of P4Runtime; one that names no table stands for
+// the entries of all tables.
 func (p *program) ask(e *p4v1.TableEntry) ([]*wire.TableEntry, error) {
 	flags := &wire.TableFlags{FromHw: false}
 	if e.GetTableId() != 0 {

@@ -18,7 +18,7 @@ type queues struct{ s *session }
 
 var _ target.Queues = (*queues)(nil)
 
-// speeds are those of ports, in bits a second.
+// speeds are the speeds that a port can have, in bits a second.
 var speeds = []struct {
 	bits uint64
 	name string

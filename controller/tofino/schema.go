@@ -294,7 +294,8 @@ func sized(v uint64, width int) []byte {
 	return b
 }
 
-// padded is a number of P4Runtime, which is as short as it can be, likewise.
+// padded is a number of P4Runtime, which is as short as it can be, as BfRt has it:
+// in all the bytes of its width.
 func padded(b []byte, width int) []byte {
 	n := (width + 7) / 8
 	if len(b) >= n {

@@ -33,7 +33,7 @@ func (a *Asm) three(op uint32, d, n, m Reg) {
 // flagged are the operations by their numbers on amd64, with two registers.
 var flagged = map[Op]uint32{Add: 0xab000000, Or: 0xaa000000, Adc: 0xba000000, And: 0xea000000, Sub: 0xeb000000, Xor: 0xca000000, Cmp: 0xeb000000}
 
-// conditions are those of amd64.
+// conditions are the codes of arm64 for the conditions.
 var conditions = map[Cond]uint32{Below: 3, AboveEqual: 2, Equal: 0, NotEqual: 1, BelowEqual: 9, Above: 8, Less: 11, GreaterEqual: 10, LessEqual: 13, Greater: 12}
 
 // Move copies a register.

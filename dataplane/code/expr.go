@@ -8,8 +8,8 @@ import (
 )
 
 // A Tree is an expression on its way to code, which computes its low 64 bits.
-// The value beside it is that of the closures: its interval says what the
-// operations mean, as it does there.
+// The value beside it is what the closures compute: its interval says what the
+// operations mean, in code as in closures.
 type Tree struct {
 	op    treeOp
 	v     vector.Value

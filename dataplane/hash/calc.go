@@ -198,8 +198,8 @@ type SumTerm struct {
 // maxSummed is the width of the widest field that can be shifted by 15 bits.
 const maxSummed = 48
 
-// sumTerms are those of a calculation's inputs, and the word that says whether
-// they are valid; nil if they are not fields of one header.
+// sumTerms are the inputs of a checksum as words of the vector to add up, with the
+// word that says whether they are valid; nil if they are not fields of one header.
 func (k *Calculation) sumTerms() (terms []SumTerm, valid int) {
 	if k.AlgoID != "csum16" && k.AlgoID != "cksum16" || k.Payload || len(k.Inputs) == 0 {
 		return nil, 0

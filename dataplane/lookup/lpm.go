@@ -120,7 +120,8 @@ func (n *trieNode) best(c uint64, otherwise int32) int32 {
 	return n.result(uint64(1) << (bits.Len64(m) - 1))
 }
 
-// result is that of the prefix of a bit of ends.
+// result returns the value of a prefix that ends in n: bit is its bit in n.ends.
+// The values stand in the order of their bits, the first in the node itself.
 func (n *trieNode) result(bit uint64) int32 {
 	i := bits.OnesCount64(n.ends & (bit - 1))
 	if i == 0 {

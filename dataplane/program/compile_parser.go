@@ -265,7 +265,7 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 	return true
 }
 
-// matches sets the flags equal if the key is that of a case.
+// matches sets the flags to equal if the key, in a register, matches a case.
 func (g *parseGraph) matches(c *parseCase, bytes int) {
 	key := code.Pool[0]
 	if c.mask[0] != num.Mask64(8*bytes) {

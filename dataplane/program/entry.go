@@ -57,7 +57,7 @@ type Match struct {
 // before does not change another entry.
 type Handle uint32
 
-// slotBits are those of an entry's handle that say where it is.
+// slotBits is how many of the low bits of an entry's handle say where it is.
 const slotBits = 24
 
 // Slot is the place of an entry in its table.

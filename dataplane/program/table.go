@@ -43,8 +43,8 @@ type Table struct {
 	// constAction is the only action that def may have, if not nil.
 	ConstAction *action
 	Immutable   bool
-	// fixed tables are those that compilers make of statements: nothing is
-	// looked up in them, and they always do the same.
+	// Fixed tables are made of statements by compilers: nothing is looked up in
+	// them, and they always do the same.
 	Fixed bool
 
 	actions []*action

@@ -13,7 +13,7 @@ type Script struct {
 	name  string
 	stmts []stmt
 	ports map[uint32]bool // the ports that take part
-	// outlets are those of them at which packets are expected.
+	// outlets are the ports at which packets are expected.
 	outlets map[uint32]bool
 }
 

@@ -28,8 +28,8 @@ func Run(cfg *bmv2.Config, text string) error {
 	return s.Run(sw)
 }
 
-// Options are those of a switch for the test: a port of Tofino at which packets
-// are expected does not lead round to its ingress.
+// Options are what a switch that runs the test needs: a port of Tofino at which
+// packets are expected does not recirculate.
 func (s *Script) Options(cfg *bmv2.Config) dataplane.Options {
 	loops := slices.DeleteFunc(dataplane.Loopback(cfg.Architecture()), func(port uint32) bool { return s.outlets[port] })
 	return dataplane.Options{Loopback: loops}

@@ -42,7 +42,7 @@ type Traffic struct {
 
 	Pattern string   `yaml:"pattern"`
 	From    []string `yaml:"from"`  // hosts, leaves, and ranges such as h1..h16; empty: all
-	To      []string `yaml:"to"`    // likewise
+	To      []string `yaml:"to"`    // hosts, leaves and ranges; empty: all
 	Pairs   []string `yaml:"pairs"` // such as h1-h17
 	File    string   `yaml:"file"`  // of a flow list
 

@@ -242,7 +242,7 @@ func CreateVirtual(file string) (*VirtualCapture, error) {
 }
 
 // Write adds a packet of a length, whose first bytes are head. The error, such
-// as a full disk, is that of what has been written since.
+// as a full disk, may be about packets that were added before.
 func (c *VirtualCapture) Write(at time.Duration, head []byte, length int) error {
 	var record [recordHeader]byte
 	binary.LittleEndian.PutUint32(record[:], uint32(at/time.Second))

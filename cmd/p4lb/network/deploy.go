@@ -467,7 +467,7 @@ func (j *deployJob) showNotes(r *report.Report) {
 // deployErrors prints the errors of switches, a line each with its hint.
 func (j *deployJob) deployErrors(err error) error { return j.eachError(err, deployFailure) }
 
-// planErrors prints what is wrong with a plan likewise.
+// planErrors prints what is wrong with a plan, error by error.
 func (j *deployJob) planErrors(err error) error {
 	return j.eachError(err, func(err error) error {
 		var e *plan.Error
