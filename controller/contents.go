@@ -112,16 +112,11 @@ func entryObject(e *p4v1.TableEntry, x *p4info.Index) object {
 		if t.Routes {
 			o.rank = rankRoute
 		}
-		if o.preset && isInitial(t, e) {
+		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.Initial)) { // as the program begins
 			o.value = noAction
 		}
 	}
 	return o
-}
-
-// isInitial reports whether a default entry is what the program begins with.
-func isInitial(t *p4info.Table, e *p4v1.TableEntry) bool {
-	return e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.Initial)
 }
 
 func (c *contents) addSession(e *p4v1.CloneSessionEntry) {
@@ -290,9 +285,7 @@ func ordered[T any](list []T, id func(T) uint32) []T {
 	return list
 }
 
-// matchText writes a match; the kinds tell themselves apart.
-func matchText(f *p4v1.FieldMatch) string { return string(appendMatch(nil, f)) }
-
+// appendMatch writes a match; the kinds tell themselves apart.
 func appendMatch(b []byte, f *p4v1.FieldMatch) []byte {
 	switch m := f.GetFieldMatchType().(type) {
 	case *p4v1.FieldMatch_Exact_:

@@ -149,7 +149,7 @@ func showMatch(f p4info.Field, m *p4v1.FieldMatch) string {
 	if e := m.GetExact(); e != nil {
 		return plan.FormatNumber(numberOf(e.GetValue()), f.Width)
 	}
-	return matchText(m)
+	return string(appendMatch(nil, m))
 }
 
 func numberOf(b []byte) uint64 {

@@ -123,16 +123,6 @@ func (a *Archive) folderOf(k *Kept, run KeptRun) (string, error) {
 // folder is an experiment's: by its ID, or as -o has called it.
 func (a *Archive) folder(k *Kept) string { return filepath.Join(a.Dir, cmp.Or(k.entry, k.ID())) }
 
-func removeAll(dir string, keep bool) error {
-	if keep {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fileError("removing", dir, err)
-	}
-	return nil
-}
-
 // Done reports which runs of an experiment there are.
 func (a *Archive) Done(ctx context.Context, list []*Kept) ([]int, error) {
 	done := make([]int, len(list))

@@ -33,11 +33,9 @@ type Effect struct {
 	verdict0 Verdict
 }
 
-// sure reports whether the effect is beyond chance, among as many as were looked at.
-func (e *Effect) sure() bool { return e.P < sureAt }
-
-// moves reports whether the choice alone makes another verdict, beyond chance.
-func (e *Effect) moves() bool { return !e.Among && e.sure() && e.Verdict != e.verdict0 }
+// moves reports whether the choice alone makes another verdict, beyond chance among
+// as many effects as were looked at.
+func (e *Effect) moves() bool { return !e.Among && e.P < sureAt && e.Verdict != e.verdict0 }
 
 // A Confirmation is a setting that was found by looking, run with seeds that nothing
 // had been looked at with.

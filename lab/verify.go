@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/p4lb/p4lb/lab/spec"
@@ -173,8 +174,11 @@ func (a *Archive) pruneFolder(all []*Kept, leaves func(*Kept) bool, keep bool, e
 		}
 		dir := a.folder(k)
 		each(dir)
-		if err := removeAll(dir, keep); err != nil {
-			return err
+		if keep {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fileError("removing", dir, err)
 		}
 	}
 	return nil

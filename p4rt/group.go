@@ -174,7 +174,7 @@ func (p *pipeline) newPart(pr *profileState, weight int32, port []byte, watch in
 	case watch != 0:
 		part.port, part.watch = uint32(watch), true
 	}
-	if part.watch && !p.portExists(part.port) {
+	if part.watch && !p.dev.portExists(part.port) {
 		return part, failf(codes.InvalidArgument, "there is no port %d to watch", part.port)
 	}
 	return part, nil

@@ -52,10 +52,6 @@ func (p *pipeline) must(err error) {
 // clock is the time of the data plane.
 func (p *pipeline) clock() time.Duration { return p.dev.now() }
 
-func (p *pipeline) portUp(port uint32) bool { return p.dev.portUp(port) }
-
-func (p *pipeline) portExists(port uint32) bool { return p.dev.portExists(port) }
-
 var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")
 
 // table finds the table that an entry names.

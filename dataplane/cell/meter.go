@@ -115,19 +115,14 @@ func (a *Meters) length(p *vector.State) int { return max(0, p.IngressLength+a.A
 
 // Mark stores the colour that a direct meter gives p.
 func (a *Meters) Mark(m *Meter, p *vector.State) {
-	p.W[a.Target.Off] = m.execute(a.bytes, a.length(p), p.Now) & num.Mask64(min(a.Target.Width, 64))
+	p.W[a.Target.Off] = m.execute(a.bytes, a.length(p), 0, p.Now) & num.Mask64(min(a.Target.Width, 64))
 }
 
 // execute returns the colour of a packet of so many bytes at a time since the
-// switch's start, and counts it.
-func (m *Meter) execute(bytes bool, length int, now time.Duration) uint64 {
-	return m.executeColored(bytes, length, 0, now)
-}
-
-// executeColored is execute for a packet that has a colour already, which it
-// keeps or gets a worse one. A packet above a rate takes no tokens of those
-// below (RFC 2698).
-func (m *Meter) executeColored(bytes bool, length int, had uint64, now time.Duration) uint64 {
+// switch's start, and counts it. A packet that has a colour already keeps it or
+// gets a worse one. A packet above a rate takes no tokens of those below (RFC
+// 2698).
+func (m *Meter) execute(bytes bool, length int, had uint64, now time.Duration) uint64 {
 	c := m.color(bytes, length, had, now)
 	m.Seen[c].Packets++
 	m.Seen[c].Bytes += uint64(length)
@@ -240,7 +235,7 @@ func (m *Meters) Link(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	at, set, color := index.Low(), dst.Set(), had.Low()
 	return func(p *vector.State) {
 		if i := uint64(uint32(at(p))); i < uint64(len(m.Cells)) {
-			set(p, m.Cells[i].executeColored(m.bytes, m.length(p), min(color(p), maxRates), p.Now))
+			set(p, m.Cells[i].execute(m.bytes, m.length(p), min(color(p), maxRates), p.Now))
 		}
 	}, nil
 }

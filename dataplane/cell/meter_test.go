@@ -14,14 +14,14 @@ func TestColoredMeter(t *testing.T) {
 		{[]uint64{yellow, yellow, yellow, yellow, yellow, green}, []uint64{yellow, yellow, yellow, yellow, red, red}},
 	} {
 		m := Meter{rates: 2}
-		if got := m.executeColored(false, 100, yellow, 0); got != yellow {
+		if got := m.execute(false, 100, yellow, 0); got != yellow {
 			t.Errorf("a meter without rates makes yellow %d", got)
 		}
 		if err := m.Configure([]MeterRate{{Burst: 2}, {Burst: 4}}); err != nil {
 			t.Fatal(err)
 		}
 		for i, had := range c.had {
-			if got := m.executeColored(false, 100, had, 0); got != c.want[i] {
+			if got := m.execute(false, 100, had, 0); got != c.want[i] {
 				t.Errorf("%v: packet %d gets %d, want %d", c.had, i, got, c.want[i])
 			}
 		}

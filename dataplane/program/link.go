@@ -81,7 +81,7 @@ func (l *Linker) arrays(c *bmv2.Config) error {
 		s.Filters[f.Name] = cell.NewFilters(f)
 	}
 	for _, v := range c.ParseVSets {
-		s.ValueSets[v.Name] = newValueSet(v)
+		s.ValueSets[v.Name] = &valueSet{name: v.Name, Width: v.CompressedBitwidth, MaxSize: v.MaxSize}
 	}
 	return nil
 }

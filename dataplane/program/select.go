@@ -270,10 +270,6 @@ func (c *caseSet) fill(members []*big.Int) {
 // MaxValues is the most members of a set of which the program gives no size.
 const MaxValues = 1 << 16
 
-func newValueSet(c *bmv2.ParseVSet) *valueSet {
-	return &valueSet{name: c.Name, Width: c.CompressedBitwidth, MaxSize: c.MaxSize}
-}
-
 // Set replaces the members.
 func (v *valueSet) Set(members []*big.Int) {
 	v.members = members

@@ -123,18 +123,14 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 func (l *lowerer) spoiled(before []binding, place value) {
 	for i, b := range before {
 		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && l.overlaps(place, b.value) {
-			before[i].value, before[i].saved = l.savedParts(b.value, place), true
+			var written footprint
+			l.cover(&written, place)
+			before[i].value, before[i].saved = l.savedIn(b.value, &written), true
 		}
 	}
 }
 
-// savedParts saves what of v shares a place with place.
-func (l *lowerer) savedParts(v, place value) value {
-	var written footprint
-	l.cover(&written, place)
-	return l.savedIn(v, &written)
-}
-
+// savedIn copies the parts of v whose places are written.
 func (l *lowerer) savedIn(v value, written *footprint) value {
 	a, ok := v.(*aggregate)
 	if !ok {

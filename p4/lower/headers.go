@@ -111,7 +111,12 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 		ht.MaxLength = bytesOf(bits)
 	}
 	if bits%8 != 0 {
-		l.padOrRefuse(ht, t, bits)
+		// A header that is parsed must fill whole bytes; one that only serves as a
+		// variable is padded.
+		ht.Fields = append(ht.Fields, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
+		if !flexible(t) {
+			l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; %s pads it", t.Name, bits, l.arch.traits().runner)
+		}
 	}
 	return ht
 }
@@ -120,15 +125,6 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 // that is an unsigned one whose sign is made when it is read (emit.go).
 func layoutField(name string, st scalar) bmv2.HeaderField {
 	return bmv2.HeaderField{Name: name, Width: st.width, Signed: st.signed && st.width > 1}
-}
-
-// padOrRefuse: a header that is parsed must fill whole bytes; one that only
-// serves as a variable is padded.
-func (l *lowerer) padOrRefuse(ht *bmv2.HeaderType, t *types.Struct, bits int) {
-	ht.Fields = append(ht.Fields, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
-	if !flexible(t) {
-		l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; %s pads it", t.Name, bits, l.arch.traits().runner)
-	}
 }
 
 // flexible reports whether the program leaves the layout of the header to the

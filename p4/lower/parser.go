@@ -330,7 +330,13 @@ func (l *lowerer) packetIn(method string, x *syntax.CallExpr, call *types.Call, 
 
 func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 	if call.Args[0] == nil {
-		l.skip(x, e.subst(call.Type.Params[0].Type))
+		// Without a destination, as many bytes are skipped as the header takes.
+		t := e.subst(call.Type.Params[0].Type)
+		s, ok := types.Underlying(t).(*types.Struct)
+		if !ok {
+			l.unsupported(x, "extracting a %s", t)
+		}
+		l.prim("advance", intEx(int64(l.widthOf(s)), code32))
 		return
 	}
 	dst := l.eval(call.Args[0], e)
@@ -359,15 +365,6 @@ func (l *lowerer) extractElement(el *element, x *syntax.CallExpr, call *types.Ca
 		}
 		l.prim("extract", l.extractTarget(v, x))
 	})
-}
-
-// skip drops as many bytes as the header would take.
-func (l *lowerer) skip(x *syntax.CallExpr, t types.Type) {
-	s, ok := types.Underlying(t).(*types.Struct)
-	if !ok {
-		l.unsupported(x, "extracting a %s", t)
-	}
-	l.prim("advance", intEx(int64(l.widthOf(s)), code32))
 }
 
 func (l *lowerer) extractTarget(dst value, x *syntax.CallExpr) *bmv2.Expr {

@@ -231,7 +231,7 @@ func insertBits(old, v *ex, lo, width int) *ex {
 
 func (l *lowerer) ifStmt(s *syntax.IfStmt, e *env) {
 	els, end := &label{}, &label{}
-	if !l.branchOnApply(s.Cond, els, e) {
+	if !l.branchOnApply(syntax.Unparen(s.Cond), els, false, e) {
 		c := l.scalar(s.Cond, e)
 		switch {
 		case c.isTrue():
@@ -258,15 +258,10 @@ func (l *lowerer) ifStmt(s *syntax.IfStmt, e *env) {
 
 // branchOnApply lowers if (t.apply().hit) and its variants without a variable
 // in between.
-func (l *lowerer) branchOnApply(c syntax.Expr, els *label, e *env) bool {
-	c = syntax.Unparen(c)
-	if u, ok := c.(*syntax.UnaryExpr); ok && u.Op == syntax.Not {
-		return l.branchOnOutcome(syntax.Unparen(u.X), els, true, e)
+func (l *lowerer) branchOnApply(c syntax.Expr, els *label, negated bool, e *env) bool {
+	if u, ok := c.(*syntax.UnaryExpr); ok && u.Op == syntax.Not && !negated {
+		return l.branchOnApply(syntax.Unparen(u.X), els, true, e)
 	}
-	return l.branchOnOutcome(c, els, false, e)
-}
-
-func (l *lowerer) branchOnOutcome(c syntax.Expr, els *label, negated bool, e *env) bool {
 	sel, ok := c.(*syntax.SelectorExpr)
 	if !ok {
 		return false

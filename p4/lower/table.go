@@ -102,7 +102,9 @@ func (l *lowerer) emitTable(t *table) {
 	l.tableExterns(t)
 	if t.decl.Actions != nil {
 		for _, r := range t.decl.Actions.Refs {
-			l.addAction(t, r)
+			if call := l.info.ActionRefs[r]; call != nil {
+				l.addAction(t, r, call)
+			}
 		}
 	}
 	l.defaultAction(t)
@@ -298,16 +300,8 @@ func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *insta
 	return inst
 }
 
-// addAction adds one action of the table's list.
-func (l *lowerer) addAction(t *table, r *syntax.ActionRef) *tableAction {
-	call := l.info.ActionRefs[r]
-	if call == nil {
-		return nil
-	}
-	return l.addCall(t, r, call)
-}
-
-func (l *lowerer) addCall(t *table, r *syntax.ActionRef, call *types.Call) *tableAction {
+// addAction adds an action that the table names, as it is bound there.
+func (l *lowerer) addAction(t *table, r *syntax.ActionRef, call *types.Call) *tableAction {
 	a := &tableAction{ref: r, obj: call.Callee}
 	l.inTable = t
 	a.out = l.action(call.Callee, call, t.env)
@@ -362,7 +356,7 @@ func (l *lowerer) implicitDefault(t *table) {
 	}
 	a := t.find(o)
 	if a == nil {
-		a = l.addCall(t, nil, &types.Call{Kind: types.ActionCall, Callee: o, Type: o.Type.(*types.Func)})
+		a = l.addAction(t, nil, &types.Call{Kind: types.ActionCall, Callee: o, Type: o.Type.(*types.Func)})
 	}
 	if t.impl == nil || l.arch.traits().defaults {
 		t.out.DefaultEntry = &bmv2.DefaultEntry{ActionID: a.out.ID, ActionData: []string{}}

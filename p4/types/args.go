@@ -2,6 +2,7 @@ package types
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -89,7 +90,7 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 		}
 		switch {
 		case t == nil:
-			if c.anyInvalid(tvs) {
+			if slices.ContainsFunc(tvs, func(tv TypeAndValue) bool { return tv.Type == Invalid }) {
 				return nil, false
 			}
 			if !k.open && !onlyLeftOut(k, in.vars[i], bound) {
@@ -102,15 +103,6 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 		}
 	}
 	return in.bound, true
-}
-
-func (c *checker) anyInvalid(tvs []TypeAndValue) bool {
-	for _, tv := range tvs {
-		if tv.Type == Invalid {
-			return true
-		}
-	}
-	return false
 }
 
 // onlyLeftOut reports whether v occurs in parameters without argument alone.
@@ -427,7 +419,7 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 		}
 		p, k := sig.param(a.Name.Value)
 		if p == nil {
-			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, paramNames(sig)))}
+			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, namesOf(sig.Params, func(p *Object) string { return p.Name })))}
 		}
 		out[k] = a
 	}
@@ -439,10 +431,11 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 	return out, nil
 }
 
-func paramNames(sig *Func) []string {
-	names := make([]string, len(sig.Params))
-	for i, p := range sig.Params {
-		names[i] = p.Name
+// namesOf lists the names in a list.
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
 	}
 	return names
 }

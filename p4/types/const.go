@@ -345,25 +345,25 @@ func defaultValue(t Type) Value {
 	case *New:
 		return defaultValue(t.Underlying)
 	case *Enum:
-		return defaultEnum(t)
+		if t.Repr == nil {
+			return &EnumValue{Type: t}
+		}
+		return enumValue(t, zero)
 	case *Struct:
 		if t.Kind != syntax.StructKindStruct {
 			return &AggregateValue{Invalid: true}
 		}
-		return defaultFields(t)
+		fields := make([]Type, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = f.Type
+		}
+		return defaultAll(fields)
 	case *Tuple:
 		return defaultAll(t.Elems)
 	case *Stack:
 		return defaultAll(repeat(t.Elem, t.Size))
 	}
 	return nil
-}
-
-func defaultEnum(t *Enum) Value {
-	if t.Repr == nil {
-		return &EnumValue{Type: t}
-	}
-	return enumValue(t, zero)
 }
 
 // enumValue is the member of t whose number is v; where no member has it, the
@@ -375,14 +375,6 @@ func enumValue(t *Enum, v *big.Int) Value {
 		}
 	}
 	return v
-}
-
-func defaultFields(t *Struct) Value {
-	ts := make([]Type, len(t.Fields))
-	for i, f := range t.Fields {
-		ts[i] = f.Type
-	}
-	return defaultAll(ts)
 }
 
 func defaultAll(ts []Type) Value {

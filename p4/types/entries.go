@@ -2,6 +2,7 @@ package types
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -157,7 +158,8 @@ func (t *table) priorities(es *syntax.TableEntries) {
 	if first == nil || es.Const {
 		return
 	}
-	if !t.ordered() {
+	// Where all keys are exact or lpm, no two entries are in each other's way.
+	if !slices.ContainsFunc(t.keys, func(k keyType) bool { return k.match != "exact" && k.match != "lpm" }) {
 		t.c.errorf(t.decl.Key.Pos(), "the keys of table %s need no priorities, but entries have some", t.decl.Name.Value)
 		return
 	}
@@ -166,16 +168,6 @@ func (t *table) priorities(es *syntax.TableEntries) {
 		return
 	}
 	t.countPriorities(es)
-}
-
-// ordered reports whether more than one entry can match a packet.
-func (t *table) ordered() bool {
-	for _, k := range t.keys {
-		if k.match != "exact" && k.match != "lpm" {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *table) countPriorities(es *syntax.TableEntries) {

@@ -1,7 +1,6 @@
 package types
 
 import (
-	"math/big"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -363,15 +362,11 @@ func (c *checker) castValue(e *syntax.CastExpr, tv TypeAndValue, to Type) Value 
 		return enumValue(t, wrap(n, t.Repr))
 	case *Basic:
 		if t == Bool {
-			return c.castBool(e, n)
+			if n.Sign() < 0 || n.Cmp(one) > 0 {
+				c.errorf(e.Pos(), "only 0 and 1 can be cast to bool, not %s", n)
+			}
+			return n.Sign() != 0
 		}
 	}
 	return n
-}
-
-func (c *checker) castBool(e *syntax.CastExpr, n *big.Int) Value {
-	if n.Sign() < 0 || n.Cmp(one) > 0 {
-		c.errorf(e.Pos(), "only 0 and 1 can be cast to bool, not %s", n)
-	}
-	return n.Sign() != 0
 }

@@ -54,7 +54,7 @@ func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	if en, ok := t.(*Enum); ok {
 		i := en.memberIndex(name)
 		if i < 0 {
-			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, memberNames(en)))
+			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, namesOf(en.Members, func(m EnumMember) string { return m.Name })))
 			return invalid
 		}
 		return TypeAndValue{Type: en, Value: &EnumValue{Type: en, Index: i}, known: true}
@@ -69,14 +69,6 @@ func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	}
 	c.errorf(e.Sel.Pos(), "the type %s has no member %s", t, name)
 	return invalid
-}
-
-func memberNames(t *Enum) []string {
-	names := make([]string, len(t.Members))
-	for i, m := range t.Members {
-		names[i] = m.Name
-	}
-	return names
 }
 
 func (c *checker) stackMember(e *syntax.SelectorExpr, x TypeAndValue, t *Stack) TypeAndValue {

@@ -206,7 +206,7 @@ func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 }
 
 func (t *table) unbound(r *syntax.ActionRef, o *Object, call *Call) {
-	if len(r.Args) > 0 && t.c.argsFailed(r.Args) {
+	if slices.ContainsFunc(r.Args, func(a *syntax.Arg) bool { return t.c.info.Types[a.Value].Type == Invalid }) {
 		return
 	}
 	for i, p := range call.Type.Params {
@@ -214,15 +214,6 @@ func (t *table) unbound(r *syntax.ActionRef, o *Object, call *Call) {
 			t.c.errorf(r.Pos(), "parameter %s of %s is %s and must be bound: %s(...)", p.Name, o.Name, dirString(p.Dir), o.Name)
 		}
 	}
-}
-
-func (c *checker) argsFailed(args []*syntax.Arg) bool {
-	for _, a := range args {
-		if c.info.Types[a.Value].Type == Invalid {
-			return true
-		}
-	}
-	return false
 }
 
 // checkTableArg: a table cannot be applied while the arguments of its actions

@@ -11,7 +11,8 @@ import (
 func (c *checker) typ(e syntax.Expr) Type {
 	t := c.typeOrGeneric(e)
 	if n, ok := e.(*syntax.Name); ok && unspecialized(t) {
-		c.errorf(n.Pos(), "%s is generic: its type arguments are missing, as in %s<%s>", n.Value, n.Value, blanks(paramsOf(t)))
+		params := namesOf(paramsOf(t), func(p *TypeParam) string { return p.Name })
+		c.errorf(n.Pos(), "%s is generic: its type arguments are missing, as in %s<%s>", n.Value, n.Value, strings.Join(params, ", "))
 		return c.recordType(e, Invalid)
 	}
 	if s, ok := t.(*Struct); ok && hasDontCare(s.Args) {
@@ -19,14 +20,6 @@ func (c *checker) typ(e syntax.Expr) Type {
 		return c.recordType(e, Invalid)
 	}
 	return t
-}
-
-func blanks(ps []*TypeParam) string {
-	names := make([]string, len(ps))
-	for i, p := range ps {
-		names[i] = p.Name
-	}
-	return strings.Join(names, ", ")
 }
 
 // unspecialized reports whether a name that stands for t lacks type arguments.
