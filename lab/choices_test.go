@@ -68,7 +68,11 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 	usual := map[string]string{"": result(chosenRDMA), "dcqcn": result(chosenRDMA), "tcp dctcp": result(chosenTCP), "dctcp": result(chosenTCP)}
 	for i := range spec.Choices() {
 		c := &spec.Choices()[i]
-		for _, v := range c.Values {
+		values := c.Values
+		if v := c.Like("ns3"); values == nil && v != c.Default {
+			values = []string{v} // of a quantity
+		}
+		for _, v := range values {
 			if testing.Short() && i%4 > 0 {
 				continue
 			}
@@ -124,6 +128,8 @@ func TestChoicesRefused(t *testing.T) {
 		{"cases: [{switches: {pfc: true, marking: dequeue}}]\n", "nothing is marked"},
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-as: notice}}}]\n", "there are no Nacks"},
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-every: 4us}}}]\n", "there are no Nacks"},
+		{"cases: [{transport: {kind: dcqcn, rdma: {headers: 20B}}}]\n", "rdma: headers of 20: want 42 bytes, those of Ethernet, IP and UDP, to 128"},
+		{"cases: [{transport: {kind: dcqcn, rdma: {answer: 1KB}}}]\n", "rdma: answer of 1KB: want"},
 		{"cases: [{transport: {kind: tcp, rdma: {nack: any}}}]\n", "its constants are dcqcn's"},
 		{"cases: [{transport: {kind: tcp, recovery: reno}}]\n", `transport.recovery: "reno": want sack or newreno`},
 		{"cases: [{transport: {kind: tcp, recovery: newreno, max-dupacks: 300}}]\n", "nothing tells reordering from loss"},

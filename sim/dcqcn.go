@@ -176,6 +176,7 @@ func (s *dcqcnSender) deadline() time.Duration {
 func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 	length := min(int64(s.t.Segment), s.size-s.next)
 	p.Seq, p.Payload, p.ECT, p.Stamp = s.next, int(length), true, now
+	p.padding = int32(s.t.RDMA.Headers - UDPHeaders)
 	s.next += length
 	p.Last = s.next == s.size
 	s.c.Sent++
@@ -186,7 +187,7 @@ func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 	s.high = max(s.high, s.next)
 	s.skip()
 	if s.r.rate < s.r.line {
-		bits := float64((length + UDPHeaders) * 8)
+		bits := float64((length + int64(s.t.RDMA.Headers)) * 8)
 		s.at = now + time.Duration(bits*float64(time.Second)/s.r.rate)
 	}
 	s.r.sent(length)
@@ -358,6 +359,7 @@ func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 // emit makes an answer: one packet says all.
 func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	a.Ack, a.Stamp, a.Echo = r.expected, r.stamp, r.notice
+	a.padding = int32(r.t.RDMA.Answer - UDPHeaders)
 	switch {
 	case r.nack:
 		a.Kind = Nack

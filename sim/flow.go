@@ -99,8 +99,11 @@ func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
 		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
 	}
 	room := n.opts.MTU - ipv4Len - udpLen
-	if s.Transport.protocol() == protocolTCP {
+	switch {
+	case s.Transport.protocol() == protocolTCP:
 		room = n.opts.MTU - ipv4Len - tcpLen
+	case s.Transport == DCQCN && s.Tuning != nil:
+		room -= max(0, s.Tuning.RDMA.Headers-UDPHeaders)
 	}
 	return s.Tuning.tuned(rate, room)
 }

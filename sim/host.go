@@ -53,7 +53,7 @@ func (h *Host) next() {
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
 	d := p.Flow.toward(p.Kind)
-	p.Size = d.n + p.Payload
+	p.Size = d.n + int(p.padding) + p.Payload
 	if h.net.bytes {
 		d.write(p)
 	}

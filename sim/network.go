@@ -464,7 +464,7 @@ func (n *Network) outside(f func()) {
 
 // begin notes a packet that hosts, switches or the controller have made.
 func (n *Network) begin(p *Packet) {
-	p.born = p.Size
+	p.born = int32(p.Size)
 	n.ledger.began.add(p)
 }
 

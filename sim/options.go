@@ -90,7 +90,8 @@ type PFC struct {
 	// link brings in two delays, and two packets of both ends.
 	Headroom fabric.Size
 	// Promised: each of a port's eight queues has a packet of the buffer to itself,
-	// and an ingress port two beside its share of what is left.
+	// by which marks do not go, and an ingress port two beside its share of what is
+	// left.
 	Promised bool
 }
 

@@ -64,9 +64,10 @@ type Packet struct {
 	again   bool // it comes round
 
 	Src     *Host
-	born    int    // bytes that it is accounted for with, from its beginning to its end
+	born    int32  // bytes that it is accounted for with, from its beginning to its end
+	padding int32  // bytes behind head that are no flow's
 	head    []byte // the header bytes, where switches run P4
-	extra   int    // bytes that follow head: the payload
+	extra   int    // bytes that follow head: padding and payload
 	Payload int    // bytes
 	Seq     int64  // Data: place of the first byte in the flow
 
@@ -196,7 +197,7 @@ func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
 func (h *headers) write(p *Packet) {
 	b := append(p.head[:0], h.bytes[:h.n]...)
 	ip := b[ethernetLen:]
-	length := ipv4Len + (h.n - ethernetLen - ipv4Len) + p.Payload
+	length := ipv4Len + (h.n - ethernetLen - ipv4Len) + int(p.padding) + p.Payload
 	ecn := uint32(0)
 	if p.ECT {
 		ecn = 2
@@ -207,7 +208,7 @@ func (h *headers) write(p *Packet) {
 	if h.tuple.Protocol == protocolTCP {
 		writeTCP(b[ethernetLen+ipv4Len:], p)
 	}
-	p.head, p.extra = b, p.Payload
+	p.head, p.extra = b, int(p.padding)+p.Payload
 }
 
 func writeTCP(b []byte, p *Packet) {

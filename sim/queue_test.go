@@ -124,6 +124,16 @@ func TestPFCPromised(t *testing.T) {
 	if got, want := at(true), at(false)-8*frame*ports/2+2*frame; got != want {
 		t.Errorf("a port is paused at %d bytes, want %d", got, want)
 	}
+	for _, promised := range []bool{false, true} {
+		o := Options{ECN: ECN{Min: 100e3, Max: 100e3}, PFC: PFC{On: true, Promised: promised}}
+		sw, threshold := newDumbbell(t, 2, o).Switch("l1"), 100_000
+		if promised {
+			threshold += frame
+		}
+		if sw.marks(threshold) || !sw.marks(threshold+1) {
+			t.Errorf("promised %t: %d bytes are marked: %t, one more %t", promised, threshold, sw.marks(threshold), sw.marks(threshold+1))
+		}
+	}
 }
 
 // checkPauses checks that there were pauses, up to the hosts, and that none is

@@ -188,6 +188,9 @@ func (s *Switch) SetCPU(number int) { s.cpu.Number = number }
 func (s *Switch) marks(bytes int) bool {
 	e := &s.net.opts.ECN
 	b := fabric.Size(bytes)
+	if s.net.opts.PFC.Promised {
+		b -= fabric.Size(s.net.frame())
+	}
 	switch {
 	case e.Max == 0 || b <= e.Min:
 		return false

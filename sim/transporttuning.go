@@ -48,6 +48,8 @@ type RDMA struct {
 	NackEvery     time.Duration // between Nacks for the same packet; zero: 4 µs
 	AckEvery      int           // packets to an acknowledgment; zero: 1
 	Window        int64         // bytes outstanding at most; zero: no limit
+	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. What is more than these is payload to switches
+	Answer        int           // bytes of an ACK, Nack or notification; zero: UDPHeaders
 	Nack          NackPolicy    // what both ends do about packets that come early
 	NackNotice    bool          // a Nack is a notice of congestion as well
 	Answered      bool          // no notice of a mark goes without an ACK or Nack
@@ -116,6 +118,8 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.NackEvery, 4*time.Microsecond)
 	fill(&d.AckEvery, 1)
 	fill(&d.Window, never64)
+	fill(&d.Headers, UDPHeaders)
+	fill(&d.Answer, UDPHeaders)
 }
 
 // fill gives a parameter its usual value if it is zero.
@@ -141,11 +145,16 @@ func (t *Tuning) validate(room int) error {
 	switch {
 	case t.Segment > room:
 		return fmt.Errorf("segments of %d bytes: the MTU has room for %d", t.Segment, room)
+	case d.Headers > 0 && d.Headers < UDPHeaders || d.Answer > 0 && d.Answer < UDPHeaders || d.Headers > MostHeaders || d.Answer > MostHeaders:
+		return fmt.Errorf("headers of %d bytes, answers of %d: want %d to %d", d.Headers, d.Answer, UDPHeaders, MostHeaders)
 	case t.Gain < 0 || t.Gain > 1 || d.Gain < 0 || d.Gain > 1:
 		return errors.New("a transport's gain is outside 0..1")
 	}
 	return nil
 }
+
+// MostHeaders is how many bytes an RDMA packet may have beside its payload.
+const MostHeaders = 128
 
 // never64 is more bytes than any flow has.
 const never64 = int64(never)

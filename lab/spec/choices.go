@@ -66,6 +66,7 @@ const (
 	nackNone         = "none"
 	withNotice       = "notice"
 	everyMark        = "each mark"
+	udpHeaders       = "42"
 	ofEach           = "each"
 	ofAnswered       = "answered"
 	twoFullPackets   = "two packets"
@@ -135,7 +136,7 @@ var choices = []Choice{
 	},
 	{
 		Key: "switches.pfc-promised", Values: []string{noPromise, promisedQueues}, Default: noPromise,
-		About: "what is promised of the buffer before ports share it by pfc-alpha: nothing, or a packet to each of the eight queues of a port; an ingress port has two packets beside its share then",
+		About: "what is promised of the buffer before ports share it by pfc-alpha: nothing, or a packet to each of the eight queues of a port, by which ECN then does not go; an ingress port has two packets beside its share then",
 		Why:   "RLB's description shares all but the headroom; ns-3 follows a Broadcom switch",
 		like:  map[string]string{"ns3": promisedQueues},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Promised) },
@@ -237,6 +238,20 @@ var choices = []Choice{
 		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
 		like:  map[string]string{"hardware": "4us"},
 		field: func(s *Setting) option { return (*timeOption)(&s.Transport.RDMA.NoticeEvery) },
+	},
+	{
+		Key: "transport.rdma.headers", Default: udpHeaders, Kind: "dcqcn",
+		About: "bytes of a packet of data beside its payload, from Ethernet's on; what is more than those of Ethernet, IP and UDP is payload to switches",
+		Why:   "it is what the programs parse; RoCEv2 has 16 bytes more, BTH and ICRC, conweave-ns3 six",
+		like:  map[string]string{"ns3": "48", "hardware": "58"},
+		field: func(s *Setting) option { return (*sizeOption)(&s.Transport.RDMA.Headers) },
+	},
+	{
+		Key: "transport.rdma.answer", Default: udpHeaders, Kind: "dcqcn",
+		About: "bytes of an ACK, Nack or notice, from Ethernet's header on",
+		Why:   "as headers; RoCEv2 has 20 bytes more, BTH, AETH and ICRC, conweave-ns3 the shortest frame of Ethernet",
+		like:  map[string]string{"ns3": "60", "hardware": "62"},
+		field: func(s *Setting) option { return (*sizeOption)(&s.Transport.RDMA.Answer) },
 	},
 }
 

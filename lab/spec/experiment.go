@@ -202,6 +202,8 @@ type RDMASpec struct {
 	Nack    string `yaml:"nack"`
 	NackAs  string `yaml:"nack-as"`
 	Notices string `yaml:"notices"`
+	Headers Size   `yaml:"headers"`
+	Answer  Size   `yaml:"answer"`
 }
 
 // tuning is the simulator's form.
@@ -212,6 +214,7 @@ func (s *RDMASpec) tuning() sim.RDMA {
 		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
 		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery), Window: int64(s.Window),
 		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice, Answered: s.Notices == ofAnswered,
+		Headers: int(s.Headers), Answer: int(s.Answer),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/sim"
 )
 
 // NoFiles is the Reader of who brings none.
@@ -337,6 +338,14 @@ func (t *TransportSpec) check() error {
 		return fmt.Errorf("rdma with %s: its constants are dcqcn's", t.Kind)
 	case t.RDMA.Recovery < 0:
 		return fmt.Errorf("recovery %d: want 0 or more raises", t.RDMA.Recovery)
+	}
+	for _, h := range []struct {
+		key   string
+		bytes Size
+	}{{"headers", t.RDMA.Headers}, {"answer", t.RDMA.Answer}} {
+		if h.bytes > 0 && (h.bytes < sim.UDPHeaders || h.bytes > sim.MostHeaders) {
+			return fmt.Errorf("rdma: %s of %v: want %d bytes, those of Ethernet, IP and UDP, to %d", h.key, h.bytes, sim.UDPHeaders, sim.MostHeaders)
+		}
 	}
 	return nil
 }
