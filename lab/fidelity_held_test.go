@@ -39,17 +39,21 @@ func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, wan
 	if r, ok := fidelityRows[scheme]; ok {
 		row = r
 	}
+	seeds := 1
+	if fabric == onePath { // a few flows: who loses a packet moves the average by a tenth
+		seeds = 6
+	}
 	for i := range lists {
 		list := fmt.Sprintf("%s-%d", name, i+1)
 		there := spread(t, list+mark, scheme)
-		got = append(got, labAnswersWith(t, setting, fabric, row, 1, otherFlows(t, list))...)
+		got = append(got, labAnswersWith(t, setting, fabric, row, seeds, otherFlows(t, list))...)
 		want = append(want, answers{averaged: over(there, (*answers).mean), tail: over(there, (*answers).p99)})
-		t.Logf("%s: mean FCT %.1f us, there %.1f", list, got[i].mean(), want[i].mean())
+		t.Logf("%s: mean FCT %.1f us, there %.1f", list, over(got[len(got)-seeds:], (*answers).mean), want[i].mean())
 	}
 	return got, want
 }
 
-// TestFidelityHeld holds what was not looked at before, with one seed for each list.
+// TestFidelityHeld holds what was not looked at before, with one seed for each list, or six where there is one path.
 func TestFidelityHeld(t *testing.T) {
 	leftToPlainRun(t)
 	for _, c := range fidelityHeld {
