@@ -15,7 +15,7 @@ var fidelityHeld = []struct {
 	schemes      []string // "one-path": there is nothing to balance
 }{
 	{"wide", "leaves: 8, spines: 2, hosts: 4, rate: 100G, host-rate: 100G", 3, []string{"ecmp", "drill"}},
-	{"answers", fabricRLB, 3, []string{"ecmp", "letflow", "conga"}},
+	{"answers", fabricRLB, 3, []string{"ecmp", "drill", "letflow", "conga"}},
 	{"mixed", "leaves: 4, spines: 2, hosts: 8, rate: 100G, host-rate: 25G", 3, []string{"ecmp"}},
 	{"sixteen@IRN", onePath, 2, []string{"one-path"}},
 	{"twentyfour@IRN", onePath, 2, []string{"one-path"}},
@@ -40,7 +40,7 @@ func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, wan
 		row = r
 	}
 	seeds := 1
-	if fabric == onePath { // a few flows: who loses a packet moves the average by a tenth
+	if fabric == onePath || name == "answers" { // a few flows: who loses a packet moves the average by a tenth
 		seeds = 6
 	}
 	for i := range lists {
@@ -53,7 +53,7 @@ func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, wan
 	return got, want
 }
 
-// TestFidelityHeld holds what was not looked at before, with one seed for each list, or six where there is one path.
+// TestFidelityHeld holds what was not looked at before, with one seed for each list, or six where flows are few.
 func TestFidelityHeld(t *testing.T) {
 	leftToPlainRun(t)
 	for _, c := range fidelityHeld {
