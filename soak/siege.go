@@ -32,7 +32,7 @@ type siege struct {
 	tls  bool                 // clients of P4Runtime come with TLS
 }
 
-func allSieges() []siege { return slices.Concat(sieges(), chipSieges(), pageSieges()) }
+func allSieges() []siege { return slices.Concat(sieges(), floodSieges(), chipSieges(), pageSieges()) }
 
 // title is the name of a siege with what is besieged.
 func (s *siege) title() string {

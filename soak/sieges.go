@@ -124,7 +124,7 @@ func sieges() []siege {
 		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return connections(w, w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
 		{name: "TLS handshakes that stop", tls: true, run: func(w *walls) error { return connections(w, w.p4runtime, hello()) }},
 		{name: "garbage to P4Runtime", run: func(w *walls) error {
-			return connections(w, w.p4runtime, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+strings.Repeat("\xff", 1000))
+			return connections(w, w.p4runtime, preface+strings.Repeat("\xff", 1000))
 		}},
 	}
 }
@@ -258,17 +258,6 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 // pieces has connections that each begin sixty calls, as many as flow control
 // lets, and send the message of each a byte at a time, and never all of it.
 func (w *walls) pieces(n int, method string) error {
-	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
-		b := append([]byte{0, 0, byte(len(payload)), kind, flags}, binary.BigEndian.AppendUint32(nil, stream)...)
-		return append(b, payload...)
-	}
-	var headers []byte // as HPACK writes them out
-	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "switch"}, {"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
-		headers = append(append(headers, 0, byte(len(field[0]))), field[0]...)
-		headers = append(append(headers, byte(len(field[1]))), field[1]...)
-	}
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
@@ -279,10 +268,10 @@ func (w *walls) pieces(n int, method string) error {
 				}
 				end := context.AfterFunc(w, func() { conn.Close() })
 				go io.Copy(io.Discard, conn)
-				_, err = conn.Write(append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, nil)...))
+				_, err = conn.Write(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...))
 				for stream := uint32(1); stream < 120 && err == nil; stream += 2 {
-					call := append(frame(1, 4, stream, headers), frame(0, 0, stream, []byte{0, 0, 0x10, 0, 0})...)
-					call = append(call, bytes.Repeat(frame(0, 0, stream, []byte{0}), 60_000)...)
+					call := append(frame(headersFrame, endHeaders, stream, head(method)), frame(dataFrame, 0, stream, []byte{0, 0, 0x10, 0, 0})...)
+					call = append(call, bytes.Repeat(frame(dataFrame, 0, stream, []byte{0}), 60_000)...)
 					_, err = conn.Write(call)
 				}
 				if err == nil {

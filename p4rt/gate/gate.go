@@ -1,6 +1,7 @@
 // Package gate bounds what the clients of a gRPC server, whichever protocol it
 // serves, can make it hold: connections and calls (listener.go, gate.go, limits.go),
-// messages that come (incoming.go), and what they do not take (backlog.go, call.go).
+// messages that come (incoming.go), frames (pace.go), and what they do not take
+// (backlog.go, call.go).
 // How many connections there are, and what their handshakes take (handshake.go),
 // it bounds for servers of HTTP as well.
 package gate
@@ -63,7 +64,7 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16 << 10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.Creds(&counting{creds, g.incoming, newTurns()}), grpc.InTapHandle(g.admit),
+		grpc.Creds(&counting{creds, g.incoming, newTurns(), new(pace)}), grpc.InTapHandle(g.admit),
 	}
 }
 

@@ -141,6 +141,7 @@ type counting struct {
 	credentials.TransportCredentials
 	in    *incoming
 	turns turns
+	pace  *pace
 }
 
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -151,14 +152,14 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		return nil, nil, err
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
-	counted.place = begun.place
+	counted.place, counted.work.pace = begun.place, c.pace
 	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
 	counted.sent = frames{ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, info, nil
 }
 
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.in, c.turns}
+	return &counting{c.TransportCredentials.Clone(), c.in, c.turns, c.pace}
 }
 
 // A countedConn looks at the frames of a connection in both directions.
@@ -169,6 +170,8 @@ type countedConn struct {
 	place          *Place // that it takes, where there is a listener
 	once           sync.Once
 	closed         chan struct{}
+	work           worker
+	calls          int // in what is worked on
 
 	mu      sync.Mutex
 	streams map[uint32]*body
@@ -185,8 +188,23 @@ type body struct {
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
+	began := time.Now()
+	if rest := c.work.worked(began, c.calls); rest > 0 {
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-c.closed:
+		}
+		timer.Stop()
+		began = time.Now()
+	}
 	n, err := c.Conn.Read(b)
+	c.work.got(began, time.Now(), n == len(b))
+	c.calls = 0
 	c.received.look(b[:n])
+	if err != nil {
+		c.work.gone()
+	}
 	return n, err
 }
 
@@ -201,6 +219,7 @@ func (c *countedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		close(c.closed)
+		c.work.gone()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, s := range c.streams {
@@ -274,6 +293,7 @@ func (c *countedConn) took(stream uint32) {
 
 // began notes that a client has begun a stream.
 func (c *countedConn) began(id uint32) {
+	c.calls++
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams != nil && c.streams[id] == nil {

@@ -261,7 +261,7 @@ func TestTinyFrames(t *testing.T) {
 			defer in.mu.Unlock()
 			return in.held
 		}
-		conn, _, err := (&counting{insecure.NewCredentials(), in, newTurns()}).ServerHandshake(raw)
+		conn, _, err := (&counting{insecure.NewCredentials(), in, newTurns(), new(pace)}).ServerHandshake(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
