@@ -275,8 +275,8 @@ func decode(file, text string, into any) error {
 	}
 	tree, err := parser.ParseBytes([]byte(text), 0)
 	if err == nil {
-		if line := plain.Unplain(tree); line > 0 {
-			return fmt.Errorf("%s:%d: want plain keys and values, without anchors, tags and merges", file, line)
+		if line, err := plain.CheckTree(tree); err != nil {
+			return fmt.Errorf("%s:%d: %w", file, line, err)
 		}
 		err = yaml.UnmarshalWithOptions([]byte(text), into, yaml.Strict())
 	}

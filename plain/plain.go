@@ -21,6 +21,8 @@ const (
 	maxWord   = 1024     // bytes without a space or quotes
 	maxSigns  = 1000     // anchors, aliases, tags and "? " in the file
 	maxEmpty  = 10000    // lines that end in "-"
+	maxBlank  = 10000    // lines of nothing in a row, which a text is folded from
+	maxParts  = 1 << 20  // words, brackets, commas and marks: each becomes kilobytes of a tree
 )
 
 // Check refuses a text that passes a limit, and says in which line.
@@ -51,6 +53,8 @@ type checker struct {
 	flow  int  // open brackets
 	signs int  // seen so far
 	empty int  // lines that end in "-"
+	blank int  // lines of nothing, right before
+	parts int  // words, brackets, commas and marks
 	quote byte // that is open, 0 outside of quotes
 	err   error
 }
@@ -72,6 +76,11 @@ func (c *checker) read(text []byte) {
 	if indent := len(text) - len(bytes.TrimLeft(text, " \t")); indent > maxIndent && c.quote == 0 {
 		c.failf("nested too deeply: indented by %d, more than %d", indent, maxIndent)
 	}
+	if len(bytes.TrimSpace(text)) > 0 {
+		c.blank = 0
+	} else if c.blank++; c.blank > maxBlank {
+		c.failf("more than %d empty lines in a row", maxBlank)
+	}
 	marks, word := 0, 0
 	for i := 0; i < len(text); i++ {
 		b := text[i]
@@ -91,6 +100,11 @@ func (c *checker) read(text []byte) {
 		blank, starts := b == ' ' || b == '\t', word == 0
 		if word++; blank {
 			word = 0
+		}
+		if word == 1 || b == ',' || b == '[' || b == '{' {
+			if c.parts++; c.parts > maxParts {
+				c.failf("more than %d words and signs", maxParts)
+			}
 		}
 		switch {
 		case word > maxWord:

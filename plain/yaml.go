@@ -2,6 +2,7 @@ package plain
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -10,31 +11,48 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Unplain is the line of the first anchor, alias or tag of a YAML file, 0 where
-// it has none. Nothing that p4lb reads needs them, and a tag of nothing is more
-// than the YAML package can decode.
-func Unplain(f *ast.File) int {
-	line := 0
-	for _, doc := range f.Docs {
-		if doc.Body != nil {
-			ast.Walk(plainVisitor{&line}, doc.Body)
+// CheckTree refuses what nothing that p4lb reads needs, and says in which line it is:
+// anchors, aliases and tags, of which one of nothing is more than the YAML package
+// can decode; numbers that are none or have no end, which would have to be looked for
+// wherever there is a limit; and a second document, which nobody would read.
+func CheckTree(f *ast.File) (line int, err error) {
+	for i, doc := range f.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if i > 0 {
+			return doc.Body.GetToken().Position.Line, errors.New("a second document begins here: want one")
+		}
+		v := &visitor{}
+		ast.Walk(v, doc.Body)
+		if v.err != nil {
+			return v.line, v.err
 		}
 	}
-	return line
+	return 0, nil
 }
 
-type plainVisitor struct{ line *int }
+// A visitor remembers the first node that is refused.
+type visitor struct {
+	line int
+	err  error
+}
 
 // Visit looks at one node, and at none below what is not plain.
-func (v plainVisitor) Visit(n ast.Node) ast.Visitor {
-	switch n.Type() {
-	case ast.TagType, ast.AnchorType, ast.AliasType, ast.MergeKeyType:
-		if *v.line == 0 {
-			*v.line = n.GetToken().Position.Line
-		}
+func (v *visitor) Visit(n ast.Node) ast.Visitor {
+	if v.err != nil {
 		return nil
 	}
-	return v
+	switch n.Type() {
+	case ast.TagType, ast.AnchorType, ast.AliasType, ast.MergeKeyType:
+		v.err = errors.New("want plain keys and values, without anchors, tags and merges")
+	case ast.NanType, ast.InfinityType:
+		v.err = fmt.Errorf("%s: want a number", n.GetToken().Value)
+	default:
+		return v
+	}
+	v.line = n.GetToken().Position.Line
+	return nil
 }
 
 // YAMLError says what an error of the YAML package is, without words of Go's, and

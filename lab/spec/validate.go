@@ -281,9 +281,9 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return fmt.Errorf("transport %q: want one of %s", tr.Kind, strings.Join(Transports, ", "))
 	}
 	switch {
-	case tr.Load < 0 || tr.Load > 1:
+	case !(tr.Load >= 0 && tr.Load <= 1): // which NaN is neither
 		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
-	case tr.Share < 0 || tr.Share > 1:
+	case !(tr.Share >= 0 && tr.Share <= 1):
 		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
 	case tr.File != "" && tr.Pattern != List:
 		return fmt.Errorf("pattern %s: file is of pattern %s alone", tr.Pattern, List)

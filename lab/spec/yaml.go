@@ -279,8 +279,8 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 	}
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil {
-		if line := plain.Unplain(tree); line > 0 {
-			return nil, &FileError{File: file, Line: line, Msg: "want plain keys and values, without anchors, tags and merges"}
+		if line, err := plain.CheckTree(tree); err != nil {
+			return nil, &FileError{File: file, Line: line, Msg: err.Error()}
 		}
 		err = yaml.UnmarshalWithOptions(text, x, yaml.Strict())
 	}

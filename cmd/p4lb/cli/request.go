@@ -163,8 +163,8 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 		return fmt.Errorf("line %d: %w", line, err)
 	}
 	if tree, err := parser.ParseBytes(text, 0); err == nil {
-		if line := plain.Unplain(tree); line > 0 {
-			return fmt.Errorf("line %d: want plain keys and values, without anchors, tags and merges", line)
+		if line, err := plain.CheckTree(tree); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 	var file Request
