@@ -208,6 +208,7 @@ func factOf(purpose manifest.Purpose, name string) manifest.Fact {
 var facts = map[string]manifest.Fact{
 	"hdr.ipv4.dst": manifest.Destination, "hdr.ipv4.src": manifest.Destination,
 	"meta.gid": manifest.GroupID, "meta.slot": manifest.SlotNumber,
+	"meta.slot_a": manifest.SlotNumber, "meta.slot_b": manifest.SlotNumber, "meta.slot_m": manifest.SlotNumber,
 	"std.egress_port": manifest.EgressPort, "eg.egress_port": manifest.EgressPort,
 	"std.ingress_port": manifest.IngressPort, "ig.ingress_port": manifest.IngressPort, "meta.in_port": manifest.IngressPort,
 	"hdr.probe.origin": manifest.LeafNumber, "hdr.path_probe.dst": manifest.LeafNumber,

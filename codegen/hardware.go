@@ -136,6 +136,13 @@ func (v *view) WrapsSize() int { return len(v.Wraps()) }
 // Cuts are the places between the paths' grids.
 func (v *view) Cuts() []int { return v.Slots()[:v.Last()] }
 
+// LowCuts are those of the first 8 paths: as many differences as a group of
+// containers has room for.
+func (v *view) LowCuts() []int { return v.Cuts()[:min(8, v.Last())] }
+
+// HighCuts are the others.
+func (v *view) HighCuts() []int { return v.Cuts()[min(8, v.Last()):] }
+
 // EndParams lists the parameters of set_ends.
 func (v *view) EndParams() string {
 	var list []string
@@ -424,6 +431,23 @@ func (v *view) Until() string {
 // long ago that the clock has gone half round is longer as well.
 func (v *view) Longer(since, limit string) string {
 	return fmt.Sprintf("(span_t)(meta.now - %s) > (span_t)%s || (span_t)(meta.now - %[1]s) < 0", since, limit)
+}
+
+// Flat reports whether what only packets with several paths need stands by
+// itself, statement by statement. On Tofino 1 a branch waits for what stands
+// before it and what follows for the branch, so that RLB's prediction and the
+// choice of a path would take their stages one after the other.
+func (v *view) Flat() bool {
+	alone := v.InTurn() || v.runs.Choice == "sampled" && v.runs.Granularity == "packet"
+	return v.arch.name == "tna" && v.In("reroute") && !v.In("again") && alone
+}
+
+// Grouped is a statement for packets with several paths.
+func (v *view) Grouped(statement string) string {
+	if !v.Flat() {
+		return statement
+	}
+	return "if (meta.n != 0) {\n" + statement + "\n}"
 }
 
 // Derivative reports whether RLB looks at the growth of queues.

@@ -48,6 +48,51 @@ func (v *view) Start() string {
 // Ghost reports whether the ghost thread knows the queues.
 func (v *view) Ghost() bool { return v.In("ghost") }
 
+// Queues end the names of what there is for each queue that is looked at.
+func (v *view) Queues() []string {
+	if v.DrawsFirst() {
+		return []string{"_a", "_b", "_m"}[:len(v.Looks())]
+	}
+	var list []string
+	for _, i := range v.Slots() {
+		list = append(list, fmt.Sprint("_", i))
+	}
+	return list
+}
+
+// QueuesFirst are those that are looked at before anything is compared.
+func (v *view) QueuesFirst() []string {
+	if v.DrawsFirst() {
+		return v.Queues()[:2]
+	}
+	return v.Queues()
+}
+
+// Looks are the paths that DrawsFirst looks at.
+func (v *view) Looks() []string {
+	list := []string{"the first path drawn", "the second path drawn"}
+	if v.Remembers() {
+		list = append(list, "the path remembered")
+	}
+	return list
+}
+
+// PathKey is what queues are looked up by, and PathType its type.
+func (v *view) PathKey() string {
+	if v.Ghost() {
+		return "queue"
+	}
+	return "port"
+}
+
+// PathType is its type.
+func (v *view) PathType() string {
+	if v.Ghost() {
+		return "qid_t"
+	}
+	return "PortId_t"
+}
+
 // NoQueue stands in for the queues of slots that a group does not have.
 func (v *view) NoQueue() int { return 2047 }
 

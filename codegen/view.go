@@ -298,8 +298,21 @@ func (v *view) Candidate(slot int) string {
 	return b.String()
 }
 
-// Attributes are what the table candidates says of each path.
+// DrawsFirst reports whether two paths are drawn, and then the queues of these
+// and of the one remembered looked at: there are no containers for the queues of
+// more than 8 paths.
+func (v *view) DrawsFirst() bool {
+	return !v.arch.software && v.runs.Choice == "sampled" && v.runs.Granularity == "packet" && v.N() > 8
+}
+
+// AllPaths reports whether something is to be known about all paths at once.
+func (v *view) AllPaths() bool { return !v.DrawsFirst() || v.In("reroute") }
+
+// Attributes are what the table candidates says of each path, if there is one.
 func (v *view) Attributes() []attribute {
+	if !v.AllPaths() {
+		return nil
+	}
 	var list []attribute
 	for _, b := range v.blocks {
 		list = append(list, b.Attributes...)

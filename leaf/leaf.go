@@ -104,6 +104,9 @@ var leafTables = map[string]func(*rig){
 			return 1
 		}, dataplane.Match{Value: []byte{0, 1}})
 	},
+	"LbIngress.path_a": func(l *rig) { l.drawn("_a") },
+	"LbIngress.path_b": func(l *rig) { l.drawn("_b") },
+	"LbIngress.path_m": func(l *rig) { l.drawn("_m") },
 	"LbIngress.grids": func(l *rig) {
 		if !l.baked["LbIngress.grids"] { // then the weights are those of the group
 			l.add("LbIngress.grids", "LbIngress.set_ends", evenEnd(l.paths), dataplane.Match{Value: []byte{0, 1}})
@@ -115,6 +118,19 @@ var leafTables = map[string]func(*rig){
 				dataplane.Match{Value: binary.BigEndian.AppendUint16(nil, uint16(port))})
 		}
 	},
+}
+
+// drawn fills a table that finds where a path leads which was drawn.
+func (l *rig) drawn(name string) {
+	table, action := "LbIngress.path"+name, "LbIngress.set_port"+name
+	if l.widths[action] == nil {
+		action = "LbIngress.set_queue" + name
+	}
+	for slot := range l.paths {
+		port := slot + 1
+		to := map[string]int64{"port": int64(port), "queue": int64(dataplane.QueueNumber(uint32(port), 0))}
+		l.add(table, action, l.value(to), dataplane.Match{Value: []byte{0, 1}}, dataplane.Match{Value: []byte{byte(slot)}})
+	}
 }
 
 func countTo(n int) []int {

@@ -26,7 +26,7 @@ var purposeNeeds = map[Purpose]purposeNeed{
 	},
 	Member: {
 		key:    [][]Fact{{GroupID, MemberIndex}, {SlotNumber, MemberIndex}},
-		params: []Fact{EgressPort},
+		params: []Fact{EgressPort, QueueNumber},
 		known:  append([]Fact{PathWeight, LeafNumber}, aboutPort...),
 	},
 	Group: {

@@ -179,6 +179,16 @@ func (c *sampled) recall(p *pass) []path {
 	return m[:c.cfg.M]
 }
 
+// remembered is a path remembered on hardware. With more than 8 paths, the ports
+// of the two drawn and of the one remembered are looked up: where the group has
+// become smaller, slots that it had lead along the paths that it has.
+func (c *sampled) remembered(m path, n int) int {
+	if c.cfg.Paths > 8 && c.cfg.Granularity == "packet" {
+		return m.there() % n
+	}
+	return m.there()
+}
+
 // maxMemory is the largest M.
 const maxMemory = 4
 
@@ -209,7 +219,7 @@ func (c *sampled) choose(p *pass) int {
 	drawn := slot
 	for _, m := range held {
 		if c.tofino() {
-			look(m.there())
+			look(c.remembered(m, p.n))
 		} else {
 			look(m.in(p.n)) // once more where it came first: nothing is less than itself
 		}

@@ -147,7 +147,7 @@ func (r *rig) bake(table string, b *manifest.Baked) {
 
 func (r *rig) ends(args map[string]uint64, ends []int) {
 	for i, end := range ends {
-		args["end_"+string(rune('0'+i))] = uint64(end)
+		args["end_"+itoa(i)] = uint64(end)
 	}
 }
 
@@ -189,6 +189,12 @@ func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 	for slot := range r.man.Paths {
 		port := g.Ports[slot%n]
 		r.add("LbIngress.member", exact(uint64(gid), uint64(slot)), "LbIngress.forward", map[string]uint64{"port": uint64(port), "dmac": uint64(0x100 + slot), "smac": uint64(port)})
+		for _, drawn := range []string{"_a", "_b", "_m"} {
+			if r.has("LbIngress.path" + drawn) {
+				to := map[string]uint64{"port": uint64(port), "queue": uint64(dataplane.QueueNumber(uint32(port), 0))}
+				r.add("LbIngress.path"+drawn, exact(uint64(gid), uint64(slot)), "LbIngress.set_"+r.pathKey()+drawn, to)
+			}
+		}
 		args["port_"+itoa(slot)] = 511
 		args["queue_"+itoa(slot)] = 2047
 	}
@@ -207,6 +213,14 @@ func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 	ends := map[string]uint64{}
 	r.ends(ends, b.Ends(levels))
 	r.add("LbIngress.grids", exact(uint64(gid)), "LbIngress.set_ends", ends)
+}
+
+// pathKey is what the queues of paths are looked up by.
+func (r *rig) pathKey() string {
+	if r.man.StatePath == manifest.Ghost {
+		return "queue"
+	}
+	return "port"
 }
 
 // thrownAway forgets the draws that the model did not ask for: hardware draws

@@ -49,6 +49,10 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 	for _, name := range []string{"ecmp", "wcmp", "letflow", "presto", "drill", "pdlb", "qall-pkt", "letflow+rlb", "hula"} {
 		add(name, codegen.Params{Ports: 8})
 	}
+	for _, name := range []string{"wcmp", "drill"} {
+		add(name, codegen.Params{Ports: 9})
+		add(name, codegen.Params{Ports: codegen.MaxPaths})
+	}
 	for _, sc := range []scheme{
 		{"qall-poly2", codegen.Params{Ports: 2}},
 		{"qall-poly10", codegen.Params{Ports: 4, Coeffs: steepPoly(10)}},
@@ -63,6 +67,7 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 		{"conga", codegen.Params{Ports: 5}},
 		{"letflow+rlb", codegen.Params{Ports: 4, Set: map[string]string{"predict": "threshold"}}},
 		{"drill", codegen.Params{Ports: 4, Set: map[string]string{"m": "0"}}},
+		{"drill", codegen.Params{Ports: 16, Set: map[string]string{"m": "0"}}},
 	} {
 		add(sc.name, sc.params)
 	}
@@ -75,6 +80,7 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 	if arch == "t2na" { // it has the ghost thread
 		add("drill", codegen.Params{Ports: 4, StatePath: "ghost"})
 		add("drill", codegen.Params{Ports: 7, StatePath: "ghost"})
+		add("drill", codegen.Params{Ports: 16, StatePath: "ghost"})
 		add("qdaps", codegen.Params{Ports: 4, StatePath: "ghost"})
 	}
 	return list

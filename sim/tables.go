@@ -94,6 +94,9 @@ var entryReaders = map[string]func(*lookups, *Entry) error{
 	"ipv4_route": (*lookups).addRoute,
 	"member":     (*lookups).addMember,
 	"candidates": (*lookups).addCandidates,
+	"path_a":     told,
+	"path_b":     told,
+	"path_m":     told,
 	"port_cfg":   (*lookups).addPort,
 	"leaf":       (*lookups).addLeaf,
 	"leaf_of":    (*lookups).addLeafOf,
@@ -127,6 +130,9 @@ func (l *lookups) addRoute(e *Entry) error {
 func (l *lookups) addMember(e *Entry) error {
 	return l.addPath(int(e.Key[0].Value), int(e.Key[1].Value), int(e.Args["port"]))
 }
+
+// told reads what members tell as well: the ports of paths.
+func told(*lookups, *Entry) error { return nil }
 
 func (l *lookups) addPath(group, slot, port int) error {
 	if slot >= model.MaxPaths {

@@ -248,7 +248,7 @@ func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 
 // fillMembers: the paths of each group, slot by slot.
 func (b *planner) fillMembers(t *manifest.Table) {
-	action := widest(t, manifest.EgressPort)
+	action := widest(t, manifest.EgressPort, manifest.QueueNumber)
 	for _, g := range b.paths() {
 		about := b.aboutGroup(g)
 		add := func(slot, of int) {

@@ -89,12 +89,9 @@ struct ingress_metadata_t {
     level_t  level_2;
     level_t  level_3;
     bit<8>   grid;  // the one drawn, of 256
-    bit<8>   end_0; // last grid of the path
+    bit<8>   end_0; // last grid of the path, then those between it and the one drawn
     bit<8>   end_1;
     bit<8>   end_2;
-    bit<8>   left_0; // grids between the path and the one drawn
-    bit<8>   left_1;
-    bit<8>   left_2;
 }
 
 struct egress_metadata_t {
@@ -320,9 +317,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
-        meta.left_0 = meta.grid |-| meta.end_0;
-        meta.left_1 = meta.grid |-| meta.end_1;
-        meta.left_2 = meta.grid |-| meta.end_2;
+        meta.end_0 = meta.grid |-| meta.end_0;
+        meta.end_1 = meta.grid |-| meta.end_1;
+        meta.end_2 = meta.grid |-| meta.end_2;
     }
 
     action set_slot(slot_t slot) {
@@ -331,9 +328,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     table first {
         key = {
-            meta.left_0: ternary;
-            meta.left_1: ternary;
-            meta.left_2: ternary;
+            meta.end_0: ternary;
+            meta.end_1: ternary;
+            meta.end_2: ternary;
         }
         actions = {
             set_slot;
