@@ -117,6 +117,10 @@ func attacks(n int) []attack {
 	list = append(list,
 		attack{"inspect: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"inspect", "--replay", "x.parquet"}, 1, "footer is broken", nil},
 		attack{"fit: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"fit", "--data", "x.parquet", "--degree", "2", "-o", "m.json"}, 1, "footer is broken", nil},
+		attack{"fit: a million columns", map[string]string{"x.csv": strings.Repeat("occupancy,", 1<<20) + "x\n1\n"}, []string{"fit", "--data", "x.csv", "--degree", "2", "-o", "m.json"}, 1, "bytes)", nil},
+		attack{"lab: a text of nothing", map[string]string{"x.yaml": experiment + "a: >\n" + strings.Repeat("\n", 500_000)}, []string{"lab", "run", "x.yaml"}, 1, "empty lines", nil},
+		attack{"lab: a list of millions", map[string]string{"x.yaml": experiment + "a: [" + strings.Repeat("1,", 3_000_000) + "1]\n"}, []string{"lab", "run", "x.yaml"}, 1, "words and signs", nil},
+		attack{"lab: a load that is no number", map[string]string{"x.yaml": strings.Replace(experiment, "size: 10KB", "workload: websearch, load: .nan", 1)}, []string{"lab", "run", "x.yaml"}, 1, "want a number", nil},
 		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply", nil},
 	)
 	return list

@@ -95,9 +95,15 @@ func (c *Console) Report(err error) int {
 	return f.Code
 }
 
-// tame writes out what a terminal might obey: names come from files and from the
-// network.
+// maxSaid is how much is said of one error: a file may be one word of megabytes.
+const maxSaid = 16 << 10
+
+// tame writes out what a terminal might obey, and cuts what nobody reads: names come
+// from files and from the network.
 func tame(text string) string {
+	if n := len(text); n > maxSaid {
+		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxSaid], ""), n)
+	}
 	var b strings.Builder
 	for _, r := range text {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
