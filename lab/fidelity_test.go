@@ -251,6 +251,7 @@ func spread(t *testing.T, flows, scheme string) (list []answers) {
 // TestFidelityOnePath: with one path there is nothing to balance, and what remains
 // is queues, marks, pauses and DCQCN.
 func TestFidelityOnePath(t *testing.T) {
+	leftToPlainRun(t)
 	all := recorded(t, "one-path.txt.gz")
 	for _, c := range []struct {
 		name   string
