@@ -77,7 +77,7 @@ func (v *view) Looks() []string {
 	return list
 }
 
-// PathKey is what queues are looked up by, and PathType its type.
+// PathKey is what queues are looked up by.
 func (v *view) PathKey() string {
 	if v.Ghost() {
 		return "queue"
@@ -85,7 +85,7 @@ func (v *view) PathKey() string {
 	return "port"
 }
 
-// PathType is its type.
+// PathType is the type of what queues are looked up by.
 func (v *view) PathType() string {
 	if v.Ghost() {
 		return "qid_t"

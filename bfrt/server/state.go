@@ -7,14 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/p4lb/p4lb/dataplane/hash"
-
 	"google.golang.org/grpc"
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/gate"
 )

@@ -43,10 +43,12 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	switch c.Algo {
 	case bmv2.AlgoCRC:
 		f.CRC = crcOf(c.CRC)
-	case "crc16":
-		f.CRC = NewCRC(CRC{Width: 16, Poly: 0x8005, ReflectIn: true, ReflectOut: true})
-	case "crc32":
-		f.CRC = NewCRC(CRC{Width: 32, Poly: 0x04c11db7, Init: 0xffffffff, XorOut: 0xffffffff, ReflectIn: true, ReflectOut: true})
+	case "crc16", "crc32":
+		h, err := New(c.Algo + "_custom") // the same, as a table
+		if err != nil {
+			return f, err
+		}
+		f.CRC = h.(*Table)
 	case "xor8", "xor16", "xor32":
 		f.Width = map[string]int{"xor8": 8, "xor16": 16, "xor32": 32}[c.Algo]
 	default:

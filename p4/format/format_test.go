@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/p4lb/p4lb/p4/p4test"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -59,7 +60,7 @@ func TestFormat(t *testing.T) {
 			case *update:
 				a.Files[i].Data = []byte(got)
 			case string(a.Files[i].Data) != got:
-				t.Errorf("%s: %s differs:\n%s", name, a.Files[i].Name, firstDifference(string(a.Files[i].Data), got))
+				t.Errorf("%s: %s differs:\n%s", name, a.Files[i].Name, p4test.FirstDifference([]byte(got), a.Files[i].Data))
 			}
 		}
 		if *update {
@@ -122,7 +123,7 @@ func TestCorpusFormats(t *testing.T) {
 			continue
 		}
 		if want, got := printed(t, file), printed(t, again); want != got {
-			t.Errorf("%s: formatted program has another tree:\n%s", name, firstDifference(want, got))
+			t.Errorf("%s: formatted program has another tree:\n%s", name, p4test.FirstDifference([]byte(got), []byte(want)))
 		}
 	}
 }
@@ -165,7 +166,7 @@ func checkFormat(t *testing.T, name string, src []byte) []byte {
 		return nil
 	}
 	if !bytes.Equal(once, twice) {
-		t.Errorf("%s: formatting twice differs:\n%s", name, firstDifference(string(once), string(twice)))
+		t.Errorf("%s: formatting twice differs:\n%s", name, p4test.FirstDifference(twice, once))
 	}
 	return once
 }
@@ -188,15 +189,4 @@ func FuzzFormat(f *testing.F) {
 			checkFormat(t, "fuzz.p4", text)
 		}
 	})
-}
-
-// firstDifference is the first line in which two texts differ.
-func firstDifference(want, got string) string {
-	ws, gs := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range ws {
-		if i >= len(gs) || ws[i] != gs[i] {
-			return ws[i] + "\n" + strings.Join(gs[min(i, len(gs)):min(i+1, len(gs))], "")
-		}
-	}
-	return strings.Join(gs[len(ws):min(len(ws)+1, len(gs))], "")
 }

@@ -33,7 +33,6 @@ type said struct {
 type saidLine struct {
 	last time.Time
 	n    int
-	next int // the number of times at which it is printed again
 }
 
 func newRepeats(h slog.Handler) *repeats {
@@ -68,15 +67,15 @@ func (s *said) again(line string, now time.Time) (n int, print bool) {
 	l := s.lines[line]
 	if l == nil || now.Sub(l.last) > quietTime {
 		s.forget()
-		l = &saidLine{next: 1}
+		l = &saidLine{}
 		s.lines[line] = l
 	}
 	l.last, l.n = now, l.n+1
-	if l.n < l.next {
-		return l.n, false
+	power := l.n
+	for power%10 == 0 {
+		power /= 10
 	}
-	l.next *= 10
-	return l.n, true
+	return l.n, power == 1
 }
 
 // forget makes room for one line.
