@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/p4lb/p4lb/plain"
 )
@@ -270,29 +269,17 @@ func strays(name string, dir fs.FS) error {
 // decode reads a file's YAML into a value, strictly. The error names the file
 // and the line, and for a key that there is not the nearest.
 func decode(file, text string, into any) error {
-	if line, err := plain.Check([]byte(text)); err != nil {
-		return fmt.Errorf("%s:%d: %w", file, line, err)
-	}
-	tree, err := parser.ParseBytes([]byte(text), 0)
-	if err == nil {
-		if line, err := plain.CheckTree(tree); err != nil {
-			return fmt.Errorf("%s:%d: %w", file, line, err)
-		}
-		err = yaml.UnmarshalWithOptions([]byte(text), into, yaml.Strict())
-	}
+	_, err := plain.Decode([]byte(text), into)
 	if err == nil {
 		return nil
 	}
-	text, at := plain.YAMLError(err)
-	if at == nil {
-		return fmt.Errorf("%s:1: %w", file, err)
-	}
+	text, line, at := plain.YAMLError(err)
 	why := errors.New(text)
 	var field *yaml.UnknownFieldError
 	if errors.As(err, &field) {
 		why = near("key", at.Value, keysOf(reflect.TypeOf(into)))
 	}
-	return fmt.Errorf("%s:%d: %w", file, at.Position.Line, why)
+	return fmt.Errorf("%s:%d: %w", file, max(1, line), why)
 }
 
 // keysOf lists the keys that a type has in YAML, those of what it holds too.

@@ -8,14 +8,37 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// CheckTree refuses what nothing that p4lb reads needs, and says in which line it is:
+// Decode reads YAML into a value, with no key left over, within the limits of Check
+// and without what nothing here needs. YAMLError says what its errors are.
+func Decode(text []byte, into any) (tree *ast.File, err error) {
+	line, err := Check(text)
+	if err != nil {
+		return nil, &refused{line, err}
+	}
+	if tree, err = parser.ParseBytes(text, 0); err != nil {
+		return tree, err
+	}
+	if line, err = checkTree(tree); err != nil {
+		return tree, &refused{line, err}
+	}
+	return tree, yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+}
+
+// A refused text is one that Decode does not hand on.
+type refused struct {
+	line int
+	error
+}
+
+// checkTree refuses what nothing that p4lb reads needs, and says in which line it is:
 // anchors, aliases and tags, of which one of nothing is more than the YAML package
 // can decode; numbers that are none or have no end, which would have to be looked for
 // wherever there is a limit; and a second document, which nobody would read.
-func CheckTree(f *ast.File) (line int, err error) {
+func checkTree(f *ast.File) (line int, err error) {
 	for i, doc := range f.Docs {
 		if doc.Body == nil {
 			continue
@@ -55,12 +78,18 @@ func (v *visitor) Visit(n ast.Node) ast.Visitor {
 	return nil
 }
 
-// YAMLError says what an error of the YAML package is, without words of Go's, and
-// where; nil where it does not say.
-func YAMLError(err error) (text string, at *token.Token) {
+// YAMLError says what an error of Decode is, without words of Go's, in which line, and
+// at what; 0 and nil where that is not known.
+func YAMLError(err error) (text string, line int, at *token.Token) {
 	text, _, _ = strings.Cut(err.Error(), "\n")
+	if r := (*refused)(nil); errors.As(err, &r) {
+		return text, r.line, nil
+	}
 	if y := yaml.Error(nil); errors.As(err, &y) {
 		text, at = y.GetMessage(), y.GetToken()
+	}
+	if at != nil {
+		line = at.Position.Line
 	}
 	var kind *yaml.TypeError
 	var number *yaml.OverflowError
@@ -70,7 +99,7 @@ func YAMLError(err error) (text string, at *token.Token) {
 	case errors.As(err, &number):
 		text = number.SrcNum + ": want " + kindName(number.DstType)
 	}
-	return text, at
+	return text, line, at
 }
 
 // kindName says what is written for a Go type.

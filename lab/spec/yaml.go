@@ -12,7 +12,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -274,16 +273,7 @@ func (s *source) line(key string) int {
 
 // decode reads the text into x, with no key left over.
 func decode(file string, text []byte, x *Experiment) (*source, error) {
-	if line, err := plain.Check(text); err != nil {
-		return nil, &FileError{File: file, Line: line, Msg: err.Error()}
-	}
-	tree, err := parser.ParseBytes(text, 0)
-	if err == nil {
-		if line, err := plain.CheckTree(tree); err != nil {
-			return nil, &FileError{File: file, Line: line, Msg: err.Error()}
-		}
-		err = yaml.UnmarshalWithOptions(text, x, yaml.Strict())
-	}
+	tree, err := plain.Decode(text, x)
 	if err != nil {
 		return nil, syntaxError(file, tree, err)
 	}
@@ -295,8 +285,8 @@ func syntaxError(file string, tree *ast.File, err error) error {
 	e := &FileError{File: file, Msg: err.Error()}
 	if errors.As(err, &e) {
 		e.File = file
-	} else if text, t := plain.YAMLError(err); t != nil {
-		e.Msg, e.Line, e.Key = text, t.Position.Line, keyAt(tree, t)
+	} else if text, line, t := plain.YAMLError(err); line > 0 {
+		e.Msg, e.Line, e.Key = text, line, keyAt(tree, t)
 	}
 	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
 	if name, ok := strings.CutPrefix(e.Msg, "unknown field "); ok {
@@ -312,7 +302,7 @@ func syntaxError(file string, tree *ast.File, err error) error {
 // keyAt is the path of a token, or else of the last key on its line.
 func keyAt(tree *ast.File, t *token.Token) string {
 	v := tokenVisitor{token: t}
-	if tree == nil {
+	if tree == nil || t == nil {
 		return ""
 	}
 	for _, doc := range tree.Docs {

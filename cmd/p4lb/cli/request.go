@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -159,21 +157,13 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 	if err != nil {
 		return errors.Unwrap(err)
 	}
-	if line, err := plain.Check(text); err != nil {
-		return fmt.Errorf("line %d: %w", line, err)
-	}
-	if tree, err := parser.ParseBytes(text, 0); err == nil {
-		if line, err := plain.CheckTree(tree); err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-	}
 	var file Request
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		text, at := plain.YAMLError(err)
-		if at == nil {
+	if _, err := plain.Decode(text, &file); err != nil {
+		text, line, _ := plain.YAMLError(err)
+		if line == 0 {
 			return errors.New(text)
 		}
-		return fmt.Errorf("line %d: %s", at.Position.Line, text)
+		return fmt.Errorf("line %d: %s", line, text)
 	}
 	given := cmd.Flags().Changed
 	naming := given("scheme") || given("all") || given("granularity") || given("choice")
