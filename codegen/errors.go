@@ -42,8 +42,7 @@ func unknown(what, name string, have []string) error {
 
 // near is unknown with the way out on the same line, for one of several errors.
 func near(what, name string, have []string) error {
-	e := &unknownError{what, name, have, nearest(name, have)}
-	return errors.New(strings.TrimSuffix(e.Error()+": "+e.Hint(), ": "))
+	return fmt.Errorf("there is no %s %q%s", what, name, plain.Meant(name, have))
 }
 
 // nearest lists up to three names that a slip of the hand could have turned

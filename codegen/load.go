@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -270,33 +269,10 @@ func strays(name string, dir fs.FS) error {
 // and the line, and for a key that there is not the nearest.
 func decode(file, text string, into any) error {
 	_, err := plain.Decode([]byte(text), into)
-	if err == nil {
-		return nil
+	if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
+		return fmt.Errorf("%s:%d: %w", file, max(1, y.Line), err)
 	}
-	text, line, at := plain.YAMLError(err)
-	why := errors.New(text)
-	var field *yaml.UnknownFieldError
-	if errors.As(err, &field) {
-		why = near("key", at.Value, keysOf(reflect.TypeOf(into)))
-	}
-	return fmt.Errorf("%s:%d: %w", file, max(1, line), why)
-}
-
-// keysOf lists the keys that a type has in YAML, those of what it holds too.
-func keysOf(t reflect.Type) []string {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return keysOf(t.Elem())
-	case reflect.Struct:
-		var list []string
-		for f := range t.Fields() {
-			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" && key != "-" {
-				list = append(append(list, key), keysOf(f.Type)...)
-			}
-		}
-		return list
-	}
-	return nil
+	return err
 }
 
 // lineOf is the line of a value in a YAML text, 0 where it is not.

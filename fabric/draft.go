@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A draft is a topology in which things may still be left out or be wrong. Each
@@ -148,9 +150,9 @@ func (f *finisher) known(l draftLink, node string) bool {
 	}
 	near := ""
 	if len(f.found) < maxErrors { // beyond that it would not be told
-		near = didYouMean(node, slices.Sorted(maps.Keys(f.nodes)))
+		near = plain.Meant(node, slices.Sorted(maps.Keys(f.nodes)))
 	}
-	f.errorf(l.line, "link %v: there is no node %s: want a switch or host%s", l, node, near)
+	f.errorf(l.line, "link %v: there is no node %s%s", l, node, near)
 	return false
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/p4lb/p4lb/plain"
 )
 
 // An Error is something wrong in a topology file.
@@ -71,17 +69,3 @@ func (r *reporter) err() error {
 
 // errNoPreset is wrapped by the error about a name that no preset has.
 var errNoPreset = errors.New("no such preset")
-
-// didYouMean is the end of a message about a name that is not among have.
-func didYouMean(name string, have []string) string {
-	best, near := max(2, len(name)/3)+1, ""
-	for _, h := range have {
-		if d := plain.Distance(name, h); d < best && d < len(name) {
-			best, near = d, h
-		}
-	}
-	if near == "" {
-		return ""
-	}
-	return "; did you mean " + near + "?"
-}

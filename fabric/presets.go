@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Preset is the network of an experiment in one of the papers.
@@ -231,5 +233,9 @@ func PresetNamed(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("%w: %q%s", errNoPreset, name, didYouMean(name, names))
+	err := fmt.Errorf("%w: %q", errNoPreset, name)
+	if near := plain.Nearest(name, names); near != "" {
+		err = fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return Preset{}, err
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Load reads a topology in YAML. file is what messages call it. An error is of
@@ -87,7 +89,7 @@ func (r *reader) object(v value, what string, keys ...string) []field {
 	}
 	for _, f := range v.fields {
 		if keys != nil && !slices.Contains(keys, f.key) {
-			r.errorf(f.line, "%s: there is no key %q: want %s%s", what, f.key, strings.Join(keys, ", "), didYouMean(f.key, keys))
+			r.errorf(f.line, "%s: there is no key %q%s", what, f.key, plain.Meant(f.key, keys))
 		}
 	}
 	return v.fields
@@ -208,7 +210,7 @@ func parseRole(text string) (Role, error) {
 		for _, r := range roles {
 			names = append(names, string(r))
 		}
-		return "", fmt.Errorf("%q: want %s%s", text, strings.Join(names, ", "), didYouMean(text, names))
+		return "", fmt.Errorf("%q%s", text, plain.Meant(text, names))
 	}
 	return Role(text), nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Check holds a manifest against the P4Info of its program: everything that it
@@ -127,17 +129,12 @@ func keysOf[V any](m map[string]V) []string {
 	return list
 }
 
-// wantedOf is wanted where there may be nothing to want.
+// wantedOf is plain.Meant where there may be nothing to want.
 func wantedOf(name string, have []string) string {
-	const few = 12 // names that a line has room for
-	switch hint := wanted(name, have); {
-	case len(have) == 0:
+	if len(have) == 0 {
 		return ": it has none"
-	case len(have) > few && !strings.Contains(hint, "did you mean"):
-		return ""
-	default:
-		return hint
 	}
+	return plain.Meant(name, have)
 }
 
 func (p *program) checkRegister(r *Register, place string) error {

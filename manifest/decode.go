@@ -125,7 +125,7 @@ func (d *decoder) object(n node, place string, v reflect.Value) error {
 				names[i] = fields[i].name
 			}
 			f.node.line = f.line
-			return d.errorf(f.node, place, "there is no key %q%s", f.key, wanted(f.key, names))
+			return d.errorf(f.node, place, "there is no key %q%s", f.key, plain.Meant(f.key, names))
 		}
 		if f.node.line == 0 {
 			f.node.line = f.line
@@ -188,7 +188,7 @@ func (d *decoder) scalar(n node, place string, v reflect.Value) error {
 	case reflect.String:
 		if e, ok := v.Interface().(enumeration); ok {
 			if names := wordNames(e); !slices.Contains(names, n.text) {
-				return d.errorf(n, place, "there is no %q%s", n.text, wanted(n.text, names))
+				return d.errorf(n, place, "there is no %q%s", n.text, plain.Meant(n.text, names))
 			}
 		}
 		v.SetString(n.text)
@@ -248,25 +248,6 @@ func join(place, key string) string {
 		return key
 	}
 	return place + "." + key
-}
-
-// wanted is the end of a message about a word that is not among have: what was
-// meant, or all that there is.
-func wanted(word string, have []string) string {
-	slips := max(1, len(word)/3)
-	if len(word) > 3 {
-		slips = max(2, slips) // such as two letters that change places
-	}
-	best, near := slips+1, ""
-	for _, h := range have {
-		if d := plain.Distance(strings.ToLower(word), strings.ToLower(h)); d < best {
-			best, near = d, h
-		}
-	}
-	if near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ": want " + strings.Join(have, ", ")
 }
 
 // locate adds the file and the line to an error about a place.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // An Expr is a number that may depend on the network: 64, 0x812, 10.0.1.1,
@@ -227,7 +229,7 @@ func (p *exprParser) primary() (term, error) {
 	case t[0] == '$':
 		name, of, _ := strings.Cut(strings.TrimSuffix(t[1:], ")"), "(")
 		if names := wordNames(Fact("")); !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no fact $%s%s", name, wanted(name, names))
+			return nil, fmt.Errorf("there is no fact $%s%s", name, plain.Meant(name, names))
 		}
 		return fact{Fact(name), strings.TrimSpace(of)}, nil
 	}

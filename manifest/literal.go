@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // What a manifest writes out: entries, cells, sessions, groups and frames of the
@@ -177,7 +179,7 @@ func checkWord(word string, before []string) error {
 	case isRange(word) && !ranged:
 		return fmt.Errorf("%q: want a range such as 0..7, of %d numbers at most", word, maxRange)
 	case !ranged && !slices.Contains(names, word):
-		return fmt.Errorf("there is no %q to repeat something for%s", word, wanted(word, append(names, "a range such as 0..7")))
+		return fmt.Errorf("there is no %q to repeat something for%s", word, plain.Meant(word, append(names, "a range such as 0..7")))
 	case word == "path" && !slices.ContainsFunc(before, reached):
 		return errors.New("a path is one to something: want a host, route, leaf or group before it, as in group path")
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // Validate checks what can be checked without the program. The error, if any,
@@ -47,7 +49,7 @@ func checkWords(place string, v reflect.Value) error {
 		}
 	case reflect.String:
 		if e, ok := v.Interface().(enumeration); ok && v.String() != "" && !slices.Contains(wordNames(e), v.String()) {
-			return at(place, "there is no %q%s", v.String(), wanted(v.String(), wordNames(e)))
+			return at(place, "there is no %q%s", v.String(), plain.Meant(v.String(), wordNames(e)))
 		}
 	}
 	return nil
@@ -69,11 +71,11 @@ func (m *Manifest) validateHead() error {
 	case m.Paths < 0 || m.Paths > MaxPaths:
 		return at("paths", "is %d: want 1 to %d, or 0 where the program has no groups", m.Paths, MaxPaths)
 	case m.Decides != "" && !m.knows(m.Decides):
-		return at("decides", "there is no register %q%s", m.Decides, wanted(m.Decides, m.labels()))
+		return at("decides", "there is no register %q%s", m.Decides, plain.Meant(m.Decides, m.labels()))
 	case m.Weights != nil && m.Weights.From == "":
 		return at("weights.from", "is missing: want %s", strings.Join(wordNames(m.Weights.From), ", "))
 	case m.Weights != nil && m.Weights.From != FromController && !m.knows(m.Weights.Register):
-		return at("weights.register", "there is no register %q%s", m.Weights.Register, wanted(m.Weights.Register, m.labels()))
+		return at("weights.register", "there is no register %q%s", m.Weights.Register, plain.Meant(m.Weights.Register, m.labels()))
 	}
 	return nil
 }
@@ -151,7 +153,7 @@ var timed = []Kind{Moment, Deadline, Interval, Delay}
 func (c *Content) validate(place, what string, width int, labels []string) error {
 	for _, ref := range []struct{ key, label string }{{"of", c.Of}, {"reports", c.Reports}, {"per", c.Per}} {
 		if ref.label != "" && !slices.Contains(labels, ref.label) {
-			return at(place+"."+ref.key, "there is no register %q%s", ref.label, wanted(ref.label, labels))
+			return at(place+"."+ref.key, "there is no register %q%s", ref.label, plain.Meant(ref.label, labels))
 		}
 	}
 	switch {
@@ -281,7 +283,7 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 	}
 	for part, label := range t.Registers {
 		if !m.knows(label) && m.Register(label) == nil {
-			return at(fmt.Sprintf("%s.registers.%s", place, part), "there is no register %q%s", label, wanted(label, m.labels()))
+			return at(fmt.Sprintf("%s.registers.%s", place, part), "there is no register %q%s", label, plain.Meant(label, m.labels()))
 		}
 	}
 	value := reflect.ValueOf(t).Elem()
@@ -326,7 +328,7 @@ func (m *Manifest) validateFrame(t *Task, roles []FieldRole, place string) error
 		for _, h := range m.Headers {
 			names = append(names, h.Name)
 		}
-		return at(place+".header", "there is no header %q%s", t.Header, wanted(t.Header, names))
+		return at(place+".header", "there is no header %q%s", t.Header, plain.Meant(t.Header, names))
 	case h.EtherType == 0:
 		return at(place+".header", "header %s has no ether_type, by which its packets are known", t.Header)
 	}

@@ -1,6 +1,38 @@
 package plain
 
-import "math/bits"
+import (
+	"math/bits"
+	"strings"
+)
+
+// Meant ends a message about a word that is not among those there are: with the one that
+// a slip of the hand made it of, or else with all of them, if these are few.
+func Meant(word string, have []string) string {
+	const few = 30
+	if near := Nearest(word, have); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	if len(have) == 0 || len(have) > few {
+		return ""
+	}
+	return ": want " + strings.Join(have, ", ")
+}
+
+// Nearest is the word that a slip of the hand made another of, "" if there is none: a
+// third of the letters may be wrong, and two where there are four, as when they change
+// places.
+func Nearest(word string, have []string) (near string) {
+	slips := min(len(word)-1, max(1, len(word)/3))
+	if len(word) > 3 {
+		slips = max(2, slips)
+	}
+	for _, h := range have {
+		if d := Distance(strings.ToLower(word), strings.ToLower(h)); d <= slips {
+			slips, near = d-1, h
+		}
+	}
+	return near
+}
 
 // Distance is how many letters of one word have to be inserted, deleted or
 // replaced to make the other of it: what a slip of the hand is measured by. It is

@@ -2,6 +2,27 @@ package plain
 
 import "testing"
 
+// TestMeant is about what a message says of a word that there is not.
+func TestMeant(t *testing.T) {
+	keys := []string{"load", "loads", "name", "seeds"}
+	for word, want := range map[string]string{
+		"lods":   "; did you mean loads?",
+		"Seeds":  "; did you mean seeds?",
+		"nmae":   "; did you mean name?",
+		"x":      ": want load, loads, name, seeds",
+		"nae":    "; did you mean name?",
+		"":       ": want load, loads, name, seeds",
+		"preset": ": want load, loads, name, seeds",
+	} {
+		if got := Meant(word, keys); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+	if got := Meant("preset", make([]string, 1000)); got != "" {
+		t.Errorf("among a thousand: got %q, want nothing", got)
+	}
+}
+
 // TestDistance compares with the table that the definition is.
 func TestDistance(t *testing.T) {
 	words := []string{"", "a", "qall", "qal", "qlal", "letflow", "letfow", "presto", "hermes+rlb-star", "hermes+rlb"}

@@ -1,9 +1,12 @@
 package plain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -13,25 +16,145 @@ import (
 )
 
 // Decode reads YAML into a value, with no key left over, within the limits of Check
-// and without what nothing here needs. YAMLError says what its errors are.
-func Decode(text []byte, into any) (tree *ast.File, err error) {
+// and without what nothing here needs. Its errors are YAMLErrors.
+func Decode(text []byte, into any) (*ast.File, error) {
 	line, err := Check(text)
 	if err != nil {
-		return nil, &refused{line, err}
+		return nil, &YAMLError{Line: line, Text: err.Error(), err: err}
 	}
-	if tree, err = parser.ParseBytes(text, 0); err != nil {
-		return tree, err
+	tree, err := parser.ParseBytes(text, 0)
+	if err == nil {
+		if line, err := checkTree(tree); err != nil {
+			return tree, &YAMLError{Line: line, Text: err.Error(), err: err}
+		}
+		err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
 	}
-	if line, err = checkTree(tree); err != nil {
-		return tree, &refused{line, err}
+	if err != nil {
+		return tree, errorOf(err, tree, reflect.TypeOf(into))
 	}
-	return tree, yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	return tree, nil
 }
 
-// A refused text is one that Decode does not hand on.
-type refused struct {
-	line int
-	error
+// A YAMLError is what is wrong with a YAML text, in one line and without words of Go's.
+type YAMLError struct {
+	Line int    // 0 where it is not known
+	Key  string // such as traffic[0].workload; "" where it is not known
+	Text string
+	err  error
+}
+
+// Error is the text alone: who has read a file says which.
+func (f *YAMLError) Error() string { return f.Text }
+
+// Unwrap gives the error of who read the value.
+func (f *YAMLError) Unwrap() error { return f.err }
+
+// errorOf is an error of the YAML package about a text that was to become a value of
+// the type.
+func errorOf(err error, tree *ast.File, into reflect.Type) *YAMLError {
+	f := &YAMLError{err: err}
+	f.Text, _, _ = strings.Cut(err.Error(), "\n")
+	if y := yaml.Error(nil); errors.As(err, &y) {
+		f.Text = y.GetMessage()
+		if at := y.GetToken(); at != nil {
+			f.Line, f.Key = at.Position.Line, keyAt(tree, at)
+		}
+	}
+	var kind *yaml.TypeError
+	var number *yaml.OverflowError
+	var unknown *yaml.UnknownFieldError
+	switch {
+	case errors.As(err, &kind):
+		f.Text = "want " + kindName(kind.DstType) + ", got " + kindName(kind.SrcType)
+	case errors.As(err, &number):
+		f.Text = number.SrcNum + ": want " + kindName(number.DstType)
+	case errors.As(err, &unknown) && unknown.Token != nil:
+		name := unknown.Token.Value
+		place, _, _ := strings.Cut(f.Key, name)
+		f.Key = place + name
+		f.Text = fmt.Sprintf("there is no key %q%s", name, Meant(name, keysOf(into, place)))
+	}
+	return f
+}
+
+// keyAt is the path of a token, or else of the last key on its line.
+func keyAt(tree *ast.File, t *token.Token) string {
+	if tree == nil {
+		return ""
+	}
+	v := tokenVisitor{token: t}
+	for _, doc := range tree.Docs {
+		if doc.Body != nil {
+			ast.Walk(&v, doc.Body)
+		}
+	}
+	return KeyOf(cmp.Or(v.exact, v.line))
+}
+
+// KeyOf is a path of the YAML package as the file has it: that quotes keys that
+// contain dots.
+func KeyOf(path string) string { return strings.ReplaceAll(strings.TrimPrefix(path, "$."), "'", "") }
+
+type tokenVisitor struct {
+	token       *token.Token
+	exact, line string
+}
+
+// Visit looks at one node of the tree.
+func (v *tokenVisitor) Visit(n ast.Node) ast.Visitor {
+	if t := n.GetToken(); t != nil && t.Position.Line == v.token.Position.Line && n.GetPath() != "$" {
+		v.line = n.GetPath()
+		if t.Position.Column == v.token.Position.Column && t.Value == v.token.Value {
+			v.exact = v.line
+		}
+	}
+	return v
+}
+
+// keysOf lists the keys that a value of the type has at a place such as "traffic[0].",
+// none where there is no such place.
+func keysOf(t reflect.Type, place string) []string {
+	for _, key := range strings.FieldsFunc(place, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		t = element(t)
+		switch {
+		case t.Kind() == reflect.Struct:
+			t = fieldsOf(t)[key]
+		case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
+			t = t.Elem()
+		default:
+			return nil
+		}
+		if t == nil {
+			return nil
+		}
+	}
+	if t = element(t); t.Kind() != reflect.Struct {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(fieldsOf(t)))
+}
+
+// element is what a pointer leads to, and else the type itself.
+func element(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// fieldsOf maps the keys of a struct, and of those that are inlined in it, to their types.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		key, options, _ := strings.Cut(cmp.Or(f.Tag.Get("yaml"), strings.ToLower(f.Name)), ",")
+		switch {
+		case options == "inline":
+			maps.Copy(fields, fieldsOf(element(f.Type)))
+		case key != "" && key != "-":
+			fields[key] = f.Type
+		}
+	}
+	return fields
 }
 
 // checkTree refuses what nothing that p4lb reads needs, and says in which line it is:
@@ -76,30 +199,6 @@ func (v *visitor) Visit(n ast.Node) ast.Visitor {
 	}
 	v.line = n.GetToken().Position.Line
 	return nil
-}
-
-// YAMLError says what an error of Decode is, without words of Go's, in which line, and
-// at what; 0 and nil where that is not known.
-func YAMLError(err error) (text string, line int, at *token.Token) {
-	text, _, _ = strings.Cut(err.Error(), "\n")
-	if r := (*refused)(nil); errors.As(err, &r) {
-		return text, r.line, nil
-	}
-	if y := yaml.Error(nil); errors.As(err, &y) {
-		text, at = y.GetMessage(), y.GetToken()
-	}
-	if at != nil {
-		line = at.Position.Line
-	}
-	var kind *yaml.TypeError
-	var number *yaml.OverflowError
-	switch {
-	case errors.As(err, &kind):
-		text = "want " + kindName(kind.DstType) + ", got " + kindName(kind.SrcType)
-	case errors.As(err, &number):
-		text = number.SrcNum + ": want " + kindName(number.DstType)
-	}
-	return text, line, at
 }
 
 // kindName says what is written for a Go type.

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -29,14 +30,17 @@ func TestYAMLError(t *testing.T) {
 		"m: {a: {}}":   "want a whole number",
 		"text: {a: 1}": "want a text",
 		"n: 1\n nn: 2": "",
-		"x: 1":         "unknown field",
+		"x: 1":         `there is no key "x": want b, f, m, n, s, text, u`,
+		"tekst: a":     "did you mean text?",
 	} {
 		_, err := Decode([]byte(text), &into)
 		if err == nil {
 			t.Errorf("%q is read", text)
 			continue
 		}
-		got, line, _ := YAMLError(err)
+		var y *YAMLError
+		errors.As(err, &y)
+		got, line := y.Text, y.Line
 		if !strings.Contains(got, want) || strings.Contains(got, "unmarshal") || strings.Contains(got, "\n") || strings.Contains(got, "int") || line == 0 {
 			t.Errorf("%q: got %q in line %d, want something with %q", text, got, line, want)
 		}

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/plain"
@@ -217,7 +215,7 @@ func scalar(n ast.Node, read func(string) error) error {
 
 // misplaced is an error about a node.
 func misplaced(n ast.Node, err error) error {
-	return &FileError{Line: n.GetToken().Position.Line, Key: keyOf(n.GetPath()), Msg: err.Error()}
+	return &FileError{Line: n.GetToken().Position.Line, Key: plain.KeyOf(n.GetPath()), Msg: err.Error()}
 }
 
 // A FileError is a mistake in an experiment, with its place.
@@ -275,62 +273,22 @@ func (s *source) line(key string) int {
 func decode(file string, text []byte, x *Experiment) (*source, error) {
 	tree, err := plain.Decode(text, x)
 	if err != nil {
-		return nil, syntaxError(file, tree, err)
+		return nil, syntaxError(file, err)
 	}
 	return &source{file, tree}, nil
 }
 
-// syntaxError turns an error of the YAML package into one line with its place.
-func syntaxError(file string, tree *ast.File, err error) error {
+// syntaxError is an error of a text with the name of its file.
+func syntaxError(file string, err error) error {
 	e := &FileError{File: file, Msg: err.Error()}
-	if errors.As(err, &e) {
-		e.File = file
-	} else if text, line, t := plain.YAMLError(err); line > 0 {
-		e.Msg, e.Line, e.Key = text, line, keyAt(tree, t)
+	if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
+		e.Line, e.Key = y.Line, y.Key
+	}
+	if own := (*FileError)(nil); errors.As(err, &own) {
+		e.Line, e.Key, e.Msg = own.Line, own.Key, own.Msg
 	}
 	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
-	if name, ok := strings.CutPrefix(e.Msg, "unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		if i := strings.Index(e.Key, name); i >= 0 {
-			e.Key = e.Key[:i+len(name)]
-		}
-		e.Msg = "there is no such key as " + name
-	}
 	return e
-}
-
-// keyAt is the path of a token, or else of the last key on its line.
-func keyAt(tree *ast.File, t *token.Token) string {
-	v := tokenVisitor{token: t}
-	if tree == nil || t == nil {
-		return ""
-	}
-	for _, doc := range tree.Docs {
-		if doc.Body != nil {
-			ast.Walk(&v, doc.Body)
-		}
-	}
-	return keyOf(cmp.Or(v.exact, v.line))
-}
-
-// keyOf is a path of the YAML package as the file has it: that quotes keys that
-// contain dots.
-func keyOf(path string) string { return strings.ReplaceAll(strings.TrimPrefix(path, "$."), "'", "") }
-
-type tokenVisitor struct {
-	token       *token.Token
-	exact, line string
-}
-
-// Visit looks at one node of the tree.
-func (v *tokenVisitor) Visit(n ast.Node) ast.Visitor {
-	if t := n.GetToken(); t != nil && t.Position.Line == v.token.Position.Line && n.GetPath() != "$" {
-		v.line = n.GetPath()
-		if t.Position.Column == v.token.Position.Column && t.Value == v.token.Value {
-			v.exact = v.line
-		}
-	}
-	return v
 }
 
 // hasPath reports whether a node of that path is in the tree.

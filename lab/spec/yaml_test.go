@@ -56,9 +56,9 @@ func TestLoadErrors(t *testing.T) {
 		return nil, fs.ErrNotExist
 	}
 	for _, c := range []struct{ text, want string }{
-		{"schems: [ecmp]", "x.yaml:1: schems: there is no such key as schems"},
-		{"schemes: [ecmp]\nvary: {switches.nothing: [1, 2]}", "x.yaml:2: vary.switches.nothing: there is no such key as switches.nothing"},
-		{"schemes: [ecmp]\ntraffic:\n - workload: websearch\n   patern: halves", "x.yaml:4: traffic[0].patern: there is no such key"},
+		{"schems: [ecmp]", `x.yaml:1: schems: there is no key "schems"; did you mean schemes?`},
+		{"schemes: [ecmp]\nvary: {switches.nothing: [1, 2]}", `x.yaml:2: vary.switches.nothing: there is no key "switches.nothing"`},
+		{"schemes: [ecmp]\ntraffic:\n - workload: websearch\n   patern: halves", `x.yaml:4: traffic[0].patern: there is no key "patern"; did you mean pattern?`},
 		{"name: x", "x.yaml: schemes: there is no scheme to run"},
 		{"schemes: [ecmp", "x.yaml:1: "},
 		{"schemes: [ecmp]\nloads:\n - 0.5\n - 1.2", "x.yaml:4: loads[1]: load 1.2: want a share"},
@@ -84,7 +84,7 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes: [ecmp]\ntraffic:\n - {from: [h77]}", `x.yaml:3: traffic[0]: from: there is no host "h77"`},
 		{"schemes: [ecmp]\ntransport: quic", `x.yaml:2: transport: transport "quic"`},
 		{"schemes: [ecmp]\ntransport: {kind: tcp, rdma: {nack-every: 4us}}", "x.yaml:2: transport: rdma with tcp: its constants are dcqcn's"},
-		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack-evry: 4us}", "x.yaml:4: transport.rdma.nack-evry: there is no such key"},
+		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack-evry: 4us}", `x.yaml:4: transport.rdma.nack-evry: there is no key "nack-evry"; did you mean nack-every?`},
 		{"schemes: [ecmp]\ntransport:\n  kind: dcqcn\n  rdma: {nack-every: soon}", `x.yaml:4: transport.rdma.nack-every: time "soon"`},
 		{"schemes: [ecmp]\nmetrics:\n - fct-mean\n - x", `x.yaml:4: metrics[1]: there is no metric "x"`},
 		{"schemes: [ecmp]\nmetrics: ['queue-mean:short']", "x.yaml:2: metrics[0]: metric queue-mean is not measured by class"},

@@ -215,7 +215,13 @@ func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 			}
 		}
 	}
-	if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+	var flags []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags = append(flags, f.Name)
+		}
+	})
+	if near := plain.Nearest(unknown.GetSpecifiedName(), flags); near != "" {
 		f.Hint = "did you mean --" + near + "?"
 	}
 	return f
@@ -227,16 +233,4 @@ var wanted = map[string]string{
 	"intSlice": "whole numbers with commas between",
 	"int":      "a whole number", "int32": "a whole number of 32 bits", "int64": "a whole number",
 	"uint": "a whole number from 0 on", "uint32": "a whole number from 0 to 4294967295", "uint64": "a whole number from 0 on",
-}
-
-// nearestFlag is the flag of cmd that is spelt most like name, "" if none is
-// within two letters, or within half of a short name.
-func nearestFlag(cmd *cobra.Command, name string) string {
-	best, near := min(2, len(name)/2)+1, ""
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := plain.Distance(name, f.Name); d < best && !f.Hidden {
-			best, near = d, f.Name
-		}
-	})
-	return near
 }

@@ -159,11 +159,10 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 	}
 	var file Request
 	if _, err := plain.Decode(text, &file); err != nil {
-		text, line, _ := plain.YAMLError(err)
-		if line == 0 {
-			return errors.New(text)
+		if y := (*plain.YAMLError)(nil); errors.As(err, &y) && y.Line > 0 {
+			return fmt.Errorf("line %d: %w", y.Line, err)
 		}
-		return fmt.Errorf("line %d: %s", line, text)
+		return err
 	}
 	given := cmd.Flags().Changed
 	naming := given("scheme") || given("all") || given("granularity") || given("choice")
