@@ -56,26 +56,52 @@ func (v value) get(key string) value {
 
 // parseYAML reads the one document in text.
 func parseYAML(file string, text []byte) (v value, err error) {
-	if line, err := plain.Check(text); err != nil {
+	pieces, line, err := plain.Cut(text)
+	if err != nil {
 		return value{}, &Error{file, line, err.Error()}
 	}
-	f, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	section := -1
+	for i := range pieces {
+		c := yamlConverter{file, &pieces[i]}
+		part, err := c.parse()
+		switch {
+		case err != nil:
+			return value{}, err
+		case i == 0:
+			v = part
+		case pieces[i].Section == section:
+			err = v.fields[len(v.fields)-1].join(part.fields[0].value, c)
+		default:
+			err = v.join(part, c)
+		}
+		if err != nil {
+			return value{}, err
+		}
+		section = pieces[i].Section
+	}
+	return v, unlike(file, v)
+}
+
+// parse reads a piece.
+func (c yamlConverter) parse() (v value, err error) {
+	f, err := parser.ParseBytes(c.piece.Text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		e := &Error{file, 0, err.Error()}
-		if y := yaml.Error(nil); errors.As(err, &y) {
+		e := &Error{c.file, 0, ""}
+		if y := yaml.Error(nil); !errors.As(err, &y) {
+			e.Msg = err.Error()
+		} else { // its Error shows the text around it
 			e.Msg = y.GetMessage()
 			if t := y.GetToken(); t != nil {
-				e.Line = t.Position.Line
+				e.Line = c.piece.Line(t.Position.Line)
 			}
 		}
 		return value{}, e
 	}
-	c := yamlConverter{file}
 	for _, d := range f.Docs {
 		switch {
 		case d.Body == nil || d.Body.Type() == ast.CommentType:
 		case v.kind != null:
-			return value{}, &Error{file, d.Body.GetToken().Position.Line, "a second document: want one"}
+			return value{}, &Error{c.file, c.line(d.Body), "a second document: want one"}
 		default:
 			if v, err = c.convert(d.Body); err != nil {
 				return value{}, err
@@ -85,11 +111,46 @@ func parseYAML(file string, text []byte) (v value, err error) {
 	return v, nil
 }
 
-// A yamlConverter turns syntax trees into values.
-type yamlConverter struct{ file string }
+// join appends what another piece says of the same.
+func (v *value) join(more value, c yamlConverter) error {
+	if v.kind != more.kind {
+		return &Error{c.file, more.line, fmt.Sprintf("%v among %v: want one of them", more.kind, v.kind)}
+	}
+	v.items = append(v.items, more.items...)
+	v.fields = append(v.fields, more.fields...)
+	return nil
+}
+
+// unlike refuses a key that is there twice.
+func unlike(file string, v value) error {
+	lines := make(map[string]int, len(v.fields))
+	for _, f := range v.fields {
+		if first, ok := lines[f.key]; ok {
+			return &Error{file, f.line, fmt.Sprintf("there are two keys %q, the other at line %d: want one", f.key, first)}
+		}
+		lines[f.key] = f.line
+		if err := unlike(file, f.value); err != nil {
+			return err
+		}
+	}
+	for _, item := range v.items {
+		if err := unlike(file, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A yamlConverter turns the syntax tree of a piece into values.
+type yamlConverter struct {
+	file  string
+	piece *plain.Piece
+}
+
+func (c yamlConverter) line(n ast.Node) int { return c.piece.Line(n.GetToken().Position.Line) }
 
 func (c yamlConverter) convert(n ast.Node) (value, error) {
-	v := value{line: n.GetToken().Position.Line}
+	v := value{line: c.line(n)}
 	switch n := n.(type) {
 	case *ast.NullNode:
 	case *ast.MappingValueNode:
@@ -121,9 +182,8 @@ func (c yamlConverter) notPlain(line int) error {
 
 func (c yamlConverter) object(v value, pairs []*ast.MappingValueNode) (value, error) {
 	v.kind = object
-	lines := map[string]int{}
 	for _, p := range pairs {
-		line := p.Key.GetToken().Position.Line
+		line := c.line(p.Key)
 		key, ok := scalarText(p.Key)
 		if p.Key.Type() == ast.NullType {
 			key, ok = p.Key.GetToken().Value, true
@@ -131,10 +191,6 @@ func (c yamlConverter) object(v value, pairs []*ast.MappingValueNode) (value, er
 		if !ok {
 			return value{}, c.notPlain(line)
 		}
-		if first, ok := lines[key]; ok {
-			return value{}, &Error{c.file, line, fmt.Sprintf("there are two keys %q, the other at line %d: want one", key, first)}
-		}
-		lines[key] = line
 		w, err := c.convert(p.Value)
 		if err != nil {
 			return value{}, err

@@ -33,11 +33,13 @@ var ErrTooLarge = errors.New("the experiment is too large")
 
 // What the parts of a run take, as measured with runs of a million of each.
 const (
-	bytesPerFlow   = 1100
-	bytesPerSample = 480
-	eventsPerHop   = 2 // an arrival, and the end of a transmission
-	ackShare       = 2 // packets back for packets forth
-	defaultSegment = 1460.0
+	bytesPerFlow    = 1100
+	bytesPerWaiting = 300 // of the packets that a flow sends before it hears anything
+	bytesPerSample  = 480
+	eventsPerHop    = 2 // an arrival, and the end of a transmission
+	ackShare        = 2 // packets back for packets forth
+	defaultSegment  = 1460.0
+	firstSegments   = 10
 )
 
 // demand is what one run takes.
@@ -52,13 +54,30 @@ func (j *Job) demand() (Demand, error) {
 	if segment <= 0 || segment > defaultSegment {
 		segment = defaultSegment
 	}
+	var hosts, bits, waiting float64 // what hosts send in a second, what they are to send, packets of flows that have just begun
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			if p.PeerTier == 0 {
+				hosts += float64(p.Rate)
+			}
+		}
+	}
 	for i := range j.Case.Traffic {
 		flows, mean, err := j.Case.Traffic[i].Expected(t, j.Load, j.Case.Length())
 		if err != nil {
 			return e, err
 		}
 		e.Flows += flows
-		e.Events += flows * math.Ceil(mean/segment) * ackShare * (tiers + 1) * eventsPerHop
+		packets := math.Ceil(mean / segment)
+		e.Events += flows * packets * ackShare * (tiers + 1) * eventsPerHop
+		bits += 8 * flows * mean
+		waiting += flows * min(packets, firstSegments)
+	}
+	// Of what the hosts cannot send while flows begin, the first packets wait there.
+	if carried := hosts * time.Duration(j.Case.Length()).Seconds(); bits > carried {
+		waiting *= 1 - carried/bits
+	} else {
+		waiting = 0
 	}
 	interval := time.Duration(j.x.Interval)
 	if interval <= 0 {
@@ -66,7 +85,7 @@ func (j *Job) demand() (Demand, error) {
 	}
 	samples := float64(j.Case.Length()) / float64(interval)
 	e.Events += samples
-	e.Bytes = e.Flows*bytesPerFlow + samples*bytesPerSample
+	e.Bytes = e.Flows*bytesPerFlow + waiting*bytesPerWaiting + samples*bytesPerSample
 	return e, nil
 }
 

@@ -67,6 +67,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"events", hostile("2ms", "900h"), "events", Limits{Events: 1e9}},
 		{"memory", hostile("10KB", "1"), "GiB of memory", Limits{Bytes: 1 << 20}},
+		{"flows that wait", hostile("{size: 10KB}", strings.TrimSuffix(strings.Repeat("{size: 10KB}, ", 20), ", ")), "GiB of memory", Limits{Bytes: 4 << 20}},
 		{"samples", hostile("", "interval: 1ns"), "GiB of memory", Limits{Bytes: 1 << 20}},
 		{"enough room", hostile("", ""), "", Limits{Events: DefaultEvents, Bytes: 1 << 30}},
 		{"no limit", hostile("", ""), "", Limits{}},

@@ -22,7 +22,10 @@ const (
 	maxSigns  = 1000     // anchors, aliases, tags and "? " in the file
 	maxEmpty  = 10000    // lines that end in "-"
 	maxBlank  = 10000    // lines of nothing in a row, which a text is folded from
-	maxParts  = 1 << 20  // words, brackets, commas and marks: each becomes kilobytes of a tree
+	maxParts  = 1 << 18  // words, brackets, commas and marks: each becomes kilobytes of a tree
+	maxKeys   = 10000    // lines with a key below one another: the parser moves all of them for each
+	allParts  = 1 << 22  // of a text that is parsed in pieces
+	maxBelow  = 200000   // keys or items below one key there
 )
 
 // Check refuses a text that passes a limit, and says in which line.
@@ -30,7 +33,7 @@ func Check(text []byte) (line int, err error) {
 	if len(text) > MaxBytes {
 		return 0, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
 	}
-	c := checker{line: 1}
+	c := checker{line: 1, room: maxParts, keys: maxKeys}
 	for len(text) > 0 && c.err == nil {
 		n := bytes.IndexByte(text, '\n') + 1
 		if n == 0 {
@@ -54,9 +57,13 @@ type checker struct {
 	signs int  // seen so far
 	empty int  // lines that end in "-"
 	blank int  // lines of nothing, right before
-	parts int  // words, brackets, commas and marks
 	quote byte // that is open, 0 outside of quotes
 	err   error
+
+	parts, room int // words, brackets, commas and marks; how many there may be
+	keys        int // in lines below one another: how many there may be
+	inBlock     [maxIndent + 1]int
+	deepest     int // of inBlock, beyond which all are 0
 }
 
 func (c *checker) failf(format string, args ...any) {
@@ -73,8 +80,12 @@ func (c *checker) read(text []byte) {
 			c.failf("more than %d items that begin in the line below", maxEmpty)
 		}
 	}
-	if indent := len(text) - len(bytes.TrimLeft(text, " \t")); indent > maxIndent && c.quote == 0 {
+	switch indent := len(text) - len(bytes.TrimLeft(text, " \t")); {
+	case c.quote != 0:
+	case indent > maxIndent:
 		c.failf("nested too deeply: indented by %d, more than %d", indent, maxIndent)
+	case c.flow == 0:
+		c.block(indent, text[indent:])
 	}
 	if len(bytes.TrimSpace(text)) > 0 {
 		c.blank = 0
@@ -102,8 +113,8 @@ func (c *checker) read(text []byte) {
 			word = 0
 		}
 		if word == 1 || b == ',' || b == '[' || b == '{' {
-			if c.parts++; c.parts > maxParts {
-				c.failf("more than %d words and signs", maxParts)
+			if c.parts++; c.parts > c.room {
+				c.failf("more than %d words and signs", c.room)
 			}
 		}
 		switch {
@@ -134,6 +145,27 @@ func (c *checker) read(text []byte) {
 			}
 		}
 	}
+}
+
+// block counts the keys of lines that are indented alike.
+func (c *checker) block(indent int, text []byte) {
+	if len(text) == 0 || text[0] == '#' {
+		return
+	}
+	for ; c.deepest > indent; c.deepest-- {
+		c.inBlock[c.deepest] = 0
+	}
+	if c.deepest = indent; text[0] == '-' || !isKey(text) {
+		return
+	}
+	if c.inBlock[indent]++; c.inBlock[indent] > c.keys {
+		c.failf("more than %d keys below one another: in braces there may be more", c.keys)
+	}
+}
+
+// isKey reports whether a line begins with a key, or looks like it.
+func isKey(text []byte) bool {
+	return bytes.HasSuffix(text, []byte(":")) || bytes.Contains(text, []byte(": ")) || bytes.Contains(text, []byte(":\t"))
 }
 
 func (c *checker) sign() {

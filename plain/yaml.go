@@ -53,8 +53,9 @@ func (f *YAMLError) Unwrap() error { return f.err }
 // the type.
 func errorOf(err error, tree *ast.File, into reflect.Type) *YAMLError {
 	f := &YAMLError{err: err}
-	f.Text, _, _ = strings.Cut(err.Error(), "\n")
-	if y := yaml.Error(nil); errors.As(err, &y) {
+	if y := yaml.Error(nil); !errors.As(err, &y) {
+		f.Text, _, _ = strings.Cut(err.Error(), "\n")
+	} else { // its Error shows the text around it, which takes the square of that
 		f.Text = y.GetMessage()
 		if at := y.GetToken(); at != nil {
 			f.Line, f.Key = at.Position.Line, keyAt(tree, at)

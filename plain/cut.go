@@ -1,0 +1,136 @@
+package plain
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"sync"
+)
+
+// A Piece of a text in YAML is a text in YAML: a key, and of what stands below it some
+// keys or items. Pieces of one Section say more of the same key.
+type Piece struct {
+	Text    []byte
+	Section int
+
+	head, body int // the lines of the key and of what is below it, in the whole
+}
+
+// Line is which line of the whole the n-th of the piece is.
+func (p *Piece) Line(n int) int {
+	if n <= 1 {
+		return p.head
+	}
+	return p.body + n - 2
+}
+
+const (
+	small      = 4000 // lines of a text that is one piece
+	pieceLines = 1000 // lines of the others
+)
+
+// bareKey is a line that says nothing behind a key.
+var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+:[ \t\r]*(#.*)?\n$`) })
+
+// Cut cuts a text into pieces that pass Check, as the parser takes a time for lines
+// below one another that grows with their square, and kilobytes for each word. It says
+// in which line the text passes a limit.
+func Cut(text []byte) (pieces []Piece, line int, err error) {
+	if len(text) > MaxBytes {
+		return nil, 0, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
+	}
+	if bytes.Count(text, []byte{'\n'}) > small {
+		c := cutter{checker: checker{line: 1, room: allParts, keys: MaxBytes}}
+		if c.cut(text) {
+			pieces = c.pieces
+		} else if c.err != nil {
+			return nil, c.line, c.err
+		}
+	}
+	if pieces == nil {
+		pieces = []Piece{{Text: text, head: 1, body: 2}}
+	}
+	for i := range pieces {
+		if n, err := Check(pieces[i].Text); err != nil {
+			return nil, pieces[i].Line(n), err
+		}
+	}
+	return pieces, 0, nil
+}
+
+// A cutter cuts in front of lines below a bare key that are outside of brackets and
+// quotes and indented as the first of them.
+type cutter struct {
+	checker
+	pieces []Piece
+	key    []byte // of the section, if that may be cut
+	from   int    // the line of it
+	indent int    // of what is below; -1 before that
+	list   bool   // that are items
+	lines  int    // of the last piece
+	below  int    // keys or items of the section so far
+}
+
+// cut reports whether the text can be cut.
+func (c *cutter) cut(text []byte) bool {
+	for ; len(text) > 0; c.line++ {
+		n := bytes.IndexByte(text, '\n') + 1
+		if n == 0 {
+			n = len(text)
+		}
+		line := text[:n]
+		text = text[n:]
+		if c.flow == 0 && c.quote == 0 && !c.begin(line) {
+			return false
+		}
+		if len(c.pieces) > 0 {
+			last := &c.pieces[len(c.pieces)-1]
+			last.Text = append(last.Text, line...)
+			c.lines++
+		}
+		if c.read(line); c.err != nil {
+			return false
+		}
+	}
+	return len(c.pieces) > 0
+}
+
+// begin begins a section or a piece with a line, where one begins. It reports whether
+// the text can be cut.
+func (c *cutter) begin(line []byte) bool {
+	words := bytes.TrimLeft(line, " \t")
+	indent := len(line) - len(words)
+	item := bytes.HasPrefix(words, []byte("- "))
+	switch words = bytes.TrimRight(words, " \t\r\n"); {
+	case len(words) == 0 || words[0] == '#':
+		return true
+	case c.key != nil && c.indent < 0 && (indent > 0 || item):
+		c.indent, c.list, c.below = indent, item, 1
+		if !item && !isKey(words) {
+			c.key = nil
+		}
+	case indent == 0 && !(c.key != nil && c.indent == 0 && c.list && item):
+		if !isKey(words) || bytes.ContainsAny(words[:1], "-?%&*!|>{[") {
+			return false
+		}
+		section := 0
+		if n := len(c.pieces); n > 0 {
+			section = c.pieces[n-1].Section + 1
+		}
+		c.pieces = append(c.pieces, Piece{Section: section, head: c.line, body: c.line + 1})
+		if c.key, c.from, c.indent, c.lines, c.below = nil, c.line, -1, 0, 0; bareKey().Match(line) {
+			c.key = line
+		}
+	case c.key != nil && indent == c.indent && item == c.list:
+		if c.below++; c.below > maxBelow {
+			c.failf("more than %d keys or items below %s", maxBelow, bytes.TrimRight(c.key, ": \n"))
+		}
+		if c.lines < pieceLines {
+			break
+		}
+		last := &c.pieces[len(c.pieces)-1]
+		c.pieces = append(c.pieces, Piece{Text: bytes.Clone(c.key), Section: last.Section, head: c.from, body: c.line})
+		c.lines = 0
+	}
+	return true
+}
