@@ -105,8 +105,15 @@ func differ(a, b []elem) int {
 	return -1
 }
 
+// ended is a directive that ends a text: it goes on behind a backslash only where
+// there is another line, which Format would give it.
+func ended(directive string) string { return strings.TrimRight(directive, "\\ \t\r\n") }
+
 // sameText compares texts, of block comments without their indentation.
 func sameText(a, b *elem) bool {
+	if a.Class == syntax.Directive {
+		return ended(a.Text) == ended(b.Text)
+	}
 	if a.Class != syntax.BlockComment || a.Text == b.Text {
 		return a.Text == b.Text
 	}

@@ -37,7 +37,11 @@ func (f *formatter) layout() {
 		}
 		switch e.Class {
 		case syntax.Directive:
-			f.write(e.Text)
+			if i == len(f.elems)-1 {
+				f.write(ended(e.Text))
+			} else {
+				f.write(e.Text)
+			}
 			f.branch(e)
 		case syntax.BlockComment:
 			f.writeComment(e)
