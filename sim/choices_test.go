@@ -11,6 +11,7 @@ import (
 // TestMarkingAtDequeue: the mark of a queue that grows comes earlier when it is
 // made at the departure, so that senders slow down sooner and the queue is shorter.
 func TestMarkingAtDequeue(t *testing.T) {
+	leftToPlainRun(t)
 	longest := func(dequeue bool) int {
 		o := Options{ECN: ECN{Min: 100e3, Max: 400e3, P: 0.2, Dequeue: dequeue}, PFC: PFC{On: true, Pause: 1 << 20}}
 		d := newDumbbell(t, 4, o)
@@ -41,6 +42,7 @@ func TestMarkingLeavesEmpty(t *testing.T) {
 // TestAnswersFirst: ACKs pass data in the queue of a port that is busy with it, and
 // leave while it is paused.
 func TestAnswersFirst(t *testing.T) {
+	leftToPlainRun(t)
 	rtt := func(first bool) time.Duration {
 		d := newDumbbell(t, 4, Options{Answers: Answers{First: first}})
 		// Data one way, and against it a flow whose ACKs share the link with that.

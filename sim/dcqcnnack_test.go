@@ -15,6 +15,7 @@ import (
 // Nack. A sender that ignores the Nack then waits for its timeout, though nothing
 // is lost.
 func TestOvertakenNack(t *testing.T) {
+	leftToPlainRun(t)
 	if n := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{}); n.timeouts != 0 {
 		t.Errorf("%d timeouts", n.timeouts)
 	}
@@ -26,6 +27,7 @@ func TestOvertakenNack(t *testing.T) {
 // TestKeptPackets: a receiver that keeps what is early has less sent again, and
 // nothing where it does not ask for it.
 func TestKeptPackets(t *testing.T) {
+	leftToPlainRun(t)
 	back := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{})
 	for policy, most := range map[NackPolicy]int64{Selective: back.again / 2, KeepEarly: 0} {
 		got := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{RDMA: RDMA{Nack: policy}})
@@ -111,6 +113,7 @@ func TestSelective(t *testing.T) {
 // TestNackNotice: where nothing is marked, notices of congestion come with Nacks
 // alone, if they do.
 func TestNackNotice(t *testing.T) {
+	leftToPlainRun(t)
 	for _, on := range []bool{false, true} {
 		got := sprayed(t, ECN{}, Tuning{RDMA: RDMA{NackNotice: on}})
 		if want := map[bool]int64{true: got.nacks}[on]; got.notices != want || got.nacks == 0 {

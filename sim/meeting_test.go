@@ -8,8 +8,11 @@ import (
 
 // TestMeeting: nobody goes on before all have come, however often.
 func TestMeeting(t *testing.T) {
-	const rounds = 2000
-	var came [3][rounds]bool
+	rounds := 2000
+	if testing.Short() { // under the race detector each look takes long
+		rounds = 200
+	}
+	var came [3][2000]bool
 	m := newMeeting(3)
 	m.hold(func(i int) {
 		for r := range rounds {

@@ -16,6 +16,7 @@ var hashing = model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}
 // two lengths that come at random wait λE[S²]/2(1-ρ) on average, so λ times that
 // many wait at any time.
 func TestMG1(t *testing.T) {
+	leftToPlainRun(t)
 	const load, rate = 0.7, 1e9
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 8, Links: fabric.Links{
 		HostRate: 100 * rate, Rate: rate, Queue: 1 << 20,
@@ -79,6 +80,7 @@ func incast(t *testing.T, o Options, buffer fabric.Size) (n *Network, flows []*F
 // is lost. With it everything arrives, although it may be the hosts that wait;
 // no pause outlasts its cause.
 func TestPFC(t *testing.T) {
+	leftToPlainRun(t)
 	n, _ := incast(t, Options{}, 0)
 	if lost := n.Lost(QueueFull).Packets; lost == 0 {
 		t.Error("nothing is lost without PFC")

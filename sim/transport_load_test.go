@@ -106,6 +106,7 @@ func (l *loaded) add(t *testing.T, f *Flow) {
 // higher load slows flows down more, a flow on one path stays in order, and on
 // random ones it does not.
 func TestLoad(t *testing.T) {
+	leftToPlainRun(t)
 	ecmp := model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}
 	rps := model.Config{Granularity: "packet", Signal: "none", Choice: "uniform"}
 	for _, c := range transports {

@@ -29,6 +29,15 @@ func newDumbbell(t testing.TB, hosts int, o Options) *dumbbell {
 	return &dumbbell{Network: n, hosts: hosts}
 }
 
+// leftToPlainRun skips a long simulation in the short form, which is for the race
+// detector.
+func leftToPlainRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation in one part has one goroutine: the race detector has nothing to see")
+	}
+}
+
 // newNetwork makes a network whose switches all run a model that needs to know
 // nothing but routes.
 func newNetwork(t testing.TB, shape fabric.LeafSpine, scheme model.Config, o Options) *Network {
@@ -154,6 +163,7 @@ var transports = []struct {
 
 // TestUtilization has one flow, and two, fill the link and share it evenly.
 func TestUtilization(t *testing.T) {
+	leftToPlainRun(t)
 	for _, c := range transports {
 		for _, senders := range []int{1, 2, 4} {
 			t.Run(fmt.Sprintf("%v/%d", c.transport, senders), func(t *testing.T) {
@@ -267,6 +277,7 @@ func TestNoAllocation(t *testing.T) {
 // sharing: whatever the distribution of their sizes, on average each takes
 // 1/(1-ρ) times what it would take alone.
 func TestMG1PS(t *testing.T) {
+	leftToPlainRun(t)
 	const load, rate, short, long, shorts = 0.6, 1e9, 20, 200, 0.9
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1, Links: fabric.Links{HostRate: rate, Rate: 10 * rate}},
 		model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{})

@@ -10,6 +10,7 @@ import (
 // byte arrives at the application once, in order, and the sender's books are
 // right all the time.
 func TestDelivery(t *testing.T) {
+	leftToPlainRun(t)
 	for _, c := range []struct {
 		name   string
 		change func(*Tuning)

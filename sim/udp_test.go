@@ -53,6 +53,7 @@ func TestPoisson(t *testing.T) {
 // TestMD1 holds the queue of a port that packets of one length come to at
 // random against theory: ρ²/2(1-ρ) wait on average (Pollaczek and Khinchine).
 func TestMD1(t *testing.T) {
+	leftToPlainRun(t)
 	const sources, rate = 8, 1e9
 	for _, load := range []float64{0.5, 0.7} {
 		n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: sources, Links: fabric.Links{
