@@ -12,9 +12,6 @@ import (
 // BMv2, Tofino 1 and Tofino 2.
 var Archs = []string{"v1model", "tna", "t2na"}
 
-// include is the file that declares an architecture.
-func include(arch string) string { return arch + ".p4" }
-
 // targets are the macros that compilers for the architectures define.
 var targets = map[string]string{
 	"v1model": "__TARGET_BMV2__",
@@ -74,6 +71,6 @@ func mainDecl(file *syntax.File) *syntax.InstDecl {
 func foreign(file *syntax.File, is, want string) *syntax.Error {
 	return &syntax.Error{
 		Pos: mainDecl(file).Pos(),
-		Msg: fmt.Sprintf("this is a program for %s; %s wants #include <%s>", is, want, include(want)),
+		Msg: fmt.Sprintf("this is a program for %s; %[2]s wants #include <%[2]s.p4>", is, want),
 	}
 }

@@ -94,7 +94,7 @@ func (b *schemaGen) addSnapshots() {
 		}
 		s := g.control.root
 		of := bfrt.SnapshotOf{
-			Pipe: b.pipeOf(g.control), Gress: g.name, Hash: hashName(b.full(s.name) + "." + lastPart(s.name)),
+			Pipe: b.pipeOf(g.control), Gress: g.name, Hash: hashName(b.full(s.name) + "." + s.name[strings.LastIndexByte(s.name, '.')+1:]),
 			Stages: stages[b.arch], Second: b.arch == bmv2.T2NA,
 		}
 		for i, p := range s.body.Params {
@@ -113,8 +113,6 @@ func (b *schemaGen) addSnapshots() {
 		b.out.AddSnapshot(list[k])
 	}
 }
-
-func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // vector visits the numbers of a parameter of a control, and with valid whether
 // its headers are.

@@ -44,7 +44,14 @@ type Param struct {
 func Entries(file *syntax.File, info *types.Info, arch string) ([]Entry, syntax.Errors) {
 	g := newInfoGen(file, info, arch)
 	g.build()
-	list := g.entries()
+	var list []Entry
+	for _, u := range g.view.units {
+		for _, o := range u.objects {
+			if t, ok := o.(*tableSite); ok && t.decl.Entries != nil && t.decl.Key != nil {
+				list = append(list, g.tableEntries(t)...)
+			}
+		}
+	}
 	if g.errs.Err() != nil {
 		return nil, g.errs
 	}
@@ -114,19 +121,6 @@ func (p *textPrinter) match(m Match) {
 
 func (p *textPrinter) id(name protoreflect.Name, id uint32) {
 	p.line(name, strconv.FormatUint(uint64(id), 10))
-}
-
-// entries evaluates the entries of all tables.
-func (g *infoGen) entries() []Entry {
-	var list []Entry
-	for _, u := range g.view.units {
-		for _, o := range u.objects {
-			if t, ok := o.(*tableSite); ok && t.decl.Entries != nil && t.decl.Key != nil {
-				list = append(list, g.tableEntries(t)...)
-			}
-		}
-	}
-	return list
 }
 
 func (g *infoGen) tableEntries(t *tableSite) []Entry {
@@ -261,7 +255,11 @@ func (m *matcher) match(kind string, x syntax.Expr) *Match {
 	case "lpm":
 		return m.lpm(x)
 	case "ternary":
-		return m.ternary(x)
+		value, mask := m.masked(x)
+		if value == nil || mask.Sign() == 0 {
+			return nil
+		}
+		return &Match{Kind: "ternary", Value: m.bytes(value), Mask: m.bytes(mask)}
 	case "range":
 		return m.between(x)
 	}
@@ -296,14 +294,6 @@ func (m *matcher) lpm(x syntax.Expr) *Match {
 		return nil
 	}
 	return &Match{Kind: "lpm", Value: m.bytes(value), PrefixLen: int32(m.width - zeros)}
-}
-
-func (m *matcher) ternary(x syntax.Expr) *Match {
-	value, mask := m.masked(x)
-	if value == nil || mask.Sign() == 0 {
-		return nil
-	}
-	return &Match{Kind: "ternary", Value: m.bytes(value), Mask: m.bytes(mask)}
 }
 
 func (m *matcher) between(x syntax.Expr) *Match {

@@ -97,17 +97,13 @@ func (s *symbols) assign() {
 		}
 		sort.Strings(open)
 		for _, name := range open {
-			ids[name] = s.probe(kind, hashName(s.hashed(kind, name)))
+			hashed := s.pipe + "." + name
+			if s.pipe == "" || kind == actionKind {
+				hashed = name
+			}
+			ids[name] = s.probe(kind, hashName(hashed))
 		}
 	}
-}
-
-// hashed is what an id is the hash of.
-func (s *symbols) hashed(kind symbolKind, name string) string {
-	if s.pipe == "" || kind == actionKind {
-		return name
-	}
-	return s.pipe + "." + name
 }
 
 func (s *symbols) probe(kind symbolKind, hash uint32) uint32 {

@@ -143,7 +143,10 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 			a.wraps(side, x)
 		}
 		// a < b and a >= b are one.
-		text := complement(x)
+		op := map[syntax.Operator]string{
+			syntax.Lss: "<", syntax.Geq: "<", syntax.Gtr: ">", syntax.Leq: ">", syntax.Eql: "=", syntax.Neq: "=",
+		}[x.Op]
+		text := syntax.String(x.X) + op + syntax.String(x.Y)
 		if !slices.Contains(a.comparisons, text) {
 			if a.comparisons = append(a.comparisons, text); len(a.comparisons) == a.l.target.Comparisons+1 {
 				a.l.errorf(at, "%d comparisons, the stateful ALU has %d", len(a.comparisons), a.l.target.Comparisons)
@@ -164,14 +167,6 @@ func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
 		return // it is known to be positive
 	}
 	a.l.warnf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
-}
-
-// complement writes a comparison and its opposite alike.
-func complement(x *syntax.BinaryExpr) string {
-	op := map[syntax.Operator]string{
-		syntax.Lss: "<", syntax.Geq: "<", syntax.Gtr: ">", syntax.Leq: ">", syntax.Eql: "=", syntax.Neq: "=",
-	}[x.Op]
-	return syntax.String(x.X) + op + syntax.String(x.Y)
 }
 
 // computes wants operators that the ALU has.

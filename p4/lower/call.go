@@ -211,14 +211,6 @@ func (l *lowerer) enter(at syntax.Node, f func()) {
 
 func never(syntax.Expr) bool { return false }
 
-func (l *lowerer) callFunc(x *syntax.CallExpr, call *types.Call, e *env) value {
-	d, ok := call.Callee.Decl.(*syntax.FuncDecl)
-	if !ok || d.Body == nil {
-		l.unsupported(x, "the call %s", syntax.String(x))
-	}
-	return l.inline(x, d.Params, d.Body, call, e, &env{l: l, inst: e.inst, loops: e.loops}, never)
-}
-
 // inline runs body in callee with the parameters bound.
 func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.BlockStmt, call *types.Call, e, callee *env, visible func(syntax.Expr) bool) (result value) {
 	sig, _ := call.Callee.Type.(*types.Func)
@@ -269,18 +261,6 @@ func (l *lowerer) paramObjects(params []*syntax.Param) []*types.Object {
 		os[i] = l.info.Defs[p]
 	}
 	return os
-}
-
-// callAction inlines an action that a control calls directly.
-func (l *lowerer) callAction(x *syntax.CallExpr, call *types.Call, e *env) value {
-	d := call.Callee.Decl.(*syntax.ActionDecl)
-	callee := l.actionEnv(call.Callee, e)
-	mentioned := l.mentions(d)
-	l.inline(x, d.Params, d.Body, call, e, callee, func(a syntax.Expr) bool {
-		o := l.rootObject(a)
-		return o == nil || mentioned[o]
-	})
-	return nil
 }
 
 // actionEnv is the environment in which an action's body sees its control.

@@ -75,7 +75,12 @@ func data(x *ex, loose bool) *bmv2.Expr {
 	case opConst:
 		return bmv2.Hex(x.v, bytesOf(x.st.width))
 	case opField:
-		return signBit(bmv2.FieldOf(x.f.header, x.f.name), x.st)
+		// BMv2 does not keep the sign of int<1>.
+		e := bmv2.FieldOf(x.f.header, x.f.name)
+		if x.st.signed && x.st.width == 1 {
+			return cut(e, 1, true, false)
+		}
+		return e
 	case opParam: // action data are bits; the sign is ours to see
 		return cut(bmv2.Local(x.n), x.st.width, x.st.signed, !x.st.signed)
 	case opString:
@@ -99,14 +104,6 @@ func data(x *ex, loose bool) *bmv2.Expr {
 		return dataUnary(x, loose)
 	}
 	return dataBinary(x, loose)
-}
-
-// signBit gives int<1> its sign, which BMv2 does not keep.
-func signBit(e *bmv2.Expr, st scalar) *bmv2.Expr {
-	if st.signed && st.width == 1 {
-		return cut(e, 1, true, false)
-	}
-	return e
 }
 
 // cut brings e into the range of st.

@@ -20,7 +20,12 @@ func (l *lowerer) lowerPipeline(name string, inst *instance, args ...value) {
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
 	c := l.inCode(func() { l.applyBlock(inst, args...) })
 	g := &graph{l: l, list: l.prune(l.mergeSites(l.prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
-	l.pipeline.InitTable = g.build()
+	for i, in := range g.list {
+		if in.kind == iLabel {
+			g.pos[in.label] = i
+		}
+	}
+	l.pipeline.InitTable = g.node(0)
 }
 
 func (l *lowerer) controlSource(inst *instance) *bmv2.SourceInfo {
@@ -79,15 +84,6 @@ type graph struct {
 	at     map[int]string // name of the node that starts at a position
 	pos    map[*label]int
 	tables map[*table]bool
-}
-
-func (g *graph) build() string {
-	for i, in := range g.list {
-		if in.kind == iLabel {
-			g.pos[in.label] = i
-		}
-	}
-	return g.node(0)
 }
 
 // node emits the node at position i and gives its name, "" for the end.
@@ -213,7 +209,12 @@ func (l *lowerer) profile(t *table) {
 		}
 		size = sizeOf[inst.extern().Name]
 		if t.impl.extern().Name == "ActionSelector" {
-			p.Selector.MaxGroupSize = t.impl.mostMembers()
+			// How many members a group may have is, of an ActionSelector's last two
+			// arguments, the first, before the number of groups.
+			p.Selector.MaxGroupSize = 0
+			if x, ok := t.impl.arg(len(t.impl.args) - 2).(*ex); ok && x.isConst() {
+				p.Selector.MaxGroupSize = int(x.v.Int64())
+			}
 		}
 	}
 	if v, ok := inst.args[size].(*ex); ok && v.isConst() {

@@ -99,7 +99,15 @@ func (l *lowerer) declareExtern(i *instance) {
 		l.claim(i.extern().Name, i.name, i.at)
 	}
 	if !l.arch.declare(i) {
-		l.declareForeign(i)
+		// An extern that is not v1model's own: a BMv2 that was built or started with
+		// it knows what to do.
+		out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
+		for k, m := range i.ctorParams() {
+			if v, ok := i.args[k].(*ex); ok && v.isConst() {
+				out.AttributeValues = append(out.AttributeValues, bmv2.ExternAttribute{Name: m, Value: bmv2.Hex(v.v, bytesOf(v.st.width))})
+			}
+		}
+		l.cfg.ExternInstances = append(l.cfg.ExternInstances, out)
 	}
 }
 
@@ -129,18 +137,6 @@ func (l *lowerer) claim(kind, name string, at syntax.Node) {
 		panic(bail{})
 	}
 	l.claimed[key] = true
-}
-
-// declareForeign emits an instance of an extern that is not v1model's own: a
-// BMv2 that was built or started with it knows what to do.
-func (l *lowerer) declareForeign(i *instance) {
-	out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
-	for k, m := range i.ctorParams() {
-		if v, ok := i.args[k].(*ex); ok && v.isConst() {
-			out.AttributeValues = append(out.AttributeValues, bmv2.ExternAttribute{Name: m, Value: bmv2.Hex(v.v, bytesOf(v.st.width))})
-		}
-	}
-	l.cfg.ExternInstances = append(l.cfg.ExternInstances, out)
 }
 
 // ctorParams names the constructor's parameters, as many as there are arguments.

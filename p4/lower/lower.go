@@ -163,9 +163,21 @@ func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
 	}
 	switch call.Kind {
 	case types.FuncCall:
-		return l.callFunc(x, call, e)
+		d, ok := call.Callee.Decl.(*syntax.FuncDecl)
+		if !ok || d.Body == nil {
+			l.unsupported(x, "the call %s", syntax.String(x))
+		}
+		return l.inline(x, d.Params, d.Body, call, e, &env{l: l, inst: e.inst, loops: e.loops}, never)
 	case types.ActionCall:
-		return l.callAction(x, call, e)
+		// an action that a control calls directly
+		d := call.Callee.Decl.(*syntax.ActionDecl)
+		callee := l.actionEnv(call.Callee, e)
+		mentioned := l.mentions(d)
+		l.inline(x, d.Params, d.Body, call, e, callee, func(a syntax.Expr) bool {
+			o := l.rootObject(a)
+			return o == nil || mentioned[o]
+		})
+		return nil
 	case types.ExternCall:
 		return l.callExtern(x, call, e)
 	case types.MethodCall:

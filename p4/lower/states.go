@@ -21,7 +21,13 @@ func (s *states) build(list []*instr) {
 	s.label = map[*label]string{}
 	for _, i := range list {
 		if i.kind == iLabel {
-			s.label[i.label] = s.nameFor(i.label)
+			base := i.label.name
+			if base == "" {
+				base = s.base + "_join"
+			} else {
+				s.base = base
+			}
+			s.label[i.label] = s.fresh(base)
 		}
 	}
 	if len(list) == 0 || list[0].kind != iLabel {
@@ -34,16 +40,6 @@ func (s *states) build(list []*instr) {
 	if len(s.out.ParseStates) > 0 {
 		s.out.InitState = s.out.ParseStates[0].Name
 	}
-}
-
-func (s *states) nameFor(lb *label) string {
-	base := lb.name
-	if base == "" {
-		base = s.base + "_join"
-	} else {
-		s.base = base
-	}
-	return s.fresh(base)
 }
 
 func (s *states) fresh(base string) string {

@@ -363,7 +363,11 @@ func (l *lowerer) switchActionRun(s *syntax.SwitchStmt, x *syntax.CallExpr, call
 		if o == nil {
 			l.unsupported(c, "the label %s", syntax.String(c.Label))
 		}
-		i.runs[i.table.actionName(o)] = bodies[k]
+		name := o.Name
+		if a := i.table.find(o); a != nil {
+			name = a.name
+		}
+		i.runs[name] = bodies[k]
 	}
 	l.switchBodies(s, bodies, end, e)
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// actionName is the name of the table's entry for o.
-func (t *table) actionName(o *types.Object) string {
-	if a := t.find(o); a != nil {
-		return a.name
-	}
-	return o.Name
-}
-
 // applyOutcome evaluates t.apply().hit, .miss as a value.
 func (l *lowerer) applyOutcome(x *syntax.CallExpr, call *types.Call, what string, e *env) value {
 	if what != "hit" && what != "miss" {
@@ -361,13 +353,4 @@ func (l *lowerer) implicitDefault(t *table) {
 	if t.impl == nil || l.arch.traits().defaults {
 		t.out.DefaultEntry = &bmv2.DefaultEntry{ActionID: a.out.ID, ActionData: []string{}}
 	}
-}
-
-// mostMembers is how many members a group of an ActionSelector may have: of its
-// last two arguments the first, before the number of groups.
-func (i *instance) mostMembers() int {
-	if x, ok := i.arg(len(i.args) - 2).(*ex); ok && x.isConst() {
-		return int(x.v.Int64())
-	}
-	return 0
 }

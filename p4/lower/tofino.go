@@ -105,7 +105,11 @@ func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 func (l *tofino) lowerPipe(blocks []*instance) {
 	l.message = nil
 	if len(blocks) > 6 || l.wantsMessage(blocks[1]) {
-		l.message = l.newMessage(blocks[1])
+		t, ok := l.topType(messageType).(*types.Struct)
+		if !ok {
+			l.unsupported(blocks[1].at, "a ghost thread without %s", messageType)
+		}
+		l.message = l.intrinsic(messageName, t)
 	}
 	l.lowerGress("ingress", blocks[:3])
 	l.lowerGress("egress", blocks[3:6])
@@ -224,7 +228,14 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	if l.message != nil && name == "ingress" {
 		g.given[messageType] = l.message
 	}
-	l.watchTypes(g)
+	// asked notes whether the program writes the fields that tell which object of
+	// the deparser is to do something, if 0 is one of their values: a packet for
+	// which they are not written is not for that one. A program may ask too.
+	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
+		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
+			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
+		}
+	}
 	own := l.ownParams(parser, g)
 	if len(own) != 2 {
 		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
@@ -253,17 +264,6 @@ func (l *tofino) intrinsic(name string, t *types.Struct) value {
 		f.named = false
 	}
 	return v
-}
-
-// watchTypes notes whether the program writes the fields that tell which object
-// of the deparser is to do something, if 0 is one of their values: a packet for
-// which they are not written is not for that one. A program may ask for it too.
-func (l *tofino) watchTypes(g *gress) {
-	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
-		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
-			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
-		}
-	}
 }
 
 // calls reports whether the program calls the extern function of that name.
@@ -382,15 +382,6 @@ const (
 	messageType = "ghost_intrinsic_metadata_t"
 	messageName = "gh_intr_md"
 )
-
-// newMessage makes the place of what the ghost thread is told.
-func (l *tofino) newMessage(control *instance) value {
-	t, ok := l.topType(messageType).(*types.Struct)
-	if !ok {
-		l.unsupported(control.at, "a ghost thread without %s", messageType)
-	}
-	return l.intrinsic(messageName, t)
-}
 
 // lowerGhost lowers the ghost thread's control.
 func (l *tofino) lowerGhost(control *instance) {

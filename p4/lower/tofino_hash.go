@@ -105,7 +105,10 @@ func (l *tofino) hashCall(c *methodCall) value {
 	}
 	f := l.temp(scalar{width: width})
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(f.st.width))
-	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), l.calculationOf(fn, input, use), constEx(limit, scalar{width: max(64, limit.BitLen())}))
+	ref := l.calculation(fn.algo, input, false)
+	k := l.cfg.Calculations[len(l.cfg.Calculations)-1]
+	k.CRC, k.Hash = fn.crc, use
+	l.prim("modify_field_with_hash_based_offset", f, intEx(0, f.st), ref, constEx(limit, scalar{width: max(64, limit.BitLen())}))
 	if f.st.width == st.width {
 		return l.as(f, st)
 	}
@@ -163,13 +166,6 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 		out.elems[min(i, k)], out.elems[max(i, k)] = intEx(0, p.st), binary(syntax.Xor, p, q, p.st)
 	}
 	return out
-}
-
-func (l *tofino) calculationOf(fn hashFunction, input []*bmv2.Expr, use *bmv2.Hash) *bmv2.Expr {
-	ref := l.calculation(fn.algo, input, false)
-	k := l.cfg.Calculations[len(l.cfg.Calculations)-1]
-	k.CRC, k.Hash = fn.crc, use
-	return ref
 }
 
 // numbers lists the numbers that a value consists of.

@@ -121,7 +121,11 @@ func Pipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
 		if arg == nil {
 			continue
 		}
-		k := slices.IndexFunc(pipes, func(p syntax.Expr) bool { return same(info, p, arg) })
+		k := slices.IndexFunc(pipes, func(p syntax.Expr) bool {
+			x, ok1 := syntax.Unparen(p).(*syntax.Name)
+			y, ok2 := syntax.Unparen(arg).(*syntax.Name)
+			return ok1 && ok2 && info.Uses[x] == info.Uses[y]
+		})
 		if k < 0 {
 			k = len(pipes)
 			pipes = append(pipes, arg)
@@ -129,12 +133,6 @@ func Pipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
 		of = append(of, k)
 	}
 	return pipes, of
-}
-
-func same(info *types.Info, a, b syntax.Expr) bool {
-	x, ok1 := syntax.Unparen(a).(*syntax.Name)
-	y, ok2 := syntax.Unparen(b).(*syntax.Name)
-	return ok1 && ok2 && info.Uses[x] == info.Uses[y]
 }
 
 // Pipe is the name of the k-th of several pipes.

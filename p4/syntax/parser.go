@@ -160,7 +160,11 @@ func (p *parser) giveUp(format string, args ...any) {
 // skipDeclaration ends panic mode at top level: it skips to behind the
 // declaration that started at token start.
 func (p *parser) skipDeclaration(start int) {
-	p.unnest()
+	// What the unfinished productions left open is dropped.
+	for len(p.open) > 0 {
+		p.closeScope()
+	}
+	p.depth, p.noGtr = 0, false
 	if p.i == start {
 		p.next()
 	}
@@ -183,14 +187,6 @@ func (p *parser) skipDeclaration(start int) {
 		}
 	}
 	p.panicking = false
-}
-
-// unnest drops what the unfinished productions left open.
-func (p *parser) unnest() {
-	for len(p.open) > 0 {
-		p.closeScope()
-	}
-	p.depth, p.noGtr = 0, false
 }
 
 // atTopLevel reports whether the token begins a line with a word that only a
@@ -273,22 +269,17 @@ func beginsItem(k token.Kind) bool {
 // recovering from errors between them.
 func (p *parser) items(open Pos, item func()) {
 	for p.tok.Kind != token.Rbrace && p.tok.Kind != token.EOF && !p.atTopLevel() && !p.panicking {
-		p.step(item)
-	}
-	p.wantClose(token.Rbrace, open)
-}
-
-// step parses one item; after an error it skips to the next one.
-func (p *parser) step(item func()) {
-	start, depth, opened := p.i, p.depth, len(p.open)
-	item()
-	if p.panicking && !p.trial {
-		p.skipItem(start)
-		p.depth, p.noGtr = depth, false
-		for len(p.open) > opened {
-			p.closeScope()
+		start, depth, opened := p.i, p.depth, len(p.open)
+		item()
+		if p.panicking && !p.trial {
+			p.skipItem(start)
+			p.depth, p.noGtr = depth, false
+			for len(p.open) > opened {
+				p.closeScope()
+			}
 		}
 	}
+	p.wantClose(token.Rbrace, open)
 }
 
 // list parses items between commas up to (not including) the token end; a

@@ -13,7 +13,14 @@ func (c *checker) unary(e *syntax.UnaryExpr) TypeAndValue {
 	}
 	tv.LValue = false
 	if e.Op == syntax.Not {
-		return c.not(e, tv)
+		if tv.Type != Bool {
+			c.errorf(e.Pos(), "! needs a bool, but %s has type %s", show(e.X), tv.Type)
+			return invalid
+		}
+		if b, ok := tv.Value.(bool); ok {
+			tv.Value = !b
+		}
+		return tv
 	}
 	tv = c.plainBits(e.X, tv)
 	if tv.Type == Int && e.Op == syntax.Compl {
@@ -26,17 +33,6 @@ func (c *checker) unary(e *syntax.UnaryExpr) TypeAndValue {
 	}
 	if n := Number(tv.Value); n != nil {
 		tv.Value = foldUnary(e.Op, n, tv.Type)
-	}
-	return tv
-}
-
-func (c *checker) not(e *syntax.UnaryExpr, tv TypeAndValue) TypeAndValue {
-	if tv.Type != Bool {
-		c.errorf(e.Pos(), "! needs a bool, but %s has type %s", show(e.X), tv.Type)
-		return invalid
-	}
-	if b, ok := tv.Value.(bool); ok {
-		tv.Value = !b
 	}
 	return tv
 }

@@ -183,17 +183,14 @@ func (c *checker) varType(e syntax.Expr, name *syntax.Name) Type {
 		return Invalid
 	}
 	if t == Int || t == String || t == Void || t == DontCare || t == MatchKind {
-		c.errorf(name.Pos(), "%s cannot be a variable of type %s%s", name.Value, t, intHint(t))
+		hint := ""
+		if t == Int {
+			hint = ", which has no width; use bit<W> or int<W>"
+		}
+		c.errorf(name.Pos(), "%s cannot be a variable of type %s%s", name.Value, t, hint)
 		return Invalid
 	}
 	return t
-}
-
-func intHint(t Type) string {
-	if t == Int {
-		return ", which has no width; use bit<W> or int<W>"
-	}
-	return ""
 }
 
 func (c *checker) typedefDecl(d *syntax.TypedefDecl) {
@@ -231,7 +228,11 @@ func (c *checker) enumDecl(d *syntax.EnumDecl) {
 		t := c.typ(d.Type)
 		repr, ok := t.(*Bits)
 		if !ok {
-			c.errorf(d.Type.Pos(), "an enum can be represented by bit<> or int<>, not by %s%s", t, newEnumHint(t))
+			hint := ""
+			if n, ok := t.(*New); ok {
+				hint = ", which is a type of its own made from " + n.Underlying.String()
+			}
+			c.errorf(d.Type.Pos(), "an enum can be represented by bit<> or int<>, not by %s%s", t, hint)
 			repr = nil
 		}
 		en.Repr = repr
@@ -241,13 +242,6 @@ func (c *checker) enumDecl(d *syntax.EnumDecl) {
 	if d.Type != nil && en.Repr == nil {
 		o.Type = Invalid
 	}
-}
-
-func newEnumHint(t Type) string {
-	if n, ok := t.(*New); ok {
-		return ", which is a type of its own made from " + n.Underlying.String()
-	}
-	return ""
 }
 
 func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
@@ -340,24 +334,19 @@ func (c *checker) valueSetDecl(d *syntax.ValueSetDecl) {
 		}
 	}
 	if tv := c.value(d.Size); tv.Type != Invalid {
-		c.sizeOf(d, tv)
+		switch {
+		case !isInteger(Underlying(tv.Type)):
+			c.errorf(d.Size.Pos(), "the size of a value set must be a number, but %s has type %s", show(d.Size), tv.Type)
+		case !tv.known:
+			c.errorf(d.Size.Pos(), "the size of the value set %s is not known at compile time", d.Name.Value)
+		}
+		c.checkSize(d.Size, "a value set", tv)
 	}
 	var st Type = &Set{Elem: t}
 	if t == Invalid {
 		st = Invalid
 	}
 	c.declare(&Object{Kind: ValueSetObj, Type: st}, d, d.Name)
-}
-
-// sizeOf checks the size of a value set, which may come from a constructor parameter.
-func (c *checker) sizeOf(d *syntax.ValueSetDecl, tv TypeAndValue) {
-	switch {
-	case !isInteger(Underlying(tv.Type)):
-		c.errorf(d.Size.Pos(), "the size of a value set must be a number, but %s has type %s", show(d.Size), tv.Type)
-	case !tv.known:
-		c.errorf(d.Size.Pos(), "the size of the value set %s is not known at compile time", d.Name.Value)
-	}
-	c.checkSize(d.Size, "a value set", tv)
 }
 
 // instDecl checks Type(args) name.

@@ -64,7 +64,10 @@ func (c *checker) convertExpr(e syntax.Expr, tv TypeAndValue, want Type) (TypeAn
 	case *syntax.RecordExpr:
 		return c.convertRecord(x, tv, want)
 	case *syntax.InvalidExpr:
-		return c.convertInvalid(x, want)
+		if !isHeaderType(want) {
+			return TypeAndValue{}, &mismatch{x.Pos(), "; {#} is a header or header_union"}
+		}
+		return TypeAndValue{Type: want, Value: &AggregateValue{Invalid: true}, known: true}, nil
 	case *syntax.Dots:
 		if !hasDefault(want) {
 			return tv, &mismatch{x.Pos(), "; that type has no default value"}
@@ -207,13 +210,6 @@ func (c *checker) chosen(x *syntax.CondExpr) Value {
 		return c.info.Types[x.Then].Value
 	}
 	return c.info.Types[x.Else].Value
-}
-
-func (c *checker) convertInvalid(x *syntax.InvalidExpr, want Type) (TypeAndValue, *mismatch) {
-	if !isHeaderType(want) {
-		return TypeAndValue{}, &mismatch{x.Pos(), "; {#} is a header or header_union"}
-	}
-	return TypeAndValue{Type: want, Value: &AggregateValue{Invalid: true}, known: true}, nil
 }
 
 // convertList gives {a, b} the type of a struct, header, tuple, array or list.

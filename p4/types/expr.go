@@ -76,10 +76,6 @@ func (c *checker) ident(n *syntax.Name) TypeAndValue {
 	if o == nil {
 		return invalid
 	}
-	return c.object(n, o)
-}
-
-func (c *checker) object(n *syntax.Name, o *Object) TypeAndValue {
 	tv := TypeAndValue{Type: o.Type}
 	switch o.Kind {
 	case ConstObj, ErrorObj:

@@ -36,7 +36,11 @@ func newGeneric(ps []*TypeParam, self Type) *generic {
 
 func (g *generic) done() {
 	if g != nil {
-		g.close()
+		// The reading of the declaration has ended.
+		g.open = false
+		for i := 0; i < len(g.insts); i++ {
+			g.fill(g.insts[i])
+		}
 	}
 }
 

@@ -177,14 +177,6 @@ func (g *generic) shell(args []Type) Type {
 	return Invalid
 }
 
-// close ends the reading of the declaration.
-func (g *generic) close() {
-	g.open = false
-	for i := 0; i < len(g.insts); i++ {
-		g.fill(g.insts[i])
-	}
-}
-
 func (g *generic) fill(inst Type) {
 	g.depth++
 	defer func() { g.depth-- }()

@@ -50,7 +50,14 @@ func (c *checker) typeOrGeneric(e syntax.Expr) Type {
 func (c *checker) resolveType(e syntax.Expr) Type {
 	switch e := e.(type) {
 	case *syntax.Name:
-		return c.typeName(e)
+		if e.Value == "_" && !e.Global {
+			return DontCare
+		}
+		o := c.find(e, "a type", isTypeObj)
+		if o == nil {
+			return Invalid
+		}
+		return o.Type
 	case *syntax.BaseType:
 		return c.baseType(e)
 	case *syntax.SpecializedType:
@@ -69,17 +76,6 @@ func (c *checker) resolveType(e syntax.Expr) Type {
 	c.expr(e)
 	c.errorf(e.Pos(), "%s is not a type", show(e))
 	return Invalid
-}
-
-func (c *checker) typeName(n *syntax.Name) Type {
-	if n.Value == "_" && !n.Global {
-		return DontCare
-	}
-	o := c.find(n, "a type", isTypeObj)
-	if o == nil {
-		return Invalid
-	}
-	return o.Type
 }
 
 func (c *checker) baseType(e *syntax.BaseType) Type {
