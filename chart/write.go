@@ -147,7 +147,11 @@ func (l *layout) svgShape(b *bytes.Buffer, s *shape, paint func(s *shape, fill b
 		}
 		fmt.Fprintf(b, `<path d="%sZ" %s%s/>`+"\n", path(s.points), paint(s, true), opacity)
 	default:
-		fmt.Fprintf(b, `<path d="%s" fill="none" stroke-width="%.2f"%s %s/>`+"\n", path(s.points), l.stroke(s), dashes(s), paint(s, false))
+		dashed := ""
+		if s.dashed {
+			dashed = ` stroke-dasharray="4 2"`
+		}
+		fmt.Fprintf(b, `<path d="%s" fill="none" stroke-width="%.2f"%s %s/>`+"\n", path(s.points), l.stroke(s), dashed, paint(s, false))
 	}
 }
 
@@ -157,13 +161,6 @@ func (l *layout) stroke(s *shape) float64 {
 		return l.font * 0.08
 	}
 	return l.font * 0.16
-}
-
-func dashes(s *shape) string {
-	if s.dashed {
-		return ` stroke-dasharray="4 2"`
-	}
-	return ""
 }
 
 func path(points []point) string {

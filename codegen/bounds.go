@@ -40,15 +40,6 @@ func (b *bounded) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
-// countTurns has all templates of a file, and their loops, write at each turn.
-func countTurns(t *template.Template) {
-	for _, t := range t.Templates() {
-		if t.Tree != nil {
-			turns(t.Root)
-		}
-	}
-}
-
 // turns puts the writing of nothing in front of a list and of all lists in it.
 func turns(list *parse.ListNode) {
 	if list == nil {

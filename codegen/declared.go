@@ -144,7 +144,12 @@ func (r *tableReader) read(t *syntax.TableDecl, params map[string][]*syntax.Para
 	}
 	if t.Actions != nil {
 		for _, ref := range t.Actions.Refs {
-			r.addAction(ref.Name.Value, params[ref.Name.Value])
+			name := ref.Name.Value
+			a := manifest.Action{Name: name}
+			for _, p := range params[name] {
+				a.Params = append(a.Params, r.param(name, p.Name.Value))
+			}
+			r.Actions = append(r.Actions, a)
 		}
 	}
 }
@@ -163,14 +168,6 @@ func (r *tableReader) addKey(name, match string) {
 		k.Carries, k.Value = r.keys[i].Carries, r.keys[i].Value
 	}
 	r.Keys = append(r.Keys, k)
-}
-
-func (r *tableReader) addAction(name string, params []*syntax.Param) {
-	a := manifest.Action{Name: name}
-	for _, p := range params {
-		a.Params = append(a.Params, r.param(name, p.Name.Value))
-	}
-	r.Actions = append(r.Actions, a)
 }
 
 // param is a parameter: one such as port_3 is about a path.

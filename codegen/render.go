@@ -17,7 +17,12 @@ func parseTemplate(name, text string) (*template.Template, error) {
 	if err != nil {
 		return nil, templateError(err)
 	}
-	countTurns(t)
+	// All templates of a file, and their loops, write at each turn.
+	for _, t := range t.Templates() {
+		if t.Tree != nil {
+			turns(t.Root)
+		}
+	}
 	return t, nil
 }
 

@@ -75,7 +75,13 @@ func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error)
 	if due <= next {
 		return next, nil
 	}
-	p.loop.slow(p.Name(), next-now, due-now)
+	// The run took too long, which is said once if that is the rule.
+	l, name := p.loop, p.Name()
+	l.report.Slowed++
+	l.slowed[name]++
+	if l.slowed[name] == oftenSlow {
+		l.opts.Log.Warn("a task cannot keep its period on all switches", "task", name, "period", next-now, "lately", due-now)
+	}
 	return due, nil
 }
 
@@ -109,15 +115,6 @@ func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
 
 // oftenSlow is after how many runs that took too long it is no accident.
 const oftenSlow = 1000
-
-// slow notes a run that took too long, and says so once if that is the rule.
-func (l *loop) slow(task string, period, takes time.Duration) {
-	l.report.Slowed++
-	l.slowed[task]++
-	if l.slowed[task] == oftenSlow {
-		l.opts.Log.Warn("a task cannot keep its period on all switches", "task", task, "period", period, "lately", takes)
-	}
-}
 
 // note counts the runs and logs what has changed.
 func (l *loop) note(list []task.Outcome) {

@@ -72,7 +72,13 @@ func (r *Routes) Table(name string, by Grouping) (Table, bool) {
 		return Table{}, false
 	}
 	b := &tableBuilder{r: r, s: s, by: by, groups: map[int]Group{}}
-	routes := b.local()
+	// the routes to the hosts at the switch itself
+	var routes []Route
+	for _, p := range b.r.t.ports[b.s] {
+		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {
+			routes = append(routes, Route{Prefix: netip.PrefixFrom(h.IP.Addr(), 32), Hop: p.hop()})
+		}
+	}
 	for _, d := range r.t.destinations {
 		if leaf := r.t.leaves[d.leaf]; leaf != s {
 			if route, ok := b.route(d); ok {
@@ -93,17 +99,6 @@ type tableBuilder struct {
 	s      int
 	by     Grouping
 	groups map[int]Group
-}
-
-// local are the routes to the hosts at the switch itself.
-func (b *tableBuilder) local() []Route {
-	var list []Route
-	for _, p := range b.r.t.ports[b.s] {
-		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {
-			list = append(list, Route{Prefix: netip.PrefixFrom(h.IP.Addr(), 32), Hop: p.hop()})
-		}
-	}
-	return list
 }
 
 // route is the route to a destination at another leaf.

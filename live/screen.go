@@ -173,7 +173,14 @@ func (s *screen) arrange() {
 	s.rows = slices.DeleteFunc(rows, func(r row) bool {
 		return !r.matches(words) || s.noIdle && r.idle()
 	})
-	s.order()
+	// Rows alike keep the order of the frame.
+	if s.sort >= 0 {
+		by := s.columns[s.sort].order
+		slices.SortStableFunc(s.rows, func(a, b row) int { return by(&a, &b) })
+	}
+	if s.reverse {
+		slices.Reverse(s.rows)
+	}
 	same := func(r row) bool {
 		return r.sw == on.sw && r.value.Register == on.value.Register && (s.view == "" || r.value.Index == on.value.Index)
 	}
@@ -203,17 +210,6 @@ func (s *screen) all() []row {
 		rows[i].history = s.memory.of(wholeOf(rows[i].sw, rows[i].value))
 	}
 	return rows
-}
-
-// order sorts the rows; those alike keep the order of the frame.
-func (s *screen) order() {
-	if s.sort >= 0 {
-		by := s.columns[s.sort].order
-		slices.SortStableFunc(s.rows, func(a, b row) int { return by(&a, &b) })
-	}
-	if s.reverse {
-		slices.Reverse(s.rows)
-	}
 }
 
 // move moves the cursor by n rows and keeps it on the screen.

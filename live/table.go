@@ -16,7 +16,11 @@ const (
 // table draws the heads and the rows that are seen, or the help.
 func (s *screen) table() []string {
 	if s.help {
-		return s.helpTable()
+		var lines []string
+		for _, l := range helpText {
+			lines = append(lines, cut(l, s.width))
+		}
+		return lines[:min(len(lines), s.tableHeight()+1)]
 	}
 	if i := s.at(s.view); i >= 0 && s.frame.Switches[i].Err != "" {
 		return []string{s.styles.alarm(cut(s.frame.Switches[i].Err, s.width))}
@@ -28,14 +32,6 @@ func (s *screen) table() []string {
 		lines = append(lines, s.line(&seen[i], s.top+i == s.cursor, columns, widths))
 	}
 	return lines
-}
-
-func (s *screen) helpTable() []string {
-	var lines []string
-	for _, l := range helpText {
-		lines = append(lines, cut(l, s.width))
-	}
-	return lines[:min(len(lines), s.tableHeight()+1)]
 }
 
 // fit chooses the columns that the screen has room for, and their widths. All

@@ -55,16 +55,13 @@ func checkVersion(file string, root node) error {
 		return &Error{File: file, Line: root.line, Place: "version", Msg: fmt.Sprintf("is missing: want %d", Version)}
 	}
 	if f := root.fields[i]; f.text != strconv.Itoa(Version) {
-		return &Error{File: file, Line: f.line, Place: "version", Msg: fmt.Sprintf("is %s: this p4lb reads version %d", orNothing(f.node), Version)}
+		said := f.node.shape.String()
+		if f.node.shape == scalar {
+			said = f.node.text
+		}
+		return &Error{File: file, Line: f.line, Place: "version", Msg: fmt.Sprintf("is %s: this p4lb reads version %d", said, Version)}
 	}
 	return nil
-}
-
-func orNothing(n node) string {
-	if n.shape == scalar {
-		return n.text
-	}
-	return n.shape.String()
 }
 
 // An enumeration is a type of words that has a table of them.

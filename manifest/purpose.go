@@ -57,7 +57,11 @@ func (m *Manifest) validateTables() error {
 		case t.Purpose == BakedTable && t.Baked == nil:
 			return at(place+".baked", "is missing: table %s is for what was computed in advance", t.Name)
 		case t.Purpose != BakedTable && t.Baked != nil:
-			return at(place+".baked", "table %s is for %s: only the purpose baked has it", t.Name, orNone(t.Purpose))
+			purpose := t.Purpose
+			if t.Purpose == "" {
+				purpose = None
+			}
+			return at(place+".baked", "table %s is for %s: only the purpose baked has it", t.Name, purpose)
 		case t.Baked != nil && len(t.Baked.Keys) == 0:
 			return at(place+".baked.keys", "is missing")
 		}
@@ -72,13 +76,6 @@ func (m *Manifest) validateTables() error {
 		}
 	}
 	return nil
-}
-
-func orNone(p Purpose) Purpose {
-	if p == "" {
-		return None
-	}
-	return p
 }
 
 // validatePurpose checks that a table says what its purpose wants.

@@ -38,7 +38,14 @@ func (s schemaMaker) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "string", "pattern": `^[0-9.]+(ns|us|ms|s|m|h)([0-9.]+(ns|us|ms|s|m))*$`}
 	}
 	if e, ok := reflect.Zero(t).Interface().(enumeration); ok {
-		return s.define(t, func() map[string]any { return enumerated(e) })
+		return s.define(t, func() map[string]any {
+			// each word with what it stands for
+			var list []any
+			for _, w := range e.Words() {
+				list = append(list, map[string]any{"const": w.Name, "description": w.About})
+			}
+			return map[string]any{"oneOf": list}
+		})
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -81,13 +88,4 @@ func (s schemaMaker) object(t reflect.Type) map[string]any {
 		out["required"] = required
 	}
 	return out
-}
-
-// enumerated says each word with what it stands for.
-func enumerated(e enumeration) map[string]any {
-	var list []any
-	for _, w := range e.Words() {
-		list = append(list, map[string]any{"const": w.Name, "description": w.About})
-	}
-	return map[string]any{"oneOf": list}
 }

@@ -21,7 +21,11 @@ func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
 	one := s.sourceOf(p.Role)
 	switch {
 	case one == nil:
-		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, s.roles())
+		var roles []string
+		for _, one := range s.sources {
+			roles = append(roles, one.manifest.Role)
+		}
+		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, strings.Join(roles, " and "))
 	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
 		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
 	case p.Coeffs != nil:
@@ -49,14 +53,6 @@ func (s *Scheme) sourceOf(role string) *source {
 		return s.sources[0]
 	}
 	return nil
-}
-
-func (s *Scheme) roles() string {
-	var list []string
-	for _, one := range s.sources {
-		list = append(list, one.manifest.Role)
-	}
-	return strings.Join(list, " and ")
 }
 
 // defines are the names of the macros that the manifest defines.

@@ -99,7 +99,11 @@ func (f *flow) givens() {
 		if t == nil || h.Metadata {
 			continue
 		}
-		switch widths := widthsOf(t); {
+		var widths []int
+		for _, f := range t.Fields {
+			widths = append(widths, f.Width)
+		}
+		switch {
 		case len(widths) >= 3 && widths[0] == 48 && widths[1] == 48:
 			f.roles[fieldName(h.Name, t.Fields[0].Name)] = toMAC
 			f.roles[fieldName(h.Name, t.Fields[1].Name)] = fromMAC
@@ -107,14 +111,6 @@ func (f *flow) givens() {
 			f.roles[fieldName(h.Name, t.Fields[len(widths)-1].Name)] = toAddress
 		}
 	}
-}
-
-func widthsOf(t *bmv2.HeaderType) []int {
-	var list []int
-	for _, f := range t.Fields {
-		list = append(list, f.Width)
-	}
-	return list
 }
 
 // isIPv4 reports whether a header has 20 bytes of which the last eight are two

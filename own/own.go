@@ -132,18 +132,15 @@ func (s *Scheme) add(one *source) error {
 	}
 	for _, other := range s.sources {
 		if other.manifest.Role == m.Role {
-			return fmt.Errorf("%s: %s is for %s as well: want one program for each role", one.manifestFile, other.manifestFile, roleName(m.Role))
+			whom := "the role " + m.Role
+			if m.Role == "" {
+				whom = "all roles"
+			}
+			return fmt.Errorf("%s: %s is for %s as well: want one program for each role", one.manifestFile, other.manifestFile, whom)
 		}
 	}
 	s.sources = append(s.sources, one)
 	return nil
-}
-
-func roleName(role string) string {
-	if role == "" {
-		return "all roles"
-	}
-	return "the role " + role
 }
 
 // manifests lists the files of the manifests that a path stands for, as the user

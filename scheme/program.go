@@ -12,7 +12,6 @@ import (
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/format"
-	"github.com/p4lb/p4lb/p4/syntax"
 )
 
 // A Program is what a switch of one role runs. It may be shared, and must not be
@@ -54,19 +53,15 @@ func newGenerated(made *codegen.Program, arch string) *Program {
 		if err != nil {
 			return nil, nil, fmt.Errorf("the program of %s does not compile: %w", made.Name, err)
 		}
-		if err := errors.Join(asErrors(compiled.Warnings)...); err != nil {
+		var errs []error
+		for _, e := range compiled.Warnings {
+			errs = append(errs, e)
+		}
+		if err := errors.Join(errs...); err != nil {
 			return nil, nil, fmt.Errorf("the program of %s: %w", made.Name, err)
 		}
 		return text, compiled, nil
 	})
-}
-
-func asErrors(list syntax.Errors) []error {
-	var errs []error
-	for _, e := range list {
-		errs = append(errs, e)
-	}
-	return errs
 }
 
 // Text is the program in P4_16, in canonical form if it was generated.

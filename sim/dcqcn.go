@@ -265,7 +265,8 @@ func (s *dcqcnSender) tick(now time.Duration) {
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
-		s.lost.timeout(s.una, s.high)
+		// Everything is repeated that is not known to have arrived.
+		s.lost.end, s.lost.upto, s.lost.at = s.high, s.high, s.una
 		s.skip()
 		s.rtt.backOff()
 		s.alarm = now + s.rtt.rto
@@ -404,9 +405,6 @@ func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 	}
 	return min(next, max(r.at, una)), false
 }
-
-// timeout has everything repeated that is not known to have arrived.
-func (r *recovery) timeout(una, high int64) { r.end, r.upto, r.at = high, high, una }
 
 // acknowledged takes in that all before a byte has arrived.
 func (r *recovery) acknowledged(una int64) {

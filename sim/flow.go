@@ -139,6 +139,6 @@ func (f *Flow) connect() error {
 	}
 	source := newSource(f, to)
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
-	f.sender, f.receiver = source, newSink(f, from)
+	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}
 	return nil
 }

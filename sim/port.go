@@ -260,7 +260,8 @@ func (o *Port) arrive() {
 	}
 	switch {
 	case o.peer == nil:
-		o.sw.comeRound(p)
+		o.sw.count.Recirculated++
+		o.sw.engine.ingress(p)
 	case o.peer.sw != nil:
 		o.peer.sw.receive(p, o.peer)
 	default:

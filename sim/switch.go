@@ -84,12 +84,6 @@ func (s *Switch) receive(p *Packet, o *Port) {
 	s.engine.ingress(p)
 }
 
-// comeRound takes in a packet that has been round.
-func (s *Switch) comeRound(p *Packet) {
-	s.count.Recirculated++
-	s.engine.ingress(p)
-}
-
 // end ends a packet that no queue or link holds.
 func (s *Switch) end(p *Packet, why Reason) {
 	s.engine.forget(p)

@@ -169,7 +169,11 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	if acked > 0 {
 		s.advance(now, a, acked)
 	} else if acked == 0 && flight > 0 {
-		s.countDuplicate()
+		// This looks like a duplicate acknowledgment to those who do not read SACK:
+		// the measure of reordering that papers print.
+		s.run++
+		s.c.DupAcks++
+		s.c.DupRun = max(s.c.DupRun, s.run)
 	}
 	if s.ecn {
 		s.congested(s.una+s.sackedBytes-before, a.Echo)
@@ -240,20 +244,14 @@ func (s *tcpSender) advance(now time.Duration, a *Packet, acked int64) {
 	}
 	if s.phase != tcpOpen && s.una >= s.recover {
 		if s.t.NewReno && s.phase == tcpRecovery {
-			s.deflate()
+			// Fast recovery without SACK ends: what duplicates have added to the window
+			// goes, and no burst follows.
+			s.window = min(s.threshold, max(s.high-s.una, s.segment)+s.segment)
 		}
 		s.phase, s.owed, s.credit = tcpOpen, 0, 0
 		s.rescued = false
 		s.repeat, s.lost = s.una, s.una
 	}
-}
-
-// countDuplicate counts what looks like a duplicate acknowledgment to those who
-// do not read SACK: the measure of reordering that papers print.
-func (s *tcpSender) countDuplicate() {
-	s.run++
-	s.c.DupAcks++
-	s.c.DupRun = max(s.c.DupRun, s.run)
 }
 
 // duplicate takes in an acknowledgment with new SACK information: what RFC 6675
@@ -352,12 +350,6 @@ func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 			s.rescued = true // nothing is sent again but by partial acknowledgments
 		}
 	}
-}
-
-// deflate ends fast recovery without SACK: what duplicates have added to the window
-// goes, and no burst follows.
-func (s *tcpSender) deflate() {
-	s.window = min(s.threshold, max(s.high-s.una, s.segment)+s.segment)
 }
 
 // A roundTrip estimates the round-trip time and sets the retransmission timer

@@ -94,8 +94,6 @@ type sink struct {
 	timer *Timer // nil: until it is needed
 }
 
-func newSink(f *Flow, h half) *sink { return &sink{Flow: f, net: f.Dst.net, half: h} }
-
 func (s *sink) receive(p *Packet) {
 	s.half.receive(s.net.now, p)
 	s.answer()

@@ -169,7 +169,11 @@ func (r *run) send(ctx context.Context, i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c != nil {
-		o.count(c)
+		// What the sender's kernel has counted.
+		if info := tcpInfo(c); info != nil {
+			o.Sent, o.Retransmitted, o.Timeouts = int64(info.Data_segs_out), int64(info.Total_retrans), int64(info.Total_rto)
+			o.RTT = time.Duration(info.Rtt) * time.Microsecond
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) && o.Finished == 0 {
 		o.Err = err
@@ -302,14 +306,6 @@ func (r *run) receive(c net.Conn) {
 	}
 	if info := tcpInfo(c.(*net.TCPConn)); info != nil {
 		o.OutOfOrder = int64(info.Rcv_ooopack)
-	}
-}
-
-// count takes over what the sender's kernel has counted.
-func (o *Outcome) count(c *net.TCPConn) {
-	if info := tcpInfo(c); info != nil {
-		o.Sent, o.Retransmitted, o.Timeouts = int64(info.Data_segs_out), int64(info.Total_retrans), int64(info.Total_rto)
-		o.RTT = time.Duration(info.Rtt) * time.Microsecond
 	}
 }
 

@@ -85,7 +85,11 @@ func (a *answer) send(n int) error {
 	return nil
 }
 
-func isFull(m *wire.ReadResponse) bool { return len(m.Entities) >= pageSize || encoded(m) }
+// isFull reports whether an entity wants a response of its own: this one has a
+// page of them, or some that are encoded already, which it would come before.
+func isFull(m *wire.ReadResponse) bool {
+	return len(m.Entities) >= pageSize || len(m.ProtoReflect().GetUnknown()) > 0
+}
 
 func (a *answer) last() *wire.ReadResponse {
 	if n := len(a.pages); n > 0 && !isFull(a.pages[n-1]) {

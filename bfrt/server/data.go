@@ -11,7 +11,11 @@ import (
 )
 
 func newTable(s *Server, p *program, schema *bfrt.Table) *table {
-	t := &table{s: s, program: p, schema: schema, keys: keysOf(schema), fields: map[uint32]*datum{}}
+	var keys []keyField
+	for _, f := range schema.Key {
+		keys = append(keys, keyField{f.ID, f.Name, f.MatchType, widthOf(f.Type)})
+	}
+	t := &table{s: s, program: p, schema: schema, keys: keys, fields: map[uint32]*datum{}}
 	for _, d := range schema.Data {
 		for _, f := range dataOf(d) {
 			t.fields[f.id] = f

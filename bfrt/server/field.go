@@ -257,14 +257,6 @@ type keyField struct {
 	width int // 0: a string
 }
 
-func keysOf(t *bfrt.Table) []keyField {
-	var list []keyField
-	for _, f := range t.Key {
-		list = append(list, keyField{f.ID, f.Name, f.MatchType, widthOf(f.Type)})
-	}
-	return list
-}
-
 // exact is the value that a key has for a field that wants one, nil if it has
 // none.
 func (f *keyField) exact(k *wire.TableKey) ([]byte, error) {

@@ -56,7 +56,3 @@ func (a *answer) addEncoded(entities []byte) {
 	m.ProtoReflect().SetUnknown(entities)
 	a.pages = append(a.pages, m)
 }
-
-// encoded reports whether a response has such entities, before which no others
-// may come.
-func encoded(m *wire.ReadResponse) bool { return len(m.ProtoReflect().GetUnknown()) > 0 }

@@ -91,7 +91,11 @@ func (j *routesJob) run(name string, switches []string) error {
 		}
 		for _, v := range j.routesOf(t, r, s.Name) {
 			views = append(views, v)
-			rows = append(rows, []string{v.Switch, v.Prefix, orDash(v.Group), joinInts(v.Ports), strings.Join(v.To, ",")})
+			group := strconv.Itoa(v.Group)
+			if v.Group == 0 {
+				group = "-"
+			}
+			rows = append(rows, []string{v.Switch, v.Prefix, group, joinInts(v.Ports), strings.Join(v.To, ",")})
 		}
 	}
 	return cli.Show(j.c.Out, j.form, rows, views)
@@ -184,13 +188,6 @@ func showPaths(c *cli.Console, form cli.Format, list []fabric.Path) error {
 		rows = append(rows, []string{strconv.Itoa(v.ID), v.Delay, v.Rate, joinInts(v.Ports), strings.Join(v.Nodes, " ")})
 	}
 	return cli.Show(c.Out, form, rows, views)
-}
-
-func orDash(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
 }
 
 func joinInts(list []int) string {

@@ -123,7 +123,15 @@ func New(n *plan.Node, regs registers.Access, o Options) (*Inspector, error) {
 func checkNamed(n *plan.Node, names []string) error {
 	for _, name := range names {
 		if n.Manifest.Register(name) == nil {
-			return unknownRegister(n, name)
+			var have []string
+			for _, r := range n.Manifest.Registers {
+				have = append(have, r.Name)
+			}
+			hint := n.Manifest.Scheme + " has " + strings.Join(have, ", ")
+			if len(have) == 0 {
+				hint = n.Manifest.Scheme + " keeps nothing in registers"
+			}
+			return &plan.Error{Switch: n.Name, Err: fmt.Errorf("there is no register %q", name), Hint: hint}
 		}
 	}
 	return nil
@@ -148,19 +156,6 @@ func small(a *registers.Array) bool { return a.Index == "" && a.Size <= fewCells
 // perFlow reports whether cells are found by hashes, or nobody says by what:
 // there may be many, and most hold nothing.
 func perFlow(by manifest.Index) bool { return by == manifest.ByFlow || by == "" }
-
-// unknownRegister names the registers that there are.
-func unknownRegister(n *plan.Node, name string) error {
-	var have []string
-	for _, r := range n.Manifest.Registers {
-		have = append(have, r.Name)
-	}
-	hint := n.Manifest.Scheme + " has " + strings.Join(have, ", ")
-	if len(have) == 0 {
-		hint = n.Manifest.Scheme + " keeps nothing in registers"
-	}
-	return &plan.Error{Switch: n.Name, Err: fmt.Errorf("there is no register %q", name), Hint: hint}
-}
 
 // Node is the switch that is looked into.
 func (in *Inspector) Node() *plan.Node { return in.node }
@@ -312,21 +307,17 @@ func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 func (in *Inspector) assemble(clock time.Duration) {
 	for _, a := range in.arrays {
 		if !a.Plain() && in.fresh[a.Parts[0].Register.Name] {
-			in.assembleOne(a, clock)
-		}
-	}
-}
-
-func (in *Inspector) assembleOne(a *registers.Array, clock time.Duration) {
-	a.Cells, a.Raw = a.Cells[:0], a.Raw[:0]
-	for i := range in.fetched[a.Parts[0].Register.Name] {
-		for _, p := range a.Parts {
-			number, raw := a.Number(in.fetched[p.Register.Name][i], p, clock)
-			a.Cells, a.Raw = append(a.Cells, number), append(a.Raw, raw)
-		}
-		if len(a.Parts) > 1 {
-			none := make([]uint64, manifest.MaxPaths-len(a.Parts))
-			a.Cells, a.Raw = append(a.Cells, none...), append(a.Raw, none...)
+			a.Cells, a.Raw = a.Cells[:0], a.Raw[:0]
+			for i := range in.fetched[a.Parts[0].Register.Name] {
+				for _, p := range a.Parts {
+					number, raw := a.Number(in.fetched[p.Register.Name][i], p, clock)
+					a.Cells, a.Raw = append(a.Cells, number), append(a.Raw, raw)
+				}
+				if len(a.Parts) > 1 {
+					none := make([]uint64, manifest.MaxPaths-len(a.Parts))
+					a.Cells, a.Raw = append(a.Cells, none...), append(a.Raw, none...)
+				}
+			}
 		}
 	}
 }

@@ -195,7 +195,14 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span float64) (float64, error) {
 	port := o.ports[i].Number
 	if o.meter == nil {
-		return o.faded(ctx, port, clock)
+		// the traffic by the bytes that the program lets fade
+		for _, a := range []*registers.Array{o.load, o.updated} {
+			if err := o.read(ctx, a); err != nil {
+				return 0, err
+			}
+		}
+		window := time.Duration(o.load.Window)
+		return registers.Faded(o.cells[o.load][port], o.cells[o.updated][port], clock, window) * 8 / window.Seconds(), nil
 	}
 	at := slices.IndexFunc(o.counts, func(c bmv2.PortCounts) bool { return c.Port == port })
 	if at < 0 {
@@ -205,17 +212,6 @@ func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span
 	rate := float64(sent-min(sent, o.sent[i])) * 8 / max(span, 1e-9) // less, where the switch has begun anew
 	o.sent[i] = sent
 	return rate, nil
-}
-
-// Faded is the traffic by the bytes that the program lets fade.
-func (o *Observer) faded(ctx context.Context, port int, clock time.Duration) (float64, error) {
-	for _, a := range []*registers.Array{o.load, o.updated} {
-		if err := o.read(ctx, a); err != nil {
-			return 0, err
-		}
-	}
-	window := time.Duration(o.load.Window)
-	return registers.Faded(o.cells[o.load][port], o.cells[o.updated][port], clock, window) * 8 / window.Seconds(), nil
 }
 
 // Read reads what an array says of the ports.

@@ -156,7 +156,14 @@ func (r *reader) text(a *registers.Array, raw uint64, reading Reading) string {
 	case a.Valid > 0 && raw>>a.Valid&1 == 0:
 		return "none"
 	case a.Moment():
-		return r.age(raw)
+		if raw == 0 {
+			return "never"
+		}
+		if d := r.s.Clock - registers.Micros(raw); d >= 0 {
+			return durationText(d) + " ago"
+		} else {
+			return "in " + durationText(-d)
+		}
 	}
 	switch a.Kind {
 	case manifest.Slot:
@@ -168,18 +175,6 @@ func (r *reader) text(a *registers.Array, raw uint64, reading Reading) string {
 		return trendText(raw)
 	}
 	return valueText(reading.Value, reading.Unit)
-}
-
-// age says how long a time of the switch's clock is past, or ahead.
-func (r *reader) age(raw uint64) string {
-	if raw == 0 {
-		return "never"
-	}
-	if d := r.s.Clock - registers.Micros(raw); d >= 0 {
-		return durationText(d) + " ago"
-	} else {
-		return "in " + durationText(-d)
-	}
 }
 
 // slotText names the path of a slot, with its port where the group is known.

@@ -28,7 +28,8 @@ var RecordFormats = []string{"csv", "parquet"}
 func NewRecorder(w io.Writer, format string) (Recorder, error) {
 	switch format {
 	case "csv":
-		return newCSVRecorder(w)
+		r := &csvRecorder{w: csv.NewWriter(w)}
+		return r, r.w.Write(recordColumns)
 	case "parquet":
 		return &parquetRecorder{w: parquet.NewGenericWriter[recordRow](w, parquet.Compression(&parquet.Zstd))}, nil
 	}
@@ -106,11 +107,6 @@ func (r *recordRow) reading() Reading {
 type csvRecorder struct {
 	w      *csv.Writer
 	fields []string
-}
-
-func newCSVRecorder(w io.Writer) (*csvRecorder, error) {
-	r := &csvRecorder{w: csv.NewWriter(w)}
-	return r, r.w.Write(recordColumns)
 }
 
 // Record writes a line for each reading.

@@ -37,7 +37,9 @@ func (s *Survey) Round(ctx context.Context) []Result {
 	wall := time.Now()
 	now := wall.Sub(s.start)
 	results := make([]Result, len(s.inspectors))
-	places := make(chan struct{}, atOnce())
+	// More switches are read at a time than there are processors, since some of
+	// them are waited for.
+	places := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
 	var work sync.WaitGroup
 	for i, in := range s.inspectors {
 		places <- struct{}{}
@@ -53,7 +55,3 @@ func (s *Survey) Round(ctx context.Context) []Result {
 	work.Wait()
 	return results
 }
-
-// atOnce is how many switches are read at a time: more than there are
-// processors, since some of them are waited for.
-func atOnce() int { return 4 * runtime.GOMAXPROCS(0) }

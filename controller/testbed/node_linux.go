@@ -86,7 +86,9 @@ func (b *bed) findProcesses() error {
 
 // adopt takes a process over that is the switch.
 func (n *node) adopt(pid int) {
-	args := argsOf(pid)
+	// The command line of the process, at least one word.
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // none if it has ended
+	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 	if filepath.Base(args[0]) != filepath.Base(n.bed.o.Program) {
 		return
 	}
@@ -94,12 +96,6 @@ func (n *node) adopt(pid int) {
 	if known := n.bed.note.Queues[n.plan.Name]; known.PID == pid {
 		n.remote.Assume(known.Queues)
 	}
-}
-
-// argsOf is the command line of a process, at least one word.
-func argsOf(pid int) []string {
-	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // none if it has ended
-	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 }
 
 func (n *node) pid() int {

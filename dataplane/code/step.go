@@ -117,18 +117,14 @@ func (k *Writer) WriteCell(r *cell.Register, at, what *bmv2.Expr) bool {
 	skip := k.NewLabel()
 	k.cell(index, 0, r.Size, unsafe.Pointer(&r.Cells[0]), skip)
 	k.Eval(v, 1)
-	k.maskUnless(Pool[1], r.Mask, v)
+	// What the register holds may be larger than its cell.
+	if !v.v.FitsUnsigned() || v.v.Hi.Cmp(new(big.Int).SetUint64(r.Mask)) > 0 {
+		k.Mask(Pool[1], r.Mask)
+	}
 	k.ref(asm.AX, unsafe.Pointer(&r.Cells[0]))
 	k.Store(asm.Element(asm.AX, Pool[0], 8), Pool[1])
 	k.Bind(skip)
 	return true
-}
-
-// maskUnless cuts a register to a mask, if what it holds may be larger.
-func (k *Writer) maskUnless(r asm.Reg, m uint64, t *Tree) {
-	if !t.v.FitsUnsigned() || t.v.Hi.Cmp(new(big.Int).SetUint64(m)) > 0 {
-		k.Mask(r, m)
-	}
 }
 
 // CountPacket writes count.
@@ -144,16 +140,12 @@ func (k *Writer) CountPacket(c *cell.Counters, at *bmv2.Expr) bool {
 	k.cell(index, 0, len(c.Cells), unsafe.Pointer(&c.Cells[0]), skip)
 	k.ShiftConst(asm.Shl, Pool[0], 4)
 	k.Do(asm.Add, asm.AX, Pool[0])
-	k.addPacket(asm.AX)
+	// The counter's place is in AX.
+	k.MemConst(asm.Add, asm.At(asm.AX, int(unsafe.Offsetof(cell.Count{}.Packets))), 1)
+	k.Load(asm.CX, stateIngress)
+	k.MemDo(asm.Add, asm.At(asm.AX, int(unsafe.Offsetof(cell.Count{}.Bytes))), asm.CX)
 	k.Bind(skip)
 	return true
-}
-
-// addPacket counts the packet in the counter that a register points to.
-func (k *Writer) addPacket(at asm.Reg) {
-	k.MemConst(asm.Add, asm.At(at, int(unsafe.Offsetof(cell.Count{}.Packets))), 1)
-	k.Load(asm.CX, stateIngress)
-	k.MemDo(asm.Add, asm.At(at, int(unsafe.Offsetof(cell.Count{}.Bytes))), asm.CX)
 }
 
 // OnFixed writes something for a header that is known and has a fixed length.

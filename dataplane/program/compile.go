@@ -59,26 +59,22 @@ func (k *compiler) halves(c *bmv2.Config) {
 	k.begin(c)
 	k.entries = map[*uintptr]asm.Label{}
 	for _, h := range k.prog.Halves {
-		k.half(h, c)
+		k.entries[&h.Parser.entry] = k.Here()
+		k.parseStates(h.Parser, c, h.name+"_parser")
+		k.Jump(k.end)
+		if pl := h.Control; pl != nil && pl.first != nil && !circular(pl.first) {
+			k.entries[&pl.entry] = k.Here()
+			k.compileControl(pl, c)
+		}
+		d := h.Deparser
+		k.entries[&d.prepares] = k.Here()
+		k.beforeHeaders(d, c, h.name+"_deparser")
+		k.Jump(k.end)
+		k.entries[&d.emits] = k.Here()
+		k.emitHeaders(d)
+		k.Jump(k.end)
 	}
 	k.pickedActions()
-}
-
-func (k *compiler) half(g *Half, c *bmv2.Config) {
-	k.entries[&g.Parser.entry] = k.Here()
-	k.parseStates(g.Parser, c, g.name+"_parser")
-	k.Jump(k.end)
-	if pl := g.Control; pl != nil && pl.first != nil && !circular(pl.first) {
-		k.entries[&pl.entry] = k.Here()
-		k.compileControl(pl, c)
-	}
-	d := g.Deparser
-	k.entries[&d.prepares] = k.Here()
-	k.beforeHeaders(d, c, g.name+"_deparser")
-	k.Jump(k.end)
-	k.entries[&d.emits] = k.Here()
-	k.emitHeaders(d)
-	k.Jump(k.end)
 }
 
 // program compiles all that a packet passes.
@@ -101,7 +97,15 @@ func (k *compiler) pickedActions() {
 	for len(k.queue) > 0 {
 		a := k.queue[0]
 		k.queue = k.queue[1:]
-		k.pickedAction(a)
+		k.Bind(k.actions[a])
+		k.takesArgs = a.argWords > 0
+		k.loadArgs()
+		k.body(a)
+		if k.exits {
+			k.CmpByte(code.StateExit, 0)
+			k.JumpIf(asm.NotEqual, k.end)
+		}
+		k.JumpTo(code.StateNext)
 	}
 }
 
@@ -300,17 +304,4 @@ func (k *compiler) inlined(a *action, args []uint64) {
 		k.CmpByte(code.StateExit, 0)
 		k.JumpIf(asm.NotEqual, k.end)
 	}
-}
-
-// pickedAction writes an action that tables pick.
-func (k *compiler) pickedAction(a *action) {
-	k.Bind(k.actions[a])
-	k.takesArgs = a.argWords > 0
-	k.loadArgs()
-	k.body(a)
-	if k.exits {
-		k.CmpByte(code.StateExit, 0)
-		k.JumpIf(asm.NotEqual, k.end)
-	}
-	k.JumpTo(code.StateNext)
 }

@@ -5,7 +5,6 @@ import (
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane/lookup"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -156,15 +155,6 @@ func (f *KeyField) put(dst, number []uint64) {
 		}
 		dst[f.Word+j] |= x << uint(f.Shift)
 	}
-}
-
-// places are where the fields are in the lookup key.
-func (k *tableKey) places() []lookup.Place {
-	list := make([]lookup.Place, len(k.Fields))
-	for i, f := range k.Fields {
-		list[i] = lookup.Place{Word: f.Word, Width: f.Width}
-	}
-	return list
 }
 
 // isCanonical reports whether all matches are exact, and of full width.

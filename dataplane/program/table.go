@@ -113,7 +113,11 @@ func (t *Table) newIndex() error {
 		}
 		t.lpm = lookup.NewLPM(last.Word, last.Width)
 	default:
-		t.ternary = lookup.NewTernary(t.Key.places())
+		places := make([]lookup.Place, len(t.Key.Fields))
+		for i, f := range t.Key.Fields {
+			places[i] = lookup.Place{Word: f.Word, Width: f.Width}
+		}
+		t.ternary = lookup.NewTernary(places)
 		t.byMatch = map[string]int32{}
 	}
 	return nil

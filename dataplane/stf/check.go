@@ -90,7 +90,14 @@ func (r *runner) cellIndex(s string) (int, error) {
 	if h, ok := r.handles[strings.TrimPrefix(s, "$")]; ok {
 		return int(h), nil
 	}
-	return index(s)
+	v, err := number(s)
+	if err != nil {
+		return 0, err
+	}
+	if !v.IsInt64() || v.Int64() > 1<<31 {
+		return 0, fmt.Errorf("%s is too large", s)
+	}
+	return int(v.Int64()), nil
 }
 
 // compare says what is wrong with the value got of name.

@@ -120,7 +120,11 @@ func (r *runner) comparePackets() []error {
 			var err error
 			switch {
 			case i >= len(got):
-				err = fmt.Errorf("%s:%d: port %d: no packet, expected %s", r.script.name, want[i].line, port, orAny(want[i]))
+				data := want[i].data
+				if want[i].any {
+					data = "any"
+				}
+				err = fmt.Errorf("%s:%d: port %d: no packet, expected %s", r.script.name, want[i].line, port, data)
 			case i >= len(want):
 				err = fmt.Errorf("%s: port %d: unexpected packet %X", r.script.name, port, got[i])
 			default:
@@ -132,13 +136,6 @@ func (r *runner) comparePackets() []error {
 		}
 	}
 	return errs
-}
-
-func orAny(st stmt) string {
-	if st.any {
-		return "any"
-	}
-	return st.data
 }
 
 // comparePacket compares a packet with an expectation, digit by digit.

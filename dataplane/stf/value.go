@@ -30,17 +30,6 @@ func number(s string) (*big.Int, error) {
 	return v, nil
 }
 
-func index(s string) (int, error) {
-	v, err := number(s)
-	if err != nil {
-		return 0, err
-	}
-	if !v.IsInt64() || v.Int64() > 1<<31 {
-		return 0, fmt.Errorf("%s is too large", s)
-	}
-	return int(v.Int64()), nil
-}
-
 func numbers32(list []string) ([]uint32, error) {
 	var out []uint32
 	for _, s := range list {

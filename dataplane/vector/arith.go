@@ -12,7 +12,11 @@ import (
 func UnaryOp(op string, a Value) (Value, error) {
 	switch op {
 	case "~":
-		lo := new(big.Int).Not(a.hiOrZero())
+		hi := a.Hi
+		if a.Hi == nil {
+			hi = new(big.Int)
+		}
+		lo := new(big.Int).Not(hi)
 		r := Value{Lo: lo, Hi: new(big.Int).Not(a.Lo), Kind: fnKind}
 		if a.Hi == nil {
 			r.Lo, r.Hi = a.Lo, nil
@@ -32,13 +36,6 @@ func UnaryOp(op string, a Value) (Value, error) {
 		return a, nil
 	}
 	return Value{}, fmt.Errorf("unknown operation %q", op)
-}
-
-func (v *Value) hiOrZero() *big.Int {
-	if v.Hi == nil {
-		return new(big.Int)
-	}
-	return v.Hi
 }
 
 // Widen sets wide if the interval needs it.

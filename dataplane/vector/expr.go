@@ -3,8 +3,10 @@ package vector
 import (
 	"errors"
 	"fmt"
+	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A Linker turns the expressions of a program into closures over the vector. It
@@ -108,7 +110,11 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	case bmv2.TypeLocal, bmv2.TypeRuntimeData:
 		return l.local(e.Int)
 	case bmv2.TypeStackField:
-		return l.lastField(e)
+		pl, err := l.LastPlace(e)
+		if err != nil {
+			return Value{}, err
+		}
+		return pl.Value(), nil
 	case bmv2.TypeRegister:
 		return l.Cells.ReadCell(e)
 	case bmv2.TypeExpression:
@@ -131,7 +137,14 @@ func (l *Linker) local(i int) (Value, error) {
 	if i < 0 || i >= len(l.Params) {
 		return Value{}, fmt.Errorf("parameter %d of an action with %d", i, len(l.Params))
 	}
-	return argValue(l.Params[i]), nil
+	// a parameter of the running action
+	pr := l.Params[i]
+	v := Value{Lo: new(big.Int), Hi: num.Most(pr.Width), Kind: ArgKind, Off: pr.Off}
+	if pr.Width > 64 {
+		off, n := pr.Off, num.Words(pr.Width)
+		v.Wide = func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.Args[off:off+n]) }
+	}
+	return v, nil
 }
 
 func (l *Linker) operation(e *bmv2.Expr) (Value, error) {

@@ -276,11 +276,3 @@ func (s *unionStack) Member(name string) int {
 	}
 	return -1
 }
-
-func (l *Linker) lastField(e *bmv2.Expr) (Value, error) {
-	pl, err := l.LastPlace(e)
-	if err != nil {
-		return Value{}, err
-	}
-	return pl.Value(), nil
-}

@@ -204,7 +204,12 @@ func (l *Layout) placeHeaders(c *bmv2.Config, types map[string]*HeaderType) map[
 	for _, metadata := range []bool{true, false} {
 		for _, h := range c.Headers {
 			if h.Metadata == metadata {
-				byID[h.ID] = l.placeHeader(h, types[h.HeaderType])
+				t := types[h.HeaderType]
+				hd := &Header{Name: h.Name, Index: len(l.Headers), Type: t, Base: l.Words, Metadata: h.Metadata}
+				l.Words += t.Size
+				l.Headers = append(l.Headers, hd)
+				l.HeaderNames[h.Name] = hd
+				byID[h.ID] = hd
 			}
 		}
 		if metadata {
@@ -212,14 +217,6 @@ func (l *Layout) placeHeaders(c *bmv2.Config, types map[string]*HeaderType) map[
 		}
 	}
 	return byID
-}
-
-func (l *Layout) placeHeader(h *bmv2.Header, t *HeaderType) *Header {
-	hd := &Header{Name: h.Name, Index: len(l.Headers), Type: t, Base: l.Words, Metadata: h.Metadata}
-	l.Words += t.Size
-	l.Headers = append(l.Headers, hd)
-	l.HeaderNames[h.Name] = hd
-	return hd
 }
 
 func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID map[int]*Header) {

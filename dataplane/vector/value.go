@@ -89,16 +89,6 @@ func wideField(f Field) func(*State, []uint64) {
 	return func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.W[off:off+n]) }
 }
 
-// argValue is a parameter of the running action.
-func argValue(pr Param) Value {
-	v := Value{Lo: new(big.Int), Hi: num.Most(pr.Width), Kind: ArgKind, Off: pr.Off}
-	if pr.Width > 64 {
-		off, n := pr.Off, num.Words(pr.Width)
-		v.Wide = func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.Args[off:off+n]) }
-	}
-	return v
-}
-
 // computed is a value between lo and hi.
 func computed(lo, hi *big.Int, fn Eval) Value {
 	return Value{Lo: lo, Hi: hi, Kind: fnKind, fn: fn}

@@ -211,9 +211,3 @@ func boundedPareto(lo, hi, u float64) float64 {
 	r := math.Pow(lo/hi, paretoShape)
 	return lo / math.Pow(1-u*(1-r), 1/paretoShape)
 }
-
-func paretoMean(lo, hi float64) float64 {
-	const a = paretoShape
-	r := math.Pow(lo/hi, a)
-	return math.Pow(lo, a) / (1 - r) * a / (a - 1) * (math.Pow(lo, 1-a) - math.Pow(hi, 1-a))
-}

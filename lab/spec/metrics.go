@@ -103,7 +103,11 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 		return Measure{}, errors.New("overtaken is called reordered now; what used to be reordered is out-of-order")
 	}
 	if i < 0 {
-		return Measure{}, fmt.Errorf("there is no metric %q: there are %s", base, metricNames())
+		var names []string
+		for _, m := range metrics {
+			names = append(names, m.Name)
+		}
+		return Measure{}, fmt.Errorf("there is no metric %q: there are %s", base, strings.Join(names, ", "))
 	}
 	c := Measure{&metrics[i], -1, name}
 	if !byClass {
@@ -116,14 +120,6 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 		return Measure{}, fmt.Errorf("metric %s: there is no class %q", name, class)
 	}
 	return c, nil
-}
-
-func metricNames() string {
-	var names []string
-	for _, m := range metrics {
-		names = append(names, m.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // AllMetrics are all that an experiment's runs are measured by.

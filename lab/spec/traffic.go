@@ -3,6 +3,7 @@ package spec
 import (
 	_ "embed"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -255,7 +256,11 @@ func (d *flowMaker) size() int64 {
 func (d *flowMaker) Mean() float64 {
 	switch {
 	case d.Size > 0 && d.MinSize > 0 && d.Tail:
-		return paretoMean(float64(d.MinSize), float64(d.Size))
+		lo := float64(d.MinSize)
+		hi := float64(d.Size)
+		const a = paretoShape
+		r := math.Pow(lo/hi, a)
+		return math.Pow(lo, a) / (1 - r) * a / (a - 1) * (math.Pow(lo, 1-a) - math.Pow(hi, 1-a))
 	case d.Size > 0 && d.MinSize > 0:
 		return float64(d.Size+d.MinSize) / 2
 	case d.Size > 0:

@@ -132,7 +132,13 @@ func (s *Server) Show(f *live.Frame) {
 	if !same {
 		s.forget() // what is kept is about other series
 	}
-	s.keep(frame)
+	// The oldest frames go.
+	s.past, s.size = append(s.past, frame), s.size+len(frame)
+	for len(s.past) > keptFrames || s.size > keptBytes && len(s.past) > 1 {
+		s.size -= len(s.past[0])
+		s.past[0] = nil
+		s.past, s.first = s.past[1:], s.first+1
+	}
 	s.wake()
 }
 
@@ -165,16 +171,6 @@ func (s *Server) note(list []Event) {
 	if surplus := len(s.events) - keptEvents; surplus > 0 {
 		s.events = append(s.events[:0], s.events[surplus:]...)
 		s.told += surplus
-	}
-}
-
-// keep adds a frame to the past, and lets the oldest go.
-func (s *Server) keep(frame []byte) {
-	s.past, s.size = append(s.past, frame), s.size+len(frame)
-	for len(s.past) > keptFrames || s.size > keptBytes && len(s.past) > 1 {
-		s.size -= len(s.past[0])
-		s.past[0] = nil
-		s.past, s.first = s.past[1:], s.first+1
 	}
 }
 

@@ -17,7 +17,11 @@ import (
 func (c *Console) Topology(name string) (*fabric.Topology, error) {
 	info, err := os.Stat(name)
 	if name != "-" && (errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir()) {
-		return presetTopology(name)
+		p, err := fabric.PresetNamed(name)
+		if err != nil {
+			return nil, Hinted(fmt.Errorf("no file of that name, and %w", err), "p4lb topo presets lists the presets")
+		}
+		return p.Make()
 	}
 	text, err := c.ReadSource(name)
 	if err != nil {
@@ -25,14 +29,6 @@ func (c *Console) Topology(name string) (*fabric.Topology, error) {
 	}
 	t, err := fabric.Load(DisplayName(name), text)
 	return t, c.TopologyErrors(err)
-}
-
-func presetTopology(name string) (*fabric.Topology, error) {
-	p, err := fabric.PresetNamed(name)
-	if err != nil {
-		return nil, Hinted(fmt.Errorf("no file of that name, and %w", err), "p4lb topo presets lists the presets")
-	}
-	return p.Make()
 }
 
 // TopologyErrors prints what is wrong with a topology, a line each.

@@ -129,14 +129,6 @@ func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
 	return d
 }
 
-func roleNames(all map[fabric.Role]*plan.Pipeline) string {
-	var list []string
-	for _, role := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, string(role))
-	}
-	return strings.Join(list, ", ")
-}
-
 // pipelinesOf makes the programs of a scheme that a topology wants.
 func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	schemes, err := r.Schemes()
@@ -176,7 +168,11 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error 
 		role, file, ok := strings.Cut(text, "=")
 		p := all[fabric.Role(role)]
 		if !ok || p == nil {
-			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, roleNames(all))
+			var roles []string
+			for _, role := range slices.Sorted(maps.Keys(all)) {
+				roles = append(roles, string(role))
+			}
+			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, strings.Join(roles, ", "))
 		}
 		var err error
 		if p.Config, err = j.deviceConfig(p, file); err != nil {

@@ -61,7 +61,11 @@ func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
 	var list []*inspect.Inspector
 	var first error
 	for _, sw := range s.switches {
-		in, err := inspect.New(sw.node, sw.registers, j.options(len(s.switches)))
+		opts := inspect.Options{Registers: j.registers, NoFlows: j.noFlows}
+		if j.record == "" {
+			opts.FlowsEvery = inspect.FlowsEvery(len(s.switches))
+		}
+		in, err := inspect.New(sw.node, sw.registers, opts)
 		if err != nil {
 			first = errors.Join(first, err)
 			continue
@@ -72,14 +76,6 @@ func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
 		return nil, explained(first)
 	}
 	return inspect.NewSurvey(list), nil
-}
-
-func (j *inspectJob) options(switches int) inspect.Options {
-	o := inspect.Options{Registers: j.registers, NoFlows: j.noFlows}
-	if j.record == "" {
-		o.FlowsEvery = inspect.FlowsEvery(switches)
-	}
-	return o
 }
 
 // explained gives an error of the controller its hint.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/p4rt/gate"
 )
@@ -40,10 +38,6 @@ type limits struct {
 	list   []string
 	server gate.Limits
 	thrift int
-}
-
-func (l *limits) addFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&l.list, "limit", nil, "limit what clients may take, as `NAME=N` (repeatable)")
 }
 
 // check reads the flags.

@@ -142,7 +142,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve the Thrift interface of simple_switch at `ADDR`")
 	cli.AddPlaintext(cmd, &j.plaintext, "Thrift")
-	j.limits.addFlag(cmd)
+	cmd.Flags().StringArrayVar(&j.limits.list, "limit", nil, "limit what clients may take, as `NAME=N` (repeatable)")
 	j.engine.AddFlag(cmd)
 	j.bfrt.addFlags(cmd)
 	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")

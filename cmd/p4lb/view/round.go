@@ -51,18 +51,14 @@ func (r *Round) Frame(minor bool) *live.Frame {
 }
 
 func valueOf(r inspect.Reading) live.Value {
+	name := r.Quantity
+	if r.Register != "" {
+		name = r.Register
+	}
 	return live.Value{
-		Register: nameOf(r), Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
+		Register: name, Index: r.Index, Port: r.Port, Peer: r.Peer, Group: r.Group, Path: r.Path,
 		Number: r.Value, Unit: r.Unit, Text: r.Text, Change: r.Change, Rate: r.Rate, Meaning: r.Meaning,
 	}
-}
-
-// nameOf is the register, or what is computed from several.
-func nameOf(r inspect.Reading) string {
-	if r.Register != "" {
-		return r.Register
-	}
-	return r.Quantity
 }
 
 // A switchView is what is shown of a switch: a snapshot, or why there is none.
