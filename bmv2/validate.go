@@ -204,20 +204,25 @@ func (v *validator) unionStacks() {
 }
 
 const (
-	// maxCells bounds the size of one array of registers, counters or meters.
-	maxCells = 1 << 25
-	// maxWords bounds what all of them take, in words of 64 bits: 1 GiB.
-	maxWords = 1 << 27
+	// MaxCells bounds the size of one array of registers, counters or meters.
+	MaxCells = 1 << 25
+	// MaxWords bounds what all of them take, in words of 64 bits: 1 GiB.
+	MaxWords = 1 << 27
+	// CounterWords and MeterWords are what a cell of these takes.
+	CounterWords, MeterWords = 2, 8
 )
+
+// RegisterWords is what a cell of so many bits takes.
+func RegisterWords(bits int) int { return (max(bits, 1) + 63) / 64 }
 
 // size checks that of an array whose cells take so many words each.
 func (v *validator) size(path string, size, words int) {
-	if size < 0 || size > maxCells {
-		v.failf(path, "size %d is outside 0..%d", size, maxCells)
+	if size < 0 || size > MaxCells {
+		v.failf(path, "size %d is outside 0..%d", size, MaxCells)
 		return
 	}
-	if v.words += size * words; v.words > maxWords {
-		v.failf(path, "the arrays up to here take more than %d words of 64 bits", maxWords)
+	if v.words += size * words; v.words > MaxWords {
+		v.failf(path, "the arrays up to here take more than %d words of 64 bits", MaxWords)
 	}
 }
 
@@ -228,7 +233,7 @@ func (v *validator) arrays() {
 	v.unique("register_arrays", len(r), func(i int) (string, int) { return r[i].Name, r[i].ID })
 	for i, a := range m {
 		path := at("meter_arrays", i)
-		v.size(path, a.Size, 8)
+		v.size(path, a.Size, MeterWords)
 		if a.Type != "bytes" && a.Type != "packets" {
 			v.failf(path, "type %q is neither bytes nor packets", a.Type)
 		}
@@ -237,10 +242,10 @@ func (v *validator) arrays() {
 		}
 	}
 	for i, a := range k {
-		v.size(at("counter_arrays", i), a.Size, 2)
+		v.size(at("counter_arrays", i), a.Size, CounterWords)
 	}
 	for i, a := range r {
-		v.size(at("register_arrays", i), a.Size, (max(a.Bitwidth, 1)+63)/64)
+		v.size(at("register_arrays", i), a.Size, RegisterWords(a.Bitwidth))
 		if a.Bitwidth <= 0 || a.Bitwidth > maxWidth {
 			v.failf(at("register_arrays", i), "bitwidth %d is outside 1..%d", a.Bitwidth, maxWidth)
 		}

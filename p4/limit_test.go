@@ -90,6 +90,10 @@ func TestGrowth(t *testing.T) {
 		{"a field of no bits", outline("struct S { bit<0> s; }", "", accept, "S s;", "meta.m = 1;"), 0, "s.s has no bits"},
 		{"an entry twice", outline("", "", accept, "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = { 1: NoAction(); 1: NoAction(); } }", "t.apply();"), 0, "an entry with the same key is there already"},
 		{"50 comparisons of large unions", outline("header_union u_t { "+doubling("", "h_t x#; ", 3001)+"}", "", accept, "u_t u; u_t v;", strings.Repeat("if (u == v) { meta.m = 1; }", 50)), 0, "more than 8388608 steps to lower"},
+		// Arrays.
+		{"a register of 4,000,000,000 cells", outline("", "", accept, "register<bit<32>>(4000000000) r;", "r.write(0, 1);"), 0, "x.p4:11:5: not supported: register of 4000000000 cells: want 0 to 33554432"},
+		{"a counter of 4,000,000,000 cells", outline("", "", accept, "counter(4000000000, CounterType.packets) r;", "r.count(0);"), 0, "want 0 to 33554432"},
+		{"registers of 2 GiB", outline("", "", accept, each(8, "register<bit<64>>(33554432) r#; "), each(8, "r#.write(0, 1);")), 0, "more than 134217728 words of 64 bits up to I.r4"},
 		// Unions.
 		{"500 unions", outline(each(500, "header_union u#_t { h_t x; h_t y; }\n"), "", accept, each(500, "u#_t u#;\n"), ""), 10000, ""},
 		{"a stack of 500 unions by an index", outline("header_union u_t { h_t x; h_t y; }", "", accept, "u_t[500] u;", "u[meta.m].x.setValid(); u[meta.m].y.a = u[hdr.h.a].x.b;"), 20000, ""},

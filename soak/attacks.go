@@ -54,6 +54,18 @@ func doubling(first, next string, n int) string {
 	return s
 }
 
+// manyHosts is a topology of n hosts.
+func manyHosts(n int) string {
+	leaves := (n + 399) / 400
+	var b strings.Builder
+	b.WriteString("switches:\n  s: {role: spine}\n" + numbered(leaves, "  l#: {role: leaf}\n"))
+	b.WriteString("hosts:\n" + numbered(n, "  h#:\n") + "links:\n" + numbered(leaves, "  - {ends: [l#, s], rate: 1G}\n"))
+	for i := range n {
+		fmt.Fprintf(&b, "  - {ends: [h%d, l%d], rate: 1G}\n", i, i/400)
+	}
+	return b.String()
+}
+
 const experiment = `name: x
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G}}
 schemes: [ecmp]
@@ -121,6 +133,14 @@ func attacks(n int) []attack {
 		attack{"lab: a text of nothing", map[string]string{"x.yaml": experiment + "a: >\n" + strings.Repeat("\n", 500_000)}, []string{"lab", "run", "x.yaml"}, 1, "empty lines", nil},
 		attack{"lab: a list of millions", map[string]string{"x.yaml": experiment + "a: [" + strings.Repeat("1,", 3_000_000) + "1]\n"}, []string{"lab", "run", "x.yaml"}, 1, "words and signs", nil},
 		attack{"lab: a load that is no number", map[string]string{"x.yaml": strings.Replace(experiment, "size: 10KB", "workload: websearch, load: .nan", 1)}, []string{"lab", "run", "x.yaml"}, 1, "want a number", nil},
+		attack{"lab: keys below one another", map[string]string{"x.yaml": experiment + numbered(500_000, "k#: 1\n")}, []string{"lab", "run", "x.yaml"}, 1, "x.yaml:10001: more than 10000 keys", nil},
+		attack{"lab: keys in braces", map[string]string{"x.yaml": experiment + "a: {" + numbered(60_000, "k#: 1, ") + "k: 1}\n"}, []string{"lab", "run", "x.yaml"}, 1, "there is no key", nil},
+		attack{"manifest: registers that say nothing", map[string]string{"x.json": `{"version": 2, "registers": [` + strings.Repeat("{},", 500_000) + "{}]}"}, []string{"manifest", "check", "x.json"}, 1, "words and signs", nil},
+		attack{"topo: a million switches", map[string]string{"x.yaml": "switches:\n" + numbered(1_000_000, "  s#:\n")}, []string{"topo", "validate", "x.yaml"}, 1, "x.yaml:200002: more than 200000", nil},
+		attack{"topo: 59,000 hosts", map[string]string{"x.yaml": manyHosts(59_000)}, []string{"topo", "validate", "x.yaml"}, 0, "59000 hosts", nil},
+		attack{"test: names, numbers and packets of megabytes", map[string]string{
+			"x.p4": p4("", "", "std.egress_spec = 3;", ""), "x.stf": "packet 1 " + strings.Repeat("00", 64) + "\nexpect 1 " + strings.Repeat("11", 2<<20) + "\n", "y.stf": "add " + strings.Repeat("x", 4<<20) + " a:1 b()\n", "z.stf": "mirroring_add " + strings.Repeat("9", 4<<20) + " 1\n",
+		}, []string{"test", "x.p4", "x.stf", "y.stf", "z.stf"}, 1, "bytes)", nil},
 		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply", nil},
 	)
 	return list

@@ -76,6 +76,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	s := NewServer(newFake(), 7)
 	s.Limit(2)
+	s.silence = time.Hour // nobody has been silent for so long
 	go s.Serve(l)
 	defer s.Close()
 	addr := l.Addr().String()
@@ -88,6 +89,39 @@ func TestTooManyConnections(t *testing.T) {
 	c, ctx := dial(t, addr)
 	if _, err := c.RegisterRead(ctx, "r", 0); err == nil {
 		t.Error("a third connection is served")
+	}
+}
+
+// TestSilentClientsGiveWay: clients that have called once do not keep others out, and
+// the one that has been silent for longest goes first.
+func TestSilentClientsGiveWay(t *testing.T) {
+	s := NewServer(newFake(), 7)
+	s.Limit(3)
+	var list []*timedConn
+	for i := range 3 {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		c := &timedConn{Conn: ours, since: time.Now()}
+		c.spoke.Store(true)
+		c.rests.Store(time.Now().Add(time.Duration(i-10) * time.Minute).UnixNano())
+		s.conns[c] = true
+		list = append(list, c)
+	}
+	list[0].rests.Store(0) // is in a call
+	for i, want := range []bool{true, true, false} {
+		if got := s.makeRoom(); got != want {
+			t.Fatalf("room for one more, the %d. time: %v", i+1, got)
+		}
+	}
+	if !s.conns[list[0]] || len(s.conns) != 1 {
+		t.Error("it is not the one with a call in progress that is left")
+	}
+	calling := &timedConn{}
+	calling.spoke.Store(true)
+	calling.idle()
+	s.conns = map[*timedConn]bool{calling: true}
+	if s.silence = time.Hour; s.makeRoom() {
+		t.Error("one gives way that has just called")
 	}
 }
 

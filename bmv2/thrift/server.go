@@ -18,6 +18,8 @@ type Server struct {
 	device uint64
 	most   int // connections
 
+	silence time.Duration // from which a connection gives way to another
+
 	mu     sync.Mutex
 	listen net.Listener
 	conns  map[*timedConn]bool
@@ -34,12 +36,13 @@ const MaxConnections = 64
 
 // NewServer makes a server for a switch and the id that it goes by.
 func NewServer(t Target, device uint64) *Server {
-	return &Server{target: t, device: device, most: MaxConnections, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
+	return &Server{target: t, device: device, most: MaxConnections, silence: busyTime, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
 }
 
 // Limit sets the number of connections at a time, before Serve. For one more, the
 // one gives way that has not called for longest since it was opened; if all have
-// called, the new one is closed.
+// called, the one that has been silent for longest, a second at least; if there is
+// none, the new one is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
 
 // The limits of what a client can send: calls are short. The protocol bounds each
@@ -121,14 +124,24 @@ func (s *Server) add(conn net.Conn) {
 	})
 }
 
-// makeRoom closes the connection without a call that has been open for longest,
-// if there is any. The caller holds s.mu.
+// makeRoom closes the connection without a call that has been open for longest, or
+// else the one that has been silent for longest, if there is any. The caller holds
+// s.mu.
 func (s *Server) makeRoom() bool {
-	var gone *timedConn
+	var gone, silent *timedConn
+	oldest := time.Now().Add(-s.silence).UnixNano()
 	for c := range s.conns {
-		if !c.spoke.Load() && (gone == nil || c.since.Before(gone.since)) {
-			gone = c
+		switch rests := c.rests.Load(); {
+		case !c.spoke.Load():
+			if gone == nil || c.since.Before(gone.since) {
+				gone = c
+			}
+		case rests > 0 && rests <= oldest:
+			silent, oldest = c, rests
 		}
+	}
+	if gone == nil {
+		gone = silent
 	}
 	if gone == nil {
 		return false

@@ -14,6 +14,9 @@ const (
 	// idleTime is how long a connection may be silent between calls: people type
 	// them.
 	idleTime = 10 * time.Minute
+	// busyTime is how long it may be so where others want its place: programs call
+	// more often.
+	busyTime = time.Second
 )
 
 // A timedConn gives up a client that has gone, or that was never there: a
@@ -24,6 +27,7 @@ type timedConn struct {
 	until time.Time     // the call that is coming in must be there; zero before it
 	since time.Time     // it was opened
 	spoke atomic.Bool   // there has been a call
+	rests atomic.Int64  // when the last call was answered, by the clock; 0 while there is one
 	came  int           // bytes, since the last call
 }
 
@@ -31,7 +35,10 @@ type timedConn struct {
 var errLong = errors.New("a call is too long")
 
 // idle says that a call has been answered.
-func (c *timedConn) idle() { c.wait, c.until, c.came = idleTime, time.Time{}, 0 }
+func (c *timedConn) idle() {
+	c.wait, c.until, c.came = idleTime, time.Time{}, 0
+	c.rests.Store(time.Now().UnixNano())
+}
 
 func (c *timedConn) Read(b []byte) (int, error) {
 	if c.came > maxMessage+serverBuffer { // of which a part may belong to the next
@@ -47,8 +54,9 @@ func (c *timedConn) Read(b []byte) (int, error) {
 	if c.until.IsZero() {
 		c.until = time.Now().Add(callTime)
 	}
-	if n > 0 && !c.spoke.Load() {
+	if n > 0 {
 		c.spoke.Store(true)
+		c.rests.Store(0)
 	}
 	return n, err
 }

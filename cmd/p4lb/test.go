@@ -112,6 +112,13 @@ func testScheme(c *cli.Console, cmd *cobra.Command, name string, e cli.Engine, r
 	return bad
 }
 
+// What is said of a test that fails: packets may be of megabytes, and there may be
+// thousands of them.
+const (
+	maxFailures = 100  // lines
+	maxFailure  = 4000 // bytes of each
+)
+
 // runTests runs each test on a new switch and says how it went.
 func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine, rounds int) error {
 	var bad error
@@ -140,8 +147,12 @@ func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine,
 		if err != nil {
 			bad = cli.ErrReported
 			fmt.Fprintf(c.Out, "FAIL  %s\n", name)
-			for line := range strings.Lines(err.Error()) {
-				fmt.Fprintf(c.Out, "      %s\n", strings.TrimSuffix(line, "\n"))
+			lines := strings.Split(strings.TrimSuffix(err.Error(), "\n"), "\n")
+			for _, line := range lines[:min(len(lines), maxFailures)] {
+				fmt.Fprintf(c.Out, "      %s\n", cli.Tame(line, maxFailure))
+			}
+			if more := len(lines) - maxFailures; more > 0 {
+				fmt.Fprintf(c.Out, "      and %d more lines\n", more)
 			}
 			continue
 		}

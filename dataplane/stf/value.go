@@ -10,6 +10,9 @@ import (
 	"github.com/p4lb/p4lb/dataplane/program"
 )
 
+// maxDigits is more than the widest value has, in binary.
+const maxDigits = 4096
+
 // number reads a number in base 2, 8, 10 or 16 by its prefix.
 func number(s string) (*big.Int, error) {
 	base, digits := 10, s
@@ -22,6 +25,9 @@ func number(s string) (*big.Int, error) {
 		case 'o', 'O':
 			base, digits = 8, s[2:]
 		}
+	}
+	if len(digits) > maxDigits { // reading it would take the square of that
+		return nil, fmt.Errorf("%q is too large", s)
 	}
 	v, ok := new(big.Int).SetString(digits, base)
 	if !ok || strings.ContainsAny(digits, "_+-") {

@@ -113,7 +113,7 @@ func (l *lowerer) declareExtern(i *instance) {
 
 func (l *lowerer) declareCounter(i *instance) {
 	l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
-		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), TrueEgress: l.trueEgress(i, 2),
+		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, l.constArg(i, 0), bmv2.CounterWords), TrueEgress: l.trueEgress(i, 2),
 	})
 }
 
@@ -125,7 +125,7 @@ func (l *lowerer) trueEgress(i *instance, arg int) bool {
 
 func (l *lowerer) declareMeter(i *instance) {
 	l.cfg.MeterArrays = append(l.cfg.MeterArrays, &bmv2.MeterArray{
-		Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.constArg(i, 0), RateCount: 2, Type: l.meterType(i, 1),
+		Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, l.constArg(i, 0), bmv2.MeterWords), RateCount: 2, Type: l.meterType(i, 1),
 	})
 }
 
@@ -186,8 +186,20 @@ func (l *lowerer) declareRegister(i *instance) {
 		l.unsupported(i.at, "a register of %s; BMv2 has registers of bit<W> and int<W>", i.extern().Args[0])
 	}
 	l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{
-		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: size, Bitwidth: st.width,
+		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, size, bmv2.RegisterWords(st.width)), Bitwidth: st.width,
 	})
+}
+
+// cells is the size of an array, whose cells take so many words of 64 bits each; what
+// no switch is to hold is refused here, where the program's line is known.
+func (l *lowerer) cells(i *instance, size, words int) int {
+	if size < 0 || size > bmv2.MaxCells {
+		l.unsupported(i.at, "%s of %d cells: want 0 to %d", i.extern().Name, size, bmv2.MaxCells)
+	}
+	if l.words += size * words; l.words > bmv2.MaxWords {
+		l.unsupported(i.at, "arrays that take more than %d words of 64 bits up to %s", bmv2.MaxWords, i.name)
+	}
+	return size
 }
 
 // constArg is a constructor argument that must be a constant.

@@ -42,6 +42,7 @@ type lowerer struct {
 	depth     int
 	steps     int
 	work      int
+	words     int // of 64 bits that the cells of all arrays take
 	// sourceInfo describes sourceOf, the node that source was last asked for: the
 	// instructions of a statement share it.
 	sourceOf   syntax.Node

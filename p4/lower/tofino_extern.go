@@ -48,7 +48,7 @@ func (l *tofino) declareArray(i *instance, size int, initial value) {
 		l.unsupported(i.at, "a register of %s", t)
 	}
 	out := &bmv2.RegisterArray{
-		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: size, Bitwidth: width,
+		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, size, bmv2.RegisterWords(width)), Bitwidth: width,
 		Pair: isPair(t),
 	}
 	if initial != nil {

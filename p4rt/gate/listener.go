@@ -21,6 +21,7 @@ type boundedListener struct {
 	log    *slog.Logger
 
 	mu    sync.Mutex
+	left  chan struct{} // has one if a connection may have become one that gives way
 	open  map[*boundedConn]bool
 	count uint64 // of connections that were opened or left without a call
 	full  bool   // has been reported
@@ -57,7 +58,7 @@ func (l *boundedListener) add(c *boundedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
-		l.open = map[*boundedConn]bool{}
+		l.open, l.left = map[*boundedConn]bool{}, make(chan struct{}, 1)
 	}
 	if len(l.open) < l.most {
 		l.full = false
@@ -71,8 +72,14 @@ func (l *boundedListener) add(c *boundedConn) bool {
 		case gone == nil && wait == 0: // all have a call in progress
 			return false
 		case wait > 0:
+			left := l.left
 			l.mu.Unlock()
-			time.Sleep(min(wait, moment/20)) // others may go before
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-left: // somebody goes before
+			}
+			timer.Stop()
 			l.mu.Lock()
 		default:
 			l.mu.Unlock()
@@ -119,10 +126,20 @@ type boundedConn struct {
 
 // Close closes the connection and makes room for another.
 func (c *boundedConn) Close() error {
-	c.place.listener.mu.Lock()
-	delete(c.place.listener.open, c)
-	c.place.listener.mu.Unlock()
+	l := c.place.listener
+	l.mu.Lock()
+	delete(l.open, c)
+	l.leave()
+	l.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// leave wakes who waits for a place. The caller holds l.mu.
+func (l *boundedListener) leave() {
+	select {
+	case l.left <- struct{}{}:
+	default:
+	}
 }
 
 // A Place is that of a connection at a listener that bounds them. The listener's lock
@@ -163,6 +180,7 @@ func (p *Place) End() {
 	defer p.listener.mu.Unlock()
 	if p.calls--; p.calls == 0 {
 		p.rest()
+		p.listener.leave()
 	}
 }
 
@@ -175,6 +193,7 @@ func (p *Place) work(now bool) {
 	defer p.listener.mu.Unlock()
 	if p.working = now; !now {
 		p.rest()
+		p.listener.leave()
 	}
 }
 

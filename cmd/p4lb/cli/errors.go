@@ -98,11 +98,13 @@ func (c *Console) Report(err error) int {
 // maxSaid is how much is said of one error: a file may be one word of megabytes.
 const maxSaid = 16 << 10
 
-// tame writes out what a terminal might obey, and cuts what nobody reads: names come
-// from files and from the network.
-func tame(text string) string {
-	if n := len(text); n > maxSaid {
-		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxSaid], ""), n)
+// tame is Tame for errors: names come from files and from the network.
+func tame(text string) string { return Tame(text, maxSaid) }
+
+// Tame writes out what a terminal might obey, and cuts what is longer than most.
+func Tame(text string, most int) string {
+	if n := len(text); n > most {
+		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:most], ""), n)
 	}
 	var b strings.Builder
 	for _, r := range text {
