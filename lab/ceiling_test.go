@@ -15,6 +15,7 @@ metrics: [fct-mean, paused, out-of-order]
 // TestCeilings: each takes away what it says, and the rows that no target compares
 // with do not run there.
 func TestCeilings(t *testing.T) {
+	leftToPlainRun(t)
 	text := strings.Replace(ceilingText, "schemes: [drill]", "schemes: [rps, ecmp]", 1)
 	text = strings.Replace(text, "pfc: true", "pfc: true, pfc-threshold: 20KB", 1)
 	x := load(t, text+"ceiling: [no-pauses, keep-early, fast-core, oracle]\ntargets:\n - {name: a, metric: fct-mean, of: ecmp, against: rps, printed: 99, load: 0.8}\n")

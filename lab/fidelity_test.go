@@ -322,11 +322,9 @@ func TestFidelitySchemes(t *testing.T) {
 
 // TestFidelityOtherRates: one path at a quarter of the rate.
 func TestFidelityOtherRates(t *testing.T) {
+	leftToPlainRun(t)
 	all := recorded(t, "one-path.txt.gz")
 	for name, mean := range map[string]float64{"single": 1, "two": 2, "two2": 2, "victim": 5, "incast8": 5, "incast16": 5} {
-		if testing.Short() && mean > 2 {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			rows := slices.DeleteFunc(slices.Clone(all), func(r map[string]string) bool { return r["case"] != name })
 			_, flows := answersOf(t, rows, "fct", "sent")

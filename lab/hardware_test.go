@@ -166,6 +166,7 @@ func TestGhost(t *testing.T) {
 // off by 1 is another way. After a failure a leaf sees packets of its own come back
 // with another leaf's header, which it must pass on or drop with the same draws.
 func TestHardwareEngines(t *testing.T) {
+	leftToPlainRun(t)
 	for name, text := range map[string]string{
 		"three tiers": `
 topology: {fat-tree: {k: 4, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 64}}
