@@ -141,6 +141,8 @@ func attacks(n int) []attack {
 		attack{"test: names, numbers and packets of megabytes", map[string]string{
 			"x.p4": p4("", "", "std.egress_spec = 3;", ""), "x.stf": "packet 1 " + strings.Repeat("00", 64) + "\nexpect 1 " + strings.Repeat("11", 2<<20) + "\n", "y.stf": "add " + strings.Repeat("x", 4<<20) + " a:1 b()\n", "z.stf": "mirroring_add " + strings.Repeat("9", 4<<20) + " 1\n",
 		}, []string{"test", "x.p4", "x.stf", "y.stf", "z.stf"}, 1, "bytes)", nil},
+		attack{"fmt: comments", map[string]string{"x.p4": strings.Repeat("// a\n", 300_000)}, []string{"fmt", "-w", "x.p4"}, 0, "", nil},
+		attack{"fmt: braces", map[string]string{"x.p4": strings.Repeat("{", 500_000)}, []string{"fmt", "x.p4"}, 1, "nests more than 1000 deep", nil},
 		attack{"topo: braces in braces", map[string]string{"x.yaml": "switches: " + strings.Repeat("{a: ", 50000)}, []string{"topo", "validate", "x.yaml"}, 1, "nested too deeply", nil},
 	)
 	return list

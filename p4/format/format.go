@@ -27,6 +27,9 @@ func Format(src []byte, name string) ([]byte, error) {
 		f := &formatter{elems: elems}
 		f.resolve()
 		f.layout()
+		if f.deep > 0 {
+			return nil, fmt.Errorf("%s:%d: nests more than %d deep", name, f.deep, maxDepth)
+		}
 		out := f.align()
 		again, err := cut(name, string(out))
 		if err != nil {
@@ -50,6 +53,10 @@ func Format(src []byte, name string) ([]byte, error) {
 // maxLayouts is how often a text may be laid out until nothing changes. A
 // program needs two, one that does not parse sometimes more.
 const maxLayouts = 8
+
+// maxDepth is how many brackets may be open: the compiler takes no more, and each
+// line is indented by them.
+const maxDepth = 1000
 
 // An elem is what Format moves around.
 type elem struct {
@@ -136,6 +143,8 @@ type formatter struct {
 	types  map[string]bool
 	angles []angleList // for each token that is a <
 	ended  []int       // for each elem, how many lines end before it
+	before []int       // for each elem, the token before it; -1 behind a directive
+	deep   int         // the first line that nests too deeply
 	out    bytes.Buffer
 
 	stack  []bracket

@@ -83,9 +83,10 @@ func TestFormatParsed(t *testing.T) {
 // TestFormatRefuses checks that Format returns nothing where it cannot be sure.
 func TestFormatRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"const int a = \"x": "string not terminated",
-		"a /* b":            "comment not terminated",
-		"{ #\n}":            "would change line 1", // the # would begin a line
+		"const int a = \"x":         "string not terminated",
+		"a /* b":                    "comment not terminated",
+		strings.Repeat("{\n", 1001): "in.p4:1001: nests more than 1000 deep",
+		"{ #\n}":                    "would change line 1", // the # would begin a line
 	} {
 		out, err := Format([]byte(text), "in.p4")
 		if err == nil || out != nil || !strings.Contains(err.Error(), want) {
@@ -101,6 +102,15 @@ func TestFormatBackslashAtTheEnd(t *testing.T) {
 		if out := checkFormat(t, "in.p4", []byte(text)); !bytes.HasSuffix(out, []byte("#R(a, b)\n")) {
 			t.Errorf("%q becomes %q", text, out)
 		}
+	}
+}
+
+// TestFormatManyComments: what stands in front of a line is not looked for from each
+// line anew; with a million of them the test would run for minutes.
+func TestFormatManyComments(t *testing.T) {
+	text := []byte(strings.Repeat("// a\n", 300_000))
+	if out, err := Format(text, "in.p4"); err != nil || !bytes.Equal(out, text) {
+		t.Errorf("%d bytes become %d: %v", len(text), len(out), err)
 	}
 }
 

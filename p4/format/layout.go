@@ -22,7 +22,18 @@ type bracket struct {
 
 // layout writes all elems.
 func (f *formatter) layout() {
-	f.ended = make([]int, len(f.elems))
+	f.ended, f.before = make([]int, len(f.elems)), make([]int, len(f.elems)+1)
+	f.before[0] = -1
+	for i := range f.elems {
+		switch f.elems[i].Class {
+		case syntax.TokenElement:
+			f.before[i+1] = i
+		case syntax.Directive:
+			f.before[i+1] = -1
+		default:
+			f.before[i+1] = f.before[i]
+		}
+	}
 	for i := 1; i < len(f.elems); i++ {
 		e := &f.elems[i]
 		f.ended[i] = f.ended[i-1]
@@ -206,12 +217,10 @@ func (f *formatter) headOf(i int) *elem {
 // tokenBefore is the last token before elem i, nil where there is none or a
 // directive comes in between.
 func (f *formatter) tokenBefore(i int) *elem {
-	for i--; i >= 0 && f.elems[i].Class != syntax.Directive; i-- {
-		if f.elems[i].Class == syntax.TokenElement {
-			return &f.elems[i]
-		}
+	if i = f.before[i]; i < 0 {
+		return nil
 	}
-	return nil
+	return &f.elems[i]
 }
 
 // continues reports whether the line that elem i begins goes on with the
@@ -244,7 +253,9 @@ func (f *formatter) open(i int) {
 	if e.role != blockBrace && i+1 < len(f.elems) && !f.breakBefore(i+1) {
 		b.inside = f.col + 1 // align with what follows on this line
 	}
-	f.stack = append(f.stack, b)
+	if f.stack = append(f.stack, b); len(f.stack) > maxDepth && f.deep == 0 {
+		f.deep = e.Line
+	}
 }
 
 // close notes that elem i closes a bracket: what follows on its line belongs
