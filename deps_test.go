@@ -117,7 +117,7 @@ var rooms = map[string][]string{
 	// What a deployment has done.
 	"controller/report": {"controller/plan"},
 	// Who is primary on a switch, and the stream to it.
-	"controller/primary": {"controller/plan", "controller/target"},
+	"controller/primary": {"controller/plan", "controller/target", "plain"},
 	// The note that a deployment leaves for others on the machine.
 	"controller/deployed": {"controller/plan", "controller/target", "fabric", "manifest", "plain"},
 	"controller": {

@@ -71,7 +71,7 @@ func TestAnswersOfLyingSwitches(t *testing.T) {
 		"that trickle": {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{entry}}, 20*time.Millisecond), "too slowly", 50 * time.Millisecond},
 		"with escapes": {func(func(*p4v1.ReadResponse) error) error {
 			return status.Error(codes.Internal, strings.Repeat("\x1b[31mevil\x07\n", 1000))
-		}, "·[31mevil··", patience},
+		}, `\x1b[31mevil\a\n`, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDetailsOfLyingSwitches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, first, _ := updateErrors(s.Err()); first == nil || first.msg != "·]0;evil·" {
+	if _, first, _ := updateErrors(s.Err()); first == nil || first.msg != `\x1b]0;evil\a` {
 		t.Errorf("got %+v", first)
 	}
 	if _, err := (&p4Registers{index: &p4info.Index{Registers: map[string]*p4info.Register{"r": {Name: "r", Size: 1<<31 - 1}}}}).Read(t.Context(), "r", 0, 1<<31-1, nil); err == nil {

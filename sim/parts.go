@@ -142,7 +142,8 @@ func (n *Network) takePart(until time.Duration) {
 			if until != never {
 				end = min(end, until+1)
 			}
-			n.through(end)
+			n.fire(end - 1)
+			n.now = end
 		}
 	}
 }
@@ -151,22 +152,6 @@ func (n *Network) takePart(until time.Duration) {
 func (n *Network) turn() {
 	n.odd = 1 - n.odd
 	n.takeIn(1 - n.odd)
-}
-
-// through lets everything happen in the part before a time.
-func (n *Network) through(end time.Duration) {
-	for turn := 1; ; turn++ {
-		ev, at := n.events.pop(end - 1)
-		if ev == nil {
-			break
-		}
-		n.now = at
-		ev.what.fire()
-		if turn%heldFor == 0 {
-			n.letGo()
-		}
-	}
-	n.now = end
 }
 
 // alone lets the first part do something for all, when everybody has taken in what

@@ -26,6 +26,14 @@ func (n *Network) runWhole(until time.Duration) {
 		n.running = false
 		n.letGo()
 	}()
+	n.fire(until)
+	if !n.stopped && until != never {
+		n.now = max(n.now, until)
+	}
+}
+
+// fire lets events happen up to a time, or until Stop.
+func (n *Network) fire(until time.Duration) {
 	for turn := 1; !n.stopped; turn++ {
 		ev, at := n.events.pop(until)
 		if ev == nil {
@@ -36,9 +44,6 @@ func (n *Network) runWhole(until time.Duration) {
 		if turn%heldFor == 0 {
 			n.letGo()
 		}
-	}
-	if !n.stopped && until != never {
-		n.now = max(n.now, until)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane/stf"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/plain"
 )
 
 func newTest(c *cli.Console) *cobra.Command {
@@ -149,7 +150,7 @@ func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine,
 			fmt.Fprintf(c.Out, "FAIL  %s\n", name)
 			lines := strings.Split(strings.TrimSuffix(err.Error(), "\n"), "\n")
 			for _, line := range lines[:min(len(lines), maxFailures)] {
-				fmt.Fprintf(c.Out, "      %s\n", cli.Tame(line, maxFailure))
+				fmt.Fprintf(c.Out, "      %s\n", plain.Printable(line, "\n\t", maxFailure))
 			}
 			if more := len(lines) - maxFailures; more > 0 {
 				fmt.Fprintf(c.Out, "      and %d more lines\n", more)

@@ -2,11 +2,11 @@ package primary
 
 import (
 	"context"
-	"strings"
-	"unicode"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // maxSaid is the length of what is shown of a text from a switch.
@@ -14,20 +14,7 @@ const maxSaid = 500
 
 // Clean makes a text from a switch fit for a terminal: one line of printable
 // characters, of a length that one reads.
-func Clean(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if b.Len() >= maxSaid {
-			b.WriteString("…")
-			break
-		}
-		if !unicode.IsPrint(r) {
-			r = '·'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func Clean(s string) string { return plain.Printable(s, "", maxSaid) }
 
 // cleanError makes the message of an error from a server fit for a terminal. Its
 // details have messages too, which need cleaning by themselves.

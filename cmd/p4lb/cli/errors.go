@@ -7,11 +7,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // The exit codes, the same for every verb.
@@ -98,24 +97,9 @@ func (c *Console) Report(err error) int {
 // maxSaid is how much is said of one error: a file may be one word of megabytes.
 const maxSaid = 16 << 10
 
-// tame is Tame for errors: names come from files and from the network.
-func tame(text string) string { return Tame(text, maxSaid) }
-
-// Tame writes out what a terminal might obey, and cuts what is longer than most.
-func Tame(text string, most int) string {
-	if n := len(text); n > most {
-		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:most], ""), n)
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		}
-	}
-	return b.String()
-}
+// tame makes an error fit for a terminal: names in it come from files and from
+// the network.
+func tame(text string) string { return plain.Printable(text, "\n\t", maxSaid) }
 
 // knownHint is the way out that an error knows itself, such as one of the
 // catalogue about a name that is not there.
