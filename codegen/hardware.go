@@ -26,7 +26,7 @@ func (v *view) SlotBits() int {
 	return 8
 }
 
-// RecircPort leads round within a pipe.
+// RecircPort is the port of a pipe that recirculates.
 func (v *view) RecircPort() int { return v.arch.recircPort }
 
 // RecircPorts lists the recirculation ports of the four pipes.
@@ -82,7 +82,7 @@ func (v *view) Orders() bool { return v.runs.Choice == "ordered" }
 // Remembers reports whether a path is remembered from one packet to the next.
 func (v *view) Remembers() bool { return v.Orders() || v.runs.Choice == "sampled" && v.Int("m") > 0 }
 
-// Sorts reports whether packets that come round are of several kinds.
+// Sorts reports whether packets that recirculate are of several kinds.
 func (v *view) Sorts() bool { return v.Own() || v.In("again") }
 
 // Own reports whether the switch makes probes.
@@ -136,7 +136,7 @@ func (v *view) WrapsSize() int { return len(v.Wraps()) }
 // Cuts are the places between the paths' grids.
 func (v *view) Cuts() []int { return v.Slots()[:v.Last()] }
 
-// LowCuts are those of the first 8 paths: as many differences as a group of
+// LowCuts are the cuts of the first 8 paths: as many differences as a group of
 // containers has room for.
 func (v *view) LowCuts() []int { return v.Cuts()[:min(8, v.Last())] }
 

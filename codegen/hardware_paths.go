@@ -7,7 +7,7 @@ import (
 )
 
 // What the templates for Tofino are told where probes know about paths, and
-// where packets come round.
+// where packets recirculate.
 
 // Delays reports whether the delays of all paths are looked at at once.
 func (v *view) Delays() bool { return v.Classes() || v.Star() }
@@ -96,7 +96,7 @@ func (v *view) PathType() string {
 // NoQueue stands in for the queues of slots that a group does not have.
 func (v *view) NoQueue() int { return 2047 }
 
-// Moves reports whether packets come round to move their flow.
+// Moves reports whether packets recirculate to move their flow.
 func (v *view) Moves() bool { return v.runs.Choice == "cautious" }
 
 // Closed is a level that no open path has: levels of 8 bits or a class,
@@ -108,7 +108,7 @@ func (v *view) Closed() string {
 	return "0xF000"
 }
 
-// AgainSlot says what the slot is that a packet comes round with.
+// AgainSlot says what the slot is that a recirculated packet carries.
 func (v *view) AgainSlot() string {
 	switch {
 	case !v.Star():

@@ -167,7 +167,7 @@ func (v *view) LimitTask() string {
 		v.values["rc"].Int, v.values["incast"].Int, v.values["link"].Int, duration(v.values["delay"].Int), v.values["qpfc"].Int)
 }
 
-// RecirculationPorts are the ports by which packets come round.
+// RecirculationPorts are the ports by which packets recirculate.
 func (v *view) RecirculationPorts() string {
 	var b strings.Builder
 	b.WriteString("ports:\n")

@@ -30,7 +30,7 @@ import (
 // for an Engine that has a Switch for each pipe; lengths leave the four bytes of the frame's checksum out; a queue is as long as
 // its caller says, and nothing is deflected from a full one; packets of the generator come when the caller makes
 // them. A packet takes no time on its way: of the two times that ingress sees,
-// the first is that of Receive (or of the turn, if it comes round), the second
+// the first is that of Receive (or of the turn, if it recirculates), the second
 // that of Ingress.
 
 // A tofino runs the program of a Switch as a pipe of Tofino does.

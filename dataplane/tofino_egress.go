@@ -29,7 +29,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	}
 	dropped := g.drop.Get(p.st.W)
 	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
-	leaves := dropped&dropPacket != 0 || !t.comesRound(p)
+	leaves := dropped&dropPacket != 0 || !t.recirculates(p)
 	if mirrors && t.chip.selects && g.mirrorIO.Get(p.st.W) == 0 {
 		out, mirrors = t.mirror(p, p.st.Start, leaves, out), false
 	}
@@ -48,12 +48,14 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	return t.send(p, out)
 }
 
-// comesRound reports whether the packet's port leads round to ingress.
-func (t *tofino) comesRound(p *Packet) bool { return p.egressPort < devPorts && t.loops[p.egressPort] }
+// recirculates reports whether the packet's port leads to ingress.
+func (t *tofino) recirculates(p *Packet) bool {
+	return p.egressPort < devPorts && t.loops[p.egressPort]
+}
 
-// send is the way out of a port, or round to ingress.
+// send is the way out of a port, or into ingress.
 func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
-	if t.comesRound(p) {
+	if t.recirculates(p) {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
@@ -62,8 +64,8 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
 
-// recirculate makes of a packet that leaves by a port that leads round one
-// that comes in there.
+// recirculate makes of a packet that leaves by a port of recirculation one that
+// comes in there.
 func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 	if !t.sw.turns(p, turn{EventRecirculate, p.egressPort}) {
 		return t.sw.drop(p, dropRounds, out)

@@ -377,8 +377,8 @@ func (s *sampler) sharing() float64 {
 }
 
 // probes estimates the load of probes: those of the controller, and their copies
-// that go on. A report goes round as often as it is copied; what has been copied
-// and did not go round is a probe.
+// that go on. A report recirculates as often as it is copied; what has been
+// copied and did not recirculate is a probe.
 func (s *sampler) probes(m *measured, seconds float64) {
 	if s.r.tasks == nil || s.r.tasks.sent == 0 {
 		return

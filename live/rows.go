@@ -38,7 +38,7 @@ var (
 	columnHistory  = column{head: historyHead, keep: 3}
 )
 
-// cellColumns are those of a switch's view.
+// cellColumns are the columns of the view of one switch.
 var cellColumns = []column{
 	columnRegister,
 	{head: "WHERE", keep: 7, text: func(r *row) string { return r.value.Index }},
@@ -49,7 +49,7 @@ var cellColumns = []column{
 	{head: "MEANING", keep: 1, text: func(r *row) string { return r.value.Meaning }},
 }
 
-// summaryColumns are those of the view of the whole fabric.
+// summaryColumns are the columns of the view of the whole fabric.
 var summaryColumns = []column{
 	columnSwitch,
 	columnRegister,

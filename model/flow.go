@@ -50,7 +50,7 @@ func (f Flow) bytes() [13]byte {
 	}
 }
 
-// crcTable is that of the reflected polynomial 0x8005.
+// crcTable is for CRC-16 by the reflected polynomial 0x8005.
 var crcTable = func() (t [256]uint16) {
 	for i := range t {
 		crc := uint16(i)

@@ -83,7 +83,7 @@ func (c *cautious) best(p *pass, than *pathState) int {
 }
 
 // wary is Hermes on hardware. The flow's path is read before it is known whether
-// it moves: if it does the packet comes round to write the new one, and those
+// it moves: if it does the packet recirculates to write the new one, and those
 // behind it keep to the old one meanwhile. Rates are bytes in windows that begin
 // one after the other; that of a path is the utilisation of its first link, in
 // eighths.

@@ -427,7 +427,7 @@ func (r *rig) comeAgain(it *item) int {
 	if len(r.out) != 1 || r.out[0].Kind != dataplane.ToIngress {
 		r.t.Fatalf("a packet that comes round at %d becomes %+v", r.now, r.out)
 	}
-	r.model.ComeRound(model.Departure{Port: it.port, Packet: &it.packet, Queued: it.queued})
+	r.model.Recirculated(model.Departure{Port: it.port, Packet: &it.packet, Queued: it.queued})
 	return r.decide(r.out[0].Packet, it.packet)
 }
 

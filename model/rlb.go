@@ -162,9 +162,9 @@ func (g *rlb) timeRound(d Departure) {
 	}
 }
 
-// ComeRound takes note of a packet that leaves the switch's own port to come
-// round again.
-func (s *Switch) ComeRound(d Departure) {
+// Recirculated takes note of a packet that leaves the switch's own port to enter
+// ingress once more.
+func (s *Switch) Recirculated(d Departure) {
 	if s.guard == nil || s.tofino() {
 		return
 	}
@@ -184,7 +184,7 @@ func (g *rlb) paused(port int, now Time) bool {
 }
 
 // reroute is Algorithm 1, its loop cut to one turn for each other path: what
-// the path chosen gives way to, or that the packet had better come round.
+// the path chosen gives way to, or that the packet had better recirculate.
 func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	if g.tofino() {
 		return g.evade(p, grain)
@@ -217,7 +217,7 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 }
 
 // evade is how hardware does that. RLB takes what is next in the order of slots.
-// RLB* has a packet come round instead if that saves time: it compares the path
+// RLB* has a packet recirculate instead if that saves time: it compares the path
 // chosen with the one that it would take otherwise, once.
 func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	if !g.star {
@@ -292,7 +292,7 @@ func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
 	return next, gain
 }
 
-// mayRecirculate bounds the rounds of a packet; RLB* bounds them by the room in
+// mayRecirculate bounds how often a packet recirculates; RLB* bounds it by the room in
 // the buffer as well (Eq. 5), and by what is to be gained (Eq. 6).
 func (g *rlb) mayRecirculate(r *Round, gain, now Time) bool {
 	if r.Count >= g.cfg.Rounds {

@@ -214,7 +214,7 @@ func (g *piggyback) cost(p *pass, slot int) uint32 {
 	remote := g.toLeaf.of(p.Group)[slot]
 	if p.now.Since(remote.at) > g.cfg.Ageing {
 		remote.degree = 0
-		if g.tofino() { // whose clock comes round sooner: it forgets
+		if g.tofino() { // whose clock wraps sooner: it forgets
 			g.toLeaf.of(p.Group)[slot].degree = 0
 		}
 	}

@@ -19,7 +19,7 @@ type Config struct {
 	Edge  bool // the switch is a leaf or ToR
 
 	// Direct: what egress measures is known to ingress at once. Otherwise it
-	// goes round by report, at most every Tb.
+	// recirculates as a report, at most every Tb.
 	Direct bool
 	// Ghost: so are the lengths of queues, and also when packets come to them.
 	Ghost bool
@@ -94,7 +94,7 @@ type Decision struct {
 	Slot int // its path in the group
 	Port int // the egress port of that path
 
-	Again  bool   // it comes round instead: Ingress is to be called again
+	Again  bool   // it recirculates instead: Ingress is to be called again
 	Notice Notice // for the switch upstream
 }
 
@@ -125,7 +125,7 @@ type pass struct {
 	n     int    // paths of the group
 	key   uint16 // slot of the flow
 	cell  uint32 // of the flow, on hardware
-	again bool   // the packet has to come round, says the choice
+	again bool   // the packet has to recirculate, says the choice
 	held  int    // the path that the flow has had so far, -1 for none
 }
 
@@ -192,7 +192,7 @@ func (s *Switch) SetGroup(id int, g Group) {
 // SetPort sets what is known of a port.
 func (s *Switch) SetPort(port int, p Port) { s.ports[port] = p }
 
-// Ingress decides about a packet that arrives, or comes round once more. A
+// Ingress decides about a packet that arrives, or recirculates. A
 // packet of Group -1 has but one way, which is no matter of the scheme.
 func (s *Switch) Ingress(p *Packet, now Time) Decision {
 	first := p.Round.Count == 0
@@ -314,7 +314,7 @@ func (s *Switch) Assigned(port, bytes int, now Time) {
 }
 
 // Egress takes note of a packet that leaves. If it returns true, Learn is to be
-// called with the report once that has come round.
+// called with the report once that has recirculated.
 func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
 	r, due := s.signal.egress(d, now)
 	due = due && !s.transit
@@ -384,7 +384,7 @@ type Params struct {
 	Delay      int64  // d, in ns: between two switches
 	Hold       Time   // a warning counts, and is not repeated, so long
 	Derivative bool   // predict by growth; else as soon as QTh is exceeded
-	Rounds     int    // a packet comes round at most so often
+	Rounds     int    // a packet recirculates at most so often
 	Halve      bool   // RTT differences count half, as the one-way delays that they stand for
 }
 

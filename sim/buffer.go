@@ -6,7 +6,7 @@ import "time"
 // number of bytes, or with Options.Alpha to a multiple of what is free (dynamic
 // thresholds). With PFC no queue is limited, so that nothing is lost before the
 // buffer is full; instead each ingress port is, whose peer is told to pause. That
-// goes for what comes round in the switch too, but for copies: those of a port
+// goes for what recirculates too, but for copies: those of a port
 // without a peer are nobody's to pause.
 
 // admit decides whether a packet may join a queue.
@@ -85,7 +85,7 @@ func (o *Port) pauseAt() int {
 	return pause
 }
 
-// priorities are those of Ethernet, with a queue each.
+// priorities is how many Ethernet has (802.1p): each has a queue.
 const priorities = 8
 
 // headroom is what is set aside for what comes after pauses, and with Promised for

@@ -12,7 +12,7 @@ type Model struct {
 
 	// The bytes of headers: that which copies to ingress carry, that which leaves
 	// exchange, that of notices, that of what ingress tells egress about each
-	// packet, and that with which packets come round, by AgainPort.
+	// packet, and that with which packets recirculate, by AgainPort.
 	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
 	AgainPort                                             int
 	// MirrorLen is what is left, on hardware, of a packet that is copied for a
@@ -150,8 +150,8 @@ func (e *native) ingress(p *Packet) {
 	}
 }
 
-// returned is when a packet has come round, as its program sees it: one for a
-// software switch, when it left its queue for that.
+// returned is when a packet was recirculated, as its program sees it: on a
+// software switch when it left its queue.
 func (e *native) returned(p *Packet) model.Time {
 	if e.o.Hardware != nil {
 		return e.now()
@@ -184,7 +184,7 @@ func (e *native) remember(p *Packet) {
 	}
 }
 
-// decide asks the model for the way of a packet, which may have been round.
+// decide asks the model for the way of a packet, which may have been recirculated.
 func (e *native) decide(p *Packet, now model.Time, again bool) {
 	to := e.look.toHost[p.place]
 	if e.past(p) {
@@ -335,7 +335,7 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 		d.Packet, d.Queued = e.describe(p), p.native.queued
 	}
 	if e.o.Hardware == nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
-		e.model.ComeRound(d)
+		e.model.Recirculated(d)
 		e.remember(p)
 		p.again, p.native.stamp = true, e.now()
 		return round

@@ -57,7 +57,7 @@ func (n *Network) Topology() *fabric.Topology { return n.topology }
 // Now is the time since the beginning.
 func (n *Network) Now() time.Duration { return n.now }
 
-// Options are those that the network was made with, zero values filled in.
+// Options gives what the network was made with, zero values filled in.
 func (n *Network) Options() Options { return n.opts }
 
 // Hosts are the hosts, in the order of the topology.
@@ -183,7 +183,7 @@ func (f *Flow) finish(n *Network) {
 // An engine decides what becomes of packets in a switch. Both kinds make the
 // same of them: the P4 program, and the model of its scheme.
 type engine interface {
-	// ingress takes in a packet that arrives, or comes round. It sends it and
+	// ingress takes in a packet that arrives, or recirculates. It sends it and
 	// its copies on with Switch.enqueue, or ends it with Switch.lose.
 	ingress(p *Packet)
 	// enqueued notes that a packet waits behind others.
@@ -206,7 +206,7 @@ type fate int
 
 const (
 	sent  fate = iota
-	round      // it goes through ingress again
+	round      // it recirculates
 	gone
 )
 
@@ -221,7 +221,7 @@ type Switch struct {
 	ports  [fabric.MaxPort + 1]*Port
 	macs   map[int]fabric.MAC
 	cpu    *Port // where the controller's packets come in, and those for it leave
-	loop   *Port // for what goes round without a port of its own
+	loop   *Port // for what recirculates without a port of its own
 
 	cellSize int           // of queues as the engine counts them; 0: it counts packets
 	up       time.Duration // since when it has been running when the run begins
@@ -273,7 +273,7 @@ type transit struct {
 }
 
 // A Port is where a switch or host sends: a queue, and the link behind it. What
-// comes in there is the peer's. A port of a switch that leads round, or to the
+// comes in there is the peer's. A port for recirculation, or to the
 // controller, has no peer.
 //
 // A packet costs one event while nobody waits: its arrival at the other end. A
@@ -380,7 +380,7 @@ const (
 	receiving
 )
 
-// place is that of an end of the flow.
+// place is the number by which an end of the flow orders its events.
 func (f *Flow) place(end uint64) place {
 	if !f.net.placed() {
 		return 0

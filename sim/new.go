@@ -58,7 +58,7 @@ func newSwitch(n *Network, spec *fabric.Switch) *Switch {
 	return s
 }
 
-// virtual makes a port that leads round.
+// virtual makes a port for recirculation.
 func (s *Switch) virtual(number int) *Port {
 	o := s.net.newPort(number)
 	o.sw = s

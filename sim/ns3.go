@@ -52,7 +52,7 @@ func (s *ns3Numbers) ports(f *Flow) {
 	}
 }
 
-// hash is that of a switch.
+// hash makes the function by which a switch of ns-3 chooses among next hops.
 func (s *ns3Numbers) hash(sw *Switch) func(model.Flow) uint64 {
 	seed := uint32(s.node[sw.Name])
 	return func(f model.Flow) uint64 {

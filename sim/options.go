@@ -95,7 +95,7 @@ type PFC struct {
 	Promised bool
 }
 
-// A Virtual says how fast packets come round within a switch: through ports
+// A Virtual says how fast packets recirculate within a switch: through ports
 // without interface. All share no rate: each has its own.
 type Virtual struct {
 	Rate    fabric.Rate   // zero: 100 Gbps

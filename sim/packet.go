@@ -61,7 +61,7 @@ type Packet struct {
 	Last    bool // Data: the flow ends with it
 	mark    bool // gets CE on its way out
 	charged bool // it occupies the switch's buffer
-	again   bool // it comes round
+	again   bool // it recirculates
 
 	Src     *Host
 	born    int32  // bytes that it is accounted for with, from its beginning to its end
@@ -89,10 +89,10 @@ type nativePacket struct {
 	overlay  model.Overlay
 	round    model.Round
 	received int        // bytes, when it came in
-	came     int        // bytes, when it came in last: it may have been round
-	short    int        // bytes after a round, of a report
+	came     int        // bytes, when it came in last: it may have been recirculated
+	short    int        // bytes when it was recirculated, of a report
 	queued   model.Time // when it was
-	stamp    model.Time // when it went round
+	stamp    model.Time // when it was recirculated
 }
 
 // newPacket takes a packet from the pool.

@@ -28,7 +28,7 @@ import (
 //     window.
 //   - The receiving end of a flow is told nothing that has not reached it by a link.
 
-// longestWindow is that of a network without links between switches.
+// longestWindow is the window of a network without links between switches.
 const longestWindow = time.Millisecond
 
 // divide makes up to so many parts of a network that has none.

@@ -115,7 +115,7 @@ func (o *Port) Far() *Port { return o.peer }
 // Link is the link at the port, or nil.
 func (o *Port) Link() *Link { return o.link }
 
-// Rate is that of the link.
+// Rate is the rate of the port's link.
 func (o *Port) Rate() fabric.Rate { return fabric.Rate(o.rate) }
 
 // Queue is the number of bytes that wait.

@@ -171,7 +171,7 @@ func (s *Switch) run(e engine) {
 	}
 }
 
-// Clock is that of the switch's timestamps.
+// Clock is the time that the switch's timestamps are of.
 func (s *Switch) Clock() time.Duration { return s.net.now + s.up }
 
 // SetCPU gives the port that leads to the controller another number.

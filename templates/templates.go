@@ -29,7 +29,7 @@
 //
 // Some parts have places of their own: report.fields, report.fill and
 // report.learn are what a report says, how, and what comes of it; probe.learn
-// what a probe teaches; again.reasons why a packet may come round.
+// what a probe teaches; again.reasons why a packet may recirculate.
 //
 // The skeleton for Tofino, in folder tna, has some places more: structs are cells
 // of registers; controls come before that of ingress, which can be applied once

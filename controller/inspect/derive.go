@@ -80,7 +80,7 @@ func (r *reader) warnings() {
 	}
 }
 
-// rounds is how often packets come round on average (RLB's Rc_avg).
+// rounds is how often packets recirculate on average (RLB's Rc_avg).
 func (r *reader) rounds() {
 	all := r.find(func(a *registers.Array) bool {
 		return a.Index == manifest.BySwitch && a.Kind == manifest.Count && a.Unit == manifest.Recirculations && a.Per != ""

@@ -85,7 +85,7 @@ func (t *rezeroTask) quiet(f Fabric) (bool, error) {
 	return still, nil
 }
 
-// A limitTask computes RLB's N_rc, how often a packet may come round (Eq. 5).
+// A limitTask computes RLB's N_rc, how often a packet may recirculate (Eq. 5).
 // The paper's equation is bytes over time and leaves out the queue.
 type limitTask struct {
 	sw     string
@@ -122,7 +122,7 @@ func newLimitTask(s *site) (Task, error) {
 // Name is the task's kind.
 func (t *limitTask) Name() string { return string(manifest.RecircLimit) }
 
-// Switch is the switch in which packets come round.
+// Switch is the switch in which packets recirculate.
 func (t *limitTask) Switch() string { return t.sw }
 
 // Run writes the limit for the longest ingress queue.
@@ -165,7 +165,7 @@ func (t *limitTask) read(f Fabric) (err error) {
 	return nil
 }
 
-// A failureTask is RLB's Algorithm 2: where packets come round too often, the
+// A failureTask is RLB's Algorithm 2: where packets recirculate too often, the
 // port that they do so for leads to a failed switch. As printed, it assigns the
 // suspicion the wrong way round, keeps the counts of ports that are cleared,
 // and spins; here it looks once in an interval.
@@ -223,7 +223,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	return next, t.clear(f)
 }
 
-// exceeded compares Rc_avg with N_rc. The program lets no packet come round more
+// exceeded compares Rc_avg with N_rc. The program lets no packet recirculate more
 // often than N_rc, so the average of an interval can only reach it: that counts.
 func (t *failureTask) exceeded(f Fabric) (bool, error) {
 	var figures [3]uint64

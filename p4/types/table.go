@@ -345,7 +345,8 @@ func (c *checker) noAction() *Object {
 	return o
 }
 
-// maxSize is that of tables and the like: targets and their interfaces count in 32 bits.
+// maxSize bounds the size of tables and the like: targets and their interfaces
+// count in 32 bits.
 const maxSize = 1<<31 - 1
 
 // checkSize refuses a size that nothing can have. 0 leaves it to the target.
