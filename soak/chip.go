@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,18 +53,14 @@ Switch(pipe) main;
 `
 
 func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
-	program, schema := filepath.Join(dir, "x.p4"), filepath.Join(dir, "schema.json")
-	if err := os.WriteFile(program, []byte(besiegedChip), 0o644); err != nil {
+	if err := compiled(binary, dir, besiegedChip, "--bfrt", "schema.json"); err != nil {
 		return nil, err
-	}
-	if text, err := exec.Command(binary, "compile", program, "--bfrt", schema).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compiling: %s", text)
 	}
 	address, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	return exec.Command(binary, "switch", "--bfrt", address, "--load", program), nil
+	return exec.Command(binary, "switch", "--bfrt", address, "--load", filepath.Join(dir, "x.p4")), nil
 }
 
 func (c *chip) find(dir string, addresses []string) error {

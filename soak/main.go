@@ -122,7 +122,7 @@ func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) b
 	// for those that it begins later: so the commands come first.
 	began, n := time.Now(), 1
 	for ; n == 1 || time.Since(began) < length/2; n++ {
-		for _, a := range slices.Concat(attacks(min(n, 3)), liars(), stores()) {
+		for _, a := range slices.Concat(attacks(min(n, 3)), liars(), stores(32)) {
 			report(a.name, func() outcome { return a.run(binary, l) })
 		}
 		for _, i := range interruptions(min(n, 3)) {

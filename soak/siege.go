@@ -235,13 +235,35 @@ func besiege(args []string) error {
 	return attack()
 }
 
-func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
-	path := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(path("x.p4"), []byte(besieged), 0o644); err != nil {
-		return nil, err
+// outputs are what compilers have made of programs: sieges have theirs in common.
+var outputs = map[string]map[string][]byte{}
+
+// compiled writes a program into a folder, as x.p4, and what a binary makes of it
+// with options, once for all sieges.
+func compiled(binary, dir, program string, options ...string) error {
+	key := binary + "\n" + program
+	if outputs[key] == nil {
+		if err := os.WriteFile(filepath.Join(dir, "x.p4"), []byte(program), 0o644); err != nil {
+			return err
+		}
+		cmd := exec.Command(binary, append([]string{"compile", "x.p4"}, options...)...)
+		cmd.Dir = dir
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("compiling: %s", text)
+		}
+		outputs[key] = filesBelow(dir)
 	}
-	if text, err := exec.Command(binary, "compile", path("x.p4"), "-o", path("x.json"), "--p4info", path("x.txtpb")).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compiling: %s", text)
+	for name, text := range outputs[key] {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
+	if err := compiled(binary, dir, besieged, "-o", "x.json", "--p4info", "x.txtpb"); err != nil {
+		return nil, err
 	}
 	args := []string{"switch", "--cpu-port", "255"}
 	for _, option := range []string{"--grpc", "--thrift"} {

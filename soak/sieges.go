@@ -82,7 +82,7 @@ func sieges() []siege {
 			gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
 			gone.GetEntity().GetTableEntry().Metadata = make([]byte, 900_000)
 			large := w.batch()
-			for range 50 {
+			for range 30 {
 				large.Updates = append(large.Updates, gone)
 			}
 			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })

@@ -51,7 +51,7 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range slices.Concat(attacks(1), liars(), stores()) {
+	for _, a := range slices.Concat(attacks(1), liars(), stores(800)) {
 		t.Run(a.name, func(t *testing.T) {
 			if o := a.run(binary, limits{time: 5 * time.Minute, memory: 1024}); o.lost != "" {
 				t.Error(o.lost)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// stores lists what object stores do to who keeps runs there.
-func stores() []attack {
+// stores lists what object stores do to who keeps runs there. name is how long the
+// names of a listing without end are: the shorter, the more of them fit.
+func stores(name int) []attack {
 	marker := func(w http.ResponseWriter, r *http.Request) bool {
 		is := strings.HasSuffix(r.URL.Path, "/p4lb-store.json")
 		if is {
@@ -47,7 +48,7 @@ func stores() []attack {
 			if !marker(w, r) {
 				pages++
 				fmt.Fprintf(w, "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>%s</ListBucketResult>", pages,
-					numbered(1000, fmt.Sprintf("<Contents><Key>experiments/x-%032x/#/experiment.json</Key></Contents>", pages)))
+					numbered(1000, fmt.Sprintf("<Contents><Key>experiments/x-%0*x/#/experiment.json</Key></Contents>", name, pages)))
 			}
 		}},
 		{"what a terminal obeys", "denied", []string{"lab", "run", "x.yaml"}, func(w http.ResponseWriter, _ *http.Request) {
