@@ -8,7 +8,8 @@ export CGO_ENABLED := 0
 export GOFLAGS += -trimpath
 COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
 # The heap of a test is small: it was collected over and over, for a third of its CPU time.
-TEST := GOGC=400 $(GO) test -timeout 30m
+# What go test vets, and of all that is imported, check vets too, and once.
+TEST := GOGC=400 $(GO) test -vet=off -timeout 30m
 # Where code or tests start goroutines, or use unsafe, the race detector has something to see.
 RACED = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z_]|[.]Go[^a-zA-Z]|"net/http|"unsafe"' . | grep -v testdata | xargs -n1 dirname | sort -u)
 .PHONY: help build test golden fuzz soak bench check demo release site recording
@@ -37,6 +38,7 @@ bench: build # speed, on this machine
 check: # what must hold beside the tests: format, vet, staticcheck, races, tidy, goldens
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags closures ./dataplane/asm # what the line above does not see
 	$(GO) tool staticcheck ./...
 	$(TEST) -tags closures ./dataplane/... ./sim # the reference engine
 	CGO_ENABLED=1 $(TEST) -race -short $(RACED)
