@@ -233,7 +233,7 @@ func TestSlurm(t *testing.T) {
 	}
 
 	// Another experiment is submitted and ended.
-	long := strings.Replace(sweepFile, "duration: 40ms", "duration: 20s", 1)
+	long := strings.Replace(sweepFile, "duration: 10ms", "duration: 20s", 1)
 	if err := os.WriteFile(filepath.Join(s.dir, "sweep.yaml"), []byte(long), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ schemes: [qall-poly3, {scheme: drill, engine: native}]
 traffic: [{workload: webserver}]
 loads: [0.4, 0.6]
 seeds: 4
-duration: 20ms
+duration: 10ms
 `
 
 // inSweep makes a folder with the experiment, and runs commands in it.
@@ -140,7 +140,7 @@ func TestShardsKilled(t *testing.T) {
 	killed := 0
 	for ; killed < kills; killed++ {
 		i := random.IntN(shards)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(25+random.IntN(200))*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(25+random.IntN(150))*time.Millisecond)
 		select {
 		case err := <-all[i].end: // it has ended before
 			if err != nil && killed == 0 {

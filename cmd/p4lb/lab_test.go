@@ -14,7 +14,7 @@ import (
 // finished, and goes on from there.
 func TestLabInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill,rps", "--workload", "webserver", "--duration", "20ms",
+	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill,rps", "--workload", "webserver", "--duration", "10ms",
 		"--seeds", "4", "--cores", "1", "--engine", "native", "-o", dir}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
