@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// built is the folder of the binary, once a test has wanted one.
+var built string
+
 // buildBinary makes the binary that is attacked.
 var buildBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
@@ -22,6 +25,7 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // for users that are not root
 		return "", err
 	}
+	built = dir
 	binary := filepath.Join(dir, "p4lb")
 	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../cmd/p4lb").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building p4lb: %v: %s", err, text)
@@ -35,8 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
-	if binary, err := buildBinary(); err == nil {
-		os.RemoveAll(filepath.Dir(binary))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -89,6 +93,9 @@ func TestInterrupts(t *testing.T) {
 // TestKills kills deployments at random moments: three on each target, or as
 // many as P4LB_KILLS says, from the seed P4LB_SEED on.
 func TestKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills processes of their own, which the race detector does not see")
+	}
 	number := func(name string, preset int) int {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(preset)))
 		if err != nil {

@@ -9,6 +9,9 @@ import (
 // TestBenchInspect is here because it runs this program as p4lb. It measures once, and wants a figure for every way to registers
 // and for a watch.
 func TestBenchInspect(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures, which the race detector makes long: TestInspect and its like read by the same ways")
+	}
 	list, err := bench.Inspect(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,9 @@ const killInside = "P4LB_TEST_KILLS_INSIDE"
 // is left is counted where there is nothing else, in namespaces of the test's
 // own.
 func TestKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes, which the race detector does not see")
+	}
 	if os.Getenv(killInside) != "" {
 		killNetworks(t)
 		return
