@@ -79,24 +79,21 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 		return Measurement{}, err
 	}
 	runtime.GC()
-	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error { return passHops(n, benchHops) })
+	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error {
+		end := n.Hops() + benchHops
+		n.Every(time.Microsecond, func(time.Duration) bool {
+			if n.Hops() >= end {
+				n.Stop()
+			}
+			return n.Hops() < end
+		})
+		return n.Run(sim.Forever)
+	})
 	if err != nil {
 		return Measurement{}, err
 	}
 	return Measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
 		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
-}
-
-// passHops runs a network for so many packet-hops.
-func passHops(n *sim.Network, hops int64) error {
-	end := n.Hops() + hops
-	n.Every(time.Microsecond, func(time.Duration) bool {
-		if n.Hops() >= end {
-			n.Stop()
-		}
-		return n.Hops() < end
-	})
-	return n.Run(sim.Forever)
 }
 
 // network makes the network, with queues of so many packets, and deploys the

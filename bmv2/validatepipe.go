@@ -26,21 +26,18 @@ func (v *validator) pipe() {
 		return
 	}
 	for k := range v.c.Programs() {
-		v.program(PipePrefix(k))
+		// The program of a pipe has its blocks.
+		prefix := PipePrefix(k)
+		for _, gress := range []string{prefix + "ingress", prefix + "egress"} {
+			needs(v, "parsers", v.c.Parsers, gress+"_parser", func(p *Parser) string { return p.Name })
+			needs(v, "pipelines", v.c.Pipelines, gress, func(p *Pipeline) string { return p.Name })
+			needs(v, "deparsers", v.c.Deparsers, gress+"_deparser", func(d *Deparser) string { return d.Name })
+		}
 	}
 }
 
 // maxPipes is how many pipes a Tofino has.
 const maxPipes = 4
-
-// program checks that the program of a pipe has its blocks.
-func (v *validator) program(prefix string) {
-	for _, gress := range []string{prefix + "ingress", prefix + "egress"} {
-		needs(v, "parsers", v.c.Parsers, gress+"_parser", func(p *Parser) string { return p.Name })
-		needs(v, "pipelines", v.c.Pipelines, gress, func(p *Pipeline) string { return p.Name })
-		needs(v, "deparsers", v.c.Deparsers, gress+"_deparser", func(d *Deparser) string { return d.Name })
-	}
-}
 
 // needs checks that one of the blocks has a name.
 func needs[T any](v *validator, path string, blocks []T, name string, nameOf func(T) string) {

@@ -178,7 +178,14 @@ func (s *screen) stateLine() string {
 	}
 	facts := []string{fmt.Sprintf("%d of %d", len(s.rows), s.of)}
 	if s.sort >= 0 || s.reverse {
-		facts = append(facts, "by "+s.sortName())
+		sorted := "place"
+		if s.sort >= 0 {
+			sorted = strings.ToLower(s.columns[s.sort].head)
+		}
+		if s.reverse {
+			sorted += ", reversed"
+		}
+		facts = append(facts, "by "+sorted)
 	}
 	if s.filter != "" {
 		facts = append(facts, "filter "+s.filter)
@@ -187,17 +194,6 @@ func (s *screen) stateLine() string {
 		facts = append(facts, "without idle ones")
 	}
 	return s.styles.faint(cut(strings.Join(facts, ", "), s.width))
-}
-
-func (s *screen) sortName() string {
-	name := "place"
-	if s.sort >= 0 {
-		name = strings.ToLower(s.columns[s.sort].head)
-	}
-	if s.reverse {
-		name += ", reversed"
-	}
-	return name
 }
 
 // helpLine names the keys, as many as fit.

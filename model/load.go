@@ -31,7 +31,13 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 	if l.tofino() {
 		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.elapsed(now))
 		l.egressSide[d.Port] = estimate{sent, now}
-		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, l.period(), now)
+		// Hardware reports a port's load at most so often: where T_b is for RLB's
+		// departures, Hermes needs a report each window only.
+		period := l.cfg.Tb
+		if l.cfg.Choice == "cautious" && l.guard != nil {
+			period = l.cfg.Hardware.Interval(1000 << l.cfg.Window)
+		}
+		return Report{Port: d.Port, Sent: sent}, l.due(d.Port, period, now)
 	}
 	if l.cfg.LoadNow {
 		return Report{}, false
@@ -51,15 +57,6 @@ func (l *load) count(port, bytes int, now Time) {
 	if l.cfg.LoadNow {
 		l.ingressSide[port] = *e
 	}
-}
-
-// period is how often hardware reports a port's load at most. Where T_b is for
-// RLB's departures Hermes needs a report each window only.
-func (l *load) period() Time {
-	if l.cfg.Choice == "cautious" && l.guard != nil {
-		return l.cfg.Hardware.Interval(1000 << l.cfg.Window)
-	}
-	return l.cfg.Tb
 }
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }

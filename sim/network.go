@@ -242,7 +242,7 @@ type Switch struct {
 // SwitchCounters are what a switch has counted.
 type SwitchCounters struct {
 	Received     int64 // packets from links
-	Recirculated int64 // packets that went round
+	Recirculated int64 // packets that entered ingress once more
 	Copies       int64 // that were made of packets
 	CopyBytes    int64
 	MaxBuffer    int // bytes in use

@@ -325,7 +325,11 @@ func (b *planner) capacity(p fabric.Port) int {
 // of any links failing, as far as programs go: then all ports of a switch that
 // lead to other switches may be next hops, those down as well as those up.
 func Sizes(t *fabric.Topology) (group, port int) {
-	healthy := t.Restore(allLinks(t)...).Routes()
+	all := make([]int, len(t.Links))
+	for i := range all {
+		all[i] = i
+	}
+	healthy := t.Restore(all...).Routes()
 	for _, s := range t.Switches {
 		ways := 0
 		for _, p := range t.Ports(s.Name) {
@@ -341,12 +345,4 @@ func Sizes(t *fabric.Topology) (group, port int) {
 		}
 	}
 	return max(group, 2), port
-}
-
-func allLinks(t *fabric.Topology) []int {
-	list := make([]int, len(t.Links))
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }

@@ -1,8 +1,6 @@
 package program
 
 import (
-	"slices"
-
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/vector"
@@ -54,15 +52,6 @@ func (l *Linker) profile(c *bmv2.ActionProfile) (*Profile, error) {
 	}
 	pr.inputs, _, err = hash.LinkInputs(l.Linker, c.Selector.Input)
 	return pr, err
-}
-
-// allow adds the actions of a table to those that members may have.
-func (pr *Profile) allow(list []*action) {
-	for _, a := range list {
-		if !slices.Contains(pr.Actions, a) {
-			pr.Actions = append(pr.Actions, a)
-		}
-	}
 }
 
 // lookup returns the call of the member that c leads to, or nil.

@@ -89,7 +89,12 @@ func (l *Linker) table(t *bmv2.Table) (*Table, error) {
 	}
 	if t.Type != bmv2.TableSimple {
 		tb.Profile, tb.selector = l.prog.Profiles[t.ActionProfile], t.Type == bmv2.TableIndirectSelect
-		tb.Profile.allow(tb.actions)
+		// Members may have the actions of the table.
+		for _, a := range tb.actions {
+			if !slices.Contains(tb.Profile.Actions, a) {
+				tb.Profile.Actions = append(tb.Profile.Actions, a)
+			}
+		}
 	}
 	if t.DirectMeters != "" {
 		if tb.meters = l.prog.Meters[t.DirectMeters]; tb.meters == nil {

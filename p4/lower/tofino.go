@@ -114,7 +114,14 @@ func (l *tofino) lowerPipe(blocks []*instance) {
 	l.lowerGress("ingress", blocks[:3])
 	l.lowerGress("egress", blocks[3:6])
 	if len(blocks) > 6 {
-		l.lowerGhost(blocks[6])
+		// the ghost thread's control
+		control := blocks[6]
+		l.gress = &gress{name: ghostThread, given: map[string]value{messageType: l.message}}
+		l.block, l.hdrs = ingressBlock, nil
+		l.lowerPipeline(l.pipe+ghostThread, control, l.args(control)...)
+		for _, f := range leaves(l.message) {
+			l.pipeline.PingPong = l.pipeline.PingPong || f.name == "ping_pong" && f.named
+		}
 	}
 }
 
@@ -382,13 +389,3 @@ const (
 	messageType = "ghost_intrinsic_metadata_t"
 	messageName = "gh_intr_md"
 )
-
-// lowerGhost lowers the ghost thread's control.
-func (l *tofino) lowerGhost(control *instance) {
-	l.gress = &gress{name: ghostThread, given: map[string]value{messageType: l.message}}
-	l.block, l.hdrs = ingressBlock, nil
-	l.lowerPipeline(l.pipe+ghostThread, control, l.args(control)...)
-	for _, f := range leaves(l.message) {
-		l.pipeline.PingPong = l.pipeline.PingPong || f.name == "ping_pong" && f.named
-	}
-}

@@ -66,7 +66,15 @@ func (r *Request) AddFlags(cmd *cobra.Command) {
 	CompleteWith(cmd, "role", codegen.Roles)
 	CompleteWith(cmd, "state-path", codegen.StatePaths)
 	for _, kind := range []string{"granularity", "signal", "choice", "guard"} {
-		CompleteLater(cmd, kind, func() []string { return blockNames(kind) })
+		CompleteLater(cmd, kind, func() []string {
+			var list []string
+			for _, b := range codegen.Blocks() {
+				if b.Kind == kind {
+					list = append(list, b.Name)
+				}
+			}
+			return list
+		})
 	}
 }
 
@@ -96,16 +104,6 @@ func LibraryWith(blocks string) (*scheme.Library, error) {
 		return l, nil
 	}
 	return l.With(blocks)
-}
-
-func blockNames(kind string) []string {
-	var list []string
-	for _, b := range codegen.Blocks() {
-		if b.Kind == kind {
-			list = append(list, b.Name)
-		}
-	}
-	return list
 }
 
 // Complete reads the file, and lets the command line overrule it.

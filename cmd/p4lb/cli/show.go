@@ -53,21 +53,17 @@ func (f formatFlag) Type() string { return "FORMAT" }
 // Set accepts the formats of this verb.
 func (f formatFlag) Set(s string) error {
 	if !slices.Contains(f.have, Format(s)) {
-		return fmt.Errorf("want one of %s", joinFormats(f.have))
+		var b strings.Builder
+		for i, one := range f.have {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(string(one))
+		}
+		return fmt.Errorf("want one of %s", b.String())
 	}
 	*f.value = Format(s)
 	return nil
-}
-
-func joinFormats(list []Format) string {
-	var b strings.Builder
-	for i, f := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(f))
-	}
-	return b.String()
 }
 
 // A Grid is a result in rows, the first being the heads of the columns.
