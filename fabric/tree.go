@@ -219,8 +219,8 @@ func scalarText(n ast.Node) (string, bool) {
 
 // parseJSON reads the one value in text.
 func parseJSON(file string, text []byte) (value, error) {
-	if _, err := plain.Check(text); err != nil {
-		return value{}, &Error{file, 0, err.Error()}
+	if line, err := plain.Check(text); err != nil {
+		return value{}, &Error{file, line, err.Error()}
 	}
 	c := jsonConverter{text: text, dec: json.NewDecoder(bytes.NewReader(text)), at: 1}
 	c.dec.UseNumber()

@@ -25,6 +25,9 @@ type Limits struct {
 	Bytes  float64 // of memory, of the runs that go on side by side
 }
 
+// maxRuns is how many runs an experiment may have: each is a folder.
+const maxRuns = 100_000
+
 // DefaultEvents is the limit of who sets none: days on today's machines.
 const DefaultEvents = 2e11
 
@@ -91,6 +94,9 @@ func (j *Job) demand() (Demand, error) {
 
 // check refuses jobs that would pass a limit, so many of which run side by side.
 func (l Limits) check(jobs []*Job, cores int) error {
+	if len(jobs) > maxRuns {
+		return fmt.Errorf("%w: its cases, loads, rows and seeds are %d runs together, more than %d", ErrTooLarge, len(jobs), maxRuns)
+	}
 	for _, j := range jobs {
 		e, err := j.demand()
 		if err != nil {

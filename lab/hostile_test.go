@@ -65,6 +65,7 @@ func TestLimits(t *testing.T) {
 		name, text, want string
 		limits           Limits
 	}{
+		{"runs", hostile("", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]"), "200000 runs together", Limits{}},
 		{"events", hostile("2ms", "900h"), "events", Limits{Events: 1e9}},
 		{"memory", hostile("10KB", "1"), "GiB of memory", Limits{Bytes: 1 << 20}},
 		{"flows that wait", hostile("{size: 10KB}", strings.TrimSuffix(strings.Repeat("{size: 10KB}, ", 20), ", ")), "GiB of memory", Limits{Bytes: 4 << 20}},

@@ -151,6 +151,10 @@ func (j *fitJob) setTable(s string) error {
 	return nil
 }
 
+// mostVerified is how many points --verify takes: some minutes, and more than there are
+// of a queue's levels and 8 bits of the interval.
+const mostVerified = 10_000_000
+
 // check refuses what the flags together make no sense of.
 func (j *fitJob) check(cmd *cobra.Command) (err error) {
 	changed := cmd.Flags().Changed
@@ -161,14 +165,16 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 		return cli.UsageError(cmd, "--preset %s: want paper or paper-printed", j.preset)
 	case j.preset != "" && (j.plot != "" || j.pattern != "" || j.table != nil):
 		return cli.UsageError(cmd, "--plot, --pattern and --table want data, not a preset")
+	case j.preset != "" && (changed("scale") || changed("width")):
+		return cli.UsageError(cmd, "--scale and --width want data: what a paper prints is in integers already")
 	case j.preset == "" && len(j.data) == 0 && !changed("library"):
 		return cli.UsageError(cmd, "fit wants data: --data FILE")
 	case j.pattern != "" && j.model != "":
 		return cli.UsageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
 	case j.trend && j.table == nil:
 		return cli.UsageError(cmd, "--trend is about the --table")
-	case j.verify < 0:
-		return cli.UsageError(cmd, "--verify %d: want a number of points", j.verify)
+	case j.verify < 0 || j.verify > mostVerified:
+		return cli.UsageError(cmd, "--verify %d: want a number of points up to %d", j.verify, mostVerified)
 	case !(j.units.FullQueue > 0):
 		return cli.UsageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
 	}

@@ -59,7 +59,8 @@ func parseCDF(file string, text []byte) (*CDF, error) {
 	name := file[strings.LastIndexByte(file, '/')+1:]
 	c := &CDF{Name: strings.TrimSuffix(name, ".txt")}
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		line, comment, _ := strings.Cut(lines.Text(), "#")
 		c.note(comment)
 		if strings.TrimSpace(line) == "" {
@@ -69,8 +70,8 @@ func parseCDF(file string, text []byte) (*CDF, error) {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+	if lines.Err() != nil {
+		return nil, fmt.Errorf("%s:%d: a line of more than %d bytes", file, n, bufio.MaxScanTokenSize)
 	}
 	if err := c.finish(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

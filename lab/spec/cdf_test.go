@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/fabric"
 )
 
 // means are those that the papers print, in bytes, or that the points give where
@@ -110,6 +112,19 @@ func TestCDFErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestLongLines: a line that is too long is named.
+func TestLongLines(t *testing.T) {
+	text := []byte("0 0\n" + strings.Repeat("1 ", 1<<20))
+	const want = "f.txt:2: a line of more than 65536 bytes"
+	if _, err := parseCDF("f.txt", text); err == nil || err.Error() != want {
+		t.Errorf("a distribution: %v", err)
+	}
+	text = []byte("src dst bytes start_s\n" + strings.Repeat("1 ", 1<<20))
+	if _, err := parseFlows("f.txt", text, &fabric.Topology{}); err == nil || err.Error() != want {
+		t.Errorf("flows: %v", err)
 	}
 }
 

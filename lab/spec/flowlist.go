@@ -45,7 +45,8 @@ func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	var list []Flow
 	first, stated := true, -1
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		line, _, _ := strings.Cut(lines.Text(), "#")
 		fields := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 		if len(fields) == 0 {
@@ -66,8 +67,8 @@ func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 		}
 		list = append(list, f)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+	if lines.Err() != nil {
+		return nil, fmt.Errorf("%s:%d: a line of more than %d bytes", file, n, bufio.MaxScanTokenSize)
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: there is no flow", file)
