@@ -278,13 +278,13 @@ func TestFidelityOnePath(t *testing.T) {
 	}
 }
 
-// TestFidelitySchemes: web search over four paths, by scheme. LetFlow and CONGA
-// place flows of megabytes by chance, in ns-3 too: there the mean of one run is off
-// that of others by a tenth, and that of four runs by as much. What is held of them
-// narrowly is both loads together.
+// TestFidelitySchemes: web search over four paths, by scheme. CONGA places flows of
+// megabytes by chance, in ns-3 too: there the mean of one run is off that of others by
+// a tenth, and that of four runs by as much. What is held of it narrowly is both loads
+// together. LetFlow draws as ns-3 does with the same seed, until flowlets differ.
 func TestFidelitySchemes(t *testing.T) {
 	leftToPlainRun(t)
-	bands := map[string][2]float64{"ecmp": {5, 15}, "drill": {5, 15}, "letflow": {15, 40}, "conga": {15, 40}}
+	bands := map[string][2]float64{"ecmp": {5, 15}, "drill": {5, 15}, "letflow": {8, 20}, "conga": {15, 40}}
 	ratios, tails := map[string][]float64{}, map[string][]float64{}
 	for _, load := range []string{"0.3", "0.6"} {
 		rows := recorded(t, "wc-"+load+".txt.gz")
@@ -357,6 +357,10 @@ func TestFidelityIRN(t *testing.T) {
 			got, want := labAnswersWith(t, fidelityIRN, fourPaths, fidelityRows[scheme], 2, otherFlows(t, "other-1")), spread(t, "other-1@IRN", scheme)
 			within(t, "mean FCT", over(got, (*answers).mean), over(want, (*answers).mean), 5)
 			within(t, "p99 FCT", over(got, (*answers).p99), over(want, (*answers).p99), 15)
+			again := func(a *answers) float64 { return float64(a.again) }
+			if n := over(want, again); n > 0 {
+				within(t, "sent again", over(got, again), n, 15)
+			}
 		})
 	}
 }

@@ -145,6 +145,7 @@ type dcqcnSender struct {
 
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
 	s := &dcqcnSender{t: t, c: c, r: newReaction(&t.RDMA, line), size: size, at: never, alarm: never}
+	s.lost.all = t.RDMA.RepeatAll
 	s.rtt.init(t)
 	return s
 }
@@ -217,8 +218,11 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 			s.c.Acknowledged = now
 		}
 	}
-	if a.Kind == Nack {
+	switch {
+	case a.Kind == Nack:
 		s.nack(a)
+	case s.lost.all:
+		s.lost.end = 0 // the receiver has nothing early
 	}
 	s.skip()
 }
@@ -323,6 +327,7 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 		if len(r.kept) > 0 {
 			r.keep(p)
 			r.ack = true // of more than this packet
+			r.still(p)
 		}
 	case p.Seq > r.expected:
 		r.c.early(p.Seq-r.expected, int64(r.t.Segment))
@@ -330,6 +335,7 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 	default:
 		r.c.Duplicates++
 		r.ack = true
+		r.still(p)
 	}
 	if r.t.RDMA.Answered && !r.ack && !r.nack {
 		r.notice = false
@@ -351,9 +357,18 @@ func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 	if r.t.RDMA.Nack == KeepEarly {
 		return
 	}
-	if news || r.nackOf != r.expected || now >= r.nackAt {
+	other := r.nackOf != r.expected && !r.t.RDMA.RepeatAll
+	if news || other || now >= r.nackAt {
 		r.nack, r.nackOf, r.nackAt = true, r.expected, now+r.t.RDMA.NackEvery
 		r.notice = r.notice || r.t.RDMA.NackNotice
+	}
+}
+
+// still makes the answer to a packet a Nack where early ones are kept all the same,
+// if the sender takes an ACK for the end of what is missing.
+func (r *goBackReceiver) still(p *Packet) {
+	if r.t.RDMA.RepeatAll && len(r.kept) > 0 {
+		r.nack, r.early = true, Range{p.Seq, p.Seq + int64(p.Payload)}
 	}
 }
 
@@ -383,6 +398,12 @@ func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 // Nack says which packet came early. The sender then repeats once each packet
 // that is missing below what has arrived, and goes on with new ones; it repeats
 // others only after all that was on its way at the first Nack is acknowledged.
+//
+// With RDMA.RepeatAll it does as conweave-ns3: at the first Nack it goes back to the
+// first byte that is missing and sends all from there on, but for the first range
+// that has arrived, if it comes to its beginning. That lasts until an ACK, which
+// the receiver sends once it keeps nothing early, or until what had been sent is
+// acknowledged; then the next Nack has it go back again.
 
 // A recovery is the sender's side of it.
 type recovery struct {
@@ -390,6 +411,7 @@ type recovery struct {
 	end     int64  // what had been sent when it began; 0: there is none
 	upto    int64  // what is missing below is repeated
 	at      int64  // that has been done so far
+	all     bool   // RDMA.RepeatAll
 }
 
 // heed takes in what a Nack says has arrived, and returns where the sender goes
@@ -399,6 +421,13 @@ func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 		r.arrived.add(early)
 	}
 	r.upto = max(r.upto, r.arrived.top())
+	if r.all {
+		if r.end > 0 {
+			return next, false
+		}
+		r.end = next
+		return una, true
+	}
 	if r.end == 0 {
 		r.end, r.at = high, una
 		return una, true
@@ -418,6 +447,13 @@ func (r *recovery) acknowledged(una int64) {
 // been sent.
 func (r *recovery) skip(next, high int64) int64 {
 	if next >= high {
+		return next
+	}
+	if r.all {
+		if len(r.arrived) > 0 && r.arrived[0].From == next {
+			next = r.arrived[0].To
+			r.arrived.drop(next)
+		}
 		return next
 	}
 	next, _ = r.arrived.gap(next, high)

@@ -37,6 +37,16 @@ func TestKeptPackets(t *testing.T) {
 	}
 }
 
+// TestRepeatedAll: in the form of conweave-ns3 a Nack has more sent again, though
+// what is early is kept.
+func TestRepeatedAll(t *testing.T) {
+	missing := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{RDMA: RDMA{Nack: Selective}})
+	all := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{RDMA: RDMA{Nack: Selective, RepeatAll: true}})
+	if all.again < 2*missing.again || all.timeouts != 0 || all.early == 0 {
+		t.Errorf("%d of %d packets sent again, %d early, %d timeouts; of what is missing alone %d", all.again, all.sent, all.early, all.timeouts, missing.again)
+	}
+}
+
 // Sums over the flows of a run.
 type sprayedFlows struct{ sent, again, early, nacks, notices, timeouts int64 }
 
@@ -107,6 +117,24 @@ func TestSelective(t *testing.T) {
 				t.Errorf("sent again %v after %d timeouts, want %v, %d", got, stats.Timeouts, c.again, c.timeouts)
 			}
 		})
+	}
+}
+
+// TestRepeatAll loses packets 2 and 5 of ten, which have all been sent when the first
+// Nack comes. It tells of packet 3, which is passed over. The next one comes when 4 has
+// just been sent again: what has arrived begins behind the sender from then on, and
+// it passes over nothing more.
+func TestRepeatAll(t *testing.T) {
+	var stats FlowStats
+	u := usual(t, func(u *Tuning) { u.RDMA.Nack, u.RDMA.RepeatAll = Selective, true })
+	s, r := newDCQCNSender(u, &stats, 10*segment, 10e9), newGoBackReceiver(u, &stats)
+	w := &cable{a: s, b: r, delay: 50 * µs, spacing: µs, fate: losing(2, 5)}
+	w.run(time.Second)
+	if r.expected != s.size || s.una != s.size || stats.Received != s.size || stats.Timeouts != 0 {
+		t.Fatalf("arrived up to %d, %d bytes, %d timeouts", r.expected, stats.Received, stats.Timeouts)
+	}
+	if got, want := w.again(), []int{2, 4, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
+		t.Errorf("sent again %v, want %v", got, want)
 	}
 }
 

@@ -57,6 +57,9 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	}
 	e := &native{s: s}
 	random := Random(s.net.opts.Seed, s.Name)
+	if s.net.draws != nil {
+		random = s.net.draws.between
+	}
 	o.Random = func(lo, hi uint64) uint64 {
 		e.drawn++
 		return random(lo, hi)

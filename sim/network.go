@@ -38,6 +38,7 @@ type Network struct {
 	running bool        // within Run, and in nobody else's function
 	held    []*program  // whose switches are the network's alone
 	ns3     *ns3Numbers // nil: nobody hashes as it does
+	draws   *ns3Random  // nil: each model has its own
 }
 
 // Tap lets f see every packet that a port of a switch sends, when it begins to,

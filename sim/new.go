@@ -34,6 +34,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	if o.Hash == HashNS3 {
 		n.ns3 = newNS3Numbers(n)
 	}
+	if o.Draws == DrawsNS3 {
+		n.draws = newNS3Random(uint32(o.Seed))
+	}
 	if o.Ties == ByPlace {
 		n.divide(max(1, o.Cores))
 	}

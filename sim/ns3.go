@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/p4lb/p4lb/model"
@@ -58,6 +59,47 @@ func (s *ns3Numbers) hash(sw *Switch) func(model.Flow) uint64 {
 	return func(f model.Flow) uint64 {
 		return uint64(murmur3(seed, s.addr[f.Src], s.addr[f.Dst], uint32(f.Sport)|uint32(f.Dport)<<16))
 	}
+}
+
+// ns3Random is the C library's rand(), of glibc, which ns-3's load balancers for RDMA
+// take their paths from, those of all switches from one sequence in the order of
+// events. LetFlow draws once for a flowlet: as long as no flowlet ends in one
+// simulator alone, the same flows take the same paths in both.
+type ns3Random struct {
+	state [31]uint32
+	at    int
+}
+
+func newNS3Random(seed uint32) *ns3Random {
+	r := new(ns3Random)
+	word := int64(int32(max(seed, 1)))
+	for i := range r.state {
+		r.state[i] = uint32(word)
+		if word = word * 16807 % math.MaxInt32; word < 0 {
+			word += math.MaxInt32
+		}
+	}
+	r.at = 3
+	for range 10 * len(r.state) {
+		r.next()
+	}
+	return r
+}
+
+func (r *ns3Random) next() uint32 {
+	n := len(r.state)
+	sum := &r.state[r.at%n]
+	*sum += r.state[(r.at+n-3)%n]
+	r.at++
+	return *sum >> 1
+}
+
+// between draws a number, unless there is but one.
+func (r *ns3Random) between(lo, hi uint64) uint64 {
+	if lo == hi {
+		return lo
+	}
+	return lo + uint64(r.next())%(hi-lo+1)
 }
 
 // murmur3 is MurmurHash3 for 32 bits, of whole words.

@@ -23,6 +23,8 @@ type Options struct {
 	Answers Answers
 	// Hash is what flows' paths come from where models choose by hash.
 	Hash Hash
+	// Draws is where models' random numbers come from.
+	Draws Draws
 	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
 	// this many times what is free of it, in place of its own limit.
 	Alpha   float64
@@ -75,6 +77,15 @@ const (
 	HashNS3               // MurmurHash3 as in ns-3's switches for RDMA: see ns3.go
 )
 
+// A Draws is a source of random numbers for models.
+type Draws int
+
+// The sources.
+const (
+	DrawsOwn Draws = iota // a stream for each switch
+	DrawsNS3              // one for all switches, as the C library's in ns-3: see ns3.go; not with ties by place
+)
+
 // A PFC pauses the other end of a link when too much of what it has sent waits
 // in the switch. With it, switches limit no queue, only the buffer.
 type PFC struct {
@@ -108,6 +119,9 @@ func (o *Options) validate() error {
 	}
 	if o.Alpha < 0 || o.PFC.Alpha < 0 || o.ECN.P < 0 || o.ECN.P > 1 || o.ECN.Max < o.ECN.Min {
 		return errors.New("a share or threshold of ECN, PFC or buffer makes no sense")
+	}
+	if o.Draws == DrawsNS3 && o.Ties == ByPlace {
+		return errors.New("one sequence of random numbers for all switches needs one order of events: want ties as planned")
 	}
 	if o.MTU == 0 {
 		o.MTU = 1500

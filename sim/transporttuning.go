@@ -53,6 +53,7 @@ type RDMA struct {
 	Nack          NackPolicy    // what both ends do about packets that come early
 	NackNotice    bool          // a Nack is a notice of congestion as well
 	Answered      bool          // no notice of a mark goes without an ACK or Nack
+	RepeatAll     bool          // with Selective: a Nack has all repeated that is on its way, not only what is missing below what has arrived
 }
 
 // A NackPolicy is what an RDMA receiver does with packets that come before the one

@@ -151,7 +151,7 @@ func (n *Network) change(f func(buffer *Size, l *Links) error) error {
 func (t *TransportSpec) keepEarly() error {
 	switch t.Kind {
 	case "dcqcn":
-		t.RDMA.Nack, t.RDMA.NackAs, t.RDMA.NackEvery, t.RDMA.Notices = nackNone, "", 0, "" // early packets have no other answer
+		t.RDMA.Nack, t.RDMA.NackAs, t.RDMA.NackEvery, t.RDMA.Notices, t.RDMA.Repeat = nackNone, "", 0, "", "" // early packets have no other answer
 	case "tcp", "dctcp":
 		t.DupAck, t.MaxDup = endlessDup, 0
 	default:

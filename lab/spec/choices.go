@@ -51,6 +51,8 @@ const (
 	hashed           = "hashed"
 	first            = "first"
 	hashLikeNS3      = "ns3"
+	ownDraws         = "own"
+	drawsLikeNS3     = "ns3"
 	byHost           = "host"
 	remembered       = "remembered"
 	fiveTuple        = "5-tuple"
@@ -66,6 +68,8 @@ const (
 	nackNone         = "none"
 	withNotice       = "notice"
 	everyMark        = "each mark"
+	repeatMissing    = "missing"
+	repeatAll        = "all"
 	udpHeaders       = "42"
 	ofEach           = "each"
 	ofAnswered       = "answered"
@@ -126,6 +130,13 @@ var choices = []Choice{
 		Why:   "it is what the programs compute; the other one is there so that ECMP takes the very paths that it takes in ns-3",
 		like:  map[string]string{"ns3": hashLikeNS3}, native: []string{hashLikeNS3},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.Hash) },
+	},
+	{
+		Key: "switches.draws", Values: []string{ownDraws, drawsLikeNS3}, Default: ownDraws,
+		About: "where schemes' random choices come from: a stream for each switch, or one for all, glibc's rand() begun with the run's seed as in conweave-ns3 with that RANDOM_SEED",
+		Why:   "what one switch draws then does not depend on what others do; the other one is there so that LetFlow's flows take the very paths that they take in ns-3, until a flowlet ends in one of the two alone",
+		like:  map[string]string{"ns3": drawsLikeNS3}, native: []string{drawsLikeNS3},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Draws) },
 	},
 	{
 		Key: "switches.pfc-hysteresis", Default: twoFullPackets,
@@ -226,6 +237,13 @@ var choices = []Choice{
 		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.NackAs) },
 	},
 	{
+		Key: "transport.rdma.repeat", Values: []string{repeatMissing, repeatAll}, Default: repeatMissing, Kind: "dcqcn",
+		About: "with nack: selective, what a Nack has sent again: what is missing below what has arrived, or all from the first missing byte on that is on its way, but for one range that has arrived",
+		Why:   "IRN's description says so; conweave-ns3 goes back as go-back-N does, and sends four times as much again where packets overtake each other",
+		like:  map[string]string{"ns3": repeatAll},
+		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Repeat) },
+	},
+	{
 		Key: "transport.rdma.notices", Values: []string{ofEach, ofAnswered}, Default: ofEach, Kind: "dcqcn",
 		About: "which marks the sender is told of: those of each packet, or of packets that are answered: not of those that come early too soon after another to get a Nack",
 		Why:   "DCQCN's receiver sends notices as packets of their own; conweave-ns3 sets a bit in ACKs and Nacks",
@@ -292,6 +310,9 @@ func (o *timeOption) set(v string) {
 
 // concerns reports whether the choice is about a setting's transport.
 func (c *Choice) concerns(s *Setting) bool {
+	if s.Ties == ByPlace && c.Key == "switches.draws" {
+		return false // one sequence for all needs one order
+	}
 	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
 }
 
@@ -330,6 +351,9 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	w, r := &c.Switches, &c.Transport.RDMA
 	if c.Ties == ByPlace && w.Knowledge == everywhere {
 		return "ties", errors.New("place does not know the queues of other switches at once, which knowledge: everywhere asks for: want planned")
+	}
+	if c.Ties == ByPlace && w.Draws == drawsLikeNS3 {
+		return "ties", errors.New("place has no order in which switches draw from one sequence, which draws: ns3 asks for: want planned")
 	}
 	pfc := w.PFC != nil && *w.PFC
 	switch {
@@ -388,6 +412,9 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 	}
 	if w.Hash == hashLikeNS3 {
 		o.Hash = sim.HashNS3
+	}
+	if w.Draws == drawsLikeNS3 {
+		o.Draws = sim.DrawsNS3
 	}
 }
 

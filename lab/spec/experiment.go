@@ -201,6 +201,7 @@ type RDMASpec struct {
 	// Choices: see there.
 	Nack    string `yaml:"nack"`
 	NackAs  string `yaml:"nack-as"`
+	Repeat  string `yaml:"repeat"`
 	Notices string `yaml:"notices"`
 	Headers Size   `yaml:"headers"`
 	Answer  Size   `yaml:"answer"`
@@ -214,7 +215,8 @@ func (s *RDMASpec) tuning() sim.RDMA {
 		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
 		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery), Window: int64(s.Window),
 		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice, Answered: s.Notices == ofAnswered,
-		Headers: int(s.Headers), Answer: int(s.Answer),
+		RepeatAll: s.Nack == nackSelective && s.Repeat == repeatAll,
+		Headers:   int(s.Headers), Answer: int(s.Answer),
 	}
 }
 
@@ -234,6 +236,7 @@ type SwitchSpec struct {
 	Control     string `yaml:"control"`
 	Priority    string `yaml:"control-priority"`
 	Hash        string `yaml:"hash"`
+	Draws       string `yaml:"draws"`
 	Hysteresis  Size   `yaml:"pfc-hysteresis"`
 	Promised    string `yaml:"pfc-promised"`
 	Limit       string `yaml:"queue-limit"`
