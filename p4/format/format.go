@@ -28,7 +28,7 @@ func Format(src []byte, name string) ([]byte, error) {
 		f.resolve()
 		f.layout()
 		if f.deep > 0 {
-			return nil, fmt.Errorf("%s:%d: nests more than %d deep", name, f.deep, maxDepth)
+			return nil, fmt.Errorf("%s:%d: nests more than %d deep; it is left as it is", name, f.deep, maxDepth)
 		}
 		out := f.align()
 		again, err := cut(name, string(out))
