@@ -122,7 +122,7 @@ func attacks(n int) []attack {
 	lab("a long time", with("2ms", "900h"), "too large")
 	lab("a workload from a device", with("size: 10KB", "workload: /dev/zero"), "is a device")
 	lab("coefficients from a device", with("[ecmp]", "[{scheme: ecmp, coeffs: /dev/zero}]"), "is a device")
-	lab("200,000 runs", with("duration", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]\nduration"), "200000 runs together")
+	lab("200,000 runs", strings.Replace(with("duration", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]\nduration"), "[ecmp]", "[ecmp, drill]", 1), "200000 runs together")
 	lab("rows of one folder", with("[ecmp]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), "both be kept")
 	list = append(list, attack{"lab: a name that leads out", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp", nil})
 
