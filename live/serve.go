@@ -25,7 +25,7 @@ const (
 // None has anything but a head: there is nothing to change.
 func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handler) error {
 	at := l.Addr()
-	l = gate.Bound(l, maxConnections, slog.New(slog.DiscardHandler))
+	l = gate.Bound(l, maxConnections, secret != nil, slog.New(slog.DiscardHandler))
 	if secret != nil {
 		l = gate.InTurn(l, secret)
 	}
@@ -36,6 +36,7 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 		},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	err := server.Serve(l)
@@ -59,9 +60,7 @@ func guard(h http.Handler) http.Handler {
 			return
 		}
 		place := r.Context().Value(placeKey{}).(*gate.Place)
-		if place.Begin() {
-			w.Header().Set("Connection", "close") // others wait
-		}
+		place.Begin()
 		defer place.End()
 		h.ServeHTTP(w, r)
 	})

@@ -80,7 +80,7 @@ func TestManyConnections(t *testing.T) {
 	for range maxConnections {
 		<-begun
 	}
-	if n, err := say(t, address, "").Read(make([]byte, 1)); err == nil {
+	if n, err := say(t, address, "GET /").Read(make([]byte, 1)); err == nil {
 		t.Errorf("one more connection: %d bytes", n)
 	}
 	close(busy)

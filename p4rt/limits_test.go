@@ -151,7 +151,10 @@ func TestLargeRequests(t *testing.T) {
 // TestManyFailures: the errors of a large batch fit into what a client receives,
 // one for each update.
 func TestManyFailures(t *testing.T) {
-	const n = 100_000
+	n := 100_000
+	if testing.Short() { // under the race detector each takes long
+		n = 10_000
+	}
 	s := configured(t)
 	gone := deleteOf(macEntry(t, "\x01"))
 	batch := make([]*p4v1.Update, n)

@@ -25,6 +25,8 @@ type limits struct {
 	memory int64         // in MiB
 	write  time.Duration // of the primary of a switch, but for the slowest hundredth
 	end    time.Duration // of a command that is interrupted
+	// packets is how many times as long they may take; 0: as long as they want.
+	packets float64
 }
 
 // An outcome is what became of one attack.
@@ -63,7 +65,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	l := limits{*progress, *memory, *write, *end}
+	l := limits{*progress, *memory, *write, *end, 1.25}
 	remove := func() {}
 	if *raced {
 		if path, remove, err = withRaceDetector(); err != nil {
@@ -71,7 +73,7 @@ func main() {
 			os.Exit(1)
 		}
 		const slower = 20
-		l = limits{slower * l.time, slower * l.memory, slower * l.write, slower * l.end}
+		l = limits{slower * l.time, slower * l.memory, slower * l.write, slower * l.end, 0}
 	}
 	held := soak(path, *length, names, l)
 	if remove(); !held {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -30,9 +31,14 @@ type siege struct {
 	chip func(*chip) error    // the same, of a switch that serves BfRt
 	page func(*gallery) error // and of a page
 	tls  bool                 // clients of P4Runtime come with TLS
+	near bool                 // the reader of a page is at the address of those who besiege it
+	// convoy has packets come, in place of writes.
+	convoy bool
 }
 
-func allSieges() []siege { return slices.Concat(sieges(), floodSieges(), chipSieges(), pageSieges()) }
+func allSieges() []siege {
+	return slices.Concat(sieges(), floodSieges(), chipSieges(), pageSieges(), convoySieges())
+}
 
 // title is the name of a siege with what is besieged.
 func (s *siege) title() string {
@@ -41,6 +47,8 @@ func (s *siege) title() string {
 		return "switch --bfrt: " + s.name
 	case s.page != nil:
 		return "page: " + s.name
+	case s.convoy:
+		return "a thousand packets: " + s.name
 	}
 	return "switch: " + s.name
 }
@@ -100,11 +108,15 @@ func (s *siege) fortress(over context.Context) (fortress, func() error) {
 		c := &chip{Context: over}
 		return c, func() error { return s.chip(c) }
 	case s.page != nil:
-		g := &gallery{Context: over}
+		g := &gallery{Context: over, near: s.near}
 		return g, func() error { return s.page(g) }
 	}
 	w := &walls{Context: over, tls: s.tls}
-	return w, func() error { return s.run(w) }
+	attack := func() error { return s.run(w) }
+	if s.convoy {
+		return &convoy{walls: w}, attack
+	}
+	return w, attack
 }
 
 // lay lays siege for a time to a switch with so many routes.
@@ -124,6 +136,9 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		if at := slices.Index(cmd.Args, option); at >= 0 {
 			addresses = append(addresses, cmd.Args[at+1])
 		}
+	}
+	if c, ok := within.(io.Closer); ok {
+		defer c.Close()
 	}
 	if err := within.find(dir, addresses); err != nil {
 		return outcome{lost: err.Error()}
@@ -145,7 +160,7 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	}
 	calm, cancel := context.WithTimeout(context.Background(), length/3)
 	defer cancel()
-	if o.quiet, err = writes(calm, within, l.time); err != nil {
+	if o.quiet, err = s.changes(calm, within, l.time); err != nil {
 		return fail("a write: %v: %.300s", err, &said)
 	}
 	raise, err := s.begin(dir, addresses)
@@ -154,7 +169,7 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
-	o.writes, err = writes(ctx, within, l.time)
+	o.writes, err = s.changes(ctx, within, l.time)
 	attacked := raise()
 	if err != nil {
 		return fail("a write: %v: %.300s", err, &said)
@@ -180,7 +195,10 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return fail("it died: %.300s", &said)
 	case o.memory > l.memory:
 		return fail("takes more memory than it may")
-	case o.writes > l.write && s.page == nil, o.writes > 30*l.write:
+	case s.convoy && strings.HasPrefix(s.name, "readers") && l.packets > 0 && o.writes.Seconds() > l.packets*o.quiet.Seconds():
+		return fail("packets take too long")
+	case s.convoy:
+	case o.writes > l.write && !s.near, o.writes > 10*l.write:
 		return fail("writes of others take too long")
 	}
 	return o
@@ -403,9 +421,9 @@ func (w *walls) change(ctx context.Context) error {
 	return err
 }
 
-// writes goes on writing until the time is over, and says how long all but the
-// slowest hundredth took.
-func writes(over context.Context, b fortress, patience time.Duration) (time.Duration, error) {
+// changes goes on writing until the time is over, and says how long all but the
+// slowest hundredth took; with packets, how long a thousand took in the mean.
+func (s *siege) changes(over context.Context, b fortress, patience time.Duration) (time.Duration, error) {
 	var list []time.Duration
 	for pause := time.NewTicker(5 * time.Millisecond); over.Err() == nil; {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -420,6 +438,13 @@ func writes(over context.Context, b fortress, patience time.Duration) (time.Dura
 	}
 	if len(list) == 0 {
 		return 0, errors.New("there was no time for one")
+	}
+	if s.convoy {
+		var sum time.Duration
+		for _, d := range list {
+			sum += d
+		}
+		return sum / time.Duration(len(list)), nil
 	}
 	slices.Sort(list)
 	return list[len(list)*99/100], nil

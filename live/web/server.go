@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -50,9 +51,10 @@ const (
 // A Server serves the page. Readers never wait for each other, and nobody waits
 // for them: who is slow misses frames.
 type Server struct {
-	opts Options
-	page []byte // compressed
-	rule string // what the page may do
+	opts  Options
+	plain string // the page
+	page  []byte // compressed
+	rule  string // what the page may do
 
 	guesses guesses
 
@@ -73,7 +75,7 @@ type Server struct {
 // New makes a server without frames.
 func New(o Options) *Server {
 	s := &Server{opts: o, changed: make(chan struct{}), asked: make(chan struct{}, 1)}
-	s.page, s.rule = document()
+	s.plain, s.page, s.rule = document()
 	return s
 }
 
@@ -88,14 +90,14 @@ var pageJS string
 
 // document puts the page together, and the rule that nothing but its own script
 // runs in it and nothing is fetched from elsewhere.
-func document() (compressed []byte, rule string) {
-	text := strings.NewReplacer("/*CSS*/", pageCSS, "/*JS*/", pageJS).Replace(pageHTML)
+func document() (text string, compressed []byte, rule string) {
+	text = strings.NewReplacer("/*CSS*/", pageCSS, "/*JS*/", pageJS).Replace(pageHTML)
 	sum := sha256.Sum256([]byte(pageJS))
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a level that there is
 	z.Write([]byte(text))
 	z.Close()
-	return b.Bytes(), fmt.Sprintf("default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	return text, b.Bytes(), fmt.Sprintf("default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		base64.StdEncoding.EncodeToString(sum[:]))
 }
 
@@ -227,9 +229,5 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		w.Write(s.page)
 		return
 	}
-	if z, err := gzip.NewReader(bytes.NewReader(s.page)); err == nil {
-		var plain bytes.Buffer
-		plain.ReadFrom(z)
-		w.Write(plain.Bytes())
-	}
+	io.WriteString(w, s.plain)
 }

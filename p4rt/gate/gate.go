@@ -31,6 +31,7 @@ type Gate struct {
 	limits   *Limits
 	service  string
 	log      *slog.Logger
+	secure   bool
 	calls    atomic.Int64 // in progress
 	incoming *incoming
 	pending  *Backlog
@@ -51,7 +52,7 @@ func New(l *Limits, service string, log *slog.Logger) *Gate {
 // nothing is closed.
 func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
-	if secret != nil {
+	if g.secure = secret != nil; g.secure {
 		creds = credentials.NewTLS(secret)
 	}
 	return []grpc.ServerOption{
@@ -64,14 +65,14 @@ func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16 << 10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.Creds(&counting{creds, g.incoming, newTurns(), new(pace)}), grpc.InTapHandle(g.admit),
+		grpc.Creds(&counting{creds, g.incoming, new(pace)}), grpc.InTapHandle(g.admit),
 	}
 }
 
 // Serve has s answer the clients of l, as many as may connect, until s is stopped,
 // which may have come first.
 func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(Bound(l, g.limits.MaxConnections, g.log))
+	err := s.Serve(Bound(l, g.limits.MaxConnections, g.secure, g.log))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

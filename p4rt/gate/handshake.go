@@ -6,90 +6,128 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 )
 
-// turns are those in which connections do their part of a handshake: a flood of them
-// leaves processors to those whose handshake is over.
-type turns chan struct{}
+// turns are those in which connections do their part of a handshake, as many at a time
+// as there are processors for half of them: a flood of them leaves processors to those
+// whose handshake is over. A connection comes to its place with the first turn, in the
+// order of the lobby; for what follows it goes before newcomers, who could otherwise
+// keep it from ever ending. The listener's lock guards them.
+type turns struct {
+	most  int // 0: there are no handshakes
+	taken int
+	queue []chan struct{} // of those that go on, the first to come first
+}
 
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+// free reports whether a newcomer may have one.
+func (t *turns) free() bool { return t.most == 0 || t.taken < t.most && len(t.queue) == 0 }
 
-// A greeted connection has a turn from when something comes until it waits for
-// more. Who waits for a turn, or has one, does not give its place away: it is the
-// server that it waits for.
+// start begins a connection's time at its place: with a turn, where there are such. The
+// caller holds the lock.
+func (p *Place) start() {
+	if t := &p.listener.turns; t.most > 0 {
+		t.taken++
+		p.working = true
+	} else {
+		p.rest()
+	}
+}
+
+// goOn waits for another turn. It reports false, without one, where the connection is
+// closed: there is nobody to do anything for.
+func (p *Place) goOn() bool {
+	l := p.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !p.taken {
+		return false
+	}
+	p.working = true
+	if l.turns.taken < l.turns.most {
+		l.turns.taken++
+		return true
+	}
+	turn := make(chan struct{})
+	l.turns.queue = append(l.turns.queue, turn)
+	l.mu.Unlock()
+	<-turn
+	l.mu.Lock()
+	if !p.taken {
+		p.pass()
+		return false
+	}
+	return true
+}
+
+// stop gives the turn back, if there is one.
+func (p *Place) stop() {
+	p.listener.mu.Lock()
+	defer p.listener.mu.Unlock()
+	p.pass()
+}
+
+// pass gives the turn back, if there is one, to who waits for it. The caller holds the
+// lock.
+func (p *Place) pass() {
+	t := &p.listener.turns
+	if !p.working {
+		return
+	}
+	p.working = false
+	p.rest()
+	if len(t.queue) > 0 {
+		close(t.queue[0])
+		t.queue = t.queue[1:]
+		return
+	}
+	t.taken--
+	p.listener.admit()
+}
+
+// A greeted connection is one that shakes hands. It has a turn from when something comes
+// until it waits for more.
 type greeted struct {
 	net.Conn
-	turns turns
 	place *Place // nil: nobody bounds the connections
-
-	mu   sync.Mutex
-	has  bool // a turn
-	over bool // the handshake
-	gone bool // is closed
+	begun bool   // something has been read, with the turn that the place came with
+	over  bool   // the handshake
 }
 
 // Read reads what the client sends. After the handshake it is in nobody's way.
 func (c *greeted) Read(b []byte) (int, error) {
-	if c.rest() {
+	if c.over || c.place == nil {
 		return c.Conn.Read(b)
 	}
-	n, err := c.Conn.Read(b)
-	if n == 0 {
-		return n, err
+	if !c.begun {
+		c.begun = true
+		return c.Conn.Read(b)
 	}
-	c.place.work(true)
-	c.turns <- struct{}{}
-	c.mu.Lock()
-	c.has = true
-	gone := c.gone
-	c.mu.Unlock()
-	if gone { // there is nobody to do it for
-		c.rest()
+	c.place.stop()
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.place.goOn() {
 		return 0, net.ErrClosed
 	}
 	return n, err
 }
 
-// rest gives the turn back, if there is one, and says whether the handshake is over.
-func (c *greeted) rest() (over bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.has {
-		<-c.turns
-		c.has = false
-		c.place.work(false)
-	}
-	return c.over
-}
-
 // end ends the handshake.
 func (c *greeted) end() {
-	c.rest()
-	c.mu.Lock()
 	c.over = true
-	c.mu.Unlock()
+	if c.place != nil {
+		c.place.stop()
+	}
 }
 
-// Close closes the connection. A turn ends with the step that it is for.
-func (c *greeted) Close() error {
-	c.mu.Lock()
-	c.gone = true
-	c.mu.Unlock()
-	return c.Conn.Close()
-}
-
-// InTurn has the connections of a listener do TLS. They shake hands when they are
-// read from first, in turns.
+// InTurn has the connections of a bounded listener do TLS. They shake hands when they
+// are read from first.
 func InTurn(l net.Listener, secret *tls.Config) net.Listener {
-	return &greeter{Listener: l, secret: secret, turns: newTurns()}
+	return &greeter{Listener: l, secret: secret}
 }
 
 type greeter struct {
 	net.Listener
 	secret *tls.Config
-	turns  turns
 }
 
 // Accept waits for a connection. It does not wait for a handshake.
@@ -98,7 +136,7 @@ func (l *greeter) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := &greeted{Conn: raw, turns: l.turns, place: PlaceOf(raw)}
+	begun := &greeted{Conn: raw, place: PlaceOf(raw)}
 	return &secured{Conn: tls.Server(begun, l.secret), begun: begun}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,27 +17,29 @@ import (
 // frames of HTTP/2 hold messages with their length before them.
 
 // incoming bounds the memory of requests that are coming or being answered, of
-// all connections.
+// all connections. Who begins a large message waits until there is room for the
+// whole of it, in turn: were room given part by part, senders that all wait for
+// the rest of theirs would keep each other, and everybody else, waiting for ever.
 type incoming struct {
 	most    int
-	patient time.Duration // how long to wait for room
+	patient time.Duration // how long nothing may come of a message that others wait for
 
-	mu    sync.Mutex
-	held  int
-	parts uint64        // have come
-	freed chan struct{} // is closed when there is more room, and made anew
-	open  map[*message]bool
-	log   *slog.Logger
+	mu      sync.Mutex
+	held    int
+	freed   chan struct{} // is closed when room or turns change, and made anew
+	open    map[*message]bool
+	waiting []*message // for room, in their turn
+	log     *slog.Logger
 }
 
 // A message is the last large one of a stream: it is held until another begins
 // or the server ends the stream.
 type message struct {
-	conn  *countedConn
-	last  uint64 // the number of the part of it that came last
-	size  int    // that has come
-	whole bool
-	waits bool // for room: it is not its sender that keeps it
+	conn        *countedConn
+	began, last time.Time // when it got room, and the last part of it came
+	size        int       // of the room that it has
+	ahead       int       // of size, for what has not come
+	whole       bool
 }
 
 const (
@@ -50,6 +53,9 @@ const (
 	// that is larger. The server says so when a quarter of it is taken: in pieces
 	// of 20 bytes that is no backlog yet.
 	streamWindow = 64 << 10
+	// slowest is how many times as long as nothing may come of a message it may
+	// take as a whole, while others wait for room.
+	slowest = 60
 	// pieceSize is what keeping a piece takes beyond its bytes.
 	pieceSize = 64
 )
@@ -58,54 +64,95 @@ func newIncoming(most int, log *slog.Logger) *incoming {
 	return &incoming{most: most, patient: time.Second, freed: make(chan struct{}), open: map[*message]bool{}, log: log}
 }
 
-// grow makes room for n more bytes of a message. If there is none for a while,
-// the connection with the message gives way of which nothing came for longest.
+// grow takes note of n more bytes of a message, for which there is room or is
+// waited until there is.
 func (in *incoming) grow(m *message, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	var until time.Time
-	for in.open[m] && in.held+n > in.most {
-		if until.IsZero() {
-			until, m.waits = time.Now().Add(in.patient), true
+	covered := min(n, m.ahead)
+	m.ahead -= covered
+	in.room(m, n-covered)
+	m.last = time.Now()
+}
+
+// reserve makes room for n bytes of a message that are to come. What is larger
+// than all that there may be is refused by gRPC, and takes none.
+func (in *incoming) reserve(m *message, n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if n <= in.most {
+		in.room(m, n)
+		m.ahead = n
+		m.began = time.Now()
+		m.last = m.began
+	}
+}
+
+// room gives a message n bytes more once there are so many, in turn. Meanwhile
+// connections give way whose messages do not come. The caller holds the lock.
+func (in *incoming) room(m *message, n int) {
+	if n == 0 || !in.open[m] {
+		return
+	}
+	began := time.Now()
+	in.waiting = append(in.waiting, m)
+	for in.open[m] && (in.waiting[0] != m || in.held+n > in.most) {
+		var late <-chan time.Time
+		if in.waiting[0] == m {
+			if oldest, at := in.oldest(); oldest != nil {
+				if rest := time.Until(at); rest > 0 {
+					late = time.After(rest)
+				} else {
+					in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size-oldest.ahead)
+					in.drop(oldest)
+					go oldest.conn.Close()
+					continue
+				}
+			}
 		}
 		freed := in.freed
 		in.mu.Unlock()
-		timer := time.NewTimer(time.Until(until))
 		select {
 		case <-freed:
-		case <-timer.C:
+		case <-late:
 		case <-m.conn.closed:
 		}
-		timer.Stop()
 		in.mu.Lock()
-		if in.held+n > in.most && !time.Now().Before(until) {
-			in.evict()
-			until = time.Now().Add(in.patient)
-		}
 	}
-	in.parts++
-	m.waits, m.last = false, in.parts
+	in.waiting = slices.DeleteFunc(in.waiting, func(other *message) bool { return other == m })
 	if in.open[m] {
 		m.size += n
 		in.held += n
 	}
+	in.changed()
+	m.conn.work.waited(time.Since(began))
 }
 
-// evict closes the connection with the unfinished message of which nothing came
-// for longest; of those that wait for room themselves only where there is no
-// other.
-func (in *incoming) evict() {
-	var oldest *message
+// oldest is the message with room that has to give way next, and when: where
+// nothing came of it for a while, or it has been coming for much longer. One that
+// waits for more room has to only where there is no other.
+func (in *incoming) oldest() (oldest *message, at time.Time) {
+	waits := false // the oldest
 	for m := range in.open {
-		if !m.whole && (oldest == nil || oldest.waits && !m.waits || oldest.waits == m.waits && m.last < oldest.last) {
-			oldest = m
+		if m.whole || m.size == 0 {
+			continue
+		}
+		until := m.last.Add(in.patient)
+		if most := m.began.Add(slowest * in.patient); most.Before(until) {
+			until = most
+		}
+		also := slices.Contains(in.waiting, m)
+		if oldest == nil || waits && !also || waits == also && until.Before(at) {
+			oldest, at, waits = m, until, also
 		}
 	}
-	if oldest != nil {
-		in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size)
-		in.drop(oldest)
-		go oldest.conn.Close()
-	}
+	return oldest, at
+}
+
+// changed wakes those who wait. The caller holds the lock.
+func (in *incoming) changed() {
+	close(in.freed)
+	in.freed = make(chan struct{})
 }
 
 // drop forgets a message. The caller holds the lock.
@@ -113,16 +160,14 @@ func (in *incoming) drop(m *message) {
 	if in.open[m] {
 		delete(in.open, m)
 		in.held -= m.size
-		close(in.freed)
-		in.freed = make(chan struct{})
+		in.changed()
 	}
 }
 
 func (in *incoming) begin(c *countedConn) *message {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.parts++
-	m := &message{conn: c, last: in.parts}
+	m := &message{conn: c, began: time.Now()}
 	in.open[m] = true
 	return m
 }
@@ -139,13 +184,12 @@ func (in *incoming) end(m *message) {
 // them.
 type counting struct {
 	credentials.TransportCredentials
-	in    *incoming
-	turns turns
-	pace  *pace
+	in   *incoming
+	pace *pace
 }
 
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	begun := &greeted{Conn: raw, turns: c.turns, place: PlaceOf(raw)}
+	begun := &greeted{Conn: raw, place: PlaceOf(raw)}
 	conn, info, err := c.TransportCredentials.ServerHandshake(begun)
 	begun.end()
 	if err != nil {
@@ -159,7 +203,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 }
 
 func (c *counting) Clone() credentials.TransportCredentials {
-	return &counting{c.TransportCredentials.Clone(), c.in, c.turns, c.pace}
+	return &counting{c.TransportCredentials.Clone(), c.in, c.pace}
 }
 
 // A countedConn looks at the frames of a connection in both directions.
@@ -249,7 +293,9 @@ func (c *countedConn) came(stream uint32, data []byte) {
 			data = data[n:]
 			if s.heads == len(s.head) {
 				s.heads, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
-				c.begin(s)
+				if c.begin(s); s.large != nil {
+					c.in.reserve(s.large, s.left+s.left/(4<<10)*pieceSize) // in pieces of 4 KiB
+				}
 			}
 			continue
 		}

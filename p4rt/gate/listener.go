@@ -1,98 +1,178 @@
 package gate
 
 import (
+	"container/list"
 	"log/slog"
 	"net"
+	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 )
 
-// A boundedListener has so many connections at a time. For one more, the one
-// gives way that has been open for longest without any call, or else without one in
-// progress, once it has had a moment for one: a flood of connections keeps out
-// nobody who has something to ask. Those that have asked before go first where
-// they take more than half of the room. If all have a call in progress, the new one
-// is closed. Files may run out all the same; Accept then says so, and gRPC tries
-// again later.
+// A boundedListener has so many places for connections that have said something, and
+// a lobby for as many that have not, or wait for a place (lobby.go). For one more connection, the
+// one gives its place away that has had it for longest without any call, or else
+// without one in progress, once it has had a moment for one: a flood of connections
+// keeps out nobody who has something to ask. Those that have asked before go first
+// where they take more than half of the places. If all have a call in progress, the new
+// one is closed. Files may run out all the same: newcomers go then, and where there are
+// none Accept says so, and servers try again later.
 type boundedListener struct {
 	net.Listener
 	most   int
 	moment time.Duration // for a handshake and a call
 	log    *slog.Logger
 
+	begin, end sync.Once
+	accepted   chan *boundedConn
+	failed     chan error
+	closed     chan struct{}
+
 	mu    sync.Mutex
-	left  chan struct{} // has one if a connection may have become one that gives way
+	lobby lobby
+	turns turns
 	open  map[*boundedConn]bool
-	count uint64 // of connections that were opened or left without a call
+	count uint64 // of connections that got a place or are left without a call
 	full  bool   // has been reported
+	alarm bool   // goes off when a moment is over
 }
 
 // moment is what a connection has for a handshake and a call, without what it waits
 // for the server itself.
 const moment = 200 * time.Millisecond
 
-// Bound lets so many connections of a listener be open at a time.
-func Bound(l net.Listener, most int, log *slog.Logger) net.Listener {
-	return &boundedListener{Listener: l, most: most, moment: moment, log: log}
+// Bound lets so many connections of a listener be open at a time. Where they shake
+// hands, they do so in turns.
+func Bound(l net.Listener, most int, handshakes bool, log *slog.Logger) net.Listener {
+	b := &boundedListener{
+		Listener: l, most: most, moment: moment, log: log,
+		accepted: make(chan *boundedConn), failed: make(chan error), closed: make(chan struct{}),
+		lobby: lobby{most: most, crowds: map[netip.Prefix]*crowd{}}, open: map[*boundedConn]bool{},
+	}
+	if handshakes {
+		b.turns.most = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return b
 }
 
-// Accept waits for a connection that there is room for.
+// Accept waits for a connection that has said something and has got a place.
 func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		b := &boundedConn{Conn: c}
-		b.place.listener = l
-		if l.add(b) {
-			return b, nil
-		}
-		c.Close()
+	l.begin.Do(func() { go l.receive() })
+	select {
+	case c := <-l.accepted:
+		return c, nil
+	case err := <-l.failed:
+		return nil, err
+	case <-l.closed:
+		return nil, net.ErrClosed
 	}
 }
 
-// add counts a connection in if there is room, or makes room. Others wait to be
-// accepted meanwhile.
-func (l *boundedListener) add(c *boundedConn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open, l.left = map[*boundedConn]bool{}, make(chan struct{}, 1)
+// Close ends the listener. Newcomers go.
+func (l *boundedListener) Close() error {
+	err := l.Listener.Close()
+	l.end.Do(func() { close(l.closed) })
+	for l.evict() {
 	}
-	if len(l.open) < l.most {
-		l.full = false
-	} else if !l.full {
-		l.full = true
-		l.log.Warn("there are too many connections", "address", l.Addr(), "open", l.most)
-	}
-	for len(l.open) >= l.most {
-		gone, wait := l.idlest()
+	return err
+}
+
+// receive takes connections as they come.
+func (l *boundedListener) receive() {
+	for {
+		raw, err := l.Listener.Accept()
 		switch {
-		case gone == nil && wait == 0: // all have a call in progress
-			return false
-		case wait > 0:
-			left := l.left
-			l.mu.Unlock()
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-left: // somebody goes before
-			}
-			timer.Stop()
-			l.mu.Lock()
+		case err == nil:
+			l.greet(raw)
+		case l.evict(): // its file may be what is missing
 		default:
-			l.mu.Unlock()
-			gone.Close()
-			l.mu.Lock()
+			select {
+			case l.failed <- err:
+			case <-l.closed:
+				return
+			}
 		}
 	}
-	l.open[c] = true
-	c.place.rest()
+}
+
+// greet lets a connection into the lobby.
+func (l *boundedListener) greet(raw net.Conn) {
+	c := &boundedConn{Conn: raw, from: homeOf(raw), left: make(chan struct{})}
+	c.place.listener = l
+	l.mu.Lock()
+	gone := l.lobby.enter(c)
+	l.mu.Unlock()
+	if gone != nil {
+		gone.Conn.Close()
+	}
+	go l.attend(c)
+}
+
+// evict has a newcomer go, if there is one.
+func (l *boundedListener) evict() bool {
+	l.mu.Lock()
+	c := l.lobby.evict()
+	l.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	c.Conn.Close()
 	return true
 }
 
-// idlest is the connection that gives way next, or how long until there may be one.
+// admit gives places to newcomers that wait for one, and turns with them. The caller
+// holds the lock.
+func (l *boundedListener) admit() {
+	for l.lobby.waiting > 0 && l.turns.free() {
+		if len(l.open) >= l.most {
+			gone, wait := l.idlest()
+			switch {
+			case wait > 0: // whose moment is not over, or who does its part of a handshake
+				l.admitIn(wait)
+				return
+			case gone == nil: // all have a call in progress
+				l.lobby.next().Conn.Close()
+				continue
+			}
+			gone.leave()
+			gone.Conn.Close()
+		}
+		c := l.lobby.next()
+		l.open[c], c.place.taken = true, true
+		c.place.start()
+		l.report()
+		if c.reads {
+			c.Conn.SetReadDeadline(time.Unix(1, 0)) // it need not read on
+		}
+	}
+}
+
+// report says that there is no room left, once each time.
+func (l *boundedListener) report() {
+	full := len(l.open) >= l.most
+	if full && !l.full {
+		l.log.Warn("there are too many connections", "address", l.Addr(), "open", l.most)
+	}
+	l.full = full
+}
+
+// admitIn calls admit later, as others do when a place or a turn is left.
+func (l *boundedListener) admitIn(wait time.Duration) {
+	if l.alarm {
+		return
+	}
+	l.alarm = true
+	time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.alarm = false
+		l.admit()
+	})
+}
+
+// idlest is the connection that gives its place away next, or how long until there may
+// be one.
 func (l *boundedListener) idlest() (gone *boundedConn, wait time.Duration) {
 	var silent, idle *boundedConn
 	idles := 0
@@ -119,33 +199,51 @@ func (l *boundedListener) idlest() (gone *boundedConn, wait time.Duration) {
 	return gone, l.moment - time.Since(gone.place.at)
 }
 
+// A boundedConn is a connection of a boundedListener.
 type boundedConn struct {
 	net.Conn
 	place Place
+	from  netip.Prefix
+
+	said   []byte        // and not read yet
+	here   bool          // it is a newcomer
+	silent *list.Element // of its crowd
+	reads  bool          // as such
+	left   chan struct{} // is closed when it is one no more
+}
+
+// Read reads what has come.
+func (c *boundedConn) Read(b []byte) (int, error) {
+	if len(c.said) > 0 {
+		n := copy(b, c.said)
+		c.said = c.said[n:]
+		return n, nil
+	}
+	c.said = nil
+	return c.Conn.Read(b)
 }
 
 // Close closes the connection and makes room for another.
 func (c *boundedConn) Close() error {
 	l := c.place.listener
 	l.mu.Lock()
-	delete(l.open, c)
-	l.leave()
+	c.leave()
+	l.admit()
 	l.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// leave wakes who waits for a place. The caller holds l.mu.
-func (l *boundedListener) leave() {
-	select {
-	case l.left <- struct{}{}:
-	default:
-	}
+// leave gives the place away. The caller holds the lock.
+func (c *boundedConn) leave() {
+	c.place.taken = false
+	delete(c.place.listener.open, c)
 }
 
 // A Place is that of a connection at a listener that bounds them. The listener's lock
 // guards it.
 type Place struct {
 	listener *boundedListener
+	taken    bool
 	calls    int // in progress
 	called   bool
 	working  bool      // the server has to do something for it, and it waits
@@ -164,14 +262,12 @@ func PlaceOf(c net.Conn) *Place {
 	return nil
 }
 
-// Begin counts a call that a client has begun. It reports whether more than half of
-// the room is taken.
-func (p *Place) Begin() (crowded bool) {
+// Begin counts a call that a client has begun.
+func (p *Place) Begin() {
 	p.listener.mu.Lock()
 	defer p.listener.mu.Unlock()
 	p.calls++
 	p.called = true
-	return len(p.listener.open) > p.listener.most/2
 }
 
 // End counts it out.
@@ -180,20 +276,7 @@ func (p *Place) End() {
 	defer p.listener.mu.Unlock()
 	if p.calls--; p.calls == 0 {
 		p.rest()
-		p.listener.leave()
-	}
-}
-
-// work says whether the server has to do something before the client may go on.
-func (p *Place) work(now bool) {
-	if p == nil {
-		return
-	}
-	p.listener.mu.Lock()
-	defer p.listener.mu.Unlock()
-	if p.working = now; !now {
-		p.rest()
-		p.listener.leave()
+		p.listener.admit()
 	}
 }
 

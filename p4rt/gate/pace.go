@@ -67,6 +67,9 @@ func (w *worker) got(began, now time.Time, full bool) {
 	}
 }
 
+// waited takes from the work what was none.
+func (w *worker) waited(d time.Duration) { w.since = w.since.Add(d) }
+
 // gone says that the connection makes no work for now.
 func (w *worker) gone() {
 	if w.busy.CompareAndSwap(true, false) {

@@ -15,7 +15,8 @@ import (
 // The limits that --limit sets, as the help has them.
 const limitHelp = `What clients can make the switch hold is limited. --limit NAME=N sets
 
-  connections    P4Runtime connections at a time (1024, or what open files allow)
+  connections    P4Runtime connections at a time (1024, or what open files allow);
+                 as many again may wait that have said nothing yet
   thrift         Thrift connections at a time (64, likewise)
   calls          requests and streams of all P4Runtime clients at a time (8192)
   reads          reads among them (1024)
@@ -80,20 +81,21 @@ func (l *limits) check() error {
 const spareFiles = 32
 
 // fitFiles leaves room for ports and files where only few may be open: a flood
-// of connections then takes nothing that the switch needs itself.
+// of connections then takes nothing that the switch needs itself. There may be as many
+// newcomers to P4Runtime as connections.
 func (l *limits) fitFiles() error {
 	files := maxFiles()
-	if room := files - spareFiles; room < 2 {
-		return fmt.Errorf("only %d files may be open (ulimit -n): want at least %d", files, spareFiles+2)
+	if room := files - spareFiles; room < 4 {
+		return fmt.Errorf("only %d files may be open (ulimit -n): want at least %d", files, spareFiles+4)
 	}
 	half := (files - spareFiles) / 2
 	if l.server.MaxConnections == 0 {
-		l.server.MaxConnections = min(1024, half)
+		l.server.MaxConnections = min(1024, half/2)
 	}
 	if l.thrift == 0 {
 		l.thrift = min(thrift.MaxConnections, half)
 	}
-	if l.server.MaxConnections+l.thrift > files-spareFiles {
+	if 2*l.server.MaxConnections+l.thrift > files-spareFiles {
 		return errors.New("--limit connections and thrift: " +
 			fmt.Sprintf("only %d files may be open (ulimit -n), %d of them for connections", files, files-spareFiles))
 	}

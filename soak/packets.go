@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"time"
+)
+
+// A convoy are packets through a switch under siege, over two of its ports: how long a
+// thousand of them take is what is measured.
+type convoy struct {
+	*walls
+	in, out *net.UDPConn
+}
+
+// convoySieges are those of sieges that are laid while packets come, too. A process
+// that does nothing but keep a processor busy is there to compare with.
+func convoySieges() []siege {
+	list := []siege{{name: "somebody's work elsewhere", run: func(w *walls) error {
+		for w.Err() == nil {
+		}
+		return nil
+	}}}
+	for _, s := range slices.Concat(sieges(), floodSieges()) {
+		switch s.name {
+		case "readers that take nothing", "readers that take everything, for ever", "batches that fail", "pings":
+			if s.run != nil {
+				list = append(list, s)
+			}
+		}
+	}
+	for i := range list {
+		list[i].convoy = true
+	}
+	return list
+}
+
+// build adds two ports to the switch.
+func (c *convoy) build(binary, dir string) (*exec.Cmd, error) {
+	cmd, err := c.walls.build(binary, dir)
+	if err != nil {
+		return nil, err
+	}
+	here := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	for i, own := range []**net.UDPConn{&c.in, &c.out} {
+		theirs, err := net.ListenUDP("udp", here) // an address that nobody has
+		if err != nil {
+			return nil, err
+		}
+		at := theirs.LocalAddr().(*net.UDPAddr)
+		theirs.Close()
+		if *own, err = net.DialUDP("udp", here, at); err != nil {
+			return nil, err
+		}
+		cmd.Args = append(cmd.Args, "-i", fmt.Sprintf("%d@udp:%v,%v", i+1, at, (*own).LocalAddr()))
+	}
+	return cmd, nil
+}
+
+// change sends a thousand packets, as many at a time as a queue holds half of, and waits
+// until they come.
+func (c *convoy) change(ctx context.Context) error {
+	const atATime = 32
+	packet, came := binary.BigEndian.AppendUint32(nil, 1<<24), make([]byte, 64)
+	packet = append(packet, 0, 0, 0, 0) // of the first route
+	for left := 1000; left > 0; {
+		n := min(left, atATime)
+		for range n {
+			if _, err := c.in.Write(packet); err != nil {
+				return err
+			}
+		}
+		c.out.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		for ; n > 0; n-- {
+			if _, err := c.out.Read(came); err != nil {
+				break // lost, and others are sent
+			}
+			left--
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%d packets do not come: %w", left, err)
+		}
+	}
+	return nil
+}
+
+// Close lets the ports go.
+func (c *convoy) Close() error {
+	c.in.Close()
+	return c.out.Close()
+}
