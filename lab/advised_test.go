@@ -11,6 +11,7 @@ import (
 
 // TestAdvised wants every row of the catalogue to take what is advised for it, and the row's own values to win.
 func TestAdvised(t *testing.T) {
+	leftToPlainRun(t)
 	for _, network := range []string{"leaf-spine", "qall", "qdaps-star", "rlb-12x12"} { // queues, few packets, slow paths, a buffer
 		text := fmt.Sprintf("topology: %s\nparameters: advised\nschemes: [%s]\n", network, strings.Join(codegen.Names(), ", "))
 		if _, err := spec.Load("x.yaml", []byte(text), nil, nil); err != nil {

@@ -78,7 +78,7 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 				continue // DRILL has no use for it, its ACKs do with control: hashed
 			}
 			base := chosenRDMA
-			if scheme, ok := map[string]string{"switches.flow-key": "letflow", "switches.conga-paths": "conga"}[c.Key]; ok { // neither is DRILL's
+			if scheme, ok := map[string]string{"switches.flow-key": "letflow", "switches.conga-paths": "conga", "switches.overlay": "conga", "switches.conga-rates": "conga", "switches.conga-news": "conga"}[c.Key]; ok { // neither is DRILL's
 				base = strings.Replace(base, "[drill]", "["+scheme+"]", 1)
 			}
 			if usual[c.Kind] == usual["dctcp"] {

@@ -7,6 +7,7 @@ import (
 
 // TestObserved fits what the ports of a run show, and tells the shares apart.
 func TestObserved(t *testing.T) {
+	leftToPlainRun(t)
 	text := strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1) + "observe: {every: 100us, switches: [l1], test: 0.25}\n"
 	text = strings.Replace(text, "metrics: [", "metrics: [fit-rows, fit-pearson-t, fit-r2-1, fit-mre-1, ", 1)
 	for _, r := range run(t, &Runner{}, load(t, text)).Results {

@@ -104,6 +104,7 @@ func written(t *testing.T, r *Result) string {
 
 // TestGenerator: probes may come from the packet generator, and tell as much.
 func TestGenerator(t *testing.T) {
+	leftToPlainRun(t)
 	for _, scheme := range []string{"hula", "dhlb", "pdlb"} {
 		text := fmt.Sprintf(onHardware, scheme+"@tna")
 		a := run(t, &Runner{}, load(t, text)).Row("", scheme+"@tna", 0.6).Runs[0]
@@ -136,6 +137,7 @@ func TestArch(t *testing.T) {
 // TestGhost: queue lengths by the ghost thread do as well as by reports, of
 // which there are none then, and model and program agree.
 func TestGhost(t *testing.T) {
+	leftToPlainRun(t)
 	for _, scheme := range []string{"drill", "qdaps"} {
 		t.Run(scheme, func(t *testing.T) {
 			const ghost = "{scheme: %s, arch: t2na, state-path: ghost, label: ghost}"

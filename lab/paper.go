@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/lab/spec"
 )
 
-//go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/mechanisms.yaml
+//go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/rows.tsv papers/recorded/mechanisms.yaml
 var paperFiles embed.FS
 
 // Recorded is what the recorded results of a paper's experiments come to, and how
@@ -21,6 +21,32 @@ func Recorded(paper string) (string, error) {
 	}
 	return string(text), nil
 }
+
+// A RecordedRow is a number or an order that a paper prints, and what the recorded runs
+// of an experiment came to: a row of the paper's page in docs/reproduction.
+type RecordedRow struct {
+	Experiment, Figure, Target string
+	Printed, Measured          string
+	Verdict                    string // with its reason
+}
+
+// RecordedRows are the rows of an experiment; of one figure, unless that is empty.
+func RecordedRows(experiment, figure string) []RecordedRow {
+	text, err := paperFiles.ReadFile(recordedRowsFile)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	var rows []RecordedRow
+	for line := range strings.Lines(string(text)) {
+		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if c[0] == experiment && (figure == "" || c[1] == figure) {
+			rows = append(rows, RecordedRow{c[0], c[1], c[2], c[3], c[4], c[5]})
+		}
+	}
+	return rows
+}
+
+const recordedRowsFile = "papers/recorded/rows.tsv"
 
 // Papers lists the papers that there are experiments of.
 func Papers() []string {

@@ -84,6 +84,7 @@ func TestWatch(t *testing.T) {
 
 // TestRecordChangesNothing: looking at a run does not change it.
 func TestRecordChangesNothing(t *testing.T) {
+	leftToPlainRun(t)
 	a := run(t, &Runner{}, load(t, tiny))
 	b := run(t, &Runner{Record: Record(new(bytes.Buffer), "csv", time.Millisecond)}, load(t, tiny))
 	for name, v := range a.Results[0].Metrics {
@@ -95,6 +96,7 @@ func TestRecordChangesNothing(t *testing.T) {
 
 // TestExamples reads the experiments among the examples.
 func TestExamples(t *testing.T) {
+	leftToPlainRun(t)
 	text, err := os.ReadFile("../examples/lab.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +117,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
+	leftToPlainRun(t)
 	dir := t.TempDir()
 	c := run(t, &Runner{Dir: dir}, load(t, strings.Replace(tiny, "loads: [0.6]", "loads: [0.3, 0.6]", 1)+`
 about: "<b> & 5 > 3"

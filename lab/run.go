@@ -330,7 +330,7 @@ func (r *running) ideal(routes *fabric.Routes, f spec.Flow) time.Duration {
 
 // advance lets virtual time pass: to the end of the duration, and then until the
 // flows have ended or the drain is over. Between steps it looks whether the run
-// is to stop.
+// is to stop; in the end it checks that no byte was lost without a reason.
 func (r *running) advance(ctx context.Context) error {
 	length, end := r.Case.Length(), r.Case.Length()+time.Duration(r.Case.Drain)
 	const steps = 1024
@@ -345,13 +345,11 @@ func (r *running) advance(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.net.Audit()
 }
 
 func (r *running) step(ctx context.Context, until time.Duration) error {
-	if err := r.net.Run(until); err != nil {
-		return err
-	}
+	r.net.Advance(until)
 	if r.failed != nil {
 		return r.failed
 	}

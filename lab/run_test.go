@@ -38,12 +38,12 @@ func load(t testing.TB, text string) *spec.Experiment {
 	return x
 }
 
-// leftToPlainRun skips a test of simulations in the short form, which is for the race
-// detector.
+// leftToPlainRun skips a test whose work one goroutine does in the short form, which
+// is for the race detector.
 func leftToPlainRun(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a simulation has one goroutine: the race detector has nothing to see")
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
 	}
 }
 
@@ -114,6 +114,7 @@ func TestRepeatable(t *testing.T) {
 // TestEnginesAgree: programs and models give the same flows and links, and but
 // for its engine the same result.
 func TestEnginesAgree(t *testing.T) {
+	leftToPlainRun(t)
 	p4, native := t.TempDir(), t.TempDir()
 	a := run(t, &Runner{Dir: p4}, load(t, tiny))
 	b := run(t, &Runner{Dir: native}, load(t, tiny+"engine: native\n"))
@@ -131,6 +132,7 @@ func TestEnginesAgree(t *testing.T) {
 // writes registers, and of one with RLB that makes packets come round, run as
 // the programs do.
 func TestEnginesAgreeUnderPressure(t *testing.T) {
+	leftToPlainRun(t)
 	const text = `
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, buffer: 1MiB}}
 state-path: shared
@@ -222,6 +224,7 @@ func TestSameProgramRefused(t *testing.T) {
 
 // TestUnseededRefused: rows that saw other flows cannot be compared.
 func TestUnseededRefused(t *testing.T) {
+	leftToPlainRun(t)
 	c := run(t, &Runner{}, load(t, tiny))
 	a, b := c.Rows[0], c.Rows[1]
 	if _, err := a.against(b, "fct-mean"); err != nil {
@@ -279,6 +282,7 @@ func (full) Write([]byte) (int, error) {
 // TestFaults: a link that fails is avoided once the controller has been told,
 // and a switch that loses packets costs retransmissions.
 func TestFaults(t *testing.T) {
+	leftToPlainRun(t)
 	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {
 		x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps]", 1)+"engine: "+engine+`
 cases:
@@ -311,6 +315,7 @@ cases:
 // TestFaultsInFatTree: a way around a failed link begins with more ports than any way
 // did before, at a core switch as at one above the hosts, and programs are made for it.
 func TestFaultsInFatTree(t *testing.T) {
+	leftToPlainRun(t)
 	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {
 		for _, link := range []string{"a1-c1", "t1-a1"} {
 			x := load(t, `
@@ -357,6 +362,7 @@ cases:
 // TestMetrics holds metrics against runs that are known to have, or not to have,
 // what they measure.
 func TestMetrics(t *testing.T) {
+	leftToPlainRun(t)
 	c := run(t, &Runner{}, load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps, ecmp, qall-pkt, hula]", 1)))
 	at := func(label, metric string) float64 { return c.Row("", label, 0.6).Estimate(metric).Mean }
 	for _, m := range []string{"out-of-order", "reordered", "dupacks"} {
@@ -395,6 +401,7 @@ func TestMetrics(t *testing.T) {
 // TestUDP: flows of nothing but UDP end with their last packet, whether it arrives
 // or is lost; beside others UDP is background unless it is said to count.
 func TestUDP(t *testing.T) {
+	leftToPlainRun(t)
 	const flows = 2 // of UDP
 	pairs := func(more string) string {
 		return "[{pattern: pairs, pairs: [h1-h3, h2-h3], size: 1MB, at: [1ms]" + more + "}]"
@@ -469,6 +476,7 @@ duration: 10ms
 
 // TestManifest: it says what is needed to repeat the runs, and no time or place.
 func TestManifest(t *testing.T) {
+	leftToPlainRun(t)
 	dir := t.TempDir()
 	run(t, &Runner{Dir: dir}, load(t, tiny))
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
@@ -488,6 +496,7 @@ func TestManifest(t *testing.T) {
 }
 
 func TestParquet(t *testing.T) {
+	leftToPlainRun(t)
 	dir := t.TempDir()
 	run(t, &Runner{Dir: dir, Parquet: true}, load(t, tiny))
 	for _, name := range []string{"flows.parquet", "links.parquet"} {

@@ -10,6 +10,7 @@ import (
 
 // TestPapers reads every experiment of a paper, whole ones too.
 func TestPapers(t *testing.T) {
+	leftToPlainRun(t)
 	if got := strings.Join(Papers(), " "); got != "dhlb pdlb qall qdaps rlb" {
 		t.Errorf("the papers are %s", got)
 	}

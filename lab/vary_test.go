@@ -50,6 +50,7 @@ func TestVaryRefused(t *testing.T) {
 // TestExplain: a choice that matters is found, one that does not concern a target
 // is none of its looks, and what was found is confirmed with other seeds.
 func TestExplain(t *testing.T) {
+	leftToPlainRun(t)
 	text := strings.Replace(varied, "seeds: 2", "seeds: 5", 1) + `
 vary:
   design: factorial

@@ -130,7 +130,11 @@ func (g *flowcell) decide(p *pass) int {
 			return g.exchange(p, fresh)
 		}
 		if fresh {
-			g.next(p)
+			// The next cell begins, or after the last turn the first.
+			cell := &g.turns[p.key]
+			if *cell++; *cell >= uint32(p.n) {
+				*cell = 0
+			}
 		}
 		p.cell = g.turns[p.key]
 		return g.choice.choose(p)
@@ -140,14 +144,6 @@ func (g *flowcell) decide(p *pass) int {
 	}
 	*bytes = uint32(p.Len)
 	return g.renew(p)
-}
-
-// next begins a cell: the next one, or after the last turn the first.
-func (g *flowcell) next(p *pass) {
-	cell := &g.turns[p.key]
-	if *cell++; *cell >= uint32(p.n) {
-		*cell = 0
-	}
 }
 
 // ipv4 is the length of a packet that IPv4 states.

@@ -10,12 +10,63 @@ type load struct {
 	nothing
 	egressSide  [512]estimate
 	ingressSide [512]estimate
-	filters     [512]filter // in the place of the estimates, on hardware
+	fades
+	filters [512]filter // in the place of the estimates, on hardware
 }
 
 type estimate struct {
 	bytes uint32
 	at    Time
+}
+
+// What conweave-ns3's CONGA does otherwise than the programs, by Variant.Steps and
+// Variant.HeardNews. It is CONGA's paper's estimator: all loads of a switch fade
+// together, by a fifth each 50 µs, so that a link that is always busy holds what it
+// sends in 250 µs. The programs let each fade by itself, as HULA's, which forgets a
+// link that has been idle for 2^Window µs where this still has a third of it.
+const (
+	stepEvery = 50  // µs
+	stepWhole = 250 // µs
+	newsLife  = 500 // µs: older news is forgotten, as often as that
+)
+
+// A fades is how far the loads of a switch have faded: from its first packet on.
+type fades struct {
+	on    bool // else each load fades by itself
+	begun bool
+	began Time
+	taken int
+}
+
+// begin notes when the first packet came.
+func (s *fades) begin(now Time) {
+	if !s.begun {
+		s.begun, s.began = true, now
+	}
+}
+
+// step lets all loads fade up to now.
+func (l *load) step(now Time) {
+	l.begin(now)
+	due := int(now.Since(l.began) / stepEvery)
+	if due == l.taken {
+		return
+	}
+	for range min(due-l.taken, 128) { // after which nothing of any load is left
+		for port := range l.egressSide {
+			for _, e := range []*estimate{&l.egressSide[port], &l.ingressSide[port]} {
+				e.bytes = uint32(uint64(e.bytes) * 4 / 5)
+			}
+		}
+	}
+	l.taken = due
+}
+
+// stale reports whether news has been forgotten: switches look each newsLife for
+// what is older than that.
+func (s *fades) stale(news, now Time) bool {
+	looked := now.Since(s.began) / newsLife * newsLife
+	return looked > news.Since(s.began)+newsLife
 }
 
 // now is the estimate at a later time.
@@ -53,7 +104,12 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 // count adds bytes to what a port has sent.
 func (l *load) count(port, bytes int, now Time) {
 	e := &l.egressSide[port]
-	*e = estimate{uint32(bytes) + e.now(now, l.cfg.Window), now}
+	if l.on {
+		l.step(now)
+		*e = estimate{uint32(bytes) + e.bytes, now}
+	} else {
+		*e = estimate{uint32(bytes) + e.now(now, l.cfg.Window), now}
+	}
 	if l.cfg.LoadNow {
 		l.ingressSide[port] = *e
 	}
@@ -67,6 +123,10 @@ func (l *load) sent(port int, now Time) uint32 {
 	if l.tofino() {
 		return l.ingressSide[port].bytes
 	}
+	if l.on {
+		l.step(now)
+		return l.ingressSide[port].bytes
+	}
 	return l.ingressSide[port].now(now, l.cfg.Window)
 }
 
@@ -78,6 +138,9 @@ func (l *load) eighths(sent uint32) uint8 {
 	reciprocal, most := 8<<32/l.capacity(), uint64(7)
 	if l.cfg.LoadNow {
 		most = 255
+	}
+	if l.on {
+		return uint8(min(most, uint64(sent)*8/(l.cfg.Link*stepWhole/8_000_000)))
 	}
 	return uint8(min(most, uint64(sent)*reciprocal>>32))
 }

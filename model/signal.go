@@ -18,7 +18,7 @@ func newSignal(s *Switch) signal {
 	case "fitted":
 		return newBehaviour(s, newFitted(s.cfg.Params))
 	case "piggyback":
-		return &piggyback{load: load{Switch: s}}
+		return &piggyback{load: load{Switch: s, fades: fades{on: s.cfg.Steps && !s.tofino()}}}
 	case "one-way":
 		return &oneWay{queue: queue{Switch: s}}
 	case "classes":
@@ -207,12 +207,18 @@ type piggyback struct {
 	load
 	toLeaf   byGroup[[MaxPaths]pathDegree]
 	fromLeaf byGroup[[MaxPaths]uint8]
+	heard    byGroup[[MaxPaths]pathDegree] // with HeardNews, when
 }
 
 // cost is the larger one of the local congestion and that of the path.
 func (g *piggyback) cost(p *pass, slot int) uint32 {
 	remote := g.toLeaf.of(p.Group)[slot]
-	if p.now.Since(remote.at) > g.cfg.Ageing {
+	switch {
+	case g.cfg.HeardNews && !g.tofino():
+		if remote.known && g.stale(remote.at, p.now) {
+			remote.degree = 0
+		}
+	case p.now.Since(remote.at) > g.cfg.Ageing:
 		remote.degree = 0
 		if g.tofino() { // whose clock wraps sooner: it forgets
 			g.toLeaf.of(p.Group)[slot].degree = 0
@@ -223,11 +229,62 @@ func (g *piggyback) cost(p *pass, slot int) uint32 {
 
 func (g *piggyback) receive(leaf int, h *Overlay, now Time) {
 	g.fromLeaf.of(leaf)[h.Tag] = h.CE
+	if g.cfg.HeardNews && !g.tofino() {
+		g.begin(now)
+		g.heard.of(leaf)[h.Tag] = pathDegree{at: now, known: true}
+		if h.FbTag == noNews {
+			return
+		}
+	}
 	g.toLeaf.of(leaf)[h.FbTag] = pathDegree{h.FbMetric, now, true}
 }
 
-func (g *piggyback) send(group int, h *Overlay) { h.FbMetric = g.fromLeaf.of(group)[h.FbTag] }
+func (g *piggyback) send(group int, h *Overlay) {
+	if g.cfg.HeardNews && !g.tofino() {
+		g.tellHeard(group, h)
+		return
+	}
+	h.FbMetric = g.fromLeaf.of(group)[h.FbTag]
+}
 
 func (g *piggyback) pass(h *Overlay, port int, _ Time) {
+	if g.on && g.cfg.LoadNow {
+		return // see Arrived
+	}
 	h.CE = max(h.CE, g.eighths(g.egressSide[port].bytes))
+}
+
+// noNews is in the place of a path where a leaf has nothing to tell.
+const noNews = 0xff
+
+// tellHeard tells of a path by which something has come lately, any of those.
+func (g *piggyback) tellHeard(group int, h *Overlay) {
+	g.begin(g.Switch.pass.now)
+	var heard []uint8
+	for slot := range g.cfg.Paths {
+		at := g.heard.of(group)[slot]
+		if at.known && !g.stale(at.at, g.Switch.pass.now) {
+			heard = append(heard, uint8(slot))
+		}
+	}
+	h.FbTag = noNews
+	if len(heard) > 0 {
+		h.FbTag = heard[g.random(len(heard))]
+		h.FbMetric = g.fromLeaf.of(group)[h.FbTag]
+	}
+}
+
+// Arrived takes note of a packet that has come to a port: see Variant.LoadNow. With
+// Variant.Steps what it says of its path is what is known then.
+func (s *Switch) Arrived(port, bytes int, h *Overlay, now Time) {
+	l, ok := s.signal.(interface {
+		count(port, bytes int, now Time)
+	})
+	if !ok {
+		return
+	}
+	l.count(port, bytes, now)
+	if g, ok := s.signal.(*piggyback); ok && g.on && h.Valid {
+		h.CE = max(h.CE, g.eighths(g.egressSide[port].bytes))
+	}
 }

@@ -47,7 +47,7 @@ type Variant struct {
 	// not.
 	QueueNow func(port int, f Flow) uint32
 	// LoadNow counts a packet to the load of a port as soon as it is there, by
-	// Assigned, and not when it leaves; a port to which more comes than it can send
+	// Arrived, and not when it leaves; a port to which more comes than it can send
 	// then is more than full.
 	LoadNow bool
 	// LooseFlows: a flow is remembered by its destination and ports alone, four
@@ -56,6 +56,12 @@ type Variant struct {
 	// FourPaths: the least loaded path is that of four that are next to each other,
 	// at random where there are more, and of equals any.
 	FourPaths bool
+	// Steps: CONGA's loads fade by a fifth each 50 µs, all at once, and with LoadNow
+	// packets gather them as they come to a port.
+	Steps bool
+	// HeardNews: CONGA's leaves tell of a path by which something has come in the
+	// last 500 µs, at random, and forget news as old as that.
+	HeardNews bool
 	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
 	PathHash func(Flow) uint64
 }
@@ -301,15 +307,6 @@ func (s *Switch) Enqueued(port, length int) {
 	}
 	if q, ok := s.signal.(*queue); ok {
 		q.len[port] = q.measured(length)
-	}
-}
-
-// Assigned takes note of a packet that has come to a port: see Variant.LoadNow.
-func (s *Switch) Assigned(port, bytes int, now Time) {
-	if l, ok := s.signal.(interface {
-		count(port, bytes int, now Time)
-	}); ok {
-		l.count(port, bytes, now)
 	}
 }
 

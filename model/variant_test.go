@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -74,6 +75,89 @@ func TestFourPaths(t *testing.T) {
 			if want := c.want[slot] * packets / 12; n < want*9/10 || n > want*11/10 {
 				t.Errorf("with %v busy path %d is taken %d times, want %d", c.busy, slot, n, want)
 			}
+		}
+	}
+}
+
+// conga is the model of a leaf with CONGA, of two paths at 100 Gb/s to leaf 0.
+func conga(t *testing.T, v model.Variant) *model.Switch {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	v.LoadNow = true
+	m, err := model.New(model.Config{
+		Granularity: "flow", Signal: "piggyback", Choice: "least", Paths: 2, Edge: true, Direct: true, Variant: v,
+		Params: model.Params{Link: 100e9, Window: 8, Ageing: 10000}, Random: func(lo, hi uint64) uint64 { return lo + r.Uint64N(hi-lo+1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetGroup(0, model.Group{Ports: []int{1, 2}})
+	return m
+}
+
+// TestSteps: a load fades by a fifth each 50 µs from the first packet on, and is in
+// eighths of what a link sends in 250 µs; without, it is gone after 256 µs.
+func TestSteps(t *testing.T) {
+	const whole = 100e9 / 8 * 250e-6
+	for _, c := range []struct {
+		after model.Time
+		steps bool
+		want  uint8
+	}{
+		{0, true, 8}, {49, true, 8}, {50, true, 6}, {99, true, 6}, {100, true, 5}, {250, true, 2}, {260, true, 2}, {450, true, 1}, {500, true, 0},
+		{0, false, 7}, {50, false, 6}, {130, false, 3}, {256, false, 0},
+	} {
+		m := conga(t, model.Variant{Steps: c.steps})
+		m.Arrived(1, whole, &model.Overlay{}, 1000)
+		m.Arrived(1, 0, &model.Overlay{}, 1000+c.after)
+		h := &model.Overlay{Valid: true}
+		m.Arrived(1, 0, h, 1000+c.after)
+		if !c.steps { // packets gather it as they leave
+			p := &model.Packet{Overlay: *h}
+			m.Egress(model.Departure{Port: 1, Packet: p}, 1000+c.after)
+			h = &p.Overlay
+		}
+		if h.CE != c.want {
+			t.Errorf("after %d us, steps %t: %d eighths, want %d", c.after, c.steps, h.CE, c.want)
+		}
+	}
+}
+
+// TestHeardNews: a leaf tells of paths by which something came lately, and of no
+// others.
+func TestHeardNews(t *testing.T) {
+	told := func(m *model.Switch, at model.Time) map[uint8]uint8 {
+		list := map[uint8]uint8{}
+		for range 20 {
+			p := &model.Packet{From: -1}
+			m.Ingress(p, at)
+			list[p.Overlay.FbTag] = p.Overlay.FbMetric
+		}
+		return list
+	}
+	hear := func(m *model.Switch, tag, ce uint8, at model.Time) {
+		m.Ingress(&model.Packet{From: 0, Group: -1, Overlay: model.Overlay{Valid: true, Tag: tag, CE: ce, FbTag: 0xff}}, at)
+	}
+	const nothing = 0xff
+	m := conga(t, model.Variant{HeardNews: true})
+	for _, c := range []struct {
+		at    model.Time
+		hears uint8 // of path 0 or 1
+		want  map[uint8]uint8
+	}{
+		{1000, nothing, map[uint8]uint8{nothing: 0}},
+		{1010, 1, map[uint8]uint8{1: 5}},
+		{1500, nothing, map[uint8]uint8{1: 5}}, // 490 µs old
+		{1999, 0, map[uint8]uint8{0: 5, 1: 5}}, // it is looked for each 500 µs
+		{2000, nothing, map[uint8]uint8{0: 5}},
+		{2499, nothing, map[uint8]uint8{0: 5}},
+		{2500, nothing, map[uint8]uint8{nothing: 0}},
+	} {
+		if c.hears != nothing {
+			hear(m, c.hears, 5, c.at)
+		}
+		if got := told(m, c.at); !maps.Equal(got, c.want) {
+			t.Errorf("at %d us: told %v, want %v", c.at, got, c.want)
 		}
 	}
 }

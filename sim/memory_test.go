@@ -13,6 +13,9 @@ import (
 
 // TestMemory fills a queue and asks what a packet takes.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
+	}
 	engines := map[string]func(testing.TB, *sim.Network, *plan.Plan){"p4": loadP4, "native": loadModels}
 	for name, load := range engines {
 		for _, scheme := range []string{"ecmp", "qall-poly3", "drill+rlb"} {

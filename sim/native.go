@@ -310,7 +310,7 @@ func (e *native) enqueued(p *Packet, o *Port, depth int) {
 	}
 	e.model.Enqueued(o.Number, depth+int(e.s.cellsOf(p.Size)))
 	if e.o.LoadNow {
-		e.model.Assigned(o.Number, p.Size, e.now())
+		e.model.Arrived(o.Number, p.Size, &p.native.overlay, e.now())
 	}
 	p.met = int32(depth)
 	if e.persists {

@@ -257,6 +257,7 @@ func TestOnlyTheLostIsSentAgain(t *testing.T) {
 // TestNoAllocation sends without allocating once the pools are full: a packet
 // costs nothing but time.
 func TestNoAllocation(t *testing.T) {
+	leftToPlainRun(t)
 	for _, c := range transports {
 		d := newDumbbell(t, 4, c.options)
 		d.start(t, 4, FlowSpec{Transport: c.transport})

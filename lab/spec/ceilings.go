@@ -40,7 +40,10 @@ func (x *Experiment) addCeilings(src *source) error {
 			return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%q: want each once of %s", kind, strings.Join(ceilings, ", ")))
 		}
 	}
-	every := x.labels()
+	var every []string
+	for i := range x.Schemes {
+		every = append(every, x.Schemes[i].Label)
+	}
 	if slices.Contains(x.Ceiling, Oracle) {
 		if slices.Contains(every, OracleRow) {
 			return src.wrong("ceiling", fmt.Errorf("a row is called %s, which is that of the ceiling", OracleRow))
@@ -74,14 +77,6 @@ func (x *Experiment) addCeilings(src *source) error {
 
 // CeilingName is the name of the case that is a ceiling of another.
 func CeilingName(of, kind string) string { return strings.TrimSpace(of + " " + kind) }
-
-func (x *Experiment) labels() []string {
-	var list []string
-	for i := range x.Schemes {
-		list = append(list, x.Schemes[i].Label)
-	}
-	return list
-}
 
 // compared lists the rows that a case's targets compare with.
 func (x *Experiment) compared(c *Case) []string {

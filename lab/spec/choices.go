@@ -59,6 +59,12 @@ const (
 	keyLikeNS3       = "ns3"
 	allPaths         = "all"
 	fourPaths        = "four"
+	carried          = "carried"
+	notCarried       = "free"
+	fading           = "fading"
+	inSteps          = "steps"
+	inTurn           = "turn"
+	asHeard          = "heard"
 	atEnqueue        = "enqueue"
 	atOnce           = "now"
 	everywhere       = "everywhere"
@@ -186,6 +192,27 @@ var choices = []Choice{
 		Why:   "CONGA's paper compares all; the program looks at them in a row",
 		like:  map[string]string{"ns3": fourPaths}, native: []string{fourPaths},
 		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaPaths) },
+	},
+	{
+		Key: "switches.overlay", Values: []string{carried, notCarried}, Default: carried,
+		About: "whether the headers by which leaves tell each other of paths (CONGA's, QDAPS*') take time on lines, or packets are as long as without",
+		Why:   "the programs put them before IPv4; between hosts whose links are as fast as the fabric's a flow at full rate then is a little too much for any path, with lines: whole by a nanosecond of 21 at 400 Gb/s",
+		like:  map[string]string{"ns3": notCarried}, native: []string{notCarried},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.Overlay) },
+	},
+	{
+		Key: "switches.conga-rates", Values: []string{fading, inSteps}, Default: fading,
+		About: "how CONGA estimates what a port sends: each port's fades with the time since its last packet, and is 0 after 2^window us, or all fade by a fifth each 50 us",
+		Why:   "the program has HULA's estimator, which needs no timer; the paper's is the other one",
+		like:  map[string]string{"ns3": inSteps}, native: []string{inSteps},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaRates) },
+	},
+	{
+		Key: "switches.conga-news", Values: []string{inTurn, asHeard}, Default: inTurn,
+		About: "what a leaf with CONGA tells another one about paths: of all in turn, whatever is the last that came by them, or of one by which something came in the last 500 us, at random; news as old as that then is forgotten",
+		Why:   "the program tells in turn, as the paper, and forgets what it was told after ageing",
+		like:  map[string]string{"ns3": asHeard}, native: []string{asHeard},
+		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaNews) },
 	},
 	{
 		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
@@ -422,6 +449,10 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 func (w *SwitchSpec) Vary(m *sim.Model) {
 	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
 	m.LooseFlows, m.FourPaths = w.FlowKey == keyLikeNS3, w.CongaPaths == fourPaths
+	m.Steps, m.HeardNews = w.CongaRates == inSteps, w.CongaNews == asHeard
+	if w.Overlay == notCarried {
+		m.OverlayLen = 0
+	}
 	switch w.Knowledge {
 	case atEnqueue:
 		m.Ghost = true

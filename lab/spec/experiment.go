@@ -181,7 +181,15 @@ func (t *TransportSpec) Tuning() *sim.Tuning {
 	return &sim.Tuning{
 		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
 		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
-		RDMA: t.RDMA.tuning(),
+		RDMA: sim.RDMA{
+			AlphaInterval: time.Duration(t.RDMA.AlphaInterval), CutInterval: time.Duration(t.RDMA.CutInterval),
+			RaiseInterval: time.Duration(t.RDMA.RaiseInterval), RaiseBytes: int64(t.RDMA.RaiseBytes), Recovery: t.RDMA.Recovery,
+			Additive: int64(t.RDMA.Additive), Hyper: int64(t.RDMA.Hyper),
+			NoticeEvery: time.Duration(t.RDMA.NoticeEvery), NackEvery: time.Duration(t.RDMA.NackEvery), Window: int64(t.RDMA.Window),
+			Nack: t.RDMA.nackPolicy(), NackNotice: t.RDMA.NackAs == withNotice, Answered: t.RDMA.Notices == ofAnswered,
+			RepeatAll: t.RDMA.Nack == nackSelective && t.RDMA.Repeat == repeatAll,
+			Headers:   int(t.RDMA.Headers), Answer: int(t.RDMA.Answer),
+		},
 	}
 }
 
@@ -205,19 +213,6 @@ type RDMASpec struct {
 	Notices string `yaml:"notices"`
 	Headers Size   `yaml:"headers"`
 	Answer  Size   `yaml:"answer"`
-}
-
-// tuning is the simulator's form.
-func (s *RDMASpec) tuning() sim.RDMA {
-	return sim.RDMA{
-		AlphaInterval: time.Duration(s.AlphaInterval), CutInterval: time.Duration(s.CutInterval),
-		RaiseInterval: time.Duration(s.RaiseInterval), RaiseBytes: int64(s.RaiseBytes), Recovery: s.Recovery,
-		Additive: int64(s.Additive), Hyper: int64(s.Hyper),
-		NoticeEvery: time.Duration(s.NoticeEvery), NackEvery: time.Duration(s.NackEvery), Window: int64(s.Window),
-		Nack: s.nackPolicy(), NackNotice: s.NackAs == withNotice, Answered: s.Notices == ofAnswered,
-		RepeatAll: s.Nack == nackSelective && s.Repeat == repeatAll,
-		Headers:   int(s.Headers), Answer: int(s.Answer),
-	}
 }
 
 // SwitchSpec is what the switches' queues do.
@@ -244,6 +239,9 @@ type SwitchSpec struct {
 	DrillTies   string `yaml:"drill-ties"`
 	FlowKey     string `yaml:"flow-key"`
 	CongaPaths  string `yaml:"conga-paths"`
+	Overlay     string `yaml:"overlay"`
+	CongaRates  string `yaml:"conga-rates"`
+	CongaNews   string `yaml:"conga-news"`
 	Knowledge   string `yaml:"knowledge"`
 }
 

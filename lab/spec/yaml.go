@@ -157,6 +157,10 @@ func (s *Seeds) UnmarshalYAML(n ast.Node) error {
 // maxSeeds bounds the seeds of an experiment.
 const maxSeeds = 1000
 
+// maxFaults is how many faults a case may have: for each of a link the network is
+// planned anew.
+const maxFaults = 10_000
+
 // seedList reads the seeds themselves. The YAML package would cut 1.5 to 1 and
 // 2^64 to 2^63.
 func seedList(n *ast.SequenceNode) (list Seeds, ok bool) {
@@ -273,22 +277,17 @@ func (s *source) line(key string) int {
 func decode(file string, text []byte, x *Experiment) (*source, error) {
 	tree, err := plain.Decode(text, x)
 	if err != nil {
-		return nil, syntaxError(file, err)
+		e := &FileError{File: file, Msg: err.Error()}
+		if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
+			e.Line, e.Key = y.Line, y.Key
+		}
+		if own := (*FileError)(nil); errors.As(err, &own) {
+			e.Line, e.Key, e.Msg = own.Line, own.Key, own.Msg
+		}
+		e.Msg, _, _ = strings.Cut(e.Msg, "\n")
+		return nil, e
 	}
 	return &source{file, tree}, nil
-}
-
-// syntaxError is an error of a text with the name of its file.
-func syntaxError(file string, err error) error {
-	e := &FileError{File: file, Msg: err.Error()}
-	if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
-		e.Line, e.Key = y.Line, y.Key
-	}
-	if own := (*FileError)(nil); errors.As(err, &own) {
-		e.Line, e.Key, e.Msg = own.Line, own.Key, own.Msg
-	}
-	e.Msg, _, _ = strings.Cut(e.Msg, "\n")
-	return e
 }
 
 // hasPath reports whether a node of that path is in the tree.

@@ -96,6 +96,7 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes: [drill]\nprobes: host", `x.yaml:2: probes: probes "host": want controller or generator`},
 		{"schemes: [ecmp]\nfaults:\n - {at: 1ms, link: l1-s1, drop: 0.1}", "x.yaml:3: faults[0]: drop and black-hole are of a switch"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, until: 1ms, link: l1-s1, down: true}", "x.yaml:3: faults[0]: until 1ms is not after at 2ms"},
+		{"schemes: [ecmp]\nfaults: [" + strings.Repeat("{at: 2ms, link: l1-s1, down: true}, ", 10_001) + "]", "x.yaml:2: faults: 10001 of them: want 10000 at most"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1}", "x.yaml:3: faults[0]: want one of down, drop, black-hole and rate"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1, down: true, rate: 1G}", "x.yaml:3: faults[0]: want one of down"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s9, rate: 1G}", "x.yaml:3: faults[0]: there is no link"},

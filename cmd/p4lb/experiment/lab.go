@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // New is the verb lab.
@@ -192,7 +193,8 @@ paper prints with what is measured:
   undecided          the interval is too wide to tell; the note says how many seeds would
 
 and lists what had to be assumed. Before it runs anything it prints the recorded
-results, and how long all of it takes (--recorded: nothing else). Where the paper's
+results (--recorded: nothing else): of a paper a summary, and how long all of it
+takes; of a FIGURE, or an experiment such as rlb-fct, each row. Where the paper's
 setting takes hours, the experiment is a smaller one that says so; --full takes the
 paper's. --explain FIGURE varies what the paper leaves open, and says how much each
 choice moves each number; before that it prints why numbers differ from the paper's,
@@ -202,6 +204,7 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
   p4lb lab paper qdaps --full --resume
   p4lb lab paper rlb --recorded
+  p4lb lab paper rlb fig14 --recorded
   p4lb lab paper rlb --explain fig14
   p4lb lab paper rlb --explain fig14 --recorded
   p4lb lab paper rlb --show > rlb.yaml`,
@@ -228,9 +231,8 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 			if err := q.adjust(cmd, list); err != nil {
 				return err
 			}
-			if text, err := lab.Recorded(args[0]); err == nil && !c.Quiet {
-				fmt.Fprintf(c.Out, "recorded: %s\n", text)
-				c.Out.Flush()
+			if !c.Quiet || recorded {
+				tellRecorded(c, args[0], figure, list)
 			}
 			if j.explain != "" {
 				if err := j.tellMechanisms(list); err != nil {
@@ -253,6 +255,30 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
 	q.addFlags(cmd)
 	return cmd
+}
+
+// tellRecorded prints what has been recorded of a paper; of one experiment or figure
+// each row.
+func tellRecorded(c *cli.Console, name, figure string, list []*spec.Experiment) {
+	defer c.Out.Flush()
+	if text, err := lab.Recorded(name); err == nil && figure == "" {
+		text = strings.ReplaceAll("recorded: "+strings.TrimSpace(text), `\*`, "*") // it is Markdown
+		for paragraph := range strings.SplitSeq(text, "\n\n") {
+			fmt.Fprintf(c.Out, "%s\n\n", strings.Join(plain.Wrap(paragraph, 80), "\n"))
+		}
+		return
+	}
+	for _, x := range list {
+		if rows := lab.RecordedRows(x.File, figure); len(rows) > 0 {
+			fmt.Fprintf(c.Out, "recorded of %s:\n", x.File)
+			for _, r := range rows {
+				fmt.Fprintf(c.Out, "\n%s: %s\n", r.Figure, r.Target)
+				text := fmt.Sprintf("printed %s, measured %s: %s", r.Printed, r.Measured, r.Verdict)
+				fmt.Fprintf(c.Out, "  %s\n", strings.Join(plain.Wrap(text, 78), "\n  "))
+			}
+			fmt.Fprintln(c.Out)
+		}
+	}
 }
 
 func showPaper(c *cli.Console, list []*spec.Experiment) error {
