@@ -7,18 +7,21 @@ SOAKTIME ?= 10m
 export CGO_ENABLED := 0
 export GOFLAGS += -trimpath
 COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
-# The heap of a test is small: it was collected over and over, for a third of its CPU time.
-# What go test vets, and of all that is imported, check vets too, and once.
-TEST := GOGC=400 $(GO) test -vet=off -timeout 30m
+# The heaps of tests, the compiler and the linker are small: they were collected over and
+# over, for a third of the CPU time.
+FEWGC := GOGC=400
+# What go test vets, and of all that is imported, check vets too, and once. One package
+# more than there are cores: some tests wait.
+TEST := $(FEWGC) $(GO) test -vet=off -timeout 30m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Where code or tests start goroutines, or use unsafe, the race detector has something to see.
 RACED = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z_]|[.]Go[^a-zA-Z]|"net/http|"unsafe"' . | grep -v testdata | xargs -n1 dirname | sort -u)
 .PHONY: help build test golden fuzz soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
-	$(GO) build -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
+	$(FEWGC) $(GO) build -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
 
-test: # all tests
-	$(TEST) ./...
+test: # all tests; soak waits for longest, and begins
+	$(TEST) ./soak ./...
 
 golden: # rewrites the expected outputs: read the difference before committing it
 	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
@@ -37,9 +40,9 @@ bench: build # speed, on this machine
 
 check: # what must hold beside the tests: format, vet, staticcheck, races, tidy, goldens
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
-	$(GO) vet ./...
-	$(GO) vet -tags closures ./dataplane/asm # what the line above does not see
-	$(GO) tool staticcheck ./...
+	$(FEWGC) $(GO) vet ./...
+	$(FEWGC) $(GO) vet -tags closures ./dataplane/asm # what the line above does not see
+	GOGC=200 $(GO) tool staticcheck ./...
 	$(TEST) -tags closures ./dataplane/... ./sim # the reference engine
 	CGO_ENABLED=1 $(TEST) -race -short $(RACED)
 	$(GO) mod tidy -diff

@@ -112,7 +112,7 @@ var rooms = map[string][]string{
 	"controller/registers": {"manifest", "bmv2"},
 	"controller/target":    {"controller/plan", "controller/registers", "fabric", "bmv2", "bmv2/thrift"},
 	"controller/pipeline":  {"manifest", "controller/plan", "fabric", "codegen", "scheme"},
-	"controller/inspect":   {"controller/plan", "controller/registers", "fabric", "manifest", "fitting", "bmv2"},
+	"controller/inspect":   {"plain", "controller/plan", "controller/registers", "fabric", "manifest", "fitting", "bmv2"},
 	"controller/task":      {"controller/plan", "controller/registers", "fabric", "manifest", "fitting"},
 	// What a deployment has done.
 	"controller/report": {"controller/plan"},

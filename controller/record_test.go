@@ -3,6 +3,7 @@ package controller_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -31,25 +32,7 @@ func TestRecording(t *testing.T) {
 		rounds = append(rounds, round)
 	}
 	for _, form := range inspect.RecordFormats {
-		var file bytes.Buffer
-		w, err := inspect.NewRecorder(&file, form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, round := range rounds {
-			for _, s := range round {
-				if err := w.Record(s); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := inspect.OpenRecording("f", bytes.NewReader(file.Bytes()), int64(file.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := reopened(t, recordingOf(t, form, slices.Concat(rounds...)...))
 		for i, round := range rounds {
 			got, err := r.Round()
 			if err != nil {
@@ -76,15 +59,8 @@ func TestRecording(t *testing.T) {
 
 // TestBrokenRecording names the file and the line of what is wrong.
 func TestBrokenRecording(t *testing.T) {
-	var good bytes.Buffer
-	w, err := inspect.NewRecorder(&good, "csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Record(&inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}, {Quantity: "y"}}}); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.SplitAfter(good.String(), "\n")
+	good := recordingOf(t, "csv", &inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}, {Quantity: "y"}}})
+	lines := strings.SplitAfter(string(good), "\n")
 	for _, c := range []struct{ text, want string }{
 		{"", "f: empty"},
 		{"a,b\n", "f:1: no column time_us"},
@@ -103,18 +79,66 @@ func TestBrokenRecording(t *testing.T) {
 	}
 }
 
+// TestRecordingOfManySwitches: a round of very many is refused, and not searched for
+// each of its rows.
+func TestRecordingOfManySwitches(t *testing.T) {
+	var round []*inspect.Snapshot
+	for i := range 60_001 {
+		round = append(round, &inspect.Snapshot{Switch: fmt.Sprint("s", i), Readings: []inspect.Reading{{Quantity: "x"}}})
+	}
+	r := reopened(t, recordingOf(t, "csv", round...))
+	if _, err := r.Round(); err == nil || err.Error() != "f: at 0s more than 60000 switches" {
+		t.Error(err)
+	}
+}
+
+// TestRecordingForATerminal: nothing of a recording is what a terminal obeys.
+func TestRecordingForATerminal(t *testing.T) {
+	for _, form := range inspect.RecordFormats {
+		evil := "\x1b[2J"
+		r := reopened(t, recordingOf(t, form, &inspect.Snapshot{Switch: evil, Role: evil, Scheme: evil, Readings: []inspect.Reading{{Quantity: evil, Unit: evil}}}))
+		round, err := r.Round()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%+v", round[0]); strings.Contains(got, "\x1b") || round[0].Switch != `\x1b[2J` {
+			t.Errorf("%s: %q", form, got)
+		}
+	}
+}
+
+// recordingOf is what a recorder writes of snapshots.
+func recordingOf(t testing.TB, form string, list ...*inspect.Snapshot) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := inspect.NewRecorder(&file, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if err := w.Record(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func reopened(t *testing.T, text []byte) *inspect.Recording {
+	t.Helper()
+	r, err := inspect.OpenRecording("f", bytes.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // FuzzRecording reads anything without a panic.
 func FuzzRecording(f *testing.F) {
 	for _, form := range inspect.RecordFormats {
-		var file bytes.Buffer
-		w, err := inspect.NewRecorder(&file, form)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if err := errors.Join(w.Record(&inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}}}), w.Close()); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(file.Bytes())
+		f.Add(recordingOf(f, form, &inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}}}))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := inspect.OpenRecording("f", bytes.NewReader(text), int64(len(text)))

@@ -202,11 +202,15 @@ func TestCompiledIsEqual(t *testing.T) {
 		must(t, err)
 		list["examples/"+name] = out.JSON()
 	}
+	seeds := uint64(4)
+	if testing.Short() { // under the race detector each takes long
+		seeds = 1
+	}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		t.Run(name, func(t *testing.T) {
 			c, err := bmv2.Load(list[name])
 			must(t, err)
-			for seed := range uint64(4) {
+			for seed := range seeds {
 				w := newTwins(t, c, func(s *Switch) { populate(s, seed) })
 				if asm.Supported && w.engines[0].sw.prog.Compiled == nil {
 					t.Fatal("the program is not compiled")

@@ -223,6 +223,9 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 // Whatever comes in, a program goes on, compiled as not, and leaves nothing on
 // the stack.
 func FuzzPacket(f *testing.F) {
+	if testing.Short() {
+		f.Skip("its corpus takes long under the race detector; TestCompiledIsEqual runs all programs there")
+	}
 	list := programs(f)
 	maps.Copy(list, schemes(f, codegen.Names()...))
 	maps.Copy(list, pipeRows(f, bmv2.TNA))

@@ -117,6 +117,9 @@ func TestWalkOfMany(t *testing.T) {
 // what clients take.
 func TestManyRefusals(t *testing.T) {
 	r := newRig(t)
+	if testing.Short() { // under the race detector each takes long
+		r.s.opts.MaxUpdates = 2000
+	}
 	req := &wire.WriteRequest{ClientId: r.client, Target: everywhere}
 	gone := update(del, r.entry("In.dmac", r.key("In.dmac", 77), nil))
 	for range r.s.opts.MaxUpdates {

@@ -15,6 +15,9 @@ import (
 // programs of today: a row whose program has another length has been measured
 // before it changed. Where there is no program it holds the reasons together.
 func TestTofinoRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
+	}
 	f, err := os.Open("../../testdata/oracle/tofino.tsv")
 	if err != nil {
 		t.Fatal(err)

@@ -104,7 +104,11 @@ func TestKilled(t *testing.T) {
 	p := planFor(t, "drill+rlb", preset(t, "qall"))
 	all := traffic(t, p)
 	rng := rand.New(rand.NewPCG(6, 6))
-	for i := range 100 {
+	kills := 100
+	if testing.Short() { // under the race detector each takes long
+		kills = 20
+	}
+	for i := range kills {
 		at, victim := 1+rng.Int64N(all), rng.IntN(len(p.Switches)+1)
 		name := "controller"
 		if victim < len(p.Switches) {
