@@ -38,21 +38,6 @@ const benchPackets = 20_000
 // What is measured is CPU time, of the one thread or of the whole process:
 // on a machine with other work the clock would measure that, too.
 func Switch(ctx context.Context, runs int) ([]Measurement, error) {
-	list, err := benchForwarders(ctx, runs)
-	if err != nil {
-		return nil, err
-	}
-	for _, control := range []func(context.Context, int) ([]Measurement, error){benchP4Runtime, benchBfRt} {
-		more, err := control(ctx, runs)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	return list, nil
-}
-
-func benchForwarders(ctx context.Context, runs int) ([]Measurement, error) {
 	var list []Measurement
 	for _, b := range switchBenches {
 		for _, size := range []int{64, 1500} {
@@ -62,6 +47,13 @@ func benchForwarders(ctx context.Context, runs int) ([]Measurement, error) {
 			}
 			list = append(list, m...)
 		}
+	}
+	for _, control := range []func(context.Context, int) ([]Measurement, error){benchP4Runtime, benchBfRt} {
+		more, err := control(ctx, runs)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
 	}
 	return list, nil
 }

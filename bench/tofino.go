@@ -23,7 +23,11 @@ func benchHardware(ctx context.Context, runs int) ([]Measurement, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			rate, err := benchHardwareRow(ctx, row, params, runs)
+			g, err := scheme.Make(scheme.Of(row), params)
+			if err != nil {
+				return nil, fmt.Errorf("measuring %s for %s: %w", row.Name, arch, err)
+			}
+			rate, err := benchForwarding(ctx, g, runs)
 			if err != nil {
 				return nil, fmt.Errorf("measuring %s for %s: %w", row.Name, arch, err)
 			}
@@ -37,12 +41,4 @@ func benchHardware(ctx context.Context, runs int) ([]Measurement, error) {
 		list = append(list, slowest)
 	}
 	return list, nil
-}
-
-func benchHardwareRow(ctx context.Context, row codegen.Row, params codegen.Params, runs int) (float64, error) {
-	g, err := scheme.Make(scheme.Of(row), params)
-	if err != nil {
-		return 0, err
-	}
-	return benchForwarding(ctx, g, runs)
 }

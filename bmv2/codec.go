@@ -67,10 +67,44 @@ func (p *printer) value(v reflect.Value, indent int) {
 	if _, ok := addressable(v).Interface().(custom); !ok {
 		switch {
 		case v.Kind() == reflect.Struct:
-			p.structure(v, indent)
+			p.b.WriteByte('{')
+			first := true
+			for i := range v.NumField() {
+				key, opts := tag(v.Type().Field(i))
+				f := v.Field(i)
+				if f.IsZero() && opts == "omitempty" {
+					continue
+				}
+				if !first {
+					p.b.WriteByte(',')
+				}
+				first = false
+				newline(&p.b, indent+1)
+				writeString(&p.b, key)
+				p.b.WriteString(" : ")
+				if f.IsZero() && opts == "null" {
+					p.b.WriteString("null")
+					continue
+				}
+				p.value(f, indent+1)
+			}
+			newline(&p.b, indent)
+			p.b.WriteByte('}')
 			return
 		case v.Kind() == reflect.Slice && v.Len() > 0 && isStructure(v.Type().Elem()):
-			p.list(v, indent)
+			p.b.WriteByte('[')
+			for i := range v.Len() {
+				if i > 0 {
+					p.b.WriteByte(',')
+				}
+				newline(&p.b, indent+1)
+				p.value(v.Index(i), indent+1)
+				if p.b.Len() > 1<<16 {
+					p.flush()
+				}
+			}
+			newline(&p.b, indent)
+			p.b.WriteByte(']')
 			return
 		}
 	}
@@ -84,48 +118,6 @@ func isStructure(t reflect.Type) bool {
 		t = t.Elem()
 	}
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[custom]())
-}
-
-func (p *printer) structure(v reflect.Value, indent int) {
-	p.b.WriteByte('{')
-	first := true
-	for i := range v.NumField() {
-		key, opts := tag(v.Type().Field(i))
-		f := v.Field(i)
-		if f.IsZero() && opts == "omitempty" {
-			continue
-		}
-		if !first {
-			p.b.WriteByte(',')
-		}
-		first = false
-		newline(&p.b, indent+1)
-		writeString(&p.b, key)
-		p.b.WriteString(" : ")
-		if f.IsZero() && opts == "null" {
-			p.b.WriteString("null")
-			continue
-		}
-		p.value(f, indent+1)
-	}
-	newline(&p.b, indent)
-	p.b.WriteByte('}')
-}
-
-func (p *printer) list(v reflect.Value, indent int) {
-	p.b.WriteByte('[')
-	for i := range v.Len() {
-		if i > 0 {
-			p.b.WriteByte(',')
-		}
-		newline(&p.b, indent+1)
-		p.value(v.Index(i), indent+1)
-		if p.b.Len() > 1<<16 {
-			p.flush()
-		}
-	}
-	newline(&p.b, indent)
-	p.b.WriteByte(']')
 }
 
 // custom is implemented by types whose JSON form is not an object with one key
@@ -167,7 +159,10 @@ func (d *decoder) index(i int, f func()) { d.at("["+strconv.Itoa(i)+"]", f) }
 
 func (d *decoder) into(n *node, v reflect.Value) {
 	if v.Kind() == reflect.Pointer {
-		d.pointer(n, v)
+		if n.kind != nullNode {
+			v.Set(reflect.New(v.Type().Elem()))
+			d.into(n, v.Elem())
+		}
 		return
 	}
 	if c, ok := v.Addr().Interface().(custom); ok {
@@ -176,7 +171,16 @@ func (d *decoder) into(n *node, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.structure(n, v)
+		if d.is(n, objectNode) {
+			for i := range v.NumField() {
+				key, opts := tag(v.Type().Field(i))
+				e := n.get(key)
+				if e == nil || e.kind == nullNode && opts != "" {
+					continue
+				}
+				d.at("."+key, func() { d.into(e, v.Field(i)) })
+			}
+		}
 	case reflect.Slice:
 		d.slice(n, v)
 	case reflect.String:
@@ -185,28 +189,6 @@ func (d *decoder) into(n *node, v reflect.Value) {
 		v.SetInt(int64(d.integer(n)))
 	case reflect.Bool:
 		v.SetBool(d.boolean(n))
-	}
-}
-
-func (d *decoder) pointer(n *node, v reflect.Value) {
-	if n.kind == nullNode {
-		return
-	}
-	v.Set(reflect.New(v.Type().Elem()))
-	d.into(n, v.Elem())
-}
-
-func (d *decoder) structure(n *node, v reflect.Value) {
-	if !d.is(n, objectNode) {
-		return
-	}
-	for i := range v.NumField() {
-		key, opts := tag(v.Type().Field(i))
-		e := n.get(key)
-		if e == nil || e.kind == nullNode && opts != "" {
-			continue
-		}
-		d.at("."+key, func() { d.into(e, v.Field(i)) })
 	}
 }
 
@@ -302,7 +284,20 @@ func encode(v reflect.Value) *node {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		return encodeStruct(v)
+		n := object()
+		for i := range v.NumField() {
+			key, opts := tag(v.Type().Field(i))
+			switch {
+			case !v.Field(i).IsZero():
+				n.set(key, encode(v.Field(i)))
+			case opts == "omitempty":
+			case opts == "null":
+				n.set(key, &node{kind: nullNode})
+			default:
+				n.set(key, encode(v.Field(i)))
+			}
+		}
+		return n
 	case reflect.Slice:
 		n := listNode()
 		for i := range v.Len() {
@@ -324,21 +319,4 @@ func addressable(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
 	return p
-}
-
-func encodeStruct(v reflect.Value) *node {
-	n := object()
-	for i := range v.NumField() {
-		key, opts := tag(v.Type().Field(i))
-		switch {
-		case !v.Field(i).IsZero():
-			n.set(key, encode(v.Field(i)))
-		case opts == "omitempty":
-		case opts == "null":
-			n.set(key, &node{kind: nullNode})
-		default:
-			n.set(key, encode(v.Field(i)))
-		}
-	}
-	return n
 }

@@ -182,19 +182,15 @@ func (e *Expr) String() string {
 	case TypeLookahead:
 		return fmt.Sprintf("lookahead(%d, %d)", e.Offset, e.Width)
 	case TypeExpression:
-		return e.operation()
+		switch {
+		case e.Cond != nil:
+			return fmt.Sprintf("(%v ? %v : %v)", e.Cond, e.Left, e.Right)
+		case e.Left != nil:
+			return fmt.Sprintf("(%v %s %v)", e.Left, e.Op, e.Right)
+		}
+		return fmt.Sprintf("%s(%v)", e.Op, e.Right)
 	case TypeRegister:
 		return fmt.Sprintf("%s[%v]", e.Name, e.Right)
 	}
 	return e.Name
-}
-
-func (e *Expr) operation() string {
-	switch {
-	case e.Cond != nil:
-		return fmt.Sprintf("(%v ? %v : %v)", e.Cond, e.Left, e.Right)
-	case e.Left != nil:
-		return fmt.Sprintf("(%v %s %v)", e.Left, e.Op, e.Right)
-	}
-	return fmt.Sprintf("%s(%v)", e.Op, e.Right)
 }

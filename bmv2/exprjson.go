@@ -33,7 +33,10 @@ func (e *Expr) decodeValue(d *decoder, v *node) {
 	case TypeUnionStack:
 		d.names(v, &e.Name, &e.Member)
 	case TypeHexstr:
-		e.decodeHex(d, v)
+		e.Hex = d.text(v)
+		if _, err := ParseHex(e.Hex); err != nil {
+			d.failf("%w", err)
+		}
 	case TypeBool:
 		e.Bool = d.boolean(v)
 	case TypeLookahead:
@@ -61,13 +64,6 @@ func (e *Expr) decodeValue(d *decoder, v *node) {
 		e.Name = d.text(v)
 	default:
 		d.failf("unknown type %q", string(e.Type))
-	}
-}
-
-func (e *Expr) decodeHex(d *decoder, v *node) {
-	e.Hex = d.text(v)
-	if _, err := ParseHex(e.Hex); err != nil {
-		d.failf("%w", err)
 	}
 }
 
@@ -137,7 +133,14 @@ func (e *Expr) encodeValue() *node {
 	case TypeRegister:
 		return listNode(textNode(e.Name), optional(e.Right))
 	case TypeExpression:
-		return e.encodeExpression()
+		if e.Inner != nil {
+			return e.Inner.encodeNode()
+		}
+		n := object("op", textNode(e.Op), "left", optional(e.Left), "right", optional(e.Right))
+		if e.Cond != nil {
+			n.set("cond", e.Cond.encodeNode())
+		}
+		return n
 	case TypeParametersVector:
 		if len(e.List) == 0 {
 			return object()
@@ -145,17 +148,6 @@ func (e *Expr) encodeValue() *node {
 		return encode(reflect.ValueOf(e.List))
 	}
 	return textNode(e.Name)
-}
-
-func (e *Expr) encodeExpression() *node {
-	if e.Inner != nil {
-		return e.Inner.encodeNode()
-	}
-	n := object("op", textNode(e.Op), "left", optional(e.Left), "right", optional(e.Right))
-	if e.Cond != nil {
-		n.set("cond", e.Cond.encodeNode())
-	}
-	return n
 }
 
 func optional(e *Expr) *node {

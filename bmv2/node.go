@@ -78,41 +78,33 @@ func readNode(d *json.Decoder, depth int) (*node, error) {
 		return &node{kind: stringNode, text: t}, nil
 	case json.Delim:
 		if t == '[' {
-			return readArray(d, depth)
+			n := &node{kind: arrayNode}
+			for d.More() {
+				e, err := readNode(d, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				n.list = append(n.list, e)
+			}
+			_, err := d.Token()
+			return n, err
 		}
-		return readObject(d, depth)
+		n := &node{kind: objectNode}
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			e, err := readNode(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.set(key.(string), e)
+		}
+		_, err := d.Token()
+		return n, err
 	}
 	return nil, fmt.Errorf("unexpected token %v", t)
-}
-
-func readArray(d *json.Decoder, depth int) (*node, error) {
-	n := &node{kind: arrayNode}
-	for d.More() {
-		e, err := readNode(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		n.list = append(n.list, e)
-	}
-	_, err := d.Token()
-	return n, err
-}
-
-func readObject(d *json.Decoder, depth int) (*node, error) {
-	n := &node{kind: objectNode}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		e, err := readNode(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		n.set(key.(string), e)
-	}
-	_, err := d.Token()
-	return n, err
 }
 
 // get returns the value of a key, or nil.
@@ -158,9 +150,40 @@ func object(pairs ...any) *node {
 func (n *node) write(b *bytes.Buffer, indent int) {
 	switch n.kind {
 	case arrayNode:
-		n.writeArray(b, indent)
+		small := true
+		for _, e := range n.list {
+			small = small && e.kind < arrayNode
+		}
+		b.WriteByte('[')
+		for i, e := range n.list {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			switch {
+			case !small:
+				newline(b, indent+1)
+			case i > 0:
+				b.WriteByte(' ')
+			}
+			e.write(b, indent+1)
+		}
+		if !small {
+			newline(b, indent)
+		}
+		b.WriteByte(']')
 	case objectNode:
-		n.writeObject(b, indent)
+		b.WriteByte('{')
+		for i, e := range n.list {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			newline(b, indent+1)
+			writeString(b, n.keys[i])
+			b.WriteString(" : ")
+			e.write(b, indent+1)
+		}
+		newline(b, indent)
+		b.WriteByte('}')
 	case stringNode:
 		writeString(b, n.text)
 	case numberNode:
@@ -168,45 +191,6 @@ func (n *node) write(b *bytes.Buffer, indent int) {
 	default:
 		b.WriteString([...]string{nullNode: "null", falseNode: "false", trueNode: "true"}[n.kind])
 	}
-}
-
-func (n *node) writeArray(b *bytes.Buffer, indent int) {
-	small := true
-	for _, e := range n.list {
-		small = small && e.kind < arrayNode
-	}
-	b.WriteByte('[')
-	for i, e := range n.list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		switch {
-		case !small:
-			newline(b, indent+1)
-		case i > 0:
-			b.WriteByte(' ')
-		}
-		e.write(b, indent+1)
-	}
-	if !small {
-		newline(b, indent)
-	}
-	b.WriteByte(']')
-}
-
-func (n *node) writeObject(b *bytes.Buffer, indent int) {
-	b.WriteByte('{')
-	for i, e := range n.list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		newline(b, indent+1)
-		writeString(b, n.keys[i])
-		b.WriteString(" : ")
-		e.write(b, indent+1)
-	}
-	newline(b, indent)
-	b.WriteByte('}')
 }
 
 // maxIndent is the deepest level that is set off: the indentation of deep

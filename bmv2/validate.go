@@ -308,7 +308,9 @@ func (v *validator) lists() {
 	}
 	for i, k := range v.c.Calculations {
 		v.crc(at("calculations", i), k)
-		v.hash(at("calculations", i), k.Hash)
+		if h := k.Hash; h != nil && (h.Width < 1 || h.Width > 64 || h.Low < 0 || h.Low > h.High || h.High >= h.Width) {
+			v.failf(at("calculations", i)+".hash", "bits %d to %d of %d: want some of 64 at most", h.Low, h.High, h.Width)
+		}
 		v.exprs(at("calculations", i)+".input", k.Input)
 	}
 	for i, a := range v.c.FieldAliases {

@@ -76,13 +76,6 @@ func (v *validator) crc(path string, k *Calculation) {
 	v.number(path+".crc.xor", k.CRC.Xor, k.CRC.Width)
 }
 
-// hash checks which bits of a hash are used.
-func (v *validator) hash(path string, h *Hash) {
-	if h != nil && (h.Width < 1 || h.Width > 64 || h.Low < 0 || h.Low > h.High || h.High >= h.Width) {
-		v.failf(path+".hash", "bits %d to %d of %d: want some of 64 at most", h.Low, h.High, h.Width)
-	}
-}
-
 // number checks that a hexstr is a number of at most width bits.
 func (v *validator) number(path, hex string, width int) {
 	n, err := ParseHex(hex)

@@ -28,7 +28,20 @@ func (v *validator) pipelines() {
 		for j, t := range p.Tables {
 			v.table(at(path+".tables", j), t, nodes, profiles)
 		}
-		v.conditionals(path, p, nodes)
+		for i, k := range p.Conditionals {
+			where := at(path+".conditionals", i)
+			if k.Expression == nil {
+				v.failf(where, "%s has no expression", k.Name)
+			}
+			v.expr(where+".expression", k.Expression)
+			v.next(where+".true_next", k.TrueNext, nodes)
+			v.next(where+".false_next", k.FalseNext, nodes)
+		}
+		for i, a := range p.ActionCalls {
+			where := at(path+".action_calls", i)
+			v.action(where, a.ActionID, nil)
+			v.next(where+".next_node", a.NextNode, nodes)
+		}
 	}
 }
 
@@ -57,23 +70,6 @@ func (v *validator) nodes(path string, p *Pipeline) map[string]bool {
 func (v *validator) next(path, name string, nodes map[string]bool) {
 	if name != "" && !nodes[name] {
 		v.failf(path, "unknown node %q", name)
-	}
-}
-
-func (v *validator) conditionals(path string, p *Pipeline, nodes map[string]bool) {
-	for i, k := range p.Conditionals {
-		where := at(path+".conditionals", i)
-		if k.Expression == nil {
-			v.failf(where, "%s has no expression", k.Name)
-		}
-		v.expr(where+".expression", k.Expression)
-		v.next(where+".true_next", k.TrueNext, nodes)
-		v.next(where+".false_next", k.FalseNext, nodes)
-	}
-	for i, a := range p.ActionCalls {
-		where := at(path+".action_calls", i)
-		v.action(where, a.ActionID, nil)
-		v.next(where+".next_node", a.NextNode, nodes)
 	}
 }
 
@@ -108,7 +104,18 @@ func (v *validator) table(path string, t *Table, nodes map[string]bool, profiles
 	default:
 		v.failf(path, "match_type %q of %s is unknown", t.MatchType, t.Name)
 	}
-	v.implementation(path, t, profiles)
+	switch t.Type {
+	case TableSimple:
+	case TableIndirect, TableIndirectSelect:
+		p := profiles[t.ActionProfile]
+		if p == nil {
+			v.failf(path, "unknown action profile %q", t.ActionProfile)
+		} else if t.Type == TableIndirectSelect && p.Selector == nil {
+			v.failf(path, "action profile %q has no selector", t.ActionProfile)
+		}
+	default:
+		v.failf(path, "type %q of %s is unknown", t.Type, t.Name)
+	}
 	lpm := 0
 	for i, k := range t.Key {
 		v.key(at(path+".key", i), t, k)
@@ -136,21 +143,6 @@ func (v *validator) table(path string, t *Table, nodes map[string]bool, profiles
 	}
 	for i, e := range t.Entries {
 		v.entry(at(path+".entries", i), t, e)
-	}
-}
-
-func (v *validator) implementation(path string, t *Table, profiles map[string]*ActionProfile) {
-	switch t.Type {
-	case TableSimple:
-	case TableIndirect, TableIndirectSelect:
-		p := profiles[t.ActionProfile]
-		if p == nil {
-			v.failf(path, "unknown action profile %q", t.ActionProfile)
-		} else if t.Type == TableIndirectSelect && p.Selector == nil {
-			v.failf(path, "action profile %q has no selector", t.ActionProfile)
-		}
-	default:
-		v.failf(path, "type %q of %s is unknown", t.Type, t.Name)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // slurm submits an array: task 1 to N is shard 1 to N, which lab run takes from
@@ -24,7 +23,9 @@ func (slurm) Text(j *Job) string {
 	option("ntasks=1")
 	option("cpus-per-task=%d", j.Cores)
 	option("mem=%dM", (j.Memory+1<<20-1)>>20)
-	option("time=%s", slurmTime(j.Time))
+	// Slurm has whole minutes.
+	m := int(math.Ceil(j.Time.Minutes()))
+	option("time=%d-%02d:%02d:00", m/1440, m/60%24, m%60)
 	option("requeue") // what was finished is in the store
 	option("signal=B:USR1@60")
 	option("open-mode=append")
@@ -52,12 +53,6 @@ wait $!; code=$?
 while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
 exit $code
 `
-
-// slurmTime is a time as Slurm writes it, in whole minutes.
-func slurmTime(d time.Duration) string {
-	m := int(math.Ceil(d.Minutes()))
-	return fmt.Sprintf("%d-%02d:%02d:00", m/1440, m/60%24, m%60)
-}
 
 // slurmWord quotes what has a space: Slurm splits options at them.
 func slurmWord(text string) string {

@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -304,17 +303,6 @@ func (a *architecture) refuse(r Row, wanted, built *block) error {
 	return fmt.Errorf("no %s for %s: %s: %s", r.Name, a.name, wanted, why)
 }
 
-// haunted says why queue lengths cannot come by the ghost thread instead of egress.
-func (a *architecture) haunted(r Row) error {
-	if a.name != tofino2.name {
-		return errors.New("state path ghost: the ghost thread is Tofino 2's, of t2na; want recirc")
-	}
-	if b := a.lookup(signal, r.Signal); b == nil || b.Ghost == nil || r.Guard != "none" {
-		return fmt.Errorf("state path ghost: it knows queue lengths and nothing else that %s asks for, as drill and qdaps do; want recirc", r.Name)
-	}
-	return nil
-}
-
 // hasRoom says what runs out.
 func (a *architecture) hasRoom(r Row, paths int) error {
 	lack, ok := a.rooms[r.Name]
@@ -335,7 +323,14 @@ func (a *architecture) count(p *Param, v Value) int64 {
 	if p.Unit == Time && !a.software {
 		return (v.Int + tick/2) / tick
 	}
-	return p.inProgram(v)
+	// Programs have times in µs.
+	switch {
+	case p.Unit == Time:
+		return v.Int / 1000
+	case p.Of != 0:
+		return v.Int * p.Of / 100
+	}
+	return v.Int
 }
 
 // typeOf is what the architecture calls a type.

@@ -32,7 +32,30 @@ type checker struct {
 func (c *Catalogue) check(list []*block, rows *rowFile) error {
 	k := &checker{Catalogue: c}
 	for _, b := range list {
-		k.block(b)
+		shelf := k.shelfOf(b)
+		switch first := shelf.lookup(b.Kind, b.Name); {
+		case b.Kind == skeleton || b.Order != nil:
+			k.wrong(b, "$.kind", "the skeleton is p4lb's own: want one of %s", strings.Join(kindNames(), ", "))
+			continue
+		case !blockName().MatchString(b.Name):
+			k.wrong(b, "$.name", "name %q: want small letters and digits, and hyphens between them", b.Name)
+			continue
+		case first != b:
+			k.wrong(b, "$.name", "there is a %v already, in %s", b, first.file.name)
+			continue
+		case shelf != k.software && b.Kind != part && k.lookup(b.Kind, b.Name) == nil:
+			k.wrong(b, "$.name", "there is no file for %s beside it, which says what %v means to a row", software.folder, b)
+			continue
+		case shelf == k.software && b.Kind != part && b.About == "" &&
+			!slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name }):
+			k.wrong(b, "$.kind", "want about: what %v does, in one line", b)
+		}
+		k.keys(b)
+		k.parts(b, shelf)
+		k.things(b)
+		k.choice(b)
+		k.parameters(b)
+		k.text(b)
 	}
 	if len(k.errs) == 0 { // else rows fail for the same reasons
 		k.rows(rows)
@@ -50,33 +73,6 @@ func (k *checker) shelfOf(b *block) *shelf {
 		return k.software
 	}
 	return k.hardware()
-}
-
-func (k *checker) block(b *block) {
-	shelf := k.shelfOf(b)
-	switch first := shelf.lookup(b.Kind, b.Name); {
-	case b.Kind == skeleton || b.Order != nil:
-		k.wrong(b, "$.kind", "the skeleton is p4lb's own: want one of %s", strings.Join(kindNames(), ", "))
-		return
-	case !blockName().MatchString(b.Name):
-		k.wrong(b, "$.name", "name %q: want small letters and digits, and hyphens between them", b.Name)
-		return
-	case first != b:
-		k.wrong(b, "$.name", "there is a %v already, in %s", b, first.file.name)
-		return
-	case shelf != k.software && b.Kind != part && k.lookup(b.Kind, b.Name) == nil:
-		k.wrong(b, "$.name", "there is no file for %s beside it, which says what %v means to a row", software.folder, b)
-		return
-	case shelf == k.software && b.Kind != part && b.About == "" &&
-		!slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name }):
-		k.wrong(b, "$.kind", "want about: what %v does, in one line", b)
-	}
-	k.keys(b)
-	k.parts(b, shelf)
-	k.things(b)
-	k.choice(b)
-	k.parameters(b)
-	k.text(b)
 }
 
 // keys wants each key in a block of a kind that makes use of it.

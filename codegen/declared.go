@@ -23,10 +23,16 @@ func declared(m *manifest.Manifest, text string) error {
 	}
 	d := &declarations{lines: lines, widths: map[string]int{"PortId_t": 9}}
 	for i := range m.Headers {
-		d.headers = append(d.headers, newHeaderReader(&m.Headers[i]))
+		h := &m.Headers[i]
+		r := &headerReader{h, h.Fields}
+		h.Fields = nil
+		d.headers = append(d.headers, r)
 	}
 	for i := range m.Tables {
-		d.tables = append(d.tables, newTableReader(&m.Tables[i]))
+		t := &m.Tables[i]
+		r := &tableReader{t, t.Keys, t.Actions}
+		t.Keys, t.Actions = nil, nil
+		d.tables = append(d.tables, r)
 	}
 	for _, decl := range file.Decls {
 		var err error
@@ -108,12 +114,6 @@ type headerReader struct {
 	said []manifest.HeaderField // by the template
 }
 
-func newHeaderReader(h *manifest.Header) *headerReader {
-	r := &headerReader{h, h.Fields}
-	h.Fields = nil
-	return r
-}
-
 func (r *headerReader) add(name string, width int, meaning string) {
 	f := manifest.HeaderField{Name: name, Width: width, Meaning: meaning}
 	if i := slices.IndexFunc(r.said, func(s manifest.HeaderField) bool { return s.Name == name }); i >= 0 {
@@ -127,12 +127,6 @@ type tableReader struct {
 	*manifest.Table
 	keys    []manifest.Key
 	actions []manifest.Action
-}
-
-func newTableReader(t *manifest.Table) *tableReader {
-	r := &tableReader{t, t.Keys, t.Actions}
-	t.Keys, t.Actions = nil, nil
-	return r
 }
 
 // read takes over keys and actions, with the parameters of these.

@@ -418,7 +418,7 @@ func (v *view) WarningType() string {
 	return "ticks_t"
 }
 
-// Until is that time.
+// Until names the field with the time until which a warning holds.
 func (v *view) Until() string {
 	if v.Star() {
 		return "held.until"
@@ -492,15 +492,6 @@ func (v *view) Detours() []first {
 
 // DetoursSize is how many there are.
 func (v *view) DetoursSize() int { return len(v.Detours()) }
-
-// flowSlots is how many flows are told apart. On Tofino 2 a stage has no room
-// for as many cells of 64 bits as CRC16 has values.
-func (v *view) flowSlots(usual int) int {
-	if v.pairsFlows() {
-		return usual / 2
-	}
-	return usual
-}
 
 // pairsFlows reports whether that is so.
 func (v *view) pairsFlows() bool {

@@ -60,7 +60,7 @@ func (v *view) Queues() []string {
 	return list
 }
 
-// QueuesFirst are those that are looked at before anything is compared.
+// QueuesFirst are the queues that are looked at before anything is compared.
 func (v *view) QueuesFirst() []string {
 	if v.DrawsFirst() {
 		return v.Queues()[:2]

@@ -52,7 +52,8 @@ func (v *view) describe() {
 	if v.params.Provenance != nil {
 		m.Provenance = v.params.Provenance.of(r)
 	}
-	if r.feedsBack() {
+	list, err := r.blocks(r.catalogue().on(software), recirculated, false)
+	if err == nil && slices.Contains(list, r.catalogue().lookup(part, "report")) {
 		m.StatePath = manifest.StatePath(v.params.StatePath)
 	}
 	for _, p := range r.parameters(v.arch, v.params.StatePath) {

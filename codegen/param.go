@@ -71,17 +71,6 @@ func (p *Param) mustParse(text string) int64 {
 	return v
 }
 
-// inProgram is the value as the program has it: times in µs.
-func (p *Param) inProgram(v Value) int64 {
-	switch {
-	case p.Unit == Time:
-		return v.Int / 1000
-	case p.Of != 0:
-		return v.Int * p.Of / 100
-	}
-	return v.Int
-}
-
 // A Unit is what a parameter's value is measured in.
 type Unit string
 

@@ -96,12 +96,6 @@ func (v *view) Place(name string) string {
 	if text, ok := v.places[name]; ok {
 		return text
 	}
-	text := v.contributions(name)
-	v.places[name] = text
-	return text
-}
-
-func (v *view) contributions(name string) string {
 	var list []string
 	for _, b := range v.blocks {
 		if !b.defines(name) {
@@ -115,7 +109,9 @@ func (v *view) contributions(name string) string {
 	if slices.Contains(spaced, name) {
 		separator = "\n\n"
 	}
-	return strings.Join(list, separator)
+	text := strings.Join(list, separator)
+	v.places[name] = text
+	return text
 }
 
 // spaced are the places whose contributions stand apart.

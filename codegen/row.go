@@ -83,12 +83,6 @@ func (r Row) hashes() bool {
 	return c.Sees || c.CanHash && r.block(signal).Fixed
 }
 
-// feedsBack reports whether egress tells ingress something.
-func (r Row) feedsBack() bool {
-	list, err := r.blocks(r.catalogue().on(software), recirculated, false)
-	return err == nil && slices.Contains(list, r.catalogue().lookup(part, "report"))
-}
-
 // canonical is the name of a row that nobody has published.
 func (r Row) canonical() string {
 	name := r.Granularity + "-" + r.Signal + "-" + r.Choice

@@ -49,8 +49,12 @@ func newView(row Row, p Params) (*view, error) {
 		return nil, err
 	}
 	if p.StatePath == "ghost" {
-		if err := arch.haunted(row); err != nil {
-			return nil, err
+		// The ghost thread is Tofino 2's and knows queue lengths alone.
+		if arch.name != tofino2.name {
+			return nil, errors.New("state path ghost: the ghost thread is Tofino 2's, of t2na; want recirc")
+		}
+		if b := arch.lookup(signal, row.Signal); b == nil || b.Ghost == nil || row.Guard != "none" {
+			return nil, fmt.Errorf("state path ghost: it knows queue lengths and nothing else that %s asks for, as drill and qdaps do; want recirc", row.Name)
 		}
 	}
 	if err := arch.hasRoom(row, p.Ports); err != nil {

@@ -46,21 +46,17 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 		}
 	}
 	for _, batch := range batches {
-		n, err := x.writeSteps(ctx, batch)
+		updates := make([]*p4v1.Update, len(batch))
+		for i, s := range batch {
+			updates[i] = s.update
+		}
+		n, err := x.write(ctx, updates, func(i int) string { return batch[i].Object })
 		taken += n
 		if err != nil {
 			return taken, err
 		}
 	}
 	return taken, nil
-}
-
-func (x *exchange) writeSteps(ctx context.Context, batch []*step) (int, error) {
-	updates := make([]*p4v1.Update, len(batch))
-	for i, s := range batch {
-		updates[i] = s.update
-	}
-	return x.write(ctx, updates, func(i int) string { return batch[i].Object })
 }
 
 // writeCells writes neighbours that get the same value at once.
@@ -93,23 +89,18 @@ func (x *exchange) setQueues(ctx context.Context, list []step) (taken int, err e
 // first: inserted once more, they would make every copy twice.
 func (x *exchange) replace(ctx context.Context, c *p4v1.ForwardingPipelineConfig, ran bool) error {
 	if x.link.Endpoint.Limits.KeepsReplication && ran {
-		if err := x.clearReplication(ctx); err != nil {
+		have := &contents{objects: map[string]object{}}
+		if err := x.liveReplication(ctx, have); err != nil {
+			return err
+		}
+		var steps []step
+		for _, o := range have.objects {
+			steps = append(steps, newStep(x.index, report.Delete, o, o.value))
+		}
+		slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Object, b.Object) })
+		if _, err := x.apply(ctx, steps); err != nil {
 			return err
 		}
 	}
 	return x.push(ctx, c)
-}
-
-func (x *exchange) clearReplication(ctx context.Context) error {
-	have := &contents{objects: map[string]object{}}
-	if err := x.liveReplication(ctx, have); err != nil {
-		return err
-	}
-	var steps []step
-	for _, o := range have.objects {
-		steps = append(steps, newStep(x.index, report.Delete, o, o.value))
-	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.Object, b.Object) })
-	_, err := x.apply(ctx, steps)
-	return err
 }

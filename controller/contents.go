@@ -57,7 +57,15 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 		}
 	}
 	for _, t := range x.Tables {
-		c.addInitial(t)
+		// The default action of the program comes back in a table for which the plan has
+		// none.
+		if !t.Presets() {
+			continue
+		}
+		e := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}
+		if key := entryKey(e); c.objects[key].entity == nil {
+			c.objects[key] = object{entity: tableEntity(e), value: noAction, rank: rankEntry, preset: true}
+		}
 	}
 	for _, session := range s.Sessions {
 		c.addSession(&p4v1.CloneSessionEntry{
@@ -76,18 +84,6 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 		return cmp.Or(strings.Compare(a.Register, b.Register), cmp.Compare(a.From, b.From))
 	})
 	return c, nil
-}
-
-// addInitial wants the default action of the program back in a table for which
-// the plan has none.
-func (c *contents) addInitial(t *p4info.Table) {
-	if !t.Presets() {
-		return
-	}
-	e := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}
-	if key := entryKey(e); c.objects[key].entity == nil {
-		c.objects[key] = object{entity: tableEntity(e), value: noAction, rank: rankEntry, preset: true}
-	}
 }
 
 // noAction is the value of a default action that is the program's own.

@@ -77,8 +77,11 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 		return err
 	}
 	if x.link.Endpoint.Limits.NoReplication {
-		if err := j.withoutReplication(); err != nil {
-			return err
+		if n := len(j.plan.Sessions) + len(j.plan.Groups); n > 0 {
+			return &plan.Error{
+				Err:  fmt.Errorf("the scheme wants %d clone sessions and multicast groups, which this target does not have", n),
+				Hint: "p4lb schemes lists schemes that do without, such as ecmp, wcmp and letflow",
+			}
 		}
 	}
 	j.step("read")
@@ -139,16 +142,6 @@ func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 		return nil, 0, err
 	}
 	return &exchange{c: j.conn, link: link, timeout: j.c.opts.Timeout, index: index}, epoch, nil
-}
-
-func (j *job) withoutReplication() error {
-	if n := len(j.plan.Sessions) + len(j.plan.Groups); n > 0 {
-		return &plan.Error{
-			Err:  fmt.Errorf("the scheme wants %d clone sessions and multicast groups, which this target does not have", n),
-			Hint: "p4lb schemes lists schemes that do without, such as ecmp, wcmp and letflow",
-		}
-	}
-	return nil
 }
 
 // look reads which program runs, and reports whether it must be replaced, and

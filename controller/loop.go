@@ -107,7 +107,23 @@ func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
 		}
 		now := time.Since(start)
 		l.report.Late = max(l.report.Late, now-s.Next())
-		l.note(s.RunEach(now, l.fabric))
+		list := s.RunEach(now, l.fabric)
+		for _, r := range list {
+			l.report.Runs++
+			name := r.Task.Name() + " " + r.Task.Switch()
+			if r.Err == nil {
+				if l.broken[name] != "" {
+					l.opts.Log.Info("task works again", "task", r.Task.Name(), "switch", r.Task.Switch())
+					delete(l.broken, name)
+				}
+				continue
+			}
+			l.report.Failed++
+			if text := r.Err.Error(); l.broken[name] != text && !errors.Is(r.Err, context.Canceled) {
+				l.opts.Log.Warn("task fails", "task", r.Task.Name(), "switch", r.Task.Switch(), "error", text)
+				l.broken[name] = text
+			}
+		}
 	}
 	<-ctx.Done()
 	return l.report
@@ -115,26 +131,6 @@ func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
 
 // oftenSlow is after how many runs that took too long it is no accident.
 const oftenSlow = 1000
-
-// note counts the runs and logs what has changed.
-func (l *loop) note(list []task.Outcome) {
-	for _, r := range list {
-		l.report.Runs++
-		name := r.Task.Name() + " " + r.Task.Switch()
-		if r.Err == nil {
-			if l.broken[name] != "" {
-				l.opts.Log.Info("task works again", "task", r.Task.Name(), "switch", r.Task.Switch())
-				delete(l.broken, name)
-			}
-			continue
-		}
-		l.report.Failed++
-		if text := r.Err.Error(); l.broken[name] != text && !errors.Is(r.Err, context.Canceled) {
-			l.opts.Log.Warn("task fails", "task", r.Task.Name(), "switch", r.Task.Switch(), "error", text)
-			l.broken[name] = text
-		}
-	}
-}
 
 // A liveFabric is the switches of a controller as tasks reach them.
 type liveFabric struct {

@@ -30,7 +30,9 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	for _, e := range list {
 		if t := e.GetTableEntry(); t != nil && !t.GetIsConst() && !x.fixed(t) {
 			if !c.holds(t, want.common) {
-				c.addEntry(uncounted(t), x.index)
+				c.addEntry(&p4v1.TableEntry{
+					TableId: t.GetTableId(), Match: t.GetMatch(), Action: t.GetAction(), Priority: t.GetPriority(), IsDefaultAction: t.GetIsDefaultAction(),
+				}, x.index)
 			}
 		}
 	}
@@ -51,13 +53,6 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 func (x *exchange) fixed(e *p4v1.TableEntry) bool {
 	t := x.index.ByID[e.GetTableId()]
 	return t != nil && t.Fixed
-}
-
-// uncounted is an entry without what it has counted.
-func uncounted(e *p4v1.TableEntry) *p4v1.TableEntry {
-	return &p4v1.TableEntry{
-		TableId: e.GetTableId(), Match: e.GetMatch(), Action: e.GetAction(), Priority: e.GetPriority(), IsDefaultAction: e.GetIsDefaultAction(),
-	}
 }
 
 // liveReplication reads clone sessions and multicast groups, which are there

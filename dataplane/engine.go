@@ -94,7 +94,9 @@ func (e *Engine) Swap(s *Switch) {
 	defer s.mu.Unlock()
 	s.pre, s.mirrors = old.pre, old.mirrors
 	old.pre, old.mirrors = replication{}, mirrors{}
-	e.queues.flush(old.release)
+	for p, _ := e.queues.Pop(farthestDuration); p != nil; p, _ = e.queues.Pop(farthestDuration) {
+		old.release(p)
+	}
 	e.again, e.first = nil, 0
 	e.sent, e.result = nil, nil
 	e.sw, e.pipes, e.queues.cell = s, []*Switch{s}, s.CellSize()

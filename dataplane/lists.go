@@ -56,17 +56,6 @@ func (s *Switch) lists(c *bmv2.Config) error {
 		}
 		s.fieldLists[src.ID] = items
 	}
-	return s.learnListsOf(c)
-}
-
-func (s *Switch) listField(e *bmv2.Expr) (vector.Field, error) {
-	if e.Type != bmv2.TypeField {
-		return vector.Field{}, fmt.Errorf("%v is not a field", e)
-	}
-	return s.prog.Layout.Field(e.Name, e.Field)
-}
-
-func (s *Switch) learnListsOf(c *bmv2.Config) error {
 	for _, src := range c.LearnLists {
 		if src.ID < 0 || src.ID > maxListID {
 			return fmt.Errorf("learn list %s: id %d is outside 0..%d", src.Name, src.ID, maxListID)
@@ -85,6 +74,13 @@ func (s *Switch) learnListsOf(c *bmv2.Config) error {
 		s.learnLists[src.ID] = list
 	}
 	return nil
+}
+
+func (s *Switch) listField(e *bmv2.Expr) (vector.Field, error) {
+	if e.Type != bmv2.TypeField {
+		return vector.Field{}, fmt.Errorf("%v is not a field", e)
+	}
+	return s.prog.Layout.Field(e.Name, e.Field)
 }
 
 // copyList copies the fields of a list to another packet.

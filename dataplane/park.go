@@ -13,13 +13,6 @@ func (s *Switch) park(p *Packet) {
 	s.strip(p)
 }
 
-// unpark is the way back.
-func (s *Switch) unpark(p *Packet) {
-	s.equip(p, p.st.End)
-	rest := readWords(p.st.W, p.parked)
-	copy(p.st.Buf[p.st.Start:], rest)
-}
-
 // appendWords writes words shortly: for each 32 of them eight bytes that say
 // which are not zero, and which of these take more than 32 bits; then those.
 func appendWords(b []byte, w []uint64) []byte {

@@ -175,13 +175,6 @@ func cells(p *Packet, size int) int {
 	return max(1, (p.st.Length+size-1)/size)
 }
 
-// flush empties the queues.
-func (q *Queues) flush(drop func(*Packet)) {
-	for p, _ := q.Pop(farthestDuration); p != nil; p, _ = q.Pop(farthestDuration) {
-		drop(p)
-	}
-}
-
 // top finds the heap whose first queue is served next: of each server that of
 // the highest priority, of these the oldest packet.
 func (q *Queues) top(now time.Duration) *queueHeap {

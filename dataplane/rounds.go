@@ -83,22 +83,17 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 	if r.left <= 0 {
 		s.ended++
 		if s.opts.Ended != nil {
-			s.opts.Ended(Ended{p.ingressPort, r.gone, r.steps()})
+			n := min(r.gone, len(r.way))
+			list := make([]string, 0, n)
+			for i := r.gone - n; i < r.gone; i++ {
+				list = append(list, r.way[i%len(r.way)].String())
+			}
+			s.opts.Ended(Ended{p.ingressPort, r.gone, strings.Join(list, ", ")})
 		}
 		return false
 	}
 	r.left--
 	return true
-}
-
-// steps are the last steps in words.
-func (r *rounds) steps() string {
-	n := min(r.gone, len(r.way))
-	list := make([]string, 0, n)
-	for i := r.gone - n; i < r.gone; i++ {
-		list = append(list, r.way[i%len(r.way)].String())
-	}
-	return strings.Join(list, ", ")
 }
 
 // Ended is the number of packets that had no round left.

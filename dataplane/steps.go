@@ -78,7 +78,10 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
 	if p.st.Buf == nil {
-		s.unpark(p)
+		// The bytes of a packet that was parked come back from its words.
+		s.equip(p, p.st.End)
+		rest := readWords(p.st.W, p.parked)
+		copy(p.st.Buf[p.st.Start:], rest)
 	}
 	return s.arch.egress(p, depth, now, out)
 }

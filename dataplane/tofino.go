@@ -95,19 +95,6 @@ type threads struct {
 // at is the program of the pipe that a port belongs to.
 func (t *tofino) at(port uint32) *threads { return t.of[port/(devPorts/pipes)%pipes] }
 
-// setPrograms gives each pipe its program. Where there are more pipes than the
-// document speaks of, they begin again.
-func (t *tofino) setPrograms(c *bmv2.Config) {
-	t.programs = make([]threads, c.Programs())
-	of := c.Meta.Pipes
-	if len(of) == 0 {
-		of = []int{0}
-	}
-	for i := range t.of {
-		t.of[i] = &t.programs[of[i%len(of)]]
-	}
-}
-
 // A gress is one half of the pipe.
 type gress struct {
 	*program.Half
@@ -140,7 +127,15 @@ func (s *Switch) cells(p *Packet) int {
 func newTofino(s *Switch) *tofino {
 	c := s.prog.Config
 	t := &tofino{sw: s, chip: chips[c.Architecture()], words: make([]uint64, s.prog.Layout.Words)}
-	t.setPrograms(c)
+	// Where there are more pipes than the document speaks of, its programs repeat.
+	t.programs = make([]threads, c.Programs())
+	of := c.Meta.Pipes
+	if len(of) == 0 {
+		of = []int{0}
+	}
+	for i := range t.of {
+		t.of[i] = &t.programs[of[i%len(of)]]
+	}
 	t.inHeader.find(s.prog.Layout)
 	t.outHeader.find(s.prog.Layout)
 	t.tm.find(s.prog.Layout)
@@ -156,7 +151,16 @@ func newTofino(s *Switch) *tofino {
 		}
 	}
 	t.errors = program.ErrorBits(c.Errors)
-	t.setLoops(s.opts.Loopback)
+	ports := s.opts.Loopback
+	t.loops = make([]bool, devPorts)
+	if ports == nil {
+		ports = t.chip.loopback()
+	}
+	for _, port := range ports {
+		if port < devPorts {
+			t.loops[port] = true
+		}
+	}
 	t.portData = make([][]byte, devPorts)
 	s.headroom = room + t.chip.portData + 2*maxIntrinsic
 	return t
@@ -168,18 +172,6 @@ func (g *gress) find(l *vector.Layout, prefix string) {
 	g.parserErr.Find(l, prefix+"_prsr_md", "parser_err")
 	g.drop.Find(l, prefix+"_dprsr_md", "drop_ctl")
 	g.mirrorIO.Find(l, prefix+"_dprsr_md", "mirror_io_select")
-}
-
-func (t *tofino) setLoops(ports []uint32) {
-	t.loops = make([]bool, devPorts)
-	if ports == nil {
-		ports = t.chip.loopback()
-	}
-	for _, port := range ports {
-		if port < devPorts {
-			t.loops[port] = true
-		}
-	}
 }
 
 // SetPortMetadata sets what the ingress parser finds in front of the packets
@@ -225,7 +217,13 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 // does not look at that, or if no transition was found.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.st.Head = p.st.Start - head
-	t.parseFrame(g.Parser, p)
+	// Behind what the parser has read may stand the packet's check sequence.
+	p.st.Framed, p.st.Check = p.extra == 0, 0
+	g.Parser.Run(t.sw.prog, &p.st)
+	p.st.Framed = false
+	if p.st.Check > 0 && p.st.Head <= p.st.End-p.st.Check {
+		p.st.DropCheck()
+	}
 	g.time.Put(p.st.W, uint64(p.st.Now))
 	if p.st.ParserError == uint64(g.Parser.Codes.None) {
 		return true
@@ -248,14 +246,4 @@ func (t *tofino) work(g *gress, p *Packet) bool {
 		t.sw.learn(p, p.st.Digest)
 	}
 	return true
-}
-
-// parseFrame runs a parser on a packet and, behind it, its check sequence.
-func (t *tofino) parseFrame(ps *program.Parser, p *Packet) {
-	p.st.Framed, p.st.Check = p.extra == 0, 0
-	ps.Run(t.sw.prog, &p.st)
-	p.st.Framed = false
-	if p.st.Check > 0 && p.st.Head <= p.st.End-p.st.Check {
-		p.st.DropCheck()
-	}
 }

@@ -31,14 +31,6 @@ func (f *tmFields) find(l *vector.Layout) {
 	f.rid.Find(l, "ig_tm_md", "rid")
 }
 
-// cutOf reads it from the metadata for the traffic manager.
-func (f *tmFields) cutOf(p *Packet) cut {
-	return cut{
-		hash1: f.hash1.Get(p.st.W), hash2: f.hash2.Get(p.st.W), rid: uint16(f.rid.Get(p.st.W)),
-		xid1: uint16(f.xid1.Get(p.st.W)), xid2: uint16(f.xid2.Get(p.st.W)),
-	}
-}
-
 // arrive notes when a packet came in. Counters and meters see the frame's check
 // sequence too.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
@@ -101,7 +93,10 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 	}
 	p.tm.qid, p.tm.cos = uint8(t.tm.qid.Get(p.st.W)), uint8(t.tm.cos.Get(p.st.W))
 	p.tm.bypass = t.tm.bypass.Get(p.st.W) != 0
-	why := t.tm.cutOf(p)
+	why := cut{
+		hash1: t.tm.hash1.Get(p.st.W), hash2: t.tm.hash2.Get(p.st.W), rid: uint16(t.tm.rid.Get(p.st.W)),
+		xid1: uint16(t.tm.xid1.Get(p.st.W)), xid2: uint16(t.tm.xid2.Get(p.st.W)),
+	}
 	t.write(g, p)
 	if mirrorLate {
 		out = t.mirror(p, p.st.Start, false, out)

@@ -167,20 +167,10 @@ func (f *finisher) connected() {
 			f.errorf(h.line, "host %s has %d links: want one", h.name, n)
 		}
 	}
-	reached := f.reach(0)
-	for i, s := range f.switches {
-		if !reached[i] {
-			f.errorf(s.line, "there is no way from switch %s to %s: want a link between the two parts of the network", s.name, f.switches[0].name)
-			return
-		}
-	}
-}
-
-// reach returns which nodes there is a way to from one.
-func (f *finisher) reach(from int) []bool {
+	// These are the nodes that there is a way to from the first.
 	reached := make([]bool, len(f.nodes))
-	reached[from] = true
-	for todo := []int{from}; len(todo) > 0; todo = todo[1:] {
+	reached[0] = true
+	for todo := []int{0}; len(todo) > 0; todo = todo[1:] {
 		for _, i := range f.links[todo[0]] {
 			for _, e := range []End{f.draft.links[i].a, f.draft.links[i].b} {
 				if n := f.nodes[e.Node]; !reached[n] {
@@ -190,7 +180,12 @@ func (f *finisher) reach(from int) []bool {
 			}
 		}
 	}
-	return reached
+	for i, s := range f.switches {
+		if !reached[i] {
+			f.errorf(s.line, "there is no way from switch %s to %s: want a link between the two parts of the network", s.name, f.switches[0].name)
+			return
+		}
+	}
 }
 
 // portNumbers checks the given ports and assigns the others, each the smallest

@@ -14,7 +14,28 @@ func (f *finisher) hostData() {
 		h.Switch, h.Port = end.Node, end.Port
 	}
 	if f.assignIPs(); len(f.found) == 0 {
-		f.assignMACs()
+		used := map[MAC]string{}
+		for i := range f.t.Links {
+			for _, e := range []End{f.t.Links[i].A, f.t.Links[i].B} {
+				if !f.isHost(e.Node) {
+					used[portMAC(f.nodes[e.Node], e.Port)] = e.String()
+				}
+			}
+		}
+		for i, h := range f.hosts {
+			mac := hostMAC(f.t.Hosts[i].IP.Addr())
+			if h.mac != nil {
+				mac = *h.mac
+			}
+			if other, ok := used[mac]; ok {
+				f.errorf(h.line, "host %s has the MAC %s of %s: want another", h.name, mac, other)
+			}
+			if !mac.unicast() {
+				f.errorf(h.line, "host %s: %s is not the MAC of one interface: want one such as %s", h.name, mac, hostMAC(f.t.Hosts[i].IP.Addr()))
+			}
+			used[mac] = h.name
+			f.t.Hosts[i].MAC = mac
+		}
 	}
 }
 
@@ -69,29 +90,4 @@ func (f *finisher) countLeaves() (number map[string]int, most int) {
 		}
 	}
 	return number, most
-}
-
-func (f *finisher) assignMACs() {
-	used := map[MAC]string{}
-	for i := range f.t.Links {
-		for _, e := range []End{f.t.Links[i].A, f.t.Links[i].B} {
-			if !f.isHost(e.Node) {
-				used[portMAC(f.nodes[e.Node], e.Port)] = e.String()
-			}
-		}
-	}
-	for i, h := range f.hosts {
-		mac := hostMAC(f.t.Hosts[i].IP.Addr())
-		if h.mac != nil {
-			mac = *h.mac
-		}
-		if other, ok := used[mac]; ok {
-			f.errorf(h.line, "host %s has the MAC %s of %s: want another", h.name, mac, other)
-		}
-		if !mac.unicast() {
-			f.errorf(h.line, "host %s: %s is not the MAC of one interface: want one such as %s", h.name, mac, hostMAC(f.t.Hosts[i].IP.Addr()))
-		}
-		used[mac] = h.name
-		f.t.Hosts[i].MAC = mac
-	}
 }

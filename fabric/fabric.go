@@ -290,7 +290,13 @@ func (t *Topology) index() {
 			t.byPort[i][p.Number] = k
 		}
 	}
-	t.numberLeaves()
+	t.leaves = nil
+	for i, list := range t.ports {
+		if slices.ContainsFunc(list, func(p Port) bool { return p.PeerTier == 0 }) {
+			t.leaves = append(t.leaves, i)
+			t.Switches[i].Leaf = len(t.leaves)
+		}
+	}
 	t.destinations = t.findDestinations()
 }
 
@@ -310,14 +316,4 @@ func (t *Topology) addPort(i int, l Link, here, there End) {
 		p.PeerMAC = t.Host(there.Node).MAC
 	}
 	t.ports[s] = append(t.ports[s], p)
-}
-
-func (t *Topology) numberLeaves() {
-	t.leaves = nil
-	for i, list := range t.ports {
-		if slices.ContainsFunc(list, func(p Port) bool { return p.PeerTier == 0 }) {
-			t.leaves = append(t.leaves, i)
-			t.Switches[i].Leaf = len(t.leaves)
-		}
-	}
 }

@@ -47,7 +47,14 @@ func (t *Topology) layOut(head float64) *layout {
 	}
 	rows := t.rows()
 	for _, row := range rows {
-		l.width = max(l.width, l.pitch(t, row)*float64(len(row)))
+		// This is the width that each node of the row needs.
+		widest := 0.0
+		for _, s := range row {
+			l.boxes[s].w = max(48, float64(len(t.Switches[s].Name)*letterW+20))
+			columns, _ := dots(len(l.hosts[s]))
+			widest = max(widest, l.boxes[s].w, float64(columns+1)*dotPitch)
+		}
+		l.width = max(l.width, (widest+nodeGap)*float64(len(row)))
 	}
 	down := math.Round(min(max(rowPitch, l.width/9), 2.5*rowPitch))
 	below := 0.0 // the tallest block of hosts
@@ -77,17 +84,6 @@ func (t *Topology) rows() [][]int {
 		rows[3-s.Role.Tier()] = append(rows[3-s.Role.Tier()], i)
 	}
 	return slices.DeleteFunc(rows[:], func(row []int) bool { return row == nil })
-}
-
-// pitch is the width that each node of a row needs, and notes the nodes' own.
-func (l *layout) pitch(t *Topology, row []int) float64 {
-	widest := 0.0
-	for _, s := range row {
-		l.boxes[s].w = max(48, float64(len(t.Switches[s].Name)*letterW+20))
-		columns, _ := dots(len(l.hosts[s]))
-		widest = max(widest, l.boxes[s].w, float64(columns+1)*dotPitch)
-	}
-	return widest + nodeGap
 }
 
 // dots is the shape of a block of n hosts.

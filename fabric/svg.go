@@ -33,7 +33,15 @@ func (t *Topology) SVG() []byte {
 	p.legend(margin + 26 + float64(len(about))*16)
 	fmt.Fprintf(&p.b, `<g transform="translate(%.1f 0)">`+"\n", shift)
 	p.links()
-	p.switches()
+	for i, s := range p.t.Switches {
+		b := p.boxes[i]
+		fmt.Fprintf(&p.b, `<g><title>%s</title><rect class="node t%d" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="6"/>`,
+			escape(fmt.Sprintf("%s: %s, id %d, P4Runtime %s, Thrift %s, %d ports", s.Name, s.Role, s.ID, s.GRPC, s.Thrift, len(p.t.ports[i]))),
+			s.Role.Tier(), b.x-b.w/2, b.y-nodeH/2, b.w, nodeH)
+		p.text(b.x, b.y+4.5, "", s.Name)
+		p.b.WriteString("</g>\n")
+		p.block(b, p.hosts[i])
+	}
 	p.b.WriteString("</g>\n</svg>\n")
 	return p.b.Bytes()
 }
@@ -196,19 +204,6 @@ func describe(l Link) string {
 		text += ", down"
 	}
 	return text
-}
-
-// switches draws the boxes and the hosts.
-func (p *picture) switches() {
-	for i, s := range p.t.Switches {
-		b := p.boxes[i]
-		fmt.Fprintf(&p.b, `<g><title>%s</title><rect class="node t%d" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="6"/>`,
-			escape(fmt.Sprintf("%s: %s, id %d, P4Runtime %s, Thrift %s, %d ports", s.Name, s.Role, s.ID, s.GRPC, s.Thrift, len(p.t.ports[i]))),
-			s.Role.Tier(), b.x-b.w/2, b.y-nodeH/2, b.w, nodeH)
-		p.text(b.x, b.y+4.5, "", s.Name)
-		p.b.WriteString("</g>\n")
-		p.block(b, p.hosts[i])
-	}
 }
 
 // block draws the hosts below a leaf.

@@ -36,17 +36,6 @@ func Load(file string, text []byte) (*Topology, error) {
 		return nil, err
 	}
 	r := &reader{reporter{file: file}}
-	d := r.topology(v)
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return d.finish(file)
-}
-
-// A reader makes a draft from a value.
-type reader struct{ reporter }
-
-func (r *reader) topology(v value) *draft {
 	d := &draft{}
 	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "links")
 	d.name = r.word(v.get("name"), "name")
@@ -56,7 +45,15 @@ func (r *reader) topology(v value) *draft {
 	}
 	isHost := map[string]bool{}
 	for _, f := range r.object(v.get("hosts"), "hosts") {
-		d.hosts = append(d.hosts, r.hostOf(f))
+		what := "host " + f.key
+		r.object(f.value, what, "ip", "mac")
+		h := draftHost{line: f.line, name: f.key}
+		h.ip = parse(r, f.get("ip"), what+": ip", parseHostIP)
+		if mac := f.get("mac"); mac.kind != null {
+			m := parse(r, mac, what+": mac", parseMAC)
+			h.mac = &m
+		}
+		d.hosts = append(d.hosts, h)
 		isHost[f.key] = true
 	}
 	defaults := v.get("defaults")
@@ -71,8 +68,14 @@ func (r *reader) topology(v value) *draft {
 		}
 		d.links = append(d.links, r.linksOf(item, func(a, b End) draftLink { return basis[isHost[a.Node] || isHost[b.Node]] })...)
 	}
-	return d
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return d.finish(file)
 }
+
+// A reader makes a draft from a value.
+type reader struct{ reporter }
 
 // defaults reads what links have that say nothing themselves.
 func (r *reader) defaults(v value, what string) (l draftLink) {
@@ -136,18 +139,6 @@ func (r *reader) switchOf(f field) draftSwitch {
 	s.thrift = r.word(f.get("thrift"), what+": thrift")
 	s.buffer = parse(r, f.get("buffer"), what+": buffer", ParseSize)
 	return s
-}
-
-func (r *reader) hostOf(f field) draftHost {
-	what := "host " + f.key
-	r.object(f.value, what, "ip", "mac")
-	h := draftHost{line: f.line, name: f.key}
-	h.ip = parse(r, f.get("ip"), what+": ip", parseHostIP)
-	if mac := f.get("mac"); mac.kind != null {
-		m := parse(r, mac, what+": mac", parseMAC)
-		h.mac = &m
-	}
-	return h
 }
 
 // asWord undoes that the parser takes the colon of l1:3 for that of a key where

@@ -61,15 +61,6 @@ func (a trail) delay() (sum int64) {
 	return sum
 }
 
-// key tells trails apart.
-func (a trail) key() string {
-	var b []byte
-	for _, e := range a {
-		b = append(b, byte(e.link), byte(e.link>>8), byte(e.link>>16))
-	}
-	return string(b)
-}
-
 // best returns the k best trails.
 func (y *yen) best(k int) []trail {
 	y.known = map[string]bool{}
@@ -82,36 +73,36 @@ func (y *yen) best(k int) []trail {
 			break // the empty trail, which nothing can leave
 		}
 		if len(found) < k {
-			y.branch(last, found)
+			// The best trails that leave the last one at each of its nodes are offered.
+			passed := map[int]bool{}
+			for i := range last {
+				at := y.src
+				if i > 0 {
+					at = last[i-1].to
+				}
+				taken := map[int]bool{} // links
+				for _, f := range found {
+					if len(f) > i && slices.Equal(f[:i], last[:i]) {
+						taken[f[i].link] = true
+					}
+				}
+				if spur, ok := y.shortest(at, passed, taken); ok {
+					y.offer(slices.Concat(last[:i], spur), true)
+				}
+				passed[at] = true
+			}
 		}
 	}
 	return found
 }
 
-// branch offers the best trail that leaves the last one at each of its nodes.
-func (y *yen) branch(last trail, found []trail) {
-	passed := map[int]bool{}
-	for i := range last {
-		at := y.src
-		if i > 0 {
-			at = last[i-1].to
-		}
-		taken := map[int]bool{} // links
-		for _, f := range found {
-			if len(f) > i && slices.Equal(f[:i], last[:i]) {
-				taken[f[i].link] = true
-			}
-		}
-		if spur, ok := y.shortest(at, passed, taken); ok {
-			y.offer(slices.Concat(last[:i], spur), true)
-		}
-		passed[at] = true
-	}
-}
-
 // offer makes a trail a candidate, once.
 func (y *yen) offer(t trail, ok bool) {
-	if key := t.key(); ok && !y.known[key] {
+	var b []byte
+	for _, e := range t {
+		b = append(b, byte(e.link), byte(e.link>>8), byte(e.link>>16))
+	}
+	if key := string(b); ok && !y.known[key] {
 		y.known[key] = true
 		heap.Push(&y.candidates, t)
 	}

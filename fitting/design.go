@@ -115,7 +115,16 @@ func join(list []*triangle, without int) *triangle {
 		case sum == nil:
 			sum = t.clone()
 		default:
-			sum.merge(t)
+			// The sum then stands for the rows of both.
+			block := make([]float64, sum.n*sum.n)
+			for i := range sum.n {
+				for j := i; j < sum.n; j++ {
+					block[j*sum.n+i] = t.r[i*sum.n+j]
+				}
+			}
+			rows := sum.rows + t.rows
+			sum.fold(block, sum.n)
+			sum.rows = rows
 		}
 	}
 	return sum

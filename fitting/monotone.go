@@ -33,7 +33,14 @@ type cut []float64
 func (f *Fit) project(t *triangle) error {
 	all := slopeCutsOf(f.Degree)
 	from := f.cheb
-	f.Projection = &Projection{Against: against(all, from)}
+	// This is the share of the points at which one demand or the other fails.
+	n := 0
+	for i := 0; i < len(all); i += 2 {
+		if floats.Dot(all[i], from) < -slopeDigits || floats.Dot(all[i+1], from) < -slopeDigits {
+			n++
+		}
+	}
+	f.Projection = &Projection{Against: float64(n) / float64(len(all)/2)}
 	var cuts []cut
 	for range slopeRounds {
 		worst := violated(all, f.cheb)
@@ -92,17 +99,6 @@ func chebyshevSlopes(out, values, x []float64, degree int) {
 			out[d*n+k] = 4*values[(d-1)*n+k] + 2*(2*u-1)*out[(d-1)*n+k] - out[(d-2)*n+k]
 		}
 	}
-}
-
-// against is the share of the points at which one demand or the other fails.
-func against(all []cut, z []float64) float64 {
-	n := 0
-	for i := 0; i < len(all); i += 2 {
-		if floats.Dot(all[i], z) < -slopeDigits || floats.Dot(all[i+1], z) < -slopeDigits {
-			n++
-		}
-	}
-	return float64(n) / float64(len(all)/2)
 }
 
 // violated returns the cuts that fail most.

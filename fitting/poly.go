@@ -214,14 +214,6 @@ func (p Poly) inTBig(l int64) []*big.Int {
 	return b
 }
 
-func horner(b []int64, t int64) int64 {
-	var sum int64
-	for _, c := range slices.Backward(b) {
-		sum = sum*t + c
-	}
-	return sum
-}
-
 func hornerBig(b []*big.Int, t int64, degree int) int64 {
 	sum, x := new(big.Int), big.NewInt(t)
 	for _, c := range slices.Backward(b) {
@@ -250,7 +242,11 @@ func (p Poly) Grid() []int64 {
 			continue
 		}
 		for b, t := p.inT(l), int64(0); t < 256; t++ {
-			grid = append(grid, horner(b, t)>>(8*p.Degree))
+			var sum int64
+			for _, c := range slices.Backward(b) {
+				sum = sum*t + c
+			}
+			grid = append(grid, sum>>(8*p.Degree))
 		}
 	}
 	return grid

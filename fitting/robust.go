@@ -55,7 +55,13 @@ func (p *problem) robust(f *Fit) (*Robust, error) {
 			t = p.penalised(t, f.Degree)
 		}
 		next := t.solve(k)
-		moved := distance(next, f.cheb)
+		// The two differ by so much at most, relative to the largest value.
+		var d, size float64
+		for i, x := range next {
+			d = max(d, math.Abs(x-f.cheb[i]))
+			size = max(size, math.Abs(x))
+		}
+		moved := d / size
 		f.cheb = next
 		if moved < robustDigits && r.Iterations > robustSettle {
 			p.influence(r, residual)
@@ -93,14 +99,4 @@ func (p *problem) influence(r *Robust, residual func(Row) float64) {
 	}
 	inside := float64(n-r.Beyond) / float64(n)
 	r.variance = squares / float64(n) / (inside * inside)
-}
-
-// distance is the largest difference, relative to the largest value.
-func distance(a, b []float64) float64 {
-	var d, size float64
-	for i, x := range a {
-		d = max(d, math.Abs(x-b[i]))
-		size = max(size, math.Abs(x))
-	}
-	return d / size
 }

@@ -58,19 +58,6 @@ func (t *triangle) fold(block []float64, b int) {
 	}
 }
 
-// merge adds the rows that o stands for.
-func (t *triangle) merge(o *triangle) {
-	block := make([]float64, t.n*t.n)
-	for i := range t.n {
-		for j := i; j < t.n; j++ {
-			block[j*t.n+i] = o.r[i*t.n+j]
-		}
-	}
-	rows := t.rows + o.rows
-	t.fold(block, t.n)
-	t.rows = rows
-}
-
 func (t *triangle) clone() *triangle {
 	c := newTriangle(t.n)
 	copy(c.r, t.r)

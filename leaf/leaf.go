@@ -42,7 +42,19 @@ func New(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 		}
 	}
 	if p.Manifest.Arch.Hardware() {
-		l.bake(&p.Manifest)
+		// The tables that stand for arithmetic are filled, and filters set up.
+		for _, f := range l.sw.Config().FilterArrays {
+			for i := range f.Size {
+				l.keep(l.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
+			}
+		}
+		l.baked = map[string]bool{}
+		for _, t := range p.Manifest.Tables {
+			if t.Baked != nil {
+				l.baked[t.Name] = true
+				l.bakeTable(t.Name, t.Baked)
+			}
+		}
 	}
 	for _, t := range p.Manifest.Tables {
 		if fill, ok := leafTables[t.Name]; ok {
@@ -180,22 +192,6 @@ func HeaderChecksum(header []byte) uint16 {
 		sum = sum>>16 + sum&0xffff
 	}
 	return ^uint16(sum)
-}
-
-// bake fills the tables that stand for arithmetic, and sets up filters.
-func (l *rig) bake(m *manifest.Manifest) {
-	for _, f := range l.sw.Config().FilterArrays {
-		for i := range f.Size {
-			l.keep(l.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
-		}
-	}
-	l.baked = map[string]bool{}
-	for _, t := range m.Tables {
-		if t.Baked != nil {
-			l.baked[t.Name] = true
-			l.bakeTable(t.Name, t.Baked)
-		}
-	}
 }
 
 // evenEnd gives the last of 256 grids of each path where all have as many.

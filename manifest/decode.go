@@ -85,27 +85,37 @@ func (d *decoder) decode(n node, place string, v reflect.Value) error {
 		return d.decode(n, place, v.Elem())
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return d.text(n, place, u)
+		if n.shape != scalar {
+			return d.errorf(n, place, "want a value, not %v", n.shape)
+		}
+		if err := u.UnmarshalText([]byte(n.text)); err != nil {
+			return d.errorf(n, place, "%v", err)
+		}
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		return d.object(n, place, v)
 	case reflect.Slice:
-		return d.list(n, place, v)
+		if n.shape != sequence {
+			return d.errorf(n, place, "want a list, not %v", n.shape)
+		}
+		list := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
+		for i, item := range n.items {
+			at := fmt.Sprintf("%s[%d]", place, i)
+			if item.shape == nothing {
+				return d.errorf(item, at, "is empty")
+			}
+			if err := d.decode(item, at, list.Index(i)); err != nil {
+				return err
+			}
+		}
+		v.Set(list)
+		return nil
 	case reflect.Map:
 		return d.words(n, place, v)
 	}
 	return d.scalar(n, place, v)
-}
-
-func (d *decoder) text(n node, place string, u encoding.TextUnmarshaler) error {
-	if n.shape != scalar {
-		return d.errorf(n, place, "want a value, not %v", n.shape)
-	}
-	if err := u.UnmarshalText([]byte(n.text)); err != nil {
-		return d.errorf(n, place, "%v", err)
-	}
-	return nil
 }
 
 func (d *decoder) object(n node, place string, v reflect.Value) error {
@@ -131,24 +141,6 @@ func (d *decoder) object(n node, place string, v reflect.Value) error {
 			return err
 		}
 	}
-	return nil
-}
-
-func (d *decoder) list(n node, place string, v reflect.Value) error {
-	if n.shape != sequence {
-		return d.errorf(n, place, "want a list, not %v", n.shape)
-	}
-	list := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
-	for i, item := range n.items {
-		at := fmt.Sprintf("%s[%d]", place, i)
-		if item.shape == nothing {
-			return d.errorf(item, at, "is empty")
-		}
-		if err := d.decode(item, at, list.Index(i)); err != nil {
-			return err
-		}
-	}
-	v.Set(list)
 	return nil
 }
 

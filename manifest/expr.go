@@ -47,8 +47,16 @@ type term interface {
 // ParseExpr reads an expression.
 func ParseExpr(text string) (Expr, error) {
 	p := &exprParser{}
-	if err := p.scan(text); err != nil {
-		return Expr{}, err
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t") {
+		t := token().FindString(rest)
+		if t == "" {
+			return Expr{}, fmt.Errorf("%q: want a number of at most 64 bits, an address, or a fact such as $port", rest)
+		}
+		p.tokens = append(p.tokens, t)
+		rest = rest[len(t):]
+		if len(p.tokens) > maxTokens {
+			return Expr{}, fmt.Errorf("has more than %d parts", maxTokens)
+		}
 	}
 	root, err := p.expr()
 	if err == nil && p.at < len(p.tokens) {
@@ -127,21 +135,6 @@ var token = sync.OnceValue(func() *regexp.Regexp {
 		`\|\||&&|==|!=|<=|>=|<<|>>|[-+|^*%&<>!?:()])`)
 })
 
-func (p *exprParser) scan(text string) error {
-	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t") {
-		t := token().FindString(rest)
-		if t == "" {
-			return fmt.Errorf("%q: want a number of at most 64 bits, an address, or a fact such as $port", rest)
-		}
-		p.tokens = append(p.tokens, t)
-		rest = rest[len(t):]
-		if len(p.tokens) > maxTokens {
-			return fmt.Errorf("has more than %d parts", maxTokens)
-		}
-	}
-	return nil
-}
-
 // maxTokens bounds how deep an expression can be.
 const maxTokens = 500
 
@@ -209,10 +202,6 @@ func (p *exprParser) unary() (term, error) {
 		}
 		return operation{"==", x, constant(0)}, err
 	}
-	return p.primary()
-}
-
-func (p *exprParser) primary() (term, error) {
 	t := p.peek()
 	p.at++
 	switch {

@@ -1,7 +1,6 @@
 package p4
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -35,23 +34,19 @@ func archOf(file *syntax.File) string {
 	}
 	for _, d := range file.Decls {
 		if p, ok := d.(*syntax.PackageDecl); ok && p.Name.Value == name.Value {
-			return archOfPackage(p)
-		}
-	}
-	return ""
-}
-
-func archOfPackage(p *syntax.PackageDecl) string {
-	if p.Name.Value == "V1Switch" {
-		return "v1model"
-	}
-	info := p.Annotations.Get("pkginfo")
-	if info == nil {
-		return ""
-	}
-	for _, t := range info.Tokens {
-		if arch := strings.ToLower(strings.Trim(t.Text, `"`)); slices.Contains(Archs, arch) {
-			return arch
+			if p.Name.Value == "V1Switch" {
+				return "v1model"
+			}
+			info := p.Annotations.Get("pkginfo")
+			if info == nil {
+				return ""
+			}
+			for _, t := range info.Tokens {
+				if arch := strings.ToLower(strings.Trim(t.Text, `"`)); slices.Contains(Archs, arch) {
+					return arch
+				}
+			}
+			return ""
 		}
 	}
 	return ""
@@ -64,13 +59,4 @@ func mainDecl(file *syntax.File) *syntax.InstDecl {
 		}
 	}
 	return nil
-}
-
-// foreign says what is wrong with a program of another architecture than the
-// one that was asked for.
-func foreign(file *syntax.File, is, want string) *syntax.Error {
-	return &syntax.Error{
-		Pos: mainDecl(file).Pos(),
-		Msg: fmt.Sprintf("this is a program for %s; %[2]s wants #include <%[2]s.p4>", is, want),
-	}
 }

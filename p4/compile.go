@@ -13,6 +13,7 @@ package p4
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -87,7 +88,10 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	info, more := types.Check(file)
 	errs = append(errs, more...)
 	if opts.Arch != "" && arch != "" && arch != opts.Arch {
-		errs = append(errs, foreign(file, arch, opts.Arch))
+		errs = append(errs, &syntax.Error{
+			Pos: mainDecl(file).Pos(),
+			Msg: fmt.Sprintf("this is a program for %s; %[2]s wants #include <%[2]s.p4>", arch, opts.Arch),
+		})
 	}
 	errs = errs.Clean()
 	if err := errs.Err(); err != nil {

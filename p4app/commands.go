@@ -41,7 +41,15 @@ func (e *Entries) commands(n *names, text string) error {
 			slices.ContainsFunc(printing, func(p string) bool { return strings.HasPrefix(words[0], p) }) {
 			continue
 		}
-		if err := s.command(words[0], words[1:]); err != nil {
+		name, args := words[0], words[1:]
+		c, ok := commandOf(name)
+		switch {
+		case !ok:
+			return e.errorf(s.line, "%s is no command of simple_switch_CLI that fills a switch", name)
+		case len(args) < c.least:
+			return e.errorf(s.line, "%s wants %s", name, c.form)
+		}
+		if err := c.do(s, args); err != nil {
 			return e.errorf(s.line, "%v", err)
 		}
 	}
@@ -116,17 +124,6 @@ func commandOf(name string) (command, bool) {
 }
 
 const crcForm = "CALCULATION POLYNOMIAL INITIAL XOR REFLECT_DATA REFLECT_REMAINDER"
-
-func (s *script) command(name string, args []string) error {
-	c, ok := commandOf(name)
-	switch {
-	case !ok:
-		return fmt.Errorf("%s is no command of simple_switch_CLI that fills a switch", name)
-	case len(args) < c.least:
-		return fmt.Errorf("%s wants %s", name, c.form)
-	}
-	return c.do(s, args)
-}
 
 // numberArg reads a small number of the switch's own.
 func numberArg(what, text string, most int64) (int, error) {

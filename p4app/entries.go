@@ -74,7 +74,10 @@ func (d device) AddValue(set string, value []byte) error {
 // ParseEntries reads a file of commands or JSON, and looks its names up.
 func ParseEntries(file string, text []byte, info *configv1.P4Info) (*Entries, error) {
 	e := &Entries{file: file}
-	n := newNames(info)
+	n := &names{info: info, actions: map[uint32]*configv1.Action{}}
+	for _, a := range info.GetActions() {
+		n.actions[a.GetPreamble().GetId()] = a
+	}
 	var err error
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte{'{'}) {
 		err = e.runtime(n, text)

@@ -22,14 +22,6 @@ type names struct {
 	actions map[uint32]*configv1.Action
 }
 
-func newNames(info *configv1.P4Info) *names {
-	n := &names{info: info, actions: map[uint32]*configv1.Action{}}
-	for _, a := range info.GetActions() {
-		n.actions[a.GetPreamble().GetId()] = a
-	}
-	return n
-}
-
 // A described thing has a name.
 type described interface{ GetPreamble() *configv1.Preamble }
 

@@ -63,7 +63,7 @@ func identify(version, commit, archived string, info *debug.BuildInfo) Build {
 		commit, b.Changed = at, changed
 	}
 	for _, known := range []string{commit, recorded, inVersion(info.Main.Version), strings.TrimSpace(archived)} {
-		if hexadecimal(known) {
+		if len(known) >= 12 && strings.Trim(known, "0123456789abcdef") == "" {
 			b.Commit = known
 			break
 		}
@@ -81,10 +81,6 @@ func inVersion(v string) string {
 		return m[1]
 	}
 	return ""
-}
-
-func hexadecimal(s string) bool {
-	return len(s) >= 12 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Revision is the commit, with +dirty behind it where what was built had changes,

@@ -309,7 +309,12 @@ func (r *release) bill(binary, base string) ([]byte, error) {
 	doc.Creation.Created, doc.Creation.Creators = r.date.Format(time.RFC3339), []string{"Tool: p4lb-release"}
 	doc.Packages = []packaged{{Name: info.Main.Path, ID: "SPDXRef-p4lb", Version: "v" + r.version, Location: "NOASSERTION"}}
 	doc.Relations = []relation{{"SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-p4lb"}}
-	deps := append([]*debugModule{{Path: "std", Version: info.GoVersion}}, modules(info)...)
+	var list []*debugModule
+	for _, m := range info.Deps {
+		list = append(list, &debugModule{m.Path, m.Version})
+	}
+	slices.SortFunc(list, func(a, b *debugModule) int { return strings.Compare(a.Path, b.Path) })
+	deps := append([]*debugModule{{Path: "std", Version: info.GoVersion}}, list...)
 	for i, m := range deps {
 		id := fmt.Sprintf("SPDXRef-%d", i)
 		doc.Packages = append(doc.Packages, packaged{Name: m.Path, ID: id, Version: m.Version, Location: "NOASSERTION"})
@@ -319,15 +324,6 @@ func (r *release) bill(binary, base string) ([]byte, error) {
 }
 
 type debugModule struct{ Path, Version string }
-
-func modules(info *buildinfo.BuildInfo) []*debugModule {
-	var list []*debugModule
-	for _, m := range info.Deps {
-		list = append(list, &debugModule{m.Path, m.Version})
-	}
-	slices.SortFunc(list, func(a, b *debugModule) int { return strings.Compare(a.Path, b.Path) })
-	return list
-}
 
 // checksums writes the SHA-256 of every file, as sha256sum -c reads them.
 func (r *release) checksums() error {

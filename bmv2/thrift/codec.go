@@ -150,23 +150,6 @@ func readInts(ctx context.Context, in wire.TProtocol, n int) ([]uint64, error) {
 	return list, in.ReadListEnd(ctx)
 }
 
-func writeInts(ctx context.Context, out wire.TProtocol, list []uint64) error {
-	if err := out.WriteListBegin(ctx, wire.I64, len(list)); err != nil {
-		return err
-	}
-	buf := make([]byte, 0, 8*min(len(list), intsAtOnce))
-	for part := range slices.Chunk(list, intsAtOnce) {
-		buf = buf[:0]
-		for _, x := range part {
-			buf = binary.BigEndian.AppendUint64(buf, min(x, math.MaxInt64)) // the wire has signed ones
-		}
-		if _, err := out.Transport().Write(buf); err != nil {
-			return err
-		}
-	}
-	return out.WriteListEnd(ctx)
-}
-
 func writeFields(ctx context.Context, out wire.TProtocol, name string, list fields) error {
 	if err := out.WriteStructBegin(ctx, name); err != nil {
 		return err
@@ -233,9 +216,34 @@ func writeValue(ctx context.Context, out wire.TProtocol, v any) error {
 	case [][]byte:
 		return writeList(ctx, out, wire.STRING, v)
 	case map[string]string:
-		return writeTexts(ctx, out, v)
+		if err := out.WriteMapBegin(ctx, wire.STRING, wire.STRING, len(v)); err != nil {
+			return err
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if err := out.WriteString(ctx, k); err != nil {
+				return err
+			}
+			if err := out.WriteString(ctx, v[k]); err != nil {
+				return err
+			}
+		}
+		return out.WriteMapEnd(ctx)
 	}
-	return writeInts(ctx, out, v.([]uint64))
+	list := v.([]uint64)
+	if err := out.WriteListBegin(ctx, wire.I64, len(list)); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, 8*min(len(list), intsAtOnce))
+	for part := range slices.Chunk(list, intsAtOnce) {
+		buf = buf[:0]
+		for _, x := range part {
+			buf = binary.BigEndian.AppendUint64(buf, min(x, math.MaxInt64)) // the wire has signed ones
+		}
+		if _, err := out.Transport().Write(buf); err != nil {
+			return err
+		}
+	}
+	return out.WriteListEnd(ctx)
 }
 
 func writeList[T any](ctx context.Context, out wire.TProtocol, typ wire.TType, list []T) error {
@@ -248,21 +256,6 @@ func writeList[T any](ctx context.Context, out wire.TProtocol, typ wire.TType, l
 		}
 	}
 	return out.WriteListEnd(ctx)
-}
-
-func writeTexts(ctx context.Context, out wire.TProtocol, m map[string]string) error {
-	if err := out.WriteMapBegin(ctx, wire.STRING, wire.STRING, len(m)); err != nil {
-		return err
-	}
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if err := out.WriteString(ctx, k); err != nil {
-			return err
-		}
-		if err := out.WriteString(ctx, m[k]); err != nil {
-			return err
-		}
-	}
-	return out.WriteMapEnd(ctx)
 }
 
 // int32At, int64At and textAt read an argument; a missing one is zero, as

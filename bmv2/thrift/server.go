@@ -120,7 +120,14 @@ func (s *Server) add(conn net.Conn) {
 	s.conns[c] = true
 	s.work.Go(func() {
 		defer s.drop(c)
-		s.serve(c)
+		conf := configuration()
+		socket := wire.NewTSocketFromConnConf(c, conf)
+		// One buffer each way: a flood of connections costs little more than its files.
+		both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
+		ctx := context.Background()
+		for s.answer(ctx, both, both) == nil {
+			c.idle()
+		}
 	})
 }
 
@@ -175,17 +182,6 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.work.Wait()
 	return err
-}
-
-func (s *Server) serve(c *timedConn) {
-	conf := configuration()
-	socket := wire.NewTSocketFromConnConf(c, conf)
-	// One buffer each way: a flood of connections costs little more than its files.
-	both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
-	ctx := context.Background()
-	for s.answer(ctx, both, both) == nil {
-		c.idle()
-	}
 }
 
 // answer deals with one call. An error ends the connection.

@@ -90,8 +90,14 @@ func (j *compileJob) run() error {
 		if err := p.Lower(); err != nil {
 			return j.c.Diagnose(err)
 		}
-		if err := j.link(p); err != nil {
-			return err
+		// What the embedded switch would refuse to load is refused, but for primitives
+		// that a BMv2 of the user's own may have.
+		_, err := dataplane.New(p.Config, dataplane.Options{})
+		switch {
+		case errors.Is(err, dataplane.ErrUnknownPrimitive):
+			p.Warnings = append(p.Warnings, &syntax.Error{Msg: "only a BMv2 that has this extern runs the program: " + err.Error(), Warning: true})
+		case err != nil:
+			return fmt.Errorf("%s: not supported: %w", j.name, err)
 		}
 	}
 	if j.json != "" {
@@ -99,7 +105,14 @@ func (j *compileJob) run() error {
 		if err != nil {
 			return err
 		}
-		made := manifest.MadeBy(provenance.This().String(), "compile", append(j.flags(), j.name))
+		var list []string
+		for _, dir := range j.opts.IncludeDirs {
+			list = append(list, "-I", dir)
+		}
+		for _, macro := range j.opts.Defines {
+			list = append(list, "-D", macro)
+		}
+		made := manifest.MadeBy(provenance.This().String(), "compile", append(list, j.name))
 		p.Config = p.Config.MadeBy(made.Generator, made.Command, syntax.Licence(text))
 	}
 	if j.p4info != "" || try {
@@ -121,31 +134,6 @@ func (j *compileJob) run() error {
 		return err
 	}
 	return j.write(p)
-}
-
-// flags lists the flags that decide what is written.
-func (j *compileJob) flags() []string {
-	var list []string
-	for _, dir := range j.opts.IncludeDirs {
-		list = append(list, "-I", dir)
-	}
-	for _, macro := range j.opts.Defines {
-		list = append(list, "-D", macro)
-	}
-	return list
-}
-
-// link refuses what the embedded switch would refuse to load, but for
-// primitives that a BMv2 of the user's own may have.
-func (j *compileJob) link(p *p4.Program) error {
-	_, err := dataplane.New(p.Config, dataplane.Options{})
-	switch {
-	case errors.Is(err, dataplane.ErrUnknownPrimitive):
-		p.Warnings = append(p.Warnings, &syntax.Error{Msg: "only a BMv2 that has this extern runs the program: " + err.Error(), Warning: true})
-	case err != nil:
-		return fmt.Errorf("%s: not supported: %w", j.name, err)
-	}
-	return nil
 }
 
 // write writes all outputs or none.

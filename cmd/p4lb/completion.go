@@ -22,20 +22,17 @@ func newCompletion(c *cli.Console) *cobra.Command {
 			if !slices.Contains(shells, args[0]) {
 				return cli.UsageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
 			}
-			return complete(cmd.Root(), args[0], c)
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(c.Out, true)
+			case "zsh":
+				return root.GenZshCompletion(c.Out)
+			case "fish":
+				return root.GenFishCompletion(c.Out, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(c.Out)
+			}
 		},
-	}
-}
-
-func complete(root *cobra.Command, shell string, c *cli.Console) error {
-	switch shell {
-	case "bash":
-		return root.GenBashCompletionV2(c.Out, true)
-	case "zsh":
-		return root.GenZshCompletion(c.Out)
-	case "fish":
-		return root.GenFishCompletion(c.Out, true)
-	default:
-		return root.GenPowerShellCompletionWithDesc(c.Out)
 	}
 }

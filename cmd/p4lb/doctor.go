@@ -23,7 +23,24 @@ nothing.`,
   p4lb doctor -o json`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			found := examine()
+			found := []finding{
+				{"generate, compile and test programs", true, "p4lb gen, compile, test, lint"},
+				{"compare schemes in virtual time", true, fmt.Sprintf("p4lb lab, on %d cores", runtime.NumCPU())},
+				{"deploy switches in this process", true, "p4lb deploy --target embedded"},
+			}
+			live := finding{Task: "deploy a network with hosts, and send traffic", Works: true, With: "p4lb deploy, exec, traffic: as root"}
+			if err := hosts.Possible(); err != nil {
+				live.Works, live.With = false, err.Error()
+			} else if !hosts.Capable() {
+				live.With = "p4lb deploy, exec, traffic: without root, in a user namespace"
+			}
+			found = append(found, live,
+				wants("deploy to BMv2", "p4lb deploy --target bmv2", hosts.Capable(), "root", "simple_switch_grpc", "ip"),
+				finding{"deploy to a Tofino or any P4Runtime switch", true, "p4lb deploy --target tofino or p4runtime, to addresses in the topology"},
+				wants("compare with BMv2, packet by packet", "p4lb bench, conformance", true, "", "simple_switch"),
+				wants("compare with p4c", "p4lb conformance", true, "", "p4c-bm2-ss"),
+				wants("run sweeps on a cluster with Slurm", "p4lb lab submit --on slurm", true, "", "sbatch"),
+			)
 			rows := cli.Grid{{"TO", "WORKS", "WITH"}}
 			for _, f := range found {
 				works := "no"
@@ -45,28 +62,6 @@ type finding struct {
 	Task  string `json:"task"`
 	Works bool   `json:"works"`
 	With  string `json:"with"`
-}
-
-func examine() []finding {
-	list := []finding{
-		{"generate, compile and test programs", true, "p4lb gen, compile, test, lint"},
-		{"compare schemes in virtual time", true, fmt.Sprintf("p4lb lab, on %d cores", runtime.NumCPU())},
-		{"deploy switches in this process", true, "p4lb deploy --target embedded"},
-	}
-	live := finding{Task: "deploy a network with hosts, and send traffic", Works: true, With: "p4lb deploy, exec, traffic: as root"}
-	if err := hosts.Possible(); err != nil {
-		live.Works, live.With = false, err.Error()
-	} else if !hosts.Capable() {
-		live.With = "p4lb deploy, exec, traffic: without root, in a user namespace"
-	}
-	list = append(list, live,
-		wants("deploy to BMv2", "p4lb deploy --target bmv2", hosts.Capable(), "root", "simple_switch_grpc", "ip"),
-		finding{"deploy to a Tofino or any P4Runtime switch", true, "p4lb deploy --target tofino or p4runtime, to addresses in the topology"},
-		wants("compare with BMv2, packet by packet", "p4lb bench, conformance", true, "", "simple_switch"),
-		wants("compare with p4c", "p4lb conformance", true, "", "p4c-bm2-ss"),
-		wants("run sweeps on a cluster with Slurm", "p4lb lab submit --on slurm", true, "", "sbatch"),
-	)
-	return list
 }
 
 // wants is a task that takes programs on PATH, and a right where it is named.

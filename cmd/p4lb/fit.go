@@ -54,30 +54,6 @@ paper-printed as its Eq. 13 is misprinted.`,
 			return j.run(cmd.Context())
 		},
 	}
-	j.addFlags(cmd)
-	return cmd
-}
-
-// A fitJob is one run of the fit verb.
-type fitJob struct {
-	c       *cli.Console
-	data    []string
-	preset  string
-	pattern string
-	library string
-	model   string
-	plot    string
-	verify  int
-
-	opts     fitting.Options
-	outliers fitting.Outliers
-	units    dataset.Options
-	fix      fitting.FixOptions
-	table    *fitting.TableOptions
-	trend    bool
-}
-
-func (j *fitJob) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&j.data, "data", nil, "read observations from `FILE`, CSV or Parquet (repeatable)")
 	flags.Func("degree", "fit degree `N`, 1 to 10, or auto: the lowest that cross-validation finds no worse than the best", j.setDegree)
@@ -100,6 +76,26 @@ func (j *fitJob) addFlags(cmd *cobra.Command) {
 	flags.Func("table", "bake a lookup table as well: leading bits of L, of T, and levels, as `4x4x16`", j.setTable)
 	flags.BoolVar(&j.trend, "trend", false, "in the table a rising queue counts double, as V does in QALL's Eq. 4")
 	flags.IntVar(&j.verify, "verify", 0, "compare the integers with the generated program on the embedded switch at `N` points")
+	return cmd
+}
+
+// A fitJob is one run of the fit verb.
+type fitJob struct {
+	c       *cli.Console
+	data    []string
+	preset  string
+	pattern string
+	library string
+	model   string
+	plot    string
+	verify  int
+
+	opts     fitting.Options
+	outliers fitting.Outliers
+	units    dataset.Options
+	fix      fitting.FixOptions
+	table    *fitting.TableOptions
+	trend    bool
 }
 
 func (j *fitJob) setDegree(s string) (err error) {

@@ -18,7 +18,26 @@ import (
 // report prints what is known about a fit.
 func (j *fitJob) report(m *fitting.Model, fit *fitting.Fit) error {
 	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
-	j.reportData(w, m)
+	d := m.Data
+	fmt.Fprintf(w, "data\t%d rows", d.Rows)
+	if n := d.Dropped.Total(); n > 0 {
+		fmt.Fprintf(w, "; dropped %d:", n)
+		sep := " "
+		for _, x := range []struct {
+			n    int
+			what string
+		}{{d.Dropped.Missing, "missing"}, {d.Dropped.Infinite, "infinite"}, {d.Dropped.Negative, "negative"},
+			{d.Dropped.Outlier, "outliers, " + j.outliers.Explain()}} {
+			if x.n > 0 {
+				fmt.Fprintf(w, "%s%d %s", sep, x.n, x.what)
+				sep = ", "
+			}
+		}
+	}
+	fmt.Fprintln(w)
+	s := m.Fit.Normalised
+	fmt.Fprintf(w, "normalised\ttraffic %.6g to %.6g, occupancy %.4g to %.4g of 255, interval %.6g to %.6g us\n",
+		s.Y.Min, s.Y.Max, s.L.Min, s.L.Max, s.T.Min, s.T.Max)
 	f := m.Fit
 	fmt.Fprintf(w, "correlation\ttraffic with occupancy %+.4f, with interval %+.4f; occupancy with interval %+.4f\n",
 		f.Pearson.YL, f.Pearson.YT, f.Pearson.LT)
@@ -46,29 +65,6 @@ func (j *fitJob) how() string {
 		return ", the lowest within one standard error of the best"
 	}
 	return ""
-}
-
-func (j *fitJob) reportData(w io.Writer, m *fitting.Model) {
-	d := m.Data
-	fmt.Fprintf(w, "data\t%d rows", d.Rows)
-	if n := d.Dropped.Total(); n > 0 {
-		fmt.Fprintf(w, "; dropped %d:", n)
-		sep := " "
-		for _, x := range []struct {
-			n    int
-			what string
-		}{{d.Dropped.Missing, "missing"}, {d.Dropped.Infinite, "infinite"}, {d.Dropped.Negative, "negative"},
-			{d.Dropped.Outlier, "outliers, " + j.outliers.Explain()}} {
-			if x.n > 0 {
-				fmt.Fprintf(w, "%s%d %s", sep, x.n, x.what)
-				sep = ", "
-			}
-		}
-	}
-	fmt.Fprintln(w)
-	s := m.Fit.Normalised
-	fmt.Fprintf(w, "normalised\ttraffic %.6g to %.6g, occupancy %.4g to %.4g of 255, interval %.6g to %.6g us\n",
-		s.Y.Min, s.Y.Max, s.L.Min, s.L.Max, s.T.Min, s.T.Max)
 }
 
 // reportMetrics is a table with a line per set of rows, and one per degree
@@ -167,22 +163,18 @@ func (j *fitJob) listLibrary() error {
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
-		rows = append(rows, libraryLine(pattern, m))
+		line := []string{pattern, strconv.Itoa(m.Degree), "-", "-", "not said"}
+		if m.Data != nil {
+			var files []string
+			for _, f := range m.Data.Files {
+				files = append(files, f.Name)
+			}
+			line[2], line[4] = strconv.Itoa(m.Data.Rows), strings.Join(files, ", ")
+		}
+		if m.Fit != nil && m.Fit.Test != nil {
+			line[3] = fmt.Sprintf("%.4f", m.Fit.Test.R2)
+		}
+		rows = append(rows, line)
 	}
 	return cli.Show(j.c.Out, cli.Table, rows, nil)
-}
-
-func libraryLine(pattern string, m *fitting.Model) []string {
-	line := []string{pattern, strconv.Itoa(m.Degree), "-", "-", "not said"}
-	if m.Data != nil {
-		var files []string
-		for _, f := range m.Data.Files {
-			files = append(files, f.Name)
-		}
-		line[2], line[4] = strconv.Itoa(m.Data.Rows), strings.Join(files, ", ")
-	}
-	if m.Fit != nil && m.Fit.Test != nil {
-		line[3] = fmt.Sprintf("%.4f", m.Fit.Test.R2)
-	}
-	return line
 }

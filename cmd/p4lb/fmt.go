@@ -24,7 +24,24 @@ The file - is standard input.`,
   p4lb fmt --check *.p4    exit with 1 if anything would, for scripts`,
 		Args: cli.WantArgs(1, -1, "files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return j.run(cmd, args)
+			var first error
+			for _, name := range args {
+				if name == "-" && j.write {
+					return cli.UsageError(cmd, "standard input cannot be rewritten")
+				}
+			}
+			for _, name := range args {
+				if err := j.file(name); err != nil {
+					if first != nil {
+						j.c.Report(first)
+					}
+					first = err
+				}
+			}
+			if first == nil && j.check && j.changed {
+				return cli.ErrReported
+			}
+			return first
 		},
 	}
 	flags := cmd.Flags()
@@ -40,27 +57,6 @@ type fmtJob struct {
 	c                        *cli.Console
 	write, list, diff, check bool
 	changed                  bool
-}
-
-func (j *fmtJob) run(cmd *cobra.Command, names []string) error {
-	var first error
-	for _, name := range names {
-		if name == "-" && j.write {
-			return cli.UsageError(cmd, "standard input cannot be rewritten")
-		}
-	}
-	for _, name := range names {
-		if err := j.file(name); err != nil {
-			if first != nil {
-				j.c.Report(first)
-			}
-			first = err
-		}
-	}
-	if first == nil && j.check && j.changed {
-		return cli.ErrReported
-	}
-	return first
 }
 
 // file formats one file and does with the result what the flags say.

@@ -111,24 +111,18 @@ func (j *genJob) write(list []*scheme.Program) error {
 		return err
 	}
 	for _, g := range list {
-		j.explainPattern(&g.Manifest)
+		for _, t := range g.Manifest.Tables {
+			if t.Purpose != manifest.Polynomial {
+				continue
+			}
+			names := 0
+			for _, a := range t.Actions {
+				names += len(a.Params)
+			}
+			j.c.Say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", g.Manifest.Scheme, names, t.Name)
+		}
 	}
 	return nil
-}
-
-// explainPattern says what is still to be given where a program leaves its
-// polynomial to the controller.
-func (j *genJob) explainPattern(m *manifest.Manifest) {
-	for _, t := range m.Tables {
-		if t.Purpose != manifest.Polynomial {
-			continue
-		}
-		names := 0
-		for _, a := range t.Actions {
-			names += len(a.Params)
-		}
-		j.c.Say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", m.Scheme, names, t.Name)
-	}
 }
 
 func lineCount(text []byte) int { return bytes.Count(text, []byte("\n")) }

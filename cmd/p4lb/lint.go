@@ -46,30 +46,26 @@ A program that passes may still be too large: the compiler has the last word.`,
 			if _, ok := lintTargets[opts.Arch]; !ok && opts.Arch != "" {
 				return cli.UsageError(cmd, "--arch %s: want tna or t2na", opts.Arch)
 			}
-			return lintProgram(c, args[0], opts)
+			name := args[0]
+			p, err := c.CheckProgram(name, opts)
+			if err != nil {
+				return err
+			}
+			target, ok := lintTargets[p.Arch]
+			if !ok {
+				return cli.Hinted(fmt.Errorf("linting %s: %w", cli.DisplayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
+			}
+			errs := lint.Check(p.File, p.Info, target)
+			if slices.ContainsFunc(errs, func(e *syntax.Error) bool { return !e.Warning }) {
+				return c.Diagnose(syntax.Errors(errs))
+			}
+			return c.Warn(append(p.Warnings, errs...), false)
 		},
 	}
 	cli.AddSourceFlags(cmd, &opts)
 	cmd.Flags().StringVar(&opts.Arch, "arch", "", "what the program must be for: the `ARCH` tna or t2na")
 	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
-}
-
-// lintProgram prints what is wrong with the program in the named file.
-func lintProgram(c *cli.Console, name string, opts p4.Options) error {
-	p, err := c.CheckProgram(name, opts)
-	if err != nil {
-		return err
-	}
-	target, ok := lintTargets[p.Arch]
-	if !ok {
-		return cli.Hinted(fmt.Errorf("linting %s: %w", cli.DisplayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
-	}
-	errs := lint.Check(p.File, p.Info, target)
-	if slices.ContainsFunc(errs, func(e *syntax.Error) bool { return !e.Warning }) {
-		return c.Diagnose(syntax.Errors(errs))
-	}
-	return c.Warn(append(p.Warnings, errs...), false)
 }
 
 var errNotTofino = errors.New("it is not a program for Tofino")

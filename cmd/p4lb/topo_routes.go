@@ -170,7 +170,13 @@ by Yen's algorithm, longer ones too.`,
 			if err != nil {
 				return err
 			}
-			return showPaths(c, form, list)
+			rows, views := cli.Grid{{"ID", "DELAY", "RATE", "PORTS", "NODES"}}, []pathView{}
+			for _, p := range list {
+				v := pathView{p.ID, p.Nodes, p.Ports, fabric.FormatDelay(p.Delay), p.Rate.String()}
+				views = append(views, v)
+				rows = append(rows, []string{strconv.Itoa(v.ID), v.Delay, v.Rate, joinInts(v.Ports), strings.Join(v.Nodes, " ")})
+			}
+			return cli.Show(c.Out, form, rows, views)
 		},
 		ValidArgsFunction: cli.CompleteTopology,
 	}
@@ -178,16 +184,6 @@ by Yen's algorithm, longer ones too.`,
 	cli.AddFailFlag(cmd, &fail)
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
-}
-
-func showPaths(c *cli.Console, form cli.Format, list []fabric.Path) error {
-	rows, views := cli.Grid{{"ID", "DELAY", "RATE", "PORTS", "NODES"}}, []pathView{}
-	for _, p := range list {
-		v := pathView{p.ID, p.Nodes, p.Ports, fabric.FormatDelay(p.Delay), p.Rate.String()}
-		views = append(views, v)
-		rows = append(rows, []string{strconv.Itoa(v.ID), v.Delay, v.Rate, joinInts(v.Ports), strings.Join(v.Nodes, " ")})
-	}
-	return cli.Show(c.Out, form, rows, views)
 }
 
 func joinInts(list []int) string {

@@ -114,7 +114,15 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 		t.nodes[s.Name] = n
 	}
 	if !t.opts.Still {
-		t.connect(p.Topology)
+		for _, l := range p.Topology.Links {
+			ends := linkEnds{l.A, l.B}
+			if t.links[ends] == nil {
+				t.links[ends] = t.join(l)
+			}
+			for _, w := range t.links[ends] {
+				w.setUp(!l.Down)
+			}
+		}
 	}
 	for _, s := range p.Switches {
 		n := t.nodes[s.Name]
@@ -138,19 +146,6 @@ func (t *Target) tellTaken() {
 		t.opts.Log.Warn("no Thrift at addresses that are taken: --any-port takes free ones", "addresses", strings.Join(t.taken, ", "))
 	}
 	t.taken = nil
-}
-
-// connect makes the links, and sets whether they carry packets.
-func (t *Target) connect(topology *fabric.Topology) {
-	for _, l := range topology.Links {
-		ends := linkEnds{l.A, l.B}
-		if t.links[ends] == nil {
-			t.links[ends] = t.join(l)
-		}
-		for _, w := range t.links[ends] {
-			w.setUp(!l.Down)
-		}
-	}
 }
 
 // join makes a link. A host outside of this process has only a switch's end.

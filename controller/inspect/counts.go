@@ -85,15 +85,8 @@ func (r *reader) counts() {
 			sent[p.Number] = r.port(p, &r.in.ports[i])
 		}
 	}
-	r.nowhere()
-	if r.in.before > 0 {
-		r.carried(sent)
-	}
-}
-
-// nowhere adds the ports that the program has sent packets to although nothing is
-// connected: where a table has no entry, that is often port 0.
-func (r *reader) nowhere() {
+	// The program may have sent packets to ports that nothing is connected to: where
+	// a table has no entry, that is often port 0.
 	for i := range r.in.ports {
 		c := r.in.ports[i]
 		linked := slices.ContainsFunc(r.ports, func(p fabric.Port) bool { return p.Number == c.Port })
@@ -101,6 +94,9 @@ func (r *reader) nowhere() {
 			c.Down = true
 			r.port(fabric.Port{Number: c.Port}, &c)
 		}
+	}
+	if r.in.before > 0 {
+		r.carried(sent)
 	}
 }
 

@@ -10,14 +10,6 @@ import (
 	"github.com/p4lb/p4lb/manifest"
 )
 
-// derive adds what several cells say together.
-func (r *reader) derive() {
-	r.utilisation()
-	r.warnings()
-	r.weights()
-	r.rounds()
-}
-
 // quantity adds a reading that is computed.
 func (r *reader) quantity(name, text string, value float64, unit string, reading Reading) {
 	reading.Quantity, reading.Value, reading.Unit, reading.Text = name, value, unit, text

@@ -199,7 +199,11 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 		r.read(a)
 	}
 	if len(in.opts.Registers) == 0 {
-		r.derive()
+		// These say what several cells say together.
+		r.utilisation()
+		r.warnings()
+		r.weights()
+		r.rounds()
 		if sweep {
 			in.flows = r.flowTables()
 		}

@@ -71,7 +71,16 @@ func (r *reader) read(a *registers.Array) {
 		}
 	default:
 		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.Index == "" || small(a) {
-			r.held(a)
+			// All cells that hold something are for who has asked for them.
+			what := "flow"
+			if a.Index == "" {
+				what = "cell"
+			}
+			for i, v := range a.Cells {
+				if v != 0 {
+					r.add(a, i, Reading{Index: fmt.Sprintf("%s %d", what, i)})
+				}
+			}
 		}
 	}
 }
@@ -93,20 +102,6 @@ func (r *reader) groupName(id int) string {
 		return fmt.Sprintf("leaf %d", id)
 	}
 	return fmt.Sprintf("group %d", id)
-}
-
-// held makes readings of the cells that hold something, of an array with many:
-// this is for who has asked for it.
-func (r *reader) held(a *registers.Array) {
-	what := "flow"
-	if a.Index == "" {
-		what = "cell"
-	}
-	for i, v := range a.Cells {
-		if v != 0 {
-			r.add(a, i, Reading{Index: fmt.Sprintf("%s %d", what, i)})
-		}
-	}
 }
 
 // add completes the reading of a cell.
@@ -170,32 +165,24 @@ func (r *reader) text(a *registers.Array, raw uint64, reading Reading) string {
 		if r.in.node.Manifest.Arch.Hardware() && raw >= uint64(r.in.node.Manifest.Paths) {
 			return "none" // registers there have no bit to say so
 		}
-		return r.slotText(int(raw&0xff), reading)
+		slot := int(raw & 0xff)
+		text := fmt.Sprintf("path %d", slot+1)
+		for _, g := range r.groups {
+			if reading.Group == g.ID && slot < len(g.Hops) && g.Hops[slot].Port != 0 {
+				return text + ", " + portName(g.Hops[slot].Port)
+			}
+		}
+		return text
 	case manifest.Trend:
-		return trendText(raw)
+		switch raw {
+		case 1:
+			return "falling"
+		case 2:
+			return "rising"
+		}
+		return "unknown"
 	}
 	return valueText(reading.Value, reading.Unit)
-}
-
-// slotText names the path of a slot, with its port where the group is known.
-func (r *reader) slotText(slot int, reading Reading) string {
-	text := fmt.Sprintf("path %d", slot+1)
-	for _, g := range r.groups {
-		if reading.Group == g.ID && slot < len(g.Hops) && g.Hops[slot].Port != 0 {
-			return text + ", " + portName(g.Hops[slot].Port)
-		}
-	}
-	return text
-}
-
-func trendText(raw uint64) string {
-	switch raw {
-	case 1:
-		return "falling"
-	case 2:
-		return "rising"
-	}
-	return "unknown"
 }
 
 // valueText writes a value in its unit.
@@ -208,7 +195,13 @@ func valueText(v float64, unit string) string {
 	case "occupancy", "congestion":
 		return fmt.Sprintf("%.2f", v)
 	case "bytes":
-		return bytesText(v)
+		switch {
+		case v >= 1<<20:
+			return fmt.Sprintf("%.4g MB", v/(1<<20))
+		case v >= 1<<10:
+			return fmt.Sprintf("%.4g KB", v/(1<<10))
+		}
+		return fmt.Sprintf("%.0f B", v)
 	case "bit/s":
 		return rateText(v)
 	case "", "degree":
@@ -228,16 +221,6 @@ func durationText(d time.Duration) string {
 		return fmt.Sprintf("%.3g s", d.Seconds())
 	}
 	return d.Round(time.Second).String()
-}
-
-func bytesText(v float64) string {
-	switch {
-	case v >= 1<<20:
-		return fmt.Sprintf("%.4g MB", v/(1<<20))
-	case v >= 1<<10:
-		return fmt.Sprintf("%.4g KB", v/(1<<10))
-	}
-	return fmt.Sprintf("%.0f B", v)
 }
 
 func rateText(v float64) string {

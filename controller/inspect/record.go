@@ -95,14 +95,6 @@ func (r *recordRow) wall() time.Time {
 	return time.UnixMicro(r.WallUS)
 }
 
-func (r *recordRow) reading() Reading {
-	return Reading{
-		Register: r.Register, Quantity: r.Quantity, Cell: int(r.Cell), Index: r.Index, Port: int(r.Port), Peer: r.Peer,
-		Group: int(r.Group), Path: int(r.Path), Raw: r.Raw, Value: r.Value, Unit: r.Unit, Text: r.Text,
-		Change: r.Change, Rate: r.Rate, Minor: r.Minor,
-	}
-}
-
 // A csvRecorder writes lines.
 type csvRecorder struct {
 	w      *csv.Writer

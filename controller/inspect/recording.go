@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/p4lb/p4lb/fitting/dataset"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Recording is what a Recorder has written. It is read from its beginning to
@@ -65,10 +67,18 @@ func OpenRecording(name string, r io.ReaderAt, size int64) (*Recording, error) {
 	return &Recording{rows: rows, name: name}, nil
 }
 
+const (
+	// maxRecordText is how long a text of a recording may be.
+	maxRecordText = 1024
+	// maxRecorded is of how many switches a round may be: as many as nodes of a topology.
+	maxRecorded = 60_000
+)
+
 // Round returns the snapshots of one round of a survey, and io.EOF after the
 // last.
 func (r *Recording) Round() ([]*Snapshot, error) {
 	var list []*Snapshot
+	known := map[string]int{} // places in list
 	for {
 		row := r.next
 		r.next = nil
@@ -86,15 +96,30 @@ func (r *Recording) Round() ([]*Snapshot, error) {
 			r.next = row
 			return list, nil
 		}
-		i := slices.IndexFunc(list, func(s *Snapshot) bool { return s.Switch == row.Switch })
-		if i < 0 {
-			i = len(list)
+		row.clean()
+		i, ok := known[row.Switch]
+		if !ok {
+			if i = len(list); i == maxRecorded {
+				return nil, &RecordError{File: r.name, Msg: fmt.Sprintf("at %v more than %d switches", at, maxRecorded)}
+			}
+			known[row.Switch] = i
 			list = append(list, &Snapshot{
 				Time: at, Clock: time.Duration(row.ClockUS) * time.Microsecond,
 				Switch: row.Switch, Role: row.Role, Scheme: row.Scheme, Wall: row.wall(),
 			})
 		}
-		list[i].Readings = append(list[i].Readings, row.reading())
+		list[i].Readings = append(list[i].Readings, Reading{
+			Register: row.Register, Quantity: row.Quantity, Cell: int(row.Cell), Index: row.Index, Port: int(row.Port), Peer: row.Peer,
+			Group: int(row.Group), Path: int(row.Path), Raw: row.Raw, Value: row.Value, Unit: row.Unit, Text: row.Text,
+			Change: row.Change, Rate: row.Rate, Minor: row.Minor,
+		})
+	}
+}
+
+// clean makes the texts of a row fit for a terminal.
+func (r *recordRow) clean() {
+	for _, text := range []*string{&r.Switch, &r.Role, &r.Scheme, &r.Register, &r.Quantity, &r.Index, &r.Peer, &r.Unit, &r.Text} {
+		*text = plain.Printable(*text, "", maxRecordText)
 	}
 }
 
@@ -123,7 +148,11 @@ func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
 
 // catch makes an error of a panic.
 func catch(err *error) {
-	if p := recover(); p != nil {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error: // its words are about the reader
+		*err = errors.New("the file is broken")
+	default:
 		*err = fmt.Errorf("the file is broken: %v", p)
 	}
 }

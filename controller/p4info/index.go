@@ -114,10 +114,15 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 }
 
 func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
+	d := t.GetInitialDefaultAction()
+	a := &p4v1.Action{ActionId: d.GetActionId()}
+	for _, arg := range d.GetArguments() {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
+	}
 	info := &Table{
 		ID: t.GetPreamble().GetId(), Name: t.GetPreamble().GetName(), Size: t.GetSize(), Fixed: t.GetIsConstTable(), Begun: t.GetHasInitialEntries(),
 		locked:  t.GetConstDefaultActionId() != 0,
-		Initial: initialCall(t.GetInitialDefaultAction()),
+		Initial: a,
 		Actions: map[string]*Action{}, ByAction: map[uint32]*Action{},
 	}
 	for _, f := range t.GetMatchFields() {
@@ -132,15 +137,6 @@ func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
 	}
 	x.Tables = append(x.Tables, info)
 	x.ByName[info.Name], x.ByID[info.ID] = info, info
-}
-
-// initialCall is what a table's first default action does.
-func initialCall(d *configv1.TableActionCall) *p4v1.Action {
-	a := &p4v1.Action{ActionId: d.GetActionId()}
-	for _, arg := range d.GetArguments() {
-		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
-	}
-	return a
 }
 
 // Match holds a manifest against the P4Info of its program, and notes what it

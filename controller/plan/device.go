@@ -75,7 +75,14 @@ func FiltersOf(m *manifest.Manifest) []Filter {
 		var f Filter
 		switch t.Kind {
 		case manifest.RateFilter:
-			f = loadFilter(t)
+			// This gives 256 for a link of the program's rate that is always busy. It scales
+			// by powers of 2 alone; so it is the time constant that makes up for the rest, and
+			// is the window within a factor of 1.42.
+			rate := float64(t.Rate) / 8
+			window := float64(time.Duration(t.Window).Microseconds()) / 1e6
+			shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
+			seconds := fullLoad * math.Exp2(shift) / rate
+			f = Filter{Time: time.Duration(math.Round(seconds * 1e9)), Shift: int(shift)}
 		case manifest.SampleFilter:
 			f = Filter{Sample: true, Time: time.Duration(t.Window)}
 		default:
@@ -86,17 +93,6 @@ func FiltersOf(m *manifest.Manifest) []Filter {
 		}
 	}
 	return list
-}
-
-// loadFilter gives 256 for a link of the program's rate that is always busy. It
-// scales by powers of 2 alone; so it is the time constant that makes up for the
-// rest, and is the window within a factor of 1.42.
-func loadFilter(t *manifest.Task) Filter {
-	rate := float64(t.Rate) / 8
-	window := float64(time.Duration(t.Window).Microseconds()) / 1e6
-	shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
-	seconds := fullLoad * math.Exp2(shift) / rate
-	return Filter{Time: time.Duration(math.Round(seconds * 1e9)), Shift: int(shift)}
 }
 
 // Is reports whether two filters have the same name, one with its control.

@@ -170,7 +170,16 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 				weights = b.weights(g)
 			}
 			if f == manifest.WeightEnd {
-				return weightEnd(weights, slot), true
+				// The last of 256 shares of a path is in proportion to the weights.
+				const total = 256
+				var all, so uint64
+				for i, w := range weights {
+					all += w
+					if i <= slot {
+						so += w
+					}
+				}
+				return max(so*total/max(1, all), 1) - 1, true
 			}
 		}
 		switch {
@@ -181,19 +190,6 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 		}
 		return b.aboutPort(b.port(g.Hops[slot].Port))(f, slot)
 	}
-}
-
-// weightEnd is the last of 256 shares of a path, in proportion to the weights.
-func weightEnd(weights []uint64, slot int) uint64 {
-	const total = 256
-	var all, so uint64
-	for i, w := range weights {
-		all += w
-		if i <= slot {
-			so += w
-		}
-	}
-	return max(so*total/max(1, all), 1) - 1
 }
 
 // absent is a fact about a path that a group does not have. On hardware the

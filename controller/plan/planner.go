@@ -96,7 +96,11 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	b.addSessions()
 	b.addMulticasts()
 	b.addCells()
-	b.addQueues()
+	// Every port that has a link gets the rate of the link. Virtual ports stay
+	// without.
+	for _, p := range b.ports {
+		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p)})
+	}
 	b.addFrames()
 	b.out.Filters = FiltersOf(b.m)
 	return b.out
@@ -292,14 +296,6 @@ func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) i
 				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: i, To: i + 1, Value: uint64((rtt + unit/2) / unit)})
 			}
 		}
-	}
-}
-
-// addQueues gives every port that has a link the rate of the link. Virtual
-// ports stay without.
-func (b *planner) addQueues() {
-	for _, p := range b.ports {
-		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p)})
 	}
 }
 

@@ -135,7 +135,11 @@ func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw ui
 		number += uint64(a.Offset)
 	case ns == 1000:
 	case a.Moment() && raw != 0 && a.Unit == manifest.Ticks:
-		number = nearest(raw, clock)
+		// A time of 32 bits in 1024 ns becomes the one in us that is nearest to the
+		// clock.
+		now := int64(clock) >> 10
+		at := now + int64(int32(uint32(raw)-uint32(now)))
+		number = uint64(max(1, at*1024/1000))
 	case ns > 1000:
 		number = raw * uint64(ns) / 1000
 	default:
@@ -144,20 +148,15 @@ func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw ui
 	return number, raw
 }
 
-// nearest is a time of 32 bits in 1024 ns as one in us, the one that is nearest
-// to the clock.
-func nearest(ticks uint64, clock time.Duration) uint64 {
-	now := int64(clock) >> 10
-	at := now + int64(int32(uint32(ticks)-uint32(now)))
-	return uint64(max(1, at*1024/1000))
-}
-
 // Middle is a clock by which no time is before the clock began.
 const Middle = 1 << 31 * 1024 * time.Nanosecond
 
-// find finds an array by its name, or a register's cells by that of the
-// register; nil where the program has neither.
-func find(m *manifest.Manifest, name string) *Array {
+// PartOf finds the array that plays a part in a task, nil where none does.
+func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
+	name := t.Registers[p]
+	if name == "" {
+		return nil
+	}
 	list := Of(m, nil)
 	i := slices.IndexFunc(list, func(a *Array) bool { return a.Name == name })
 	if i >= 0 {
@@ -167,15 +166,6 @@ func find(m *manifest.Manifest, name string) *Array {
 		return arrayOf(r, r.Called(), manifest.Content{}, 0, r.Width)
 	}
 	return nil
-}
-
-// PartOf finds the array that plays a part in a task, nil where none does.
-func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
-	name := t.Registers[p]
-	if name == "" {
-		return nil
-	}
-	return find(m, name)
 }
 
 // MomentOf finds the array of when something happened to another one, or nil.

@@ -14,26 +14,6 @@ import (
 // it.
 type maker func(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error)
 
-// makers says for each kind of task in manifests what makes its tasks. Filters are
-// set by plans, and frames are laid out by them.
-func makers() map[manifest.TaskKind]maker {
-	return map[manifest.TaskKind]maker{
-		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,
-		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*plan.Node, _ Options) ([]Task, error) {
-			t, err := newProbeTask(nodes)
-			return []Task{t}, err
-		},
-		manifest.PathProbe:    forEach(manifest.PathProbe, newPathProbeTask),
-		manifest.Granular:     forEach(manifest.Granular, newGranularityTask),
-		manifest.QueueLimit:   forEach(manifest.QueueLimit, newThresholdTask),
-		manifest.Rezero:       forEach(manifest.Rezero, newRezeroTask),
-		manifest.RecircLimit:  forEach(manifest.RecircLimit, newLimitTask),
-		manifest.Expire:       forEach(manifest.Expire, newExpireTask),
-		manifest.FailureWatch: forEach(manifest.FailureWatch, newFailureTask),
-		manifest.Ageing:       forEach(manifest.Ageing, newAgeingTask),
-	}
-}
-
 // doneByPlan makes no task.
 func doneByPlan(*fabric.Topology, []*plan.Node, Options) ([]Task, error) { return nil, nil }
 
@@ -89,7 +69,22 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	makers := makers()
+	// Filters are set by plans, and frames are laid out by them.
+	makers := map[manifest.TaskKind]maker{
+		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,
+		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*plan.Node, _ Options) ([]Task, error) {
+			t, err := newProbeTask(nodes)
+			return []Task{t}, err
+		},
+		manifest.PathProbe:    forEach(manifest.PathProbe, newPathProbeTask),
+		manifest.Granular:     forEach(manifest.Granular, newGranularityTask),
+		manifest.QueueLimit:   forEach(manifest.QueueLimit, newThresholdTask),
+		manifest.Rezero:       forEach(manifest.Rezero, newRezeroTask),
+		manifest.RecircLimit:  forEach(manifest.RecircLimit, newLimitTask),
+		manifest.Expire:       forEach(manifest.Expire, newExpireTask),
+		manifest.FailureWatch: forEach(manifest.FailureWatch, newFailureTask),
+		manifest.Ageing:       forEach(manifest.Ageing, newAgeingTask),
+	}
 	var list []Task
 	for _, n := range nodes {
 		if err := n.Manifest.ValidateTasks(); err != nil {
@@ -101,7 +96,8 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 		if maker == nil {
 			return nil, fmt.Errorf("there is no task %q", kind)
 		}
-		tasks, err := maker(t, wanting(nodes, kind), o)
+		wanting := slices.DeleteFunc(slices.Clone(nodes), func(n *plan.Node) bool { return n.Manifest.Task(kind) == nil })
+		tasks, err := maker(t, wanting, o)
 		if err != nil {
 			return nil, fmt.Errorf("task %s of %w", kind, err)
 		}
@@ -121,9 +117,4 @@ func kinds(nodes []*plan.Node) []manifest.TaskKind {
 		}
 	}
 	return list
-}
-
-// wanting are the switches whose programs want a kind of task.
-func wanting(nodes []*plan.Node, kind manifest.TaskKind) []*plan.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *plan.Node) bool { return n.Manifest.Task(kind) == nil })
 }

@@ -220,7 +220,12 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		port = 0
 	}
 	t.suspect = port
-	return next, t.clear(f)
+	// The next interval begins its counts at 0.
+	return next, errors.Join(
+		t.set(f, t.rounds, 0, 1, 0),
+		t.set(f, t.packets, 0, 1, 0),
+		t.set(f, t.perPort, 0, t.cells, 0),
+	)
 }
 
 // exceeded compares Rc_avg with N_rc. The program lets no packet recirculate more
@@ -255,15 +260,6 @@ func (t *failureTask) describe(now time.Duration, port int) Alert {
 		a.Text += ": " + p.Peer + " behind it has failed"
 	}
 	return a
-}
-
-// clear sets the counts of the interval to 0.
-func (t *failureTask) clear(f Fabric) error {
-	return errors.Join(
-		t.set(f, t.rounds, 0, 1, 0),
-		t.set(f, t.packets, 0, 1, 0),
-		t.set(f, t.perPort, 0, t.cells, 0),
-	)
 }
 
 // set sets cells of an array of the switch.

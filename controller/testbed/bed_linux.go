@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/vishvananda/netns"
 )
 
 // A bed is a deployment that this process holds.
@@ -61,7 +66,13 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 		return nil, errors.Join(err, dropLock(b.lock, b.name))
 	}
 	for i, s := range p.Switches {
-		b.switches = append(b.switches, b.newNode(i, s, p.Topology.Ports(s.Name)))
+		address := management(b.note.Block, i, 1).String()
+		n := &node{
+			bed: b, plan: s, ports: p.Topology.Ports(s.Name),
+			grpc: net.JoinHostPort(address, grpcPort), thrift: net.JoinHostPort(address, thriftPort),
+		}
+		n.remote = target.NewThrift(n.thrift)
+		b.switches = append(b.switches, n)
 	}
 	return b, b.findProcesses()
 }
@@ -212,9 +223,15 @@ func remove(name string) (found bool, err error) {
 	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("removing the note of the deployment: %w", err)
 	}
-	spaces, err := namespacesOf(name)
-	if err != nil {
-		return false, err
+	entries, err := os.ReadDir(namespaceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("listing namespaces: %w", err)
+	}
+	var spaces []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix(name)) {
+			spaces = append(spaces, e.Name())
+		}
 	}
 	running, err := processes(spaces)
 	if err != nil {
@@ -222,8 +239,13 @@ func remove(name string) (found bool, err error) {
 	}
 	running.signal(unix.SIGTERM)
 	for _, s := range spaces {
-		if err := deleteNamespace(s); err != nil {
-			return true, err
+		// The kernel removes the rest when the last process has left.
+		err := netns.DeleteNamed(s)
+		if errors.Is(err, unix.EINVAL) { // a file that nothing is mounted on
+			err = os.Remove(filepath.Join(namespaceDir, s))
+		}
+		if err != nil {
+			return true, fmt.Errorf("deleting namespace %s: %w", s, err)
 		}
 	}
 	_, err = os.Stat(dir(name))
@@ -231,6 +253,11 @@ func remove(name string) (found bool, err error) {
 	if err := os.RemoveAll(dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, fmt.Errorf("removing the files of the deployment: %w", err)
 	}
-	running.awaitEnd()
+	// All that have been asked to end have some time for it.
+	deadline := time.Now().Add(endTime)
+	for running.signal(0) && time.Now().Before(deadline) {
+		time.Sleep(pollEvery)
+	}
+	running.signal(unix.SIGKILL)
 	return found, nil
 }

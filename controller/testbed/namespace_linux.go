@@ -1,16 +1,12 @@
 package testbed
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/p4lb/p4lb/controller/netspace"
@@ -20,34 +16,6 @@ import (
 // namespaceDir is where the kernel's namespaces have names, by convention of
 // the program ip.
 const namespaceDir = "/run/netns"
-
-// deleteNamespace takes the name away; the kernel removes the rest when the
-// last process has left.
-func deleteNamespace(name string) error {
-	err := netns.DeleteNamed(name)
-	if errors.Is(err, unix.EINVAL) { // a file that nothing is mounted on
-		err = os.Remove(filepath.Join(namespaceDir, name))
-	}
-	if err != nil {
-		return fmt.Errorf("deleting namespace %s: %w", name, err)
-	}
-	return nil
-}
-
-// namespacesOf lists the namespaces of a deployment.
-func namespacesOf(name string) ([]string, error) {
-	entries, err := os.ReadDir(namespaceDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("listing namespaces: %w", err)
-	}
-	var list []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix(name)) {
-			list = append(list, e.Name())
-		}
-	}
-	return list, nil
-}
 
 // complete reports whether all nodes of the topology have their namespace, and
 // all links their ends.
@@ -155,13 +123,3 @@ const (
 	// pollEvery is how often is looked whether a process has come or gone.
 	pollEvery = 20 * time.Millisecond
 )
-
-// awaitEnd waits until all have ended that have been asked to, and then makes
-// them.
-func (list residents) awaitEnd() {
-	deadline := time.Now().Add(endTime)
-	for list.signal(0) && time.Now().Before(deadline) {
-		time.Sleep(pollEvery)
-	}
-	list.signal(unix.SIGKILL)
-}

@@ -54,16 +54,6 @@ type process struct {
 	ended chan struct{} // closed when a child has ended; nil for others
 }
 
-func (b *bed) newNode(i int, s *plan.Switch, ports []fabric.Port) *node {
-	address := management(b.note.Block, i, 1).String()
-	n := &node{
-		bed: b, plan: s, ports: ports,
-		grpc: net.JoinHostPort(address, grpcPort), thrift: net.JoinHostPort(address, thriftPort),
-	}
-	n.remote = target.NewThrift(n.thrift)
-	return n
-}
-
 // findProcesses finds the switches that run already.
 func (b *bed) findProcesses() error {
 	var spaces []string
@@ -77,25 +67,19 @@ func (b *bed) findProcesses() error {
 	for i, n := range b.switches {
 		for _, r := range running {
 			if r.space == spaces[i] {
-				n.adopt(r.pid)
+				// The command line of the process, at least one word.
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.pid)) // none if it has ended
+				args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+				if filepath.Base(args[0]) == filepath.Base(n.bed.o.Program) {
+					n.process = &process{pid: r.pid, cpu: args[len(args)-1]}
+					if known := n.bed.note.Queues[n.plan.Name]; known.PID == r.pid {
+						n.remote.Assume(known.Queues)
+					}
+				}
 			}
 		}
 	}
 	return nil
-}
-
-// adopt takes a process over that is the switch.
-func (n *node) adopt(pid int) {
-	// The command line of the process, at least one word.
-	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // none if it has ended
-	args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-	if filepath.Base(args[0]) != filepath.Base(n.bed.o.Program) {
-		return
-	}
-	n.process = &process{pid: pid, cpu: args[len(args)-1]}
-	if known := n.bed.note.Queues[n.plan.Name]; known.PID == pid {
-		n.remote.Assume(known.Queues)
-	}
 }
 
 func (n *node) pid() int {

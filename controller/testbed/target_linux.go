@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"sync"
@@ -28,7 +29,12 @@ var _ target.Target = (*Target)(nil)
 
 // New makes a target without switches.
 func New(o Options) *Target {
-	o.validate()
+	if o.Program == "" {
+		o.Program = Program
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Target{o: o}
 }
 
@@ -41,8 +47,11 @@ func (t *Target) Name() string { return "bmv2" }
 func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := checkPlan(p); err != nil {
-		return err
+	if n := len(p.Switches); n > blockSwitches {
+		return &plan.Error{
+			Err:  fmt.Errorf("%d switches: a deployment of BMv2 has at most %d", n, blockSwitches),
+			Hint: "the embedded target has no such limit",
+		}
 	}
 	if t.bed == nil {
 		if err := t.o.usable(); err != nil {

@@ -22,14 +22,12 @@ package testbed
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
 
 	"github.com/p4lb/p4lb/controller/netspace"
-	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 )
 
@@ -57,15 +55,6 @@ type Options struct {
 	Priorities int
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
-}
-
-func (o *Options) validate() {
-	if o.Program == "" {
-		o.Program = Program
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 }
 
 // nameOf is the name of a deployment as it occurs in names of namespaces. It
@@ -114,17 +103,6 @@ func Exec(deployment, node string, args []string) (code int, err error) {
 // Sockets makes sockets on the hosts of a deployment that another process keeps,
 // or none.
 type Sockets string
-
-// checkPlan refuses what cannot be built.
-func checkPlan(p *plan.Plan) error {
-	if n := len(p.Switches); n > blockSwitches {
-		return &plan.Error{
-			Err:  fmt.Errorf("%d switches: a deployment of BMv2 has at most %d", n, blockSwitches),
-			Hint: "the embedded target has no such limit",
-		}
-	}
-	return nil
-}
 
 // blockSwitches is the number of switches that a block of addresses has room
 // for.

@@ -111,7 +111,17 @@ func (k *Writer) Checksum(c *hash.Calculation) {
 	k.JumpIf(asm.Equal, invalid)
 	for i := range c.Terms {
 		t := &c.Terms[i]
-		k.loadTerm(x, t)
+		switch t.Mask {
+		case 0xff:
+			k.LoadBytes(x, Word(t.Off), 1)
+		case 0xffff:
+			k.LoadBytes(x, Word(t.Off), 2)
+		case 0xffffffff:
+			k.LoadBytes(x, Word(t.Off), 4)
+		default:
+			k.Load(x, Word(t.Off))
+			k.Mask(x, t.Mask)
+		}
 		k.ShiftConst(asm.Shl, x, byte(t.Shift))
 		k.Do(asm.Add, r, x)
 		k.DoConst(asm.Adc, r, 0)
@@ -129,18 +139,4 @@ func (k *Writer) Checksum(c *hash.Calculation) {
 	k.Bind(invalid)
 	k.Not(r)
 	k.DoConst(asm.And, r, 0xffff)
-}
-
-func (k *Writer) loadTerm(x asm.Reg, t *hash.SumTerm) {
-	switch t.Mask {
-	case 0xff:
-		k.LoadBytes(x, Word(t.Off), 1)
-	case 0xffff:
-		k.LoadBytes(x, Word(t.Off), 2)
-	case 0xffffffff:
-		k.LoadBytes(x, Word(t.Off), 4)
-	default:
-		k.Load(x, Word(t.Off))
-		k.Mask(x, t.Mask)
-	}
 }

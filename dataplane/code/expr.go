@@ -133,26 +133,22 @@ func (k *Writer) operationTree(e *bmv2.Expr) *Tree {
 		return nil
 	}
 	if e.Left == nil {
-		return unaryTree(e.Op, b)
+		v, err := vector.UnaryOp(e.Op, b.v)
+		switch {
+		case err != nil:
+			return nil
+		case e.Op == "~":
+			return &Tree{op: treeNot, v: v, a: b}
+		case e.Op == "-":
+			return &Tree{op: treeSub, v: v, a: &Tree{op: treeConst, depth: 1}, b: b}
+		}
+		return b
 	}
 	a := k.Tree(e.Left)
 	if a == nil {
 		return nil
 	}
 	return binaryTree(e.Op, a, b)
-}
-
-func unaryTree(op string, a *Tree) *Tree {
-	v, err := vector.UnaryOp(op, a.v)
-	switch {
-	case err != nil:
-		return nil
-	case op == "~":
-		return &Tree{op: treeNot, v: v, a: a}
-	case op == "-":
-		return &Tree{op: treeSub, v: v, a: &Tree{op: treeConst, depth: 1}, b: a}
-	}
-	return a
 }
 
 func binaryTree(op string, a, b *Tree) *Tree {
@@ -277,7 +273,21 @@ func (k *Writer) evalBinary(t *Tree, d int) {
 		return
 	case treeDiv, treeMod:
 		k.Eval(b, d+1)
-		k.divide(r, Pool[d+1], t.op == treeDiv)
+		// A division by zero gives zero.
+		by := Pool[d+1]
+		end := k.NewLabel()
+		k.Move(asm.AX, r)
+		k.Set(r, 0)
+		k.Test(by, by)
+		k.JumpIf(asm.Equal, end)
+		k.Set(asm.DX, 0)
+		k.Div(by)
+		if t.op == treeDiv {
+			k.Move(r, asm.AX)
+		} else {
+			k.Move(r, asm.DX)
+		}
+		k.Bind(end)
 		return
 	case treeMul:
 		switch {
@@ -324,7 +334,14 @@ func (k *Writer) evalShift(t *Tree, d int) {
 		return
 	}
 	if t.b.operand() {
-		k.loadOperand(asm.CX, t.b)
+		switch t.b.op {
+		case treeWord:
+			k.Load(asm.CX, Word(t.b.Off))
+		case treeArg:
+			k.Load(asm.CX, asm.At(ArgData, 8*t.b.Off))
+		default:
+			k.Set(asm.CX, t.b.bits)
+		}
 	} else {
 		k.Eval(t.b, d+1)
 		k.Move(asm.CX, Pool[d+1])
@@ -341,35 +358,6 @@ func (k *Writer) evalShift(t *Tree, d int) {
 	k.Jump(end)
 	k.Bind(near)
 	k.ShiftCX(op, r)
-	k.Bind(end)
-}
-
-// loadOperand loads what instructions can have as an operand.
-func (k *Writer) loadOperand(r asm.Reg, t *Tree) {
-	switch t.op {
-	case treeWord:
-		k.Load(r, Word(t.Off))
-	case treeArg:
-		k.Load(r, asm.At(ArgData, 8*t.Off))
-	default:
-		k.Set(r, t.bits)
-	}
-}
-
-// divide computes r / by or r % by; by zero that is zero.
-func (k *Writer) divide(r, by asm.Reg, quotient bool) {
-	end := k.NewLabel()
-	k.Move(asm.AX, r)
-	k.Set(r, 0)
-	k.Test(by, by)
-	k.JumpIf(asm.Equal, end)
-	k.Set(asm.DX, 0)
-	k.Div(by)
-	if quotient {
-		k.Move(r, asm.AX)
-	} else {
-		k.Move(r, asm.DX)
-	}
 	k.Bind(end)
 }
 

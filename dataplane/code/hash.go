@@ -100,7 +100,19 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 	if m, ok := v.RemainderMask(); ok {
 		k.Mask(r, m)
 	} else {
-		k.remainder(size)
+		// The rest of a division by 0 is 0.
+		zero, end := k.NewLabel(), k.NewLabel()
+		k.Eval(size, 1)
+		k.Test(Pool[1], Pool[1])
+		k.JumpIf(asm.Equal, zero)
+		k.Move(asm.AX, Pool[0])
+		k.Set(asm.DX, 0)
+		k.Div(Pool[1])
+		k.Move(Pool[0], asm.DX)
+		k.Jump(end)
+		k.Bind(zero)
+		k.Set(Pool[0], 0)
+		k.Bind(end)
 	}
 	if base.op != treeConst || base.bits != 0 {
 		k.Eval(base, 1)
@@ -111,30 +123,26 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 	return true
 }
 
-// remainder divides the first register of the pool by a size, 0 taken for 1,
-// and keeps the rest.
-func (k *Writer) remainder(size *Tree) {
-	zero, end := k.NewLabel(), k.NewLabel()
-	k.Eval(size, 1)
-	k.Test(Pool[1], Pool[1])
-	k.JumpIf(asm.Equal, zero)
-	k.Move(asm.AX, Pool[0])
-	k.Set(asm.DX, 0)
-	k.Div(Pool[1])
-	k.Move(Pool[0], asm.DX)
-	k.Jump(end)
-	k.Bind(zero)
-	k.Set(Pool[0], 0)
-	k.Bind(end)
-}
-
 // crc computes a CRC into the first register of the pool.
 func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	state, data, rest := Pool[0], Pool[1], Pool[2]
 	k.ref(asm.CX, unsafe.Pointer(&c.Table))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
-		k.gather(w, data, rest)
+		// The pieces of the word are put together.
+		for i, p := range w {
+			r := rest
+			if i == 0 {
+				r = data
+			}
+			k.Load(r, Word(p.off))
+			k.ShiftConst(asm.Shr, r, byte(p.right))
+			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
+			k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
+			if i > 0 {
+				k.Do(asm.Or, data, rest)
+			}
+		}
 		k.Swap(data, 8)
 		first := i == 0 && c.Init == 0
 		switch {
@@ -174,22 +182,5 @@ func (k *Writer) slices(state, data asm.Reg, n int, none bool) {
 		}
 		k.LoadBytes(asm.DX, m, 4)
 		k.Do(asm.Xor, state, asm.DX)
-	}
-}
-
-// gather puts the pieces of a word together.
-func (k *Writer) gather(w []piece, dst, tmp asm.Reg) {
-	for i, p := range w {
-		r := tmp
-		if i == 0 {
-			r = dst
-		}
-		k.Load(r, Word(p.off))
-		k.ShiftConst(asm.Shr, r, byte(p.right))
-		k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
-		k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
-		if i > 0 {
-			k.Do(asm.Or, dst, tmp)
-		}
 	}
 }

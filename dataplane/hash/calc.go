@@ -170,7 +170,19 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 		return k.sumFields(p)
 	}
 	if k.Set != nil {
-		k.buf = k.whole(p)
+		// All inputs are written, zeros for the fields of headers that are not valid.
+		w := num.BitWriter{Buf: k.buf[:0]}
+		for i := range k.Inputs {
+			in := &k.Inputs[i]
+			if in.Always || p.W[in.valid] != 0 {
+				in.write(&w, p)
+				continue
+			}
+			for n := in.width; n > 0; n -= 32 {
+				w.Put(0, min(n, 32))
+			}
+		}
+		k.buf = w.Finish()
 		return k.Set.Sum(k.buf)
 	}
 	k.buf = AppendInputs(k.buf[:0], k.Inputs, p)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
-	"github.com/p4lb/p4lb/dataplane/vector"
 )
 
 // A Setting is what the control plane of a Tofino has a hash compute in place of
@@ -182,20 +181,3 @@ func Reflected(c CRC) *Table {
 // Configurable says of a calculation whose hash a control plane may change what its
 // program computes, and how many bits it is given.
 func (k *Calculation) Configurable() (Function, int) { return k.own, k.bits }
-
-// whole writes all inputs of p, zeros for the fields of headers that are not
-// valid.
-func (k *Calculation) whole(p *vector.State) []byte {
-	w := num.BitWriter{Buf: k.buf[:0]}
-	for i := range k.Inputs {
-		in := &k.Inputs[i]
-		if in.Always || p.W[in.valid] != 0 {
-			in.write(&w, p)
-			continue
-		}
-		for n := in.width; n > 0; n -= 32 {
-			w.Put(0, min(n, 32))
-		}
-	}
-	return w.Finish()
-}

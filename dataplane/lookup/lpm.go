@@ -130,36 +130,6 @@ func (n *trieNode) result(bit uint64) int32 {
 	return n.others[i-1]
 }
 
-// setResult adds or replaces the result of a bit of ends.
-func (n *trieNode) setResult(bit uint64, val int32) {
-	i := bits.OnesCount64(n.ends & (bit - 1))
-	switch fresh := n.ends&bit == 0; {
-	case i == 0 && fresh && n.ends != 0:
-		n.others = slices.Insert(n.others, 0, n.first)
-		n.first = val
-	case i == 0:
-		n.first = val
-	case fresh:
-		n.others = slices.Insert(n.others, i-1, val)
-	default:
-		n.others[i-1] = val
-	}
-	n.ends |= bit
-}
-
-// dropResult removes the result of a bit of ends.
-func (n *trieNode) dropResult(bit uint64) {
-	i := bits.OnesCount64(n.ends & (bit - 1))
-	n.ends &^= bit
-	switch {
-	case i > 0:
-		n.others = slices.Delete(n.others, i-1, i)
-	case n.ends != 0:
-		n.first = n.others[0]
-		n.others = slices.Delete(n.others, 0, 1)
-	}
-}
-
 func (n *trieNode) find64(key uint64) int32 {
 	r := None
 	for {
@@ -236,7 +206,20 @@ func (n *trieNode) insert(key []uint64, at, length int, val int32) {
 		}
 		n = &n.kids[i]
 	}
-	n.setResult(endBit(key, at, length), val)
+	bit := endBit(key, at, length)
+	i := bits.OnesCount64(n.ends & (bit - 1))
+	switch fresh := n.ends&bit == 0; {
+	case i == 0 && fresh && n.ends != 0:
+		n.others = slices.Insert(n.others, 0, n.first)
+		n.first = val
+	case i == 0:
+		n.first = val
+	case fresh:
+		n.others = slices.Insert(n.others, i-1, val)
+	default:
+		n.others[i-1] = val
+	}
+	n.ends |= bit
 }
 
 // endBit is the bit of a prefix within the node that it ends in.
@@ -265,7 +248,15 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 			n.kids = slices.Delete(n.kids, i, i+1)
 		}
 	} else if bit := endBit(key, at, length); n.ends&bit != 0 {
-		n.dropResult(bit)
+		i := bits.OnesCount64(n.ends & (bit - 1))
+		n.ends &^= bit
+		switch {
+		case i > 0:
+			n.others = slices.Delete(n.others, i-1, i)
+		case n.ends != 0:
+			n.first = n.others[0]
+			n.others = slices.Delete(n.others, 0, 1)
+		}
 	}
 	return n.ends == 0 && n.branches == 0
 }

@@ -53,26 +53,3 @@ func (l *Linker) checksum(c *bmv2.Checksum) (*checksum, error) {
 	}
 	return k, err
 }
-
-// updateChecksums computes the checksums whose condition holds. Whether the
-// header of the target is valid does not matter.
-func (s *Program) updateChecksums(p *vector.State) {
-	for _, k := range s.updates {
-		if k.cond == nil || k.cond(p) {
-			k.set(p, k.calc.Output(p))
-		}
-	}
-}
-
-// verifyChecksums notes if a checksum is wrong; one in an invalid header is
-// not looked at.
-func (s *Program) verifyChecksums(p *vector.State) {
-	for _, k := range s.verifies {
-		if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
-			p.ChecksumError = true
-			if s.opts.Trace != nil {
-				s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})
-			}
-		}
-	}
-}

@@ -258,7 +258,18 @@ func (g *graph) node(n *node) *node {
 		g.inlined(n.table.Def.Action, n.table.Def.Args)
 		return n.table.Def.next
 	case n.table != nil:
-		g.table(n)
+		// All that may follow the lookup must be there.
+		t := n.table
+		for _, next := range n.successors() {
+			g.label(next)
+		}
+		for _, a := range t.actions {
+			g.picked(a)
+		}
+		if a := t.initial.Action; a != nil {
+			g.picked(a)
+		}
+		g.out(callout{table: t}, g.end)
 		return nil
 	case n.cond != nil:
 		if b := g.Condition(g.conditions[n.name]); b != nil {
@@ -270,21 +281,6 @@ func (g *graph) node(n *node) *node {
 	}
 	g.inlined(n.call, nil)
 	return n.no
-}
-
-// table writes a lookup; all that may follow must be there.
-func (g *graph) table(n *node) {
-	t := n.table
-	for _, next := range n.successors() {
-		g.label(next)
-	}
-	for _, a := range t.actions {
-		g.picked(a)
-	}
-	if a := t.initial.Action; a != nil {
-		g.picked(a)
-	}
-	g.out(callout{table: t}, g.end)
 }
 
 // picked sees to it that an action is there for tables to pick.

@@ -156,7 +156,20 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	switch op.Op {
 	case "extract":
 		if a[0].Type == bmv2.TypeRegular {
-			return g.extractHeader(g.Layout.HeaderNames[a[0].Name])
+			h := g.Layout.HeaderNames[a[0].Name]
+			if !code.Compiles(h.Type) || h.Metadata || g.full() {
+				return false
+			}
+			n, at := h.Type.Bits/8, 0
+			g.need(n)
+			for i := range h.Type.Chunks {
+				c := &h.Type.Chunks[i]
+				g.ReadChunk(c, h.Base, asm.At(asm.CX, at))
+				at += c.Bytes
+			}
+			g.SetValid(h)
+			g.MemConst(asm.Add, code.StateHead, uint64(n))
+			return true
 		}
 	case "set":
 		if a[1].Type == bmv2.TypeLookahead {
@@ -178,23 +191,6 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 		return true
 	}
 	return false
-}
-
-// extractHeader reads a header from the packet.
-func (g *parseGraph) extractHeader(h *vector.Header) bool {
-	if !code.Compiles(h.Type) || h.Metadata || g.full() {
-		return false
-	}
-	n, at := h.Type.Bits/8, 0
-	g.need(n)
-	for i := range h.Type.Chunks {
-		c := &h.Type.Chunks[i]
-		g.ReadChunk(c, h.Base, asm.At(asm.CX, at))
-		at += c.Bytes
-	}
-	g.SetValid(h)
-	g.MemConst(asm.Add, code.StateHead, uint64(n))
-	return true
 }
 
 // need makes CX point to what is not parsed yet, which must be n bytes. On Tofino

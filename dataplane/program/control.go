@@ -32,7 +32,14 @@ func (pl *Pipeline) Apply(s *Program, p *vector.State) {
 				t.Def.Action.run(p, t.Def.Args)
 				n = t.Def.next
 			} else {
-				n = t.apply(s, p)
+				c, next := t.choose(s, p)
+				if c != nil && c.Action != nil {
+					if s.opts.Trace != nil {
+						s.Trace(p.ID, Event{Kind: EventAction, Name: c.Action.name, Source: c.Action.source})
+					}
+					c.Action.run(p, c.Args)
+				}
+				n = next
 			}
 		case n.cond != nil:
 			if n.cond(p) {
@@ -48,38 +55,6 @@ func (pl *Pipeline) Apply(s *Program, p *vector.State) {
 			n = n.no
 		}
 	}
-}
-
-func (l *Linker) pipeline(c *bmv2.Pipeline) (*Pipeline, error) {
-	for _, a := range c.ActionProfiles {
-		pr, err := l.profile(a)
-		if err != nil {
-			return nil, fmt.Errorf("action profile %s: %w", a.Name, err)
-		}
-		l.prog.Profiles[a.Name] = pr
-	}
-	nodes := map[string]*node{}
-	for _, t := range c.Tables {
-		tb, err := l.table(t)
-		if err != nil {
-			return nil, fmt.Errorf("table %s: %w", t.Name, err)
-		}
-		l.prog.Tables[t.Name] = tb
-		nodes[t.Name] = &node{table: tb, name: t.Name}
-	}
-	if err := l.branches(c, nodes); err != nil {
-		return nil, err
-	}
-	for _, t := range c.Tables {
-		tb := l.prog.Tables[t.Name]
-		if err := tb.link(t, nodes); err != nil {
-			return nil, fmt.Errorf("table %s: %w", t.Name, err)
-		}
-		if err := l.prog.fill(tb, t); err != nil {
-			return nil, fmt.Errorf("table %s: %w", t.Name, err)
-		}
-	}
-	return &Pipeline{name: c.Name, first: nodes[c.InitTable]}, nil
 }
 
 func (l *Linker) branches(c *bmv2.Pipeline, nodes map[string]*node) error {
@@ -137,9 +112,20 @@ func (s *Program) fillEntry(t *Table, e *bmv2.Entry) error {
 		if i >= len(t.Key.Fields) {
 			return ErrBadMatch
 		}
-		m, err := hexMatch(k, t.Key.Fields[i].Width)
-		if err != nil {
-			return err
+		width := t.Key.Fields[i].Width
+		m := Match{PrefixLen: k.PrefixLength}
+		for _, f := range []struct {
+			hex string
+			dst *[]byte
+		}{{k.Key, &m.Value}, {k.Mask, &m.Mask}, {k.Start, &m.Value}, {k.End, &m.High}} {
+			if f.hex == "" {
+				continue
+			}
+			v, err := bmv2.ParseHex(f.hex)
+			if err != nil {
+				return err
+			}
+			*f.dst = v.And(v, num.Most(width)).Bytes()
 		}
 		te.Match = append(te.Match, m)
 	}
@@ -162,23 +148,4 @@ func (a *action) constArgs(list []string) ([]uint64, error) {
 		p.Put(args, num.OfBig(v.And(v, num.Most(p.Width)), num.Words(p.Width)))
 	}
 	return args, nil
-}
-
-// hexMatch reads a match of the program.
-func hexMatch(k *bmv2.MatchKey, width int) (Match, error) {
-	m := Match{PrefixLen: k.PrefixLength}
-	for _, f := range []struct {
-		hex string
-		dst *[]byte
-	}{{k.Key, &m.Value}, {k.Mask, &m.Mask}, {k.Start, &m.Value}, {k.End, &m.High}} {
-		if f.hex == "" {
-			continue
-		}
-		v, err := bmv2.ParseHex(f.hex)
-		if err != nil {
-			return m, err
-		}
-		*f.dst = v.And(v, num.Most(width)).Bytes()
-	}
-	return m, nil
 }

@@ -59,7 +59,13 @@ func (s *Program) Deparse(p *vector.State) {
 		return
 	}
 	if s.updates != nil {
-		s.updateChecksums(p)
+		// Checksums are computed if their condition holds. Whether the header of the
+		// target is valid does not matter.
+		for _, k := range s.updates {
+			if k.cond == nil || k.cond(p) {
+				k.set(p, k.calc.Output(p))
+			}
+		}
 	}
 	if s.Deparser.before.code != nil {
 		s.Deparser.Prepare(s, p)

@@ -63,9 +63,6 @@ const slotBits = 24
 // Slot is the place of an entry in its table.
 func (h Handle) Slot() int { return int(h & (1<<slotBits - 1)) }
 
-// version tells entries apart that had a place one after the other.
-func (h Handle) version() uint8 { return uint8(h >> slotBits) }
-
 func handleOf(slot int, version uint8) Handle { return Handle(version)<<slotBits | Handle(slot) }
 
 // DefaultEntry stands for the default entry of a table where counters and

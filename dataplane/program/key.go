@@ -147,16 +147,6 @@ func (k *tableKey) Build(p *vector.State, dst []uint64) {
 	}
 }
 
-// put writes a number to the field's place in a key.
-func (f *KeyField) put(dst, number []uint64) {
-	for j, x := range number {
-		if f.Mask != nil {
-			x &= f.Mask[j]
-		}
-		dst[f.Word+j] |= x << uint(f.Shift)
-	}
-}
-
 // isCanonical reports whether all matches are exact, and of full width.
 func isCanonical(k *tableKey, list []Match) bool {
 	for i := range list {

@@ -120,10 +120,35 @@ func (l *Linker) parse(c *bmv2.Config) (err error) {
 
 func (l *Linker) pipelines(c *bmv2.Config) error {
 	for _, p := range c.Pipelines {
-		pl, err := l.pipeline(p)
-		if err != nil {
+		for _, a := range p.ActionProfiles {
+			pr, err := l.profile(a)
+			if err != nil {
+				return fmt.Errorf("pipeline %s: %w", p.Name, fmt.Errorf("action profile %s: %w", a.Name, err))
+			}
+			l.prog.Profiles[a.Name] = pr
+		}
+		nodes := map[string]*node{}
+		for _, t := range p.Tables {
+			tb, err := l.table(t)
+			if err != nil {
+				return fmt.Errorf("pipeline %s: %w", p.Name, fmt.Errorf("table %s: %w", t.Name, err))
+			}
+			l.prog.Tables[t.Name] = tb
+			nodes[t.Name] = &node{table: tb, name: t.Name}
+		}
+		if err := l.branches(p, nodes); err != nil {
 			return fmt.Errorf("pipeline %s: %w", p.Name, err)
 		}
+		for _, t := range p.Tables {
+			tb := l.prog.Tables[t.Name]
+			if err := tb.link(t, nodes); err != nil {
+				return fmt.Errorf("pipeline %s: %w", p.Name, fmt.Errorf("table %s: %w", t.Name, err))
+			}
+			if err := l.prog.fill(tb, t); err != nil {
+				return fmt.Errorf("pipeline %s: %w", p.Name, fmt.Errorf("table %s: %w", t.Name, err))
+			}
+		}
+		pl := &Pipeline{name: p.Name, first: nodes[p.InitTable]}
 		l.prog.Controls[p.Name] = pl
 	}
 	l.prog.Ingress, l.prog.Egress = l.prog.Controls["ingress"], l.prog.Controls["egress"]

@@ -30,7 +30,15 @@ func (s *Program) Parse(p *vector.State) {
 	p.ChecksumError = false
 	s.parser.Run(s, p)
 	if s.verifies != nil {
-		s.verifyChecksums(p)
+		// A checksum in an invalid header is not looked at.
+		for _, k := range s.verifies {
+			if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
+				p.ChecksumError = true
+				if s.opts.Trace != nil {
+					s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})
+				}
+			}
+		}
 	}
 }
 
@@ -84,7 +92,16 @@ func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 		}
 	}
 	if l.prog.Tofino() {
-		refuse(ps, src, states)
+		// A select in which nothing matches is an error, where v1model goes on. The
+		// state reject is no error: Tofino's compiler ends the parser there as it does
+		// with accept, and so it does where a header stack is full.
+		code := ps.Codes.noMatch
+		noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
+		for _, s := range src.ParseStates {
+			if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
+				st.others = noMatch
+			}
+		}
 	}
 	ps.first = states[src.InitState]
 	return ps, nil
@@ -131,7 +148,25 @@ func (l *Linker) parserOp(op *bmv2.ParserOp, codes errorCodes) (parserOp, error)
 		if len(a) != 2 {
 			return nil, errParameters
 		}
-		return l.parserSet(a[0], a[1], codes)
+		// A lookahead that reaches beyond the packet is an error.
+		dst, src := a[0], a[1]
+		if src.Type != bmv2.TypeLookahead {
+			do, err := l.Assign(dst, src)
+			return succeed(do), err
+		}
+		pl, err := l.Place(dst)
+		if err != nil {
+			return nil, err
+		}
+		v := lookahead(src)
+		store, need := pl.Store(v), num.Bytes(src.Width)
+		return func(p *vector.State) int64 {
+			if p.End-p.Head < need && !p.More(need) {
+				return codes.tooShort
+			}
+			store(p)
+			return noError
+		}, nil
 	case "verify":
 		if len(a) != 2 {
 			return nil, errParameters
@@ -157,28 +192,6 @@ func succeed(do vector.Step) parserOp {
 		do(p)
 		return noError
 	}
-}
-
-// parserSet links an assignment; a lookahead that reaches beyond the packet is
-// an error.
-func (l *Linker) parserSet(dst, src *bmv2.Expr, codes errorCodes) (parserOp, error) {
-	if src.Type != bmv2.TypeLookahead {
-		do, err := l.Assign(dst, src)
-		return succeed(do), err
-	}
-	pl, err := l.Place(dst)
-	if err != nil {
-		return nil, err
-	}
-	v := lookahead(src)
-	store, need := pl.Store(v), num.Bytes(src.Width)
-	return func(p *vector.State) int64 {
-		if p.End-p.Head < need && !p.More(need) {
-			return codes.tooShort
-		}
-		store(p)
-		return noError
-	}, nil
 }
 
 func (l *Linker) verify(cond, code *bmv2.Expr) (parserOp, error) {
@@ -220,19 +233,6 @@ func (l *Linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 		p.Head += int(n)
 		return noError
 	}, nil
-}
-
-// refuse makes a select in which nothing matches an error, where v1model goes
-// on. The state reject is no error: Tofino's compiler ends the parser there as
-// it does with accept, and so it does where a header stack is full.
-func refuse(ps *Parser, src *bmv2.Parser, states map[string]*parseState) {
-	code := ps.Codes.noMatch
-	noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
-	for _, s := range src.ParseStates {
-		if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
-			st.others = noMatch
-		}
-	}
 }
 
 func hasDefault(s *bmv2.ParseState) bool {

@@ -65,16 +65,6 @@ func (l *Linker) keyValue(e *bmv2.Expr) (vector.Value, int, error) {
 	return vector.Value{}, 0, fmt.Errorf("%s is not allowed", e.Type)
 }
 
-// word computes a key of at most eight bytes.
-func (k *selectKey) word(p *vector.State) uint64 {
-	var key uint64
-	for i := range k.parts {
-		part := &k.parts[i]
-		key |= part.low(p) & num.Mask64(part.width) << uint(part.shift)
-	}
-	return key
-}
-
 // words computes a key of any size.
 func (k *selectKey) words(p *vector.State, dst []uint64) {
 	clear(dst)
@@ -139,7 +129,11 @@ func (st *parseState) next(p *vector.State) *parseState {
 		return st.others
 	}
 	if st.key.bytes <= 8 {
-		key := st.key.word(p)
+		var key uint64
+		for i := range st.key.parts {
+			part := &st.key.parts[i]
+			key |= part.low(p) & num.Mask64(part.width) << uint(part.shift)
+		}
 		for i := range st.cases {
 			c := &st.cases[i]
 			if c.set != nil {
@@ -170,7 +164,16 @@ func (st *parseState) nextWide(p *vector.State) *parseState {
 
 func (c *parseCase) matches(key []uint64) bool {
 	if c.set != nil {
-		return c.set.hasWide(key, c.mask)
+	next:
+		for _, m := range c.set.list {
+			for i, v := range key {
+				if v&c.mask[i] != m[i] {
+					continue next
+				}
+			}
+			return true
+		}
+		return false
 	}
 	for i, v := range key {
 		if v&c.mask[i] != c.value[i] {
@@ -234,39 +237,6 @@ func (c *caseSet) has(key uint64) bool {
 	return false
 }
 
-func (c *caseSet) hasWide(key, mask []uint64) bool {
-next:
-	for _, m := range c.list {
-		for i, v := range key {
-			if v&mask[i] != m[i] {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// fill renews c from the members of its set.
-func (c *caseSet) fill(members []*big.Int) {
-	c.list = nil
-	for _, m := range members {
-		rest := new(big.Int).Set(m)
-		padded := new(big.Int)
-		for i := len(c.key.parts) - 1; i >= 0; i-- {
-			part := c.key.parts[i]
-			v := new(big.Int).And(rest, num.Most(part.width))
-			padded.Or(padded, v.Lsh(v, uint(part.shift)))
-			rest.Rsh(rest, uint(part.width))
-		}
-		limbs := num.OfBig(padded, len(c.mask))
-		for i := range limbs {
-			limbs[i] &= c.mask[i]
-		}
-		c.list = append(c.list, limbs)
-	}
-}
-
 // MaxValues is the most members of a set of which the program gives no size.
 const MaxValues = 1 << 16
 
@@ -274,7 +244,22 @@ const MaxValues = 1 << 16
 func (v *valueSet) Set(members []*big.Int) {
 	v.members = members
 	for _, c := range v.cases {
-		c.fill(members)
+		c.list = nil
+		for _, m := range members {
+			rest := new(big.Int).Set(m)
+			padded := new(big.Int)
+			for i := len(c.key.parts) - 1; i >= 0; i-- {
+				part := c.key.parts[i]
+				v := new(big.Int).And(rest, num.Most(part.width))
+				padded.Or(padded, v.Lsh(v, uint(part.shift)))
+				rest.Rsh(rest, uint(part.width))
+			}
+			limbs := num.OfBig(padded, len(c.mask))
+			for i := range limbs {
+				limbs[i] &= c.mask[i]
+			}
+			c.list = append(c.list, limbs)
+		}
 	}
 }
 

@@ -208,18 +208,6 @@ func (t *Table) Lookup(key []uint64) int32 {
 	return lookup.None
 }
 
-// apply looks p up, runs the action and returns where the control goes on.
-func (t *Table) apply(s *Program, p *vector.State) *node {
-	c, next := t.choose(s, p)
-	if c != nil && c.Action != nil {
-		if s.opts.Trace != nil {
-			s.Trace(p.ID, Event{Kind: EventAction, Name: c.Action.name, Source: c.Action.source})
-		}
-		c.Action.run(p, c.Args)
-	}
-	return next
-}
-
 // choose looks p up. It returns the call to run, nil if there is none, and where
 // the control goes on behind it.
 func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
@@ -302,7 +290,14 @@ func (t *Table) entryKey(e *TableEntry) error {
 	e.key = make([]uint64, t.Key.Words)
 	for i := range e.Match {
 		f := &t.Key.Fields[i]
-		f.put(e.key, num.OfBytes(e.Match[i].Value, f.Words))
+		// The number goes to the field's place in the key.
+		number := num.OfBytes(e.Match[i].Value, f.Words)
+		for j, x := range number {
+			if f.Mask != nil {
+				x &= f.Mask[j]
+			}
+			e.key[f.Word+j] |= x << uint(f.Shift)
+		}
 	}
 	return nil
 }

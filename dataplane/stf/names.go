@@ -49,7 +49,15 @@ func (r *runner) table(short string) (*bmv2.Table, error) {
 
 // call builds the call of one of a table's actions.
 func (r *runner) call(t *bmv2.Table, inv invocation) (program.ActionCall, error) {
-	name, err := unique("action of "+t.Name, inv.action, dedupe(t.Actions))
+	seen := map[string]bool{}
+	var out []string
+	for _, n := range t.Actions {
+		if !seen[n] {
+			out = append(out, n)
+		}
+		seen[n] = true
+	}
+	name, err := unique("action of "+t.Name, inv.action, out)
 	if err != nil {
 		return program.ActionCall{}, err
 	}
@@ -74,18 +82,6 @@ func (r *runner) call(t *bmv2.Table, inv invocation) (program.ActionCall, error)
 		return c, fmt.Errorf("action %s has no parameter %s", c.Name, name)
 	}
 	return c, nil
-}
-
-func dedupe(names []string) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, n := range names {
-		if !seen[n] {
-			out = append(out, n)
-		}
-		seen[n] = true
-	}
-	return out
 }
 
 func actionOf(c *bmv2.Config, name string) *bmv2.Action {

@@ -92,7 +92,20 @@ func matchValue(f dataplane.KeyField, s string) (program.Match, error) {
 	case program.MatchLPM:
 		return prefix(f, s)
 	case program.MatchRange:
-		return interval(s)
+		// The range is LOW->HIGH or one number.
+		left, right, ok := strings.Cut(s, "->")
+		if !ok {
+			right = left
+		}
+		low, err := number(left)
+		if err != nil {
+			return program.Match{}, err
+		}
+		high, err := number(right)
+		if err != nil {
+			return program.Match{}, err
+		}
+		return program.Match{Value: low.Bytes(), High: high.Bytes()}, nil
 	}
 	v, err := number(s)
 	if err != nil {
@@ -150,23 +163,6 @@ func prefix(f dataplane.KeyField, s string) (program.Match, error) {
 	}
 	n := bits * (len(digits) - strings.Count(digits, "*"))
 	return program.Match{Value: v.Bytes(), PrefixLen: min(n, f.Width)}, nil
-}
-
-// interval reads LOW->HIGH or one number.
-func interval(s string) (program.Match, error) {
-	left, right, ok := strings.Cut(s, "->")
-	if !ok {
-		right = left
-	}
-	low, err := number(left)
-	if err != nil {
-		return program.Match{}, err
-	}
-	high, err := number(right)
-	if err != nil {
-		return program.Match{}, err
-	}
-	return program.Match{Value: low.Bytes(), High: high.Bytes()}, nil
 }
 
 // anything is what a field that an entry does not mention matches: everything,

@@ -80,7 +80,20 @@ func BinaryOp(op string, a, b Value) (Value, error) {
 func ring(op string, a, b Value) Value {
 	r := Value{Kind: fnKind, fn: ringLow(op, a, b), Lo: new(big.Int)}
 	if a.Hi != nil && b.Hi != nil {
-		r.Lo, r.Hi = ringBounds(op, a, b)
+		var all [4]*big.Int
+		for i, pair := range [4][2]*big.Int{{a.Lo, b.Lo}, {a.Lo, b.Hi}, {a.Hi, b.Lo}, {a.Hi, b.Hi}} {
+			z := new(big.Int)
+			switch op {
+			case "+":
+				z.Add(pair[0], pair[1])
+			case "-":
+				z.Sub(pair[0], pair[1])
+			case "*":
+				z.Mul(pair[0], pair[1])
+			}
+			all[i] = z
+		}
+		r.Lo, r.Hi = hull(all[:]...)
 		r.forget()
 	}
 	f, g := a.WideFn(), b.WideFn()
@@ -104,23 +117,6 @@ func (v *Value) forget() {
 	if max(v.Lo.BitLen(), v.Hi.BitLen()) > maxBits {
 		v.Lo, v.Hi = new(big.Int), nil
 	}
-}
-
-func ringBounds(op string, a, b Value) (lo, hi *big.Int) {
-	var all [4]*big.Int
-	for i, pair := range [4][2]*big.Int{{a.Lo, b.Lo}, {a.Lo, b.Hi}, {a.Hi, b.Lo}, {a.Hi, b.Hi}} {
-		z := new(big.Int)
-		switch op {
-		case "+":
-			z.Add(pair[0], pair[1])
-		case "-":
-			z.Sub(pair[0], pair[1])
-		case "*":
-			z.Mul(pair[0], pair[1])
-		}
-		all[i] = z
-	}
-	return hull(all[:]...)
 }
 
 // hull is the smallest and the largest of some numbers.
@@ -249,7 +245,14 @@ func shiftRight(a, b Value) (Value, error) {
 			num.Copy(dst, t)
 			p.Scratch.Pop(limbs)
 		}
-		r.fn = lowOf(r.Wide, 1)
+		wide := r.Wide
+		r.fn = func(p *State) uint64 {
+			t := p.Scratch.Push(1)
+			wide(p, t)
+			v := t[0]
+			p.Scratch.Pop(1)
+			return v
+		}
 	}
 	return r, nil
 }

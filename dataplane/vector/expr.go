@@ -68,21 +68,17 @@ func KindOf(e *bmv2.Expr) exprKind {
 	case bmv2.TypeHeaderUnionStack:
 		return unionStackExpr
 	case bmv2.TypeExpression:
-		return kindOfOp(e)
-	}
-	return NumberExpr
-}
-
-func kindOfOp(e *bmv2.Expr) exprKind {
-	switch e.Op {
-	case "==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "valid", "valid_union", "d2b":
-		return boolExpr
-	case "dereference_header_stack", "access_union_header":
-		return headerExpr
-	case "dereference_union_stack":
-		return unionExpr
-	case "?":
-		return KindOf(e.Left)
+		switch e.Op {
+		case "==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "valid", "valid_union", "d2b":
+			return boolExpr
+		case "dereference_header_stack", "access_union_header":
+			return headerExpr
+		case "dereference_union_stack":
+			return unionExpr
+		case "?":
+			return KindOf(e.Left)
+		}
+		return NumberExpr
 	}
 	return NumberExpr
 }
@@ -108,7 +104,23 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	case bmv2.TypeInt:
 		return ConstInt(int64(e.Int)), nil
 	case bmv2.TypeLocal, bmv2.TypeRuntimeData:
-		return l.local(e.Int)
+		if l.Self != nil {
+			if e.Int < 0 || e.Int >= len(l.Self.Type.Fields) {
+				return Value{}, fmt.Errorf("header %s has no field %d", l.Self.Name, e.Int)
+			}
+			return FieldValue(l.Self.Type.Fields[e.Int].at(l.Self.Base)), nil
+		}
+		if e.Int < 0 || e.Int >= len(l.Params) {
+			return Value{}, fmt.Errorf("parameter %d of an action with %d", e.Int, len(l.Params))
+		}
+		// It is a parameter of the running action.
+		pr := l.Params[e.Int]
+		v := Value{Lo: new(big.Int), Hi: num.Most(pr.Width), Kind: ArgKind, Off: pr.Off}
+		if pr.Width > 64 {
+			off, n := pr.Off, num.Words(pr.Width)
+			v.Wide = func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.Args[off:off+n]) }
+		}
+		return v, nil
 	case bmv2.TypeStackField:
 		pl, err := l.LastPlace(e)
 		if err != nil {
@@ -126,26 +138,6 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 // FieldRef finds the field that e names. The validity of a header union is no
 // word of its own and has to be asked for with valid_union.
 func (l *Linker) FieldRef(e *bmv2.Expr) (Field, error) { return l.Layout.Field(e.Name, e.Field) }
-
-func (l *Linker) local(i int) (Value, error) {
-	if l.Self != nil {
-		if i < 0 || i >= len(l.Self.Type.Fields) {
-			return Value{}, fmt.Errorf("header %s has no field %d", l.Self.Name, i)
-		}
-		return FieldValue(l.Self.Type.Fields[i].at(l.Self.Base)), nil
-	}
-	if i < 0 || i >= len(l.Params) {
-		return Value{}, fmt.Errorf("parameter %d of an action with %d", i, len(l.Params))
-	}
-	// a parameter of the running action
-	pr := l.Params[i]
-	v := Value{Lo: new(big.Int), Hi: num.Most(pr.Width), Kind: ArgKind, Off: pr.Off}
-	if pr.Width > 64 {
-		off, n := pr.Off, num.Words(pr.Width)
-		v.Wide = func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.Args[off:off+n]) }
-	}
-	return v, nil
-}
 
 func (l *Linker) operation(e *bmv2.Expr) (Value, error) {
 	switch e.Op {
@@ -166,7 +158,15 @@ func (l *Linker) operation(e *bmv2.Expr) (Value, error) {
 		}
 		return f.Value(), nil
 	case "last_stack_index", "size_stack":
-		return l.stackCount(e)
+		// The index of an empty stack's last element is 2^64 - 1.
+		next, err := l.NextOf(e.Right)
+		if err != nil {
+			return Value{}, err
+		}
+		if e.Op == "size_stack" {
+			return Unsigned64(64, func(p *State) uint64 { return p.W[next] }), nil
+		}
+		return Unsigned64(64, func(p *State) uint64 { return p.W[next] - 1 }), nil
 	}
 	right, err := l.Number(e.Right)
 	if err != nil {
@@ -187,28 +187,19 @@ func (l *Linker) conditional(e *bmv2.Expr) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	left, err := l.Number(e.Left)
-	if err != nil {
-		return Value{}, err
-	}
-	right, err := l.Number(e.Right)
+	left, right, err := operands(e, l.Number)
 	if err != nil {
 		return Value{}, err
 	}
 	return Choose(cond, left, right), nil
 }
 
-// stackCount links the number of elements in use of a stack, or the index of
-// the last, which for an empty stack is 2^64 - 1.
-func (l *Linker) stackCount(e *bmv2.Expr) (Value, error) {
-	next, err := l.NextOf(e.Right)
-	if err != nil {
-		return Value{}, err
+// operands links both sides of an operation.
+func operands[T any](e *bmv2.Expr, link func(*bmv2.Expr) (T, error)) (left, right T, err error) {
+	if left, err = link(e.Left); err == nil {
+		right, err = link(e.Right)
 	}
-	if e.Op == "size_stack" {
-		return Unsigned64(64, func(p *State) uint64 { return p.W[next] }), nil
-	}
-	return Unsigned64(64, func(p *State) uint64 { return p.W[next] - 1 }), nil
+	return left, right, err
 }
 
 // NextOf is the word that counts the elements in use of a stack.
@@ -241,14 +232,33 @@ func (l *Linker) Boolean(e *bmv2.Expr) (Test, error) {
 	}
 	switch e.Op {
 	case "d2b":
-		return l.nonZero(e.Right)
+		v, err := l.Number(e.Right)
+		if err != nil {
+			return nil, err
+		}
+		return Compare("!=", v, ConstInt(0))
 	case "not":
 		t, err := l.Boolean(e.Right)
 		return func(p *State) bool { return !t(p) }, err
 	case "and", "or":
-		return l.junction(e)
+		a, b, err := operands(e, l.Boolean)
+		if err != nil {
+			return nil, err
+		}
+		if e.Op == "and" {
+			return func(p *State) bool { return a(p) && b(p) }, nil
+		}
+		return func(p *State) bool { return a(p) || b(p) }, nil
 	case "valid":
-		return l.validHeader(e.Right)
+		r, err := l.Header(e.Right)
+		if err != nil {
+			return nil, err
+		}
+		get := r.Get()
+		return func(p *State) bool {
+			h := get(p)
+			return h != nil && h.IsValid(p)
+		}, nil
 	case "valid_union":
 		u, err := l.Union(e.Right)
 		if err != nil {
@@ -265,39 +275,12 @@ func (l *Linker) Boolean(e *bmv2.Expr) (Test, error) {
 	return nil, fmt.Errorf("operation %q does not give a truth value", e.Op)
 }
 
-func (l *Linker) nonZero(e *bmv2.Expr) (Test, error) {
-	v, err := l.Number(e)
-	if err != nil {
-		return nil, err
-	}
-	return Compare("!=", v, ConstInt(0))
-}
-
-func (l *Linker) junction(e *bmv2.Expr) (Test, error) {
-	a, err := l.Boolean(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Boolean(e.Right)
-	if err != nil {
-		return nil, err
-	}
-	if e.Op == "and" {
-		return func(p *State) bool { return a(p) && b(p) }, nil
-	}
-	return func(p *State) bool { return a(p) || b(p) }, nil
-}
-
 func (l *Linker) boolConditional(e *bmv2.Expr) (Test, error) {
 	cond, err := l.Boolean(e.Cond)
 	if err != nil {
 		return nil, err
 	}
-	a, err := l.Boolean(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Boolean(e.Right)
+	a, b, err := operands(e, l.Boolean)
 	if err != nil {
 		return nil, err
 	}
@@ -310,11 +293,7 @@ func (l *Linker) boolConditional(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) numberComparison(e *bmv2.Expr) (Test, error) {
-	a, err := l.Number(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Number(e.Right)
+	a, b, err := operands(e, l.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -347,10 +326,6 @@ func (l *Linker) equality(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) boolEquality(e *bmv2.Expr) (Test, error) {
-	a, err := l.Boolean(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Boolean(e.Right)
+	a, b, err := operands(e, l.Boolean)
 	return func(p *State) bool { return a(p) == b(p) }, err
 }

@@ -40,50 +40,42 @@ func (l *Linker) Header(e *bmv2.Expr) (headerRef, error) {
 		}
 		return headerRef{Type: h.Type, H: h}, nil
 	case e.Type == bmv2.TypeExpression && e.Op == "dereference_header_stack":
-		return l.element(e)
+		s, err := l.Stack(e.Left)
+		if err != nil {
+			return headerRef{}, err
+		}
+		index, err := l.Number(e.Right)
+		if err != nil {
+			return headerRef{}, err
+		}
+		if len(s.Elements) == 0 {
+			return headerRef{}, fmt.Errorf("stack %s is empty", s.name)
+		}
+		at := index.Low()
+		return headerRef{Type: s.Type, Pick: func(p *State) *Header {
+			if i := at(p); i < uint64(len(s.Elements)) {
+				return s.Elements[i]
+			}
+			return nil
+		}}, nil
 	case e.Type == bmv2.TypeExpression && e.Op == "access_union_header":
-		return l.unionMember(e)
+		u, err := l.Union(e.Left)
+		if err != nil {
+			return headerRef{}, err
+		}
+		if e.Right == nil || e.Right.Type != bmv2.TypeInt || e.Right.Int < 0 || e.Right.Int >= len(u.Any.Members) {
+			return headerRef{}, fmt.Errorf("access_union_header: no member %v", e.Right)
+		}
+		i := e.Right.Int
+		get := u.Get()
+		return headerRef{Type: u.Any.Members[i].Type, Pick: func(p *State) *Header {
+			if un := get(p); un != nil {
+				return un.Members[i]
+			}
+			return nil
+		}}, nil
 	}
 	return headerRef{}, fmt.Errorf("%v is not a header", e)
-}
-
-func (l *Linker) element(e *bmv2.Expr) (headerRef, error) {
-	s, err := l.Stack(e.Left)
-	if err != nil {
-		return headerRef{}, err
-	}
-	index, err := l.Number(e.Right)
-	if err != nil {
-		return headerRef{}, err
-	}
-	if len(s.Elements) == 0 {
-		return headerRef{}, fmt.Errorf("stack %s is empty", s.name)
-	}
-	at := index.Low()
-	return headerRef{Type: s.Type, Pick: func(p *State) *Header {
-		if i := at(p); i < uint64(len(s.Elements)) {
-			return s.Elements[i]
-		}
-		return nil
-	}}, nil
-}
-
-func (l *Linker) unionMember(e *bmv2.Expr) (headerRef, error) {
-	u, err := l.Union(e.Left)
-	if err != nil {
-		return headerRef{}, err
-	}
-	if e.Right == nil || e.Right.Type != bmv2.TypeInt || e.Right.Int < 0 || e.Right.Int >= len(u.Any.Members) {
-		return headerRef{}, fmt.Errorf("access_union_header: no member %v", e.Right)
-	}
-	i := e.Right.Int
-	get := u.Get()
-	return headerRef{Type: u.Any.Members[i].Type, Pick: func(p *State) *Header {
-		if un := get(p); un != nil {
-			return un.Members[i]
-		}
-		return nil
-	}}, nil
 }
 
 // Stack finds the header stack that an expression names.

@@ -164,24 +164,8 @@ func (u *union) Like(o *union) bool {
 	return true
 }
 
-func (l *Linker) validHeader(e *bmv2.Expr) (Test, error) {
-	r, err := l.Header(e)
-	if err != nil {
-		return nil, err
-	}
-	get := r.Get()
-	return func(p *State) bool {
-		h := get(p)
-		return h != nil && h.IsValid(p)
-	}, nil
-}
-
 func (l *Linker) headerEquality(e *bmv2.Expr) (Test, error) {
-	a, err := l.Header(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Header(e.Right)
+	a, b, err := operands(e, l.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +177,7 @@ func (l *Linker) headerEquality(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) unionEquality(e *bmv2.Expr) (Test, error) {
-	a, err := l.Union(e.Left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Union(e.Right)
+	a, b, err := operands(e, l.Union)
 	if err != nil {
 		return nil, err
 	}

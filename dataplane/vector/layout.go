@@ -142,7 +142,23 @@ func NewLayout(c *bmv2.Config) (*Layout, error) {
 		l.scratch = max(l.scratch, ht.Size)
 	}
 	l.Words = l.scratch
-	byID := l.placeHeaders(c, types)
+	byID := map[int]*Header{}
+	l.Metadata[0] = l.Words
+	for _, metadata := range []bool{true, false} {
+		for _, h := range c.Headers {
+			if h.Metadata == metadata {
+				t := types[h.HeaderType]
+				hd := &Header{Name: h.Name, Index: len(l.Headers), Type: t, Base: l.Words, Metadata: h.Metadata}
+				l.Words += t.Size
+				l.Headers = append(l.Headers, hd)
+				l.HeaderNames[h.Name] = hd
+				byID[h.ID] = hd
+			}
+		}
+		if metadata {
+			l.Metadata[1] = l.Words
+		}
+	}
 	l.placeStacks(c, types, byID)
 	for _, a := range c.FieldAliases {
 		l.aliases[a.Alias] = a.Field
@@ -173,7 +189,18 @@ func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
 		ht.Size += fd.Words()
 	}
 	if ht.VarLen >= 0 {
-		ht.growVarLen()
+		// The variable-length field gets its room, now that the rest of the header is
+		// known.
+		ht.MaxVar = ht.maxLen*8 - ht.Bits
+		if ht.maxLen == 0 || ht.MaxVar < 0 {
+			ht.MaxVar = defaultVarBits
+		}
+		f := &ht.Fields[ht.VarLen]
+		f.Width = ht.MaxVar
+		for i := ht.VarLen + 1; i < len(ht.Fields); i++ {
+			ht.Fields[i].Off += f.Words()
+		}
+		ht.Size += f.Words()
 	}
 	ht.Chunks = cutChunks(ht)
 	return ht, nil
@@ -182,42 +209,6 @@ func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
 // defaultVarBits is the room for a variable-length field in a header whose
 // document gives no max_length.
 const defaultVarBits = 2048
-
-// growVarLen gives the variable-length field its room, now that the rest of
-// the header is known.
-func (t *HeaderType) growVarLen() {
-	t.MaxVar = t.maxLen*8 - t.Bits
-	if t.maxLen == 0 || t.MaxVar < 0 {
-		t.MaxVar = defaultVarBits
-	}
-	f := &t.Fields[t.VarLen]
-	f.Width = t.MaxVar
-	for i := t.VarLen + 1; i < len(t.Fields); i++ {
-		t.Fields[i].Off += f.Words()
-	}
-	t.Size += f.Words()
-}
-
-func (l *Layout) placeHeaders(c *bmv2.Config, types map[string]*HeaderType) map[int]*Header {
-	byID := map[int]*Header{}
-	l.Metadata[0] = l.Words
-	for _, metadata := range []bool{true, false} {
-		for _, h := range c.Headers {
-			if h.Metadata == metadata {
-				t := types[h.HeaderType]
-				hd := &Header{Name: h.Name, Index: len(l.Headers), Type: t, Base: l.Words, Metadata: h.Metadata}
-				l.Words += t.Size
-				l.Headers = append(l.Headers, hd)
-				l.HeaderNames[h.Name] = hd
-				byID[h.ID] = hd
-			}
-		}
-		if metadata {
-			l.Metadata[1] = l.Words
-		}
-	}
-	return byID
-}
 
 func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID map[int]*Header) {
 	for _, s := range c.HeaderStacks {

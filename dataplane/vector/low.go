@@ -83,7 +83,16 @@ func Compare(op string, a, b Value) (Test, error) {
 	case a.Hi == nil || b.Hi == nil:
 		return nil, errUnbounded
 	}
-	return compareWide(op, a, b), nil
+	n := max(a.limbs(), b.limbs())
+	f, g := a.WideFn(), b.WideFn()
+	return compared(op, func(p *State) int {
+		t := p.Scratch.Push(2 * n)
+		f(p, t[:n])
+		g(p, t[n:])
+		c := num.Cmp(t[:n], t[n:])
+		p.Scratch.Pop(2 * n)
+		return c
+	}), nil
 }
 
 func compareUnsigned(op string, a, b Value) Test {
@@ -154,7 +163,16 @@ func compareSigned(op string, a, b Value) Test {
 	op, a, b = constantRight(op, a, b)
 	f, g := a.Low(), b.Low()
 	if b.Kind == ConstKind {
-		return compareSignedConst(op, f, int64(b.Bits))
+		c := int64(b.Bits)
+		switch op {
+		case "<":
+			return func(p *State) bool { return int64(f(p)) < c }
+		case "<=":
+			return func(p *State) bool { return int64(f(p)) <= c }
+		case ">":
+			return func(p *State) bool { return int64(f(p)) > c }
+		}
+		return func(p *State) bool { return int64(f(p)) >= c }
 	}
 	switch op {
 	case "<":
@@ -165,31 +183,6 @@ func compareSigned(op string, a, b Value) Test {
 		return func(p *State) bool { return int64(f(p)) > int64(g(p)) }
 	}
 	return func(p *State) bool { return int64(f(p)) >= int64(g(p)) }
-}
-
-func compareSignedConst(op string, f Eval, c int64) Test {
-	switch op {
-	case "<":
-		return func(p *State) bool { return int64(f(p)) < c }
-	case "<=":
-		return func(p *State) bool { return int64(f(p)) <= c }
-	case ">":
-		return func(p *State) bool { return int64(f(p)) > c }
-	}
-	return func(p *State) bool { return int64(f(p)) >= c }
-}
-
-func compareWide(op string, a, b Value) Test {
-	n := max(a.limbs(), b.limbs())
-	f, g := a.WideFn(), b.WideFn()
-	return compared(op, func(p *State) int {
-		t := p.Scratch.Push(2 * n)
-		f(p, t[:n])
-		g(p, t[n:])
-		c := num.Cmp(t[:n], t[n:])
-		p.Scratch.Pop(2 * n)
-		return c
-	})
 }
 
 // compared turns a three-way comparison into a test.

@@ -59,13 +59,42 @@ func (l *Linker) AssignVL(dst, src *bmv2.Expr) (Step, error) {
 	if d.Base != nil || s.Base != nil {
 		return nil, errors.New("a variable-length field at a run-time index")
 	}
-	return assignVarLen(d.Field, s.Field)
+	to, from := d.Field, s.Field
+	if !to.VarLen || !from.VarLen {
+		return nil, fmt.Errorf("%s or %s is not of variable length", to.Name, from.Name)
+	}
+	n := min(to.Words(), from.Words())
+	return func(p *State) {
+		p.W[to.LenOff()] = min(p.W[from.LenOff()], uint64(to.Width))
+		clear(p.W[to.Off : to.Off+to.Words()])
+		copy(p.W[to.Off:to.Off+n], p.W[from.Off:from.Off+n])
+	}, nil
 }
 
 // Store links the assignment of a number to a place.
 func (pl Place) Store(v Value) Step {
 	if pl.Field.Width > 64 {
-		return storeWide(pl, v)
+		n, width, signed := pl.Field.Words(), pl.Field.Width, pl.Field.Signed
+		wide := v.WideFn()
+		base, off := pl.Base, pl.Field.Off
+		return func(p *State) {
+			b := 0
+			if base != nil {
+				var ok bool
+				if b, ok = base(p); !ok {
+					return
+				}
+			}
+			t := p.Scratch.Push(n)
+			wide(p, t)
+			if signed {
+				num.Extend(t, width)
+			} else {
+				num.Mask(t, width)
+			}
+			copy(p.W[b+off:b+off+n], t)
+			p.Scratch.Pop(n)
+		}
 	}
 	if pl.Base == nil && !pl.Field.Signed {
 		return storeWord(pl.Field, v)
@@ -149,42 +178,4 @@ func (f Field) fitter(v Value) func(uint64) uint64 {
 		}
 		return num.SignExtend(x, width)
 	}
-}
-
-func storeWide(pl Place, v Value) Step {
-	n, width, signed := pl.Field.Words(), pl.Field.Width, pl.Field.Signed
-	wide := v.WideFn()
-	base, off := pl.Base, pl.Field.Off
-	return func(p *State) {
-		b := 0
-		if base != nil {
-			var ok bool
-			if b, ok = base(p); !ok {
-				return
-			}
-		}
-		t := p.Scratch.Push(n)
-		wide(p, t)
-		if signed {
-			num.Extend(t, width)
-		} else {
-			num.Mask(t, width)
-		}
-		copy(p.W[b+off:b+off+n], t)
-		p.Scratch.Pop(n)
-	}
-}
-
-// assignVarLen copies a variable-length field with its width. It is reached
-// through assign_VL and through a parser's set.
-func assignVarLen(dst, src Field) (Step, error) {
-	if !dst.VarLen || !src.VarLen {
-		return nil, fmt.Errorf("%s or %s is not of variable length", dst.Name, src.Name)
-	}
-	n := min(dst.Words(), src.Words())
-	return func(p *State) {
-		p.W[dst.LenOff()] = min(p.W[src.LenOff()], uint64(dst.Width))
-		clear(p.W[dst.Off : dst.Off+dst.Words()])
-		copy(p.W[dst.Off:dst.Off+n], p.W[src.Off:src.Off+n])
-	}, nil
 }

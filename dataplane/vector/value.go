@@ -151,17 +151,6 @@ func (v *Value) WideFn() func(*State, []uint64) {
 	}
 }
 
-// lowOf derives low from wide, for a value that is computed in limbs.
-func lowOf(wide func(*State, []uint64), limbs int) Eval {
-	return func(p *State) uint64 {
-		t := p.Scratch.Push(limbs)
-		wide(p, t)
-		v := t[0]
-		p.Scratch.Pop(limbs)
-		return v
-	}
-}
-
 // BigFn computes the value as a big number, for messages.
 func (v *Value) BigFn() func(*State) *big.Int {
 	if v.Hi == nil || v.FitsUnsigned() {

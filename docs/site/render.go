@@ -38,9 +38,29 @@ func (s *site) render(p *page) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var contents []heading
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok || h.Level != 2 {
+			continue
+		}
+		if id, ok := h.AttributeString("id"); ok {
+			contents = append(contents, heading{string(id.([]byte)), plainText(h, source)})
+		}
+	}
+	var margins []margin
+	for _, g := range groups {
+		m := margin{Name: g.name}
+		for _, p := range s.pages {
+			if p.Group == g.name {
+				m.Pages = append(m.Pages, p)
+			}
+		}
+		margins = append(margins, m)
+	}
 	err = t.Execute(&out, map[string]any{
 		"Page": p, "Body": template.HTML(wide), "Root": strings.Repeat("../", strings.Count(p.Name, "/")),
-		"Groups": s.margin(), "Headings": headings(doc, source),
+		"Groups": margins, "Headings": contents,
 	})
 	return out.Bytes(), err
 }
@@ -51,36 +71,8 @@ type margin struct {
 	Pages []*page
 }
 
-func (s *site) margin() []margin {
-	var list []margin
-	for _, g := range groups {
-		m := margin{Name: g.name}
-		for _, p := range s.pages {
-			if p.Group == g.name {
-				m.Pages = append(m.Pages, p)
-			}
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
 // A heading is one of a page, for its list of contents.
 type heading struct{ ID, Text string }
-
-func headings(doc ast.Node, source []byte) []heading {
-	var list []heading
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		h, ok := n.(*ast.Heading)
-		if !ok || h.Level != 2 {
-			continue
-		}
-		if id, ok := h.AttributeString("id"); ok {
-			list = append(list, heading{string(id.([]byte)), plainText(h, source)})
-		}
-	}
-	return list
-}
 
 func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder

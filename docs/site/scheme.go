@@ -25,9 +25,20 @@ func (s *site) schemes() error {
 	if err != nil {
 		return err
 	}
-	results, err := s.results()
-	if err != nil {
-		return err
+	var results []result
+	for _, p := range papers {
+		text, err := os.ReadFile(filepath.Join(s.root, "docs", "reproduction", p+".md"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Count(line, "|") == 6 && strings.HasPrefix(line, "| fig") || strings.HasPrefix(line, "| table") {
+				results = append(results, result{p, strings.TrimSpace(line)})
+			}
+		}
 	}
 	var list strings.Builder
 	list.WriteString("# Schemes\n\nWhat `p4lb schemes` lists, each with its program, its parameters, and what was measured of it.\n\n| scheme | granularity | signal | choice | guard | what it does |\n|---|---|---|---|---|---|\n")
@@ -252,25 +263,6 @@ func (s *site) resources() (map[string][]string, error) {
 
 // A result is a row of docs/reproduction.
 type result struct{ paper, line string }
-
-func (s *site) results() ([]result, error) {
-	var list []result
-	for _, p := range papers {
-		text, err := os.ReadFile(filepath.Join(s.root, "docs", "reproduction", p+".md"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			if strings.Count(line, "|") == 6 && strings.HasPrefix(line, "| fig") || strings.HasPrefix(line, "| table") {
-				list = append(list, result{p, strings.TrimSpace(line)})
-			}
-		}
-	}
-	return list, nil
-}
 
 // measured lists the printed numbers that name the row.
 func measured(b *strings.Builder, row codegen.Row, results []result) {

@@ -114,24 +114,20 @@ func (c *compact) value(kind byte, depth int) {
 	case 8:
 		c.skip(c.varint())
 	case 9, 10:
-		c.list(depth)
+		head := c.byte()
+		n := uint64(head >> 4)
+		if n == 15 {
+			n = c.varint()
+		}
+		if n > maxList || n > uint64(len(c.text)) { // each element has a byte at least
+			c.fail()
+		}
+		for ; n > 0 && !c.broken; n-- {
+			c.value(head&15, depth+1)
+		}
 	case 12:
 		c.structure(depth + 1)
 	default: // maps too: Parquet has none
 		c.fail()
-	}
-}
-
-func (c *compact) list(depth int) {
-	head := c.byte()
-	n := uint64(head >> 4)
-	if n == 15 {
-		n = c.varint()
-	}
-	if n > maxList || n > uint64(len(c.text)) { // each element has a byte at least
-		c.fail()
-	}
-	for ; n > 0 && !c.broken; n-- {
-		c.value(head&15, depth+1)
 	}
 }

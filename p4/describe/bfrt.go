@@ -28,23 +28,6 @@ func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, synta
 		return nil, g.errs
 	}
 	b := &schemaGen{infoGen: g, out: &bfrt.Schema{Version: "1.0.0", Tables: []*bfrt.Table{}, LearnFilters: []*bfrt.LearnFilter{}}}
-	b.build()
-	return b.out, g.errs
-}
-
-// A schemaGen builds the schema from what P4Info is built from, and from P4Info
-// itself. Tables come first, then extern objects, kind by kind in the order in
-// which the first of a kind appears, then what every program has.
-type schemaGen struct {
-	*infoGen
-	out   *bfrt.Schema
-	kinds []string
-	sites map[string][]*site // extern objects by kind
-
-	owners map[*site]uint32 // the tables of direct registers
-}
-
-func (b *schemaGen) build() {
 	b.sites, b.owners = map[string][]*site{}, map[*site]uint32{}
 	for _, s := range b.view.globals {
 		b.note(s)
@@ -67,7 +50,27 @@ func (b *schemaGen) build() {
 	b.addValueSets()
 	b.addSnapshots()
 	b.addPortMetadata()
-	b.addDebugCounter()
+	t := bfrt.NewTable("tbl_dbg_counter", bfrt.ID(bfrt.DebugCounter, 0), "TblDbgCnt", int64(stages[b.arch]*tablesOfStage))
+	t.AddKey(bfrt.DebugTableName, "tbl_name", true, "Exact", bfrt.Plain("string"))
+	kinds := bfrt.OneOf("DISABLED", "TBL_MISS", "TBL_HIT", "GW_TBL_MISS", "GW_TBL_HIT", "GW_TBL_INHIBIT").With("TBL_HIT")
+	t.Data = append(t.Data,
+		bfrt.Optional(bfrt.NewField(bfrt.DebugType, "type", kinds)),
+		bfrt.Optional(bfrt.NewField(bfrt.DebugValue, "value", bfrt.Plain("uint64").With(0))),
+	)
+	b.out.Tables = append(b.out.Tables, t)
+	return b.out, g.errs
+}
+
+// A schemaGen builds the schema from what P4Info is built from, and from P4Info
+// itself. Tables come first, then extern objects, kind by kind in the order in
+// which the first of a kind appears, then what every program has.
+type schemaGen struct {
+	*infoGen
+	out   *bfrt.Schema
+	kinds []string
+	sites map[string][]*site // extern objects by kind
+
+	owners map[*site]uint32 // the tables of direct registers
 }
 
 // note keeps an extern object for when all tables are there.
@@ -142,18 +145,13 @@ func (b *schemaGen) addTable(t *tableSite) {
 		out.Attributes = append(out.Attributes, "ConstTable")
 	}
 	if info.IdleTimeoutBehavior == configv1.Table_NOTIFY_CONTROL {
-		addAgeing(out, slices.Contains(info.Preamble.Annotations, "@idletime_precision(1)"))
-	}
-}
-
-// addAgeing adds what a table with idle timeouts has; with one bit of precision
-// the switch can only be asked.
-func addAgeing(out *bfrt.Table, pollOnly bool) {
-	out.Operations = append(out.Operations, "UpdateHitState")
-	out.Attributes = append(out.Attributes, "IdleTimeout")
-	out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryHitState, "$ENTRY_HIT_STATE", bfrt.OneOf("ENTRY_IDLE", "ENTRY_ACTIVE"))))
-	if !pollOnly {
-		out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryTTL, "$ENTRY_TTL", bfrt.Plain("uint32").With(0))))
+		out.Operations = append(out.Operations, "UpdateHitState")
+		out.Attributes = append(out.Attributes, "IdleTimeout")
+		out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryHitState, "$ENTRY_HIT_STATE", bfrt.OneOf("ENTRY_IDLE", "ENTRY_ACTIVE"))))
+		// With one bit of precision the switch can only be asked.
+		if !slices.Contains(info.Preamble.Annotations, "@idletime_precision(1)") {
+			out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryTTL, "$ENTRY_TTL", bfrt.Plain("uint32").With(0))))
+		}
 	}
 }
 

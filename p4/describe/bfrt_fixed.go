@@ -191,14 +191,3 @@ func (b *schemaGen) unpacked(parser *syntax.Name) (t types.Type) {
 	}
 	return t
 }
-
-func (b *schemaGen) addDebugCounter() {
-	t := bfrt.NewTable("tbl_dbg_counter", bfrt.ID(bfrt.DebugCounter, 0), "TblDbgCnt", int64(stages[b.arch]*tablesOfStage))
-	t.AddKey(bfrt.DebugTableName, "tbl_name", true, "Exact", bfrt.Plain("string"))
-	kinds := bfrt.OneOf("DISABLED", "TBL_MISS", "TBL_HIT", "GW_TBL_MISS", "GW_TBL_HIT", "GW_TBL_INHIBIT").With("TBL_HIT")
-	t.Data = append(t.Data,
-		bfrt.Optional(bfrt.NewField(bfrt.DebugType, "type", kinds)),
-		bfrt.Optional(bfrt.NewField(bfrt.DebugValue, "value", bfrt.Plain("uint64").With(0))),
-	)
-	b.out.Tables = append(b.out.Tables, t)
-}

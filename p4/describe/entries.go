@@ -79,7 +79,22 @@ func EntriesText(list []Entry) []byte {
 func (p *textPrinter) entry(e Entry) {
 	p.id("table_id", e.Table)
 	for _, m := range e.Match {
-		p.match(m)
+		value, mask := "value", "mask"
+		if m.Kind == "range" {
+			value, mask = "low", "high"
+		}
+		p.open("match")
+		p.id("field_id", m.Field)
+		p.open(m.Kind)
+		p.line(protoreflect.Name(value), quoted(m.Value))
+		if m.Mask != nil {
+			p.line(protoreflect.Name(mask), quoted(m.Mask))
+		}
+		if m.PrefixLen != 0 {
+			p.line("prefix_len", strconv.Itoa(int(m.PrefixLen)))
+		}
+		p.close()
+		p.close()
 	}
 	p.open("action")
 	p.open("action")
@@ -98,25 +113,6 @@ func (p *textPrinter) entry(e Entry) {
 	if e.Const {
 		p.line("is_const", "true")
 	}
-}
-
-func (p *textPrinter) match(m Match) {
-	value, mask := "value", "mask"
-	if m.Kind == "range" {
-		value, mask = "low", "high"
-	}
-	p.open("match")
-	p.id("field_id", m.Field)
-	p.open(m.Kind)
-	p.line(protoreflect.Name(value), quoted(m.Value))
-	if m.Mask != nil {
-		p.line(protoreflect.Name(mask), quoted(m.Mask))
-	}
-	if m.PrefixLen != 0 {
-		p.line("prefix_len", strconv.Itoa(int(m.PrefixLen)))
-	}
-	p.close()
-	p.close()
 }
 
 func (p *textPrinter) id(name protoreflect.Name, id uint32) {
@@ -253,7 +249,16 @@ func (m *matcher) match(kind string, x syntax.Expr) *Match {
 			return &Match{Kind: kind, Value: m.bytes(n)}
 		}
 	case "lpm":
-		return m.lpm(x)
+		value, mask := m.masked(x)
+		if value == nil || mask.Sign() == 0 {
+			return nil
+		}
+		zeros := int(mask.TrailingZeroBits())
+		if want := new(big.Int).Xor(ones(m.width), ones(zeros)); mask.Cmp(want) != 0 {
+			m.gen.errorf(x, "the mask of an lpm key must be a prefix")
+			return nil
+		}
+		return &Match{Kind: "lpm", Value: m.bytes(value), PrefixLen: int32(m.width - zeros)}
 	case "ternary":
 		value, mask := m.masked(x)
 		if value == nil || mask.Sign() == 0 {
@@ -261,7 +266,19 @@ func (m *matcher) match(kind string, x syntax.Expr) *Match {
 		}
 		return &Match{Kind: "ternary", Value: m.bytes(value), Mask: m.bytes(mask)}
 	case "range":
-		return m.between(x)
+		lo, hi := x, x
+		if r, ok := x.(*syntax.RangeExpr); ok {
+			lo, hi = r.Lo, r.Hi
+		}
+		a, b := m.number(lo), m.number(hi)
+		switch {
+		case a == nil || b == nil || a.Sign() == 0 && b.Cmp(ones(m.width)) == 0:
+			return nil
+		case a.Cmp(b) > 0:
+			m.gen.errorf(x, "the range is empty")
+			return nil
+		}
+		return &Match{Kind: "range", Value: m.bytes(a), Mask: m.bytes(b)}
 	}
 	return nil
 }
@@ -282,32 +299,3 @@ func (m *matcher) masked(x syntax.Expr) (value, mask *big.Int) {
 
 // ones is the number of that many bits, all set.
 func ones(width int) *big.Int { return types.Wrap(big.NewInt(-1), &types.Bits{Width: width}) }
-
-func (m *matcher) lpm(x syntax.Expr) *Match {
-	value, mask := m.masked(x)
-	if value == nil || mask.Sign() == 0 {
-		return nil
-	}
-	zeros := int(mask.TrailingZeroBits())
-	if want := new(big.Int).Xor(ones(m.width), ones(zeros)); mask.Cmp(want) != 0 {
-		m.gen.errorf(x, "the mask of an lpm key must be a prefix")
-		return nil
-	}
-	return &Match{Kind: "lpm", Value: m.bytes(value), PrefixLen: int32(m.width - zeros)}
-}
-
-func (m *matcher) between(x syntax.Expr) *Match {
-	lo, hi := x, x
-	if r, ok := x.(*syntax.RangeExpr); ok {
-		lo, hi = r.Lo, r.Hi
-	}
-	a, b := m.number(lo), m.number(hi)
-	switch {
-	case a == nil || b == nil || a.Sign() == 0 && b.Cmp(ones(m.width)) == 0:
-		return nil
-	case a.Cmp(b) > 0:
-		m.gen.errorf(x, "the range is empty")
-		return nil
-	}
-	return &Match{Kind: "range", Value: m.bytes(a), Mask: m.bytes(b)}
-}

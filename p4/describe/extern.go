@@ -3,7 +3,6 @@ package describe
 import (
 	"fmt"
 	"math/big"
-	"slices"
 	"sort"
 	"strings"
 
@@ -31,22 +30,6 @@ func (g *infoGen) collectExtern(s *site) {
 	if kind, ok := externKinds[s.extern().Name]; ok {
 		g.unique(kind, s.name, s.at)
 		g.ids.add(g, kind, s.name, s.notes, s.at)
-	}
-}
-
-// collectTable names the objects that a table's properties make in place.
-func (g *infoGen) collectTable(t *tableSite) {
-	for _, name := range []string{"implementation", "counters", "meters"} {
-		s := g.attached(t, name)
-		if s == nil || !slices.Contains(attachable[name], s.extern().Name) {
-			continue
-		}
-		if s.inline {
-			g.ids.add(g, externKinds[s.extern().Name], s.name, nil, s.at)
-		}
-		if name == "implementation" {
-			g.profiles[s.name] = append(g.profiles[s.name], t.name)
-		}
 	}
 }
 
@@ -156,32 +139,6 @@ func meterSpec(s *site) *configv1.MeterSpec {
 	return &configv1.MeterSpec{Unit: units[unitOf(s)]}
 }
 
-// addDirect adds the counters and meters of a table's entries.
-func (g *infoGen) addDirect(t *tableSite, out *configv1.Table) {
-	if s := g.attached(t, "counters"); s != nil && externKinds[s.extern().Name] == directCounterKind {
-		c := &configv1.DirectCounter{Preamble: g.preamble(directCounterKind, s.name, s.notes), Spec: counterSpec(s), DirectTableId: out.Preamble.Id}
-		g.out.DirectCounters = append(g.out.DirectCounters, c)
-		out.DirectResourceIds = append(out.DirectResourceIds, c.Preamble.Id)
-	}
-	if s := g.attached(t, "meters"); s != nil && externKinds[s.extern().Name] == directMeterKind {
-		m := &configv1.DirectMeter{Preamble: g.preamble(directMeterKind, s.name, s.notes), Spec: meterSpec(s), DirectTableId: out.Preamble.Id}
-		g.out.DirectMeters = append(g.out.DirectMeters, m)
-		out.DirectResourceIds = append(out.DirectResourceIds, m.Preamble.Id)
-	}
-}
-
-// addProfileOf names the table's action profile, and adds one made in place.
-func (g *infoGen) addProfileOf(t *tableSite, out *configv1.Table) {
-	s := g.attached(t, "implementation")
-	if s == nil || externKinds[s.extern().Name] != profileKind {
-		return
-	}
-	out.ImplementationId = g.ids.id(profileKind, s.name)
-	if s.inline {
-		g.addProfile(s)
-	}
-}
-
 func (g *infoGen) addProfile(s *site) {
 	name := s.extern().Name
 	selector := name == "action_selector" || name == "ActionSelector" || g.selectors[s.name] != nil
@@ -218,7 +175,15 @@ func (g *infoGen) selectorLimits(p *configv1.ActionProfile, as syntax.Annotation
 		case "max_group_size":
 			p.MaxGroupSize = g.limit(a)
 		case "selector_size_semantics":
-			g.sizeSemantics(p, a)
+			s, _ := a.Text()
+			switch strings.ToLower(s) {
+			case "sum_of_weights":
+				p.SelectorSizeSemantics = &configv1.ActionProfile_SumOfWeights_{SumOfWeights: &configv1.ActionProfile_SumOfWeights{}}
+			case "sum_of_members":
+				p.SelectorSizeSemantics = &configv1.ActionProfile_SumOfMembers_{SumOfMembers: &configv1.ActionProfile_SumOfMembers{}}
+			default:
+				g.errorf(a, "@selector_size_semantics wants \"sum_of_weights\" or \"sum_of_members\"")
+			}
 		case "max_member_weight":
 			if m := p.GetSumOfMembers(); m != nil {
 				m.MaxMemberWeight = g.limit(a)
@@ -236,18 +201,6 @@ func (g *infoGen) limit(a *syntax.Annotation) int32 {
 		return 0
 	}
 	return int32(n.Int64())
-}
-
-func (g *infoGen) sizeSemantics(p *configv1.ActionProfile, a *syntax.Annotation) {
-	s, _ := a.Text()
-	switch strings.ToLower(s) {
-	case "sum_of_weights":
-		p.SelectorSizeSemantics = &configv1.ActionProfile_SumOfWeights_{SumOfWeights: &configv1.ActionProfile_SumOfWeights{}}
-	case "sum_of_members":
-		p.SelectorSizeSemantics = &configv1.ActionProfile_SumOfMembers_{SumOfMembers: &configv1.ActionProfile_SumOfMembers{}}
-	default:
-		g.errorf(a, "@selector_size_semantics wants \"sum_of_weights\" or \"sum_of_members\"")
-	}
 }
 
 // collectCalls names the digests among the calls.
@@ -359,7 +312,26 @@ func (g *infoGen) addValueSet(s *setSite) {
 		}
 		return
 	case *types.Struct:
-		g.setFields(s, t, out)
+		notes := make([]syntax.Annotations, len(t.Fields))
+		for i, f := range t.Fields {
+			if f.Decl != nil {
+				notes[i] = f.Decl.Annotations
+			}
+		}
+		ids := g.fieldIDs(notes, s.decl)
+		for i, f := range t.Fields {
+			b, ok := f.Type.(*types.Bits)
+			if !ok {
+				g.errorf(s.decl, "field %s of value set %s has type %s; the control plane wants bit<W>", f.Name, s.name(), f.Type)
+				continue
+			}
+			m := exactField(ids[i], fieldLabel(f), b.Width)
+			m.Annotations, m.StructuredAnnotations, m.Doc = g.annotations(notes[i], "match"), g.structured(notes[i]), g.doc(notes[i])
+			if a := notes[i].Get("match"); a != nil && len(a.Tokens) == 1 {
+				setMatch(m, a.Tokens[0].Text)
+			}
+			out.Match = append(out.Match, m)
+		}
 	default:
 		g.errorf(s.decl, "value set %s has elements of type %s; the control plane knows bit<W>, structs of bit<W> and serializable enums", s.name(), t)
 	}
@@ -369,27 +341,4 @@ func exactField(id uint32, name string, width int) *configv1.MatchField {
 	f := &configv1.MatchField{Id: id, Name: name, Bitwidth: int32(width)}
 	setMatch(f, "exact")
 	return f
-}
-
-func (g *infoGen) setFields(s *setSite, t *types.Struct, out *configv1.ValueSet) {
-	notes := make([]syntax.Annotations, len(t.Fields))
-	for i, f := range t.Fields {
-		if f.Decl != nil {
-			notes[i] = f.Decl.Annotations
-		}
-	}
-	ids := g.fieldIDs(notes, s.decl)
-	for i, f := range t.Fields {
-		b, ok := f.Type.(*types.Bits)
-		if !ok {
-			g.errorf(s.decl, "field %s of value set %s has type %s; the control plane wants bit<W>", f.Name, s.name(), f.Type)
-			continue
-		}
-		m := exactField(ids[i], fieldLabel(f), b.Width)
-		m.Annotations, m.StructuredAnnotations, m.Doc = g.annotations(notes[i], "match"), g.structured(notes[i]), g.doc(notes[i])
-		if a := notes[i].Get("match"); a != nil && len(a.Tokens) == 1 {
-			setMatch(m, a.Tokens[0].Text)
-		}
-		out.Match = append(out.Match, m)
-	}
 }

@@ -10,6 +10,7 @@ package describe
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -97,7 +98,18 @@ func (g *infoGen) build() {
 		g.addExtern(s)
 	}
 	for _, u := range g.view.units {
-		g.addUnit(u)
+		for _, o := range u.objects {
+			if s, ok := o.(*setSite); ok {
+				g.addValueSet(s)
+			}
+		}
+		for _, a := range u.actions {
+			g.addAction(a)
+			g.addCalls(a.calls)
+		}
+		if _, ok := u.root.typ.(*types.Control); ok {
+			g.addCalls(u.calls)
+		}
 	}
 	for _, u := range g.view.units {
 		for _, o := range u.objects {
@@ -131,22 +143,6 @@ func (g *infoGen) pipe() string {
 	return name.Value
 }
 
-// addUnit adds what belongs to the parser or control as a whole.
-func (g *infoGen) addUnit(u *unit) {
-	for _, o := range u.objects {
-		if s, ok := o.(*setSite); ok {
-			g.addValueSet(s)
-		}
-	}
-	for _, a := range u.actions {
-		g.addAction(a)
-		g.addCalls(a.calls)
-	}
-	if _, ok := u.root.typ.(*types.Control); ok {
-		g.addCalls(u.calls)
-	}
-}
-
 // collect gives every object its name. Copies of a global action share one; no
 // two other objects of a kind may.
 func (g *infoGen) collect() {
@@ -167,7 +163,29 @@ func (g *infoGen) collect() {
 			g.collectCalls(u.calls)
 		}
 		for _, o := range u.objects {
-			g.collectObject(o)
+			switch o := o.(type) {
+			case *tableSite:
+				g.unique(tableKind, o.name, o.decl)
+				g.ids.add(g, tableKind, o.name, o.decl.Annotations, o.decl)
+				// A table's properties make objects in place.
+				for _, name := range []string{"implementation", "counters", "meters"} {
+					s := g.attached(o, name)
+					if s == nil || !slices.Contains(attachable[name], s.extern().Name) {
+						continue
+					}
+					if s.inline {
+						g.ids.add(g, externKinds[s.extern().Name], s.name, nil, s.at)
+					}
+					if name == "implementation" {
+						g.profiles[s.name] = append(g.profiles[s.name], o.name)
+					}
+				}
+			case *site:
+				g.collectExtern(o)
+			case *setSite:
+				g.unique(valueSetKind, o.name(), o.decl)
+				g.ids.add(g, valueSetKind, o.name(), o.decl.Annotations, o.decl)
+			}
 		}
 	}
 	for _, h := range g.controllerHeaders() {
@@ -185,20 +203,6 @@ func isCopy(old, o *types.Object) bool {
 		return o.Parent == nil
 	}
 	return syntax.String(old.Decl) == syntax.String(o.Decl)
-}
-
-func (g *infoGen) collectObject(o any) {
-	switch o := o.(type) {
-	case *tableSite:
-		g.unique(tableKind, o.name, o.decl)
-		g.ids.add(g, tableKind, o.name, o.decl.Annotations, o.decl)
-		g.collectTable(o)
-	case *site:
-		g.collectExtern(o)
-	case *setSite:
-		g.unique(valueSetKind, o.name(), o.decl)
-		g.ids.add(g, valueSetKind, o.name(), o.decl.Annotations, o.decl)
-	}
 }
 
 // unique reports an object whose name is taken.

@@ -172,9 +172,37 @@ func (v *view) fold(x syntax.Expr, s *scope) any {
 	}
 	switch x := x.(type) {
 	case *syntax.Name:
-		return v.foldName(x, s)
+		o := v.info.Uses[x]
+		if o == nil {
+			return nil
+		}
+		if o.Value != nil {
+			return o.Value
+		}
+		switch d := o.Decl.(type) {
+		case *syntax.InstDecl:
+			for c := s; c != nil; c = c.parent {
+				if c.site != nil && c.site.locals[d] != nil {
+					return c.site.locals[d]
+				}
+			}
+			if i := v.top[d]; i != nil {
+				return i
+			}
+		case *syntax.ConstDecl:
+			return v.fold(d.Value, s)
+		}
+		return s.lookup(o)
 	case *syntax.UnaryExpr:
-		return v.foldUnary(x, s)
+		switch a := v.fold(x.X, s).(type) {
+		case bool:
+			if x.Op == syntax.Not {
+				return !a
+			}
+		case *big.Int:
+			return types.FoldUnary(x.Op, a, s.subst(v.info.Types[x].Type))
+		}
+		return nil
 	case *syntax.BinaryExpr:
 		return v.foldBinary(x, s)
 	case *syntax.CondExpr:
@@ -190,42 +218,6 @@ func (v *view) fold(x syntax.Expr, s *scope) any {
 				return types.Wrap(n, t)
 			}
 		}
-	}
-	return nil
-}
-
-func (v *view) foldName(x *syntax.Name, s *scope) any {
-	o := v.info.Uses[x]
-	if o == nil {
-		return nil
-	}
-	if o.Value != nil {
-		return o.Value
-	}
-	switch d := o.Decl.(type) {
-	case *syntax.InstDecl:
-		for c := s; c != nil; c = c.parent {
-			if c.site != nil && c.site.locals[d] != nil {
-				return c.site.locals[d]
-			}
-		}
-		if i := v.top[d]; i != nil {
-			return i
-		}
-	case *syntax.ConstDecl:
-		return v.fold(d.Value, s)
-	}
-	return s.lookup(o)
-}
-
-func (v *view) foldUnary(x *syntax.UnaryExpr, s *scope) any {
-	switch a := v.fold(x.X, s).(type) {
-	case bool:
-		if x.Op == syntax.Not {
-			return !a
-		}
-	case *big.Int:
-		return types.FoldUnary(x.Op, a, s.subst(v.info.Types[x].Type))
 	}
 	return nil
 }

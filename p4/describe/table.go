@@ -134,8 +134,25 @@ func (g *infoGen) addTable(t *tableSite) {
 	if e := t.decl.Entries; e != nil {
 		out.IsConstTable, out.HasInitialEntries = e.Const, len(e.List) > 0
 	}
-	g.addProfileOf(t, out)
-	g.addDirect(t, out)
+	// The table's action profile is named, and added if it is made in place.
+	s := g.attached(t, "implementation")
+	if s != nil && externKinds[s.extern().Name] == profileKind {
+		out.ImplementationId = g.ids.id(profileKind, s.name)
+		if s.inline {
+			g.addProfile(s)
+		}
+	}
+	// A table's entries have counters and meters of their own.
+	if s := g.attached(t, "counters"); s != nil && externKinds[s.extern().Name] == directCounterKind {
+		c := &configv1.DirectCounter{Preamble: g.preamble(directCounterKind, s.name, s.notes), Spec: counterSpec(s), DirectTableId: out.Preamble.Id}
+		g.out.DirectCounters = append(g.out.DirectCounters, c)
+		out.DirectResourceIds = append(out.DirectResourceIds, c.Preamble.Id)
+	}
+	if s := g.attached(t, "meters"); s != nil && externKinds[s.extern().Name] == directMeterKind {
+		m := &configv1.DirectMeter{Preamble: g.preamble(directMeterKind, s.name, s.notes), Spec: meterSpec(s), DirectTableId: out.Preamble.Id}
+		g.out.DirectMeters = append(g.out.DirectMeters, m)
+		out.DirectResourceIds = append(out.DirectResourceIds, m.Preamble.Id)
+	}
 	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter in TNA
 		if p := tableProperty(t.decl, name); p != nil {
 			if v, ok := g.view.fold(p.Value, t.site.scope).(bool); ok && v {

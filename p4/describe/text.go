@@ -44,21 +44,18 @@ func (p *textPrinter) message(m protoreflect.Message) {
 	sort.Slice(order, func(i, j int) bool { return order[i].Number() < order[j].Number() })
 	for _, f := range order {
 		if m.Has(f) {
-			p.field(f, m.Get(f))
+			v := m.Get(f)
+			switch {
+			case f.IsMap():
+				p.entries(f, v.Map())
+			case f.IsList():
+				for i := range v.List().Len() {
+					p.value(f.Name(), f, v.List().Get(i))
+				}
+			default:
+				p.value(f.Name(), f, v)
+			}
 		}
-	}
-}
-
-func (p *textPrinter) field(f protoreflect.FieldDescriptor, v protoreflect.Value) {
-	switch {
-	case f.IsMap():
-		p.entries(f, v.Map())
-	case f.IsList():
-		for i := range v.List().Len() {
-			p.value(f.Name(), f, v.List().Get(i))
-		}
-	default:
-		p.value(f.Name(), f, v)
 	}
 }
 

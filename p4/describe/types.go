@@ -30,7 +30,19 @@ func (g *infoGen) typeSpec(t types.Type) *configv1.P4DataTypeSpec {
 		}
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Tuple{Tuple: list}}
 	case *types.Stack:
-		return g.stackSpec(t)
+		s, ok := t.Elem.(*types.Struct)
+		if !ok {
+			return &configv1.P4DataTypeSpec{}
+		}
+		elem := g.structSpec(s)
+		if u := elem.GetHeaderUnion(); u != nil {
+			return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_HeaderUnionStack{
+				HeaderUnionStack: &configv1.P4HeaderUnionStackTypeSpec{HeaderUnion: u, Size: int32(t.Size)},
+			}}
+		}
+		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_HeaderStack{
+			HeaderStack: &configv1.P4HeaderStackTypeSpec{Header: elem.GetHeader(), Size: int32(t.Size)},
+		}}
 	}
 	switch t {
 	case types.Bool:
@@ -82,26 +94,36 @@ func (g *infoGen) structSpec(t *types.Struct) *configv1.P4DataTypeSpec {
 	name := typeLabelOf(t)
 	switch t.Kind {
 	case syntax.StructKindHeader:
-		g.recordHeader(name, t)
+		m := &g.typeInfo().Headers
+		if (*m)[name] == nil {
+			spec := &configv1.P4HeaderTypeSpec{}
+			for _, f := range flatHeader(t) {
+				g.typeSpec(f.typ)
+				spec.Members = append(spec.Members, &configv1.P4HeaderTypeSpec_Member{Name: f.name, TypeSpec: bitstring(plain(f.typ))})
+			}
+			record(m, name, spec)
+		}
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Header{Header: named(name)}}
 	case syntax.StructKindUnion:
-		g.recordUnion(name, t)
+		m := &g.typeInfo().HeaderUnions
+		if (*m)[name] == nil {
+			spec := &configv1.P4HeaderUnionTypeSpec{}
+			for _, f := range t.Fields {
+				spec.Members = append(spec.Members, &configv1.P4HeaderUnionTypeSpec_Member{Name: fieldLabel(f), Header: g.typeSpec(f.Type).GetHeader()})
+			}
+			record(m, name, spec)
+		}
 		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_HeaderUnion{HeaderUnion: named(name)}}
 	}
-	g.recordStruct(name, t)
-	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: named(name)}}
-}
-
-func (g *infoGen) recordStruct(name string, t *types.Struct) {
 	m := &g.typeInfo().Structs
-	if (*m)[name] != nil {
-		return
+	if (*m)[name] == nil {
+		spec := &configv1.P4StructTypeSpec{}
+		for _, f := range t.Fields {
+			spec.Members = append(spec.Members, &configv1.P4StructTypeSpec_Member{Name: fieldLabel(f), TypeSpec: g.typeSpec(f.Type)})
+		}
+		record(m, name, spec)
 	}
-	spec := &configv1.P4StructTypeSpec{}
-	for _, f := range t.Fields {
-		spec.Members = append(spec.Members, &configv1.P4StructTypeSpec_Member{Name: fieldLabel(f), TypeSpec: g.typeSpec(f.Type)})
-	}
-	record(m, name, spec)
+	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: named(name)}}
 }
 
 func record[V any](m *map[string]V, name string, v V) {
@@ -117,19 +139,6 @@ func fieldLabel(f types.Field) string {
 		return f.Name
 	}
 	return names.Declared("", f.Decl.Annotations, f.Decl.Name)
-}
-
-func (g *infoGen) recordHeader(name string, t *types.Struct) {
-	m := &g.typeInfo().Headers
-	if (*m)[name] != nil {
-		return
-	}
-	spec := &configv1.P4HeaderTypeSpec{}
-	for _, f := range flatHeader(t) {
-		g.typeSpec(f.typ)
-		spec.Members = append(spec.Members, &configv1.P4HeaderTypeSpec_Member{Name: f.name, TypeSpec: bitstring(plain(f.typ))})
-	}
-	record(m, name, spec)
 }
 
 // plain strips newtypes and the names of enum members.
@@ -214,34 +223,6 @@ func mergeNotes(lists []syntax.Annotations) syntax.Annotations {
 		}
 	}
 	return out
-}
-
-func (g *infoGen) recordUnion(name string, t *types.Struct) {
-	m := &g.typeInfo().HeaderUnions
-	if (*m)[name] != nil {
-		return
-	}
-	spec := &configv1.P4HeaderUnionTypeSpec{}
-	for _, f := range t.Fields {
-		spec.Members = append(spec.Members, &configv1.P4HeaderUnionTypeSpec_Member{Name: fieldLabel(f), Header: g.typeSpec(f.Type).GetHeader()})
-	}
-	record(m, name, spec)
-}
-
-func (g *infoGen) stackSpec(t *types.Stack) *configv1.P4DataTypeSpec {
-	s, ok := t.Elem.(*types.Struct)
-	if !ok {
-		return &configv1.P4DataTypeSpec{}
-	}
-	elem := g.structSpec(s)
-	if u := elem.GetHeaderUnion(); u != nil {
-		return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_HeaderUnionStack{
-			HeaderUnionStack: &configv1.P4HeaderUnionStackTypeSpec{HeaderUnion: u, Size: int32(t.Size)},
-		}}
-	}
-	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_HeaderStack{
-		HeaderStack: &configv1.P4HeaderStackTypeSpec{Header: elem.GetHeader(), Size: int32(t.Size)},
-	}}
 }
 
 func (g *infoGen) enumSpec(t *types.Enum) *configv1.P4DataTypeSpec {

@@ -104,7 +104,18 @@ func newView(file *syntax.File, info *types.Info) *view {
 		}
 	}
 	if main != nil {
-		v.addUnits(blocks, main.blocks(false))
+		// The blocks stand in the order of their declarations; main uses some of them.
+		used := main.blocks(false)
+		for _, s := range blocks {
+			if !slices.Contains(used, s) {
+				continue
+			}
+			u := &unit{root: s}
+			v.units = append(v.units, u)
+			v.reach(s, u)
+			v.flatten(s, u)
+			v.collectActions(u)
+		}
 	}
 	return v
 }
@@ -150,21 +161,6 @@ func (s *site) blocks(inline bool) []*site {
 		}
 	}
 	return list
-}
-
-// addUnits unfolds the blocks, which stand in the order of their declarations,
-// as far as main uses them.
-func (v *view) addUnits(blocks, used []*site) {
-	for _, s := range blocks {
-		if !slices.Contains(used, s) {
-			continue
-		}
-		u := &unit{root: s}
-		v.units = append(v.units, u)
-		v.reach(s, u)
-		v.flatten(s, u)
-		v.collectActions(u)
-	}
 }
 
 // flatten lists what s declares in p4c's order: each inlined instance brings

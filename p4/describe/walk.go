@@ -129,9 +129,32 @@ func (w *walker) stmt(s syntax.Stmt) bool {
 	case *syntax.BlockStmt:
 		return w.stmts(s.Stmts)
 	case *syntax.IfStmt:
-		return w.ifStmt(s)
+		cond, known := w.view.fold(s.Cond, w.scope).(bool)
+		if !known {
+			w.expr(s.Cond)
+		}
+		then, els := false, false
+		if !known || cond {
+			then = w.stmt(s.Then)
+		}
+		if s.Else != nil && !(known && cond) {
+			els = w.stmt(s.Else)
+		}
+		switch {
+		case !known:
+			return then && els
+		case cond:
+			return then
+		}
+		return els
 	case *syntax.SwitchStmt:
-		w.switchStmt(s)
+		w.expr(s.X)
+		for _, c := range s.Cases {
+			w.expr(c.Label)
+			if c.Body != nil {
+				w.stmts(c.Body.Stmts)
+			}
+		}
 	case *syntax.ForStmt:
 		w.stmts(s.Init)
 		w.expr(s.Cond)
@@ -149,37 +172,6 @@ func (w *walker) stmt(s syntax.Stmt) bool {
 	return false
 }
 
-func (w *walker) ifStmt(s *syntax.IfStmt) bool {
-	cond, known := w.view.fold(s.Cond, w.scope).(bool)
-	if !known {
-		w.expr(s.Cond)
-	}
-	then, els := false, false
-	if !known || cond {
-		then = w.stmt(s.Then)
-	}
-	if s.Else != nil && !(known && cond) {
-		els = w.stmt(s.Else)
-	}
-	switch {
-	case !known:
-		return then && els
-	case cond:
-		return then
-	}
-	return els
-}
-
-func (w *walker) switchStmt(s *syntax.SwitchStmt) {
-	w.expr(s.X)
-	for _, c := range s.Cases {
-		w.expr(c.Label)
-		if c.Body != nil {
-			w.stmts(c.Body.Stmts)
-		}
-	}
-}
-
 func (w *walker) exprs(list []syntax.Expr) {
 	for _, x := range list {
 		w.expr(x)
@@ -190,7 +182,12 @@ func (w *walker) exprs(list []syntax.Expr) {
 func (w *walker) expr(x syntax.Expr) {
 	switch x := x.(type) {
 	case *syntax.Name:
-		w.name(x)
+		// A value set is used here.
+		if o := w.view.info.Uses[x]; o != nil && o.Kind == types.ValueSetObj && w.scope.site != nil {
+			if d, ok := o.Decl.(*syntax.ValueSetDecl); ok {
+				w.scope.site.sets[d] = true
+			}
+		}
 	case *syntax.ParenExpr:
 		w.expr(x.X)
 	case *syntax.UnaryExpr:
@@ -204,7 +201,16 @@ func (w *walker) expr(x syntax.Expr) {
 		w.expr(x.X)
 		w.expr(x.Mask)
 	case *syntax.CondExpr:
-		w.condExpr(x)
+		c, known := w.view.fold(x.Cond, w.scope).(bool)
+		if !known {
+			w.expr(x.Cond)
+		}
+		if !known || c {
+			w.expr(x.Then)
+		}
+		if !known || !c {
+			w.expr(x.Else)
+		}
 	case *syntax.CastExpr:
 		w.expr(x.X)
 	case *syntax.IndexExpr:
@@ -222,15 +228,6 @@ func (w *walker) expr(x syntax.Expr) {
 		}
 	case *syntax.CallExpr:
 		w.call(x)
-	}
-}
-
-// name notes the use of a value set.
-func (w *walker) name(x *syntax.Name) {
-	if o := w.view.info.Uses[x]; o != nil && o.Kind == types.ValueSetObj && w.scope.site != nil {
-		if d, ok := o.Decl.(*syntax.ValueSetDecl); ok {
-			w.scope.site.sets[d] = true
-		}
 	}
 }
 
@@ -259,19 +256,6 @@ func (w *walker) binary(x *syntax.BinaryExpr) any {
 	return w.view.fold(x.Y, w.scope)
 }
 
-func (w *walker) condExpr(x *syntax.CondExpr) {
-	c, known := w.view.fold(x.Cond, w.scope).(bool)
-	if !known {
-		w.expr(x.Cond)
-	}
-	if !known || c {
-		w.expr(x.Then)
-	}
-	if !known || !c {
-		w.expr(x.Else)
-	}
-}
-
 func (w *walker) call(x *syntax.CallExpr) {
 	call := w.view.info.Calls[x]
 	if call == nil {
@@ -290,11 +274,36 @@ func (w *walker) call(x *syntax.CallExpr) {
 	case types.MethodCall, types.BuiltinCall:
 		w.expr(call.Recv)
 	case types.ActionCall:
-		w.actionCall(call)
+		d, ok := call.Callee.Decl.(*syntax.ActionDecl)
+		switch {
+		case !ok:
+		case w.inAction:
+			w.inline(call.Callee, d.Body)
+		default:
+			w.unit.called = append(w.unit.called, calledAction{obj: call.Callee, site: w.scope.site})
+		}
 	case types.TableApply:
-		w.applyTable(call)
+		d, ok := call.Callee.Decl.(*syntax.TableDecl)
+		if ok && w.scope.site != nil && !w.scope.site.tables[d] {
+			w.scope.site.tables[d] = true
+			if d.Key != nil {
+				for _, k := range d.Key.Elems {
+					w.expr(k.X)
+				}
+			}
+		}
 	case types.ApplyCall:
-		w.apply(x, call)
+		s := w.applied(x, call)
+		if s != nil && s.scope != nil {
+			for k, p := range s.body.Params {
+				if o := w.view.info.Defs[p]; p.Dir == syntax.NoDir && k < len(call.Args) && call.Args[k] != nil {
+					if a := w.view.fold(call.Args[k], w.scope); a != nil {
+						s.scope.vals[o] = a
+					}
+				}
+			}
+			w.view.reach(s, w.unit)
+		}
 	}
 }
 
@@ -307,46 +316,6 @@ func (w *walker) inline(o *types.Object, body *syntax.BlockStmt) {
 	w.view.busy[o] = true
 	w.body(body)
 	delete(w.view.busy, o)
-}
-
-func (w *walker) actionCall(call *types.Call) {
-	d, ok := call.Callee.Decl.(*syntax.ActionDecl)
-	switch {
-	case !ok:
-	case w.inAction:
-		w.inline(call.Callee, d.Body)
-	default:
-		w.unit.called = append(w.unit.called, calledAction{obj: call.Callee, site: w.scope.site})
-	}
-}
-
-func (w *walker) applyTable(call *types.Call) {
-	d, ok := call.Callee.Decl.(*syntax.TableDecl)
-	if !ok || w.scope.site == nil || w.scope.site.tables[d] {
-		return
-	}
-	w.scope.site.tables[d] = true
-	if d.Key != nil {
-		for _, k := range d.Key.Elems {
-			w.expr(k.X)
-		}
-	}
-}
-
-// apply visits the parser or control that is applied.
-func (w *walker) apply(x *syntax.CallExpr, call *types.Call) {
-	s := w.applied(x, call)
-	if s == nil || s.scope == nil {
-		return
-	}
-	for k, p := range s.body.Params {
-		if o := w.view.info.Defs[p]; p.Dir == syntax.NoDir && k < len(call.Args) && call.Args[k] != nil {
-			if a := w.view.fold(call.Args[k], w.scope); a != nil {
-				s.scope.vals[o] = a
-			}
-		}
-	}
-	w.view.reach(s, w.unit)
 }
 
 // applied is the instance before .apply; a type stands for one of its own,

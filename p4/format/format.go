@@ -168,15 +168,6 @@ type alignPoint struct {
 // maxAlign bounds how far a point moves to line up with its neighbours.
 const maxAlign = 32
 
-// alignHere notes that elem e, which is written next on the current line,
-// lines up with its like.
-func (f *formatter) alignHere(e *elem) {
-	if e.role == fieldName || e.Class == syntax.LineComment {
-		p := alignPoint{f.line, f.col, f.out.Len(), e.Class == syntax.LineComment}
-		f.points = append(f.points, p)
-	}
-}
-
 // align inserts the spaces that make the noted points line up.
 func (f *formatter) align() []byte {
 	pads := make([]int, len(f.points))

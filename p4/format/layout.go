@@ -53,7 +53,17 @@ func (f *formatter) layout() {
 			} else {
 				f.write(e.Text)
 			}
-			f.branch(e)
+			// Each branch of an #if starts from the brackets that are open before it.
+			switch directiveWord(e.Text) {
+			case "if", "ifdef", "ifndef":
+				f.saved = append(f.saved, append([]bracket(nil), f.stack...))
+			case "else", "elif", "elifdef", "elifndef":
+				if n := len(f.saved); n > 0 {
+					f.stack = append([]bracket(nil), f.saved[n-1]...)
+				}
+			case "endif":
+				f.saved = f.saved[:max(0, len(f.saved)-1)]
+			}
 		case syntax.BlockComment:
 			f.writeComment(e)
 		default:
@@ -88,7 +98,11 @@ func (f *formatter) newline() {
 func (f *formatter) separate(i int) {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	if !f.breakBefore(i) {
-		f.alignHere(e)
+		// What is written next on the current line lines up with its like.
+		if e.role == fieldName || e.Class == syntax.LineComment {
+			p := alignPoint{f.line, f.col, f.out.Len(), e.Class == syntax.LineComment}
+			f.points = append(f.points, p)
+		}
 		if f.spaceBefore(i) {
 			f.write(" ")
 		}
@@ -268,20 +282,6 @@ func (f *formatter) close(i int) {
 			f.base = f.stack[n].base
 			f.stack = f.stack[:n]
 		}
-	}
-}
-
-// branch lets each branch of an #if start from the brackets open before it.
-func (f *formatter) branch(e *elem) {
-	switch directiveWord(e.Text) {
-	case "if", "ifdef", "ifndef":
-		f.saved = append(f.saved, append([]bracket(nil), f.stack...))
-	case "else", "elif", "elifdef", "elifndef":
-		if n := len(f.saved); n > 0 {
-			f.stack = append([]bracket(nil), f.saved[n-1]...)
-		}
-	case "endif":
-		f.saved = f.saved[:max(0, len(f.saved)-1)]
 	}
 }
 

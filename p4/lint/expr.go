@@ -24,12 +24,28 @@ func (l *linter) expressions() {
 			case *syntax.BinaryExpr:
 				l.binary(n, "")
 			case *syntax.AssignStmt:
-				l.sum(n)
+				// There is no more than one operation in an assignment.
+				x, ok := syntax.Unparen(n.RHS).(*syntax.BinaryExpr)
+				if ok && arithmetic(x.Op) && !l.constant(x) {
+					for _, side := range []syntax.Expr{x.X, x.Y} {
+						inner, ok := syntax.Unparen(side).(*syntax.BinaryExpr)
+						if ok && inner.Op == x.Op && (x.Op == syntax.Add || x.Op == syntax.Sub) && !l.constant(inner) && !l.constant(x.X) && !l.constant(x.Y) &&
+							!l.constant(inner.X) && !l.constant(inner.Y) {
+							l.errorf(n, "three operands: an action adds two; it takes another action, a stage later")
+						}
+					}
+				}
 			case *syntax.ActionDecl:
 				l.chain(n)
 				l.immediates(n)
 			case *syntax.TableDecl:
-				l.keys(n)
+				if n.Key != nil {
+					for _, k := range n.Key.Elems {
+						if w := l.width(k.X); k.Match.Value == "range" && w > maxRange {
+							l.errorf(k, "a range of %d bits, at most %d", w, maxRange)
+						}
+					}
+				}
 			case *syntax.IfStmt:
 				l.condition(n.Cond)
 				l.applied(n.Cond)
@@ -61,21 +77,6 @@ func arithmetic(op syntax.Operator) bool {
 		return true
 	}
 	return false
-}
-
-// sum wants no more than one operation in an assignment.
-func (l *linter) sum(s *syntax.AssignStmt) {
-	x, ok := syntax.Unparen(s.RHS).(*syntax.BinaryExpr)
-	if !ok || !arithmetic(x.Op) || l.constant(x) {
-		return
-	}
-	for _, side := range []syntax.Expr{x.X, x.Y} {
-		inner, ok := syntax.Unparen(side).(*syntax.BinaryExpr)
-		if ok && inner.Op == x.Op && (x.Op == syntax.Add || x.Op == syntax.Sub) && !l.constant(inner) && !l.constant(x.X) && !l.constant(x.Y) &&
-			!l.constant(inner.X) && !l.constant(inner.Y) {
-			l.errorf(s, "three operands: an action adds two; it takes another action, a stage later")
-		}
-	}
 }
 
 // chain wants the statements of an action to be independent: they run at once.
@@ -150,17 +151,6 @@ func (l *linter) knownData(c *syntax.CallExpr) bool {
 // maxRange is the widest key that is matched by range.
 const maxRange = 20
 
-func (l *linter) keys(t *syntax.TableDecl) {
-	if t.Key == nil {
-		return
-	}
-	for _, k := range t.Key.Elems {
-		if w := l.width(k.X); k.Match.Value == "range" && w > maxRange {
-			l.errorf(k, "a range of %d bits, at most %d", w, maxRange)
-		}
-	}
-}
-
 // What a condition can look at: 4 bytes to compare for equality, and 12 bits
 // more, which alone can be compared for order.
 const (
@@ -184,7 +174,13 @@ func (l *linter) condition(cond syntax.Expr) {
 		}
 		switch x.Op {
 		case syntax.Lss, syntax.Leq, syntax.Gtr, syntax.Geq:
-			l.order(x)
+			l.plain(x)
+			switch w := max(l.width(x.X), l.width(x.Y)); {
+			case !l.constant(x.X) && !l.constant(x.Y):
+				l.errorf(x, "comparison of two fields: subtract first, with |-| for instance, and look whether 0 is left")
+			case w > maxOrdered && !l.masked(x):
+				l.errorf(x, "comparison of %d bits, at most %d; a table with a range decides about more", w, maxOrdered)
+			}
 		case syntax.Eql, syntax.Neq:
 			l.plain(x)
 		default:
@@ -254,29 +250,15 @@ func (l *linter) compared(x *syntax.BinaryExpr) (string, int) {
 	if and, ok := syntax.Unparen(side).(*syntax.BinaryExpr); ok && and.Op == syntax.And {
 		for _, mask := range []syntax.Expr{and.X, and.Y} {
 			if m := types.Number(l.info.Types[mask].Value); m != nil && m.Sign() >= 0 {
-				n = min(n, ones(m))
+				sum := 0
+				for _, w := range m.Bits() {
+					sum += bits.OnesCount(uint(w))
+				}
+				n = min(n, sum)
 			}
 		}
 	}
 	return syntax.String(side), n
-}
-
-func ones(n *big.Int) int {
-	sum := 0
-	for _, w := range n.Bits() {
-		sum += bits.OnesCount(uint(w))
-	}
-	return sum
-}
-
-func (l *linter) order(x *syntax.BinaryExpr) {
-	l.plain(x)
-	switch w := max(l.width(x.X), l.width(x.Y)); {
-	case !l.constant(x.X) && !l.constant(x.Y):
-		l.errorf(x, "comparison of two fields: subtract first, with |-| for instance, and look whether 0 is left")
-	case w > maxOrdered && !l.masked(x):
-		l.errorf(x, "comparison of %d bits, at most %d; a table with a range decides about more", w, maxOrdered)
-	}
 }
 
 // masked reports whether the bits above a power of two, or the sign, decide a

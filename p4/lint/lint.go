@@ -56,7 +56,8 @@ func Check(file *syntax.File, info *types.Info, target Target) syntax.Errors {
 	l.expressions()
 	l.registers()
 	for _, c := range l.controls() {
-		l.control(c)
+		w := &walk{l: l, names: map[string]string{}, deep: new(bool)}
+		w.stmt(c.Body, &state{touched: map[string]bool{}, written: map[string]int{}})
 	}
 	slices.SortStableFunc(l.errs, func(a, b *syntax.Error) int {
 		return (a.Pos.Line()-b.Pos.Line())<<10 + a.Pos.Col() - b.Pos.Col()

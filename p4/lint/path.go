@@ -42,11 +42,6 @@ type walk struct {
 	deep   *bool             // too many steps: said once
 }
 
-func (l *linter) control(c *syntax.ControlDecl) {
-	w := &walk{l: l, names: map[string]string{}, deep: new(bool)}
-	w.stmt(c.Body, &state{touched: map[string]bool{}, written: map[string]int{}})
-}
-
 func (w *walk) stmt(s syntax.Stmt, st *state) {
 	switch s := s.(type) {
 	case *syntax.BlockStmt:
@@ -54,9 +49,27 @@ func (w *walk) stmt(s syntax.Stmt, st *state) {
 			w.stmt(s, st)
 		}
 	case *syntax.IfStmt:
-		w.branch(s, st)
+		w.calls(s.Cond, st)
+		inside := st.fork()
+		inside.gate = max(st.gate, st.after(w.reads(s.Cond)))
+		other := inside.fork()
+		w.stmt(s.Then, inside)
+		if s.Else != nil {
+			w.stmt(s.Else, other)
+		}
+		st.join(inside, other)
 	case *syntax.SwitchStmt:
-		w.choose(s, st)
+		w.calls(s.X, st)
+		var branches []*state
+		for _, c := range s.Cases {
+			if c.Body == nil {
+				continue
+			}
+			b := st.fork()
+			w.stmt(c.Body, b)
+			branches = append(branches, b)
+		}
+		st.join(branches...)
 	case *syntax.AssignStmt, *syntax.CallStmt:
 		w.step(s, st)
 	case *syntax.DeclStmt:
@@ -65,32 +78,6 @@ func (w *walk) stmt(s syntax.Stmt, st *state) {
 			w.write(s, st, w.reads(v.Value), []string{w.name(v.Name)})
 		}
 	}
-}
-
-func (w *walk) branch(s *syntax.IfStmt, st *state) {
-	w.calls(s.Cond, st)
-	inside := st.fork()
-	inside.gate = max(st.gate, st.after(w.reads(s.Cond)))
-	other := inside.fork()
-	w.stmt(s.Then, inside)
-	if s.Else != nil {
-		w.stmt(s.Else, other)
-	}
-	st.join(inside, other)
-}
-
-func (w *walk) choose(s *syntax.SwitchStmt, st *state) {
-	w.calls(s.X, st)
-	var branches []*state
-	for _, c := range s.Cases {
-		if c.Body == nil {
-			continue
-		}
-		b := st.fork()
-		w.stmt(c.Body, b)
-		branches = append(branches, b)
-	}
-	st.join(branches...)
 }
 
 // after is the first stage that can read fields.
@@ -122,7 +109,13 @@ func (w *walk) step(s syntax.Stmt, st *state) {
 	case *syntax.AssignStmt:
 		w.calls(s.RHS, st)
 		if w.copied(s) {
-			w.copy(s, st)
+			// The field has what the other has, no later than that.
+			to, from := w.field(s.LHS), w.field(s.RHS)
+			if at, ok := st.written[from]; ok && !w.l.constant(s.RHS) {
+				st.written[to] = max(at, st.gate)
+			} else if _, ok := st.written[to]; !ok && st.gate > 0 {
+				st.written[to] = st.gate
+			}
 			return
 		}
 		w.write(s, st, w.reads(s.RHS), []string{w.field(s.LHS)})
@@ -139,16 +132,6 @@ func (w *walk) copied(s *syntax.AssignStmt) bool {
 		return true
 	default:
 		return w.l.constant(x)
-	}
-}
-
-// copy gives a field what another has, no later than that.
-func (w *walk) copy(s *syntax.AssignStmt, st *state) {
-	to, from := w.field(s.LHS), w.field(s.RHS)
-	if at, ok := st.written[from]; ok && !w.l.constant(s.RHS) {
-		st.written[to] = max(at, st.gate)
-	} else if _, ok := st.written[to]; !ok && st.gate > 0 {
-		st.written[to] = st.gate
 	}
 }
 

@@ -25,7 +25,18 @@ func (l *linter) registers() {
 					l.errorf(inst, "a random number of %d bits, at most %d", w, maxImmediate)
 				}
 			case isRegisterAction(t.Name):
-				l.action(inst)
+				// The ALU bounds the body of a RegisterAction.
+				for _, member := range inst.Body {
+					f, ok := member.(*syntax.FuncDecl)
+					if !ok || f.Body == nil {
+						continue
+					}
+					a := alu{l: l, own: map[string]bool{}}
+					for _, p := range f.Params {
+						a.own[p.Name.Value] = true
+					}
+					a.block(f.Body)
+				}
 			}
 			return true
 		})
@@ -74,21 +85,6 @@ func signed(t types.Type) bool {
 
 // maxOperands are the fields of the packet that a stateful ALU reads.
 const maxOperands = 2
-
-// action bounds the body of a RegisterAction by the ALU.
-func (l *linter) action(d *syntax.InstDecl) {
-	for _, member := range d.Body {
-		f, ok := member.(*syntax.FuncDecl)
-		if !ok || f.Body == nil {
-			continue
-		}
-		a := alu{l: l, own: map[string]bool{}}
-		for _, p := range f.Params {
-			a.own[p.Name.Value] = true
-		}
-		a.block(f.Body)
-	}
-}
 
 // An alu is the body of one RegisterAction as far as it has been read.
 type alu struct {

@@ -38,7 +38,18 @@ func (l *lowerer) assignHeader(d *header, src value) {
 			l.prim("remove_header", d)
 			return
 		}
-		vals := l.snapshot(d.fields, s.fields)
+		// Values that the assignments before theirs change are saved first.
+		vals := make([]*ex, len(s.fields))
+		var written footprint
+		for j, v := range s.fields {
+			vals[j] = v
+			if l.touches(&written, v) {
+				t := l.temp(v.st)
+				l.set(t, v)
+				vals[j] = fieldEx(t)
+			}
+			l.cover(&written, d.fields[j])
+		}
 		l.prim(l.arch.traits().addHeader, d)
 		for i, f := range d.fields {
 			l.set(f, vals[i])
@@ -50,22 +61,6 @@ func (l *lowerer) assignHeader(d *header, src value) {
 	default:
 		l.unsupported(l.at, "assigning this to a header")
 	}
-}
-
-// snapshot saves those of vals that the assignments before theirs change.
-func (l *lowerer) snapshot(dst []*field, vals []*ex) []*ex {
-	out := make([]*ex, len(vals))
-	var written footprint
-	for j, v := range vals {
-		out[j] = v
-		if l.touches(&written, v) {
-			t := l.temp(v.st)
-			l.set(t, v)
-			out[j] = fieldEx(t)
-		}
-		l.cover(&written, dst[j])
-	}
-	return out
 }
 
 func (l *lowerer) assignUnion(d *union, src value) {
@@ -334,23 +329,6 @@ func partsOf(v value) []value {
 		return v.elems
 	}
 	return nil
-}
-
-// selectElement is d.name.
-func (l *lowerer) selectElement(d *element, name string) value {
-	k := -1
-	switch v := d.at(0).(type) {
-	case *union:
-		k = v.typ.FieldIndex(name)
-	case *header:
-		k = v.typ.FieldIndex(name)
-	case *aggregate:
-		k = partIndex(v.typ, name)
-	}
-	if k < 0 {
-		l.unsupported(l.at, "selecting %s here", name)
-	}
-	return d.inner(k)
 }
 
 // inner is part k of the selected thing; a struct is taken apart.

@@ -13,9 +13,42 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 	inst := l.applied0(x, call, e)
 	switch t := inst.typ.(type) {
 	case *types.Control:
-		l.inlineControl(x, inst, t, call, e)
+		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
+		// Parts of parameters that differ from one application to another get places of
+		// their own.
+		for i := range bs {
+			b := &bs[i]
+			own := l.ownPlace(inst, inst.name+"."+b.param.Name, b.value, inst.env.subst(b.param.Type), b.param.Dir)
+			if own == b.value {
+				continue
+			}
+			if b.back == nil && b.param.Dir >= syntax.Out {
+				b.back = b.value
+			}
+			b.value = own
+		}
+		if inst.applied != nil && l.hasTables(t.Decl) {
+			l.keepTogether(x, inst, bs)
+		}
+		inst.applied = bs
+		callee := inst.env.child()
+		callee.loops, callee.exit = e.loops, l.onExit(bs, e)
+		for _, b := range bs {
+			callee.bind(b.param, b.value)
+		}
+		l.controlBody(inst, t, callee)
+		l.copyBack(bs, e)
 	case *types.Parser:
-		l.inlineParser(x, inst, t, call, e)
+		// The states of a sub-parser are inlined; its accept continues here.
+		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
+		callee := inst.env.child()
+		for _, b := range bs {
+			callee.bind(b.param, b.value)
+		}
+		done := &label{used: true}
+		l.parserBody(inst, t, callee, done)
+		l.place(done)
+		l.copyBack(bs, e)
 	default:
 		l.unsupported(x, "applying this")
 	}
@@ -38,22 +71,6 @@ func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instan
 	inst.name, inst.at = e.inst.name+"."+inst.typeLabel(), x
 	l.direct[x] = inst
 	return inst
-}
-
-func (l *lowerer) inlineControl(x *syntax.CallExpr, inst *instance, t *types.Control, call *types.Call, e *env) {
-	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
-	l.copyParams(inst, bs)
-	if inst.applied != nil && l.hasTables(t.Decl) {
-		l.keepTogether(x, inst, bs)
-	}
-	inst.applied = bs
-	callee := inst.env.child()
-	callee.loops, callee.exit = e.loops, l.onExit(bs, e)
-	for _, b := range bs {
-		callee.bind(b.param, b.value)
-	}
-	l.controlBody(inst, t, callee)
-	l.copyBack(bs, e)
 }
 
 // keepTogether sees to it that the parameters of inst are in the same places as
@@ -95,22 +112,6 @@ func differing(list []string, path string, a, b value) []string {
 		list = differing(list, path+"."+names[i], x.elems[i], y.elems[i])
 	}
 	return list
-}
-
-// copyParams gives the parts of parameters that differ from one application to
-// another places of their own.
-func (l *lowerer) copyParams(inst *instance, bs []binding) {
-	for i := range bs {
-		b := &bs[i]
-		own := l.ownPlace(inst, inst.name+"."+b.param.Name, b.value, inst.env.subst(b.param.Type), b.param.Dir)
-		if own == b.value {
-			continue
-		}
-		if b.back == nil && b.param.Dir >= syntax.Out {
-			b.back = b.value
-		}
-		b.value = own
-	}
 }
 
 // ownPlace is v, or what stands for it in this control alone.
@@ -164,19 +165,6 @@ func (l *lowerer) hasTables(c *syntax.ControlDecl) bool {
 		}
 	}
 	return false
-}
-
-// inlineParser inlines the states of a sub-parser; its accept continues here.
-func (l *lowerer) inlineParser(x *syntax.CallExpr, inst *instance, t *types.Parser, call *types.Call, e *env) {
-	bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
-	callee := inst.env.child()
-	for _, b := range bs {
-		callee.bind(b.param, b.value)
-	}
-	done := &label{used: true}
-	l.parserBody(inst, t, callee, done)
-	l.place(done)
-	l.copyBack(bs, e)
 }
 
 // lowerDeparser lowers a deparser: the order of emits, which is without
@@ -307,7 +295,18 @@ func (l *lowerer) checksumCall(x *syntax.CallExpr, under *ex, verify bool, e *en
 	}
 	switch call.Kind {
 	case types.ApplyCall:
-		l.nestedChecksums(x, call, under, verify, e)
+		// A checksum control may apply another one.
+		inst := l.applied0(x, call, e)
+		t, ok := inst.typ.(*types.Control)
+		if !ok {
+			l.unsupported(x, "applying this")
+		}
+		callee := inst.env.child()
+		for _, b := range l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never) {
+			callee.bind(b.param, b.value)
+		}
+		l.instanceLocals(inst, t.Decl.Locals)
+		l.enter(x, func() { l.checksumStmts(t.Decl.Body.Stmts, under, verify, callee) })
 		return
 	case types.ActionCall, types.FuncCall:
 		l.unsupported(x, "a call of %s in a checksum control: only checksum calls are possible", call.Callee.Name)
@@ -349,19 +348,4 @@ func (l *lowerer) checksum(x *syntax.CallExpr, call *types.Call, under *ex, veri
 		Name: name, ID: id, SourceInfo: l.source(x), Target: bmv2.FieldRef{Header: target.header, Field: target.name}, Type: "generic",
 		Calculation: l.calculationName(algo, input, payload), Verify: &verify, Update: &update, IfCond: condition(cond),
 	})
-}
-
-// nestedChecksums: a checksum control may apply another one.
-func (l *lowerer) nestedChecksums(x *syntax.CallExpr, call *types.Call, under *ex, verify bool, e *env) {
-	inst := l.applied0(x, call, e)
-	t, ok := inst.typ.(*types.Control)
-	if !ok {
-		l.unsupported(x, "applying this")
-	}
-	callee := inst.env.child()
-	for _, b := range l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never) {
-		callee.bind(b.param, b.value)
-	}
-	l.instanceLocals(inst, t.Decl.Locals)
-	l.enter(x, func() { l.checksumStmts(t.Decl.Body.Stmts, under, verify, callee) })
 }

@@ -105,7 +105,14 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 	if _, isNext := place.(*next); isNext {
 		return binding{param: p, value: place}
 	}
-	l.spoiled(before, place)
+	// The in arguments that share a place with this out argument are copied.
+	for i, b := range before {
+		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && l.overlaps(place, b.value) {
+			var written footprint
+			l.cover(&written, place)
+			before[i].value, before[i].saved = l.savedIn(b.value, &written), true
+		}
+	}
 	if isPlace(place) && !l.overlapsBinding(before, place) && !visible(arg) {
 		if p.Dir == syntax.Out {
 			l.resetHeaders(place)
@@ -117,17 +124,6 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 		l.assign(tmp, place)
 	}
 	return binding{param: p, value: tmp, back: place}
-}
-
-// spoiled copies the in arguments that share a place with a later out argument.
-func (l *lowerer) spoiled(before []binding, place value) {
-	for i, b := range before {
-		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && l.overlaps(place, b.value) {
-			var written footprint
-			l.cover(&written, place)
-			before[i].value, before[i].saved = l.savedIn(b.value, &written), true
-		}
-	}
 }
 
 // savedIn copies the parts of v whose places are written.

@@ -97,11 +97,24 @@ func data(x *ex, loose bool) *bmv2.Expr {
 	case opCond:
 		return bmv2.Cond(condition(x.z), data(x.x, false), data(x.y, false))
 	case opSlice:
-		return dataSlice(x, loose)
+		e := data(x.x, false)
+		if x.k > 0 {
+			e = bmv2.Op2(">>", e, bmv2.HexInt(int64(x.k), 0))
+		}
+		if x.n == x.x.st.width-1 && !x.x.st.signed {
+			return e
+		}
+		return cut(e, x.st.width, false, loose)
 	case opCast:
 		return dataCast(x, loose)
 	case opUnary:
-		return dataUnary(x, loose)
+		switch x.tok {
+		case syntax.Neg:
+			return cut(bmv2.Op2("-", bmv2.Hex(new(big.Int), bytesOf(x.st.width)), data(x.x, false)), x.st.width, x.st.signed, loose)
+		case syntax.Compl:
+			return cut(bmv2.Op1("~", data(x.x, false)), x.st.width, x.st.signed, loose)
+		}
+		panic("lower: unary operator of unknown form")
 	}
 	return dataBinary(x, loose)
 }
@@ -117,17 +130,6 @@ func cut(e *bmv2.Expr, width int, signed, loose bool) *bmv2.Expr {
 	return bmv2.Op2("&", e, bmv2.Hex(maskOf(width), bytesOf(width)))
 }
 
-func dataSlice(x *ex, loose bool) *bmv2.Expr {
-	e := data(x.x, false)
-	if x.k > 0 {
-		e = bmv2.Op2(">>", e, bmv2.HexInt(int64(x.k), 0))
-	}
-	if x.n == x.x.st.width-1 && !x.x.st.signed {
-		return e
-	}
-	return cut(e, x.st.width, false, loose)
-}
-
 func dataCast(x *ex, loose bool) *bmv2.Expr {
 	from, to := x.x.st, x.st
 	if from.bool {
@@ -139,16 +141,6 @@ func dataCast(x *ex, loose bool) *bmv2.Expr {
 	}
 	inner := loose && from.width == to.width
 	return cut(data(x.x, inner), to.width, to.signed, loose)
-}
-
-func dataUnary(x *ex, loose bool) *bmv2.Expr {
-	switch x.tok {
-	case syntax.Neg:
-		return cut(bmv2.Op2("-", bmv2.Hex(new(big.Int), bytesOf(x.st.width)), data(x.x, false)), x.st.width, x.st.signed, loose)
-	case syntax.Compl:
-		return cut(bmv2.Op1("~", data(x.x, false)), x.st.width, x.st.signed, loose)
-	}
-	panic("lower: unary operator of unknown form")
 }
 
 var dataOps = map[syntax.Operator]string{

@@ -73,7 +73,19 @@ func (l *lowerer) evalName(x *syntax.Name, e *env) value {
 func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
 	if c, ok := syntax.Unparen(x.X).(*syntax.CallExpr); ok {
 		if call := l.info.Calls[c]; call != nil && call.Kind == types.TableApply {
-			return l.applyOutcome(c, call, x.Sel.Value, e)
+			if x.Sel.Value != "hit" && x.Sel.Value != "miss" {
+				l.unsupported(c, "%s of a table outside of a switch", x.Sel.Value)
+			}
+			i := l.applyTable(c, call, e)
+			t, end := l.temp(boolean), &label{}
+			i.hit, i.miss = &label{used: true}, &label{used: true}
+			l.place(i.hit)
+			l.set(t, boolEx(x.Sel.Value == "hit"))
+			l.jump(end)
+			l.place(i.miss)
+			l.set(t, boolEx(x.Sel.Value == "miss"))
+			l.place(end)
+			return fieldEx(t)
 		}
 	}
 	v := l.selectPart(l.eval(x.X, e), x.Sel.Value, x)
@@ -106,30 +118,38 @@ func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
 			return intEx(int64(s.Size), code32)
 		}
 	case *stack:
-		return l.stackMember(b, name, at)
+		switch name {
+		case "next":
+			return &next{stack: b, member: -1}
+		case "last":
+			return &element{elems: b.elems, last: b, index: &ex{op: opLastIndex, s: b, st: code32}}
+		case "lastIndex":
+			return &ex{op: opLastIndex, s: b, st: code32}
+		case "size":
+			return intEx(int64(len(b.elems)), code32)
+		}
+		l.unsupported(at, "stack member %s", name)
+		return nil
 	case *element:
-		return l.selectElement(b, name)
+		k := -1
+		switch v := b.at(0).(type) {
+		case *union:
+			k = v.typ.FieldIndex(name)
+		case *header:
+			k = v.typ.FieldIndex(name)
+		case *aggregate:
+			k = partIndex(v.typ, name)
+		}
+		if k < 0 {
+			l.unsupported(l.at, "selecting %s here", name)
+		}
+		return b.inner(k)
 	case *next:
 		if s, ok := types.Underlying(b.stack.typ.Elem).(*types.Struct); ok && b.member < 0 && s.Kind == syntax.StructKindUnion {
 			return &next{stack: b.stack, member: s.FieldIndex(name)}
 		}
 	}
 	l.unsupported(at, "selecting %s here", name)
-	return nil
-}
-
-func (l *lowerer) stackMember(s *stack, name string, at syntax.Node) value {
-	switch name {
-	case "next":
-		return &next{stack: s, member: -1}
-	case "last":
-		return &element{elems: s.elems, last: s, index: &ex{op: opLastIndex, s: s, st: code32}}
-	case "lastIndex":
-		return &ex{op: opLastIndex, s: s, st: code32}
-	case "size":
-		return intEx(int64(len(s.elems)), code32)
-	}
-	l.unsupported(at, "stack member %s", name)
 	return nil
 }
 
@@ -270,15 +290,6 @@ func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
 	l.assign(t, b)
 	l.place(end)
 	return t
-}
-
-func (l *lowerer) evalCast(x *syntax.CastExpr, e *env) value {
-	v := l.eval(x.X, e)
-	t := e.typeOf(x)
-	if st, ok := scalarOf(t); ok {
-		return cast(l.toEx(v, x.X), st)
-	}
-	return convert(v, t)
 }
 
 // stableValue is stable for values of any form.

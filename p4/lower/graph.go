@@ -104,7 +104,16 @@ func (g *graph) node(i int) string {
 	in := g.list[i]
 	switch in.kind {
 	case iBranch:
-		return g.conditional(i, in)
+		l := g.l
+		c := &bmv2.Conditional{
+			Name: fmt.Sprintf("node_%d", l.nextID("nodes")+2), ID: l.nextID("conditionals"),
+			SourceInfo: l.source(in.at), Expression: condition(in.cond),
+		}
+		g.at[i] = c.Name
+		l.pipeline.Conditionals = append(l.pipeline.Conditionals, c)
+		c.TrueNext = g.node(i + 1)
+		c.FalseNext = g.label(in.label, 0)
+		return c.Name
 	case iApply:
 		return g.apply(i, in)
 	case iPrim:
@@ -119,19 +128,6 @@ func (g *graph) label(lb *label, otherwise int) string {
 		return g.node(otherwise)
 	}
 	return g.node(g.pos[lb])
-}
-
-func (g *graph) conditional(i int, in *instr) string {
-	l := g.l
-	c := &bmv2.Conditional{
-		Name: fmt.Sprintf("node_%d", l.nextID("nodes")+2), ID: l.nextID("conditionals"),
-		SourceInfo: l.source(in.at), Expression: condition(in.cond),
-	}
-	g.at[i] = c.Name
-	l.pipeline.Conditionals = append(l.pipeline.Conditionals, c)
-	c.TrueNext = g.node(i + 1)
-	c.FalseNext = g.label(in.label, 0)
-	return c.Name
 }
 
 // action gathers the primitives from i on into one action of a hidden table.

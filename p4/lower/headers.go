@@ -98,7 +98,11 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	l.headerTypes[name] = ht
 	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
 	bits, varbits := 0, 0
-	for _, f := range l.flatFields(t) {
+	var out []*field
+	for _, v := range l.headerParts(t, "", "") {
+		out = append(out, leaves(v)...)
+	}
+	for _, f := range out {
 		hf := layoutField(f.name, f.st)
 		bits += f.st.width
 		if f.st.varbit {
@@ -139,15 +143,6 @@ func (l *lowerer) headerTypeName(t *types.Struct) string {
 		name += "<" + a.String() + ">"
 	}
 	return name
-}
-
-// flatFields lists a header's fields with structs inside it flattened.
-func (l *lowerer) flatFields(t *types.Struct) []*field {
-	var out []*field
-	for _, v := range l.headerParts(t, "", "") {
-		out = append(out, leaves(v)...)
-	}
-	return out
 }
 
 // headerParts makes the places of a header's declared fields.

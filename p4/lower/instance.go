@@ -49,7 +49,31 @@ func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name
 		for k, arg := range call.Args {
 			i.args = append(i.args, l.argument(arg, call.Type, k, e))
 		}
-		l.declareExtern(i)
+		l.externs = append(l.externs, i)
+		if i.name != "" {
+			l.claim(i.extern().Name, i.name, i.at)
+		}
+		if !l.arch.declare(i) {
+			// An extern that is not v1model's own: a BMv2 that was built or started with
+			// it knows what to do.
+			out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
+			// The attributes are named after the parameters of the constructor.
+			var names []string
+			for _, m := range i.extern().Methods {
+				if m.IsCtor && len(m.Type.Params) == len(i.args) {
+					for _, p := range m.Type.Params {
+						names = append(names, p.Name)
+					}
+					break
+				}
+			}
+			for k, m := range names {
+				if v, ok := i.args[k].(*ex); ok && v.isConst() {
+					out.AttributeValues = append(out.AttributeValues, bmv2.ExternAttribute{Name: m, Value: bmv2.Hex(v.v, bytesOf(v.st.width))})
+				}
+			}
+			l.cfg.ExternInstances = append(l.cfg.ExternInstances, out)
+		}
 	}
 	return i
 }
@@ -92,25 +116,6 @@ func (l *lowerer) blockArg(arg syntax.Expr, pkg string) *instance {
 	return inst
 }
 
-// declareExtern emits an extern object at its instantiation.
-func (l *lowerer) declareExtern(i *instance) {
-	l.externs = append(l.externs, i)
-	if i.name != "" {
-		l.claim(i.extern().Name, i.name, i.at)
-	}
-	if !l.arch.declare(i) {
-		// An extern that is not v1model's own: a BMv2 that was built or started with
-		// it knows what to do.
-		out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
-		for k, m := range i.ctorParams() {
-			if v, ok := i.args[k].(*ex); ok && v.isConst() {
-				out.AttributeValues = append(out.AttributeValues, bmv2.ExternAttribute{Name: m, Value: bmv2.Hex(v.v, bytesOf(v.st.width))})
-			}
-		}
-		l.cfg.ExternInstances = append(l.cfg.ExternInstances, out)
-	}
-}
-
 func (l *lowerer) declareCounter(i *instance) {
 	l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
 		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, l.constArg(i, 0), bmv2.CounterWords), TrueEgress: l.trueEgress(i, 2),
@@ -137,20 +142,6 @@ func (l *lowerer) claim(kind, name string, at syntax.Node) {
 		panic(bail{})
 	}
 	l.claimed[key] = true
-}
-
-// ctorParams names the constructor's parameters, as many as there are arguments.
-func (i *instance) ctorParams() []string {
-	var names []string
-	for _, m := range i.extern().Methods {
-		if m.IsCtor && len(m.Type.Params) == len(i.args) {
-			for _, p := range m.Type.Params {
-				names = append(names, p.Name)
-			}
-			break
-		}
-	}
-	return names
 }
 
 // foreign emits a call of an extern that is not v1model's own.

@@ -26,25 +26,21 @@ func (l *lowerer) constant(v types.Value, t types.Type) value {
 		}
 		return intEx(int64(v.Index), code32)
 	case *types.AggregateValue:
-		return l.constantAggregate(v, t)
+		if s, ok := t.(*types.Struct); ok && s.Kind == syntax.StructKindHeader {
+			lit := &literal{typ: s, invalid: v.Invalid}
+			for i, el := range v.Elems {
+				lit.fields = append(lit.fields, l.flat(l.constant(el, s.Fields[i].Type), s.Fields[i].Type)...)
+			}
+			return lit
+		}
+		a := &aggregate{typ: t}
+		_, parts, _ := components(t)
+		for i, el := range v.Elems {
+			a.elems = append(a.elems, l.constant(el, partType(t, parts, i)))
+		}
+		return a
 	}
 	return nil
-}
-
-func (l *lowerer) constantAggregate(v *types.AggregateValue, t types.Type) value {
-	if s, ok := t.(*types.Struct); ok && s.Kind == syntax.StructKindHeader {
-		lit := &literal{typ: s, invalid: v.Invalid}
-		for i, el := range v.Elems {
-			lit.fields = append(lit.fields, l.flat(l.constant(el, s.Fields[i].Type), s.Fields[i].Type)...)
-		}
-		return lit
-	}
-	a := &aggregate{typ: t}
-	_, parts, _ := components(t)
-	for i, el := range v.Elems {
-		a.elems = append(a.elems, l.constant(el, partType(t, parts, i)))
-	}
-	return a
 }
 
 func partType(t types.Type, parts []types.Type, i int) types.Type {

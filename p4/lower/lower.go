@@ -86,11 +86,6 @@ func (l *lowerer) attempt() {
 			}
 		}
 	}()
-	l.program()
-}
-
-// program lowers the instance main.
-func (l *lowerer) program() {
 	main := l.info.Top["main"]
 	if main == nil {
 		return // a library: checked, nothing to emit
@@ -133,7 +128,12 @@ func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	case *syntax.CondExpr:
 		return l.evalCond(x, e)
 	case *syntax.CastExpr:
-		return l.evalCast(x, e)
+		v := l.eval(x.X, e)
+		t := e.typeOf(x)
+		if st, ok := scalarOf(t); ok {
+			return cast(l.toEx(v, x.X), st)
+		}
+		return convert(v, t)
 	case *syntax.CallExpr:
 		return l.call(x, e)
 	case *syntax.ListExpr:
@@ -179,7 +179,18 @@ func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
 		})
 		return nil
 	case types.ExternCall:
-		return l.callExtern(x, call, e)
+		// The extern functions of core.p4, and the architecture's own.
+		switch call.Callee.Name {
+		case "verify":
+			cond := l.scalar(call.Args[0], e)
+			m := l.mark()
+			err := l.scalar(call.Args[1], e)
+			l.prim("verify", l.stable(cond, m), err)
+			return nil
+		case "static_assert":
+			return boolEx(true)
+		}
+		return l.arch.function(x, call, e)
 	case types.MethodCall:
 		return l.callMethod(x, call, e)
 	case types.TableApply:
@@ -204,25 +215,24 @@ func (l *lowerer) callMethod(x *syntax.CallExpr, call *types.Call, e *env) value
 	kind, method := inst.extern().Name, call.Method.Name
 	switch kind + "." + method {
 	case "packet_in.extract", "packet_in.lookahead", "packet_in.advance", "packet_in.length":
-		return l.packetIn(method, x, call, e)
+		if l.block != parserBlock {
+			l.unsupported(x, "packet_in outside of the parser")
+		}
+		switch method {
+		case "extract":
+			l.extract(x, call, e)
+			return nil
+		case "advance":
+			l.prim("advance", cast(l.scalar(call.Args[0], e), code32))
+			return nil
+		case "lookahead":
+			return l.lookahead(x, e.subst(call.TypeArgs[0]))
+		}
+		l.unsupported(x, "packet_in.length in v1model on BMv2: use standard_metadata.packet_length")
+		return nil
 	case "packet_out.emit":
 		l.emitHeader(l.eval(call.Args[0], e), x)
 		return nil
 	}
 	return l.arch.method(inst, method, x, call, e)
-}
-
-// callExtern: the extern functions of core.p4, and the architecture's own.
-func (l *lowerer) callExtern(x *syntax.CallExpr, call *types.Call, e *env) value {
-	switch call.Callee.Name {
-	case "verify":
-		cond := l.scalar(call.Args[0], e)
-		m := l.mark()
-		err := l.scalar(call.Args[1], e)
-		l.prim("verify", l.stable(cond, m), err)
-		return nil
-	case "static_assert":
-		return boolEx(true)
-	}
-	return l.arch.function(x, call, e)
 }

@@ -23,7 +23,29 @@ func (l *lowerer) lowerParser(name string, inst *instance, args ...value) *bmv2.
 		l.parserBody(inst, p, e, nil)
 	})
 	s := &states{l: l, out: out, names: map[string]int{}}
-	s.build(l.prune(c.list))
+	list := l.prune(c.list)
+	s.label = map[*label]string{}
+	for _, i := range list {
+		if i.kind == iLabel {
+			base := i.label.name
+			if base == "" {
+				base = s.base + "_join"
+			} else {
+				s.base = base
+			}
+			s.label[i.label] = s.fresh(base)
+		}
+	}
+	if len(list) == 0 || list[0].kind != iLabel {
+		s.open(s.fresh("start"))
+	}
+	for _, i := range list {
+		s.add(i)
+	}
+	s.close(nil)
+	if len(s.out.ParseStates) > 0 {
+		s.out.InitState = s.out.ParseStates[0].Name
+	}
 	return out
 }
 
@@ -81,7 +103,17 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	case *syntax.Name:
 		l.goTo(l.info.Uses[t], t, e, done)
 	case *syntax.SelectExpr:
-		l.selectState(t, body, done)
+		// BMv2 keys are fields, so other keys go through variables, and the keyset is
+		// one string of bytes.
+		var keys []*ex
+		for _, a := range t.Args {
+			keys = append(keys, l.selectKeys(l.eval(a, body), a)...)
+		}
+		in := &instr{kind: iSelect, keys: keys, at: t}
+		for _, c := range t.Cases {
+			in.cases = append(in.cases, l.selectCases(c, keys, body, done)...)
+		}
+		l.add(in)
 	}
 }
 
@@ -109,20 +141,6 @@ func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 		return done
 	}
 	return nil
-}
-
-// selectState lowers a select. BMv2 keys are fields, so other keys go through
-// variables, and the keyset is one string of bytes.
-func (l *lowerer) selectState(s *syntax.SelectExpr, e *env, done *label) {
-	var keys []*ex
-	for _, a := range s.Args {
-		keys = append(keys, l.selectKeys(l.eval(a, e), a)...)
-	}
-	in := &instr{kind: iSelect, keys: keys, at: s}
-	for _, c := range s.Cases {
-		in.cases = append(in.cases, l.selectCases(c, keys, e, done)...)
-	}
-	l.add(in)
 }
 
 func (l *lowerer) selectKeys(v value, at syntax.Expr) []*ex {
@@ -309,25 +327,6 @@ func (l *lowerer) widthOf(t types.Type) int {
 	return n
 }
 
-// packetIn: the methods of packet_in.
-func (l *lowerer) packetIn(method string, x *syntax.CallExpr, call *types.Call, e *env) value {
-	if l.block != parserBlock {
-		l.unsupported(x, "packet_in outside of the parser")
-	}
-	switch method {
-	case "extract":
-		l.extract(x, call, e)
-		return nil
-	case "advance":
-		l.prim("advance", cast(l.scalar(call.Args[0], e), code32))
-		return nil
-	case "lookahead":
-		return l.lookahead(x, e.subst(call.TypeArgs[0]))
-	}
-	l.unsupported(x, "packet_in.length in v1model on BMv2: use standard_metadata.packet_length")
-	return nil
-}
-
 func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 	if call.Args[0] == nil {
 		// Without a destination, as many bytes are skipped as the header takes.
@@ -341,7 +340,18 @@ func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 	}
 	dst := l.eval(call.Args[0], e)
 	if el, ok := dst.(*element); ok && el.isHeader() {
-		l.extractElement(el, x, call, e)
+		// The stack's element has a run-time index.
+		var length *ex
+		if len(call.Args) > 1 {
+			length = l.settled(l.scalar(call.Args[1], e))
+		}
+		l.eachElement(el, func(v value) {
+			if length != nil {
+				l.prim("extract_VL", l.extractTarget(v, x), length)
+				return
+			}
+			l.prim("extract", l.extractTarget(v, x))
+		})
 		return
 	}
 	op, args := "extract", []any{l.extractTarget(dst, x)}
@@ -350,21 +360,6 @@ func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 		args = append(args, l.scalar(call.Args[1], e))
 	}
 	l.prim(op, args...)
-}
-
-// extractElement extracts to the stack's element with a run-time index.
-func (l *lowerer) extractElement(el *element, x *syntax.CallExpr, call *types.Call, e *env) {
-	var length *ex
-	if len(call.Args) > 1 {
-		length = l.settled(l.scalar(call.Args[1], e))
-	}
-	l.eachElement(el, func(v value) {
-		if length != nil {
-			l.prim("extract_VL", l.extractTarget(v, x), length)
-			return
-		}
-		l.prim("extract", l.extractTarget(v, x))
-	})
 }
 
 func (l *lowerer) extractTarget(dst value, x *syntax.CallExpr) *bmv2.Expr {

@@ -17,31 +17,6 @@ type states struct {
 	base  string
 }
 
-func (s *states) build(list []*instr) {
-	s.label = map[*label]string{}
-	for _, i := range list {
-		if i.kind == iLabel {
-			base := i.label.name
-			if base == "" {
-				base = s.base + "_join"
-			} else {
-				s.base = base
-			}
-			s.label[i.label] = s.fresh(base)
-		}
-	}
-	if len(list) == 0 || list[0].kind != iLabel {
-		s.open(s.fresh("start"))
-	}
-	for _, i := range list {
-		s.add(i)
-	}
-	s.close(nil)
-	if len(s.out.ParseStates) > 0 {
-		s.out.InitState = s.out.ParseStates[0].Name
-	}
-}
-
 func (s *states) fresh(base string) string {
 	n := s.names[base]
 	s.names[base] = n + 1
@@ -92,41 +67,33 @@ func (s *states) add(i *instr) {
 	case iAccept, iExit:
 		s.close(nil)
 	case iBranch:
-		s.branch(i)
+		// The parser selects on a variable that holds the condition.
+		t := s.l.temp(boolean)
+		s.cur.ParserOps = append(s.cur.ParserOps, s.l.parserOp(&instr{kind: iPrim, prim: "assign", args: []any{t, i.cond}, at: i.at}))
+		then := s.fresh(s.cur.Name + "_if")
+		s.cur.TransitionKey = []*bmv2.Expr{bmv2.FieldOf(t.header, t.name)}
+		s.close([]bmv2.Transition{{Type: "hexstr", Value: "0x00", NextState: s.label[i.label]}, {Type: "default", NextState: then}})
+		s.open(then)
 	case iSelect:
-		s.choose(i)
+		key := []*bmv2.Expr{}
+		for _, k := range i.keys {
+			key = append(key, data(k, false))
+		}
+		s.cur.TransitionKey = key
+		ts := []bmv2.Transition{}
+		for _, c := range i.cases {
+			ts = append(ts, s.transition(c))
+			if ts[len(ts)-1].Type == "default" {
+				break // what follows is never looked at, where a later default would be
+			}
+		}
+		if len(ts) == 0 {
+			ts = nil
+		}
+		s.close(ts)
 	default:
 		s.l.unsupported(i.at, "this statement in a parser")
 	}
-}
-
-// branch: an if in a parser selects on a variable that holds the condition.
-func (s *states) branch(i *instr) {
-	t := s.l.temp(boolean)
-	s.cur.ParserOps = append(s.cur.ParserOps, s.l.parserOp(&instr{kind: iPrim, prim: "assign", args: []any{t, i.cond}, at: i.at}))
-	then := s.fresh(s.cur.Name + "_if")
-	s.cur.TransitionKey = []*bmv2.Expr{bmv2.FieldOf(t.header, t.name)}
-	s.close([]bmv2.Transition{{Type: "hexstr", Value: "0x00", NextState: s.label[i.label]}, {Type: "default", NextState: then}})
-	s.open(then)
-}
-
-func (s *states) choose(i *instr) {
-	key := []*bmv2.Expr{}
-	for _, k := range i.keys {
-		key = append(key, data(k, false))
-	}
-	s.cur.TransitionKey = key
-	ts := []bmv2.Transition{}
-	for _, c := range i.cases {
-		ts = append(ts, s.transition(c))
-		if ts[len(ts)-1].Type == "default" {
-			break // what follows is never looked at, where a later default would be
-		}
-	}
-	if len(ts) == 0 {
-		ts = nil
-	}
-	s.close(ts)
 }
 
 func (s *states) transition(c selectCase) bmv2.Transition {

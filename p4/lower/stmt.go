@@ -43,7 +43,13 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	case *syntax.ForInStmt:
 		l.forInStmt(s, e)
 	case *syntax.ReturnStmt:
-		l.returnStmt(s, e)
+		if s.Value != nil {
+			v := l.eval(s.Value, e)
+			if e.result != nil {
+				l.assign(e.result, v)
+			}
+		}
+		l.jump(e.ret)
 	case *syntax.ExitStmt:
 		if e.exit != nil {
 			e.exit()
@@ -284,16 +290,6 @@ func (l *lowerer) branchOnApply(c syntax.Expr, els *label, negated bool, e *env)
 	}
 	l.place(then)
 	return true
-}
-
-func (l *lowerer) returnStmt(s *syntax.ReturnStmt, e *env) {
-	if s.Value != nil {
-		v := l.eval(s.Value, e)
-		if e.result != nil {
-			l.assign(e.result, v)
-		}
-	}
-	l.jump(e.ret)
 }
 
 func (l *lowerer) switchStmt(s *syntax.SwitchStmt, e *env) {

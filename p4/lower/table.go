@@ -9,23 +9,6 @@ import (
 	"github.com/p4lb/p4lb/p4/types"
 )
 
-// applyOutcome evaluates t.apply().hit, .miss as a value.
-func (l *lowerer) applyOutcome(x *syntax.CallExpr, call *types.Call, what string, e *env) value {
-	if what != "hit" && what != "miss" {
-		l.unsupported(x, "%s of a table outside of a switch", what)
-	}
-	i := l.applyTable(x, call, e)
-	t, end := l.temp(boolean), &label{}
-	i.hit, i.miss = &label{used: true}, &label{used: true}
-	l.place(i.hit)
-	l.set(t, boolEx(what == "hit"))
-	l.jump(end)
-	l.place(i.miss)
-	l.set(t, boolEx(what == "miss"))
-	l.place(end)
-	return fieldEx(t)
-}
-
 // applyTable emits the application; the caller sets the labels of the outcome.
 func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *instr {
 	if l.block != ingressBlock && l.block != egressBlock {
@@ -79,9 +62,21 @@ func (t *table) property(name string) *syntax.Property {
 
 // emitTable makes the BMv2 table but for its successors.
 func (l *lowerer) emitTable(t *table) {
+	rank := map[string]int{"exact": 0, "selector": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
+	kinds := []string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, bmv2.MatchRange}
+	best, lpm := 0, 0
+	for _, k := range t.keys {
+		best = max(best, rank[k.kind])
+		if k.kind == "lpm" {
+			lpm++
+		}
+	}
+	if lpm > 1 {
+		l.errorf(t.decl, "table %s has %d lpm keys; BMv2 allows one", t.name, lpm)
+	}
 	out := &bmv2.Table{
 		Name: t.name, ID: l.nextID("tables"), SourceInfo: l.source(t.decl), Key: []*bmv2.TableKey{},
-		MatchType: l.matchType(t), Type: bmv2.TableSimple, MaxSize: l.tableSize(t), ActionIDs: []int{}, Actions: []string{},
+		MatchType: kinds[best], Type: bmv2.TableSimple, MaxSize: l.tableSize(t), ActionIDs: []int{}, Actions: []string{},
 	}
 	t.out = out
 	l.implementation(t)
@@ -104,23 +99,6 @@ func (l *lowerer) emitTable(t *table) {
 	if t.out.Entries != nil && l.arch.traits().entriesFit {
 		out.MaxSize = max(out.MaxSize, len(out.Entries))
 	}
-}
-
-// matchType is the strongest kind among the keys.
-func (l *lowerer) matchType(t *table) string {
-	rank := map[string]int{"exact": 0, "selector": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
-	kinds := []string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, bmv2.MatchRange}
-	best, lpm := 0, 0
-	for _, k := range t.keys {
-		best = max(best, rank[k.kind])
-		if k.kind == "lpm" {
-			lpm++
-		}
-	}
-	if lpm > 1 {
-		l.errorf(t.decl, "table %s has %d lpm keys; BMv2 allows one", t.name, lpm)
-	}
-	return kinds[best]
 }
 
 // tableSize is the size property; without one 1024, or what the entries of the

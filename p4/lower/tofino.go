@@ -243,7 +243,15 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
 		}
 	}
-	own := l.ownParams(parser, g)
+	// The program chooses the types of these parameters.
+	b, _ := types.BodyOf(parser.typ)
+	var own []*syntax.Param
+	for _, p := range b.Params {
+		t := l.paramType(parser, p)
+		if _, isExtern := t.(*types.Extern); !isExtern && g.of(t) == nil {
+			own = append(own, p)
+		}
+	}
 	if len(own) != 2 {
 		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
 	}
@@ -319,19 +327,6 @@ func (l *tofino) wantsMessage(control *instance) bool {
 
 func (l *tofino) paramType(inst *instance, p *syntax.Param) types.Type {
 	return types.Underlying(inst.env.subst(l.info.Defs[p].Type))
-}
-
-// ownParams lists the parameters of a block whose types the program chooses.
-func (l *tofino) ownParams(inst *instance, g *gress) []*syntax.Param {
-	b, _ := types.BodyOf(inst.typ)
-	var own []*syntax.Param
-	for _, p := range b.Params {
-		t := l.paramType(inst, p)
-		if _, isExtern := t.(*types.Extern); !isExtern && g.of(t) == nil {
-			own = append(own, p)
-		}
-	}
-	return own
 }
 
 // of is the place of a parameter of the architecture's type t.

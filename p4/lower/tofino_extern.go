@@ -147,7 +147,12 @@ func (l *tofino) resultShape(c *methodCall) scalar {
 // has one cell.
 func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	if index := c.arg("index"); index != nil {
-		return l.cheap(l.scalar(index, c.e))
+		// An index that is used twice must be cheap.
+		x := l.scalar(index, c.e)
+		if !x.reads() || x.op == opField || x.op == opCast && x.x.op == opField {
+			return x
+		}
+		return l.settled(x)
 	}
 	if c.method == "execute_log" {
 		return l.logIndex(array)
@@ -181,14 +186,6 @@ func (l *tofino) logIndex(reg *instance) *ex {
 	next := binary(syntax.Add, fieldEx(now), intEx(1, code32), code32)
 	l.prim("register_write", array, zero, cond(equal(next, size), zero, next))
 	return fieldEx(now)
-}
-
-// cheap makes an index that is used twice cheap.
-func (l *tofino) cheap(x *ex) *ex {
-	if !x.reads() || x.op == opField || x.op == opCast && x.x.op == opField {
-		return x
-	}
-	return l.settled(x)
 }
 
 // as reads the bits of f as a number of shape st.
@@ -293,12 +290,6 @@ func (l *tofino) colour(inst *instance, c *ex, k int) *ex {
 	}
 	is := func(n int64) *ex { return equal(c, intEx(n, c.st)) }
 	return cond(is(2), red, cond(is(1), yellow, green))
-}
-
-func (l *tofino) filterCall(c *methodCall) value {
-	f := l.temp(l.resultShape(c))
-	l.filter("filter_execute", c, f)
-	return f
 }
 
 func (l *tofino) filter(op string, c *methodCall, f *field) {

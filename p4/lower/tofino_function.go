@@ -22,7 +22,19 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		}
 		return cond(binary(op, a, b, boolean), a, b)
 	case "funnel_shift_right":
-		return l.funnelShift(x, call, e)
+		// The low half of two numbers side by side, shifted to the right.
+		hi := l.scalar(call.Args[1], e)
+		m := l.mark()
+		lo := l.scalar(call.Args[2], e)
+		hi = l.stable(hi, m)
+		by := l.scalar(call.Args[3], e)
+		if !by.isConst() || by.v.Sign() < 0 || by.v.Cmp(big.NewInt(int64(lo.st.width))) > 0 {
+			l.unsupported(x, "a funnel shift by a number that is not a constant up to %d", lo.st.width)
+		}
+		n, u := int(by.v.Int64()), scalar{width: lo.st.width}
+		both := binary(syntax.Concat, cast(hi, u), cast(lo, u), scalar{width: 2 * u.width})
+		l.give(call.Args[0], cast(slice(both, n+u.width-1, n), lo.st), e)
+		return nil
 	case "invalidate":
 		l.invalidateCall(l.lvalue(call.Args[0], e), x)
 		return nil
@@ -40,25 +52,17 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	case "sizeInBytes":
 		return intEx(int64(bytesOf(l.widthOf(e.typeOf(call.Args[0])))), code32)
 	case "port_metadata_unpack":
-		return l.portMetadata(x, e.subst(call.Result))
+		// What the control plane says of the ingress port stands where the parser is,
+		// which leaves it behind.
+		size := types.Number(l.info.Top["PORT_METADATA_SIZE"].Value)
+		if l.block != parserBlock || size == nil {
+			l.unsupported(x, "port_metadata_unpack here")
+		}
+		v := l.lookahead(x, e.subst(call.Result))
+		l.prim("advance", cast(constEx(size, code32), code32))
+		return v
 	}
 	l.unsupported(x, "the function %s", call.Callee.Name)
-	return nil
-}
-
-// funnelShift: the low half of two numbers side by side, shifted to the right.
-func (l *tofino) funnelShift(x *syntax.CallExpr, call *types.Call, e *env) value {
-	hi := l.scalar(call.Args[1], e)
-	m := l.mark()
-	lo := l.scalar(call.Args[2], e)
-	hi = l.stable(hi, m)
-	by := l.scalar(call.Args[3], e)
-	if !by.isConst() || by.v.Sign() < 0 || by.v.Cmp(big.NewInt(int64(lo.st.width))) > 0 {
-		l.unsupported(x, "a funnel shift by a number that is not a constant up to %d", lo.st.width)
-	}
-	n, u := int(by.v.Int64()), scalar{width: lo.st.width}
-	both := binary(syntax.Concat, cast(hi, u), cast(lo, u), scalar{width: 2 * u.width})
-	l.give(call.Args[0], cast(slice(both, n+u.width-1, n), lo.st), e)
 	return nil
 }
 
@@ -81,25 +85,6 @@ func (l *tofino) invalidateCall(v value, x *syntax.CallExpr) {
 	}
 }
 
-// portMetadata reads what the control plane says of the ingress port, which
-// stands where the parser is, and leaves it behind.
-func (l *tofino) portMetadata(x *syntax.CallExpr, t types.Type) value {
-	size := types.Number(l.info.Top["PORT_METADATA_SIZE"].Value)
-	if l.block != parserBlock || size == nil {
-		l.unsupported(x, "port_metadata_unpack here")
-	}
-	v := l.lookahead(x, t)
-	l.prim("advance", cast(constEx(size, code32), code32))
-	return v
-}
-
-func (l *tofino) randomCall(c *methodCall) value {
-	st := l.resultShape(c)
-	f := l.temp(scalar{width: st.width})
-	l.prim("modify_field_rng_uniform", f, intEx(0, f.st), constEx(maskOf(st.width), f.st))
-	return l.as(f, st)
-}
-
 // method: the methods of extern objects of TNA and T2NA.
 func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
 	c := &methodCall{inst: inst, method: method, x: x, call: call, e: e}
@@ -111,7 +96,9 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "DirectMeter":
 		return l.directMeterCall(c)
 	case "Lpf", "DirectLpf":
-		return l.filterCall(c)
+		f := l.temp(l.resultShape(c))
+		l.filter("filter_execute", c, f)
+		return f
 	case "Wred", "DirectWred":
 		return l.wredCall(c)
 	case "Register", "DirectRegister", "RegisterParam":
@@ -134,7 +121,10 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "MathUnit":
 		return l.mathUnitCall(c)
 	case "Random":
-		return l.randomCall(c)
+		st := l.resultShape(c)
+		f := l.temp(scalar{width: st.width})
+		l.prim("modify_field_rng_uniform", f, intEx(0, f.st), constEx(maskOf(st.width), f.st))
+		return l.as(f, st)
 	case "Checksum":
 		return l.checksumObjectCall(c)
 	case "ParserCounter":

@@ -49,39 +49,35 @@ func (l *tofino) hashName(inst *instance) string {
 func (l *tofino) hashFunction(inst *instance) hashFunction {
 	name := l.hashName(inst)
 	if name == "CUSTOM" {
-		return l.polynomial(inst)
+		// A Hash may have a CRCPolynomial of its own.
+		p, ok := inst.arg(1).(*instance)
+		if !ok || p.extern().Name != "CRCPolynomial" || len(p.args) != 6 {
+			l.unsupported(inst.at, "a custom hash without a CRCPolynomial")
+		}
+		arg := func(k int) *ex {
+			x, ok := p.args[k].(*ex)
+			if !ok || !x.isConst() {
+				l.errorf(p.at, "the arguments of CRCPolynomial must be constants")
+				panic(bail{})
+			}
+			return x
+		}
+		width := l.widthOf(p.extern().Args[0])
+		if width < 8 || width > 64 {
+			l.unsupported(p.at, "a CRC of %d bits", width)
+		}
+		hex := func(k int) string {
+			return bmv2.HexString(wrap(arg(k).v, scalar{width: width}), bytesOf(width))
+		}
+		return hashFunction{width: width, extends: arg(3).isTrue(), algo: bmv2.AlgoCRC, crc: &bmv2.CRC{
+			Width: width, Poly: hex(0), Init: hex(4), Xor: hex(5), Reversed: arg(1).isTrue(),
+		}}
 	}
 	f, ok := hashFunctions[name]
 	if !ok {
 		l.unsupported(inst.at, "the hash algorithm %s here", name)
 	}
 	return f
-}
-
-// polynomial reads the CRCPolynomial of a Hash.
-func (l *tofino) polynomial(inst *instance) hashFunction {
-	p, ok := inst.arg(1).(*instance)
-	if !ok || p.extern().Name != "CRCPolynomial" || len(p.args) != 6 {
-		l.unsupported(inst.at, "a custom hash without a CRCPolynomial")
-	}
-	arg := func(k int) *ex {
-		x, ok := p.args[k].(*ex)
-		if !ok || !x.isConst() {
-			l.errorf(p.at, "the arguments of CRCPolynomial must be constants")
-			panic(bail{})
-		}
-		return x
-	}
-	width := l.widthOf(p.extern().Args[0])
-	if width < 8 || width > 64 {
-		l.unsupported(p.at, "a CRC of %d bits", width)
-	}
-	hex := func(k int) string {
-		return bmv2.HexString(wrap(arg(k).v, scalar{width: width}), bytesOf(width))
-	}
-	return hashFunction{width: width, extends: arg(3).isTrue(), algo: bmv2.AlgoCRC, crc: &bmv2.CRC{
-		Width: width, Poly: hex(0), Init: hex(4), Xor: hex(5), Reversed: arg(1).isTrue(),
-	}}
 }
 
 // hashCall: IDENTITY is the data themselves, one after the other.

@@ -94,9 +94,22 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	use.written = use.written || l.postmods(f.Body)
 	switch {
 	case cells > 1:
-		l.readCells(held, reg, index, cells)
+		var parts []*ex
+		for k := cells - 1; k >= 0; k-- {
+			f := l.temp(scalar{width: l.widthOf(reg.extern().Args[0])})
+			l.prim("register_read", f, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k))
+			parts = append(parts, fieldEx(f))
+		}
+		l.assign(held, l.joined(parts))
 	case use.read:
-		l.readInto(held, reg, index, t)
+		// The cell is read without a detour where that is possible.
+		m := l.mark()
+		cell := l.readCell(reg, index, t)
+		if !l.intoDestination(held, cell, m) {
+			l.assign(held, cell)
+		} else if f, ok := cell.(*field); ok {
+			f.dropped = true
+		}
 	}
 	body.bind(params[0], held)
 	bind()
@@ -105,7 +118,11 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	switch {
 	case !use.written:
 	case cells > 1:
-		l.writeCells(held, reg, index, cells)
+		width := l.widthOf(reg.extern().Args[0])
+		for k := range cells {
+			part := slice(l.toEx(held, reg.at), (k+1)*width-1, k*width)
+			l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k), part)
+		}
 	default:
 		l.writeCell(reg, index, held, t)
 	}
@@ -118,24 +135,6 @@ func cellAt(index *ex, n, k int) *ex {
 	return binary(syntax.Add, first, intEx(int64(k), code32), code32)
 }
 
-func (l *tofino) readCells(held value, reg *instance, index *ex, n int) {
-	var parts []*ex
-	for k := n - 1; k >= 0; k-- {
-		f := l.temp(scalar{width: l.widthOf(reg.extern().Args[0])})
-		l.prim("register_read", f, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, n, k))
-		parts = append(parts, fieldEx(f))
-	}
-	l.assign(held, l.joined(parts))
-}
-
-func (l *tofino) writeCells(held value, reg *instance, index *ex, n int) {
-	width := l.widthOf(reg.extern().Args[0])
-	for k := range n {
-		part := slice(l.toEx(held, reg.at), (k+1)*width-1, k*width)
-		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, n, k), part)
-	}
-}
-
 // registerAction is the register of a RegisterAction and its method apply.
 func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.FuncDecl) {
 	reg, ok := c.inst.arg(0).(*instance)
@@ -144,18 +143,6 @@ func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.Fun
 		l.unsupported(c.x, "this call of execute")
 	}
 	return reg, apply
-}
-
-// readInto reads a cell into a variable, without a detour where that is
-// possible.
-func (l *tofino) readInto(held value, reg *instance, index *ex, t types.Type) {
-	m := l.mark()
-	cell := l.readCell(reg, index, t)
-	if !l.intoDestination(held, cell, m) {
-		l.assign(held, cell)
-	} else if f, ok := cell.(*field); ok {
-		f.dropped = true
-	}
 }
 
 // implementation is the method that the instance's body gives.

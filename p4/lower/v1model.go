@@ -100,7 +100,17 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 		return nil
 	case "direct_meter.read":
 		l.uses(inst)
-		l.readDirectMeter(inst, x, call, e)
+		// BMv2 runs a direct meter with the lookup and leaves the colour in the field
+		// that the meter names, so there is one such field.
+		p := l.lvalue(call.Args[0], e)
+		f, ok := p.(*field)
+		if !ok {
+			l.unsupported(x, "reading a direct meter into anything but a field")
+		}
+		if inst.target != nil && inst.target != value(f) {
+			l.unsupported(x, "reading direct meter %s into two different fields", inst.name)
+		}
+		inst.target = f
 		return nil
 	case "meter.execute_meter", "meter.execute":
 		index := l.scalar(call.Args[0], e)
@@ -127,20 +137,6 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 	return l.foreign(x, "_"+kind+"_"+method, []any{self}, call, e)
 }
 
-// readDirectMeter: BMv2 runs a direct meter with the lookup and leaves the
-// colour in the field that the meter names, so there is one such field.
-func (l v1model) readDirectMeter(inst *instance, x *syntax.CallExpr, call *types.Call, e *env) {
-	p := l.lvalue(call.Args[0], e)
-	f, ok := p.(*field)
-	if !ok {
-		l.unsupported(x, "reading a direct meter into anything but a field")
-	}
-	if inst.target != nil && inst.target != value(f) {
-		l.unsupported(x, "reading direct meter %s into two different fields", inst.name)
-	}
-	inst.target = f
-}
-
 // function: the extern functions of v1model.p4.
 func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	name := call.Callee.Name
@@ -161,7 +157,14 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		l.prim("modify_field_rng_uniform", d.f, l.stable(lo, m), hi)
 		d.back()
 	case "hash":
-		l.hash(call, e)
+		// The result is base + H(data) % max.
+		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
+		base := l.scalar(call.Args[2], e)
+		algo := l.hashAlgorithm(l.eval(call.Args[1], e), call.Args[1])
+		input := l.hashInput(l.eval(call.Args[3], e), call.Args[3])
+		limit := l.scalar(call.Args[4], e)
+		l.prim("modify_field_with_hash_based_offset", d.f, base, l.calculation(algo, input, false), limit)
+		d.back()
 	case "digest":
 		l.digest(x, call, e)
 	case "clone", "clone3", "clone_preserving_field_list":
@@ -182,17 +185,6 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		return l.foreign(x, name, nil, call, e)
 	}
 	return nil
-}
-
-// hash: result = base + H(data) % max.
-func (l v1model) hash(call *types.Call, e *env) {
-	d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
-	base := l.scalar(call.Args[2], e)
-	algo := l.hashAlgorithm(l.eval(call.Args[1], e), call.Args[1])
-	input := l.hashInput(l.eval(call.Args[3], e), call.Args[3])
-	limit := l.scalar(call.Args[4], e)
-	l.prim("modify_field_with_hash_based_offset", d.f, base, l.calculation(algo, input, false), limit)
-	d.back()
 }
 
 // digest sends a learn list; it is named after the struct that it carries.

@@ -381,7 +381,18 @@ func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 		}
 	}
 	if op == syntax.Div || op == syntax.Mod {
-		return divide(op, x, y, st)
+		// Division by a power of two becomes a shift or mask, and 0 / y, whose divisor
+		// BMv2 must not see at run time, becomes 0.
+		if x.isConst() && x.v.Sign() == 0 {
+			return intEx(0, st)
+		}
+		if y.isConst() && y.v.Sign() > 0 && y.v.TrailingZeroBits() == uint(y.v.BitLen()-1) {
+			if op == syntax.Div {
+				return binary(syntax.Shr, x, intEx(int64(y.v.BitLen()-1), code32), st)
+			}
+			return binary(syntax.And, x, constEx(new(big.Int).Sub(y.v, big.NewInt(1)), y.st), st)
+		}
+		return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
 	}
 	if op == syntax.Shl || op == syntax.Shr {
 		if y.isConst() && y.v.Sign() == 0 {
@@ -390,21 +401,6 @@ func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 		if y.isConst() && !x.st.signed && y.v.Cmp(big.NewInt(int64(x.st.width))) >= 0 {
 			return intEx(0, st)
 		}
-	}
-	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
-}
-
-// divide turns division by a power of two into a shift or mask, and 0 / y,
-// whose divisor BMv2 must not see at run time, into 0.
-func divide(op syntax.Operator, x, y *ex, st scalar) *ex {
-	if x.isConst() && x.v.Sign() == 0 {
-		return intEx(0, st)
-	}
-	if y.isConst() && y.v.Sign() > 0 && y.v.TrailingZeroBits() == uint(y.v.BitLen()-1) {
-		if op == syntax.Div {
-			return binary(syntax.Shr, x, intEx(int64(y.v.BitLen()-1), code32), st)
-		}
-		return binary(syntax.And, x, constEx(new(big.Int).Sub(y.v, big.NewInt(1)), y.st), st)
 	}
 	return operation(&ex{op: opBinary, tok: op, x: x, y: y, st: st})
 }

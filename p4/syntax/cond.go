@@ -15,20 +15,25 @@ type cond struct {
 	last  bool // #else has been seen
 }
 
-// ifDirective runs #if, #ifdef and #ifndef.
-func (p *preproc) ifDirective(t Token) {
-	c := cond{name: t.Text, pos: t.Pos}
-	c.taken = p.condition(strings.TrimPrefix(t.Text, "if"))
-	p.file.conds = append(p.file.conds, c)
-	if !c.taken {
-		p.skipGroups()
-	}
-}
-
 // condition reads the operand of #if, #elif and their kin; kind is "", "def" or "ndef".
 func (p *preproc) condition(kind string) bool {
 	if kind == "" {
-		return p.evaluate()
+		// The rest of the line is the condition of an #if.
+		toks := p.resolveDefined(p.line())
+		if toks == nil {
+			p.errorf(p.file.posAt(p.file.off), "#if without a condition")
+			return false
+		}
+		e := condExpr{toks: p.expandList(toks), end: p.file.posAt(p.file.off)}
+		v := e.conditional(true)
+		if !e.failed && len(e.toks) > 0 {
+			e.fail(e.toks[0], "%s in the condition of #if", e.toks[0].describe())
+		}
+		if e.failed {
+			p.errorf(e.pos, "%s", e.msg)
+			return false
+		}
+		return v != 0
 	}
 	var t Token
 	if p.file.next(&t); !t.IsName() {
@@ -37,15 +42,6 @@ func (p *preproc) condition(kind string) bool {
 	}
 	p.end("if" + kind)
 	return (p.macros[t.Text] != nil) == (kind == "def")
-}
-
-// elseDirective runs #elif and #else met in a group that is being read: what
-// follows is skipped.
-func (p *preproc) elseDirective(t Token) {
-	if c := p.innermost(t); c != nil {
-		p.checkElse(c, t)
-		p.skipGroups()
-	}
 }
 
 func (p *preproc) checkElse(c *cond, t Token) {
@@ -123,25 +119,6 @@ func (s *scanner) nextDirective() (t Token, ok bool) {
 			return t, true
 		}
 	}
-}
-
-// evaluate reads the rest of the line as the condition of an #if.
-func (p *preproc) evaluate() bool {
-	toks := p.resolveDefined(p.line())
-	if toks == nil {
-		p.errorf(p.file.posAt(p.file.off), "#if without a condition")
-		return false
-	}
-	e := condExpr{toks: p.expandList(toks), end: p.file.posAt(p.file.off)}
-	v := e.conditional(true)
-	if !e.failed && len(e.toks) > 0 {
-		e.fail(e.toks[0], "%s in the condition of #if", e.toks[0].describe())
-	}
-	if e.failed {
-		p.errorf(e.pos, "%s", e.msg)
-		return false
-	}
-	return v != 0
 }
 
 // resolveDefined replaces defined X and defined(X) by 1 or 0.
@@ -243,7 +220,23 @@ func (e *condExpr) describe() string {
 
 // binary = unary { operator binary } , the operators of at least precedence prec.
 func (e *condExpr) binary(prec int, live bool) int64 {
-	x := e.unary(live)
+	// unary = { "!" | "~" | "-" | "+" } ( integer | name | "(" conditional ")" ) .
+	var ops []token.Kind
+	for k := e.peek().Kind; k == token.Not || k == token.Tilde || k == token.Minus || k == token.Plus; k = e.peek().Kind {
+		ops = append(ops, k)
+		e.toks = e.toks[1:]
+	}
+	x := e.primary(live)
+	for i := len(ops) - 1; i >= 0; i-- {
+		switch ops[i] {
+		case token.Not:
+			x = int64(btoi(x == 0))
+		case token.Tilde:
+			x = ^x
+		case token.Minus:
+			x = -x
+		}
+	}
 	for {
 		op, opPrec := binaryAt(e.toks)
 		if opPrec < prec || e.failed {
@@ -327,27 +320,6 @@ func apply(op Operator, x, y int64) int64 {
 		}
 	}
 	return 0
-}
-
-// unary = { "!" | "~" | "-" | "+" } ( integer | name | "(" conditional ")" ) .
-func (e *condExpr) unary(live bool) int64 {
-	var ops []token.Kind
-	for k := e.peek().Kind; k == token.Not || k == token.Tilde || k == token.Minus || k == token.Plus; k = e.peek().Kind {
-		ops = append(ops, k)
-		e.toks = e.toks[1:]
-	}
-	x := e.primary(live)
-	for i := len(ops) - 1; i >= 0; i-- {
-		switch ops[i] {
-		case token.Not:
-			x = int64(btoi(x == 0))
-		case token.Tilde:
-			x = ^x
-		case token.Minus:
-			x = -x
-		}
-	}
-	return x
 }
 
 func (e *condExpr) primary(live bool) int64 {

@@ -143,7 +143,25 @@ func (es Errors) Print(w io.Writer) error {
 	for _, e := range es {
 		b.WriteString(e.Error())
 		b.WriteByte('\n')
-		e.Pos.printLine(&b)
+		line, col := e.Pos.sourceLine(), int(e.Pos.col)-1
+		if line != "" && col <= len(line) {
+			if cut := col - maxShown/2; len(line) > maxShown && cut > 0 {
+				line, col = line[cut:], col-cut
+			}
+			if len(line) > maxShown {
+				line = line[:maxShown]
+			}
+			b.WriteString("    " + strings.ToValidUTF8(line, "?") + "\n    ")
+			for i := range col {
+				switch c := line[i]; {
+				case c == '\t':
+					b.WriteByte('\t')
+				case c&0xc0 != 0x80: // a caret below "é" stands one column on, not two
+					b.WriteByte(' ')
+				}
+			}
+			b.WriteString("^\n")
+		}
 		for from := e.Pos.includedFrom(); from.IsKnown(); from = from.includedFrom() {
 			fmt.Fprintf(&b, "    included from %s:%d\n", from.File(), from.Line())
 		}
@@ -154,26 +172,3 @@ func (es Errors) Print(w io.Writer) error {
 
 // maxShown bounds the part of a line that is shown around a position.
 const maxShown = 160
-
-func (p Pos) printLine(b *strings.Builder) {
-	line, col := p.sourceLine(), int(p.col)-1
-	if line == "" || col > len(line) {
-		return
-	}
-	if cut := col - maxShown/2; len(line) > maxShown && cut > 0 {
-		line, col = line[cut:], col-cut
-	}
-	if len(line) > maxShown {
-		line = line[:maxShown]
-	}
-	b.WriteString("    " + strings.ToValidUTF8(line, "?") + "\n    ")
-	for i := range col {
-		switch c := line[i]; {
-		case c == '\t':
-			b.WriteByte('\t')
-		case c&0xc0 != 0x80: // a caret below "é" stands one column on, not two
-			b.WriteByte(' ')
-		}
-	}
-	b.WriteString("^\n")
-}

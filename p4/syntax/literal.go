@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/token"
@@ -86,19 +85,6 @@ func digitValue(c byte) int {
 		return int(c|0x20-'a') + 10
 	}
 	return 99
-}
-
-// intText is a literal for the value of x, which has no spelling of its own.
-func intText(x *IntLit) string {
-	text := x.Value.String()
-	if x.Width == 0 {
-		return text
-	}
-	letter := "w"
-	if x.Signed {
-		letter = "s"
-	}
-	return strconv.Itoa(x.Width) + letter + text
 }
 
 // unquote is the value of a string literal. Only \" and \\ are escapes: the

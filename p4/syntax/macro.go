@@ -59,7 +59,9 @@ func (p *preproc) define() {
 	if !p.macroBody(m, toks) {
 		return
 	}
-	if old := p.macros[m.name]; old != nil && !old.same(m) {
+	alike := func(a, b macroToken) bool { return a.Text == b.Text && a.op == b.op && a.flag == b.flag }
+	if old := p.macros[m.name]; old != nil &&
+		(old.funcLike != m.funcLike || !slices.Equal(old.params, m.params) || !slices.EqualFunc(old.body, m.body, alike)) {
 		p.errs.warn(t.Pos, "macro %s redefined", m.name)
 	}
 	p.macros[m.name] = m
@@ -132,14 +134,6 @@ func (p *preproc) macroBody(m *macro, toks []Token) bool {
 		m.body[0].flag &^= spaced
 	}
 	return true
-}
-
-// same reports whether a second #define says nothing new.
-func (m *macro) same(n *macro) bool {
-	return m.funcLike == n.funcLike && slices.Equal(m.params, n.params) &&
-		slices.EqualFunc(m.body, n.body, func(a, b macroToken) bool {
-			return a.Text == b.Text && a.op == b.op && a.flag == b.flag
-		})
 }
 
 // undef runs #undef.

@@ -65,21 +65,17 @@ func newPreproc(fsys fs.FS, opts *Options, errs *Errors) *preproc {
 		p.macros[name] = &macro{name: name, builtin: true}
 	}
 	for _, d := range opts.Defines {
-		p.defineOption(d)
+		// An option is NAME or NAME=VALUE.
+		name, value, ok := strings.Cut(d, "=")
+		if !ok {
+			value = "1"
+		}
+		p.file = &inputFile{scanner: newScanner(newSource("command line", name+" "+value, Pos{}), p.errorf)}
+		p.file.inDirective = true
+		p.define()
+		p.file = nil
 	}
 	return p
-}
-
-// defineOption runs NAME or NAME=VALUE of the command line.
-func (p *preproc) defineOption(def string) {
-	name, value, ok := strings.Cut(def, "=")
-	if !ok {
-		value = "1"
-	}
-	p.file = &inputFile{scanner: newScanner(newSource("command line", name+" "+value, Pos{}), p.errorf)}
-	p.file.inDirective = true
-	p.define()
-	p.file = nil
 }
 
 func (p *preproc) errorf(pos Pos, format string, args ...any) { p.errs.add(pos, format, args...) }
@@ -174,18 +170,6 @@ func (p *preproc) lex() Token {
 	if p.isolated {
 		return Token{Kind: token.EOF}
 	}
-	return p.fileToken()
-}
-
-// read scans one token of the innermost file, of which a program has so many.
-func (p *preproc) read(t *Token) {
-	p.file.next(t)
-	if p.scanned++; p.scanned > maxTokens {
-		p.stop(t.Pos, "program has more than %d tokens", maxTokens)
-	}
-}
-
-func (p *preproc) fileToken() Token {
 	var t Token
 	for !p.stopped {
 		p.read(&t)
@@ -206,6 +190,14 @@ func (p *preproc) fileToken() Token {
 	return p.lex()
 }
 
+// read scans one token of the innermost file, of which a program has so many.
+func (p *preproc) read(t *Token) {
+	p.file.next(t)
+	if p.scanned++; p.scanned > maxTokens {
+		p.stop(t.Pos, "program has more than %d tokens", maxTokens)
+	}
+}
+
 // directive runs the directive whose # is at pos.
 func (p *preproc) directive(pos Pos) {
 	file := p.file
@@ -221,9 +213,18 @@ func (p *preproc) directive(pos Pos) {
 	case "include":
 		p.include(t.Pos)
 	case "if", "ifdef", "ifndef":
-		p.ifDirective(t)
+		c := cond{name: t.Text, pos: t.Pos}
+		c.taken = p.condition(strings.TrimPrefix(t.Text, "if"))
+		p.file.conds = append(p.file.conds, c)
+		if !c.taken {
+			p.skipGroups()
+		}
 	case "elif", "elifdef", "elifndef", "else":
-		p.elseDirective(t)
+		// What follows the group that is being read is skipped.
+		if c := p.innermost(t); c != nil {
+			p.checkElse(c, t)
+			p.skipGroups()
+		}
 	case "endif":
 		p.endif(t)
 	case "line":

@@ -195,14 +195,6 @@ func (p *printer) params(params []*Param) {
 	p.print(")")
 }
 
-func (p *printer) param(d *Param) {
-	p.annotations(d.Annotations, " ")
-	p.print([]string{"", "in ", "out ", "inout "}[d.Dir], d.Type, " ", d.Name)
-	if d.Default != nil {
-		p.print(" = ", d.Default)
-	}
-}
-
 func (p *printer) funcDecl(d *FuncDecl) {
 	p.annotations(d.Annotations, "\n")
 	if d.Extern {
@@ -279,7 +271,24 @@ func (p *printer) tablePart(n Node) {
 		p.print("entries = ")
 		p.braces(len(n.List), func(i int) { p.print(n.List[i]) })
 	case *Entry:
-		p.entry(n)
+		p.constWord(n.Const)
+		switch x := n.Priority.(type) {
+		case nil:
+		case *IntLit:
+			p.print("priority = ", x, ": ")
+		default:
+			p.print("priority = (", x, "): ")
+		}
+		if len(n.Keys) == 1 {
+			p.print(n.Keys[0])
+		} else {
+			p.print("(")
+			commaList(p, n.Keys)
+			p.print(")")
+		}
+		p.print(": ", n.Action)
+		p.annotationsBehind(n.Annotations)
+		p.print(";")
 	case *Property:
 		p.annotations(n.Annotations, "\n")
 		p.constWord(n.Const)
@@ -291,27 +300,6 @@ func (p *printer) constWord(isConst bool) {
 	if isConst {
 		p.print("const ")
 	}
-}
-
-func (p *printer) entry(e *Entry) {
-	p.constWord(e.Const)
-	switch x := e.Priority.(type) {
-	case nil:
-	case *IntLit:
-		p.print("priority = ", x, ": ")
-	default:
-		p.print("priority = (", x, "): ")
-	}
-	if len(e.Keys) == 1 {
-		p.print(e.Keys[0])
-	} else {
-		p.print("(")
-		commaList(p, e.Keys)
-		p.print(")")
-	}
-	p.print(": ", e.Action)
-	p.annotationsBehind(e.Annotations)
-	p.print(";")
 }
 
 func (p *printer) stmt(s Stmt) {

@@ -3,6 +3,7 @@ package syntax
 import (
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -115,13 +116,32 @@ func (p *printer) node(n Node) {
 	case Decl:
 		p.decl(n)
 	case *Annotation:
-		p.annotation(n)
+		p.print("@", n.Name)
+		switch n.Kind {
+		case AnnotationBody:
+			p.print("(", spell(n.Tokens), ")")
+		case AnnotationExprs:
+			p.print("[")
+			commaList(p, n.Exprs)
+			p.print("]")
+		case AnnotationKeyValues:
+			p.print("[")
+			commaList(p, n.Fields)
+			p.print("]")
+		}
 	case *Arg:
-		p.arg(n)
+		if n.Name != nil {
+			p.print(n.Name, " = ")
+		}
+		p.print(n.Value)
 	case *NamedExpr:
 		p.print(n.Name, " = ", n.Value)
 	case *Param:
-		p.param(n)
+		p.annotations(n.Annotations, " ")
+		p.print([]string{"", "in ", "out ", "inout "}[n.Dir], n.Type, " ", n.Name)
+		if n.Default != nil {
+			p.print(" = ", n.Default)
+		}
 	case *Field:
 		p.annotations(n.Annotations, " ")
 		p.print(n.Type, " ", n.Name, ";")
@@ -186,7 +206,11 @@ func (p *printer) expr(x Expr, prec int) {
 	case *ParenExpr:
 		p.print("(", x.X, ")")
 	case *UnaryExpr:
-		p.unary(x)
+		p.print(x.Op.String())
+		if inner, ok := x.X.(*UnaryExpr); ok && inner.Op == Plus && x.Op == Plus {
+			p.print(" ") // ++ is another operator
+		}
+		p.expr(x.X, unaryPrec)
 	case *CastExpr:
 		p.print("(", x.Type, ")")
 		p.expr(x.X, unaryPrec)
@@ -201,7 +225,10 @@ func (p *printer) expr(x Expr, prec int) {
 	case *MaskExpr:
 		p.print(x.X, " &&& ", x.Mask)
 	case *SelectExpr:
-		p.selectExpr(x)
+		p.print("select(")
+		commaList(p, x.Args)
+		p.print(") ")
+		p.braces(len(x.Cases), func(i int) { p.print(x.Cases[i]) })
 	default:
 		p.postfix(x)
 	}
@@ -239,7 +266,16 @@ func (x *IntLit) spelling() string {
 	if x.Text != "" || x.Value == nil {
 		return x.Text
 	}
-	return intText(x)
+	// The value has no spelling of its own.
+	text := x.Value.String()
+	if x.Width == 0 {
+		return text
+	}
+	letter := "w"
+	if x.Signed {
+		letter = "s"
+	}
+	return strconv.Itoa(x.Width) + letter + text
 }
 
 // binary writes x without recursion on its left side, where chains are long.
@@ -259,14 +295,6 @@ func (p *printer) binary(x *BinaryExpr) {
 		p.print(" ", chain[i].Op.String(), " ")
 		p.expr(chain[i].Y, chain[i].Op.precedence()+1)
 	}
-}
-
-func (p *printer) unary(x *UnaryExpr) {
-	p.print(x.Op.String())
-	if inner, ok := x.X.(*UnaryExpr); ok && inner.Op == Plus && x.Op == Plus {
-		p.print(" ") // ++ is another operator
-	}
-	p.expr(x.X, unaryPrec)
 }
 
 // postfix writes what binds most tightly: members, calls, lists and types.
@@ -315,13 +343,6 @@ func (p *printer) args(args []*Arg) {
 	p.print("(")
 	commaList(p, args)
 	p.print(")")
-}
-
-func (p *printer) arg(a *Arg) {
-	if a.Name != nil {
-		p.print(a.Name, " = ")
-	}
-	p.print(a.Value)
 }
 
 func (p *printer) typeArgs(args []Expr) {
@@ -378,13 +399,6 @@ func sizePrec(x Expr) int {
 	}
 }
 
-func (p *printer) selectExpr(x *SelectExpr) {
-	p.print("select(")
-	commaList(p, x.Args)
-	p.print(") ")
-	p.braces(len(x.Cases), func(i int) { p.print(x.Cases[i]) })
-}
-
 // annotations writes each annotation with sep behind it.
 func (p *printer) annotations(as Annotations, sep string) {
 	for _, a := range as {
@@ -401,21 +415,5 @@ func (p *printer) annotations(as Annotations, sep string) {
 func (p *printer) annotationsBehind(as Annotations) {
 	for _, a := range as {
 		p.print(" ", a)
-	}
-}
-
-func (p *printer) annotation(a *Annotation) {
-	p.print("@", a.Name)
-	switch a.Kind {
-	case AnnotationBody:
-		p.print("(", spell(a.Tokens), ")")
-	case AnnotationExprs:
-		p.print("[")
-		commaList(p, a.Exprs)
-		p.print("]")
-	case AnnotationKeyValues:
-		p.print("[")
-		commaList(p, a.Fields)
-		p.print("]")
 	}
 }

@@ -141,7 +141,16 @@ func (s *scanner) comment() bool {
 	case strings.HasPrefix(rest, "/"):
 		s.lineComment()
 	case strings.HasPrefix(rest, "*"):
-		s.blockComment()
+		body := s.text[s.off+2:]
+		n := strings.Index(body, "*/")
+		if n < 0 {
+			s.errorf(s.posAt(s.off), "comment not terminated")
+			n = len(body)
+			body += "*/"
+		}
+		end := min(s.off+n+4, len(s.text))
+		s.skipLines(body[:n], s.off+2)
+		s.off = end
 	default:
 		return false
 	}
@@ -168,19 +177,6 @@ func (s *scanner) lineComment() {
 		s.off++
 		s.newline()
 	}
-}
-
-func (s *scanner) blockComment() {
-	body := s.text[s.off+2:]
-	n := strings.Index(body, "*/")
-	if n < 0 {
-		s.errorf(s.posAt(s.off), "comment not terminated")
-		n = len(body)
-		body += "*/"
-	}
-	end := min(s.off+n+4, len(s.text))
-	s.skipLines(body[:n], s.off+2)
-	s.off = end
 }
 
 // skipLines counts the lines that end in part, which starts at offset off.
@@ -213,31 +209,27 @@ func (s *scanner) string(t *Token) {
 	s.skipLines(t.Text, start)
 	s.off = start + n
 	if strings.Contains(t.Text, "\n") {
-		t.Text = spliced(t.Text)
+		// Line continuations are taken out. A backslash behind another one is an escape's
+		// and continues nothing.
+		var b strings.Builder
+		for i := 0; i < len(t.Text); i++ {
+			if t.Text[i] == '\\' {
+				if n := continuation(t.Text[i:]); n > 0 {
+					i += n - 1
+					continue
+				}
+				if i+1 < len(t.Text) {
+					b.WriteByte(t.Text[i])
+					i++
+				}
+			}
+			b.WriteByte(t.Text[i])
+		}
+		t.Text = b.String()
 	}
 	if !utf8.ValidString(t.Text) {
 		s.errorf(t.Pos, "string is not valid UTF-8")
 	}
-}
-
-// spliced takes line continuations out of a string. A backslash behind another
-// one is an escape's and continues nothing.
-func spliced(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' {
-			if n := continuation(text[i:]); n > 0 {
-				i += n - 1
-				continue
-			}
-			if i+1 < len(text) {
-				b.WriteByte(text[i])
-				i++
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
 }
 
 // stringLen is the length of the string literal that text starts with, or 0

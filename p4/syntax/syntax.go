@@ -39,7 +39,22 @@ func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
 	toks, errs := scan(fsys, name, opts)
 	var file *File
 	if toks != nil {
-		file = parseFile(opts.shown(name), toks, &errs)
+		p := &parser{toks: toks, tok: &toks[0], errs: &errs}
+		p.kinds = make(map[string]symKind, 64)
+		f := &File{Name: opts.shown(name)}
+		for p.tok.Kind != token.EOF {
+			if p.got(token.Semi) {
+				continue
+			}
+			start := p.i
+			if d := p.declaration(); d != nil && !p.panicking {
+				f.Decls = append(f.Decls, d)
+			}
+			if p.panicking {
+				p.skipDeclaration(start)
+			}
+		}
+		file = f
 	}
 	if errs.Err() != nil {
 		file = nil
@@ -76,24 +91,4 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 		return nil, errs
 	}
 	return toks, errs
-}
-
-// parseFile parses a whole program.
-func parseFile(name string, toks []Token, errs *Errors) *File {
-	p := &parser{toks: toks, tok: &toks[0], errs: errs}
-	p.kinds = make(map[string]symKind, 64)
-	f := &File{Name: name}
-	for p.tok.Kind != token.EOF {
-		if p.got(token.Semi) {
-			continue
-		}
-		start := p.i
-		if d := p.declaration(); d != nil && !p.panicking {
-			f.Decls = append(f.Decls, d)
-		}
-		if p.panicking {
-			p.skipDeclaration(start)
-		}
-	}
-	return f
 }

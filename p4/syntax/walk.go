@@ -46,7 +46,30 @@ func Children(n Node, visit func(Node)) {
 	case Decl:
 		c.decl(n)
 	default:
-		c.tablePart(n)
+		switch n := n.(type) {
+		case *TableKey:
+			each(c, n.Elems)
+		case *KeyElem:
+			c.one(n.X, n.Match)
+			each(c, n.Annotations)
+		case *TableActions:
+			each(c, n.Refs)
+		case *ActionRef:
+			each(c, n.Annotations)
+			c.one(n.Name)
+			each(c, n.Args)
+		case *TableEntries:
+			each(c, n.Annotations)
+			each(c, n.List)
+		case *Entry:
+			c.one(n.Priority)
+			each(c, n.Keys)
+			c.one(n.Action)
+			each(c, n.Annotations)
+		case *Property:
+			each(c, n.Annotations)
+			c.one(n.Name, n.Value)
+		}
 	}
 }
 
@@ -231,32 +254,5 @@ func (c children) callable(d Decl) {
 		each(c, d.CtorParams)
 		each(c, d.Locals)
 		c.one(d.Body)
-	}
-}
-
-func (c children) tablePart(n Node) {
-	switch n := n.(type) {
-	case *TableKey:
-		each(c, n.Elems)
-	case *KeyElem:
-		c.one(n.X, n.Match)
-		each(c, n.Annotations)
-	case *TableActions:
-		each(c, n.Refs)
-	case *ActionRef:
-		each(c, n.Annotations)
-		c.one(n.Name)
-		each(c, n.Args)
-	case *TableEntries:
-		each(c, n.Annotations)
-		each(c, n.List)
-	case *Entry:
-		c.one(n.Priority)
-		each(c, n.Keys)
-		c.one(n.Action)
-		each(c, n.Annotations)
-	case *Property:
-		each(c, n.Annotations)
-		c.one(n.Name, n.Value)
 	}
 }

@@ -182,7 +182,21 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 		return false
 	}
 	if p.Dir == syntax.Out || p.Dir == syntax.InOut {
-		return c.checkOutArg(name, e, tv, p)
+		// A place that can be written, of the very type.
+		if !tv.LValue {
+			c.errorf(e.Pos(), "%s cannot be written, but parameter %s of %s is %s%s", show(e), p.Name, name, dirString(p.Dir), c.whyReadOnly(e))
+			return false
+		}
+		if !matches(p.Type, tv.Type) {
+			c.errorf(e.Pos(), "%s has type %s, but parameter %s of %s is %s %s", show(e), tv.Type, p.Name, name, dirString(p.Dir), p.Type)
+			return false
+		}
+		if p.Dir == syntax.Out {
+			c.writes(e)
+		} else {
+			c.changes(e)
+		}
+		return true
 	}
 	to := fmt.Sprintf("parameter %s of %s", p.Name, name)
 	out := c.assignValue(e, tv, p.Type, to)
@@ -272,25 +286,6 @@ func notPassable(t Type) string {
 		return "a set"
 	}
 	return ""
-}
-
-// checkOutArg checks the argument of an out or inout parameter: a place that
-// can be written, of the very type.
-func (c *checker) checkOutArg(name string, e syntax.Expr, tv TypeAndValue, p *Object) bool {
-	if !tv.LValue {
-		c.errorf(e.Pos(), "%s cannot be written, but parameter %s of %s is %s%s", show(e), p.Name, name, dirString(p.Dir), c.whyReadOnly(e))
-		return false
-	}
-	if !matches(p.Type, tv.Type) {
-		c.errorf(e.Pos(), "%s has type %s, but parameter %s of %s is %s %s", show(e), tv.Type, p.Name, name, dirString(p.Dir), p.Type)
-		return false
-	}
-	if p.Dir == syntax.Out {
-		c.writes(e)
-	} else {
-		c.changes(e)
-	}
-	return true
 }
 
 // A candidate is one of the things that a call may mean.

@@ -44,7 +44,23 @@ func (c *checker) binary(e *syntax.BinaryExpr) TypeAndValue {
 	}
 	switch e.Op {
 	case syntax.AndAnd, syntax.OrOr:
-		return c.logical(e, x, y)
+		for i, t := range []Type{x.Type, y.Type} {
+			if t != Bool {
+				c.errorf(e.Pos(), "%s needs bools, but %s has type %s", e.Op, show([]syntax.Expr{e.X, e.Y}[i]), t)
+				return invalid
+			}
+		}
+		tv := TypeAndValue{Type: Bool, known: x.known && y.known}
+		a, ok := x.Value.(bool)
+		if !ok {
+			return tv
+		}
+		if a == (e.Op == syntax.OrOr) {
+			tv.Value, tv.known = a, true
+		} else {
+			tv.Value = y.Value
+		}
+		return tv
 	case syntax.Shl, syntax.Shr:
 		return c.shift(e, x, y)
 	case syntax.Concat:
@@ -53,26 +69,6 @@ func (c *checker) binary(e *syntax.BinaryExpr) TypeAndValue {
 		return c.equality(e, x, y)
 	}
 	return c.arith(e, x, y)
-}
-
-func (c *checker) logical(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
-	for i, t := range []Type{x.Type, y.Type} {
-		if t != Bool {
-			c.errorf(e.Pos(), "%s needs bools, but %s has type %s", e.Op, show([]syntax.Expr{e.X, e.Y}[i]), t)
-			return invalid
-		}
-	}
-	tv := TypeAndValue{Type: Bool, known: x.known && y.known}
-	a, ok := x.Value.(bool)
-	if !ok {
-		return tv
-	}
-	if a == (e.Op == syntax.OrOr) {
-		tv.Value, tv.known = a, true
-	} else {
-		tv.Value = y.Value
-	}
-	return tv
 }
 
 // opnd is one side of a binary operator.
@@ -108,14 +104,30 @@ func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	}
 	known := x.known && y.known
 	if e.Op >= syntax.Lss && e.Op <= syntax.Geq {
-		return c.ordering(e, x, y, known)
+		tv := TypeAndValue{Type: Bool, known: known}
+		a, b := Number(x.Value), Number(y.Value)
+		if a != nil && b != nil {
+			tv.Value = foldCompare(e.Op, a, b)
+		}
+		return tv
 	}
 	if e.Op == syntax.Div || e.Op == syntax.Mod {
 		if !c.checkDiv(e, x, y) {
 			return invalid
 		}
 	}
-	return c.fold(e, x, y, known)
+	tv := TypeAndValue{Type: x.Type, known: known}
+	a, b := Number(x.Value), Number(y.Value)
+	if a == nil || b == nil {
+		return tv
+	}
+	v, err := foldBinary(e.Op, a, b, x.Type)
+	if err != nil {
+		c.errorf(e.Pos(), "%s: %s", show(e), err)
+		return invalid
+	}
+	tv.Value = v
+	return tv
 }
 
 // newHint explains the type declarations that have no operators.
@@ -141,15 +153,6 @@ func (c *checker) sameSize(e *syntax.BinaryExpr, x, y TypeAndValue) (TypeAndValu
 	return x, y, true
 }
 
-func (c *checker) ordering(e *syntax.BinaryExpr, x, y TypeAndValue, known bool) TypeAndValue {
-	tv := TypeAndValue{Type: Bool, known: known}
-	a, b := Number(x.Value), Number(y.Value)
-	if a != nil && b != nil {
-		tv.Value = foldCompare(e.Op, a, b)
-	}
-	return tv
-}
-
 func negative(tv TypeAndValue) bool {
 	n := Number(tv.Value)
 	return n != nil && n.Sign() < 0
@@ -168,21 +171,6 @@ func (c *checker) checkDiv(e *syntax.BinaryExpr, x, y TypeAndValue) bool {
 		return false
 	}
 	return true
-}
-
-func (c *checker) fold(e *syntax.BinaryExpr, x, y TypeAndValue, known bool) TypeAndValue {
-	tv := TypeAndValue{Type: x.Type, known: known}
-	a, b := Number(x.Value), Number(y.Value)
-	if a == nil || b == nil {
-		return tv
-	}
-	v, err := foldBinary(e.Op, a, b, x.Type)
-	if err != nil {
-		c.errorf(e.Pos(), "%s: %s", show(e), err)
-		return invalid
-	}
-	tv.Value = v
-	return tv
 }
 
 func (c *checker) shift(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
@@ -207,10 +195,6 @@ func (c *checker) shift(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 		c.errorf(e.Pos(), "%s needs a width, as in 8w1: it is shifted by %s, which is not known at compile time", show(e.X), show(e.Y))
 		return invalid
 	}
-	return c.foldShift(e, x, y, n)
-}
-
-func (c *checker) foldShift(e *syntax.BinaryExpr, x, y TypeAndValue, n *big.Int) TypeAndValue {
 	tv := TypeAndValue{Type: x.Type, known: x.known && y.known}
 	if n == nil {
 		return tv

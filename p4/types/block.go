@@ -53,32 +53,28 @@ func (c *checker) actionDecl(d *syntax.ActionDecl) {
 	env := env{owner: o, place: inAction, apply: d.Name, control: c.env.control, parser: c.env.parser}
 	c.within(env, func() {
 		f.Params = c.params(d.Params, false)
-		c.actionParams(f.Params)
+		c.forbid(f.Params, false)
+		plain := false
+		for _, p := range f.Params {
+			p.action = true
+			plain = plain || p.Dir == syntax.NoDir
+			if plain && p.Dir != syntax.NoDir {
+				c.errorf(p.Decl.Pos(), "parameter %s has a direction and must stand before those of the control plane, which have none", p.Name)
+			}
+			switch p.Type.(type) {
+			case *Extern:
+				c.errorf(p.Decl.Pos(), "an action cannot have the parameter %s of the extern type %s", p.Name, p.Type)
+			}
+			if p.Type == Int || p.Type == String {
+				c.errorf(p.Decl.Pos(), "an action cannot have the parameter %s of type %s", p.Name, p.Type)
+			}
+		}
 		c.noOptional(f)
 		c.followOut(f)
 		c.stmts(d.Body.Stmts)
 	})
 	c.declare(o, d, d.Name)
 	c.controlPlaneName(o, d.Annotations)
-}
-
-func (c *checker) actionParams(ps []*Object) {
-	c.forbid(ps, false)
-	plain := false
-	for _, p := range ps {
-		p.action = true
-		plain = plain || p.Dir == syntax.NoDir
-		if plain && p.Dir != syntax.NoDir {
-			c.errorf(p.Decl.Pos(), "parameter %s has a direction and must stand before those of the control plane, which have none", p.Name)
-		}
-		switch p.Type.(type) {
-		case *Extern:
-			c.errorf(p.Decl.Pos(), "an action cannot have the parameter %s of the extern type %s", p.Name, p.Type)
-		}
-		if p.Type == Int || p.Type == String {
-			c.errorf(p.Decl.Pos(), "an action cannot have the parameter %s of type %s", p.Name, p.Type)
-		}
-	}
 }
 
 func (c *checker) parserDecl(d *syntax.ParserDecl) {
@@ -139,22 +135,20 @@ func (c *checker) controlDecl(d *syntax.ControlDecl) {
 		}
 		c.noOptional(t.Ctor)
 		c.followOut(t.Apply)
-		c.block(func() { c.controlBody(d) })
+		c.block(func() {
+			for _, l := range d.Locals {
+				c.decl(l)
+			}
+			if d.Body != nil {
+				c.env.place = inApply
+				c.annotations(d.Body.Annotations)
+				c.block(func() { c.stmts(d.Body.Stmts) })
+				c.env.place = nowhere
+			}
+		})
 	})
 	t.generic.done()
 	c.declare(o, d, d.Name)
-}
-
-func (c *checker) controlBody(d *syntax.ControlDecl) {
-	for _, l := range d.Locals {
-		c.decl(l)
-	}
-	if d.Body != nil {
-		c.env.place = inApply
-		c.annotations(d.Body.Annotations)
-		c.block(func() { c.stmts(d.Body.Stmts) })
-		c.env.place = nowhere
-	}
 }
 
 // instBody checks the implementations of abstract methods in an instance.

@@ -14,7 +14,15 @@ import (
 // sees everything with its type known.
 func Check(file *syntax.File) (*Info, syntax.Errors) {
 	c := &checker{
-		info:   newInfo(),
+		info: &Info{
+			Types:      make(map[syntax.Expr]TypeAndValue, 1024),
+			Uses:       make(map[*syntax.Name]*Object, 512),
+			Defs:       make(map[syntax.Node]*Object, 256),
+			Calls:      map[*syntax.CallExpr]*Call{},
+			Insts:      map[*syntax.InstDecl]*Call{},
+			ActionRefs: map[syntax.Node]*Call{},
+			Top:        map[string]*Object{},
+		},
 		errors: map[string]*Object{},
 		tables: map[*syntax.TableDecl]map[*Object]*Call{},
 		paths:  map[string]*Object{},
@@ -25,18 +33,6 @@ func Check(file *syntax.File) (*Info, syntax.Errors) {
 		c.decl(d)
 	}
 	return c.info, c.errs.Clean()
-}
-
-func newInfo() *Info {
-	return &Info{
-		Types:      make(map[syntax.Expr]TypeAndValue, 1024),
-		Uses:       make(map[*syntax.Name]*Object, 512),
-		Defs:       make(map[syntax.Node]*Object, 256),
-		Calls:      map[*syntax.CallExpr]*Call{},
-		Insts:      map[*syntax.InstDecl]*Call{},
-		ActionRefs: map[syntax.Node]*Call{},
-		Top:        map[string]*Object{},
-	}
 }
 
 // decl checks one declaration, at top level, in a block or among statements.
@@ -55,9 +51,27 @@ func (c *checker) decl(d syntax.Decl) {
 	case *syntax.EnumDecl:
 		c.enumDecl(d)
 	case *syntax.ErrorDecl:
-		c.errorDecl(d)
+		for _, m := range d.Members {
+			if old := c.errors[m.Value]; old != nil {
+				c.errorf(m.Pos(), "the error %s is declared twice; the first is at %s", m.Value, c.posOf(old))
+				continue
+			}
+			v := &ErrorValue{Name: m.Value, Index: len(c.info.Errors)}
+			o := &Object{Kind: ErrorObj, Name: m.Value, Decl: m, Type: Error, Value: v}
+			c.errors[m.Value] = o
+			c.info.Defs[m] = o
+			c.info.Errors = append(c.info.Errors, m.Value)
+		}
 	case *syntax.MatchKindDecl:
-		c.matchKindDecl(d)
+		for _, m := range d.Members {
+			old := c.top.names[m.Value]
+			if old != nil && old.Kind == MatchKindObj {
+				c.errorf(m.Pos(), "the match kind %s is declared twice; the first is at %s", m.Value, c.posOf(old))
+				continue
+			}
+			c.declare(&Object{Kind: MatchKindObj, Type: MatchKind}, m, m)
+			c.info.MatchKinds = append(c.info.MatchKinds, m.Value)
+		}
 	case *syntax.ExternDecl:
 		c.externDecl(d)
 	case *syntax.FuncDecl:
@@ -94,7 +108,11 @@ func (c *checker) exprNode(e syntax.Expr) TypeAndValue {
 	case *syntax.InvalidExpr:
 		return TypeAndValue{Type: nullHeader, known: true}
 	case *syntax.ThisExpr:
-		return c.this(e)
+		if c.env.this == nil {
+			c.errorf(e.Pos(), "this has a meaning only in the implementation of an abstract method")
+			return invalid
+		}
+		return TypeAndValue{Type: c.env.this, known: true}
 	case *syntax.ParenExpr:
 		return c.expr(e.X)
 	case *syntax.UnaryExpr:
@@ -116,7 +134,11 @@ func (c *checker) exprNode(e syntax.Expr) TypeAndValue {
 	case *syntax.SelectorExpr:
 		return c.selector(e)
 	case *syntax.CallExpr:
-		return c.call(e)
+		call, tv := c.resolve(e)
+		if call != nil {
+			c.info.Calls[e] = call
+		}
+		return tv
 	case *syntax.ListExpr:
 		return c.list(e)
 	case *syntax.RecordExpr:
@@ -262,7 +284,11 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 		case m.Value != nil:
 			mem.Value = c.enumMember(m, en)
 		}
-		en.add(mem)
+		if en.index == nil {
+			en.index = map[string]int{}
+		}
+		en.index[mem.Name] = len(en.Members)
+		en.Members = append(en.Members, mem)
 		v := &EnumValue{Type: en, Index: len(en.Members) - 1}
 		c.insert(&Object{Kind: ConstObj, Name: name, Decl: m, Type: en, Value: v}, m.Pos())
 	}
@@ -289,32 +315,6 @@ func (c *checker) enumMember(m *syntax.EnumMember, en *Enum) *big.Int {
 		return n
 	}
 	return zero
-}
-
-func (c *checker) errorDecl(d *syntax.ErrorDecl) {
-	for _, m := range d.Members {
-		if old := c.errors[m.Value]; old != nil {
-			c.errorf(m.Pos(), "the error %s is declared twice; the first is at %s", m.Value, c.posOf(old))
-			continue
-		}
-		v := &ErrorValue{Name: m.Value, Index: len(c.info.Errors)}
-		o := &Object{Kind: ErrorObj, Name: m.Value, Decl: m, Type: Error, Value: v}
-		c.errors[m.Value] = o
-		c.info.Defs[m] = o
-		c.info.Errors = append(c.info.Errors, m.Value)
-	}
-}
-
-func (c *checker) matchKindDecl(d *syntax.MatchKindDecl) {
-	for _, m := range d.Members {
-		old := c.top.names[m.Value]
-		if old != nil && old.Kind == MatchKindObj {
-			c.errorf(m.Pos(), "the match kind %s is declared twice; the first is at %s", m.Value, c.posOf(old))
-			continue
-		}
-		c.declare(&Object{Kind: MatchKindObj, Type: MatchKind}, m, m)
-		c.info.MatchKinds = append(c.info.MatchKinds, m.Value)
-	}
 }
 
 func (c *checker) valueSetDecl(d *syntax.ValueSetDecl) {

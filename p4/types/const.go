@@ -111,7 +111,17 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 		}
 		r.Mul(x, y)
 	case syntax.Div, syntax.Mod:
-		return foldDiv(op, x, y)
+		switch {
+		case y.Sign() == 0 && op == syntax.Div:
+			return nil, errDivZero
+		case y.Sign() == 0:
+			return nil, errModZero
+		case x.Sign() < 0 || y.Sign() < 0:
+			return nil, errNegative
+		case op == syntax.Div:
+			return new(big.Int).Quo(x, y), nil
+		}
+		return new(big.Int).Rem(x, y), nil
 	case syntax.And:
 		r.And(x, y)
 	case syntax.Or:
@@ -181,20 +191,6 @@ func number(t Type) Type {
 		return e.Repr
 	}
 	return t
-}
-
-func foldDiv(op syntax.Operator, x, y *big.Int) (*big.Int, error) {
-	switch {
-	case y.Sign() == 0 && op == syntax.Div:
-		return nil, errDivZero
-	case y.Sign() == 0:
-		return nil, errModZero
-	case x.Sign() < 0 || y.Sign() < 0:
-		return nil, errNegative
-	case op == syntax.Div:
-		return new(big.Int).Quo(x, y), nil
-	}
-	return new(big.Int).Rem(x, y), nil
 }
 
 // foldShift folds x << n and x >> n; >> of a negative value keeps the sign.

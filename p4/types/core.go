@@ -17,21 +17,6 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// checkFuncCall checks what the functions of core.p4 want beyond their types.
-func (c *checker) checkFuncCall(e *syntax.CallExpr, call *Call, d *syntax.FuncDecl) {
-	if call.Kind == FuncCall || d == nil {
-		return
-	}
-	switch d.Name.Value {
-	case "static_assert":
-		c.staticAssert(e, call)
-	case "verify":
-		if len(call.Args) == 2 && !c.env.parser {
-			c.errorf(e.Pos(), "verify can be called only in a parser")
-		}
-	}
-}
-
 // staticAssert evaluates static_assert(condition, message).
 func (c *checker) staticAssert(e *syntax.CallExpr, call *Call) {
 	if len(call.Args) == 0 || call.Args[0] == nil {
@@ -112,19 +97,6 @@ func varbitField(s *Struct) *Field {
 	return nil
 }
 
-func (c *checker) checkLookahead(e *syntax.CallExpr, t Type) {
-	if hasTypeParam(t) {
-		return
-	}
-	if _, ok := WidthOf(t); !ok {
-		at := e.Pos()
-		if len(e.TypeArgs) > 0 {
-			at = e.TypeArgs[0].Pos()
-		}
-		c.errorf(at, "lookahead needs a type of fixed width, not %s", t)
-	}
-}
-
 func emittable(t Type) bool {
 	switch t := t.(type) {
 	case *Stack:
@@ -185,23 +157,18 @@ func sameExpr(a, b syntax.Expr) bool {
 	x, ok1 := syntax.Unparen(a).(*syntax.RecordExpr)
 	y, ok2 := syntax.Unparen(b).(*syntax.RecordExpr)
 	if ok1 && ok2 {
-		return sameRecord(x, y)
+		values := map[string]syntax.Expr{}
+		for _, f := range x.Fields {
+			values[f.Name.Value] = f.Value
+		}
+		for _, f := range y.Fields {
+			if v := values[f.Name.Value]; v == nil || !sameExpr(v, f.Value) {
+				return false
+			}
+		}
+		return len(x.Fields) == len(y.Fields)
 	}
 	return syntax.String(syntax.Unparen(a)) == syntax.String(syntax.Unparen(b))
-}
-
-// sameRecord is sameExpr for {f = a, g = b}, in any order.
-func sameRecord(x, y *syntax.RecordExpr) bool {
-	values := map[string]syntax.Expr{}
-	for _, f := range x.Fields {
-		values[f.Name.Value] = f.Value
-	}
-	for _, f := range y.Fields {
-		if v := values[f.Name.Value]; v == nil || !sameExpr(v, f.Value) {
-			return false
-		}
-	}
-	return len(x.Fields) == len(y.Fields)
 }
 
 // annotations checks the annotations that the language gives a meaning.
@@ -222,35 +189,31 @@ func (c *checker) annotations(as syntax.Annotations) {
 			before[name] = before[name] || structured
 		}
 		if structured {
-			c.structured(a)
+			exprs := a.Exprs
+			seen := map[string]bool{}
+			for _, f := range a.Fields {
+				if seen[f.Name.Value] {
+					c.errorf(f.Pos(), "@%s has %s twice", a.Name.Value, f.Name.Value)
+				}
+				seen[f.Name.Value] = true
+				exprs = append(exprs, f.Value)
+			}
+			for _, e := range exprs {
+				tv := c.value(e)
+				switch {
+				case tv.Type == Invalid:
+				case !tv.known:
+					c.errorf(e.Pos(), "%s in the annotation @%s is not known at compile time", show(e), a.Name.Value)
+				case tv.Type != Int && tv.Type != String && tv.Type != Bool:
+					c.errorf(e.Pos(), "an annotation takes numbers without width, strings and bools; %s has type %s", show(e), tv.Type)
+				}
+			}
 		}
 		switch name {
 		case "name", "deprecated", "noWarn":
 			c.stringAnnotation(a)
 		case "match":
 			c.matchAnnotation(a)
-		}
-	}
-}
-
-func (c *checker) structured(a *syntax.Annotation) {
-	exprs := a.Exprs
-	seen := map[string]bool{}
-	for _, f := range a.Fields {
-		if seen[f.Name.Value] {
-			c.errorf(f.Pos(), "@%s has %s twice", a.Name.Value, f.Name.Value)
-		}
-		seen[f.Name.Value] = true
-		exprs = append(exprs, f.Value)
-	}
-	for _, e := range exprs {
-		tv := c.value(e)
-		switch {
-		case tv.Type == Invalid:
-		case !tv.known:
-			c.errorf(e.Pos(), "%s in the annotation @%s is not known at compile time", show(e), a.Name.Value)
-		case tv.Type != Int && tv.Type != String && tv.Type != Bool:
-			c.errorf(e.Pos(), "an annotation takes numbers without width, strings and bools; %s has type %s", show(e), tv.Type)
 		}
 	}
 }

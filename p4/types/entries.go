@@ -98,7 +98,15 @@ func (t *table) matchKind(e syntax.Expr, k keyType) {
 		case "exact", "range", "optional":
 			c.warnf(e.Pos(), "the mask in %s cannot be matched %s; a ternary or lpm key takes it", show(e), byKind(k.match))
 		case "lpm":
-			t.prefixMask(x, k)
+			// The ones of an lpm mask stand before its zeros.
+			mask := Number(t.c.info.Types[x.Mask].Value)
+			b, ok := Underlying(k.typ).(*Bits)
+			if ok && mask != nil && mask.Sign() >= 0 {
+				zeros := new(big.Int).Xor(mask, new(big.Int).Sub(pow2(b.Width), one))
+				if new(big.Int).And(zeros, new(big.Int).Add(zeros, one)).Sign() != 0 {
+					t.c.errorf(x.Pos(), "the mask %s of an lpm key must be a prefix: ones, then zeros", show(x.Mask))
+				}
+			}
 		}
 	default:
 		if isDefault(x) {
@@ -115,19 +123,6 @@ func byKind(match string) string {
 		return "by longest prefix"
 	}
 	return "by " + match
-}
-
-// prefixMask wants the ones of an lpm mask before its zeros.
-func (t *table) prefixMask(m *syntax.MaskExpr, k keyType) {
-	mask := Number(t.c.info.Types[m.Mask].Value)
-	b, ok := Underlying(k.typ).(*Bits)
-	if !ok || mask == nil || mask.Sign() < 0 {
-		return
-	}
-	zeros := new(big.Int).Xor(mask, new(big.Int).Sub(pow2(b.Width), one))
-	if new(big.Int).And(zeros, new(big.Int).Add(zeros, one)).Sign() != 0 {
-		t.c.errorf(m.Pos(), "the mask %s of an lpm key must be a prefix: ones, then zeros", show(m.Mask))
-	}
 }
 
 func (t *table) priority(es *syntax.TableEntries, e *syntax.Entry) {
@@ -167,10 +162,6 @@ func (t *table) priorities(es *syntax.TableEntries) {
 		t.c.errorf(es.List[0].Pos(), "the first entry needs a priority, since others have one")
 		return
 	}
-	t.countPriorities(es)
-}
-
-func (t *table) countPriorities(es *syntax.TableEntries) {
 	c := t.c
 	largest, delta := t.priorityRule()
 	seen := map[string]bool{}

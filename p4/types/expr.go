@@ -100,14 +100,6 @@ func (c *checker) ident(n *syntax.Name) TypeAndValue {
 	return tv
 }
 
-func (c *checker) this(e *syntax.ThisExpr) TypeAndValue {
-	if c.env.this == nil {
-		c.errorf(e.Pos(), "this has a meaning only in the implementation of an abstract method")
-		return invalid
-	}
-	return TypeAndValue{Type: c.env.this, known: true}
-}
-
 func (c *checker) list(e *syntax.ListExpr) TypeAndValue {
 	t := &Tuple{Elems: make([]Type, len(e.Elems))}
 	agg := &AggregateValue{Elems: make([]Value, len(e.Elems))}
@@ -231,7 +223,13 @@ func castable(to, from Type) bool {
 	}
 	switch f := from.(type) {
 	case *Bits:
-		return castableBits(to, f)
+		switch t := to.(type) {
+		case *Bits:
+			return t.Width == f.Width || t.Signed == f.Signed
+		case *Enum:
+			return t.Repr != nil && *t.Repr == *f
+		}
+		return to == Int || to == Bool && f.Width == 1 && !f.Signed
 	case *Enum:
 		if f.Repr == nil {
 			return false
@@ -253,16 +251,6 @@ func castable(to, from Type) bool {
 		return isInteger(to) || to == Bool
 	}
 	return false
-}
-
-func castableBits(to Type, f *Bits) bool {
-	switch t := to.(type) {
-	case *Bits:
-		return t.Width == f.Width || t.Signed == f.Signed
-	case *Enum:
-		return t.Repr != nil && *t.Repr == *f
-	}
-	return to == Int || to == Bool && f.Width == 1 && !f.Signed
 }
 
 func (c *checker) cast(e *syntax.CastExpr) TypeAndValue {

@@ -26,22 +26,6 @@ func (in *inference) substitution() map[*TypeParam]Type {
 	return m
 }
 
-// bind notes that v stands for t. A type that still waits for its context
-// gives way to one that does not.
-func (in *inference) bind(i int, t Type) {
-	old := in.bound[i]
-	switch {
-	case in.given[i]:
-		in.unify(old, t)
-	case old == nil, old == DontCare, old == Invalid, weak(old) && !weak(t):
-		if t != Type(in.vars[i]) {
-			in.bound[i] = t
-		}
-	default:
-		in.unify(old, t)
-	}
-}
-
 // unify walks the type of a parameter and that of its argument side by side.
 func (in *inference) unify(param, arg Type) {
 	if arg == Invalid || arg == DontCare {
@@ -50,7 +34,18 @@ func (in *inference) unify(param, arg Type) {
 	switch p := param.(type) {
 	case *TypeParam:
 		if i := slices.Index(in.vars, p); i >= 0 {
-			in.bind(i, arg)
+			// A type that still waits for its context gives way to one that does not.
+			old := in.bound[i]
+			switch {
+			case in.given[i]:
+				in.unify(old, arg)
+			case old == nil, old == DontCare, old == Invalid, weak(old) && !weak(arg):
+				if arg != Type(in.vars[i]) {
+					in.bound[i] = arg
+				}
+			default:
+				in.unify(old, arg)
+			}
 		}
 	case *Stack:
 		switch a := arg.(type) {

@@ -7,21 +7,25 @@ import (
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
-// call checks a call and files it in Info.Calls.
-func (c *checker) call(e *syntax.CallExpr) TypeAndValue {
-	call, tv := c.resolve(e)
-	if call != nil {
-		c.info.Calls[e] = call
-	}
-	return tv
-}
-
 func (c *checker) resolve(e *syntax.CallExpr) (*Call, TypeAndValue) {
 	switch f := e.Fun.(type) {
 	case *syntax.Name:
 		return c.callName(e, f)
 	case *syntax.SelectorExpr:
-		return c.callSelector(e, f)
+		x := c.expr(f.X)
+		if x.Type == Invalid {
+			c.args(e.Args)
+			c.record(f, invalid)
+			return nil, invalid
+		}
+		call, tv := c.callMember(e, f, x)
+		if call == nil {
+			c.record(f, invalid)
+			return nil, tv
+		}
+		call.Recv = f.X
+		c.record(f, TypeAndValue{Type: call.Type})
+		return call, tv
 	case *syntax.SpecializedType, *syntax.StackType, *syntax.BaseType:
 		return c.construct(e, c.typeOrGeneric(f))
 	case *syntax.CallExpr:
@@ -91,29 +95,21 @@ func (c *checker) callFunc(e *syntax.CallExpr, n *syntax.Name, o *Object) (*Call
 	if d != nil && d.Body == nil {
 		call.Kind = ExternCall
 	}
-	c.checkFuncCall(e, call, d)
+	// The functions of core.p4 want more than their types say.
+	if call.Kind != FuncCall && d != nil {
+		switch d.Name.Value {
+		case "static_assert":
+			c.staticAssert(e, call)
+		case "verify":
+			if len(call.Args) == 2 && !c.env.parser {
+				c.errorf(e.Pos(), "verify can be called only in a parser")
+			}
+		}
+	}
 	tv := TypeAndValue{Type: call.Result}
 	if d != nil && (c.allKnown(call) && (d.Annotations.Get("pure") != nil || isExternType(call.Result)) || d.Name.Value == "static_assert") {
 		tv.known = true
 	}
-	return call, tv
-}
-
-// callSelector checks X.name(args): methods, apply and the size methods.
-func (c *checker) callSelector(e *syntax.CallExpr, f *syntax.SelectorExpr) (*Call, TypeAndValue) {
-	x := c.expr(f.X)
-	if x.Type == Invalid {
-		c.args(e.Args)
-		c.record(f, invalid)
-		return nil, invalid
-	}
-	call, tv := c.callMember(e, f, x)
-	if call == nil {
-		c.record(f, invalid)
-		return nil, tv
-	}
-	call.Recv = f.X
-	c.record(f, TypeAndValue{Type: call.Type})
 	return call, tv
 }
 
@@ -134,7 +130,17 @@ func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 		}
 	case *Table:
 		if name == "apply" {
-			return c.callTable(e, f, t)
+			for _, a := range e.Args {
+				c.expr(a.Value)
+				c.errorf(a.Pos(), "the apply of a table takes no arguments")
+			}
+			if c.env.place != inApply && !c.env.table {
+				c.errorf(e.Pos(), "a table cannot be applied %s", c.env.place)
+				return nil, invalid
+			}
+			res := &ApplyResult{Table: t.Decl}
+			call := &Call{Kind: TableApply, Callee: c.instanceOf(f.X), Type: &Func{Result: res}, Result: res}
+			return call, TypeAndValue{Type: res}
 		}
 	case *Struct:
 		if call, tv, ok := c.callHeader(e, f, x, t); ok {
@@ -175,8 +181,10 @@ func (c *checker) selectorOf(f *syntax.SelectorExpr, x TypeAndValue) TypeAndValu
 func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Extern) (*Call, TypeAndValue) {
 	name := f.Sel.Value
 	var cands []candidate
-	for _, m := range t.overloads(name) {
-		cands = append(cands, candidate{sig: m.Type, vars: m.Type.TypeParams, method: m})
+	for _, m := range t.Methods {
+		if m.Name == name && !m.IsCtor {
+			cands = append(cands, candidate{sig: m.Type, vars: m.Type.TypeParams, method: m})
+		}
 	}
 	if len(cands) == 0 {
 		c.errorf(f.Sel.Pos(), "the extern %s has no method %s%s", t, name, suggest(name, methodNames(t)))
@@ -191,10 +199,8 @@ func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Exte
 	call.Kind = MethodCall
 	call.Callee = c.instanceOf(f.X)
 	c.checkMethodCall(e, f, t, cand, call)
-	return call, TypeAndValue{Type: call.Result, known: cand.method.pure() && c.allKnown(call)}
+	return call, TypeAndValue{Type: call.Result, known: (cand.method.Decl != nil && cand.method.Decl.Annotations.Get("pure") != nil) && c.allKnown(call)}
 }
-
-func (m *Method) pure() bool { return m.Decl != nil && m.Decl.Annotations.Get("pure") != nil }
 
 func methodNames(t *Extern) []string {
 	var names []string
@@ -221,7 +227,18 @@ func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 		return nil, invalid
 	}
 	_, call := c.choose(e.Pos(), show(f), []candidate{{sig: sig}}, e.Args, e.TypeArgs)
-	c.checkApplyPlace(e, x.Type)
+	// Parsers are applied in parsers, and controls in controls.
+	what, ok := "a control", c.env.place == inApply
+	if _, parser := x.Type.(*Parser); parser {
+		what, ok = "a parser", c.env.place == inState
+	}
+	if !ok {
+		where := c.env.place.String()
+		if c.env.place == inApply {
+			where = "in a control"
+		}
+		c.errorf(e.Pos(), "%s cannot be applied %s", what, where)
+	}
 	if call == nil {
 		return nil, invalid
 	}
@@ -252,35 +269,6 @@ func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type
 	return true
 }
 
-// checkApplyPlace wants parsers applied in parsers and controls in controls.
-func (c *checker) checkApplyPlace(e *syntax.CallExpr, t Type) {
-	what, ok := "a control", c.env.place == inApply
-	if _, parser := t.(*Parser); parser {
-		what, ok = "a parser", c.env.place == inState
-	}
-	if !ok {
-		where := c.env.place.String()
-		if c.env.place == inApply {
-			where = "in a control"
-		}
-		c.errorf(e.Pos(), "%s cannot be applied %s", what, where)
-	}
-}
-
-func (c *checker) callTable(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Table) (*Call, TypeAndValue) {
-	for _, a := range e.Args {
-		c.expr(a.Value)
-		c.errorf(a.Pos(), "the apply of a table takes no arguments")
-	}
-	if c.env.place != inApply && !c.env.table {
-		c.errorf(e.Pos(), "a table cannot be applied %s", c.env.place)
-		return nil, invalid
-	}
-	res := &ApplyResult{Table: t.Decl}
-	call := &Call{Kind: TableApply, Callee: c.instanceOf(f.X), Type: &Func{Result: res}, Result: res}
-	return call, TypeAndValue{Type: res}
-}
-
 func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue) {
 	if len(e.TypeArgs) > 0 {
 		c.errorf(e.Pos(), "actions have no type parameters")
@@ -298,17 +286,8 @@ func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue
 	case c.env.place == nowhere && !c.env.table:
 		c.errorf(e.Pos(), "the action %s cannot be called here", o.Name)
 	}
-	_, call := c.choose(e.Pos(), o.Name, []candidate{{sig: directional(sig), obj: o}}, e.Args, nil)
-	if call == nil {
-		return nil, invalid
-	}
-	call.Kind, call.Callee, call.Type, call.Result = ActionCall, o, sig, Void
-	return call, TypeAndValue{Type: Void}
-}
-
-// directional is the signature of a direct call of an action, where what the
-// control plane sets otherwise is read like an in parameter.
-func directional(sig *Func) *Func {
+	// What the control plane sets otherwise is read like an in parameter in a direct
+	// call.
 	out := &Func{Result: Void, Params: make([]*Object, len(sig.Params))}
 	for i, p := range sig.Params {
 		q := *p
@@ -317,7 +296,12 @@ func directional(sig *Func) *Func {
 		}
 		out.Params[i] = &q
 	}
-	return out
+	_, call := c.choose(e.Pos(), o.Name, []candidate{{sig: out, obj: o}}, e.Args, nil)
+	if call == nil {
+		return nil, invalid
+	}
+	call.Kind, call.Callee, call.Type, call.Result = ActionCall, o, sig, Void
+	return call, TypeAndValue{Type: Void}
 }
 
 // callHeader checks isValid, setValid and setInvalid.
@@ -431,7 +415,16 @@ func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x 
 		c.checkExtract(e, call)
 	case "packet_in.lookahead":
 		if len(call.TypeArgs) == 1 {
-			c.checkLookahead(e, call.TypeArgs[0])
+			t := call.TypeArgs[0]
+			if !hasTypeParam(t) {
+				if _, ok := WidthOf(t); !ok {
+					at := e.Pos()
+					if len(e.TypeArgs) > 0 {
+						at = e.TypeArgs[0].Pos()
+					}
+					c.errorf(at, "lookahead needs a type of fixed width, not %s", t)
+				}
+			}
 		}
 	case "packet_out.emit":
 		if len(call.Args) == 1 && call.Args[0] != nil && !emittable(c.info.Types[call.Args[0]].Type) {

@@ -87,7 +87,24 @@ func (c *checker) push() *scope {
 }
 
 func (c *checker) pop() {
-	c.leave(c.scope)
+	// What nothing uses in the scope, and what is read and never written, is worth
+	// a warning.
+	for _, o := range c.scope.names {
+		c.warnUnused(o)
+		f := o.flow
+		if f == nil || len(f.reads) == 0 && !(o.Dir == syntax.Out && !f.written) {
+			continue
+		}
+		switch {
+		case f.late && f.written:
+		case o.Kind == VarObj:
+			c.warnf(f.reads[0].Pos(), "%s is read before anything is written to it", o.Name)
+		case len(f.reads) > 0:
+			c.warnf(f.reads[0].Pos(), "the out parameter %s is read before anything is written to it", o.Name)
+		case !quiet(o.Decl.(*syntax.Param).Annotations, "uninitialized_out_param"):
+			c.warnf(o.Decl.(*syntax.Param).Name.Pos(), "nothing is written to the out parameter %s", o.Name)
+		}
+	}
 	c.scope = c.scope.parent
 }
 
@@ -331,11 +348,6 @@ func suggest(name string, names []string) string {
 	case len(names) == 0 || len(names) > 8:
 		return ""
 	}
-	return fmt.Sprintf("; it has %s", list(names))
-}
-
-// list joins names as prose.
-func list(names []string) string {
 	s := ""
 	for i, n := range names {
 		switch {
@@ -347,7 +359,7 @@ func list(names []string) string {
 		}
 		s += n
 	}
-	return s
+	return fmt.Sprintf("; it has %s", s)
 }
 
 func isTypeObj(o *Object) bool { return o.Kind == TypeObj }

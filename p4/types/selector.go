@@ -21,7 +21,18 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 	case *Stack:
 		return c.stackMember(e, x, t)
 	case *ApplyResult:
-		return c.applyMember(e, t)
+		switch e.Sel.Value {
+		case "hit", "miss":
+			return TypeAndValue{Type: Bool}
+		case "action_run":
+			if !c.env.inSwitch {
+				c.errorf(e.Sel.Pos(), "action_run can stand only in the head of a switch")
+				return invalid
+			}
+			return TypeAndValue{Type: &ActionRun{Table: t.Table}}
+		}
+		c.errorf(e.Sel.Pos(), "the result of a table has no member %s%s", e.Sel.Value, suggest(e.Sel.Value, []string{"hit", "miss", "action_run"}))
+		return invalid
 	case *Extern:
 		if t.method(e.Sel.Value) != nil {
 			c.errorf(e.Pos(), "%s is a method: it can only be called", show(e))
@@ -93,21 +104,6 @@ func (c *checker) stackMember(e *syntax.SelectorExpr, x TypeAndValue, t *Stack) 
 		return TypeAndValue{Type: t.Elem, LValue: x.LValue && name == "next"}
 	}
 	c.errorf(e.Sel.Pos(), "a header stack has no member %s%s", name, suggest(name, []string{"next", "last", "lastIndex", "size", "push_front", "pop_front"}))
-	return invalid
-}
-
-func (c *checker) applyMember(e *syntax.SelectorExpr, t *ApplyResult) TypeAndValue {
-	switch e.Sel.Value {
-	case "hit", "miss":
-		return TypeAndValue{Type: Bool}
-	case "action_run":
-		if !c.env.inSwitch {
-			c.errorf(e.Sel.Pos(), "action_run can stand only in the head of a switch")
-			return invalid
-		}
-		return TypeAndValue{Type: &ActionRun{Table: t.Table}}
-	}
-	c.errorf(e.Sel.Pos(), "the result of a table has no member %s%s", e.Sel.Value, suggest(e.Sel.Value, []string{"hit", "miss", "action_run"}))
 	return invalid
 }
 

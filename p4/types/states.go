@@ -28,29 +28,25 @@ func (c *checker) states(d *syntax.ParserDecl) {
 		c.errorf(d.Name.Pos(), "parser %s has no state start", d.Name.Value)
 	}
 	for _, s := range d.States {
-		c.state(s)
+		c.annotations(s.Annotations)
+		env := c.env
+		env.place = inState
+		c.within(env, func() {
+			c.stmts(s.Stmts)
+			switch t := s.Transition.(type) {
+			case nil:
+				c.warnf(s.Name.Pos(), "state %s has no transition: it rejects the packet", s.Name.Value)
+			case *syntax.Name:
+				c.next(t)
+			case *syntax.SelectExpr:
+				c.selectExpr(t)
+			default:
+				c.expr(t)
+				c.errorf(t.Pos(), "transition needs a state or select, not %s", show(t))
+			}
+		})
 	}
 	c.reachable(d)
-}
-
-func (c *checker) state(s *syntax.StateDecl) {
-	c.annotations(s.Annotations)
-	env := c.env
-	env.place = inState
-	c.within(env, func() {
-		c.stmts(s.Stmts)
-		switch t := s.Transition.(type) {
-		case nil:
-			c.warnf(s.Name.Pos(), "state %s has no transition: it rejects the packet", s.Name.Value)
-		case *syntax.Name:
-			c.next(t)
-		case *syntax.SelectExpr:
-			c.selectExpr(t)
-		default:
-			c.expr(t)
-			c.errorf(t.Pos(), "transition needs a state or select, not %s", show(t))
-		}
-	})
 }
 
 // next resolves the state that a transition leads to.
@@ -133,7 +129,22 @@ func (c *checker) keyset(k syntax.Expr, args []Type) {
 		}
 	}
 	tv := c.value(k)
-	c.setKey(k, tv, args)
+	// The key covers all arguments at once: a value set or a constant tuple.
+	t := tv.Type
+	if s, ok := t.(*Set); ok {
+		t = s.Elem
+	}
+	if t == Invalid {
+		return
+	}
+	got := flatten(t)
+	ok := len(got) == len(args)
+	for i := 0; ok && i < len(got); i++ {
+		ok = matches(args[i], got[i]) || keyFits(args[i], got[i])
+	}
+	if !ok {
+		c.errorf(k.Pos(), "the key %s has type %s, but select has arguments of %s", show(k), t, joinTypes(args))
+	}
 }
 
 func (c *checker) keyList(l *syntax.ListExpr, args []Type) {
@@ -157,26 +168,6 @@ func (c *checker) keyList(l *syntax.ListExpr, args []Type) {
 		elems[i] = args[i]
 	}
 	c.record(l, TypeAndValue{Type: &Set{Elem: &Tuple{Elems: elems}}, known: known})
-}
-
-// setKey checks a key that covers all arguments at once: a value set or a
-// constant tuple.
-func (c *checker) setKey(k syntax.Expr, tv TypeAndValue, args []Type) {
-	t := tv.Type
-	if s, ok := t.(*Set); ok {
-		t = s.Elem
-	}
-	if t == Invalid {
-		return
-	}
-	got := flatten(t)
-	ok := len(got) == len(args)
-	for i := 0; ok && i < len(got); i++ {
-		ok = matches(args[i], got[i]) || keyFits(args[i], got[i])
-	}
-	if !ok {
-		c.errorf(k.Pos(), "the key %s has type %s, but select has arguments of %s", show(k), t, joinTypes(args))
-	}
 }
 
 func keyFits(want, got Type) bool {
@@ -231,7 +222,12 @@ func (c *checker) keyElem(e syntax.Expr, want Type, to string) TypeAndValue {
 		return c.keyPair(e, x.Lo, x.Hi, elem, to)
 	case *syntax.MaskExpr:
 		out := c.keyPair(e, x.X, x.Mask, elem, to)
-		c.warnMask(x)
+		// A value with bits outside of its mask can never be matched with the reference
+		// implementation's reading of &&&.
+		v, mask := Number(c.info.Types[x.X].Value), Number(c.info.Types[x.Mask].Value)
+		if v != nil && mask != nil && v.Sign() >= 0 && mask.Sign() >= 0 && new(big.Int).AndNot(v, mask).Sign() != 0 {
+			c.warnf(x.Pos(), "%s has bits set that the mask %s leaves out", show(x.X), show(x.Mask))
+		}
 		return out
 	}
 	if s, ok := tv.Type.(*Set); ok {
@@ -271,18 +267,6 @@ func (c *checker) keyPair(e, x, y syntax.Expr, elem Type, to string) TypeAndValu
 		}
 	}
 	return c.record(e, TypeAndValue{Type: &Set{Elem: elem}, known: a.known && b.known})
-}
-
-// warnMask warns about a value with bits outside of its mask, which can never
-// be matched with the reference implementation's reading of &&&.
-func (c *checker) warnMask(m *syntax.MaskExpr) {
-	v, mask := Number(c.info.Types[m.X].Value), Number(c.info.Types[m.Mask].Value)
-	if v == nil || mask == nil || v.Sign() < 0 || mask.Sign() < 0 {
-		return
-	}
-	if new(big.Int).AndNot(v, mask).Sign() != 0 {
-		c.warnf(m.Pos(), "%s has bits set that the mask %s leaves out", show(m.X), show(m.Mask))
-	}
 }
 
 // sideEffects finds a call in the keyset of a select that is not a test of a

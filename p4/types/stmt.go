@@ -17,7 +17,10 @@ func (c *checker) stmt(s syntax.Stmt) {
 	case *syntax.AssignStmt:
 		c.assignStmt(s)
 	case *syntax.CallStmt:
-		c.callStmt(s)
+		tv := c.expr(s.Call)
+		if call := c.info.Calls[s.Call]; !tv.IsType && call != nil && call.Kind == Constructor {
+			c.errorf(s.Pos(), "an instance of %s is constructed and not named", call.Result)
+		}
 	case *syntax.BlockStmt:
 		c.annotations(s.Annotations)
 		c.block(func() { c.stmts(s.Stmts) })
@@ -30,9 +33,24 @@ func (c *checker) stmt(s syntax.Stmt) {
 	case *syntax.SwitchStmt:
 		c.switchStmt(s)
 	case *syntax.ForStmt:
-		c.forStmt(s)
+		c.annotations(s.Annotations)
+		c.block(func() {
+			c.stmts(s.Init)
+			if s.Cond != nil {
+				c.assign(s.Cond, Bool, "the condition of for")
+			}
+			c.loop(s.Body)
+			c.stmts(s.Post)
+		})
 	case *syntax.ForInStmt:
-		c.forInStmt(s)
+		c.annotations(s.Annotations)
+		c.block(func() {
+			t := c.varType(s.Var.Type, s.Var.Name)
+			c.collection(s, t)
+			o := c.declare(&Object{Kind: VarObj, Type: t, used: true}, s.Var, s.Var.Name)
+			o.used = true
+			c.loop(s.Body)
+		})
 	case *syntax.ReturnStmt:
 		c.returnStmt(s)
 	case *syntax.ExitStmt:
@@ -49,16 +67,6 @@ func (c *checker) stmt(s syntax.Stmt) {
 func (c *checker) inLoop(pos syntax.Pos, what string) {
 	if c.env.loops == 0 {
 		c.errorf(pos, "%s can be used only in a for loop", what)
-	}
-}
-
-func (c *checker) callStmt(s *syntax.CallStmt) {
-	tv := c.expr(s.Call)
-	if tv.IsType {
-		return
-	}
-	if call := c.info.Calls[s.Call]; call != nil && call.Kind == Constructor {
-		c.errorf(s.Pos(), "an instance of %s is constructed and not named", call.Result)
 	}
 }
 
@@ -152,33 +160,10 @@ func (c *checker) returnStmt(s *syntax.ReturnStmt) {
 	}
 }
 
-func (c *checker) forStmt(s *syntax.ForStmt) {
-	c.annotations(s.Annotations)
-	c.block(func() {
-		c.stmts(s.Init)
-		if s.Cond != nil {
-			c.assign(s.Cond, Bool, "the condition of for")
-		}
-		c.loop(s.Body)
-		c.stmts(s.Post)
-	})
-}
-
 func (c *checker) loop(body syntax.Stmt) {
 	c.env.loops++
 	c.block(func() { c.stmt(body) })
 	c.env.loops--
-}
-
-func (c *checker) forInStmt(s *syntax.ForInStmt) {
-	c.annotations(s.Annotations)
-	c.block(func() {
-		t := c.varType(s.Var.Type, s.Var.Name)
-		c.collection(s, t)
-		o := c.declare(&Object{Kind: VarObj, Type: t, used: true}, s.Var, s.Var.Name)
-		o.used = true
-		c.loop(s.Body)
-	})
 }
 
 // collection checks what for (x in …) runs through.
@@ -255,10 +240,6 @@ func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 			c.valueLabel(k, s.X, x, &seen)
 		}
 	}
-	c.switchType(s, x)
-}
-
-func (c *checker) switchType(s *syntax.SwitchStmt, x TypeAndValue) {
 	switch x.Type.(type) {
 	case *ActionRun, *Bits, *Enum:
 		return
@@ -354,20 +335,16 @@ func terminates(s syntax.Stmt) bool {
 	case *syntax.IfStmt:
 		return s.Else != nil && terminates(s.Then) && terminates(s.Else)
 	case *syntax.SwitchStmt:
-		return switchTerminates(s)
+		complete := false
+		for _, k := range s.Cases {
+			if _, ok := k.Label.(*syntax.DefaultExpr); ok {
+				complete = true
+			}
+			if k.Body != nil && !terminates(k.Body) {
+				return false
+			}
+		}
+		return complete && s.Cases[len(s.Cases)-1].Body != nil
 	}
 	return false
-}
-
-func switchTerminates(s *syntax.SwitchStmt) bool {
-	complete := false
-	for _, k := range s.Cases {
-		if _, ok := k.Label.(*syntax.DefaultExpr); ok {
-			complete = true
-		}
-		if k.Body != nil && !terminates(k.Body) {
-			return false
-		}
-	}
-	return complete && s.Cases[len(s.Cases)-1].Body != nil
 }

@@ -53,7 +53,23 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 		ps := c.typeParams(d.TypeParams)
 		s.Args = paramTypes(ps)
 		s.generic = newGeneric(ps, s)
-		c.fields(d, s)
+		for _, f := range d.Fields {
+			c.annotations(f.Annotations)
+			t := c.typ(f.Type)
+			name := f.Name.Value
+			if s.field(name) != nil {
+				c.errorf(f.Name.Pos(), "%s has two fields %s", s.Name, name)
+				continue
+			}
+			if name == "_" {
+				c.errorf(f.Name.Pos(), "_ is no name for a field")
+			}
+			if why := badField(s.Kind, t); why != "" && t != Invalid {
+				c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, [...]string{"struct", "header", "header_union"}[s.Kind], s.Name, t, why)
+				t = Invalid
+			}
+			s.add(Field{Name: name, Type: t, Decl: f})
+		}
 	})
 	c.env = old
 	s.generic.done()
@@ -62,26 +78,6 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 		o.Type = Invalid
 	}
 	c.declare(o, d, d.Name)
-}
-
-func (c *checker) fields(d *syntax.StructDecl, s *Struct) {
-	for _, f := range d.Fields {
-		c.annotations(f.Annotations)
-		t := c.typ(f.Type)
-		name := f.Name.Value
-		if s.field(name) != nil {
-			c.errorf(f.Name.Pos(), "%s has two fields %s", s.Name, name)
-			continue
-		}
-		if name == "_" {
-			c.errorf(f.Name.Pos(), "_ is no name for a field")
-		}
-		if why := badField(s.Kind, t); why != "" && t != Invalid {
-			c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, [...]string{"struct", "header", "header_union"}[s.Kind], s.Name, t, why)
-			t = Invalid
-		}
-		s.add(Field{Name: name, Type: t, Decl: f})
-	}
 }
 
 // badField says why t cannot be the type of a field, "" where it can.
@@ -139,7 +135,14 @@ func onlyBits(t Type) bool {
 // type arguments may break the rules that its declaration kept.
 func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 	if x, ok := t.(*Extern); ok {
-		c.checkExternInstance(pos, x)
+		// The parameters of methods are held to the same rules.
+		for _, m := range x.Methods {
+			for _, p := range m.Type.Params {
+				if p.Dir != syntax.NoDir && (p.Type == String || p.Type == Int || isExternType(p.Type)) {
+					c.errorf(p.Decl.Pos(), "parameter %s of %s.%s cannot be %s, which %s at %s makes it: such a parameter has no direction", p.Name, x.Name, m.Name, p.Type, x, pos)
+				}
+			}
+		}
 	}
 	s, ok := t.(*Struct)
 	if !ok {
@@ -153,17 +156,6 @@ func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 	}
 }
 
-// checkExternInstance is checkInstance for the parameters of methods.
-func (c *checker) checkExternInstance(pos syntax.Pos, x *Extern) {
-	for _, m := range x.Methods {
-		for _, p := range m.Type.Params {
-			if p.Dir != syntax.NoDir && (p.Type == String || p.Type == Int || isExternType(p.Type)) {
-				c.errorf(p.Decl.Pos(), "parameter %s of %s.%s cannot be %s, which %s at %s makes it: such a parameter has no direction", p.Name, x.Name, m.Name, p.Type, x, pos)
-			}
-		}
-	}
-}
-
 // params declares parameters and gives their objects.
 func (c *checker) params(ds []*syntax.Param, ctor bool) []*Object {
 	var out []*Object
@@ -171,7 +163,19 @@ func (c *checker) params(ds []*syntax.Param, ctor bool) []*Object {
 		c.annotations(d.Annotations)
 		o := &Object{Kind: ParamObj, Type: c.paramType(d, ctor), Dir: d.Dir, Ctor: ctor, Default: d.Default}
 		o.Optional = d.Annotations.Get("optional") != nil
-		c.checkDefault(d, o)
+		if d.Default != nil {
+			switch {
+			case d.Dir == syntax.Out || d.Dir == syntax.InOut:
+				c.errorf(d.Pos(), "parameter %s is %s and cannot have a default value", d.Name.Value, dirString(d.Dir))
+			case o.Optional:
+				c.errorf(d.Pos(), "parameter %s is @optional and cannot have a default value too", d.Name.Value)
+			}
+			tv := c.value(d.Default)
+			tv = c.assignValue(d.Default, tv, c.openType(o.Type, tv.Type), "parameter "+d.Name.Value)
+			if tv.Type != Invalid && !tv.known {
+				c.errorf(d.Default.Pos(), "the default value of %s is not known at compile time", d.Name.Value)
+			}
+		}
 		c.declare(o, d, d.Name)
 		out = append(out, o)
 	}
@@ -200,24 +204,6 @@ func (c *checker) paramType(d *syntax.Param, ctor bool) Type {
 		c.errorf(d.Pos(), "parameter %s has type %s and so no direction: its argument is known at compile time", name, t)
 	}
 	return t
-}
-
-// checkDefault checks name = value of a parameter.
-func (c *checker) checkDefault(d *syntax.Param, o *Object) {
-	if d.Default == nil {
-		return
-	}
-	switch {
-	case d.Dir == syntax.Out || d.Dir == syntax.InOut:
-		c.errorf(d.Pos(), "parameter %s is %s and cannot have a default value", d.Name.Value, dirString(d.Dir))
-	case o.Optional:
-		c.errorf(d.Pos(), "parameter %s is @optional and cannot have a default value too", d.Name.Value)
-	}
-	tv := c.value(d.Default)
-	tv = c.assignValue(d.Default, tv, c.openType(o.Type, tv.Type), "parameter "+d.Name.Value)
-	if tv.Type != Invalid && !tv.known {
-		c.errorf(d.Default.Pos(), "the default value of %s is not known at compile time", d.Name.Value)
-	}
 }
 
 // openType is the type of a parameter seen from its default value, which fixes
@@ -295,7 +281,15 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 		}
 	})
 	x.generic.done()
-	c.checkMethods(x)
+	// Overloaded methods must be told apart.
+	for i, m := range x.Methods {
+		for _, n := range x.Methods[:i] {
+			if m.Name == n.Name && sameParamNames(m.Type, n.Type) {
+				c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
+				break
+			}
+		}
+	}
 	c.declare(o, d, d.Name)
 }
 
@@ -345,16 +339,4 @@ func (c *checker) resultType(d *syntax.FuncDecl) Type {
 		return Invalid
 	}
 	return t
-}
-
-// checkMethods wants overloaded methods to be told apart.
-func (c *checker) checkMethods(x *Extern) {
-	for i, m := range x.Methods {
-		for _, n := range x.Methods[:i] {
-			if m.Name == n.Name && sameParamNames(m.Type, n.Type) {
-				c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
-				break
-			}
-		}
-	}
 }

@@ -189,7 +189,14 @@ func (g *generic) fill(inst Type) {
 		self := g.self.(*Struct)
 		t.Fields, t.index = substFields(self.Fields, m), self.index
 	case *Extern:
-		t.Methods = substMethods(g.self.(*Extern).Methods, m)
+		ms := g.self.(*Extern).Methods
+		out := make([]*Method, len(ms))
+		for i, method := range ms {
+			copied := *method
+			copied.Type = substFunc(method.Type, m)
+			out[i] = &copied
+		}
+		t.Methods = out
 	case *Parser:
 		self := g.self.(*Parser)
 		t.Apply, t.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
@@ -199,16 +206,6 @@ func (g *generic) fill(inst Type) {
 	case *Package:
 		t.Ctor = substFunc(g.self.(*Package).Ctor, m)
 	}
-}
-
-func substMethods(ms []*Method, m map[*TypeParam]Type) []*Method {
-	out := make([]*Method, len(ms))
-	for i, method := range ms {
-		copied := *method
-		copied.Type = substFunc(method.Type, m)
-		out[i] = &copied
-	}
-	return out
 }
 
 // genericOf gives what makes the instances of a named type, nil where it has

@@ -37,7 +37,42 @@ func (c *checker) tableDecl(d *syntax.TableDecl) {
 	c.within(env, func() {
 		t.key()
 		t.actionList()
-		t.properties()
+		seen := map[string]bool{}
+		if t.decl.Key != nil {
+			seen["key"] = true
+		}
+		for _, p := range t.decl.Props {
+			c.annotations(p.Annotations)
+			name := p.Name.Value
+			if seen[name] || name == "actions" || name == "entries" || name == "key" {
+				c.errorf(p.Name.Pos(), "table %s has the property %s twice", t.decl.Name.Value, name)
+				continue
+			}
+			seen[name] = true
+			switch p.Name.Value {
+			case "default_action":
+				t.defaultAction(p)
+			case "size":
+				tv := c.value(p.Value)
+				if tv.Type != Invalid && (!isInteger(Underlying(tv.Type)) || !tv.known) {
+					c.errorf(p.Value.Pos(), "the size of a table must be a constant number, %s has type %s", show(p.Value), tv.Type)
+				}
+				c.checkSize(p.Value, "a table", tv)
+			case "largest_priority_wins":
+				if tv := c.value(p.Value); tv.Type != Invalid && (tv.Type != Bool || tv.Value == nil) {
+					c.errorf(p.Value.Pos(), "largest_priority_wins must be true or false")
+				}
+			case "priority_delta":
+				if n, ok := c.constInt(p.Value, "priority_delta"); ok && n.Sign() <= 0 {
+					c.errorf(p.Value.Pos(), "priority_delta must be positive, it is %s", n)
+				}
+			default:
+				c.expr(p.Value)
+			}
+		}
+		if !seen["default_action"] && t.decl.Actions != nil && c.noAction() == nil {
+			c.errorf(t.decl.Name.Pos(), "table %s has no default_action, and NoAction is not declared; it is in core.p4", t.decl.Name.Value)
+		}
 		t.entries()
 	})
 }
@@ -186,10 +221,25 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 			if c.checkArg(o.Name, a, c.value(a.Value), p) {
 				call.Args[k] = a.Value
 			}
-			c.checkTableArg(a.Value)
+			// A table cannot be applied while the arguments of its actions are evaluated.
+			syntax.Inspect(a.Value, func(n syntax.Node) bool {
+				if call, ok := n.(*syntax.CallExpr); ok {
+					if k := c.info.Calls[call]; k != nil && k.Kind == TableApply {
+						c.errorf(call.Pos(), "a table cannot be applied in the argument of an action")
+					}
+				}
+				return true
+			})
 		}
 	}
-	t.unbound(r, o, call)
+	// All parameters but those of the control plane must be bound.
+	if !slices.ContainsFunc(r.Args, func(a *syntax.Arg) bool { return t.c.info.Types[a.Value].Type == Invalid }) {
+		for i, p := range call.Type.Params {
+			if p.Dir != syntax.NoDir && call.Args[i] == nil && p.Default == nil {
+				t.c.errorf(r.Pos(), "parameter %s of %s is %s and must be bound: %s(...)", p.Name, o.Name, dirString(p.Dir), o.Name)
+			}
+		}
+	}
 	return call
 }
 
@@ -203,30 +253,6 @@ func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 		return sig.Params[i]
 	}
 	return nil
-}
-
-func (t *table) unbound(r *syntax.ActionRef, o *Object, call *Call) {
-	if slices.ContainsFunc(r.Args, func(a *syntax.Arg) bool { return t.c.info.Types[a.Value].Type == Invalid }) {
-		return
-	}
-	for i, p := range call.Type.Params {
-		if p.Dir != syntax.NoDir && call.Args[i] == nil && p.Default == nil {
-			t.c.errorf(r.Pos(), "parameter %s of %s is %s and must be bound: %s(...)", p.Name, o.Name, dirString(p.Dir), o.Name)
-		}
-	}
-}
-
-// checkTableArg: a table cannot be applied while the arguments of its actions
-// are evaluated.
-func (c *checker) checkTableArg(e syntax.Expr) {
-	syntax.Inspect(e, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok {
-			if k := c.info.Calls[call]; k != nil && k.Kind == TableApply {
-				c.errorf(call.Pos(), "a table cannot be applied in the argument of an action")
-			}
-		}
-		return true
-	})
 }
 
 // chosen checks an action in default_action or an entry: it is in the list,
@@ -308,26 +334,6 @@ func actionNames(actions map[*Object]*Call) []string {
 	return names
 }
 
-func (t *table) properties() {
-	seen := map[string]bool{}
-	if t.decl.Key != nil {
-		seen["key"] = true
-	}
-	for _, p := range t.decl.Props {
-		t.c.annotations(p.Annotations)
-		name := p.Name.Value
-		if seen[name] || name == "actions" || name == "entries" || name == "key" {
-			t.c.errorf(p.Name.Pos(), "table %s has the property %s twice", t.decl.Name.Value, name)
-			continue
-		}
-		seen[name] = true
-		t.property(p)
-	}
-	if !seen["default_action"] && t.decl.Actions != nil && t.c.noAction() == nil {
-		t.c.errorf(t.decl.Name.Pos(), "table %s has no default_action, and NoAction is not declared; it is in core.p4", t.decl.Name.Value)
-	}
-}
-
 // noAction finds the action that tables without default_action fall back on.
 func (c *checker) noAction() *Object {
 	o := c.top.names["NoAction"]
@@ -353,30 +359,6 @@ const maxSize = 1<<31 - 1
 func (c *checker) checkSize(at syntax.Expr, what string, tv TypeAndValue) {
 	if n := Number(tv.Value); n != nil && (n.Sign() < 0 || n.Cmp(big.NewInt(maxSize)) > 0) {
 		c.errorf(at.Pos(), "the size of %s must be from 0 to %d, %s is not", what, maxSize, show(at))
-	}
-}
-
-func (t *table) property(p *syntax.Property) {
-	c := t.c
-	switch p.Name.Value {
-	case "default_action":
-		t.defaultAction(p)
-	case "size":
-		tv := c.value(p.Value)
-		if tv.Type != Invalid && (!isInteger(Underlying(tv.Type)) || !tv.known) {
-			c.errorf(p.Value.Pos(), "the size of a table must be a constant number, %s has type %s", show(p.Value), tv.Type)
-		}
-		c.checkSize(p.Value, "a table", tv)
-	case "largest_priority_wins":
-		if tv := c.value(p.Value); tv.Type != Invalid && (tv.Type != Bool || tv.Value == nil) {
-			c.errorf(p.Value.Pos(), "largest_priority_wins must be true or false")
-		}
-	case "priority_delta":
-		if n, ok := c.constInt(p.Value, "priority_delta"); ok && n.Sign() <= 0 {
-			c.errorf(p.Value.Pos(), "priority_delta must be positive, it is %s", n)
-		}
-	default:
-		c.expr(p.Value)
 	}
 }
 

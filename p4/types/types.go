@@ -162,26 +162,6 @@ func (t *Enum) memberIndex(name string) int {
 	return -1
 }
 
-// add appends a member whose name is new.
-func (t *Enum) add(m EnumMember) {
-	if t.index == nil {
-		t.index = map[string]int{}
-	}
-	t.index[m.Name] = len(t.Members)
-	t.Members = append(t.Members, m)
-}
-
-// overloads returns the methods called name, constructors excluded.
-func (t *Extern) overloads(name string) []*Method {
-	var ms []*Method
-	for _, m := range t.Methods {
-		if m.Name == name && !m.IsCtor {
-			ms = append(ms, m)
-		}
-	}
-	return ms
-}
-
 // method returns the first method called name, nil where there is none.
 func (t *Extern) method(name string) *Method {
 	for _, m := range t.Methods {

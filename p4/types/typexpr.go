@@ -61,11 +61,33 @@ func (c *checker) resolveType(e syntax.Expr) Type {
 	case *syntax.BaseType:
 		return c.baseType(e)
 	case *syntax.SpecializedType:
-		return c.specialized(e)
+		base := c.typeOrGeneric(e.Base)
+		args := make([]Type, len(e.Args))
+		bad := base == Invalid
+		for i, a := range e.Args {
+			args[i] = c.typeArg(a)
+			bad = bad || args[i] == Invalid
+		}
+		if bad {
+			return Invalid
+		}
+		return c.specialize(e.Pos(), e.Base.Value, base, args)
 	case *syntax.StackType:
 		return c.stackType(e)
 	case *syntax.TupleType:
-		return c.tupleType(e)
+		t := &Tuple{Elems: make([]Type, len(e.Elems))}
+		for i, x := range e.Elems {
+			t.Elems[i] = c.elemType(x, "a tuple")
+		}
+		for _, x := range t.Elems {
+			if x == Invalid {
+				return Invalid
+			}
+		}
+		if !c.bounded(e.Pos(), t) {
+			return Invalid
+		}
+		return t
 	case *syntax.ListType:
 		return &List{Elem: c.elemType(e.Elem, "a list")}
 	case *syntax.DontCare:
@@ -165,20 +187,6 @@ func isInteger(t Type) bool {
 	return sized || t == Int
 }
 
-func (c *checker) specialized(e *syntax.SpecializedType) Type {
-	base := c.typeOrGeneric(e.Base)
-	args := make([]Type, len(e.Args))
-	bad := base == Invalid
-	for i, a := range e.Args {
-		args[i] = c.typeArg(a)
-		bad = bad || args[i] == Invalid
-	}
-	if bad {
-		return Invalid
-	}
-	return c.specialize(e.Pos(), e.Base.Value, base, args)
-}
-
 // specialize gives the instance of a generic type.
 func (c *checker) specialize(pos syntax.Pos, name string, base Type, args []Type) Type {
 	var params []*TypeParam
@@ -226,22 +234,6 @@ func (c *checker) typeArg(e syntax.Expr) Type {
 	switch t.(type) {
 	case *Parser, *Control, *Package:
 		c.errorf(e.Pos(), "%s cannot be a type argument: it is a %s", t, typeKind(t))
-		return Invalid
-	}
-	return t
-}
-
-func (c *checker) tupleType(e *syntax.TupleType) Type {
-	t := &Tuple{Elems: make([]Type, len(e.Elems))}
-	for i, x := range e.Elems {
-		t.Elems[i] = c.elemType(x, "a tuple")
-	}
-	for _, x := range t.Elems {
-		if x == Invalid {
-			return Invalid
-		}
-	}
-	if !c.bounded(e.Pos(), t) {
 		return Invalid
 	}
 	return t

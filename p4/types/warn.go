@@ -53,14 +53,10 @@ func (c *checker) reads(n *syntax.Name, o *Object) {
 	if f == nil || f.written || c.env.loops > f.loops {
 		return
 	}
-	f.late = f.late || c.outOfOrder(o)
+	// Late is a place that is reached in another order than that of the text,
+	// seen from the declaration of o: in a state, an action or a table.
+	f.late = f.late || (c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState)
 	f.reads = append(f.reads, n)
-}
-
-// outOfOrder reports whether the place is reached in another order than that of
-// the text, seen from the declaration of o: in a state, an action or a table.
-func (c *checker) outOfOrder(o *Object) bool {
-	return c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState
 }
 
 // writes notes that e is written, at least in part.
@@ -96,27 +92,6 @@ func root(e syntax.Expr) *syntax.Name {
 		return root(x.X)
 	}
 	return nil
-}
-
-// leave ends a scope: what nothing uses in it, and what is read and never
-// written, is worth a warning.
-func (c *checker) leave(s *scope) {
-	for _, o := range s.names {
-		c.warnUnused(o)
-		f := o.flow
-		if f == nil || len(f.reads) == 0 && !(o.Dir == syntax.Out && !f.written) {
-			continue
-		}
-		switch {
-		case f.late && f.written:
-		case o.Kind == VarObj:
-			c.warnf(f.reads[0].Pos(), "%s is read before anything is written to it", o.Name)
-		case len(f.reads) > 0:
-			c.warnf(f.reads[0].Pos(), "the out parameter %s is read before anything is written to it", o.Name)
-		case !quiet(o.Decl.(*syntax.Param).Annotations, "uninitialized_out_param"):
-			c.warnf(o.Decl.(*syntax.Param).Name.Pos(), "nothing is written to the out parameter %s", o.Name)
-		}
-	}
 }
 
 // warnUnused warns about a local thing that nothing mentions.

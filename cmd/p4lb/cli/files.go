@@ -25,14 +25,6 @@ type hostFS struct {
 
 type typedFolder struct{ name, typed string }
 
-func newHostFS() (*hostFS, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("finding the current folder: %w", err)
-	}
-	return &hostFS{cwd: cwd}, nil
-}
-
 // file returns the name in h of a file that the user typed.
 func (h *hostFS) file(typed string) string {
 	h.folder(filepath.Dir(typed))

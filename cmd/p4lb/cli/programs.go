@@ -25,10 +25,11 @@ func AddSourceFlags(cmd *cobra.Command, opts *p4.Options) {
 // CheckProgram reads and checks the program in the named file, and prints what
 // is wrong with it.
 func (c *Console) CheckProgram(name string, opts p4.Options) (*p4.Program, error) {
-	host, err := newHostFS()
+	cwd, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding the current folder: %w", err)
 	}
+	host := &hostFS{cwd: cwd}
 	file := host.file(name)
 	opts.IncludeDirs = slices.Clone(opts.IncludeDirs) // the caller's may be used again
 	for i, dir := range opts.IncludeDirs {

@@ -66,7 +66,16 @@ func (s *said) again(line string, now time.Time) (n int, print bool) {
 	defer s.mu.Unlock()
 	l := s.lines[line]
 	if l == nil || now.Sub(l.last) > quietTime {
-		s.forget()
+		// The oldest line makes room.
+		if len(s.lines) >= mostLines {
+			var oldest string
+			for line, l := range s.lines {
+				if oldest == "" || l.last.Before(s.lines[oldest].last) {
+					oldest = line
+				}
+			}
+			delete(s.lines, oldest)
+		}
 		l = &saidLine{}
 		s.lines[line] = l
 	}
@@ -76,20 +85,6 @@ func (s *said) again(line string, now time.Time) (n int, print bool) {
 		power /= 10
 	}
 	return l.n, power == 1
-}
-
-// forget makes room for one line.
-func (s *said) forget() {
-	if len(s.lines) < mostLines {
-		return
-	}
-	var oldest string
-	for line, l := range s.lines {
-		if oldest == "" || l.last.Before(s.lines[oldest].last) {
-			oldest = line
-		}
-	}
-	delete(s.lines, oldest)
 }
 
 // WithAttrs implements slog.Handler.

@@ -78,7 +78,16 @@ func Show(w io.Writer, f Format, rows Grid, whole any) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(whole)
 	case YAML:
-		return showYAML(w, whole)
+		// YAML has what JSON would, with the same names.
+		text, err := json.Marshal(whole)
+		if err != nil {
+			return err
+		}
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
 	case CSV:
 		return csv.NewWriter(w).WriteAll(rows)
 	}
@@ -87,17 +96,4 @@ func Show(w io.Writer, f Format, rows Grid, whole any) error {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	return tw.Flush()
-}
-
-// showYAML writes what JSON would, with the same names.
-func showYAML(w io.Writer, whole any) error {
-	text, err := json.Marshal(whole)
-	if err != nil {
-		return err
-	}
-	if text, err = yaml.JSONToYAML(text); err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
 }

@@ -279,7 +279,15 @@ func (j *deployJob) run(ctx context.Context) error {
 		return j.takeAway()
 	}
 	if j.hosts.detach && !hosts.IsDetached() {
-		return j.hosts.goDetached(j.c)
+		begun, code, err := hosts.Detach()
+		switch {
+		case err != nil:
+			return err
+		case !begun:
+			return &cli.Failure{Code: code}
+		}
+		fmt.Fprintln(j.c.Out, "the network stays up; to end it: p4lb down")
+		return nil
 	}
 	if j.target == targetEmbedded && j.stays() {
 		if done, err := j.hosts.enter(j.c); done || err != nil {
@@ -312,7 +320,11 @@ func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
 // deploy carries the plan out, and stays if that is wanted.
 func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.Target, attached bool) error {
-	options := j.options(attached)
+	election, _ := parseElection(j.election) // has been checked
+	options := controller.DeployOptions{
+		Election: election, Takeover: j.takeover || attached && !j.backup && !j.bfrt, Backup: j.backup,
+		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
+	}
 	bar := j.progress(plan, &options)
 	c, err := controller.New(ctx, plan, target, options)
 	if err != nil {
@@ -385,14 +397,6 @@ func (j *deployJob) note(plan *plan.Plan, target target.Target) *deployed.Note {
 	return d
 }
 
-func (j *deployJob) options(attached bool) controller.DeployOptions {
-	election, _ := parseElection(j.election) // has been checked
-	return controller.DeployOptions{
-		Election: election, Takeover: j.takeover || attached && !j.backup && !j.bfrt, Backup: j.backup,
-		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
-	}
-}
-
 // A deployBar shows how far a deployment is, until it ends.
 type deployBar struct {
 	*live.Progress
@@ -439,16 +443,7 @@ func (j *deployJob) showReport(r *report.Report) error {
 	if j.format != cli.Table {
 		return nil
 	}
-	j.showNotes(r)
-	if r.Verified() {
-		_, err := fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
-		return err
-	}
-	return nil
-}
-
-// showNotes prints the notes, each once with the switches that it is about.
-func (j *deployJob) showNotes(r *report.Report) {
+	// Each note stands there once, with the switches that it is about.
 	about := map[string][]string{}
 	var order []string
 	for _, s := range r.Switches {
@@ -462,6 +457,11 @@ func (j *deployJob) showNotes(r *report.Report) {
 	for _, n := range order {
 		fmt.Fprintf(j.c.Out, "note: %s (%s)\n", n, abbreviated(about[n]))
 	}
+	if r.Verified() {
+		_, err := fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
+		return err
+	}
+	return nil
 }
 
 // deployErrors prints the errors of switches, a line each with its hint.

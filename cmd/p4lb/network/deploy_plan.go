@@ -55,19 +55,15 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
 	case r.Role != "" || r.Ports != "":
 		return cli.UsageError(cmd, "role and ports follow from the topology: leave them out of %s", cli.DisplayName(r.File))
 	case own.IsPath(r.Scheme) && r.Arch == "":
-		return r.settleArch()
-	}
-	return nil
-}
-
-// settleArch takes what a program of the user's own is for.
-func (r *schemeRequest) settleArch() error {
-	s, err := cli.LibraryFrom(".").Find(r.Scheme)
-	if err != nil {
-		return err
-	}
-	if arch := s.Archs()[0]; arch != codegen.Archs[0] {
-		r.Arch = arch
+		// A program of the user's own says what it is for.
+		s, err := cli.LibraryFrom(".").Find(r.Scheme)
+		if err != nil {
+			return err
+		}
+		if arch := s.Archs()[0]; arch != codegen.Archs[0] {
+			r.Arch = arch
+		}
+		return nil
 	}
 	return nil
 }
@@ -82,7 +78,13 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 		return nil, err
 	}
 	if j.target == targetEmbedded {
-		t = j.devicePorts(t)
+		// Ports that a topology counts from 1 may be ones that the hardware has for itself.
+		d := plan.DevicePorts(t, j.request.Arch)
+		if d != t {
+			first := t.Switches[0].Name
+			j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
+		}
+		t = d
 	}
 	pipelines, err := j.pipelines(ctx, t)
 	if err != nil {
@@ -116,17 +118,6 @@ func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabr
 		return all, encodeEmbedded(all)
 	}
 	return all, nil
-}
-
-// devicePorts gives the switches the ports of the hardware whose programs they
-// run: those that a topology counts from 1 may be ones that it has for itself.
-func (j *deployJob) devicePorts(t *fabric.Topology) *fabric.Topology {
-	d := plan.DevicePorts(t, j.request.Arch)
-	if d != t {
-		first := t.Switches[0].Name
-		j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
-	}
-	return d
 }
 
 // pipelinesOf makes the programs of a scheme that a topology wants.

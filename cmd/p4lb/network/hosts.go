@@ -198,7 +198,32 @@ not p4lb's to end.`,
 		Example: `  p4lb deploy --scheme drill --topology qall --detach
   p4lb down`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return j.down(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, t, err := j.read()
+			if err != nil {
+				return err
+			}
+			if d.Target != targetEmbedded && d.Name == "" {
+				return cli.Hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
+			}
+			if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
+				if err := endProcess(cmd.Context(), d); err != nil {
+					return err
+				}
+			}
+			if d.Name != "" {
+				if _, err := testbed.Remove(d.Name); err != nil {
+					return deployFailure(err)
+				}
+			}
+			for _, file := range []string{j.state, logFile(j.state)} {
+				if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+			}
+			j.c.Log.Info("the network is down", "topology", t.Name)
+			return nil
+		},
 	}
 	j.addFlags(cmd)
 	return cmd
@@ -209,33 +234,6 @@ func logFile(state string) string { return filepath.Join(filepath.Dir(state), "d
 
 // endTime is how long a deployment has to take itself down.
 const endTime = 10 * time.Second
-
-func (j *hostJob) down(ctx context.Context) error {
-	d, t, err := j.read()
-	if err != nil {
-		return err
-	}
-	if d.Target != targetEmbedded && d.Name == "" {
-		return cli.Hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
-	}
-	if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
-		if err := endProcess(ctx, d); err != nil {
-			return err
-		}
-	}
-	if d.Name != "" {
-		if _, err := testbed.Remove(d.Name); err != nil {
-			return deployFailure(err)
-		}
-	}
-	for _, file := range []string{j.state, logFile(j.state)} {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	j.c.Log.Info("the network is down", "topology", t.Name)
-	return nil
-}
 
 // endProcess asks the process of a deployment to end, and waits for it.
 func endProcess(ctx context.Context, d *deployed.Note) error {
@@ -293,19 +291,6 @@ func (f *hostFlags) check(cmd *cobra.Command, target string) error {
 			return cli.UsageError(cmd, "--detach and --%s exclude each other", flag)
 		}
 	}
-	return nil
-}
-
-// goDetached runs deploy in the background.
-func (f *hostFlags) goDetached(c *cli.Console) error {
-	begun, code, err := hosts.Detach()
-	switch {
-	case err != nil:
-		return err
-	case !begun:
-		return &cli.Failure{Code: code}
-	}
-	fmt.Fprintln(c.Out, "the network stays up; to end it: p4lb down")
 	return nil
 }
 

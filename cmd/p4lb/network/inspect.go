@@ -60,7 +60,19 @@ given; the other forms, and --register, leave out nothing.`,
 		},
 		ValidArgsFunction: j.completeSwitches,
 	}
-	j.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
+	f.BoolVar(&j.noFlows, "no-flows", false, "leave out the tables of flows, which are nearly all of what is read")
+	f.BoolVar(&j.contents, "contents", false, "show how full tables are and what counters have counted, as is done for a project of --p4app")
+	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
+	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
+	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
+	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
+	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
+	j.page.AddFlags(cmd, "the fabric as it changes")
+	cli.AddPlaintext(cmd, &j.plaintext, "metrics")
+	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
+	j.reach.addFlags(cmd)
 	return cmd
 }
 
@@ -82,22 +94,6 @@ type inspectJob struct {
 	contents  bool
 
 	failed map[string]string // switches without readings, and what has been said of them
-}
-
-func (j *inspectJob) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
-	f.BoolVar(&j.noFlows, "no-flows", false, "leave out the tables of flows, which are nearly all of what is read")
-	f.BoolVar(&j.contents, "contents", false, "show how full tables are and what counters have counted, as is done for a project of --p4app")
-	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
-	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
-	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
-	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
-	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
-	j.page.AddFlags(cmd, "the fabric as it changes")
-	cli.AddPlaintext(cmd, &j.plaintext, "metrics")
-	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
-	j.reach.addFlags(cmd)
 }
 
 // completeSwitches offers the switches of the deployment.

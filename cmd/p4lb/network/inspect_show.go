@@ -119,7 +119,11 @@ func (j *inspectJob) showTables(r *view.Round) error {
 			return err
 		}
 	}
-	j.showClocks(r)
+	for _, result := range r.Switches {
+		if result.Snapshot != nil && j.c.Verbose {
+			j.c.Log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
+		}
+	}
 	if len(idle) > 0 {
 		fmt.Fprintf(j.c.Out, "no traffic since deployment: %s\n", abbreviated(idle))
 		return nil
@@ -128,15 +132,6 @@ func (j *inspectJob) showTables(r *view.Round) error {
 		fmt.Fprintln(j.c.Out, r.Scheme+" keeps nothing in registers that there is anything in")
 	}
 	return nil
-}
-
-// showClocks says how long the switches run, where they tell.
-func (j *inspectJob) showClocks(r *view.Round) {
-	for _, result := range r.Switches {
-		if result.Snapshot != nil && j.c.Verbose {
-			j.c.Log.Debug("read", "switch", result.Switch, "clock", result.Snapshot.Clock.Round(time.Microsecond), "guessed", result.Snapshot.Guessed)
-		}
-	}
 }
 
 // A pivot is a table with a row for each thing and a column for each reading.

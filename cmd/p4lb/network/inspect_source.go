@@ -26,7 +26,22 @@ type roundSource interface {
 // source is where rounds come from, and how that ends.
 func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, func(), error) {
 	if j.replay != "" {
-		return j.openReplay(args)
+		file, err := plain.OpenFile(j.replay)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", j.replay, err)
+		}
+		end := func() { file.Close() }
+		info, err := file.Stat()
+		if err != nil {
+			end()
+			return nil, nil, fmt.Errorf("reading %s: %w", j.replay, cli.BareError(err))
+		}
+		recording, err := inspect.OpenRecording(j.replay, file, info.Size())
+		if err != nil {
+			end()
+			return nil, nil, cli.Hinted(err, "want a file that p4lb inspect --record has written")
+		}
+		return &replaySource{recording: recording, only: args, paced: j.watch || j.page.Listen != ""}, end, nil
 	}
 	s, err := j.reach.open(ctx, j.c, args)
 	if err != nil {
@@ -154,25 +169,6 @@ type replaySource struct {
 	paced     bool
 	start     time.Time
 	first     time.Duration
-}
-
-func (j *inspectJob) openReplay(only []string) (roundSource, func(), error) {
-	file, err := plain.OpenFile(j.replay)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, err)
-	}
-	end := func() { file.Close() }
-	info, err := file.Stat()
-	if err != nil {
-		end()
-		return nil, nil, fmt.Errorf("reading %s: %w", j.replay, cli.BareError(err))
-	}
-	recording, err := inspect.OpenRecording(j.replay, file, info.Size())
-	if err != nil {
-		end()
-		return nil, nil, cli.Hinted(err, "want a file that p4lb inspect --record has written")
-	}
-	return &replaySource{recording: recording, only: only, paced: j.watch || j.page.Listen != ""}, end, nil
 }
 
 func (s *replaySource) next(ctx context.Context) (*view.Round, error) {
