@@ -118,11 +118,18 @@ func (a *answer) flush() error {
 	return err
 }
 
-// rest is how many times as long as a turn of a reader nobody else has one while
-// packets come: a hundred greedy readers then cost the packets less than a fifth
-// of their rate, and one alone still reads some ten thousand entries a second.
-// While writes come the same holds of readers that wait for each other.
-const rest = 16
+// A turn of a reader is followed by so many times as long in which nobody has one:
+// a message costs who receives it some ten times what it costs the switch, and a crowd
+// of readers on the machine of the packets takes its share of their processors, too.
+const (
+	restAlone = 16 // while packets come; and while writes come, where readers wait for each other
+	restCrowd = 64 // while packets come and readers wait for each other
+)
+
+// recently is how long packets and writes keep readers resting. Packets that other
+// work on the machine delays for some milliseconds would else be delayed by readers
+// for longer, and so on.
+const recently = 50 * time.Millisecond
 
 // turns are those in which readers walk.
 type turns struct {
@@ -139,10 +146,15 @@ func newTurns(packets func() bool) *turns {
 // write notes that somebody writes.
 func (t *turns) write() { t.wrote.Store(time.Now().UnixNano()) }
 
-// rested reports whether a turn is followed by a time without one.
-func (t *turns) rested() bool {
-	const recently = 50 * time.Millisecond
-	return t.packets() || t.waiting.Load() > 0 && time.Now().UnixNano()-t.wrote.Load() < int64(recently)
+// rest is how many times as long as a turn nobody has one after it.
+func (t *turns) rest() time.Duration {
+	switch packets, crowd := t.packets(), t.waiting.Load() > 0; {
+	case packets && crowd:
+		return restCrowd
+	case packets, crowd && time.Now().UnixNano()-t.wrote.Load() < int64(recently):
+		return restAlone
+	}
+	return 0
 }
 
 // A readStream is the client of one read. Its walk has a turn but while a
@@ -150,18 +162,33 @@ func (t *turns) rested() bool {
 type readStream struct {
 	p4v1.P4Runtime_ReadServer
 	turns *turns
+	line  chan struct{}   // of those of the connection that wait for a turn: the first alone does
 	stop  <-chan struct{} // of the server
 	gate  *gate.Gate
 
 	began time.Time // of the turn; zero without one
 }
 
+// begin waits for a turn, which connections have one after the other, however many
+// reads come over each.
 func (s *readStream) begin() error {
 	s.turns.waiting.Add(1)
 	defer s.turns.waiting.Add(-1)
+	if err := s.enter(s.line); err != nil {
+		return err
+	}
+	defer func() { <-s.line }()
+	if err := s.enter(s.turns.free); err != nil {
+		return err
+	}
+	s.began = time.Now()
+	return nil
+}
+
+// enter waits for room.
+func (s *readStream) enter(room chan<- struct{}) error {
 	select {
-	case s.turns.free <- struct{}{}:
-		s.began = time.Now()
+	case room <- struct{}{}:
 		return nil
 	case <-s.stop:
 		return errStopping
@@ -178,7 +205,7 @@ func (s *readStream) end() {
 	took := time.Since(s.began)
 	s.began = time.Time{}
 	give := func() { <-s.turns.free }
-	if s.turns.rested() {
+	if rest := s.turns.rest(); rest > 0 {
 		time.AfterFunc(rest*took, give)
 		return
 	}

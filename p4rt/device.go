@@ -314,7 +314,7 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 }
 
 // busy reports whether packets are coming.
-func (d *Device) busy() bool { return d.now()-time.Duration(d.came.Load()) < 5*time.Millisecond }
+func (d *Device) busy() bool { return d.now()-time.Duration(d.came.Load()) < recently }
 
 // inject processes a packet from the controllers.
 func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -384,17 +385,18 @@ func TestReadersRestForWriters(t *testing.T) {
 		packets bool
 		wrote   int64
 		waiting int64
-		want    bool
+		want    time.Duration
 	}{
-		{"nothing comes", false, 0, 3, false},
-		{"packets come", true, 0, 0, true},
-		{"writes come, and nobody waits", false, math.MaxInt64, 0, false},
-		{"writes come, and somebody waits", false, math.MaxInt64, 1, true},
+		{"nothing comes", false, 0, 3, 0},
+		{"packets come, and nobody waits", true, 0, 0, 16},
+		{"packets come, and somebody waits", true, 0, 1, 64},
+		{"writes come, and nobody waits", false, math.MaxInt64, 0, 0},
+		{"writes come, and somebody waits", false, math.MaxInt64, 1, 16},
 	} {
 		turns := newTurns(func() bool { return x.packets })
 		turns.wrote.Store(x.wrote)
 		turns.waiting.Store(x.waiting)
-		if got := turns.rested(); got != x.want {
+		if got := turns.rest(); got != x.want {
 			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
 		}
 	}
@@ -404,6 +406,48 @@ func TestReadersRestForWriters(t *testing.T) {
 		t.Error("a write is not noted")
 	}
 }
+
+// TestConnectionsTakeTurns: who has one read on a connection waits for one of each
+// other connection, and not for all that somebody has on another.
+func TestConnectionsTakeTurns(t *testing.T) {
+	turns := newTurns(func() bool { return false })
+	turns.free = make(chan struct{}, 1)
+	turns.free <- struct{}{}
+	had := make(chan string)
+	begin := func(name string, line chan struct{}) {
+		s := &readStream{P4Runtime_ReadServer: stillStream{}, turns: turns, line: line}
+		go func() {
+			s.begin()
+			had <- name
+			s.end()
+		}()
+	}
+	crowd, other := make(chan struct{}, 1), make(chan struct{}, 1)
+	for range 5 {
+		begin("crowd", crowd)
+	}
+	for turns.waiting.Load() < 5 || len(crowd) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	begin("other", other)
+	for len(other) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10 * time.Millisecond) // it waits for the turn
+	<-turns.free
+	var order []string
+	for range 6 {
+		order = append(order, <-had)
+	}
+	if !slices.Contains(order[:2], "other") {
+		t.Errorf("turns are had by %v, want the other second", order)
+	}
+}
+
+// A stillStream is that of a client that does nothing.
+type stillStream struct{ p4v1.P4Runtime_ReadServer }
+
+func (stillStream) Context() context.Context { return context.Background() }
 
 // TestLargeHeads: what a client says about a call is not kept beyond measure.
 func TestLargeHeads(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // Read sends the entities that match the request, as they are at one moment.
@@ -29,7 +31,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if err := s.plan(sc, req.GetEntities(), &todo, results); err != nil {
 		return err
 	}
-	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, stop: s.stop, gate: s.gate}
+	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, line: gate.Line(stream.Context()), stop: s.stop, gate: s.gate}
 	if err := client.begin(); err != nil {
 		return err
 	}

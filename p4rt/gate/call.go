@@ -52,15 +52,15 @@ func endLate(ctx context.Context) {
 	}
 }
 
-// Sizes is the option of a server that wants RequestSize of its calls.
-func Sizes() grpc.ServerOption { return grpc.StatsHandler(requestSizes{}) }
+// Notes is the option of a server that wants RequestSize and Line of its calls.
+func Notes() grpc.ServerOption { return grpc.StatsHandler(notes{}) }
 
-// requestSizes notes how large the requests are that come.
-type requestSizes struct{}
+// notes are how large the requests are that come, and over which connection.
+type notes struct{}
 
-func (requestSizes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (notes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-func (requestSizes) HandleRPC(ctx context.Context, e stats.RPCStats) {
+func (notes) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	if in, ok := e.(*stats.InPayload); ok {
 		if c, ok := ctx.Value(endableKey{}).(*endable); ok {
 			c.size.Store(int64(in.Length))
@@ -68,9 +68,13 @@ func (requestSizes) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	}
 }
 
-func (requestSizes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+type lineKey struct{}
 
-func (requestSizes) HandleConn(context.Context, stats.ConnStats) {}
+func (notes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, lineKey{}, make(chan struct{}, 1))
+}
+
+func (notes) HandleConn(context.Context, stats.ConnStats) {}
 
 // RequestSize is the size of the request of a call, as it came.
 func RequestSize(ctx context.Context) int {
@@ -78,4 +82,10 @@ func RequestSize(ctx context.Context) int {
 		return int(c.size.Load())
 	}
 	return math.MaxInt
+}
+
+// Line has room for one of the calls that came over the same connection.
+func Line(ctx context.Context) chan struct{} {
+	line, _ := ctx.Value(lineKey{}).(chan struct{})
+	return line
 }
