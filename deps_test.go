@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 
 	"p4src":     {},
 	"templates": {},
-	"fitting":   {},
+	"fitting":   {"plain"},
 	// Which p4lb this is.
 	"provenance": {},
 	// Sizes, rates and times, as people write them.
@@ -127,7 +127,7 @@ var rooms = map[string][]string{
 	// The target that runs the switches in the process itself.
 	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
 	// The target of switches with Intel's SDE, and BfRt in P4Runtime's place.
-	"controller/tofino": {"controller/p4info", "controller/plan", "controller/registers", "controller/target", "bfrt", "bfrt/wire", "bmv2", "manifest"},
+	"controller/tofino": {"controller/p4info", "controller/plan", "controller/registers", "controller/target", "bfrt", "bfrt/wire", "bmv2", "manifest", "plain"},
 	// The target that runs BMv2 in network namespaces.
 	"controller/testbed": {"controller/plan", "controller/target", "controller/netspace", "fabric", "manifest"},
 	// Network namespaces, and hosts in them for switches in this process.

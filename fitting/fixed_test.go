@@ -372,6 +372,10 @@ func TestModelFile(t *testing.T) {
 			t.Errorf("%s: got %v", c.new, err)
 		}
 	}
+	deep := "{\n\"degree\": " + strings.Repeat("[", 20_000)
+	if _, err := DecodePoly([]byte(deep)); err == nil || err.Error() != "line 2: brackets and braces are nested more than 10000 deep" {
+		t.Errorf("many brackets: got %v", err)
+	}
 }
 
 func TestPatterns(t *testing.T) {

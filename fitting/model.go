@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/p4lb/p4lb/plain"
 )
 
 // modelVersion is the version of the model file that Encode writes.
@@ -114,10 +116,19 @@ func (m *Model) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// decode reads JSON, and says on which line it is wrong.
+func decode(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		line, why := plain.JSONError(data, err)
+		return fmt.Errorf("line %d: %w", line, why)
+	}
+	return nil
+}
+
 // DecodeModel reads a model file.
 func DecodeModel(data []byte) (*Model, error) {
 	m := new(Model)
-	if err := json.Unmarshal(data, m); err != nil {
+	if err := decode(data, m); err != nil {
 		return nil, err
 	}
 	switch {

@@ -4,7 +4,6 @@
 package fitting
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -296,7 +295,7 @@ func Paper(degree int, printed bool) (p Poly, ok bool) {
 // passed over: a file that a fit has written says more.
 func DecodePoly(data []byte) (Poly, error) {
 	var p Poly
-	if err := json.Unmarshal(data, &p); err != nil {
+	if err := decode(data, &p); err != nil {
 		return Poly{}, err
 	}
 	return p, p.Validate()

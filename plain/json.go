@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // JSONError says what an error of package json about a text is, without words of
@@ -16,6 +17,8 @@ func JSONError(text []byte, err error) (line int, why error) {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &syntax) && strings.HasSuffix(syntax.Error(), "max depth"):
+		return at(syntax.Offset), errors.New("brackets and braces are nested more than 10000 deep")
 	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)):
 		return at(syntax.Offset), errors.New("it ends too early")
 	case errors.As(err, &syntax):

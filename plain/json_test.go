@@ -2,6 +2,7 @@ package plain
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -16,12 +17,13 @@ func TestJSONError(t *testing.T) {
 		line int
 		why  string
 	}{
-		"":                           {1, "it ends too early"},
-		"{\"n\":\n":                  {2, "it ends too early"},
-		"{\n\"n\": nan}":             {2, "it is no JSON from here on"},
-		"{\"n\":\n1.5}":              {2, "n: want a whole number, got number 1.5"},
-		"{\"list\": [{\"f\":\n[]}]}": {2, "list.f: want a number, got array"},
-		"[]":                         {1, "want keys with values, got array"},
+		"":                                {1, "it ends too early"},
+		"{\"n\":\n":                       {2, "it ends too early"},
+		"{\n\"n\": nan}":                  {2, "it is no JSON from here on"},
+		"{\"n\":\n1.5}":                   {2, "n: want a whole number, got number 1.5"},
+		"{\"list\": [{\"f\":\n[]}]}":      {2, "list.f: want a number, got array"},
+		"\n" + strings.Repeat("[", 10001): {2, "brackets and braces are nested more than 10000 deep"},
+		"[]":                              {1, "want keys with values, got array"},
 	} {
 		err := json.Unmarshal([]byte(text), &into)
 		if err == nil {

@@ -65,7 +65,8 @@ func demandOf(name string) (*demand, error) {
 	}
 	var log resourceLog
 	if err := json.Unmarshal(text, &log); err != nil {
-		return nil, fmt.Errorf("reading the compiler's resources: %w", err)
+		line, why := plain.JSONError(text, err)
+		return nil, fmt.Errorf("reading the compiler's resources: %s:%d: %w", name, line, why)
 	}
 	d := &demand{}
 	for _, s := range log.Resources.MAU.Stages {

@@ -178,7 +178,7 @@ func TestSwitchPlaysCaptures(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.pcap"), filepath.Join(dir, "out.pcap")
 	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
-	head = append(head, make([]byte, 20)...)
+	head = append(append(head, make([]byte, 16)...), 1, 0, 0, 0)
 	record := func(data []byte) []byte {
 		b := make([]byte, 8) // the time
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
@@ -243,7 +243,7 @@ func TestSwitchEntries(t *testing.T) {
 		return file
 	}
 	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
-	head = append(head, make([]byte, 20)...)
+	head = append(append(head, make([]byte, 16)...), 1, 0, 0, 0)
 	packet := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, "hello"...)
 	record := append(make([]byte, 8), byte(len(packet)), 0, 0, 0, byte(len(packet)), 0, 0, 0)
 	in := put("in.pcap", string(head)+string(record)+string(packet))

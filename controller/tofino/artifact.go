@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // An Artifact is what a compiler has made of a program for the chip: its schema,
@@ -77,7 +78,8 @@ func ReadConf(file string) (*Artifact, error) {
 		} `json:"p4_devices"`
 	}
 	if err := json.Unmarshal(text, &conf); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		line, why := plain.JSONError(text, err)
+		return nil, fmt.Errorf("reading %s:%d: %w", file, line, why)
 	}
 	if len(conf.Devices) != 1 || len(conf.Devices[0].Programs) != 1 {
 		return nil, fmt.Errorf("reading %s: want p4_devices with one device of one program, as p4c writes it", file)

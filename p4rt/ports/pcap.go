@@ -25,17 +25,17 @@ func openPcap(in, out string) (Port, error) {
 	if in != "" {
 		f, err := openCapture(in, out)
 		if err != nil {
-			return nil, fmt.Errorf("port pcap: %w", err)
+			return nil, err
 		}
 		if p.in, err = newPcapReader(f); err != nil {
 			f.Close()
-			return nil, fmt.Errorf("port pcap: %s: %w", in, err)
+			return nil, fmt.Errorf("%s: %w", in, err)
 		}
 	}
 	if out != "" {
 		f, err := os.Create(out)
 		if err != nil {
-			return nil, fmt.Errorf("port pcap: %w", err)
+			return nil, err
 		}
 		p.out = newPcapWriter(f)
 	}
@@ -172,7 +172,20 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	default:
 		return nil, errors.New("not a capture in the pcap format (pcapng is not supported)")
 	}
+	if link := r.order.Uint32(head[20:]); link != linkEthernet {
+		name, known := links[link]
+		if !known {
+			name = "not known"
+		}
+		return nil, fmt.Errorf("its packets have link type %d (%s): want %d (Ethernet)", link, name, linkEthernet)
+	}
 	return r, nil
+}
+
+// links are the link types, beside Ethernet, that captures are often of.
+var links = map[uint32]string{
+	0: "loopback of BSD", 12: "raw IP", 101: "raw IP", 105: "802.11", 108: "loopback of OpenBSD", 113: "any interface of Linux",
+	127: "802.11 with radio", 228: "raw IPv4", 229: "raw IPv6", 276: "any interface of Linux",
 }
 
 var errCut = errors.New("the capture ends within it")

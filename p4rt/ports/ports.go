@@ -4,7 +4,7 @@
 package ports
 
 import (
-	"fmt"
+	"errors"
 	"strings"
 )
 
@@ -29,20 +29,34 @@ type Port interface {
 //	pcap:IN.pcap,OUT.pcap   captures to read and to write; either may be empty
 //	udp:LOCAL,REMOTE        a UDP socket; a datagram is a packet
 func Open(description string) (Port, error) {
-	kind, rest, found := strings.Cut(description, ":")
-	if !found {
-		return openInterface("", description)
+	if err := Check(description); err != nil {
+		return nil, err
 	}
-	a, b, two := strings.Cut(rest, ",")
+	kind, rest, found := strings.Cut(description, ":")
+	a, b, _ := strings.Cut(rest, ",")
 	switch {
-	case kind == "xdp" || kind == "packet":
-		return openInterface(kind, rest)
-	case kind == "pcap" && two:
+	case !found:
+		return openInterface("", description)
+	case kind == "pcap":
 		return openPcap(a, b)
-	case kind == "udp" && two:
+	case kind == "udp":
 		return openUDP(a, b)
 	}
-	return nil, fmt.Errorf("port %q: want INTERFACE, xdp:INTERFACE, packet:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE", description)
+	return openInterface(kind, rest)
+}
+
+// Check finds what no port can be opened from, whatever there is.
+func Check(description string) error {
+	kind, rest, found := strings.Cut(description, ":")
+	a, b, two := strings.Cut(rest, ",")
+	switch {
+	case !found && description != "",
+		(kind == "xdp" || kind == "packet") && rest != "",
+		kind == "pcap" && two,
+		kind == "udp" && a != "" && b != "":
+		return nil
+	}
+	return errors.New("want INTERFACE, xdp:INTERFACE, packet:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE")
 }
 
 // maxPacket is the size of the largest packet that a port takes.

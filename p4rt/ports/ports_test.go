@@ -59,6 +59,9 @@ func TestBadDescriptions(t *testing.T) {
 		"udp:x,127.0.0.1:1":         "local address",
 		"udp:127.0.0.1:0,127.0.0.1": "remote address",
 		"tcp:a,b":                   "want INTERFACE",
+		"":                          "want INTERFACE",
+		"xdp:":                      "want INTERFACE",
+		"udp:127.0.0.1:1,":          "want INTERFACE",
 		"pcap:/no/such/file,":       "no such file",
 		"pcap:,/no/such/folder/f":   "no such file",
 	} {
@@ -127,7 +130,8 @@ func TestUDPWithoutPeer(t *testing.T) {
 func capture(t *testing.T, packets ...string) string {
 	t.Helper()
 	b := binary.BigEndian.AppendUint32(nil, magicNano)
-	b = append(b, make([]byte, pcapHeader-4)...)
+	b = append(b, make([]byte, pcapHeader-8)...)
+	b = binary.BigEndian.AppendUint32(b, linkEthernet)
 	for i, p := range packets {
 		b = binary.BigEndian.AppendUint32(b, 1)
 		b = binary.BigEndian.AppendUint32(b, uint32(i)*1000)
@@ -208,6 +212,20 @@ func TestBrokenPcap(t *testing.T) {
 		}
 		if _, err := Open("pcap:" + file + ","); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+	for link, want := range map[uint32]string{
+		101:       "its packets have link type 101 (raw IP): want 1 (Ethernet)",
+		1<<32 - 1: "its packets have link type 4294967295 (not known): want 1 (Ethernet)",
+	} {
+		data := bytes.Clone(good)
+		binary.BigEndian.PutUint32(data[20:], link)
+		file := filepath.Join(t.TempDir(), "in.pcap")
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open("pcap:" + file + ","); err == nil || err.Error() != file+": "+want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	same := capture(t, "one")

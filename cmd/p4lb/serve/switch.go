@@ -184,8 +184,16 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	taken := map[uint32]string{}
 	for _, p := range j.ports {
-		if _, _, err := parsePort(p); err != nil {
+		n, where, err := parsePort(p)
+		if err == nil {
+			err = ports.Check(where)
+		}
+		if other, ok := taken[n]; ok && err == nil {
+			err = fmt.Errorf("port %d is %s already", n, other)
+		}
+		if taken[n] = where; err != nil {
 			return cli.UsageError(cmd, "-i %s: %w", p, err)
 		}
 	}
@@ -348,6 +356,9 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		p, err := ports.Open(where)
 		if err != nil {
 			closeAll()
+			if strings.HasPrefix(where, "pcap:") {
+				return fmt.Errorf("-i %s: %w", text, err)
+			}
 			return cli.Refused("-i "+text, err)
 		}
 		opened = append(opened, p)
