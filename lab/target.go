@@ -31,7 +31,8 @@ const (
 	// Sensitivity and other seeds show. No run alone can tell, so that it is said of
 	// recorded results only.
 	Decided Verdict = "decided by an open choice"
-	// Smaller: the sign holds, or rows are level, and the interval excludes the size.
+	// Smaller: the sign holds, or rows are level, and the interval excludes the size; of
+	// an order, neighbours are level, and the others in order.
 	Smaller Verdict = "not as printed"
 )
 
@@ -90,8 +91,14 @@ func (c *Comparison) loads(t *spec.Target) []float64 {
 	return all
 }
 
+// levelWithin is by how many percent neighbours of an order may differ and count as
+// level. What a paper prints in an order can be seen to differ in its figure; of bars as
+// high as a hand, one percent is the breadth of a line.
+const levelWithin = 1.0
+
 // judgeOrder looks whether the rows come in the order, the first and the last
-// beyond their interval, and which neighbours can be told apart.
+// beyond their interval, and which neighbours can be told apart, or are level: the
+// interval of their difference ends within levelWithin.
 func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
 	loads := c.loads(t)
@@ -117,11 +124,15 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 		parts = append(parts, r.Scheme.Label+" "+digits(r.Estimate(t.Metric).Mean))
 	}
 	o.Measured = strings.Join(parts, " < ")
-	holds, sure, wrong, need := 0, 0, 0, 0.0
+	holds, sure, wrong, need, level, within := 0, 0, 0, 0.0, 0, 0.0
 	for i := 1; i < len(rows); i++ {
 		e, err := rows[i-1].against(rows[i], t.Metric)
 		if err == nil && !e.excludes(0) {
 			need = max(need, e.seeds(0))
+			if most := max(-e.low(), e.high()); e.N > 1 && most <= levelWithin {
+				level++
+				within = max(within, most)
+			}
 		}
 		switch {
 		case err == nil && e.Mean > 0:
@@ -144,7 +155,11 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	if holds == n && err == nil && (ends.N < 2 || ends.excludes(0)) {
 		o.Verdict = Holds
 	}
-	if o.Verdict == Undecided && ends.N > 1 {
+	switch {
+	case o.Verdict == Undecided && level > 0 && sure+level == n:
+		o.Verdict = Smaller
+		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
+	case o.Verdict == Undecided && ends.N > 1:
 		o.Note += ", " + wants(need) + " all neighbours apart"
 	}
 	return o

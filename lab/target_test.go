@@ -179,6 +179,30 @@ func TestJudgeLevel(t *testing.T) {
 	}
 }
 
+// TestJudgeLevelOrder: an order of which neighbours differ by no more than one percent,
+// beyond the interval, and the others come as printed is not as printed; one that is
+// level but for neighbours which may well differ stays undecided.
+func TestJudgeLevelOrder(t *testing.T) {
+	order := "\n - {name: a, metric: fct-mean, order: [drill, ecmp, rps], load: 0.5}"
+	for _, c := range []struct {
+		what      string
+		ecmp, rps []float64
+		want      Verdict
+		note      string
+	}{
+		{"a neighbour the wrong way, level", []float64{2000, 2200, 2400}, []float64{1998, 2199, 2399}, Smaller, "1 of 2 neighbours in order, 1 beyond the 95 % interval, 1 level: within 0.144 %"},
+		{"all level, neither way", []float64{1000, 1101, 1199}, []float64{1001, 1099, 1199}, Smaller, "0 beyond the 95 % interval, 2 level: within"},
+		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, Undecided, "seeds would tell all neighbours apart"},
+		{"level and in order at the ends", []float64{2000, 2200, 2400}, []float64{2001, 2201, 2402}, Holds, "2 of 2 neighbours in order"},
+		{"beyond doubt the other way, by a little", []float64{2000, 2200, 2400}, []float64{1990, 2189, 2388}, Contrary, "1 the other way beyond it"},
+	} {
+		got := judged(t, order, map[string][]float64{"drill": {1000, 1100, 1200}, "ecmp": c.ecmp, "rps": c.rps})[0]
+		if got.Verdict != c.want || !strings.Contains(got.Note, c.note) {
+			t.Errorf("%s: %s (%s), want %s (%s)", c.what, got.Verdict, got.Note, c.want, c.note)
+		}
+	}
+}
+
 // TestJudgeMissing: what has not run is not judged.
 func TestJudgeMissing(t *testing.T) {
 	for _, o := range judged(t, ` - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45}

@@ -189,7 +189,8 @@ paper prints with what is measured:
   out of reach here  no scheme could save that much here, as a ceiling shows
   contrary           it is the other way round, or another value, beyond the interval
   not as printed     the interval excludes what is printed, and not its sign; or the
-                     rows are level, and the note says where the interval ends
+                     rows are level, and the note says where the interval ends; of an
+                     order, neighbours are level within one percent
   undecided          the interval is too wide to tell; the note says how many seeds would
 
 and lists what had to be assumed. Before it runs anything it prints the recorded
