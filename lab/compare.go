@@ -2,10 +2,12 @@ package lab
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab/spec"
@@ -219,14 +221,17 @@ func digits(v float64) string {
 // csv is the table with all metrics: a line for each row and metric.
 func (c *Comparison) csv() []byte {
 	var b bytes.Buffer
-	b.WriteString("case,scheme,load,metric,unit,mean,ci95,runs\n")
+	out := csv.NewWriter(&b)                                // labels have commas
+	write := func(cells ...string) { _ = out.Write(cells) } // memory takes all
+	write("case", "scheme", "load", "metric", "unit", "mean", "ci95", "runs")
 	for _, r := range c.Rows {
 		for _, m := range spec.AllMetrics(c.Experiment.Classes) {
 			if e := r.Estimate(m.Key); !math.IsNaN(e.Mean) {
-				fmt.Fprintf(&b, "%s,%s,%s,%s,%s,%.8g,%.8g,%d\n", r.Case.Name, r.Scheme.Label, spec.Number(r.Load), m.Key, m.Unit, e.Mean, e.Half, e.N)
+				write(r.Case.Name, r.Scheme.Label, spec.Number(r.Load), m.Key, m.Unit, fmt.Sprintf("%.8g", e.Mean), fmt.Sprintf("%.8g", e.Half), strconv.Itoa(e.N))
 			}
 		}
 	}
+	out.Flush()
 	return b.Bytes()
 }
 

@@ -203,6 +203,19 @@ func TestJudgeLevelOrder(t *testing.T) {
 	}
 }
 
+// TestTableCommas: a label with a comma is one cell of table.csv.
+func TestTableCommas(t *testing.T) {
+	x := load(t, "schemes: [{scheme: ecmp, label: \"ECMP, paths\"}]\nseeds: 2\n")
+	jobs, err := (&Runner{}).Jobs(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := []*Result{{Seed: 1, Metrics: map[string]float64{"fct-mean": 1}}, {Seed: 2, Metrics: map[string]float64{"fct-mean": 3}}}
+	if got, want := string(newComparison(x, jobs, results).csv()), "\n,\"ECMP, paths\",0.7,fct-mean,ms,2,"; !strings.Contains(got, want) {
+		t.Errorf("table.csv is %q", got)
+	}
+}
+
 // TestJudgeMissing: what has not run is not judged.
 func TestJudgeMissing(t *testing.T) {
 	for _, o := range judged(t, ` - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45}
