@@ -196,8 +196,8 @@ func replicationTables(second bool) []*Table {
 	}
 }
 
-// managerTables are those of the traffic manager that the switch does something
-// with: which queues a port has, how fast they are served and how long they are.
+// managerTables are the tables of the traffic manager that change what the switch
+// does: which queues a port has, how fast they are served and how long they are.
 func managerTables(family string, second bool) []*Table {
 	queues := int64(2304)
 	if second {

@@ -251,7 +251,7 @@ func (s *Suite) judge(p *program, f finished) Outcome {
 
 // In what p4c says, "name.p4(12): … error: …" opens an error, its parser
 // leaving the word out of syntax errors; "name.p4(34)" below it is another
-// place that takes part; a warning opens likewise, a summary starts with "[".
+// place that takes part; a warning opens as an error does, a summary starts with "[".
 var (
 	placeRE = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([^\s(]+)\((\d+)\)`)

@@ -48,7 +48,7 @@ func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*
 	}
 	c := &Controller{target: t, opts: o, conns: map[string]*primary.Conn{}, plan: p, good: map[string]int{}}
 	for _, s := range p.Switches {
-		// The connections outlive ctx, which is that of the beginning.
+		// The connections outlive ctx, which bounds the deployment's beginning.
 		c.conns[s.Name] = primary.New(context.WithoutCancel(ctx), s.Name, t, o.primary())
 	}
 	return c, nil

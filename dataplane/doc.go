@@ -18,7 +18,8 @@
 //
 // The control plane uses the methods of Switch named after what they change:
 // TableAdd, MemberAdd, GroupAdd, RegisterWrite, MeterSet, SetMirror, SetGroup
-// and so on. Handles are those that BMv2 would give.
+// and so on. Handles have the numbers that BMv2
+// would give.
 //
 // What differs from simple_switch, all of it where simple_switch crashes or
 // reads memory of earlier packets: fields that were never written are zero; a

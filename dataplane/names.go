@@ -6,8 +6,8 @@ import (
 )
 
 // What entries of tables are written in, what a trace tells, and what counters,
-// meters and filters are set to and hold. The types are those of the rooms that
-// work with them.
+// meters and filters are set to and hold. The types belong to the packages
+// that work with them, and are named here for the users of Switch.
 type (
 	MatchKind  = program.MatchKind
 	Match      = program.Match

@@ -125,7 +125,8 @@ func (t *tofino) write(g *gress, p *Packet) {
 }
 
 // resubmit sends the packet as it came through ingress once more, with a
-// header where the port metadata was. The hardware does so once per packet.
+// header where the port metadata was. The hardware resubmits
+// a packet once.
 func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	if !t.sw.turns(p, turn{EventResubmit, p.ingressPort}) {
 		return t.drop(p, dropRounds, out)

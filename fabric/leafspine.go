@@ -43,7 +43,7 @@ func (l *Links) between(lower, upper string) draftLink {
 
 // A LeafSpine makes a network of two tiers, each leaf joined to each spine.
 // Leaves are l1, l2 and so on, spines s1, hosts h1, counted leaf by leaf. A
-// leaf's first ports are those of its hosts.
+// leaf's first ports lead to its hosts.
 type LeafSpine struct {
 	Name, About    string
 	Leaves, Spines int // zero: 2

@@ -23,7 +23,7 @@ type Path struct {
 const MaxPaths = 4096
 
 // Paths returns the shortest paths between two switches or hosts over the links
-// that are up, in the order of their ids, which is that of the ports they take:
+// that are up, in the order of their ids, which follows the ports they take:
 // nil where there is no way. There is a path for each parallel link.
 //
 // The shortest paths over all links have the first ids. Only when all of them

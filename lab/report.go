@@ -304,8 +304,8 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	return b.Bytes()
 }
 
-// perCase is what there is to say of the cases of an experiment, once for those of
-// which it is the same.
+// perCase lists what of says of the cases of an experiment, once for all cases of
+// which it says the same.
 func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
 	names, order := map[string][]string{}, []string(nil)
 	for i := range x.Cases {

@@ -53,8 +53,8 @@ type Variant struct {
 	// LooseFlows: a flow is remembered by its destination and ports alone, four
 	// destination ports being one: flows that differ in nothing else are one.
 	LooseFlows bool
-	// FourPaths: the least loaded path is that of four that are next to each other,
-	// at random where there are more, and of equals any.
+	// FourPaths: the least loaded path is chosen among four with numbers that follow
+	// each other, beginning at random where there are more; of equals any.
 	FourPaths bool
 	// Steps: CONGA's loads fade by a fifth each 50 µs, all at once, and with LoadNow
 	// packets gather them as they come to a port.
@@ -152,7 +152,8 @@ type (
 	}
 )
 
-// edgeSignals are those that leaves gather and use: all other switches hash.
+// edgeSignals are the signals that leaves gather and use: switches above the leaves
+// choose by a hash with these.
 var edgeSignals = []string{"piggyback", "delay", "one-way", "marks", "classes", "echo"}
 
 // New makes a switch without groups.

@@ -37,8 +37,7 @@ func Reasons() []Reason {
 	return list
 }
 
-// A Tally counts packets and bytes. Bytes are those that a packet had when it
-// began.
+// A Tally counts packets, and the bytes that they had when their sender sent them.
 type Tally struct{ Packets, Bytes int64 }
 
 func (t *Tally) add(p *Packet) {

@@ -117,8 +117,8 @@ func (s *Switch) SetTables(t Tables) error {
 
 func (e *native) now() model.Time { return e.o.Hardware.Clock(int64(e.s.Clock())) }
 
-// drawAll draws what a program for Tofino draws for nothing: it does so before it
-// knows whether anybody asks. Which paths are to be looked at it draws for each
+// drawAll draws the random numbers that a program for Tofino draws before it knows
+// whether it needs them. Which paths are to be looked at it draws for each
 // packet, and Hermes's new path for each that chooses.
 func (e *native) drawAll(choosing bool) {
 	most := 0

@@ -127,8 +127,8 @@ type FlowSpec struct {
 	Tuning    *Tuning // of the transport; nil: as usual
 	// Sport and Dport are its ports; zero: some that depend on its number.
 	Sport, Dport uint16
-	// Rate is that of the transports that keep one, of payload, in bit/s; zero:
-	// that of the NIC.
+	// Rate is at what a transport that keeps a rate begins, in bit/s of payload;
+	// zero: at the NIC's.
 	Rate int64
 	// Done is called when the flow has finished, if not nil.
 	Done func(*Flow)

@@ -257,7 +257,7 @@ func marked(b []byte) bool {
 }
 
 // ipv4At finds the IP header, at the end of the Ethernet header; 0 if there is
-// none. Behind another type, which is that of a scheme's own header, it is found
+// none. Behind another type, by which schemes mark their own headers, it is found
 // by the length of the whole: what hosts send has UDP or TCP behind IP.
 func ipv4At(b []byte) int {
 	if len(b) < UDPHeaders {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/p4/p4test"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -39,7 +40,7 @@ func TestParts(t *testing.T) {
 						if want == "" {
 							want = got
 						} else if got != want {
-							t.Errorf("%d parts: %s", cores, firstDifference(got, want))
+							t.Errorf("%d parts: %s", cores, p4test.FirstDifference([]byte(got), []byte(want)))
 						}
 					}
 				})
@@ -111,15 +112,4 @@ func runInParts(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options
 		}
 	}
 	return out.String()
-}
-
-// firstDifference is the first line that differs.
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf("line %d is %q, with one part %q", i, a[i], b[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, with one part %d", len(a), len(b))
 }

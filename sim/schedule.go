@@ -55,7 +55,8 @@ func (s *schedule) next() uint64 {
 // plan lets an event happen at a time.
 func (s *schedule) plan(e *event, at time.Duration) { s.planAs(e, at, s.next()) }
 
-// planAs does so with a number drawn earlier.
+// planAs plans an event with a number drawn earlier: among events of one time those
+// with lower numbers come first.
 func (s *schedule) planAs(e *event, at time.Duration, seq uint64) {
 	e.seq = seq
 	s.put(plan{at, seq, e})

@@ -158,7 +158,8 @@ func (f *flood) lay(over context.Context, n int, address, method string) error {
 	return nil
 }
 
-// floodSieges are those of P4Runtime, and some of BfRt, which has the same gate.
+// floodSieges flood P4Runtime's server with each kind of frames, and BfRt's, which
+// is behind the same gate, with some.
 func floodSieges() []siege {
 	var list []siege
 	for i, f := range floods() {

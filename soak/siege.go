@@ -98,7 +98,7 @@ control D(packet_out pkt, in H hdr) { apply { pkt.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 
-// electionID is that of the primary.
+// electionID is what the primary of a besieged switch claims.
 var electionID = &p4v1.Uint128{Low: 100}
 
 // fortress is a switch of the kind that the siege is of.
@@ -234,7 +234,8 @@ func (s *siege) begin(dir string, addresses []string) (raise func() error, err e
 	}, nil
 }
 
-// besiege attacks until the input ends. The arguments are those of begin.
+// besiege attacks until the input ends. The arguments are the
+// siege's title, a folder and the switch's addresses.
 func besiege(args []string) error {
 	title, dir, addresses := args[0], args[1], args[2:]
 	list := allSieges()

@@ -7,7 +7,7 @@
 // The wire is TBinaryProtocol without frames; a call is named after its
 // service, as in "standard:bm_register_read".
 //
-// Tables are those of the data plane: what P4Runtime has written is seen here,
+// There is one set of tables: what P4Runtime has written is seen here,
 // with the handles that simple_switch would have given. P4Runtime's server does
 // not hear of what is written here, which it neither reads nor keeps when the
 // program is replaced.

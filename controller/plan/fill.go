@@ -192,8 +192,8 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 	}
 }
 
-// absent is a fact about a path that a group does not have. On hardware the
-// state of port 511, or of its last queue, is that of no path.
+// absent is a fact about a path that a group does not have. On hardware it
+// is the state of port 511, or of its last queue, where no link is.
 func (b *planner) absent(f manifest.Fact) uint64 {
 	switch {
 	case !b.m.Arch.Hardware():

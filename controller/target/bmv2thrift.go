@@ -47,7 +47,7 @@ func NewThrift(address string) *Thrift {
 const few = 64
 
 // Read appends the cells from ≤ i < to of a register to dst. More than a few
-// are those of one moment.
+// are read at one moment.
 func (t *Thrift) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
 	var cells []uint64
 	first := from

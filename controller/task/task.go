@@ -23,7 +23,8 @@ type Task interface {
 	// Switch is the switch that the task is about, "" for all together.
 	Switch() string
 	// Run does what is due now and returns when it is due again: Never, if it
-	// is not. It does so with an error too, which concerns this time only.
+	// is not. With an error, which is about this time only, the
+	// next time is returned as well.
 	Run(now time.Duration, f Fabric) (next time.Duration, err error)
 }
 

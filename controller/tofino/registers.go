@@ -65,8 +65,8 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 	return r, nil
 }
 
-// value puts together what a pipe's cell has; of a table that is not in all pipes
-// the values are those of its own.
+// value puts together what a pipe's cell has; a table that is not in all pipes
+// has values of its own pipes alone.
 func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	for i, f := range r.parts {
 		var all []*wire.DataField

@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // The same instructions for arm64. A register has the number that it has on
 // amd64, where these numbers are less than 16; four others serve what one
-// instruction of amd64 does with memory or a constant. Flags are those of amd64
-// behind Cmp, Test and Add, which is where they are looked at.
+// instruction of amd64 does with memory or a constant. Flags are set as on
+// amd64 by Cmp, Test and Add, behind which alone they are looked at.
 const (
 	zero   Reg = 31
 	datum  Reg = 16 // what is read from memory, or a constant

@@ -32,8 +32,8 @@ const (
 	OfFabric = "fabric" // what the links between leaves and spines carry one way
 )
 
-// Traffic says who sends what to whom. What is not given is that of web search
-// between all hosts.
+// Traffic says who sends what to whom. Where nothing is given, all hosts send to
+// each other flows of the web search workload.
 type Traffic struct {
 	Workload string `yaml:"workload"` // a distribution's name or file
 	Size     Size   `yaml:"size"`     // all flows have this size instead

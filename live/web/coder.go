@@ -59,7 +59,8 @@ func seriesOf(v *live.Value) series {
 	return series{v.Register, v.Index, v.Port, v.Peer, v.Group, v.Path, v.Unit, v.Meaning}
 }
 
-// encode writes a frame; same is whether the series are those of the one before.
+// encode writes a frame; same says that it has the same series as the frame
+// before.
 func (c *coder) encode(f *live.Frame) (frame []byte, same bool) {
 	if same = c.same(f); !same {
 		c.learn(f)

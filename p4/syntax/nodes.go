@@ -232,7 +232,7 @@ type (
 
 	// CallExpr is Fun<TypeArgs>(Args): a call of a function, method, action or
 	// table, or a constructor where Fun names a type. A constructor's type
-	// arguments are those of Fun, which then is a SpecializedType.
+	// arguments stand in Fun, which then is a SpecializedType.
 	CallExpr struct {
 		Fun      Expr
 		TypeArgs []Expr

@@ -71,8 +71,8 @@ func (p *parser) declStmt(as Annotations) Stmt {
 }
 
 // beginsDecl reports whether a variable or an instance is declared here,
-// rather than something assigned or called. What can only declare does so even
-// where the type is not known: the checker has the better message.
+// rather than something assigned or called. What can only be a declaration is one
+// even where the type is not known: the checker has the better message.
 func (p *parser) beginsDecl() bool {
 	if p.typeAt(0) {
 		if p.tok.Kind.BeginsType() || p.tok.Kind == token.List {

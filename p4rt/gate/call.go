@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// An endable context is that of a call which the server may end: what waits for
+// An endable context belongs to a call which the server may end: what waits for
 // the client's window waits for the context as well, and nothing else is told to
 // the client than what the context says.
 type endable struct {

@@ -46,7 +46,7 @@ func New(l *Limits, service string, log *slog.Logger) *Gate {
 	}
 }
 
-// Options are those of a server behind the gate. They also let clients ask for
+// Options put a gRPC server behind the gate. They also let clients ask for
 // signs of life often, and ask for such themselves: a controller that vanishes
 // without a word is no longer one after half a minute. A connection that says
 // nothing is closed.

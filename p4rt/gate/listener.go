@@ -239,8 +239,8 @@ func (c *boundedConn) leave() {
 	delete(c.place.listener.open, c)
 }
 
-// A Place is that of a connection at a listener that bounds them. The listener's lock
-// guards it.
+// A Place is what a connection takes at a listener that bounds them. The listener's
+// lock guards it.
 type Place struct {
 	listener *boundedListener
 	taken    bool

@@ -22,7 +22,7 @@ const (
 	maxRest = 500 * time.Millisecond
 )
 
-// A pace is that of the connections of a server.
+// A pace counts the connections of a server that make work without a pause.
 type pace struct{ busy atomic.Int64 }
 
 // A worker is a connection as far as it makes work. It belongs to who reads from it.
