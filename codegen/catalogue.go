@@ -105,6 +105,9 @@ func (c *Catalogue) Lookup(name string) (Row, error) {
 	base, guardName, guarded := strings.Cut(name, "+")
 	i := slices.IndexFunc(c.rows, func(r Row) bool { return r.Name == base })
 	if i < 0 {
+		if row, arch, ok := strings.Cut(name, "@"); ok && slices.Contains(c.schemeNames(), row) {
+			return Row{}, &unknownError{"scheme", name, nil, []string{row + ", with the architecture " + arch + " apart from it"}}
+		}
 		return Row{}, unknown("scheme", name, c.schemeNames())
 	}
 	row := c.rows[i]

@@ -170,7 +170,8 @@ func (p *Plan) Switch(name string) *Switch { return p.byName[name] }
 
 // Empty lists the tables with a key that the plan puts nothing into, each once,
 // and that the program does not fill itself: every packet takes their default
-// action.
+// action. Tables about groups of paths may be empty where no switch has more than
+// one path to anywhere.
 func (p *Plan) Empty() []string {
 	var list []string
 	for _, s := range p.Switches {
@@ -179,13 +180,21 @@ func (p *Plan) Empty() []string {
 			continue // there would be no plan
 		}
 		for _, t := range x.Tables {
-			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name })
+			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name }) ||
+				!p.Balances() && slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
+					return m.Name == t.Name && (m.Purpose == manifest.Group || m.Purpose == manifest.Member)
+				})
 			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) {
 				list = append(list, t.Name)
 			}
 		}
 	}
 	return list
+}
+
+// Balances reports whether any switch has more than one path to somewhere.
+func (p *Plan) Balances() bool {
+	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return len(s.Routes.Groups) > 0 })
 }
 
 // Cut says who cannot be reached with the links that are down, a line each, nil

@@ -25,6 +25,9 @@ func AddSourceFlags(cmd *cobra.Command, opts *p4.Options) {
 // CheckProgram reads and checks the program in the named file, and prints what
 // is wrong with it.
 func (c *Console) CheckProgram(name string, opts p4.Options) (*p4.Program, error) {
+	if filepath.Ext(name) == ".json" {
+		return nil, fmt.Errorf("%s: is JSON, not P4: want the .p4 that it was made from", name)
+	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("finding the current folder: %w", err)

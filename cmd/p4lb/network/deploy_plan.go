@@ -94,6 +94,9 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	if err != nil {
 		return nil, j.planErrors(err)
 	}
+	if j.app == "" && !plan.Balances() {
+		j.c.Log.Warn("no switch has more than one path to anywhere: the scheme has nothing to choose among")
+	}
 	for _, table := range plan.Empty() {
 		j.c.Log.Warn("nothing fills a table: every packet takes its default action", "table", table)
 	}
