@@ -43,6 +43,9 @@ func newConformance(c *cli.Console) *cobra.Command {
 			if len(only) == 0 {
 				only = conformance.Categories
 			}
+			if err := cli.Wants(cmd, slices.Contains(only, "stf"), "--only stf", "json"); err != nil {
+				return err
+			}
 			if s.Dir == "" {
 				return &cli.Failure{Code: cli.ExitUsage, Err: errors.New("--p4c is missing: name a checkout of p4c")}
 			}

@@ -163,6 +163,8 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 		return cli.UsageError(cmd, "--plot, --pattern and --table want data, not a preset")
 	case j.preset != "" && (changed("scale") || changed("width")):
 		return cli.UsageError(cmd, "--scale and --width want data: what a paper prints is in integers already")
+	case j.preset != "" && changed("library"), len(j.data) > 0 && j.pattern == "" && changed("library"):
+		return cli.UsageError(cmd, "--library wants --pattern: by it models are kept")
 	case j.preset == "" && len(j.data) == 0 && !changed("library"):
 		return cli.UsageError(cmd, "fit wants data: --data FILE")
 	case j.pattern != "" && j.model != "":
@@ -173,6 +175,9 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 		return cli.UsageError(cmd, "--verify %d: want a number of points up to %d", j.verify, mostVerified)
 	case !(j.units.FullQueue > 0):
 		return cli.UsageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
+	}
+	if err := cli.Wants(cmd, len(j.data) > 0, "data: --data FILE", "test", "folds", "seed", "ridge", "huber", "monotone", "outliers", "full-queue", "interval-unit"); err != nil {
+		return err
 	}
 	if ext := filepath.Ext(j.plot); j.plot != "" && ext != ".svg" && ext != ".png" {
 		return cli.UsageError(cmd, "--plot %s: want a name that ends in .svg or .png", j.plot)

@@ -58,6 +58,16 @@ func UsageError(cmd *cobra.Command, format string, args ...any) *Failure {
 	}
 }
 
+// Wants refuses flags that are given where nothing is there for them to act upon.
+func Wants(cmd *cobra.Command, there bool, what string, flags ...string) error {
+	for _, name := range flags {
+		if !there && cmd.Flags().Changed(name) {
+			return UsageError(cmd, "--%s wants %s", name, what)
+		}
+	}
+	return nil
+}
+
 // WantArgs accepts between min and max arguments, as many as there are where
 // max is negative; what names them in the message.
 func WantArgs(min, max int, what string) cobra.PositionalArgs {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,12 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		}
 	}
 	if err := j.page.Check(cmd); err != nil {
+		return err
+	}
+	if err := cmp.Or(
+		cli.Wants(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
+		cli.Wants(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
+	); err != nil {
 		return err
 	}
 	switch {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,12 @@ func (s *labSubmit) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--time %v: want a time above 0", s.time)
 	case s.on == "kubernetes" && s.job.Image == "":
 		return cli.UsageError(cmd, "Kubernetes wants an --image")
+	}
+	if err := cmp.Or(
+		cli.Wants(cmd, s.on != "kubernetes", "--on slurm", "partition", "account"),
+		cli.Wants(cmd, s.on != "slurm", "--on kubernetes", "image", "namespace", "secret", "volume"),
+	); err != nil {
+		return err
 	}
 	if s.job.Volume != "" {
 		claim, mount, ok := strings.Cut(s.job.Volume, ":")

@@ -220,6 +220,14 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if err := j.page.Check(cmd); err != nil {
 		return err
 	}
+	if err := cmp.Or(
+		cli.Wants(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
+		cli.Wants(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
+		cli.Wants(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
+		cli.Wants(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
+	); err != nil {
+		return err
+	}
 	if j.page.Listen != "" && !j.stays() {
 		return cli.UsageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
 	}

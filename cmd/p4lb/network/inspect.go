@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,10 +125,17 @@ func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
 		return cli.UsageError(cmd, "--contents reads switches, --replay does not")
 	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
 		return cli.UsageError(cmd, "--replay goes without --record and --register: it shows what is there")
+	case j.noFlows && len(j.registers) > 0:
+		return cli.UsageError(cmd, "--no-flows and --register exclude each other: no table is read but what --register names")
 	case j.record != "" && cli.RecordFormat(j.record) == "":
 		return cli.UsageError(cmd, "--record %s: want a name that ends in .%s", j.record, strings.Join(inspect.RecordFormats, " or ."))
 	}
-	if err := j.page.Check(cmd); err != nil {
+	if err := cmp.Or(
+		j.page.Check(cmd),
+		cli.Wants(cmd, j.replay == "", "switches to read: --replay reads none", "every", "no-flows", "state", "topology", "scheme", "blocks",
+			"set", "file", "coeffs", "state-path", "errata", "arch", "thrift", "grpc", "bfrt", "device-id", "manifest", "tls-ca", "tls-cert", "tls-key"),
+		cli.Wants(cmd, j.goesOn(), "--watch, --for, --record or --listen", "every"),
+	); err != nil {
 		return err
 	}
 	return j.reach.check(cmd, j.c)

@@ -65,6 +65,9 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
 	scheme := r.request.Scheme != "" || r.request.File != ""
+	if err := cli.Wants(cmd, one, "the address of a switch, --thrift, --grpc or --bfrt", "manifest", "device-id"); err != nil {
+		return err
+	}
 	switch {
 	case one && (r.topology != "" || scheme):
 		return cli.UsageError(cmd, "--topology and an address: either the switches of a topology or one")
@@ -72,18 +75,14 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 		return cli.UsageError(cmd, "--bfrt goes without --thrift and --grpc: a switch is read by one of them")
 	case one && r.manifest == "":
 		return cli.UsageError(cmd, "--thrift, --grpc and --bfrt want the --manifest of the program: it says what registers mean")
-	case !one && r.manifest != "":
-		return cli.UsageError(cmd, "--manifest wants the address of a switch, --thrift, --grpc or --bfrt")
 	case (r.topology != "") != scheme:
 		return cli.UsageError(cmd, "--topology and --scheme go together")
-	case len(r.request.Assigned) > 0 && !scheme:
-		return cli.UsageError(cmd, "--set is about the --scheme")
 	case (one || scheme) && cmd.Flags().Changed("state"):
 		return cli.UsageError(cmd, "--state: the switches are named otherwise")
 	case scheme:
 		return r.request.check(cmd, c)
 	}
-	return nil
+	return cli.Wants(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch")
 }
 
 // A reached switch is one with the way to its registers.

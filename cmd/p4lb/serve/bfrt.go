@@ -40,12 +40,7 @@ func (b *bfrtFlags) addFlags(cmd *cobra.Command) {
 func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 	set := cmd.Flags().Changed
 	if b.address == "" {
-		for _, name := range []string{"bfrt-info", "p4-name", "program", "pipes", "loop-pipes"} {
-			if set(name) {
-				return cli.UsageError(cmd, "--%s wants --bfrt", name)
-			}
-		}
-		return nil
+		return cli.Wants(cmd, false, "--bfrt", "bfrt-info", "p4-name", "program", "pipes", "loop-pipes")
 	}
 	switch {
 	case set("grpc") && j.grpc != off:
@@ -56,8 +51,12 @@ func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 		return cli.UsageError(cmd, "--bfrt wants --load, or --program for each set of pipes")
 	case b.pipes < 1 || b.pipes > 4:
 		return cli.UsageError(cmd, "--pipes %d: want 1 to 4", b.pipes)
-	case b.info != "" && j.load == "":
-		return cli.UsageError(cmd, "--bfrt-info wants --load")
+	case b.info != "" && filepath.Ext(j.load) != ".json":
+		return cli.UsageError(cmd, "--bfrt-info wants a JSON program: --load FILE.json")
+	case b.name != "" && j.load == "":
+		return cli.UsageError(cmd, "--p4-name wants --load")
+	case set("p4info") || set("entries") || set("device-id"):
+		return cli.UsageError(cmd, "--p4info, --entries and --device-id are for P4Runtime: --bfrt goes without")
 	}
 	for _, p := range b.loops {
 		if p < 0 || p >= b.pipes {

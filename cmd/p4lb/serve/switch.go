@@ -2,10 +2,12 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -178,6 +180,24 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 	}
 	if err := j.bfrt.check(cmd, j); err != nil {
 		return err
+	}
+	bfrt, compiled := j.bfrt.address != "", j.load != "" && filepath.Ext(j.load) != ".json"
+	for _, p := range j.bfrt.programs {
+		file, _, _ := strings.Cut(p, "@")
+		compiled = compiled || filepath.Ext(file) != ".json"
+	}
+	if err := cmp.Or(
+		cli.Wants(cmd, compiled, "a P4 program: --load FILE.p4", "include", "define"),
+		cli.Wants(cmd, j.grpc != off || bfrt, "--grpc or --bfrt", "tls-cert"),
+		cli.Wants(cmd, j.grpc != off || j.thrift != off, "--grpc or --thrift", "device-id"),
+		cli.Wants(cmd, j.thrift != off, "--thrift", "remote-plaintext"),
+	); err != nil {
+		return err
+	}
+	for _, limit := range j.limits.list {
+		if ofThrift := strings.HasPrefix(limit, "thrift="); ofThrift && j.thrift == off || !ofThrift && j.grpc == off && !bfrt {
+			return cli.UsageError(cmd, "--limit %s: what it is about is not served", limit)
+		}
 	}
 	if j.thrift != off {
 		if err := cli.StaysHere("--thrift", "Thrift", j.thrift, j.plaintext); err != nil {
