@@ -39,7 +39,9 @@ type message struct {
 	began, last time.Time // when it got room, and the last part of it came
 	size        int       // of the room that it has
 	ahead       int       // of size, for what has not come
-	whole       bool
+	whole       bool      // all of it has come
+	over        bool      // and all that the client says
+	answered    bool      // the server has begun to answer
 }
 
 const (
@@ -103,9 +105,11 @@ func (in *incoming) room(m *message, n int) {
 				if rest := time.Until(at); rest > 0 {
 					late = time.After(rest)
 				} else {
-					in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size-oldest.ahead)
 					in.drop(oldest)
-					go oldest.conn.Close()
+					if !oldest.taken() {
+						in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size-oldest.ahead)
+						go oldest.conn.Close()
+					}
 					continue
 				}
 			}
@@ -128,17 +132,26 @@ func (in *incoming) room(m *message, n int) {
 	m.conn.work.waited(time.Since(began))
 }
 
+// taken reports whether the server is done with a message: with a whole one of a stream
+// that goes on, and is answered. It has asked for all that is larger than the window;
+// what is smaller may wait for it uncounted.
+func (m *message) taken() bool { return m.whole && m.answered && !m.over }
+
 // oldest is the message with room that has to give way next, and when: where
-// nothing came of it for a while, or it has been coming for much longer. One that
-// waits for more room has to only where there is no other.
+// nothing came of it for a while, or it has been coming for much longer, or its
+// answer has not ended for as long. One that waits for more room has to only where
+// there is no other.
 func (in *incoming) oldest() (oldest *message, at time.Time) {
 	waits := false // the oldest
 	for m := range in.open {
-		if m.whole || m.size == 0 {
+		if m.size == 0 {
 			continue
 		}
 		until := m.last.Add(in.patient)
-		if most := m.began.Add(slowest * in.patient); most.Before(until) {
+		switch most := m.began.Add(slowest * in.patient); {
+		case m.whole && m.over:
+			until = m.last.Add(slowest * in.patient)
+		case most.Before(until):
 			until = most
 		}
 		also := slices.Contains(in.waiting, m)
@@ -164,10 +177,10 @@ func (in *incoming) drop(m *message) {
 	}
 }
 
-func (in *incoming) begin(c *countedConn) *message {
+func (in *incoming) begin(c *countedConn, answered bool) *message {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	m := &message{conn: c, began: time.Now()}
+	m := &message{conn: c, began: time.Now(), answered: answered}
 	in.open[m] = true
 	return m
 }
@@ -197,8 +210,8 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
 	counted.place, counted.work.pace = begun.place, c.pace
-	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, reset: counted.done}
-	counted.sent = frames{ended: counted.done, reset: counted.done, grant: counted.took}
+	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, ended: counted.over, reset: counted.done}
+	counted.sent = frames{began: counted.answers, ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, info, nil
 }
 
@@ -223,12 +236,13 @@ type countedConn struct {
 
 // A body is what has come of a stream's messages.
 type body struct {
-	head    [5]byte // of the message: flags and length
-	heads   int     // bytes of it that have come
-	left    int     // of the message
-	large   *message
-	unread  int      // has come besides, since the server took something
-	backlog *message // counts it, once it is much
+	head     [5]byte // of the message: flags and length
+	heads    int     // bytes of it that have come
+	left     int     // of the message
+	large    *message
+	answered bool     // the server has begun to
+	unread   int      // has come besides, since the server took something
+	backlog  *message // counts it, once it is much
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
@@ -318,7 +332,7 @@ func (c *countedConn) came(stream uint32, data []byte) {
 func (c *countedConn) keep(s *body, n int) {
 	c.mu.Lock()
 	if s.unread += n; s.unread > freeBacklog && s.backlog == nil && c.streams != nil {
-		s.backlog, n = c.in.begin(c), s.unread
+		s.backlog, n = c.in.begin(c, s.answered), s.unread
 	}
 	backlog := s.backlog
 	c.mu.Unlock()
@@ -363,7 +377,32 @@ func (c *countedConn) begin(s *body) {
 	c.in.end(s.large)
 	s.large = nil
 	if s.left > freeMessage && c.streams != nil {
-		s.large = c.in.begin(c)
+		s.large = c.in.begin(c, s.answered)
+	}
+}
+
+// over is called when a client says no more on a stream.
+func (c *countedConn) over(stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[stream]; s != nil && s.large != nil {
+		c.in.mu.Lock()
+		defer c.in.mu.Unlock()
+		s.large.over = true
+	}
+}
+
+// answers is called when the server begins to answer.
+func (c *countedConn) answers(stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[stream]; s != nil {
+		s.answered = true
+		if s.large != nil {
+			c.in.mu.Lock()
+			defer c.in.mu.Unlock()
+			s.large.answered = true
+		}
 	}
 }
 

@@ -103,6 +103,12 @@ func (r *rig) held() (n, messages int) {
 // over is a client of the rig whose connection is what wrap makes of it.
 func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 	r.t.Helper()
+	return p4v1.NewP4RuntimeClient(r.conn(wrap))
+}
+
+// conn is a connection to the rig.
+func (r *rig) conn(wrap func(net.Conn) net.Conn) *grpc.ClientConn {
+	r.t.Helper()
 	conn, err := grpc.NewClient("passthrough:rig",
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			c, err := r.listen.Dial()
@@ -116,12 +122,12 @@ func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { conn.Close() })
-	return p4v1.NewP4RuntimeClient(conn)
+	return conn
 }
 
-func (r *rig) client() p4v1.P4RuntimeClient {
-	return r.over(func(c net.Conn) net.Conn { return c })
-}
+func asItIs(c net.Conn) net.Conn { return c }
+
+func (r *rig) client() p4v1.P4RuntimeClient { return r.over(asItIs) }
 
 // TestHalfMessages: clients that send a half of a large message each hold no
 // more than the limit together, and keep nobody from sending a whole one.
@@ -195,6 +201,60 @@ func TestIncomingIsFreed(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// Read takes what comes.
+func (service) Read(*p4v1.ReadRequest, p4v1.P4Runtime_ReadServer) error { return nil }
+
+// TestWholeMessagesGiveWay: whole messages of streams that go on, and of calls whose
+// clients never say that this was all, do not keep the room for ever.
+func TestWholeMessagesGiveWay(t *testing.T) {
+	r := newRig(t, Limits{MaxMessage: 4 << 20, MaxIncoming: 8 << 20})
+	r.gate.incoming.patient = 50 * time.Millisecond
+	client, large := r.client(), make([]byte, 3_600_000)
+	write := func(beside string) {
+		t.Helper()
+		if _, err := client.Write(r.context(), &p4v1.WriteRequest{Role: string(large)}); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("a write beside %s: %v", beside, err)
+		}
+	}
+	var streams []p4v1.P4Runtime_StreamChannelClient
+	say := func(s p4v1.P4Runtime_StreamChannelClient, payload []byte) {
+		t.Helper()
+		if err := s.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: payload}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		s, err := r.client().StreamChannel(r.context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		say(s, large)
+		streams = append(streams, s)
+	}
+	write("messages of streams")
+	for _, s := range streams {
+		say(s, large[:10]) // nobody has closed it
+	}
+	for range 3 {
+		s, err := r.conn(asItIs).NewStream(r.context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/p4.v1.P4Runtime/Read")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.SendMsg(&p4v1.ReadRequest{Role: string(large)})
+	}
+	deadline := time.Now().Add(patience)
+	for n := 0; n < 2*len(large); n, _ = r.held() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes have come", n)
+		}
+		runtime.Gosched()
+	}
+	write("calls without an end")
 }
 
 // TestFrames: frames are found wherever the connection cuts them.
