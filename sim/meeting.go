@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 // comes first looks for a while before he sleeps, since windows are short.
 type meeting struct {
 	parties int
+	looks   int // before who waits sleeps
 
 	here   atomic.Int32 // who has come
 	round  atomic.Uint32
@@ -28,7 +30,10 @@ const looks = 20_000
 type inVain struct{}
 
 func newMeeting(parties int) *meeting {
-	m := &meeting{parties: parties}
+	m := &meeting{parties: parties, looks: looks}
+	if parties > runtime.GOMAXPROCS(0) {
+		m.looks = 1 // who looks would have the core of somebody who is awaited
+	}
 	m.wake = sync.NewCond(&m.mu)
 	return m
 }
@@ -88,7 +93,7 @@ func (m *meeting) wait() {
 }
 
 func (m *meeting) await(round uint32) {
-	for range looks {
+	for range m.looks {
 		if m.round.Load() != round || m.over.Load() {
 			return
 		}
