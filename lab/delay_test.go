@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/manifest/manifesttest"
+	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -21,7 +22,7 @@ func TestDecisionDelay(t *testing.T) {
 		for _, name := range hardwareRows(arch) {
 			t.Run(arch+"/"+name, func(t *testing.T) {
 				text := fmt.Sprintf(onHardware, "{scheme: "+name+", arch: "+arch+", label: row}")
-				x := load(t, text)
+				x := loadOnce(t, text)
 				shorten(x)
 				result := run(t, &Runner{}, x).Row("", "row", 0.6).Runs[0]
 				row, err := codegen.Parse(name)
@@ -54,7 +55,7 @@ func shorten(x *spec.Experiment) {
 
 // withoutMeanings is the catalogue with an x for every sentence.
 func withoutMeanings(name string) (scheme.Scheme, error) {
-	s, err := (&scheme.Library{}).Find(name)
+	s, err := madeOnce(name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +73,12 @@ func (s bareScheme) Build(p codegen.Params) (*scheme.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	made.Manifest = *bare
-	return made, nil
+	return scheme.New(made.Name, made.Arch, *bare, made.Digest, func() ([]byte, *p4.Program, error) {
+		compiled, err := made.Compiled()
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := made.Text()
+		return text, compiled, err
+	}), nil
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/scheme"
 )
 
 // onHardware is an experiment of rows for both architectures.
@@ -34,6 +37,45 @@ func hardwareRows(arch string) []string {
 	return append(list, "clove+rlb", "pdlb+rlb")
 }
 
+// loadOnce is load with schemes that make each program once, of many runs with it.
+func loadOnce(t testing.TB, text string) *spec.Experiment {
+	t.Helper()
+	x, err := spec.Load("t.yaml", []byte(text), nil, &scheme.Library{Sources: []scheme.Source{madeOnce}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// madeOnce is the catalogue as loadOnce has it.
+func madeOnce(name string) (scheme.Scheme, error) {
+	s, err := (&scheme.Library{}).Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return onceScheme{s}, nil
+}
+
+type onceScheme struct{ scheme.Scheme }
+
+// onceMade are the programs so far, by name and parameters.
+var onceMade sync.Map
+
+func (s onceScheme) Build(p codegen.Params) (*scheme.Program, error) {
+	if p.Coeffs != nil || p.Provenance != nil { // pointers, which tell nothing apart
+		return s.Scheme.Build(p)
+	}
+	key := fmt.Sprintf("%s %+v", s.Name(), p)
+	if made, ok := onceMade.Load(key); ok {
+		return made.(*scheme.Program), nil
+	}
+	made, err := s.Scheme.Build(p)
+	if err == nil {
+		onceMade.Store(key, made)
+	}
+	return made, err
+}
+
 // TestHardwareRuns: every row that exists for Tofino runs in a network of
 // Tofinos, gives the same again, and moves flows about as fast as its program
 // for software switches. The simulator itself sees to it that no byte is lost
@@ -54,8 +96,8 @@ func TestHardwareRuns(t *testing.T) {
 func runOnHardware(t *testing.T, scheme, arch string) {
 	name := scheme + "@" + arch
 	rows := fmt.Sprintf(onHardware, name+", "+scheme)
-	c := run(t, &Runner{}, load(t, rows))
-	again := run(t, &Runner{}, load(t, fmt.Sprintf(onHardware, name)))
+	c := run(t, &Runner{}, loadOnce(t, rows))
+	again := run(t, &Runner{}, loadOnce(t, fmt.Sprintf(onHardware, name)))
 	here := c.Row("", name, 0.6).Runs[0]
 	if a, b := written(t, here), written(t, again.Row("", name, 0.6).Runs[0]); a != b {
 		t.Errorf("two runs of one seed differ:\n%s\n%s", a, b)
@@ -84,7 +126,7 @@ func runOnHardware(t *testing.T, scheme, arch string) {
 
 // agreeOnHardware: the model of a program for Tofino gives the same run.
 func agreeOnHardware(t *testing.T, name string, program Result) {
-	x := load(t, fmt.Sprintf(onHardware, name)+"engine: native\n")
+	x := loadOnce(t, fmt.Sprintf(onHardware, name)+"engine: native\n")
 	c := run(t, &Runner{}, x)
 	native := *c.Row("", name, 0.6).Runs[0]
 	native.Engine, native.Spec = program.Engine, program.Spec
