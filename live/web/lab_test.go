@@ -30,7 +30,7 @@ func labServer(t *testing.T, flags ...string) string {
 	}
 	browserPath(t)
 	binary := filepath.Join(t.TempDir(), "p4lb")
-	if text, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../../cmd/p4lb").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../cmd/p4lb").CombinedOutput(); err != nil {
 		t.Fatalf("building p4lb: %v: %s", err, text)
 	}
 	args := append([]string{"lab", "--scheme", "qall-poly3", "--load", "0.6", "--duration", "1m", "--seeds", "1", "--listen", "127.0.0.1:0"}, flags...)
