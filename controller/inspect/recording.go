@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +132,7 @@ type parquetRows struct {
 // openParquetRows opens a file. The reader panics on some files that are
 // broken.
 func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
-	defer catch(&err)
+	defer dataset.Recover(&err)
 	f, err := dataset.OpenParquet(r, size)
 	if err != nil {
 		return nil, err
@@ -146,19 +145,8 @@ func openParquetRows(r io.ReaderAt, size int64) (rows *parquetRows, err error) {
 	return &parquetRows{r: parquet.NewGenericReader[recordRow](f)}, nil
 }
 
-// catch makes an error of a panic.
-func catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case runtime.Error: // its words are about the reader
-		*err = errors.New("the file is broken")
-	default:
-		*err = fmt.Errorf("the file is broken: %v", p)
-	}
-}
-
 func (p *parquetRows) row() (row *recordRow, err error) {
-	defer catch(&err)
+	defer dataset.Recover(&err)
 	if p.at == len(p.buf) {
 		if p.buf == nil {
 			p.buf = make([]recordRow, 1024)

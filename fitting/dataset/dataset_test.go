@@ -3,17 +3,20 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 
 	"github.com/p4lb/p4lb/fitting"
 )
@@ -206,6 +209,22 @@ func TestParquetErrors(t *testing.T) {
 		T float64 `parquet:"dequeue_interval"`
 	}
 	whole := parquetOf(t, []number{{1, 2, 3}, {1, 200, 3}}, 2)
+	// Where the rows are a column themselves the reader panics.
+	leaf := func() []byte {
+		f, err := OpenParquet(bytes.NewReader(whole), int64(len(whole)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := *f.Metadata()
+		meta.RowGroups, meta.Schema = nil, slices.Clone(meta.Schema)
+		meta.Schema[0].Type.Valid = true
+		footer, err := thrift.Marshal(new(thrift.CompactProtocol), &meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := append(bytes.Clone(whole[:len(whole)-8-int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))]), footer...)
+		return append(binary.LittleEndian.AppendUint32(text, uint32(len(footer))), parquetMagic...)
+	}()
 	for _, c := range []struct {
 		data []byte
 		want string
@@ -213,6 +232,7 @@ func TestParquetErrors(t *testing.T) {
 		{parquetOf(t, []text{{"a", 1, 2}}, 1), "x: the column egress_traffic holds STRING, not numbers"},
 		{parquetOf(t, []repeated{{[]float64{1}, 1, 2}}, 1), "x: the column egress_traffic holds DOUBLE, not numbers"},
 		{parquetOf(t, []missing{{1, 2}}, 1), "x: no column dequeue_interval, only egress_traffic, occupancy"},
+		{leaf, "x: the file is broken"},
 		{whole[:len(whole)-7], "x: not a whole Parquet file: "},
 		{whole, "x: row 2: occupancy 200 is more than a full queue, which is 100"},
 	} {

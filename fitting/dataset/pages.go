@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -21,6 +22,20 @@ const (
 )
 
 var errPage = errors.New("a page is broken")
+
+var errBroken = errors.New("the file is broken")
+
+// Recover, deferred, makes an error of a panic, which broken files that pass all
+// checks may still have the reader end with.
+func Recover(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case runtime.Error: // its words are about the reader
+		*err = errBroken
+	default:
+		*err = fmt.Errorf("%w: %v", errBroken, p)
+	}
+}
 
 // OpenParquet opens a Parquet file whose footer and pages can be believed.
 func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {

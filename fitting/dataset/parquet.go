@@ -18,7 +18,13 @@ const parquetMagic = "PAR1"
 
 // readParquet reads the three columns a group of rows at a time, and of each
 // group a batch of values at a time.
-func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) error {
+func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) (err error) {
+	defer func() {
+		if errors.Is(err, errBroken) {
+			err = &Error{File: f.Name, Msg: err.Error()}
+		}
+	}()
+	defer Recover(&err)
 	r, ok := f.Reader.(randomReader)
 	if !ok {
 		return &Error{File: f.Name, Msg: "a Parquet file cannot be read as a stream"}
