@@ -146,6 +146,9 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 		}
 		out.Attribute = &wire.TableAttribute_DynHashing{DynHashing: &wire.DynHashing{Alg: m.hash.Alg, Seed: m.hash.Seed}}
 	case *wire.TableAttribute_ByteCountAdj:
+		if o.head().program == nil {
+			return nil, failf(unimplemented, "the table has no attribute MeterByteCountAdjust")
+		}
 		pipes, err := r.pipesOf(o.head().program)
 		if err != nil {
 			return nil, err

@@ -86,7 +86,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 		b.run(req)
 	case wire.WriteRequest_DATAPLANE_ATOMIC:
 		b.rollback, b.held = true, true
-		s.dev.Exclusively(func() { b.run(req) })
+		s.chip.ports.hold(func() { b.run(req) })
 		for _, f := range b.later {
 			f()
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/p4rt"
 )
 
 // portTables are the ports of the chip: those that the switch has are there from
@@ -18,6 +19,7 @@ type portTables struct {
 	interval uint32
 	up       map[uint32]bool // as it was told last
 	seen     map[uint32]bool // ports that have been put into the table
+	held     map[uint32]p4rt.PortState
 }
 
 func newPortTables(s *Server, named map[string]*recordTable) *portTables {
@@ -49,7 +51,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 		if err != nil {
 			return
 		}
-		state, there := s.dev.PortStates()[port]
+		state, there := p.states()[port]
 		row.set(t.field("$PORT_UP").flag(there && state.Up && row.flag(t.table, "$PORT_ENABLE")))
 		row.set(t.field("$PORT_NAME").text(nameOf(port)))
 		row.set(t.field("$CONN_ID").number(uint64(port/4 + 1)))
@@ -58,7 +60,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	p.stat.constant = true
 	p.stat.accept = func(row *record) error { return nil }
 	p.stat.all = func(*request) (list []*wire.TableKey) {
-		for _, port := range sortedPorts(s.dev.PortStates()) {
+		for _, port := range sortedPorts(p.states()) {
 			list = append(list, portKey(p.stat.table, port))
 		}
 		return list
@@ -66,7 +68,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	base := map[uint32]map[string]uint64{} // what a client has set, less what was counted then
 	count := func(row *record) map[string]uint64 {
 		port, _ := p.number(p.stat, row)
-		c := s.dev.PortStates()[port]
+		c := p.states()[port]
 		return map[string]uint64{
 			"$FramesReceivedOK": c.ReceivedPackets, "$FramesReceivedAll": c.ReceivedPackets,
 			"$OctetsReceived": c.ReceivedBytes, "$OctetsReceivedinGoodFrames": c.ReceivedBytes,
@@ -123,11 +125,27 @@ func (p *portTables) number(t *recordTable, row *record) (uint32, error) {
 	return uint32(uintOf(b)), err
 }
 
+// states are those of the ports, while packets are held as they were before.
+func (p *portTables) states() map[uint32]p4rt.PortState {
+	if p.held != nil {
+		return p.held
+	}
+	return p.s.dev.PortStates()
+}
+
+// hold runs f, which needs the states of ports, while no packet moves.
+func (p *portTables) hold(f func()) {
+	p.held = p.s.dev.PortStates()
+	p.start()
+	p.s.dev.Exclusively(f)
+	p.held = nil
+}
+
 // start puts ports that have come into the table. One that a client takes away
 // does not come back.
 func (p *portTables) start() {
 	t := p.config
-	for port, state := range p.s.dev.PortStates() {
+	for port, state := range p.states() {
 		key := portKey(t.table, port)
 		id, err := t.key(key)
 		if err != nil || p.seen[port] {
@@ -151,7 +169,7 @@ func (p *portTables) start() {
 // tell notes ports that are new, and reports those that went up or down.
 func (p *portTables) tell() {
 	p.start()
-	for port, state := range p.s.dev.PortStates() {
+	for port, state := range p.states() {
 		if p.up[port] == state.Up {
 			continue
 		}

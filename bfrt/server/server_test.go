@@ -147,6 +147,27 @@ func TestAtomicity(t *testing.T) {
 	}
 }
 
+// TestPortsWhilePacketsAreHeld: tables that look at the ports are written while no
+// packet moves, and their attributes are those of the chip.
+func TestPortsWhilePacketsAreHeld(t *testing.T) {
+	r := newRig(t)
+	_, err := r.c.Write(context.Background(), &wire.WriteRequest{Target: everywhere, ClientId: 1, Atomicity: wire.WriteRequest_DATAPLANE_ATOMIC, Updates: []*wire.Update{
+		update(ins, r.entry("$PORT", r.key("$PORT", 5), r.data("$PORT", "", "$SPEED", "BF_SPEED_10G", "$PORT_ENABLE", true))),
+		update(mod, r.entry("$PORT_STAT", r.key("$PORT_STAT", 130), r.data("$PORT_STAT", "", "$FramesReceivedOK", 0))),
+	}})
+	r.must(err)
+	if n := r.size("$PORT"); n != 4 {
+		t.Errorf("there are %d ports, want 4", n)
+	}
+	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{Target: everywhere, ClientId: 1, Entities: []*wire.Entity{{Entity: &wire.Entity_TableAttribute{
+		TableAttribute: &wire.TableAttribute{TableId: r.table("$PORT").schema.ID, Attribute: &wire.TableAttribute_ByteCountAdj{}},
+	}}}})
+	r.must(err)
+	if _, err = stream.Recv(); codes.Code(details(t, err)[0].GetCanonicalCode()) != codes.Unimplemented {
+		t.Errorf("bytes that the meters of ports count besides: %v", err)
+	}
+}
+
 // TestRollback: what a batch has changed and deleted, of every kind of table, is as
 // it was once a later update of it is refused.
 func TestRollback(t *testing.T) {
