@@ -125,7 +125,7 @@ func (s *Server) add(conn net.Conn) {
 		// One buffer each way: a flood of connections costs little more than its files.
 		both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
 		ctx := context.Background()
-		for s.answer(ctx, both, both) == nil {
+		for s.answer(ctx, both, both, c.busy) == nil {
 			c.idle()
 		}
 	})
@@ -184,8 +184,9 @@ func (s *Server) Close() error {
 	return err
 }
 
-// answer deals with one call. An error ends the connection.
-func (s *Server) answer(ctx context.Context, in, out wire.TProtocol) error {
+// answer deals with one call, and says when all of it is there. An error ends the
+// connection.
+func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func()) error {
 	name, typ, seq, err := in.ReadMessageBegin(ctx)
 	if err != nil {
 		return err
@@ -197,6 +198,7 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol) error {
 	if err := in.ReadMessageEnd(ctx); err != nil {
 		return err
 	}
+	there()
 	service, method, ok := strings.Cut(name, ":")
 	if !ok {
 		service, method = "", name

@@ -40,6 +40,12 @@ func (c *timedConn) idle() {
 	c.rests.Store(time.Now().UnixNano())
 }
 
+// busy says that a call is there, as a whole: who begins one is as silent as before.
+func (c *timedConn) busy() {
+	c.spoke.Store(true)
+	c.rests.Store(0)
+}
+
 func (c *timedConn) Read(b []byte) (int, error) {
 	if c.came > maxMessage+serverBuffer { // of which a part may belong to the next
 		return 0, errLong
@@ -53,10 +59,6 @@ func (c *timedConn) Read(b []byte) (int, error) {
 	c.came += n
 	if c.until.IsZero() {
 		c.until = time.Now().Add(callTime)
-	}
-	if n > 0 {
-		c.spoke.Store(true)
-		c.rests.Store(0)
 	}
 	return n, err
 }
