@@ -145,6 +145,7 @@ const (
 	pcapHeader   = 24
 	recordHeader = 16
 	linkEthernet = 1
+	linkBits     = 1<<26 - 1 // of the field; the others say how long a frame's checksum is
 )
 
 // A pcapReader reads a capture in the classic format, of either byte order.
@@ -172,8 +173,8 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	default:
 		return nil, errors.New("not a capture in the pcap format (pcapng is not supported)")
 	}
-	if link := r.order.Uint32(head[20:]); link != linkEthernet {
-		name, known := links[link]
+	if link := r.order.Uint32(head[20:]); link&linkBits != linkEthernet {
+		name, known := links[link&linkBits]
 		if !known {
 			name = "not known"
 		}

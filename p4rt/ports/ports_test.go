@@ -228,6 +228,17 @@ func TestBrokenPcap(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
+	checked := bytes.Clone(good)
+	binary.BigEndian.PutUint32(checked[20:], 0x24000000|linkEthernet) // frames end in two 16-bit words of checksum
+	file := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(file, checked, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Open("pcap:" + file + ","); err != nil {
+		t.Errorf("Ethernet with checksums: %v", err)
+	} else {
+		p.Close()
+	}
 	same := capture(t, "one")
 	if _, err := Open("pcap:" + same + "," + same); err == nil || !strings.Contains(err.Error(), "want two files") {
 		t.Errorf("a capture that is played and written: %v", err)
