@@ -128,7 +128,9 @@ func (in *incoming) room(m *message, n int) {
 		m.size += n
 		in.held += n
 	}
-	in.changed()
+	if len(in.waiting) > 0 { // it is another's turn
+		in.changed()
+	}
 	m.conn.work.waited(time.Since(began))
 }
 
