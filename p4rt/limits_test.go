@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -409,7 +410,9 @@ func TestReadersRestForWriters(t *testing.T) {
 
 // TestConnectionsTakeTurns: who has one read on a connection waits for one of each
 // other connection, and not for all that somebody has on another.
-func TestConnectionsTakeTurns(t *testing.T) {
+func TestConnectionsTakeTurns(t *testing.T) { synctest.Test(t, testConnectionsTakeTurns) }
+
+func testConnectionsTakeTurns(t *testing.T) {
 	turns := newTurns(func() bool { return false })
 	turns.free = make(chan struct{}, 1)
 	turns.free <- struct{}{}
@@ -426,14 +429,9 @@ func TestConnectionsTakeTurns(t *testing.T) {
 	for range 5 {
 		begin("crowd", crowd)
 	}
-	for turns.waiting.Load() < 5 || len(crowd) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	begin("other", other)
-	for len(other) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(10 * time.Millisecond) // it waits for the turn
+	synctest.Wait() // it waits for the turn
 	<-turns.free
 	var order []string
 	for range 6 {
