@@ -10,9 +10,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,30 @@ func say(t *testing.T, address, text string) net.Conn {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestFault: a request that panics ends no more than its connection.
+func TestFault(t *testing.T) {
+	log.SetOutput(io.Discard)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	address := serving(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/fault" {
+			panic("a fault")
+		}
+		fmt.Fprint(w, "here")
+	}))
+	if answer, err := http.Get("http://" + address + "/fault"); err == nil {
+		answer.Body.Close()
+		t.Errorf("the fault is answered: %s", answer.Status)
+	}
+	answer, err := http.Get("http://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got, err := io.ReadAll(answer.Body); string(got) != "here" {
+		t.Errorf("after it: %q, %v", got, err)
+	}
 }
 
 // TestManyConnections: those that say nothing, or never end what they say, keep

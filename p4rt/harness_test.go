@@ -107,7 +107,10 @@ func newRigOn(t testing.TB, opts Options, device DeviceOptions) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.DeviceID, opts.Log = testDevice, slog.New(failOnError{t})
+	opts.DeviceID = testDevice
+	if opts.Log == nil {
+		opts.Log = slog.New(failOnError{t})
+	}
 	s, err := NewServer(dev, opts)
 	if err != nil {
 		t.Fatal(err)

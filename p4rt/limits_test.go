@@ -1,11 +1,13 @@
 package p4rt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"runtime"
 	"slices"
@@ -31,6 +33,29 @@ func (s *session) routes(t testing.TB, n int) {
 		batch = append(batch, insert(t, route(t, string(binary.BigEndian.AppendUint32(nil, uint32(i+1)<<4)), 32, "\x01")))
 	}
 	s.must(s.write(batch...))
+}
+
+// TestFault: a write that panics is answered with INTERNAL, and leaves nothing locked:
+// the next one is answered, too.
+func TestFault(t *testing.T) {
+	var said bytes.Buffer
+	r := newRig(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	s := r.primary()
+	s.must(s.configure(commitNew, testConfig(t)))
+	r.server.mu.Lock()
+	device := r.server.dev
+	r.server.dev = nil
+	r.server.mu.Unlock()
+	if err := s.write(insert(t, route(t, "\x00\x00\x00\x10", 32, "\x01"))); status.Code(err) != codes.Internal {
+		t.Errorf("got %v, want INTERNAL", err)
+	}
+	r.server.mu.Lock()
+	r.server.dev = device
+	r.server.mu.Unlock()
+	s.routes(t, 1)
+	if !strings.Contains(said.String(), "writeAll") {
+		t.Errorf("the log says %q, want the stack", &said)
+	}
 }
 
 // allRoutes asks for all routes with what they have counted.

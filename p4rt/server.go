@@ -80,7 +80,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
 	}
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS), grpc.ForceServerCodecV2(newCodec()), gate.Notes())...)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.Notes())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether
 	// they work, of the server as a whole or by name.

@@ -51,6 +51,31 @@ func TestReadThatNobodyTakes(t *testing.T) {
 	}
 }
 
+// A faultyTable cannot be read.
+type faultyTable struct{ object }
+
+func (faultyTable) read(*request, *wire.TableEntry) error { panic("it cannot be read") }
+
+// TestFault: a read that panics is answered with INTERNAL, and leaves nothing locked.
+func TestFault(t *testing.T) {
+	r := newRig(t)
+	broken := r.entry("In.large", nil, nil)
+	r.s.mu.Lock()
+	tables := r.s.programs[0].tables
+	tables[broken.TableId] = faultyTable{tables[broken.TableId]}
+	r.s.mu.Unlock()
+	r.faults.wanted.Store(1)
+	if _, err := r.read(everywhere, broken); status.Code(err) != codes.Internal {
+		t.Errorf("got %v, want INTERNAL", err)
+	}
+	if r.faults.wanted.Load() != 0 {
+		t.Error("the log says nothing of it")
+	}
+	if err := r.write(everywhere, update(ins, r.entry("In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1)))); err != nil {
+		t.Errorf("the next write: %v", err)
+	}
+}
+
 // TestTooMuch: what clients ask for beyond the limits is refused, and nothing of it
 // done.
 func TestTooMuch(t *testing.T) {

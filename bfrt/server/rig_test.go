@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,7 +53,33 @@ type rig struct {
 	heard  chan *wire.StreamMessageResponse
 	ports  map[uint32]*testPort
 	client uint32 // by which it reads and writes
+	faults *faults
 }
+
+// faults are the log of a server under test: an error of the server's own, a panic among
+// them, is nothing that every client would see, and fails a test that does not want one.
+type faults struct {
+	t      testing.TB
+	wanted atomic.Int64
+}
+
+func (f *faults) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+func (f *faults) Handle(_ context.Context, r slog.Record) error {
+	if f.wanted.Add(-1) >= 0 {
+		return nil
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		r.Message += " " + a.String()
+		return true
+	})
+	f.t.Error(r.Message)
+	return nil
+}
+
+func (f *faults) WithAttrs([]slog.Attr) slog.Handler { return f }
+
+func (f *faults) WithGroup(string) slog.Handler { return f }
 
 // A testPort hands on what is sent, and receives what a test sends.
 type testPort struct {
@@ -83,7 +111,7 @@ func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, ports: map[uint32]*testPort{}, client: 1}
+	r := &rig{t: t, ports: map[uint32]*testPort{}, client: 1, faults: &faults{t: t}}
 	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Depth: 1 << 12, CPUPort: 64, CPUIsPort: true, Load: func(b []byte, o dataplane.Options) (*dataplane.Switch, error) {
 		c, err := bmv2.Load(b)
 		if err != nil {
@@ -93,7 +121,7 @@ func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
 	}})
 	r.must(err)
 	t.Cleanup(func() { r.dev.Close() })
-	r.s, err = New(r.dev, Options{Arch: bmv2.TNA, Limits: limits})
+	r.s, err = New(r.dev, Options{Arch: bmv2.TNA, Limits: limits, Log: slog.New(r.faults)})
 	r.must(err)
 	r.must(r.s.Load(program))
 	for _, n := range []uint32{1, 2, 130} {

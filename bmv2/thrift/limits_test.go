@@ -1,8 +1,10 @@
 package thrift
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -66,6 +68,36 @@ func TestCloseWhileNoFilesAreLeft(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Fatal("the server does not end")
+	}
+}
+
+// A faultyTarget has a register that it cannot read.
+type faultyTarget struct{ *fakeTarget }
+
+func (faultyTarget) ReadRegister(string, int, int) ([]uint64, error) { panic("it cannot be read") }
+
+// TestFault: a call that panics ends its connection, one line of the log has the stack,
+// and others are answered.
+func TestFault(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	s := NewServer(faultyTarget{newFake()}, 7)
+	s.LogTo(slog.New(slog.NewTextHandler(&said, nil)))
+	go s.Serve(l)
+	other, ctx := dial(t, l.Addr().String())
+	faulty, _ := dial(t, l.Addr().String())
+	if _, err := faulty.RegisterRead(ctx, "r", 0); err == nil {
+		t.Error("there is an answer")
+	}
+	if _, err := other.Elapsed(ctx); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+	s.Close()
+	if got := said.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "it cannot be read") || !strings.Contains(got, "limits_test.go") {
+		t.Errorf("got %q, want a line with the stack", got)
 	}
 }
 

@@ -3,7 +3,10 @@ package thrift
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +20,7 @@ type Server struct {
 	target Target
 	device uint64
 	most   int // connections
+	log    *slog.Logger
 
 	silence time.Duration // from which a connection gives way to another
 
@@ -36,7 +40,7 @@ const MaxConnections = 64
 
 // NewServer makes a server for a switch and the id that it goes by.
 func NewServer(t Target, device uint64) *Server {
-	return &Server{target: t, device: device, most: MaxConnections, silence: busyTime, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
+	return &Server{target: t, device: device, most: MaxConnections, log: slog.New(slog.DiscardHandler), silence: busyTime, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
 }
 
 // Limit sets the number of connections at a time, before Serve. For one more, the
@@ -44,6 +48,9 @@ func NewServer(t Target, device uint64) *Server {
 // called, the one that has been silent for longest, a second at least; if there is
 // none, the new one is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
+
+// LogTo has l say which calls have met a fault of the switch.
+func (s *Server) LogTo(l *slog.Logger) { s.log = l }
 
 // The limits of what a client can send: calls are short. The protocol bounds each
 // part of a call by maxMessage, and the connection all of them together.
@@ -125,6 +132,11 @@ func (s *Server) add(conn net.Conn) {
 		// One buffer each way: a flood of connections costs little more than its files.
 		both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
 		ctx := context.Background()
+		defer func() { // a fault that one call meets ends no more than its connection
+			if p := recover(); p != nil {
+				s.log.Error("a request has met a fault of the switch", "client", conn.RemoteAddr(), "fault", fmt.Sprint(p), "stack", string(debug.Stack()))
+			}
+		}()
 		for s.answer(ctx, both, both, c.busy) == nil {
 			c.idle()
 		}

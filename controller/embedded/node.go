@@ -82,6 +82,7 @@ func (n *node) start() (err error) {
 	}(n.grpc)
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
+		n.thrift.LogTo(n.target.opts.Log.With("switch", n.sw.Name))
 		n.serving.Add(1)
 		go func(s *thrift.Server, l net.Listener) {
 			defer n.serving.Done()

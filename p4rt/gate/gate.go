@@ -1,7 +1,7 @@
 // Package gate bounds what the clients of a gRPC server, whichever protocol it
 // serves, can make it hold: connections and calls (listener.go, gate.go, limits.go),
 // messages that come (incoming.go), frames (pace.go), and what they do not take
-// (backlog.go, call.go).
+// (backlog.go, call.go). What they make it trip over ends their call alone (panics.go).
 // How many connections there are, and what their handshakes take (handshake.go),
 // it bounds for servers of HTTP as well.
 package gate
@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -49,24 +50,24 @@ func New(l *Limits, service string, log *slog.Logger) *Gate {
 // Options put a gRPC server behind the gate. They also let clients ask for
 // signs of life often, and ask for such themselves: a controller that vanishes
 // without a word is no longer one after half a minute. A connection that says
-// nothing is closed.
-func (g *Gate) Options(secret *tls.Config) []grpc.ServerOption {
+// nothing is closed. What panics is the error of a call.
+func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if g.secure = secret != nil; g.secure {
 		creds = credentials.NewTLS(secret)
 	}
-	return []grpc.ServerOption{
+	return append(g.surviving(codec),
 		grpc.MaxRecvMsgSize(g.limits.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
 		// A message that is larger than the window comes in one go all the same.
-		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4 << 20),
+		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4<<20),
 		// The head of a call is kept for as long as the call.
 		grpc.MaxHeaderListSize(maxHead),
-		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16 << 10),
+		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.Creds(&counting{creds, g.incoming, new(pace)}), grpc.InTapHandle(g.admit),
-	}
+	)
 }
 
 // Serve has s answer the clients of l, as many as may connect, until s is stopped,

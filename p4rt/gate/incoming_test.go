@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 )
@@ -70,7 +71,7 @@ func newRig(t *testing.T, l Limits) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t, New(&l, p4v1.P4Runtime_ServiceDesc.ServiceName, slog.New(slog.DiscardHandler)), bufconn.Listen(1 << 20)}
-	s := grpc.NewServer(r.gate.Options(nil)...)
+	s := grpc.NewServer(r.gate.Options(nil, encoding.GetCodecV2("proto"))...)
 	p4v1.RegisterP4RuntimeServer(s, service{})
 	served := make(chan error, 1)
 	go func() { served <- r.gate.Serve(s, r.listen) }()

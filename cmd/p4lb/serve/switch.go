@@ -352,6 +352,7 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 		}
 		s.thrift = thrift.NewServer(&switchPorts{Device: s.dev, names: map[uint32]string{}, given: j.ports, log: j.c.Log}, j.device)
 		s.thrift.Limit(j.limits.thrift)
+		s.thrift.LogTo(j.c.Log)
 	}
 	return nil
 }
