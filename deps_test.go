@@ -162,7 +162,7 @@ var rooms = map[string][]string{
 		"lab", "lab/native", "manifest", "model", "p4", "p4/syntax", "p4/types", "p4rt", "p4src", "scheme", "sim", "store",
 	},
 	// What verbs share, and the verbs in groups; the others are the command's own.
-	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab/spec", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
+	"cmd/p4lb/cli":   {"bmv2", "codegen", "controller/inspect", "dataplane", "fabric", "fitting", "lab/spec", "manifest", "own", "p4", "p4/syntax", "p4app", "plain", "provenance", "scheme", "units"},
 	"cmd/p4lb/view":  {"cmd/p4lb/cli", "controller", "controller/inspect", "controller/plan", "fabric", "live", "live/web", "plain"},
 	"cmd/p4lb/serve": {"cmd/p4lb/cli", "bfrt/server", "bmv2", "bmv2/thrift", "dataplane", "fabric", "p4", "p4app", "p4rt", "p4rt/gate"},
 	"cmd/p4lb/network": {

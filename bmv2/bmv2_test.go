@@ -372,7 +372,7 @@ func TestExprForms(t *testing.T) {
 // An error names the place.
 func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{small, "", "reading JSON at byte 0: unexpected EOF"},
+		{small, "", "reading JSON: it ends too early, after 0 bytes"},
 		{small, small + "{", "text after the document"},
 		{small, strings.Repeat("[", maxDepth+2), "nested too deeply"},
 		{small, "[]", "expected an object, found an array"},

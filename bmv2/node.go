@@ -44,19 +44,15 @@ func parseNode(data []byte) (*node, error) {
 	d.UseNumber()
 	n, err := readNode(d, 0)
 	if err != nil {
-		return nil, fmt.Errorf("reading JSON at byte %d: %w", d.InputOffset(), eofIsUnexpected(err))
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, fmt.Errorf("reading JSON: it ends too early, after %d bytes", len(data))
+		}
+		return nil, fmt.Errorf("reading JSON at byte %d: %w", d.InputOffset(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("reading JSON at byte %d: text after the document", d.InputOffset())
 	}
 	return n, nil
-}
-
-func eofIsUnexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 func readNode(d *json.Decoder, depth int) (*node, error) {

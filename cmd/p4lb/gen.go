@@ -57,6 +57,9 @@ nothing is written.`,
 			if err := j.request.Complete(cmd, c); err != nil {
 				return err
 			}
+			if ext := filepath.Ext(j.dir); ext == ".p4" || ext == ".json" {
+				return cli.UsageError(cmd, "-o %s: want a folder, gen writes several files", j.dir)
+			}
 			return j.run(cmd.Context())
 		},
 	}
@@ -83,6 +86,9 @@ func (j *genJob) run(ctx context.Context) error {
 	}
 	list, err := scheme.MakeAll(ctx, schemes, params)
 	if err != nil {
+		return err
+	}
+	if err := j.request.CheckStatePath(&list[0].Manifest); err != nil {
 		return err
 	}
 	return j.write(list)

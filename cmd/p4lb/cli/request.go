@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/provenance"
@@ -236,6 +237,16 @@ func (r *Request) Params(c *Console) (codegen.Params, error) {
 		p.Coeffs = &poly
 	}
 	return p, nil
+}
+
+// CheckStatePath refuses the flag for a scheme none of whose programs brings queue
+// state to ingress.
+func (r *Request) CheckStatePath(programs ...*manifest.Manifest) error {
+	brings := func(m *manifest.Manifest) bool { return m.StatePath != "" }
+	if r.StatePath == "" || r.All || slices.ContainsFunc(programs, brings) {
+		return nil
+	}
+	return fmt.Errorf("--state-path %s: ingress of %s asks for no state of queues", r.StatePath, programs[0].Scheme)
 }
 
 // flags are those beside the scheme that programs depend on, wherever they were

@@ -133,7 +133,15 @@ func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabri
 	if err != nil {
 		return nil, err
 	}
-	return pipeline.For(ctx, schemes[0], params, t)
+	all, err := pipeline.For(ctx, schemes[0], params, t)
+	if err != nil {
+		return nil, err
+	}
+	var manifests []*manifest.Manifest
+	for _, p := range all {
+		manifests = append(manifests, &p.Manifest)
+	}
+	return all, r.CheckStatePath(manifests...)
 }
 
 // warnOfPackets says which tasks nobody does over BfRt, which carries no packets.
