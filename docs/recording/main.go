@@ -80,7 +80,9 @@ type line struct {
 
 // typed adds a command, at the speed of a person who knows it.
 func (s *session) typed(text string) {
-	s.at += 0.8
+	if len(s.lines) > 0 { // the picture does not begin empty
+		s.at += 0.8
+	}
 	s.lines = append(s.lines, line{"$ " + text, s.at, true})
 	s.at += 0.03 * float64(utf8.RuneCountInString(text))
 }
