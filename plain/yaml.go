@@ -27,7 +27,11 @@ func Decode(text []byte, into any) (*ast.File, error) {
 		if line, err := checkTree(tree); err != nil {
 			return tree, &YAMLError{Line: line, Text: err.Error(), err: err}
 		}
-		err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+		if len(tree.Docs) == 1 && tree.Docs[0].Body != nil && tree.Docs[0].Body.Type() == ast.MappingType {
+			err = yaml.NodeToValue(tree.Docs[0].Body, into, yaml.Strict()) // Unmarshal would parse once more
+		} else {
+			err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+		}
 	}
 	if err != nil {
 		return tree, errorOf(err, tree, reflect.TypeOf(into))

@@ -31,6 +31,9 @@ func Format(src []byte, name string) ([]byte, error) {
 			return nil, fmt.Errorf("%s:%d: nests more than %d deep; it is left as it is", name, f.deep, maxDepth)
 		}
 		out := f.align()
+		if bytes.Equal(out, src) {
+			return out, nil
+		}
 		again, err := cut(name, string(out))
 		if err != nil {
 			return nil, fmt.Errorf("formatting %s would break it: %w", name, err)
@@ -41,9 +44,6 @@ func Format(src []byte, name string) ([]byte, error) {
 				line = elems[i].Line
 			}
 			return nil, fmt.Errorf("formatting %s would change line %d; it is left as it is", name, line)
-		}
-		if bytes.Equal(out, src) {
-			return out, nil
 		}
 		src, elems = out, again
 	}
