@@ -13,6 +13,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Switch runs a program on packets, as BMv2's simple_switch or a pipe of Tofino
@@ -89,11 +90,7 @@ func (s *Switch) Send(port int, data []byte) []Packet {
 func (s *Switch) Advance(d time.Duration) { s.now += max(0, d) }
 
 func packets(out []dataplane.Out) []Packet {
-	var list []Packet
-	for _, o := range out {
-		list = append(list, Packet{int(o.Port), slices.Clone(o.Data)})
-	}
-	return list
+	return lists.Map(out, func(o dataplane.Out) Packet { return Packet{int(o.Port), slices.Clone(o.Data)} })
 }
 
 // Insert adds an entry to a table, or sets the default.
@@ -132,10 +129,7 @@ func (s *Switch) entry(table string, e Entry) (dataplane.Entry, error) {
 	if ordered {
 		entry.Priority = topPriority - e.Priority
 	}
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
+	names := lists.Map(fields, func(f dataplane.KeyField) string { return f.Name })
 	given := map[string]string{}
 	for short, value := range e.Match {
 		name, err := named("key field", short, names)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Parameter is one value of a scheme for a network.
@@ -43,11 +45,7 @@ var advisers = []adviser{
 // Schemes lists those that For knows. A name of the catalogue stands for the
 // families it belongs to: qall-poly3 for qall, drill+rlb for rlb.
 func Schemes() []string {
-	var list []string
-	for _, a := range advisers {
-		list = append(list, a.scheme)
-	}
-	return list
+	return lists.Map(advisers, func(a adviser) string { return a.scheme })
 }
 
 // families finds the advisers for a name of the catalogue.

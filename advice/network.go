@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,27 +36,17 @@ type Network struct {
 
 func (n Network) withDefaults() Network {
 	set := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
+		*v = cmp.Or(*v, d)
 	}
 	set(&n.Hops, 2)
 	set(&n.MTU, 1500)
 	set(&n.ECN, max(1, n.Buffer/4))
 	set(&n.Incast, max(1, n.Hosts))
 	set(&n.Flows, 1)
-	if n.RTT == 0 {
-		n.RTT = 4 * n.Delay
-	}
-	if n.SlowRTT == 0 {
-		n.SlowRTT = n.RTT
-	}
-	if n.PFC == 0 {
-		n.PFC = 256 << 10
-	}
-	if n.FlowSize == 0 {
-		n.FlowSize = 1.6e6
-	}
+	n.RTT = cmp.Or(n.RTT, 4*n.Delay)
+	n.SlowRTT = cmp.Or(n.SlowRTT, n.RTT)
+	n.PFC = cmp.Or(n.PFC, 256<<10)
+	n.FlowSize = cmp.Or(n.FlowSize, 1.6e6)
 	if n.Recirc == 0 && n.Rate > 0 {
 		n.Recirc = n.serve(1)
 	}

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -106,10 +107,7 @@ func qdaps(n Network) ([]Parameter, error) {
 }
 
 func rlb(n Network) ([]Parameter, error) {
-	d := n.Delay
-	if d == 0 {
-		d = n.RTT / 4
-	}
+	d := cmp.Or(n.Delay, n.RTT/4)
 	r := fitting.RLB{N: float64(n.Incast), C: n.Rate / 8, D: d.Seconds(), QPFC: n.PFC, TRC: n.Recirc.Seconds(), MTU: float64(n.MTU)}
 	low, high, take := r.Threshold()
 	threshold := Parameter{Name: "qth", Value: fmt.Sprintf("%.0fB", math.Floor(take)),

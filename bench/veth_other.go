@@ -5,4 +5,4 @@ package bench
 import "context"
 
 // Interfaces is not called: nothing but Linux is Capable.
-func Interfaces(context.Context, int) ([]measurement, error) { return nil, nil }
+func Interfaces(context.Context, int) ([]Measurement, error) { return nil, nil }

@@ -8,7 +8,11 @@
 // by which clients name them.
 package bfrt
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/p4lb/p4lb/lists"
+)
 
 // A Schema is the document.
 type Schema struct {
@@ -104,12 +108,7 @@ func (s *Schema) JSON() []byte {
 
 // Table is the table of a name, nil where there is none.
 func (s *Schema) Table(name string) *Table {
-	for _, t := range s.Tables {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
+	return lists.First(s.Tables, func(t *Table) bool { return t.Name == name })
 }
 
 // Needs notes that the table works with another.

@@ -1,6 +1,10 @@
 package bmv2
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/p4lb/p4lb/lists"
+)
 
 func (v *validator) pipelines() {
 	v.tables = map[string]bool{}
@@ -47,10 +51,7 @@ func (v *validator) pipelines() {
 
 // nodes collects the names that a control can go to.
 func (v *validator) nodes(path string, p *Pipeline) map[string]bool {
-	var names []string
-	for _, t := range p.Tables {
-		names = append(names, t.Name)
-	}
+	names := lists.Map(p.Tables, func(t *Table) string { return t.Name })
 	for _, k := range p.Conditionals {
 		names = append(names, k.Name)
 	}

@@ -6,6 +6,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"math"
 	"strconv"
@@ -73,12 +74,8 @@ func (c *Chart) CSV() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	x, y := c.X.Label, c.Y.Label
-	if x == "" {
-		x = "x"
-	}
-	if y == "" {
-		y = "y"
-	}
+	x = cmp.Or(x, "x")
+	y = cmp.Or(y, "y")
 	w.Write([]string{"series", x, y, "ci95"})
 	for _, s := range c.Series {
 		for i := range s.X {

@@ -1,11 +1,13 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/templates"
 )
 
@@ -130,12 +132,8 @@ func (c *Catalogue) Lookup(name string) (Row, error) {
 // If the catalogue has the row, its name and its parameters are taken.
 func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName string) (Row, error) {
 	r := Row{Granularity: granularityName, Signal: signalName, Choice: choiceName, Guard: guardName, home: c}
-	if r.Signal == "" {
-		r.Signal = "none"
-	}
-	if r.Guard == "" {
-		r.Guard = "none"
-	}
+	r.Signal = cmp.Or(r.Signal, "none")
+	r.Guard = cmp.Or(r.Guard, "none")
 	for _, k := range kinds {
 		if b := c.lookup(k, r.named(k)); b == nil || b.About == "" {
 			return Row{}, unknown(string(k), r.named(k), c.names(k))
@@ -188,11 +186,7 @@ func (c *Catalogue) Names() []string {
 }
 
 func (c *Catalogue) schemeNames() []string {
-	var list []string
-	for _, r := range c.rows {
-		list = append(list, r.Name)
-	}
-	return list
+	return lists.Map(c.rows, func(r Row) string { return r.Name })
 }
 
 // Rows lists the rows of Names.

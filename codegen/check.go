@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // What is checked of blocks and rows when they are read, before anything is
@@ -97,10 +99,7 @@ func (k *checker) keys(b *block) {
 		{"instead", b.Instead != "", []kind{granularity}},
 	} {
 		if x.given && !slices.Contains(x.of, b.Kind) {
-			var of []string
-			for _, k := range x.of {
-				of = append(of, string(k))
-			}
+			of := lists.Map(x.of, func(k kind) string { return string(k) })
 			k.wrong(b, "$."+x.key, "%s is a key of a %s, not of a %s", x.key, strings.Join(of, " or a "), b.Kind)
 		}
 	}
@@ -267,19 +266,11 @@ func (k *checker) parameter(p *Param, path string) *misplaced {
 }
 
 func (k *checker) paramNames() []string {
-	var list []string
-	for _, p := range k.params {
-		list = append(list, p.Name)
-	}
-	return list
+	return lists.Map(k.params, func(p *Param) string { return p.Name })
 }
 
 func paramNames(params []Param) []string {
-	var list []string
-	for _, p := range params {
-		list = append(list, p.Name)
-	}
-	return list
+	return lists.Map(params, func(p Param) string { return p.Name })
 }
 
 // wantedTexts are the templates that the machinery asks a block for.
@@ -290,13 +281,7 @@ func wantedTexts(b *block) []string {
 	case choice:
 		return []string{"choose"}
 	}
-	var list []string
-	for _, thing := range b.Gives {
-		if thing == "cost" || thing == "weight" {
-			list = append(list, thing)
-		}
-	}
-	return list
+	return lists.Filter(b.Gives, func(thing string) bool { return thing == "cost" || thing == "weight" })
 }
 
 // text wants the templates to be read, and what others ask for to be there.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -60,9 +61,5 @@ func nearest(name string, have []string) []string {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var names []string
-	for _, c := range list[:min(3, len(list))] {
-		names = append(names, c.name)
-	}
-	return names
+	return lists.Map(list[:min(3, len(list))], func(c candidate) string { return c.name })
 }

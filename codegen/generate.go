@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -148,12 +149,7 @@ func (r Row) blocks(a *architecture, statePath string, transit bool) ([]*block, 
 		}
 		want(b, b.wants(statePath, transit))
 	}
-	var list []*block
-	for _, b := range a.blocks {
-		if wanted[b] {
-			list = append(list, b)
-		}
-	}
+	list := lists.Filter(a.blocks, func(b *block) bool { return wanted[b] })
 	return list, nil
 }
 

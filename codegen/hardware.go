@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -145,10 +146,7 @@ func (v *view) HighCuts() []int { return v.Cuts()[min(8, v.Last()):] }
 
 // EndParams lists the parameters of set_ends.
 func (v *view) EndParams() string {
-	var list []string
-	for _, i := range v.Cuts() {
-		list = append(list, fmt.Sprint("bit<8> end_", i))
-	}
+	list := lists.Map(v.Cuts(), func(i int) string { return fmt.Sprint("bit<8> end_", i) })
 	return inLines(8, list)
 }
 
@@ -320,10 +318,7 @@ func (v *view) HoldsLeast() bool {
 
 // RankParams lists the parameters of set_ranks.
 func (v *view) RankParams() string {
-	var list []string
-	for _, i := range v.Slots() {
-		list = append(list, fmt.Sprint("level_t rank_", i))
-	}
+	list := lists.Map(v.Slots(), func(i int) string { return fmt.Sprint("level_t rank_", i) })
 	return inLines(8, list)
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // What the templates for Tofino are told where probes know about paths, and
@@ -53,11 +55,7 @@ func (v *view) Queues() []string {
 	if v.DrawsFirst() {
 		return []string{"_a", "_b", "_m"}[:len(v.Looks())]
 	}
-	var list []string
-	for _, i := range v.Slots() {
-		list = append(list, fmt.Sprint("_", i))
-	}
-	return list
+	return lists.Map(v.Slots(), func(i int) string { return fmt.Sprint("_", i) })
 }
 
 // QueuesFirst are the queues that are looked at before anything is compared.

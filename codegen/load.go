@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -145,11 +146,7 @@ func readBlock(name string, dir fs.FS, file string) (*block, error) {
 }
 
 func kindNames() []string {
-	var list []string
-	for _, k := range allKinds {
-		list = append(list, string(k))
-	}
-	return list
+	return lists.Map(allKinds, func(k kind) string { return string(k) })
 }
 
 // readRows reads the rows, which need not be there.
@@ -183,9 +180,7 @@ func (c *Catalogue) take(f *rowFile) {
 	maps.Copy(c.things, f.Things)
 	for _, r := range f.Rows {
 		r.home, r.title, r.Guard = c, r.Title, "none"
-		if r.Signal == "" {
-			r.Signal = "none"
-		}
+		r.Signal = cmp.Or(r.Signal, "none")
 		c.rows = append(c.rows, r)
 	}
 	c.guarded = slices.Concat(c.guarded, f.Guarded.Rows)

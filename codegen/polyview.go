@@ -1,10 +1,12 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A polyView is a polynomial as the program writes it.
@@ -119,10 +121,7 @@ func (v *view) Runtime() bool { return v.params.Runtime }
 func (v *view) Coefficients() []Coefficient {
 	var list []Coefficient
 	for _, t := range fitting.Terms(int(v.values["degree"].Int)) {
-		term := strings.Trim(strings.ReplaceAll(factors(t), " * ", "*"), "*")
-		if term == "" {
-			term = "1"
-		}
+		term := cmp.Or(strings.Trim(strings.ReplaceAll(factors(t), " * ", "*"), "*"), "1")
 		list = append(list, Coefficient{coefficientName(t), term})
 	}
 	return list
@@ -130,10 +129,7 @@ func (v *view) Coefficients() []Coefficient {
 
 // CoefficientParams lists the parameters of set_pattern.
 func (v *view) CoefficientParams() string {
-	var list []string
-	for _, c := range v.Coefficients() {
-		list = append(list, "int<32> "+c.Name)
-	}
+	list := lists.Map(v.Coefficients(), func(c Coefficient) string { return "int<32> " + c.Name })
 	return inLines(4, list)
 }
 

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -92,12 +94,8 @@ const maxPort = 499
 
 // complete fills in defaults and checks what is no parameter of the row.
 func (p *Params) complete(row Row) error {
-	if p.Ports == 0 {
-		p.Ports = 4
-	}
-	if p.StatePath == "" {
-		p.StatePath = "recirc"
-	}
+	p.Ports = cmp.Or(p.Ports, 4)
+	p.StatePath = cmp.Or(p.StatePath, "recirc")
 	if p.Role == "" {
 		p.Role = Roles[0]
 	}
@@ -317,11 +315,7 @@ func (v *view) Attributes() []attribute {
 	if !v.AllPaths() {
 		return nil
 	}
-	var list []attribute
-	for _, b := range v.blocks {
-		list = append(list, b.Attributes...)
-	}
-	return list
+	return slices.Concat(lists.Map(v.blocks, func(b *block) []attribute { return b.Attributes })...)
 }
 
 // CandidateParams lists the parameters of set_candidates, a few to a line.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-
 	"github.com/p4lb/p4lb/controller/report"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // apply makes changes, in an order that leaves no packet without a way: what is
@@ -46,10 +46,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 		}
 	}
 	for _, batch := range batches {
-		updates := make([]*p4v1.Update, len(batch))
-		for i, s := range batch {
-			updates[i] = s.update
-		}
+		updates := lists.Map(batch, func(s *step) *p4v1.Update { return s.update })
 		n, err := x.write(ctx, updates, func(i int) string { return batch[i].Object })
 		taken += n
 		if err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +10,13 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/primary"
 	"github.com/p4lb/p4lb/controller/target"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // An exchange is what is said to one switch while this controller is primary
@@ -160,10 +160,7 @@ func readEntities(ctx context.Context, l *primary.Link, patience time.Duration, 
 // Write attempts updates, and returns how many the switch has taken. The error
 // is about the first that it has not.
 func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
-	batch := x.link.Endpoint.Limits.Batch
-	if batch == 0 {
-		batch = 1000
-	}
+	batch := cmp.Or(x.link.Endpoint.Limits.Batch, 1000)
 	for from := 0; from < len(list); from += batch {
 		part := list[from:min(from+batch, len(list))]
 		n, err := x.writeBatch(ctx, part, func(i int) string { return name(from + i) })

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,12 +37,8 @@ type LoopReport struct {
 // done: one goroutine, which waits for the task that is due next. Tasks that
 // fail are tried again.
 func (c *Controller) Loop(ctx context.Context, tasks []task.Task, o LoopOptions) LoopReport {
-	if o.Timeout == 0 {
-		o.Timeout = time.Second
-	}
-	if o.BackOff == 0 {
-		o.BackOff = time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, time.Second)
+	o.BackOff = cmp.Or(o.BackOff, time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -120,15 +121,9 @@ func (o *Options) validate() error {
 	if o.Rounds < 0 {
 		return errors.New("the number of rounds is negative")
 	}
-	if o.Rounds == 0 {
-		o.Rounds = DefaultRounds
-	}
-	if o.DropPort == 0 {
-		o.DropPort = defaultDropPort
-	}
-	if o.Priorities == 0 {
-		o.Priorities = 1
-	}
+	o.Rounds = cmp.Or(o.Rounds, DefaultRounds)
+	o.DropPort = cmp.Or(o.DropPort, defaultDropPort)
+	o.Priorities = cmp.Or(o.Priorities, 1)
 	if o.Random == nil {
 		o.Random = Uniform(rand.NewPCG(1, 1))
 	}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -24,10 +25,7 @@ func (s *Switch) EditValueSet(name string, edit func(members [][]byte) [][]byte)
 		return fmt.Errorf("unknown value set %q", name)
 	}
 	members := edit(v.List())
-	most := v.MaxSize
-	if most == 0 {
-		most = program.MaxValues
-	}
+	most := cmp.Or(v.MaxSize, program.MaxValues)
 	if len(members) > most {
 		return fmt.Errorf("value set %s takes %d members, not %d", name, most, len(members))
 	}

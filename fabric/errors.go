@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // An Error is something wrong in a topology file.
@@ -33,10 +35,7 @@ type Errors []*Error
 
 // Error is one line for each error.
 func (list Errors) Error() string {
-	lines := make([]string, len(list))
-	for i, e := range list {
-		lines[i] = e.Error()
-	}
+	lines := lists.Map(list, (*Error).Error)
 	return strings.Join(lines, "\n")
 }
 

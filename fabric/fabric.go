@@ -27,6 +27,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Role is what a switch is for; it sets the row that the switch is drawn in
@@ -182,11 +184,7 @@ func (t *Topology) Ports(name string) []Port {
 // Leaves returns the switches that have hosts; that at place i has the number
 // i+1.
 func (t *Topology) Leaves() []*Switch {
-	list := make([]*Switch, len(t.leaves))
-	for i, s := range t.leaves {
-		list[i] = &t.Switches[s]
-	}
-	return list
+	return lists.Map(t.leaves, func(s int) *Switch { return &t.Switches[s] })
 }
 
 // FindLinks returns the places in Links of what the text names: one link by an

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 )
@@ -64,15 +65,11 @@ func (o FatTree) draft() (*draft, error) {
 
 // complete fills in what is zero and checks the rest.
 func (o *FatTree) complete() error {
-	if o.K == 0 {
-		o.K = 4
-	}
+	o.K = cmp.Or(o.K, 4)
 	if o.K < 2 || o.K > 254 || o.K%2 != 0 {
 		return fmt.Errorf("a fat-tree of %d-port switches: want an even number from 2 to 254", o.K)
 	}
-	if o.Hosts == 0 {
-		o.Hosts = o.K / 2
-	}
+	o.Hosts = cmp.Or(o.Hosts, o.K/2)
 	if o.Hosts < 0 || o.Hosts > 254 {
 		return fmt.Errorf("%d hosts at a top of rack: want 1 to 254", o.Hosts)
 	}

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -31,9 +32,7 @@ func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.Rate == 0 {
-		o.Rate = Gbps
-	}
+	o.Rate = cmp.Or(o.Rate, Gbps)
 	m := &importer{reader: reader{reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
 	m.draft.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	switch topology := v.get("topology"); {

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,12 +16,8 @@ type Links struct {
 }
 
 func (l *Links) complete() error {
-	if l.HostRate == 0 {
-		l.HostRate = 10 * Gbps
-	}
-	if l.Rate == 0 {
-		l.Rate = l.HostRate
-	}
+	l.HostRate = cmp.Or(l.HostRate, 10*Gbps)
+	l.Rate = cmp.Or(l.Rate, l.HostRate)
 	switch {
 	case min(l.Rate, l.HostRate) < 0:
 		return fmt.Errorf("rate %v: want more than 0", min(l.Rate, l.HostRate))
@@ -101,14 +98,10 @@ func (d *draft) addHosts(leaf string, n int, links *Links) {
 // complete fills in what is zero and checks the rest.
 func (o *LeafSpine) complete() error {
 	for _, n := range []*int{&o.Leaves, &o.Spines, &o.Hosts} {
-		if *n == 0 {
-			*n = 2
-		}
+		*n = cmp.Or(*n, 2)
 	}
 	o.Parallel = max(o.Parallel, 1)
-	if o.Name == "" {
-		o.Name = "leaf-spine"
-	}
+	o.Name = cmp.Or(o.Name, "leaf-spine")
 	derived := o.Rate == 0
 	if err := o.Links.complete(); err != nil {
 		return err

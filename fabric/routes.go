@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // Routes are the shortest paths of a topology: from each switch to each leaf,
@@ -167,11 +169,7 @@ func (r *Routes) hops(s, leaf int) []Port {
 	if w.set < 0 {
 		return nil
 	}
-	var list []Port
-	for _, i := range r.sets[s].list[w.set].places() {
-		list = append(list, r.t.ports[s][i])
-	}
-	return list
+	return lists.Map(r.sets[s].list[w.set].places(), func(i int) Port { return r.t.ports[s][i] })
 }
 
 // pathsFrom is how many shortest paths to a leaf begin with a port.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -197,10 +198,7 @@ func (r *reader) linkData(v value, l *draftLink, what string) {
 
 func parseRole(text string) (Role, error) {
 	if !slices.Contains(roles, Role(text)) {
-		var names []string
-		for _, r := range roles {
-			names = append(names, string(r))
-		}
+		names := lists.Map(roles, func(r Role) string { return string(r) })
 		return "", fmt.Errorf("%q%s", text, plain.Meant(text, names))
 	}
 	return Role(text), nil

@@ -1,6 +1,7 @@
 package fitting
 
 import (
+	"cmp"
 	"math/bits"
 	"time"
 )
@@ -30,12 +31,8 @@ func (d DHLB) Gap() time.Duration { return d.RTT }
 // the flowlet gap.
 func (d DHLB) Probe(load float64) time.Duration {
 	theta, most := d.Theta, d.Max
-	if theta == 0 {
-		theta = HULAProbe * 9 / 10
-	}
-	if most == 0 {
-		most = 10 * time.Millisecond
-	}
+	theta = cmp.Or(theta, HULAProbe*9/10)
+	most = cmp.Or(most, 10*time.Millisecond)
 	least := 2 * d.Gap()
 	if !(load > 0) {
 		return max(least, most)

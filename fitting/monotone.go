@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/p4lb/p4lb/lists"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -122,11 +123,7 @@ func violated(all []cut, z []float64) []cut {
 		}
 		return 0
 	})
-	var cuts []cut
-	for _, x := range list[:min(len(list), slopeCuts)] {
-		cuts = append(cuts, x.c)
-	}
-	return cuts
+	return lists.Map(list[:min(len(list), slopeCuts)], func(x fault) cut { return x.c })
 }
 
 var errNoProjection = errors.New("found no polynomial of this degree that rises with L and falls with T")

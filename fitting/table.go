@@ -3,6 +3,8 @@ package fitting
 import (
 	"fmt"
 	"math"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // TableOptions say how coarse a lookup table is.
@@ -65,10 +67,7 @@ func (f *Fit) Bake(p Poly, rows *Rows, o TableOptions) (*Table, error) {
 			b.Level = append(b.Level, level(v, 0.5))
 		}
 	}
-	flat := make([]int, len(value))
-	for i, v := range value {
-		flat[i] = level(v, 1)
-	}
+	flat := lists.Map(value, func(v float64) int { return level(v, 1) })
 	b.Level = append(b.Level, flat...)
 	b.Loss = f.compare(rows, top, func(r Row) float64 {
 		l, t := p.Bytes(r.L, r.T)

@@ -1,6 +1,7 @@
 package fitting
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -141,9 +142,7 @@ func (t *triangle) rank(k int) (rank int, cond float64) {
 		for i := range j + 1 {
 			norm = math.Hypot(norm, t.r[i*t.n+j])
 		}
-		if norm == 0 {
-			norm = 1
-		}
+		norm = cmp.Or(norm, 1)
 		for i := range j + 1 {
 			a.Set(i, j, t.r[i*t.n+j]/norm)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -126,10 +127,7 @@ func (m *measured) values() map[string]float64 {
 
 func overFlows(of func(*outcome) float64, sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	return func(_ *measured, flows []*outcome) float64 {
-		values := make([]float64, len(flows))
-		for i, f := range flows {
-			values[i] = of(f)
-		}
+		values := lists.Map(flows, of)
 		return sum(values)
 	}
 }
@@ -182,10 +180,7 @@ func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 			}
 			last[f.Group] = max(last[f.Group], fctMS(f))
 		}
-		var values []float64
-		for _, g := range order {
-			values = append(values, last[g])
-		}
+		values := lists.Map(order, func(g int) float64 { return last[g] })
 		return sum(values)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/chart"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -42,13 +43,7 @@ func (c *Comparison) Figures() []*chart.Chart {
 
 // rowsOf are the rows of a case that have runs.
 func (c *Comparison) rowsOf(name string) []*Row {
-	var rows []*Row
-	for _, r := range c.Rows {
-		if r.Case.Name == name && len(r.Runs) > 0 {
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return lists.Filter(c.Rows, func(r *Row) bool { return r.Case.Name == name && len(r.Runs) > 0 })
 }
 
 // heaviest keeps the rows of the largest load.
@@ -255,10 +250,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	for _, r := range rows {
 		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label)}
 		for k := range names {
-			var values []float64
-			for _, run := range r.Runs {
-				values = append(values, 100*run.Plots.Shares[k])
-			}
+			values := lists.Map(r.Runs, func(run *Result) float64 { return 100 * run.Plots.Shares[k] })
 			e := newEstimate(values)
 			s.X, s.Y, s.Half = append(s.X, float64(k)), append(s.Y, e.Mean), append(s.Half, e.Half)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
 )
@@ -54,11 +55,7 @@ func (w *work) share(ctx context.Context) (err error) {
 
 // keysOf computes the keys of jobs.
 func keysOf(jobs []*Job) []string {
-	keys := make([]string, len(jobs))
-	for i, j := range jobs {
-		keys[i] = j.Key()
-	}
-	return keys
+	return lists.Map(jobs, (*Job).Key)
 }
 
 // loaders is how many objects are read side by side.

@@ -205,12 +205,8 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 // pair is the reduction or ratio at a load.
 func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 	against, inCase := t.Against, t.AgainstCase
-	if against == "" {
-		against = t.Of
-	}
-	if inCase == "" {
-		inCase = t.Case
-	}
+	against = cmp.Or(against, t.Of)
+	inCase = cmp.Or(inCase, t.Case)
 	a, b := c.Row(t.Case, t.Of, load), c.Row(inCase, against, load)
 	if a == nil || b == nil {
 		return Estimate{}, fmt.Errorf("%s or %s has not run at load %g", t.Of, against, load)

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -191,10 +192,7 @@ func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func
 		return err
 	}
 	columns := []string{"case", "scheme", "arch", "engine", "load", "seed", "flows", "hops", "elapsed_s"}
-	var names []string
-	for _, m := range spec.AllMetrics(c.Experiment.Classes) {
-		names = append(names, m.Key)
-	}
+	names := lists.Map(spec.AllMetrics(c.Experiment.Classes), func(m spec.Measure) string { return m.Key })
 	if err := head(append(columns, names...)); err != nil {
 		return err
 	}

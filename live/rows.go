@@ -127,10 +127,5 @@ func (r *row) idle() bool {
 // what the row is about.
 func (r *row) matches(words []string) bool {
 	text := strings.ToLower(r.sw + " " + r.value.Register + " " + r.value.Index + " " + r.value.Meaning)
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }

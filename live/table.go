@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 const (
@@ -16,10 +18,7 @@ const (
 // table draws the heads and the rows that are seen, or the help.
 func (s *screen) table() []string {
 	if s.help {
-		var lines []string
-		for _, l := range helpText {
-			lines = append(lines, cut(l, s.width))
-		}
+		lines := lists.Map(helpText, func(l string) string { return cut(l, s.width) })
 		return lines[:min(len(lines), s.tableHeight()+1)]
 	}
 	if i := s.at(s.view); i >= 0 && s.frame.Switches[i].Err != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -222,10 +222,7 @@ func (p *program) checkKeys(t *Table, have *configv1.Table, place string) error 
 		place := fmt.Sprintf("%s.keys[%d]", place, i)
 		f := fieldNamed(fields, k.Name)
 		if f == nil {
-			var names []string
-			for _, f := range fields {
-				names = append(names, f.GetName())
-			}
+			names := lists.Map(fields, (*configv1.MatchField).GetName)
 			return at(place+".name", "the key of table %s has no field %q%s", t.Name, k.Name, wantedOf(k.Name, names))
 		}
 		if match := strings.ToLower(f.GetMatchType().String()); k.Match != "" && k.Match != match {
@@ -307,10 +304,7 @@ func (p *program) checkAction(m *Manifest, t *Table, a *Action, have *configv1.T
 		place := fmt.Sprintf("%s.params[%d]", place, i)
 		k := slices.IndexFunc(params, func(have *configv1.Action_Param) bool { return have.GetName() == q.Name })
 		if k < 0 {
-			var names []string
-			for _, have := range params {
-				names = append(names, have.GetName())
-			}
+			names := lists.Map(params, (*configv1.Action_Param).GetName)
 			return at(place+".name", "action %s has no parameter %q%s", a.Name, q.Name, wantedOf(q.Name, names))
 		}
 		width := int(params[k].GetBitwidth())
@@ -416,10 +410,7 @@ func (p *program) checkEntry(e *Entry, t *Table, have *configv1.Table, place str
 	for _, name := range sortedKeys(e.Match) {
 		f := fieldNamed(fields, name)
 		if f == nil {
-			var names []string
-			for _, f := range fields {
-				names = append(names, f.GetName())
-			}
+			names := lists.Map(fields, (*configv1.MatchField).GetName)
 			return at(place+".match", "the key of table %s has no field %q%s", t.Name, name, wantedOf(name, names))
 		}
 		m := e.Match[name]

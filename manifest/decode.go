@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -134,9 +136,7 @@ func (d *decoder) object(n node, place string, v reflect.Value) error {
 			f.node.line = f.line
 			return d.errorf(f.node, place, "there is no key %q%s", f.key, plain.Meant(f.key, names))
 		}
-		if f.node.line == 0 {
-			f.node.line = f.line
-		}
+		f.node.line = cmp.Or(f.node.line, f.line)
 		if err := d.decode(f.node, at, v.FieldByIndex(fields[i].index)); err != nil {
 			return err
 		}
@@ -225,11 +225,7 @@ func fieldsOf(t reflect.Type) []structField {
 }
 
 func wordNames(e enumeration) []string {
-	var names []string
-	for _, w := range e.Words() {
-		names = append(names, w.Name)
-	}
-	return names
+	return lists.Map(e.Words(), func(w Word) string { return w.Name })
 }
 
 func join(place, key string) string {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -169,10 +170,7 @@ func Range(word string) (from, to int, ok bool) {
 func checkWord(word string, before []string) error {
 	_, _, ranged := Range(word)
 	isRange := func(w string) bool { return strings.Contains(w, "..") }
-	names := []string{}
-	for _, s := range scopes {
-		names = append(names, s.word)
-	}
+	names := lists.Map(scopes, func(s scope) string { return s.word })
 	switch {
 	case slices.Contains(before, word) || ranged && slices.ContainsFunc(before, isRange):
 		return fmt.Errorf("%q stands there twice", word)

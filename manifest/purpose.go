@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A purposeNeed is what a table must carry to be filled for a purpose.
@@ -148,10 +150,7 @@ func (n purposeNeed) facts() []Fact {
 }
 
 func orList(facts []Fact) string {
-	names := make([]string, len(facts))
-	for i, f := range facts {
-		names[i] = string(f)
-	}
+	names := lists.Map(facts, func(f Fact) string { return string(f) })
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -324,10 +325,7 @@ func (m *Manifest) validateFrame(t *Task, roles []FieldRole, place string) error
 	case t.Header == "":
 		return at(place+".header", "is missing: task %s wants the header of its packets", t.Kind)
 	case h == nil:
-		var names []string
-		for _, h := range m.Headers {
-			names = append(names, h.Name)
-		}
+		names := lists.Map(m.Headers, func(h Header) string { return h.Name })
 		return at(place+".header", "there is no header %q%s", t.Header, plain.Meant(t.Header, names))
 	case h.EtherType == 0:
 		return at(place+".header", "header %s has no ether_type, by which its packets are known", t.Header)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -21,10 +22,7 @@ func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
 	one := s.sourceOf(p.Role)
 	switch {
 	case one == nil:
-		var roles []string
-		for _, one := range s.sources {
-			roles = append(roles, one.manifest.Role)
-		}
+		roles := lists.Map(s.sources, func(one *source) string { return one.manifest.Role })
 		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, strings.Join(roles, " and "))
 	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
 		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
@@ -108,11 +106,7 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 // includes are the folders of the includes, which the manifest names from where
 // it is itself.
 func (s *source) includes() []string {
-	var list []string
-	for _, dir := range s.manifest.Includes {
-		list = append(list, within(s.folder, dir))
-	}
-	return list
+	return lists.Map(s.manifest.Includes, func(dir string) string { return within(s.folder, dir) })
 }
 
 // compile compiles a program with what it includes, wherever that is.

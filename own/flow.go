@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A role is what a value of a program is for, as far as that shows in what
@@ -99,10 +100,7 @@ func (f *flow) givens() {
 		if t == nil || h.Metadata {
 			continue
 		}
-		var widths []int
-		for _, f := range t.Fields {
-			widths = append(widths, f.Width)
-		}
+		widths := lists.Map(t.Fields, func(f bmv2.HeaderField) int { return f.Width })
 		switch {
 		case len(widths) >= 3 && widths[0] == 48 && widths[1] == 48:
 			f.roles[fieldName(h.Name, t.Fields[0].Name)] = toMAC

@@ -16,6 +16,7 @@
 package own
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,6 +27,7 @@ import (
 	"sync"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
@@ -117,9 +119,7 @@ func Open(dir, path string) (*Scheme, error) {
 // add adds the program of a role.
 func (s *Scheme) add(one *source) error {
 	m := one.manifest
-	if s.name == "" {
-		s.name = m.Scheme
-	}
+	s.name = cmp.Or(s.name, m.Scheme)
 	first := one
 	if len(s.sources) > 0 {
 		first = s.sources[0]
@@ -180,11 +180,7 @@ func HasManifest(file string) bool {
 
 // besides lists the names that the manifest of a program may have.
 func besides(program string) []string {
-	var list []string
-	for _, end := range manifestEnds {
-		list = append(list, strings.TrimSuffix(program, ".p4")+end)
-	}
-	return list
+	return lists.Map(manifestEnds, func(end string) string { return strings.TrimSuffix(program, ".p4") + end })
 }
 
 func inFolder(dir, path string) ([]string, error) {

@@ -11,7 +11,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -64,10 +64,7 @@ func nearest[T described](list []T, name string) string {
 	case len(list) == 0:
 		return ": the program has none"
 	case len(list) <= 4:
-		var all []string
-		for _, x := range list {
-			all = append(all, x.GetPreamble().GetName())
-		}
+		all := lists.Map(list, func(x T) string { return x.GetPreamble().GetName() })
 		return ", but " + strings.Join(all, ", ")
 	}
 	return ""

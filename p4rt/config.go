@@ -2,12 +2,12 @@ package p4rt
 
 import (
 	"context"
+	"slices"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc/codes"
-
 	"github.com/p4lb/p4lb/dataplane"
+	"google.golang.org/grpc/codes"
 )
 
 // SetForwardingPipelineConfig checks, saves or realises a program.
@@ -265,12 +265,7 @@ func (p *pipeline) inheritCounter(old *pipeline, c *configv1.Counter) {
 }
 
 func anySet(words []uint64) bool {
-	for _, w := range words {
-		if w != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w uint64) bool { return w != 0 })
 }
 
 // GetForwardingPipelineConfig returns the configuration that requests refer to.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -102,11 +103,7 @@ func (l *Library) Rows() []codegen.Row { return l.catalogue().Rows() }
 
 // All lists the schemes of the catalogue.
 func (l *Library) All() []Scheme {
-	var list []Scheme
-	for _, row := range l.Rows() {
-		list = append(list, Of(row))
-	}
-	return list
+	return lists.Map(l.Rows(), Of)
 }
 
 // Of is the scheme of a row.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -71,12 +72,8 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	if n.ns3 != nil {
 		n.ns3.ports(f)
 	}
-	if f.Sport == 0 {
-		f.Sport = uint16(10000 + f.ID%50000)
-	}
-	if f.Dport == 0 {
-		f.Dport = 5001
-	}
+	f.Sport = cmp.Or(f.Sport, uint16(10000+f.ID%50000))
+	f.Dport = cmp.Or(f.Dport, 5001)
 	return f, nil
 }
 
@@ -115,10 +112,7 @@ func (f *Flow) connect() error {
 	if err != nil {
 		return err
 	}
-	size := f.Bytes
-	if size == 0 {
-		size = never64
-	}
+	size := cmp.Or(f.Bytes, never64)
 	var to, from half
 	switch f.Transport {
 	case UDP:

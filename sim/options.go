@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -123,27 +124,13 @@ func (o *Options) validate() error {
 	if o.Draws == DrawsNS3 && o.Ties == ByPlace {
 		return errors.New("one sequence of random numbers for all switches needs one order of events: want ties as planned")
 	}
-	if o.MTU == 0 {
-		o.MTU = 1500
-	}
-	if o.ECN.P == 0 {
-		o.ECN.P = 1
-	}
-	if o.PFC.Alpha == 0 {
-		o.PFC.Alpha = 1.0 / 16
-	}
-	if o.PFC.Resume == 0 {
-		o.PFC.Resume = fabric.Size(2 * (o.MTU + ethernetLen))
-	}
-	if o.Virtual.Rate == 0 {
-		o.Virtual.Rate = 100 * fabric.Gbps
-	}
-	if o.Virtual.Latency == 0 {
-		o.Virtual.Latency = time.Microsecond
-	}
-	if o.CPU == 0 {
-		o.CPU = 255
-	}
+	o.MTU = cmp.Or(o.MTU, 1500)
+	o.ECN.P = cmp.Or(o.ECN.P, 1)
+	o.PFC.Alpha = cmp.Or(o.PFC.Alpha, 1.0/16)
+	o.PFC.Resume = cmp.Or(o.PFC.Resume, fabric.Size(2*(o.MTU+ethernetLen)))
+	o.Virtual.Rate = cmp.Or(o.Virtual.Rate, 100*fabric.Gbps)
+	o.Virtual.Latency = cmp.Or(o.Virtual.Latency, time.Microsecond)
+	o.CPU = cmp.Or(o.CPU, 255)
 	return nil
 }
 

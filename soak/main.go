@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // limits are what a process may take.
@@ -167,10 +169,7 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.time)
 	defer cancel()
-	var args []string
-	for _, arg := range a.args {
-		args = append(args, strings.ReplaceAll(arg, "ADDRESS", address))
-	}
+	args := lists.Map(a.args, func(arg string) string { return strings.ReplaceAll(arg, "ADDRESS", address) })
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir, cmd.Env = work, append(os.Environ(), "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x")
 	text, err := cmd.CombinedOutput()

@@ -3,11 +3,11 @@ package server
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
+	"google.golang.org/protobuf/proto"
 )
 
 func newTable(s *Server, p *program, schema *bfrt.Table) *table {
@@ -32,12 +32,7 @@ func (t *table) sw(pipe int) *dataplane.Switch { return t.s.pipes[pipe] }
 
 // field is the field of a name, nil if there is none.
 func (t *table) field(name string) *datum {
-	for _, d := range t.order {
-		if d.name == name {
-			return d
-		}
-	}
-	return nil
+	return lists.First(t.order, func(d *datum) bool { return d.name == name })
 }
 
 // A filter is what a read wants of the data; nil wants all.

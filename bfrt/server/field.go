@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A datum is a field of a table's data, or a parameter of one of its actions.
@@ -48,11 +49,7 @@ func dataOf(d *bfrt.Data) []*datum {
 	if d.Singleton != nil {
 		return []*datum{newDatum(d.Singleton, d.Mandatory, d.ReadOnly)}
 	}
-	var list []*datum
-	for _, f := range d.OneOf {
-		list = append(list, newDatum(f, false, d.ReadOnly))
-	}
-	return list
+	return lists.Map(d.OneOf, func(f *bfrt.Field) *datum { return newDatum(f, false, d.ReadOnly) })
 }
 
 // widthOf is the number of bits of a type's values, 0 if they are no numbers.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt"
@@ -106,10 +107,7 @@ func (c *fixed) mirrors(t *recordTable) {
 		return normal(row)
 	}
 	t.apply = func(_ *request, before, after *record) error {
-		row := after
-		if row == nil {
-			row = before
-		}
+		row := cmp.Or(after, before)
 		b, _ := t.keys[0].exact(row.key)
 		id := uint32(uintOf(b))
 		for _, sw := range c.s.pipes {
@@ -209,10 +207,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		t := named[kind]
 		t.constant = true
 		t.apply = func(r *request, before, after *record) error {
-			row := after
-			if row == nil {
-				row = before
-			}
+			row := cmp.Or(after, before)
 			p, q, err := queue(t, r, row)
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"math/big"
 	"slices"
 
@@ -196,10 +197,7 @@ func portMetadata(t *table) *recordTable {
 		return err
 	}
 	rt.apply = func(r *request, before, after *record) error {
-		row := after
-		if row == nil {
-			row = before
-		}
+		row := cmp.Or(after, before)
 		b, _ := t.keys[0].exact(row.key)
 		var data []byte
 		if after != nil {

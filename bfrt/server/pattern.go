@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A pattern is the entity of a cell of a register as it goes over the wire. Those
@@ -21,10 +22,7 @@ type pattern struct {
 // makes one that holds the given numbers, without keeping them.
 func newPattern(sizes []int, entity func(numbers [][]byte) *wire.Entity) *pattern {
 	p := &pattern{size: sizes}
-	numbers := make([][]byte, len(sizes))
-	for i, n := range sizes {
-		numbers[i] = make([]byte, n)
-	}
+	numbers := lists.Map(sizes, func(n int) []byte { return make([]byte, n) })
 	encode := func() []byte { return mustMarshal(&wire.ReadResponse{Entities: []*wire.Entity{entity(numbers)}}) }
 	p.text = encode()
 	for i, n := range sizes {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,10 +35,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 		return err
 	}
 	t.apply = func(r *request, before, after *record) error {
-		row := after
-		if row == nil {
-			row = before
-		}
+		row := cmp.Or(after, before)
 		port, err := p.number(t, row)
 		if err != nil {
 			return err

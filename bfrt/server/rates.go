@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -39,10 +40,7 @@ const unlimited = 1 << 40
 // the smaller first.
 func (m *meterSpec) rates(s spec) ([]dataplane.MeterRate, error) {
 	get := func(d *datum) float64 {
-		v := s[d.id]
-		if v == nil {
-			v = d.preset
-		}
+		v := cmp.Or(s[d.id], d.preset)
 		n := uintOf(v.GetStream())
 		if v == nil || n == math.MaxUint64 {
 			return unlimited
@@ -122,10 +120,7 @@ func ratesTable(t *table, apply func(sw *dataplane.Switch, index int, s spec) er
 		if err != nil {
 			return err
 		}
-		row := after
-		if row == nil {
-			row = before
-		}
+		row := cmp.Or(after, before)
 		index, err := indexOf(t.keys, row.key, int(t.schema.Size))
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -456,10 +457,7 @@ func (t *recordTable) give(r *request, row *record, want *filter, preset bool) e
 		if !want.has(f.id) {
 			return
 		}
-		v := row.fields[f.id]
-		if v == nil {
-			v = f.preset
-		}
+		v := cmp.Or(row.fields[f.id], f.preset)
 		if v != nil {
 			x.Data.Fields = append(x.Data.Fields, v)
 		}

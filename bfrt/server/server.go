@@ -8,28 +8,26 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	encproto "google.golang.org/grpc/encoding/proto"
-
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/gate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	encproto "google.golang.org/grpc/encoding/proto"
 )
 
 func (o *Options) validate() error {
 	if o.Arch != bmv2.TNA && o.Arch != bmv2.T2NA {
 		return errors.New("BfRt is for programs for Tofino (tna, t2na)")
 	}
-	if o.Pipes == 0 {
-		o.Pipes = maxPipes
-	}
+	o.Pipes = cmp.Or(o.Pipes, maxPipes)
 	if o.Pipes < 1 || o.Pipes > maxPipes {
 		return errors.New("a chip has 1 to 4 pipes")
 	}

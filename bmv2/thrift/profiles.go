@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 func profileCalls() map[string]call {
@@ -132,10 +133,7 @@ func memberFields(m dataplane.Member) fields {
 }
 
 func groupFields(g dataplane.Group) fields {
-	members := []int32{}
-	for _, h := range g.Members {
-		members = append(members, int32(h))
-	}
+	members := lists.Map(g.Members, func(h dataplane.Handle) int32 { return int32(h) })
 	return fields{{1, int32(g.Handle)}, {2, members}}
 }
 

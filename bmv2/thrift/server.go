@@ -1,6 +1,7 @@
 package thrift
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,9 +160,7 @@ func (s *Server) makeRoom() bool {
 			silent, oldest = c, rests
 		}
 	}
-	if gone == nil {
-		gone = silent
-	}
+	gone = cmp.Or(gone, silent)
 	if gone == nil {
 		return false
 	}

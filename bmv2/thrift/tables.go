@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // The codes of exceptions about tables and action profiles.
@@ -445,10 +446,7 @@ func getEntries(r *request) (any, exception) {
 		return nil, code(err)
 	}
 	entries, err := r.sw.TableEntries(r.name)
-	list := make([]fields, 0, len(entries))
-	for _, e := range entries {
-		list = append(list, r.entry(key, ordered, e))
-	}
+	list := lists.Map(entries, func(e dataplane.Entry) fields { return r.entry(key, ordered, e) })
 	return list, code(err)
 }
 

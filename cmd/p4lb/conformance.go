@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/conformance"
+	"github.com/p4lb/p4lb/lists"
+	"github.com/spf13/cobra"
 )
 
 // newConformance makes a developer's verb: it runs the compiler and the
@@ -98,9 +98,6 @@ func programNames(list []conformance.Outcome) string {
 	if len(list) == 0 {
 		return ""
 	}
-	all := make([]string, len(list))
-	for i, o := range list {
-		all[i] = o.Program
-	}
+	all := lists.Map(list, func(o conformance.Outcome) string { return o.Program })
 	return " (" + strings.Join(all, " ") + ")"
 }

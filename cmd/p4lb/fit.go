@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/fitting/picture"
 	"github.com/p4lb/p4lb/leaf"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/spf13/cobra"
 )
 
 func newFit(c *cli.Console) *cobra.Command {
@@ -251,9 +251,7 @@ func explainFit(err error) error {
 func (j *fitJob) read(ctx context.Context) (*fitting.Rows, *fitting.DataInfo, error) {
 	rows := new(fitting.Rows)
 	info := &fitting.DataInfo{Outliers: j.outliers.String(), FullQueue: j.units.FullQueue, Microsec: max(j.units.Microsec, 0)}
-	if info.Microsec == 0 {
-		info.Microsec = 1
-	}
+	info.Microsec = cmp.Or(info.Microsec, 1)
 	for _, name := range j.data {
 		source, err := j.readFile(ctx, name, rows)
 		if err != nil {
@@ -338,10 +336,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 
 // runPreset writes and describes a polynomial of the paper.
 func (j *fitJob) runPreset(ctx context.Context) error {
-	degree := j.opts.Degree
-	if degree == 0 {
-		degree = 3
-	}
+	degree := cmp.Or(j.opts.Degree, 3)
 	poly, ok := fitting.Paper(degree, j.preset == "paper-printed")
 	if !ok {
 		return fmt.Errorf("the paper prints no polynomial of degree %d: want 1, 2 or 3", degree)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -165,10 +166,7 @@ func (j *fitJob) listLibrary() error {
 		}
 		line := []string{pattern, strconv.Itoa(m.Degree), "-", "-", "not said"}
 		if m.Data != nil {
-			var files []string
-			for _, f := range m.Data.Files {
-				files = append(files, f.Name)
-			}
+			files := lists.Map(m.Data.Files, func(f fitting.FileInfo) string { return f.Name })
 			line[2], line[4] = strconv.Itoa(m.Data.Rows), strings.Join(files, ", ")
 		}
 		if m.Fit != nil && m.Fit.Test != nil {

@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
+	"github.com/spf13/cobra"
 )
 
 func newManifest(c *cli.Console) *cobra.Command {
@@ -213,10 +213,7 @@ func manifestRows(m *manifest.Manifest) cli.Grid {
 		}
 	}
 	for _, t := range m.Tables {
-		var keys []string
-		for _, k := range t.Keys {
-			keys = append(keys, cmp.Or(string(k.Carries), k.Name))
-		}
+		keys := lists.Map(t.Keys, func(k manifest.Key) string { return cmp.Or(string(k.Carries), k.Name) })
 		add("table", t.Name, cmp.Or(string(t.Purpose), "none"), strings.Join(keys, ", "), t.Meaning)
 	}
 	for _, h := range m.Headers {

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
+	"github.com/spf13/cobra"
 )
 
 func newTopoRoutes(c *cli.Console) *cobra.Command {
@@ -187,9 +187,6 @@ by Yen's algorithm, longer ones too.`,
 }
 
 func joinInts(list []int) string {
-	words := make([]string, len(list))
-	for i, n := range list {
-		words[i] = strconv.Itoa(n)
-	}
+	words := lists.Map(list, strconv.Itoa)
 	return strings.Join(words, ",")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
@@ -317,10 +318,7 @@ func (t *Target) Close() error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	var errs []error
-	for _, name := range names {
-		errs = append(errs, t.nodes[name].stop())
-	}
+	errs := lists.Map(names, func(name string) error { return t.nodes[name].stop() })
 	for _, h := range t.hosts {
 		h.end.Close()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // Quantities of ports that the switch counts by itself, whatever it runs.
@@ -165,10 +166,7 @@ func dropsText(c *bmv2.PortCounts) string {
 	if len(reasons) == 1 {
 		return fmt.Sprintf("%d: %s", total, reasons[0])
 	}
-	var parts []string
-	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%s %d", r, c.Drops[r]))
-	}
+	parts := lists.Map(reasons, func(r bmv2.DropReason) string { return fmt.Sprintf("%s %d", r, c.Drops[r]) })
 	return fmt.Sprintf("%d: %s", total, strings.Join(parts, ", "))
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -50,10 +51,7 @@ func (r *reader) flowTables() []FlowTable {
 	if len(times) > 0 {
 		when = times[0]
 	}
-	var list []FlowTable
-	for _, a := range paths {
-		list = append(list, r.flowTable(a, when))
-	}
+	list := lists.Map(paths, func(a *registers.Array) FlowTable { return r.flowTable(a, when) })
 	if len(paths) == 0 && when != nil {
 		list = append(list, r.flowTable(when, when))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -123,10 +124,7 @@ func New(n *plan.Node, regs registers.Access, o Options) (*Inspector, error) {
 func checkNamed(n *plan.Node, names []string) error {
 	for _, name := range names {
 		if n.Manifest.Register(name) == nil {
-			var have []string
-			for _, r := range n.Manifest.Registers {
-				have = append(have, r.Name)
-			}
+			have := lists.Map(n.Manifest.Registers, func(r manifest.Register) string { return r.Name })
 			hint := n.Manifest.Scheme + " has " + strings.Join(have, ", ")
 			if len(have) == 0 {
 				hint = n.Manifest.Scheme + " keeps nothing in registers"
@@ -267,11 +265,7 @@ func (in *Inspector) portsInUse() []fabric.Port {
 		numbers = append(numbers, c.Port)
 	}
 	slices.Sort(numbers)
-	var list []fabric.Port
-	for _, i := range slices.Compact(numbers) {
-		list = append(list, fabric.Port{Number: i})
-	}
-	return list
+	return lists.Map(slices.Compact(numbers), func(i int) fabric.Port { return fabric.Port{Number: i} })
 }
 
 // groupsInUse are the groups that the node forwards to. Without a topology nothing

@@ -1,6 +1,10 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/p4lb/p4lb/lists"
+)
 
 // An Error is what is wrong, and what can be done about it.
 type Error struct {
@@ -25,18 +29,11 @@ type Errors []*Error
 
 // Error is a line for each.
 func (list Errors) Error() string {
-	lines := make([]string, len(list))
-	for i, e := range list {
-		lines[i] = e.Error()
-	}
+	lines := lists.Map(list, (*Error).Error)
 	return strings.Join(lines, "\n")
 }
 
 // Unwrap returns the errors one by one.
 func (list Errors) Unwrap() []error {
-	errs := make([]error, len(list))
-	for i, e := range list {
-		errs[i] = e
-	}
-	return errs
+	return lists.Map(list, func(e *Error) error { return e })
 }

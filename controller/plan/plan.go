@@ -14,9 +14,9 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -158,11 +158,7 @@ type Queue struct {
 // Around are the ports by which the program sends packets round, to which nobody
 // else may be attached.
 func (s *Switch) Around() []int {
-	var list []int
-	for _, v := range s.Pipeline.Manifest.VirtualPorts {
-		list = append(list, v.Port)
-	}
-	return list
+	return lists.Map(s.Pipeline.Manifest.VirtualPorts, func(v manifest.VirtualPort) int { return v.Port })
 }
 
 // Switch returns the plan of the named switch, or nil.

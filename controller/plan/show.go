@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -69,10 +70,7 @@ func (e Entry) call() string {
 	if len(e.OneOf) == 0 {
 		return Call{e.Action, e.Args}.String()
 	}
-	var list []string
-	for _, c := range e.OneOf {
-		list = append(list, c.String())
-	}
+	list := lists.Map(e.OneOf, Call.String)
 	return "one of " + strings.Join(list, ", ")
 }
 

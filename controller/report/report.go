@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
@@ -68,12 +69,7 @@ func (r *Report) Written() int {
 
 // Verified reports whether every switch holds the plan.
 func (r *Report) Verified() bool {
-	for _, s := range r.Switches {
-		if !s.Verified {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Switches, func(s Switch) bool { return !s.Verified })
 }
 
 // Err joins the errors of all switches, as Errors; nil if there are none.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -41,9 +42,7 @@ func NewServers(o ServersOptions) *Servers { return &Servers{name: "p4runtime", 
 // chassis configuration have them.
 func NewTofino(o ServersOptions) *Servers {
 	o.Limits.KeepsReplication = true
-	if o.Limits.Batch == 0 {
-		o.Limits.Batch = 200
-	}
+	o.Limits.Batch = cmp.Or(o.Limits.Batch, 200)
 	return &Servers{name: "tofino", opts: o}
 }
 

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -49,9 +50,7 @@ func forEach(kind manifest.TaskKind, one func(*site) (Task, error)) maker {
 // want them.
 func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	o.MTU = max(o.MTU, p.Options.MTU)
-	if o.Queue == 0 {
-		o.Queue = p.Options.Queue
-	}
+	o.Queue = cmp.Or(o.Queue, p.Options.Queue)
 	list, err := New(p.Topology, p.Nodes(), o)
 	for _, s := range p.Switches {
 		for _, f := range s.Frames {

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,13 +14,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // A bed is a deployment that this process holds.
@@ -53,10 +53,7 @@ type knownQueue struct {
 // openBed takes over the network of the plan, or builds it where there is none
 // such. Its switches may not run yet.
 func openBed(o Options, p *plan.Plan) (*bed, error) {
-	name := o.Name
-	if name == "" {
-		name = p.Topology.Name
-	}
+	name := cmp.Or(o.Name, p.Topology.Name)
 	b := &bed{o: o, name: nameOf(name)}
 	var err error
 	if b.lock, err = takeLock(b.name); err != nil {

@@ -15,12 +15,12 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
+	"golang.org/x/sys/unix"
 )
 
 // The ports of a switch's servers, which are always the same: each switch has
@@ -56,10 +56,7 @@ type process struct {
 
 // findProcesses finds the switches that run already.
 func (b *bed) findProcesses() error {
-	var spaces []string
-	for _, n := range b.switches {
-		spaces = append(spaces, namespace(b.name, n.plan.Name))
-	}
+	spaces := lists.Map(b.switches, func(n *node) string { return namespace(b.name, n.plan.Name) })
 	running, err := processes(spaces)
 	if err != nil {
 		return err

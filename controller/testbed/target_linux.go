@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,7 @@ var _ target.Target = (*Target)(nil)
 
 // New makes a target without switches.
 func New(o Options) *Target {
-	if o.Program == "" {
-		o.Program = Program
-	}
+	o.Program = cmp.Or(o.Program, Program)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

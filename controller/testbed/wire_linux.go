@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/vishvananda/netlink"
 )
 
@@ -92,10 +93,7 @@ func (b *bed) build(p *plan.Plan) error {
 }
 
 func nodes(t *fabric.Topology) []string {
-	var list []string
-	for _, s := range t.Switches {
-		list = append(list, s.Name)
-	}
+	list := lists.Map(t.Switches, func(s fabric.Switch) string { return s.Name })
 	for _, h := range t.Hosts {
 		list = append(list, h.Name)
 	}

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // cells reaches the registers of a switch. Each pipe has its own: what is read is
@@ -69,12 +69,7 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 // has values of its own pipes alone.
 func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	for i, f := range r.parts {
-		var all []*wire.DataField
-		for _, x := range d.GetFields() {
-			if x.GetFieldId() == f.ID {
-				all = append(all, x)
-			}
-		}
+		all := lists.Filter(d.GetFields(), func(x *wire.DataField) bool { return x.GetFieldId() == f.ID })
 		var part uint64
 		if len(all) > 0 {
 			part = numberOf(all[min(pipe, len(all)-1)].GetStream())

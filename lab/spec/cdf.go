@@ -3,6 +3,7 @@ package spec
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"math"
@@ -82,9 +83,7 @@ func parseCDF(file string, text []byte) (*CDF, error) {
 // note takes the first comment as what the distribution is about, and the mean.
 func (c *CDF) note(comment string) {
 	comment = strings.TrimSpace(comment)
-	if c.About == "" {
-		c.About = comment
-	}
+	c.About = cmp.Or(c.About, comment)
 	if _, rest, ok := strings.Cut(comment, "mean "); ok {
 		if v, err := strconv.ParseFloat(strings.Fields(rest + " x")[0], 64); err == nil {
 			c.Stated = v

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -52,15 +53,9 @@ func (x *Experiment) defaults() {
 	if len(x.Seeds) == 0 {
 		x.Seeds = Seeds{1}
 	}
-	if x.Engine == "" {
-		x.Engine = EngineP4
-	}
-	if x.Values == "" {
-		x.Values = DefaultValues
-	}
-	if x.Latency == 0 {
-		x.Latency = defaultLatency
-	}
+	x.Engine = cmp.Or(x.Engine, EngineP4)
+	x.Values = cmp.Or(x.Values, DefaultValues)
+	x.Latency = cmp.Or(x.Latency, defaultLatency)
 	if len(x.Classes) == 0 {
 		x.Classes = defaultClasses
 	}
@@ -80,12 +75,8 @@ func (x *Experiment) defaults() {
 		if s.Label == "" {
 			s.Label = s.name()
 		}
-		if s.Engine == "" {
-			s.Engine = x.Engine
-		}
-		if s.StatePath == "" {
-			s.StatePath = x.State
-		}
+		s.Engine = cmp.Or(s.Engine, x.Engine)
+		s.StatePath = cmp.Or(s.StatePath, x.State)
 	}
 }
 
@@ -96,18 +87,12 @@ func (s *Setting) defaults() {
 	if len(s.Traffic) == 0 {
 		s.Traffic = []Traffic{{}}
 	}
-	if s.Duration == 0 {
-		s.Duration = defaultDuration
-	}
+	s.Duration = cmp.Or(s.Duration, defaultDuration)
 	if !s.Warmup.given {
 		s.Warmup = Warmup{Share: defaultWarmup}
 	}
-	if s.Drain == 0 {
-		s.Drain = 20 * s.Duration
-	}
-	if s.Transport.Kind == "" {
-		s.Transport.Kind = "tcp"
-	}
+	s.Drain = cmp.Or(s.Drain, 20*s.Duration)
+	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
 		if t.Pattern == "" {
@@ -145,23 +130,15 @@ func (c *Case) inherit(x *Experiment) {
 	if c.Switches == (SwitchSpec{}) {
 		c.Switches = x.Switches
 	}
-	if c.Like == "" {
-		c.Like = x.Like
-	}
-	if c.Lines == "" {
-		c.Lines = x.Lines
-	}
-	if c.Ties == "" {
-		c.Ties = x.Ties
-	}
+	c.Like = cmp.Or(c.Like, x.Like)
+	c.Lines = cmp.Or(c.Lines, x.Lines)
+	c.Ties = cmp.Or(c.Ties, x.Ties)
 	if c.Faults == nil {
 		c.Faults = x.Faults
 	}
 	if c.Duration == 0 {
 		c.Duration = x.Duration
-		if c.Drain == 0 {
-			c.Drain = x.Drain
-		}
+		c.Drain = cmp.Or(c.Drain, x.Drain)
 	}
 	if !c.Warmup.given {
 		c.Warmup = x.Warmup

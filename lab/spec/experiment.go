@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -364,10 +365,7 @@ func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, p := range s.Parameters() {
-		names = append(names, p.Name)
-	}
+	names := lists.Map(s.Parameters(), func(p codegen.Param) string { return p.Name })
 	return advice.Set(n, s.Scheme, names)
 }
 

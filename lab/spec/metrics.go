@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Metric is a number that a run comes to.
@@ -103,10 +105,7 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 		return Measure{}, errors.New("overtaken is called reordered now; what used to be reordered is out-of-order")
 	}
 	if i < 0 {
-		var names []string
-		for _, m := range metrics {
-			names = append(names, m.Name)
-		}
+		names := lists.Map(metrics, func(m Metric) string { return m.Name })
 		return Measure{}, fmt.Errorf("there is no metric %q: there are %s", base, strings.Join(names, ", "))
 	}
 	c := Measure{&metrics[i], -1, name}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A LinkChange makes links of the topology other than they are, from the start.
@@ -112,10 +113,7 @@ func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {
 	if t.Switch(c.Link) == nil {
 		return t.FindLinks(c.Link)
 	}
-	var list []int
-	for _, p := range t.Ports(c.Link) {
-		list = append(list, p.Link)
-	}
+	list := lists.Map(t.Ports(c.Link), func(p fabric.Port) int { return p.Link })
 	return list, nil
 }
 
@@ -175,10 +173,7 @@ func (d *flowMaker) fabricRate() float64 {
 }
 
 func (d *flowMaker) SendingLeaves() []string {
-	var names []string
-	for _, h := range d.from {
-		names = append(names, d.t.Hosts[h].Switch)
-	}
+	names := lists.Map(d.from, func(h int) string { return d.t.Hosts[h].Switch })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -364,9 +359,6 @@ func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
 	if t.Switch(f.Switch) == nil {
 		return nil, fmt.Errorf("there is no switch %q", f.Switch)
 	}
-	var list []int
-	for _, p := range t.Ports(f.Switch) {
-		list = append(list, p.Link)
-	}
+	list := lists.Map(t.Ports(f.Switch), func(p fabric.Port) int { return p.Link })
 	return list, nil
 }

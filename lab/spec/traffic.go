@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // The patterns of Traffic.
@@ -290,11 +291,7 @@ func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
 
 // leafOf is the leaf's number by host.
 func leafOf(t *fabric.Topology) []int {
-	leaf := make([]int, len(t.Hosts))
-	for i, h := range t.Hosts {
-		leaf[i] = t.Switch(h.Switch).Leaf
-	}
-	return leaf
+	return lists.Map(t.Hosts, func(h fabric.Host) int { return t.Switch(h.Switch).Leaf })
 }
 
 // hostRate is the rate of a host's link.

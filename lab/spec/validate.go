@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
@@ -156,10 +157,7 @@ func ownFolder(folders map[string]string, what, name string) error {
 }
 
 func parameterNames(list []codegen.Param) string {
-	var names []string
-	for _, p := range list {
-		names = append(names, p.Name)
-	}
+	names := lists.Map(list, func(p codegen.Param) string { return p.Name })
 	if len(names) == 0 {
 		return "none"
 	}

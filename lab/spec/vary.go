@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -152,9 +153,7 @@ func (x *Experiment) checkVary(src *source) error {
 	if v == nil || src.tree == nil {
 		return nil
 	}
-	if v.Design == "" {
-		v.Design = oneAtATime
-	}
+	v.Design = cmp.Or(v.Design, oneAtATime)
 	v.AtMost = max(v.AtMost, 0)
 	switch {
 	case !slices.Contains(designs, v.Design):
@@ -361,9 +360,7 @@ func (x *Experiment) Needed() {
 		inCase, against := t.Case, t.Against
 		if t.AgainstCase != "" {
 			inCase = t.AgainstCase
-			if against == "" {
-				against = t.Of
-			}
+			against = cmp.Or(against, t.Of)
 		}
 		add(inCase, against)
 	}
@@ -410,9 +407,7 @@ func (x *Experiment) checkTarget(t *Target) error {
 	if _, err := MetricNamed(t.Metric, x.Classes); err != nil {
 		return err
 	}
-	if t.Band == 0 {
-		t.Band = defaultBand
-	}
+	t.Band = cmp.Or(t.Band, defaultBand)
 	for _, name := range []string{t.Case, t.AgainstCase} {
 		if name != "" && !slices.ContainsFunc(x.Cases, func(c Case) bool { return c.Name == name }) {
 			return fmt.Errorf("there is no case %q", name)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -38,19 +38,16 @@ func annotationText(a *syntax.Annotation, arch string) string {
 	if len(a.Tokens) == 0 {
 		return text
 	}
-	words := make([]string, len(a.Tokens))
-	for i, t := range a.Tokens {
-		words[i] = t.Text
-	}
-	if lists[a.Name.Value] && arch != "v1model" {
+	words := lists.Map(a.Tokens, func(t syntax.Token) string { return t.Text })
+	if expressionLists[a.Name.Value] && arch != "v1model" {
 		return text + "(" + strings.ReplaceAll(strings.Join(words, ""), ",", ", ") + ")"
 	}
 	return text + "(" + strings.Join(words, " ") + ")"
 }
 
-// lists are the annotations that the compiler of the chip reads as lists of
+// expressionLists are the annotations that the compiler of the chip reads as lists of
 // expressions, and writes as such; of others it keeps the words.
-var lists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true, "stage": true}
+var expressionLists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true, "stage": true}
 
 // structured gives the annotations in brackets.
 func (g *infoGen) structured(as syntax.Annotations) []*configv1.StructuredAnnotation {

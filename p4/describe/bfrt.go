@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -95,11 +95,7 @@ func (b *schemaGen) id(kind uint32, name string) uint32 {
 }
 
 func notesOf(list []string) []bfrt.Annotation {
-	var out []bfrt.Annotation
-	for _, text := range list {
-		out = append(out, bfrt.Annotation{Name: text})
-	}
-	return out
+	return lists.Map(list, func(text string) bfrt.Annotation { return bfrt.Annotation{Name: text} })
 }
 
 // addTable adds a match table.

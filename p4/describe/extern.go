@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -271,10 +271,7 @@ func (g *infoGen) addControllerHeader(d *syntax.StructDecl) {
 	out := &configv1.ControllerPacketMetadata{Preamble: p}
 	g.out.ControllerPacketMetadata = append(g.out.ControllerPacketMetadata, out)
 	fields := flatHeader(t)
-	notes := make([]syntax.Annotations, len(fields))
-	for i, f := range fields {
-		notes[i] = f.notes
-	}
+	notes := lists.Map(fields, func(f flatField) syntax.Annotations { return f.notes })
 	ids := g.fieldIDs(notes, d)
 	for i, f := range fields {
 		if hidden(f.notes) {

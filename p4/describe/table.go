@@ -4,7 +4,7 @@ import (
 	"math/big"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -56,12 +56,7 @@ func (v *view) noAction(s *site) *types.Object {
 }
 
 func tableProperty(d *syntax.TableDecl, name string) *syntax.Property {
-	for _, p := range d.Props {
-		if p.Name.Value == name {
-			return p
-		}
-	}
-	return nil
+	return lists.First(d.Props, func(p *syntax.Property) bool { return p.Name.Value == name })
 }
 
 func hidden(as syntax.Annotations) bool { return as.Get("hidden") != nil }
@@ -103,20 +98,11 @@ func (g *infoGen) addAction(a *actionSite) {
 
 // runtimeParams are the parameters whose arguments come from the control plane.
 func runtimeParams(d *syntax.ActionDecl) []*syntax.Param {
-	var list []*syntax.Param
-	for _, p := range d.Params {
-		if p.Dir == syntax.NoDir {
-			list = append(list, p)
-		}
-	}
-	return list
+	return lists.Filter(d.Params, func(p *syntax.Param) bool { return p.Dir == syntax.NoDir })
 }
 
 func (g *infoGen) paramIDs(params []*syntax.Param, at syntax.Node) []uint32 {
-	notes := make([]syntax.Annotations, len(params))
-	for i, p := range params {
-		notes[i] = p.Annotations
-	}
+	notes := lists.Map(params, func(p *syntax.Param) syntax.Annotations { return p.Annotations })
 	return g.fieldIDs(notes, at)
 }
 
@@ -199,10 +185,7 @@ func (g *infoGen) matchFields(t *tableSite) []*configv1.MatchField {
 }
 
 func (g *infoGen) keyIDs(d *syntax.TableDecl) []uint32 {
-	notes := make([]syntax.Annotations, len(d.Key.Elems))
-	for i, k := range d.Key.Elems {
-		notes[i] = k.Annotations
-	}
+	notes := lists.Map(d.Key.Elems, func(k *syntax.KeyElem) syntax.Annotations { return k.Annotations })
 	return g.fieldIDs(notes, d)
 }
 

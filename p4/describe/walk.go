@@ -106,12 +106,7 @@ func hasReturn(s syntax.Stmt) bool {
 // stmts reports whether the statements never reach their end; those after a
 // return or exit are dead.
 func (w *walker) stmts(list []syntax.Stmt) bool {
-	for _, s := range list {
-		if w.stmt(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, w.stmt)
 }
 
 func (w *walker) stmt(s syntax.Stmt) bool {

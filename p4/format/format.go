@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -89,10 +90,7 @@ func cut(name, text string) ([]elem, error) {
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	elems := make([]elem, len(list))
-	for i, e := range list {
-		elems[i] = elem{Element: e, match: -1}
-	}
+	elems := lists.Map(list, func(e syntax.Element) elem { return elem{Element: e, match: -1} })
 	return elems, nil
 }
 

@@ -3,6 +3,7 @@ package lower
 import (
 	"slices"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -241,11 +242,7 @@ func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 }
 
 func unionParts(u *union) []value {
-	var vs []value
-	for _, m := range u.members {
-		vs = append(vs, m)
-	}
-	return vs
+	return lists.Map(u.members, func(m *header) value { return m })
 }
 
 func (l *lowerer) equalParts(a []value, b value, at syntax.Node) *ex {

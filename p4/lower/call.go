@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -252,11 +253,7 @@ func (l *lowerer) soleReturn(body *syntax.BlockStmt, callee *env) (value, bool) 
 }
 
 func (l *lowerer) paramObjects(params []*syntax.Param) []*types.Object {
-	os := make([]*types.Object, len(params))
-	for i, p := range params {
-		os[i] = l.info.Defs[p]
-	}
-	return os
+	return lists.Map(params, func(p *syntax.Param) *types.Object { return l.info.Defs[p] })
 }
 
 // actionEnv is the environment in which an action's body sees its control.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -98,10 +99,7 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	l.headerTypes[name] = ht
 	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, ht)
 	bits, varbits := 0, 0
-	var out []*field
-	for _, v := range l.headerParts(t, "", "") {
-		out = append(out, leaves(v)...)
-	}
+	out := slices.Concat(lists.Map(l.headerParts(t, "", ""), leaves)...)
 	for _, f := range out {
 		hf := layoutField(f.name, f.st)
 		bits += f.st.width

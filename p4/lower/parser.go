@@ -2,8 +2,10 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -145,11 +147,7 @@ func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 
 func (l *lowerer) selectKeys(v value, at syntax.Expr) []*ex {
 	if a, ok := v.(*aggregate); ok {
-		var keys []*ex
-		for _, el := range a.elems {
-			keys = append(keys, l.selectKeys(el, at)...)
-		}
-		return keys
+		return slices.Concat(lists.Map(a.elems, func(el value) []*ex { return l.selectKeys(el, at) })...)
 	}
 	x := l.toEx(v, at)
 	switch {
@@ -195,11 +193,7 @@ func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *la
 		}
 		combos = grown
 	}
-	var out []selectCase
-	for _, c := range combos {
-		out = append(out, selectCase{bytes: c, next: next})
-	}
-	return out
+	return lists.Map(combos, func(c []byteKey) selectCase { return selectCase{bytes: c, next: next} })
 }
 
 func isDefault(x syntax.Expr) bool {
@@ -267,11 +261,7 @@ func (l *lowerer) alternatives(part any, st scalar, e *env) []byteKey {
 	if last == nil {
 		return []byteKey{key(value, mask)}
 	}
-	var out []byteKey
-	for _, p := range prefixes(value, last, st.width) {
-		out = append(out, key(p[0], p[1]))
-	}
-	return out
+	return lists.Map(prefixes(value, last, st.width), func(p [2]*big.Int) byteKey { return key(p[0], p[1]) })
 }
 
 // prefixes covers lo..hi with the fewest value/mask pairs.

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"math/big"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -324,9 +325,7 @@ func (l *lowerer) switchValue(s *syntax.SwitchStmt, e *env) {
 		l.jump(bodies[i])
 		l.place(no)
 	}
-	if def == nil {
-		def = end
-	}
+	def = cmp.Or(def, end)
 	l.jump(def)
 	l.switchBodies(s, bodies, end, e)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -52,12 +53,7 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 
 // property finds one of the table's properties.
 func (t *table) property(name string) *syntax.Property {
-	for _, p := range t.decl.Props {
-		if p.Name.Value == name {
-			return p
-		}
-	}
-	return nil
+	return lists.First(t.decl.Props, func(p *syntax.Property) bool { return p.Name.Value == name })
 }
 
 // emitTable makes the BMv2 table but for its successors.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -57,11 +58,7 @@ func (l *tofino) writeCell(reg *instance, index *ex, v value, t types.Type) {
 func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
 	switch v := v.(type) {
 	case *header:
-		var list []*ex
-		for _, f := range v.fields {
-			list = append(list, fieldEx(f))
-		}
-		return list
+		return lists.Map(v.fields, fieldEx)
 	case *literal:
 		return v.fields
 	}

@@ -3,8 +3,10 @@ package lower
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
 )
@@ -130,23 +132,11 @@ func leaves(p value) []*field {
 	case *header:
 		return p.fields
 	case *union:
-		var fs []*field
-		for _, m := range p.members {
-			fs = append(fs, m.fields...)
-		}
-		return fs
+		return slices.Concat(lists.Map(p.members, func(m *header) []*field { return m.fields })...)
 	case *stack:
-		var fs []*field
-		for _, e := range p.elems {
-			fs = append(fs, leaves(e)...)
-		}
-		return fs
+		return slices.Concat(lists.Map(p.elems, leaves)...)
 	case *aggregate:
-		var fs []*field
-		for _, e := range p.elems {
-			fs = append(fs, leaves(e)...)
-		}
-		return fs
+		return slices.Concat(lists.Map(p.elems, leaves)...)
 	}
 	return nil
 }
@@ -157,12 +147,7 @@ func isPlace(v value) bool {
 	case *field, *header, *union, *stack:
 		return true
 	case *aggregate:
-		for _, e := range v.elems {
-			if !isPlace(e) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(v.elems, func(e value) bool { return !isPlace(e) })
 	}
 	return false
 }

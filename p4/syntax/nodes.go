@@ -1,6 +1,10 @@
 package syntax
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/lists"
+)
 
 // A Node is any part of the syntax tree. The tree is immutable once parsed:
 // facts about it live in side tables keyed by the node's pointer.
@@ -89,12 +93,7 @@ type Annotations []*Annotation
 
 // Get returns the first annotation called name, or nil.
 func (as Annotations) Get(name string) *Annotation {
-	for _, a := range as {
-		if a.Name.Value == name {
-			return a
-		}
-	}
-	return nil
+	return lists.First(as, func(a *Annotation) bool { return a.Name.Value == name })
 }
 
 // Text is the string of the first annotation called name; ok is false where there
@@ -391,8 +390,8 @@ type (
 	TypedefDecl struct {
 		Annotations Annotations
 		New         bool
-		Type        Expr
 		Inline      Decl
+		Type        Expr
 		Name        *Name
 		decl
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -300,11 +301,7 @@ type candidate struct {
 
 // typeArgList resolves explicit type arguments.
 func (c *checker) typeArgList(es []syntax.Expr) []Type {
-	ts := make([]Type, len(es))
-	for i, e := range es {
-		ts[i] = c.typeArg(e)
-	}
-	return ts
+	return lists.Map(es, c.typeArg)
 }
 
 func isExternType(t Type) bool {
@@ -369,10 +366,7 @@ func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*
 }
 
 func signatures(name string, cands []candidate) string {
-	sigs := make([]string, len(cands))
-	for i, k := range cands {
-		sigs[i] = name + k.sig.String()
-	}
+	sigs := lists.Map(cands, func(k candidate) string { return name + k.sig.String() })
 	return strings.Join(sigs, ", ")
 }
 
@@ -414,7 +408,7 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 		}
 		p, k := sig.param(a.Name.Value)
 		if p == nil {
-			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, namesOf(sig.Params, func(p *Object) string { return p.Name })))}
+			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, lists.Map(sig.Params, func(p *Object) string { return p.Name })))}
 		}
 		out[k] = a
 	}
@@ -424,13 +418,4 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 		}
 	}
 	return out, nil
-}
-
-// namesOf lists the names in a list.
-func namesOf[T any](list []T, name func(T) string) []string {
-	names := make([]string, len(list))
-	for i, x := range list {
-		names[i] = name(x)
-	}
-	return names
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -293,10 +294,7 @@ func valueKey(v Value) string {
 		if v.Invalid {
 			return "{#}"
 		}
-		keys := make([]string, len(v.Elems))
-		for i, el := range v.Elems {
-			keys[i] = valueKey(el)
-		}
+		keys := lists.Map(v.Elems, valueKey)
 		return "{" + strings.Join(keys, ",") + "}"
 	case string:
 		return strconv.Quote(v)
@@ -349,10 +347,7 @@ func defaultValue(t Type) Value {
 		if t.Kind != syntax.StructKindStruct {
 			return &AggregateValue{Invalid: true}
 		}
-		fields := make([]Type, len(t.Fields))
-		for i, f := range t.Fields {
-			fields[i] = f.Type
-		}
+		fields := lists.Map(t.Fields, func(f Field) Type { return f.Type })
 		return defaultAll(fields)
 	case *Tuple:
 		return defaultAll(t.Elems)

@@ -1,6 +1,8 @@
 package types
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -29,12 +31,7 @@ func (c *checker) construct(e *syntax.CallExpr, t Type) (*Call, TypeAndValue) {
 }
 
 func isAbstract(x *Extern) bool {
-	for _, m := range x.Methods {
-		if m.Decl.Abstract {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.Methods, func(m *Method) bool { return m.Decl.Abstract })
 }
 
 // instantiate checks the arguments of a constructor and infers the type

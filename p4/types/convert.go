@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -219,10 +220,7 @@ func (c *checker) convertList(x *syntax.ListExpr, tv TypeAndValue, want Type) (T
 		if w.isUnion() {
 			return tv, &mismatch{x.Pos(), "; a header_union is set member by member"}
 		}
-		types := make([]Type, len(w.Fields))
-		for i, f := range w.Fields {
-			types[i] = f.Type
-		}
+		types := lists.Map(w.Fields, func(f Field) Type { return f.Type })
 		return c.convertElems(x, types, want, "fields")
 	case *Tuple:
 		return c.convertElems(x, w.Elems, want, "elements")
@@ -343,11 +341,7 @@ func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type
 }
 
 func fieldNames(fs []Field) []string {
-	names := make([]string, len(fs))
-	for i, f := range fs {
-		names[i] = f.Name
-	}
-	return names
+	return lists.Map(fs, func(f Field) string { return f.Name })
 }
 
 // matches is Identical that lets _ stand for any type.

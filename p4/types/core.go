@@ -2,6 +2,7 @@ package types
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -105,19 +106,9 @@ func emittable(t Type) bool {
 		if t.Kind != syntax.StructKindStruct {
 			return true
 		}
-		for _, f := range t.Fields {
-			if !emittable(f.Type) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(t.Fields, func(f Field) bool { return !emittable(f.Type) })
 	case *Tuple:
-		for _, e := range t.Elems {
-			if !emittable(e) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(t.Elems, func(e Type) bool { return !emittable(e) })
 	case *TypeParam:
 		return true
 	}

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -123,9 +124,7 @@ func (s *scope) lookup(name string, want func(*Object) bool) *Object {
 func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Object {
 	o.Decl = decl
 	o.Name = name.Value
-	if o.Parent == nil {
-		o.Parent = c.env.owner
-	}
+	o.Parent = cmp.Or(o.Parent, c.env.owner)
 	c.info.Defs[decl] = o
 	c.insert(o, name.Pos())
 	return o

@@ -3,6 +3,7 @@ package types
 import (
 	"math/big"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -65,7 +66,7 @@ func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	if en, ok := t.(*Enum); ok {
 		i := en.memberIndex(name)
 		if i < 0 {
-			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, namesOf(en.Members, func(m EnumMember) string { return m.Name })))
+			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, lists.Map(en.Members, func(m EnumMember) string { return m.Name })))
 			return invalid
 		}
 		return TypeAndValue{Type: en, Value: &EnumValue{Type: en, Index: i}, known: true}

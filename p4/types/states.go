@@ -2,7 +2,9 @@ package types
 
 import (
 	"math/big"
+	"slices"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -102,12 +104,7 @@ func selectable(t Type) bool {
 	case *New:
 		return selectable(t.Underlying)
 	case *Tuple:
-		for _, e := range t.Elems {
-			if !selectable(e) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(t.Elems, func(e Type) bool { return !selectable(e) })
 	}
 	return t == Bool || t == Invalid || t == Error || t == Int
 }
@@ -179,17 +176,9 @@ func keyFits(want, got Type) bool {
 func flatten(t Type) []Type {
 	switch t := t.(type) {
 	case *Struct:
-		var out []Type
-		for _, f := range t.Fields {
-			out = append(out, flatten(f.Type)...)
-		}
-		return out
+		return slices.Concat(lists.Map(t.Fields, func(f Field) []Type { return flatten(f.Type) })...)
 	case *Tuple:
-		var out []Type
-		for _, e := range t.Elems {
-			out = append(out, flatten(e)...)
-		}
-		return out
+		return slices.Concat(lists.Map(t.Elems, flatten)...)
 	}
 	return []Type{t}
 }
@@ -342,11 +331,7 @@ func transitions(s *syntax.StateDecl) []*syntax.Name {
 	case *syntax.Name:
 		return []*syntax.Name{t}
 	case *syntax.SelectExpr:
-		ns := make([]*syntax.Name, len(t.Cases))
-		for i, k := range t.Cases {
-			ns[i] = k.Next
-		}
-		return ns
+		return lists.Map(t.Cases, func(k *syntax.SelectCase) *syntax.Name { return k.Next })
 	}
 	return nil
 }

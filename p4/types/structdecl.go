@@ -1,6 +1,9 @@
 package types
 
 import (
+	"slices"
+
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -16,14 +19,7 @@ func (c *checker) typeParams(names []*syntax.Name) []*TypeParam {
 }
 
 func paramTypes(ps []*TypeParam) []Type {
-	if len(ps) == 0 {
-		return nil
-	}
-	ts := make([]Type, len(ps))
-	for i, p := range ps {
-		ts[i] = p
-	}
-	return ts
+	return lists.Map(ps, func(p *TypeParam) Type { return p })
 }
 
 // newGeneric makes what gives the instances of self, nil without parameters.
@@ -121,12 +117,7 @@ func onlyBits(t Type) bool {
 		if t.Kind != syntax.StructKindStruct {
 			return false
 		}
-		for _, f := range t.Fields {
-			if !onlyBits(f.Type) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(t.Fields, func(f Field) bool { return !onlyBits(f.Type) })
 	}
 	return t == Bool || t == Invalid
 }

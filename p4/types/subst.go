@@ -1,5 +1,11 @@
 package types
 
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/lists"
+)
+
 // Subst returns t with the type parameters of m replaced. What does not change
 // is returned as it is.
 func Subst(t Type, m map[*TypeParam]Type) Type {
@@ -70,12 +76,7 @@ func mentions(t Type, m map[*TypeParam]Type) bool {
 }
 
 func anyMentions(ts []Type, m map[*TypeParam]Type) bool {
-	for _, t := range ts {
-		if mentions(t, m) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ts, func(t Type) bool { return mentions(t, m) })
 }
 
 // argsOf gives the type arguments of a named type.
@@ -96,11 +97,7 @@ func argsOf(t Type) []Type {
 }
 
 func substAll(ts []Type, m map[*TypeParam]Type) []Type {
-	out := make([]Type, len(ts))
-	for i, t := range ts {
-		out[i] = Subst(t, m)
-	}
-	return out
+	return lists.Map(ts, func(t Type) Type { return Subst(t, m) })
 }
 
 func substFields(fs []Field, m map[*TypeParam]Type) []Field {

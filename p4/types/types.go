@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -66,10 +67,7 @@ func (t *ActionRun) String() string   { return "action_run of " + t.Table.Name.V
 func (t *Set) String() string         { return "set<" + t.Elem.String() + ">" }
 
 func (t *record) String() string {
-	names := make([]string, len(t.fields))
-	for i, f := range t.fields {
-		names[i] = f.Name + " = " + f.Type.String()
-	}
+	names := lists.Map(t.fields, func(f Field) string { return f.Name + " = " + f.Type.String() })
 	return "{" + strings.Join(names, ", ") + "}"
 }
 
@@ -109,10 +107,7 @@ func dirString(d syntax.Direction) string {
 }
 
 func joinTypes(ts []Type) string {
-	names := make([]string, len(ts))
-	for i, t := range ts {
-		names[i] = t.String()
-	}
+	names := lists.Map(ts, Type.String)
 	return strings.Join(names, ", ")
 }
 
@@ -164,12 +159,7 @@ func (t *Enum) memberIndex(name string) int {
 
 // method returns the first method called name, nil where there is none.
 func (t *Extern) method(name string) *Method {
-	for _, m := range t.Methods {
-		if m.Name == name && !m.IsCtor {
-			return m
-		}
-	}
-	return nil
+	return lists.First(t.Methods, func(m *Method) bool { return m.Name == name && !m.IsCtor })
 }
 
 // param returns the parameter called name and its index, nil where there is none.

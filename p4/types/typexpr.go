@@ -2,8 +2,10 @@ package types
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -11,7 +13,7 @@ import (
 func (c *checker) typ(e syntax.Expr) Type {
 	t := c.typeOrGeneric(e)
 	if n, ok := e.(*syntax.Name); ok && unspecialized(t) {
-		params := namesOf(paramsOf(t), func(p *TypeParam) string { return p.Name })
+		params := lists.Map(paramsOf(t), func(p *TypeParam) string { return p.Name })
 		c.errorf(n.Pos(), "%s is generic: its type arguments are missing, as in %s<%s>", n.Value, n.Value, strings.Join(params, ", "))
 		return c.recordType(e, Invalid)
 	}
@@ -220,12 +222,7 @@ func containsDecl(t, base Type) bool {
 	if genericOf(t) == genericOf(base) && genericOf(t) != nil {
 		return true
 	}
-	for _, a := range argsOf(t) {
-		if containsDecl(a, base) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(argsOf(t), func(a Type) bool { return containsDecl(a, base) })
 }
 
 // typeArg resolves a type argument: a type of values.
@@ -285,10 +282,5 @@ func (c *checker) stackType(e *syntax.StackType) Type {
 }
 
 func hasDontCare(ts []Type) bool {
-	for _, t := range ts {
-		if t == DontCare {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ts, Type(DontCare))
 }

@@ -1,6 +1,8 @@
 package types
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -29,12 +31,7 @@ func undefined(t Type) bool {
 	case *Basic:
 		return t == Bool || t == Error
 	case *Tuple:
-		for _, e := range t.Elems {
-			if !undefined(e) {
-				return false
-			}
-		}
-		return len(t.Elems) > 0
+		return !slices.ContainsFunc(t.Elems, func(e Type) bool { return !undefined(e) }) && len(t.Elems) > 0
 	case *Struct:
 		for _, f := range t.Fields {
 			if !undefined(f.Type) {

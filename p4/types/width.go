@@ -1,6 +1,9 @@
 package types
 
-import "github.com/p4lb/p4lb/p4/syntax"
+import (
+	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/p4/syntax"
+)
 
 // maxWidth bounds bit<W>, int<W> and varbit<W>. It is what the reference
 // compiler accepts by default; wider values are a slip, not a program.
@@ -39,10 +42,7 @@ func sizeRange(t Type) (lo, hi int, ok bool) {
 	case *Tuple:
 		return sumRange(t.Elems)
 	case *Struct:
-		ts := make([]Type, len(t.Fields))
-		for i, f := range t.Fields {
-			ts[i] = f.Type
-		}
+		ts := lists.Map(t.Fields, func(f Field) Type { return f.Type })
 		if t.Kind == syntax.StructKindUnion {
 			return unionRange(ts)
 		}

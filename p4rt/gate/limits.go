@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -60,9 +61,7 @@ func (l *Limits) Complete() error {
 	if l.MaxStall < 0 {
 		return errors.New("a limit cannot be negative")
 	}
-	if l.MaxStall == 0 {
-		l.MaxStall = 30 * time.Second
-	}
+	l.MaxStall = cmp.Or(l.MaxStall, 30*time.Second)
 	return nil
 }
 

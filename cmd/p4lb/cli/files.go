@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -213,10 +214,7 @@ func (o *Outputs) Commit() error {
 
 // Finish puts the staged files in place and says which they are.
 func (c *Console) Finish(out *Outputs) error {
-	names := make([]string, len(out.staged))
-	for i, s := range out.staged {
-		names[i] = s.target
-	}
+	names := lists.Map(out.staged, func(s stagedFile) string { return s.target })
 	if err := out.Commit(); err != nil {
 		return err
 	}

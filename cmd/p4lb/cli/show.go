@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/spf13/cobra"
 )
 
@@ -32,10 +33,7 @@ func AddFormat(cmd *cobra.Command, f *Format, have ...Format) {
 // AddFormatFlag gives it one of another name, where -o names a file.
 func AddFormatFlag(cmd *cobra.Command, f *Format, name, short string, have []Format) {
 	*f = have[0]
-	names := make([]string, len(have))
-	for i, h := range have {
-		names[i] = string(h)
-	}
+	names := lists.Map(have, func(h Format) string { return string(h) })
 	cmd.Flags().VarP(formatFlag{f, have}, name, short, "form of the result: "+strings.Join(names, ", "))
 }
 

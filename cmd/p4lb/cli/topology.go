@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
+	"github.com/spf13/cobra"
 )
 
 // Topology reads a topology that a user has named: a file, or a preset where
@@ -96,9 +96,6 @@ func FailLinks(t *fabric.Topology, names []string) (*fabric.Topology, error) {
 
 // CompleteTopology offers the presets beside files.
 func CompleteTopology(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, p := range fabric.Presets() {
-		names = append(names, p.Name+"\t"+p.About)
-	}
+	names := lists.Map(fabric.Presets(), func(p fabric.Preset) string { return p.Name + "\t" + p.About })
 	return names, cobra.ShellCompDirectiveDefault
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
+	"github.com/spf13/cobra"
 )
 
 func (j *labJob) addExplain(cmd *cobra.Command) {
@@ -41,10 +41,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.watch || j.observe+j.record != "" {
 		return cli.UsageError(cmd, "--explain runs in the simulator, and looks at no single run")
 	}
-	names := make([]string, len(list))
-	for i, x := range list {
-		names[i] = x.Name
-	}
+	names := lists.Map(list, func(x *spec.Experiment) string { return x.Name })
 	list = slices.DeleteFunc(list, func(x *spec.Experiment) bool { return x.Vary == nil })
 	if len(list) == 0 {
 		return fmt.Errorf("%s: nothing is said under vary, so that there is nothing to explain by", strings.Join(names, ", "))

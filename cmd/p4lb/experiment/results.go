@@ -1,17 +1,17 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/store"
+	"github.com/spf13/cobra"
 )
 
 // A labResults is what p4lb results looks at: a folder of results, or a store.
@@ -107,10 +107,7 @@ func newResultsList(c *cli.Console) *cobra.Command {
 			}
 			rows := cli.Grid{{"EXPERIMENT", "NAME", "RUNS", "DONE", "RESULT VERSION", "WORLD"}}
 			for i, k := range list {
-				world := k.World
-				if world == "" {
-					world = lab.Sim
-				}
+				world := cmp.Or(k.World, lab.Sim)
 				rows = append(rows, []string{k.ID(), k.Name, fmt.Sprint(len(k.Runs)), fmt.Sprint(done[i]), fmt.Sprint(k.Version), world})
 			}
 			return cli.Show(c.Out, form, rows, objects(rows))

@@ -15,8 +15,6 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
@@ -33,6 +31,7 @@ import (
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4app"
+	"github.com/spf13/cobra"
 )
 
 // defaultCPU is the port of the controllers where a project names none: that of
@@ -159,10 +158,7 @@ func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan 
 	p := &plan.Plan{Scheme: project.Topology.Name, Topology: project.Topology, Options: plan.Options{MTU: mtu}}
 	for _, s := range switches {
 		sw := project.Topology.Switch(s.Name)
-		cpu := s.CPUPort
-		if cpu == 0 {
-			cpu = defaultCPU
-		}
+		cpu := cmp.Or(s.CPUPort, defaultCPU)
 		m := manifest.Manifest{Version: manifest.Version, Scheme: project.Topology.Name, Title: s.Program, Arch: manifest.V1Model, Role: string(sw.Role)}
 		own.Complete(&m, s.info)
 		// Nobody can read cells of more than 64 bits, by Thrift or here.

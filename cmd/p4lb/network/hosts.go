@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
@@ -22,8 +20,10 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
+	"github.com/spf13/cobra"
 )
 
 // A hostJob finds the network that a verb about hosts is for.
@@ -69,10 +69,7 @@ func (j *hostJob) host(d *deployed.Note, t *fabric.Topology, name string) (*fabr
 	if h := t.Host(name); h != nil {
 		return h, nil
 	}
-	var names []string
-	for _, h := range t.Hosts {
-		names = append(names, h.Name)
-	}
+	names := lists.Map(t.Hosts, func(h fabric.Host) string { return h.Name })
 	return nil, cli.Hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
 }
 

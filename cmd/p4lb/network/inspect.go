@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/live"
+	"github.com/spf13/cobra"
 )
 
 // NewInspect is the verb inspect.
@@ -108,11 +108,7 @@ func (r *reach) switchNames() []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, sw := range d.Switches {
-		names = append(names, sw.Name)
-	}
-	return names
+	return lists.Map(d.Switches, func(sw deployed.Switch) string { return sw.Name })
 }
 
 func (j *inspectJob) check(cmd *cobra.Command, args []string) error {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
@@ -20,7 +18,9 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/spf13/cobra"
 )
 
 // A reach is how the switches are found that a verb looks into: by the note of
@@ -254,10 +254,7 @@ func (s *site) only(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	var have []string
-	for _, sw := range s.switches {
-		have = append(have, sw.node.Name)
-	}
+	have := lists.Map(s.switches, func(sw *reached) string { return sw.node.Name })
 	for _, name := range names {
 		if !slices.Contains(have, name) {
 			return cli.Hinted(fmt.Errorf("there is no switch %q", name), "there are %s", abbreviated(have))

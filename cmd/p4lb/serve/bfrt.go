@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -8,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/spf13/cobra"
 )
 
 // bfrtFlags are what switch takes for BfRt.
@@ -107,12 +107,8 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 	}
 	// Clients of the SDE read and write without bounds of their own.
 	limits := j.limits.server
-	if limits.MaxMessage == 0 {
-		limits.MaxMessage = 512 << 20
-	}
-	if limits.MaxUpdates == 0 {
-		limits.MaxUpdates = 1 << 20
-	}
+	limits.MaxMessage = cmp.Or(limits.MaxMessage, 512<<20)
+	limits.MaxUpdates = cmp.Or(limits.MaxUpdates, 1<<20)
 	s.bfrt, err = server.New(s.dev, server.Options{Arch: arch, Pipes: j.bfrt.pipes, TLS: tls, Limits: limits, Log: j.c.Log})
 	if err != nil {
 		return err

@@ -1,0 +1,36 @@
+// Package lists has what the standard library's slices lacks.
+package lists
+
+import "slices"
+
+// Map is f of each of list, in its order, and nil where there is none.
+func Map[A, B any](list []A, f func(A) B) []B {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// Filter is those of list that keep takes, in their order, in a list of their
+// own: nil for none.
+func Filter[A any](list []A, keep func(A) bool) []A {
+	var out []A
+	for _, x := range list {
+		if keep(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// First is the first of list that is meets, and none's zero value where none does.
+func First[A any](list []A, is func(A) bool) (none A) {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
+	}
+	return none
+}
