@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/lists"
@@ -83,7 +84,7 @@ func (l *Library) Find(name string) (Scheme, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(row), nil
+	return &generated{row: row, found: true}, nil
 }
 
 // Row finds a row of the catalogue, or a composition, by its name.
@@ -107,7 +108,7 @@ func (l *Library) All() []Scheme {
 }
 
 // Of is the scheme of a row.
-func Of(row codegen.Row) Scheme { return &generated{row} }
+func Of(row codegen.Row) Scheme { return &generated{row: row} }
 
 // RowOf is the row of a scheme that has one.
 func RowOf(s Scheme) (codegen.Row, bool) {
@@ -121,8 +122,13 @@ func RowOf(s Scheme) (codegen.Row, bool) {
 // Build makes the program of a row.
 func Build(row codegen.Row, p codegen.Params) (*Program, error) { return Of(row).Build(p) }
 
-// generated is a scheme whose programs are generated.
-type generated struct{ row codegen.Row }
+// generated is a scheme whose programs are generated. One that was found by its
+// name takes those that were generated for the same name before: experiments are
+// checked by building what their runs build again, and most of them share schemes.
+type generated struct {
+	row   codegen.Row
+	found bool
+}
 
 func (g *generated) Name() string    { return g.row.Name }
 func (g *generated) Archs() []string { return codegen.Archs }
@@ -140,9 +146,50 @@ func (g *generated) Parameters(arch string) ([]codegen.Param, error) {
 }
 
 func (g *generated) Build(p codegen.Params) (*Program, error) {
-	made, err := codegen.Generate(g.row, p)
-	if err != nil {
-		return nil, err
+	key := ""
+	if g.found {
+		rest := p
+		rest.Coeffs, rest.Provenance = nil, nil
+		key = fmt.Sprintf("%#v %#v", g.row, rest)
+		if p.Coeffs != nil {
+			key += fmt.Sprintf(" with %#v", *p.Coeffs)
+		}
+		if p.Provenance != nil {
+			key += fmt.Sprintf(" by %#v", *p.Provenance)
+		}
 	}
-	return newGenerated(made, p.Arch), nil
+	before.Lock()
+	k, ok := before.programs[key]
+	before.Unlock()
+	if !ok {
+		made, err := codegen.Generate(g.row, p)
+		if err != nil {
+			return nil, err
+		}
+		k = generatedBefore{g.row, made}
+	}
+	if g.found && !ok {
+		before.Lock()
+		if len(before.programs) >= maxBefore {
+			clear(before.programs)
+		}
+		before.programs[key] = k
+		before.Unlock()
+	}
+	return newGenerated(k.program, p.Arch), nil
+}
+
+// before are texts and manifests by all that they depend on, a few MB of them.
+var before = struct {
+	sync.Mutex
+	programs map[string]generatedBefore
+}{programs: map[string]generatedBefore{}}
+
+const maxBefore = 128
+
+// generatedBefore holds the row as well: the key names its catalogue by the address,
+// which nothing else gets as long as the row is there.
+type generatedBefore struct {
+	row     codegen.Row
+	program *codegen.Program
 }

@@ -3,10 +3,13 @@ package scheme
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
 )
 
 func TestFind(t *testing.T) {
@@ -92,6 +95,57 @@ func TestBuild(t *testing.T) {
 		if again, _ := p.Compiled(); again != compiled {
 			t.Errorf("%s: compiled twice", arch)
 		}
+	}
+}
+
+// TestBuildAgain wants what was generated before for the same question alone: whatever
+// differs in it, the program and its manifest are those of a scheme that has none.
+func TestBuildAgain(t *testing.T) {
+	cubic, _ := fitting.Paper(3, false)
+	printed, _ := fitting.Paper(3, true)
+	given := []codegen.Params{
+		{}, {Ports: 5}, {MaxPort: 40}, {Role: "spine"}, {Arch: "tna"}, {StatePath: "shared"}, {Printed: true}, {Runtime: true},
+		{Set: map[string]string{"tau": "20ms"}}, {Set: map[string]string{"tau": "30ms"}}, {Coeffs: &cubic}, {Coeffs: &printed},
+		{Provenance: &codegen.Provenance{Version: "1"}}, {Provenance: &codegen.Provenance{Version: "2"}},
+	}
+	if fields := reflect.TypeFor[codegen.Params]().NumField(); fields != 10 {
+		t.Errorf("there are %d parameters: want another question for each", fields)
+	}
+	var l Library
+	for _, name := range []string{"qall-poly3", "qall-pkt"} {
+		found, err := l.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, _ := RowOf(found)
+		digests := map[string]bool{}
+		for range 2 {
+			for _, p := range given {
+				want, errWant := Build(row, p)
+				got, err := found.Build(p)
+				if fmt.Sprint(err) != fmt.Sprint(errWant) {
+					t.Errorf("%s, %+v: %v, want %v", name, p, err, errWant)
+				}
+				if err == nil {
+					digests[want.Digest] = true
+				}
+				if err == nil && (got.Digest != want.Digest || !reflect.DeepEqual(got.Manifest, want.Manifest)) {
+					t.Errorf("%s, %+v: another program than one that is generated anew", name, p)
+				}
+			}
+		}
+		if len(digests) < 8 {
+			t.Errorf("%s: the questions have %d answers: too few to tell them apart", name, len(digests))
+		}
+	}
+	for i := range maxBefore + 1 { // and no end of them is kept
+		found, _ := l.Find("ecmp")
+		if _, err := found.Build(codegen.Params{MaxPort: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(before.programs); n > maxBefore {
+		t.Errorf("%d programs are kept, want at most %d", n, maxBefore)
 	}
 }
 
