@@ -57,7 +57,7 @@ func liars() []attack {
 	}{
 		{"an answer without end", "room for", "1m", forever(0, entry, entry, entry)},
 		{"an answer of large entities without end", "room for", "1m", forever(0, large)},
-		{"an answer of nothing without end", "l1", "500ms", forever(0)},
+		{"an answer of nothing without end", "l1", "500ms", forever(100 * time.Microsecond)},
 		{"an answer that trickles", "l1", "500ms", forever(100*time.Millisecond, entry)},
 		{"nothing of what it was told", "l1", "1m", func(func(*p4v1.ReadResponse) error) error { return nil }},
 		{"an error for a terminal", "evil", "1m", func(func(*p4v1.ReadResponse) error) error {

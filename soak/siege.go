@@ -220,11 +220,18 @@ func (s *siege) begin(dir string, addresses []string) (raise func() error, err e
 	if err != nil {
 		return nil, err
 	}
+	here, err := crowd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
 	var said bytes.Buffer
 	crowd.Stderr = &said
 	if err := crowd.Start(); err != nil {
 		return nil, err
 	}
+	// The time of the siege is not that in which its process begins. One that ends at
+	// once says why when it is raised.
+	here.Read(make([]byte, 1))
 	return func() error {
 		over.Close()
 		if err := crowd.Wait(); err != nil {
@@ -251,6 +258,7 @@ func besiege(args []string) error {
 	if err := within.find(dir, addresses); err != nil {
 		return err
 	}
+	fmt.Println() // it begins
 	return attack()
 }
 

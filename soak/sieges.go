@@ -32,7 +32,7 @@ func sieges() []siege {
 		{name: "readers that trickle", run: func(w *walls) error { return w.readers(50 * time.Millisecond) }},
 		{name: "packets whose digests nobody takes", run: func(w *walls) error {
 			digest := &p4v1.DigestEntry{DigestId: w.ids["digest"], Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}
-			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil {
+			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil && w.Err() == nil {
 				return err
 			}
 			return w.crowd(4, 4, func(c p4v1.P4RuntimeClient, i int) error {
