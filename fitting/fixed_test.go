@@ -413,3 +413,39 @@ func FuzzDecodeModel(f *testing.F) {
 		}
 	})
 }
+
+// TestWide holds the 128 bits of high degrees, and of large coefficients, to the
+// numbers without end that they stand for.
+func TestWide(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	wide := 0
+	for n := range 400 {
+		p := Poly{Degree: 1 + n%MaxDegree, Scale: 1, T: Range{0, 1}}
+		size := r.IntN(64)
+		for range Terms(p.Degree) {
+			p.Coeff = append(p.Coeff, int64(r.Uint64())>>size)
+		}
+		if !p.wide() {
+			if size > 24 {
+				t.Errorf("degree %d, coefficients of %d bits: not wide", p.Degree, 64-size)
+			}
+			continue
+		}
+		wide++
+		if p.Width() > 128 {
+			t.Fatalf("degree %d: wide with %d bits", p.Degree, p.Width())
+		}
+		for i := range 20 {
+			l, x := r.Int64N(256), r.Int64N(256)
+			if i < 4 {
+				l, x = 255*int64(i&1), 255*int64(i>>1)
+			}
+			if got, want := p.raw128(l, x), hornerBig(p.inTBig(l), x, p.Degree); got != want {
+				t.Fatalf("%+v at %d, %d: %d, want %d", p, l, x, got, want)
+			}
+		}
+	}
+	if wide < 200 {
+		t.Errorf("%d polynomials were wide", wide)
+	}
+}

@@ -140,7 +140,54 @@ func (p Poly) raw(l, t int64) int64 {
 	if p.narrow() {
 		return p.sum(l, t) >> (8 * p.Degree)
 	}
+	if p.wide() {
+		return p.raw128(l, t)
+	}
 	return hornerBig(p.inTBig(l), t, p.Degree)
+}
+
+// wide says that 128 bits hold every intermediate, of polynomials for which that is
+// easily seen: no factor of a coefficient is above 2^(8d).
+func (p Poly) wide() bool {
+	sum := uint64(0)
+	for _, c := range p.Coeff {
+		over := uint64(0)
+		if sum, over = bits.Add64(sum, uint64(max(c, -c)), 0); over > 0 { // of the least integer it is 2^63, as it should be
+			return false
+		}
+	}
+	return bits.Len64(sum)+8*p.Degree < 128
+}
+
+// raw128 is raw in 128 bits, high and low half: Horner's rule in t over Horner's
+// rule in l.
+func (p Poly) raw128(l, t int64) int64 {
+	var hi, lo uint64
+	for j := p.Degree; j >= 0; j-- {
+		var h, o uint64
+		for i := p.Degree - j; i >= 0; i-- {
+			d := i + j
+			c, n := p.Coeff[d*(d+1)/2+j], uint(8*(p.Degree-d))
+			low, high := uint64(c)<<n, uint64(c>>(64-min(n, 64)))
+			if n > 64 {
+				high = uint64(c) << (n - 64)
+			}
+			h, o = mulAdd128(h, o, uint64(l), high, low)
+		}
+		hi, lo = mulAdd128(hi, lo, uint64(t), h, o)
+	}
+	n := uint(8 * p.Degree)
+	if n < 64 {
+		return int64(hi<<(64-n) | lo>>n)
+	}
+	return int64(hi) >> (n - 64)
+}
+
+// mulAdd128 is a·x+b modulo 2^128.
+func mulAdd128(aHi, aLo, x, bHi, bLo uint64) (hi, lo uint64) {
+	hi, lo = bits.Mul64(aLo, x)
+	lo, carry := bits.Add64(lo, bLo, 0)
+	return hi + aHi*x + bHi + carry, lo
 }
 
 // maxNarrow is the highest degree whose factors are within 64 bits: 2^(8d) is one.
@@ -233,7 +280,14 @@ func power(x int64, n int) int64 {
 func (p Poly) Grid() []int64 {
 	grid := make([]int64, 0, 1<<16)
 	wide := p.Width() > 64
+	fits := wide && p.wide()
 	for l := range int64(256) {
+		if fits {
+			for t := range int64(256) {
+				grid = append(grid, p.raw128(l, t))
+			}
+			continue
+		}
 		if wide {
 			for b, t := p.inTBig(l), int64(0); t < 256; t++ {
 				grid = append(grid, hornerBig(b, t, p.Degree))
