@@ -313,8 +313,8 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 	d.settle()
 }
 
-// busy reports whether packets are coming.
-func (d *Device) busy() bool { return d.now()-time.Duration(d.came.Load()) < recently }
+// Busy reports whether packets are coming.
+func (d *Device) Busy() bool { return d.now()-time.Duration(d.came.Load()) < recently }
 
 // inject processes a packet from the controllers.
 func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }

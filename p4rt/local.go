@@ -1,6 +1,8 @@
 package p4rt
 
 import (
+	"context"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
@@ -21,7 +23,7 @@ func (l Local) Write(req *p4v1.WriteRequest) error {
 	if err := l.ended(); err != nil {
 		return err
 	}
-	return l.s.write(req, 0, l.keys)
+	return l.s.write(context.Background(), req, 0, l.keys)
 }
 
 // ended is an error once the server has been stopped, as a connection would be.

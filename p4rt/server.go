@@ -77,9 +77,9 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	}
 	s := &Server{
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
-		limits: o.Limits, turns: newTurns(d.busy), stop: make(chan struct{}),
+		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
 	}
-	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, o.Log)
+	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.Notes())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether

@@ -15,14 +15,14 @@ const chunk = 64
 
 // Write applies a batch of updates.
 func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	if err := s.write(req, gate.RequestSize(ctx), nil); err != nil {
+	if err := s.write(ctx, req, gate.RequestSize(ctx), nil); err != nil {
 		return nil, err
 	}
 	return &p4v1.WriteResponse{}, nil
 }
 
 // write applies a batch of so many bytes; keys are of messages that are shared.
-func (s *Server) write(req *p4v1.WriteRequest, size int, keys *Keys) error {
+func (s *Server) write(ctx context.Context, req *p4v1.WriteRequest, size int, keys *Keys) error {
 	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
 	if err != nil {
 		return err
@@ -31,6 +31,7 @@ func (s *Server) write(req *p4v1.WriteRequest, size int, keys *Keys) error {
 	s.turns.write()
 	defer s.turns.write()
 	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
+		gate.Owe(ctx, n)
 		return failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
 	}
 	results := make([]error, len(req.GetUpdates()))
@@ -41,6 +42,13 @@ func (s *Server) write(req *p4v1.WriteRequest, size int, keys *Keys) error {
 	if err := s.writeBatch(permit.scope, req, results, keys); err != nil {
 		return err
 	}
+	failed := 0
+	for _, err := range results {
+		if err != nil {
+			failed++
+		}
+	}
+	gate.Owe(ctx, failed)
 	return batchError("updates", results)
 }
 

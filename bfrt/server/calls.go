@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // wishes are what a client asks for in the metadata of a call.
@@ -97,6 +98,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 		return nil, b.late
 	}
 	if b.refused {
+		gate.Owe(ctx, len(b.outcomes))
 		return nil, refused(b.outcomes)
 	}
 	m := &wire.WriteResponse{}

@@ -44,7 +44,7 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	}
 	s := &Server{dev: d, opts: o, stop: make(chan struct{}), turn: make(chan struct{}, 1), cpu: d.CPU()}
 	s.chip = newFixed(s)
-	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, o.Log)
+	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, d.Busy, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, &codec{CodecV2: encoding.GetCodecV2(encproto.Name)}), grpc.MaxSendMsgSize(1<<30))...)
 	wire.Register(s.grpc, s)
 	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })

@@ -36,13 +36,14 @@ type Gate struct {
 	calls    atomic.Int64 // in progress
 	incoming *incoming
 	pending  *Backlog
+	pace     *pace
 }
 
 // New makes the gate of a server for a service by its name. The limits are
-// complete.
-func New(l *Limits, service string, log *slog.Logger) *Gate {
+// complete. Hurried says whether what is no request, a packet, wants the processors.
+func New(l *Limits, service string, hurried func() bool, log *slog.Logger) *Gate {
 	return &Gate{
-		limits: l, service: service, log: log,
+		limits: l, service: service, log: log, pace: &pace{hurried: hurried},
 		incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log), pending: NewBacklog(allPending * int64(l.MaxPending)),
 	}
 }
@@ -66,7 +67,7 @@ func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.Server
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.Creds(&counting{creds, g.incoming, new(pace)}), grpc.InTapHandle(g.admit),
+		grpc.Creds(&counting{creds, g.incoming, g.pace}), grpc.InTapHandle(g.admit),
 	)
 }
 

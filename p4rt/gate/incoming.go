@@ -214,7 +214,7 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	counted.place, counted.work.pace = begun.place, c.pace
 	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, ended: counted.over, reset: counted.done}
 	counted.sent = frames{began: counted.answers, ended: counted.done, reset: counted.done, grant: counted.took}
-	return counted, info, nil
+	return counted, known{info, &counted.work}, nil
 }
 
 func (c *counting) Clone() credentials.TransportCredentials {
@@ -230,7 +230,8 @@ type countedConn struct {
 	once           sync.Once
 	closed         chan struct{}
 	work           worker
-	calls          int // in what is worked on
+	calls          int  // in what is worked on
+	message        bool // so is a part of one
 
 	mu      sync.Mutex
 	streams map[uint32]*body
@@ -249,7 +250,7 @@ type body struct {
 
 func (c *countedConn) Read(b []byte) (int, error) {
 	began := time.Now()
-	if rest := c.work.worked(began, c.calls); rest > 0 {
+	if rest := c.work.worked(began, c.calls, c.calls == 0 && !c.message); rest > 0 {
 		timer := time.NewTimer(rest)
 		select {
 		case <-timer.C:
@@ -260,7 +261,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(b)
 	c.work.got(began, time.Now(), n == len(b))
-	c.calls = 0
+	c.calls, c.message = 0, false
 	c.received.look(b[:n])
 	if err != nil {
 		c.work.gone()
@@ -297,6 +298,7 @@ func (c *countedConn) came(stream uint32, data []byte) {
 	if s == nil || len(data) == 0 {
 		return
 	}
+	c.message = true
 	piece := pieceSize
 	if s.large == nil {
 		c.keep(s, len(data)+pieceSize)

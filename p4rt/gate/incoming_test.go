@@ -70,7 +70,7 @@ func newRig(t *testing.T, l Limits) *rig {
 	if err := l.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t, New(&l, p4v1.P4Runtime_ServiceDesc.ServiceName, slog.New(slog.DiscardHandler)), bufconn.Listen(1 << 20)}
+	r := &rig{t, New(&l, p4v1.P4Runtime_ServiceDesc.ServiceName, func() bool { return false }, slog.New(slog.DiscardHandler)), bufconn.Listen(1 << 20)}
 	s := grpc.NewServer(r.gate.Options(nil, encoding.GetCodecV2("proto"))...)
 	p4v1.RegisterP4RuntimeServer(s, service{})
 	served := make(chan error, 1)

@@ -1,9 +1,13 @@
 package gate
 
 import (
+	"context"
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 )
 
 // Frames cost a client nothing and a server something, whether they are calls or
@@ -11,44 +15,76 @@ import (
 // settings, priorities, calls that are reset at once. So who never lets the server
 // wait for the next of them rests, the longer the more such there are: together
 // they have a fraction of the processors, and who has one call to make now and then
-// finds the others free.
+// finds the others free. Where a processor is missed at once, by packets, idle work
+// has less: frames that are of no call, and requests that come to nothing.
 
 const (
 	// busyFrom is the work without a pause from which a connection is busy.
 	busyFrom = time.Millisecond
 	// callWork is what a call is taken to cost beside its frames, whatever it is.
 	callWork = 50 * time.Microsecond
-	// maxRest bounds a rest.
+	// maxRest bounds a rest, after which something is read again: a message of which
+	// nothing comes for a second may have to give way.
 	maxRest = 500 * time.Millisecond
+	// maxRests bounds those that idle work is followed by, all of them.
+	maxRests = 4 * maxRest
+	// restIdle is how many times as long as idle work a connection rests after it.
+	restIdle = 64
 )
 
 // A pace counts the connections of a server that make work without a pause.
-type pace struct{ busy atomic.Int64 }
+type pace struct {
+	busy    atomic.Int64
+	hurried func() bool // processors are missed
+}
 
 // A worker is a connection as far as it makes work. It belongs to who reads from it.
 type worker struct {
 	pace  *pace
 	since time.Time     // what was read last is worked on
 	debt  time.Duration // work since the client last let the server wait
+	idle  time.Duration // work for nothing, of which pauses take little away
+	rests time.Duration // after it, that are still to come
+	owed  atomic.Int64  // idle work that others have done
 	busy  atomic.Bool
 }
 
-// worked is called when all that came has been worked on, calls of it included. It
-// returns how long to rest.
-func (w *worker) worked(now time.Time, calls int) time.Duration {
+// worked is called when all that came has been worked on, calls of it included; idle
+// says that it was of no call at all. It returns how long to rest.
+func (w *worker) worked(now time.Time, calls int, idle bool) time.Duration {
+	var work time.Duration
 	if !w.since.IsZero() {
-		w.debt += now.Sub(w.since)
+		work = now.Sub(w.since)
 	}
-	w.debt += time.Duration(calls) * callWork
-	if w.debt < busyFrom {
+	w.debt += work + time.Duration(calls)*callWork
+	if idle {
+		w.idle += work
+	}
+	w.idle += time.Duration(w.owed.Swap(0))
+	if w.debt < busyFrom && w.idle < busyFrom && w.rests == 0 {
 		return 0
 	}
 	if w.busy.CompareAndSwap(false, true) {
 		w.pace.busy.Add(1)
 	}
-	debt, others := w.debt, w.pace.busy.Load()-1
-	w.debt = 0
-	return min(debt*time.Duration(4*others)/time.Duration(runtime.GOMAXPROCS(0)), maxRest)
+	processors, others := time.Duration(runtime.GOMAXPROCS(0)), time.Duration(w.pace.busy.Load()-1)
+	rest := time.Duration(0)
+	if w.debt >= busyFrom {
+		rest = w.debt * 4 * others / processors
+		w.debt = 0
+	}
+	if w.pace.hurried() {
+		if w.idle >= busyFrom {
+			w.rests = min(w.rests+w.idle*restIdle*(others+1)/processors, maxRests)
+			w.idle = 0
+		}
+		rest = max(rest, w.rests)
+	} else {
+		w.rests, w.idle = 0, 0
+	}
+	rest = min(rest, maxRest)
+	w.rests = max(0, w.rests-rest)
+	return rest
 }
 
 // got is called when more has come that was asked for at a time. What fills all the
@@ -56,6 +92,7 @@ func (w *worker) worked(now time.Time, calls int) time.Duration {
 func (w *worker) got(began, now time.Time, full bool) {
 	w.since = now
 	took := now.Sub(began)
+	w.idle = max(0, w.idle-took/restIdle)
 	switch {
 	case full:
 		w.debt += took
@@ -64,6 +101,26 @@ func (w *worker) got(began, now time.Time, full bool) {
 		w.gone()
 	default:
 		w.debt = max(0, w.debt-took)
+	}
+}
+
+// A known client is one of whose connection the handlers of its calls know.
+type known struct {
+	credentials.AuthInfo
+	work *worker
+}
+
+// refusedWork is what a part of a request is taken to cost that is refused, with its
+// error.
+const refusedWork = 2 * time.Microsecond
+
+// Owe notes that so many parts of a call's request have come to nothing, which counts as
+// frames do that are of no call.
+func Owe(ctx context.Context, parts int) {
+	if p, ok := peer.FromContext(ctx); ok {
+		if k, ok := p.AuthInfo.(known); ok {
+			k.work.owed.Add(int64(parts) * int64(refusedWork))
+		}
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 // do, and one that is alone, do not.
 func TestPace(t *testing.T) {
 	now := time.Unix(1, 0)
-	p := new(pace)
+	p := &pace{hurried: func() bool { return false }}
 	flood, other, calm := &worker{pace: p}, &worker{pace: p}, &worker{pace: p}
 	// turn has something come after a while, which is worked on for a while.
 	turn := func(w *worker, waited, worked time.Duration, full bool, calls int) time.Duration {
 		came := now.Add(waited)
 		w.got(now, came, full)
 		now = came.Add(worked)
-		return w.worked(now, calls)
+		return w.worked(now, calls, false)
 	}
 	if rest := turn(flood, 0, 10*time.Millisecond, false, 0); rest != 0 {
 		t.Errorf("one that is alone rests for %v", rest)
@@ -50,5 +50,61 @@ func TestPace(t *testing.T) {
 	}
 	if n := p.busy.Load(); n != 0 {
 		t.Errorf("%d are busy that are gone", n)
+	}
+}
+
+// TestIdleWork: while processors are missed, work for nothing is followed by rests of
+// many times as long, also where nobody else makes any, and whatever pauses are made;
+// requests are not.
+func TestIdleWork(t *testing.T) {
+	hurried := true
+	now := time.Unix(1, 0)
+	p := &pace{hurried: func() bool { return hurried }}
+	// share is the part of a time that a client works, which makes so much work at once
+	// and waits for so long.
+	share := func(idle bool, worked, waited time.Duration) float64 {
+		w := &worker{pace: p}
+		began, sum := now, time.Duration(0)
+		for range 2000 {
+			came := now.Add(waited)
+			w.got(now, came, waited == 0)
+			now = came.Add(worked)
+			sum += worked
+			now = now.Add(w.worked(now, 1, idle))
+		}
+		w.gone()
+		return sum.Seconds() / now.Sub(began).Seconds()
+	}
+	bound := 1.5 * float64(runtime.GOMAXPROCS(0)) / restIdle
+	for _, waited := range []time.Duration{0, 100 * time.Microsecond, 2 * time.Millisecond} {
+		if got := share(true, 300*time.Microsecond, waited); got > bound {
+			t.Errorf("with pauses of %v a client is idly at work for %.3f of the time, want %.3f at most", waited, got, bound)
+		}
+	}
+	if got := share(false, 300*time.Microsecond, 0); got < 1 {
+		t.Errorf("a client with requests that is alone is at work for %.3f of the time", got)
+	}
+	hurried = false
+	if got := share(true, 300*time.Microsecond, 0); got < 1 {
+		t.Errorf("where nobody is in a hurry, for %.3f", got)
+	}
+	hurried = true
+	w := &worker{pace: p}
+	w.owed.Store(int64(time.Hour))
+	sum := time.Duration(0)
+	for range 100 {
+		rest := w.worked(now, 1, false)
+		if rest > maxRest {
+			t.Fatalf("a rest of %v", rest)
+		}
+		sum += rest
+		now = now.Add(rest)
+		w.got(now, now, false)
+	}
+	if sum != maxRests {
+		t.Errorf("what has been for nothing for an hour is followed by rests of %v, want %v", sum, maxRests)
+	}
+	if w.gone(); p.busy.Load() != 0 {
+		t.Errorf("%d are busy that are gone", p.busy.Load())
 	}
 }

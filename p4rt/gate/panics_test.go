@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 	if err := limits.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	g := New(limits, healthv1.Health_ServiceDesc.ServiceName, slog.New(slog.NewTextHandler(&said, nil)))
+	g := New(limits, healthv1.Health_ServiceDesc.ServiceName, func() bool { return false }, slog.New(slog.NewTextHandler(&said, nil)))
 	f := faulty{CodecV2: encoding.GetCodecV2("proto")}
 	s := grpc.NewServer(g.Options(nil, f)...)
 	healthv1.RegisterHealthServer(s, f)
