@@ -94,6 +94,9 @@ func floods() []flood {
 		{"calls that are reset at once, by who takes nothing", none, func(method string, i uint32) []byte {
 			return append(call(method, i), frame(resetFrame, 0, 2*i+1, []byte{0, 0, 0, 8})...)
 		}, true},
+		{"calls that are reset at once, without a window", func(string) []byte { return settings(4, 0) }, func(method string, i uint32) []byte {
+			return append(call(method, i), frame(resetFrame, 0, 2*i+1, []byte{0, 0, 0, 8})...)
+		}, false},
 		{"heads that go on and on", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, field)), false},
 		{"heads that go on and on without a field", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, nil)), false},
 		{"large heads of calls that stay", none, func(method string, i uint32) []byte { return call(method, i, "x", strings.Repeat("y", 15000)) }, false},

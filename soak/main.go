@@ -37,6 +37,7 @@ type outcome struct {
 	memory int64         // the most that it had, in MiB
 	quiet  time.Duration // what writes took of a switch that nobody attacks
 	writes time.Duration // what they took under attack
+	note   string        // what else is to be said
 	lost   string        // why the attack has won; "" if it has not
 }
 
@@ -120,7 +121,7 @@ func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) b
 				writes[i] = d.Round(10 * time.Microsecond).String()
 			}
 		}
-		fmt.Printf("%-50s %7.2fs %6d %9s %9s  %s\n", name, o.took.Seconds(), o.memory, writes[0], writes[1], o.lost)
+		fmt.Printf("%-50s %7.2fs %6d %9s %9s  %s%s\n", name, o.took.Seconds(), o.memory, writes[0], writes[1], o.note, o.lost)
 	}
 	// Clients are of this process, which grows by them, and what it has had counts
 	// for those that it begins later: so the commands come first.

@@ -15,12 +15,25 @@ import (
 type convoy struct {
 	*walls
 	in, out *net.UDPConn
+	sent    int // thousands
 }
+
+// work begins to count what the switch works for a thousand packets and all that it
+// does meanwhile, of which its clients take no part.
+func (c *convoy) work(pid int) (end func() time.Duration) {
+	began, sent := worked(pid, time.Now()), c.sent
+	return func() time.Duration {
+		return (worked(pid, time.Now()) - began) / time.Duration(max(1, c.sent-sent))
+	}
+}
+
+// elsewhere is the name of what is no attack on the switch at all.
+const elsewhere = "somebody's work elsewhere"
 
 // convoySieges are those of sieges that are laid while packets come, too. A process
 // that does nothing but keep a processor busy is there to compare with.
 func convoySieges() []siege {
-	list := []siege{{name: "somebody's work elsewhere", run: func(w *walls) error {
+	list := []siege{{name: elsewhere, run: func(w *walls) error {
 		for w.Err() == nil {
 		}
 		return nil

@@ -121,6 +121,34 @@ func sieges() []siege {
 		}},
 		{name: "connections to P4Runtime", run: func(w *walls) error { return connections(w, w.p4runtime, "") }},
 		{name: "connections to Thrift", run: func(w *walls) error { return connections(w, w.thrift, "") }},
+		{name: "calls to Thrift that are half-sent", run: (*walls).halfCalls},
+		{name: "messages that come a byte a second", run: func(w *walls) error {
+			return w.each(200, w.p4runtime, func(conn net.Conn) error {
+				call := append(frame(headersFrame, endHeaders, 1, head("/p4.v1.P4Runtime/Write")), frame(dataFrame, 0, 1, []byte{0, 2, 0, 0, 0})...)
+				_, err := conn.Write(append([]byte(preface), append(frame(settingsFrame, 0, 0, nil), call...)...))
+				for err == nil {
+					select {
+					case <-w.Done():
+						return nil
+					case <-time.After(time.Second):
+						_, err = conn.Write(frame(dataFrame, 0, 1, []byte{0}))
+					}
+				}
+				return err
+			})
+		}},
+		{name: "calls that are cancelled at once", run: func(w *walls) error {
+			return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
+				for w.Err() == nil {
+					ctx, cancel := context.WithCancel(w)
+					if stream, err := c.Read(ctx, w.everything(i%2 == 0)); err == nil && i%4 == 0 {
+						stream.Recv()
+					}
+					cancel()
+				}
+				return nil
+			})
+		}},
 		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return connections(w, w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
 		{name: "TLS handshakes that stop", tls: true, run: func(w *walls) error { return connections(w, w.p4runtime, hello()) }},
 		{name: "garbage to P4Runtime", run: func(w *walls) error {
@@ -305,6 +333,62 @@ func connections(over context.Context, address, text string) error {
 		for _, c := range list {
 			c.Close()
 		}
+	}
+	return nil
+}
+
+// each has n connections do the same until the time is over, again where they are turned
+// away.
+func (w *walls) each(n int, address string, do func(net.Conn) error) error {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for w.Err() == nil {
+				conn, err := net.DialTimeout("tcp", address, time.Second)
+				if err != nil {
+					continue
+				}
+				end := context.AfterFunc(w, func() { conn.Close() })
+				go io.Copy(io.Discard, conn)
+				do(conn)
+				end()
+				conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// halfCalls has more connections than there are places begin calls that they do not end,
+// while somebody asks for something, and must be answered.
+func (w *walls) halfCalls() error {
+	const name = "standard:bm_mgmt_get_info"
+	call := "\x80\x01\x00\x01\x00\x00\x00" + string(rune(len(name))) + name + "\x00\x00\x00\x01\x00"
+	done := make(chan error, 1)
+	go func() {
+		done <- w.each(100, w.thrift, func(conn net.Conn) error {
+			_, err := conn.Write([]byte(call[:20]))
+			<-w.Done()
+			return err
+		})
+	}()
+	answers := 0
+	for w.Err() == nil {
+		conn, err := net.DialTimeout("tcp", w.thrift, time.Second)
+		if err != nil {
+			continue
+		}
+		conn.SetDeadline(time.Now().Add(time.Second))
+		conn.Write([]byte(call))
+		if n, _ := conn.Read(make([]byte, 100)); n > 0 {
+			answers++
+		}
+		conn.Close()
+	}
+	<-done
+	if answers == 0 {
+		return errors.New("nobody who asks Thrift is answered")
 	}
 	return nil
 }
