@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
@@ -39,13 +40,38 @@ func Decode(file string, text []byte) (*Manifest, error) {
 // points to, by its json tags: structs, lists, maps by words, numbers, words and
 // enumerations. An error is of type *Error.
 func Unmarshal(file string, text []byte, into any) error {
-	root, err := parse(file, text)
-	if err != nil {
-		return err
+	trees.Lock()
+	root, ok := trees.read[string(text)]
+	trees.Unlock()
+	if !ok {
+		var err error
+		if root, err = parse(file, text); err != nil {
+			return err
+		}
+		trees.Lock()
+		if len(trees.read) >= maxTrees {
+			clear(trees.read)
+		}
+		if len(text) <= maxTreeText {
+			trees.read[string(text)] = root
+		}
+		trees.Unlock()
 	}
 	d := decoder{file}
 	return d.decode(root, "", reflect.ValueOf(into).Elem())
 }
+
+// trees are what Unmarshal has parsed, by the text: most programs say the same of what
+// they have in common. Nothing changes a tree.
+var trees = struct {
+	sync.Mutex
+	read map[string]node
+}{read: map[string]node{}}
+
+const (
+	maxTrees    = 256
+	maxTreeText = 8 << 10
+)
 
 // checkVersion comes first: in another version the keys may mean anything.
 func checkVersion(file string, root node) error {

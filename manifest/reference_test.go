@@ -78,3 +78,39 @@ func table(head string, list []Word) string {
 	}
 	return b.String()
 }
+
+// TestUnmarshalAgain: a text that was read before gives another value, and its errors
+// again; no end of texts is kept.
+func TestUnmarshalAgain(t *testing.T) {
+	text := []byte("- {name: a, purpose: route, keys: [{name: k, match: exact}]}\n")
+	var first, second []Table
+	if err := Unmarshal("x", text, &first); err != nil {
+		t.Fatal(err)
+	}
+	first[0].Name, first[0].Keys[0].Name = "b", "b"
+	if err := Unmarshal("x", text, &second); err != nil || second[0].Name != "a" || second[0].Keys[0].Name != "k" {
+		t.Errorf("%+v, %v", second, err)
+	}
+	for _, file := range []string{"x", "y"} {
+		var other []Counter
+		if err := Unmarshal(file, text, &other); err == nil || !strings.HasPrefix(err.Error(), file+":1: ") {
+			t.Errorf("read as something else: %v", err)
+		}
+	}
+	for i := range maxTrees + 1 {
+		if err := Unmarshal("x", fmt.Appendf(nil, "- {name: n%d, purpose: route}", i), &second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Unmarshal("x", []byte(strings.Repeat("- {name: n}\n", maxTreeText/10)), &second); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(trees.read); n > maxTrees {
+		t.Errorf("%d texts are kept, want at most %d", n, maxTrees)
+	}
+	for text := range trees.read {
+		if len(text) > maxTreeText {
+			t.Errorf("a text of %d bytes is kept, want at most %d", len(text), maxTreeText)
+		}
+	}
+}
