@@ -73,14 +73,18 @@ func newsOf(list []*registers.Array, decides string) *registers.Array {
 // Ages calls see with the age of what was heard of each port, path, destination
 // or flow, by the clock of the switch. Read appends the cells of a register.
 func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), clock time.Duration, see func(i int, age time.Duration)) error {
+	now := clock.Truncate(time.Microsecond)
 	for _, p := range n.array.Parts {
 		var err error
 		if n.cells, err = read(p.Register.Name, n.cells[:0]); err != nil {
 			return err
 		}
 		for i, cell := range n.cells {
+			if cell == 0 { // most of an array by flow
+				continue
+			}
 			at, raw := n.array.Number(cell, p, clock)
-			age := clock.Truncate(time.Microsecond) - registers.Micros(at)
+			age := now - registers.Micros(at)
 			if raw != 0 && age >= 0 && (n.limit == 0 || age <= n.limit) {
 				see(i, age)
 			}
