@@ -314,7 +314,7 @@ func TestTinyFrames(t *testing.T) {
 			defer in.mu.Unlock()
 			return in.held
 		}
-		conn, _, err := (&counting{insecure.NewCredentials(), in, new(pace)}).ServerHandshake(raw)
+		conn, _, err := (&counting{insecure.NewCredentials(), in, &pace{hurried: func() bool { return false }}}).ServerHandshake(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
