@@ -146,37 +146,46 @@ func (g *generated) Parameters(arch string) ([]codegen.Param, error) {
 }
 
 func (g *generated) Build(p codegen.Params) (*Program, error) {
-	key := ""
+	generate := codegen.Generate
 	if g.found {
-		rest := p
-		rest.Coeffs, rest.Provenance = nil, nil
-		key = fmt.Sprintf("%#v %#v", g.row, rest)
-		if p.Coeffs != nil {
-			key += fmt.Sprintf(" with %#v", *p.Coeffs)
-		}
-		if p.Provenance != nil {
-			key += fmt.Sprintf(" by %#v", *p.Provenance)
-		}
+		generate = generateOnce
+	}
+	made, err := generate(g.row, p)
+	if err != nil {
+		return nil, err
+	}
+	return newGenerated(made, p.Arch), nil
+}
+
+// generateOnce takes what was generated for the same row and parameters before, if
+// it is kept.
+func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
+	rest := p
+	rest.Coeffs, rest.Provenance = nil, nil // by what they point to
+	key := fmt.Sprintf("%#v %#v", row, rest)
+	if p.Coeffs != nil {
+		key += fmt.Sprintf(" with %#v", *p.Coeffs)
+	}
+	if p.Provenance != nil {
+		key += fmt.Sprintf(" by %#v", *p.Provenance)
 	}
 	before.Lock()
 	k, ok := before.programs[key]
 	before.Unlock()
-	if !ok {
-		made, err := codegen.Generate(g.row, p)
-		if err != nil {
-			return nil, err
-		}
-		k = generatedBefore{g.row, made}
+	if ok {
+		return k.program, nil
 	}
-	if g.found && !ok {
-		before.Lock()
-		if len(before.programs) >= maxBefore {
-			clear(before.programs)
-		}
-		before.programs[key] = k
-		before.Unlock()
+	made, err := codegen.Generate(row, p)
+	if err != nil {
+		return nil, err
 	}
-	return newGenerated(k.program, p.Arch), nil
+	before.Lock()
+	defer before.Unlock()
+	if len(before.programs) >= maxBefore {
+		clear(before.programs)
+	}
+	before.programs[key] = generatedBefore{row, made}
+	return made, nil
 }
 
 // before are texts and manifests by all that they depend on, a few MB of them.
