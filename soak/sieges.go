@@ -123,7 +123,8 @@ func sieges() []siege {
 		{name: "connections to Thrift", run: func(w *walls) error { return connections(w, w.thrift, "") }},
 		{name: "calls to Thrift that are half-sent", run: (*walls).halfCalls},
 		{name: "messages that come a byte a second", run: func(w *walls) error {
-			return w.each(200, w.p4runtime, func(conn net.Conn) error {
+			return each(w, 200, w.p4runtime, func(conn net.Conn) error {
+				go io.Copy(io.Discard, conn)
 				call := append(frame(headersFrame, endHeaders, 1, head("/p4.v1.P4Runtime/Write")), frame(dataFrame, 0, 1, []byte{0, 2, 0, 0, 0})...)
 				_, err := conn.Write(append([]byte(preface), append(frame(settingsFrame, 0, 0, nil), call...)...))
 				for err == nil {
@@ -286,32 +287,19 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 // pieces has connections that each begin sixty calls, as many as flow control
 // lets, and send the message of each a byte at a time, and never all of it.
 func (w *walls) pieces(n int, method string) error {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for w.Err() == nil {
-				conn, err := net.DialTimeout("tcp", w.p4runtime, time.Second)
-				if err != nil {
-					continue
-				}
-				end := context.AfterFunc(w, func() { conn.Close() })
-				go io.Copy(io.Discard, conn)
-				_, err = conn.Write(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...))
-				for stream := uint32(1); stream < 120 && err == nil; stream += 2 {
-					call := append(frame(headersFrame, endHeaders, stream, head(method)), frame(dataFrame, 0, stream, []byte{0, 0, 0x10, 0, 0})...)
-					call = append(call, bytes.Repeat(frame(dataFrame, 0, stream, []byte{0}), 60_000)...)
-					_, err = conn.Write(call)
-				}
-				if err == nil {
-					<-w.Done()
-				}
-				end()
-				conn.Close()
-			}
-		})
-	}
-	all.Wait()
-	return nil
+	return each(w, n, w.p4runtime, func(conn net.Conn) error {
+		go io.Copy(io.Discard, conn)
+		_, err := conn.Write(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...))
+		for stream := uint32(1); stream < 120 && err == nil; stream += 2 {
+			call := append(frame(headersFrame, endHeaders, stream, head(method)), frame(dataFrame, 0, stream, []byte{0, 0, 0x10, 0, 0})...)
+			call = append(call, bytes.Repeat(frame(dataFrame, 0, stream, []byte{0}), 60_000)...)
+			_, err = conn.Write(call)
+		}
+		if err == nil {
+			<-w.Done()
+		}
+		return err
+	})
 }
 
 // connections opens connections without end, 2000 at a time, and says something
@@ -337,19 +325,18 @@ func connections(over context.Context, address, text string) error {
 	return nil
 }
 
-// each has n connections do the same until the time is over, again where they are turned
-// away.
-func (w *walls) each(n int, address string, do func(net.Conn) error) error {
+// each has n connections do the same until the time is over, which closes them. Who is
+// turned away comes again.
+func each(over context.Context, n int, address string, do func(net.Conn) error) error {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			for w.Err() == nil {
+			for over.Err() == nil {
 				conn, err := net.DialTimeout("tcp", address, time.Second)
 				if err != nil {
 					continue
 				}
-				end := context.AfterFunc(w, func() { conn.Close() })
-				go io.Copy(io.Discard, conn)
+				end := context.AfterFunc(over, func() { conn.Close() })
 				do(conn)
 				end()
 				conn.Close()
@@ -367,7 +354,8 @@ func (w *walls) halfCalls() error {
 	call := "\x80\x01\x00\x01\x00\x00\x00" + string(rune(len(name))) + name + "\x00\x00\x00\x01\x00"
 	done := make(chan error, 1)
 	go func() {
-		done <- w.each(100, w.thrift, func(conn net.Conn) error {
+		done <- each(w, 100, w.thrift, func(conn net.Conn) error {
+			go io.Copy(io.Discard, conn)
 			_, err := conn.Write([]byte(call[:20]))
 			<-w.Done()
 			return err
