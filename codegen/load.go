@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/lists"
 )

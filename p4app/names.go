@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )

@@ -6,8 +6,9 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/p4lb/p4lb/dataplane"
 	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/dataplane"
 )
 
 // SetForwardingPipelineConfig checks, saves or realises a program.

@@ -3,11 +3,12 @@ package server
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/lists"
-	"google.golang.org/protobuf/proto"
 )
 
 func newTable(s *Server, p *program, schema *bfrt.Table) *table {

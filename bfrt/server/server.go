@@ -14,13 +14,14 @@ import (
 	"log/slog"
 	"net"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	encproto "google.golang.org/grpc/encoding/proto"
+
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/gate"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	encproto "google.golang.org/grpc/encoding/proto"
 )
 
 func (o *Options) validate() error {

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/conformance"
 	"github.com/p4lb/p4lb/lists"
-	"github.com/spf13/cobra"
 )
 
 // newConformance makes a developer's verb: it runs the compiler and the

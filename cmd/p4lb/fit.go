@@ -13,13 +13,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/fitting/dataset"
 	"github.com/p4lb/p4lb/fitting/picture"
 	"github.com/p4lb/p4lb/leaf"
 	"github.com/p4lb/p4lb/plain"
-	"github.com/spf13/cobra"
 )
 
 func newFit(c *cli.Console) *cobra.Command {

@@ -10,12 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
-	"github.com/spf13/cobra"
 )
 
 func newManifest(c *cli.Console) *cobra.Command {

@@ -6,10 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
-	"github.com/spf13/cobra"
 )
 
 func newTopoRoutes(c *cli.Console) *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
 	"github.com/p4lb/p4lb/controller/p4info"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"

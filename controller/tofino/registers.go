@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
@@ -13,8 +16,6 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // cells reaches the registers of a switch. Each pipe has its own: what is read is

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/lists"

@@ -7,9 +7,10 @@ import (
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
-	"github.com/spf13/cobra"
 )
 
 // Topology reads a topology that a user has named: a file, or a preset where

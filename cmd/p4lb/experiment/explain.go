@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
-	"github.com/spf13/cobra"
 )
 
 func (j *labJob) addExplain(cmd *cobra.Command) {

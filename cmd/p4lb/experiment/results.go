@@ -8,10 +8,11 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
 	"github.com/p4lb/p4lb/store"
-	"github.com/spf13/cobra"
 )
 
 // A labResults is what p4lb results looks at: a folder of results, or a store.

@@ -15,6 +15,8 @@ import (
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/bmv2/thrift"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
@@ -31,7 +33,6 @@ import (
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4app"
-	"github.com/spf13/cobra"
 )
 
 // defaultCPU is the port of the controllers where a project names none: that of

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
@@ -23,7 +25,6 @@ import (
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4rt"
 	"github.com/p4lb/p4lb/p4rt/ports"
-	"github.com/spf13/cobra"
 )
 
 // A hostJob finds the network that a verb about hosts is for.

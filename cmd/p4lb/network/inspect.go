@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller/deployed"
@@ -18,7 +20,6 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/live"
-	"github.com/spf13/cobra"
 )
 
 // NewInspect is the verb inspect.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/view"
 	"github.com/p4lb/p4lb/controller"
@@ -20,7 +22,6 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
-	"github.com/spf13/cobra"
 )
 
 // A reach is how the switches are found that a verb looks into: by the note of

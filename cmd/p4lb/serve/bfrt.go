@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/spf13/cobra"
 )
 
 // bfrtFlags are what switch takes for BfRt.
