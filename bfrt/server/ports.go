@@ -101,12 +101,14 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 // named are the tables that find a port by another name.
 func (p *portTables) named(byName, byHandle *recordTable) {
 	byName.constant, byHandle.constant = true, true
+	numbers := map[string]uint64{}
+	for port := range uint32(p.s.opts.Pipes) << 7 {
+		numbers[nameOf(port)] = uint64(port)
+	}
 	byName.refresh = func(_ *request, row *record) {
 		b, _ := byName.keys[0].exact(row.key)
-		for port := range uint32(p.s.opts.Pipes) << 7 {
-			if nameOf(port) == string(b) {
-				row.set(byName.field("$DEV_PORT").number(uint64(port)))
-			}
+		if n, ok := numbers[string(b)]; ok {
+			row.set(byName.field("$DEV_PORT").number(n))
 		}
 	}
 	byHandle.refresh = func(_ *request, row *record) {
