@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A node is a JSON value that remembers the order of an object's keys, which
@@ -39,68 +40,159 @@ func (k nodeKind) String() string {
 // exhaust the stack. p4c nests two levels per operator of an expression.
 const maxDepth = 5000
 
+// parseNode reads a JSON document.
 func parseNode(data []byte) (*node, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	n, err := readNode(d, 0)
-	if err != nil {
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, fmt.Errorf("reading JSON: it ends too early, after %d bytes", len(data))
-		}
-		return nil, fmt.Errorf("reading JSON at byte %d: %w", d.InputOffset(), err)
+	r := &nodeReader{text: string(data)}
+	n, err := r.value(0)
+	if err == nil && !r.ended() {
+		err = errors.New("text after the document")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("reading JSON at byte %d: text after the document", d.InputOffset())
+	at := r.at
+	switch {
+	case err == nil:
+		return n, nil
+	case r.ended():
+		return nil, fmt.Errorf("reading JSON: it ends too early, after %d bytes", len(data))
 	}
-	return n, nil
+	return nil, fmt.Errorf("reading JSON at byte %d: %w", at, err)
 }
 
-func readNode(d *json.Decoder, depth int) (*node, error) {
-	if depth > maxDepth {
-		return nil, errors.New("nested too deeply")
-	}
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case nil:
-		return &node{kind: nullNode}, nil
-	case bool:
-		return boolNode(t), nil
-	case json.Number:
-		return &node{kind: numberNode, text: t.String()}, nil
-	case string:
-		return &node{kind: stringNode, text: t}, nil
-	case json.Delim:
-		if t == '[' {
-			n := &node{kind: arrayNode}
-			for d.More() {
-				e, err := readNode(d, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				n.list = append(n.list, e)
-			}
-			_, err := d.Token()
-			return n, err
+// A nodeReader reads JSON text. Programs of a megabyte are read at each start of a
+// switch, and encoding/json's tokens, each of them allocated and looked at three
+// times, took most of that start. Keys and most strings are parts of the text.
+type nodeReader struct {
+	text string
+	at   int    // where it stands; where an error is
+	free []node // allocated, not yet used
+}
+
+// peek returns the next byte that is not white space, without taking it, and 0 at
+// the end.
+func (r *nodeReader) peek() byte {
+	for ; r.at < len(r.text); r.at++ {
+		switch c := r.text[r.at]; c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c
 		}
-		n := &node{kind: objectNode}
-		for d.More() {
-			key, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			e, err := readNode(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			n.set(key.(string), e)
-		}
-		_, err := d.Token()
-		return n, err
 	}
-	return nil, fmt.Errorf("unexpected token %v", t)
+	return 0
+}
+
+func (r *nodeReader) ended() bool { return r.peek() == 0 && r.at == len(r.text) }
+
+// unexpected says what stands where something else had to.
+func (r *nodeReader) unexpected(want string) error {
+	c, _ := utf8.DecodeRuneInString(r.text[r.at:])
+	return fmt.Errorf("found %q, want %s", c, want)
+}
+
+func (r *nodeReader) value(depth int) (n *node, err error) {
+	if len(r.free) == 0 {
+		r.free = make([]node, min(64, len(r.text)/8+1))
+	}
+	n, r.free = &r.free[0], r.free[1:]
+	switch c := r.peek(); {
+	case depth > maxDepth:
+		err = errors.New("nested too deeply")
+	case c == '[':
+		n.kind = arrayNode
+		err = r.members(n, ']', depth)
+	case c == '{':
+		n.kind = objectNode
+		err = r.members(n, '}', depth)
+	case c == '"':
+		n.kind = stringNode
+		n.text, err = r.string()
+	case c == '-' || '0' <= c && c <= '9':
+		n.kind = numberNode
+		n.text, err = r.number()
+	default:
+		for kind, word := range [...]string{nullNode: "null", falseNode: "false", trueNode: "true"} {
+			if strings.HasPrefix(r.text[r.at:], word) {
+				n.kind = nodeKind(kind)
+				r.at += len(word)
+				return n, nil
+			}
+		}
+		err = r.unexpected("a value")
+	}
+	return n, err
+}
+
+// members reads what is in an array or an object until it ends.
+func (r *nodeReader) members(n *node, end byte, depth int) error {
+	r.at++
+	for r.peek() != end {
+		if len(n.list) > 0 {
+			if r.peek() != ',' {
+				return r.unexpected(fmt.Sprintf("a comma or %q", end))
+			}
+			r.at++
+		}
+		if n.kind == objectNode {
+			if r.peek() != '"' {
+				return r.unexpected("a key in quotes")
+			}
+			key, err := r.string()
+			if err != nil {
+				return err
+			}
+			if r.peek() != ':' {
+				return r.unexpected("a colon")
+			}
+			r.at++
+			n.keys = append(n.keys, key)
+		}
+		e, err := r.value(depth + 1)
+		if err != nil {
+			return err
+		}
+		n.list = append(n.list, e)
+	}
+	r.at++
+	return nil
+}
+
+// string reads a string whose first quote is next.
+func (r *nodeReader) string() (s string, err error) {
+	begin, plain := r.at, true
+	for r.at++; r.at < len(r.text); r.at++ {
+		switch c := r.text[r.at]; {
+		case c == '"':
+			r.at++
+			if plain {
+				return r.text[begin+1 : r.at-1], nil
+			}
+			if err = json.Unmarshal([]byte(r.text[begin:r.at]), &s); err != nil {
+				r.at = begin
+			}
+			return s, err
+		case c == '\\':
+			r.at++
+			plain = false
+		case c < ' ':
+			return "", r.unexpected("it to be escaped in a string")
+		case c >= utf8.RuneSelf:
+			plain = false
+		}
+	}
+	r.at = len(r.text)
+	return "", io.ErrUnexpectedEOF
+}
+
+// number reads a number, of which a digit or a minus sign is next.
+func (r *nodeReader) number() (string, error) {
+	begin := r.at
+	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
+		r.at++
+	}
+	text := r.text[begin:r.at]
+	if !json.Valid([]byte(text)) {
+		r.at = begin
+		return "", fmt.Errorf("%s is no number", text)
+	}
+	return text, nil
 }
 
 // get returns the value of a key, or nil.
