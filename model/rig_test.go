@@ -44,6 +44,7 @@ type rig struct {
 	reports []*item // on their way to ingress
 	rounds  []*item // packets that come round again
 	out     []dataplane.Outcome
+	bytes   []byte // of the last packet that was made
 
 	packets, drops, learnt int
 	again, notices, probed int

@@ -9,13 +9,18 @@ import (
 
 // frame is a packet on the wire.
 func (r *rig) frame(p model.Packet) []byte {
-	b := make([]byte, 14, p.Len)
+	if cap(r.bytes) < p.Len {
+		r.bytes = make([]byte, max(p.Len, 1500))
+	}
+	b := r.bytes[:14]
+	clear(b)
 	binary.BigEndian.PutUint16(b[12:], 0x0800)
 	if p.Overlay.Valid {
 		binary.BigEndian.PutUint16(b[12:], 0x88B6)
 		b = append(b, r.overlay(p.Overlay)...)
 	}
-	ip := make([]byte, p.Len-len(b))
+	ip := b[len(b):p.Len]
+	clear(ip)
 	ip[0], ip[8], ip[9] = 0x45, 64, p.Flow.Protocol
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	binary.BigEndian.PutUint32(ip[12:], p.Flow.Src)
@@ -31,7 +36,7 @@ func (r *rig) frame(p model.Packet) []byte {
 			ip[33] |= 0x40
 		}
 	}
-	return append(b, ip...)
+	return b[:p.Len]
 }
 
 // overlay writes the header that CONGA's or QDAPS*'s leaves exchange.
