@@ -79,9 +79,14 @@ func (a *Archive) inFolder(each func(where, entry string, text []byte, err error
 	}
 	for _, e := range entries {
 		file := filepath.Join(a.Dir, e.Name(), keptFile)
-		if text, err := os.ReadFile(file); e.IsDir() && !errors.Is(err, fs.ErrNotExist) {
-			each(file, e.Name(), text, err)
+		text, err := plain.ReadFile(file)
+		switch {
+		case !e.IsDir() || errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			err = fileError("reading", file, err)
 		}
+		each(file, e.Name(), text, err)
 	}
 	return nil
 }
@@ -164,7 +169,7 @@ func (a *Archive) Result(ctx context.Context, k *Kept, run KeptRun) (*Result, er
 		if err != nil {
 			return nil, err
 		}
-		if text, err = os.ReadFile(filepath.Join(dir, resultFile)); errors.Is(err, fs.ErrNotExist) {
+		if text, err = plain.ReadFile(filepath.Join(dir, resultFile)); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		} else if err != nil {
 			return nil, fileError("reading", filepath.Join(dir, resultFile), err)

@@ -46,7 +46,7 @@ func (s *folder) path(j *Job) string {
 
 // load returns the result of a run that is done, nil if it is not.
 func (s *folder) load(j *Job) *Result {
-	text, err := os.ReadFile(filepath.Join(s.path(j), resultFile))
+	text, err := plain.ReadFile(filepath.Join(s.path(j), resultFile))
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/provenance"
 )
 
@@ -112,7 +113,7 @@ func (r *Runner) clean() error {
 
 // madeRuns lists the runs of the experiment that a manifest is about.
 func madeRuns(file string) ([]string, error) {
-	text, err := os.ReadFile(file)
+	text, err := plain.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/p4lb/p4lb/lab/spec"
@@ -141,5 +143,20 @@ func TestStore(t *testing.T) {
 	k3, err := described(back)
 	if err != nil || k3.Digest != kept.Digest || k3.Form != kept.Form {
 		t.Errorf("%v: the experiment that was kept is another:\n%s\n%s", err, k3.Form, kept.Form)
+	}
+}
+
+// TestArchiveReadsFilesAlone has a folder of results hold what might never end.
+func TestArchiveReadsFilesAlone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x", keptFile)
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o777), os.Symlink(os.DevNull, file)); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	list, err := (&Archive{Dir: dir}).List(context.Background(), func(err error) { said = append(said, err.Error()) })
+	want := []string{"reading " + file + ": is a device, pipe or socket, not a file"}
+	if err != nil || len(list) > 0 || !slices.Equal(said, want) {
+		t.Errorf("%v, %v: %q, want %q", list, err, said, want)
 	}
 }
