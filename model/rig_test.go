@@ -40,9 +40,9 @@ type rig struct {
 	now     model.Time // in µs, or in the ticks of hardware
 	groups  []model.Group
 	queues  map[int]*queue
-	ports   []int   // of the queues, in order
-	reports []*item // on their way to ingress
-	rounds  []*item // packets that come round again
+	inOrder []*queue // by port
+	reports []*item  // on their way to ingress
+	rounds  []*item  // packets that come round again
 	out     []dataplane.Outcome
 	bytes   []byte // of the last packet that was made
 
@@ -284,9 +284,9 @@ func number(v uint64) []byte {
 }
 
 func exact(values ...uint64) []dataplane.Match {
-	var list []dataplane.Match
-	for _, v := range values {
-		list = append(list, dataplane.Match{Value: number(v)})
+	list := make([]dataplane.Match, len(values))
+	for i, v := range values {
+		list[i].Value = number(v)
 	}
 	return list
 }
@@ -356,7 +356,10 @@ func (r *rig) setGroup(gid int, g model.Group) {
 func (r *rig) setPort(port, capacity int, service model.Time) {
 	r.t.Helper()
 	r.queues[port] = &queue{capacity: capacity, service: service}
-	r.ports = slices.Sorted(maps.Keys(r.queues))
+	r.inOrder = r.inOrder[:0]
+	for _, port := range slices.Sorted(maps.Keys(r.queues)) {
+		r.inOrder = append(r.inOrder, r.queues[port])
+	}
 	r.service[port] = uint32(service<<16) + uint32(port)*997
 	r.model.SetPort(port, model.Port{Capacity: capacity, Service: r.service[port]})
 	r.route(localNet(port), 32, map[string]uint64{"port": uint64(port)})
@@ -451,10 +454,11 @@ func (r *rig) enqueue(o dataplane.Outcome, p model.Packet) {
 // runUntil lets everything happen that happens up to a time, in order.
 func (r *rig) runUntil(end model.Time) {
 	for {
-		port, at := -1, end+1
-		for _, p := range r.ports {
-			if q := r.queues[p]; len(q.items) > 0 && q.service > 0 && q.free < at {
-				port, at = p, q.free
+		var next *queue
+		at := end + 1
+		for _, q := range r.inOrder {
+			if len(q.items) > 0 && q.service > 0 && q.free < at {
+				next, at = q, q.free
 			}
 		}
 		if len(r.reports) > 0 && r.reports[0].due <= at && r.reports[0].due <= end {
@@ -471,11 +475,11 @@ func (r *rig) runUntil(end model.Time) {
 			r.comeAgain(it)
 			continue
 		}
-		if port < 0 {
+		if next == nil {
 			break
 		}
 		r.now = max(r.now, at)
-		r.depart(r.queues[port])
+		r.depart(next)
 	}
 	r.now = max(r.now, end)
 }
@@ -542,8 +546,9 @@ func (r *rig) compareRegisters() {
 			r.t.Errorf("the model does not have the register %s", reg.Name)
 			continue
 		}
+		untouched := r.untouched[reg.Name]
 		for i, g := range got {
-			w := r.untouched[reg.Name]
+			w := untouched
 			if i < len(want) {
 				w = want[i]
 			}
