@@ -109,6 +109,12 @@ func FuzzRequest(f *testing.F) {
 		err := r.s.Read(everything, sink{ctx: leniently, digest: d})
 		return d.Sum64(), err
 	}
+	newClient := func(id uint32, program string) *client {
+		return &client{
+			id: id, bound: program, gone: make(chan struct{}),
+			outbox: &outbox{ready: make(chan struct{}, 1), room: r.s.opts.MaxPending, all: r.s.gate.Pending()},
+		}
+	}
 	fresh, err := held()
 	r.must(err)
 	changed := false // by what came before: a program is loaded only then, which takes longest
@@ -122,6 +128,10 @@ func FuzzRequest(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
+		l := &r.s.clients // who asks may have been dismissed, or come again and gone
+		l.mu.Lock()
+		l.open[1] = newClient(1, "chip")
+		l.mu.Unlock()
 		changed = false
 		written := func(err error) { changed = changed || err == nil }
 		into := func(m proto.Message) bool { return proto.Unmarshal(text, m) == nil }
@@ -145,7 +155,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		case fuzzHear:
 			if m := new(wire.StreamMessageRequest); into(m) {
-				c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: r.s.opts.MaxPending, all: r.s.gate.Pending()}, gone: make(chan struct{})}
+				c := newClient(0, "")
 				_ = r.s.hear(c, m)
 				r.s.clients.leave(c)
 				c.outbox.close()
