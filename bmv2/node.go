@@ -190,7 +190,7 @@ func (r *nodeReader) number() (string, error) {
 	text := r.text[begin:r.at]
 	if !json.Valid([]byte(text)) {
 		r.at = begin
-		return "", fmt.Errorf("%s is no number", text)
+		return "", fmt.Errorf("%.40s is no number", text) // which may be as long as the file
 	}
 	return text, nil
 }
