@@ -10,6 +10,7 @@ package bfrt
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/p4lb/p4lb/lists"
 )
@@ -113,10 +114,8 @@ func (s *Schema) Table(name string) *Table {
 
 // Needs notes that the table works with another.
 func (t *Table) Needs(id uint32) {
-	for _, d := range t.DependsOn {
-		if d == id {
-			return
-		}
+	if slices.Contains(t.DependsOn, id) {
+		return
 	}
 	t.DependsOn = append(t.DependsOn, id)
 }

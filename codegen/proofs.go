@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 )
 
 // A proof is what the head of a block can ask for by name: that the arithmetic of
@@ -165,10 +166,8 @@ func guardable(v *view) error {
 	if v.Orders() {
 		return fmt.Errorf("no %s for %s: guard %s would take packets out of the order that choice ordered keeps; want choice sampled, as in drill+rlb", v.row.Name, v.arch.name, v.row.Guard)
 	}
-	for _, part := range []string{"measure", "load", "overlay"} {
-		if v.In(part) {
-			return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", v.row.Name, v.arch.name, v.row.Guard, v.row.Signal)
-		}
+	if slices.ContainsFunc([]string{"measure", "load", "overlay"}, v.In) {
+		return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", v.row.Name, v.arch.name, v.row.Guard, v.row.Signal)
 	}
 	return provesPrediction(v)
 }

@@ -35,8 +35,7 @@ func (j *job) finish(err error) {
 		return
 	}
 	e := &plan.Error{Switch: j.plan.Name, Err: err}
-	var inner *plan.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*plan.Error](err); ok {
 		e.Hint = inner.Hint
 	}
 	j.report.Err, j.report.Error = e, e.Error()

@@ -231,8 +231,7 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 	}
 	err := sideBySide(loaders, order, func(i int) error {
 		r, err := a.Result(ctx, k, k.Runs[i])
-		var damaged *store.DamagedError
-		if errors.As(err, &damaged) {
+		if _, ok := errors.AsType[*store.DamagedError](err); ok {
 			warn(err)
 			return nil
 		}

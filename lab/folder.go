@@ -163,8 +163,7 @@ func fileError(doing, name string, err error) error {
 
 // diskError is a run's error, in one line if it is about a full disk.
 func diskError(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return fileError("writing", filepath.Base(path.Path), err)
 	}
 	return err

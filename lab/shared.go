@@ -139,8 +139,7 @@ func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool,
 			return nil
 		}
 		err := s.try(ctx, i)
-		var h *store.HeldError
-		if errors.As(err, &h) {
+		if h, ok := errors.AsType[*store.HeldError](err); ok {
 			mu.Lock()
 			held, alive = append(held, i), alive && h.Alive
 			mu.Unlock()

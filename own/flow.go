@@ -2,6 +2,7 @@ package own
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,16 +82,14 @@ func flowOf(c *bmv2.Config) *flow {
 // givens are the roles of the fields that the architecture and the protocols
 // give a meaning.
 func (f *flow) givens() {
-	for name, r := range map[string]role{
+	maps.Copy(f.roles, map[string]role{
 		"standard_metadata.egress_spec": toPort, "ig_tm_md.ucast_egress_port": toPort,
 		"standard_metadata.egress_port": outOf, "eg_intr_md.egress_port": outOf,
 		"standard_metadata.ingress_port": inAt, "ig_intr_md.ingress_port": inAt,
 		"standard_metadata.ingress_global_timestamp": clockTime, "standard_metadata.egress_global_timestamp": clockTime,
 		"standard_metadata.enq_qdepth": queued, "standard_metadata.deq_qdepth": queued,
 		"standard_metadata.packet_length": sizes,
-	} {
-		f.roles[name] = r
-	}
+	})
 	types := map[string]*bmv2.HeaderType{}
 	for _, t := range f.config.HeaderTypes {
 		types[t.Name] = t

@@ -234,8 +234,7 @@ func within(dir, path string) string {
 // bare strips the operation and path off an error, for a message that names the
 // path itself.
 func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

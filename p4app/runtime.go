@@ -51,9 +51,8 @@ func lineAt(text []byte, offset int64) int {
 func (e *Entries) runtime(n *names, text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	fail := func(err error) error {
-		var syntax *json.SyntaxError
 		line, why := plain.JSONError(text, err)
-		if !errors.As(err, &syntax) {
+		if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
 			line = lineAt(text, d.InputOffset()) // the error counts within an element
 		}
 		return e.errorf(line, "%v", why)

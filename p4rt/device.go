@@ -250,9 +250,7 @@ func (d *Device) PortUp(number uint32) bool { return d.portUp(number) }
 // setDown notes the state of a port. The caller holds d.mu.
 func (d *Device) setDown(number uint32, down bool) {
 	next := map[uint32]bool{}
-	for k, v := range *d.down.Load() {
-		next[k] = v
-	}
+	maps.Copy(next, *d.down.Load())
 	next[number] = down
 	d.down.Store(&next)
 }

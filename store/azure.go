@@ -9,6 +9,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -76,9 +77,7 @@ func (a *azure) sign(r *http.Request, b *body, now time.Time) error {
 	}
 	if a.token != nil {
 		q := r.URL.Query()
-		for k, v := range a.token {
-			q[k] = v
-		}
+		maps.Copy(q, a.token)
 		r.URL.RawQuery = escapeQuery(q)
 		return nil
 	}
@@ -142,9 +141,7 @@ func (a *azure) list(ctx context.Context, prefix string, each func(Object) error
 			return nil, nil
 		}
 		next := url.Values{"marker": {page.NextMarker}}
-		for k, v := range first {
-			next[k] = v
-		}
+		maps.Copy(next, first)
 		return next, nil
 	})
 }

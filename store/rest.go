@@ -156,8 +156,7 @@ func (c *rest) once(ctx context.Context, method, address string, b *body, set fu
 		if context.Cause(ctx) == errSlow {
 			return nil, errSlow
 		}
-		var u *url.Error
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
 		return nil, err
@@ -185,8 +184,7 @@ func (c *rest) explain(ctx context.Context, doing string, err error) error {
 	a := c.said(err)
 	switch {
 	case a == nil:
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			return err // a file of this machine
 		}
 		err = fmt.Errorf("%w: %v", ErrUnreachable, err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -171,10 +172,8 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 
 func (a *attachments) cell(f *datum) *registerCell {
 	for _, c := range a.registers {
-		for _, p := range c.parts {
-			if p == f {
-				return c
-			}
+		if slices.Contains(c.parts, f) {
+			return c
 		}
 	}
 	return nil

@@ -68,8 +68,7 @@ func within(table string, err error) error {
 
 // failureOf gives errors of the data plane their codes.
 func failureOf(err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	if errors.Is(err, dataplane.ErrStillUsed) {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math/big"
 	"slices"
 
@@ -98,9 +99,7 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 
 func cloneRows(m map[string]*wire.TableKey) map[string]*wire.TableKey {
 	c := map[string]*wire.TableKey{}
-	for k, v := range m {
-		c[k] = v
-	}
+	maps.Copy(c, m)
 	return c
 }
 

@@ -175,8 +175,7 @@ func (n *node) listen() (err error) {
 
 // bare is an error of package net without the operation and the address.
 func bare(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err

@@ -47,8 +47,7 @@ func Detach() (begun bool, code int, err error) {
 		return true, 0, cmd.Process.Release()
 	}
 	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = nil
 	}
 	return false, cmd.ProcessState.ExitCode(), err

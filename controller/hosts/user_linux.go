@@ -96,8 +96,7 @@ func AsRoot() (code int, err error) {
 		}
 	}()
 	err = cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = nil
 	}
 	return cmd.ProcessState.ExitCode(), err

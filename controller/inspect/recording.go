@@ -195,8 +195,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 
 // explain gives an error of package csv the place that it has.
 func (c *csvRows) explain(err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &RecordError{File: c.name, Line: parse.Line, Msg: parse.Err.Error()}
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -204,9 +205,7 @@ func (p *place) eachHost(do func(*place) error) error {
 // reached is the place with what is reached that way. The next hop, where it is
 // not that of a path, is the same one of several every time.
 func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) error) error {
-	for name, v := range p.b.hopFacts(&w, w.nth%len(w.hops)) {
-		facts[name] = v
-	}
+	maps.Copy(facts, p.b.hopFacts(&w, w.nth%len(w.hops)))
 	q := p.with(facts)
 	q.way = &w
 	return do(q)

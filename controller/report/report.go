@@ -76,8 +76,7 @@ func (r *Report) Verified() bool {
 func (r *Report) Err() error {
 	var list plan.Errors
 	for _, s := range r.Switches {
-		var e *plan.Error
-		if errors.As(s.Err, &e) {
+		if e, ok := errors.AsType[*plan.Error](s.Err); ok {
 			list = append(list, e)
 		}
 	}

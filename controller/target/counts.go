@@ -25,8 +25,7 @@ func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err er
 		list, err = c.PortCounts(ctx)
 		return err
 	})
-	var answer *thrift.Error
-	if errors.As(err, &answer) {
+	if _, ok := errors.AsType[*thrift.Error](err); ok {
 		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, missing)
 	}
 	return list, err

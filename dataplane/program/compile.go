@@ -189,10 +189,8 @@ func circular(first *node) bool {
 			return true
 		}
 		seen[n] = open
-		for _, next := range n.successors() {
-			if visit(next) {
-				return true
-			}
+		if slices.ContainsFunc(n.successors(), visit) {
+			return true
 		}
 		seen[n] = done
 		return false

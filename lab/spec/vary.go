@@ -236,8 +236,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 			return nil, err
 		}
 		msg := err.Error()
-		var f *FileError
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*FileError](err); ok {
 			msg = f.Key + ": " + f.Msg
 		}
 		return nil, &FileError{File: x.origin.file, Line: last.line, Key: "vary.open", Msg: x.Vary.Describe(levels) + ": " + msg, err: err}

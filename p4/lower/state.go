@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 
@@ -125,9 +126,7 @@ func (e *env) bindTypes(params []*types.TypeParam, args []types.Type, caller *en
 		return
 	}
 	sub := make(map[*types.TypeParam]types.Type, len(e.tsub)+len(params))
-	for p, t := range e.tsub {
-		sub[p] = t
-	}
+	maps.Copy(sub, e.tsub)
 	for i, p := range params {
 		if i < len(args) {
 			sub[p] = caller.subst(args[i])

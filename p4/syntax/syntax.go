@@ -78,8 +78,7 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 	var errs Errors
 	text, err := readFile(fsys, name)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathErr.Err
 		}
 		errs.add(Pos{}, "reading %s: %v", opts.shown(name), err)

@@ -3,6 +3,7 @@ package types
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -86,10 +87,8 @@ func weak(t Type) bool {
 	case *record:
 		return true
 	case *Tuple:
-		for _, e := range t.Elems {
-			if weak(e) {
-				return true
-			}
+		if slices.ContainsFunc(t.Elems, weak) {
+			return true
 		}
 	}
 	return false

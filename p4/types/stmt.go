@@ -1,6 +1,8 @@
 package types
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -327,10 +329,8 @@ func terminates(s syntax.Stmt) bool {
 	case *syntax.ReturnStmt, *syntax.ExitStmt:
 		return true
 	case *syntax.BlockStmt:
-		for _, x := range s.Stmts {
-			if terminates(x) {
-				return true
-			}
+		if slices.ContainsFunc(s.Stmts, terminates) {
+			return true
 		}
 	case *syntax.IfStmt:
 		return s.Else != nil && terminates(s.Then) && terminates(s.Else)

@@ -231,10 +231,8 @@ func hasTypeParam(t Type) bool {
 	case *Stack:
 		return hasTypeParam(t.Elem)
 	case *Tuple:
-		for _, e := range t.Elems {
-			if hasTypeParam(e) {
-				return true
-			}
+		if slices.ContainsFunc(t.Elems, hasTypeParam) {
+			return true
 		}
 	case *Struct:
 		for _, f := range t.Fields {

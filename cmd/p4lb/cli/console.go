@@ -197,8 +197,7 @@ func IsTerminal(w io.Writer) bool {
 // mistyped, or belong to a verb that was.
 func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 	f := UsageError(cmd, "%w", err)
-	var wrong *pflag.InvalidValueError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if want := wanted[wrong.GetFlag().Value.Type()]; want != "" {
 			f.Err = fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), want)
 		}

@@ -137,11 +137,9 @@ func BareError(err error) error {
 
 // Refused is an address or an interface that cannot be had.
 func Refused(what string, err error) error {
-	var op *net.OpError
-	var address *net.AddrError
-	if errors.As(err, &address) {
+	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New("want HOST:PORT with a port up to 65535, such as 127.0.0.1:9559")
-	} else if errors.As(err, &op) {
+	} else if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	return &Failure{Code: ExitRefused, Err: fmt.Errorf("%s: %w", what, err)}

@@ -282,8 +282,7 @@ belongs to none. --dry-run lists what would go.`,
 					fmt.Fprintln(c.Out, what)
 				}
 			})
-			var held *store.HeldError
-			if errors.As(err, &held) {
+			if held, ok := errors.AsType[*store.HeldError](err); ok {
 				return cli.Hinted(fmt.Errorf("process %d on %s may be at work in %s", held.PID, held.Host, l.a), "--anyway, if it is not: what it has not finished is lost")
 			}
 			if err != nil {

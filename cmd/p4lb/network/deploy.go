@@ -478,8 +478,7 @@ func (j *deployJob) deployErrors(err error) error { return j.eachError(err, depl
 // planErrors prints what is wrong with a plan, error by error.
 func (j *deployJob) planErrors(err error) error {
 	return j.eachError(err, func(err error) error {
-		var e *plan.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*plan.Error](err); ok {
 			return cli.Hinted(err, "%s", e.Hint)
 		}
 		return err
@@ -514,8 +513,7 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 // deployFailure gives an error about switches its exit code and its hint.
 func deployFailure(err error) error {
 	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
-	var e *plan.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*plan.Error](err); ok {
 		f.Hint = e.Hint
 	}
 	return f

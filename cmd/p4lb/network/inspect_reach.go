@@ -295,8 +295,7 @@ func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 // so.
 func vanished(err error) error {
 	f := &cli.Failure{Code: cli.ExitInput, Err: err}
-	var known *plan.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*plan.Error](err); ok {
 		f.Hint = known.Hint
 	}
 	if errors.Is(err, target.ErrUnreachable) {

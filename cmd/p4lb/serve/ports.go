@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 
@@ -31,9 +32,7 @@ func (s *switchPorts) Ports() (list []thrift.PortInfo) {
 		number, where, _ := parsePort(text) // has been checked
 		names[number] = where
 	}
-	for number, name := range s.names {
-		names[number] = name
-	}
+	maps.Copy(names, s.names)
 	for _, number := range s.PortNumbers() {
 		list = append(list, thrift.PortInfo{Number: number, Name: names[number], Up: s.PortUp(number)})
 	}
