@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -169,12 +170,7 @@ func (l *layout) say(at point, words string, a anchor, size float64, with ink) {
 // side.
 func (c *Chart) slanted(l *layout, room float64) bool {
 	each := room / float64(max(1, len(c.X.Names)))
-	for _, n := range c.X.Names {
-		if textWidth(n, l.font) > each-0.4*l.font {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.X.Names, func(n string) bool { return textWidth(n, l.font) > each-0.4*l.font })
 }
 
 // axes draws the frame: lines of the grid, ticks and what they stand for.

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,10 +17,7 @@ import (
 
 // About is the comment of the register's declaration.
 func (r register) About() string {
-	if r.Comment != "" {
-		return r.Comment
-	}
-	return r.Meaning
+	return cmp.Or(r.Comment, r.Meaning)
 }
 
 // notes are what such a section holds.

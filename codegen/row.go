@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"fmt"
+	"github.com/p4lb/p4lb/lists"
 	"slices"
 	"strings"
 )
@@ -134,11 +135,7 @@ func (r Row) Outside() []string {
 
 // Blocks lists the row's own.
 func (r Row) Blocks() []Block {
-	var list []Block
-	for _, k := range kinds {
-		list = append(list, Block{string(k), r.named(k), r.catalogue().lookup(k, r.named(k)).About})
-	}
-	return list
+	return lists.Map(kinds, func(k kind) Block { return Block{string(k), r.named(k), r.catalogue().lookup(k, r.named(k)).About} })
 }
 
 // Of p4lb's own catalogue:

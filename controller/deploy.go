@@ -53,9 +53,7 @@ func (o *DeployOptions) complete() error {
 	if o.Election.IsZero() {
 		o.Election.Low = 1
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return nil
 }
 

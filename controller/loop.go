@@ -39,9 +39,7 @@ type LoopReport struct {
 func (c *Controller) Loop(ctx context.Context, tasks []task.Task, o LoopOptions) LoopReport {
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.BackOff = cmp.Or(o.BackOff, time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	f := &liveFabric{ctx: ctx, timeout: o.Timeout, c: c, registers: map[string]registers.Access{}}
 	l := &loop{opts: o, broken: map[string]string{}, slowed: map[string]int{}, fabric: f}
 	paced := make([]task.Task, len(tasks))

@@ -6,6 +6,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A listItem is a field of a field list, or a constant in its place.
@@ -127,10 +128,7 @@ func (s *Switch) DigestWidths(list string) ([]int, error) {
 		if l == nil || l.name != list {
 			continue
 		}
-		var widths []int
-		for _, f := range l.fields {
-			widths = append(widths, f.Width)
-		}
+		widths := lists.Map(l.fields, func(f vector.Field) int { return f.Width })
 		return widths, nil
 	}
 	return nil, fmt.Errorf("unknown learn list %q", list)

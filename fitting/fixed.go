@@ -1,6 +1,7 @@
 package fitting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -83,10 +84,7 @@ func (t Term) String() string {
 			text += fmt.Sprintf("^%d", x.n)
 		}
 	}
-	if text == "" {
-		return "1"
-	}
-	return text
+	return cmp.Or(text, "1")
 }
 
 // Fix turns the fit into a polynomial of the data plane. rows are what was

@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Comparison is what the runs of an experiment came to, by row.
@@ -59,12 +60,7 @@ func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparis
 
 // Row finds the row of a label in a case, at a load.
 func (c *Comparison) Row(caseName, label string, load float64) *Row {
-	for _, r := range c.Rows {
-		if r.Case.Name == caseName && r.Scheme.Label == label && r.Load == load {
-			return r
-		}
-	}
-	return nil
+	return lists.First(c.Rows, func(r *Row) bool { return r.Case.Name == caseName && r.Scheme.Label == label && r.Load == load })
 }
 
 // values are a metric of the row by seed; NaN where a run does not have it.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -20,12 +21,7 @@ type Mechanism struct {
 
 // covers reports whether a row is one of those.
 func (m *Mechanism) covers(figure, row string) bool {
-	for _, name := range m.Rows {
-		if m.Figure == figure && strings.HasPrefix(row, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Rows, func(name string) bool { return m.Figure == figure && strings.HasPrefix(row, name) })
 }
 
 // Mechanisms are those recorded of experiments and of what they show of a figure, or

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,9 +89,7 @@ func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := made.Digest + beside(&made.Manifest)
-	if p.list[key] == nil {
-		p.list[key] = made
-	}
+	p.list[key] = cmp.Or(p.list[key], made)
 	return p.list[key], nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Verdict says how a target fared.
@@ -119,10 +120,7 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	slices.SortStableFunc(order, func(a, b *Row) int {
 		return compareFloats(a.Estimate(t.Metric).Mean, b.Estimate(t.Metric).Mean)
 	})
-	var parts []string
-	for _, r := range order {
-		parts = append(parts, r.Scheme.Label+" "+digits(r.Estimate(t.Metric).Mean))
-	}
+	parts := lists.Map(order, func(r *Row) string { return r.Scheme.Label + " " + digits(r.Estimate(t.Metric).Mean) })
 	o.Measured = strings.Join(parts, " < ")
 	holds, sure, wrong, need, level, within := 0, 0, 0, 0.0, 0, 0.0
 	for i := 1; i < len(rows); i++ {

@@ -288,11 +288,7 @@ func (p *program) action(have *configv1.Table, name string) *configv1.Action {
 }
 
 func (p *program) actionNames(have *configv1.Table) []string {
-	var names []string
-	for _, ref := range have.GetActionRefs() {
-		names = append(names, Short(p.actions[ref.GetId()].GetPreamble().GetName()))
-	}
-	return names
+	return lists.Map(have.GetActionRefs(), func(ref *configv1.ActionRef) string { return Short(p.actions[ref.GetId()].GetPreamble().GetName()) })
 }
 
 func (p *program) checkAction(m *Manifest, t *Table, a *Action, have *configv1.Table, place string) error {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding"
 	"encoding/json"
+	"github.com/p4lb/p4lb/lists"
 	"reflect"
 	"strings"
 )
@@ -40,10 +41,7 @@ func (s schemaMaker) of(t reflect.Type) map[string]any {
 	if e, ok := reflect.Zero(t).Interface().(enumeration); ok {
 		return s.define(t, func() map[string]any {
 			// each word with what it stands for
-			var list []any
-			for _, w := range e.Words() {
-				list = append(list, map[string]any{"const": w.Name, "description": w.About})
-			}
+			list := lists.Map(e.Words(), func(w Word) any { return map[string]any{"const": w.Name, "description": w.About} })
 			return map[string]any{"oneOf": list}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4"
 )
@@ -75,11 +76,7 @@ func (g *guess) keyFields(table string) []string {
 	for _, p := range g.config.Pipelines {
 		for _, t := range p.Tables {
 			if t.Name == table {
-				var list []string
-				for _, k := range t.Key {
-					list = append(list, fieldName(k.Target.Header, k.Target.Field))
-				}
-				return list
+				return lists.Map(t.Key, func(k *bmv2.TableKey) string { return fieldName(k.Target.Header, k.Target.Field) })
 			}
 		}
 	}
@@ -385,10 +382,7 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 		}
 		match := "default: true"
 		if fields := t.GetMatchFields(); len(fields) > 0 {
-			var list []string
-			for _, f := range fields {
-				list = append(list, fmt.Sprintf("%s: …", f.GetName()))
-			}
+			list := lists.Map(fields, func(f *configv1.MatchField) string { return fmt.Sprintf("%s: …", f.GetName()) })
 			match = fmt.Sprintf("match: {%s}", strings.Join(list, ", "))
 		}
 		args := ""

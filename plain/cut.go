@@ -2,6 +2,7 @@ package plain
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"sync"
@@ -75,9 +76,7 @@ type cutter struct {
 func (c *cutter) cut(text []byte) bool {
 	for ; len(text) > 0; c.line++ {
 		n := bytes.IndexByte(text, '\n') + 1
-		if n == 0 {
-			n = len(text)
-		}
+		n = cmp.Or(n, len(text))
 		line := text[:n]
 		text = text[n:]
 		if c.flow == 0 && c.quote == 0 && !c.begin(line) {

@@ -9,6 +9,7 @@ package plain
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 )
 
@@ -36,9 +37,7 @@ func Check(text []byte) (line int, err error) {
 	c := checker{line: 1, room: maxParts, keys: maxKeys}
 	for len(text) > 0 && c.err == nil {
 		n := bytes.IndexByte(text, '\n') + 1
-		if n == 0 {
-			n = len(text)
-		}
+		n = cmp.Or(n, len(text))
 		c.read(text[:n])
 		text = text[n:]
 		c.line++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 func (a *attachments) find(t *matchTable, p *program) error {
@@ -171,12 +172,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 }
 
 func (a *attachments) cell(f *datum) *registerCell {
-	for _, c := range a.registers {
-		if slices.Contains(c.parts, f) {
-			return c
-		}
-	}
-	return nil
+	return lists.First(a.registers, func(c *registerCell) bool { return slices.Contains(c.parts, f) })
 }
 
 // increase adds to a counter, or takes off.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4rt"
 )
 
@@ -58,10 +59,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	p.stat.constant = true
 	p.stat.accept = func(row *record) error { return nil }
 	p.stat.all = func(*request) (list []*wire.TableKey) {
-		for _, port := range sortedPorts(p.states()) {
-			list = append(list, portKey(p.stat.table, port))
-		}
-		return list
+		return lists.Map(sortedPorts(p.states()), func(port uint32) *wire.TableKey { return portKey(p.stat.table, port) })
 	}
 	base := map[uint32]map[string]uint64{} // what a client has set, less what was counted then
 	count := func(row *record) map[string]uint64 {

@@ -32,9 +32,7 @@ func (o *Options) validate() error {
 	if o.Pipes < 1 || o.Pipes > maxPipes {
 		return errors.New("a chip has 1 to 4 pipes")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o.Limits.Complete()
 }
 

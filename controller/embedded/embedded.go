@@ -4,6 +4,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,9 +85,7 @@ func New(o Options) *Target {
 	if o.Load == nil {
 		o.Load = sharedLoader()
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
 }
 

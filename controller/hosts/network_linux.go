@@ -70,10 +70,7 @@ func Open(t *fabric.Topology, o Options) (_ *Network, err error) {
 }
 
 func (o Options) log() *slog.Logger {
-	if o.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Log
+	return cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // add makes a host, whose link ends in the edge under a name of its own.

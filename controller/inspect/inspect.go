@@ -276,11 +276,9 @@ func (in *Inspector) groupsInUse() []fabric.Group {
 	}
 	ids := append(in.occupied(manifest.ByGroup, 0), in.occupied(manifest.ByPath, 4)...)
 	slices.Sort(ids)
-	var list []fabric.Group
-	for _, id := range slices.Compact(ids) {
-		list = append(list, fabric.Group{ID: id, Hops: make([]fabric.Hop, in.node.Manifest.Paths)})
-	}
-	return list
+	return lists.Map(slices.Compact(ids), func(id int) fabric.Group {
+		return fabric.Group{ID: id, Hops: make([]fabric.Hop, in.node.Manifest.Paths)}
+	})
 }
 
 // occupied lists the indexes, without their low bits, under which any register

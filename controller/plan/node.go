@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -26,11 +27,7 @@ type Node struct {
 
 // Nodes lists the switches of the plan with what they run.
 func (p *Plan) Nodes() []*Node {
-	var list []*Node
-	for _, s := range p.Switches {
-		list = append(list, p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest))
-	}
-	return list
+	return lists.Map(p.Switches, func(s *Switch) *Node { return p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest) })
 }
 
 // node is a switch that runs the program of a manifest.

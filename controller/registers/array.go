@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -74,11 +75,7 @@ func fieldsOf(r *manifest.Register) []*Array {
 	if len(r.Fields) == 0 {
 		return []*Array{arrayOf(r, r.Called(), r.Content, 0, r.Width)}
 	}
-	var list []*Array
-	for _, f := range r.Fields {
-		list = append(list, arrayOf(r, f.Label, f.Content, f.Shift, f.Width))
-	}
-	return list
+	return lists.Map(r.Fields, func(f manifest.Field) *Array { return arrayOf(r, f.Label, f.Content, f.Shift, f.Width) })
 }
 
 func arrayOf(r *manifest.Register, name string, c manifest.Content, shift, width int) *Array {

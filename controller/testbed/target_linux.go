@@ -31,9 +31,7 @@ var _ target.Target = (*Target)(nil)
 // New makes a target without switches.
 func New(o Options) *Target {
 	o.Program = cmp.Or(o.Program, Program)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Target{o: o}
 }
 

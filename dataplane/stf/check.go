@@ -7,15 +7,13 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // checkCounter compares a counter; without a condition it must be zero
 // packets.
 func (r *runner) checkCounter(c *cursor) error {
-	var names []string
-	for _, k := range r.sw.Config().CounterArrays {
-		names = append(names, k.Name)
-	}
+	names := lists.Map(r.sw.Config().CounterArrays, func(k *bmv2.CounterArray) string { return k.Name })
 	name, i, err := r.cellName(c, "counter", names)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 )
 
 const (
@@ -185,10 +186,7 @@ func readHeader(c *csvReader, file string) (at [3]int, width int, err error) {
 		if len(rec) == 0 {
 			continue
 		}
-		var have []string
-		for _, f := range fields(nil, rec) {
-			have = append(have, strings.ToValidUTF8(string(unquote(f)), "?"))
-		}
+		have := lists.Map(fields(nil, rec), func(f []byte) string { return strings.ToValidUTF8(string(unquote(f)), "?") })
 		at, err = place(file, c.line, have)
 		return at, len(have), err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
@@ -568,10 +569,7 @@ func (s *Setting) Nearest() []string {
 
 // Otherwise lists the choices of modelling that differ from the defaults.
 func (s *Setting) Otherwise() string {
-	var list []string
-	for _, c := range s.Chosen() {
-		list = append(list, fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default))
-	}
+	list := lists.Map(s.Chosen(), func(c Chosen) string { return fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default) })
 	text := strings.Join(list, "; ")
 	if same := s.Nearest(); text != "" && len(same) > 0 {
 		text += "; so they are all like " + strings.Join(same, ", ")

@@ -229,10 +229,7 @@ type keyValue struct {
 
 // keyValues reads @name[k = v, …] or @name(k = v, …).
 func (g *infoGen) keyValues(a *syntax.Annotation) []keyValue {
-	var list []keyValue
-	for _, f := range a.Fields {
-		list = append(list, keyValue{f.Name.Value, g.constant(f.Value)})
-	}
+	list := lists.Map(a.Fields, func(f *syntax.NamedExpr) keyValue { return keyValue{f.Name.Value, g.constant(f.Value)} })
 	for t := a.Tokens; len(t) > 0; {
 		if len(t) < 3 || !t[0].IsName() || t[1].Text != "=" || len(t) > 3 && t[3].Text != "," {
 			g.errorf(a, "@%s wants a list of key = value", a.Name.Value)

@@ -75,10 +75,7 @@ func (b *schemaGen) pipeOf(u *unit) string {
 		name, _, _ := strings.Cut(u.root.name, ".")
 		return name
 	}
-	if b.ids.pipe == "" {
-		return "pipe0"
-	}
-	return b.ids.pipe
+	return cmp.Or(b.ids.pipe, "pipe0")
 }
 
 // addSnapshots numbers the fields of all controls by their names, those of ingress
@@ -99,9 +96,7 @@ func (b *schemaGen) addSnapshots() {
 		}
 		for i, p := range s.body.Params {
 			b.vector(p.Name.Value, s.scope.subst(b.info.Defs[p].Type), i == 0, func(name string, width int) {
-				if ids[name] == 0 {
-					ids[name] = uint32(len(ids) + 1)
-				}
+				ids[name] = cmp.Or(ids[name], uint32(len(ids)+1))
 				of.Fields = append(of.Fields, bfrt.SnapshotField{ID: ids[name], Name: name, Width: width})
 			})
 		}

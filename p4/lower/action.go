@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -199,12 +200,7 @@ func (i *instr) targets() []*label {
 	case iJump, iBranch:
 		return []*label{i.label}
 	case iApply:
-		var ls []*label
-		for _, t := range []*label{i.hit, i.miss} {
-			if t != nil {
-				ls = append(ls, t)
-			}
-		}
+		ls := lists.Filter([]*label{i.hit, i.miss}, func(t *label) bool { return t != nil })
 		for _, t := range i.runs {
 			ls = append(ls, t)
 		}

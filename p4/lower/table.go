@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
@@ -277,9 +278,7 @@ func (l *lowerer) addAction(t *table, r *syntax.ActionRef, call *types.Call) *ta
 	if t.byObject == nil {
 		t.byObject = map[*types.Object]*tableAction{}
 	}
-	if t.byObject[a.obj] == nil {
-		t.byObject[a.obj] = a
-	}
+	t.byObject[a.obj] = cmp.Or(t.byObject[a.obj], a)
 	t.out.ActionIDs = append(t.out.ActionIDs, a.out.ID)
 	t.out.Actions = append(t.out.Actions, a.name)
 	return a

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -365,12 +366,7 @@ func (l *tofino) args(inst *instance) []value {
 // intrinsic is a field of the architecture's metadata, nil where the gress has
 // no such field.
 func (g *gress) intrinsic(typ, name string) *field {
-	for _, f := range leaves(g.given[g.name+"_intrinsic_metadata_"+typ+"_t"]) {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
+	return lists.First(leaves(g.given[g.name+"_intrinsic_metadata_"+typ+"_t"]), func(f *field) bool { return f.name == name })
 }
 
 // A coveredCounter is a value under the top of a parser counter, and whether it

@@ -1,5 +1,7 @@
 package syntax
 
+import "github.com/p4lb/p4lb/lists"
+
 // oneLine reports whether a declaration takes a single line.
 func oneLine(d Decl) bool {
 	switch d := d.(type) {
@@ -235,12 +237,7 @@ func (p *printer) state(d *StateDecl) {
 func (p *printer) table(d *TableDecl) {
 	p.annotations(d.Annotations, "\n")
 	p.print("table ", d.Name, " ")
-	var parts []Node
-	for _, n := range []Node{d.Key, d.Actions, d.Entries} {
-		if !isNil(n) {
-			parts = append(parts, n)
-		}
-	}
+	parts := lists.Filter([]Node{d.Key, d.Actions, d.Entries}, func(n Node) bool { return !isNil(n) })
 	for _, prop := range d.Props {
 		parts = append(parts, prop)
 	}

@@ -152,12 +152,7 @@ func directed(k candidate, v *TypeParam) bool {
 	if k.sig.Result != nil && k.typ == nil && mentions(k.sig.Result, m) {
 		return true
 	}
-	for _, p := range k.sig.Params {
-		if p.Dir != syntax.NoDir && mentions(p.Type, m) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.sig.Params, func(p *Object) bool { return p.Dir != syntax.NoDir && mentions(p.Type, m) })
 }
 
 // checkArg checks one argument. It is false where Call.Args gets none: after
@@ -311,12 +306,7 @@ func isExternType(t Type) bool {
 
 // allKnown reports whether all arguments are known at compile time.
 func (c *checker) allKnown(call *Call) bool {
-	for _, a := range call.Args {
-		if a != nil && !c.info.Types[a].known {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(call.Args, func(a syntax.Expr) bool { return a != nil && !c.info.Types[a].known })
 }
 
 // args checks arguments that belong to no parameter, for what is wrong in them.

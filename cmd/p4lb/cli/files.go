@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func (h *hostFS) rooted(typed string) string {
 		typed = filepath.Join(h.cwd, typed)
 	}
 	name := strings.TrimPrefix(filepath.ToSlash(filepath.Clean(typed)), "/")
-	if name == "" {
-		return "."
-	}
-	return name
+	return cmp.Or(name, ".")
 }
 
 // show returns the name of a file in h as the user would type it: relative to

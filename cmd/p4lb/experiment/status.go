@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/cluster"
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/lab"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/live"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/store"
@@ -157,10 +158,7 @@ the jobs that lab submit has submitted, and how much work is left by the estimat
 			}
 			rows := cli.Grid{{"EXPERIMENT", "RUNS", "DONE", "WORK LEFT", "JOBS"}}
 			for _, s := range list {
-				var jobs []string
-				for _, j := range s.Jobs {
-					jobs = append(jobs, fmt.Sprintf("%s %s: %v", j.Scheduler, j.Job, j.State))
-				}
+				jobs := lists.Map(s.Jobs, func(j jobState) string { return fmt.Sprintf("%s %s: %v", j.Scheduler, j.Job, j.State) })
 				if len(jobs) == 0 {
 					jobs = []string{"none submitted"}
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/tofino"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/plain"
@@ -170,10 +171,7 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error 
 		role, file, ok := strings.Cut(text, "=")
 		p := all[fabric.Role(role)]
 		if !ok || p == nil {
-			var roles []string
-			for _, role := range slices.Sorted(maps.Keys(all)) {
-				roles = append(roles, string(role))
-			}
+			roles := lists.Map(slices.Sorted(maps.Keys(all)), func(role fabric.Role) string { return string(role) })
 			return fmt.Errorf("--device-config %s: want ROLE=FILE with a role of the topology: %s", text, strings.Join(roles, ", "))
 		}
 		var err error

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,9 +93,7 @@ func (l *limits) fitFiles() error {
 	if l.server.MaxConnections == 0 {
 		l.server.MaxConnections = min(1024, half/2)
 	}
-	if l.thrift == 0 {
-		l.thrift = min(thrift.MaxConnections, half)
-	}
+	l.thrift = cmp.Or(l.thrift, min(thrift.MaxConnections, half))
 	if 2*l.server.MaxConnections+l.thrift > files-spareFiles {
 		return errors.New("--limit connections and thrift: " +
 			fmt.Sprintf("only %d files may be open (ulimit -n), %d of them for connections", files, files-spareFiles))
