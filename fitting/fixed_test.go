@@ -406,6 +406,7 @@ func FuzzDecodeModel(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add([]byte(`{"format":"p4lb-model","version":1}`))
+	f.Add([]byte(`{"format":"p4lb-model","version":1,"degree":62475}`)) // 2 billion terms
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeModel(data)
 		if (m == nil) != (err != nil) {

@@ -86,9 +86,10 @@ func (p Poly) LRange() Range {
 
 // Validate says what keeps p from being evaluated.
 func (p Poly) Validate() error {
-	switch want := len(Terms(p.Degree)); {
-	case p.Degree < 1 || p.Degree > MaxDegree:
+	if p.Degree < 1 || p.Degree > MaxDegree {
 		return fmt.Errorf("degree %d: want 1 to %d", p.Degree, MaxDegree)
+	}
+	switch want := len(Terms(p.Degree)); {
 	case len(p.Coeff) != want:
 		return fmt.Errorf("%d coefficients: a polynomial of degree %d in L and T has %d", len(p.Coeff), p.Degree, want)
 	case p.Scale < 1:

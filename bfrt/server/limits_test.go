@@ -109,6 +109,8 @@ func TestTooMuch(t *testing.T) {
 		r.must(s.Send(&wire.StreamMessageRequest{ClientId: client, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}))
 		return s
 	}
+	calls := func(n int) func() bool { return func() bool { return r.s.gate.Calls() == n } }
+	until(t, "what came before has ended", calls(1))
 	first := subscribe(2)
 	if m, err := first.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != int32(codes.OK) {
 		t.Errorf("the second client: %v, %v", m, err)

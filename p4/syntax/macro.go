@@ -323,7 +323,9 @@ func pasteAt(out []Token, at int) []Token {
 	return slices.Delete(out, at, at+1)
 }
 
-// stringized is the spelling of an argument as a string literal.
+// stringized is the spelling of an argument as a string literal. A backslash at its
+// end would escape the closing quote: of an odd number of them the last is left out,
+// as by the preprocessor of C.
 func stringized(arg []Token) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -337,8 +339,11 @@ func stringized(arg []Token) string {
 			b.WriteString(t.Text)
 		}
 	}
-	b.WriteByte('"')
-	return b.String()
+	text := b.String()
+	if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1 {
+		text = text[:len(text)-1]
+	}
+	return text + `"`
 }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
