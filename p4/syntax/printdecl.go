@@ -33,9 +33,16 @@ func (p *printer) decl(d Decl) {
 		p.print(";")
 	case *InstDecl:
 		p.annotations(d.Annotations, "\n")
-		p.print(d.Type)
+		t, size := d.Type, Expr(nil)
+		if several, ok := t.(*StackType); ok {
+			t, size = several.Elem, several.Size
+		}
+		p.print(t)
 		p.args(d.Args)
 		p.print(" ", d.Name)
+		if size != nil {
+			p.print("[", size, "]")
+		}
 		if d.HasBody {
 			p.print(" = ")
 			p.braces(len(d.Body), func(i int) { p.decl(d.Body[i]) })
