@@ -78,12 +78,15 @@ func (a *Archive) inFolder(each func(where, entry string, text []byte, err error
 		return fileError("reading", a.Dir, err)
 	}
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
 		file := filepath.Join(a.Dir, e.Name(), keptFile)
 		text, err := plain.ReadFile(file)
-		switch {
-		case !e.IsDir() || errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			err = fileError("reading", file, err)
 		}
 		each(file, e.Name(), text, err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"math/bits"
 	"slices"
@@ -22,6 +23,9 @@ type hashTable struct {
 // hash is a table of a hash.
 func (m *makers) hash(base *table, name string) (object, error) {
 	rt := newRecords(base)
+	if err := hashShape(rt); err != nil {
+		return nil, err
+	}
 	name = name[:max(0, strings.LastIndexByte(name, '.'))]
 	h := m.p.hashes[name]
 	if h == nil {
@@ -31,6 +35,9 @@ func (m *makers) hash(base *table, name string) (object, error) {
 	t := &hashTable{recordTable: rt}
 	switch base.schema.Type {
 	case "DynHashConfigure":
+		if h.parts != nil {
+			return nil, invalidf("the hash %s has a table of this kind already", name)
+		}
 		h.setParts(base)
 		if use, own, bits, err := m.anySwitch().HashInfo(name); err == nil && bits == h.bits {
 			h.use, h.own = use, own
@@ -51,6 +58,50 @@ func (m *makers) hash(base *table, name string) (object, error) {
 		return &hashCompute{base, h}, nil
 	}
 	return t, nil
+}
+
+// hashShape says what a table of a hash lacks.
+func hashShape(t *recordTable) error {
+	params := func(action uint32, names ...string) error {
+		a := t.actions[action]
+		if a == nil {
+			return invalidf("it has no action %d", action)
+		}
+		for _, name := range names {
+			if !slices.ContainsFunc(a.params, func(d *datum) bool { return d.name == name }) {
+				return invalidf("its action %s has no parameter %s", a.name, name)
+			}
+		}
+		return nil
+	}
+	switch t.schema.Type {
+	case "DynHashConfigure":
+		for _, f := range t.order {
+			for _, part := range []string{"order", "start_bit", "length"} {
+				if f.part(part) == nil {
+					return invalidf("its field %s has no part %s", f.name, part)
+				}
+			}
+			if n := f.part("length").presetOf(); n < 1 || n > 1<<16 {
+				return invalidf("its field %s has %d bits", f.name, n)
+			}
+		}
+	case "DynHashAlgorithm":
+		for _, name := range []string{"seed", "extend"} {
+			if t.field(name) == nil {
+				return invalidf("it has no field %s", name)
+			}
+		}
+		return cmp.Or(
+			params(bfrt.HashPredefined, "algorithm_name"),
+			params(bfrt.HashUserDefined, "reverse", "polynomial", "init", "final_xor", "hash_bit_width"),
+		)
+	case "DynHashCompute":
+		if len(t.order) != 1 {
+			return invalidf("it has %d results", len(t.order))
+		}
+	}
+	return nil
 }
 
 // applied has the pipes compute what a row says, or leaves all as it was.
@@ -197,6 +248,9 @@ func (t *hashCompute) read(r *request, e *wire.TableEntry) error {
 		if p.constant != nil {
 			words[0] = *p.constant
 		} else {
+			if len(keys) == 0 {
+				return invalidf("the table's key lacks a field of the hash's input")
+			}
 			b, err := keys[0].exact(e.GetKey())
 			switch {
 			case err != nil:

@@ -189,7 +189,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		return m.selector(base)
 	case "SelectorGetMember":
 		for _, d := range t.DependsOn {
-			if x, ok := p.tables[d].(*selector); ok {
+			if x, ok := p.tables[d].(*selector); ok && len(base.keys) == 2 && len(base.order) > 0 {
 				return &getMember{base, x}, nil
 			}
 		}
@@ -332,6 +332,9 @@ func (m *makers) profile(base *table, name string) (object, error) {
 	t := &actionProfile{table: base, name: name, actions: map[uint32]*entryAction{}, byName: map[string]*entryAction{}}
 	if _, err := m.anySwitch().Members(name); err != nil {
 		return nil, err
+	}
+	if len(base.keys) != 1 {
+		return nil, invalidf("its key has %d fields", len(base.keys))
 	}
 	err := m.actionsOf(base.schema, func(spec *bfrt.ActionSpec, name string) {
 		a := &entryAction{id: spec.ID, name: name}

@@ -3,19 +3,20 @@ package server
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
 )
 
-// newMeterSpec finds the fields of a meter; nil if there are none.
+// newMeterSpec finds the fields of a meter; nil if it has not all of them.
 func newMeterSpec(t *table) *meterSpec {
 	m := &meterSpec{cir: t.field("$METER_SPEC_CIR_KBPS"), pir: t.field("$METER_SPEC_PIR_KBPS"), cbs: t.field("$METER_SPEC_CBS_KBITS"), pbs: t.field("$METER_SPEC_PBS_KBITS")}
 	if m.cir == nil {
 		m = &meterSpec{cir: t.field("$METER_SPEC_CIR_PPS"), pir: t.field("$METER_SPEC_PIR_PPS"), cbs: t.field("$METER_SPEC_CBS_PKTS"), pbs: t.field("$METER_SPEC_PBS_PKTS"), packets: true}
 	}
-	if m.cir == nil {
+	if slices.Contains([]*datum{m.cir, m.pir, m.cbs, m.pbs}, nil) {
 		return nil
 	}
 	if !m.packets {
@@ -67,11 +68,13 @@ func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	return sw.MeterSet(m.name, index, rates)
 }
 
+// newFilterSpec finds the fields of a low-pass filter or an early detection; nil if
+// it has not all of them.
 func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 	f := &filterSpec{wred: wred}
 	if wred {
 		f.constant, f.least, f.most, f.chances = t.field(prefix+"TIME_CONSTANT_NS"), t.field(prefix+"MIN_THRESH_CELLS"), t.field(prefix+"MAX_THRESH_CELLS"), t.field(prefix+"MAX_PROBABILITY")
-		if f.constant == nil {
+		if slices.Contains([]*datum{f.constant, f.least, f.most, f.chances}, nil) {
 			return nil
 		}
 		f.constant.preset, f.chances.preset = f.constant.float(0), f.chances.float(0)
@@ -79,7 +82,7 @@ func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 		return f
 	}
 	f.kind, f.gain, f.decay, f.scale = t.field(prefix+"TYPE"), t.field(prefix+"GAIN_TIME_CONSTANT_NS"), t.field(prefix+"DECAY_TIME_CONSTANT_NS"), t.field(prefix+"OUT_SCALE_DOWN_FACTOR")
-	if f.kind == nil {
+	if slices.Contains([]*datum{f.kind, f.gain, f.decay, f.scale}, nil) {
 		return nil
 	}
 	f.kind.preset, f.scale.preset = f.kind.text("SAMPLE"), f.scale.number(0)
