@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // An Error is something wrong in a topology file.
@@ -45,8 +46,12 @@ type reporter struct {
 	found Errors
 }
 
+// maxMessage is the length at which a message is cut: names of the file's are in it.
+const maxMessage = 4096
+
+// errorf notes one line, whatever the names in it are made of.
 func (r *reporter) errorf(line int, format string, args ...any) {
-	r.found = append(r.found, &Error{r.file, line, fmt.Sprintf(format, args...)})
+	r.found = append(r.found, &Error{r.file, line, plain.Printable(fmt.Sprintf(format, args...), "", maxMessage)})
 }
 
 // err is nil if nothing was reported. What no line is to blame for comes last.

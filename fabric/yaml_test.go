@@ -134,6 +134,7 @@ func TestDeep(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add(randomTopology(f, rand.New(rand.NewPCG(1, 1)), 5, 5, 0.5).YAML())
+	f.Add([]byte("switches: {\"\r\rs\": {\"k\": \"leaf\"}}")) // a name of several lines
 	paths, err := filepath.Glob("testdata/load/*.txtar")
 	if err != nil {
 		f.Fatal(err)

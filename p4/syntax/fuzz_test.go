@@ -57,6 +57,7 @@ func FuzzScan(f *testing.F) {
 func FuzzPreprocess(f *testing.F) {
 	seed(f)
 	f.Add([]byte("#define STR(x) #x\nSTR(\\)")) // would escape the quote
+	f.Add([]byte("#define STR(x) #x\nSTR(n\\\" b\"c)"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var errs Errors
 		fsys := fstest.MapFS{"fuzz.p4": {Data: text}}

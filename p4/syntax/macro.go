@@ -334,16 +334,24 @@ func stringized(arg []Token) string {
 			b.WriteByte(' ')
 		}
 		if t.Kind == token.String {
+			if endsInEscape(b.String()) {
+				b.WriteByte('\\') // or it would escape the quote
+			}
 			b.WriteString(escaper.Replace(t.Text))
 		} else {
 			b.WriteString(t.Text)
 		}
 	}
 	text := b.String()
-	if (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1 {
+	if endsInEscape(text) {
 		text = text[:len(text)-1]
 	}
 	return text + `"`
+}
+
+// endsInEscape reports whether a text's last backslash escapes what will follow.
+func endsInEscape(text string) bool {
+	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1
 }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/p4lb/p4lb/p4/token"
 )
 
 // Print writes the program in canonical form: comments, preprocessor
@@ -116,6 +118,11 @@ func (p *printer) node(n Node) {
 	case Decl:
 		p.decl(n)
 	case *Annotation:
+		if !balanced(n.Tokens) { // only a pragma can have them
+			p.print("@pragma ", n.Name, " ", spell(n.Tokens))
+			p.line()
+			return
+		}
 		p.print("@", n.Name)
 		switch n.Kind {
 		case AnnotationBody:
@@ -409,6 +416,22 @@ func (p *printer) annotations(as Annotations, sep string) {
 			p.print(sep)
 		}
 	}
+}
+
+// balanced reports whether each parenthesis has its partner.
+func balanced(toks []Token) bool {
+	depth := 0
+	for _, t := range toks {
+		switch t.Kind {
+		case token.Lparen:
+			depth++
+		case token.Rparen:
+			if depth--; depth < 0 {
+				return false
+			}
+		}
+	}
+	return depth == 0
 }
 
 // annotationsBehind writes annotations behind a key or an entry.
