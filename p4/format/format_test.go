@@ -105,6 +105,19 @@ func TestFormatBackslashAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestFormatLoneQuotationMark: what a conditional leaves out need not be program text.
+func TestFormatLoneQuotationMark(t *testing.T) {
+	for text, want := range map[string]string{
+		"#if 0\n5\" wide\n#endif\nconst  bit<8> a=1;":                      "const bit<8> a = 1;\n",
+		"#if 0\n5\" wide\n  it is\n#endif\n@name(\"b\")const  bit<8> a=1;": "const bit<8> a = 1;\n",
+		"#if 1\n@name(\"a\n b\")const  bit<8> a=1;\n#endif":                "const bit<8> a = 1;\n#endif\n",
+	} {
+		if out := checkFormat(t, "in.p4", []byte(text)); !strings.HasSuffix(string(out), want) {
+			t.Errorf("%q becomes %q", text, out)
+		}
+	}
+}
+
 // TestFormatManyComments: what stands in front of a line is not looked for from each
 // line anew; with a million of them the test would run for minutes.
 func TestFormatManyComments(t *testing.T) {

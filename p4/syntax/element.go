@@ -24,7 +24,7 @@ type ElementClass uint8
 // The classes of elements.
 const (
 	TokenElement ElementClass = iota
-	LineComment
+	LineComment               // also the line behind a quotation mark that ends nowhere in its conditional group
 	BlockComment
 	Directive
 )
@@ -47,6 +47,7 @@ type elementScanner struct {
 	at   int // up to where the text has been collected
 	line int
 	bol  int // where that line begins
+	open int // conditional groups around it
 }
 
 // one collects one token with the comments before it.
@@ -59,6 +60,10 @@ func (l *elementScanner) one() bool {
 		l.skipLine()
 		e.Class = Directive
 		e.Text = strings.TrimRight(l.text[start:l.off], " \t\r")
+		l.group(e.Text)
+	}
+	if t.Kind == token.String && l.apart {
+		e.Class = LineComment
 	}
 	breaks, space := l.gap(start)
 	if t.Kind == token.EOF {
@@ -67,6 +72,19 @@ func (l *elementScanner) one() bool {
 	e.Breaks, e.Space = breaks, space
 	l.add(e, start, l.off)
 	return true
+}
+
+// group counts the conditional groups that a directive opens or ends. What they
+// leave out need not be program text.
+func (l *elementScanner) group(directive string) {
+	name := strings.TrimLeft(directive, "# \t")
+	switch {
+	case strings.HasPrefix(name, "if"):
+		l.open++
+	case strings.HasPrefix(name, "endif"):
+		l.open = max(0, l.open-1)
+	}
+	l.inGroup = l.open > 0
 }
 
 // add appends e, which takes the text from start to end.

@@ -19,7 +19,10 @@ type scanner struct {
 
 	// inDirective makes the end of the line a token.
 	inDirective bool
-	errorf      func(pos Pos, format string, args ...any)
+	// inGroup is text that a conditional may leave out, where a quotation mark may
+	// stand alone; apart tells that the last string was such a one.
+	inGroup, apart bool
+	errorf         func(pos Pos, format string, args ...any)
 }
 
 func newScanner(src *Source, errorf func(Pos, string, ...any)) *scanner {
@@ -198,8 +201,11 @@ func (s *scanner) skipLines(part string, off int) {
 func (s *scanner) string(t *Token) {
 	start := s.off
 	n := stringLen(s.text[start:], s.inDirective)
-	if n == 0 {
-		s.errorf(t.Pos, "string not terminated")
+	s.apart = s.inGroup && (n == 0 || hasDirective(s.text[start:start+n]))
+	if s.apart || n == 0 {
+		if !s.apart {
+			s.errorf(t.Pos, "string not terminated")
+		}
 		n = len(strings.TrimRight(s.text[start:start+lineLen(s.text[start:])], "\r\n"))
 		t.Kind, t.Text = token.String, s.text[start:start+n]+`"`
 		s.off += n
@@ -229,6 +235,19 @@ func (s *scanner) string(t *Token) {
 	}
 	if !utf8.ValidString(t.Text) {
 		s.errorf(t.Pos, "string is not valid UTF-8")
+	}
+}
+
+// hasDirective tells whether a line of text behind the first is a directive.
+func hasDirective(text string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, "\n")
+		if !ok {
+			return false
+		}
+		if text = rest; strings.HasPrefix(strings.TrimLeft(text, " \t"), "#") {
+			return true
+		}
 	}
 }
 
