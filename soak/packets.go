@@ -40,7 +40,8 @@ func convoySieges() []siege {
 	}}}
 	for _, s := range slices.Concat(sieges(), floodSieges()) {
 		switch s.name {
-		case "readers that take nothing", "readers that take everything, for ever", "batches that fail", "pings":
+		case "readers that take nothing", "readers that take everything, for ever", "batches that fail", "pings",
+			"roles without end", "calls that are cancelled at once", "calls of methods that there are not", "messages that are none":
 			if s.run != nil {
 				list = append(list, s)
 			}

@@ -212,8 +212,8 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
 	counted.place, counted.work.pace = begun.place, c.pace
-	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, ended: counted.over, reset: counted.done}
-	counted.sent = frames{began: counted.answers, ended: counted.done, reset: counted.done, grant: counted.took}
+	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, ended: counted.over, reset: counted.givenUp}
+	counted.sent = frames{began: counted.answers, data: counted.says, ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, known{info, &counted.work}, nil
 }
 
@@ -244,6 +244,7 @@ type body struct {
 	left     int     // of the message
 	large    *message
 	answered bool     // the server has begun to
+	said     bool     // and said something
 	unread   int      // has come besides, since the server took something
 	backlog  *message // counts it, once it is much
 }
@@ -410,11 +411,28 @@ func (c *countedConn) answers(stream uint32) {
 	}
 }
 
-// done is called when the server has ended a stream, or one of both has reset it.
-func (c *countedConn) done(stream uint32) {
+// says is called when the server sends a part of a message.
+func (c *countedConn) says(stream uint32, _ []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
+		s.said = true
+	}
+}
+
+// done is called when the server has ended a stream, givenUp when its client has.
+func (c *countedConn) done(stream uint32)    { c.end(stream, false) }
+func (c *countedConn) givenUp(stream uint32) { c.end(stream, true) }
+
+// end forgets a stream. What the server has said nothing to, and what a client does not
+// want any more, was for nothing.
+func (c *countedConn) end(stream uint32, unwanted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[stream]; s != nil {
+		if unwanted || !s.said {
+			c.work.owed.Add(int64(callWork))
+		}
 		c.in.end(s.large)
 		c.in.end(s.backlog)
 		delete(c.streams, stream)

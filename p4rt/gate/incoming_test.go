@@ -291,6 +291,47 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestCallsForNothing: a call that the server says nothing to, or its client gives up,
+// is work for nothing; one that has an answer is not.
+func TestCallsForNothing(t *testing.T) {
+	const client, server = true, false
+	type frame struct {
+		from        bool
+		kind, flags byte
+	}
+	for name, c := range map[string]struct {
+		frames []frame
+		owed   time.Duration
+	}{
+		"answered":  {[]frame{{client, headersFrame, endStream}, {server, headersFrame, 0}, {server, dataFrame, 0}, {server, headersFrame, endStream}}, 0},
+		"refused":   {[]frame{{client, headersFrame, endStream}, {server, headersFrame, endStream}}, callWork},
+		"reset":     {[]frame{{client, headersFrame, 0}, {server, resetFrame, 0}}, callWork},
+		"cancelled": {[]frame{{client, headersFrame, 0}, {client, resetFrame, 0}}, callWork},
+		"given up":  {[]frame{{client, headersFrame, 0}, {server, headersFrame, 0}, {server, dataFrame, 0}, {client, resetFrame, 0}, {server, resetFrame, 0}}, callWork},
+		"goes on":   {[]frame{{client, headersFrame, 0}}, 0},
+	} {
+		raw, other := net.Pipe()
+		conn, _, err := (&counting{insecure.NewCredentials(), newIncoming(1<<20, slog.New(slog.DiscardHandler)), &pace{}}).ServerHandshake(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := conn.(*countedConn)
+		counted.received.skip = 0
+		for _, f := range c.frames {
+			to := &counted.received
+			if f.from == server {
+				to = &counted.sent
+			}
+			to.look([]byte{0, 0, 1, f.kind, f.flags, 0, 0, 0, 1, 0})
+		}
+		if got := time.Duration(counted.work.owed.Load()); got != c.owed {
+			t.Errorf("%s: %v are owed, want %v", name, got, c.owed)
+		}
+		conn.Close()
+		other.Close()
+	}
+}
+
 // TestTinyFrames: what comes a byte at a time counts for what keeping it takes,
 // within a message and behind one, until the server has taken it.
 func TestTinyFrames(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 // wait for the next of them rests, the longer the more such there are: together
 // they have a fraction of the processors, and who has one call to make now and then
 // finds the others free. Where a processor is missed at once, by packets, idle work
-// has less: frames that are of no call, and requests that come to nothing.
+// has less: frames that are of no call, calls that the server says nothing to or that
+// their client gives up, and requests that come to nothing.
 
 const (
 	// busyFrom is the work without a pause from which a connection is busy.
