@@ -59,7 +59,7 @@ func (l *elementScanner) one() bool {
 	if (t.Kind == token.Hash || t.Kind == token.HashHash) && t.flag&bol != 0 {
 		l.skipLine()
 		e.Class = Directive
-		e.Text = strings.TrimRight(l.text[start:l.off], " \t\r")
+		e.Text = trimmed(l.text[start:l.off])
 		l.group(e.Text)
 	}
 	if t.Kind == token.String && l.apart {
@@ -102,6 +102,16 @@ func (l *elementScanner) advance(start, end int) {
 	l.at = end
 }
 
+// trimmed is a comment or directive without the blanks at its end, but for one behind a
+// backslash, which would have the next line belong to it.
+func trimmed(text string) string {
+	bare := strings.TrimRight(text, " \t\r")
+	if len(bare) < len(text) && strings.HasSuffix(bare, `\`) {
+		return bare + " "
+	}
+	return bare
+}
+
 // gap collects the comments between the last element and offset end, and returns
 // the line breaks behind the last of them.
 func (l *elementScanner) gap(end int) (breaks int, space bool) {
@@ -115,8 +125,7 @@ func (l *elementScanner) gap(end int) (breaks int, space bool) {
 			continue
 		case strings.HasPrefix(rest, "//"):
 			n := lineCommentLen(rest)
-			text := strings.TrimRight(rest[:n], " \t\r")
-			l.add(Element{Class: LineComment, Text: text, Breaks: breaks, Space: space}, l.at, l.at+n)
+			l.add(Element{Class: LineComment, Text: trimmed(rest[:n]), Breaks: breaks, Space: space}, l.at, l.at+n)
 		case strings.HasPrefix(rest, "/*"):
 			n := len(rest)
 			if i := strings.Index(rest[2:], "*/"); i >= 0 {
