@@ -95,3 +95,37 @@ func TestTimer(t *testing.T) {
 		t.Errorf("the timer rang at %v, want %v", rang, want)
 	}
 }
+
+// TestRing: a ring hands out what it was given, in that order, however it is filled
+// and emptied meanwhile. A host's list of those who wait for its NIC, which moved up
+// as each had its turn, took the square of their number.
+func TestRing(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var r ring[int]
+	in, out := 0, 0
+	for range 100 {
+		for range random.IntN(2000) {
+			r.push(in)
+			in++
+		}
+		if r.n > 0 && *r.first() != out {
+			t.Fatalf("%d is first, want %d", *r.first(), out)
+		}
+		for range random.IntN(int(r.n) + 1) {
+			if got := r.pop(); got != out {
+				t.Fatalf("%d comes out, want %d", got, out)
+			}
+			out++
+		}
+		all := out
+		r.each(func(v *int) {
+			if *v != all {
+				t.Fatalf("%d is in it, want %d", *v, all)
+			}
+			all++
+		})
+		if all != in {
+			t.Fatalf("%d are in it, want %d", all-out, in-out)
+		}
+	}
+}

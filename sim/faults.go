@@ -46,7 +46,7 @@ func (o *Port) cut() {
 	o.net.events.cancel(&o.pfc.flight)
 	o.pfc.pausing, o.pfc.line = false, o.pfc.line[:0]
 	for o.wire.n > 0 {
-		o.net.lose(o.wire.pop(), LinkDown)
+		o.net.lose(o.wire.pop().p, LinkDown)
 	}
 	o.resume()
 }

@@ -10,29 +10,29 @@ func (h *Host) Queued() int { return int(h.nic.bytes) }
 // longest is called first. A function that gives the NIC a packet and waits
 // anew, each time, shares it evenly with others that do the same.
 func (h *Host) WhenBelow(bytes int, f func()) {
-	if int(h.nic.bytes) < bytes && len(h.drained) == 0 {
+	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
 		f()
 		return
 	}
-	h.drained = append(h.drained, drain{bytes, f})
+	h.drained.push(drain{bytes, f})
 }
 
 // WhenFree calls f once, as soon as the NIC could send a packet at once, in turn
 // with those of WhenBelow: so what is sent is decided on no sooner than it can be.
 func (h *Host) WhenFree(f func()) {
 	o := h.nic
-	if len(h.drained) == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
+	if h.drained.n == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
 		f()
 		return
 	}
-	h.drained = append(h.drained, drain{0, f})
+	h.drained.push(drain{0, f})
 	o.wake()
 }
 
 // wanted reports whether somebody waits for the NIC to be free, and no packet.
 func (h *Host) wanted() bool {
 	o := h.nic
-	return o.queue.head == nil && !o.paused && len(h.drained) > 0 && h.drained[0].below == 0
+	return o.queue.head == nil && !o.paused && h.drained.n > 0 && h.drained.first().below == 0
 }
 
 // freed calls who waits for the NIC to be free, until it is not.
@@ -43,11 +43,7 @@ func (h *Host) freed() {
 }
 
 // next calls who waits longest.
-func (h *Host) next() {
-	f := h.drained[0].f
-	h.drained = append(h.drained[:0], h.drained[1:]...)
-	f()
-}
+func (h *Host) next() { h.drained.pop().f() }
 
 // Send gives a packet to the NIC.
 func (h *Host) Send(p *Packet) {
@@ -69,7 +65,7 @@ func (h *Host) Send(p *Packet) {
 // depart lets a packet leave the NIC.
 func (h *Host) depart(p *Packet, o *Port) {
 	o.transmit(p)
-	for len(h.drained) > 0 && int(o.bytes) < h.drained[0].below {
+	for h.drained.n > 0 && int(o.bytes) < h.drained.first().below {
 		h.next()
 	}
 }

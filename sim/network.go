@@ -109,7 +109,7 @@ type Host struct {
 	mac     fabric.MAC
 	gateway fabric.MAC
 	nic     *Port
-	drained []drain
+	drained ring[drain]
 }
 
 // A drain is a function that waits for the NIC to hold less, or with 0 to be about
@@ -266,10 +266,9 @@ type arrival struct {
 	p   *Packet
 }
 
-// A transit is the packets on a link, in a ring that grows: the next one's time is
-// at hand without a look at that packet.
-type transit struct {
-	ring    []arrival // a power of two of them
+// A ring is a queue that grows, in one piece.
+type ring[T any] struct {
+	slots   []T // a power of two of them
 	head, n int32
 }
 
@@ -283,8 +282,8 @@ type transit struct {
 type Port struct {
 	// What arrivals need, what the queue needs, and what both do: lines of the
 	// cache.
-	arriving event // of the first of wire
-	wire     transit
+	arriving event         // of the first of wire
+	wire     ring[arrival] // the packets on the link: the next one's time is at hand without a look at it
 	peer     *Port
 
 	queue   fifo

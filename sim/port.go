@@ -25,37 +25,36 @@ func (q *fifo) pop() *Packet {
 	return p
 }
 
-func (w *transit) first() *arrival { return &w.ring[w.head] }
+func (r *ring[T]) first() *T { return &r.slots[r.head] }
 
-func (w *transit) push(a arrival) {
-	if int(w.n) == len(w.ring) {
-		w.grow()
+func (r *ring[T]) push(v T) {
+	if int(r.n) == len(r.slots) {
+		r.grow()
 	}
-	w.ring[int(w.head+w.n)&(len(w.ring)-1)] = a
-	w.n++
+	r.slots[int(r.head+r.n)&(len(r.slots)-1)] = v
+	r.n++
 }
 
-func (w *transit) grow() {
-	ring := make([]arrival, max(4, 2*len(w.ring)))
-	for i := range w.ring {
-		ring[i] = w.ring[(int(w.head)+i)&(len(w.ring)-1)]
+func (r *ring[T]) grow() {
+	slots := make([]T, max(4, 2*len(r.slots)))
+	for i := range r.slots {
+		slots[i] = r.slots[(int(r.head)+i)&(len(r.slots)-1)]
 	}
-	w.ring, w.head = ring, 0
+	r.slots, r.head = slots, 0
 }
 
-func (w *transit) pop() *Packet {
-	a := &w.ring[w.head]
-	p := a.p
-	a.p = nil
-	w.head = int32(int(w.head+1) & (len(w.ring) - 1))
-	w.n--
-	return p
+func (r *ring[T]) pop() (v T) {
+	at := &r.slots[r.head]
+	*at, v = v, *at
+	r.head = int32(int(r.head+1) & (len(r.slots) - 1))
+	r.n--
+	return v
 }
 
-// each calls f for all packets.
-func (w *transit) each(f func(*Packet)) {
-	for i := range w.n {
-		f(w.ring[int(w.head+i)&(len(w.ring)-1)].p)
+// each calls f for all that is in it.
+func (r *ring[T]) each(f func(*T)) {
+	for i := range r.n {
+		f(&r.slots[int(r.head+i)&(len(r.slots)-1)])
 	}
 }
 
@@ -250,7 +249,7 @@ func (o *Port) time(bytes int) time.Duration {
 
 // arrive hands the first packet on the link over.
 func (o *Port) arrive() {
-	p := o.wire.pop()
+	p := o.wire.pop().p
 	if o.wire.n > 0 {
 		next := o.wire.first()
 		o.far.events.planAs(&o.arriving, next.at, next.seq)

@@ -91,7 +91,7 @@ func (n *Network) InFlight() Tally {
 				t.add(p)
 			}
 		}
-		o.wire.each(t.add)
+		o.wire.each(func(a *arrival) { t.add(a.p) })
 	}
 	for _, h := range n.hosts {
 		count(h.nic)
