@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 
@@ -168,9 +169,7 @@ func (e *condExpr) fail(t Token, format string, args ...any) {
 	if e.failed {
 		return
 	}
-	var es Errors
-	es.add(t.Pos, format, args...)
-	e.failed, e.pos, e.msg = true, t.Pos, es[0].Msg
+	e.failed, e.pos, e.msg = true, t.Pos, fmt.Sprintf(format, args...)
 }
 
 func (e *condExpr) peek() Token {

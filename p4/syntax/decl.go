@@ -56,8 +56,7 @@ func (p *parser) functionOrInstance(as Annotations) Decl {
 		p.errorf("unexpected %s, expected (: there are no variables at top level", p.tok.describe())
 		return nil
 	}
-	f := &FuncDecl{Annotations: as, Return: t, Name: name}
-	f.pos = pos
+	f := &FuncDecl{Annotations: as, Return: t, Name: name, decl: declAt(pos)}
 	p.functionRest(f)
 	f.Body = p.block(nil)
 	p.closeScope()
@@ -81,8 +80,7 @@ func (p *parser) functionRest(f *FuncDecl) {
 // instance = args declarator [ "=" "{" { function | instantiation } "}" ] behind a
 // type, without its semicolon.
 func (p *parser) instance(as Annotations, t Expr, pos Pos) Decl {
-	d := &InstDecl{Annotations: as}
-	d.pos = pos
+	d := &InstDecl{Annotations: as, decl: declAt(pos)}
 	d.Args = p.args()
 	d.Name, d.Type = p.declarator(t)
 	if p.got(token.Assign) {
@@ -99,10 +97,8 @@ func (p *parser) instanceBody() []Decl {
 		return nil
 	}
 	defer p.leave()
-	open := p.pos()
-	p.want(token.Lbrace)
 	p.openScope()
-	p.items(open, func() {
+	p.items(func() {
 		as := p.annotations()
 		if d := p.functionOrInstance(as); d != nil {
 			decls = append(decls, d)
@@ -114,8 +110,7 @@ func (p *parser) instanceBody() []Decl {
 
 // constDecl = "const" typeRef declarator "=" expr ";" .
 func (p *parser) constDecl(as Annotations) Decl {
-	d := &ConstDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &ConstDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Const)
 	d.Name, d.Type = p.declarator(p.typeRef())
 	p.want(token.Assign)
@@ -128,8 +123,7 @@ func (p *parser) constDecl(as Annotations) Decl {
 // params = "(" [ param { "," param } ] ")" .
 func (p *parser) params() []*Param {
 	var params []*Param
-	open := p.pos()
-	p.want(token.Lparen)
+	open := p.opening(token.Lparen)
 	p.list(token.Rparen, false, func() { params = append(params, p.param()) })
 	p.wantClose(token.Rparen, open)
 	return params
@@ -137,8 +131,7 @@ func (p *parser) params() []*Param {
 
 // param = annotations [ "in" | "out" | "inout" ] typeRef declarator [ "=" expr ] .
 func (p *parser) param() *Param {
-	d := &Param{Annotations: p.annotations()}
-	d.pos = p.pos()
+	d := &Param{Annotations: p.annotations(), node: node{p.pos()}}
 	switch p.tok.Kind {
 	case token.In:
 		d.Dir = In
@@ -164,8 +157,7 @@ func (p *parser) externDecl(as Annotations) Decl {
 	if p.externObjectAhead() {
 		return p.externObject(as, pos)
 	}
-	f := &FuncDecl{Annotations: as, Extern: true}
-	f.pos = pos
+	f := &FuncDecl{Annotations: as, Extern: true, decl: declAt(pos)}
 	p.prototype(f)
 	p.want(token.Semi)
 	p.closeScope()
@@ -187,8 +179,7 @@ func (p *parser) externObjectAhead() bool {
 }
 
 func (p *parser) externObject(as Annotations, pos Pos) Decl {
-	d := &ExternDecl{Annotations: as}
-	d.pos = pos
+	d := &ExternDecl{Annotations: as, decl: declAt(pos)}
 	d.Name = p.name()
 	p.declare(d.Name, symType)
 	p.openScope()
@@ -199,9 +190,7 @@ func (p *parser) externObject(as Annotations, pos Pos) Decl {
 		d.Opaque = true
 		return d
 	}
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() { d.Methods = append(d.Methods, p.method(d.Name)) })
+	p.items(func() { d.Methods = append(d.Methods, p.method(d.Name)) })
 	return d
 }
 
@@ -209,8 +198,7 @@ func (p *parser) externObject(as Annotations, pos Pos) Decl {
 //
 // The one without a type is the constructor and has the name of the extern.
 func (p *parser) method(extern *Name) *FuncDecl {
-	f := &FuncDecl{Annotations: p.annotations()}
-	f.pos = p.pos()
+	f := &FuncDecl{Annotations: p.annotations(), decl: declAt(p.pos())}
 	f.Abstract = p.got(token.Abstract)
 	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Lparen && !f.Abstract {
 		f.Name = p.name()
@@ -235,8 +223,7 @@ func (p *parser) prototype(f *FuncDecl) {
 
 // actionDecl = "action" name "(" params ")" block .
 func (p *parser) actionDecl(as Annotations) Decl {
-	d := &ActionDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &ActionDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Action)
 	d.Name = p.name()
 	p.declare(d.Name, symOther)
@@ -252,8 +239,7 @@ func (p *parser) actionDecl(as Annotations) Decl {
 //
 //	( ";" | [ "(" params ")" ] "{" locals states "}" ) .
 func (p *parser) parserDecl(as Annotations) Decl {
-	d := &ParserDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &ParserDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Parser)
 	d.Name, d.TypeParams, d.Params = p.container()
 	defer p.closeScope()
@@ -262,9 +248,7 @@ func (p *parser) parserDecl(as Annotations) Decl {
 		return d
 	}
 	d.CtorParams = p.ctorParams()
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() { p.parserElement(d) })
+	p.items(func() { p.parserElement(d) })
 	if len(d.States) == 0 {
 		p.errorAt(p.peek(-1), "parser %s has no states", d.Name.Value)
 	}
@@ -323,15 +307,12 @@ func (p *parser) parserElement(d *ParserDecl) {
 
 // valueSet = "value_set" "<" typeRef ">" "(" expr ")" name ";" .
 func (p *parser) valueSet(as Annotations) Decl {
-	d := &ValueSetDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &ValueSetDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.ValueSet)
-	open := p.pos()
-	p.want(token.Lss)
+	open := p.opening(token.Lss)
 	d.Type = p.typeRef()
 	p.wantClose(token.Gtr, open)
-	open = p.pos()
-	p.want(token.Lparen)
+	open = p.opening(token.Lparen)
 	d.Size = p.innerExpr()
 	p.wantClose(token.Rparen, open)
 	d.Name = p.name()
@@ -342,15 +323,12 @@ func (p *parser) valueSet(as Annotations) Decl {
 
 // state = "state" name "{" { parserStatement } [ transition ] "}" .
 func (p *parser) state(as Annotations) *StateDecl {
-	s := &StateDecl{Annotations: as}
-	s.pos = p.pos()
+	s := &StateDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.State)
 	s.Name = p.name()
-	open := p.pos()
-	p.want(token.Lbrace)
 	p.openScope()
 	defer p.closeScope()
-	p.items(open, func() {
+	p.items(func() {
 		switch {
 		case s.Transition != nil:
 			p.unexpected("}: transition is the last statement of a state")
@@ -376,18 +354,13 @@ func (p *parser) transition() Expr {
 
 // selectExpr = "select" "(" exprList ")" "{" { keyset ":" name ";" } "}" .
 func (p *parser) selectExpr() Expr {
-	s := &SelectExpr{}
-	s.pos = p.pos()
+	s := &SelectExpr{expr: exprAt(p.pos())}
 	p.want(token.Select)
-	open := p.pos()
-	p.want(token.Lparen)
+	open := p.opening(token.Lparen)
 	s.Args = p.exprList(token.Rparen, false)
 	p.wantClose(token.Rparen, open)
-	open = p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() {
-		c := &SelectCase{}
-		c.pos = p.pos()
+	p.items(func() {
+		c := &SelectCase{node: node{p.pos()}}
 		c.Key = p.keyset()
 		p.want(token.Colon)
 		c.Next = p.name()
@@ -401,8 +374,7 @@ func (p *parser) selectExpr() Expr {
 //
 //	( ";" | [ "(" params ")" ] "{" locals "apply" block "}" ) .
 func (p *parser) controlDecl(as Annotations) Decl {
-	d := &ControlDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &ControlDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Control)
 	d.Name, d.TypeParams, d.Params = p.container()
 	defer p.closeScope()
@@ -411,9 +383,7 @@ func (p *parser) controlDecl(as Annotations) Decl {
 		return d
 	}
 	d.CtorParams = p.ctorParams()
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() { p.controlElement(d) })
+	p.items(func() { p.controlElement(d) })
 	if d.Body == nil {
 		p.errorAt(p.peek(-1), "control %s has no apply block", d.Name.Value)
 	}
@@ -456,8 +426,7 @@ func (p *parser) controlElement(d *ControlDecl) {
 
 // packageDecl = "package" name [ typeParams ] "(" params ")" ";" .
 func (p *parser) packageDecl(as Annotations) Decl {
-	d := &PackageDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &PackageDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Package)
 	d.Name, d.TypeParams, d.Params = p.container()
 	p.closeScope()

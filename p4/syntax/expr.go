@@ -32,8 +32,7 @@ func (p *parser) condRest(x Expr) Expr {
 			return x
 		}
 		p.next()
-		c := &CondExpr{Cond: x, Then: p.innerExpr()}
-		c.pos = x.Pos()
+		c := &CondExpr{Cond: x, Then: p.innerExpr(), expr: exprAt(x.Pos())}
 		p.want(token.Colon)
 		c.Else = p.binaryExpr(1)
 		x = c
@@ -65,8 +64,7 @@ func (p *parser) binaryRest(x Expr, prec int) Expr {
 			p.next()
 		}
 		p.next()
-		b := &BinaryExpr{Op: op, X: x}
-		b.pos = x.Pos()
+		b := &BinaryExpr{Op: op, X: x, expr: exprAt(x.Pos())}
 		b.Y = p.binaryExpr(opPrec + 1)
 		x = b
 	}
@@ -109,8 +107,7 @@ func (p *parser) unaryExpr() Expr {
 	default:
 		return p.postfix(p.operand())
 	}
-	x := &UnaryExpr{Op: op}
-	x.pos = p.pos()
+	x := &UnaryExpr{Op: op, expr: exprAt(p.pos())}
 	p.next()
 	x.X = p.unaryExpr()
 	return x
@@ -124,8 +121,7 @@ func (p *parser) parenOrCast() Expr {
 		return p.parenRest(p.innerExpr(), open)
 	}
 	p.want(token.Lparen)
-	c := &CastExpr{Type: p.typeRef()}
-	c.pos = open
+	c := &CastExpr{Type: p.typeRef(), expr: exprAt(open)}
 	p.want(token.Rparen)
 	c.X = p.unaryExpr()
 	return c
@@ -151,8 +147,7 @@ func (p *parser) castAhead() bool {
 
 // parenRest closes the parenthesis opened at open around x.
 func (p *parser) parenRest(x Expr, open Pos) Expr {
-	paren := &ParenExpr{X: x}
-	paren.pos = open
+	paren := &ParenExpr{X: x, expr: exprAt(open)}
 	p.wantClose(token.Rparen, open)
 	return p.postfix(paren)
 }
@@ -164,23 +159,21 @@ func (p *parser) operand() Expr {
 	case token.Int:
 		return p.intLit()
 	case token.String:
-		x := &StringLit{Value: unquote(p.tok.Text)}
-		x.pos = pos
+		x := &StringLit{Value: unquote(p.tok.Text), expr: exprAt(pos)}
 		p.next()
 		return x
 	case token.True, token.False:
-		x := &BoolLit{Value: p.tok.Kind == token.True}
-		x.pos = pos
+		x := &BoolLit{Value: p.tok.Kind == token.True, expr: exprAt(pos)}
 		p.next()
 		return x
 	case token.This:
 		p.next()
-		return &ThisExpr{expr{node{pos}}}
+		return &ThisExpr{exprAt(pos)}
 	case token.DotDotDot:
 		return p.dots()
 	case token.Invalid:
 		p.next()
-		return &InvalidExpr{expr{node{pos}}}
+		return &InvalidExpr{exprAt(pos)}
 	case token.Lbrace:
 		return p.braceExpr()
 	case token.Error:
@@ -219,8 +212,7 @@ func (p *parser) typeOperand() Expr {
 }
 
 func (p *parser) intLit() Expr {
-	x := &IntLit{Text: p.tok.Text}
-	x.pos = p.pos()
+	x := &IntLit{Text: p.tok.Text, expr: exprAt(p.pos())}
 	v, wrong := parseInt(p.tok.Text)
 	if wrong != "" {
 		p.complain(p.tok, "%s: %s", clip(p.tok.Text), wrong)
@@ -231,15 +223,13 @@ func (p *parser) intLit() Expr {
 }
 
 func (p *parser) dots() *Dots {
-	x := &Dots{}
-	x.pos = p.pos()
+	x := &Dots{expr: exprAt(p.pos())}
 	p.want(token.DotDotDot)
 	return x
 }
 
 func (p *parser) dontCare() Expr {
-	x := &DontCare{}
-	x.pos = p.pos()
+	x := &DontCare{expr: exprAt(p.pos())}
 	p.want(token.Underscore)
 	return x
 }
@@ -272,9 +262,7 @@ func (p *parser) member(x Expr) Expr {
 	if !p.got(token.Dot) {
 		return p.indexOrSlice(x)
 	}
-	s := &SelectorExpr{X: x, Sel: p.name()}
-	s.pos = x.Pos()
-	return s
+	return &SelectorExpr{X: x, Sel: p.name(), expr: exprAt(x.Pos())}
 }
 
 // typeArgsAhead reports whether the < behind x opens type arguments.
@@ -301,23 +289,16 @@ func (p *parser) typeArgsAhead(x Expr) bool {
 func (p *parser) indexOrSlice(x Expr) Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
-	open := p.pos()
-	p.want(token.Lbrack)
+	open := p.opening(token.Lbrack)
 	first := p.expr()
 	var r Expr
 	switch {
 	case p.got(token.Colon):
-		s := &SliceExpr{X: x, Hi: first, Lo: p.expr()}
-		s.pos = x.Pos()
-		r = s
+		r = &SliceExpr{X: x, Hi: first, Lo: p.expr(), expr: exprAt(x.Pos())}
 	case p.got(token.PlusColon):
-		s := &SliceExpr{X: x, Lo: first, Width: p.expr()}
-		s.pos = x.Pos()
-		r = s
+		r = &SliceExpr{X: x, Lo: first, Width: p.expr(), expr: exprAt(x.Pos())}
 	default:
-		s := &IndexExpr{X: x, Index: first}
-		s.pos = x.Pos()
-		r = s
+		r = &IndexExpr{X: x, Index: first, expr: exprAt(x.Pos())}
 	}
 	p.wantClose(token.Rbrack, open)
 	return r
@@ -325,10 +306,7 @@ func (p *parser) indexOrSlice(x Expr) Expr {
 
 // call = "(" args ")" behind the function and its type arguments.
 func (p *parser) call(fun Expr, typeArgs []Expr) Expr {
-	c := &CallExpr{Fun: fun, TypeArgs: typeArgs}
-	c.pos = fun.Pos()
-	c.Args = p.args()
-	return c
+	return &CallExpr{Fun: fun, TypeArgs: typeArgs, Args: p.args(), expr: exprAt(fun.Pos())}
 }
 
 // args = "(" [ arg { "," arg } ] ")" .
@@ -336,8 +314,7 @@ func (p *parser) args() []*Arg {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
 	var args []*Arg
-	open := p.pos()
-	p.want(token.Lparen)
+	open := p.opening(token.Lparen)
 	p.list(token.Rparen, false, func() { args = append(args, p.arg()) })
 	p.wantClose(token.Rparen, open)
 	return args
@@ -345,8 +322,7 @@ func (p *parser) args() []*Arg {
 
 // arg = [ name "=" ] ( expr | "_" ) .
 func (p *parser) arg() *Arg {
-	a := &Arg{}
-	a.pos = p.pos()
+	a := &Arg{node: node{p.pos()}}
 	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Assign {
 		a.Name = p.name()
 		p.want(token.Assign)
@@ -368,9 +344,7 @@ func (p *parser) exprList(end token.Kind, trailing bool) []Expr {
 
 // namedExpr = name "=" expr .
 func (p *parser) namedExpr() *NamedExpr {
-	n := &NamedExpr{}
-	n.pos = p.pos()
-	n.Name = p.name()
+	n := &NamedExpr{node: node{p.pos()}, Name: p.name()}
 	p.want(token.Assign)
 	n.Value = p.expr()
 	return n
@@ -382,17 +356,13 @@ func (p *parser) namedExpr() *NamedExpr {
 func (p *parser) braceExpr() Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
-	open := p.pos()
-	p.want(token.Lbrace)
+	open := p.opening(token.Lbrace)
 	if !p.tok.Kind.IsName() || p.peek(1).Kind != token.Assign {
-		l := &ListExpr{}
-		l.pos = open
-		l.Elems = p.exprList(token.Rbrace, true)
+		l := &ListExpr{Elems: p.exprList(token.Rbrace, true), expr: exprAt(open)}
 		p.wantClose(token.Rbrace, open)
 		return l
 	}
-	r := &RecordExpr{}
-	r.pos = open
+	r := &RecordExpr{expr: exprAt(open)}
 	p.list(token.Rbrace, true, func() {
 		if p.tok.Kind == token.DotDotDot && r.Dots == nil {
 			r.Dots = p.dots()
@@ -424,8 +394,7 @@ func (p *parser) keyset() Expr {
 			return p.keysetRest(p.condRest(p.binaryRest(p.parenRest(first, open), 1)))
 		}
 	}
-	l := &ListExpr{Keyset: true, Elems: []Expr{first}}
-	l.pos = open
+	l := &ListExpr{Keyset: true, Elems: []Expr{first}, expr: exprAt(open)}
 	for p.got(token.Comma) {
 		l.Elems = append(l.Elems, p.simpleKeyset())
 	}
@@ -437,8 +406,7 @@ func (p *parser) keyset() Expr {
 func (p *parser) simpleKeyset() Expr {
 	switch p.tok.Kind {
 	case token.Default:
-		x := &DefaultExpr{}
-		x.pos = p.pos()
+		x := &DefaultExpr{expr: exprAt(p.pos())}
 		p.next()
 		return x
 	case token.Underscore:
@@ -450,13 +418,9 @@ func (p *parser) simpleKeyset() Expr {
 func (p *parser) keysetRest(x Expr) Expr {
 	switch {
 	case p.got(token.Mask):
-		m := &MaskExpr{X: x, Mask: p.expr()}
-		m.pos = x.Pos()
-		return m
+		return &MaskExpr{X: x, Mask: p.expr(), expr: exprAt(x.Pos())}
 	case p.got(token.DotDot):
-		r := &RangeExpr{Lo: x, Hi: p.expr()}
-		r.pos = x.Pos()
-		return r
+		return &RangeExpr{Lo: x, Hi: p.expr(), expr: exprAt(x.Pos())}
 	}
 	return x
 }

@@ -32,6 +32,8 @@ type expr struct{ node }
 
 func (*expr) aExpr() {}
 
+func exprAt(pos Pos) expr { return expr{node{pos}} }
+
 // A Decl is a declaration, at top level, in a parser, control, extern or statement list.
 // Its position is behind its annotations, which have their own.
 type Decl interface {
@@ -45,6 +47,8 @@ type decl struct{ node }
 
 func (*decl) aDecl() {}
 
+func declAt(pos Pos) decl { return decl{node{pos}} }
+
 // A Stmt is a statement of a control, action, function or parser state.
 type Stmt interface {
 	Node
@@ -54,6 +58,8 @@ type Stmt interface {
 type stmt struct{ node }
 
 func (*stmt) aStmt() {}
+
+func stmtAt(pos Pos) stmt { return stmt{node{pos}} }
 
 // A File is one preprocessed translation unit.
 type File struct {

@@ -68,6 +68,13 @@ func (p *parser) want(k token.Kind) {
 	}
 }
 
+// opening is want for the bracket k, and where it stands, for wantClose.
+func (p *parser) opening(k token.Kind) Pos {
+	open := p.pos()
+	p.want(k)
+	return open
+}
+
 // wantClose is want for the bracket that closes the one at open.
 func (p *parser) wantClose(k token.Kind, open Pos) {
 	if p.got(k) {
@@ -265,9 +272,11 @@ func beginsItem(k token.Kind) bool {
 	return false
 }
 
-// items parses items up to the brace that closes the list opened at open,
-// recovering from errors between them.
-func (p *parser) items(open Pos, item func()) {
+// items parses items between braces, recovering from errors between them.
+func (p *parser) items(item func()) { p.itemsIn(p.opening(token.Lbrace), item) }
+
+// itemsIn is items behind the brace at open.
+func (p *parser) itemsIn(open Pos, item func()) {
 	for p.tok.Kind != token.Rbrace && p.tok.Kind != token.EOF && !p.atTopLevel() && !p.panicking {
 		start, depth, opened := p.i, p.depth, len(p.open)
 		item()
@@ -298,8 +307,7 @@ func (p *parser) list(end token.Kind, trailing bool, item func()) {
 
 // name = identifier | contextual keyword .
 func (p *parser) name() *Name {
-	n := &Name{Value: p.tok.Text}
-	n.pos = p.pos()
+	n := &Name{Value: p.tok.Text, expr: exprAt(p.pos())}
 	if !p.tok.Kind.IsName() || p.panicking {
 		p.unexpected("a name")
 		n.Value = ""
@@ -331,8 +339,7 @@ func (p *parser) annotations() Annotations {
 //
 //	| "@pragma" word tokens-to-the-end-of-the-line .
 func (p *parser) annotation() *Annotation {
-	a := &Annotation{}
-	a.pos = p.pos()
+	a := &Annotation{node: node{p.pos()}}
 	p.want(token.At)
 	pragma := p.tok.Text == "pragma" && p.tok.flag&spaced == 0
 	if pragma {
@@ -342,8 +349,7 @@ func (p *parser) annotation() *Annotation {
 		p.unexpected("the name of the annotation")
 		return a
 	}
-	a.Name = &Name{Value: p.tok.Text}
-	a.Name.pos = p.pos()
+	a.Name = &Name{Value: p.tok.Text, expr: exprAt(p.pos())}
 	p.next()
 	switch {
 	case pragma:
@@ -403,8 +409,7 @@ func (p *parser) annotationBody(a *Annotation, start, end int) {
 
 // structuredBody = "[" [ exprList | namedExpr { "," namedExpr } ] [ "," ] "]" .
 func (p *parser) structuredBody(a *Annotation) {
-	open := p.pos()
-	p.want(token.Lbrack)
+	open := p.opening(token.Lbrack)
 	if p.tok.Kind.IsName() && p.peek(1).Kind == token.Assign {
 		a.Kind = AnnotationKeyValues
 		p.list(token.Rbrack, true, func() { a.Fields = append(a.Fields, p.namedExpr()) })

@@ -1,7 +1,9 @@
 package syntax
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -42,19 +44,13 @@ func (s *Source) line(n uint32) string {
 		return ""
 	}
 	text := r.text[r.starts[n-1]:]
-	text = text[:lineLen(text)]
-	for text != "" && (text[len(text)-1] == '\n' || text[len(text)-1] == '\r') {
-		text = text[:len(text)-1]
-	}
-	return text
+	return strings.TrimRight(text[:lineLen(text)], "\r\n")
 }
 
 // lineLen is the length of the first line of text with its newline.
 func lineLen(text string) int {
-	for i := range len(text) {
-		if text[i] == '\n' {
-			return i + 1
-		}
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		return i + 1
 	}
 	return len(text)
 }
@@ -136,13 +132,7 @@ func (p Pos) compare(q Pos) int {
 	if p.src.root != q.src.root {
 		return tie // one is the command line
 	}
-	if pl, ql := p.physical(), q.physical(); pl != ql {
-		return btoi(pl > ql)*2 - 1
-	}
-	if p.col != q.col {
-		return btoi(p.col > q.col)*2 - 1
-	}
-	return tie
+	return cmp.Or(cmp.Compare(p.physical(), q.physical()), cmp.Compare(p.col, q.col), tie)
 }
 
 func btoi(b bool) int {

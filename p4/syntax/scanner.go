@@ -163,36 +163,20 @@ func (s *scanner) comment() bool {
 // lineComment skips to the end of the line, and on to the next one behind a
 // backslash, as in C.
 func (s *scanner) lineComment() {
-	for {
-		n := strings.IndexByte(s.text[s.off:], '\n')
-		if n < 0 {
-			if strings.HasSuffix(s.text, "\\") {
-				s.errorf(s.posAt(s.off), "comment ends in a backslash at the end of the file")
-			}
-			s.off = len(s.text)
-			return
-		}
-		body := strings.TrimSuffix(s.text[s.off:s.off+n], "\r")
-		s.off += n
-		if !strings.HasSuffix(body, "\\") {
-			return
-		}
-		s.off++
-		s.newline()
+	rest := s.text[s.off:]
+	n := lineCommentLen(rest)
+	s.skipLines(rest[:n], s.off)
+	if n == len(rest) && strings.HasSuffix(rest, "\\") {
+		s.errorf(s.posAt(max(s.off, s.bol)), "comment ends in a backslash at the end of the file")
 	}
+	s.off += n
 }
 
 // skipLines counts the lines that end in part, which starts at offset off.
 func (s *scanner) skipLines(part string, off int) {
-	for {
-		n := strings.IndexByte(part, '\n')
-		if n < 0 {
-			return
-		}
-		off += n + 1
-		part = part[n+1:]
-		s.off = off
-		s.newline()
+	if n := strings.Count(part, "\n"); n > 0 {
+		s.line += uint32(n)
+		s.bol = off + strings.LastIndexByte(part, '\n') + 1
 	}
 }
 

@@ -8,15 +8,13 @@ func (p *parser) block(as Annotations) *BlockStmt {
 }
 
 func (p *parser) blockOf(as Annotations, statement func() Stmt) *BlockStmt {
-	b := &BlockStmt{Annotations: as}
-	b.pos = p.pos()
+	b := &BlockStmt{Annotations: as, stmt: stmtAt(p.pos())}
 	if !p.enter() {
 		return b
 	}
 	defer p.leave()
-	p.want(token.Lbrace)
 	p.openScope()
-	p.items(b.pos, func() { b.Stmts = append(b.Stmts, statement()) })
+	p.items(func() { b.Stmts = append(b.Stmts, statement()) })
 	b.Rbrace = p.peek(-1).Pos
 	p.closeScope()
 	return b
@@ -56,8 +54,7 @@ func (p *parser) parserStatement() Stmt {
 }
 
 func (p *parser) declStmt(as Annotations) Stmt {
-	s := &DeclStmt{}
-	s.pos = p.pos()
+	s := &DeclStmt{stmt: stmtAt(p.pos())}
 	switch {
 	case p.tok.Kind == token.Const:
 		s.Decl = p.constDecl(as)
@@ -105,8 +102,7 @@ func (p *parser) varOrInstance(as Annotations) Decl {
 	if p.tok.Kind == token.Lparen {
 		return p.instance(as, t, pos)
 	}
-	d := &VarDecl{Annotations: as}
-	d.pos = pos
+	d := &VarDecl{Annotations: as, decl: declAt(pos)}
 	d.Name, d.Type = p.declarator(t)
 	if p.got(token.Assign) {
 		d.Value = p.expr()
@@ -123,7 +119,7 @@ func (p *parser) statement() Stmt {
 	switch p.tok.Kind {
 	case token.Semi:
 		p.next()
-		return &EmptyStmt{stmt{node{pos}}}
+		return &EmptyStmt{stmtAt(pos)}
 	case token.At:
 		return p.annotatedStatement(p.annotations())
 	case token.Lbrace:
@@ -139,15 +135,15 @@ func (p *parser) statement() Stmt {
 	case token.Exit:
 		p.next()
 		p.want(token.Semi)
-		return &ExitStmt{stmt{node{pos}}}
+		return &ExitStmt{stmtAt(pos)}
 	case token.Break:
 		p.next()
 		p.want(token.Semi)
-		return &BreakStmt{stmt{node{pos}}}
+		return &BreakStmt{stmtAt(pos)}
 	case token.Continue:
 		p.next()
 		p.want(token.Semi)
-		return &ContinueStmt{stmt{node{pos}}}
+		return &ContinueStmt{stmtAt(pos)}
 	}
 	s := p.simpleStmt()
 	p.want(token.Semi)
@@ -177,8 +173,7 @@ func (p *parser) simpleStmt() Stmt {
 		return &EmptyStmt{}
 	}
 	if p.tok.Kind.IsAssign() {
-		s := &AssignStmt{Op: assignOps[p.tok.Kind], LHS: lhs}
-		s.pos = pos
+		s := &AssignStmt{Op: assignOps[p.tok.Kind], LHS: lhs, stmt: stmtAt(pos)}
 		p.next()
 		s.RHS = p.expr()
 		return s
@@ -188,9 +183,7 @@ func (p *parser) simpleStmt() Stmt {
 		p.unexpected("= or (")
 		return &EmptyStmt{}
 	}
-	s := &CallStmt{Call: call}
-	s.pos = pos
-	return s
+	return &CallStmt{Call: call, stmt: stmtAt(pos)}
 }
 
 // lvalue is what a statement begins with: an expression without operators,
@@ -203,10 +196,8 @@ func (p *parser) lvalue() Expr {
 	var x Expr
 	switch open := p.pos(); {
 	case p.got(token.Lparen):
-		paren := &ParenExpr{X: p.lvalue()}
-		paren.pos = open
+		x = &ParenExpr{X: p.lvalue(), expr: exprAt(open)}
 		p.wantClose(token.Rparen, open)
-		x = paren
 	default:
 		x = p.operand()
 	}
@@ -237,8 +228,7 @@ func (p *parser) ifStmt() Stmt {
 			p.giveUp("more than %d else if in a row", maxChain)
 			return first
 		}
-		s := &IfStmt{}
-		s.pos = p.pos()
+		s := &IfStmt{stmt: stmtAt(p.pos())}
 		p.want(token.If)
 		s.Cond = p.parenthesized()
 		s.Then = p.branch()
@@ -260,8 +250,7 @@ func (p *parser) ifStmt() Stmt {
 
 // parenthesized = "(" expr ")" behind if and switch.
 func (p *parser) parenthesized() Expr {
-	open := p.pos()
-	p.want(token.Lparen)
+	open := p.opening(token.Lparen)
 	x := p.innerExpr()
 	p.wantClose(token.Rparen, open)
 	return x
@@ -278,27 +267,21 @@ func (p *parser) branch() Stmt {
 
 // switchStmt = "switch" "(" expr ")" "{" { ( "default" | expr ) ":" [ block ] } "}" .
 func (p *parser) switchStmt() Stmt {
-	s := &SwitchStmt{}
-	s.pos = p.pos()
+	s := &SwitchStmt{stmt: stmtAt(p.pos())}
 	if !p.enter() {
 		return s
 	}
 	defer p.leave()
 	p.want(token.Switch)
 	s.X = p.parenthesized()
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() { s.Cases = append(s.Cases, p.switchCase()) })
+	p.items(func() { s.Cases = append(s.Cases, p.switchCase()) })
 	return s
 }
 
 func (p *parser) switchCase() *SwitchCase {
-	c := &SwitchCase{}
-	c.pos = p.pos()
+	c := &SwitchCase{node: node{p.pos()}}
 	if p.got(token.Default) {
-		d := &DefaultExpr{}
-		d.pos = c.pos
-		c.Label = d
+		c.Label = &DefaultExpr{exprAt(c.pos)}
 	} else if p.tok.Kind == token.Lbrace {
 		p.unexpected("a label")
 	} else {
@@ -321,22 +304,19 @@ func (p *parser) forStmt(as Annotations) Stmt {
 	}
 	defer p.leave()
 	p.want(token.For)
-	open := p.pos()
-	p.want(token.Lparen)
+	open := p.opening(token.Lparen)
 	p.openScope()
 	defer p.closeScope()
 	var init []Stmt
 	p.list(token.Semi, false, func() { init = append(init, p.forInit()) })
 	if v := loopVar(init); v != nil && p.got(token.In) {
-		s := &ForInStmt{Annotations: as, Var: v}
-		s.pos = pos
+		s := &ForInStmt{Annotations: as, Var: v, stmt: stmtAt(pos)}
 		s.Coll = p.collection()
 		p.wantClose(token.Rparen, open)
 		s.Body = p.branch()
 		return s
 	}
-	s := &ForStmt{Annotations: as, Init: init}
-	s.pos = pos
+	s := &ForStmt{Annotations: as, Init: init, stmt: stmtAt(pos)}
 	p.want(token.Semi)
 	s.Cond = p.innerExpr()
 	p.want(token.Semi)
@@ -371,10 +351,7 @@ func (p *parser) forInit() Stmt {
 		}
 		return p.simpleStmt()
 	}
-	s := &DeclStmt{}
-	s.pos = p.pos()
-	s.Decl = p.varOrInstance(as)
-	return s
+	return &DeclStmt{stmt: stmtAt(p.pos()), Decl: p.varOrInstance(as)}
 }
 
 // collection = expr [ ".." expr ] .
@@ -383,15 +360,12 @@ func (p *parser) collection() Expr {
 	if !p.got(token.DotDot) {
 		return x
 	}
-	r := &RangeExpr{Lo: x, Hi: p.innerExpr()}
-	r.pos = x.Pos()
-	return r
+	return &RangeExpr{Lo: x, Hi: p.innerExpr(), expr: exprAt(x.Pos())}
 }
 
 // returnStmt = "return" [ expr ] ";" .
 func (p *parser) returnStmt() Stmt {
-	s := &ReturnStmt{}
-	s.pos = p.pos()
+	s := &ReturnStmt{stmt: stmtAt(p.pos())}
 	p.want(token.Return)
 	if p.tok.Kind != token.Semi {
 		s.Value = p.expr()

@@ -4,17 +4,15 @@ import "github.com/p4lb/p4lb/p4/token"
 
 // table = "table" name "{" property { property } "}" .
 func (p *parser) table(as Annotations) Decl {
-	t := &TableDecl{Annotations: as}
-	t.pos = p.pos()
+	t := &TableDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Table)
 	t.Name = p.name()
 	p.declare(t.Name, symOther)
-	open := p.pos()
-	p.want(token.Lbrace)
+	open := p.opening(token.Lbrace)
 	if p.tok.Kind == token.Rbrace {
 		p.complain(p.tok, "unexpected }, expected a table property")
 	}
-	p.items(open, func() { p.property(t) })
+	p.itemsIn(open, func() { p.property(t) })
 	return t
 }
 
@@ -43,8 +41,7 @@ func (p *parser) property(t *TableDecl) {
 		p.once(t.Entries != nil)
 		t.Entries = p.tableEntries(as, isConst, pos)
 	default:
-		prop := &Property{Annotations: as, Const: isConst}
-		prop.pos = pos
+		prop := &Property{Annotations: as, Const: isConst, node: node{pos}}
 		if k == token.List {
 			p.unexpected("a table property")
 		}
@@ -67,18 +64,14 @@ func (p *parser) once(already bool) {
 func (p *parser) braced(item func()) {
 	p.next()
 	p.want(token.Assign)
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, item)
+	p.items(item)
 }
 
 // tableKey = "key" "=" "{" { expr ":" name annotations ";" } "}" .
 func (p *parser) tableKey() *TableKey {
-	k := &TableKey{}
-	k.pos = p.pos()
+	k := &TableKey{node: node{p.pos()}}
 	p.braced(func() {
-		e := &KeyElem{}
-		e.pos = p.pos()
+		e := &KeyElem{node: node{p.pos()}}
 		e.X = p.expr()
 		p.want(token.Colon)
 		e.Match = p.name()
@@ -91,8 +84,7 @@ func (p *parser) tableKey() *TableKey {
 
 // tableActions = "actions" "=" "{" { annotations actionRef ";" } "}" .
 func (p *parser) tableActions() *TableActions {
-	a := &TableActions{}
-	a.pos = p.pos()
+	a := &TableActions{node: node{p.pos()}}
 	p.braced(func() {
 		as := p.annotations()
 		ref := p.actionRef()
@@ -105,9 +97,7 @@ func (p *parser) tableActions() *TableActions {
 
 // actionRef = prefixedName [ args ] .
 func (p *parser) actionRef() *ActionRef {
-	a := &ActionRef{}
-	a.pos = p.pos()
-	a.Name = p.prefixedName()
+	a := &ActionRef{node: node{p.pos()}, Name: p.prefixedName()}
 	if p.tok.Kind == token.Lparen {
 		a.HasArgs = true
 		a.Args = p.args()
@@ -117,16 +107,14 @@ func (p *parser) actionRef() *ActionRef {
 
 // tableEntries = "entries" "=" "{" { entry } "}" ; const has been read.
 func (p *parser) tableEntries(as Annotations, isConst bool, pos Pos) *TableEntries {
-	e := &TableEntries{Annotations: as, Const: isConst}
-	e.pos = pos
+	e := &TableEntries{Annotations: as, Const: isConst, node: node{pos}}
 	p.braced(func() { e.List = append(e.List, p.entry()) })
 	return e
 }
 
 // entry = [ "const" ] [ priority ":" ] keyset ":" actionRef annotations ";" .
 func (p *parser) entry() *Entry {
-	e := &Entry{}
-	e.pos = p.pos()
+	e := &Entry{node: node{p.pos()}}
 	e.Const = p.got(token.Const)
 	if p.tok.Kind == token.Priority && p.peek(1).Kind == token.Assign {
 		e.Priority = p.priority()

@@ -12,8 +12,7 @@ func (p *parser) derivedTypeDecl(as Annotations) Decl {
 
 // structDecl = ( "struct" | "header" | "header_union" ) name [ typeParams ] "{" { field } "}" .
 func (p *parser) structDecl(as Annotations) Decl {
-	d := &StructDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &StructDecl{Annotations: as, decl: declAt(p.pos())}
 	switch p.tok.Kind {
 	case token.Header:
 		d.Kind = StructKindHeader
@@ -27,16 +26,13 @@ func (p *parser) structDecl(as Annotations) Decl {
 	defer p.closeScope()
 	d.TypeParams = p.typeParams()
 	p.declareTypes(d.TypeParams)
-	open := p.pos()
-	p.want(token.Lbrace)
-	p.items(open, func() { d.Fields = append(d.Fields, p.field()) })
+	p.items(func() { d.Fields = append(d.Fields, p.field()) })
 	return d
 }
 
 // field = annotations typeRef declarator ";" .
 func (p *parser) field() *Field {
-	f := &Field{Annotations: p.annotations()}
-	f.pos = p.pos()
+	f := &Field{Annotations: p.annotations(), node: node{p.pos()}}
 	f.Name, f.Type = p.declarator(p.typeRef())
 	p.want(token.Semi)
 	return f
@@ -44,19 +40,16 @@ func (p *parser) field() *Field {
 
 // enumDecl = "enum" ( name "{" nameList "}" | typeRef name "{" member { "," member } "}" ) .
 func (p *parser) enumDecl(as Annotations) Decl {
-	d := &EnumDecl{Annotations: as}
-	d.pos = p.pos()
+	d := &EnumDecl{Annotations: as, decl: declAt(p.pos())}
 	p.want(token.Enum)
 	if p.peek(1).Kind != token.Lbrace || p.tok.Kind.BeginsType() {
 		d.Type = p.typeRef()
 	}
 	d.Name = p.name()
 	p.declare(d.Name, symType)
-	open := p.pos()
-	p.want(token.Lbrace)
+	open := p.opening(token.Lbrace)
 	member := func() {
-		m := &EnumMember{Name: p.name()}
-		m.pos = m.Name.pos
+		m := &EnumMember{node: node{p.pos()}, Name: p.name()}
 		if d.Type != nil {
 			p.want(token.Assign)
 			m.Value = p.expr()
@@ -73,8 +66,7 @@ func (p *parser) enumDecl(as Annotations) Decl {
 
 // errorDecl = "error" "{" nameList "}" .
 func (p *parser) errorDecl(as Annotations) Decl {
-	d := &ErrorDecl{}
-	d.pos = p.pos()
+	d := &ErrorDecl{decl: declAt(p.pos())}
 	p.noAnnotations(as, "error")
 	p.next()
 	d.Members = p.nameList(false)
@@ -83,8 +75,7 @@ func (p *parser) errorDecl(as Annotations) Decl {
 
 // matchKindDecl = "match_kind" "{" nameList [ "," ] "}" .
 func (p *parser) matchKindDecl(as Annotations) Decl {
-	d := &MatchKindDecl{}
-	d.pos = p.pos()
+	d := &MatchKindDecl{decl: declAt(p.pos())}
 	p.noAnnotations(as, "match_kind")
 	p.next()
 	d.Members = p.nameList(true)
@@ -99,8 +90,7 @@ func (p *parser) noAnnotations(as Annotations, what string) {
 
 // nameList = "{" name { "," name } "}" .
 func (p *parser) nameList(trailing bool) []*Name {
-	open := p.pos()
-	p.want(token.Lbrace)
+	open := p.opening(token.Lbrace)
 	names := []*Name{p.name()}
 	for p.got(token.Comma) && !(trailing && p.tok.Kind == token.Rbrace) {
 		names = append(names, p.name())
@@ -111,8 +101,7 @@ func (p *parser) nameList(trailing bool) []*Name {
 
 // typedefDecl = ( "typedef" ( typeRef | derivedTypeDecl ) | "type" typeRef ) declarator ";" .
 func (p *parser) typedefDecl(as Annotations) Decl {
-	d := &TypedefDecl{Annotations: as, New: p.tok.Kind == token.Type}
-	d.pos = p.pos()
+	d := &TypedefDecl{Annotations: as, New: p.tok.Kind == token.Type, decl: declAt(p.pos())}
 	p.next()
 	inline := p.annotations()
 	switch p.tok.Kind {

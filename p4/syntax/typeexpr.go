@@ -39,8 +39,7 @@ func (p *parser) typeRef() Expr {
 		return &Name{}
 	}
 	defer p.leave()
-	t := p.plainType()
-	return p.stackTypes(t)
+	return p.stackTypes(p.plainType())
 }
 
 // stackTypes = { "[" expr "]" } behind the type of the elements.
@@ -57,10 +56,8 @@ func (p *parser) stackTypes(t Expr) Expr {
 
 // stackType = "[" expr "]" behind the type of the elements.
 func (p *parser) stackType(elem Expr) Expr {
-	t := &StackType{Elem: elem}
-	t.pos = elem.Pos()
-	open := p.pos()
-	p.want(token.Lbrack)
+	t := &StackType{Elem: elem, expr: exprAt(elem.Pos())}
+	open := p.opening(token.Lbrack)
 	t.Size = p.innerExpr()
 	p.wantClose(token.Rbrack, open)
 	return t
@@ -97,8 +94,7 @@ func (p *parser) plainType() Expr {
 
 // baseType = word [ "<" expr "> " ] ; the size is not optional for varbit.
 func (p *parser) baseType(kind BaseKind, sized bool) Expr {
-	t := &BaseType{Kind: kind}
-	t.pos = p.pos()
+	t := &BaseType{Kind: kind, expr: exprAt(p.pos())}
 	p.next()
 	if !sized {
 		return t
@@ -119,16 +115,12 @@ func (p *parser) namedType() Expr {
 	if p.tok.Kind != token.Lss || p.panicking {
 		return name
 	}
-	t := &SpecializedType{Base: name}
-	t.pos = name.pos
-	t.Args = p.typeArgs()
-	return t
+	return &SpecializedType{Base: name, Args: p.typeArgs(), expr: exprAt(name.pos)}
 }
 
 // tupleType = "tuple" typeArgs .
 func (p *parser) tupleType() Expr {
-	t := &TupleType{}
-	t.pos = p.pos()
+	t := &TupleType{expr: exprAt(p.pos())}
 	p.next()
 	t.Elems = p.typeArgs()
 	return t
@@ -136,11 +128,9 @@ func (p *parser) tupleType() Expr {
 
 // listType = "list" "<" typeArg ">" .
 func (p *parser) listType() Expr {
-	t := &ListType{}
-	t.pos = p.pos()
+	t := &ListType{expr: exprAt(p.pos())}
 	p.next()
-	open := p.pos()
-	p.want(token.Lss)
+	open := p.opening(token.Lss)
 	t.Elem = p.typeArg()
 	p.wantClose(token.Gtr, open)
 	return t
@@ -149,8 +139,7 @@ func (p *parser) listType() Expr {
 // typeArgs = "<" [ typeArg { "," typeArg } ] ">" .
 func (p *parser) typeArgs() []Expr {
 	args := []Expr{}
-	open := p.pos()
-	p.want(token.Lss)
+	open := p.opening(token.Lss)
 	p.list(token.Gtr, false, func() { args = append(args, p.typeArg()) })
 	p.wantClose(token.Gtr, open)
 	return args

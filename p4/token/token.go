@@ -2,6 +2,11 @@
 // where they can stand.
 package token
 
+import (
+	"slices"
+	"strings"
+)
+
 // A Kind is the class of a token: each operator, delimiter and keyword has its own.
 type Kind uint8
 
@@ -236,127 +241,29 @@ func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 // IsWord reports whether a name can go on with c.
 func IsWord(c byte) bool { return IsLetter(c) || IsDigit(c) }
 
+// operators are the operators and delimiters by their first character, the longest
+// first.
+var operators = makeOperators()
+
+func makeOperators() (table [256][]Kind) {
+	for k := At; k < Abstract; k++ {
+		table[kindText[k][0]] = append(table[kindText[k][0]], k)
+	}
+	for _, kinds := range table {
+		slices.SortFunc(kinds, func(a, b Kind) int { return len(kindText[b]) - len(kindText[a]) })
+	}
+	return table
+}
+
 // Operator is the longest operator or delimiter that text starts with, and
-// its length.
+// its length; it is Illegal where there is none.
 func Operator(text string) (Kind, int) {
-	var c [4]byte
-	copy(c[:], text)
-	switch c[0] {
-	case '@':
-		return At, 1
-	case '(':
-		return Lparen, 1
-	case ')':
-		return Rparen, 1
-	case '[':
-		return Lbrack, 1
-	case ']':
-		return Rbrack, 1
-	case '{':
-		if c[1] == '#' && c[2] == '}' {
-			return Invalid, 3
+	for _, k := range operators[text[0]] {
+		if n := len(kindText[k]); n == 1 || strings.HasPrefix(text, kindText[k]) {
+			return k, n
 		}
-		return Lbrace, 1
-	case '}':
-		return Rbrace, 1
-	case ';':
-		return Semi, 1
-	case ',':
-		return Comma, 1
-	case ':':
-		return Colon, 1
-	case '?':
-		return Question, 1
-	case '.':
-		switch {
-		case c[1] == '.' && c[2] == '.':
-			return DotDotDot, 3
-		case c[1] == '.':
-			return DotDot, 2
-		}
-		return Dot, 1
-	case '#':
-		return double(c[1], '#', Hash, HashHash)
-	case '\\':
-		return Backslash, 1
-	case '!':
-		return double(c[1], '=', Not, Neq)
-	case '~':
-		return Tilde, 1
-	case '*':
-		return double(c[1], '=', Star, MulAssign)
-	case '/':
-		return double(c[1], '=', Slash, DivAssign)
-	case '%':
-		return double(c[1], '=', Percent, ModAssign)
-	case '^':
-		return double(c[1], '=', Xor, XorAssign)
-	case '=':
-		return double(c[1], '=', Assign, Eql)
-	case '-':
-		return double(c[1], '=', Minus, SubAssign)
-	case '+':
-		switch c[1] {
-		case '+':
-			return Concat, 2
-		case ':':
-			return PlusColon, 2
-		}
-		return double(c[1], '=', Plus, AddAssign)
-	case '<':
-		if c[1] == '<' {
-			return triple(c[2], Shl, ShlAssign)
-		}
-		return double(c[1], '=', Lss, Leq)
-	case '>':
-		if c[1] == '>' && c[2] == '=' {
-			return ShrAssign, 3
-		}
-		return double(c[1], '=', Gtr, Geq)
-	case '&':
-		switch {
-		case c[1] == '&' && c[2] == '&':
-			return Mask, 3
-		case c[1] == '&':
-			return AndAnd, 2
-		}
-		return double(c[1], '=', And, AndAssign)
-	case '|':
-		return barAt(c)
 	}
 	return Illegal, 1
-}
-
-func barAt(c [4]byte) (Kind, int) {
-	switch {
-	case c[1] == '|':
-		return OrOr, 2
-	case c[1] == '+' && c[2] == '|' && c[3] == '=':
-		return SatAddAssign, 4
-	case c[1] == '-' && c[2] == '|' && c[3] == '=':
-		return SatSubAssign, 4
-	case c[1] == '+' && c[2] == '|':
-		return SatPlus, 3
-	case c[1] == '-' && c[2] == '|':
-		return SatMinus, 3
-	}
-	return double(c[1], '=', Or, OrAssign)
-}
-
-// double is the two-character kind where c is the second character, or else the single one.
-func double(c, second byte, one, two Kind) (Kind, int) {
-	if c == second {
-		return two, 2
-	}
-	return one, 1
-}
-
-// triple is the assignment of a two-character operator where c is =.
-func triple(c byte, two, three Kind) (Kind, int) {
-	if c == '=' {
-		return three, 3
-	}
-	return two, 2
 }
 
 // RunTogether reports whether l and r, written side by side, would not read
