@@ -31,17 +31,23 @@ type (
 	// Varbit is varbit<Max>.
 	Varbit struct{ Max int }
 
-	// Struct is a struct, header or header_union, with its type parameters
-	// replaced by Args.
+	// Named is what the types have in common that can have type parameters:
+	// these are replaced by Args.
+	Named struct {
+		Name string
+		Args []Type
+
+		generic *generic
+	}
+
+	// Struct is a struct, header or header_union.
 	Struct struct {
+		Named
 		Kind   syntax.StructKind
-		Name   string
 		Decl   *syntax.StructDecl
-		Args   []Type
 		Fields []Field
 
-		index   map[string]int // of the fields by name
-		generic *generic
+		index map[string]int // of the fields by name
 	}
 
 	// Enum is an enum; Repr is its representation, nil for a plain one.
@@ -89,47 +95,38 @@ type (
 		Result     Type      // Void where there is none
 	}
 
-	// Extern is an extern object type with its type parameters replaced by Args.
+	// Extern is an extern object type.
 	Extern struct {
-		Name    string
+		Named
 		Decl    *syntax.ExternDecl
-		Args    []Type
 		Params  []*TypeParam // as declared
 		Methods []*Method    // constructors included, signatures already substituted
+	}
 
-		generic *generic
+	// Block is what parsers and controls have in common.
+	Block struct {
+		Named
+		Apply *Func // TypeParams of the block itself; Params of apply
+		Ctor  *Func
 	}
 
 	// Parser is a parser or a parser type.
 	Parser struct {
-		Name  string
-		Decl  *syntax.ParserDecl
-		Args  []Type
-		Apply *Func // TypeParams of the parser itself; Params of apply
-		Ctor  *Func
-
-		generic *generic
+		Block
+		Decl *syntax.ParserDecl
 	}
 
 	// Control is a control or a control type.
 	Control struct {
-		Name  string
-		Decl  *syntax.ControlDecl
-		Args  []Type
-		Apply *Func
-		Ctor  *Func
-
-		generic *generic
+		Block
+		Decl *syntax.ControlDecl
 	}
 
 	// Package is a package type.
 	Package struct {
-		Name string
+		Named
 		Decl *syntax.PackageDecl
-		Args []Type
 		Ctor *Func
-
-		generic *generic
 	}
 
 	// Table is the type of a table's name.

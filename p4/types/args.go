@@ -60,7 +60,7 @@ func isDontCare(e syntax.Expr) bool {
 // typeArgs gives the type arguments of a call, explicit or inferred.
 func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*syntax.Arg, tvs []TypeAndValue, explicit []syntax.Expr) ([]Type, bool) {
 	in := newInference(k.vars)
-	given := c.typeArgList(explicit)
+	given := lists.Map(explicit, c.typeArg)
 	if len(given) > 0 && len(given) != len(k.vars) {
 		c.errorf(pos, "%s has %s, but %d are given", name, count(len(k.vars), "type parameter"), len(given))
 		return nil, false
@@ -294,11 +294,6 @@ type candidate struct {
 	open   bool // type arguments that are not found are _, no error
 }
 
-// typeArgList resolves explicit type arguments.
-func (c *checker) typeArgList(es []syntax.Expr) []Type {
-	return lists.Map(es, c.typeArg)
-}
-
 func isExternType(t Type) bool {
 	_, ok := t.(*Extern)
 	return ok
@@ -345,14 +340,18 @@ func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []
 func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg) {
 	if len(cands) == 1 {
 		_, bad := bind(cands[0].sig, args)
-		at := pos
-		if bad.arg != nil {
-			at = bad.arg.Pos()
-		}
-		c.errorf(at, "%s: %s; it is declared as %s%s", name, bad.why, name, cands[0].sig)
+		c.badCall(pos, name, bad, cands[0].sig)
 		return
 	}
 	c.errorf(pos, "no %s takes these %d arguments; there are %s", name, len(args), signatures(name, cands))
+}
+
+// badCall reports arguments that do not fit the one signature.
+func (c *checker) badCall(pos syntax.Pos, name string, bad *badBinding, sig *Func) {
+	if bad.arg != nil {
+		pos = bad.arg.Pos()
+	}
+	c.errorf(pos, "%s: %s; it is declared as %s%s", name, bad.why, name, sig)
 }
 
 func signatures(name string, cands []candidate) string {

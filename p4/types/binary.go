@@ -44,9 +44,9 @@ func (c *checker) binary(e *syntax.BinaryExpr) TypeAndValue {
 	}
 	switch e.Op {
 	case syntax.AndAnd, syntax.OrOr:
-		for i, t := range []Type{x.Type, y.Type} {
-			if t != Bool {
-				c.errorf(e.Pos(), "%s needs bools, but %s has type %s", e.Op, show([]syntax.Expr{e.X, e.Y}[i]), t)
+		for _, o := range []opnd{{e.X, &x}, {e.Y, &y}} {
+			if o.tv.Type != Bool {
+				c.errorf(e.Pos(), "%s needs bools, but %s has type %s", e.Op, show(o.e), o.tv.Type)
 				return invalid
 			}
 		}
@@ -103,9 +103,9 @@ func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 		return invalid
 	}
 	known := x.known && y.known
+	a, b := Number(x.Value), Number(y.Value)
 	if e.Op >= syntax.Lss && e.Op <= syntax.Geq {
 		tv := TypeAndValue{Type: Bool, known: known}
-		a, b := Number(x.Value), Number(y.Value)
 		if a != nil && b != nil {
 			tv.Value = foldCompare(e.Op, a, b)
 		}
@@ -117,7 +117,6 @@ func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 		}
 	}
 	tv := TypeAndValue{Type: x.Type, known: known}
-	a, b := Number(x.Value), Number(y.Value)
 	if a == nil || b == nil {
 		return tv
 	}

@@ -78,28 +78,35 @@ func (c *checker) actionDecl(d *syntax.ActionDecl) {
 }
 
 func (c *checker) parserDecl(d *syntax.ParserDecl) {
-	c.annotations(d.Annotations)
-	p := &Parser{Name: d.Name.Value, Decl: d}
-	o := &Object{Kind: TypeObj, Name: p.Name, Decl: d, Type: p}
-	c.within(env{owner: o, parser: true, apply: d.Name}, func() {
-		ps := c.typeParams(d.TypeParams)
-		p.Args = paramTypes(ps)
-		p.generic = newGeneric(ps, p)
-		p.Apply, p.Ctor = c.signatures(ps, d.Params, d.CtorParams, p)
-		if d.TypeOnly {
+	c.blockDecl(d, &Parser{Decl: d}, env{parser: true}, func() { c.states(d) })
+}
+
+// blockDecl checks a parser or control of type t; code checks what is in it
+// behind the declarations.
+func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
+	b := blockOf(t)
+	b.Name = d.DeclName().Value
+	body, _ := BodyOf(t)
+	c.annotations(body.annotations)
+	o := &Object{Kind: TypeObj, Name: b.Name, Decl: d, Type: t}
+	e.owner, e.apply = o, body.Name
+	c.within(e, func() {
+		ps := c.generics(&b.Named, t, body.TypeParams)
+		b.Apply, b.Ctor = c.signatures(ps, body.Params, body.CtorParams, t)
+		if body.TypeOnly {
 			return
 		}
-		c.noOptional(p.Ctor)
-		c.followOut(p.Apply)
+		c.noOptional(b.Ctor)
+		c.followOut(b.Apply)
 		c.block(func() {
-			for _, l := range d.Locals {
+			for _, l := range body.Locals {
 				c.decl(l)
 			}
-			c.states(d)
+			code()
 		})
 	})
-	p.generic.done()
-	c.declare(o, d, d.Name)
+	b.generic.done()
+	c.declare(o, d, body.Name)
 }
 
 // signatures makes the signatures of apply and of the constructor, whose
@@ -122,33 +129,14 @@ func (c *checker) signatures(ps []*TypeParam, apply, ctor []*syntax.Param, t Typ
 }
 
 func (c *checker) controlDecl(d *syntax.ControlDecl) {
-	c.annotations(d.Annotations)
-	t := &Control{Name: d.Name.Value, Decl: d}
-	o := &Object{Kind: TypeObj, Name: t.Name, Decl: d, Type: t}
-	c.within(env{owner: o, control: true, apply: d.Name}, func() {
-		ps := c.typeParams(d.TypeParams)
-		t.Args = paramTypes(ps)
-		t.generic = newGeneric(ps, t)
-		t.Apply, t.Ctor = c.signatures(ps, d.Params, d.CtorParams, t)
-		if d.TypeOnly {
-			return
+	c.blockDecl(d, &Control{Decl: d}, env{control: true}, func() {
+		if d.Body != nil {
+			c.env.place = inApply
+			c.annotations(d.Body.Annotations)
+			c.block(func() { c.stmts(d.Body.Stmts) })
+			c.env.place = nowhere
 		}
-		c.noOptional(t.Ctor)
-		c.followOut(t.Apply)
-		c.block(func() {
-			for _, l := range d.Locals {
-				c.decl(l)
-			}
-			if d.Body != nil {
-				c.env.place = inApply
-				c.annotations(d.Body.Annotations)
-				c.block(func() { c.stmts(d.Body.Stmts) })
-				c.env.place = nowhere
-			}
-		})
 	})
-	t.generic.done()
-	c.declare(o, d, d.Name)
 }
 
 // instBody checks the implementations of abstract methods in an instance.

@@ -245,7 +245,7 @@ func (c *checker) newType(d *syntax.TypedefDecl, t Type) Type {
 
 func (c *checker) enumDecl(d *syntax.EnumDecl) {
 	c.annotations(d.Annotations)
-	en := &Enum{Name: d.Name.Value, Decl: d}
+	en := &Enum{Name: d.Name.Value, Decl: d, index: map[string]int{}}
 	if d.Type != nil {
 		t := c.typ(d.Type)
 		repr, ok := t.(*Bits)
@@ -284,9 +284,6 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 		case m.Value != nil:
 			mem.Value = c.enumMember(m, en)
 		}
-		if en.index == nil {
-			en.index = map[string]int{}
-		}
 		en.index[mem.Name] = len(en.Members)
 		en.Members = append(en.Members, mem)
 		v := &EnumValue{Type: en, Index: len(en.Members) - 1}
@@ -320,18 +317,16 @@ func (c *checker) enumMember(m *syntax.EnumMember, en *Enum) *big.Int {
 func (c *checker) valueSetDecl(d *syntax.ValueSetDecl) {
 	c.annotations(d.Annotations)
 	t := c.typ(d.Type)
+	ok := t == Bool || t == Invalid || t == Error
 	switch u := t.(type) {
 	case *New, *Bits, *Enum, *Tuple:
+		ok = true
 	case *Struct:
-		if u.Kind != syntax.StructKindStruct {
-			c.errorf(d.Type.Pos(), "a value set cannot have elements of type %s", t)
-			t = Invalid
-		}
-	default:
-		if t != Bool && t != Invalid && t != Error {
-			c.errorf(d.Type.Pos(), "a value set cannot have elements of type %s", t)
-			t = Invalid
-		}
+		ok = u.Kind == syntax.StructKindStruct
+	}
+	if !ok {
+		c.errorf(d.Type.Pos(), "a value set cannot have elements of type %s", t)
+		t = Invalid
 	}
 	if tv := c.value(d.Size); tv.Type != Invalid {
 		switch {

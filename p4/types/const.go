@@ -3,6 +3,7 @@ package types
 import (
 	"errors"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -308,15 +309,7 @@ func equalAggregates(x, y *AggregateValue) bool {
 	if x.Invalid || y.Invalid {
 		return x.Invalid == y.Invalid
 	}
-	if len(x.Elems) != len(y.Elems) {
-		return false
-	}
-	for i := range x.Elems {
-		if !EqualValues(x.Elems[i], y.Elems[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(x.Elems, y.Elems, EqualValues)
 }
 
 // defaultValue is what ... stands for in an initializer of type t: zero, false,
@@ -352,7 +345,7 @@ func defaultValue(t Type) Value {
 	case *Tuple:
 		return defaultAll(t.Elems)
 	case *Stack:
-		return defaultAll(repeat(t.Elem, t.Size))
+		return defaultAll(slices.Repeat([]Type{t.Elem}, t.Size))
 	}
 	return nil
 }
@@ -376,12 +369,4 @@ func defaultAll(ts []Type) Value {
 		}
 	}
 	return agg
-}
-
-func repeat(t Type, n int) []Type {
-	ts := make([]Type, n)
-	for i := range ts {
-		ts[i] = t
-	}
-	return ts
 }

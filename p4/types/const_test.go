@@ -165,8 +165,8 @@ func TestFoldAgreesWithMachine(t *testing.T) {
 }
 
 func TestDefaultValue(t *testing.T) {
-	h := &Struct{Kind: syntax.StructKindHeader, Name: "h", Fields: []Field{{Name: "a", Type: u(8)}}}
-	st := &Struct{Name: "s", Fields: []Field{{Name: "x", Type: u(8)}, {Name: "b", Type: Bool}, {Name: "h", Type: h}}}
+	h := &Struct{Named: Named{Name: "h"}, Kind: syntax.StructKindHeader, Fields: []Field{{Name: "a", Type: u(8)}}}
+	st := &Struct{Named: Named{Name: "s"}, Fields: []Field{{Name: "x", Type: u(8)}, {Name: "b", Type: Bool}, {Name: "h", Type: h}}}
 	want := &AggregateValue{Elems: []Value{new(big.Int), false, &AggregateValue{Invalid: true}}}
 	if got := defaultValue(st); !EqualValues(got, want) {
 		t.Errorf("the default value of a struct is %v, want %v", got, want)

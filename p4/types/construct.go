@@ -116,15 +116,8 @@ func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) 
 }
 
 func typeName(t Type) string {
-	switch t := t.(type) {
-	case *Extern:
-		return t.Name
-	case *Parser:
-		return t.Name
-	case *Control:
-		return t.Name
-	case *Package:
-		return t.Name
+	if n := namedOf(t); n != nil {
+		return n.Name
 	}
 	return t.String()
 }
@@ -220,11 +213,8 @@ func (c *checker) refine(e syntax.Expr, tv TypeAndValue, want Type) TypeAndValue
 }
 
 func applyOf(t Type) *Func {
-	switch t := t.(type) {
-	case *Parser:
-		return t.Apply
-	case *Control:
-		return t.Apply
+	if b := blockOf(t); b != nil {
+		return b.Apply
 	}
 	return nil
 }

@@ -40,10 +40,7 @@ func (c *checker) assignValue(e syntax.Expr, tv TypeAndValue, want Type, to stri
 // convert applies the implicit conversions of section 8.11.2 and files the
 // type and value that e then has, down into lists and records.
 func (c *checker) convert(e syntax.Expr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
-	if tv.Type == Invalid || want == Invalid || want == DontCare {
-		return tv, nil
-	}
-	if tv.Type == DontCare {
+	if tv.Type == Invalid || tv.Type == DontCare || want == Invalid || want == DontCare {
 		return tv, nil
 	}
 	out, bad := c.convertExpr(e, tv, want)
@@ -87,9 +84,7 @@ func weak(t Type) bool {
 	case *record:
 		return true
 	case *Tuple:
-		if slices.ContainsFunc(t.Elems, weak) {
-			return true
-		}
+		return slices.ContainsFunc(t.Elems, weak)
 	}
 	return false
 }
@@ -224,9 +219,9 @@ func (c *checker) convertList(x *syntax.ListExpr, tv TypeAndValue, want Type) (T
 	case *Tuple:
 		return c.convertElems(x, w.Elems, want, "elements")
 	case *Stack:
-		return c.convertElems(x, repeat(w.Elem, w.Size), want, "elements")
+		return c.convertElems(x, slices.Repeat([]Type{w.Elem}, w.Size), want, "elements")
 	case *List:
-		return c.convertElems(x, repeat(w.Elem, len(x.Elems)), want, "elements")
+		return c.convertElems(x, slices.Repeat([]Type{w.Elem}, len(x.Elems)), want, "elements")
 	case *TypeParam:
 		return tv, &mismatch{x.Pos(), ""}
 	}
@@ -275,10 +270,8 @@ func isDots(e syntax.Expr) bool {
 
 // complete is agg as a Value, nil where an element is not known.
 func complete(agg *AggregateValue) Value {
-	for _, v := range agg.Elems {
-		if v == nil {
-			return nil
-		}
+	if slices.Contains(agg.Elems, nil) {
+		return nil
 	}
 	return agg
 }
@@ -371,17 +364,7 @@ func matches(a, b Type) bool {
 	return identical(a, b)
 }
 
-func allMatch(a, b []Type) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !matches(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func allMatch(a, b []Type) bool { return slices.EqualFunc(a, b, matches) }
 
 // fitsBlock reports whether a parser, control, package or extern of type got
 // can stand where want is asked for, and why not.

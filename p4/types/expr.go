@@ -149,12 +149,9 @@ func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 		return invalid
 	}
 	a, b = c.plainBits(x, a), c.plainBits(y, b)
-	for _, side := range []struct {
-		e syntax.Expr
-		t Type
-	}{{x, a.Type}, {y, b.Type}} {
-		if !isInteger(Underlying(side.t)) {
-			c.errorf(e.Pos(), "%s needs numbers, but %s has type %s", op, show(side.e), side.t)
+	for _, side := range []opnd{{x, &a}, {y, &b}} {
+		if !isInteger(Underlying(side.tv.Type)) {
+			c.errorf(e.Pos(), "%s needs numbers, but %s has type %s", op, show(side.e), side.tv.Type)
 			return invalid
 		}
 	}

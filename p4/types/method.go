@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -56,7 +57,7 @@ func (c *checker) callName(e *syntax.CallExpr, n *syntax.Name) (*Call, TypeAndVa
 	case TypeObj:
 		c.recordType(n, o.Type)
 		if len(e.TypeArgs) > 0 {
-			return c.construct(e, c.specialize(e.Pos(), n.Value, o.Type, c.typeArgList(e.TypeArgs)))
+			return c.construct(e, c.specialize(e.Pos(), n.Value, o.Type, lists.Map(e.TypeArgs, c.typeArg)))
 		}
 		return c.construct(e, o.Type)
 	}
@@ -120,13 +121,10 @@ func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 		if !x.IsType {
 			return c.callMethod(e, f, t)
 		}
-	case *Parser:
+	case *Parser, *Control:
 		if name == "apply" {
-			return c.callApply(e, f, x, t.Apply, t.Decl.TypeOnly)
-		}
-	case *Control:
-		if name == "apply" {
-			return c.callApply(e, f, x, t.Apply, t.Decl.TypeOnly)
+			b, _ := BodyOf(t)
+			return c.callApply(e, f, x, applyOf(t), b.TypeOnly)
 		}
 	case *Table:
 		if name == "apply" {

@@ -171,16 +171,9 @@ func (c *checker) defineTop(o *Object) {
 // sameBlocks reports whether two objects are parsers with bodies, controls with
 // bodies or packages, which may share a name as functions do.
 func sameBlocks(o, old *Object) bool {
-	switch t := o.Type.(type) {
-	case *Parser:
-		u, ok := old.Type.(*Parser)
-		return ok && o.Kind == TypeObj && old.Kind == TypeObj && !t.Decl.TypeOnly && !u.Decl.TypeOnly
-	case *Control:
-		u, ok := old.Type.(*Control)
-		return ok && o.Kind == TypeObj && old.Kind == TypeObj && !t.Decl.TypeOnly && !u.Decl.TypeOnly
-	case *Package:
-		_, ok := old.Type.(*Package)
-		return ok && o.Kind == TypeObj && old.Kind == TypeObj
+	switch kind := typeKind(o.Type); kind {
+	case "parser", "control", "package":
+		return o.Kind == TypeObj && old.Kind == TypeObj && kind == typeKind(old.Type)
 	}
 	return false
 }
@@ -347,18 +340,11 @@ func suggest(name string, names []string) string {
 	case len(names) == 0 || len(names) > 8:
 		return ""
 	}
-	s := ""
-	for i, n := range names {
-		switch {
-		case i == 0:
-		case i == len(names)-1:
-			s += " and "
-		default:
-			s += ", "
-		}
-		s += n
+	last := len(names) - 1
+	if last == 0 {
+		return "; it has " + names[0]
 	}
-	return fmt.Sprintf("; it has %s", s)
+	return "; it has " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func isTypeObj(o *Object) bool { return o.Kind == TypeObj }

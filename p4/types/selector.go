@@ -121,13 +121,13 @@ func (c *checker) index(e *syntax.IndexExpr) TypeAndValue {
 	}
 	switch t := x.Type.(type) {
 	case *Stack:
-		return c.element(e, x, i, repeatType{t.Elem, t.Size}, "array")
+		return c.element(e, x, i, t.Size, func(int) Type { return t.Elem }, "array")
 	case *Tuple:
 		if Number(i.Value) == nil {
 			c.errorf(e.Index.Pos(), "the index of a tuple must be a constant, but %s is not", show(e.Index))
 			return invalid
 		}
-		return c.element(e, x, i, elemTypes(t.Elems), "tuple")
+		return c.element(e, x, i, len(t.Elems), func(k int) Type { return t.Elems[k] }, "tuple")
 	case *List:
 		return TypeAndValue{Type: t.Elem, known: x.known && i.known}
 	}
@@ -135,40 +135,22 @@ func (c *checker) index(e *syntax.IndexExpr) TypeAndValue {
 	return invalid
 }
 
-// sequence is what index sees of arrays and tuples.
-type sequence interface {
-	len() int
-	at(i int) Type
-}
-
-type repeatType struct {
-	elem Type
-	size int
-}
-
-func (r repeatType) len() int    { return r.size }
-func (r repeatType) at(int) Type { return r.elem }
-
-type elemTypes []Type
-
-func (ts elemTypes) len() int      { return len(ts) }
-func (ts elemTypes) at(i int) Type { return ts[i] }
-
-func (c *checker) element(e *syntax.IndexExpr, x, i TypeAndValue, of sequence, what string) TypeAndValue {
+// element checks X[Index] of size elements, whose types elem gives.
+func (c *checker) element(e *syntax.IndexExpr, x, i TypeAndValue, size int, elem func(int) Type, what string) TypeAndValue {
 	n := Number(i.Value)
 	if n == nil {
-		return TypeAndValue{Type: of.at(0), LValue: x.LValue, known: x.known && i.known}
+		return TypeAndValue{Type: elem(0), LValue: x.LValue, known: x.known && i.known}
 	}
-	if n.Sign() == 0 && of.len() == 0 && what == "array" {
+	if n.Sign() == 0 && size == 0 && what == "array" {
 		c.warnf(e.Index.Pos(), "the array %s has no elements", show(e.X))
-		return TypeAndValue{Type: of.at(0), LValue: x.LValue}
+		return TypeAndValue{Type: elem(0), LValue: x.LValue}
 	}
-	if n.Sign() < 0 || n.Cmp(big.NewInt(int64(of.len()))) >= 0 {
-		c.errorf(e.Index.Pos(), "index %s is outside of the %s, which has %s", n, what, count(of.len(), "element"))
+	if n.Sign() < 0 || n.Cmp(big.NewInt(int64(size))) >= 0 {
+		c.errorf(e.Index.Pos(), "index %s is outside of the %s, which has %s", n, what, count(size, "element"))
 		return invalid
 	}
 	k := int(n.Int64())
-	tv := TypeAndValue{Type: of.at(k), LValue: x.LValue, known: x.known}
+	tv := TypeAndValue{Type: elem(k), LValue: x.LValue, known: x.known}
 	if agg, ok := x.Value.(*AggregateValue); ok && k < len(agg.Elems) {
 		tv.Value = agg.Elems[k]
 	}

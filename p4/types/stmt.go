@@ -112,28 +112,18 @@ func (c *checker) opAssign(s *syntax.AssignStmt, lhs TypeAndValue) {
 	if y.Type == Invalid {
 		return
 	}
-	at := &opAt{c: c, pos: s.Pos()}
+	before := len(c.errs)
 	switch s.Op {
 	case syntax.Shl, syntax.Shr:
-		at.check(func() TypeAndValue { return c.shift(e, lhs, y) })
+		c.shift(e, lhs, y)
 	default:
-		at.check(func() TypeAndValue { return c.arith(e, lhs, y) })
+		c.arith(e, lhs, y)
 	}
-}
-
-// opAt checks an operator that has no node of its own: what is reported
-// without a position belongs to the statement.
-type opAt struct {
-	c   *checker
-	pos syntax.Pos
-}
-
-func (a *opAt) check(f func() TypeAndValue) {
-	n := len(a.c.errs)
-	f()
-	for _, e := range a.c.errs[n:] {
-		if !e.Pos.IsKnown() {
-			e.Pos = a.pos
+	// The operator has no node of its own: what is reported without a position
+	// belongs to the statement.
+	for _, err := range c.errs[before:] {
+		if !err.Pos.IsKnown() {
+			err.Pos = s.Pos()
 		}
 	}
 }
@@ -223,7 +213,7 @@ func (c *checker) switchStmt(s *syntax.SwitchStmt) {
 // default is the last.
 func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 	var dflt *syntax.SwitchCase
-	var seen labels
+	seen := labels{map[*Object]bool{}, map[string]bool{}}
 	for _, k := range s.Cases {
 		if _, ok := k.Label.(*syntax.DefaultExpr); ok {
 			if dflt != nil {
@@ -237,9 +227,9 @@ func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 			c.errorf(k.Pos(), "the label %s comes after default, which must be the last", show(k.Label))
 		}
 		if run, ok := x.Type.(*ActionRun); ok {
-			c.actionLabel(k, run, &seen)
+			c.actionLabel(k, run, seen)
 		} else {
-			c.valueLabel(k, s.X, x, &seen)
+			c.valueLabel(k, s.X, x, seen)
 		}
 	}
 	switch x.Type.(type) {
@@ -258,7 +248,7 @@ type labels struct {
 	values  map[string]bool // by valueKey
 }
 
-func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen *labels) {
+func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen labels) {
 	n, ok := k.Label.(*syntax.Name)
 	if !ok {
 		c.errorf(k.Label.Pos(), "a label of action_run must be the name of an action, not %s", show(k.Label))
@@ -288,16 +278,13 @@ func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen *labels
 	}
 	c.info.Uses[n] = o
 	c.record(n, TypeAndValue{Type: run})
-	if seen.actions == nil {
-		seen.actions = map[*Object]bool{}
-	}
 	if seen.actions[o] {
 		c.errorf(n.Pos(), "the label %s comes twice", n.Value)
 	}
 	seen.actions[o] = true
 }
 
-func (c *checker) valueLabel(k *syntax.SwitchCase, e syntax.Expr, x TypeAndValue, seen *labels) {
+func (c *checker) valueLabel(k *syntax.SwitchCase, e syntax.Expr, x TypeAndValue, seen labels) {
 	tv := c.value(k.Label)
 	if tv.Type == Invalid || x.Type == Invalid {
 		return
@@ -314,9 +301,6 @@ func (c *checker) valueLabel(k *syntax.SwitchCase, e syntax.Expr, x TypeAndValue
 		return
 	}
 	v := valueKey(tv.Value)
-	if seen.values == nil {
-		seen.values = map[string]bool{}
-	}
 	if seen.values[v] {
 		c.errorf(k.Label.Pos(), "the label %s comes twice", show(k.Label))
 	}
@@ -329,9 +313,7 @@ func terminates(s syntax.Stmt) bool {
 	case *syntax.ReturnStmt, *syntax.ExitStmt:
 		return true
 	case *syntax.BlockStmt:
-		if slices.ContainsFunc(s.Stmts, terminates) {
-			return true
-		}
+		return slices.ContainsFunc(s.Stmts, terminates)
 	case *syntax.IfStmt:
 		return s.Else != nil && terminates(s.Then) && terminates(s.Else)
 	case *syntax.SwitchStmt:

@@ -18,16 +18,15 @@ func (c *checker) typeParams(names []*syntax.Name) []*TypeParam {
 	return ps
 }
 
-func paramTypes(ps []*TypeParam) []Type {
-	return lists.Map(ps, func(p *TypeParam) Type { return p })
-}
-
-// newGeneric makes what gives the instances of self, nil without parameters.
-func newGeneric(ps []*TypeParam, self Type) *generic {
-	if len(ps) == 0 {
-		return nil
+// generics declares the type parameters of self, whose arguments they are in its
+// own declaration.
+func (c *checker) generics(n *Named, self Type, names []*syntax.Name) []*TypeParam {
+	ps := c.typeParams(names)
+	n.Args = lists.Map(ps, func(p *TypeParam) Type { return p })
+	if len(ps) > 0 {
+		n.generic = &generic{params: ps, self: self, open: true}
 	}
-	return &generic{params: ps, self: self, open: true}
+	return ps
 }
 
 func (g *generic) done() {
@@ -42,13 +41,11 @@ func (g *generic) done() {
 
 func (c *checker) structDecl(d *syntax.StructDecl) {
 	c.annotations(d.Annotations)
-	s := &Struct{Kind: d.Kind, Name: d.Name.Value, Decl: d}
+	s := &Struct{Named: Named{Name: d.Name.Value}, Kind: d.Kind, Decl: d, index: map[string]int{}}
 	old := c.env
 	c.env.apply = d.Name
 	c.block(func() {
-		ps := c.typeParams(d.TypeParams)
-		s.Args = paramTypes(ps)
-		s.generic = newGeneric(ps, s)
+		c.generics(&s.Named, s, d.TypeParams)
 		for _, f := range d.Fields {
 			c.annotations(f.Annotations)
 			t := c.typ(f.Type)
@@ -228,11 +225,9 @@ func (c *checker) forbid(ps []*Object, blocks bool) {
 
 func (c *checker) packageDecl(d *syntax.PackageDecl) {
 	c.annotations(d.Annotations)
-	p := &Package{Name: d.Name.Value, Decl: d}
+	p := &Package{Named: Named{Name: d.Name.Value}, Decl: d}
 	c.block(func() {
-		ps := c.typeParams(d.TypeParams)
-		p.Args = paramTypes(ps)
-		p.generic = newGeneric(ps, p)
+		ps := c.generics(&p.Named, p, d.TypeParams)
 		p.Ctor = &Func{TypeParams: ps, Params: c.params(d.Params, true), Result: p}
 		c.checkConcrete(p.Ctor.Params)
 	})
@@ -244,14 +239,7 @@ func (c *checker) packageDecl(d *syntax.PackageDecl) {
 // certain parsers and controls.
 func (c *checker) checkConcrete(ps []*Object) {
 	for _, p := range ps {
-		concrete := false
-		switch t := p.Type.(type) {
-		case *Parser:
-			concrete = !t.Decl.TypeOnly
-		case *Control:
-			concrete = !t.Decl.TypeOnly
-		}
-		if concrete {
+		if b, ok := BodyOf(p.Type); ok && !b.TypeOnly {
 			c.errorf(p.Decl.Pos(), "parameter %s needs a %s type, but %s has a body", p.Name, typeKind(p.Type), p.Type)
 		}
 	}
@@ -259,14 +247,12 @@ func (c *checker) checkConcrete(ps []*Object) {
 
 func (c *checker) externDecl(d *syntax.ExternDecl) {
 	c.annotations(d.Annotations)
-	x := &Extern{Name: d.Name.Value, Decl: d}
+	x := &Extern{Named: Named{Name: d.Name.Value}, Decl: d}
 	o := &Object{Kind: TypeObj, Name: x.Name, Decl: d, Type: x}
 	env := c.env
 	env.owner, env.apply = o, d.Name
 	c.within(env, func() {
-		ps := c.typeParams(d.TypeParams)
-		x.Params, x.Args = ps, paramTypes(ps)
-		x.generic = newGeneric(ps, x)
+		x.Params = c.generics(&x.Named, x, d.TypeParams)
 		for _, m := range d.Methods {
 			x.Methods = append(x.Methods, c.method(x, m))
 		}

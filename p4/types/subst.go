@@ -27,16 +27,9 @@ func Subst(t Type, m map[*TypeParam]Type) Type {
 		return &record{fields: substFields(t.fields, m)}
 	case *Func:
 		return substFunc(t, m)
-	case *Struct:
-		return t.generic.instance(substAll(t.Args, m))
-	case *Extern:
-		return t.generic.instance(substAll(t.Args, m))
-	case *Parser:
-		return t.generic.instance(substAll(t.Args, m))
-	case *Control:
-		return t.generic.instance(substAll(t.Args, m))
-	case *Package:
-		return t.generic.instance(substAll(t.Args, m))
+	}
+	if n := namedOf(t); n != nil {
+		return n.generic.instance(substAll(n.Args, m))
 	}
 	return t
 }
@@ -57,22 +50,12 @@ func mentions(t Type, m map[*TypeParam]Type) bool {
 	case *Set:
 		return mentions(t.Elem, m)
 	case *record:
-		for _, f := range t.fields {
-			if mentions(f.Type, m) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(t.fields, func(f Field) bool { return mentions(f.Type, m) })
 	case *Func:
-		for _, p := range t.Params {
-			if mentions(p.Type, m) {
-				return true
-			}
-		}
-		return t.Result != nil && mentions(t.Result, m)
-	default:
-		return anyMentions(argsOf(t), m)
+		return slices.ContainsFunc(t.Params, func(p *Object) bool { return mentions(p.Type, m) }) ||
+			t.Result != nil && mentions(t.Result, m)
 	}
-	return false
+	return anyMentions(argsOf(t), m)
 }
 
 func anyMentions(ts []Type, m map[*TypeParam]Type) bool {
@@ -81,17 +64,8 @@ func anyMentions(ts []Type, m map[*TypeParam]Type) bool {
 
 // argsOf gives the type arguments of a named type.
 func argsOf(t Type) []Type {
-	switch t := t.(type) {
-	case *Struct:
-		return t.Args
-	case *Extern:
-		return t.Args
-	case *Parser:
-		return t.Args
-	case *Control:
-		return t.Args
-	case *Package:
-		return t.Args
+	if n := namedOf(t); n != nil {
+		return n.Args
 	}
 	return nil
 }
@@ -159,17 +133,18 @@ func (g *generic) instance(args []Type) Type {
 
 // shell makes an instance without contents, so that the contents may mention it.
 func (g *generic) shell(args []Type) Type {
+	n := Named{Name: namedOf(g.self).Name, Args: args, generic: g}
 	switch t := g.self.(type) {
 	case *Struct:
-		return &Struct{Kind: t.Kind, Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+		return &Struct{Named: n, Kind: t.Kind, Decl: t.Decl}
 	case *Extern:
-		return &Extern{Name: t.Name, Decl: t.Decl, Args: args, Params: t.Params, generic: g}
+		return &Extern{Named: n, Decl: t.Decl, Params: t.Params}
 	case *Parser:
-		return &Parser{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+		return &Parser{Block: Block{Named: n}, Decl: t.Decl}
 	case *Control:
-		return &Control{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+		return &Control{Block: Block{Named: n}, Decl: t.Decl}
 	case *Package:
-		return &Package{Name: t.Name, Decl: t.Decl, Args: args, generic: g}
+		return &Package{Named: n, Decl: t.Decl}
 	}
 	return Invalid
 }
@@ -194,31 +169,19 @@ func (g *generic) fill(inst Type) {
 			out[i] = &copied
 		}
 		t.Methods = out
-	case *Parser:
-		self := g.self.(*Parser)
-		t.Apply, t.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
-	case *Control:
-		self := g.self.(*Control)
-		t.Apply, t.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
 	case *Package:
 		t.Ctor = substFunc(g.self.(*Package).Ctor, m)
+	default:
+		self, b := blockOf(g.self), blockOf(inst)
+		b.Apply, b.Ctor = substFunc(self.Apply, m), substFunc(self.Ctor, m)
 	}
 }
 
 // genericOf gives what makes the instances of a named type, nil where it has
 // no type parameters.
 func genericOf(t Type) *generic {
-	switch t := t.(type) {
-	case *Struct:
-		return t.generic
-	case *Extern:
-		return t.generic
-	case *Parser:
-		return t.generic
-	case *Control:
-		return t.generic
-	case *Package:
-		return t.generic
+	if n := namedOf(t); n != nil {
+		return n.generic
 	}
 	return nil
 }
@@ -231,15 +194,9 @@ func hasTypeParam(t Type) bool {
 	case *Stack:
 		return hasTypeParam(t.Elem)
 	case *Tuple:
-		if slices.ContainsFunc(t.Elems, hasTypeParam) {
-			return true
-		}
+		return slices.ContainsFunc(t.Elems, hasTypeParam)
 	case *Struct:
-		for _, f := range t.Fields {
-			if hasTypeParam(f.Type) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(t.Fields, func(f Field) bool { return hasTypeParam(f.Type) })
 	}
 	return false
 }

@@ -169,7 +169,7 @@ func (t *table) actionList() {
 		c.annotations(r.Annotations)
 		o := c.findAction(r.Name)
 		if o == nil {
-			c.refArgs(r)
+			c.args(r.Args)
 			continue
 		}
 		if t.actions[o] != nil {
@@ -181,8 +181,6 @@ func (t *table) actionList() {
 		c.info.ActionRefs[r] = call
 	}
 }
-
-func (c *checker) refArgs(r *syntax.ActionRef) { c.args(r.Args) }
 
 func (c *checker) findAction(n *syntax.Name) *Object {
 	o := c.find(n, "an action", nil)
@@ -204,7 +202,7 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 	sig := o.Type.(*Func)
 	call := &Call{Kind: ActionCall, Callee: o, Type: sig, Result: Void, Args: make([]syntax.Expr, len(sig.Params))}
 	if !c.checkArgNames(r.Args) {
-		c.refArgs(r)
+		c.args(r.Args)
 		return call
 	}
 	for i, a := range r.Args {
@@ -280,12 +278,8 @@ func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what 
 	}
 	bound, bad := bind(sig, args)
 	if bad != nil {
-		at := pos
-		if bad.arg != nil {
-			at = bad.arg.Pos()
-		}
 		c.args(args)
-		c.errorf(at, "%s: %s; it is declared as %s%s", o.Name, bad.why, o.Name, sig)
+		c.badCall(pos, o.Name, bad, sig)
 		return call
 	}
 	for i, a := range bound {

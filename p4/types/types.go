@@ -1,6 +1,7 @@
 package types
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,17 +51,13 @@ func (t *Bits) String() string {
 }
 
 func (t *Varbit) String() string      { return "varbit<" + strconv.Itoa(t.Max) + ">" }
-func (t *Struct) String() string      { return t.Name + typeArgs(t.Args) }
+func (t *Named) String() string       { return t.Name + typeArgs(t.Args) }
 func (t *Enum) String() string        { return t.Name }
 func (t *Stack) String() string       { return t.Elem.String() + "[" + strconv.Itoa(t.Size) + "]" }
 func (t *Tuple) String() string       { return "tuple<" + joinTypes(t.Elems) + ">" }
 func (t *List) String() string        { return "list<" + t.Elem.String() + ">" }
 func (t *New) String() string         { return t.Name }
 func (t *TypeParam) String() string   { return t.Name }
-func (t *Extern) String() string      { return t.Name + typeArgs(t.Args) }
-func (t *Parser) String() string      { return t.Name + typeArgs(t.Args) }
-func (t *Control) String() string     { return t.Name + typeArgs(t.Args) }
-func (t *Package) String() string     { return t.Name + typeArgs(t.Args) }
 func (t *Table) String() string       { return "table " + t.Decl.Name.Value }
 func (t *ApplyResult) String() string { return "result of " + t.Table.Name.Value + ".apply()" }
 func (t *ActionRun) String() string   { return "action_run of " + t.Table.Name.Value }
@@ -136,9 +133,6 @@ func (t *Struct) FieldIndex(name string) int {
 
 // add appends a field whose name is new.
 func (t *Struct) add(f Field) {
-	if t.index == nil {
-		t.index = map[string]int{}
-	}
 	t.index[f.Name] = len(t.Fields)
 	t.Fields = append(t.Fields, f)
 }
@@ -240,17 +234,7 @@ func identicalObjects(a, b Type) bool {
 	return false
 }
 
-func allIdentical(a, b []Type) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !identical(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func allIdentical(a, b []Type) bool { return slices.EqualFunc(a, b, identical) }
 
 // identicalFuncs compares two signatures; type parameters stand for each other
 // by position.
@@ -294,6 +278,9 @@ type Body struct {
 	CtorParams []*syntax.Param
 	Params     []*syntax.Param
 	Locals     []syntax.Decl
+	TypeOnly   bool
+
+	annotations syntax.Annotations
 }
 
 // BodyOf gives the body of a parser or control; ok is false for other types.
@@ -301,10 +288,10 @@ func BodyOf(t Type) (b Body, ok bool) {
 	switch t := t.(type) {
 	case *Control:
 		d := t.Decl
-		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals, d.TypeOnly, d.Annotations}, true
 	case *Parser:
 		d := t.Decl
-		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals}, true
+		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals, d.TypeOnly, d.Annotations}, true
 	}
 	return Body{}, false
 }
@@ -315,14 +302,32 @@ func isHeaderType(t Type) bool {
 	return ok && s.Kind != syntax.StructKindStruct
 }
 
+func (t *Named) named() *Named { return t }
+func (t *Block) block() *Block { return t }
+
+// namedOf gives what t has as a type that can have type parameters, nil where it
+// is none.
+func namedOf(t Type) *Named {
+	if n, ok := t.(interface{ named() *Named }); ok {
+		return n.named()
+	}
+	return nil
+}
+
+// blockOf gives what t has as a parser or control, nil where it is none.
+func blockOf(t Type) *Block {
+	if b, ok := t.(interface{ block() *Block }); ok {
+		return b.block()
+	}
+	return nil
+}
+
 func ctorOf(t Type) *Func {
-	switch t := t.(type) {
-	case *Parser:
-		return t.Ctor
-	case *Control:
-		return t.Ctor
-	case *Package:
-		return t.Ctor
+	if p, ok := t.(*Package); ok {
+		return p.Ctor
+	}
+	if b := blockOf(t); b != nil {
+		return b.Ctor
 	}
 	return nil
 }

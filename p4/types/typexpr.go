@@ -81,12 +81,7 @@ func (c *checker) resolveType(e syntax.Expr) Type {
 		for i, x := range e.Elems {
 			t.Elems[i] = c.elemType(x, "a tuple")
 		}
-		for _, x := range t.Elems {
-			if x == Invalid {
-				return Invalid
-			}
-		}
-		if !c.bounded(e.Pos(), t) {
+		if slices.Contains(t.Elems, Type(Invalid)) || !c.bounded(e.Pos(), t) {
 			return Invalid
 		}
 		return t

@@ -33,12 +33,8 @@ func undefined(t Type) bool {
 	case *Tuple:
 		return !slices.ContainsFunc(t.Elems, func(e Type) bool { return !undefined(e) }) && len(t.Elems) > 0
 	case *Struct:
-		for _, f := range t.Fields {
-			if !undefined(f.Type) {
-				return false
-			}
-		}
-		return t.Kind == syntax.StructKindStruct && len(t.Fields) > 0
+		return t.Kind == syntax.StructKindStruct && len(t.Fields) > 0 &&
+			!slices.ContainsFunc(t.Fields, func(f Field) bool { return !undefined(f.Type) })
 	}
 	return false
 }
@@ -67,13 +63,7 @@ func (c *checker) writes(e syntax.Expr) {
 		return
 	}
 	o.flow.written = true
-	kept := o.flow.reads[:0]
-	for _, r := range o.flow.reads {
-		if r != n {
-			kept = append(kept, r)
-		}
-	}
-	o.flow.reads = kept
+	o.flow.reads = slices.DeleteFunc(o.flow.reads, func(r *syntax.Name) bool { return r == n })
 }
 
 // root is the variable that an l-value is part of.
@@ -122,16 +112,10 @@ func (c *checker) unused(o *Object, n *syntax.Name, as syntax.Annotations) {
 
 // quiet reports whether @noWarn("what") or plain @noWarn is among as.
 func quiet(as syntax.Annotations, what string) bool {
-	for _, a := range as {
-		if a.Name.Value != "noWarn" {
-			continue
-		}
-		s, _ := syntax.Annotations{a}.Text("noWarn")
-		if s == what || s == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(as, func(a *syntax.Annotation) bool {
+		s, _ := a.Text()
+		return a.Name.Value == "noWarn" && (s == what || s == "")
+	})
 }
 
 // warnShadow warns about a local that hides another one, or a parameter.
