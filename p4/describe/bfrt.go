@@ -154,10 +154,10 @@ func (b *schemaGen) addTable(t *tableSite) {
 
 // sizeOf is a table's size, 512 unless the program says otherwise.
 func (b *schemaGen) sizeOf(t *tableSite, info *configv1.Table) int64 {
-	if tableProperty(t.decl, "size") != nil {
+	if t.decl.Property("size") != nil {
 		return info.Size
 	}
-	if p := tableProperty(t.decl, "min_size"); p != nil {
+	if p := t.decl.Property("min_size"); p != nil {
 		if n := types.Number(b.view.fold(p.Value, t.site.scope)); n != nil {
 			return n.Int64()
 		}
@@ -171,7 +171,7 @@ func (b *schemaGen) implementation(t *tableSite) *site {
 	if s == nil || externKinds[s.extern().Name] != profileKind {
 		return nil
 	}
-	if p := tableProperty(t.decl, "implementation"); !s.inline {
+	if p := t.decl.Property("implementation"); !s.inline {
 		if own, ok := b.view.fold(syntax.Unparen(p.Value), t.site.scope).(*site); ok {
 			return own
 		}
@@ -272,7 +272,7 @@ func (b *schemaGen) actionSpecs(info *configv1.Table) []*bfrt.ActionSpec {
 // entries; next is the first number that no parameter of an action has.
 func (b *schemaGen) addDirect(t *tableSite, out *bfrt.Table, next uint32) {
 	for _, property := range []string{"counters", "meters", "registers", "filters"} {
-		p := tableProperty(t.decl, property)
+		p := t.decl.Property(property)
 		if p == nil {
 			continue
 		}

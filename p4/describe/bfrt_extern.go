@@ -235,11 +235,9 @@ func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
 	for _, kind := range []string{"RegisterAction", "DirectRegisterAction"} {
 		for _, action := range b.sites[kind] {
 			reads := false
-			syntax.Inspect(action.at, func(n syntax.Node) bool {
-				call, ok := n.(*syntax.CallExpr)
-				reads = reads || ok && b.info.Calls[call] != nil && b.isOf(b.info.Calls[call], param, "read")
-				return !reads
-			})
+			for call := range syntax.Each[*syntax.CallExpr](action.at) {
+				reads = reads || b.info.Calls[call] != nil && b.isOf(b.info.Calls[call], param, "read")
+			}
 			register, ok := action.args[0].(*site)
 			switch {
 			case !reads || !ok:

@@ -169,20 +169,17 @@ func (b *schemaGen) addPortMetadata() {
 }
 
 // unpacked is the type that a parser calls port_metadata_unpack with; nil without.
-func (b *schemaGen) unpacked(parser *syntax.Name) (t types.Type) {
-	inside := func(n syntax.Node) bool {
-		if x, ok := n.(*syntax.CallExpr); ok {
+func (b *schemaGen) unpacked(parser *syntax.Name) types.Type {
+	for _, d := range b.file.Decls {
+		if p, ok := d.(*syntax.ParserDecl); !ok || p.Name != parser {
+			continue
+		}
+		for x := range syntax.Each[*syntax.CallExpr](d) {
 			c := b.info.Calls[x]
 			if c != nil && c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == "port_metadata_unpack" && len(c.TypeArgs) > 0 {
-				t = c.TypeArgs[0]
+				return c.TypeArgs[0]
 			}
 		}
-		return t == nil
 	}
-	for _, d := range b.file.Decls {
-		if p, ok := d.(*syntax.ParserDecl); ok && p.Name == parser {
-			syntax.Inspect(p, inside)
-		}
-	}
-	return t
+	return nil
 }

@@ -152,10 +152,10 @@ func (g *infoGen) priorities(t *tableSite) (prios []int32, largest bool) {
 		return prios, largest
 	}
 	delta := int32(1)
-	if p := tableProperty(t.decl, "priority_delta"); p != nil {
+	if p := t.decl.Property("priority_delta"); p != nil {
 		delta = int32(g.integer(p.Value, t))
 	}
-	if p := tableProperty(t.decl, "largest_priority_wins"); p != nil {
+	if p := t.decl.Property("largest_priority_wins"); p != nil {
 		largest, _ = g.view.fold(p.Value, t.site.scope).(bool)
 	}
 	if t.decl.Entries.Const {

@@ -53,7 +53,7 @@ var attachable = map[string][]string{
 // attached is the extern object that a property of a table names or makes;
 // one made in place is called by the property's @name.
 func (g *infoGen) attached(t *tableSite, property string) *site {
-	p := tableProperty(t.decl, property)
+	p := t.decl.Property(property)
 	if p == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (v *view) actionRefs(t *tableSite) []tableRef {
 			}
 		}
 	}
-	if tableProperty(t.decl, "default_action") == nil && !hasNoAction {
+	if t.decl.Property("default_action") == nil && !hasNoAction {
 		if o := v.noAction(t.site); o != nil {
 			refs = append(refs, tableRef{obj: o, implicit: true})
 		}
@@ -54,10 +54,6 @@ func (v *view) noAction(s *site) *types.Object {
 		}
 	}
 	return s.noAction
-}
-
-func tableProperty(d *syntax.TableDecl, name string) *syntax.Property {
-	return lists.First(d.Props, func(p *syntax.Property) bool { return p.Name.Value == name })
 }
 
 func hidden(as syntax.Annotations) bool { return as.Get("hidden") != nil }
@@ -141,7 +137,7 @@ func (g *infoGen) addTable(t *tableSite) {
 		out.DirectResourceIds = append(out.DirectResourceIds, m.Preamble.Id)
 	}
 	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter in TNA
-		if p := tableProperty(t.decl, name); p != nil {
+		if p := t.decl.Property(name); p != nil {
 			if v, ok := g.view.fold(p.Value, t.site.scope).(bool); ok && v {
 				out.IdleTimeoutBehavior = configv1.Table_NOTIFY_CONTROL
 			}
@@ -153,7 +149,7 @@ func (g *infoGen) addTable(t *tableSite) {
 const defaultSize = 1024
 
 func (g *infoGen) tableSize(t *tableSite) int64 {
-	if p := tableProperty(t.decl, "size"); p != nil {
+	if p := t.decl.Property("size"); p != nil {
 		if n := types.Number(g.view.fold(p.Value, t.site.scope)); n != nil && n.Sign() != 0 {
 			return n.Int64()
 		}
@@ -240,7 +236,7 @@ func (g *infoGen) actionID(t *tableSite, o *types.Object) uint32 {
 }
 
 func (g *infoGen) defaultAction(t *tableSite, out *configv1.Table) {
-	p := tableProperty(t.decl, "default_action")
+	p := t.decl.Property("default_action")
 	if p == nil {
 		if o := g.view.noAction(t.site); o != nil {
 			out.InitialDefaultAction = &configv1.TableActionCall{ActionId: g.actionID(t, o)}

@@ -3,6 +3,7 @@ package lint
 import (
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -106,30 +107,20 @@ const maxImmediate = 32
 // immediates bounds what an action takes from hash and random units.
 func (l *linter) immediates(a *syntax.ActionDecl) {
 	sum := 0
-	syntax.Inspect(a.Body, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if !ok {
-			return true
+	for call := range syntax.Each[*syntax.CallExpr](a.Body) {
+		d, method := l.method(call)
+		t := l.externOf(d)
+		if method != "get" || t == nil || t.Name != "Random" && t.Name != "Hash" {
+			continue
 		}
-		fun, ok := call.Fun.(*syntax.SelectorExpr)
-		if !ok || fun.Sel.Value != "get" {
-			return true
+		if w := l.width(call); w > maxImmediate {
+			continue // the declaration says so
+		} else if t.Name == "Hash" && l.knownData(call) {
+			continue // p4c computes it
+		} else if sum += w; sum > maxImmediate {
+			l.errorf(call, "an action that takes %d bits of hashes and random numbers, at most %d", sum, maxImmediate)
 		}
-		d := l.instance(fun.X)
-		if d == nil {
-			return true
-		}
-		if t := l.externOf(d); t != nil && (t.Name == "Random" || t.Name == "Hash") {
-			if w := l.width(call); w > maxImmediate {
-				return true // the declaration says so
-			} else if t.Name == "Hash" && l.knownData(call) {
-				return true // p4c computes it
-			} else if sum += w; sum > maxImmediate {
-				l.errorf(call, "an action that takes %d bits of hashes and random numbers, at most %d", sum, maxImmediate)
-			}
-		}
-		return true
-	})
+	}
 }
 
 // knownData reports whether what a hash is computed over is constant.
@@ -139,10 +130,8 @@ func (l *linter) knownData(c *syntax.CallExpr) bool {
 		if !ok {
 			return l.constant(a.Value)
 		}
-		for _, x := range list.Elems {
-			if !l.constant(x) {
-				return false
-			}
+		if slices.ContainsFunc(list.Elems, func(x syntax.Expr) bool { return !l.constant(x) }) {
+			return false
 		}
 	}
 	return true
@@ -203,25 +192,17 @@ func (l *linter) applied(cond syntax.Expr) {
 	if !ok || x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
 		return
 	}
-	syntax.Inspect(x, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.CallExpr); ok && l.info.Calls[c] != nil && l.info.Calls[c].Kind == types.TableApply {
+	for c := range syntax.Each[*syntax.CallExpr](x) {
+		if l.info.Calls[c] != nil && l.info.Calls[c].Kind == types.TableApply {
 			l.errorf(c, "a table applied in a condition with && or ||: it takes an if of its own")
 		}
-		return true
-	})
+	}
 }
 
 // constants wants what a deparser sends beside the packet to come from fields,
 // the session of a mirror with a header too.
 func (l *linter) constants(c *syntax.CallExpr) {
-	fun, ok := c.Fun.(*syntax.SelectorExpr)
-	if !ok {
-		return
-	}
-	d := l.instance(fun.X)
-	if d == nil {
-		return
-	}
+	d, _ := l.method(c)
 	t := l.externOf(d)
 	if t == nil || t.Name != "Mirror" && t.Name != "Resubmit" && t.Name != "Digest" || t.Name == "Mirror" && len(c.Args) == 1 {
 		return

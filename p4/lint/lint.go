@@ -118,6 +118,16 @@ func (l *linter) instance(x syntax.Expr) *syntax.InstDecl {
 	return d
 }
 
+// method is the declaration of the object whose method a call is of, nil where it
+// is none, and the method's name.
+func (l *linter) method(c *syntax.CallExpr) (object *syntax.InstDecl, name string) {
+	fun, ok := c.Fun.(*syntax.SelectorExpr)
+	if !ok {
+		return nil, ""
+	}
+	return l.instance(fun.X), fun.Sel.Value
+}
+
 // width is the number of bits of an expression, 0 where that means nothing.
 func (l *linter) width(x syntax.Expr) int {
 	if t := l.info.Types[x].Type; t != nil {

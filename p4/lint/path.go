@@ -138,11 +138,11 @@ func (w *walk) copied(s *syntax.AssignStmt) bool {
 // calls follows the calls within an expression.
 func (w *walk) calls(x syntax.Expr, st *state) {
 	syntax.Inspect(x, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.CallExpr); ok {
+		c, ok := n.(*syntax.CallExpr)
+		if ok {
 			w.call(c, st)
-			return false
 		}
-		return true
+		return !ok
 	})
 }
 
@@ -169,16 +169,9 @@ func (w *walk) call(c *syntax.CallExpr, st *state) {
 
 // access follows a call of a RegisterAction.
 func (w *walk) access(c *syntax.CallExpr, st *state) {
-	fun, ok := c.Fun.(*syntax.SelectorExpr)
-	if !ok {
-		return
-	}
-	d := w.l.instance(fun.X)
-	if d == nil || len(d.Args) == 0 {
-		return
-	}
+	d, method := w.l.method(c)
 	t := w.l.externOf(d)
-	if t == nil || !isRegisterAction(t.Name) || !strings.HasPrefix(fun.Sel.Value, "execute") {
+	if t == nil || len(d.Args) == 0 || !isRegisterAction(t.Name) || !strings.HasPrefix(method, "execute") {
 		return
 	}
 	name, ok := syntax.Unparen(d.Args[0].Value).(*syntax.Name)
@@ -295,22 +288,18 @@ func (w *walk) reads(x syntax.Expr) []string {
 
 // operands are the fields that the RegisterAction of a call looks at.
 func (w *walk) operands(c *syntax.CallExpr) []string {
-	fun, ok := c.Fun.(*syntax.SelectorExpr)
-	if !ok {
-		return nil
-	}
-	d := w.l.instance(fun.X)
+	d, _ := w.l.method(c)
 	if d == nil {
 		return nil
 	}
 	var list []string
 	for _, member := range d.Body {
 		syntax.Inspect(member, func(n syntax.Node) bool {
-			if s, ok := n.(*syntax.SelectorExpr); ok {
+			s, ok := n.(*syntax.SelectorExpr)
+			if ok {
 				list = append(list, w.field(s))
-				return false
 			}
-			return true
+			return !ok
 		})
 	}
 	return list

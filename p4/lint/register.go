@@ -11,11 +11,7 @@ import (
 // registers looks at what is declared: cells, and the bodies of actions on them.
 func (l *linter) registers() {
 	for _, d := range l.file.Decls {
-		syntax.Inspect(d, func(n syntax.Node) bool {
-			inst, ok := n.(*syntax.InstDecl)
-			if !ok {
-				return true
-			}
+		for inst := range syntax.Each[*syntax.InstDecl](d) {
 			switch t := l.externOf(inst); {
 			case t == nil:
 			case (t.Name == "Register" || t.Name == "DirectRegister") && len(t.Args) > 0:
@@ -38,8 +34,7 @@ func (l *linter) registers() {
 					a.block(f.Body)
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 
@@ -130,10 +125,9 @@ func (a *alu) stmt(s syntax.Stmt) {
 // compares counts the different comparisons of the body.
 func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 	a.computes(cond)
-	syntax.Inspect(cond, func(n syntax.Node) bool {
-		x, ok := n.(*syntax.BinaryExpr)
-		if !ok || x.Op < syntax.Lss || x.Op > syntax.Neq || a.l.constant(x) {
-			return true
+	for x := range syntax.Each[*syntax.BinaryExpr](cond) {
+		if x.Op < syntax.Lss || x.Op > syntax.Neq || a.l.constant(x) {
+			continue
 		}
 		for _, side := range []syntax.Expr{x.X, x.Y} {
 			a.wraps(side, x)
@@ -148,8 +142,7 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 				a.l.errorf(at, "%d comparisons, the stateful ALU has %d", len(a.comparisons), a.l.target.Comparisons)
 			}
 		}
-		return true
-	})
+	}
 }
 
 // wraps wants differences that are compared by size to be signed: the ALU
@@ -167,14 +160,9 @@ func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
 
 // computes wants operators that the ALU has.
 func (a *alu) computes(x syntax.Expr) {
-	syntax.Inspect(x, func(n syntax.Node) bool {
-		b, ok := n.(*syntax.BinaryExpr)
-		if !ok || a.l.constant(b) {
-			return true
-		}
+	for b := range syntax.Each[*syntax.BinaryExpr](x) {
 		a.l.binary(b, " in the stateful ALU")
-		return true
-	})
+	}
 }
 
 // reads counts the different fields of the packet that the body looks at.

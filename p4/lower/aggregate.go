@@ -160,11 +160,7 @@ func (l *lowerer) touches(w *footprint, v value) bool {
 	switch v := v.(type) {
 	case *ex:
 		l.spend(1 + v.size)
-		found := false
-		v.walk(func(n *ex) {
-			found = found || n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0
-		})
-		return found
+		return v.any(func(n *ex) bool { return n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0 })
 	case *literal:
 		return slices.ContainsFunc(v.fields, func(f *ex) bool { return l.touches(w, f) })
 	case *element:
@@ -218,21 +214,14 @@ func (l *lowerer) saved(v value) value {
 func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 	switch av := a.(type) {
 	case *aggregate:
-		bv, ok := b.(*aggregate)
-		if !ok || len(av.elems) != len(bv.elems) {
+		if _, ok := b.(*aggregate); !ok {
 			l.unsupported(at, "this comparison")
 		}
-		r := boolEx(true)
-		for i := range av.elems {
-			r = l.bounded(andAlso(r, l.equalValues(av.elems[i], bv.elems[i], at)), at)
-		}
-		return r
+		return l.equalParts(a, b, at)
 	case *header, *literal:
 		return l.equalHeaders(a, b, at)
-	case *union:
-		return l.equalParts(unionParts(av), b, at)
-	case *stack:
-		return l.equalParts(av.elems, b, at)
+	case *union, *stack:
+		return l.equalParts(a, b, at)
 	case *element:
 		if av.isHeader() {
 			return l.equalValues(l.materialize(av), b, at)
@@ -241,26 +230,28 @@ func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 	return equal(l.toEx(a, at), l.toEx(b, at))
 }
 
-func unionParts(u *union) []value {
-	return lists.Map(u.members, func(m *header) value { return m })
+// elementsOf lists what a union, a stack or an aggregate consists of.
+func elementsOf(v value) []value {
+	switch v := v.(type) {
+	case *union:
+		return lists.Map(v.members, func(m *header) value { return m })
+	case *stack:
+		return v.elems
+	case *aggregate:
+		return v.elems
+	}
+	return nil
 }
 
-func (l *lowerer) equalParts(a []value, b value, at syntax.Node) *ex {
-	var parts []value
-	switch b := b.(type) {
-	case *union:
-		parts = unionParts(b)
-	case *stack:
-		parts = b.elems
-	case *aggregate:
-		parts = b.elems
-	}
-	if len(parts) != len(a) {
+// equalParts compares part by part.
+func (l *lowerer) equalParts(a, b value, at syntax.Node) *ex {
+	as, bs := elementsOf(a), elementsOf(b)
+	if len(as) != len(bs) {
 		l.unsupported(at, "this comparison")
 	}
 	r := boolEx(true)
-	for i := range a {
-		r = l.bounded(andAlso(r, l.equalValues(a[i], parts[i], at)), at)
+	for i := range as {
+		r = l.bounded(andAlso(r, l.equalValues(as[i], bs[i], at)), at)
 	}
 	return r
 }
@@ -287,10 +278,7 @@ func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
 func headerParts(v value) (valid *ex, fields []*ex) {
 	switch v := v.(type) {
 	case *header:
-		for _, f := range v.fields {
-			fields = append(fields, fieldEx(f))
-		}
-		return &ex{op: opValid, h: v, st: boolean}, fields
+		return &ex{op: opValid, h: v, st: boolean}, lists.Map(v.fields, fieldEx)
 	case *literal:
 		return boolEx(!v.invalid), v.fields
 	}
@@ -310,22 +298,13 @@ func (d *element) isHeader() bool {
 func (d *element) at(i int) value {
 	v := d.elems[i]
 	for _, k := range d.sel {
-		v = partsOf(v)[k]
+		if h, ok := v.(*header); ok {
+			v = h.parts[k]
+		} else {
+			v = elementsOf(v)[k]
+		}
 	}
 	return v
-}
-
-// partsOf lists what can be selected in v.
-func partsOf(v value) []value {
-	switch v := v.(type) {
-	case *union:
-		return unionParts(v)
-	case *header:
-		return v.parts
-	case *aggregate:
-		return v.elems
-	}
-	return nil
 }
 
 // inner is part k of the selected thing; a struct is taken apart.
@@ -429,16 +408,8 @@ func (l *lowerer) invalidate(v value) {
 	switch v := v.(type) {
 	case *header:
 		l.prim("remove_header", v)
-	case *union:
-		for _, m := range v.members {
-			l.prim("remove_header", m)
-		}
-	case *stack:
-		for _, e := range v.elems {
-			l.invalidate(e)
-		}
-	case *aggregate:
-		for _, e := range v.elems {
+	case *union, *stack, *aggregate:
+		for _, e := range elementsOf(v) {
 			l.invalidate(e)
 		}
 	}

@@ -123,13 +123,10 @@ func (l *lowerer) ownPlace(inst *instance, path string, v value, t types.Type, d
 		p := inst.params[path]
 		if p == nil {
 			p = l.alloc(path, t, false)
-			if inst.params == nil {
-				inst.params = map[string]value{}
-			}
 			inst.params[path] = p
 		}
 		if dir == syntax.Out {
-			l.resetHeaders(p)
+			l.invalidate(p)
 		} else {
 			l.assign(p, v)
 		}
@@ -218,16 +215,8 @@ func (l *lowerer) emitHeader(v value, at syntax.Node) {
 	switch v := v.(type) {
 	case *header:
 		l.prim(emitPrimitive, v)
-	case *union:
-		for _, m := range v.members {
-			l.emitHeader(m, at)
-		}
-	case *stack:
-		for _, e := range v.elems {
-			l.emitHeader(e, at)
-		}
-	case *aggregate:
-		for _, e := range v.elems {
+	case *union, *stack, *aggregate:
+		for _, e := range elementsOf(v) {
 			l.emitHeader(e, at)
 		}
 	case *literal:

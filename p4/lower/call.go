@@ -116,7 +116,7 @@ func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env
 	}
 	if isPlace(place) && !l.overlapsBinding(before, place) && !visible(arg) {
 		if p.Dir == syntax.Out {
-			l.resetHeaders(place)
+			l.invalidate(place)
 		}
 		return binding{param: p, value: place}
 	}
@@ -150,14 +150,6 @@ func (l *lowerer) overlapsBinding(bs []binding, v value) bool {
 		}
 	}
 	return false
-}
-
-// resetHeaders: an out parameter's headers start invalid.
-func (l *lowerer) resetHeaders(v value) {
-	switch v.(type) {
-	case *header, *union, *stack, *aggregate:
-		l.invalidate(v)
-	}
 }
 
 // copyBack writes what out parameters hold to where the arguments are.
@@ -293,21 +285,16 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	seen := map[*types.Object]bool{}
 	var visit func(n syntax.Node)
 	visit = func(n syntax.Node) {
-		syntax.Inspect(n, func(n syntax.Node) bool {
-			name, ok := n.(*syntax.Name)
-			if !ok {
-				return true
-			}
+		for name := range syntax.Each[*syntax.Name](n) {
 			o := l.info.Uses[name]
 			if o == nil || seen[o] {
-				return true
+				continue
 			}
 			seen[o] = true
 			if a, ok := o.Decl.(*syntax.ActionDecl); ok {
 				visit(a.Body)
 			}
-			return true
-		})
+		}
 	}
 	visit(d.Body)
 	return seen

@@ -19,12 +19,8 @@ func (l *lowerer) lowerPipeline(name string, inst *instance, args ...value) {
 	}
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
 	c := l.inCode(func() { l.applyBlock(inst, args...) })
-	g := &graph{l: l, list: l.prune(l.mergeSites(l.prune(c.list))), at: map[int]string{}, pos: map[*label]int{}, tables: map[*table]bool{}}
-	for i, in := range g.list {
-		if in.kind == iLabel {
-			g.pos[in.label] = i
-		}
-	}
+	list := l.prune(l.mergeSites(l.prune(c.list)))
+	g := &graph{l: l, list: list, at: map[int]string{}, pos: positions(list), tables: map[*table]bool{}}
 	l.pipeline.InitTable = g.node(0)
 }
 
@@ -248,15 +244,21 @@ func (l *lowerer) mergeSites(list []*instr) []*instr {
 	return list
 }
 
-// continuations gives a function that reports whether all applications of a
-// table go on at the same instructions, whatever the outcome.
-func continuations(list []*instr) func(t *table, sites []int) bool {
+// positions says where the labels of some code are.
+func positions(list []*instr) map[*label]int {
 	pos := map[*label]int{}
 	for i, in := range list {
 		if in.kind == iLabel {
 			pos[in.label] = i
 		}
 	}
+	return pos
+}
+
+// continuations gives a function that reports whether all applications of a
+// table go on at the same instructions, whatever the outcome.
+func continuations(list []*instr) func(t *table, sites []int) bool {
+	pos := positions(list)
 	land := func(i int) int {
 		for hops := 0; i < len(list) && hops <= len(list); hops++ {
 			switch list[i].kind {
@@ -361,19 +363,18 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 	}
 	actions, outcomes := labelsOf(applies, l)
 	l.code.list = append(l.code.list, one)
-	if !outcomes {
-		one.hit = to(func(i int) *label { return applies[i].hit })
-		one.miss = one.hit
-		for _, a := range actions {
-			if one.runs == nil {
-				one.runs = map[string]*label{}
-			}
-			one.runs[a] = to(func(i int) *label { return applies[i].after(a) })
-		}
+	one.hit = to(func(i int) *label { return applies[i].hit })
+	if outcomes {
+		one.miss = to(func(i int) *label { return applies[i].miss })
 		return
 	}
-	one.hit = to(func(i int) *label { return applies[i].hit })
-	one.miss = to(func(i int) *label { return applies[i].miss })
+	one.miss = one.hit
+	for _, a := range actions {
+		if one.runs == nil {
+			one.runs = map[string]*label{}
+		}
+		one.runs[a] = to(func(i int) *label { return applies[i].after(a) })
+	}
 }
 
 // labelsOf tells whether the applications ask for actions or for hit and miss.

@@ -24,18 +24,8 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 		}
 		return l.scalars.add(l.unique(name), st, temp)
 	}
-	switch t := t.(type) {
-	case *types.Struct:
-		switch t.Kind {
-		case syntax.StructKindHeader:
-			return l.newHeader(l.unique(name), t, true)
-		case syntax.StructKindUnion:
-			return l.newUnion(l.unique(name), t, true)
-		}
-	case *types.Stack:
-		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
-			return l.newStack(l.unique(name), t, true)
-		}
+	if v := l.allocHeader(name, t, true); v != nil {
+		return v
 	}
 	names, parts, ok := components(t)
 	if !ok {
@@ -47,6 +37,24 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 		a.elems = append(a.elems, l.alloc(name+"."+names[i], parts[i], temp))
 	}
 	return a
+}
+
+// allocHeader makes a header, a union or a stack of these, nil where t is none.
+func (l *lowerer) allocHeader(name string, t types.Type, local bool) value {
+	switch t := t.(type) {
+	case *types.Struct:
+		switch t.Kind {
+		case syntax.StructKindHeader:
+			return l.newHeader(l.unique(name), t, local)
+		case syntax.StructKindUnion:
+			return l.newUnion(l.unique(name), t, local)
+		}
+	case *types.Stack:
+		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
+			return l.newStack(l.unique(name), t, local)
+		}
+	}
+	return nil
 }
 
 // wantBits refuses a field or variable of no bits, which the language has and no
@@ -115,7 +123,7 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	if bits%8 != 0 {
 		// A header that is parsed must fill whole bytes; one that only serves as a
 		// variable is padded.
-		ht.Fields = append(ht.Fields, bmv2.HeaderField{Name: "_padding", Width: 8 - bits%8})
+		ht.Fields = pad(ht.Fields, bits)
 		if !flexible(t) {
 			l.report(t.Decl, true, "header %s has %d bits, which is not a whole number of bytes; %s pads it", t.Name, bits, l.arch.traits().runner)
 		}
@@ -297,25 +305,18 @@ func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value
 
 func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
 	l.at = at
-	switch t := t.(type) {
-	case *types.Struct:
-		switch t.Kind {
-		case syntax.StructKindHeader:
-			return l.newHeader(l.unique(name), t, false)
-		case syntax.StructKindUnion:
-			return l.newUnion(l.unique(name), t, false)
-		}
-		a := &aggregate{typ: t}
-		for _, f := range t.Fields {
-			a.elems = append(a.elems, l.archHeader(name+"."+f.Name, types.Underlying(f.Type), f.Decl))
-		}
-		return a
-	case *types.Stack:
-		if s, ok := types.Underlying(t.Elem).(*types.Struct); ok && s.Kind != syntax.StructKindStruct {
-			return l.newStack(l.unique(name), t, false)
-		}
+	if v := l.allocHeader(name, t, false); v != nil {
+		return v
 	}
-	return l.alloc(name, t, false)
+	s, ok := t.(*types.Struct)
+	if !ok {
+		return l.alloc(name, t, false)
+	}
+	a := &aggregate{typ: s}
+	for _, f := range s.Fields {
+		a.elems = append(a.elems, l.archHeader(name+"."+f.Name, types.Underlying(f.Type), f.Decl))
+	}
+	return a
 }
 
 // userMetadata lays out the user's metadata, in variables whose names start with

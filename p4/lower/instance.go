@@ -13,18 +13,14 @@ import (
 func (l *lowerer) globals() {
 	root := &env{l: l}
 	for _, d := range l.file.Decls {
-		inst, ok := d.(*syntax.InstDecl)
-		if !ok || inst.Name.Value == "main" {
-			continue
-		}
-		if i, ok := l.topInstance(inst, root).(*instance); ok && i.extern() != nil {
-			continue
+		if inst, ok := d.(*syntax.InstDecl); ok && inst.Name.Value != "main" {
+			l.topInstance(inst, root)
 		}
 	}
 }
 
 // topInstance gives the one instance of a top-level instantiation.
-func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) value {
+func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) *instance {
 	if i := l.instances[d]; i != nil {
 		return i
 	}
@@ -36,7 +32,10 @@ func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) value {
 // instantiate evaluates a constructor call.
 func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name string) *instance {
 	l.spend(costCall)
-	i := &instance{typ: e.subst(call.Result), decl: d, name: name, outer: e, at: l.at, block: l.block}
+	i := &instance{
+		typ: e.subst(call.Result), decl: d, name: name, outer: e, at: l.at, block: l.block,
+		vars: map[variable]value{}, params: map[string]value{}, users: map[*bmv2.Action]bool{},
+	}
 	if d != nil {
 		i.at = d
 	}
@@ -260,13 +259,9 @@ func (l *lowerer) finishDirectMeter(i *instance) {
 // uses notes that the action that is being lowered executes a direct counter or
 // meter.
 func (l *lowerer) uses(i *instance) {
-	if l.inAction == nil {
-		return
+	if l.inAction != nil {
+		i.users[l.inAction] = true
 	}
-	if i.users == nil {
-		i.users = map[*bmv2.Action]bool{}
-	}
-	i.users[l.inAction] = true
 }
 
 // executing are the ids of a table's actions that execute its direct counter or
@@ -334,15 +329,11 @@ func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
 		for _, el := range v.elems {
 			out = append(out, l.inputs(el, at)...)
 		}
-	case *header:
-		for _, f := range v.fields {
-			out = append(out, bmv2.FieldOf(f.header, f.name))
-		}
 	case *literal:
 		for _, f := range v.fields {
 			out = append(out, l.inputs(f, at)...)
 		}
-	case *union, *stack:
+	case *header, *union, *stack:
 		for _, f := range leaves(v) {
 			out = append(out, bmv2.FieldOf(f.header, f.name))
 		}

@@ -175,10 +175,10 @@ func (l *lowerer) entries(t *table) {
 func (l *lowerer) byPriority(t *table) []*syntax.Entry {
 	list := append([]*syntax.Entry(nil), t.decl.Entries.List...)
 	largest, delta := true, int64(1)
-	if p := t.property("largest_priority_wins"); p != nil {
+	if p := t.decl.Property("largest_priority_wins"); p != nil {
 		largest = l.scalar(p.Value, t.env).isTrue()
 	}
-	if p := t.property("priority_delta"); p != nil {
+	if p := t.decl.Property("priority_delta"); p != nil {
 		if v := l.scalar(p.Value, t.env); v.isConst() {
 			delta = v.v.Int64()
 		}
@@ -200,10 +200,8 @@ func (l *lowerer) byPriority(t *table) []*syntax.Entry {
 	}
 	if any {
 		sort.SliceStable(list, func(i, j int) bool {
-			if largest {
-				return prio[list[i]] > prio[list[j]]
-			}
-			return prio[list[i]] < prio[list[j]]
+			a, b := prio[list[i]], prio[list[j]]
+			return a != b && a > b == largest
 		})
 	}
 	return list

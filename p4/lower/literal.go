@@ -44,13 +44,8 @@ func (l *lowerer) constant(v types.Value, t types.Type) value {
 }
 
 func partType(t types.Type, parts []types.Type, i int) types.Type {
-	switch t := t.(type) {
-	case *types.Stack:
-		return t.Elem
-	case *types.List:
-		return t.Elem
-	case *types.Struct:
-		return t.Fields[i].Type
+	if list, ok := t.(*types.List); ok {
+		return list.Elem
 	}
 	if i < len(parts) {
 		return parts[i]

@@ -378,15 +378,8 @@ func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 	if width == 0 {
 		l.unsupported(x, "a lookahead of %s", t)
 	}
-	st := scalar{width: width}
-	v := &ex{op: opLookahead, n: width, st: st}
-	if sc, ok := scalarOf(t); ok {
-		tmp := l.temp(st)
-		l.set(tmp, v)
-		return cast(fieldEx(tmp), sc)
-	}
-	tmp := l.temp(st)
-	l.set(tmp, v)
+	tmp := l.temp(scalar{width: width})
+	l.set(tmp, &ex{op: opLookahead, n: width, st: tmp.st})
 	at := width
 	return l.cutOut(fieldEx(tmp), t, &at)
 }

@@ -68,7 +68,7 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	o := l.info.Defs[d]
 	switch d := d.(type) {
 	case *syntax.VarDecl:
-		v, again := l.declareVar(d, o, e)
+		v, again := l.declareVar(o, e)
 		if d.Value != nil {
 			l.assign(v, l.eval(d.Value, e))
 		} else if again || e.loops > 0 || l.block == parserBlock {
@@ -86,16 +86,13 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 // declareVar gives the variable its place, the same one whenever this code of
 // its instance runs again: nothing is recursive, and the tables of a control
 // that is applied twice must find the variables where they were.
-func (l *lowerer) declareVar(d *syntax.VarDecl, o *types.Object, e *env) (v value, again bool) {
+func (l *lowerer) declareVar(o *types.Object, e *env) (v value, again bool) {
 	key := variable{obj: o}
 	if len(e.tsub) > 0 {
 		key.typ = e.subst(o.Type).String()
 	}
 	if v, again = e.inst.vars[key]; !again {
-		v = l.alloc(e.inst.name+"."+d.Name.Value, e.subst(o.Type), false)
-		if e.inst.vars == nil {
-			e.inst.vars = map[variable]value{}
-		}
+		v = l.alloc(e.inst.name+"."+o.Name, e.subst(o.Type), false)
 		e.inst.vars[key] = v
 	}
 	e.bind(o, v)
@@ -419,7 +416,7 @@ func (l *lowerer) forInStmt(s *syntax.ForInStmt, e *env) {
 		l.unsupported(s.Coll, "a loop over %s", syntax.String(s.Coll))
 	}
 	e.brk = &label{}
-	item, _ := l.declareVar(s.Var, o, e)
+	item, _ := l.declareVar(o, e)
 	for _, el := range elems {
 		e.cont = &label{}
 		l.assign(item, el)
@@ -436,7 +433,7 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 	m := l.mark()
 	hi := l.scalar(r.Hi, e)
 	lo = l.stable(lo, m)
-	item, _ := l.declareVar(s.Var, o, e)
+	item, _ := l.declareVar(o, e)
 	v, ok := item.(*field)
 	if !ok {
 		l.unsupported(s, "a loop variable of this type")

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -50,11 +49,6 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	}
 	l.emitTable(t)
 	return t
-}
-
-// property finds one of the table's properties.
-func (t *table) property(name string) *syntax.Property {
-	return lists.First(t.decl.Props, func(p *syntax.Property) bool { return p.Name.Value == name })
 }
 
 // emitTable makes the BMv2 table but for its successors.
@@ -105,7 +99,7 @@ func (l *lowerer) tableSize(t *table) int {
 	if t.decl.Entries != nil {
 		size = max(size, len(t.decl.Entries.List))
 	}
-	if p := t.property("size"); p != nil {
+	if p := t.decl.Property("size"); p != nil {
 		v := l.scalar(p.Value, t.env)
 		if !v.isConst() || !v.v.IsInt64() {
 			l.errorf(p, "the size of table %s must be a constant", t.name)
@@ -118,7 +112,7 @@ func (l *lowerer) tableSize(t *table) int {
 
 // implementation resolves action profiles and selectors.
 func (l *lowerer) implementation(t *table) {
-	p := t.property("implementation")
+	p := t.decl.Property("implementation")
 	if p == nil {
 		for _, k := range t.keys {
 			if k.kind == "selector" {
@@ -201,24 +195,24 @@ func (l *lowerer) selectorInputs(t *table, inst *instance, p *syntax.Property) {
 
 // tableExterns attaches direct counters, direct meters and timeouts.
 func (l *lowerer) tableExterns(t *table) {
-	if p := t.property("counters"); p != nil {
+	if p := t.decl.Property("counters"); p != nil {
 		if inst := l.attached(t, p, "direct_counter", "counter", "DirectCounter"); inst != nil {
 			t.out.WithCounters = true
 		}
 	}
-	if p := t.property("meters"); p != nil {
+	if p := t.decl.Property("meters"); p != nil {
 		if inst := l.attached(t, p, "direct_meter", "DirectMeter"); inst != nil {
 			t.out.DirectMeters = inst.name
 		}
 	}
-	if p := t.property("registers"); p != nil {
+	if p := t.decl.Property("registers"); p != nil {
 		l.attached(t, p, "DirectRegister")
 	}
-	if p := t.property("filters"); p != nil {
+	if p := t.decl.Property("filters"); p != nil {
 		l.attached(t, p, "DirectLpf", "DirectWred")
 	}
 	for _, name := range []string{"support_timeout", "supportTimeout", "idle_timeout"} {
-		if p := t.property(name); p != nil {
+		if p := t.decl.Property(name); p != nil {
 			t.out.SupportTimeout = l.timeout(p, t)
 			return
 		}
@@ -291,7 +285,7 @@ func (t *table) find(o *types.Object) *tableAction {
 
 // defaultAction fills default_entry; a table without one does NoAction.
 func (l *lowerer) defaultAction(t *table) {
-	p := t.property("default_action")
+	p := t.decl.Property("default_action")
 	if p == nil {
 		l.implicitDefault(t)
 		return

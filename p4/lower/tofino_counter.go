@@ -212,7 +212,7 @@ func (l *tofino) queueCall(c *methodCall) value {
 	}
 	l.branch(equal(fieldEx(q.count), bound), there)
 	if atEdge != nil {
-		env.bind(edge[0], l.variable(c.inst, edge[0], env))
+		l.declareVar(edge[0], env)
 		bind(edge[1:])()
 		l.enter(c.x, func() { l.stmts(atEdge.Body.Stmts, env) })
 		l.place(env.ret)

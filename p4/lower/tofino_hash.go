@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/bmv2"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -175,9 +176,7 @@ func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 	case *literal:
 		list = v.fields
 	case *header, *union, *stack:
-		for _, f := range leaves(v) {
-			list = append(list, fieldEx(f))
-		}
+		list = lists.Map(leaves(v), fieldEx)
 	default:
 		list = append(list, l.toEx(v, at))
 	}

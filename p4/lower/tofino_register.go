@@ -86,7 +86,7 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	} else if w != have {
 		l.unsupported(f, "a RegisterAction for %d bits on a register of %d", w, have)
 	}
-	held := l.variable(c.inst, params[0], body)
+	held, _ := l.declareVar(params[0], body)
 	use := l.cellUse(f.Body, params[0])
 	use.written = use.written || l.postmods(f.Body)
 	switch {
@@ -108,7 +108,6 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 			f.dropped = true
 		}
 	}
-	body.bind(params[0], held)
 	bind()
 	l.enter(c.x, func() { l.stmts(f.Body.Stmts, body) })
 	l.place(body.ret)
@@ -166,20 +165,6 @@ func (l *tofino) methodEnv(c *methodCall) *env {
 	body.inst, body.ret, body.loops = c.inst, &label{}, c.e.loops
 	body.result, body.brk, body.cont = nil, nil, nil
 	return body
-}
-
-// variable is the place of a method's parameter, the same for all calls.
-func (l *tofino) variable(inst *instance, p *types.Object, body *env) value {
-	key := variable{obj: p}
-	if v, ok := inst.vars[key]; ok {
-		return v
-	}
-	if inst.vars == nil {
-		inst.vars = map[variable]value{}
-	}
-	v := l.alloc(inst.name+"."+p.Name, body.subst(p.Type), false)
-	inst.vars[key] = v
-	return v
 }
 
 // results makes variables for what execute returns. What apply does not assign
@@ -248,26 +233,20 @@ func (l *tofino) cellUse(body *syntax.BlockStmt, o *types.Object) cellUse {
 }
 
 func (l *tofino) mentionsObject(x syntax.Node, o *types.Object) bool {
-	found := false
-	syntax.Inspect(x, func(n syntax.Node) bool {
-		if name, ok := n.(*syntax.Name); ok && l.info.Uses[name] == o {
-			found = true
+	for name := range syntax.Each[*syntax.Name](x) {
+		if l.info.Uses[name] == o {
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // mayReturn reports whether a way through s leaves the method.
 func mayReturn(s syntax.Stmt) bool {
-	found := false
-	syntax.Inspect(s, func(n syntax.Node) bool {
-		if _, ok := n.(*syntax.ReturnStmt); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
+	for range syntax.Each[*syntax.ReturnStmt](s) {
+		return true
+	}
+	return false
 }
 
 // surelyAssigns reports whether every way through s assigns to o as a whole.
@@ -380,13 +359,11 @@ func (l *tofino) postmod(c *methodCall, best, index, found *field, x syntax.Expr
 
 // postmods reports whether the body changes its cell by a reduction.
 func (l *tofino) postmods(body *syntax.BlockStmt) bool {
-	found := false
-	syntax.Inspect(body, func(n syntax.Node) bool {
-		if x, ok := n.(*syntax.CallExpr); ok && l.info.Calls[x] != nil {
-			c := &methodCall{call: l.info.Calls[x]}
-			found = found || c.call.Type != nil && c.arg("postmod") != nil
+	for x := range syntax.Each[*syntax.CallExpr](body) {
+		c := &methodCall{call: l.info.Calls[x]}
+		if c.call != nil && c.call.Type != nil && c.arg("postmod") != nil {
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }

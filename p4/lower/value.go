@@ -131,14 +131,8 @@ func leaves(p value) []*field {
 		return []*field{p}
 	case *header:
 		return p.fields
-	case *union:
-		return slices.Concat(lists.Map(p.members, func(m *header) []*field { return m.fields })...)
-	case *stack:
-		return slices.Concat(lists.Map(p.elems, leaves)...)
-	case *aggregate:
-		return slices.Concat(lists.Map(p.elems, leaves)...)
 	}
-	return nil
+	return slices.Concat(lists.Map(elementsOf(p), leaves)...)
 }
 
 // isPlace reports whether v is a fixed place that can be passed by reference.
@@ -273,52 +267,31 @@ func (e *ex) isConst() bool { return e.op == opConst }
 func (e *ex) isTrue() bool  { return e.op == opConst && e.st.bool && e.v.Sign() != 0 }
 func (e *ex) isFalse() bool { return e.op == opConst && e.st.bool && e.v.Sign() == 0 }
 
-// walk calls f on e and all below it.
-func (e *ex) walk(f func(*ex)) {
-	if e == nil {
-		return
-	}
-	f(e)
-	e.x.walk(f)
-	e.y.walk(f)
-	e.z.walk(f)
+// any reports whether is holds for e or anything below it.
+func (e *ex) any(is func(*ex) bool) bool {
+	return e != nil && (is(e) || e.x.any(is) || e.y.any(is) || e.z.any(is))
 }
 
 // reads reports whether e depends on anything that can change: it is false for
 // constants and action data.
 func (e *ex) reads() bool {
-	found := false
-	e.walk(func(n *ex) {
+	return e.any(func(n *ex) bool {
 		switch n.op {
 		case opField, opValid, opUnion, opLookahead, opLast, opLastIndex:
-			found = true
+			return true
 		}
+		return false
 	})
-	return found
 }
 
 // readsField reports whether e reads f, or anything whose value hides in a
 // stack's runtime index.
 func (e *ex) readsField(f *field) bool {
-	found := false
-	e.walk(func(n *ex) {
-		found = found || n.op == opField && n.f == f || n.op == opLast
-	})
-	return found
+	return e.any(func(n *ex) bool { return n.op == opField && n.f == f || n.op == opLast })
 }
 
 // wrap brings v into the range of st.
-func wrap(v *big.Int, st scalar) *big.Int {
-	if st.width == 0 {
-		return v
-	}
-	m := new(big.Int).Lsh(big.NewInt(1), uint(st.width))
-	r := new(big.Int).Mod(v, m)
-	if st.signed && r.Bit(st.width-1) == 1 {
-		r.Sub(r, m)
-	}
-	return r
-}
+func wrap(v *big.Int, st scalar) *big.Int { return types.Wrap(v, st.number()) }
 
 func maskOf(width int) *big.Int {
 	m := new(big.Int).Lsh(big.NewInt(1), uint(width))
@@ -331,10 +304,8 @@ func unary(op syntax.Operator, x *ex, st scalar) *ex {
 		switch op {
 		case syntax.Not:
 			return boolEx(x.isFalse())
-		case syntax.Neg:
-			return constEx(wrap(new(big.Int).Neg(x.v), st), st)
-		case syntax.Compl:
-			return constEx(wrap(new(big.Int).Not(x.v), st), st)
+		case syntax.Neg, syntax.Compl:
+			return constEx(types.FoldUnary(op, x.v, st.number()), st)
 		}
 	}
 	switch {

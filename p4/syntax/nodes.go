@@ -532,6 +532,11 @@ type (
 	}
 )
 
+// Property is the property of that name, nil where the table has none.
+func (d *TableDecl) Property(name string) *Property {
+	return lists.First(d.Props, func(p *Property) bool { return p.Name.Value == name })
+}
+
 // A StructKind tells struct, header and header_union apart.
 type StructKind uint8
 

@@ -1,6 +1,9 @@
 package syntax
 
-import "reflect"
+import (
+	"iter"
+	"reflect"
+)
 
 // Inspect calls f for root and, where f returns true, for all that is below
 // it, in the order of the source; only the parts of a table come by their kind.
@@ -9,6 +12,19 @@ func Inspect(root Node, f func(Node) bool) {
 		return
 	}
 	Children(root, func(n Node) { Inspect(n, f) })
+}
+
+// Each gives root and all nodes below it that are an N, in Inspect's order.
+func Each[N Node](root Node) iter.Seq[N] {
+	return func(yield func(N) bool) {
+		more := true
+		Inspect(root, func(n Node) bool {
+			if x, ok := n.(N); ok && more {
+				more = yield(x)
+			}
+			return more
+		})
+	}
 }
 
 // isNil reports whether n is nothing at all, be it in an interface or not.

@@ -220,14 +220,11 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 				call.Args[k] = a.Value
 			}
 			// A table cannot be applied while the arguments of its actions are evaluated.
-			syntax.Inspect(a.Value, func(n syntax.Node) bool {
-				if call, ok := n.(*syntax.CallExpr); ok {
-					if k := c.info.Calls[call]; k != nil && k.Kind == TableApply {
-						c.errorf(call.Pos(), "a table cannot be applied in the argument of an action")
-					}
+			for call := range syntax.Each[*syntax.CallExpr](a.Value) {
+				if k := c.info.Calls[call]; k != nil && k.Kind == TableApply {
+					c.errorf(call.Pos(), "a table cannot be applied in the argument of an action")
 				}
-				return true
-			})
+			}
 		}
 	}
 	// All parameters but those of the control plane must be bound.
