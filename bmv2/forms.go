@@ -37,10 +37,7 @@ func (f *HeaderField) encodeNode() *node {
 }
 
 func (m *UnionMember) decodeNode(d *decoder, n *node) {
-	if d.tuple(n, 2, 2) {
-		d.member(n, 0, func(e *node) { m.Name = d.text(e) })
-		d.member(n, 1, func(e *node) { m.HeaderType = d.text(e) })
-	}
+	d.names(n, &m.Name, &m.HeaderType)
 }
 
 func (m *UnionMember) encodeNode() *node { return listNode(textNode(m.Name), textNode(m.HeaderType)) }

@@ -156,7 +156,7 @@ func (v *validator) key(path string, t *Table, k *TableKey) {
 		return
 	case MatchExact:
 	case MatchLPM, MatchTernary, MatchOptional, MatchRange:
-		if rank(t.MatchType) < rank(k.MatchType) {
+		if rank[t.MatchType] < rank[k.MatchType] {
 			v.failf(path, "a %s key in the %s table %s", k.MatchType, t.MatchType, t.Name)
 		}
 	default:
@@ -171,17 +171,7 @@ func (v *validator) key(path string, t *Table, k *TableKey) {
 }
 
 // rank orders the kinds of tables by what keys they can hold.
-func rank(match string) int {
-	switch match {
-	case MatchLPM:
-		return 1
-	case MatchTernary, MatchOptional:
-		return 2
-	case MatchRange:
-		return 3
-	}
-	return 0
-}
+var rank = map[string]int{MatchLPM: 1, MatchTernary: 2, MatchOptional: 2, MatchRange: 3}
 
 func (v *validator) entry(path string, t *Table, e *Entry) {
 	if len(e.MatchKey) != len(t.Key) {

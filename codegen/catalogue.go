@@ -64,42 +64,27 @@ func (c *Catalogue) lookup(k kind, name string) *block {
 
 // lookup finds a block, nil where it is not built.
 func (s *shelf) lookup(k kind, name string) *block {
-	i := slices.IndexFunc(s.blocks, func(b *block) bool { return b.Kind == k && b.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return s.blocks[i]
+	return lists.First(s.blocks, func(b *block) bool { return b.Kind == k && b.Name == name })
 }
 
 // param finds a parameter by name.
 func (c *Catalogue) param(name string) *Param {
-	i := slices.IndexFunc(c.params, func(p *Param) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return c.params[i]
+	return lists.First(c.params, func(p *Param) bool { return p.Name == name })
 }
 
 // names lists the blocks of a kind that users can name.
 func (c *Catalogue) names(k kind) []string {
-	var list []string
-	for _, b := range c.software.blocks {
-		if b.Kind == k && b.About != "" {
-			list = append(list, b.Name)
-		}
-	}
-	return list
+	return c.software.names(func(b *block) bool { return b.Kind == k && b.About != "" })
+}
+
+// names lists some blocks.
+func (s *shelf) names(of func(*block) bool) []string {
+	return lists.Map(lists.Filter(s.blocks, of), func(b *block) string { return b.Name })
 }
 
 // givers lists the signals that give something.
 func (c *Catalogue) givers(thing string) []string {
-	var list []string
-	for _, b := range c.software.blocks {
-		if b.Kind == signal && slices.Contains(b.Gives, thing) {
-			list = append(list, b.Name)
-		}
-	}
-	return list
+	return c.software.names(func(b *block) bool { return b.Kind == signal && slices.Contains(b.Gives, thing) })
 }
 
 // Lookup finds a row: a scheme, or one with a guard, such as drill+rlb.
@@ -256,13 +241,10 @@ var (
 
 // machineOf finds a machine, software for "".
 func machineOf(arch string) (machine, error) {
-	switch arch {
-	case "", software.name:
-		return software, nil
-	case tofino1.name:
-		return tofino1, nil
-	case tofino2.name:
-		return tofino2, nil
+	for _, m := range []machine{software, tofino1, tofino2} {
+		if m.name == cmp.Or(arch, software.name) {
+			return m, nil
+		}
 	}
 	return machine{}, unknown("architecture", arch, Archs)
 }

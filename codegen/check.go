@@ -118,12 +118,7 @@ func (k *checker) keys(b *block) {
 
 // parts wants the parts to be there, without a circle, and each to have a use.
 func (k *checker) parts(b *block, s *shelf) {
-	var names []string
-	for _, p := range s.blocks {
-		if p.Kind == part {
-			names = append(names, p.Name)
-		}
-	}
+	names := s.names(func(b *block) bool { return b.Kind == part })
 	for key, list := range map[string][]string{"parts": b.Parts, "recirc": b.Recirc, "transit": b.Transit, "ghost": b.Ghost} {
 		for i, name := range list {
 			if s.lookup(part, name) == nil {

@@ -40,13 +40,10 @@ func (v *view) SizeOf(r register) string {
 
 // cellsOf is the number of cells of a register with an index.
 func (v *view) cellsOf(index manifest.Index, usual int) int {
-	if index == manifest.ByFlow {
+	if index == manifest.ByFlow && v.pairsFlows() {
 		// On Tofino 2 a stage has no room for as many cells of 64 bits as CRC16 has
 		// values.
-		if v.pairsFlows() {
-			return usual / 2
-		}
-		return usual
+		return usual / 2
 	}
 	return usual
 }

@@ -28,7 +28,7 @@ func Check(m *Manifest, info *configv1.P4Info) error {
 		size, ok := p.counters[c.Name]
 		switch {
 		case !ok:
-			return at(fmt.Sprintf("counters[%d].name", i), "the program has no counter %q%s", c.Name, wantedOf(c.Name, keysOf(p.counters)))
+			return at(fmt.Sprintf("counters[%d].name", i), "the program has no counter %q%s", c.Name, wantedOf(c.Name, sortedKeys(p.counters)))
 		case c.Size != 0 && c.Size != size:
 			return at(fmt.Sprintf("counters[%d].size", i), "is %d: counter %s of the program has %d cells", c.Size, c.Name, size)
 		}
@@ -121,15 +121,6 @@ func (r programRegister) width() int {
 	return sum
 }
 
-func keysOf[V any](m map[string]V) []string {
-	var list []string
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // wantedOf is plain.Meant where there may be nothing to want.
 func wantedOf(name string, have []string) string {
 	if len(have) == 0 {
@@ -143,7 +134,7 @@ func (p *program) checkRegister(r *Register, place string) error {
 	width := have.width()
 	switch {
 	case !ok:
-		return at(place+".name", "the program has no register %q%s", r.Name, wantedOf(r.Name, keysOf(p.registers)))
+		return at(place+".name", "the program has no register %q%s", r.Name, wantedOf(r.Name, sortedKeys(p.registers)))
 	case r.Size != 0 && r.Size != have.size:
 		return at(place+".size", "is %d: register %s of the program has %d cells", r.Size, r.Name, have.size)
 	case r.Width != 0 && width != 0 && r.Width != width:
@@ -179,7 +170,7 @@ func (p *program) checkRegister(r *Register, place string) error {
 func (p *program) checkTable(m *Manifest, t *Table, place string) error {
 	have := p.tables[t.Name]
 	if have == nil {
-		return at(place+".name", "the program has no table %q%s", t.Name, wantedOf(t.Name, keysOf(p.tables)))
+		return at(place+".name", "the program has no table %q%s", t.Name, wantedOf(t.Name, sortedKeys(p.tables)))
 	}
 	if have.GetIsConstTable() && (t.Purpose != "" && t.Purpose != None && t.Purpose != Program || len(t.Entries) > 0) {
 		return at(place+".purpose", "the entries of table %s are the program's own: want the purpose %s", t.Name, Program)
@@ -239,11 +230,7 @@ func (p *program) checkKeys(t *Table, have *configv1.Table, place string) error 
 }
 
 func fieldNamed(fields []*configv1.MatchField, name string) *configv1.MatchField {
-	i := slices.IndexFunc(fields, func(f *configv1.MatchField) bool { return f.GetName() == name })
-	if i < 0 {
-		return nil
-	}
-	return fields[i]
+	return lists.First(fields, func(f *configv1.MatchField) bool { return f.GetName() == name })
 }
 
 // fits checks that what a manifest says of a field has room, as far as it is a
