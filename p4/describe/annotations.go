@@ -160,7 +160,7 @@ func (g *infoGen) doc(as syntax.Annotations) *configv1.Documentation {
 
 // addPkgInfo describes the package from the annotations of main.
 func (g *infoGen) addPkgInfo() {
-	main := g.mainDecl()
+	main := mainDecl(g.info)
 	if main == nil {
 		return
 	}
@@ -191,8 +191,8 @@ func (g *infoGen) addPkgInfo() {
 	}
 }
 
-func (g *infoGen) mainDecl() *syntax.InstDecl {
-	o := g.info.Top["main"]
+func mainDecl(info *types.Info) *syntax.InstDecl {
+	o := info.Top["main"]
 	if o == nil {
 		return nil
 	}

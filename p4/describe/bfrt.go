@@ -21,7 +21,7 @@ import (
 func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, syntax.Errors) {
 	g := newInfoGen(file, info, arch)
 	if g.arch != bmv2.TNA && g.arch != bmv2.T2NA {
-		g.errorf(g.mainDecl(), "BfRt is for Tofino: this program is for %s", g.arch)
+		g.errorf(mainDecl(g.info), "BfRt is for Tofino: this program is for %s", g.arch)
 		return nil, g.errs
 	}
 	g.build()

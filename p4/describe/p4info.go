@@ -129,7 +129,7 @@ func (g *infoGen) build() {
 
 // pipe is the name of the pipeline that a program for TNA consists of.
 func (g *infoGen) pipe() string {
-	main := g.mainDecl()
+	main := mainDecl(g.info)
 	if main == nil || len(main.Args) == 0 || len(g.view.pipes) > 0 { // names have their pipes then
 		return ""
 	}

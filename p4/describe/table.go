@@ -273,17 +273,14 @@ func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 		}
 		id := ids[next]
 		next++
-		t := g.info.Defs[p].Type
-		if k >= len(call.Args) || call.Args[k] == nil {
-			if p.Default == nil {
-				continue
-			}
-			if v, ok := g.bytes(g.view.fold(p.Default, s), t); ok {
-				out = append(out, Param{id, v})
-			}
+		x := p.Default
+		if k < len(call.Args) && call.Args[k] != nil {
+			x = call.Args[k]
+		}
+		if x == nil {
 			continue
 		}
-		if v, ok := g.bytes(g.view.fold(call.Args[k], s), t); ok {
+		if v, ok := g.bytes(g.view.fold(x, s), g.info.Defs[p].Type); ok {
 			out = append(out, Param{id, v})
 		}
 	}
@@ -293,20 +290,17 @@ func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 // bytes is a constant as P4Runtime carries it; ok is false for what has no
 // bytes: strings, and members of enums without representation.
 func (g *infoGen) bytes(v any, t types.Type) (b []byte, ok bool) {
-	w := bitwidth(t)
-	switch v := v.(type) {
-	case bool:
-		if v {
+	if b, ok := v.(bool); ok {
+		if b {
 			return []byte{1}, true
 		}
 		return []byte{0}, true
-	default:
-		n := types.Number(v)
-		if n == nil || w == 0 {
-			return nil, false
-		}
-		return bytesValue(n, w), true
 	}
+	n, w := types.Number(v), bitwidth(t)
+	if n == nil || w == 0 {
+		return nil, false
+	}
+	return bytesValue(n, w), true
 }
 
 // bytesValue is v in the bytes that width bits take, negative numbers as their

@@ -3,6 +3,7 @@ package describe
 import (
 	"slices"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/names"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -122,12 +123,7 @@ func newView(file *syntax.File, info *types.Info) *view {
 
 // pipeNames are the names of pipes with different programs, by what makes them.
 func pipeNames(info *types.Info) map[syntax.Node]string {
-	main := info.Top["main"]
-	if main == nil {
-		return nil
-	}
-	decl, _ := main.Decl.(*syntax.InstDecl)
-	call := info.Insts[decl]
+	call := info.Insts[mainDecl(info)]
 	if call == nil {
 		return nil
 	}
@@ -211,7 +207,7 @@ func (v *view) collectActions(u *unit) {
 		}
 		used[a.scope][a.obj] = a
 	}
-	var globals, locals []*actionSite
+	var globals []*actionSite
 	alive := map[*actionSite]bool{}
 	use := func(o *types.Object, s *site) *actionSite {
 		a := used[s.scope][o]
@@ -240,12 +236,7 @@ func (v *view) collectActions(u *unit) {
 	for _, c := range u.called {
 		use(c.obj, c.site)
 	}
-	for _, a := range u.actions {
-		if alive[a] {
-			locals = append(locals, a)
-		}
-	}
-	u.actions = append(globals, locals...)
+	u.actions = append(globals, lists.Filter(u.actions, func(a *actionSite) bool { return alive[a] })...)
 	for _, a := range u.actions {
 		w := &walker{view: v, unit: u, scope: a.scope, calls: &a.calls, inAction: true}
 		w.body(a.decl.Body)

@@ -183,18 +183,8 @@ func (w *walker) expr(x syntax.Expr) {
 				w.scope.site.sets[d] = true
 			}
 		}
-	case *syntax.ParenExpr:
-		w.expr(x.X)
-	case *syntax.UnaryExpr:
-		w.expr(x.X)
 	case *syntax.BinaryExpr:
 		w.binary(x)
-	case *syntax.RangeExpr:
-		w.expr(x.Lo)
-		w.expr(x.Hi)
-	case *syntax.MaskExpr:
-		w.expr(x.X)
-		w.expr(x.Mask)
 	case *syntax.CondExpr:
 		c, known := w.view.fold(x.Cond, w.scope).(bool)
 		if !known {
@@ -208,21 +198,16 @@ func (w *walker) expr(x syntax.Expr) {
 		}
 	case *syntax.CastExpr:
 		w.expr(x.X)
-	case *syntax.IndexExpr:
-		w.expr(x.X)
-		w.expr(x.Index)
-	case *syntax.SliceExpr:
-		w.exprs([]syntax.Expr{x.X, x.Hi, x.Lo, x.Width})
 	case *syntax.SelectorExpr:
 		w.expr(x.X)
-	case *syntax.ListExpr:
-		w.exprs(x.Elems)
 	case *syntax.RecordExpr:
 		for _, f := range x.Fields {
 			w.expr(f.Value)
 		}
 	case *syntax.CallExpr:
 		w.call(x)
+	case *syntax.ParenExpr, *syntax.UnaryExpr, *syntax.RangeExpr, *syntax.MaskExpr, *syntax.IndexExpr, *syntax.SliceExpr, *syntax.ListExpr:
+		syntax.Children(x, func(n syntax.Node) { w.expr(n.(syntax.Expr)) })
 	}
 }
 

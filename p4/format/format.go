@@ -4,6 +4,7 @@ package format
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/lists"
@@ -122,16 +123,9 @@ func sameText(a, b *elem) bool {
 	if a.Class != syntax.BlockComment || a.Text == b.Text {
 		return a.Text == b.Text
 	}
-	al, bl := strings.Split(a.Text, "\n"), strings.Split(b.Text, "\n")
-	if len(al) != len(bl) {
-		return false
-	}
-	for i := range al {
-		if strings.TrimSpace(al[i]) != strings.TrimSpace(bl[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(strings.Split(a.Text, "\n"), strings.Split(b.Text, "\n"), func(x, y string) bool {
+		return strings.TrimSpace(x) == strings.TrimSpace(y)
+	})
 }
 
 // A formatter holds one text on its way through Format.
@@ -146,7 +140,7 @@ type formatter struct {
 	out    bytes.Buffer
 
 	stack  []bracket
-	saved  [][]bracket // the stack at each #if
+	saved  branches[bracket]
 	points []alignPoint
 	line   int // lines written
 	col    int // characters written on this line

@@ -53,17 +53,7 @@ func (f *formatter) layout() {
 			} else {
 				f.write(e.Text)
 			}
-			// Each branch of an #if starts from the brackets that are open before it.
-			switch directiveWord(e.Text) {
-			case "if", "ifdef", "ifndef":
-				f.saved = append(f.saved, append([]bracket(nil), f.stack...))
-			case "else", "elif", "elifdef", "elifndef":
-				if n := len(f.saved); n > 0 {
-					f.stack = append([]bracket(nil), f.saved[n-1]...)
-				}
-			case "endif":
-				f.saved = f.saved[:max(0, len(f.saved)-1)]
-			}
+			f.stack = f.saved.at(e.Text, f.stack)
 		case syntax.BlockComment:
 			f.writeComment(e)
 		default:
@@ -133,9 +123,7 @@ func (f *formatter) breakBefore(i int) bool {
 		return true
 	case e.pragma:
 		return false
-	case prev.pragma || e.Class != syntax.TokenElement:
-		return e.Breaks > 0
-	case prev.Class == syntax.BlockComment:
+	case prev.pragma || e.Class != syntax.TokenElement || prev.Class == syntax.BlockComment:
 		return e.Breaks > 0
 	case opensBlock(prev) && e.match == i-1, opensBlock(prev) && prev.match == i:
 		return false
@@ -337,15 +325,10 @@ func wantsSpace(l, r *elem) bool {
 	case r.Kind == token.Comma, r.Kind == token.Semi, r.Kind == token.Rparen, r.Kind == token.Rbrack, r.Kind == token.PlusColon,
 		l.Kind == token.Lparen, l.Kind == token.Lbrack, l.Kind == token.PlusColon:
 		return false
-	case l.role == prefix, l.role == castParen, l.role == sliceColon, r.role == sliceColon:
-		return false
-	case r.role == angle:
-		return false
-	case l.role == angle && l.Kind == token.Lss:
-		return false
-	case l.role == exprBrace && l.Kind == token.Lbrace, r.role == exprBrace && r.Kind == token.Rbrace:
-		return false
-	case l.role == blockBrace && l.Kind == token.Lbrace && r.Kind == token.Rbrace:
+	case l.role == prefix, l.role == castParen, l.role == sliceColon, r.role == sliceColon,
+		r.role == angle, l.role == angle && l.Kind == token.Lss,
+		l.role == exprBrace && l.Kind == token.Lbrace, r.role == exprBrace && r.Kind == token.Rbrace,
+		l.role == blockBrace && l.Kind == token.Lbrace && r.Kind == token.Rbrace:
 		return false
 	case r.Kind == token.Colon:
 		return r.role == ternary

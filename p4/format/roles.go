@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
@@ -80,20 +81,11 @@ func (f *formatter) typish(e *elem) bool {
 // open before it.
 func (f *formatter) matchBrackets() {
 	var open []int
-	var saved [][]int
+	var saved branches[int]
 	for i := range f.elems {
 		e := &f.elems[i]
 		if e.Class == syntax.Directive {
-			switch directiveWord(e.Text) {
-			case "if", "ifdef", "ifndef":
-				saved = append(saved, append([]int(nil), open...))
-			case "else", "elif", "elifdef", "elifndef":
-				if n := len(saved); n > 0 {
-					open = append([]int(nil), saved[n-1]...)
-				}
-			case "endif":
-				saved = saved[:max(0, len(saved)-1)]
-			}
+			open = saved.at(e.Text, open)
 		}
 		if e.Class != syntax.TokenElement {
 			continue
@@ -109,6 +101,25 @@ func (f *formatter) matchBrackets() {
 			}
 		}
 	}
+}
+
+// branches are what was open at each #if, whose branches all start from it.
+type branches[T any] [][]T
+
+// at is what is open behind a directive, where so much was before it.
+func (b *branches[T]) at(directive string, open []T) []T {
+	last := len(*b) - 1
+	switch directiveWord(directive) {
+	case "if", "ifdef", "ifndef":
+		*b = append(*b, slices.Clone(open))
+	case "else", "elif", "elifdef", "elifndef":
+		if last >= 0 {
+			return slices.Clone((*b)[last])
+		}
+	case "endif":
+		*b = (*b)[:max(0, last)]
+	}
+	return open
 }
 
 // matchElse notes for each else which if it belongs to.
@@ -149,13 +160,7 @@ func (f *formatter) matchElse() {
 }
 
 // closes reports whether end is the bracket that closes open.
-func closes(open, end token.Kind) bool {
-	switch end {
-	case token.Rparen, token.Rbrack, token.Rbrace:
-		return end.Opening() == open
-	}
-	return false
-}
+func closes(open, end token.Kind) bool { return end.Opening() == open }
 
 // directiveWord is the word behind the # of a directive.
 func directiveWord(text string) string {
@@ -273,18 +278,11 @@ func (f *formatter) scanAngle(i int) (end int, commas bool) {
 
 // tokenOf is the index among the tokens of an elem, -1 for none.
 func (f *formatter) tokenOf(i int) int {
-	lo, hi := 0, len(f.toks)
-	for lo < hi {
-		if mid := (lo + hi) / 2; f.toks[mid] < i {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if i < 0 || lo == len(f.toks) {
+	at, _ := slices.BinarySearch(f.toks, i)
+	if i < 0 || at == len(f.toks) {
 		return -1
 	}
-	return lo
+	return at
 }
 
 func (f *formatter) resolveToken(i int) {
