@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/lists"
@@ -162,17 +163,19 @@ type first struct {
 func (v *view) Firsts() []first {
 	var list []first
 	for slot := range v.N() {
-		var key []string
-		for i := range v.Cuts() {
-			if i == slot {
-				key = append(key, "0")
-			} else {
-				key = append(key, "_")
-			}
-		}
-		list = append(list, first{Key: strings.Join(key, ", "), Slot: slot})
+		list = append(list, first{Key: only(v.Last(), slot), Slot: slot})
 	}
 	return list
+}
+
+// only is a key of n fields that wants 0 of field i, if there is one, and nothing
+// of the others.
+func only(n, i int) string {
+	key := slices.Repeat([]string{"_"}, n)
+	if i < n {
+		key[i] = "0"
+	}
+	return strings.Join(key, ", ")
 }
 
 // A step is a line of a table that cuts a number off to 4 bits.
@@ -470,15 +473,7 @@ func (v *view) Detours() []first {
 		for slot := range n {
 			for turn := range n {
 				to := (slot + turn) % n
-				key := []string{fmt.Sprint(slot)}
-				for i := range v.N() {
-					if i == to {
-						key = append(key, "0")
-					} else {
-						key = append(key, "_")
-					}
-				}
-				list = append(list, first{strings.Join(key, ", "), to, n})
+				list = append(list, first{fmt.Sprintf("%d, %s", slot, only(v.N(), to)), to, n})
 			}
 		}
 	}

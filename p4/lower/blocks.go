@@ -33,18 +33,14 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 		inst.applied = bs
 		callee := inst.env.child()
 		callee.loops, callee.exit = e.loops, l.onExit(bs, e)
-		for _, b := range bs {
-			callee.bind(b.param, b.value)
-		}
+		callee.bindAll(bs)
 		l.controlBody(inst, t, callee)
 		l.copyBack(bs, e)
 	case *types.Parser:
 		// The states of a sub-parser are inlined; its accept continues here.
 		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
 		callee := inst.env.child()
-		for _, b := range bs {
-			callee.bind(b.param, b.value)
-		}
+		callee.bindAll(bs)
 		done := &label{used: true}
 		l.parserBody(inst, t, callee, done)
 		l.place(done)
@@ -291,9 +287,7 @@ func (l *lowerer) checksumCall(x *syntax.CallExpr, under *ex, verify bool, e *en
 			l.unsupported(x, "applying this")
 		}
 		callee := inst.env.child()
-		for _, b := range l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never) {
-			callee.bind(b.param, b.value)
-		}
+		callee.bindAll(l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never))
 		l.instanceLocals(inst, t.Decl.Locals)
 		l.enter(x, func() { l.checksumStmts(t.Decl.Body.Stmts, under, verify, callee) })
 		return

@@ -207,9 +207,7 @@ func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.Blo
 		callee.bindTypes(sig.TypeParams, call.TypeArgs, e)
 	}
 	bs := l.bindArgs(l.paramObjects(params), call, e, visible)
-	for _, b := range bs {
-		callee.bind(b.param, b.value)
-	}
+	callee.bindAll(bs)
 	callee.exit = l.onExit(bs, e)
 	callee.ret = &label{}
 	if rt := e.subst(call.Result); rt != nil && rt != types.Void {

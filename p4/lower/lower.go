@@ -70,7 +70,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 	l.scalars = &scalars{l: l}
 	switch opts.Arch {
 	case bmv2.TNA, bmv2.T2NA:
-		l.arch = &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]string{}, queues: map[*instance]string{}, counters: map[*instance][]coveredCounter{}}
+		l.arch = &tofino{lowerer: l, prefixes: map[*instance]*header{}, shared: map[string]value{}, logs: map[*instance]*bmv2.Expr{}, queues: map[*instance]*bmv2.Expr{}, counters: map[*instance][]coveredCounter{}}
 	default:
 		l.arch = v1model{l}
 	}

@@ -111,6 +111,12 @@ func (e *env) bind(o *types.Object, v value) {
 	e.vals[o] = v
 }
 
+func (e *env) bindAll(bs []binding) {
+	for _, b := range bs {
+		e.bind(b.param, b.value)
+	}
+}
+
 func (e *env) lookup(o *types.Object) (value, bool) {
 	for ; e != nil; e = e.parent {
 		if v, ok := e.vals[o]; ok {

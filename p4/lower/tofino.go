@@ -30,9 +30,9 @@ type tofino struct {
 	// message is what the ghost thread is told; nil where there is none.
 	message value
 	// logs are the registers that count the cells of logs.
-	logs map[*instance]string
+	logs map[*instance]*bmv2.Expr
 	// queues are the registers that say what queues and stacks hold.
-	queues map[*instance]string
+	queues map[*instance]*bmv2.Expr
 	// counters are the values under the tops of parser counters.
 	counters map[*instance][]coveredCounter
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.

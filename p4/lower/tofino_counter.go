@@ -17,7 +17,7 @@ const counterDepth = 4
 // the program pushes is a stack of them: what changes the top changes those under
 // it too, down to the first that was covered without update_with_top.
 func (l *tofino) parserCounterCall(c *methodCall) value {
-	n := l.state(c.inst, scalar{width: 8})
+	n := l.state(c.inst, c.inst.name, scalar{width: 8})
 	u8 := n.st
 	switch c.method {
 	case "set":
@@ -235,13 +235,7 @@ type queue struct {
 }
 
 func (l *tofino) queueOf(reg *instance) *queue {
-	name, ok := l.queues[reg]
-	if !ok {
-		name = l.unique(reg.name + ".queue")
-		l.queues[reg] = name
-		l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{Name: name, ID: l.nextID("register_arrays"), Size: 2, Bitwidth: 32})
-	}
-	return &queue{array: bmv2.Ref(bmv2.TypeRegisterArray, name), head: l.temp(code32), count: l.temp(code32)}
+	return &queue{array: l.beside(l.queues, reg, ".queue", 2), head: l.temp(code32), count: l.temp(code32)}
 }
 
 func (q *queue) read(l *tofino) {

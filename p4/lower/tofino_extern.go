@@ -174,18 +174,24 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 // logIndex is the next cell of a register that is written like a log: in the
 // document a register of its own counts them, from the last cell on to the first.
 func (l *tofino) logIndex(reg *instance) *ex {
-	name, ok := l.logs[reg]
-	if !ok {
-		name = l.unique(reg.name + ".log")
-		l.logs[reg] = name
-		l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{Name: name, ID: l.nextID("register_arrays"), Size: 1, Bitwidth: 32})
-	}
 	size := intEx(int64(l.constArg(reg, 0)), code32)
-	now, array, zero := l.temp(code32), bmv2.Ref(bmv2.TypeRegisterArray, name), intEx(0, code32)
+	array := l.beside(l.logs, reg, ".log", 1)
+	now, zero := l.temp(code32), intEx(0, code32)
 	l.prim("register_read", now, array, zero)
 	next := binary(syntax.Add, fieldEx(now), intEx(1, code32), code32)
 	l.prim("register_write", array, zero, cond(equal(next, size), zero, next))
 	return fieldEx(now)
+}
+
+// beside is the array of the document that keeps something about a register, of so
+// many numbers of 32 bits.
+func (l *tofino) beside(known map[*instance]*bmv2.Expr, reg *instance, what string, size int) *bmv2.Expr {
+	if known[reg] == nil {
+		name := l.unique(reg.name + what)
+		known[reg] = bmv2.Ref(bmv2.TypeRegisterArray, name)
+		l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{Name: name, ID: l.nextID("register_arrays"), Size: size, Bitwidth: 32})
+	}
+	return known[reg]
 }
 
 // as reads the bits of f as a number of shape st.
@@ -197,11 +203,11 @@ func (l *tofino) as(f *field, st scalar) value {
 }
 
 // state is the one variable of an extern object, 0 when the gress begins.
-func (l *tofino) state(inst *instance, st scalar) *field {
+func (l *tofino) state(inst *instance, name string, st scalar) *field {
 	if f, ok := inst.target.(*field); ok {
 		return f
 	}
-	f := l.scalars.add(l.unique(inst.name), st, false)
+	f := l.scalars.add(l.unique(name), st, false)
 	inst.target = f
 	return f
 }
@@ -238,11 +244,7 @@ func (l *tofino) meterCall(c *methodCall) value {
 func (l *tofino) directMeterCall(c *methodCall) value {
 	l.plainBytes(c)
 	l.uses(c.inst)
-	f, ok := c.inst.target.(*field)
-	if !ok {
-		f = l.scalars.add(l.unique(c.inst.name+".color"), scalar{width: 2}, false)
-		c.inst.target = f
-	}
+	f := l.state(c.inst, c.inst.name+".color", scalar{width: 2})
 	got := fieldEx(f)
 	if had := l.had(c); had != nil {
 		had = l.settled(cast(had, f.st))

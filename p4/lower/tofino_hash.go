@@ -193,7 +193,7 @@ func (l *tofino) checksumObjectCall(c *methodCall) value {
 		l.unsupported(c.x, "the method %s of Checksum outside of a parser", c.method)
 	}
 	u16 := scalar{width: 16}
-	sum := l.state(c.inst, u16)
+	sum := l.state(c.inst, c.inst.name, u16)
 	switch c.method {
 	case "add", "subtract":
 		arg := c.arg("data")

@@ -24,15 +24,16 @@ func oneLine(d Decl) bool {
 }
 
 func (p *printer) decl(d Decl) {
+	if _, ok := d.(*VarDecl); !ok { // which has them on its line
+		p.annotations(AnnotationsOf(d), "\n")
+	}
 	switch d := d.(type) {
 	case *ConstDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("const ", d.Type, " ", d.Name, " = ", d.Value, ";")
 	case *VarDecl:
 		p.varDecl(d)
 		p.print(";")
 	case *InstDecl:
-		p.annotations(d.Annotations, "\n")
 		t, size := d.Type, Expr(nil)
 		if several, ok := t.(*StackType); ok {
 			t, size = several.Elem, several.Size
@@ -51,13 +52,11 @@ func (p *printer) decl(d Decl) {
 	case *TypedefDecl:
 		p.typedefDecl(d)
 	case *StructDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print([]string{"struct ", "header ", "header_union "}[d.Kind], d.Name)
 		p.typeParams(d.TypeParams)
 		p.print(" ")
 		p.braces(len(d.Fields), func(i int) { p.print(d.Fields[i]) })
 	case *EnumDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("enum ")
 		if d.Type != nil {
 			p.print(d.Type, " ")
@@ -71,7 +70,6 @@ func (p *printer) decl(d Decl) {
 		p.print("match_kind ")
 		memberList(p, d.Members)
 	case *ValueSetDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("value_set<", d.Type, ">(", d.Size, ") ", d.Name, ";")
 	case *TableDecl:
 		p.table(d)
@@ -101,7 +99,6 @@ func (p *printer) varDecl(d *VarDecl) {
 }
 
 func (p *printer) typedefDecl(d *TypedefDecl) {
-	p.annotations(d.Annotations, "\n")
 	p.print([]string{"typedef ", "type "}[btoi(d.New)])
 	if d.Inline != nil {
 		p.decl(d.Inline)
@@ -125,7 +122,6 @@ func (p *printer) stackSizes(t Expr) {
 func (p *printer) callable(d Decl) {
 	switch d := d.(type) {
 	case *ExternDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("extern ", d.Name)
 		p.typeParams(d.TypeParams)
 		if d.Opaque {
@@ -137,18 +133,16 @@ func (p *printer) callable(d Decl) {
 	case *FuncDecl:
 		p.funcDecl(d)
 	case *ActionDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("action ", d.Name)
 		p.params(d.Params)
 		p.print(" ", d.Body)
 	case *PackageDecl:
-		p.annotations(d.Annotations, "\n")
 		p.print("package ", d.Name)
 		p.typeParams(d.TypeParams)
 		p.params(d.Params)
 		p.print(";")
 	case *ParserDecl:
-		p.container("parser ", d.Annotations, d.Name, d.TypeParams, d.Params, d.CtorParams)
+		p.container("parser ", d.Name, d.TypeParams, d.Params, d.CtorParams)
 		if d.TypeOnly {
 			p.print(";")
 			return
@@ -163,7 +157,7 @@ func (p *printer) callable(d Decl) {
 			}
 		})
 	case *ControlDecl:
-		p.container("control ", d.Annotations, d.Name, d.TypeParams, d.Params, d.CtorParams)
+		p.container("control ", d.Name, d.TypeParams, d.Params, d.CtorParams)
 		if d.TypeOnly {
 			p.print(";")
 			return
@@ -180,8 +174,7 @@ func (p *printer) callable(d Decl) {
 	}
 }
 
-func (p *printer) container(word string, as Annotations, name *Name, typeParams []*Name, params, ctor []*Param) {
-	p.annotations(as, "\n")
+func (p *printer) container(word string, name *Name, typeParams []*Name, params, ctor []*Param) {
 	p.print(word, name)
 	p.typeParams(typeParams)
 	p.params(params)
@@ -205,7 +198,6 @@ func (p *printer) params(params []*Param) {
 }
 
 func (p *printer) funcDecl(d *FuncDecl) {
-	p.annotations(d.Annotations, "\n")
 	if d.Extern {
 		p.print("extern ")
 	}
@@ -226,7 +218,6 @@ func (p *printer) funcDecl(d *FuncDecl) {
 }
 
 func (p *printer) state(d *StateDecl) {
-	p.annotations(d.Annotations, "\n")
 	p.print("state ", d.Name, " ")
 	n := len(d.Stmts)
 	p.braces(n+btoi(d.Transition != nil), func(i int) {
@@ -242,7 +233,6 @@ func (p *printer) state(d *StateDecl) {
 }
 
 func (p *printer) table(d *TableDecl) {
-	p.annotations(d.Annotations, "\n")
 	p.print("table ", d.Name, " ")
 	parts := lists.Filter([]Node{d.Key, d.Actions, d.Entries}, func(n Node) bool { return !isNil(n) })
 	for _, prop := range d.Props {

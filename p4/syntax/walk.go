@@ -46,6 +46,14 @@ func Children(n Node, visit func(Node)) {
 	}
 }
 
+// AnnotationsOf is the annotations of a node, nil where it takes none.
+func AnnotationsOf(n Node) Annotations {
+	if f := reflect.ValueOf(n).Elem().FieldByName("Annotations"); f.IsValid() {
+		return f.Interface().(Annotations)
+	}
+	return nil
+}
+
 func visitField(f reflect.Value, visit func(Node)) {
 	if k := f.Kind(); (k != reflect.Pointer && k != reflect.Interface) || f.IsNil() {
 		return

@@ -87,26 +87,16 @@ func (c *checker) warnUnused(o *Object) {
 		return
 	}
 	switch d := o.Decl.(type) {
-	case *syntax.VarDecl:
-		c.unused(o, d.Name, d.Annotations)
-	case *syntax.ConstDecl:
-		c.unused(o, d.Name, d.Annotations)
-	case *syntax.ActionDecl:
-		c.unused(o, d.Name, d.Annotations)
-	case *syntax.TableDecl:
-		c.unused(o, d.Name, d.Annotations)
-	case *syntax.ValueSetDecl:
-		c.unused(o, d.Name, d.Annotations)
+	case *syntax.VarDecl, *syntax.ConstDecl, *syntax.ActionDecl, *syntax.TableDecl, *syntax.ValueSetDecl:
 	case *syntax.InstDecl:
-		if c.env.this == nil && !d.HasBody {
-			c.unused(o, d.Name, d.Annotations)
+		if c.env.this != nil || d.HasBody {
+			return
 		}
+	default:
+		return
 	}
-}
-
-func (c *checker) unused(o *Object, n *syntax.Name, as syntax.Annotations) {
-	if !quiet(as, "unused") {
-		c.warnf(n.Pos(), "%s %s is never used", describeKind(o), o.Name)
+	if !quiet(syntax.AnnotationsOf(o.Decl), "unused") {
+		c.warnf(declPos(o), "%s %s is never used", describeKind(o), o.Name)
 	}
 }
 
@@ -138,8 +128,17 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 
 // warnDeprecated repeats what @deprecated says about a thing that is used.
 func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
-	as := annotationsOf(o.Decl)
-	if as.Get("deprecated") == nil || pos.File() == o.Decl.Pos().File() {
+	switch o.Decl.(type) {
+	case *syntax.FuncDecl, *syntax.ExternDecl, *syntax.ActionDecl, *syntax.ControlDecl, *syntax.ParserDecl, *syntax.PackageDecl,
+		*syntax.StructDecl, *syntax.EnumDecl, *syntax.ConstDecl, *syntax.TypedefDecl:
+	default:
+		return
+	}
+	if pos.File() == o.Decl.Pos().File() {
+		return
+	}
+	as := syntax.AnnotationsOf(o.Decl)
+	if as.Get("deprecated") == nil {
 		return
 	}
 	why, _ := as.Text("deprecated")
@@ -147,33 +146,6 @@ func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 		why = ": " + why
 	}
 	c.warnf(pos, "%s is deprecated%s", o.Name, why)
-}
-
-// annotationsOf gives the annotations of what can be deprecated.
-func annotationsOf(n syntax.Node) syntax.Annotations {
-	switch d := n.(type) {
-	case *syntax.FuncDecl:
-		return d.Annotations
-	case *syntax.ExternDecl:
-		return d.Annotations
-	case *syntax.ActionDecl:
-		return d.Annotations
-	case *syntax.ControlDecl:
-		return d.Annotations
-	case *syntax.ParserDecl:
-		return d.Annotations
-	case *syntax.PackageDecl:
-		return d.Annotations
-	case *syntax.StructDecl:
-		return d.Annotations
-	case *syntax.EnumDecl:
-		return d.Annotations
-	case *syntax.ConstDecl:
-		return d.Annotations
-	case *syntax.TypedefDecl:
-		return d.Annotations
-	}
-	return nil
 }
 
 // changes notes that e is read and then written.
