@@ -239,15 +239,13 @@ func (p *parser) actionDecl(as Annotations) Decl {
 //
 //	( ";" | [ "(" params ")" ] "{" locals states "}" ) .
 func (p *parser) parserDecl(as Annotations) Decl {
-	d := &ParserDecl{Annotations: as, decl: declAt(p.pos())}
+	d := &ParserDecl{decl: declAt(p.pos())}
 	p.want(token.Parser)
-	d.Name, d.TypeParams, d.Params = p.container()
+	d.Block = p.blockHead(as)
 	defer p.closeScope()
-	if p.got(token.Semi) {
-		d.TypeOnly = true
+	if d.TypeOnly {
 		return d
 	}
-	d.CtorParams = p.ctorParams()
 	p.items(func() { p.parserElement(d) })
 	if len(d.States) == 0 {
 		p.errorAt(p.peek(-1), "parser %s has no states", d.Name.Value)
@@ -268,13 +266,17 @@ func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
 	return name, typeParams, params
 }
 
-func (p *parser) ctorParams() []*Param {
-	if p.tok.Kind != token.Lparen || p.panicking {
-		return nil
+// blockHead is a parser or control up to its brace, or that of a type with its
+// semicolon.
+func (p *parser) blockHead(as Annotations) Block {
+	b := Block{Annotations: as}
+	b.Name, b.TypeParams, b.Params = p.container()
+	b.TypeOnly = p.got(token.Semi)
+	if !b.TypeOnly && p.tok.Kind == token.Lparen && !p.panicking {
+		b.CtorParams = p.params()
+		p.declareParams(b.CtorParams)
 	}
-	params := p.params()
-	p.declareParams(params)
-	return params
+	return b
 }
 
 // parserElement = annotations ( constDecl | variable | instantiation | valueSet | state ) .
@@ -374,15 +376,13 @@ func (p *parser) selectExpr() Expr {
 //
 //	( ";" | [ "(" params ")" ] "{" locals "apply" block "}" ) .
 func (p *parser) controlDecl(as Annotations) Decl {
-	d := &ControlDecl{Annotations: as, decl: declAt(p.pos())}
+	d := &ControlDecl{decl: declAt(p.pos())}
 	p.want(token.Control)
-	d.Name, d.TypeParams, d.Params = p.container()
+	d.Block = p.blockHead(as)
 	defer p.closeScope()
-	if p.got(token.Semi) {
-		d.TypeOnly = true
+	if d.TypeOnly {
 		return d
 	}
-	d.CtorParams = p.ctorParams()
 	p.items(func() { p.controlElement(d) })
 	if d.Body == nil {
 		p.errorAt(p.peek(-1), "control %s has no apply block", d.Name.Value)

@@ -466,29 +466,29 @@ type (
 		decl
 	}
 
-	// ParserDecl is a parser, or with TypeOnly its type declaration.
-	ParserDecl struct {
+	// Block is what parsers and controls have in common; TypeOnly marks the
+	// declaration of a type.
+	Block struct {
 		Annotations Annotations
 		Name        *Name
 		TypeParams  []*Name
 		Params      []*Param
 		CtorParams  []*Param
 		Locals      []Decl
-		States      []*StateDecl
 		TypeOnly    bool
+	}
+
+	// ParserDecl is a parser or a parser type.
+	ParserDecl struct {
+		Block
+		States []*StateDecl
 		decl
 	}
 
-	// ControlDecl is a control, or with TypeOnly its type declaration.
+	// ControlDecl is a control or a control type.
 	ControlDecl struct {
-		Annotations Annotations
-		Name        *Name
-		TypeParams  []*Name
-		Params      []*Param
-		CtorParams  []*Param
-		Locals      []Decl
-		Body        *BlockStmt
-		TypeOnly    bool
+		Block
+		Body *BlockStmt
 		decl
 	}
 

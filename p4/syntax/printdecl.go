@@ -142,45 +142,33 @@ func (p *printer) callable(d Decl) {
 		p.params(d.Params)
 		p.print(";")
 	case *ParserDecl:
-		p.container("parser ", d.Name, d.TypeParams, d.Params, d.CtorParams)
-		if d.TypeOnly {
-			p.print(";")
-			return
-		}
-		p.print(" ")
-		n := len(d.Locals)
-		p.braces(n+len(d.States), func(i int) {
-			if i < n {
-				p.decl(d.Locals[i])
-			} else {
-				p.decl(d.States[i-n])
-			}
-		})
+		p.block("parser ", &d.Block, len(d.States), func(i int) { p.decl(d.States[i]) })
 	case *ControlDecl:
-		p.container("control ", d.Name, d.TypeParams, d.Params, d.CtorParams)
-		if d.TypeOnly {
-			p.print(";")
-			return
-		}
-		p.print(" ")
-		n := len(d.Locals)
-		p.braces(n+1, func(i int) {
-			if i < n {
-				p.decl(d.Locals[i])
-			} else {
-				p.print("apply ", d.Body)
-			}
-		})
+		p.block("control ", &d.Block, 1, func(int) { p.print("apply ", d.Body) })
 	}
 }
 
-func (p *printer) container(word string, name *Name, typeParams []*Name, params, ctor []*Param) {
-	p.print(word, name)
-	p.typeParams(typeParams)
-	p.params(params)
-	if ctor != nil {
-		p.params(ctor)
+// block writes a parser or control, in whose braces n parts follow the declarations.
+func (p *printer) block(word string, b *Block, n int, part func(i int)) {
+	p.print(word, b.Name)
+	p.typeParams(b.TypeParams)
+	p.params(b.Params)
+	if b.CtorParams != nil {
+		p.params(b.CtorParams)
 	}
+	if b.TypeOnly {
+		p.print(";")
+		return
+	}
+	p.print(" ")
+	locals := len(b.Locals)
+	p.braces(locals+n, func(i int) {
+		if i < locals {
+			p.decl(b.Locals[i])
+		} else {
+			part(i - locals)
+		}
+	})
 }
 
 func (p *printer) typeParams(names []*Name) {

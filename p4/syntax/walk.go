@@ -33,14 +33,18 @@ func isNil(n Node) bool { return n == nil || reflect.ValueOf(n).IsNil() }
 // Children calls visit for each node right below n, in Inspect's order; what
 // is absent is left out. The nodes below one are its fields and the elements of
 // its fields, so that a struct in nodes.go has them in the order of the source.
-func Children(n Node, visit func(Node)) {
-	v := reflect.ValueOf(n).Elem()
+func Children(n Node, visit func(Node)) { visitFields(reflect.ValueOf(n).Elem(), visit) }
+
+func visitFields(v reflect.Value, visit func(Node)) {
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice {
+		switch f := v.Field(i); {
+		case f.Kind() == reflect.Slice:
 			for j := range f.Len() {
 				visitField(f.Index(j), visit)
 			}
-		} else {
+		case v.Type().Field(i).Anonymous:
+			visitFields(f, visit)
+		default:
 			visitField(f, visit)
 		}
 	}

@@ -87,7 +87,7 @@ func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 	b := blockOf(t)
 	b.Name = d.DeclName().Value
 	body, _ := BodyOf(t)
-	c.annotations(body.annotations)
+	c.annotations(body.Annotations)
 	o := &Object{Kind: TypeObj, Name: b.Name, Decl: d, Type: t}
 	e.owner, e.apply = o, body.Name
 	c.within(e, func() {

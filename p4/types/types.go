@@ -270,28 +270,19 @@ func Underlying(t Type) Type {
 	}
 }
 
-// A Body is what parsers and controls have in common.
+// A Body is the declaration of a parser or control, with its type arguments.
 type Body struct {
-	Name       *syntax.Name
-	TypeParams []*syntax.Name
-	TypeArgs   []Type
-	CtorParams []*syntax.Param
-	Params     []*syntax.Param
-	Locals     []syntax.Decl
-	TypeOnly   bool
-
-	annotations syntax.Annotations
+	syntax.Block
+	TypeArgs []Type
 }
 
 // BodyOf gives the body of a parser or control; ok is false for other types.
 func BodyOf(t Type) (b Body, ok bool) {
 	switch t := t.(type) {
 	case *Control:
-		d := t.Decl
-		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals, d.TypeOnly, d.Annotations}, true
+		return Body{t.Decl.Block, t.Args}, true
 	case *Parser:
-		d := t.Decl
-		return Body{d.Name, d.TypeParams, t.Args, d.CtorParams, d.Params, d.Locals, d.TypeOnly, d.Annotations}, true
+		return Body{t.Decl.Block, t.Args}, true
 	}
 	return Body{}, false
 }
