@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,38 +129,22 @@ type Parameter struct {
 
 // Register finds a register by its name, or nil.
 func (m *Manifest) Register(name string) *Register {
-	i := slices.IndexFunc(m.Registers, func(r Register) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &m.Registers[i]
+	return find(m.Registers, func(r *Register) bool { return r.Name == name })
 }
 
 // Task finds the task of a kind, or nil.
 func (m *Manifest) Task(kind TaskKind) *Task {
-	i := slices.IndexFunc(m.Tasks, func(t Task) bool { return t.Kind == kind })
-	if i < 0 {
-		return nil
-	}
-	return &m.Tasks[i]
+	return find(m.Tasks, func(t *Task) bool { return t.Kind == kind })
 }
 
 // Header finds the header of a kind, or nil.
 func (m *Manifest) Header(kind HeaderKind) *Header {
-	i := slices.IndexFunc(m.Headers, func(h Header) bool { return h.Kind == kind })
-	if i < 0 {
-		return nil
-	}
-	return &m.Headers[i]
+	return find(m.Headers, func(h *Header) bool { return h.Kind == kind })
 }
 
 // HeaderNamed finds a header by its name, or nil.
 func (m *Manifest) HeaderNamed(name string) *Header {
-	i := slices.IndexFunc(m.Headers, func(h Header) bool { return h.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &m.Headers[i]
+	return find(m.Headers, func(h *Header) bool { return h.Name == name })
 }
 
 // A Word is one of an enumeration.

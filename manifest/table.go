@@ -40,23 +40,25 @@ type Param struct {
 
 // Key finds the field that carries a fact, or nil.
 func (t *Table) Key(f Fact) *Key {
-	i := slices.IndexFunc(t.Keys, func(k Key) bool { return k.Carries == f })
-	if i < 0 {
-		return nil
-	}
-	return &t.Keys[i]
+	return find(t.Keys, func(k *Key) bool { return k.Carries == f })
 }
 
 // Action finds the first action with a parameter that carries one of some
 // facts, or nil.
 func (t *Table) Action(facts ...Fact) *Action {
-	i := slices.IndexFunc(t.Actions, func(a Action) bool {
+	return find(t.Actions, func(a *Action) bool {
 		return slices.ContainsFunc(a.Params, func(p Param) bool { return slices.Contains(facts, p.Carries) })
 	})
-	if i < 0 {
-		return nil
+}
+
+// find is the first of list that is meets, nil where none does.
+func find[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
 	}
-	return &t.Actions[i]
+	return nil
 }
 
 // Purpose is what a table is for: of what there is an entry each.

@@ -13,6 +13,7 @@ package p4
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -103,10 +104,7 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 // parse reads a program, and finds its architecture. Only what has been read
 // tells which macros the program expects, so it may take a second look.
 func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.Errors) {
-	arch := opts.Arch
-	if arch == "" {
-		arch = Archs[0]
-	}
+	arch := cmp.Or(opts.Arch, Archs[0])
 	file, errs := parseFor(fsys, name, opts, arch)
 	if file == nil {
 		return nil, "", errs

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 	"github.com/p4lb/p4lb/p4/types"
@@ -80,12 +82,9 @@ func (l *lowerer) inValue(p *types.Object, v value, t types.Type, arg syntax.Exp
 }
 
 func (l *lowerer) overlapsAny(bs []binding, v value) bool {
-	for _, b := range bs {
-		if (b.param.Dir == syntax.Out || b.param.Dir == syntax.InOut) && (l.overlaps(b.value, v) || b.back != nil && l.overlaps(b.back, v)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(bs, func(b binding) bool {
+		return b.param.Dir >= syntax.Out && (l.overlaps(b.value, v) || b.back != nil && l.overlaps(b.back, v))
+	})
 }
 
 func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env, before []binding, visible func(syntax.Expr) bool) binding {
@@ -144,12 +143,10 @@ func (l *lowerer) savedIn(v value, written *footprint) value {
 }
 
 func (l *lowerer) overlapsBinding(bs []binding, v value) bool {
-	for _, b := range bs {
-		if _, ok := b.value.(*instance); !ok && b.value != nil && l.overlaps(v, b.value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(bs, func(b binding) bool {
+		_, ok := b.value.(*instance)
+		return !ok && b.value != nil && l.overlaps(v, b.value)
+	})
 }
 
 // copyBack writes what out parameters hold to where the arguments are.
