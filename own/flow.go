@@ -59,11 +59,13 @@ func flowOf(c *bmv2.Config) *flow {
 		}
 	}
 	// What is assigned to something has its purpose; what is computed of
-	// something is of its kind.
-	for range len(f.from) {
+	// something is of its kind. In the order of their names, a value that becomes
+	// two things has the same role whenever it is asked for.
+	order := slices.Sorted(maps.Keys(f.from))
+	for range order {
 		changed := false
-		for to, list := range f.from {
-			for _, from := range list {
+		for _, to := range order {
+			for _, from := range f.from[to] {
 				if r := f.roles[to]; r >= toPort && r <= firstOf && f.roles[from] == noRole {
 					f.roles[from], changed = r, true
 				}

@@ -11,7 +11,7 @@
 // A folder may have a program for each role instead, each with its manifest,
 // which names the role. A manifest may name a program elsewhere.
 //
-// What a manifest leaves out, the program's P4Info says (Complete). Guess writes
+// What a manifest leaves out, the program's P4Info says (Complete). Init writes
 // a first manifest from a program, Scaffold a folder to begin with.
 package own
 
