@@ -2,9 +2,10 @@ package codegen
 
 import (
 	"fmt"
-	"github.com/p4lb/p4lb/lists"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Row is a scheme: one block of each kind, with the paper's parameters.

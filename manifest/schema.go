@@ -3,9 +3,10 @@ package manifest
 import (
 	"encoding"
 	"encoding/json"
-	"github.com/p4lb/p4lb/lists"
 	"reflect"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // Schema is the JSON Schema of manifests, made of the types of this package: an

@@ -23,7 +23,7 @@ func Init(program, shown, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guess{flow: flowOf(compiled.Config), compiled: compiled, notes: map[string]string{}}
+	g := &guess{flow: flowOf(compiled.Config), compiled: compiled, keys: keyFields(compiled.Config), notes: map[string]string{}}
 	name := strings.TrimSuffix(shown[strings.LastIndexByte(shown, '/')+1:], ".p4")
 	if beside := besides(shown); file != "" && !slices.Contains(beside, file) {
 		if g.program, err = filepath.Rel(filepath.Dir(file), shown); err != nil {
@@ -37,9 +37,10 @@ func Init(program, shown, file string) ([]byte, error) {
 type guess struct {
 	*flow
 	compiled *p4.Program
-	program  string            // named by the manifest; "": it is beside it
-	perHost  bool              // a path writes the destination\'s address: each host has paths of its own
-	notes    map[string]string // why, by what it is about
+	keys     map[string][]string // the fields of each table's key
+	program  string              // named by the manifest; "": it is beside it
+	perHost  bool                // a path writes the destination\'s address: each host has paths of its own
+	notes    map[string]string   // why, by what it is about
 }
 
 // A guessed table is what one seems to be for.
@@ -72,24 +73,21 @@ var roleReasons = map[role]string{
 }
 
 // keyFields are the fields of the key of each table, as values of the flow.
-func (g *guess) keyFields(table string) []string {
-	for _, p := range g.config.Pipelines {
+func keyFields(config *bmv2.Config) map[string][]string {
+	keys := map[string][]string{}
+	for _, p := range config.Pipelines {
 		for _, t := range p.Tables {
-			if t.Name == table {
-				return lists.Map(t.Key, func(k *bmv2.TableKey) string { return fieldName(k.Target.Header, k.Target.Field) })
-			}
+			keys[t.Name] = lists.Map(t.Key, func(k *bmv2.TableKey) string { return fieldName(k.Target.Header, k.Target.Field) })
 		}
 	}
-	return nil
+	return keys
 }
 
 // isKey reports whether a value is in the key of a table other than one.
 func (g *guess) isKey(value, but string) bool {
-	for _, p := range g.config.Pipelines {
-		for _, t := range p.Tables {
-			if t.Name != but && slices.ContainsFunc(t.Key, func(k *bmv2.TableKey) bool { return fieldName(k.Target.Header, k.Target.Field) == value }) {
-				return true
-			}
+	for table, fields := range g.keys {
+		if table != but && slices.Contains(fields, value) {
+			return true
 		}
 	}
 	return false
@@ -128,7 +126,7 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 		}
 		out.actions = append(out.actions, made)
 	}
-	fields := g.keyFields(name)
+	fields := g.keys[name]
 	for i, f := range t.GetMatchFields() {
 		value := ""
 		if i < len(fields) {

@@ -282,11 +282,16 @@ func (t *table) executing(i *instance) []int {
 var hashAlgorithms = []string{"crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"}
 
 func (l *lowerer) hashAlgorithm(v value, at syntax.Node) string {
+	return l.algorithm(v, at, "HashAlgorithm", hashAlgorithms)
+}
+
+// algorithm is the member of an enum of hash algorithms that a constant is.
+func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []string) string {
 	x, ok := v.(*ex)
-	if !ok || !x.isConst() || !x.v.IsInt64() || x.v.Int64() >= int64(len(hashAlgorithms)) {
-		l.unsupported(at, "a hash algorithm that is not a constant of HashAlgorithm")
+	if !ok || !x.isConst() || !x.v.IsInt64() || x.v.Int64() >= int64(len(members)) {
+		l.unsupported(at, "a hash algorithm that is not a constant of %s", enum)
 	}
-	return hashAlgorithms[x.v.Int64()]
+	return members[x.v.Int64()]
 }
 
 // A destination is a field that a primitive writes, and the copy that follows

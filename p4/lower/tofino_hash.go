@@ -40,11 +40,7 @@ var hashFunctions = map[string]hashFunction{
 
 // hashName is the algorithm of a Hash.
 func (l *tofino) hashName(inst *instance) string {
-	a, ok := inst.arg(0).(*ex)
-	if !ok || !a.isConst() || !a.v.IsInt64() || a.v.Int64() >= int64(len(hashNames)) {
-		l.unsupported(inst.at, "a hash algorithm that is not a constant of HashAlgorithm_t")
-	}
-	return hashNames[a.v.Int64()]
+	return l.algorithm(inst.arg(0), inst.at, "HashAlgorithm_t", hashNames)
 }
 
 func (l *tofino) hashFunction(inst *instance) hashFunction {
