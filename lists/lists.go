@@ -1,7 +1,10 @@
 // Package lists has what the standard library's slices lacks.
 package lists
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Map is f of each of list, in its order, and nil where there is none.
 func Map[A, B any](list []A, f func(A) B) []B {
@@ -33,4 +36,27 @@ func First[A any](list []A, is func(A) bool) (none A) {
 		return list[i]
 	}
 	return none
+}
+
+// Or is list, or other where list is nil.
+func Or[S ~[]A, A any](list, other S) S {
+	if list == nil {
+		return other
+	}
+	return list
+}
+
+// Add is list with x at its end, unless x is in it.
+func Add[S ~[]A, A comparable](list S, x A) S {
+	if slices.Contains(list, x) {
+		return list
+	}
+	return append(list, x)
+}
+
+// Set is what is in list, in order and without doubles, in a list of its own.
+func Set[S ~[]A, A cmp.Ordered](list S) S {
+	set := slices.Clone(list)
+	slices.Sort(set)
+	return slices.Compact(set)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A scheme that fights something can save no more than the thing itself costs, and
@@ -40,10 +42,7 @@ func (x *Experiment) addCeilings(src *source) error {
 			return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%q: want each once of %s", kind, strings.Join(ceilings, ", ")))
 		}
 	}
-	var every []string
-	for i := range x.Schemes {
-		every = append(every, x.Schemes[i].Label)
-	}
+	every := lists.Map(x.Schemes, func(s Scheme) string { return s.Label })
 	if slices.Contains(x.Ceiling, Oracle) {
 		if slices.Contains(every, OracleRow) {
 			return src.wrong("ceiling", fmt.Errorf("a row is called %s, which is that of the ceiling", OracleRow))
@@ -82,14 +81,11 @@ func CeilingName(of, kind string) string { return strings.TrimSpace(of + " " + k
 func (x *Experiment) compared(c *Case) []string {
 	var list []string
 	for _, t := range x.Targets {
-		if t.Case == c.Name && t.Against != "" && !slices.Contains(list, t.Against) {
-			list = append(list, t.Against)
+		if t.Case == c.Name && t.Against != "" {
+			list = lists.Add(list, t.Against)
 		}
 	}
-	if list == nil {
-		return c.Schemes
-	}
-	return list
+	return lists.Or(list, c.Schemes)
 }
 
 // lift takes something away from a setting.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,13 +30,6 @@ type Choice struct {
 	like   map[string]string // what the presets say, where that is not the default
 	Kind   string            // the kinds of transport that it is about; "": all
 	native []string          // values that no generated program can have
-	field  func(*Setting) option
-}
-
-// An option is a field of a setting as text; "" where it is not set.
-type option interface {
-	get() string
-	set(string)
 }
 
 // Presets are what choices can be like, beside the defaults: ns-3's simulator of
@@ -101,237 +95,206 @@ var choices = []Choice{
 		Key: "ties", Values: []string{"planned", ByPlace}, Default: "planned",
 		About: "which of two events at the same time comes first: what was planned first, or by the port or flow that it comes from; place lets one run use several cores (--cores-per-run), with the same bytes on any number",
 		Why:   "every simulator that runs on one core does so; place differs as another seed does, and a run ends up to the shortest link's delay later",
-		field: func(s *Setting) option { return (*textOption)(&s.Ties) },
 	},
 	{
 		Key: "lines", Values: []string{exactLines, WholeNanoseconds}, Default: exactLines,
 		About: "how long a packet takes on a line: what its rate says, what is lost to whole nanoseconds made up for by the next packet, or whole nanoseconds, so that packets of one size take equally long and arrive just when places become free",
 		Why:   "lines then carry what they say: whole nanoseconds are 4 % more at 400 Gb/s; but where queues drop the tail, packets of one size that fit no whole nanosecond lose their turn at random, and not one flow always",
 		like:  map[string]string{"ns3": WholeNanoseconds, "htsim": WholeNanoseconds},
-		field: func(s *Setting) option { return (*textOption)(&s.Lines) },
 	},
 	{
 		Key: "switches.marking", Values: []string{atEnqueue, atDequeue}, Default: atEnqueue,
 		About: "when ECN marks: as a packet comes, by the queue that it finds, or as it leaves, by what it leaves behind",
 		Why:   "RED and DCTCP are defined so, and ns-2 does it, where three of the papers measured",
 		like:  map[string]string{"ns3": atDequeue, "htsim": atDequeue, "hardware": atDequeue},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Marking) },
 	},
 	{
 		Key: "switches.control", Values: []string{"balanced", hashed}, Default: "balanced",
 		About: "the paths of ACKs, Nacks and notices: the scheme's, as for data, or their flow's hash, unseen by the scheme",
 		Why:   "the programs, like those of the papers, do not tell them from data",
 		like:  map[string]string{"ns3": hashed}, native: []string{hashed},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Control) },
 	},
 	{
 		Key: "switches.control-priority", Values: []string{"none", first}, Default: "none",
 		About: "whether ACKs, Nacks and notices pass data in queues, and are neither paused nor counted for pauses",
 		Why:   "one queue a port is what the papers' switches have, and BMv2 as it comes",
 		like:  map[string]string{"ns3": first},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Priority) },
 	},
 	{
 		Key: "switches.hash", Values: []string{"crc32", hashLikeNS3}, Default: "crc32",
 		About: "what flows' paths come from: CRC32, or MurmurHash3 of ns-3's addresses and ports with the switch's number",
 		Why:   "it is what the programs compute; the other one is there so that ECMP takes the very paths that it takes in ns-3",
 		like:  map[string]string{"ns3": hashLikeNS3}, native: []string{hashLikeNS3},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Hash) },
 	},
 	{
 		Key: "switches.draws", Values: []string{ownDraws, drawsLikeNS3}, Default: ownDraws,
 		About: "where schemes' random choices come from: a stream for each switch, or one for all, glibc's rand() begun with the run's seed as in conweave-ns3 with that RANDOM_SEED",
 		Why:   "what one switch draws then does not depend on what others do; the other one is there so that LetFlow's flows take the very paths that they take in ns-3, until a flowlet ends in one of the two alone",
 		like:  map[string]string{"ns3": drawsLikeNS3}, native: []string{drawsLikeNS3},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Draws) },
 	},
 	{
 		Key: "switches.pfc-hysteresis", Default: twoFullPackets,
 		About: "how far below the threshold that paused it a port goes on",
 		Why:   "as RLB's description and cards have it; ns-3 goes on 16 bytes times alpha below, which is one byte",
 		like:  map[string]string{"ns3": "1"},
-		field: func(s *Setting) option { return (*sizeOption)(&s.Switches.Hysteresis) },
 	},
 	{
 		Key: "switches.pfc-promised", Values: []string{noPromise, promisedQueues}, Default: noPromise,
 		About: "what is promised of the buffer before ports share it by pfc-alpha: nothing, or a packet to each of the eight queues of a port, by which ECN then does not go; an ingress port has two packets beside its share then",
 		Why:   "RLB's description shares all but the headroom; ns-3 follows a Broadcom switch",
 		like:  map[string]string{"ns3": promisedQueues},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Promised) },
 	},
 	{
 		Key: "switches.queue-limit", Values: []string{fixedShare, whatIsFree}, Default: fixedShare,
 		About: "without PFC, how much may wait at a port of a switch with a buffer: its share of the buffer or its link's number of packets, or as much as is free of the buffer (a dynamic threshold, alpha 1; pfc-alpha is another)",
 		Why:   "topologies, papers and BMv2 state queues in packets; with as much as is free one incast has half of the buffer",
 		like:  map[string]string{"ns3": whatIsFree, "hardware": whatIsFree},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Limit) },
 	},
 	{
 		Key: "switches.drill-memory", Values: []string{"group", byHost}, Default: "group",
 		About: "whether DRILL remembers its least loaded path for each group of next hops, or for each destination host",
 		Why:   "DRILL's paper has one memory for an engine and a group; the program has as many cells as groups",
 		like:  map[string]string{"ns3": byHost}, native: []string{byHost},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillMemory) },
 	},
 	{
 		Key: "switches.drill-ties", Values: []string{"sampled", remembered}, Default: "sampled",
 		About: "which of two queues of the same length DRILL takes: one that it has drawn, or the one that it remembers",
 		Why:   "the program looks at what it has drawn first",
 		like:  map[string]string{"ns3": remembered}, native: []string{remembered},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.DrillTies) },
 	},
 	{
 		Key: "switches.flow-key", Values: []string{fiveTuple, keyLikeNS3}, Default: fiveTuple,
 		About: "what schemes that remember flows know them by: all of the 5-tuple, or, as conweave-ns3's LetFlow and CONGA, the destination and the ports, four destination ports being one: the first flows of several hosts of a leaf to one host then are one flow, and take one path",
 		Why:   "the papers say 5-tuple, and the programs hash it; what ns-3 leaves out of its key is there by oversight",
 		like:  map[string]string{"ns3": keyLikeNS3}, native: []string{keyLikeNS3},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.FlowKey) },
 	},
 	{
 		Key: "switches.conga-paths", Values: []string{allPaths, fourPaths}, Default: allPaths,
 		About: "which paths CONGA compares: all, of equals the next from a random one on, or four that are next to each other, of equals any, so that of six paths the two in the middle are taken three times as often as those at the ends",
 		Why:   "CONGA's paper compares all; the program looks at them in a row",
 		like:  map[string]string{"ns3": fourPaths}, native: []string{fourPaths},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaPaths) },
 	},
 	{
 		Key: "switches.overlay", Values: []string{carried, notCarried}, Default: carried,
 		About: "whether the headers by which leaves tell each other of paths (CONGA's, QDAPS*') take time on lines, or packets are as long as without",
 		Why:   "the programs put them before IPv4; between hosts whose links are as fast as the fabric's a flow at full rate then is a little too much for any path, with lines: whole by a nanosecond of 21 at 400 Gb/s",
 		like:  map[string]string{"ns3": notCarried}, native: []string{notCarried},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Overlay) },
 	},
 	{
 		Key: "switches.conga-rates", Values: []string{fading, inSteps}, Default: fading,
 		About: "how CONGA estimates what a port sends: each port's fades with the time since its last packet, and is 0 after 2^window us, or all fade by a fifth each 50 us",
 		Why:   "the program has HULA's estimator, which needs no timer; the paper's is the other one",
 		like:  map[string]string{"ns3": inSteps}, native: []string{inSteps},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaRates) },
 	},
 	{
 		Key: "switches.conga-news", Values: []string{inTurn, asHeard}, Default: inTurn,
 		About: "what a leaf with CONGA tells another one about paths: of all in turn, whatever is the last that came by them, or of one by which something came in the last 500 us, at random; news as old as that then is forgotten",
 		Why:   "the program tells in turn, as the paper, and forgets what it was told after ageing",
 		like:  map[string]string{"ns3": asHeard}, native: []string{asHeard},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.CongaNews) },
 	},
 	{
 		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
 		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes; with now one that goes by loads counts packets as they come; everywhere is now, with the queues of the next switch",
 		Why:   "a program of a software switch measures in egress, and learns by report or shared register; the ghost thread of Tofino 2 sees both; nothing sees a queue at once",
 		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce, everywhere},
-		field: func(s *Setting) option { return (*textOption)(&s.Switches.Knowledge) },
 	},
 	{
 		Key: "transport.waiting", Values: []string{waitsInHost, waitsInCard}, Default: waitsInHost, Kind: "tcp dctcp",
 		About: "where what TCP's window lets go waits for the host's link: in the host, whose flows take turns, or in the card, in the order in which it was let go, with ACKs of other flows behind it",
 		Why:   "Linux does: it holds back what its card has no room for (TCP small queues), and its fair queueing lets flows take turns",
 		like:  map[string]string{"htsim": waitsInCard},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.Waiting) },
 	},
 	{
 		Key: "transport.recovery", Values: []string{withSACK, withoutSACK}, Default: withSACK, Kind: "tcp dctcp",
 		About: "what TCP knows of losses: all that has arrived (SACK, RFC 6675), or the first byte that is missing, so that a round trip repairs one loss (NewReno, RFC 6582)",
 		Why:   "Linux, which Mininet's hosts are, has SACK",
 		like:  map[string]string{"htsim": withoutSACK},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.Loss) },
 	},
 	{
 		Key: "transport.dctcp-alpha", Values: []string{"1", "0"}, Default: "1", Kind: "dctcp",
 		About: "DCTCP's estimate of congestion in the beginning: the first mark halves the window, or hardly moves it",
 		Why:   "RFC 8257 recommends it, and Linux has it",
 		like:  map[string]string{"htsim": "0"},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.Alpha) },
 	},
 	{
 		Key: "transport.dctcp-cut", Values: []string{cutAtMark, cutEachWindow}, Default: cutAtMark, Kind: "dctcp",
 		About: "when DCTCP takes its estimate off the window: at a mark, once in a window of data, or as each window ends, whether it met a mark or not",
 		Why:   "RFC 8257 says so",
 		like:  map[string]string{"htsim": cutEachWindow},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.Cut) },
 	},
 	{
 		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, Kind: "dcqcn",
 		About: "early packets are thrown away, and the sender goes back on any Nack, or on one of the first byte not acknowledged; or they are kept, and it repeats what is missing (selective, as IRN), or nothing before a timeout (none)",
 		Why:   "an ACK may overtake a Nack where control packets are balanced; who ignores the Nack then waits for a timeout",
 		like:  map[string]string{"hardware": nackExpected},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Nack) },
 	},
 	{
 		Key: "transport.rdma.nack-as", Values: []string{"nack", withNotice}, Default: "nack", Kind: "dcqcn",
 		About: "whether a Nack slows the sender as a notice of congestion does",
 		Why:   "DCQCN's notices are of marks; conweave-ns3 adds them to Nacks, and ConnectX cards slow down on their own (RoCE slow restart)",
 		like:  map[string]string{"ns3": withNotice, "hardware": withNotice},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.NackAs) },
 	},
 	{
 		Key: "transport.rdma.repeat", Values: []string{repeatMissing, repeatAll}, Default: repeatMissing, Kind: "dcqcn",
 		About: "with nack: selective, what a Nack has sent again: what is missing below what has arrived, or all from the first missing byte on that is on its way, but for one range that has arrived",
 		Why:   "IRN's description says so; conweave-ns3 goes back as go-back-N does, and sends four times as much again where packets overtake each other",
 		like:  map[string]string{"ns3": repeatAll},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Repeat) },
 	},
 	{
 		Key: "transport.rdma.notices", Values: []string{ofEach, ofAnswered}, Default: ofEach, Kind: "dcqcn",
 		About: "which marks the sender is told of: those of each packet, or of packets that are answered: not of those that come early too soon after another to get a Nack",
 		Why:   "DCQCN's receiver sends notices as packets of their own; conweave-ns3 sets a bit in ACKs and Nacks",
 		like:  map[string]string{"ns3": ofAnswered},
-		field: func(s *Setting) option { return (*textOption)(&s.Transport.RDMA.Notices) },
 	},
 	{
 		Key: "transport.rdma.notice-every", Default: everyMark, Kind: "dcqcn",
 		About: "the least time between two notices of congestion to one sender; up to alpha-interval it limits nothing",
 		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
 		like:  map[string]string{"hardware": "4us"},
-		field: func(s *Setting) option { return (*timeOption)(&s.Transport.RDMA.NoticeEvery) },
 	},
 	{
 		Key: "transport.rdma.headers", Default: udpHeaders, Kind: "dcqcn",
 		About: "bytes of a packet of data beside its payload, from Ethernet's on; what is more than those of Ethernet, IP and UDP is payload to switches",
 		Why:   "it is what the programs parse; RoCEv2 has 16 bytes more, BTH and ICRC, conweave-ns3 six",
 		like:  map[string]string{"ns3": "48", "hardware": "58"},
-		field: func(s *Setting) option { return (*sizeOption)(&s.Transport.RDMA.Headers) },
 	},
 	{
 		Key: "transport.rdma.answer", Default: udpHeaders, Kind: "dcqcn",
 		About: "bytes of an ACK, Nack or notice, from Ethernet's header on",
 		Why:   "as headers; RoCEv2 has 20 bytes more, BTH, AETH and ICRC, conweave-ns3 the shortest frame of Ethernet",
 		like:  map[string]string{"ns3": "60", "hardware": "62"},
-		field: func(s *Setting) option { return (*sizeOption)(&s.Transport.RDMA.Answer) },
 	},
 }
 
-type textOption string
+// field finds the choice in a setting, by its key.
+func (c *Choice) field(s *Setting) reflect.Value {
+	v := reflect.ValueOf(s).Elem()
+	for name := range strings.SplitSeq(c.Key, ".") {
+		v = fieldNamed(v, name)
+	}
+	return v
+}
 
-func (o *textOption) get() string  { return string(*o) }
-func (o *textOption) set(v string) { *o = textOption(v) }
-
-type sizeOption Size
-
-func (o *sizeOption) get() string {
-	if *o == 0 {
+// get is the choice in a setting as text; "" where it is not set.
+func (c *Choice) get(s *Setting) string {
+	v := c.field(s)
+	if v.IsZero() {
 		return ""
 	}
-	return Size(*o).String()
+	return fmt.Sprint(v.Interface())
 }
 
-func (o *sizeOption) set(v string) {
-	if err := (*Size)(o).Parse(v); err != nil {
-		panic(err) // of a preset
+func (c *Choice) set(s *Setting, value string) {
+	var err error
+	switch v := c.field(s).Addr().Interface().(type) {
+	case *string:
+		*v = value
+	case *Size:
+		err = v.Parse(value)
+	case *Time:
+		err = v.parse(value)
 	}
-}
-
-type timeOption Time
-
-func (o *timeOption) get() string {
-	if *o == 0 {
-		return ""
-	}
-	return Time(*o).String()
-}
-
-func (o *timeOption) set(v string) {
-	if err := (*Time)(o).parse(v); err != nil {
+	if err != nil {
 		panic(err) // of a preset
 	}
 }
@@ -351,14 +314,14 @@ func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.De
 func (s *Setting) as(preset string) {
 	for i := range choices {
 		c := &choices[i]
-		if v, ok := c.like[preset]; ok && c.concerns(s) && c.field(s).get() == "" {
-			c.field(s).set(v)
+		if v, ok := c.like[preset]; ok && c.concerns(s) && c.get(s) == "" {
+			c.set(s, v)
 		}
 	}
 }
 
 // Of is what the choice is in a setting.
-func (c *Choice) Of(s *Setting) string { return cmp.Or(c.field(s).get(), c.Default) }
+func (c *Choice) Of(s *Setting) string { return cmp.Or(c.get(s), c.Default) }
 
 // checkChoices refuses a choice that there is not, or that some row cannot have,
 // and returns the key under which the file has it.
@@ -584,7 +547,7 @@ func (s *Setting) ClearDefaults() {
 	s.Like = ""
 	for i := range choices {
 		if c := &choices[i]; len(c.Values) > 0 && c.Of(s) == c.Default {
-			c.field(s).set("")
+			c.set(s, "")
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // The engines.
@@ -72,9 +74,7 @@ func (x *Experiment) defaults() {
 	for i := range x.Schemes {
 		s := &x.Schemes[i]
 		s.settleArch(x.Arch)
-		if s.Label == "" {
-			s.Label = s.name()
-		}
+		s.Label = cmp.Or(s.Label, s.name())
 		s.Engine = cmp.Or(s.Engine, x.Engine)
 		s.StatePath = cmp.Or(s.StatePath, x.State)
 	}
@@ -112,30 +112,18 @@ func (s *Setting) defaults() {
 
 // inherit takes over what the case leaves as it is.
 func (c *Case) inherit(x *Experiment) {
-	if c.Topology == (Network{}) {
-		c.Topology = x.Topology
-	}
-	if c.Links == nil {
-		c.Links = x.Links
-	}
-	if c.Fail == nil {
-		c.Fail = x.Fail
-	}
-	if c.Traffic == nil {
-		c.Traffic = x.Traffic
-	}
+	c.Topology = cmp.Or(c.Topology, x.Topology)
+	c.Links = lists.Or(c.Links, x.Links)
+	c.Fail = lists.Or(c.Fail, x.Fail)
+	c.Traffic = lists.Or(c.Traffic, x.Traffic)
 	if c.Transport.Kind == "" {
 		c.Transport = x.Transport
 	}
-	if c.Switches == (SwitchSpec{}) {
-		c.Switches = x.Switches
-	}
+	c.Switches = cmp.Or(c.Switches, x.Switches)
 	c.Like = cmp.Or(c.Like, x.Like)
 	c.Lines = cmp.Or(c.Lines, x.Lines)
 	c.Ties = cmp.Or(c.Ties, x.Ties)
-	if c.Faults == nil {
-		c.Faults = x.Faults
-	}
+	c.Faults = lists.Or(c.Faults, x.Faults)
 	if c.Duration == 0 {
 		c.Duration = x.Duration
 		c.Drain = cmp.Or(c.Drain, x.Drain)
@@ -143,12 +131,8 @@ func (c *Case) inherit(x *Experiment) {
 	if !c.Warmup.given {
 		c.Warmup = x.Warmup
 	}
-	if c.Loads == nil {
-		c.Loads = x.Loads
-	}
-	if c.Seeds == nil {
-		c.Seeds = x.Seeds
-	}
+	c.Loads = lists.Or(c.Loads, x.Loads)
+	c.Seeds = lists.Or(c.Seeds, x.Seeds)
 	c.Setting.defaults()
 	c.Setting.as(c.Like)
 }

@@ -113,8 +113,7 @@ func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {
 	if t.Switch(c.Link) == nil {
 		return t.FindLinks(c.Link)
 	}
-	list := lists.Map(t.Ports(c.Link), func(p fabric.Port) int { return p.Link })
-	return list, nil
+	return lists.Map(t.Ports(c.Link), func(p fabric.Port) int { return p.Link }), nil
 }
 
 // rate is the number of arrivals per second: ρ·base / (8·E(F)).
@@ -153,7 +152,7 @@ func (d *flowMaker) capacity() (float64, error) {
 // hostRate is what the hosts that send could send.
 func (d *flowMaker) hostRate() float64 {
 	sum := 0.0
-	for _, h := range uniq(d.from) {
+	for _, h := range lists.Set(d.from) {
 		sum += float64(hostRate(d.t, h))
 	}
 	return sum
@@ -173,9 +172,7 @@ func (d *flowMaker) fabricRate() float64 {
 }
 
 func (d *flowMaker) SendingLeaves() []string {
-	names := lists.Map(d.from, func(h int) string { return d.t.Hosts[h].Switch })
-	slices.Sort(names)
-	return slices.Compact(names)
+	return lists.Set(lists.Map(d.from, func(h int) string { return d.t.Hosts[h].Switch }))
 }
 
 // crossing is the share of the flows that leave their leaf.
@@ -288,12 +285,29 @@ func (tr *Traffic) Maker(t *fabric.Topology) (*flowMaker, error) {
 // Phases are a network as it is in the beginning, and after each link of the case's
 // faults has failed or come back.
 func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
-	type change struct {
-		at    Time
-		links []int
-		on    bool
+	turns, err := c.Turns(t)
+	if err != nil {
+		return nil, err
 	}
-	var changes []change
+	list := []*fabric.Topology{t}
+	var down []int
+	for _, turn := range turns {
+		down = Toggled(down, turn.Links, turn.Fail)
+		list = append(list, t.Fail(down...))
+	}
+	return list, nil
+}
+
+// A Turn is a moment at which links fail or come back.
+type Turn struct {
+	At    Time
+	Links []int
+	Fail  bool
+}
+
+// Turns lists when links of the case's faults fail and come back, by time.
+func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
+	var list []Turn
 	for i := range c.Faults {
 		f := &c.Faults[i]
 		if !f.Down {
@@ -303,18 +317,12 @@ func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{f.At, links, true})
+		list = append(list, Turn{f.At, links, true})
 		if f.Until > 0 {
-			changes = append(changes, change{f.Until, links, false})
+			list = append(list, Turn{f.Until, links, false})
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	list := []*fabric.Topology{t}
-	var down []int
-	for _, f := range changes {
-		down = Toggled(down, f.links, f.on)
-		list = append(list, t.Fail(down...))
-	}
+	slices.SortStableFunc(list, func(a, b Turn) int { return cmp.Compare(a.At, b.At) })
 	return list, nil
 }
 
@@ -359,6 +367,5 @@ func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
 	if t.Switch(f.Switch) == nil {
 		return nil, fmt.Errorf("there is no switch %q", f.Switch)
 	}
-	list := lists.Map(t.Ports(f.Switch), func(p fabric.Port) int { return p.Link })
-	return list, nil
+	return lists.Map(t.Ports(f.Switch), func(p fabric.Port) int { return p.Link }), nil
 }

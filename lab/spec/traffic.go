@@ -334,7 +334,7 @@ func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 			return nil, fmt.Errorf("there is no host %q in %s, nor a leaf or range h1..h%d", name, t.Name, len(t.Hosts))
 		}
 	}
-	return uniq(set), nil
+	return lists.Set(set), nil
 }
 
 func hostPairs(t *fabric.Topology, names []string) ([][2]int, error) {
@@ -363,12 +363,6 @@ func hostPairs(t *fabric.Topology, names []string) ([][2]int, error) {
 		return nil, fmt.Errorf("none are given")
 	}
 	return pairs, nil
-}
-
-func uniq(list []int) []int {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 func sequence(from, to int) []int {

@@ -47,7 +47,7 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if read == nil {
 		read = NoFiles
 	}
-	x.files = new(files)
+	x.files = &files{texts: map[string]string{}}
 	read = x.files.reading(read)
 	x.defaults()
 	if err := x.addCeilings(src); err != nil {
@@ -113,8 +113,6 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
 		case s.Engine != EngineP4 && s.Engine != EngineNative:
 			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
-		case s.Engine == EngineNative && s.made.Native() != nil:
-			return src.wrong(key+".engine", s.made.Native())
 		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
 			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
@@ -184,7 +182,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	c := &x.Cases[i]
 	own := fmt.Sprintf("cases[%d].", i)
 	at := func(key string) string {
-		if src.has(own + key) {
+		if src.node(own+key) != nil {
 			return own + key
 		}
 		return key
@@ -257,20 +255,6 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 		}
 	}
 	return nil
-}
-
-// has reports whether the text has the key.
-func (s *source) has(key string) bool {
-	if s.tree == nil {
-		return false
-	}
-	found := false
-	for _, doc := range s.tree.Docs {
-		if doc.Body != nil {
-			found = found || hasPath(doc.Body, "$."+key)
-		}
-	}
-	return found
 }
 
 // resolve reads what the traffic names, and tries it.
@@ -408,9 +392,6 @@ func (f *files) reading(read Reader) Reader {
 		}
 		text, err := read(name)
 		if err == nil {
-			if f.texts == nil {
-				f.texts = map[string]string{}
-			}
 			f.texts[name] = string(text)
 		}
 		return text, err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A Vary is what a paper leaves open, and how it is screened: which of these
@@ -443,9 +445,7 @@ func (x *Experiment) Only(figure string) (*Experiment, error) {
 	}
 	var figures []string
 	for _, t := range x.Targets {
-		if !slices.Contains(figures, t.Figure) {
-			figures = append(figures, t.Figure)
-		}
+		figures = lists.Add(figures, t.Figure)
 	}
 	if !slices.Contains(figures, figure) {
 		return nil, fmt.Errorf("%s has no target of a figure %q: want one of %s", x.Name, figure, strings.Join(append(figures, AllFigures), ", "))

@@ -260,15 +260,25 @@ func (s *source) wrong(key string, err error) error {
 	return e
 }
 
+// node is what the text has under a key; nil where there is nothing.
+func (s *source) node(key string) ast.Node {
+	p, err := yaml.PathString("$." + key)
+	if err != nil || s.tree == nil {
+		return nil
+	}
+	node, err := p.FilterFile(s.tree)
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
 // line finds the line of a key, or of what it would stand in.
 func (s *source) line(key string) int {
-	for s.tree != nil && key != "" {
-		if p, err := yaml.PathString("$." + key); err == nil {
-			if node, err := p.FilterFile(s.tree); err == nil && node != nil {
-				return node.GetToken().Position.Line
-			}
+	for ; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
+		if node := s.node(key); node != nil {
+			return node.GetToken().Position.Line
 		}
-		key = key[:max(0, strings.LastIndexAny(key, ".["))]
 	}
 	return 0
 }
@@ -288,26 +298,6 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 		return nil, e
 	}
 	return &source{file, tree}, nil
-}
-
-// hasPath reports whether a node of that path is in the tree.
-func hasPath(body ast.Node, path string) bool {
-	found := false
-	ast.Walk(pathVisitor{path, &found}, body)
-	return found
-}
-
-type pathVisitor struct {
-	path  string
-	found *bool
-}
-
-// Visit looks at one node of the tree.
-func (v pathVisitor) Visit(n ast.Node) ast.Visitor {
-	if n.GetPath() == v.path {
-		*v.found = true
-	}
-	return v
 }
 
 // Number writes a number as short as can be.
