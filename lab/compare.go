@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -98,37 +99,17 @@ func (r *Row) comparable(other *Row) error {
 		if a.Seed != b.Seed || a.Seed == 0 {
 			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, errUnseeded)
 		}
-		if r.Case == other.Case && r.Scheme.Candidates == other.Scheme.Candidates && a.Engine == b.Engine && sameMap(a.Programs, b.Programs) && sameMap(a.Parameters, b.Parameters) {
+		if r.Case == other.Case && r.Scheme.Candidates == other.Scheme.Candidates && a.Engine == b.Engine && maps.Equal(a.Programs, b.Programs) && maps.Equal(a.Parameters, b.Parameters) {
 			return fmt.Errorf("%s and %s: %w", a.Label, b.Label, ErrSame)
 		}
 	}
 	return nil
 }
 
-func sameMap(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || w != v {
-			return false
-		}
-	}
-	return true
-}
-
 // Table is the comparison in rows: for each case and load a line for each
 // scheme, with its metrics and in words what the first scheme saves against it.
 func (c *Comparison) Table() [][]string {
-	x := c.Experiment
-	head := []string{"SCHEME"}
-	withCase, withLoad := len(x.Cases) > 1, c.severalLoads()
-	if withLoad {
-		head = append([]string{"LOAD"}, head...)
-	}
-	if withCase {
-		head = append([]string{"CASE"}, head...)
-	}
+	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
 	for _, name := range x.Metrics {
 		m, _ := spec.MetricNamed(name, x.Classes)
 		head = append(head, m.Label())
@@ -141,13 +122,7 @@ func (c *Comparison) Table() [][]string {
 		if len(r.Runs) == 0 {
 			continue // cut short, before its turn came
 		}
-		line := []string{r.Scheme.Label}
-		if withLoad {
-			line = append([]string{spec.Number(r.Load)}, line...)
-		}
-		if withCase {
-			line = append([]string{r.Case.Name}, line...)
-		}
+		line := c.lead(r.Case.Name, spec.Number(r.Load), r.Scheme.Label)
 		for _, m := range x.Metrics {
 			line = append(line, r.Estimate(m).String())
 		}
@@ -163,26 +138,23 @@ func (c *Comparison) Table() [][]string {
 	return table
 }
 
-// leadColumns is how many columns of Table say which row it is.
-func (c *Comparison) leadColumns() int {
-	n := 1
+// lead are the columns of Table that say which row it is: of case and load those of
+// which there are several.
+func (c *Comparison) lead(caseName, load, label string) (list []string) {
 	if len(c.Experiment.Cases) > 1 {
-		n++
+		list = append(list, caseName)
 	}
 	if c.severalLoads() {
-		n++
+		list = append(list, load)
 	}
-	return n
+	return append(list, label)
 }
 
+// leadColumns is how many these are.
+func (c *Comparison) leadColumns() int { return len(c.lead("", "", "")) }
+
 func (c *Comparison) severalLoads() bool {
-	var loads []float64
-	for _, r := range c.Rows {
-		if !slices.Contains(loads, r.Load) {
-			loads = append(loads, r.Load)
-		}
-	}
-	return len(loads) > 1
+	return slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Load != c.Rows[0].Load })
 }
 
 // String is the estimate as tables show it: 12.3 ±0.4.

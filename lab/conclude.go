@@ -24,10 +24,6 @@ type Finding struct {
 
 // Findings lists what can be said of the first scheme, row by row.
 func (c *Comparison) Findings() []Finding {
-	x := c.Experiment
-	if len(x.Schemes) < 2 {
-		return nil
-	}
 	var list []Finding
 	for _, r := range c.Rows {
 		if f, ok := c.finding(r); ok {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -129,4 +130,31 @@ func TestMetricsPage(t *testing.T) {
 	if err != nil || string(got) != string(want) {
 		t.Errorf("%s differs from the definitions (%v): go test ./lab -run TestMetricsPage -update", file, err)
 	}
+}
+
+// metricsPage is docs/metrics.md: what each number of a table means.
+func metricsPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# Metrics
+
+What p4lb lab and p4lb traffic measure: the columns of tables, of table.csv, and what experiments name in metrics and targets.
+A flow counts if it begins after the warm-up; one that had not ended when the run did counts with the time until then.
+Every number is the mean over the seeds, with the half-width of its 95 % confidence interval by Student's t; a difference between schemes is paired by seed, since the runs of a seed have the same flows.
+The classes are short (up to 100 kB), medium (up to 1 MB) and long, unless the experiment has its own: fct-mean:short is the metric of one class.
+"Upwards" is from leaves to spines.
+
+| metric | unit | by class | better | what it is |
+|---|---|---|---|---|
+`)
+	for _, m := range spec.Metrics() {
+		byClass, better := "", "less"
+		if m.ByClass {
+			byClass = "yes"
+		}
+		if m.Higher {
+			better = "more"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", m.Name, m.Unit, byClass, better, m.About)
+	}
+	return b.Bytes()
 }

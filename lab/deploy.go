@@ -22,29 +22,26 @@ import (
 
 // A deployment is what the switches of a run hold, and how that is changed.
 type deployment interface {
-	// plan is what they hold.
-	plan() *plan.Plan
-	// change makes them hold what fits a topology with other links down.
-	change(ctx context.Context, t *fabric.Topology) error
+	// change makes them hold another plan.
+	change(ctx context.Context, plan *plan.Plan) error
 	close()
 }
 
 // deploy brings a run's scheme onto its switches: the programs by the controller
 // that deploys to real ones too, or the models.
-func deploy(ctx context.Context, r *running) (deployment, error) {
-	plan, err := r.plan(r.topo)
-	if err != nil {
+func deploy(ctx context.Context, r *running) (_ deployment, err error) {
+	if r.planned, err = r.plan(r.topo); err != nil {
 		return nil, err
 	}
-	for _, s := range plan.Switches {
+	for _, s := range r.planned.Switches {
 		sw := r.net.Switch(s.Name)
 		sw.SetCPU(s.CPUPort)
 		sw.AddVirtual(s.Around()...)
 	}
 	if r.Scheme.Engine == spec.EngineNative {
-		return deployModels(r, plan)
+		return deployModels(r)
 	}
-	return deployPrograms(ctx, r, plan)
+	return deployPrograms(ctx, r)
 }
 
 // plan is what the switches must hold with some links down.
@@ -62,27 +59,25 @@ func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
 // programsAtWork is the deployment of P4 programs: P4Runtime servers within the
 // process, whose data planes the simulator takes.
 type programsAtWork struct {
-	r      *running
 	target *embedded.Target
 	ctl    *controller.Controller
-	now    *plan.Plan
 }
 
-func deployPrograms(ctx context.Context, r *running, plan *plan.Plan) (deployment, error) {
+func deployPrograms(ctx context.Context, r *running) (deployment, error) {
 	chance := &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
 	chance.rounds, chance.ended = r.rounds, r.packetEnded
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
-	d := &programsAtWork{r: r, target: target, now: plan}
-	var err error
-	if d.ctl, err = controller.New(ctx, plan, target, controller.DeployOptions{}); err != nil {
+	ctl, err := controller.New(ctx, r.planned, target, controller.DeployOptions{})
+	if err != nil {
 		target.Close()
 		return nil, err
 	}
-	if err := d.apply(ctx); err != nil {
+	d := &programsAtWork{target, ctl}
+	if err := apply(ctx, ctl); err != nil {
 		d.close()
 		return nil, err
 	}
-	for _, s := range plan.Switches {
+	for _, s := range r.planned.Switches {
 		sw := target.Switch(s.Name)
 		chance.seed(sw, sim.Random(r.Seed, s.Name))
 		r.net.Switch(s.Name).Load(sw)
@@ -90,9 +85,9 @@ func deployPrograms(ctx context.Context, r *running, plan *plan.Plan) (deploymen
 	return d, nil
 }
 
-// apply makes the switches hold the plan, and fails if one does not.
-func (d *programsAtWork) apply(ctx context.Context) error {
-	report, err := d.ctl.Deploy(ctx)
+// apply makes the switches hold a controller's plan, and fails if one does not.
+func apply(ctx context.Context, ctl *controller.Controller) error {
+	report, err := ctl.Deploy(ctx)
 	if err != nil {
 		return fmt.Errorf("deploying: %w", err)
 	}
@@ -102,18 +97,11 @@ func (d *programsAtWork) apply(ctx context.Context) error {
 	return nil
 }
 
-func (d *programsAtWork) plan() *plan.Plan { return d.now }
-
-func (d *programsAtWork) change(ctx context.Context, t *fabric.Topology) error {
-	plan, err := d.r.plan(t)
-	if err != nil {
-		return err
-	}
+func (d *programsAtWork) change(ctx context.Context, plan *plan.Plan) error {
 	if err := d.ctl.SetPlan(ctx, plan); err != nil {
 		return err
 	}
-	d.now = plan
-	return d.apply(ctx)
+	return apply(ctx, d.ctl)
 }
 
 func (d *programsAtWork) close() {
@@ -168,7 +156,7 @@ func (c *chance) seed(sw *dataplane.Switch, draw func(lo, hi uint64) uint64) {
 type taskFabric struct {
 	r       *running
 	latency time.Duration
-	cells   []uint64
+	cells   scratch
 	sent    int64 // frames
 	bytes   int64
 	lately  map[string][]time.Duration // when frames were last handed to each switch
@@ -194,7 +182,7 @@ var _ task.Fabric = (*taskFabric)(nil)
 
 // startTasks lets the controller's tasks run in virtual time.
 func (r *running) startTasks() {
-	tasks, err := task.ForPlan(r.deploy.plan(), task.Options{
+	tasks, err := task.ForPlan(r.planned, task.Options{
 		FlowSize: r.longFlow(),
 		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
 	})
@@ -235,15 +223,7 @@ func (f *taskFabric) ReadRegister(sw, register string, from, to int, dst []uint6
 	if s == nil {
 		return dst, fmt.Errorf("there is no switch %q", sw)
 	}
-	cells, err := s.ReadRegister(register, f.cells[:0])
-	f.cells = cells
-	if err != nil {
-		return dst, err
-	}
-	if from < 0 || to > len(cells) || from > to {
-		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", register, len(cells), from, to)
-	}
-	return append(dst, cells[from:to]...), nil
+	return f.cells.read(s, register, from, to, dst)
 }
 
 // WriteRegister sets cells, once the latency has passed.
@@ -289,13 +269,10 @@ func (f *taskFabric) later(do func()) { f.r.net.At(f.r.net.Now()+f.latency, do) 
 
 // modelsAtWork is the deployment of models: the same plan, put into the switches
 // directly, since models speak no P4Runtime.
-type modelsAtWork struct {
-	r   *running
-	now *plan.Plan
-}
+type modelsAtWork struct{ net *sim.Network }
 
-func deployModels(r *running, plan *plan.Plan) (deployment, error) {
-	for _, s := range plan.Switches {
+func deployModels(r *running) (deployment, error) {
+	for _, s := range r.planned.Switches {
 		m, err := native.ModelOf(&s.Pipeline.Manifest, r.setup.polynomial)
 		if err != nil {
 			return nil, err
@@ -314,26 +291,19 @@ func deployModels(r *running, plan *plan.Plan) (deployment, error) {
 			}
 		}
 	}
-	return &modelsAtWork{r, plan}, nil
+	return modelsAtWork{r.net}, nil
 }
 
-func (d *modelsAtWork) plan() *plan.Plan { return d.now }
-
-func (d *modelsAtWork) change(_ context.Context, t *fabric.Topology) error {
-	plan, err := d.r.plan(t)
-	if err != nil {
-		return err
-	}
-	d.now = plan
+func (d modelsAtWork) change(_ context.Context, plan *plan.Plan) error {
 	for _, s := range plan.Switches {
-		if err := d.r.net.Switch(s.Name).SetTables(native.TablesOf(s)); err != nil {
+		if err := d.net.Switch(s.Name).SetTables(native.TablesOf(s)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *modelsAtWork) close() {}
+func (modelsAtWork) close() {}
 
 // polynomial of a degree is what the programs are generated with: the
 // experiment's own, or the paper's.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/chart"
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -90,11 +91,7 @@ func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity,
 	for i, o := range out.Base {
 		out.Effects = append(out.Effects, s.effects(results, i, o)...)
 	}
-	var p []float64
-	for i := range out.Effects {
-		p = append(p, out.Effects[i].P)
-	}
-	for i, v := range holm(p) {
+	for i, v := range holm(lists.Map(out.Effects, func(e Effect) float64 { return e.P })) {
 		out.Effects[i].P = v
 	}
 	out.Confirmed, err = s.confirm(ctx, out)
@@ -347,12 +344,8 @@ func (s *Sensitivity) Table() [][]string {
 }
 
 // of are the effects on a target, the largest first.
-func (s *Sensitivity) of(t *spec.Target) (list []Effect) {
-	for _, e := range s.Effects {
-		if e.Target == t {
-			list = append(list, e)
-		}
-	}
+func (s *Sensitivity) of(t *spec.Target) []Effect {
+	list := lists.Filter(s.Effects, func(e Effect) bool { return e.Target == t })
 	slices.SortStableFunc(list, func(a, b Effect) int {
 		return compareFloats(-math.Abs(a.Change.Mean), -math.Abs(b.Change.Mean))
 	})
@@ -398,13 +391,8 @@ func (s *Sensitivity) Summary() []string {
 }
 
 // looks is how many effects might have been there.
-func (s *Sensitivity) looks() (n int) {
-	for i := range s.Effects {
-		if !math.IsNaN(s.Effects[i].P) {
-			n++
-		}
-	}
-	return n
+func (s *Sensitivity) looks() int {
+	return len(lists.Filter(s.Effects, func(e Effect) bool { return !math.IsNaN(e.P) }))
 }
 
 func seedsText(list spec.Seeds) string {

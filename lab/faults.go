@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +31,11 @@ func (r *running) planFaults(ctx context.Context) error {
 			down = spec.Toggled(down, links, on)
 			now := slices.Clone(down)
 			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() {
-				if err := r.deploy.change(ctx, r.topo.Fail(now...)); err != nil && ctx.Err() == nil {
+				plan, err := r.plan(r.topo.Fail(now...))
+				if err == nil {
+					err = r.deploy.change(ctx, plan)
+				}
+				if err != nil && ctx.Err() == nil {
 					r.fail(err)
 				}
 			})
@@ -100,34 +103,9 @@ func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
 	return nil
 }
 
-// A turn is a moment at which links fail or come back.
-type turn struct {
-	at    time.Duration
-	links []int
-	on    bool // they fail
-}
-
-// turns lists when faults of the case begin and end, by time.
-func (r *running) turns() ([]turn, error) {
-	var list []turn
-	for i := range r.Case.Faults {
-		f := &r.Case.Faults[i]
-		links, err := f.Links(r.setup.named)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, turn{time.Duration(f.At), links, true})
-		if f.Until > 0 {
-			list = append(list, turn{time.Duration(f.Until), links, false})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	return list, nil
-}
-
 // happen lets the links of a network in real time fail and come back when that
 // is due; the controller hears of it after its latency, as in virtual time.
-func (r *running) happen(ctx context.Context, p *place, list []turn) error {
+func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error {
 	began := time.Now()
 	sleep := func(until time.Duration) bool {
 		timer := time.NewTimer(time.Until(began.Add(until)))
@@ -141,25 +119,26 @@ func (r *running) happen(ctx context.Context, p *place, list []turn) error {
 	}
 	var down []int
 	for _, t := range list {
-		if !sleep(t.at) {
+		at := time.Duration(t.At)
+		if !sleep(at) {
 			return nil
 		}
-		down = spec.Toggled(down, t.links, t.on)
+		down = spec.Toggled(down, t.Links, t.Fail)
 		plan, err := r.plan(r.topo.Fail(down...))
 		if err != nil {
 			return err
 		}
 		if err := p.target.Start(ctx, plan); err != nil {
-			return fmt.Errorf("a fault at %v: %w", t.at, err)
+			return fmt.Errorf("a fault at %v: %w", at, err)
 		}
-		if !sleep(t.at + time.Duration(r.x.Latency)) {
+		if !sleep(at + time.Duration(r.x.Latency)) {
 			return nil
 		}
 		if err := p.SetPlan(ctx, plan); err != nil {
-			return fmt.Errorf("a fault at %v: %w", t.at, err)
+			return fmt.Errorf("a fault at %v: %w", at, err)
 		}
 		if _, err := p.Deploy(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("deploying after a fault at %v: %w", t.at, err)
+			return fmt.Errorf("deploying after a fault at %v: %w", at, err)
 		}
 	}
 	return nil

@@ -217,10 +217,10 @@ func ToParquet(from, to string) (err error) {
 	defer func() { err = errors.Join(err, closing(out)) }()
 	schema := parquet.NewSchema("rows", group)
 	w := parquet.NewGenericWriter[any](out, schema, parquet.Compression(&parquet.Zstd))
-	if err := copyRows(w, rows, schema, names); err != nil {
-		return fileError("writing", to, err)
+	if err = copyRows(w, rows, schema, names); err == nil {
+		err = w.Close()
 	}
-	if err := w.Close(); err != nil {
+	if err != nil {
 		return fileError("writing", to, err)
 	}
 	return nil

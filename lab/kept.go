@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
@@ -59,18 +60,22 @@ func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
 	if k.World == Sim {
 		k.World = ""
 	}
-	sum := sha256.New()
-	for i, key := range keysOf(jobs) {
-		k.Runs = append(k.Runs, KeptRun{jobs[i].Name(), key})
-		fmt.Fprintf(sum, "%s %s\n", jobs[i].Name(), key)
-	}
-	k.Digest = hex.EncodeToString(sum.Sum(nil))
+	k.Runs = lists.Map(jobs, func(j *Job) KeptRun { return KeptRun{j.Name(), j.Key()} })
+	k.Digest = digestOf(k.Runs)
 	var b bytes.Buffer
 	plain := *x
 	plain.Vary = nil // it is about other experiments
 	spec.WriteForm(&b, "", plain)
 	k.Form = b.String()
 	return k
+}
+
+func digestOf(runs []KeptRun) string {
+	sum := sha256.New()
+	for _, run := range runs {
+		fmt.Fprintf(sum, "%s %s\n", run.Name, run.Key)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // KeepExperiment writes the description of an experiment into the folder and the
@@ -100,11 +105,7 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	case k.Format != keptFormat:
 		return nil, fmt.Errorf("%s has the form %q, this p4lb knows %q", where, k.Format, keptFormat)
 	}
-	sum := sha256.New()
-	for _, run := range k.Runs {
-		fmt.Fprintf(sum, "%s %s\n", run.Name, run.Key)
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != k.Digest {
+	if digestOf(k.Runs) != k.Digest {
 		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
 	}
 	return k, nil

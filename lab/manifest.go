@@ -55,8 +55,10 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return fileError("making", r.Dir, err)
 	}
+	repeatable := *x // the parts of cases that were filled in are all there
+	repeatable.Full, repeatable.Targets = nil, nil
 	m := Manifest{
-		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable(x),
+		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable,
 		Workloads: map[string]string{}, Topologies: map[string]string{},
 	}
 	for _, j := range jobs {
@@ -141,14 +143,6 @@ func removeRun(runs, name string) error {
 		dir = filepath.Dir(dir)
 	}
 	return nil
-}
-
-// repeatable is the experiment as far as it is to be read again: the parts of
-// cases that were filled in are all there.
-func repeatable(x *spec.Experiment) any {
-	cut := *x
-	cut.Full, cut.Targets = nil, nil
-	return cut
 }
 
 // versions names what determines a result: the release, its commit, and Go.

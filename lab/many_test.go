@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/store"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkManyRuns(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i, key := range keysOf(jobs) {
+	for i, key := range lists.Map(jobs, (*Job).Key) {
 		one.Spec, one.Seed, one.Load = key, jobs[i].Seed, jobs[i].Load
 		one.Metrics["fct-mean"] = float64(i)
 		text, err := json.Marshal(one)

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -17,11 +16,6 @@ type Mechanism struct {
 	Figure     string   `yaml:"figure"`
 	Rows       []string `yaml:"rows"` // what the names of the rows begin with
 	Why        string   `yaml:"why"`
-}
-
-// covers reports whether a row is one of those.
-func (m *Mechanism) covers(figure, row string) bool {
-	return slices.ContainsFunc(m.Rows, func(name string) bool { return m.Figure == figure && strings.HasPrefix(row, name) })
 }
 
 // Mechanisms are those recorded of experiments and of what they show of a figure, or

@@ -127,8 +127,7 @@ func (m *measured) values() map[string]float64 {
 
 func overFlows(of func(*outcome) float64, sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	return func(_ *measured, flows []*outcome) float64 {
-		values := lists.Map(flows, of)
-		return sum(values)
+		return sum(lists.Map(flows, of))
 	}
 }
 
@@ -180,8 +179,7 @@ func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 			}
 			last[f.Group] = max(last[f.Group], fctMS(f))
 		}
-		values := lists.Map(order, func(g int) float64 { return last[g] })
-		return sum(values)
+		return sum(lists.Map(order, func(g int) float64 { return last[g] }))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/lab/spec"
+	"github.com/p4lb/p4lb/lists"
 )
 
 //go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/rows.tsv papers/recorded/mechanisms.yaml
@@ -53,9 +54,7 @@ func Papers() []string {
 	var names []string
 	for _, f := range paperNames() {
 		name, _, _ := strings.Cut(f, "-")
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = lists.Add(names, name)
 	}
 	return names
 }
@@ -100,9 +99,7 @@ func Paper(paper, figure string, full bool) ([]*spec.Experiment, error) {
 			x = x.Whole()
 		}
 		for _, f := range x.Figures {
-			if !slices.Contains(figures, f) {
-				figures = append(figures, f)
-			}
+			figures = lists.Add(figures, f)
 		}
 		if figure == "" || slices.Contains(x.Figures, figure) {
 			list = append(list, x.OnlyFigure(figure))

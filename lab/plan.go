@@ -73,9 +73,7 @@ func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, 
 		return nil, err
 	}
 	k := r.describe(x, jobs)
-	if r.Dir == "" && r.Under != "" {
-		r.Dir = r.place(k)
-	}
+	r.settle(k)
 	have, err := r.Store.Has(ctx)
 	if err != nil {
 		return nil, err

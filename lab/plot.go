@@ -47,17 +47,12 @@ func (c *Comparison) rowsOf(name string) []*Row {
 }
 
 // heaviest keeps the rows of the largest load.
-func heaviest(rows []*Row) (list []*Row) {
+func heaviest(rows []*Row) []*Row {
 	load := 0.0
 	for _, r := range rows {
 		load = max(load, r.Load)
 	}
-	for _, r := range rows {
-		if r.Load == load {
-			list = append(list, r)
-		}
-	}
-	return list
+	return lists.Filter(rows, func(r *Row) bool { return r.Load == load })
 }
 
 // tint is the colour of a row, the same in all figures.
@@ -69,9 +64,7 @@ func (c *Comparison) tint(label string) int {
 func labels(rows []*Row) []string {
 	var list []string
 	for _, r := range rows {
-		if !slices.Contains(list, r.Scheme.Label) {
-			list = append(list, r.Scheme.Label)
-		}
+		list = lists.Add(list, r.Scheme.Label)
 	}
 	return list
 }
@@ -159,15 +152,20 @@ func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	if len(used) == 0 {
 		return nil
 	}
+	c.drawNamed(f, rows, chart.Points, func(r *Row, at int) Estimate { return r.slowdown(used[at]) })
+	return f
+}
+
+// drawNamed adds a series for each row: what of says for each name on the axis.
+func (c *Comparison) drawNamed(f *chart.Chart, rows []*Row, kind chart.Kind, of func(r *Row, at int) Estimate) {
 	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Points, Tint: c.tint(r.Scheme.Label)}
-		for at, i := range used {
-			e := r.slowdown(i)
+		s := chart.Series{Label: r.Scheme.Label, Kind: kind, Tint: c.tint(r.Scheme.Label)}
+		for at := range f.X.Names {
+			e := of(r, at)
 			s.X, s.Y, s.Half = append(s.X, float64(at)), append(s.Y, e.Mean), append(s.Half, e.Half)
 		}
 		f.Series = append(f.Series, s)
 	}
-	return f
 }
 
 // slowdown estimates by how much the flows of a bin are slower than alone, over
@@ -190,24 +188,14 @@ func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 		About: "Reordered: overtaken in the network. Out of order: reached the receiver so, also because of a loss. Retransmitted: sent again. " + overSeeds,
 		X:     chart.Axis{}, Y: chart.Axis{Label: "% of the data packets"},
 	}
-	var used []string
-	for _, key := range []string{"reordered", "out-of-order", "retransmitted"} {
-		if slices.ContainsFunc(rows, func(r *Row) bool { return !math.IsNaN(r.Estimate(key).Mean) }) {
-			used = append(used, key)
-		}
-	}
+	used := lists.Filter([]string{"reordered", "out-of-order", "retransmitted"}, func(key string) bool {
+		return slices.ContainsFunc(rows, func(r *Row) bool { return !math.IsNaN(r.Estimate(key).Mean) })
+	})
 	if len(used) == 0 {
 		return nil
 	}
 	f.X.Names = used
-	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label)}
-		for at, key := range used {
-			e := r.Estimate(key)
-			s.X, s.Y, s.Half = append(s.X, float64(at)), append(s.Y, e.Mean), append(s.Half, e.Half)
-		}
-		f.Series = append(f.Series, s)
-	}
+	c.drawNamed(f, rows, chart.Bars, func(r *Row, at int) Estimate { return r.Estimate(used[at]) })
 	return f
 }
 
@@ -247,15 +235,9 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 		About: "Bytes that each port upwards sent, of all that its leaf sent upwards. " + overSeeds,
 		X:     chart.Axis{Names: names}, Y: chart.Axis{Label: "share (%)"},
 	}
-	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label)}
-		for k := range names {
-			values := lists.Map(r.Runs, func(run *Result) float64 { return 100 * run.Plots.Shares[k] })
-			e := newEstimate(values)
-			s.X, s.Y, s.Half = append(s.X, float64(k)), append(s.Y, e.Mean), append(s.Half, e.Half)
-		}
-		f.Series = append(f.Series, s)
-	}
+	c.drawNamed(f, rows, chart.Bars, func(r *Row, at int) Estimate {
+		return newEstimate(lists.Map(r.Runs, func(run *Result) float64 { return 100 * run.Plots.Shares[at] }))
+	})
 	return f
 }
 

@@ -20,7 +20,23 @@ const fullPacket = 1500
 // a real one's.
 type simRegisters struct {
 	sw    *sim.Switch
-	cells []uint64
+	cells scratch
+}
+
+// A scratch is room for all cells of a register.
+type scratch []uint64
+
+// read appends some cells of a register to dst.
+func (c *scratch) read(sw *sim.Switch, name string, from, to int, dst []uint64) ([]uint64, error) {
+	cells, err := sw.ReadRegister(name, (*c)[:0])
+	*c = cells
+	if err != nil {
+		return dst, err
+	}
+	if from < 0 || from > to || to > len(cells) {
+		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", name, len(cells), from, to)
+	}
+	return append(dst, cells[from:to]...), nil
 }
 
 var (
@@ -30,15 +46,7 @@ var (
 
 // Read appends cells to dst.
 func (r *simRegisters) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
-	cells, err := r.sw.ReadRegister(name, r.cells[:0])
-	r.cells = cells
-	if err != nil {
-		return dst, err
-	}
-	if from < 0 || from > to || to > len(cells) {
-		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", name, len(cells), from, to)
-	}
-	return append(dst, cells[from:to]...), nil
+	return r.cells.read(r.sw, name, from, to, dst)
 }
 
 // Write sets cells.

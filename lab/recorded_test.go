@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,4 +131,9 @@ func TestMechanisms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// covers reports whether a row is one of those.
+func (m *Mechanism) covers(figure, row string) bool {
+	return slices.ContainsFunc(m.Rows, func(name string) bool { return m.Figure == figure && strings.HasPrefix(row, name) })
 }

@@ -109,11 +109,7 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 		}
 		p.Head[len(p.Head)-len(c.Experiment.Metrics)+i].Means = m.About
 	}
-	for _, r := range c.Results {
-		if p.Runs++; r == nil {
-			p.Missing++
-		}
-	}
+	p.Missing, p.Runs = c.Missing()
 	for _, f := range figures {
 		data, err := f.Data()
 		if err != nil {
@@ -326,10 +322,7 @@ func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
 
 // measuredAt is what was measured, with the load where there are several.
 func (o *Outcome) measuredAt(x *spec.Experiment) string {
-	several := false
-	for i := range x.Cases {
-		several = several || len(x.Cases[i].Loads) > 1
-	}
+	several := slices.ContainsFunc(x.Cases, func(c spec.Case) bool { return len(c.Loads) > 1 })
 	if several && o.Measured != "" {
 		return fmt.Sprintf("%s, load %s", o.Measured, spec.Number(o.Load))
 	}
@@ -339,38 +332,11 @@ func (o *Outcome) measuredAt(x *spec.Experiment) string {
 // verdictMark is the verdict, bold where it is good, with the note.
 func verdictMark(o Outcome) string {
 	s := string(o.Verdict)
-	if o.Verdict == Within || o.Verdict == Holds {
+	if good(o.Verdict) {
 		s = "**" + s + "**"
 	}
 	if o.Note != "" {
 		s += " (" + o.Note + ")"
 	}
 	return s
-}
-
-// metricsPage is docs/metrics.md: what each number of a table means.
-func metricsPage() []byte {
-	var b bytes.Buffer
-	b.WriteString(`# Metrics
-
-What p4lb lab and p4lb traffic measure: the columns of tables, of table.csv, and what experiments name in metrics and targets.
-A flow counts if it begins after the warm-up; one that had not ended when the run did counts with the time until then.
-Every number is the mean over the seeds, with the half-width of its 95 % confidence interval by Student's t; a difference between schemes is paired by seed, since the runs of a seed have the same flows.
-The classes are short (up to 100 kB), medium (up to 1 MB) and long, unless the experiment has its own: fct-mean:short is the metric of one class.
-"Upwards" is from leaves to spines.
-
-| metric | unit | by class | better | what it is |
-|---|---|---|---|---|
-`)
-	for _, m := range spec.Metrics() {
-		byClass, better := "", "less"
-		if m.ByClass {
-			byClass = "yes"
-		}
-		if m.Higher {
-			better = "more"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", m.Name, m.Unit, byClass, better, m.About)
-	}
-	return b.Bytes()
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -164,6 +165,7 @@ type running struct {
 	net      *sim.Network
 	topo     *fabric.Topology
 	deploy   deployment
+	planned  *plan.Plan // that the switches hold in the beginning
 	nodes    []*plan.Node
 	flows    []*outcome
 	sims     []*sim.Flow // by flow; nil: not begun
@@ -193,7 +195,7 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 	if r.deploy, err = deploy(ctx, r); err != nil {
 		return nil, err
 	}
-	r.nodes = r.deploy.plan().Nodes()
+	r.nodes = r.planned.Nodes()
 	return r, nil
 }
 
@@ -306,11 +308,7 @@ func (r *running) fail(err error) {
 // transport is what a flow is sent with.
 func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	t := &r.Case.Transport
-	kind := t.Kind
-	if f.Kind != "" {
-		kind = f.Kind
-	}
-	k, err := sim.ParseTransport(kind)
+	k, err := sim.ParseTransport(cmp.Or(f.Kind, t.Kind))
 	if err != nil {
 		panic(err) // it has been checked
 	}
@@ -369,22 +367,16 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	m.flows, m.classes, m.fit = r.flows, r.x.Classes, fit
 	res := r.blankResult()
 	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
+	lost := map[string]int64{"no round left": r.unturned.n}
 	for _, why := range sim.Reasons() {
-		if n := r.net.Lost(why).Packets; n > 0 {
-			if res.Lost == nil {
-				res.Lost = map[string]int64{}
-			}
-			res.Lost[why.String()] = n
-		}
+		lost[why.String()] = r.net.Lost(why).Packets
 	}
-	if r.unturned.n > 0 {
-		if r.unturned.least != "" {
-			res.Alerts = append(res.Alerts, r.unturned.least)
-		}
-		if res.Lost == nil {
-			res.Lost = map[string]int64{}
-		}
-		res.Lost["no round left"] = r.unturned.n
+	maps.DeleteFunc(lost, func(_ string, n int64) bool { return n == 0 })
+	if len(lost) > 0 {
+		res.Lost = lost
+	}
+	if r.unturned.least != "" {
+		res.Alerts = append(res.Alerts, r.unturned.least)
 	}
 	return res
 }

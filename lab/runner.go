@@ -149,9 +149,7 @@ func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, erro
 // begin writes down what is to be run.
 func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) error {
 	k := r.describe(x, jobs)
-	if r.Dir == "" && r.Under != "" {
-		r.Dir = r.place(k)
-	}
+	r.settle(k)
 	if r.Dir != "" {
 		if err := r.keepManifest(x, jobs); err != nil {
 			return err
@@ -160,8 +158,12 @@ func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) err
 	return r.KeepExperiment(ctx, k)
 }
 
-// place is an experiment's below Under.
-func (r *Runner) place(k *Kept) string { return filepath.Join(r.Under, k.ID()) }
+// settle gives an experiment its place below Under, where no other is given.
+func (r *Runner) settle(k *Kept) {
+	if r.Dir == "" && r.Under != "" {
+		r.Dir = filepath.Join(r.Under, k.ID())
+	}
+}
 
 // prepare makes the jobs of an experiment, which the runner can all run.
 func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {

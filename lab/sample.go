@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -423,10 +424,7 @@ func writeFlows(out io.Writer, r *running) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	w.WriteString(flowHead)
 	for i, f := range r.flows {
-		class := f.Class
-		if class == "" {
-			class = r.x.Classes[f.class].Name
-		}
+		class := cmp.Or(f.Class, r.x.Classes[f.class].Name)
 		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
 			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
 			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)

@@ -20,7 +20,7 @@ import (
 
 // share makes the runs that the store does not have.
 func (w *work) share(ctx context.Context) (err error) {
-	s := &sharing{work: w, store: w.r.Store, keys: keysOf(w.jobs), bad: map[int]bool{}}
+	s := &sharing{work: w, store: w.r.Store, keys: lists.Map(w.jobs, (*Job).Key), bad: map[int]bool{}}
 	w.shared, w.there = s, make([]bool, len(w.jobs))
 	if s.worker, err = s.store.NewWorker(ctx, w.r.Beat); err != nil {
 		return err
@@ -51,11 +51,6 @@ func (w *work) share(ctx context.Context) (err error) {
 	}
 	s.left = len(list)
 	return cmp.Or(s.failure(), err)
-}
-
-// keysOf computes the keys of jobs.
-func keysOf(jobs []*Job) []string {
-	return lists.Map(jobs, (*Job).Key)
 }
 
 // loaders is how many objects are read side by side.
@@ -386,12 +381,7 @@ func (s Shard) divide(costs []float64) (own, others []int) {
 	}
 	loads := make([]float64, s.Of)
 	for _, i := range order {
-		least := 0
-		for k := range loads {
-			if loads[k] < loads[least] {
-				least = k
-			}
-		}
+		least := slices.Index(loads, slices.Min(loads))
 		loads[least] += costs[i]
 		if least == s.Index {
 			own = append(own, i)

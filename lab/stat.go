@@ -19,17 +19,9 @@ type Estimate struct {
 // are no number, as the tail of no flows, are left out.
 func newEstimate(values []float64) Estimate {
 	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
-	n := len(values)
-	if n == 0 {
-		return Estimate{Mean: math.NaN()}
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / float64(n)
-	if n == 1 {
-		return Estimate{Mean: mean, N: 1}
+	n, mean := len(values), average(values)
+	if n < 2 {
+		return Estimate{Mean: mean, N: n}
 	}
 	ss := 0.0
 	for _, v := range values {
@@ -91,16 +83,17 @@ func (e Estimate) high() float64 { return e.Mean + e.Half }
 
 // reduction estimates by how many percent a lies below b, seed by seed: the runs
 // of a seed have the same flows, so their difference varies less than they do.
-func reduction(a, b []float64) Estimate {
-	n := min(len(a), len(b))
-	diff := make([]float64, n)
-	for i := range n {
-		diff[i] = math.NaN()
+func reduction(a, b []float64) Estimate { return newEstimate(reductions(a, b)) }
+
+func reductions(a, b []float64) []float64 {
+	list := make([]float64, min(len(a), len(b)))
+	for i := range list {
+		list[i] = math.NaN()
 		if b[i] != 0 {
-			diff[i] = 100 * (b[i] - a[i]) / b[i]
+			list[i] = 100 * (b[i] - a[i]) / b[i]
 		}
 	}
-	return newEstimate(diff)
+	return list
 }
 
 // percentile is the value that a share p of the sorted values does not exceed,

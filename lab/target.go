@@ -79,8 +79,8 @@ func (c *Comparison) Judge() []Outcome {
 func (c *Comparison) loads(t *spec.Target) []float64 {
 	var all []float64
 	for _, r := range c.Rows {
-		if r.Case.Name == t.Case && len(r.Runs) > 0 && !slices.Contains(all, r.Load) {
-			all = append(all, r.Load)
+		if r.Case.Name == t.Case && len(r.Runs) > 0 {
+			all = lists.Add(all, r.Load)
 		}
 	}
 	switch {
@@ -202,24 +202,15 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 
 // pair is the reduction or ratio at a load.
 func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
-	against, inCase := t.Against, t.AgainstCase
-	against = cmp.Or(against, t.Of)
-	inCase = cmp.Or(inCase, t.Case)
+	against, inCase := cmp.Or(t.Against, t.Of), cmp.Or(t.AgainstCase, t.Case)
 	a, b := c.Row(t.Case, t.Of, load), c.Row(inCase, against, load)
 	if a == nil || b == nil {
 		return Estimate{}, fmt.Errorf("%s or %s has not run at load %g", t.Of, against, load)
 	}
-	if !t.Ratio {
-		return a.against(b, t.Metric)
-	}
 	if err := a.comparable(b); err != nil {
 		return Estimate{}, err
 	}
-	x, y := a.values(t.Metric), b.values(t.Metric)
-	for i := range x {
-		x[i] /= y[i]
-	}
-	return newEstimate(x), nil
+	return newEstimate(c.samples(t, load)), nil
 }
 
 // samples are what a target measures at a load, by seed: a reduction or a ratio, a
@@ -240,15 +231,12 @@ func (c *Comparison) samples(t *spec.Target, load float64) []float64 {
 	if b == nil || len(b.Runs) != len(a.Runs) {
 		return nil
 	}
-	for i, other := range b.values(t.Metric) {
-		switch {
-		case t.Ratio:
-			list[i] /= other
-		case other == 0:
-			list[i] = math.NaN()
-		default:
-			list[i] = 100 * (other - list[i]) / other
-		}
+	others := b.values(t.Metric)
+	if !t.Ratio {
+		return reductions(list, others)
+	}
+	for i := range list {
+		list[i] /= others[i]
 	}
 	return list
 }
@@ -408,23 +396,11 @@ func wants(seeds float64) string {
 // Corrected says how many of the differences that outcomes rest on stand if it is
 // taken into account that so many were looked at (Holm); "" where there are not two.
 func Corrected(list []Outcome) string {
-	var p []float64
-	for i := range list {
-		if !math.IsNaN(list[i].P) {
-			p = append(p, list[i].P)
-		}
-	}
+	p := slices.DeleteFunc(lists.Map(list, func(o Outcome) float64 { return o.P }), math.IsNaN)
 	if len(p) < 2 {
 		return ""
 	}
-	below := func(p []float64) (n int) {
-		for _, v := range p {
-			if v < sureAt {
-				n++
-			}
-		}
-		return n
-	}
+	below := func(p []float64) int { return len(lists.Filter(p, func(v float64) bool { return v < sureAt })) }
 	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
 }
 

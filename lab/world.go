@@ -133,14 +133,7 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 		return nil, err
 	}
 	p.end = append(p.end, func() error { p.Controller.Close(); return nil })
-	report, err := p.Deploy(ctx)
-	if err == nil && !report.Verified() {
-		err = errors.New("not every switch holds the plan")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("deploying: %w", err)
-	}
-	return p, nil
+	return p, apply(ctx, p.Controller)
 }
 
 // runReal runs a job in real time.
@@ -205,7 +198,7 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 			p.Loop(inner, tasks, controller.LoopOptions{})
 		}
 	}()
-	turns, err := r.turns()
+	turns, err := r.Case.Turns(r.setup.named)
 	struck := make(chan error, 1)
 	if err == nil {
 		go func() { struck <- r.happen(inner, p, turns) }()
