@@ -1,5 +1,7 @@
 package fabric
 
+import "slices"
+
 import "net/netip"
 
 // A Destination is a prefix all of whose hosts are at one leaf.
@@ -11,10 +13,4 @@ type Destination struct {
 // Destinations lists where packets can go to, by address, whether or not there
 // is a way: the subnets, or where those are spread the hosts' addresses. No two
 // overlap.
-func (t *Topology) Destinations() []Destination {
-	list := make([]Destination, len(t.destinations))
-	for i, d := range t.destinations {
-		list[i] = Destination{Prefix: d.prefix, Leaf: d.leaf + 1}
-	}
-	return list
-}
+func (t *Topology) Destinations() []Destination { return slices.Clone(t.destinations) }

@@ -167,21 +167,9 @@ func (f *finisher) connected() {
 			f.errorf(h.line, "host %s has %d links: want one", h.name, n)
 		}
 	}
-	// These are the nodes that there is a way to from the first.
-	reached := make([]bool, len(f.nodes))
-	reached[0] = true
-	for todo := []int{0}; len(todo) > 0; todo = todo[1:] {
-		for _, i := range f.links[todo[0]] {
-			for _, e := range []End{f.draft.links[i].a, f.draft.links[i].b} {
-				if n := f.nodes[e.Node]; !reached[n] {
-					reached[n] = true
-					todo = append(todo, n)
-				}
-			}
-		}
-	}
+	far := f.distances([]int{0})
 	for i, s := range f.switches {
-		if !reached[i] {
+		if far[i] < 0 {
 			f.errorf(s.line, "there is no way from switch %s to %s: want a link between the two parts of the network", s.name, f.switches[0].name)
 			return
 		}
@@ -341,21 +329,28 @@ func (f *finisher) assignRoles() {
 // heights returns for each switch how many links it is away from the nearest
 // switch with hosts: -1 where there are no hosts.
 func (f *finisher) heights() []int {
-	far := make([]int, len(f.switches))
-	var todo []int
-	for i := range far {
-		far[i] = -1
+	var leaves []int
+	for i := range f.switches {
 		if slices.ContainsFunc(f.links[i], func(l int) bool {
 			return f.isHost(f.draft.links[l].a.Node) || f.isHost(f.draft.links[l].b.Node)
 		}) {
-			far[i] = 0
-			todo = append(todo, i)
+			leaves = append(leaves, i)
 		}
 	}
-	for ; len(todo) > 0; todo = todo[1:] {
+	return f.distances(leaves)[:len(f.switches)]
+}
+
+// distances returns for each node how many links it is away from the nearest of
+// some: -1 where there is no way.
+func (f *finisher) distances(from []int) []int {
+	far := slices.Repeat([]int{-1}, len(f.nodes))
+	for _, n := range from {
+		far[n] = 0
+	}
+	for todo := from; len(todo) > 0; todo = todo[1:] {
 		for _, l := range f.links[todo[0]] {
 			for _, e := range []End{f.draft.links[l].a, f.draft.links[l].b} {
-				if n := f.nodes[e.Node]; n < len(far) && far[n] < 0 {
+				if n := f.nodes[e.Node]; far[n] < 0 {
 					far[n] = far[todo[0]] + 1
 					todo = append(todo, n)
 				}

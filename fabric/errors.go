@@ -36,8 +36,7 @@ type Errors []*Error
 
 // Error is one line for each error.
 func (list Errors) Error() string {
-	lines := lists.Map(list, (*Error).Error)
-	return strings.Join(lines, "\n")
+	return strings.Join(lists.Map(list, (*Error).Error), "\n")
 }
 
 // A reporter collects what is wrong with one file.

@@ -73,7 +73,7 @@ type Topology struct {
 	byPort []map[int]int  // of each switch: where a number is in ports
 	leaves []int          // the switches with hosts
 
-	destinations []destination
+	destinations []Destination
 }
 
 // A Switch is a switch and how to reach what controls it.

@@ -1,5 +1,7 @@
 package fabric
 
+import "slices"
+
 // A graph is the switches and the links between them that are up, by places
 // instead of names.
 type graph struct {
@@ -33,10 +35,7 @@ func (t *Topology) graphOf(all bool) *graph {
 // distances returns how many links each switch is away from one, -1 where there
 // is no way, and the switches in the order of it.
 func (g *graph) distances(from int) (far []int32, order []int) {
-	far = make([]int32, len(g.edges))
-	for i := range far {
-		far[i] = -1
-	}
+	far = slices.Repeat([]int32{-1}, len(g.edges))
 	far[from] = 0
 	order = append(make([]int, 0, len(g.edges)), from)
 	for i := 0; i < len(order); i++ {

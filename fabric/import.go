@@ -107,16 +107,10 @@ func (m *importer) tutorial(v value) {
 			continue
 		}
 		l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
-		l.a = parse(&m.reader, parts[0], "link: end", parseTutorialEnd)
-		l.b = parse(&m.reader, parts[1], "link: end", parseTutorialEnd)
-		var delay, rate value
-		if len(parts) > 2 {
-			delay = parts[2]
-		}
-		if len(parts) > 3 {
-			rate = parts[3]
-		}
-		m.linkTraits(&l, delay, rate)
+		parse(&m.reader, parts[0], "link: end", parseTutorialEnd, &l.a)
+		parse(&m.reader, parts[1], "link: end", parseTutorialEnd, &l.b)
+		parts = append(parts, value{}, value{}) // for what is left out
+		m.linkTraits(&l, parts[2], parts[3])
 		m.draft.links = append(m.draft.links, l)
 	}
 }
@@ -144,31 +138,28 @@ func (m *importer) host(f field, ip, mac value) draftHost {
 	m.object(f.value, what)
 	h := draftHost{line: f.line, name: f.key}
 	if ip.text != "auto" {
-		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
+		parse(&m.reader, ip, what+": ip", parseHostIP, &h.ip)
 	}
 	if mac.kind == scalar && mac.text != "auto" {
-		a := parse(&m.reader, mac, what+": mac", parseMAC)
-		h.mac = &a
+		parse(&m.reader, mac, what+": mac", pointer(parseMAC), &h.mac)
 	}
 	return h
 }
 
 // linkTraits reads a delay and a rate as Mininet takes them.
 func (m *importer) linkTraits(l *draftLink, delay, rate value) {
-	if delay.kind != null {
-		l.delay = parse(&m.reader, delay, fmt.Sprintf("link %v: delay", l), parseMininetDelay)
-	}
+	parse(&m.reader, delay, fmt.Sprintf("link %v: delay", l), parseMininetDelay, &l.delay)
 	if rate.kind == null {
 		m.unrated++
 		return
 	}
-	l.rate = parse(&m.reader, rate, fmt.Sprintf("link %v: rate", l), func(text string) (Rate, error) {
+	parse(&m.reader, rate, fmt.Sprintf("link %v: rate", l), func(text string) (Rate, error) {
 		n, ok := units.Scale{}.With(units.Suffix{Name: "", Times: 1e6}).Parse(text)
 		if !ok || n == 0 {
 			return 0, fmt.Errorf("%q: want a number of Mbps", text)
 		}
 		return Rate(n), nil
-	})
+	}, &l.rate)
 }
 
 // mininetTimes are the times of tc; a number alone is one of ms.

@@ -97,16 +97,14 @@ func (m *importer) p4appSwitch(f field) draftSwitch {
 	what := "switch " + f.key
 	m.object(f.value, what)
 	s := draftSwitch{line: f.line, name: f.key}
-	if id := f.get("device_id"); id.kind != null {
-		n := parse(&m.reader, id, what+": device_id", parseID)
-		s.id = &n
-	}
+	parse(&m.reader, f.get("device_id"), what+": device_id", pointer(parseID), &s.id)
 	port := func(key string) string {
 		v := f.get(key)
 		if v.kind == null {
 			return ""
 		}
-		n := parse(&m.reader, v, what+": "+key, func(text string) (int, error) { return parseInt(text, 1, 65535) })
+		n := 0
+		parse(&m.reader, v, what+": "+key, within(1, 65535), &n)
 		return fmt.Sprintf("127.0.0.1:%d", n)
 	}
 	s.grpc, s.thrift = port("grpc_port"), port("thrift_port")
@@ -143,7 +141,7 @@ func (m *importer) p4appLink(item, common value) {
 	l.a.Node, l.b.Node = m.word(parts[0], "link: end"), m.word(parts[1], "link: end")
 	m.linkTraits(&l, get("delay"), get("bw"))
 	what := fmt.Sprintf("link %v", l)
-	l.queue = parse(&m.reader, get("max_queue_size", "queue_length"), what+": queue", func(text string) (int, error) { return parseInt(text, 1, 1<<20) })
+	parse(&m.reader, get("max_queue_size", "queue_length"), what+": queue", within(1, mostQueued), &l.queue)
 	for i, end := range []*End{&l.a, &l.b} {
 		n := fmt.Sprint(i + 1)
 		m.linkEnd(end, what, own.get("port"+n), own.get("addr"+n), own.get("params"+n).get("ip"))
@@ -162,19 +160,12 @@ func (m *importer) p4appLink(item, common value) {
 func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
 	i, ok := m.hostAt[end.Node]
 	if !ok {
-		if port.kind != null {
-			end.Port = parse(&m.reader, port, what+": port", func(text string) (int, error) { return parseInt(text, 1, MaxPort) })
-		}
+		parse(&m.reader, port, what+": port", within(1, MaxPort), &end.Port)
 		return
 	}
 	h := &m.draft.hosts[i]
-	if ip.kind != null {
-		h.ip = parse(&m.reader, ip, what+": ip", parseHostIP)
-	}
-	if mac.kind != null {
-		a := parse(&m.reader, mac, what+": addr", parseMAC)
-		h.mac = &a
-	}
+	parse(&m.reader, ip, what+": ip", parseHostIP, &h.ip)
+	parse(&m.reader, mac, what+": addr", pointer(parseMAC), &h.mac)
 }
 
 // strategy gives the hosts without an address the one that p4-utils would give

@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ var presets = []Preset{
 		Name:    "qall-asym",
 		About:   "QALL, Fig. 11: as qall, with one of the links between S2 and L2 down",
 		Assumed: "as qall",
-		draft:   vary(qall, between("s2", "l2", 1, func(l *draftLink) { l.down = true })),
+		draft:   vary(qall, between("s2", "l2", func(l *draftLink) { l.down = true })),
 	}, {
 		Name:    "qdaps-4",
 		About:   "QDAPS, Fig. 10: 4 paths of 1 Gbps between two leaves, round trip 100us, queues of 256 packets, 30 flows",
@@ -58,7 +59,7 @@ var presets = []Preset{
 		Name:    "qdaps-8-asym",
 		About:   "QDAPS, Fig. 11: as qdaps-8, with one link between a leaf and a spine at 200 Mbps",
 		Assumed: "the link is that between L1 and S1",
-		draft:   vary(qdaps(8, 50), between("s1", "l1", 1, func(l *draftLink) { l.rate = 200 * Mbps })),
+		draft:   vary(qdaps(8, 50), between("s1", "l1", func(l *draftLink) { l.rate = 200 * Mbps })),
 	}, {
 		Name:  "qdaps-8x8",
 		About: "QDAPS, Fig. 12: 8 leaves, 8 spines, 32 hosts at a leaf (4:1), 1 Gbps, round trip 100us, queues of 256 packets",
@@ -102,12 +103,12 @@ var presets = []Preset{
 		Name:    "pdlb",
 		About:   "PDLB, Fig. 11: 8 leaves, 8 spines, 256 hosts, 10 Gbps, round trip 100us, one path of 300us, 250 KB of buffer, in Table 4 200 packets",
 		Assumed: "the path is that through S1; the buffer is of each port",
-		draft:   vary(pdlb(8, 32), slowSpine),
+		draft:   vary(pdlb, slowSpine),
 	}, {
 		Name:    "pdlb-sym",
 		About:   "PDLB, as pdlb without the slow path",
 		Assumed: "as pdlb",
-		draft:   pdlb(8, 32).draft,
+		draft:   pdlb.draft,
 	}, {
 		Name:    "pdlb-2x8",
 		About:   "PDLB, Fig. 3 to 6: 8 paths of 1 Gbps between two leaves, round trip 100us, one path of 300us, queues of 250 packets, 10 flows",
@@ -145,18 +146,15 @@ var (
 	rlb = LeafSpine{Leaves: 12, Spines: 12, Hosts: 24, Buffer: 9 * MiB, Links: Links{
 		HostRate: 40 * Gbps, Rate: 40 * Gbps, HostDelay: 2 * us, Delay: 2 * us,
 	}}
+	pdlb = LeafSpine{Leaves: 8, Spines: 8, Hosts: 32, Links: Links{
+		HostRate: 10 * Gbps, Rate: 10 * Gbps, HostDelay: hop100us, Delay: hop100us, Queue: 200,
+	}}
 )
 
 // qdaps is two leaves with some paths between them and some hosts each.
 func qdaps(paths, hosts int) LeafSpine {
 	return LeafSpine{Spines: paths, Hosts: hosts, Links: Links{
 		HostRate: Gbps, Rate: Gbps, HostDelay: hop100us, Delay: hop100us, Queue: 256,
-	}}
-}
-
-func pdlb(leaves, hosts int) LeafSpine {
-	return LeafSpine{Leaves: leaves, Spines: leaves, Hosts: hosts, Links: Links{
-		HostRate: 10 * Gbps, Rate: 10 * Gbps, HostDelay: hop100us, Delay: hop100us, Queue: 200,
 	}}
 }
 
@@ -171,17 +169,11 @@ func vary(o LeafSpine, change func(*draft)) func() (*draft, error) {
 	}
 }
 
-// between changes the first n links between two nodes.
-func between(a, b string, n int, change func(*draftLink)) func(*draft) {
+// between changes the first link between a spine and a leaf.
+func between(spine, leaf string, change func(*draftLink)) func(*draft) {
 	return func(d *draft) {
-		left := n
-		for i := range d.links {
-			l := &d.links[i]
-			if left > 0 && (l.a.Node == a && l.b.Node == b || l.a.Node == b && l.b.Node == a) {
-				change(l)
-				left--
-			}
-		}
+		i := slices.IndexFunc(d.links, func(l draftLink) bool { return l.a.Node == leaf && l.b.Node == spine })
+		change(&d.links[i])
 	}
 }
 

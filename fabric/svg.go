@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -88,25 +89,19 @@ func (l Link) kind() linkKind { return linkKind{l.Rate, l.Delay} }
 
 // linkKinds lists the kinds of links, the fastest first.
 func (t *Topology) linkKinds() []linkKind {
-	var kinds []linkKind
-	seen := map[linkKind]bool{}
-	for _, l := range t.Links {
-		if k := l.kind(); !seen[k] {
-			seen[k] = true
-			kinds = append(kinds, k)
-		}
-	}
-	slices.SortFunc(kinds, func(a, b linkKind) int {
-		return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.delay, b.delay))
-	})
-	return kinds
+	kinds := lists.Map(t.Links, Link.kind)
+	slices.SortFunc(kinds, linkKind.compare)
+	return slices.Compact(kinds)
+}
+
+// compare puts fast links first.
+func (k linkKind) compare(o linkKind) int {
+	return cmp.Or(cmp.Compare(o.rate, k.rate), cmp.Compare(k.delay, o.delay))
 }
 
 // class is the style of a link.
 func (p *picture) class(l Link) string {
-	i, _ := slices.BinarySearchFunc(p.kinds, l.kind(), func(a, b linkKind) int {
-		return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.delay, b.delay))
-	})
+	i, _ := slices.BinarySearchFunc(p.kinds, l.kind(), linkKind.compare)
 	class := fmt.Sprint("link k", min(i, colours-1))
 	if l.Down {
 		class += " down"

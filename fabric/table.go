@@ -3,6 +3,7 @@ package fabric
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -80,17 +81,14 @@ func (r *Routes) Table(name string, by Grouping) (Table, bool) {
 		}
 	}
 	for _, d := range r.t.destinations {
-		if leaf := r.t.leaves[d.leaf]; leaf != s {
+		if leaf := r.t.leaves[d.Leaf-1]; leaf != s {
 			if route, ok := b.route(d); ok {
 				routes = append(routes, route)
 			}
 		}
 	}
 	t := Table{Switch: name, Routes: aggregate(routes)}
-	for _, g := range b.groups {
-		t.Groups = append(t.Groups, g)
-	}
-	slices.SortFunc(t.Groups, func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
+	t.Groups = slices.SortedFunc(maps.Values(b.groups), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 	return t, true
 }
 
@@ -102,28 +100,28 @@ type tableBuilder struct {
 }
 
 // route is the route to a destination at another leaf.
-func (b *tableBuilder) route(d destination) (Route, bool) {
-	w := b.r.leafs[d.leaf][b.s]
+func (b *tableBuilder) route(d Destination) (Route, bool) {
+	w := b.r.leafs[d.Leaf-1][b.s]
 	if w.set < 0 {
 		return Route{}, false
 	}
-	id := d.leaf + 1
+	id := d.Leaf
 	if b.by == ByHops {
 		id = b.r.sets[b.s].ids[w.set]
 	}
 	if _, ok := b.groups[id]; !ok {
 		g := Group{ID: id}
-		hops := b.r.hops(b.s, d.leaf)
-		places := b.places(hops, d.leaf)
+		hops := b.r.hops(b.s, d.Leaf-1)
+		places := b.places(hops, d.Leaf-1)
 		for i, p := range hops {
 			g.Hops = append(g.Hops, slices.Repeat([]Hop{p.hop()}, places[i])...)
 		}
 		if len(g.Hops) == 1 {
-			return Route{Prefix: d.prefix, Hop: g.Hops[0]}, true
+			return Route{Prefix: d.Prefix, Hop: g.Hops[0]}, true
 		}
 		b.groups[id] = g
 	}
-	return Route{Prefix: d.prefix, Group: id}, true
+	return Route{Prefix: d.Prefix, Group: id}, true
 }
 
 // places are how many each next hop has in its group.
@@ -149,21 +147,14 @@ func gcd(a, b int) int {
 	return a
 }
 
-// A destination is a prefix all of whose hosts are at one leaf, given by its
-// place in Topology.leaves.
-type destination struct {
-	prefix netip.Prefix
-	leaf   int
-}
-
 // findDestinations returns the subnets, by address. A subnet that is spread
 // over several leaves, or overlaps with another one, counts as the addresses of
 // its hosts: so no two destinations overlap, and a packet to a leaf that cannot
 // be reached is not sent to another one.
-func (t *Topology) findDestinations() []destination {
-	subnets := map[netip.Prefix][]destination{}
+func (t *Topology) findDestinations() []Destination {
+	subnets := map[netip.Prefix][]Destination{}
 	for _, h := range t.Hosts {
-		d := destination{netip.PrefixFrom(h.IP.Addr(), 32), t.Switch(h.Switch).Leaf - 1}
+		d := Destination{netip.PrefixFrom(h.IP.Addr(), 32), t.Switch(h.Switch).Leaf}
 		subnets[h.IP.Masked()] = append(subnets[h.IP.Masked()], d)
 	}
 	overlap := map[netip.Prefix]bool{}
@@ -175,16 +166,16 @@ func (t *Topology) findDestinations() []destination {
 			}
 		}
 	}
-	var list []destination
+	var list []Destination
 	for prefix, hosts := range subnets {
-		spread := slices.ContainsFunc(hosts, func(d destination) bool { return d.leaf != hosts[0].leaf })
+		spread := slices.ContainsFunc(hosts, func(d Destination) bool { return d.Leaf != hosts[0].Leaf })
 		if spread || overlap[prefix] {
 			list = append(list, hosts...)
 		} else {
-			list = append(list, destination{prefix, hosts[0].leaf})
+			list = append(list, Destination{prefix, hosts[0].Leaf})
 		}
 	}
-	slices.SortFunc(list, func(a, b destination) int { return comparePrefixes(a.prefix, b.prefix) })
+	slices.SortFunc(list, func(a, b Destination) int { return comparePrefixes(a.Prefix, b.Prefix) })
 	return list
 }
 

@@ -49,11 +49,8 @@ func Load(file string, text []byte) (*Topology, error) {
 		what := "host " + f.key
 		r.object(f.value, what, "ip", "mac")
 		h := draftHost{line: f.line, name: f.key}
-		h.ip = parse(r, f.get("ip"), what+": ip", parseHostIP)
-		if mac := f.get("mac"); mac.kind != null {
-			m := parse(r, mac, what+": mac", parseMAC)
-			h.mac = &m
-		}
+		parse(r, f.get("ip"), what+": ip", parseHostIP, &h.ip)
+		parse(r, f.get("mac"), what+": mac", pointer(parseMAC), &h.mac)
 		d.hosts = append(d.hosts, h)
 		isHost[f.key] = true
 	}
@@ -114,31 +111,36 @@ func (r *reader) word(v value, what string) string {
 	return v.text
 }
 
-// parse reads v by a function that knows the form, unless v was left out.
-func parse[T any](r *reader, v value, what string, f func(string) (T, error)) (x T) {
+// parse reads v by a function that knows the form; where v was left out, x stays
+// as it is.
+func parse[T any](r *reader, v value, what string, f func(string) (T, error), x *T) {
 	text := r.word(v, what)
 	if v.kind != scalar {
-		return x
+		return
 	}
-	x, err := f(text)
-	if err != nil {
+	var err error
+	if *x, err = f(text); err != nil {
 		r.errorf(v.line, "%s %v", what, err)
 	}
-	return x
+}
+
+// pointer reads for parse what is nil where it was left out.
+func pointer[T any](f func(string) (T, error)) func(string) (*T, error) {
+	return func(text string) (*T, error) {
+		x, err := f(text)
+		return &x, err
+	}
 }
 
 func (r *reader) switchOf(f field) draftSwitch {
 	what := "switch " + f.key
 	r.object(f.value, what, "role", "id", "grpc", "thrift", "buffer")
 	s := draftSwitch{line: f.line, name: f.key}
-	s.role = parse(r, f.get("role"), what+": role", parseRole)
-	if id := f.get("id"); id.kind != null {
-		n := parse(r, id, what+": id", parseID)
-		s.id = &n
-	}
+	parse(r, f.get("role"), what+": role", parseRole, &s.role)
+	parse(r, f.get("id"), what+": id", pointer(parseID), &s.id)
 	s.grpc = r.word(f.get("grpc"), what+": grpc")
 	s.thrift = r.word(f.get("thrift"), what+": thrift")
-	s.buffer = parse(r, f.get("buffer"), what+": buffer", ParseSize)
+	parse(r, f.get("buffer"), what+": buffer", ParseSize, &s.buffer)
 	return s
 }
 
@@ -165,19 +167,18 @@ func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
 		}
 		return nil
 	}
-	a := parse(r, asWord(ends[0]), "link: end", parseEnd)
-	b := parse(r, asWord(ends[1]), "link: end", parseEnd)
+	var a, b End
+	parse(r, asWord(ends[0]), "link: end", parseEnd, &a)
+	parse(r, asWord(ends[1]), "link: end", parseEnd, &b)
 	l := basis(a, b)
 	l.line, l.a, l.b = v.line, a, b
 	what := fmt.Sprintf("link %v", l)
 	r.linkData(v, &l, what)
-	l.down = parse(r, v.get("down"), what+": down", parseBool)
-	n := 1
-	if p := v.get("parallel"); p.kind != null {
-		n = parse(r, p, what+": parallel", func(text string) (int, error) { return parseInt(text, 1, maxParallel) })
-		if n > 1 && (a.Port != 0 || b.Port != 0) {
-			r.errorf(p.line, "%s: parallel links cannot share the port: want one item for each", what)
-		}
+	parse(r, v.get("down"), what+": down", parseBool, &l.down)
+	n, p := 1, v.get("parallel")
+	parse(r, p, what+": parallel", within(1, maxParallel), &n)
+	if n > 1 && (a.Port != 0 || b.Port != 0) {
+		r.errorf(p.line, "%s: parallel links cannot share the port: want one item for each", what)
 	}
 	return slices.Repeat([]draftLink{l}, n)
 }
@@ -185,15 +186,9 @@ func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
 // linkData reads what links and defaults have in common; what is left out
 // stays as it is.
 func (r *reader) linkData(v value, l *draftLink, what string) {
-	if rate := v.get("rate"); rate.kind != null {
-		l.rate = parse(r, rate, what+": rate", ParseRate)
-	}
-	if delay := v.get("delay"); delay.kind != null {
-		l.delay = parse(r, delay, what+": delay", ParseDelay)
-	}
-	if queue := v.get("queue"); queue.kind != null {
-		l.queue = parse(r, queue, what+": queue", func(text string) (int, error) { return parseInt(text, 1, mostQueued) })
-	}
+	parse(r, v.get("rate"), what+": rate", ParseRate, &l.rate)
+	parse(r, v.get("delay"), what+": delay", ParseDelay, &l.delay)
+	parse(r, v.get("queue"), what+": queue", within(1, mostQueued), &l.queue)
 }
 
 func parseRole(text string) (Role, error) {
@@ -218,6 +213,11 @@ func parseInt(text string, low, high int) (int, error) {
 		return 0, fmt.Errorf("%q: want a number from %d to %d", text, low, high)
 	}
 	return n, nil
+}
+
+// within reads a number for parse.
+func within(low, high int) func(string) (int, error) {
+	return func(text string) (int, error) { return parseInt(text, low, high) }
 }
 
 func parseBool(text string) (bool, error) {

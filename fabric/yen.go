@@ -156,10 +156,7 @@ func (c cost) less(d cost) bool {
 // without the nodes to avoid, and without coming back to where the trail
 // starts: layer by layer, as the number of links counts first.
 func (y *yen) costs(from int, passed map[int]bool) []cost {
-	costs := make([]cost, len(y.g.edges))
-	for i := range costs {
-		costs[i] = unreachable
-	}
+	costs := slices.Repeat([]cost{unreachable}, len(y.g.edges))
 	costs[y.dst] = cost{}
 	layer := []int{y.dst}
 	for len(layer) > 0 {
