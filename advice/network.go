@@ -35,14 +35,11 @@ type Network struct {
 }
 
 func (n Network) withDefaults() Network {
-	set := func(v *int, d int) {
-		*v = cmp.Or(*v, d)
-	}
-	set(&n.Hops, 2)
-	set(&n.MTU, 1500)
-	set(&n.ECN, max(1, n.Buffer/4))
-	set(&n.Incast, max(1, n.Hosts))
-	set(&n.Flows, 1)
+	n.Hops = cmp.Or(n.Hops, 2)
+	n.MTU = cmp.Or(n.MTU, 1500)
+	n.ECN = cmp.Or(n.ECN, max(1, n.Buffer/4))
+	n.Incast = cmp.Or(n.Incast, max(1, n.Hosts))
+	n.Flows = cmp.Or(n.Flows, 1)
 	n.RTT = cmp.Or(n.RTT, 4*n.Delay)
 	n.SlowRTT = cmp.Or(n.SlowRTT, n.RTT)
 	n.PFC = cmp.Or(n.PFC, 256<<10)

@@ -30,9 +30,8 @@ func (d DHLB) Gap() time.Duration { return d.RTT }
 // Probe is T_probe of Eq. 2 at an average load of 0 to 1: θ/σ, at least twice
 // the flowlet gap.
 func (d DHLB) Probe(load float64) time.Duration {
-	theta, most := d.Theta, d.Max
-	theta = cmp.Or(theta, HULAProbe*9/10)
-	most = cmp.Or(most, 10*time.Millisecond)
+	theta := cmp.Or(d.Theta, HULAProbe*9/10)
+	most := cmp.Or(d.Max, 10*time.Millisecond)
 	least := 2 * d.Gap()
 	if !(load > 0) {
 		return max(least, most)

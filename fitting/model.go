@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -87,9 +88,7 @@ func (f *Fit) Info(o Options) *FitInfo {
 		Pearson: f.Correlation, Condition: f.Cond, Train: f.Train, Test: f.Test, CV: f.CV,
 		Robust: f.Robust, Projection: f.Projection, Hull: f.Hull,
 	}
-	for _, t := range Terms(f.Degree) {
-		i.Terms = append(i.Terms, t.String())
-	}
+	i.Terms = lists.Map(Terms(f.Degree), Term.String)
 	if len(f.Degrees) > 1 {
 		i.Degrees = f.Degrees
 	}

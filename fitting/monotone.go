@@ -1,6 +1,7 @@
 package fitting
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -114,15 +115,7 @@ func violated(all []cut, z []float64) []cut {
 			list = append(list, fault{c, v})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b fault) int {
-		switch {
-		case a.v < b.v:
-			return -1
-		case a.v > b.v:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b fault) int { return cmp.Compare(a.v, b.v) })
 	return lists.Map(list[:min(len(list), slopeCuts)], func(x fault) cut { return x.c })
 }
 

@@ -36,10 +36,7 @@ type Extent struct {
 // extent examines the polynomial at all bytes; hull may be nil for all.
 func (p Poly) extent(hull []Point) Extent {
 	grid := p.Grid()
-	in := make([]bool, len(grid))
-	for i := range in {
-		in[i] = true
-	}
+	in := slices.Repeat([]bool{true}, len(grid))
 	if hull != nil {
 		in = p.covered(hull)
 	}

@@ -42,7 +42,7 @@ type Table struct {
 // At is the level of the bytes l and t; v is 1 for a falling queue, 2 for a
 // rising one.
 func (b *Table) At(l, t, v int64) int {
-	i := int(l>>(8-b.LBits)<<b.TBits | t>>(8-b.TBits))
+	i := b.cell(l, t)
 	if b.Trend {
 		i += int(v-1) << (b.LBits + b.TBits)
 	}

@@ -2,6 +2,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -58,13 +59,7 @@ func (e *Error) Error() string {
 
 // Read adds the rows of a file, Parquet if it begins as such, else CSV.
 func Read(ctx context.Context, f File, o Options, rows *fitting.Rows) (Source, error) {
-	s := sink{rows: rows, file: f.Name, full: 100, interval: 1}
-	if o.FullQueue != 0 {
-		s.full = o.FullQueue
-	}
-	if o.Microsec != 0 {
-		s.interval = o.Microsec
-	}
+	s := sink{rows: rows, file: f.Name, full: cmp.Or(o.FullQueue, 100), interval: cmp.Or(o.Microsec, 1)}
 	before := rows.Len()
 	sum := sha256.New()
 	var magic [4]byte

@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -88,13 +89,7 @@ func (p *page) sized() []byte {
 	return p.take(int64(binary.LittleEndian.Uint32(n)))
 }
 
-func (p *page) levels(most int, text []byte) {
-	width := 0
-	for ; most > 0; most >>= 1 {
-		width++
-	}
-	p.runs(width, text)
-}
+func (p *page) levels(most int, text []byte) { p.runs(bits.Len(uint(most)), text) }
 
 // values looks at the values themselves.
 func (p *page) values(e format.Encoding) {
