@@ -73,10 +73,7 @@ var (
 func (c *Chart) CSV() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	x, y := c.X.Label, c.Y.Label
-	x = cmp.Or(x, "x")
-	y = cmp.Or(y, "y")
-	w.Write([]string{"series", x, y, "ci95"})
+	w.Write([]string{"series", cmp.Or(c.X.Label, "x"), cmp.Or(c.Y.Label, "y"), "ci95"})
 	for _, s := range c.Series {
 		for i := range s.X {
 			at := number(s.X[i])

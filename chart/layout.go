@@ -245,10 +245,8 @@ func (c *Chart) drawLine(l *layout, i int, s Series) {
 	var line, upper, lower []point
 	flush := func() {
 		if len(upper) > 1 {
-			for k := len(lower) - 1; k >= 0; k-- {
-				upper = append(upper, lower[k])
-			}
-			l.shapes = append(l.shapes, shape{ink: series, series: i, points: upper, filled: true, faint: true})
+			slices.Reverse(lower)
+			l.shapes = append(l.shapes, shape{ink: series, series: i, points: append(upper, lower...), filled: true, faint: true})
 		}
 		if len(line) > 1 {
 			l.shapes = append(l.shapes, shape{ink: series, series: i, points: line, dashed: s.Tint >= tints})

@@ -2,7 +2,6 @@ package plain
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"regexp"
 	"sync"
@@ -74,11 +73,7 @@ type cutter struct {
 
 // cut reports whether the text can be cut.
 func (c *cutter) cut(text []byte) bool {
-	for ; len(text) > 0; c.line++ {
-		n := bytes.IndexByte(text, '\n') + 1
-		n = cmp.Or(n, len(text))
-		line := text[:n]
-		text = text[n:]
+	for line := range bytes.Lines(text) {
 		if c.flow == 0 && c.quote == 0 && !c.begin(line) {
 			return false
 		}
@@ -90,6 +85,7 @@ func (c *cutter) cut(text []byte) bool {
 		if c.read(line); c.err != nil {
 			return false
 		}
+		c.line++
 	}
 	return len(c.pieces) > 0
 }

@@ -44,10 +44,7 @@ func OpenFile(name string) (*os.File, error) {
 		return nil, ErrNotRegular
 	}
 	f, err := os.Open(name)
-	if err != nil {
-		return nil, bare(err)
-	}
-	return f, nil
+	return f, bare(err)
 }
 
 // ReadAll reads r to its end unless that is more than maxFile.

@@ -9,7 +9,6 @@ package plain
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 )
 
@@ -35,15 +34,11 @@ func Check(text []byte) (line int, err error) {
 		return 0, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
 	}
 	c := checker{line: 1, room: maxParts, keys: maxKeys}
-	for len(text) > 0 && c.err == nil {
-		n := bytes.IndexByte(text, '\n') + 1
-		n = cmp.Or(n, len(text))
-		c.read(text[:n])
-		text = text[n:]
+	for line := range bytes.Lines(text) {
+		if c.read(line); c.err != nil {
+			return c.line, c.err
+		}
 		c.line++
-	}
-	if c.err != nil {
-		return c.line - 1, c.err
 	}
 	return 0, nil
 }

@@ -98,12 +98,7 @@ func (a *azure) sign(r *http.Request, b *body, now time.Time) error {
 	}
 	fmt.Fprintf(&text, "/%s%s", a.account, r.URL.EscapedPath())
 	query := r.URL.Query()
-	keys := make([]string, 0, len(query))
-	for k := range query {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(query)) {
 		fmt.Fprintf(&text, "\n%s:%s", strings.ToLower(k), strings.Join(query[k], ","))
 	}
 	m := hmac.New(sha256.New, a.key)

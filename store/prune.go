@@ -69,20 +69,17 @@ func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep,
 			gone = !tables[name]
 		case "experiments", "submissions":
 			gone = !places[first]
-		case "leases":
-			text, err := read(ctx, s.b, name, 1<<10)
-			if isMissing(err) {
-				continue
+		case "leases", "owners":
+			if kind == "leases" {
+				text, err := read(ctx, s.b, name, 1<<10)
+				if isMissing(err) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				first = string(text)
 			}
-			if err != nil {
-				return err
-			}
-			held, err := w.alive(ctx, string(text))
-			if err != nil {
-				return err
-			}
-			gone = held == nil
-		case "owners":
 			held, err := w.alive(ctx, first)
 			if err != nil {
 				return err

@@ -370,8 +370,3 @@ func (s *Store) List(ctx context.Context, prefix string) (list []Object, err err
 
 // Remove removes an object.
 func (s *Store) Remove(ctx context.Context, name string) error { return s.b.remove(ctx, name) }
-
-// removeRun removes a run. Its tables stay, for other runs may have the same.
-func (s *Store) removeRun(ctx context.Context, key string) error {
-	return s.b.remove(ctx, runName(key))
-}

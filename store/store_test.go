@@ -145,7 +145,7 @@ func exercise(t *testing.T, s *Store) {
 	if _, err := readTable(s, run.Tables["flows.csv"]); err == nil || !strings.Contains(err.Error(), "truncated: 6 bytes of 30000") {
 		t.Errorf("truncated rows: %v", err)
 	}
-	if err := errors.Join(s.removeRun(ctx, testKey), s.Remove(ctx, "leases/race/1")); err != nil {
+	if err := errors.Join(s.Remove(ctx, runName(testKey)), s.Remove(ctx, "leases/race/1")); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"flag"
@@ -121,8 +122,7 @@ func target(file string) string {
 
 // add adds a page, whose title is its first heading.
 func (s *site) add(p *page) {
-	first, _, _ := strings.Cut(strings.TrimPrefix(p.text, "# "), "\n")
-	p.Title = first
+	p.Title, _, _ = strings.Cut(strings.TrimPrefix(p.text, "# "), "\n")
 	s.pages = append(s.pages, p)
 }
 
@@ -142,12 +142,7 @@ func (s *site) sort() {
 		p.Group = "Look up"
 		return 299
 	}
-	slices.SortStableFunc(s.pages, func(a, b *page) int {
-		if d := rank(a) - rank(b); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortStableFunc(s.pages, func(a, b *page) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name)) })
 }
 
 func (s *site) write(name string, data []byte) error {
