@@ -4,29 +4,22 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/server"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4rt"
 )
 
 // A chipRig is a switch of four pipes that serves BfRt on loopback, with a client
 // that names the program with each request.
 type chipRig struct {
-	ctx    context.Context
-	dev    *p4rt.Device
-	server *server.Server
-	conn   *grpc.ClientConn
+	rig
 	client wire.Client
 	schema *bfrt.Schema
 }
@@ -41,51 +34,26 @@ func newChipRig(ctx context.Context) (r *chipRig, err error) {
 	if err := program.DescribeBfRt(); err != nil {
 		return nil, err
 	}
-	r = &chipRig{ctx: ctx, schema: program.Schema}
+	r = &chipRig{rig: rig{ctx: ctx}, schema: program.Schema}
 	defer func() {
 		if err != nil {
 			r.close()
 		}
 	}()
-	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
-		config, err := bmv2.Load(program)
-		if err != nil {
-			return nil, err
-		}
-		return dataplane.New(config, o)
-	}})
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	s, err := server.New(r.dev, server.Options{Arch: bmv2.TNA})
 	if err != nil {
 		return nil, err
 	}
-	if r.server, err = server.New(r.dev, server.Options{Arch: bmv2.TNA}); err != nil {
+	r.server = s
+	if err := s.Load(server.Program{Name: chipName, Schema: program.Schema.JSON(), Binary: program.JSON()}); err != nil {
 		return nil, err
 	}
-	if err := r.server.Load(server.Program{Name: chipName, Schema: program.Schema.JSON(), Binary: program.JSON()}); err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	go r.server.Serve(l) // an error would be the client's as well
-	r.conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	err = r.connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)))
 	r.client = wire.Client{Conn: r.conn}
 	return r, err
-}
-
-// close stops the server at once.
-func (r *chipRig) close() {
-	if r.conn != nil {
-		r.conn.Close()
-	}
-	if r.server != nil {
-		at, cancel := context.WithCancel(context.Background())
-		cancel()
-		r.server.Stop(at)
-	}
-	if r.dev != nil {
-		r.dev.Close() // has no ports whose errors would matter
-	}
 }
 
 // table is a table of the program.

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/p4lb/p4lb/examples"
@@ -40,10 +38,6 @@ func Compile(ctx context.Context, runs int) ([]Measurement, error) {
 
 // benchProcess measures p4lb compile as a user starts it.
 func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, error) {
-	self, err := executable()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
@@ -53,22 +47,14 @@ func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, 
 	if err := os.WriteFile(program, source, 0o666); err != nil {
 		return nil, err
 	}
-	var wall []time.Duration
-	var memory []int64
-	for range runs {
-		cmd := exec.CommandContext(ctx, self, "compile", program,
-			"-o", filepath.Join(dir, "out.json"), "--p4info", filepath.Join(dir, "out.txtpb"))
-		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("running p4lb compile: %w: %s", err, out)
-		}
-		wall = append(wall, time.Since(start))
-		memory = append(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	u, err := start(ctx, runs, "", "compile", program, "-o", filepath.Join(dir, "out.json"), "--p4info", filepath.Join(dir, "out.txtpb"))
+	if err != nil {
+		return nil, err
 	}
 	what := fmt.Sprintf("p4lb compile %s -o --p4info, process from start to end, median of %d", benchProgram, runs)
 	return []Measurement{
-		{"compile.process", milliseconds(median(wall)), "ms", what},
-		{"compile.process_memory", float64(median(memory)) / 1024, "MiB", "its peak resident memory, median"},
+		{"compile.process", milliseconds(median(u.wall)), "ms", what},
+		{"compile.process_memory", float64(median(u.memory)) / 1024, "MiB", "its peak resident memory, median"},
 	}, nil
 }
 

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -44,33 +42,19 @@ func controlCases() []controlCase {
 // Control measures deployments on embedded switches: as a user starts
 // them, and within a process.
 func Control(ctx context.Context, runs int) ([]Measurement, error) {
-	dir, err := os.MkdirTemp("", "p4lb-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
 	var list []Measurement
-	for _, c := range controlCases() {
-		t, err := c.make()
-		if err != nil {
-			return nil, err
+	for _, measure := range []func(controlCase, context.Context, *fabric.Topology, int) ([]Measurement, error){controlCase.process, controlCase.again} {
+		for _, c := range controlCases() {
+			t, err := c.make()
+			if err != nil {
+				return nil, err
+			}
+			more, err := measure(c, ctx, t, min(runs, 5))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
 		}
-		process, err := c.process(ctx, t, dir, min(runs, 5))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, process...)
-	}
-	for _, c := range controlCases() {
-		t, err := c.make()
-		if err != nil {
-			return nil, err
-		}
-		again, err := c.again(ctx, t, min(runs, 5))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, again...)
 	}
 	inspect, err := Inspect(ctx, runs)
 	return append(list, inspect...), err
@@ -78,33 +62,25 @@ func Control(ctx context.Context, runs int) ([]Measurement, error) {
 
 // process measures p4lb deploy as a user starts it, from the command to the end
 // of the process after every switch has been verified.
-func (c controlCase) process(ctx context.Context, t *fabric.Topology, dir string, runs int) ([]Measurement, error) {
-	self, err := executable()
+func (c controlCase) process(ctx context.Context, t *fabric.Topology, runs int) ([]Measurement, error) {
+	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
 	}
+	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, c.name+".yaml")
 	if err := os.WriteFile(file, t.YAML(), 0o666); err != nil {
 		return nil, err
 	}
-	var wall, busy []time.Duration
-	var memory []int64
-	for range runs {
-		cmd := exec.CommandContext(ctx, self, "deploy", "--scheme", c.scheme, "--topology", file, "--once", "--any-port", "-q")
-		cmd.Dir = dir
-		start := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("running p4lb deploy: %w: %s", err, out)
-		}
-		wall = append(wall, time.Since(start))
-		busy = append(busy, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		memory = append(memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	u, err := start(ctx, runs, dir, "deploy", "--scheme", c.scheme, "--topology", file, "--once", "--any-port", "-q")
+	if err != nil {
+		return nil, err
 	}
 	what := fmt.Sprintf("p4lb deploy --scheme %s --once, %s, embedded with real sockets: command to verified, process from start to end, median of %d", c.scheme, c.what, runs)
 	return []Measurement{
-		{"control." + c.name + ".process", median(wall).Seconds(), "s", what},
-		{"control." + c.name + ".process_cpu", median(busy).Seconds(), "s", "its CPU time, median"},
-		{"control." + c.name + ".process_memory", float64(median(memory)) / 1024, "MiB", "its peak resident memory, median"},
+		{"control." + c.name + ".process", median(u.wall).Seconds(), "s", what},
+		{"control." + c.name + ".process_cpu", median(u.busy).Seconds(), "s", "its CPU time, median"},
+		{"control." + c.name + ".process_memory", float64(median(u.memory)) / 1024, "MiB", "its peak resident memory, median"},
 	}, nil
 }
 

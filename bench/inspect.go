@@ -16,12 +16,10 @@ import (
 	"github.com/p4lb/p4lb/controller/deployed"
 	"github.com/p4lb/p4lb/controller/embedded"
 	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/scheme"
 )
 
 // inspectScheme is the scheme with the most cells: four registers of 65,536 and
@@ -41,13 +39,7 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 	if err != nil {
 		return nil, err
 	}
-	pipelines := map[fabric.Role]*plan.Pipeline{}
-	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		if pipelines[role], err = inspectPipeline(role); err != nil {
-			return nil, err
-		}
-	}
-	plan, err := plan.New(top, pipelines, plan.Options{})
+	plan, err := planOf(inspectScheme, codegen.Params{MaxPort: 64}, top)
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +49,6 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-func inspectPipeline(role fabric.Role) (*plan.Pipeline, error) {
-	s, err := new(scheme.Library).Find(inspectScheme)
-	if err != nil {
-		return nil, err
-	}
-	return pipeline.Of(s, codegen.Params{Role: string(role), MaxPort: 64})
 }
 
 // occupy fills a quarter of the slots of flows, as traffic would.
@@ -165,8 +149,7 @@ func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node,
 	for _, reg := range n.Manifest.Registers {
 		cells += reg.Size
 	}
-	start := time.Now()
-	spent, err := repeat(ctx, runs, 2*time.Second, func() time.Duration { return time.Since(start) }, func() error {
+	spent, err := repeat(ctx, runs, 2*time.Second, monotonic(), func() error {
 		_, err := in.Snapshot(ctx)
 		return err
 	})
@@ -191,18 +174,12 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measur
 	if err := deployed.New(r.plan, r.target, os.Getpid()).Write(state); err != nil {
 		return Measurement{}, err
 	}
-	self, err := executable()
+	u, err := start(ctx, 1, "", "inspect", "--state", state, "--listen", "127.0.0.1:0", "--for", watchTime.String(), "-q")
 	if err != nil {
 		return Measurement{}, err
 	}
-	cmd := exec.CommandContext(ctx, self)
-	cmd.Args = []string{"p4lb", "inspect", "--state", state, "--listen", "127.0.0.1:0", "--for", watchTime.String(), "-q"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return Measurement{}, fmt.Errorf("running p4lb inspect: %w: %s", err, out)
-	}
-	busy := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return Measurement{
-		Name: "inspect.watch", Value: 100 * busy.Seconds() / watchTime.Seconds(), Unit: "% of a core",
+		Name: "inspect.watch", Value: 100 * u.busy[0].Seconds() / watchTime.Seconds(), Unit: "% of a core",
 		Detail: fmt.Sprintf("p4lb inspect on %d switches with %s, by Thrift, twice a second, the tables of flows every %v: CPU time of its process in %v",
 			len(r.nodes), inspectScheme, inspect.FlowsEvery(len(r.nodes)), watchTime),
 	}, nil

@@ -23,10 +23,6 @@ func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		return nil, nil
 	}
-	self, err := executable()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
 		return nil, err
@@ -41,7 +37,7 @@ func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := &benchedNetwork{self: self, dir: dir, t: t}
+		n := &benchedNetwork{dir, t}
 		more, err := n.measure(ctx, min(runs, 3), size == small)
 		if err != nil {
 			return nil, err
@@ -53,19 +49,14 @@ func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 
 // A benchedNetwork is brought up from a folder, by other processes.
 type benchedNetwork struct {
-	self, dir string
-	t         *fabric.Topology
+	dir string
+	t   *fabric.Topology
 }
 
 // run runs a verb there.
 func (n *benchedNetwork) run(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, n.self, args...)
-	cmd.Dir = n.dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("running p4lb %s: %w: %s", args[0], err, out)
-	}
-	return out, nil
+	u, err := start(ctx, 1, n.dir, args...)
+	return u.said, err
 }
 
 // across runs a command on the first host, about the last one.

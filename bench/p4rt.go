@@ -6,15 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt"
 )
@@ -28,13 +22,9 @@ const benchElection = 1
 // A controlRig is a switch that serves P4Runtime on loopback, with a client
 // that is primary.
 type controlRig struct {
-	ctx    context.Context
+	rig
 	config *p4v1.ForwardingPipelineConfig
-	dev    *p4rt.Device
-	server *p4rt.Server
-	conn   *grpc.ClientConn
 	client p4v1.P4RuntimeClient
-	sw     *dataplane.Switch // the one configured last
 }
 
 // newControlRig starts the server and the client, which ctx ends.
@@ -43,36 +33,25 @@ func newControlRig(ctx context.Context) (*controlRig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &controlRig{ctx: ctx, config: &p4v1.ForwardingPipelineConfig{P4Info: compiled.P4Info, P4DeviceConfig: compiled.JSON()}}
-	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
-		config, err := bmv2.Load(program)
-		if err != nil {
-			return nil, err
-		}
-		r.sw, err = dataplane.New(config, o)
-		return r.sw, err
-	}})
-	if err != nil {
+	r := &controlRig{rig: rig{ctx: ctx}, config: &p4v1.ForwardingPipelineConfig{P4Info: compiled.P4Info, P4DeviceConfig: compiled.JSON()}}
+	if err := r.load(); err != nil {
 		return nil, err
 	}
-	if err := r.connect(); err != nil {
+	if err := r.begin(); err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *controlRig) connect() (err error) {
-	if r.server, err = p4rt.NewServer(r.dev, p4rt.Options{}); err != nil {
-		return err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// begin starts the server, and makes the client primary.
+func (r *controlRig) begin() error {
+	s, err := p4rt.NewServer(r.dev, p4rt.Options{})
 	if err != nil {
 		return err
 	}
-	go r.server.Serve(l) // an error would be the client's as well
-	r.conn, err = grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
+	r.server = s
+	if err := r.connect(); err != nil {
 		return err
 	}
 	r.client = p4v1.NewP4RuntimeClient(r.conn)
@@ -87,19 +66,6 @@ func (r *controlRig) connect() (err error) {
 	}
 	_, err = stream.Recv()
 	return err
-}
-
-// close stops the server at once.
-func (r *controlRig) close() {
-	if r.conn != nil {
-		r.conn.Close()
-	}
-	if r.server != nil {
-		at, cancel := context.WithCancel(context.Background())
-		cancel()
-		r.server.Stop(at)
-	}
-	r.dev.Close() // has no ports whose errors would matter
 }
 
 // configure starts the program anew, without entries.

@@ -10,12 +10,10 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
-	"github.com/p4lb/p4lb/controller/pipeline"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/lab/native"
-	"github.com/p4lb/p4lb/scheme"
 	"github.com/p4lb/p4lb/sim"
 )
 
@@ -111,7 +109,7 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 	if n, err = sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}}); err != nil {
 		return nil, nil, err
 	}
-	plan, err := b.plan(topo)
+	plan, err := planOf(b.scheme, codegen.Params{Ports: 4}, topo)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,21 +123,6 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 	}
 	closing, err = loadSimPrograms(ctx, n, plan)
 	return n, closing, err
-}
-
-// plan generates and compiles the programs and plans what the switches hold.
-func (b simBench) plan(topo *fabric.Topology) (*plan.Plan, error) {
-	s, err := new(scheme.Library).Find(b.scheme)
-	if err != nil {
-		return nil, err
-	}
-	pipelines := map[fabric.Role]*plan.Pipeline{}
-	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		if pipelines[role], err = pipeline.Of(s, codegen.Params{Ports: 4, Role: string(role)}); err != nil {
-			return nil, err
-		}
-	}
-	return plan.New(topo, pipelines, plan.Options{})
 }
 
 // loadSimPrograms deploys over P4Runtime, within the process.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,10 +23,7 @@ func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	where := dir
-	if other := os.Getenv("P4LB_BENCH_STORE"); other != "" {
-		where = other
-	}
+	where := cmp.Or(os.Getenv("P4LB_BENCH_STORE"), dir)
 	s, err := store.Open(ctx, where, true)
 	if err != nil {
 		return nil, err

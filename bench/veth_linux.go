@@ -25,6 +25,7 @@ import (
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
@@ -100,14 +101,14 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 		}
 	}
 	head := fmt.Sprintf("veth.%s.%d", name, size)
-	ours, sockets := rigs[0].rate(), rigs[1].rate()
+	ours, sockets := median(rigs[0].rates), median(rigs[1].rates)
 	list := []Measurement{{head, ours / 1e3, "kpkt/s", fmt.Sprintf(
 		"p4lb switch with %s.p4 between veth interfaces, %d-byte packets, for a second of CPU time of its process, median of %d (by XDP where it can)", name, size, runs)},
 		{head + ".packet_sockets", sockets / 1e3, "kpkt/s", "the same without XDP, in turns with it"}}
 	if len(rigs) == 2 {
 		return list, nil
 	}
-	theirs := rigs[2].rate()
+	theirs := median(rigs[2].rates)
 	return append(list,
 		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in turns with it"},
 		Measurement{head + ".ratio", ours / theirs, "", "the first over the second"}), nil
@@ -159,8 +160,7 @@ func newVethWay(dir, name string) (*vethWay, error) {
 			w.outs = append(w.outs, out)
 		}
 	}
-	slices.Sort(w.outs)
-	w.outs = slices.Compact(w.outs)
+	w.outs = lists.Set(w.outs)
 	return w, errors.Join(os.WriteFile(w.program, p.JSON(), 0o666),
 		os.WriteFile(filepath.Join(dir, name+".p4info.txtpb"), p.P4InfoText(), 0o666))
 }
@@ -337,12 +337,6 @@ func (r *vethRig) await(packets int64) bool {
 		}
 	}
 	return true
-}
-
-// rate is the median.
-func (r *vethRig) rate() float64 {
-	slices.Sort(r.rates)
-	return r.rates[len(r.rates)/2]
 }
 
 // close ends the process; the interfaces end with their namespace.

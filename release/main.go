@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -309,21 +310,14 @@ func (r *release) bill(binary, base string) ([]byte, error) {
 	doc.Creation.Created, doc.Creation.Creators = r.date.Format(time.RFC3339), []string{"Tool: p4lb-release"}
 	doc.Packages = []packaged{{Name: info.Main.Path, ID: "SPDXRef-p4lb", Version: "v" + r.version, Location: "NOASSERTION"}}
 	doc.Relations = []relation{{"SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-p4lb"}}
-	var list []*debugModule
-	for _, m := range info.Deps {
-		list = append(list, &debugModule{m.Path, m.Version})
-	}
-	slices.SortFunc(list, func(a, b *debugModule) int { return strings.Compare(a.Path, b.Path) })
-	deps := append([]*debugModule{{Path: "std", Version: info.GoVersion}}, list...)
-	for i, m := range deps {
+	slices.SortFunc(info.Deps, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
+	for i, m := range append([]*debug.Module{{Path: "std", Version: info.GoVersion}}, info.Deps...) {
 		id := fmt.Sprintf("SPDXRef-%d", i)
 		doc.Packages = append(doc.Packages, packaged{Name: m.Path, ID: id, Version: m.Version, Location: "NOASSERTION"})
 		doc.Relations = append(doc.Relations, relation{"SPDXRef-p4lb", "DEPENDS_ON", id})
 	}
 	return json.MarshalIndent(doc, "", " ")
 }
-
-type debugModule struct{ Path, Version string }
 
 // checksums writes the SHA-256 of every file, as sha256sum -c reads them.
 func (r *release) checksums() error {
