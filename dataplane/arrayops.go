@@ -34,13 +34,12 @@ func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
 
 // RegisterReadAll returns all cells, those of one moment.
 func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
-	err = s.withRegister(name, func(r *cell.Register) error {
+	err = s.withRegister(name, always(func(r *cell.Register) {
 		list = make([]*big.Int, r.Size)
 		for i := range list {
 			list[i] = r.Big(i)
 		}
-		return nil
-	})
+	}))
 	return list, err
 }
 
@@ -93,18 +92,12 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 
 // RegisterReset sets all cells to zero, or to what the program starts with.
 func (s *Switch) RegisterReset(name string) error {
-	return s.withRegister(name, func(r *cell.Register) error {
-		r.Reset()
-		return nil
-	})
+	return s.withRegister(name, always(func(r *cell.Register) { r.Reset() }))
 }
 
 // RegisterInfo returns the number of cells of a register and their width.
 func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
-	err = s.withRegister(name, func(r *cell.Register) error {
-		size, width = r.Size, r.Width
-		return nil
-	})
+	err = s.withRegister(name, always(func(r *cell.Register) { size, width = r.Size, r.Width }))
 	return size, width, err
 }
 
@@ -237,18 +230,12 @@ func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
 
 // MeterReset takes the rates away; the meter marks everything green.
 func (s *Switch) MeterReset(name string, index int) error {
-	return s.withMeter(name, index, func(m *cell.Meter) error {
-		m.Configured = false
-		return nil
-	})
+	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Configured = false }))
 }
 
 // MeterRates returns the rates of a meter, or nil if it has none.
 func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err error) {
-	err = s.withMeter(name, index, func(m *cell.Meter) error {
-		rates = m.Get()
-		return nil
-	})
+	err = s.withMeter(name, index, always(func(m *cell.Meter) { rates = m.Get() }))
 	return rates, err
 }
 
@@ -267,19 +254,13 @@ func (s *Switch) MeterAdjust(name string, bytes int) error {
 
 // MeterCounts returns what a meter has marked green, yellow and red.
 func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
-	err = s.withMeter(name, index, func(m *cell.Meter) error {
-		v = m.Seen
-		return nil
-	})
+	err = s.withMeter(name, index, always(func(m *cell.Meter) { v = m.Seen }))
 	return v, err
 }
 
 // SetMeterCounts sets what MeterCounts returns.
 func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
-	return s.withMeter(name, index, func(m *cell.Meter) error {
-		m.Seen = v
-		return nil
-	})
+	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Seen = v }))
 }
 
 // MeterSetAll sets the rates of all cells of a meter array.

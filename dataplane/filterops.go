@@ -34,12 +34,6 @@ func (s *Switch) FilterSpec(name string, index int) (spec FilterSpec, ok bool, e
 	return spec, ok, err
 }
 
-// filterValue is what a filter gave last.
-func (s *Switch) filterValue(name string, index int) (v uint64, err error) {
-	err = s.withFilter(name, index, false, func(f *cell.Filters, k *cell.Filter) { v = f.Result(k) })
-	return v, err
-}
-
 // FilterInfo returns the number of filters of an array and the width of what
 // they give.
 func (s *Switch) FilterInfo(name string) (size, width int, err error) {
@@ -66,13 +60,6 @@ func (s *Switch) WredSet(name string, index int, spec WredSpec) error {
 	return s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) {
 		*k = cell.Filter{Spec: FilterSpec{Gain: spec.Time, Decay: spec.Time}, Set: true, Wred: spec}
 	})
-}
-
-// wredSpec is how a random early detection works; ok is false if it has not
-// been set.
-func (s *Switch) wredSpec(name string, index int) (spec WredSpec, ok bool, err error) {
-	err = s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) { spec, ok = k.Wred, k.Set })
-	return spec, ok, err
 }
 
 // WredReset puts a random early detection back to where it drops nothing.

@@ -17,7 +17,8 @@ func (s *Switch) Hold() Held {
 // Release lets others at the Switch. The Held must not be used afterwards.
 func (h Held) Release() { h.s.mu.Unlock() }
 
-// Arrive is Switch.receiveHead and Switch.Ingress at once.
+// Arrive is Switch.Receive and Switch.Ingress at once, of a packet of which extra more
+// bytes follow than are there.
 func (h Held) Arrive(port uint32, head []byte, extra int, now time.Duration, out []Outcome) (*Packet, []Outcome) {
 	p := h.s.receive(port, head, extra, now)
 	return p, h.s.runIngress(p, now, out)

@@ -110,7 +110,7 @@ func (p *Packet) Bytes() []byte { return p.st.Payload() }
 func (p *Packet) Len() int { return p.st.Length }
 
 // Extra is the number of bytes that follow Bytes on the wire but are not there:
-// those of receiveHead, less what truncate cuts off.
+// those of Held.Arrive, less what truncate cuts off.
 func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
 // IngressPort is where the packet, or what it was copied from, came in. The

@@ -86,14 +86,13 @@ func (s *Switch) MemberDelete(name string, h Handle) error {
 
 // Members returns all members by handle.
 func (s *Switch) Members(name string) (list []Member, err error) {
-	err = s.withProfile(name, func(pr *program.Profile) error {
+	err = s.withProfile(name, always(func(pr *program.Profile) {
 		for h, m := range pr.Members {
 			if m.Used {
 				list = append(list, Member{Handle(h), program.CallOf(m.Call.Action, m.Call.Args)})
 			}
 		}
-		return nil
-	})
+	}))
 	return list, err
 }
 
@@ -186,13 +185,12 @@ func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
 
 // ProfileGroups returns all groups of an action profile by handle.
 func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
-	err = s.withProfile(name, func(pr *program.Profile) error {
+	err = s.withProfile(name, always(func(pr *program.Profile) {
 		for h, g := range pr.Groups {
 			if g.Used {
 				list = append(list, Group{Handle(h), slices.Clone(g.Members)})
 			}
 		}
-		return nil
-	})
+	}))
 	return list, err
 }

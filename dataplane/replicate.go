@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/dataplane/program"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // replication is the packet replication engine: groups have nodes, a node has
@@ -88,15 +89,8 @@ func (r *replication) createNode(rid uint32, ports, lags []uint32) Handle {
 	for int(h) >= len(r.nodes) {
 		r.nodes = append(r.nodes, mcNode{})
 	}
-	r.nodes[h] = mcNode{used: true, rid: rid, ports: setOf(ports), lags: setOf(lags)}
+	r.nodes[h] = mcNode{used: true, rid: rid, ports: lists.Set(ports), lags: lists.Set(lags)}
 	return h
-}
-
-// setOf is a list in order, without doubles.
-func setOf(list []uint32) []uint32 {
-	set := slices.Clone(list)
-	slices.Sort(set)
-	return slices.Compact(set)
 }
 
 func (r *replication) join(group uint32, h Handle) error {
@@ -176,7 +170,7 @@ func (s *Switch) UpdateNode(h Handle, ports, lags []uint32) error {
 	if n == nil {
 		return ErrBadHandle
 	}
-	n.ports, n.lags = setOf(ports), setOf(lags)
+	n.ports, n.lags = lists.Set(ports), lists.Set(lags)
 	if n.bound {
 		s.pre.renew(s.pre.groups[n.group])
 	}
@@ -215,7 +209,7 @@ func (s *Switch) SetLAG(lag uint32, ports []uint32) {
 	if s.pre.lags == nil {
 		s.pre.lags = map[uint32][]uint32{}
 	}
-	s.pre.lags[lag] = setOf(ports)
+	s.pre.lags[lag] = lists.Set(ports)
 	for _, g := range s.pre.groups {
 		s.pre.renew(g)
 	}

@@ -33,6 +33,14 @@ func (s *Switch) withTable(name string, f func(*program.Table) error) error {
 	return nil
 }
 
+// always is f for a caller of what may fail.
+func always[T any](f func(T)) func(T) error {
+	return func(x T) error {
+		f(x)
+		return nil
+	}
+}
+
 // TableAdd adds an entry and returns its handle.
 func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
 	err = s.withTable(name, func(t *program.Table) error {
@@ -137,23 +145,19 @@ func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 
 // TableEntries returns all entries by handle, those of one moment.
 func (s *Switch) TableEntries(name string) (list []Entry, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.withTable(name, always(func(t *program.Table) {
 		for slot := range t.Entries {
 			if t.Entries[slot].Used {
 				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
 			}
 		}
-		return nil
-	})
+	}))
 	return list, err
 }
 
 // TableCount is how many entries a table has.
 func (s *Switch) TableCount(name string) (n int, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
-		n = t.Count
-		return nil
-	})
+	err = s.withTable(name, always(func(t *program.Table) { n = t.Count }))
 	return n, err
 }
 
@@ -161,7 +165,7 @@ func (s *Switch) TableCount(name string) (n int, err error) {
 // below 0 it has seen all. What stays in the table all the while comes once.
 func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
 	next = -1
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.withTable(name, always(func(t *program.Table) {
 		for slot := from; slot < len(t.Entries); slot++ {
 			if slot == from+most {
 				next = slot
@@ -171,8 +175,7 @@ func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int,
 				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
 			}
 		}
-		return nil
-	})
+	}))
 	return list, next, err
 }
 
@@ -180,10 +183,7 @@ func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int,
 // changed, as those of any other: P4 has it so unless it says const entries,
 // BMv2 JSON does not tell the two apart.
 func (s *Switch) TableUnlock(name string) error {
-	return s.withTable(name, func(t *program.Table) error {
-		t.Immutable = false
-		return nil
-	})
+	return s.withTable(name, always(func(t *program.Table) { t.Immutable = false }))
 }
 
 // TableSetDefault sets what a table does on a miss.
@@ -212,20 +212,16 @@ func (s *Switch) TableSetDefault(name string, target Target) error {
 
 // TableResetDefault puts the default action of the program back.
 func (s *Switch) TableResetDefault(name string) error {
-	return s.withTable(name, func(t *program.Table) error {
-		t.ResetDefault()
-		return nil
-	})
+	return s.withTable(name, always(func(t *program.Table) { t.ResetDefault() }))
 }
 
 // TableDefault returns what a table does on a miss; ok is false if nothing.
 func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.withTable(name, always(func(t *program.Table) {
 		if ok = t.DefUsed; ok {
 			target = t.Def.ToTarget()
 		}
-		return nil
-	})
+	}))
 	return target, ok, err
 }
 
@@ -239,13 +235,12 @@ type KeyField struct {
 // TableKey describes a table's key; ordered is whether entries have a
 // priority.
 func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.withTable(name, always(func(t *program.Table) {
 		for _, f := range t.Key.Fields {
 			fields = append(fields, KeyField{f.Name, f.Kind, f.Width})
 		}
 		ordered = t.Ordered()
-		return nil
-	})
+	}))
 	return fields, ordered, err
 }
 
@@ -296,7 +291,7 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 // timeout, at most so many. The search begins at a place in the table, and next
 // is the one to go on with, so that with few at a time all have their turn.
 func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.withTable(name, always(func(t *program.Table) {
 		if from >= len(t.Entries) {
 			from = 0
 		}
@@ -311,8 +306,7 @@ func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (li
 				list = append(list, e.Export(t.Handle(slot)))
 			}
 		}
-		return nil
-	})
+	}))
 	return list, next, err
 }
 

@@ -18,16 +18,10 @@ func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
 	return s.receive(port, data, 0, now)
 }
 
-// receiveHead takes in a packet of which only the first bytes are there, and
+// receive takes in a packet of which only the first bytes are there, and
 // the number of those that follow. All lengths count them. To the program they
 // are payload: a parser that wants to extract or look at them finds that the
 // packet ends too soon, and checksums with payload leave them out.
-func (s *Switch) receiveHead(port uint32, head []byte, extra int, now time.Duration) *Packet {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.receive(port, head, extra, now)
-}
-
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	p.rounds.left = s.opts.Rounds

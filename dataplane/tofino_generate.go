@@ -31,11 +31,3 @@ func (s *Switch) generate(app, batch, number int, data []byte, now time.Duration
 	binary.BigEndian.PutUint16(s.made[4:], uint16(number))
 	return s.receive(chip.generator, s.made, 0, now)
 }
-
-// generatorPort is where the packets of Generate come in.
-func (s *Switch) generatorPort() uint32 {
-	if s.tofino == nil {
-		return 0
-	}
-	return s.tofino.chip.generator
-}

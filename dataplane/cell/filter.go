@@ -67,11 +67,7 @@ func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi 
 	if err != nil {
 		return nil, err
 	}
-	value, err := l.Number(v)
-	if err != nil {
-		return nil, err
-	}
-	index, err := l.Number(at)
+	value, index, err := vector.Both(l.Number, v, at)
 	if err != nil {
 		return nil, err
 	}

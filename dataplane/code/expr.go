@@ -151,27 +151,18 @@ func (k *Writer) operationTree(e *bmv2.Expr) *Tree {
 	return binaryTree(e.Op, a, b)
 }
 
+// binaries are the operations with two operands that mean the same for all numbers.
+var binaries = map[string]treeOp{
+	"+": treeAdd, "-": treeSub, "*": treeMul, "/": treeDiv, "%": treeMod, "&": treeAnd, "|": treeOr, "^": treeXor, "<<": treeShl,
+}
+
 func binaryTree(op string, a, b *Tree) *Tree {
 	v, err := vector.BinaryOp(op, a.v, b.v)
 	if err != nil {
 		return nil
 	}
-	t := &Tree{v: v, a: a, b: b}
+	t := &Tree{op: binaries[op], v: v, a: a, b: b}
 	switch op {
-	case "+":
-		t.op = treeAdd
-	case "-":
-		t.op = treeSub
-	case "*":
-		t.op = treeMul
-	case "&":
-		t.op = treeAnd
-	case "|":
-		t.op = treeOr
-	case "^":
-		t.op = treeXor
-	case "<<":
-		t.op = treeShl
 	case ">>":
 		switch {
 		case a.v.FitsUnsigned():
@@ -181,17 +172,14 @@ func binaryTree(op string, a, b *Tree) *Tree {
 		default:
 			return nil
 		}
-	case "/":
-		t.op = treeDiv
-	case "%":
-		t.op = treeMod
 	case "two_comp_mod":
 		width := b.bits
 		if width >= 64 {
 			return &Tree{op: a.op, v: v, Off: a.Off, bits: a.bits, a: a.a, b: a.b, cond: a.cond}
 		}
 		return &Tree{op: treeExtend, v: v, a: a, bits: 64 - width}
-	default:
+	}
+	if t.op == treeConst { // there is no such instruction
 		return nil
 	}
 	if t.commutes() && (b.depth > a.depth || a.op == treeConst) {
@@ -303,7 +291,12 @@ func (k *Writer) evalBinary(t *Tree, d int) {
 		}
 		return
 	}
-	op := instructions[t.op]
+	k.do(instructions[t.op], d, b)
+}
+
+// do computes the register d op b.
+func (k *Writer) do(op asm.Op, d int, b *Tree) {
+	r := Pool[d]
 	switch {
 	case b.op == treeConst && asm.Fits(b.bits):
 		k.DoConst(op, r, b.bits)
@@ -544,18 +537,7 @@ func (k *Writer) compare(b *Branch, d int) {
 		return
 	}
 	k.Eval(b.a, d)
-	r := Pool[d]
-	switch {
-	case b.b.op == treeConst && asm.Fits(b.b.bits):
-		k.DoConst(asm.Cmp, r, b.b.bits)
-	case b.b.op == treeWord:
-		k.DoMem(asm.Cmp, r, Word(b.b.Off))
-	case b.b.op == treeArg:
-		k.DoMem(asm.Cmp, r, asm.At(ArgData, 8*b.b.Off))
-	default:
-		k.Eval(b.b, d+1)
-		k.Do(asm.Cmp, r, Pool[d+1])
-	}
+	k.do(asm.Cmp, d, b.b)
 }
 
 // evalTest computes 1 or 0 into the register d of the pool.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A Hasher is one of BMv2's hash algorithms.
@@ -93,11 +95,7 @@ func xorSum(d []byte, n int) uint64 {
 
 // identityHash takes the first eight bytes as a number.
 func identityHash(d []byte) uint64 {
-	var x uint64
-	for _, c := range d[:min(len(d), 8)] {
-		x = x<<8 | uint64(c)
-	}
-	return x
+	return num.Uint64(d[:min(len(d), 8)])
 }
 
 // hashEx is the FNV-like hash of simple_switch; its bytes are signed.

@@ -30,10 +30,7 @@ func NewExact(words int) *Exact {
 
 func (x *Exact) resize(log uint) {
 	old := *x
-	x.keys, x.vals = make([]uint64, x.words<<log), make([]int32, 1<<log)
-	for i := range x.vals {
-		x.vals[i] = None
-	}
+	x.keys, x.vals = make([]uint64, x.words<<log), slices.Repeat([]int32{None}, 1<<log)
 	x.shift, x.used = 64-log, 0
 	for i, v := range old.vals {
 		if v != None {

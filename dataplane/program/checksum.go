@@ -11,7 +11,7 @@ import (
 // A checksum is a field with the calculation whose result it holds, under a
 // condition.
 type checksum struct {
-	name   string
+	src    *bmv2.Checksum
 	target vector.Field
 	header *vector.Header
 	cond   vector.Test // nil: always
@@ -43,7 +43,7 @@ func (l *Linker) checksum(c *bmv2.Checksum) (*checksum, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &checksum{name: c.Name, target: f, header: l.Layout.HeaderNames[c.Target.Header], calc: l.prog.Calcs[c.Calculation]}
+	k := &checksum{src: c, target: f, header: l.Layout.HeaderNames[c.Target.Header], calc: l.prog.Calcs[c.Calculation]}
 	k.set = vector.Place{Field: f}.Set()
 	if c.IfCond != nil {
 		if e := c.IfCond.Unwrap(); e.Type == bmv2.TypeBool && e.Bool {

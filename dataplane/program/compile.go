@@ -62,7 +62,7 @@ func (k *compiler) halves(c *bmv2.Config) {
 		k.entries[&h.Parser.entry] = k.Here()
 		k.parseStates(h.Parser, c, h.name+"_parser")
 		k.Jump(k.end)
-		if pl := h.Control; pl != nil && pl.first != nil && !circular(pl.first) {
+		if pl := h.Control; pl != nil && pl.first != nil && !circular(pl.first, (*node).successors) {
 			k.entries[&pl.entry] = k.Here()
 			k.compileControl(pl, c)
 		}
@@ -153,46 +153,39 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 	k.CmpByte(code.StateExit, 0) // an assertion of the parser
 	k.JumpIf(asm.NotEqual, k.end)
 	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
-	g := &graph{compiler: k, conditions: map[string]*bmv2.Expr{}}
-	for _, x := range src.Conditionals {
-		g.conditions[x.Name] = x.Expression
-	}
 	if k.nodes == nil {
 		k.nodes = map[*node]asm.Label{}
 	}
-	if circular(pl.first) {
+	if circular(pl.first, (*node).successors) {
 		k.call(func(p *vector.State) { pl.Apply(k.prog, p) })
 		k.Jump(k.end)
 		return
 	}
-	g.follow(pl.first)
-	for len(g.later) > 0 {
-		n := g.later[0]
-		g.later = g.later[1:]
-		if !k.Bound(k.nodes[n]) {
-			g.follow(n)
-		}
+	g := &controlGraph{graph: graph[node]{compiler: k, labels: k.nodes, last: k.end}, conditions: map[string]*bmv2.Expr{}}
+	for _, x := range src.Conditionals {
+		g.conditions[x.Name] = x.Expression
 	}
+	g.node = g.step
+	g.write(pl.first)
 }
 
-// circular reports whether a control can come back to a node: then its steps
-// have to be counted.
-func circular(first *node) bool {
-	const open, done = 1, 2
-	seen := map[*node]int{}
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
-		if n == nil || seen[n] == done {
+// circular reports whether a control or a parser can come back to where it has been:
+// then its steps have to be counted.
+func circular[N any](first *N, successors func(*N) []*N) bool {
+	open := map[*N]bool{} // of those that have been seen: the way leads through it
+	var visit func(n *N) bool
+	visit = func(n *N) bool {
+		if n == nil {
 			return false
 		}
-		if seen[n] == open {
+		if on, seen := open[n]; seen {
+			return on
+		}
+		open[n] = true
+		if slices.ContainsFunc(successors(n), visit) {
 			return true
 		}
-		seen[n] = open
-		if slices.ContainsFunc(n.successors(), visit) {
-			return true
-		}
-		seen[n] = done
+		open[n] = false
 		return false
 	}
 	return visit(first)
@@ -211,22 +204,36 @@ func (n *node) successors() []*node {
 	return list
 }
 
-// A graph is a control on its way to code.
-type graph struct {
+// A graph is a control or a parser on its way to code.
+type graph[N any] struct {
 	*compiler
-	conditions map[string]*bmv2.Expr
-	later      []*node // that have been jumped to
+	labels map[*N]asm.Label
+	last   asm.Label     // where no node is next
+	node   func(n *N) *N // writes one node and returns the one to write behind it
+	later  []*N          // that have been jumped to
+}
+
+// write writes all nodes that the first leads to.
+func (g *graph[N]) write(first *N) {
+	g.follow(first)
+	for len(g.later) > 0 {
+		n := g.later[0]
+		g.later = g.later[1:]
+		if !g.Bound(g.labels[n]) {
+			g.follow(n)
+		}
+	}
 }
 
 // label is where a node is or will be.
-func (g *graph) label(n *node) asm.Label {
+func (g *graph[N]) label(n *N) asm.Label {
 	if n == nil {
-		return g.end
+		return g.last
 	}
-	l, ok := g.nodes[n]
+	l, ok := g.labels[n]
 	if !ok {
 		l = g.NewLabel()
-		g.nodes[n] = l
+		g.labels[n] = l
 	}
 	if !g.Bound(l) {
 		g.later = append(g.later, n)
@@ -236,21 +243,26 @@ func (g *graph) label(n *node) asm.Label {
 
 // follow writes nodes one behind the other, from n on, as long as they are not
 // written yet.
-func (g *graph) follow(n *node) {
+func (g *graph[N]) follow(n *N) {
 	for n != nil {
 		l := g.label(n)
 		if g.Bound(l) {
-			g.Jump(l)
-			return
+			break
 		}
 		g.Bind(l)
 		n = g.node(n)
 	}
-	g.Jump(g.end)
+	g.Jump(g.label(n))
 }
 
-// node writes one node and returns the one to write behind it.
-func (g *graph) node(n *node) *node {
+// A controlGraph is a control on its way to code.
+type controlGraph struct {
+	graph[node]
+	conditions map[string]*bmv2.Expr
+}
+
+// step writes one node and returns the one to write behind it.
+func (g *controlGraph) step(n *node) *node {
 	switch {
 	case n.table != nil && n.table.Fixed:
 		g.inlined(n.table.Def.Action, n.table.Def.Args)

@@ -1,13 +1,12 @@
 package program
 
 import (
-	"slices"
-
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/asm"
 	"github.com/p4lb/p4lb/dataplane/code"
 	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/dataplane/vector"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // compileParser writes the parser and the verification of checksums. It goes on
@@ -16,7 +15,7 @@ func (k *compiler) compileParser(c *bmv2.Config) {
 	k.parse = k.Here()
 	k.StoreByte(code.StateSumBad, 0)
 	k.parseStates(k.prog.parser, c, "parser")
-	k.verifySums(c)
+	k.verifySums()
 	k.JumpTo(code.StateNext)
 }
 
@@ -29,83 +28,31 @@ func (k *compiler) parseStates(ps *Parser, c *bmv2.Config, name string) {
 		k.states = map[*parseState]asm.Label{}
 	}
 	if ps.first != nil {
-		src := c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(x *bmv2.Parser) bool { return x.Name == name }))]
-		g := &parseGraph{compiler: k, codes: ps.Codes, states: map[string]*bmv2.ParseState{}}
+		src := parserNamed(c, name)
+		g := &parseGraph{graph: graph[parseState]{compiler: k, labels: k.states, last: k.parsed}, codes: ps.Codes}
+		states := map[string]*bmv2.ParseState{}
 		for _, s := range src.ParseStates {
-			g.states[s.Name] = s
+			states[s.Name] = s
 		}
-		if g.counts = ps.first.circular(map[*parseState]bool{}); g.counts {
+		g.node = func(st *parseState) *parseState { return g.state(st, states[st.name]) }
+		if g.counts = circular(ps.first, (*parseState).successors); g.counts {
 			k.StoreConst(code.StateSteps, 0)
 		}
-		g.follow(ps.first)
-		for len(g.later) > 0 {
-			st := g.later[0]
-			g.later = g.later[1:]
-			if !k.Bound(k.states[st]) {
-				g.follow(st)
-			}
-		}
+		g.write(ps.first)
 	}
 	k.Bind(k.parsed)
 }
 
-// circular reports whether the parser can come back to a state that it is in;
-// open has those.
-func (st *parseState) circular(open map[*parseState]bool) bool {
-	if st == nil {
-		return false
-	}
-	if on, seen := open[st]; seen {
-		return on
-	}
-	open[st] = true
-	for i := range st.cases {
-		if st.cases[i].next.circular(open) {
-			return true
-		}
-	}
-	if st.others.circular(open) {
-		return true
-	}
-	open[st] = false
-	return false
+// successors are the states that a parser may go to from st.
+func (st *parseState) successors() []*parseState {
+	return append(lists.Map(st.cases, func(c parseCase) *parseState { return c.next }), st.others)
 }
 
 // A parseGraph is a parser on its way to code.
 type parseGraph struct {
-	*compiler
+	graph[parseState]
 	codes  errorCodes
-	states map[string]*bmv2.ParseState
 	counts bool // the states that a packet has been in
-	later  []*parseState
-}
-
-func (g *parseGraph) label(st *parseState) asm.Label {
-	if st == nil {
-		return g.parsed
-	}
-	l, ok := g.compiler.states[st]
-	if !ok {
-		l = g.NewLabel()
-		g.compiler.states[st] = l
-	}
-	if !g.Bound(l) {
-		g.later = append(g.later, st)
-	}
-	return l
-}
-
-// follow writes states one behind the other.
-func (g *parseGraph) follow(st *parseState) {
-	for st != nil {
-		l := g.label(st)
-		if g.Bound(l) {
-			break
-		}
-		g.Bind(l)
-		st = g.state(st, g.states[st.name])
-	}
-	g.Jump(g.label(st))
 }
 
 // state writes a state and returns the one to write behind it.
@@ -278,20 +225,14 @@ func (g *parseGraph) matches(c *parseCase, bytes int) {
 }
 
 // verifySums writes the verification of checksums.
-func (k *compiler) verifySums(c *bmv2.Config) {
-	sums := k.prog.verifies
-	for _, src := range c.Checksums {
-		if src.Verify != nil && !*src.Verify {
-			continue
-		}
-		sum := sums[0]
-		sums = sums[1:]
+func (k *compiler) verifySums() {
+	for _, sum := range k.prog.verifies {
 		skip := k.NewLabel()
 		if !sum.header.Metadata {
 			k.MemConst(asm.Cmp, code.Word(sum.header.Base), 0)
 			k.JumpIf(asm.Equal, skip)
 		}
-		k.sumCondition(sum, src, skip)
+		k.sumCondition(sum, skip)
 		if sum.calc.Terms != nil {
 			k.Checksum(sum.calc)
 			k.DoMem(asm.Cmp, code.Pool[0], code.Word(sum.target.Off))
@@ -309,11 +250,11 @@ func (k *compiler) verifySums(c *bmv2.Config) {
 }
 
 // sumCondition jumps if the condition of a checksum does not hold.
-func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip asm.Label) {
+func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 	if sum.cond == nil {
 		return
 	}
-	if b := k.Condition(src.IfCond); b != nil {
+	if b := k.Condition(sum.src.IfCond); b != nil {
 		k.Branch(b, 0, skip, false)
 		return
 	}
@@ -326,7 +267,7 @@ func (k *compiler) sumCondition(sum *checksum, src *bmv2.Checksum, skip asm.Labe
 // compileDeparser writes what puts the headers before the payload.
 func (k *compiler) compileDeparser(c *bmv2.Config) {
 	k.deparse = k.Here()
-	k.updateSums(c)
+	k.updateSums()
 	k.beforeHeaders(k.prog.Deparser, c, "deparser")
 	k.emitHeaders(k.prog.Deparser)
 	k.Jump(k.end)
@@ -337,23 +278,17 @@ func (k *compiler) beforeHeaders(d *deparser, c *bmv2.Config, name string) {
 	if d.before.code == nil {
 		return
 	}
-	src := c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(x *bmv2.Deparser) bool { return x.Name == name }))]
+	src := deparserNamed(c, name)
 	k.InPlace, k.Known, k.takesArgs = true, nil, false
 	k.primitives(d.before, src.Primitives)
 	k.InPlace = false
 }
 
 // updateSums writes the update of checksums.
-func (k *compiler) updateSums(c *bmv2.Config) {
-	sums := k.prog.updates
-	for _, src := range c.Checksums {
-		if src.Update != nil && !*src.Update {
-			continue
-		}
-		sum := sums[0]
-		sums = sums[1:]
+func (k *compiler) updateSums() {
+	for _, sum := range k.prog.updates {
 		skip := k.NewLabel()
-		k.sumCondition(sum, src, skip)
+		k.sumCondition(sum, skip)
 		if f := sum.target; sum.calc.Terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 {
 			k.Checksum(sum.calc)
 			k.Store(code.Word(f.Off), code.Pool[0])

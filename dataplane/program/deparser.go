@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
@@ -16,18 +17,18 @@ type deparser struct {
 	prepares, emits uintptr // for Tofino: before and emit in the compiled program
 }
 
+// deparserNamed is the deparser of a name, or the first one.
+func deparserNamed(c *bmv2.Config, name string) *bmv2.Deparser {
+	return c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(d *bmv2.Deparser) bool { return d.Name == name }))]
+}
+
 // deparser links the deparser of a name, or the first one.
 func (l *Linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error) {
 	d := &deparser{before: &action{}}
 	if len(c.Deparsers) == 0 {
 		return d, nil
 	}
-	src := c.Deparsers[0]
-	for _, x := range c.Deparsers {
-		if x.Name == deparserName {
-			src = x
-		}
-	}
+	src := deparserNamed(c, deparserName)
 	for _, name := range src.Order {
 		h := l.Layout.HeaderNames[name]
 		if h.Type.Bits%8 != 0 {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/vector"
 )
@@ -17,23 +18,16 @@ const (
 	errMultiWrite  = 0x0100
 )
 
+// knownErrors are those of them that programs declare and parsers do not raise.
+var knownErrors = map[string]uint64{"CounterRange": errCounter, "Timeout": errUserTimeout, "PhvOwner": errOwner, "MultiWrite": errMultiWrite}
+
 // ErrorBits gives the errors that a program declares their bits. Those that
 // the hardware does not know count as no match.
 func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	codes := newErrorCodes(list)
 	bits := map[uint64]uint64{}
 	for _, e := range list {
-		bits[uint64(e.Value)] = ErrNoMatch
-		switch e.Name {
-		case "CounterRange":
-			bits[uint64(e.Value)] = errCounter
-		case "Timeout":
-			bits[uint64(e.Value)] = errUserTimeout
-		case "PhvOwner":
-			bits[uint64(e.Value)] = errOwner
-		case "MultiWrite":
-			bits[uint64(e.Value)] = errMultiWrite
-		}
+		bits[uint64(e.Value)] = cmp.Or(knownErrors[e.Name], ErrNoMatch)
 	}
 	bits[uint64(codes.noMatch)] = ErrNoMatch
 	bits[uint64(codes.tooShort)] = errPartial | errSource

@@ -72,11 +72,7 @@ func (l *Linker) random(a []*bmv2.Expr) (vector.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	lo, err := l.Number(a[1])
-	if err != nil {
-		return nil, err
-	}
-	hi, err := l.Number(a[2])
+	lo, hi, err := vector.Both(l.Number, a[1], a[2])
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/cell"
@@ -172,8 +171,7 @@ func (l *Linker) linkHalves(c *bmv2.Config) (err error) {
 			if h.Deparser, err = l.deparser(c, h.name+"_deparser"); err != nil {
 				return fmt.Errorf("%s: %w", h.name, err)
 			}
-			i := slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == h.name+"_parser" })
-			h.ReadsError = c.Parsers[i].ReadsError
+			h.ReadsError = parserNamed(c, h.name+"_parser").ReadsError
 			l.prog.Halves = append(l.prog.Halves, h)
 		}
 	}

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
@@ -35,7 +36,7 @@ func (s *Program) Parse(p *vector.State) {
 			if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
 				p.ChecksumError = true
 				if s.opts.Trace != nil {
-					s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.name})
+					s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.src.Name})
 				}
 			}
 		}
@@ -70,18 +71,18 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 	}
 }
 
+// parserNamed is the parser of a name, or the first one.
+func parserNamed(c *bmv2.Config, name string) *bmv2.Parser {
+	return c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == name }))]
+}
+
 // parser links the parser of a name, or the first one.
 func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 	ps := &Parser{Codes: newErrorCodes(c.Errors)}
 	if len(c.Parsers) == 0 {
 		return ps, nil
 	}
-	src := c.Parsers[0]
-	for _, s := range c.Parsers {
-		if s.Name == name {
-			src = s
-		}
-	}
+	src := parserNamed(c, name)
 	states := map[string]*parseState{}
 	for _, s := range src.ParseStates {
 		states[s.Name] = &parseState{name: s.Name}
@@ -98,7 +99,7 @@ func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 		code := ps.Codes.noMatch
 		noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
 		for _, s := range src.ParseStates {
-			if st := states[s.Name]; len(st.cases) > 0 && !hasDefault(s) {
+			if st := states[s.Name]; len(st.cases) > 0 && !slices.ContainsFunc(s.Transitions, isDefault) {
 				st.others = noMatch
 			}
 		}
@@ -121,7 +122,7 @@ func (l *Linker) parseState(st *parseState, s *bmv2.ParseState, states map[strin
 	}
 	for i, t := range s.Transitions {
 		next := states[t.NextState]
-		if t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default") {
+		if isDefault(t) {
 			st.others = next
 			continue
 		}
@@ -235,11 +236,6 @@ func (l *Linker) advance(op string, e *bmv2.Expr, codes errorCodes) (parserOp, e
 	}, nil
 }
 
-func hasDefault(s *bmv2.ParseState) bool {
-	for _, t := range s.Transitions {
-		if t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default") {
-			return true
-		}
-	}
-	return false
+func isDefault(t bmv2.Transition) bool {
+	return t.Type == "default" || t.Type != "parse_vset" && (t.Value == "" || t.Value == "default")
 }

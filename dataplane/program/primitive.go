@@ -9,11 +9,7 @@ import (
 )
 
 func (l *Linker) arithmetic(op string, dst, left, right *bmv2.Expr) (vector.Step, error) {
-	a, err := l.Number(left)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.Number(right)
+	a, b, err := vector.Both(l.Number, left, right)
 	if err != nil {
 		return nil, err
 	}
@@ -29,11 +25,7 @@ func (l *Linker) arithmetic(op string, dst, left, right *bmv2.Expr) (vector.Step
 }
 
 func (l *Linker) assignHeader(dst, src *bmv2.Expr) (vector.Step, error) {
-	d, err := l.Header(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.Header(src)
+	d, s, err := vector.Both(l.Header, dst, src)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +44,7 @@ func (l *Linker) assignHeader(dst, src *bmv2.Expr) (vector.Step, error) {
 }
 
 func (l *Linker) assignUnion(dst, src *bmv2.Expr) (vector.Step, error) {
-	d, err := l.Union(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.Union(src)
+	d, s, err := vector.Both(l.Union, dst, src)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +62,7 @@ func (l *Linker) assignUnion(dst, src *bmv2.Expr) (vector.Step, error) {
 var errStacksDiffer = errors.New("the stacks differ in type or size")
 
 func (l *Linker) assignStack(dst, src *bmv2.Expr) (vector.Step, error) {
-	d, err := l.Stack(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.Stack(src)
+	d, s, err := vector.Both(l.Stack, dst, src)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +78,7 @@ func (l *Linker) assignStack(dst, src *bmv2.Expr) (vector.Step, error) {
 }
 
 func (l *Linker) assignUnionStack(dst, src *bmv2.Expr) (vector.Step, error) {
-	d, err := l.UnionStack(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.UnionStack(src)
+	d, s, err := vector.Both(l.UnionStack, dst, src)
 	if err != nil {
 		return nil, err
 	}

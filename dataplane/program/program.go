@@ -189,12 +189,9 @@ func (s *Program) Passive() bool {
 	if s.Tofino() || s.opts.Trace != nil || s.Egress != nil && s.Egress.first != nil || s.Deparser.before.code != nil {
 		return false
 	}
-	for _, sum := range c.Checksums {
-		if sum.Update != nil && !*sum.Update {
-			continue
-		}
-		i := slices.IndexFunc(c.Calculations, func(k *bmv2.Calculation) bool { return k.Name == sum.Calculation })
-		if i < 0 || !l.headersOnly(sum.IfCond) || slices.ContainsFunc(c.Calculations[i].Input, func(e *bmv2.Expr) bool { return !l.headersOnly(e) }) {
+	for _, sum := range s.updates {
+		i := slices.IndexFunc(c.Calculations, func(k *bmv2.Calculation) bool { return k.Name == sum.src.Calculation })
+		if i < 0 || !l.headersOnly(sum.src.IfCond) || slices.ContainsFunc(c.Calculations[i].Input, func(e *bmv2.Expr) bool { return !l.headersOnly(e) }) {
 			return false
 		}
 	}

@@ -47,14 +47,12 @@ func (l *Linker) keyValue(e *bmv2.Expr) (vector.Value, int, error) {
 	case bmv2.TypeField:
 		f, err := l.FieldRef(e)
 		return vector.FieldValue(f), f.Width, err
-	case bmv2.TypeStackField:
-		pl, err := l.LastPlace(e)
-		if err != nil {
-			return vector.Value{}, 0, err
+	case bmv2.TypeStackField, bmv2.TypeUnionStackField:
+		last := l.LastPlace
+		if e.Type == bmv2.TypeUnionStackField {
+			last = l.LastUnionPlace
 		}
-		return pl.Value(), pl.Field.Width, nil
-	case bmv2.TypeUnionStackField:
-		pl, err := l.LastUnionPlace(e)
+		pl, err := last(e)
 		if err != nil {
 			return vector.Value{}, 0, err
 		}

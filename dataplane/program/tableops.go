@@ -226,7 +226,7 @@ func (c *Call) ToTarget() Target {
 	return Target{Kind: c.target, Index: c.index}
 }
 
-// kindOfTable is the kind of match that decides how entries are found.
+// Ordered reports whether the entries have a priority.
 func (t *Table) Ordered() bool {
 	return t.match == bmv2.MatchTernary || t.match == bmv2.MatchRange
 }

@@ -37,12 +37,8 @@ func (r *runner) checkCounter(c *cursor) error {
 
 // checkRegister compares a cell, or half of a pair: lo is the first field.
 func (r *runner) checkRegister(c *cursor) error {
-	var names []string
-	arrays := map[string]*bmv2.RegisterArray{}
-	for _, a := range r.sw.Config().RegisterArrays {
-		names = append(names, a.Name)
-		arrays[a.Name] = a
-	}
+	arrays := r.sw.Config().RegisterArrays
+	names := lists.Map(arrays, func(a *bmv2.RegisterArray) string { return a.Name })
 	name, i, err := r.cellName(c, "register", names)
 	if err != nil {
 		return err
@@ -57,9 +53,10 @@ func (r *runner) checkRegister(c *cursor) error {
 		half = strings.ToLower(c.next())
 	}
 	op, want := c.next(), c.next()
-	if width := uint(arrays[name].Bitwidth); half == "hi" && !arrays[name].Pair {
+	array := lists.First(arrays, func(a *bmv2.RegisterArray) bool { return a.Name == name })
+	if width := uint(array.Bitwidth); half == "hi" && !array.Pair {
 		return fmt.Errorf("%s has no second half: its cells are one number of %d bits", name, width)
-	} else if half != "" && arrays[name].Pair {
+	} else if half != "" && array.Pair {
 		first := new(big.Int).Rsh(got, width/2)
 		if half == "hi" {
 			first.Sub(got, first.Lsh(first, width/2))

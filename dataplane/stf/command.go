@@ -66,11 +66,7 @@ func (r *runner) add(c *cursor) error {
 			return err
 		}
 	}
-	inv, err := c.invocation()
-	if err != nil {
-		return err
-	}
-	call, err := r.call(t, inv)
+	call, err := r.call(t, c)
 	if err != nil {
 		return err
 	}
@@ -129,11 +125,7 @@ func (r *runner) setDefault(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	inv, err := c.invocation()
-	if err != nil {
-		return err
-	}
-	call, err := r.call(t, inv)
+	call, err := r.call(t, c)
 	if err != nil {
 		return err
 	}

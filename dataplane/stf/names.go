@@ -1,8 +1,10 @@
 package stf
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/dataplane/program"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // unique picks the name that equals short, or else the only one that ends with
@@ -47,21 +50,21 @@ func (r *runner) table(short string) (*bmv2.Table, error) {
 	return byName[name], err
 }
 
-// call builds the call of one of a table's actions.
-func (r *runner) call(t *bmv2.Table, inv invocation) (program.ActionCall, error) {
-	seen := map[string]bool{}
-	var out []string
-	for _, n := range t.Actions {
-		if !seen[n] {
-			out = append(out, n)
-		}
-		seen[n] = true
-	}
-	name, err := unique("action of "+t.Name, inv.action, out)
+// call reads the call of one of a table's actions.
+func (r *runner) call(t *bmv2.Table, c *cursor) (program.ActionCall, error) {
+	inv, err := c.invocation()
 	if err != nil {
 		return program.ActionCall{}, err
 	}
-	c := program.ActionCall{Name: name}
+	var names []string
+	for _, n := range t.Actions {
+		names = lists.Add(names, n)
+	}
+	name, err := unique("action of "+t.Name, inv.action, names)
+	if err != nil {
+		return program.ActionCall{}, err
+	}
+	call := program.ActionCall{Name: name}
 	values := map[string]string{}
 	for _, b := range inv.args {
 		values[b.name] = b.value
@@ -69,28 +72,23 @@ func (r *runner) call(t *bmv2.Table, inv invocation) (program.ActionCall, error)
 	for _, p := range actionOf(r.sw.Config(), name).RuntimeData {
 		s, ok := values[p.Name]
 		if !ok {
-			return c, fmt.Errorf("action %s: no value for %s", name, p.Name)
+			return call, fmt.Errorf("action %s: no value for %s", name, p.Name)
 		}
 		delete(values, p.Name)
 		v, err := number(s)
 		if err != nil {
-			return c, err
+			return call, err
 		}
-		c.Params = append(c.Params, v.Bytes())
+		call.Params = append(call.Params, v.Bytes())
 	}
 	for name := range values {
-		return c, fmt.Errorf("action %s has no parameter %s", c.Name, name)
+		return call, fmt.Errorf("action %s has no parameter %s", call.Name, name)
 	}
-	return c, nil
+	return call, nil
 }
 
 func actionOf(c *bmv2.Config, name string) *bmv2.Action {
-	for _, a := range c.Actions {
-		if a.Name == name {
-			return a
-		}
-	}
-	return &bmv2.Action{}
+	return cmp.Or(lists.First(c.Actions, func(a *bmv2.Action) bool { return a.Name == name }), &bmv2.Action{})
 }
 
 var stackIndex = sync.OnceValue(func() *regexp.Regexp {
@@ -109,10 +107,8 @@ func key(fields []dataplane.KeyField, name string) (int, error) {
 		func(n string) bool { return isValid && strings.HasSuffix(n, "."+base+"$valid$") },
 	}
 	for _, is := range forms {
-		for i, f := range fields {
-			if is(f.Name) {
-				return i, nil
-			}
+		if i := slices.IndexFunc(fields, func(f dataplane.KeyField) bool { return is(f.Name) }); i >= 0 {
+			return i, nil
 		}
 	}
 	return 0, fmt.Errorf("no key field %q", name)

@@ -12,14 +12,9 @@ import (
 func UnaryOp(op string, a Value) (Value, error) {
 	switch op {
 	case "~":
-		hi := a.Hi
-		if a.Hi == nil {
-			hi = new(big.Int)
-		}
-		lo := new(big.Int).Not(hi)
-		r := Value{Lo: lo, Hi: new(big.Int).Not(a.Lo), Kind: fnKind}
-		if a.Hi == nil {
-			r.Lo, r.Hi = a.Lo, nil
+		r := Value{Lo: a.Lo, Kind: fnKind}
+		if a.Hi != nil {
+			r.Lo, r.Hi = new(big.Int).Not(a.Hi), new(big.Int).Not(a.Lo)
 		}
 		f, w := a.Low(), a.WideFn()
 		r.fn = func(p *State) uint64 { return ^f(p) }

@@ -78,7 +78,6 @@ func KindOf(e *bmv2.Expr) exprKind {
 		case "?":
 			return KindOf(e.Left)
 		}
-		return NumberExpr
 	}
 	return NumberExpr
 }
@@ -187,19 +186,19 @@ func (l *Linker) conditional(e *bmv2.Expr) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	left, right, err := operands(e, l.Number)
+	left, right, err := Both(l.Number, e.Left, e.Right)
 	if err != nil {
 		return Value{}, err
 	}
 	return Choose(cond, left, right), nil
 }
 
-// operands links both sides of an operation.
-func operands[T any](e *bmv2.Expr, link func(*bmv2.Expr) (T, error)) (left, right T, err error) {
-	if left, err = link(e.Left); err == nil {
-		right, err = link(e.Right)
+// Both links two expressions in the same way.
+func Both[T any](link func(*bmv2.Expr) (T, error), a, b *bmv2.Expr) (x, y T, err error) {
+	if x, err = link(a); err == nil {
+		y, err = link(b)
 	}
-	return left, right, err
+	return x, y, err
 }
 
 // NextOf is the word that counts the elements in use of a stack.
@@ -241,7 +240,7 @@ func (l *Linker) Boolean(e *bmv2.Expr) (Test, error) {
 		t, err := l.Boolean(e.Right)
 		return func(p *State) bool { return !t(p) }, err
 	case "and", "or":
-		a, b, err := operands(e, l.Boolean)
+		a, b, err := Both(l.Boolean, e.Left, e.Right)
 		if err != nil {
 			return nil, err
 		}
@@ -280,7 +279,7 @@ func (l *Linker) boolConditional(e *bmv2.Expr) (Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := operands(e, l.Boolean)
+	a, b, err := Both(l.Boolean, e.Left, e.Right)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +292,7 @@ func (l *Linker) boolConditional(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) numberComparison(e *bmv2.Expr) (Test, error) {
-	a, b, err := operands(e, l.Number)
+	a, b, err := Both(l.Number, e.Left, e.Right)
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +325,6 @@ func (l *Linker) equality(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) boolEquality(e *bmv2.Expr) (Test, error) {
-	a, b, err := operands(e, l.Boolean)
+	a, b, err := Both(l.Boolean, e.Left, e.Right)
 	return func(p *State) bool { return a(p) == b(p) }, err
 }

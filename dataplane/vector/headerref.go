@@ -3,6 +3,7 @@ package vector
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane/num"
@@ -260,11 +261,4 @@ func (l *Linker) LastUnionPlace(e *bmv2.Expr) (Place, error) {
 }
 
 // Member is the index of a member in each union, or -1.
-func (s *unionStack) Member(name string) int {
-	for i, n := range s.Elements[0].names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
+func (s *unionStack) Member(name string) int { return slices.Index(s.Elements[0].names, name) }

@@ -153,19 +153,11 @@ func (h *Header) Write(b *num.BitWriter, p *State) {
 
 // Like reports whether two unions have members of the same types.
 func (u *union) Like(o *union) bool {
-	if len(u.Members) != len(o.Members) {
-		return false
-	}
-	for i, m := range u.Members {
-		if m.Type != o.Members[i].Type {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(u.Members, o.Members, func(a, b *Header) bool { return a.Type == b.Type })
 }
 
 func (l *Linker) headerEquality(e *bmv2.Expr) (Test, error) {
-	a, b, err := operands(e, l.Header)
+	a, b, err := Both(l.Header, e.Left, e.Right)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +169,7 @@ func (l *Linker) headerEquality(e *bmv2.Expr) (Test, error) {
 }
 
 func (l *Linker) unionEquality(e *bmv2.Expr) (Test, error) {
-	a, b, err := operands(e, l.Union)
+	a, b, err := Both(l.Union, e.Left, e.Right)
 	if err != nil {
 		return nil, err
 	}

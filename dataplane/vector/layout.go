@@ -21,11 +21,8 @@ import (
 //	headers        each: valid, fields
 //	stacks         each: the index of the next element
 type Layout struct {
-	Types       []*HeaderType
-	Headers     []*Header
-	stacks      []*stack
-	unions      []*union
-	unionStacks []*unionStack
+	Types   []*HeaderType
+	Headers []*Header
 
 	Words    int
 	scratch  int
@@ -48,7 +45,6 @@ type HeaderType struct {
 	Bits    int // without the variable-length field
 	VarLen  int // index of the variable-length field, or -1
 	MaxVar  int // its largest size in bits
-	maxLen  int // the header's largest size in bytes if given, or 0
 	LenExpr *bmv2.Expr
 	Chunks  []Chunk
 }
@@ -173,7 +169,7 @@ func NewLayout(c *bmv2.Config) (*Layout, error) {
 const MaxWords = 1 << 20
 
 func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
-	ht := &HeaderType{Name: t.Name, byName: map[string]int{}, VarLen: -1, maxLen: t.MaxLength, LenExpr: t.LengthExp}
+	ht := &HeaderType{Name: t.Name, byName: map[string]int{}, VarLen: -1, LenExpr: t.LengthExp}
 	ht.Size = 1
 	for i, f := range t.Fields {
 		fd := Field{Name: f.Name, Width: f.Width, Signed: f.Signed, VarLen: f.VarLen}
@@ -191,8 +187,8 @@ func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
 	if ht.VarLen >= 0 {
 		// The variable-length field gets its room, now that the rest of the header is
 		// known.
-		ht.MaxVar = ht.maxLen*8 - ht.Bits
-		if ht.maxLen == 0 || ht.MaxVar < 0 {
+		ht.MaxVar = t.MaxLength*8 - ht.Bits
+		if t.MaxLength == 0 || ht.MaxVar < 0 {
 			ht.MaxVar = defaultVarBits
 		}
 		f := &ht.Fields[ht.VarLen]
@@ -216,7 +212,6 @@ func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID 
 		for _, id := range s.HeaderIDs {
 			st.Elements = append(st.Elements, byID[id])
 		}
-		l.stacks = append(l.stacks, st)
 		l.StackNames[s.Name] = st
 	}
 	unionTypes := map[string]*bmv2.HeaderUnionType{}
@@ -231,7 +226,6 @@ func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID 
 			un.Members = append(un.Members, byID[id])
 			un.names = append(un.names, unionTypes[u.UnionType].Headers[i].Name)
 		}
-		l.unions = append(l.unions, un)
 		l.unionNames[u.Name] = un
 		unionIDs[u.ID] = un
 	}
@@ -240,7 +234,6 @@ func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID 
 		for _, id := range s.HeaderUnionIDs {
 			st.Elements = append(st.Elements, unionIDs[id])
 		}
-		l.unionStacks = append(l.unionStacks, st)
 		l.UnionStackNames[s.Name] = st
 	}
 }

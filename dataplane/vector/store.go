@@ -48,11 +48,7 @@ func (l *Linker) Assign(dst, src *bmv2.Expr) (Step, error) {
 
 // AssignVL links the assignment of a field of variable length.
 func (l *Linker) AssignVL(dst, src *bmv2.Expr) (Step, error) {
-	d, err := l.Place(dst)
-	if err != nil {
-		return nil, err
-	}
-	s, err := l.Place(src)
+	d, s, err := Both(l.Place, dst, src)
 	if err != nil {
 		return nil, err
 	}
