@@ -128,8 +128,7 @@ func (s *Switch) DigestWidths(list string) ([]int, error) {
 		if l == nil || l.name != list {
 			continue
 		}
-		widths := lists.Map(l.fields, func(f vector.Field) int { return f.Width })
-		return widths, nil
+		return lists.Map(l.fields, func(f vector.Field) int { return f.Width }), nil
 	}
 	return nil, fmt.Errorf("unknown learn list %q", list)
 }

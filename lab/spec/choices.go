@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
@@ -266,13 +267,30 @@ var choices = []Choice{
 	},
 }
 
+// places are the indices of the fields of a setting by their keys, found once: the
+// keys of runs ask for all choices.
+var places = sync.OnceValue(func() map[string][]int {
+	list := map[string][]int{}
+	var walk func(t reflect.Type, path string, index []int)
+	walk = func(t reflect.Type, path string, index []int) {
+		for i := range t.NumField() {
+			name, ok := formName(t.Field(i))
+			key, at := path+name, append(slices.Clip(index), i)
+			if ok {
+				list[strings.TrimPrefix(key, ".")] = at
+			}
+			if t := t.Field(i).Type; ok && t.Kind() == reflect.Struct {
+				walk(t, key, at)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Setting](), "", nil)
+	return list
+})
+
 // field finds the choice in a setting, by its key.
 func (c *Choice) field(s *Setting) reflect.Value {
-	v := reflect.ValueOf(s).Elem()
-	for name := range strings.SplitSeq(c.Key, ".") {
-		v = fieldNamed(v, name)
-	}
-	return v
+	return reflect.ValueOf(s).Elem().FieldByIndex(places()[c.Key])
 }
 
 // get is the choice in a setting as text; "" where it is not set.

@@ -376,10 +376,7 @@ func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
 	if err != nil {
 		return nil
 	}
-	list, err := advice.For(n, s.Scheme)
-	if err != nil {
-		return nil
-	}
+	list, _ := advice.For(n, s.Scheme)
 	return list
 }
 
