@@ -43,7 +43,8 @@ func controlCases() []controlCase {
 // them, and within a process.
 func Control(ctx context.Context, runs int) ([]Measurement, error) {
 	var list []Measurement
-	for _, measure := range []func(controlCase, context.Context, *fabric.Topology, int) ([]Measurement, error){controlCase.process, controlCase.again} {
+	type measure func(controlCase, context.Context, *fabric.Topology, int) ([]Measurement, error)
+	for _, measure := range []measure{controlCase.process, controlCase.again} {
 		for _, c := range controlCases() {
 			t, err := c.make()
 			if err != nil {

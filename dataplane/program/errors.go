@@ -19,7 +19,9 @@ const (
 )
 
 // knownErrors are those of them that programs declare and parsers do not raise.
-var knownErrors = map[string]uint64{"CounterRange": errCounter, "Timeout": errUserTimeout, "PhvOwner": errOwner, "MultiWrite": errMultiWrite}
+var knownErrors = map[string]uint64{
+	"CounterRange": errCounter, "Timeout": errUserTimeout, "PhvOwner": errOwner, "MultiWrite": errMultiWrite,
+}
 
 // ErrorBits gives the errors that a program declares their bits. Those that
 // the hardware does not know count as no match.
