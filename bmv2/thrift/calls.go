@@ -79,12 +79,12 @@ var services = sync.OnceValue(func() map[string]map[string]call {
 
 func switchCalls() map[string]call {
 	return map[string]call{
-		"set_egress_queue_depth":            queueDepth,
-		"set_egress_queue_rate":             queueRate,
-		"set_all_egress_queue_depths":       allDepths,
-		"set_all_egress_queue_rates":        allRates,
-		"set_egress_priority_queue_depth":   priorityDepth,
-		"set_egress_priority_queue_rate":    priorityRate,
+		"set_egress_queue_depth":            ofQueues(1, setDepth),
+		"set_egress_queue_rate":             ofQueues(1, setRate),
+		"set_all_egress_queue_depths":       ofQueues(0, setDepth),
+		"set_all_egress_queue_rates":        ofQueues(0, setRate),
+		"set_egress_priority_queue_depth":   ofQueues(2, setDepth),
+		"set_egress_priority_queue_rate":    ofQueues(2, setRate),
 		"mirroring_session_add":             sessionAdd,
 		"mirroring_session_delete":          sessionDelete,
 		"mirroring_session_get":             sessionGet,
@@ -98,14 +98,14 @@ func switchCalls() map[string]call {
 
 func arrayCalls() map[string]call {
 	return map[string]call{
-		"bm_register_read":        registerRead,
-		"bm_register_read_all":    registerReadAll,
-		"bm_register_write":       registerWrite,
-		"bm_register_write_range": registerWriteRange,
-		"bm_register_reset":       registerReset,
-		"bm_counter_read":         counterRead,
-		"bm_counter_write":        counterWrite,
-		"bm_counter_reset_all":    counterReset,
+		"bm_register_read":        ofCells(Target.RegisterSize, oneCell, registerRead),
+		"bm_register_read_all":    ofCells(Target.RegisterSize, allCells, registerReadAll),
+		"bm_register_write":       ofCells(Target.RegisterSize, oneCell, registerWrite(4)),
+		"bm_register_write_range": ofCells(Target.RegisterSize, someCells, registerWrite(5)),
+		"bm_register_reset":       ofCells(Target.RegisterSize, allCells, registerReset),
+		"bm_counter_read":         ofCells(Target.CounterSize, oneCell, counterRead),
+		"bm_counter_write":        ofCells(Target.CounterSize, oneCell, counterWrite),
+		"bm_counter_reset_all":    ofCells(Target.CounterSize, allCells, counterReset),
 	}
 }
 
@@ -123,118 +123,89 @@ const ownService = "p4lb"
 // saturate fits a number into the 64 signed bits of the wire.
 func saturate(v uint64) int64 { return int64(min(v, math.MaxInt64)) }
 
-// cells checks a range of a register or counter.
-func cells(size int, ok bool, from, to int32) exception {
-	switch {
-	case !ok:
-		return badName
-	case from < 0 || to < from || int(to) > size:
-		return badIndex
-	}
-	return 0
-}
-
-func done(err error) (any, exception) {
+// done is the answer of a call that returns nothing, and refused where it has
+// not worked.
+func done(err error, refused exception) (any, exception) {
 	if err != nil {
-		return nil, otherError
+		return nil, refused
 	}
 	return nil, 0
 }
 
-// index is the range of one cell, empty and thus refused where it would
-// overflow.
-func index(i int32) (from, to int32) {
-	if i == math.MaxInt32 {
-		return -1, -1
-	}
-	return i, i + 1
+// A part is which cells of an array of some size a call is about.
+type part func(in record, size int) (from, to int)
+
+func oneCell(in record, _ int) (from, to int) {
+	from = int(in.int32At(3))
+	return from, from + 1
 }
 
-func registerRead(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	from, to := index(in.int32At(3))
-	size, ok := t.RegisterSize(name)
-	if e := cells(size, ok, from, to); e != 0 {
-		return nil, e
+func someCells(in record, _ int) (from, to int) { return int(in.int32At(3)), int(in.int32At(4)) }
+
+func allCells(_ record, size int) (from, to int) { return 0, size }
+
+// A cellCall is a call about cells that there are.
+type cellCall func(t Target, in record, name string, from, to int) (any, exception)
+
+// ofCells makes a call of f: one that refuses registers or counters, and cells
+// of them, that there are not.
+func ofCells(sizeOf func(t Target, name string) (int, bool), which part, f cellCall) call {
+	return func(t Target, in record) (any, exception) {
+		name := in.textAt(2)
+		size, ok := sizeOf(t, name)
+		from, to := which(in, size)
+		switch {
+		case !ok:
+			return nil, badName
+		case from < 0 || to < from || to > size:
+			return nil, badIndex
+		}
+		return f(t, in, name, from, to)
 	}
-	v, err := t.ReadRegister(name, int(from), int(to))
+}
+
+func registerRead(t Target, _ record, name string, from, to int) (any, exception) {
+	v, err := t.ReadRegister(name, from, to)
 	if err != nil {
 		return nil, otherError
 	}
 	return saturate(v[0]), 0
 }
 
-func registerReadAll(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	size, ok := t.RegisterSize(name)
-	if !ok {
-		return nil, badName
-	}
-	values, err := t.ReadRegister(name, 0, size)
+func registerReadAll(t Target, _ record, name string, from, to int) (any, exception) {
+	values, err := t.ReadRegister(name, from, to)
 	if err != nil {
 		return nil, otherError
 	}
 	return values, 0
 }
 
-func registerWrite(t Target, in record) (any, exception) {
-	from, to := index(in.int32At(3))
-	return writeCells(t, in.textAt(2), from, to, in.int64At(4))
-}
-
-func registerWriteRange(t Target, in record) (any, exception) {
-	return writeCells(t, in.textAt(2), in.int32At(3), in.int32At(4), in.int64At(5))
-}
-
-func writeCells(t Target, name string, from, to int32, v int64) (any, exception) {
-	size, ok := t.RegisterSize(name)
-	if e := cells(size, ok, from, to); e != 0 {
-		return nil, e
+// registerWrite writes the argument of an id.
+func registerWrite(value int16) cellCall {
+	return func(t Target, in record, name string, from, to int) (any, exception) {
+		return done(t.WriteRegister(name, from, to, uint64(in.int64At(value))), otherError)
 	}
-	return done(t.WriteRegister(name, int(from), int(to), uint64(v)))
 }
 
-func registerReset(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	size, ok := t.RegisterSize(name)
-	if !ok {
-		return nil, badName
-	}
-	return done(t.WriteRegister(name, 0, size, 0))
+func registerReset(t Target, _ record, name string, from, to int) (any, exception) {
+	return done(t.WriteRegister(name, from, to, 0), otherError)
 }
 
-func counterRead(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	from, to := index(in.int32At(3))
-	size, ok := t.CounterSize(name)
-	if e := cells(size, ok, from, to); e != 0 {
-		return nil, e
-	}
-	packets, bytes, err := t.ReadCounter(name, int(from))
+func counterRead(t Target, _ record, name string, from, _ int) (any, exception) {
+	packets, bytes, err := t.ReadCounter(name, from)
 	if err != nil {
 		return nil, otherError
 	}
 	return fields{{1, saturate(bytes)}, {2, saturate(packets)}}, 0
 }
 
-func counterWrite(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	from, to := index(in.int32At(3))
-	size, ok := t.CounterSize(name)
-	if e := cells(size, ok, from, to); e != 0 {
-		return nil, e
-	}
+func counterWrite(t Target, in record, name string, from, to int) (any, exception) {
 	value := in.recordAt(4)
-	return done(t.WriteCounter(name, int(from), int(to), uint64(value.int64At(2)), uint64(value.int64At(1))))
+	return done(t.WriteCounter(name, from, to, uint64(value.int64At(2)), uint64(value.int64At(1))), otherError)
 }
 
-func counterReset(t Target, in record) (any, exception) {
-	name := in.textAt(2)
-	size, ok := t.CounterSize(name)
-	if !ok {
-		return nil, badName
-	}
-	return done(t.WriteCounter(name, 0, size, 0, 0))
+func counterReset(t Target, _ record, name string, from, to int) (any, exception) {
+	return done(t.WriteCounter(name, from, to, 0, 0), otherError)
 }
 
 func configMD5(t Target, _ record) (any, exception) {
@@ -242,91 +213,39 @@ func configMD5(t Target, _ record) (any, exception) {
 	return sum[:], 0
 }
 
-// result is how the calls that declare no exception tell of an error.
-func result(err error) (any, exception) {
-	if err != nil {
-		return resultError, 0
+// A setting sets what the argument of an id says, for the queues of a port and a
+// priority as SetQueueDepth names them.
+type setting func(t Target, in record, id int16, port, priority int) (done bool)
+
+// ofQueues makes a call of set whose first arguments are so many of a port and a
+// priority. It declares no exception: it tells of an error by its result.
+func ofQueues(named int16, set setting) call {
+	return func(t Target, in record) (any, exception) {
+		which := [2]int{-1, -1}
+		for i := range named {
+			if which[i] = int(in.int32At(i + 1)); which[i] < 0 {
+				return resultError, 0
+			}
+		}
+		if !set(t, in, named+1, which[0], which[1]) {
+			return resultError, 0
+		}
+		return resultOK, 0
 	}
-	return resultOK, 0
 }
 
-func queueDepth(t Target, in record) (any, exception) {
-	return setDepth(t, in.int32At(1), -1, in.int32At(2))
+func setDepth(t Target, in record, id int16, port, priority int) (done bool) {
+	packets := in.int32At(id)
+	return packets >= 0 && t.SetQueueDepth(port, priority, int(packets)) == nil
 }
 
-func priorityDepth(t Target, in record) (any, exception) {
-	if in.int32At(2) < 0 {
-		return resultError, 0
-	}
-	return setDepth(t, in.int32At(1), in.int32At(2), in.int32At(3))
+func setRate(t Target, in record, id int16, port, priority int) (done bool) {
+	pps := in.int64At(id)
+	return pps >= 0 && t.SetQueueRate(port, priority, uint64(pps)) == nil
 }
 
-func setDepth(t Target, port, priority, packets int32) (any, exception) {
-	if port < 0 || packets < 0 {
-		return resultError, 0
-	}
-	return result(t.SetQueueDepth(int(port), int(priority), int(packets)))
-}
-
-func allDepths(t Target, in record) (any, exception) {
-	if in.int32At(1) < 0 {
-		return resultError, 0
-	}
-	return result(t.SetQueueDepth(-1, -1, int(in.int32At(1))))
-}
-
-func queueRate(t Target, in record) (any, exception) {
-	return setRate(t, in.int32At(1), -1, in.int64At(2))
-}
-
-func priorityRate(t Target, in record) (any, exception) {
-	if in.int32At(2) < 0 {
-		return resultError, 0
-	}
-	return setRate(t, in.int32At(1), in.int32At(2), in.int64At(3))
-}
-
-func setRate(t Target, port, priority int32, pps int64) (any, exception) {
-	if port < 0 || pps < 0 {
-		return resultError, 0
-	}
-	return result(t.SetQueueRate(int(port), int(priority), uint64(pps)))
-}
-
-func allRates(t Target, in record) (any, exception) {
-	if in.int64At(1) < 0 {
-		return resultError, 0
-	}
-	return result(t.SetQueueRate(-1, -1, uint64(in.int64At(1))))
-}
-
-func sessionAdd(t Target, in record) (any, exception) {
-	port, group := -1, -1
-	config := in.recordAt(2)
-	if v, ok := config[1].(int32); ok {
-		port = int(v)
-	}
-	if v, ok := config[2].(int32); ok {
-		group = int(v)
-	}
-	if t.SetSession(int(in.int32At(1)), port, group) != nil {
-		return nil, noSession
-	}
-	return nil, 0
-}
-
-func sessionDelete(t Target, in record) (any, exception) {
-	if t.DeleteSession(int(in.int32At(1))) != nil {
-		return nil, noSession
-	}
-	return nil, 0
-}
-
-func sessionGet(t Target, in record) (any, exception) {
-	port, group, ok := t.Session(int(in.int32At(1)))
-	if !ok {
-		return nil, noSession
-	}
+// sessionFields is where a mirroring session leads to, without what is -1.
+func sessionFields(port, group int) fields {
 	config := fields{}
 	if port >= 0 {
 		config = append(config, field{1, int32(port)})
@@ -334,7 +253,36 @@ func sessionGet(t Target, in record) (any, exception) {
 	if group >= 0 {
 		config = append(config, field{2, int32(group)})
 	}
-	return config, 0
+	return config
+}
+
+// session is the opposite of sessionFields.
+func (r record) session() (port, group int) {
+	port, group = -1, -1
+	if v, ok := r[1].(int32); ok {
+		port = int(v)
+	}
+	if v, ok := r[2].(int32); ok {
+		group = int(v)
+	}
+	return port, group
+}
+
+func sessionAdd(t Target, in record) (any, exception) {
+	port, group := in.recordAt(2).session()
+	return done(t.SetSession(int(in.int32At(1)), port, group), noSession)
+}
+
+func sessionDelete(t Target, in record) (any, exception) {
+	return done(t.DeleteSession(int(in.int32At(1))), noSession)
+}
+
+func sessionGet(t Target, in record) (any, exception) {
+	port, group, ok := t.Session(int(in.int32At(1)))
+	if !ok {
+		return nil, noSession
+	}
+	return sessionFields(port, group), 0
 }
 
 // mappingAdd and mappingDelete answer with whether they did it, as a number.

@@ -76,14 +76,23 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// call makes a call and returns what is in field 0 of the result, nil for
-// void. If ctx ends first, the connection is lost.
-func (c *Client) call(ctx context.Context, service, method string, args fields) (any, error) {
+// do makes a call that returns nothing. If ctx ends first, the connection is lost.
+func (c *Client) do(ctx context.Context, service, method string, args fields) error {
 	replies, err := c.calls(ctx, service, method, []fields{args})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return result0(method, replies[0])
+	_, err = result0(method, replies[0])
+	return err
+}
+
+// ask makes a call that returns a T, as do makes one.
+func ask[T any](ctx context.Context, c *Client, service, method string, args fields) (none T, err error) {
+	replies, err := c.calls(ctx, service, method, []fields{args})
+	if err != nil {
+		return none, err
+	}
+	return resultOf[T](method, replies[0])
 }
 
 // calls makes several calls of a method at once: the switch answers one after
@@ -99,11 +108,11 @@ func (c *Client) calls(ctx context.Context, service, method string, args []field
 	if !stop() && err == nil {
 		err = ctx.Err() // the connection is closed, answer or not
 	}
-	var refused *Error
+	refused, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return replies, nil
-	case errors.As(err, &refused) && len(args) == 1:
+	case ok && len(args) == 1:
 		return nil, refused
 	case ctx.Err() != nil:
 		err = ctx.Err()
@@ -187,8 +196,9 @@ func meaning(method string, code int32) string {
 	return fmt.Sprintf("error code %d", code)
 }
 
-// as checks the type of a result.
-func as[T any](v any, err error, method string) (T, error) {
+// resultOf checks the type of a result.
+func resultOf[T any](method string, reply record) (T, error) {
+	v, err := result0(method, reply)
 	x, ok := v.(T)
 	if err == nil && !ok {
 		err = fmt.Errorf("%s: the answer is %T, which is not what it should be", method, v)
@@ -204,8 +214,7 @@ func named(name string, rest ...field) fields {
 // RegisterRead returns a cell. Values from 2^63 on are cut to the largest
 // below.
 func (c *Client) RegisterRead(ctx context.Context, name string, index int) (uint64, error) {
-	v, err := c.call(ctx, "standard", "bm_register_read", named(name, field{3, int32(index)}))
-	x, err := as[int64](v, err, "bm_register_read")
+	x, err := ask[int64](ctx, c, "standard", "bm_register_read", named(name, field{3, int32(index)}))
 	return uint64(x), err
 }
 
@@ -226,8 +235,7 @@ func (c *Client) RegisterReadRange(ctx context.Context, name string, from, to in
 	}
 	cells := make([]uint64, len(replies))
 	for i, r := range replies {
-		v, err := result0("bm_register_read", r)
-		x, err := as[int64](v, err, "bm_register_read")
+		x, err := resultOf[int64]("bm_register_read", r)
 		if err != nil {
 			return nil, err
 		}
@@ -238,75 +246,64 @@ func (c *Client) RegisterReadRange(ctx context.Context, name string, from, to in
 
 // RegisterReadAll returns all cells, those of one moment.
 func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, error) {
-	v, err := c.call(ctx, "standard", "bm_register_read_all", named(name))
-	return as[[]uint64](v, err, "bm_register_read_all")
+	return ask[[]uint64](ctx, c, "standard", "bm_register_read_all", named(name))
 }
 
 // RegisterWrite sets a cell.
 func (c *Client) RegisterWrite(ctx context.Context, name string, index int, value uint64) error {
-	_, err := c.call(ctx, "standard", "bm_register_write", named(name, field{3, int32(index)}, field{4, int64(value)}))
-	return err
+	return c.do(ctx, "standard", "bm_register_write", named(name, field{3, int32(index)}, field{4, int64(value)}))
 }
 
 // RegisterWriteRange sets the cells from ≤ i < to.
 func (c *Client) RegisterWriteRange(ctx context.Context, name string, from, to int, value uint64) error {
-	_, err := c.call(ctx, "standard", "bm_register_write_range",
+	return c.do(ctx, "standard", "bm_register_write_range",
 		named(name, field{3, int32(from)}, field{4, int32(to)}, field{5, int64(value)}))
-	return err
 }
 
 // RegisterReset sets all cells to zero. On BMv2 it can miss what packets write
 // meanwhile: RegisterWriteRange cannot.
 func (c *Client) RegisterReset(ctx context.Context, name string) error {
-	_, err := c.call(ctx, "standard", "bm_register_reset", named(name))
-	return err
+	return c.do(ctx, "standard", "bm_register_reset", named(name))
 }
 
 // CounterRead returns a cell of a counter.
 func (c *Client) CounterRead(ctx context.Context, name string, index int) (packets, bytes uint64, err error) {
-	v, err := c.call(ctx, "standard", "bm_counter_read", named(name, field{3, int32(index)}))
-	r, err := as[record](v, err, "bm_counter_read")
+	r, err := ask[record](ctx, c, "standard", "bm_counter_read", named(name, field{3, int32(index)}))
 	return uint64(r.int64At(2)), uint64(r.int64At(1)), err
 }
 
 // CounterWrite sets a cell of a counter.
 func (c *Client) CounterWrite(ctx context.Context, name string, index int, packets, bytes uint64) error {
 	value := fields{{1, int64(bytes)}, {2, int64(packets)}}
-	_, err := c.call(ctx, "standard", "bm_counter_write", named(name, field{3, int32(index)}, field{4, value}))
-	return err
+	return c.do(ctx, "standard", "bm_counter_write", named(name, field{3, int32(index)}, field{4, value}))
 }
 
 // CounterReset sets all cells of a counter to zero.
 func (c *Client) CounterReset(ctx context.Context, name string) error {
-	_, err := c.call(ctx, "standard", "bm_counter_reset_all", named(name))
-	return err
+	return c.do(ctx, "standard", "bm_counter_reset_all", named(name))
 }
 
 // ConfigMD5 is the MD5 sum of the program that the switch runs.
 func (c *Client) ConfigMD5(ctx context.Context) ([]byte, error) {
-	v, err := c.call(ctx, "standard", "bm_get_config_md5", nil)
-	return as[[]byte](v, err, "bm_get_config_md5")
+	return ask[[]byte](ctx, c, "standard", "bm_get_config_md5", nil)
 }
 
 // Info returns the id of the switch and the port of its Thrift server.
 func (c *Client) Info(ctx context.Context) (device uint64, port int, err error) {
-	v, err := c.call(ctx, "standard", "bm_mgmt_get_info", nil)
-	r, err := as[record](v, err, "bm_mgmt_get_info")
+	r, err := ask[record](ctx, c, "standard", "bm_mgmt_get_info", nil)
 	return uint64(r.int64At(1)), int(r.int32At(2)), err
 }
 
 // Elapsed is the clock of the data plane's timestamps.
 func (c *Client) Elapsed(ctx context.Context) (time.Duration, error) {
-	v, err := c.call(ctx, "simple_switch", "get_time_elapsed_us", nil)
-	x, err := as[int64](v, err, "get_time_elapsed_us")
+	x, err := ask[int64](ctx, c, "simple_switch", "get_time_elapsed_us", nil)
 	return time.Duration(x) * time.Microsecond, err
 }
 
 // PortCounts are what the ports have taken in, sent and lost. BMv2 refuses the
 // call, with an Error: it keeps no such counts.
 func (c *Client) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
-	v, err := c.call(ctx, ownService, "port_counts", nil)
-	numbers, err := as[[]uint64](v, err, "port_counts")
+	numbers, err := ask[[]uint64](ctx, c, ownService, "port_counts", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -319,8 +316,7 @@ func (c *Client) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
 
 // status makes an error of a call whose result is 0 for success.
 func (c *Client) status(ctx context.Context, method string, args fields) error {
-	v, err := c.call(ctx, "simple_switch", method, args)
-	code, err := as[int32](v, err, method)
+	code, err := ask[int32](ctx, c, "simple_switch", method, args)
 	if err == nil && code != resultOK {
 		err = &Error{Call: method, Code: code, Msg: "the switch refuses"}
 	}
@@ -358,38 +354,23 @@ func (c *Client) SetAllQueueRates(ctx context.Context, pps uint64) error {
 // SetSession makes clones of a session go to a port or to a multicast group; -1
 // is none.
 func (c *Client) SetSession(ctx context.Context, id, port, group int) error {
-	config := fields{}
-	if port >= 0 {
-		config = append(config, field{1, int32(port)})
-	}
-	if group >= 0 {
-		config = append(config, field{2, int32(group)})
-	}
-	_, err := c.call(ctx, "simple_switch", "mirroring_session_add", fields{{1, int32(id)}, {2, config}})
-	return err
+	args := fields{{1, int32(id)}, {2, sessionFields(port, group)}}
+	return c.do(ctx, "simple_switch", "mirroring_session_add", args)
 }
 
 // DeleteSession removes a mirroring session.
 func (c *Client) DeleteSession(ctx context.Context, id int) error {
-	_, err := c.call(ctx, "simple_switch", "mirroring_session_delete", fields{{1, int32(id)}})
-	return err
+	return c.do(ctx, "simple_switch", "mirroring_session_delete", fields{{1, int32(id)}})
 }
 
 // Session returns the port and the multicast group of a mirroring session, -1
 // for none.
 func (c *Client) Session(ctx context.Context, id int) (port, group int, err error) {
-	v, err := c.call(ctx, "simple_switch", "mirroring_session_get", fields{{1, int32(id)}})
-	r, err := as[record](v, err, "mirroring_session_get")
+	r, err := ask[record](ctx, c, "simple_switch", "mirroring_session_get", fields{{1, int32(id)}})
 	if err != nil {
 		return 0, 0, err
 	}
-	port, group = -1, -1
-	if x, ok := r[1].(int32); ok {
-		port = int(x)
-	}
-	if x, ok := r[2].(int32); ok {
-		group = int(x)
-	}
+	port, group = r.session()
 	return port, group, nil
 }
 
@@ -399,8 +380,7 @@ func (c *Client) SetMeter(ctx context.Context, name string, index int, rates []d
 	if index >= 0 {
 		method, args = "bm_meter_set_rates", named(name, field{3, int32(index)}, field{4, wireRates(rates)})
 	}
-	_, err := c.call(ctx, "standard", method, args)
-	return err
+	return c.do(ctx, "standard", method, args)
 }
 
 // SetCRC sets the parameters of a custom CRC of 16 or 32 bits.
@@ -409,14 +389,12 @@ func (c *Client) SetCRC(ctx context.Context, calculation string, p hash.CRC) err
 	if p.Width == 32 {
 		method, number = "bm_set_crc32_custom_parameters", func(v uint64) any { return int32(v) }
 	}
-	_, err := c.call(ctx, "standard", method, named(calculation, field{3, fields{
+	return c.do(ctx, "standard", method, named(calculation, field{3, fields{
 		{1, number(p.Poly)}, {2, number(p.Init)}, {3, number(p.XorOut)}, {4, p.ReflectIn}, {5, p.ReflectOut},
 	}}))
-	return err
 }
 
 // AddValue adds a member to a parser's value set.
 func (c *Client) AddValue(ctx context.Context, set string, value []byte) error {
-	_, err := c.call(ctx, "standard", "bm_parse_vset_add", named(set, field{3, value}))
-	return err
+	return c.do(ctx, "standard", "bm_parse_vset_add", named(set, field{3, value}))
 }

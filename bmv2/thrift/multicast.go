@@ -107,20 +107,14 @@ func createNode(sw *dataplane.Switch, in record) (any, exception) {
 
 func updateNode(sw *dataplane.Switch, in record) (any, exception) {
 	ports, lags, ok := members(in)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, mcError
-	case sw.UpdateNode(dataplane.Handle(uint32(in.int32At(2))), ports, lags) != nil:
-		return nil, invalidNode
 	}
-	return nil, 0
+	return done(sw.UpdateNode(dataplane.Handle(uint32(in.int32At(2))), ports, lags), invalidNode)
 }
 
 func destroyNode(sw *dataplane.Switch, in record) (any, exception) {
-	if sw.DeleteNode(dataplane.Handle(uint32(in.int32At(2)))) != nil {
-		return nil, invalidNode
-	}
-	return nil, 0
+	return done(sw.DeleteNode(dataplane.Handle(uint32(in.int32At(2)))), invalidNode)
 }
 
 // aGroupAndNode reads a group and a node, and says which there is not.

@@ -2,12 +2,14 @@ package thrift
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
 	"github.com/p4lb/p4lb/dataplane/hash"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // What follows are the calls about meters, parser value sets, hashes, ports and
@@ -95,11 +97,9 @@ func ratesOf(in record, id int16) ([]dataplane.MeterRate, exception) {
 }
 
 func wireRates(rates []dataplane.MeterRate) []fields {
-	out := []fields{}
-	for _, r := range rates {
-		out = append(out, fields{{1, r.PerMicrosecond}, {2, int32(min(r.Burst, math.MaxInt32))}})
-	}
-	return out
+	return lists.Map(rates, func(r dataplane.MeterRate) fields {
+		return fields{{1, r.PerMicrosecond}, {2, int32(min(r.Burst, math.MaxInt32))}}
+	})
 }
 
 // meterArray finds a meter, direct ones too, by its name.
@@ -121,34 +121,36 @@ func checkRates(m *bmv2.MeterArray, rates []dataplane.MeterRate) exception {
 	if len(rates) != m.RateCount {
 		return badRates
 	}
-	if !slices.IsSortedFunc(rates, func(a, b dataplane.MeterRate) int {
-		switch {
-		case a.PerMicrosecond < b.PerMicrosecond:
-			return -1
-		case a.PerMicrosecond > b.PerMicrosecond:
-			return 1
-		}
-		return 0
-	}) {
+	slowerFirst := func(a, b dataplane.MeterRate) int { return cmp.Compare(a.PerMicrosecond, b.PerMicrosecond) }
+	if !slices.IsSortedFunc(rates, slowerFirst) {
 		return badRate
 	}
 	return 0
 }
 
-func meterSet(t Target, in record) (any, exception) {
-	sw, m := meterArray(t, in)
-	index := in.int32At(3)
-	if m == nil {
-		return nil, badName
+// meterCell finds a cell of a meter that is not direct.
+func meterCell(t Target, in record) (sw *dataplane.Switch, m *bmv2.MeterArray, index int, e exception) {
+	sw, m = meterArray(t, in)
+	index = int(in.int32At(3))
+	switch {
+	case m == nil:
+		e = badName
+	case index < 0 || index >= m.Size || m.IsDirect:
+		e = badIndex
 	}
-	if index < 0 || int(index) >= m.Size || m.IsDirect {
-		return nil, badIndex
+	return sw, m, index, e
+}
+
+func meterSet(t Target, in record) (any, exception) {
+	sw, m, index, e := meterCell(t, in)
+	if e != 0 {
+		return nil, e
 	}
 	rates, e := ratesOf(in, 4)
 	if e == 0 {
 		e = checkRates(m, rates)
 	}
-	if e == 0 && sw.MeterSet(m.Name, int(index), rates) != nil {
+	if e == 0 && sw.MeterSet(m.Name, index, rates) != nil {
 		e = meterFail
 	}
 	return nil, e
@@ -170,15 +172,11 @@ func meterSetAll(t Target, in record) (any, exception) {
 }
 
 func meterGet(t Target, in record) (any, exception) {
-	sw, m := meterArray(t, in)
-	index := in.int32At(3)
-	if m == nil {
-		return nil, badName
+	sw, m, index, e := meterCell(t, in)
+	if e != 0 {
+		return nil, e
 	}
-	if index < 0 || int(index) >= m.Size || m.IsDirect {
-		return nil, badIndex
-	}
-	rates, err := sw.MeterRates(m.Name, int(index))
+	rates, err := sw.MeterRates(m.Name, index)
 	if err != nil {
 		return nil, meterFail
 	}
@@ -191,44 +189,46 @@ func removeValue(members [][]byte, v []byte) [][]byte {
 
 func editValueSet(edit func(members [][]byte, v []byte) [][]byte) call {
 	return func(t Target, in record) (any, exception) {
-		sw, name := t.Switch(), in.textAt(2)
-		if sw == nil {
-			return nil, noValueSet
+		sw, _, e := valueSet(t, in)
+		if e != 0 {
+			return nil, e
 		}
-		if _, err := sw.ValueSet(name); err != nil {
-			return nil, noValueSet
-		}
-		if sw.EditValueSet(name, func(members [][]byte) [][]byte { return edit(members, in.bytesAt(3)) }) != nil {
-			return nil, valueSetError
-		}
-		return nil, 0
+		err := sw.EditValueSet(in.textAt(2), func(members [][]byte) [][]byte { return edit(members, in.bytesAt(3)) })
+		return done(err, valueSetError)
 	}
 }
 
 func getValueSet(t Target, in record) (any, exception) {
-	sw := t.Switch()
-	if sw == nil {
-		return nil, noValueSet
+	_, members, e := valueSet(t, in)
+	return members, e
+}
+
+// valueSet finds a parser's value set by its name.
+func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e exception) {
+	if sw = t.Switch(); sw == nil {
+		return nil, nil, noValueSet
 	}
 	members, err := sw.ValueSet(in.textAt(2))
 	if err != nil {
-		return nil, noValueSet
+		return nil, nil, noValueSet
 	}
-	return append([][]byte{}, members...), 0
+	return sw, members, 0
 }
 
-// calculation is the algorithm of a hash; ok is false if there is none of the
-// name.
-func calculation(sw *dataplane.Switch, name string) (algo string, ok bool) {
+// calculation says what is wrong with a hash that is to be of an algorithm.
+func calculation(sw *dataplane.Switch, name, algo string) exception {
 	if sw == nil {
-		return "", false
+		return noCalculation
 	}
 	for _, c := range sw.Config().Calculations {
-		if c.Name == name {
-			return c.Algo, true
+		switch {
+		case c.Name == name && c.Algo == algo:
+			return 0
+		case c.Name == name:
+			return otherAlgorithm
 		}
 	}
-	return "", false
+	return noCalculation
 }
 
 func setCRC16(t Target, in record) (any, exception) {
@@ -243,31 +243,21 @@ func setCRC32(t Target, in record) (any, exception) {
 }
 
 func setCRC(t Target, name, algo string, width int, p record, number func(id int16) uint64) (any, exception) {
-	switch has, ok := calculation(t.Switch(), name); {
-	case !ok:
-		return nil, noCalculation
-	case has != algo:
-		return nil, otherAlgorithm
+	sw := t.Switch()
+	if e := calculation(sw, name, algo); e != 0 {
+		return nil, e
 	}
-	err := t.Switch().SetCRC(name, hash.CRC{
+	return done(sw.SetCRC(name, hash.CRC{
 		Width: width, Poly: number(1), Init: number(2), XorOut: number(3), ReflectIn: p.boolAt(4), ReflectOut: p.boolAt(5),
-	})
-	if err != nil {
-		return nil, badParameters
-	}
-	return nil, 0
+	}), badParameters)
 }
 
 func setToeplitzKey(t Target, in record) (any, exception) {
-	switch algo, ok := calculation(t.Switch(), in.textAt(2)); {
-	case !ok:
-		return nil, noCalculation
-	case algo != "toeplitz":
-		return nil, otherAlgorithm
-	case t.Switch().SetToeplitzKey(in.textAt(2), in.bytesAt(3)) != nil:
-		return nil, badParameters
+	sw, name := t.Switch(), in.textAt(2)
+	if e := calculation(sw, name, "toeplitz"); e != 0 {
+		return nil, e
 	}
-	return nil, 0
+	return done(sw.SetToeplitzKey(name, in.bytesAt(3)), badParameters)
 }
 
 // learnList makes a call about a list of digests that answers with a code.

@@ -14,11 +14,11 @@ func profileCalls() map[string]call {
 		"bm_mt_act_prof_modify_member":            ofProfile(modifyMember),
 		"bm_mt_act_prof_create_group":             ofProfile(createGroup),
 		"bm_mt_act_prof_delete_group":             ofProfile(deleteGroup),
-		"bm_mt_act_prof_add_member_to_group":      ofProfile(joinGroup),
-		"bm_mt_act_prof_remove_member_from_group": ofProfile(leaveGroup),
-		"bm_mt_act_prof_get_members":              listed(getMembers, []fields{}),
+		"bm_mt_act_prof_add_member_to_group":      ofPair((*dataplane.Switch).GroupAddMember),
+		"bm_mt_act_prof_remove_member_from_group": ofPair((*dataplane.Switch).GroupRemoveMember),
+		"bm_mt_act_prof_get_members":              listed((*request).hasProfile, getMembers, []fields{}),
 		"bm_mt_act_prof_get_member":               ofProfile(getMember),
-		"bm_mt_act_prof_get_groups":               listed(getGroups, []fields{}),
+		"bm_mt_act_prof_get_groups":               listed((*request).hasProfile, getGroups, []fields{}),
 		"bm_mt_act_prof_get_group":                ofProfile(getGroup),
 	}
 }
@@ -51,10 +51,7 @@ func (r *request) actionCall(name int16) dataplane.ActionCall {
 
 func addMember(r *request) (any, exception) {
 	h, err := r.sw.MemberAdd(r.name, r.actionCall(3))
-	if err != nil {
-		return nil, code(err)
-	}
-	return int32(h), 0
+	return int32(h), code(err)
 }
 
 func deleteMember(r *request) (any, exception) {
@@ -67,45 +64,25 @@ func modifyMember(r *request) (any, exception) {
 
 func createGroup(r *request) (any, exception) {
 	h, err := r.sw.GroupAdd(r.name)
-	switch {
-	case errors.Is(err, dataplane.ErrNotSupported):
-		return nil, noProfileSelection
-	case err != nil:
-		return nil, code(err)
-	}
-	return int32(h), 0
+	return int32(h), supported(err, noProfileSelection)
 }
 
 func deleteGroup(r *request) (any, exception) {
 	return nil, aboutHandle(r.sw.GroupDelete(r.name, r.handle()), invalidGroup, groupStillUsed)
 }
 
-// pair reads a member and a group, and says which there is not.
-func (r *request) pair() (member, group dataplane.Handle, e exception) {
-	member, group = r.handle(), dataplane.Handle(uint32(r.in.int32At(4)))
-	if _, ok := r.member(member); !ok {
-		return 0, 0, invalidMember
-	}
-	if _, ok := r.group(group); !ok {
-		return 0, 0, invalidGroup
-	}
-	return member, group, 0
-}
-
-func joinGroup(r *request) (any, exception) {
-	member, group, e := r.pair()
-	if e != 0 {
-		return nil, e
-	}
-	return nil, aboutHandle(r.sw.GroupAddMember(r.name, group, member), invalidMember, memberStillUsed)
-}
-
-func leaveGroup(r *request) (any, exception) {
-	member, group, e := r.pair()
-	if e != 0 {
-		return nil, e
-	}
-	return nil, aboutHandle(r.sw.GroupRemoveMember(r.name, group, member), invalidMember, memberStillUsed)
+// ofPair makes a call of f about a member and a group that there are.
+func ofPair(f func(sw *dataplane.Switch, profile string, group, member dataplane.Handle) error) call {
+	return ofProfile(func(r *request) (any, exception) {
+		member, group := r.handle(), dataplane.Handle(uint32(r.in.int32At(4)))
+		if _, ok := r.member(member); !ok {
+			return nil, invalidMember
+		}
+		if _, ok := r.group(group); !ok {
+			return nil, invalidGroup
+		}
+		return nil, aboutHandle(f(r.sw, r.name, group, member), invalidMember, memberStillUsed)
+	})
 }
 
 func (r *request) member(h dataplane.Handle) (dataplane.Member, bool) {
@@ -138,15 +115,8 @@ func groupFields(g dataplane.Group) fields {
 }
 
 func getMembers(r *request) (any, exception) {
-	out := []fields{}
-	if r.profile == nil {
-		return out, 0
-	}
 	list, err := r.sw.Members(r.name)
-	for _, m := range list {
-		out = append(out, memberFields(m))
-	}
-	return out, code(err)
+	return lists.Map(list, memberFields), code(err)
 }
 
 func getMember(r *request) (any, exception) {
@@ -158,15 +128,8 @@ func getMember(r *request) (any, exception) {
 }
 
 func getGroups(r *request) (any, exception) {
-	out := []fields{}
-	if r.profile == nil {
-		return out, 0
-	}
 	list, err := r.sw.ProfileGroups(r.name)
-	for _, g := range list {
-		out = append(out, groupFields(g))
-	}
-	return out, code(err)
+	return lists.Map(list, groupFields), code(err)
 }
 
 func getGroup(r *request) (any, exception) {

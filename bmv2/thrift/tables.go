@@ -75,6 +75,15 @@ func code(err error) exception {
 	return tableError
 }
 
+// supported is the code of an error of the data plane, and disabled if it is that
+// the table or the action profile has nothing of the kind.
+func supported(err error, disabled exception) exception {
+	if errors.Is(err, dataplane.ErrNotSupported) {
+		return disabled
+	}
+	return code(err)
+}
+
 // A tableCall is a call about a table that there is.
 type tableCall func(r *request) (any, exception)
 
@@ -105,14 +114,18 @@ func about(f tableCall, types ...string) call {
 
 // listed makes a call of f that answers with empty for a name that there is not:
 // simple_switch does not tell of it.
-func listed(f tableCall, empty any) call {
+func listed(has func(*request) bool, f tableCall, empty any) call {
 	return func(t Target, in record) (any, exception) {
-		if r := newRequest(t, in); r.table != nil || r.profile != nil {
+		if r := newRequest(t, in); has(r) {
 			return f(r)
 		}
 		return empty, 0
 	}
 }
+
+func (r *request) hasTable() bool { return r.table != nil }
+
+func (r *request) hasProfile() bool { return r.profile != nil }
 
 func newRequest(t Target, in record) *request {
 	r := &request{target: t, sw: t.Switch(), name: in.textAt(2), in: in}
@@ -170,10 +183,10 @@ func tableCalls() map[string]call {
 		"bm_mt_set_meter_rates": about(setEntryRates),
 		"bm_mt_get_meter_rates": about(getEntryRates),
 
-		"bm_mt_get_entries":        listed(getEntries, []fields{}),
-		"bm_mt_get_entry":          listed(getEntry, noEntry),
-		"bm_mt_get_default_entry":  listed(getDefault, noAction),
-		"bm_mt_get_entry_from_key": listed(getEntryOfKey, noEntry),
+		"bm_mt_get_entries":        listed((*request).hasTable, getEntries, []fields{}),
+		"bm_mt_get_entry":          listed((*request).hasTable, getEntry, noEntry),
+		"bm_mt_get_default_entry":  listed((*request).hasTable, getDefault, noAction),
+		"bm_mt_get_entry_from_key": listed((*request).hasTable, getEntryOfKey, noEntry),
 	}
 }
 
@@ -201,15 +214,24 @@ func handleAt(id int16, kind dataplane.TargetKind) targetOf {
 	}
 }
 
+// aboutTarget is the code of an error about a new entry: a handle that there is
+// not is that of the target.
+func aboutTarget(err error, to dataplane.Target) exception {
+	switch {
+	case !errors.Is(err, dataplane.ErrBadHandle):
+		return code(err)
+	case to.Kind == dataplane.TargetMember:
+		return invalidMember
+	}
+	return invalidGroup
+}
+
 // refused is the code of an error about an entry that leads to a target: a
 // handle that there is not may be that of the target.
 func (r *request) refused(err error, to dataplane.Target) exception {
-	if errors.Is(err, dataplane.ErrBadHandle) {
-		switch _, e := r.sw.TableEntry(r.name, r.handle()); {
-		case to.Kind == dataplane.TargetMember && (e == nil || r.in[3] == nil):
-			return invalidMember
-		case to.Kind == dataplane.TargetGroup && (e == nil || r.in[3] == nil):
-			return invalidGroup
+	if errors.Is(err, dataplane.ErrBadHandle) && to.Kind != dataplane.TargetAction {
+		if _, e := r.sw.TableEntry(r.name, r.handle()); e == nil || r.in[3] == nil {
+			return aboutTarget(err, to)
 		}
 	}
 	return code(err)
@@ -234,15 +256,7 @@ func addEntry(to targetOf) tableCall {
 			return nil, badMatchKey
 		}
 		h, err := r.sw.TableAdd(r.name, dataplane.Entry{Match: match, Priority: int(options.int32At(1)), Target: target})
-		switch {
-		case errors.Is(err, dataplane.ErrBadHandle) && target.Kind == dataplane.TargetMember:
-			return nil, invalidMember
-		case errors.Is(err, dataplane.ErrBadHandle):
-			return nil, invalidGroup
-		case err != nil:
-			return nil, code(err)
-		}
-		return int32(h), 0
+		return int32(h), aboutTarget(err, target)
 	}
 }
 
@@ -262,12 +276,11 @@ func (r *request) match(params []record) (list []dataplane.Match, ok bool) {
 	if err != nil || len(params) != len(key) {
 		return nil, false
 	}
+	list = make([]dataplane.Match, len(params))
 	for i, p := range params {
-		m, ok := matchOf(key[i], p)
-		if !ok {
+		if list[i], ok = matchOf(key[i], p); !ok {
 			return nil, false
 		}
-		list = append(list, m)
 	}
 	return list, true
 }
@@ -355,14 +368,7 @@ func setDefault(to targetOf) tableCall {
 		if e != 0 {
 			return nil, e
 		}
-		err := r.sw.TableSetDefault(r.name, target)
-		switch {
-		case errors.Is(err, dataplane.ErrBadHandle) && target.Kind == dataplane.TargetMember:
-			return nil, invalidMember
-		case errors.Is(err, dataplane.ErrBadHandle):
-			return nil, invalidGroup
-		}
-		return nil, code(err)
+		return nil, aboutTarget(r.sw.TableSetDefault(r.name, target), target)
 	}
 }
 
@@ -370,11 +376,7 @@ func resetDefault(r *request) (any, exception) { return nil, code(r.sw.TableRese
 
 func setTimeout(r *request) (any, exception) {
 	timeout := time.Duration(uint32(r.in.int32At(4))) * time.Millisecond
-	err := r.sw.SetIdleTimeout(r.name, r.handle(), timeout, r.target.Elapsed())
-	if errors.Is(err, dataplane.ErrNotSupported) {
-		return nil, ageingDisabled
-	}
-	return nil, code(err)
+	return nil, supported(r.sw.SetIdleTimeout(r.name, r.handle(), timeout, r.target.Elapsed()), ageingDisabled)
 }
 
 func countEntries(r *request) (any, exception) {
@@ -438,9 +440,6 @@ func (r *request) entry(key []dataplane.KeyField, ordered bool, e dataplane.Entr
 func millis(d time.Duration) int32 { return int32(min(d.Milliseconds(), math.MaxInt32)) }
 
 func getEntries(r *request) (any, exception) {
-	if r.table == nil {
-		return []fields{}, 0
-	}
 	key, ordered, err := r.sw.TableKey(r.name)
 	if err != nil {
 		return nil, code(err)
@@ -450,12 +449,7 @@ func getEntries(r *request) (any, exception) {
 	return list, code(err)
 }
 
-func getEntry(r *request) (any, exception) {
-	if r.table == nil {
-		return noEntry, 0
-	}
-	return r.readEntry(r.handle())
-}
+func getEntry(r *request) (any, exception) { return r.readEntry(r.handle()) }
 
 func (r *request) readEntry(h dataplane.Handle) (any, exception) {
 	key, ordered, err := r.sw.TableKey(r.name)
@@ -463,16 +457,10 @@ func (r *request) readEntry(h dataplane.Handle) (any, exception) {
 		return nil, code(err)
 	}
 	e, err := r.sw.TableEntry(r.name, h)
-	if err != nil {
-		return nil, code(err)
-	}
-	return r.entry(key, ordered, e), 0
+	return r.entry(key, ordered, e), code(err)
 }
 
 func getDefault(r *request) (any, exception) {
-	if r.table == nil {
-		return noAction, 0
-	}
 	target, ok, err := r.sw.TableDefault(r.name)
 	if !ok {
 		return noAction, code(err)
@@ -482,9 +470,6 @@ func getDefault(r *request) (any, exception) {
 
 // getEntryOfKey answers with the default entry if there is no match at all.
 func getEntryOfKey(r *request) (any, exception) {
-	if r.table == nil {
-		return noEntry, 0
-	}
 	params := listAt[record](r.in, 3)
 	if len(params) == 0 {
 		action, e := getDefault(r)
@@ -501,25 +486,15 @@ func getEntryOfKey(r *request) (any, exception) {
 	return r.readEntry(h)
 }
 
-// counted is the code of an error about the counter of an entry.
-func counted(err error) exception {
-	if errors.Is(err, dataplane.ErrNotSupported) {
-		return countersDisabled
-	}
-	return code(err)
-}
-
 func readEntryCounter(r *request) (any, exception) {
 	c, err := r.sw.EntryCounter(r.name, r.handle())
-	if err != nil {
-		return nil, counted(err)
-	}
-	return fields{{1, saturate(c.Bytes)}, {2, saturate(c.Packets)}}, 0
+	return fields{{1, saturate(c.Bytes)}, {2, saturate(c.Packets)}}, supported(err, countersDisabled)
 }
 
 func writeEntryCounter(r *request) (any, exception) {
 	v := r.in.recordAt(4)
-	return nil, counted(r.sw.SetEntryCounter(r.name, r.handle(), dataplane.Count{Packets: uint64(v.int64At(2)), Bytes: uint64(v.int64At(1))}))
+	count := dataplane.Count{Packets: uint64(v.int64At(2)), Bytes: uint64(v.int64At(1))}
+	return nil, supported(r.sw.SetEntryCounter(r.name, r.handle(), count), countersDisabled)
 }
 
 func resetEntryCounters(r *request) (any, exception) {
