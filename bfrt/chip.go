@@ -1,6 +1,9 @@
 package bfrt
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // ChipSchema is the schema of the tables that every chip has, whatever its
 // program: the device, ports, mirror sessions, the replication engine and the
@@ -32,9 +35,7 @@ func chipTable(name string, id uint32, kind string, size int64, first uint32, ke
 	t := NewTable(name, id, kind, size)
 	for i, k := range key {
 		name, typ, _ := strings.Cut(k, " ")
-		mandatory := true
-		f := &Field{ID: uint32(i + 1), Name: name, Annotations: notesOf(name), Mandatory: &mandatory, MatchType: "Exact", Type: plainType(typ)}
-		t.Key = append(t.Key, f)
+		t.AddKey(uint32(i+1), name, true, "Exact", plainType(typ), notesOf(name)...)
 	}
 	for i, d := range data {
 		t.Data = append(t.Data, chipField(first+uint32(i), d))
@@ -79,11 +80,7 @@ func plainType(s string) *Type {
 		case t.Type == "string":
 			t.Default = preset
 		default:
-			n := 0
-			for _, c := range preset {
-				n = 10*n + int(c-'0')
-			}
-			t.Default = n
+			t.Default, _ = strconv.Atoi(preset) // it is written below
 		}
 	}
 	return t

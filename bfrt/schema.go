@@ -112,10 +112,17 @@ func (s *Schema) Table(name string) *Table {
 	return lists.First(s.Tables, func(t *Table) bool { return t.Name == name })
 }
 
+// Actions are the table's, none for the types of table that lack them.
+func (t *Table) Actions() []*ActionSpec {
+	if t.ActionSpecs == nil {
+		return nil
+	}
+	return *t.ActionSpecs
+}
+
 // Needs notes that the table works with another.
 func (t *Table) Needs(id uint32) {
-	if slices.Contains(t.DependsOn, id) {
-		return
+	if !slices.Contains(t.DependsOn, id) {
+		t.DependsOn = append(t.DependsOn, id)
 	}
-	t.DependsOn = append(t.DependsOn, id)
 }

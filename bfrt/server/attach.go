@@ -175,11 +175,6 @@ func (a *attachments) cell(f *datum) *registerCell {
 	return lists.First(a.registers, func(c *registerCell) bool { return slices.Contains(c.parts, f) })
 }
 
-// increase adds to a counter, or takes off.
-func (a *attachments) increase(r *request, t *matchTable, at *place, e *wire.TableEntry) error {
-	return failf(unimplemented, "entries of a match table are not changed by increments")
-}
-
 // A saved state is what a rollback puts back.
 type saved struct {
 	count dataplane.Count
@@ -240,12 +235,7 @@ func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh 
 				sum.Packets += c.Packets
 			}
 		}
-		if a.bytes != nil && want.has(a.bytes.id) {
-			out.Fields = append(out.Fields, a.bytes.number(sum.Bytes))
-		}
-		if a.packets != nil && want.has(a.packets.id) {
-			out.Fields = append(out.Fields, a.packets.number(sum.Packets))
-		}
+		tellCount(out, a.bytes, a.packets, sum, want)
 	}
 	for _, c := range a.registers {
 		for i, pipe := range at.pipes {

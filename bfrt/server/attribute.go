@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // setAttribute changes an attribute of a table.
@@ -19,25 +20,21 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 	m, _ := o.(*matchTable)
 	switch x := a.GetAttribute().(type) {
 	case *wire.TableAttribute_EntryScope:
-		if g, ok := o.(*registerTable); ok {
-			c, err := newScope(t.program, x.EntryScope)
-			if err != nil {
+		if _, ok := o.(*registerTable); !ok {
+			if err := has("EntryScope"); err != nil {
 				return err
 			}
-			if _, user := c.mode.GetScope().(*wire.Mode_UserDefined); !user {
-				c.parts = nil
-			}
-			g.parts = c.parts
-			return nil
-		}
-		if err := has("EntryScope"); err != nil {
-			return err
 		}
 		c, err := newScope(t.program, x.EntryScope)
 		if err != nil {
 			return err
 		}
 		switch o := o.(type) {
+		case *registerTable:
+			o.parts = nil
+			if _, user := c.mode.GetScope().(*wire.Mode_UserDefined); user {
+				o.parts = c.parts
+			}
 		case *matchTable:
 			if n, _ := o.usage(&request{s: s, target: &wire.TargetDevice{PipeId: wire.AllPipes}}); n > 0 {
 				return invalidf("the scope is changed while there are no entries: there are %d", n)
@@ -174,7 +171,7 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 
 // operate does an operation of a table: it brings what the driver remembers of the
 // chip up to date. Registers are always read where they are.
-func operate(r *request, o object, name string) error {
+func operate(o object, name string) error {
 	if !slices.Contains(o.head().schema.Operations, name) {
 		return failf(unimplemented, "the table has no operation %q", name)
 	}
@@ -217,12 +214,11 @@ func (s *Server) objectID(p *program, x *wire.ObjectId, a *answer) error {
 }
 
 func idOf(list []*bfrt.Field, name string) (uint32, error) {
-	for _, f := range list {
-		if f.Name == name {
-			return f.ID, nil
-		}
+	f := lists.First(list, func(f *bfrt.Field) bool { return f.Name == name })
+	if f == nil {
+		return 0, failf(notFound, "there is no field %q", name)
 	}
-	return 0, failf(notFound, "there is no field %q", name)
+	return f.ID, nil
 }
 
 func (s *Server) idInTable(p *program, x *wire.ObjectId_TableObject) (uint32, error) {
@@ -236,14 +232,7 @@ func (s *Server) idInTable(p *program, x *wire.ObjectId_TableObject) (uint32, er
 		return 0, failf(notFound, "there is no table %q", x.GetTableName())
 	}
 	action := func(name string) *bfrt.ActionSpec {
-		if t.ActionSpecs != nil {
-			for _, a := range *t.ActionSpecs {
-				if a.Name == name {
-					return a
-				}
-			}
-		}
-		return nil
+		return lists.First(t.Actions(), func(a *bfrt.ActionSpec) bool { return a.Name == name })
 	}
 	switch n := x.GetNames().(type) {
 	case *wire.ObjectId_TableObject_ActionName:

@@ -108,10 +108,11 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 	return m, nil
 }
 
-// A batch is a write at work.
+// A batch is a write at work, or a read.
 type batch struct {
 	s        *Server
 	p        *program
+	answer   *answer // of a read
 	wishes   wishes
 	rollback bool
 	held     bool     // no packet moves
@@ -171,53 +172,50 @@ func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags)
 	if b.held {
 		r.later = &b.later
 	}
+	if a := b.answer; a != nil {
+		r.out, r.pages, r.rest = a.add, a.addEncoded, a.rest
+	}
 	r.last = b.last
 	return r, nil
+}
+
+// about does what an update or an entity asks of a table.
+func (b *batch) about(id uint32, general, own *wire.TargetDevice, flags *wire.TableFlags, do func(r *request, o object) error) error {
+	o, err := b.s.table(b.p, id)
+	if err != nil {
+		return err
+	}
+	r, err := b.request(general, own, flags)
+	if err != nil {
+		return err
+	}
+	if err = do(r, o); err == errModified {
+		return err
+	}
+	return within(o.head().schema.Name, err)
 }
 
 func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 	switch x := u.GetEntity().GetEntity().(type) {
 	case *wire.Entity_TableEntry:
-		e := x.TableEntry
-		o, err := b.s.table(b.p, e.GetTableId())
-		if err != nil {
-			return err
-		}
-		flags := e.GetTableFlags()
+		e, flags := x.TableEntry, x.TableEntry.GetTableFlags()
 		if f := e.GetTableModIncFlag(); f != nil && flags == nil {
 			flags = &wire.TableFlags{ModDel: f.GetType() == wire.TableModIncFlag_MOD_INC_DELETE}
 		}
-		r, err := b.request(target, e.GetEntryTgt(), flags)
-		if err != nil {
-			return err
-		}
-		if err = possible(u.GetType(), e); err == nil {
-			err = o.write(r, u.GetType(), e)
-		}
-		if err == errModified {
-			return err
-		}
-		return within(o.head().schema.Name, err)
+		return b.about(e.GetTableId(), target, e.GetEntryTgt(), flags, func(r *request, o object) error {
+			if err := possible(u.GetType(), e); err != nil {
+				return err
+			}
+			return o.write(r, u.GetType(), e)
+		})
 	case *wire.Entity_TableAttribute:
-		o, err := b.s.table(b.p, x.TableAttribute.GetTableId())
-		if err != nil {
-			return err
-		}
-		r, err := b.request(target, nil, nil)
-		if err != nil {
-			return err
-		}
-		return within(o.head().schema.Name, b.s.setAttribute(r, o, x.TableAttribute))
+		return b.about(x.TableAttribute.GetTableId(), target, nil, nil, func(r *request, o object) error {
+			return b.s.setAttribute(r, o, x.TableAttribute)
+		})
 	case *wire.Entity_TableOperation:
-		o, err := b.s.table(b.p, x.TableOperation.GetTableId())
-		if err != nil {
-			return err
-		}
-		r, err := b.request(target, nil, nil)
-		if err != nil {
-			return err
-		}
-		return within(o.head().schema.Name, operate(r, o, x.TableOperation.GetTableOperationsType()))
+		return b.about(x.TableOperation.GetTableId(), target, nil, nil, func(_ *request, o object) error {
+			return operate(o, x.TableOperation.GetTableOperationsType())
+		})
 	case nil:
 		return invalidf("the update has no entity")
 	}
@@ -260,14 +258,14 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 		return err
 	}
 	a.program = p
-	b := &batch{s: s, p: p}
+	b := &batch{s: s, p: p, answer: a}
 	outcomes := make([]*wire.Error, len(req.GetEntities()))
 	bad, good := false, &wire.Error{}
 	for i, e := range req.GetEntities() {
 		if err := w.late(); err != nil {
 			return err
 		}
-		err := b.entity(req.GetTarget(), e, a)
+		err := b.entity(req.GetTarget(), e)
 		if a.ended != nil {
 			return a.ended
 		}
@@ -293,71 +291,52 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	return nil
 }
 
-func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity, a *answer) error {
-	var id uint32
-	var flags *wire.TableFlags
-	var own *wire.TargetDevice
+func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity) error {
 	switch x := e.GetEntity().(type) {
 	case *wire.Entity_TableEntry:
-		id, own, flags = x.TableEntry.GetTableId(), x.TableEntry.GetEntryTgt(), x.TableEntry.GetTableFlags()
-		if f := x.TableEntry.GetTableReadFlag(); f != nil && flags == nil {
+		e, flags := x.TableEntry, x.TableEntry.GetTableFlags()
+		if f := e.GetTableReadFlag(); f != nil && flags == nil {
 			flags = &wire.TableFlags{FromHw: f.GetFromHw(), KeyOnly: f.GetKeyOnly()}
 		}
+		return b.about(e.GetTableId(), target, e.GetEntryTgt(), flags, func(r *request, o object) error { return o.read(r, e) })
 	case *wire.Entity_TableUsage:
-		id = x.TableUsage.GetTableId()
+		id := x.TableUsage.GetTableId()
+		return b.about(id, target, nil, nil, func(r *request, o object) error {
+			c, ok := o.(counted)
+			if !ok {
+				return failf(unimplemented, "the table does not tell how many entries it has")
+			}
+			n, err := c.usage(r)
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_TableUsage{TableUsage: &wire.TableUsage{TableId: id, Usage: n}}})
+		})
 	case *wire.Entity_TableAttribute:
-		id = x.TableAttribute.GetTableId()
+		return b.about(x.TableAttribute.GetTableId(), target, nil, nil, func(r *request, o object) error {
+			a, err := b.s.attribute(r, o, x.TableAttribute)
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: a}})
+		})
 	case *wire.Entity_Handle:
-		id = x.Handle.GetTableId()
+		id := x.Handle.GetTableId()
+		return b.about(id, target, nil, nil, func(r *request, o object) error {
+			h, ok := o.(handled)
+			if !ok {
+				return failf(unimplemented, "the table's entries have no handles")
+			}
+			n, err := h.handle(r, x.Handle.GetKey())
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_Handle{Handle: &wire.HandleId{TableId: id, Value: &wire.HandleId_HandleId{HandleId: n}}}})
+		})
 	case *wire.Entity_ObjectId:
-		return b.s.objectID(b.p, x.ObjectId, a)
+		return b.s.objectID(b.p, x.ObjectId, b.answer)
 	case nil:
 		return invalidf("the request has no entity")
-	default:
-		return failf(codes.Unimplemented, "an entity of this kind is not read")
 	}
-	o, err := b.s.table(b.p, id)
-	if err != nil {
-		return err
-	}
-	r, err := b.request(target, own, flags)
-	if err != nil {
-		return err
-	}
-	r.out, r.pages, r.rest = a.add, a.addEncoded, a.rest
-	return within(o.head().schema.Name, b.answer(r, o, e))
-}
-
-func (b *batch) answer(r *request, o object, e *wire.Entity) error {
-	switch x := e.GetEntity().(type) {
-	case *wire.Entity_TableEntry:
-		return o.read(r, x.TableEntry)
-	case *wire.Entity_TableUsage:
-		c, ok := o.(counted)
-		if !ok {
-			return failf(unimplemented, "the table does not tell how many entries it has")
-		}
-		n, err := c.usage(r)
-		if err != nil {
-			return err
-		}
-		return r.out(&wire.Entity{Entity: &wire.Entity_TableUsage{TableUsage: &wire.TableUsage{TableId: x.TableUsage.GetTableId(), Usage: n}}})
-	case *wire.Entity_TableAttribute:
-		a, err := b.s.attribute(r, o, x.TableAttribute)
-		if err != nil {
-			return err
-		}
-		return r.out(&wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: a}})
-	case *wire.Entity_Handle:
-		h, ok := o.(handled)
-		if !ok {
-			return failf(unimplemented, "the table's entries have no handles")
-		}
-		n, err := h.handle(r, x.Handle.GetKey())
-		if err != nil {
-			return err
-		}
-		return r.out(&wire.Entity{Entity: &wire.Entity_Handle{Handle: &wire.HandleId{TableId: x.Handle.GetTableId(), Value: &wire.HandleId_HandleId{HandleId: n}}}})
-	}
-	return nil
+	return failf(codes.Unimplemented, "an entity of this kind is not read")
 }

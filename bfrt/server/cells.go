@@ -1,12 +1,14 @@
 package server
 
 import (
+	"maps"
 	"math/big"
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A registerCell is a cell of a register, one number or two: the data plane has
@@ -44,7 +46,7 @@ func (c *registerCell) set(sw *dataplane.Switch, index int, part *datum, b []byt
 		if p != part {
 			continue
 		}
-		mask := new(big.Int).Lsh(new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(c.width)), big.NewInt(1)), c.shift(i))
+		mask := new(big.Int).Lsh(num.Most(c.width), c.shift(i))
 		v.AndNot(v, mask)
 		v.Or(v, new(big.Int).And(mask, new(big.Int).Lsh(new(big.Int).SetBytes(b), c.shift(i))))
 	}
@@ -197,20 +199,71 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 		return t.encode(r, want, pipes, from, to)
 	}
 	for i := from; i < to; i++ {
-		x := t.entry(r, t.keys[0].value(uint64(i)))
-		if r.flags.GetKeyOnly() {
-			x.EntryTgt = r.target
-		} else {
-			x.Data = &wire.TableData{Fields: make([]*wire.DataField, 0, len(pipes)*len(t.cell.parts))}
+		err := t.give(r, i-from, uint64(i), func() (*wire.TableData, error) {
+			d := &wire.TableData{Fields: make([]*wire.DataField, 0, len(pipes)*len(t.cell.parts))}
 			for _, pipe := range pipes {
 				words, err := t.sw(pipe).RegisterRange(t.cell.name, i, i+1, nil)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				t.cell.give(words, x.Data, want)
+				t.cell.give(words, d, want)
 			}
+			return d, nil
+		})
+		if err != nil {
+			return err
 		}
-		if err := r.given(i-from, x); err != nil {
+	}
+	return nil
+}
+
+// keyAt is a key of one number.
+func (t *table) keyAt(n uint64) *wire.TableKey {
+	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(n)}}
+}
+
+// number is that of what an entry names, by its key or by its handle, which is the
+// same.
+func (t *table) number(e *wire.TableEntry) (uint32, error) {
+	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
+		return h.HandleId, nil
+	}
+	i, err := indexOf(t.keys, e.GetKey(), 1<<32)
+	return uint32(i), err
+}
+
+// give answers with the entry of a number that a walk found i-th: with its data,
+// unless keys alone are asked for.
+func (t *table) give(r *request, i int, number uint64, data func() (*wire.TableData, error)) (err error) {
+	x := t.entry(r, t.keys[0].value(number))
+	if r.flags.GetKeyOnly() {
+		x.EntryTgt = r.target
+	} else if x.Data, err = data(); err != nil {
+		return err
+	}
+	return r.given(i, x)
+}
+
+// giveOf answers with the entry of rows that is asked for by its number, or with
+// all; what names one of them.
+func giveOf[V any](t *table, r *request, e *wire.TableEntry, rows map[uint32]V, what string, data func(id uint32, row V) (*wire.TableData, error)) error {
+	ids := slices.Sorted(maps.Keys(rows))
+	if e.GetValue() != nil {
+		id, err := t.number(e)
+		if err != nil {
+			return err
+		}
+		if _, ok := rows[id]; !ok {
+			return failf(notFound, "there is no %s %d", what, id)
+		}
+		ids = []uint32{id}
+	}
+	for i, id := range ids {
+		row, ok := rows[id]
+		if !ok {
+			continue // it has gone meanwhile
+		}
+		if err := t.give(r, i, uint64(id), func() (*wire.TableData, error) { return data(id, row) }); err != nil {
 			return err
 		}
 	}
@@ -362,6 +415,16 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 	return nil
 }
 
+// tellCount puts a count into the fields that there are for it; nil: there is none.
+func tellCount(out *wire.TableData, bytes, packets *datum, c dataplane.Count, want *filter) {
+	if bytes != nil && want.has(bytes.id) {
+		out.Fields = append(out.Fields, bytes.number(c.Bytes))
+	}
+	if packets != nil && want.has(packets.id) {
+		out.Fields = append(out.Fields, packets.number(c.Packets))
+	}
+}
+
 func (t *counterTable) sum(pipes []int, i int, fresh bool) dataplane.Count {
 	var sum dataplane.Count
 	for _, pipe := range pipes {
@@ -382,20 +445,12 @@ func (t *counterTable) read(r *request, e *wire.TableEntry) error {
 		return err
 	}
 	for i := from; i < to; i++ {
-		x := t.entry(r, t.keys[0].value(uint64(i)))
-		if r.flags.GetKeyOnly() {
-			x.EntryTgt = r.target
-		} else {
-			v := t.sum(pipes, i, r.flags.GetFromHw())
-			x.Data = &wire.TableData{}
-			if t.bytes != nil && want.has(t.bytes.id) {
-				x.Data.Fields = append(x.Data.Fields, t.bytes.number(v.Bytes))
-			}
-			if t.packets != nil && want.has(t.packets.id) {
-				x.Data.Fields = append(x.Data.Fields, t.packets.number(v.Packets))
-			}
-		}
-		if err := r.given(i-from, x); err != nil {
+		err := t.give(r, i-from, uint64(i), func() (*wire.TableData, error) {
+			d := &wire.TableData{}
+			tellCount(d, t.bytes, t.packets, t.sum(pipes, i, r.flags.GetFromHw()), want)
+			return d, nil
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // end ends the stream of a client; l.mu is held.
@@ -28,17 +29,16 @@ func (c *client) end(why error) {
 // what it sends itself.
 const maxUnread = 256
 
-func (o *outbox) put(m *wire.StreamMessageResponse) bool {
+func (o *outbox) put(m *wire.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := costOf(m)
 	if o.gone || o.cost+n > o.room || !o.all.Take(n, o.cost) {
-		return false
+		return
 	}
 	o.list = append(o.list, m)
 	o.cost += n
 	o.wake()
-	return true
 }
 
 // take is the next message, if there is one.
@@ -272,15 +272,14 @@ func (l *clients) programOf(id uint32) (program string, subscribed bool) {
 }
 
 // tell sends a message to those who want it; of a program, to its client.
-func (l *clients) tell(wants func(*wire.Subscribe_Notifications) bool, p *program, m *wire.StreamMessageResponse) (heard bool) {
+func (l *clients) tell(wants func(*wire.Subscribe_Notifications) bool, p *program, m *wire.StreamMessageResponse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.open {
 		if wants(c.wants) && (p == nil || c.bound == p.name) {
-			heard = c.outbox.put(m) || heard
+			c.outbox.put(m)
 		}
 	}
-	return heard
 }
 
 // configured tells all clients what has become of the programs.
@@ -303,9 +302,13 @@ func (s *Server) programFor(name string, client uint32) (*program, error) {
 	case name == "":
 		return nil, failf(notFound, "client %d has no stream, and the request names no program", client)
 	}
-	i := slices.IndexFunc(s.programs, func(p *program) bool { return p.name == name })
-	if i < 0 {
+	return s.program(name)
+}
+
+func (s *Server) program(name string) (*program, error) {
+	p := lists.First(s.programs, func(p *program) bool { return p.name == name })
+	if p == nil {
 		return nil, failf(notFound, "there is no program %q", name)
 	}
-	return s.programs[i], nil
+	return p, nil
 }

@@ -97,7 +97,7 @@ func (s *Server) adopt(n *chipState) {
 // run sends packets through them.
 func (s *Server) run() {
 	s.dev.RunPipes(s.pipes, s.programs[0].binary)
-	s.chip.start()
+	s.chip.pre.renew() // what the tables say that nobody has changed
 }
 
 // SetForwardingPipelineConfig binds a client to a program, or replaces the
@@ -120,12 +120,10 @@ func (s *Server) bind(req *wire.SetForwardingPipelineConfigRequest) error {
 	name := req.GetConfig()[0].GetP4Name()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, p := range s.programs {
-		if p.name == name {
-			return s.clients.bind(req.GetClientId(), name)
-		}
+	if _, err := s.program(name); err != nil {
+		return err
 	}
-	return failf(notFound, "there is no program %q", name)
+	return s.clients.bind(req.GetClientId(), name)
 }
 
 func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.SetForwardingPipelineConfigResponse, error) {

@@ -43,22 +43,20 @@ func (f *filter) has(id uint32) bool { return f == nil || len(f.fields) == 0 || 
 
 // asked is what a read asks for: of which pipes, and which of the data.
 func (t *table) asked(r *request, e *wire.TableEntry) (pipes []int, want *filter, err error) {
-	if pipes, err = r.pipesOf(t.program); err == nil {
-		want, err = t.wanted(e.GetData())
-	}
-	return pipes, want, err
+	pipes, err = r.pipesOf(t.program)
+	return pipes, t.wanted(e.GetData()), err
 }
 
 // wanted reads which fields a read asks for.
-func (t *table) wanted(d *wire.TableData) (*filter, error) {
+func (t *table) wanted(d *wire.TableData) *filter {
 	if d.GetActionId() == 0 && len(d.GetFields()) == 0 {
-		return nil, nil
+		return nil
 	}
 	f := &filter{action: d.GetActionId(), fields: map[uint32]bool{}}
 	for _, x := range d.GetFields() {
 		f.fields[x.GetFieldId()] = true
 	}
-	return f, nil
+	return f
 }
 
 // entryData is the data of an update of a match table or an action profile.

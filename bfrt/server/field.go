@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane/num"
 	"github.com/p4lb/p4lb/lists"
 )
 
@@ -19,15 +19,14 @@ type datum struct {
 	name, kind string
 	width      int // in bits, of numbers
 	repeated   bool
-	mandatory  bool
 	readOnly   bool
 	choices    []string
 	preset     *wire.DataField // nil: there is none
 	parts      []*datum        // of a container
 }
 
-func newDatum(f *bfrt.Field, mandatory, readOnly bool) *datum {
-	d := &datum{id: f.ID, name: f.Name, repeated: f.Repeated, mandatory: mandatory, readOnly: readOnly}
+func newDatum(f *bfrt.Field, readOnly bool) *datum {
+	d := &datum{id: f.ID, name: f.Name, repeated: f.Repeated, readOnly: readOnly}
 	for _, c := range f.Container {
 		d.parts = append(d.parts, dataOf(c)...)
 	}
@@ -46,10 +45,11 @@ func newDatum(f *bfrt.Field, mandatory, readOnly bool) *datum {
 // dataOf are the fields of a part of a schema's data, of which an entry may have
 // but one.
 func dataOf(d *bfrt.Data) []*datum {
+	list := d.OneOf
 	if d.Singleton != nil {
-		return []*datum{newDatum(d.Singleton, d.Mandatory, d.ReadOnly)}
+		list = []*bfrt.Field{d.Singleton}
 	}
-	return lists.Map(d.OneOf, func(f *bfrt.Field) *datum { return newDatum(f, false, d.ReadOnly) })
+	return lists.Map(list, func(f *bfrt.Field) *datum { return newDatum(f, d.ReadOnly) })
 }
 
 // widthOf is the number of bits of a type's values, 0 if they are no numbers.
@@ -95,9 +95,7 @@ func (d *datum) constant(v any) *wire.DataField {
 // number is a value of d: big-endian bytes as long as its type.
 func (d *datum) number(v uint64) *wire.DataField {
 	b := make([]byte, (d.width+7)/8)
-	for i := len(b) - 1; i >= 0 && v != 0; i, v = i-1, v>>8 {
-		b[i] = byte(v)
-	}
+	putUint(b, v)
 	return &wire.DataField{FieldId: d.id, Value: &wire.DataField_Stream{Stream: b}}
 }
 
@@ -318,38 +316,5 @@ func indexOf(keys []keyField, k *wire.TableKey, size int) (int, error) {
 	return int(n), nil
 }
 
-func (f *keyField) String() string { return fmt.Sprintf("%s (%d)", f.name, f.id) }
-
-// ones is the greatest number of so many bits.
-func ones(width int) []byte {
-	b := make([]byte, (width+7)/8)
-	for i := range b {
-		b[i] = 0xff
-	}
-	if rest := width % 8; rest != 0 {
-		b[0] = 1<<rest - 1
-	}
-	return b
-}
-
 // full gives a number all the bytes of its width.
-func full(b []byte, width int) []byte {
-	n := (width + 7) / 8
-	out := make([]byte, n)
-	if len(b) > n {
-		b = b[len(b)-n:]
-	}
-	copy(out[n-len(b):], b)
-	return out
-}
-
-// clearBelow sets the lowest bits of a number to zero.
-func clearBelow(b []byte, n int) {
-	for i := len(b) - 1; i >= 0 && n > 0; i, n = i-1, n-8 {
-		if n >= 8 {
-			b[i] = 0
-		} else {
-			b[i] &^= 1<<n - 1
-		}
-	}
-}
+func full(b []byte, width int) []byte { return num.Aligned(b, num.Bytes(width)) }

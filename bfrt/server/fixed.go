@@ -29,7 +29,7 @@ func (s *Server) manager() manager {
 func (m manager) perPort() uint32 { return m.queues / m.group }
 
 // usable are the ports of a pipe.
-func (s *Server) usable() uint32 { return 72 }
+const usable = 72
 
 func newFixed(s *Server) *fixed {
 	schema := bfrt.ChipSchema(s.second())
@@ -47,11 +47,6 @@ func newFixed(s *Server) *fixed {
 	return c
 }
 
-// start has the chip do what the tables say that nobody has changed.
-func (c *fixed) start() {
-	c.pre.renew()
-}
-
 // device tells what the chip is.
 func (c *fixed) device(t *recordTable) {
 	t.refresh = func(_ *request, row *record) {
@@ -60,7 +55,7 @@ func (c *fixed) device(t *recordTable) {
 		list := func(name string, l []uint32) { row.set(t.field(name).numbers(l)) }
 		set("num_pipes", uint64(len(s.pipes)))
 		set("num_stages", ifElse[uint64](s.second(), 20, 12))
-		set("num_max_ports", uint64(len(s.pipes))*uint64(s.usable()))
+		set("num_max_ports", uint64(len(s.pipes))*usable)
 		set("num_front_ports", uint64(len(s.pipes))*64)
 		set("pcie_cpu_port", ifElse[uint64](s.second(), 0, 320))
 		eth := []uint32{64, 65, 66, 67}
@@ -142,7 +137,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 			return 0, err
 		}
 		n := uint32(uintOf(b))
-		if n>>7 >= uint32(len(s.pipes)) && len(s.pipes) > 0 || n&0x7f >= s.usable() {
+		if n>>7 >= uint32(len(s.pipes)) && len(s.pipes) > 0 || n&0x7f >= usable {
 			return 0, invalidf("there is no port %d", n)
 		}
 		return n, nil
@@ -177,7 +172,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 			return 0, 0, err
 		}
 		group, number := uint32(uintOf(g)), uint32(uintOf(q))
-		if group >= s.usable()/m.group || number >= m.queues {
+		if group >= usable/m.group || number >= m.queues {
 			return 0, 0, invalidf("there is no queue %d of port group %d", number, group)
 		}
 		pipe := r.target.GetPipeId()

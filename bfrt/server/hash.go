@@ -139,16 +139,12 @@ func (t *hashTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry)
 }
 
 func (t *hashTable) read(r *request, e *wire.TableEntry) error {
-	want, err := t.wanted(e.GetData())
-	if err != nil {
-		return err
-	}
 	row := &record{fields: map[uint32]*wire.DataField{}}
 	if now := t.rows[""]; now != nil {
 		row = now.clone()
 	}
 	t.tell(row)
-	return t.give(r, row, want, true)
+	return t.give(r, row, t.wanted(e.GetData()), true)
 }
 
 // tellParts puts into a row how the input is used.

@@ -9,6 +9,7 @@ import (
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A hashPart is a field of a hash's input.
@@ -37,11 +38,7 @@ func (h *hashing) setParts(t *table) {
 
 // part is the part of a container with a name.
 func (d *datum) part(name string) *datum {
-	i := slices.IndexFunc(d.parts, func(p *datum) bool { return p.name == name })
-	if i < 0 {
-		return nil
-	}
-	return d.parts[i]
+	return lists.First(d.parts, func(p *datum) bool { return p.name == name })
 }
 
 // presetOf is a number that stands where none is given.

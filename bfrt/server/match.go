@@ -6,16 +6,17 @@ import (
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 func (t *matchTable) use(spec *bfrt.ActionSpec, name string) {
-	a := &entryAction{id: spec.ID, name: name, miss: spec.Scope == "DefaultOnly", hit: spec.Scope == "TableOnly"}
-	for _, f := range spec.Data {
-		if !isRegister(f) {
-			a.params = append(a.params, newDatum(f, f.Mandatory != nil && *f.Mandatory, false))
-		}
-	}
+	a := newAction(spec, name, lists.Filter(spec.Data, func(f *bfrt.Field) bool { return !isRegister(f) }))
+	a.miss, a.hit = spec.Scope == "DefaultOnly", spec.Scope == "TableOnly"
 	t.actions[a.id], t.byName[a.name] = a, a
+}
+
+func newAction(spec *bfrt.ActionSpec, name string, params []*bfrt.Field) *entryAction {
+	return &entryAction{id: spec.ID, name: name, params: lists.Map(params, func(f *bfrt.Field) *datum { return newDatum(f, false) })}
 }
 
 // write does an update of the table.
@@ -56,7 +57,7 @@ func (t *matchTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry
 	case wire.Update_MODIFY:
 		return t.modify(r, at, e)
 	case wire.Update_MODIFY_INC:
-		return t.attach.increase(r, t, at, e)
+		return failf(unimplemented, "entries of a match table are not changed by increments")
 	case wire.Update_DELETE:
 		return t.remove(r, at)
 	}
@@ -333,10 +334,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	want, err := t.wanted(e.GetData())
-	if err != nil {
-		return err
-	}
+	want := t.wanted(e.GetData())
 	h, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
 	if e.GetIsDefaultEntry() || byHandle && h.HandleId == defaultHandle {
 		return t.readDefault(r, pipes, byHandle, want) // by its handle it is read as others
@@ -481,8 +479,8 @@ func (t *matchTable) usage(r *request) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, parts := 0, t.scope.parts
-	for _, part := range parts {
+	n := 0
+	for _, part := range t.scope.parts {
 		if !slices.Contains(pipes, part[0]) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // key reads a key.
@@ -50,7 +51,7 @@ func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 		case "Ternary":
 			m.Value, m.Mask = make([]byte, n), make([]byte, n)
 		case "Range":
-			m.Value, m.High = make([]byte, n), ones(f.width)
+			m.Value, m.High = make([]byte, n), num.Most(f.width).Bytes()
 		case "Optional":
 		default:
 			return invalidf("the key lacks %s", f.name)
@@ -108,7 +109,7 @@ func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
 		v := full(m.Value, f.width)
 		switch f.match {
 		case "LPM":
-			clearBelow(v, f.width-m.PrefixLen)
+			num.ClearLow(v, f.width-m.PrefixLen)
 			x.MatchType = &wire.KeyField_Lpm{Lpm: &wire.KeyField_LPM{Value: v, PrefixLen: int32(m.PrefixLen)}}
 		case "Ternary":
 			x.MatchType = &wire.KeyField_Ternary_{Ternary: &wire.KeyField_Ternary{Value: v, Mask: full(m.Mask, f.width)}}

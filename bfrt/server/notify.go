@@ -6,6 +6,7 @@ import (
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // newLearner finds the list of fields that a learn filter has in the program.
@@ -15,11 +16,8 @@ func (s *Server) newLearner(p *program, f *bfrt.LearnFilter) (*learner, error) {
 		if l.Name != name && l.Name != f.Name {
 			continue
 		}
-		x := &learner{id: f.ID, list: l.Name}
-		for _, field := range f.Fields {
-			x.fields = append(x.fields, newDatum(field, false, true))
-		}
-		return x, nil
+		fields := lists.Map(f.Fields, func(f *bfrt.Field) *datum { return newDatum(f, true) })
+		return &learner{id: f.ID, list: l.Name, fields: fields}, nil
 	}
 	return nil, failf(notFound, "the program has no digest %s", f.Name)
 }
@@ -61,12 +59,12 @@ func (l *learner) record(data []byte) *wire.TableData {
 
 func (p *program) tellLearned(l *learner) {
 	l.mu.Lock()
-	lists := l.pending
+	pending := l.pending
 	l.pending, l.timer = [maxPipes][]*wire.TableData{}, nil
 	first := l.next
 	l.next += maxPipes
 	l.mu.Unlock()
-	for pipe, list := range lists {
+	for pipe, list := range pending {
 		if len(list) == 0 {
 			continue
 		}

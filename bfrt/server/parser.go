@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
+	"github.com/p4lb/p4lb/dataplane/num"
 )
 
 // A valueSet is the table of a parser's value set. Members are exact in the data
@@ -39,7 +40,7 @@ func (t *valueSet) member(k *wire.TableKey) ([]byte, error) {
 			b = x.GetExact().GetValue()
 		} else if x.GetTernary() == nil {
 			return nil, invalidf("key field %s wants a value and a mask", f.name)
-		} else if !bytes.Equal(x.GetTernary().GetMask(), ones(f.width)) {
+		} else if !bytes.Equal(x.GetTernary().GetMask(), num.Most(f.width).Bytes()) {
 			return nil, failf(unimplemented, "key field %s: members of value sets are matched without mask here", f.name)
 		}
 		if err := checkBytes(f.name, b, f.width); err != nil {
@@ -58,17 +59,15 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 	}
 	var id string
 	if e.GetValue() != nil {
-		m, err := t.idOf(e)
-		if err != nil {
+		if id, err = t.idOf(e); err != nil {
 			return err
 		}
-		id = m
 	} else if kind != wire.Update_DELETE {
 		return invalidf("the entry has neither key nor handle")
 	}
 	for _, pipe := range pipes {
-		before := cloneRows(t.rows[pipe])
-		next := cloneRows(before)
+		before := t.rows[pipe]
+		next := maps.Clone(before)
 		_, there := next[id]
 		switch {
 		case kind == wire.Update_DELETE && e.GetValue() == nil:
@@ -95,12 +94,6 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		t.order = append(t.order, id)
 	}
 	return nil
-}
-
-func cloneRows(m map[string]*wire.TableKey) map[string]*wire.TableKey {
-	c := map[string]*wire.TableKey{}
-	maps.Copy(c, m)
-	return c
 }
 
 func (t *valueSet) put(pipe int, rows map[string]*wire.TableKey) error {
@@ -190,7 +183,7 @@ func portMetadata(t *table) *recordTable {
 	rt := newRecords(t)
 	rt.accept = func(row *record) error {
 		b, err := t.keys[0].exact(row.key)
-		if port := uintOf(b); err == nil && (port&0x7f >= 72 || port >= uint64(len(t.s.pipes))<<7) {
+		if port := uintOf(b); err == nil && (port&0x7f >= usable || port >= uint64(len(t.s.pipes))<<7) {
 			err = invalidf("there is no port %d", port)
 		}
 		return err

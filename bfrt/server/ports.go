@@ -30,7 +30,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	t.lenient, t.prepare = true, p.start
 	t.accept = func(row *record) error {
 		port, err := p.number(t, row)
-		if err == nil && (port>>7 >= uint32(s.opts.Pipes) || port&0x7f >= s.usable()) {
+		if err == nil && (port>>7 >= uint32(s.opts.Pipes) || port&0x7f >= usable) {
 			err = invalidf("there is no port %d", port)
 		}
 		return err
@@ -57,9 +57,8 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 		row.set(t.field("$CHNL_ID").number(uint64(port % 4)))
 	}
 	p.stat.constant = true
-	p.stat.accept = func(row *record) error { return nil }
 	p.stat.all = func(*request) (list []*wire.TableKey) {
-		return lists.Map(sortedPorts(p.states()), func(port uint32) *wire.TableKey { return portKey(p.stat.table, port) })
+		return lists.Map(slices.Sorted(maps.Keys(p.states())), func(port uint32) *wire.TableKey { return p.stat.keyAt(uint64(port)) })
 	}
 	base := map[uint32]map[string]uint64{} // what a client has set, less what was counted then
 	count := func(row *record) map[string]uint64 {
@@ -144,7 +143,7 @@ func (p *portTables) hold(f func()) {
 func (p *portTables) start() {
 	t := p.config
 	for port, state := range p.states() {
-		key := portKey(t.table, port)
+		key := t.keyAt(uint64(port))
 		id, err := t.key(key)
 		if err != nil || p.seen[port] {
 			continue
@@ -177,7 +176,7 @@ func (p *portTables) tell() {
 		}
 		p.s.clients.tell((*wire.Subscribe_Notifications).GetEnablePortStatusChangeNotifications, nil, &wire.StreamMessageResponse{
 			Update: &wire.StreamMessageResponse_PortStatusChangeNotification{PortStatusChangeNotification: &wire.PortStatusChgNotification{
-				TableEntry: &wire.TableEntry{TableId: p.config.schema.ID, Value: &wire.TableEntry_Key{Key: portKey(p.config.table, port)}},
+				TableEntry: &wire.TableEntry{TableId: p.config.schema.ID, Value: &wire.TableEntry_Key{Key: p.config.keyAt(uint64(port))}},
 				PortUp:     state.Up,
 			}},
 		})
@@ -185,10 +184,3 @@ func (p *portTables) tell() {
 }
 
 func nameOf(port uint32) string { return fmt.Sprintf("%d/%d", port/4+1, port%4) }
-
-// portKey is a key with a port's number.
-func portKey(t *table, port uint32) *wire.TableKey {
-	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(port))}}
-}
-
-func sortedPorts[V any](m map[uint32]V) []uint32 { return slices.Sorted(maps.Keys(m)) }

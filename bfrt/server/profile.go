@@ -25,7 +25,7 @@ func (t *actionProfile) write(r *request, kind wire.Update_Type, e *wire.TableEn
 	if e.GetValue() == nil && !e.GetIsDefaultEntry() && kind == wire.Update_DELETE {
 		return t.clear(r, pipes)
 	}
-	id, err := t.id(pipes, e)
+	id, err := t.number(e)
 	if err != nil {
 		return err
 	}
@@ -50,15 +50,6 @@ func (t *actionProfile) write(r *request, kind wire.Update_Type, e *wire.TableEn
 		return t.remove(r, pipes, id)
 	}
 	return failf(unimplemented, "a member takes no update of type %v", kind)
-}
-
-// id is the number of a member, which is its handle too.
-func (t *actionProfile) id(pipes []int, e *wire.TableEntry) (uint32, error) {
-	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
-		return h.HandleId, nil
-	}
-	i, err := indexOf(t.keys, e.GetKey(), 1<<32)
-	return uint32(i), err
 }
 
 func (t *actionProfile) call(e *wire.TableEntry) (dataplane.ActionCall, error) {
@@ -192,42 +183,19 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	ids := slices.Sorted(maps.Keys(t.calls[pipes[0]]))
-	if e.GetValue() != nil {
-		id, err := t.id(pipes, e)
-		if err != nil {
-			return err
+	return giveOf(t.table, r, e, t.calls[pipes[0]], "member", func(id uint32, c dataplane.ActionCall) (*wire.TableData, error) {
+		a := t.byName[c.Name]
+		if want != nil && want.action != 0 && want.action != a.id {
+			return nil, invalidf("member %d has action %s, and another one is asked for", id, a.name)
 		}
-		if _, ok := t.calls[pipes[0]][id]; !ok {
-			return failf(notFound, "there is no member %d", id)
-		}
-		ids = []uint32{id}
-	}
-	for i, id := range ids {
-		c, ok := t.calls[pipes[0]][id]
-		if !ok {
-			continue // it has gone meanwhile
-		}
-		x := t.entry(r, t.keys[0].value(uint64(id)))
-		if r.flags.GetKeyOnly() {
-			x.EntryTgt = r.target
-		} else {
-			a := t.byName[c.Name]
-			if want != nil && want.action != 0 && want.action != a.id {
-				return invalidf("member %d has action %s, and another one is asked for", id, a.name)
-			}
-			x.Data = &wire.TableData{ActionId: a.id}
-			for i, p := range a.params {
-				if want.has(p.id) {
-					x.Data.Fields = append(x.Data.Fields, &wire.DataField{FieldId: p.id, Value: &wire.DataField_Stream{Stream: c.Params[i]}})
-				}
+		d := &wire.TableData{ActionId: a.id}
+		for i, p := range a.params {
+			if want.has(p.id) {
+				d.Fields = append(d.Fields, &wire.DataField{FieldId: p.id, Value: &wire.DataField_Stream{Stream: c.Params[i]}})
 			}
 		}
-		if err := r.given(i, x); err != nil {
-			return err
-		}
-	}
-	return nil
+		return d, nil
+	})
 }
 
 func (t *actionProfile) usage(r *request) (uint32, error) {
@@ -243,7 +211,7 @@ func (t *actionProfile) handle(r *request, k *wire.TableKey) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := t.id(pipes, &wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
+	id, err := t.number(&wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
 	if _, ok := t.handles[pipes[0]][id]; err == nil && !ok {
 		err = failf(notFound, "there is no member %d", id)
 	}

@@ -1,8 +1,8 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // A counted table tells how many entries it has, a handled one their handles.
@@ -108,7 +109,7 @@ func (p *program) directMeter(table string) string {
 // directFilter is the array of filters that the actions of a table execute at the
 // entry's index.
 func (p *program) directFilter(table string, wred bool) string {
-	_, t := p.matchTable(table)
+	t := p.matchTable(table)
 	if t == nil {
 		return ""
 	}
@@ -128,15 +129,13 @@ func (p *program) directFilter(table string, wred bool) string {
 	return ""
 }
 
-func (p *program) matchTable(name string) (*bmv2.Pipeline, *bmv2.Table) {
+func (p *program) matchTable(name string) *bmv2.Table {
 	for _, g := range p.config.Pipelines {
-		for _, t := range g.Tables {
-			if t.Name == name {
-				return g, t
-			}
+		if t := lists.First(g.Tables, func(t *bmv2.Table) bool { return t.Name == name }); t != nil {
+			return t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // tablesAt is where a table of the schema stands while others are not made yet.
@@ -260,10 +259,7 @@ func (m *makers) filters(base *table, spec *filterSpec) *recordTable {
 
 // actionsOf maps the actions of a table of the schema to the data plane's names.
 func (m *makers) actionsOf(t *bfrt.Table, use func(*bfrt.ActionSpec, string)) error {
-	if t.ActionSpecs == nil {
-		return nil
-	}
-	for _, spec := range *t.ActionSpecs {
+	for _, spec := range t.Actions() {
 		// In the data plane of several programs the pipe's name stands before it.
 		pipe, _, _ := strings.Cut(t.Name, ".")
 		names := []string{spec.Name, m.p.short(spec.Name), pipe + "." + spec.Name}
@@ -319,7 +315,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 		t.ageing.config = &wire.IdleTable{IdleTableMode: wire.IdleTable_IDLE_TABLE_NOTIFY_MODE}
 	}
 	for _, pipe := range m.p.pipes {
-		if _, x := m.p.matchTable(name); x != nil && len(x.Entries) == 0 {
+		if x := m.p.matchTable(name); x != nil && len(x.Entries) == 0 {
 			if err := m.switches[pipe].TableUnlock(name); err != nil {
 				return nil, err
 			}
@@ -337,10 +333,7 @@ func (m *makers) profile(base *table, name string) (object, error) {
 		return nil, invalidf("its key has %d fields", len(base.keys))
 	}
 	err := m.actionsOf(base.schema, func(spec *bfrt.ActionSpec, name string) {
-		a := &entryAction{id: spec.ID, name: name}
-		for _, f := range spec.Data {
-			a.params = append(a.params, newDatum(f, false, false))
-		}
+		a := newAction(spec, name, spec.Data)
 		t.actions[a.id], t.byName[a.name] = a, a
 	})
 	for range m.switches {
@@ -394,10 +387,7 @@ func (m *makers) registerParam(base *table, name string) (object, error) {
 				cell.reset(base.sw(pipe), 0)
 				continue
 			}
-			v := after.fields[base.order[0].id]
-			if v == nil {
-				v = base.order[0].preset
-			}
+			v := cmp.Or(after.fields[base.order[0].id], base.order[0].preset)
 			if err := cell.set(base.sw(pipe), 0, base.order[0], v.GetStream()); err != nil {
 				return err
 			}
@@ -406,5 +396,3 @@ func (m *makers) registerParam(base *table, name string) (object, error) {
 	}
 	return rt, nil
 }
-
-func (p *program) String() string { return fmt.Sprintf("%s in pipes %v", p.name, p.pipes) }

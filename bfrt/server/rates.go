@@ -95,12 +95,7 @@ func (f *filterSpec) has(d *datum) bool {
 }
 
 func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
-	get := func(d *datum) *wire.DataField {
-		if v := s[d.id]; v != nil {
-			return v
-		}
-		return d.preset
-	}
+	get := func(d *datum) *wire.DataField { return cmp.Or(s[d.id], d.preset) }
 	ns := func(d *datum) time.Duration { return time.Duration(get(d).GetFloatVal()) }
 	if f.wred {
 		return sw.WredSet(f.name, index, dataplane.WredSpec{

@@ -52,74 +52,37 @@ func (x *record) clone() *record {
 	return &c
 }
 
-func (x *record) uint(d *datum) (uint64, bool) {
-	v, ok := x.fields[d.id]
-	if !ok {
-		v = d.preset
+// value is that of a field by name, or what stands where none is given; nil if it
+// has neither.
+func (x *record) value(t *table, name string) *wire.DataField {
+	d := t.field(name)
+	if d == nil {
+		return nil
 	}
-	if v == nil {
-		return 0, false
-	}
-	return uintOf(v.GetStream()), true
+	return cmp.Or(x.fields[d.id], d.preset)
 }
 
 // number is the value of a field by name, 0 if it has none.
-func (x *record) number(t *table, name string) uint64 {
-	if d := t.field(name); d != nil {
-		v, _ := x.uint(d)
-		return v
-	}
-	return 0
-}
+func (x *record) number(t *table, name string) uint64 { return uintOf(x.value(t, name).GetStream()) }
 
-func (x *record) flag(t *table, name string) bool {
-	d := t.field(name)
-	if d == nil {
-		return false
-	}
-	if v, ok := x.fields[d.id]; ok {
-		return v.GetBoolVal()
-	}
-	return d.preset.GetBoolVal()
-}
+func (x *record) flag(t *table, name string) bool { return x.value(t, name).GetBoolVal() }
 
-func (x *record) text(t *table, name string) string {
-	d := t.field(name)
-	if d == nil {
-		return ""
-	}
-	if v, ok := x.fields[d.id]; ok {
-		return v.GetStrVal()
-	}
-	return d.preset.GetStrVal()
-}
+func (x *record) text(t *table, name string) string { return x.value(t, name).GetStrVal() }
 
 func (x *record) numbers(t *table, name string) []uint32 {
-	if d := t.field(name); d != nil {
-		return x.fields[d.id].GetIntArrVal().GetVal()
-	}
-	return nil
+	return x.value(t, name).GetIntArrVal().GetVal()
 }
 
 func (x *record) flags(t *table, name string) []bool {
-	if d := t.field(name); d != nil {
-		return x.fields[d.id].GetBoolArrVal().GetVal()
-	}
-	return nil
+	return x.value(t, name).GetBoolArrVal().GetVal()
 }
 
 func (x *record) set(v *wire.DataField) { x.fields[v.GetFieldId()] = v }
 
 func newRecords(t *table) *recordTable {
 	rt := &recordTable{table: t, actions: map[uint32]*entryAction{}, rows: map[string]*record{}, handles: map[uint32]string{}}
-	if t.schema.ActionSpecs != nil {
-		for _, spec := range *t.schema.ActionSpecs {
-			a := &entryAction{id: spec.ID, name: spec.Name}
-			for _, f := range spec.Data {
-				a.params = append(a.params, newDatum(f, false, false))
-			}
-			rt.actions[a.id] = a
-		}
+	for _, spec := range t.schema.Actions() {
+		rt.actions[spec.ID] = newAction(spec, spec.Name, spec.Data)
 	}
 	return rt
 }
@@ -218,10 +181,7 @@ func (t *recordTable) write(r *request, kind wire.Update_Type, e *wire.TableEntr
 	if err != nil {
 		return err
 	}
-	if len(t.keys) == 0 && row == nil {
-		row = &record{fields: map[uint32]*wire.DataField{}}
-	}
-	if row == nil && t.constant {
+	if row == nil && (t.constant || len(t.keys) == 0) {
 		row = &record{key: e.GetKey(), fields: map[uint32]*wire.DataField{}}
 	}
 	switch kind {
@@ -311,7 +271,7 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 		}
 		switch u := x.GetValue().(type) {
 		case *wire.DataField_IntArrVal:
-			next.fields[fid] = f.numbers(splice(row.fields[fid].GetIntArrVal().GetVal(), u.IntArrVal.GetVal(), r.flags.GetModDel(), f.name))
+			next.fields[fid] = f.numbers(splice(row.fields[fid].GetIntArrVal().GetVal(), u.IntArrVal.GetVal(), r.flags.GetModDel()))
 		case *wire.DataField_BoolArrVal:
 			list := row.fields[fid].GetBoolArrVal().GetVal()
 			if n := len(u.BoolArrVal.GetVal()); r.flags.GetModDel() {
@@ -329,7 +289,7 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 
 // splice adds numbers to an array, or takes them out: each once where it names
 // something, from the end where it goes along with such.
-func splice(list, change []uint32, del bool, name string) []uint32 {
+func splice(list, change []uint32, del bool) []uint32 {
 	if !del {
 		return append(slices.Clone(list), change...)
 	}
@@ -382,10 +342,7 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 	if t.prepare != nil {
 		t.prepare()
 	}
-	want, err := t.wanted(e.GetData())
-	if err != nil {
-		return err
-	}
+	want := t.wanted(e.GetData())
 	if e.GetValue() != nil || len(t.keys) == 0 {
 		id, row, err := t.find(e)
 		if err != nil {
@@ -432,7 +389,7 @@ func (t *recordTable) fixedKeys(r *request) (list []*wire.TableKey) {
 	switch {
 	case t.constant && len(t.keys) == 1:
 		for i := range t.schema.Size {
-			list = append(list, &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(i))}})
+			list = append(list, t.keyAt(uint64(i)))
 		}
 	case t.all != nil:
 		list = t.all(r)
@@ -457,8 +414,7 @@ func (t *recordTable) give(r *request, row *record, want *filter, preset bool) e
 		if !want.has(f.id) {
 			return
 		}
-		v := cmp.Or(row.fields[f.id], f.preset)
-		if v != nil {
+		if v := cmp.Or(row.fields[f.id], f.preset); v != nil {
 			x.Data.Fields = append(x.Data.Fields, v)
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
@@ -48,11 +49,9 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 		if uintOf(row.key.GetFields()[0].GetExact().GetValue()) == 0 {
 			return invalidf("group 0 stands for none")
 		}
-		ids := row.numbers(p.group.table, "$MULTICAST_NODE_ID")
-		for _, id := range ids {
-			if p.node.rows[p.id(p.node, id)] == nil {
-				return failf(notFound, "there is no node %d", id)
-			}
+		ids, err := p.nodesOf(row, p.group.table)
+		if err != nil {
+			return err
 		}
 		if n := len(row.flags(p.group.table, "$MULTICAST_NODE_L1_XID_VALID")); n != len(ids) {
 			return invalidf("there are %d nodes and %d flags of exclusion", len(ids), n)
@@ -76,16 +75,11 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 		return nil
 	}
 	p.ecmp.accept = func(row *record) error {
-		ids := row.numbers(p.ecmp.table, "$MULTICAST_NODE_ID")
-		for _, id := range ids {
-			if p.node.rows[p.id(p.node, id)] == nil {
-				return failf(notFound, "there is no node %d", id)
-			}
-		}
-		if n := len(slots{}); len(ids) > n {
+		ids, err := p.nodesOf(row, p.ecmp.table)
+		if n := len(slots{}); err == nil && len(ids) > n {
 			return failf(noSpace, "a set has %d nodes at most", n)
 		}
-		return nil
+		return err
 	}
 	p.group.less = func(row, change *record) {
 		for _, kind := range []string{"$MULTICAST_NODE", "$MULTICAST_ECMP"} {
@@ -123,6 +117,17 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 	return p
 }
 
+// nodesOf are the nodes of a group or a set, which there must be.
+func (p *replicator) nodesOf(row *record, t *table) ([]uint32, error) {
+	ids := row.numbers(t, "$MULTICAST_NODE_ID")
+	for _, id := range ids {
+		if p.node.rows[p.id(p.node, id)] == nil {
+			return nil, failf(notFound, "there is no node %d", id)
+		}
+	}
+	return ids, nil
+}
+
 // withLists gives a row the lists that it has nothing in: the SDE tells of those
 // too.
 func (t *recordTable) withLists(row *record) {
@@ -138,7 +143,7 @@ func (t *recordTable) withLists(row *record) {
 }
 
 func (p *replicator) id(t *recordTable, n uint32) string {
-	id, _ := t.key(&wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(uint64(n))}})
+	id, _ := t.key(t.keyAt(uint64(n)))
 	return id
 }
 
@@ -179,18 +184,10 @@ func (p *replicator) configure(c *wire.PreDeviceConfig) error {
 		}
 		p.config.PreGlobalRid = x
 	}
-	if x := c.GetPrePortProtection(); x != nil {
-		p.config.PrePortProtection = x
-	}
-	if x := c.GetPreFastFailover(); x != nil {
-		p.config.PreFastFailover = x
-	}
-	if x := c.GetPreMaxNodesBeforeYield(); x != nil {
-		p.config.PreMaxNodesBeforeYield = x
-	}
-	if x := c.GetPreMaxNodeThreshold(); x != nil {
-		p.config.PreMaxNodeThreshold = x
-	}
+	p.config.PrePortProtection = cmp.Or(c.GetPrePortProtection(), p.config.PrePortProtection)
+	p.config.PreFastFailover = cmp.Or(c.GetPreFastFailover(), p.config.PreFastFailover)
+	p.config.PreMaxNodesBeforeYield = cmp.Or(c.GetPreMaxNodesBeforeYield(), p.config.PreMaxNodesBeforeYield)
+	p.config.PreMaxNodeThreshold = cmp.Or(c.GetPreMaxNodeThreshold(), p.config.PreMaxNodeThreshold)
 	p.renew()
 	return nil
 }

@@ -240,7 +240,7 @@ func (r *rig) data(table, action string, list ...any) *wire.TableData {
 			if spec.Name == action || strings.HasSuffix(spec.Name, "."+action) {
 				d.ActionId = spec.ID
 				for _, f := range spec.Data {
-					fields = append(fields, newDatum(f, false, false))
+					fields = append(fields, newDatum(f, false))
 				}
 			}
 		}

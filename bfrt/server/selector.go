@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -73,7 +74,7 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		}
 		return nil
 	}
-	id, err := t.id(e)
+	id, err := t.number(e)
 	if err != nil {
 		return err
 	}
@@ -120,14 +121,6 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		return t.increase(r, pipes, id, g.clone(), d)
 	}
 	return failf(unimplemented, "a group takes no update of type %v", kind)
-}
-
-func (t *selector) id(e *wire.TableEntry) (uint32, error) {
-	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
-		return h.HandleId, nil
-	}
-	i, err := indexOf(t.keys, e.GetKey(), 1<<32)
-	return uint32(i), err
 }
 
 func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) error {
@@ -327,33 +320,9 @@ func (t *selector) read(r *request, e *wire.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	ids := slices.Sorted(maps.Keys(t.groups[pipes[0]]))
-	if e.GetValue() != nil {
-		id, err := t.id(e)
-		if err != nil {
-			return err
-		}
-		if t.groups[pipes[0]][id] == nil {
-			return failf(notFound, "there is no group %d", id)
-		}
-		ids = []uint32{id}
-	}
-	for i, id := range ids {
-		g := t.groups[pipes[0]][id]
-		if g == nil {
-			continue // it has gone meanwhile
-		}
-		x := t.entry(r, t.keys[0].value(uint64(id)))
-		if r.flags.GetKeyOnly() {
-			x.EntryTgt = r.target
-		} else {
-			x.Data = t.dataOf(g, want)
-		}
-		if err := r.given(i, x); err != nil {
-			return err
-		}
-	}
-	return nil
+	return giveOf(t.table, r, e, t.groups[pipes[0]], "group", func(_ uint32, g *selectGroup) (*wire.TableData, error) {
+		return t.dataOf(g, want), nil
+	})
 }
 
 func (t *selector) dataOf(g *selectGroup, want *filter) *wire.TableData {
@@ -368,12 +337,7 @@ func (t *selector) dataOf(g *selectGroup, want *filter) *wire.TableData {
 	add(t.members, func() *wire.DataField { return t.members.numbers(g.members) })
 	add(t.status, func() *wire.DataField { return t.status.flags(g.active) })
 	add(t.size, func() *wire.DataField { return t.size.number(uint64(g.size)) })
-	add(t.offset, func() *wire.DataField {
-		if g.offset != nil {
-			return g.offset
-		}
-		return t.offset.preset
-	})
+	add(t.offset, func() *wire.DataField { return cmp.Or(g.offset, t.offset.preset) })
 	return d
 }
 
@@ -390,7 +354,7 @@ func (t *selector) handle(r *request, k *wire.TableKey) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := t.id(&wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
+	id, err := t.number(&wire.TableEntry{Value: &wire.TableEntry_Key{Key: k}})
 	if err == nil && t.groups[pipes[0]][id] == nil {
 		err = failf(notFound, "there is no group %d", id)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/p4lb/p4lb/bfrt/wire"
@@ -64,13 +65,7 @@ func wholeScope(p *program) scope {
 // byte of a number.
 func newScope(p *program, e *wire.EntryScope) (scope, error) {
 	m := e.GetPipeScope()
-	c := scope{mode: m, gress: e.GetGressScope(), parser: e.GetPrsrScope()}
-	if c.gress == nil {
-		c.gress = allOf()
-	}
-	if c.parser == nil {
-		c.parser = allOf()
-	}
+	c := scope{mode: m, gress: cmp.Or(e.GetGressScope(), allOf()), parser: cmp.Or(e.GetPrsrScope(), allOf())}
 	switch x := m.GetScope().(type) {
 	case *wire.Mode_UserDefined:
 		seen := map[int]bool{}
