@@ -23,7 +23,7 @@ type FlowAges struct {
 // for two RTTs; in the data plane a flow whose last packet should be gone is as
 // good as new at once, so the sweep has nothing to write: it is telemetry.
 type ageingTask struct {
-	sw       string
+	identity
 	period   time.Duration
 	idle     time.Duration
 	deadline *registers.Array // of each flow's last packet
@@ -39,16 +39,10 @@ const leastSweep = 100 * time.Millisecond
 func newAgeingTask(s *site) (Task, error) {
 	idle := 2 * largestRTT(s.topology, s.Node)
 	return &ageingTask{
-		sw: s.Name, period: max(leastSweep, idle), idle: idle, report: s.options.Ageing,
+		identity: s.identity(), period: max(leastSweep, idle), idle: idle, report: s.options.Ageing,
 		deadline: s.array(manifest.PartDeadline), slot: s.array(manifest.PartSlot),
 	}, nil
 }
-
-// Name is the task's kind.
-func (t *ageingTask) Name() string { return string(manifest.Ageing) }
-
-// Switch is the switch that holds the flows.
-func (t *ageingTask) Switch() string { return t.sw }
 
 // Run counts the flows.
 func (t *ageingTask) Run(now time.Duration, f Fabric) (time.Duration, error) {

@@ -53,15 +53,9 @@ func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) 
 
 // A sendTask hands a frame to a switch again and again.
 type sendTask struct {
-	sw string
+	identity
 	plan.Frame
 }
-
-// Name is the task's in manifests.
-func (t *sendTask) Name() string { return string(manifest.SendFrame) }
-
-// Switch is the switch that the frame is handed to.
-func (t *sendTask) Switch() string { return t.sw }
 
 // Run sends the frame.
 func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {

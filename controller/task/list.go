@@ -26,6 +26,9 @@ type site struct {
 	options  Options
 }
 
+// identity is the task's.
+func (s *site) identity() identity { return identity{s.task.Kind, s.Name} }
+
 // Array finds what plays a part in the task.
 func (s *site) array(p manifest.Part) *registers.Array {
 	return registers.PartOf(s.Manifest, s.task, p)
@@ -54,7 +57,7 @@ func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	list, err := New(p.Topology, p.Nodes(), o)
 	for _, s := range p.Switches {
 		for _, f := range s.Frames {
-			list = append(list, &sendTask{s.Name, f})
+			list = append(list, &sendTask{identity{manifest.SendFrame, s.Name}, f})
 		}
 	}
 	return list, err

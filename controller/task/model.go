@@ -15,8 +15,7 @@ import (
 // A granularityTask computes PDLB's flowcell sizes at one leaf (Algorithm 1 with
 // Eq. 1 to 10), a size for each other leaf.
 type granularityTask struct {
-	sw      string
-	node    *plan.Node
+	identity
 	period  time.Duration
 	stale   time.Duration // a path unheard of for so long says nothing
 	average bool          // congested is what exceeds twice the average, as the paper prints
@@ -38,7 +37,7 @@ type leafPaths struct {
 func newGranularityTask(s *site) (Task, error) {
 	n, o := s.Node, s.options
 	g := &granularityTask{
-		sw: n.Name, node: n, period: time.Duration(s.task.Period), average: s.task.Average, stale: time.Duration(s.task.Stale),
+		identity: s.identity(), period: time.Duration(s.task.Period), average: s.task.Average, stale: time.Duration(s.task.Stale),
 		delay: s.array(manifest.PartDelay), heard: s.array(manifest.PartMoment), size: s.array(manifest.PartSize),
 	}
 	routes, leaves := s.topology.Routes(), s.topology.Leaves()
@@ -65,12 +64,6 @@ func queueOf(n *plan.Node, port int, o Options) int {
 	}
 	return o.Queue
 }
-
-// Name is the task's kind.
-func (g *granularityTask) Name() string { return string(manifest.Granular) }
-
-// Switch is the leaf that cuts flows into flowcells.
-func (g *granularityTask) Switch() string { return g.sw }
 
 // Run solves Eq. 10 for each leaf and writes what has changed.
 func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -149,7 +142,7 @@ func (g *granularityTask) solve(l leafPaths, rtt, at []uint64, clock time.Durati
 // A thresholdTask writes QDAPS's S into a switch, and again when the switch has
 // lost it.
 type thresholdTask struct {
-	sw      string
+	identity
 	limit   *registers.Array
 	value   uint64
 	recheck time.Duration
@@ -161,7 +154,7 @@ type thresholdTask struct {
 func newThresholdTask(s *site) (Task, error) {
 	n, o := s.Node, s.options
 	rtt := largestRTT(s.topology, n)
-	task := &thresholdTask{sw: n.Name, limit: s.array(manifest.PartThreshold), recheck: o.Recheck}
+	task := &thresholdTask{identity: s.identity(), limit: s.array(manifest.PartThreshold), recheck: o.Recheck}
 	for _, p := range n.Ports {
 		if p.PeerTier == 0 {
 			continue
@@ -188,12 +181,6 @@ func largestRTT(t *fabric.Topology, n *plan.Node) (rtt time.Duration) {
 	}
 	return rtt
 }
-
-// Name is the task's kind.
-func (t *thresholdTask) Name() string { return string(manifest.QueueLimit) }
-
-// Switch is the switch whose queues the threshold is for.
-func (t *thresholdTask) Switch() string { return t.sw }
 
 // Run writes the threshold unless it is there.
 func (t *thresholdTask) Run(now time.Duration, f Fabric) (time.Duration, error) {

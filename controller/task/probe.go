@@ -14,6 +14,7 @@ import (
 // A probeTask sends the probes of all edge switches: HULA's with a fixed period,
 // DHLB's with one that follows the load of the network.
 type probeTask struct {
+	identity
 	switches []*prober
 	period   time.Duration
 	loads    *loadMeter // nil: the period is fixed
@@ -30,7 +31,7 @@ type prober struct {
 
 func newProbeTask(nodes []*plan.Node) (Task, error) {
 	first := nodes[0].Manifest.Task(manifest.ProbeFlood)
-	t := &probeTask{period: time.Duration(first.Period)}
+	t := &probeTask{identity: identity{kind: manifest.ProbeFlood}, period: time.Duration(first.Period)}
 	if first.Theta != 0 {
 		// fitting calls the flowlet gap an RTT, which is what DHLB takes for it.
 		t.dhlb = fitting.DHLB{RTT: time.Duration(first.Gap), Theta: time.Duration(first.Theta), Max: time.Duration(first.Most)}
@@ -45,12 +46,6 @@ func newProbeTask(nodes []*plan.Node) (Task, error) {
 	}
 	return t, nil
 }
-
-// Name is the task's kind.
-func (t *probeTask) Name() string { return string(manifest.ProbeFlood) }
-
-// Switch is "": the period depends on all switches.
-func (t *probeTask) Switch() string { return "" }
 
 // Run sends a probe from each switch.
 func (t *probeTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -168,7 +163,7 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 // A pathProbeTask sends a probe along each path of one switch to each other
 // leaf. The frames never change: the switch notes the time.
 type pathProbeTask struct {
-	sw     string
+	identity
 	period time.Duration
 	frames [][]byte
 }
@@ -176,7 +171,7 @@ type pathProbeTask struct {
 func newPathProbeTask(s *site) (Task, error) {
 	n := s.Node
 	m := newFrameMaker(n, s.task)
-	t := &pathProbeTask{sw: n.Name, period: time.Duration(s.task.Period)}
+	t := &pathProbeTask{identity: s.identity(), period: time.Duration(s.task.Period)}
 	for _, g := range n.Groups {
 		for slot := range g.Hops {
 			frame, err := m.frame(map[manifest.FieldRole]uint64{manifest.FromLeaf: uint64(n.Leaf), manifest.ToLeaf: uint64(g.ID), manifest.AlongPath: uint64(slot)})
@@ -188,12 +183,6 @@ func newPathProbeTask(s *site) (Task, error) {
 	}
 	return t, nil
 }
-
-// Name is the task's kind.
-func (t *pathProbeTask) Name() string { return string(manifest.PathProbe) }
-
-// Switch is the leaf whose paths are probed.
-func (t *pathProbeTask) Switch() string { return t.sw }
 
 // Run sends a probe along each path.
 func (t *pathProbeTask) Run(now time.Duration, f Fabric) (time.Duration, error) {

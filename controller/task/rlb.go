@@ -15,7 +15,7 @@ import (
 // A rezeroTask sets RLB's ingress queues to 0 while the switch holds no packet:
 // a packet that found its egress queue full was counted in and never out.
 type rezeroTask struct {
-	sw       string
+	identity
 	period   time.Duration
 	cells    int              // of the ports that are there
 	queue    *registers.Array // what came in at each and is still there
@@ -31,16 +31,10 @@ func newRezeroTask(s *site) (Task, error) {
 		return newRestartTask(s)
 	}
 	return &rezeroTask{
-		sw: s.Name, period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node),
+		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node),
 		queue: s.array(manifest.PartQueue), interval: s.array(manifest.PartInterval),
 	}, nil
 }
-
-// Name is the task's kind.
-func (t *rezeroTask) Name() string { return string(manifest.Rezero) }
-
-// Switch is the switch that counts.
-func (t *rezeroTask) Switch() string { return t.sw }
 
 // Run clears what is left over.
 func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -88,7 +82,7 @@ func (t *rezeroTask) quiet(f Fabric) (bool, error) {
 // A limitTask computes RLB's N_rc, how often a packet may recirculate (Eq. 5).
 // The paper's equation is bytes over time and leaves out the queue.
 type limitTask struct {
-	sw     string
+	identity
 	period time.Duration
 	cells  int
 	model  fitting.RLB
@@ -105,7 +99,7 @@ type limitTask struct {
 func newLimitTask(s *site) (Task, error) {
 	task := s.task
 	t := &limitTask{
-		sw: s.Name, period: time.Duration(task.Period), cells: plan.PortCells(s.Node), most: int(task.Limit),
+		identity: s.identity(), period: time.Duration(task.Period), cells: plan.PortCells(s.Node), most: int(task.Limit),
 		model: fitting.RLB{
 			N: float64(task.Incast), C: float64(task.Rate) / 8, D: time.Duration(task.Delay).Seconds(),
 			QPFC: float64(task.Pause), MTU: float64(s.options.MTU),
@@ -118,12 +112,6 @@ func newLimitTask(s *site) (Task, error) {
 	}
 	return t, nil
 }
-
-// Name is the task's kind.
-func (t *limitTask) Name() string { return string(manifest.RecircLimit) }
-
-// Switch is the switch in which packets recirculate.
-func (t *limitTask) Switch() string { return t.sw }
 
 // Run writes the limit for the longest ingress queue.
 func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -170,7 +158,7 @@ func (t *limitTask) read(f Fabric) (err error) {
 // suspicion the wrong way round, keeps the counts of ports that are cleared,
 // and spins; here it looks once in an interval.
 type failureTask struct {
-	sw     string
+	identity
 	period time.Duration
 	cells  int
 	node   *plan.Node
@@ -186,17 +174,11 @@ type failureTask struct {
 
 func newFailureTask(s *site) (Task, error) {
 	return &failureTask{
-		sw: s.Name, period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
+		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
 		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets), limit: s.array(manifest.PartLimit),
 		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
 	}, nil
 }
-
-// Name is the task's kind.
-func (t *failureTask) Name() string { return string(manifest.FailureWatch) }
-
-// Switch is the switch whose neighbours are watched.
-func (t *failureTask) Switch() string { return t.sw }
 
 // Run looks at one interval and begins the next.
 func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -264,5 +246,5 @@ func (t *failureTask) describe(now time.Duration, port int) Alert {
 
 // set sets cells of an array of the switch.
 func (t *failureTask) set(f Fabric, a *registers.Array, from, to int, value uint64) error {
-	return a.Write(f, t.node.Manifest, t.node.Name, from, to, value)
+	return a.Write(f, t.node.Manifest, t.sw, from, to, value)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/manifest"
 )
 
 // A Task is what a controller has to do again and again while the programs run:
@@ -27,6 +28,18 @@ type Task interface {
 	// next time is returned as well.
 	Run(now time.Duration, f Fabric) (next time.Duration, err error)
 }
+
+// An identity is a task's kind and its switch.
+type identity struct {
+	kind manifest.TaskKind
+	sw   string // "" for all together
+}
+
+// Name is the task's kind.
+func (i identity) Name() string { return string(i.kind) }
+
+// Switch is the switch that the task is about.
+func (i identity) Switch() string { return i.sw }
 
 // Never is when a task is due that is done for good.
 const Never = time.Duration(1<<63 - 1)

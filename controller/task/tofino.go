@@ -16,7 +16,7 @@ import (
 // What found an egress queue full was counted in and never out, and what left
 // last may not be reported.
 type restartTask struct {
-	sw      string
+	identity
 	period  time.Duration
 	cells   int
 	arrays  [3]*registers.Array // what came in, what is known to have gone, what has gone
@@ -26,7 +26,7 @@ type restartTask struct {
 }
 
 func newRestartTask(s *site) (Task, error) {
-	t := &restartTask{sw: s.Name, period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node)}
+	t := &restartTask{identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node)}
 	for i, part := range []manifest.Part{manifest.PartIn, manifest.PartOut, manifest.PartGone} {
 		if t.arrays[i] = s.array(part); t.arrays[i] == nil {
 			return nil, fmt.Errorf("task %s wants a register for %s", s.task.Kind, part)
@@ -34,12 +34,6 @@ func newRestartTask(s *site) (Task, error) {
 	}
 	return t, nil
 }
-
-// Name is the task's kind.
-func (t *restartTask) Name() string { return string(manifest.Rezero) }
-
-// Switch is the switch that counts.
-func (t *restartTask) Switch() string { return t.sw }
 
 // Run clears the counts of ports whose queue is not 0.
 func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
@@ -86,7 +80,7 @@ func (t *restartTask) quiet(f Fabric) (bool, error) {
 // An expireTask erases best paths that no probe has told of for too long: on
 // hardware a probe cannot see how old what it is compared with is.
 type expireTask struct {
-	node   *plan.Node
+	identity
 	period time.Duration
 	cells  int
 	heard  *registers.Array
@@ -98,7 +92,7 @@ type expireTask struct {
 
 func newExpireTask(s *site) (Task, error) {
 	t := &expireTask{
-		node: s.Node, period: time.Duration(s.task.Period),
+		identity: s.identity(), period: time.Duration(s.task.Period),
 		heard: s.array(manifest.PartMoment), best: s.array(manifest.PartBest),
 	}
 	for _, c := range t.best.Parts[0].Register.Initial {
@@ -112,28 +106,22 @@ func newExpireTask(s *site) (Task, error) {
 	return t, nil
 }
 
-// Name is the task's kind.
-func (t *expireTask) Name() string { return string(manifest.Expire) }
-
-// Switch is the switch whose paths are forgotten.
-func (t *expireTask) Switch() string { return t.node.Name }
-
 // Run erases what is too old.
 func (t *expireTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	var clock time.Duration
 	var err error
-	if t.at, clock, err = t.heard.ReadMoments(f, t.node.Name, t.cells, t.at[:0]); err != nil {
+	if t.at, clock, err = t.heard.ReadMoments(f, t.sw, t.cells, t.at[:0]); err != nil {
 		return next, err
 	}
-	if t.held, err = t.best.Read(f, t.node.Name, 0, t.cells, clock, t.held[:0]); err != nil {
+	if t.held, err = t.best.Read(f, t.sw, 0, t.cells, clock, t.held[:0]); err != nil {
 		return next, err
 	}
 	for group, at := range t.at {
 		if at == 0 || t.held[group] == t.none || clock-registers.Micros(at) <= t.period {
 			continue
 		}
-		if err := f.WriteRegister(t.node.Name, t.best.Parts[0].Register.Name, group, group+1, t.none); err != nil {
+		if err := f.WriteRegister(t.sw, t.best.Parts[0].Register.Name, group, group+1, t.none); err != nil {
 			return next, err
 		}
 	}
