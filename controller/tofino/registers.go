@@ -129,7 +129,7 @@ func (c *cells) Read(ctx context.Context, name string, from, to int, dst []uint6
 	pipe := c.pipeOf(name)
 	values, seen := make([]uint64, to-from), 0
 	err = c.s.read(ctx, everywhere, ask, func(e *wire.TableEntry) error {
-		if i := int(keyNumber(e, 0)); i >= from && i < to && e.GetTableId() == r.ID {
+		if i := int(keyNumber(e)); i >= from && i < to && e.GetTableId() == r.ID {
 			values[i-from] = r.value(e.GetData(), pipe(i))
 			seen++
 		}
@@ -190,7 +190,7 @@ func (c *cells) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err err
 	err = c.s.read(ctx, c.s.place().everywhere(), []*wire.TableEntry{ask}, func(e *wire.TableEntry) error {
 		r := t.row(e.GetData())
 		list = append(list, bmv2.PortCounts{
-			Port:      int(keyNumber(e, 0)),
+			Port:      int(keyNumber(e)),
 			InPackets: r.number("$FramesReceivedAll"), InBytes: r.number("$OctetsReceived"),
 			OutPackets: r.number("$FramesTransmittedAll"), OutBytes: r.number("$OctetsTransmittedTotal"),
 		})

@@ -2,6 +2,7 @@ package tofino
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -70,7 +71,7 @@ func (s *session) mirrors(ctx context.Context, a *answer) error {
 		if !r.flag("$session_enable") {
 			return nil
 		}
-		m := &p4v1.CloneSessionEntry{SessionId: uint32(keyNumber(e, 0))}
+		m := &p4v1.CloneSessionEntry{SessionId: uint32(keyNumber(e))}
 		if r.flag("$ucast_egress_port_valid") {
 			m.Replicas = append(m.Replicas, replica(uint32(r.number("$ucast_egress_port")), 1))
 		}
@@ -178,7 +179,7 @@ func (s *session) groups(ctx context.Context, a *answer) error {
 	replicas := map[uint32][]*p4v1.Replica{}
 	found := map[uint32][]uint32{}
 	err = s.read(ctx, s.place().everywhere(), ask, func(e *wire.TableEntry) error {
-		id := uint32(keyNumber(e, 0))
+		id := uint32(keyNumber(e))
 		if e.GetTableId() == groups.ID {
 			found[id] = groups.row(e.GetData())["$MULTICAST_NODE_ID"].GetIntArrVal().GetVal()
 			return nil
@@ -195,12 +196,7 @@ func (s *session) groups(ctx context.Context, a *answer) error {
 	s.mu.Lock()
 	s.nodes = found
 	s.mu.Unlock()
-	var ids []uint32
-	for id := range found {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(found)) {
 		g := &p4v1.MulticastGroupEntry{MulticastGroupId: id}
 		for _, n := range found[id] {
 			g.Replicas = append(g.Replicas, replicas[n]...)

@@ -11,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -56,11 +57,7 @@ func parse(text []byte) (*bfrt.Schema, error) {
 // tableNamed finds a table by the name that P4Info has for it: in the schema the
 // name of the pipe stands before it. It is nil where there is none.
 func tableNamed(s *bfrt.Schema, name string) *bfrt.Table {
-	i := slices.IndexFunc(s.Tables, func(t *bfrt.Table) bool { return inPipe(t.Name) == name })
-	if i < 0 {
-		return nil
-	}
-	return s.Tables[i]
+	return lists.First(s.Tables, func(t *bfrt.Table) bool { return inPipe(t.Name) == name })
 }
 
 // inPipe is a name without that of its pipe.
@@ -136,10 +133,7 @@ func newTable(p4 *p4info.Table, s *bfrt.Table) (*table, error) {
 			t.order = k.ID
 		}
 	}
-	var specs []*bfrt.ActionSpec
-	if s.ActionSpecs != nil {
-		specs = *s.ActionSpecs
-	}
+	specs := s.Actions()
 	for _, a := range p4.Actions {
 		i := slices.IndexFunc(specs, func(spec *bfrt.ActionSpec) bool { return manifest.Short(spec.Name) == a.Name })
 		if i < 0 {
@@ -168,26 +162,20 @@ type row map[string]*wire.DataField
 // by the names of its fields: registers and filters.
 type chipTable struct{ *bfrt.Table }
 
-// find finds the fields of a name, and its action, which is nil where the field is
-// one of the table itself.
-func (t chipTable) find(name string) (*bfrt.Field, *bfrt.ActionSpec) {
+// find finds the field of a name, of the table itself or of an action.
+func (t chipTable) find(name string) *bfrt.Field {
+	named := func(f *bfrt.Field) bool { return f != nil && f.Name == name }
 	for _, d := range t.Data {
-		for _, f := range append(d.OneOf, d.Singleton) {
-			if f != nil && f.Name == name {
-				return f, nil
-			}
+		if f := lists.First(append(d.OneOf, d.Singleton), named); f != nil {
+			return f
 		}
 	}
-	if t.ActionSpecs != nil {
-		for _, a := range *t.ActionSpecs {
-			for _, f := range a.Data {
-				if f.Name == name {
-					return f, a
-				}
-			}
+	for _, a := range t.Actions() {
+		if f := lists.First(a.Data, named); f != nil {
+			return f
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // entry makes an entry of a table: its key by its values, and data as names and
@@ -206,17 +194,14 @@ func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.Table
 	}
 	e.Data = &wire.TableData{}
 	if action != "" {
-		i := -1
-		if t.ActionSpecs != nil {
-			i = slices.IndexFunc(*t.ActionSpecs, func(a *bfrt.ActionSpec) bool { return a.Name == action })
-		}
-		if i < 0 {
+		a := lists.First(t.Actions(), func(a *bfrt.ActionSpec) bool { return a.Name == action })
+		if a == nil {
 			return nil, fmt.Errorf("table %s of the switch has no action %s", t.Name, action)
 		}
-		e.Data.ActionId = (*t.ActionSpecs)[i].ID
+		e.Data.ActionId = a.ID
 	}
 	for i := 0; i < len(list); i += 2 {
-		f, _ := t.find(list[i].(string))
+		f := t.find(list[i].(string))
 		if f == nil {
 			return nil, fmt.Errorf("table %s of the switch has no field %s", t.Name, list[i])
 		}
@@ -252,12 +237,10 @@ func (t chipTable) row(d *wire.TableData) row {
 			}
 		}
 	}
-	if t.ActionSpecs != nil && d.GetActionId() != 0 {
-		for _, a := range *t.ActionSpecs {
-			for _, f := range a.Data {
-				if a.ID == d.GetActionId() {
-					names[f.ID] = f.Name
-				}
+	for _, a := range t.Actions() {
+		for _, f := range a.Data {
+			if a.ID == d.GetActionId() && a.ID != 0 {
+				names[f.ID] = f.Name
 			}
 		}
 	}
@@ -272,10 +255,10 @@ func (r row) number(name string) uint64 { return numberOf(r[name].GetStream()) }
 func (r row) flag(name string) bool     { return r[name].GetBoolVal() }
 func (r row) text(name string) string   { return r[name].GetStrVal() }
 
-// keyNumber is the number that the key of an entry has in a place.
-func keyNumber(e *wire.TableEntry, place int) uint64 {
-	if f := e.GetKey().GetFields(); place < len(f) {
-		return numberOf(f[place].GetExact().GetValue())
+// keyNumber is the first number of an entry's key.
+func keyNumber(e *wire.TableEntry) uint64 {
+	if f := e.GetKey().GetFields(); len(f) > 0 {
+		return numberOf(f[0].GetExact().GetValue())
 	}
 	return 0
 }
