@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"slices"
@@ -312,12 +313,7 @@ func (t *Target) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	var names []string
-	for name := range t.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	errs := lists.Map(names, func(name string) error { return t.nodes[name].stop() })
+	errs := lists.Map(slices.Sorted(maps.Keys(t.nodes)), func(name string) error { return t.nodes[name].stop() })
 	for _, h := range t.hosts {
 		h.end.Close()
 	}

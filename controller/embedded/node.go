@@ -75,19 +75,13 @@ func (n *node) start() (err error) {
 	if err != nil {
 		return err
 	}
-	n.serving.Add(1)
-	go func(l net.Listener) {
-		defer n.serving.Done()
-		n.served(n.target.opts.protocol(), serve(l))
-	}(n.grpc)
+	l := n.grpc // stopping forgets it
+	n.serving.Go(func() { n.served(n.target.opts.protocol(), serve(l)) })
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
 		n.thrift.LogTo(n.target.opts.Log.With("switch", n.sw.Name))
-		n.serving.Add(1)
-		go func(s *thrift.Server, l net.Listener) {
-			defer n.serving.Done()
-			n.served("Thrift", s.Serve(l))
-		}(n.thrift, n.thriftListener)
+		s, l := n.thrift, n.thriftListener
+		n.serving.Go(func() { n.served("Thrift", s.Serve(l)) })
 	}
 	for _, e := range n.ends {
 		n.addPort(e)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,12 +158,7 @@ func dropsText(c *bmv2.PortCounts) string {
 	for r := range c.Lost() {
 		reasons = append(reasons, r)
 	}
-	slices.SortStableFunc(reasons, func(a, b bmv2.DropReason) int {
-		if c.Drops[a] > c.Drops[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(reasons, func(a, b bmv2.DropReason) int { return cmp.Compare(c.Drops[b], c.Drops[a]) })
 	if len(reasons) == 1 {
 		return fmt.Sprintf("%d: %s", total, reasons[0])
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -19,11 +20,7 @@ func (r *reader) quantity(name, text string, value float64, unit string, reading
 
 // find finds an array that was read, or nil.
 func (r *reader) find(ok func(a *registers.Array) bool) *registers.Array {
-	i := slices.IndexFunc(r.in.arrays, ok)
-	if i < 0 {
-		return nil
-	}
-	return r.in.arrays[i]
+	return lists.First(r.in.arrays, ok)
 }
 
 // utilisation is what each link carries of what it could, from the bytes that

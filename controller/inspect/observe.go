@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
 	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 )
 
@@ -64,13 +65,9 @@ func NewObserver(n *plan.Node, regs registers.Access) (*Observer, error) {
 	}
 	list := registers.Of(n.Manifest, nil)
 	byPort := func(kind manifest.Kind, event manifest.Event) *registers.Array {
-		i := slices.IndexFunc(list, func(a *registers.Array) bool {
+		return lists.First(list, func(a *registers.Array) bool {
 			return a.Index == manifest.ByPort && a.Kind == kind && a.Event == event && !a.Internal
 		})
-		if i < 0 {
-			return nil
-		}
-		return list[i]
 	}
 	o := &Observer{
 		node: n, regs: regs, cells: map[*registers.Array][]uint64{},
