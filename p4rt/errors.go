@@ -30,11 +30,10 @@ func failf(code codes.Code, format string, args ...any) error {
 // codeOf is the code of an error of this package; an error from elsewhere is
 // the server's own.
 func codeOf(err error) codes.Code {
-	var f *failure
-	switch {
-	case err == nil:
+	if err == nil {
 		return codes.OK
-	case errors.As(err, &f):
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}
 	return codes.Internal

@@ -2,6 +2,7 @@ package p4rt
 
 import (
 	"fmt"
+	"maps"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/grpc/codes"
@@ -214,20 +215,13 @@ func (in *info) addTables() error {
 
 // allow keeps of the profile's actions those that another table has as well.
 func (p *profileInfo) allow(actions map[uint32]configv1.ActionRef_Scope) {
-	first := p.actions == nil
-	if first {
+	if p.actions == nil {
 		p.actions = map[uint32]bool{}
-	}
-	for id := range actions {
-		if first {
+		for id := range actions {
 			p.actions[id] = true
 		}
 	}
-	for id := range p.actions {
-		if _, ok := actions[id]; !ok {
-			delete(p.actions, id)
-		}
-	}
+	maps.DeleteFunc(p.actions, func(id uint32, _ bool) bool { _, ok := actions[id]; return !ok })
 }
 
 // newFields reads a key. ranked is whether several entries can match.

@@ -90,8 +90,5 @@ func getBits(frame []byte, at, width int) []byte {
 		bit := at + width - 1 - i
 		b[len(b)-1-i/8] |= frame[bit/8] >> (7 - bit%8) & 1 << (i % 8)
 	}
-	for len(b) > 1 && b[0] == 0 {
-		b = b[1:]
-	}
-	return b
+	return canonical(b)
 }

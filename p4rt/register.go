@@ -52,9 +52,6 @@ func bigOf(words []uint64) *big.Int {
 // readRegister plans the cells from ≤ i < to.
 func (p *pipeline) readRegister(out *plan, id uint32, index *p4v1.Index) error {
 	r := p.info.registers[id]
-	if r == nil {
-		return failf(codes.InvalidArgument, "there is no register %#x", id)
-	}
 	from, to, err := span(index, r.size, "register "+r.name)
 	if err != nil {
 		return err

@@ -198,9 +198,7 @@ func unsigned(b []byte, width int) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, failf(codes.OutOfRange, "an empty byte string is no number: zero is \\x00")
 	}
-	for len(b) > 1 && b[0] == 0 {
-		b = b[1:]
-	}
+	b = canonical(b)
 	if n := num.BitLen(b); n > width {
 		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the type", b, n, width)
 	}
