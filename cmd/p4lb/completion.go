@@ -1,27 +1,21 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 )
 
 func newCompletion(c *cli.Console) *cobra.Command {
-	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a completion script for a shell",
 		Long:  "Completion prints a script that makes a shell complete verbs, flags and file names.",
 		Example: `  source <(p4lb completion bash)
   p4lb completion fish > ~/.config/fish/completions/p4lb.fish`,
-		ValidArgs: shells,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		Args:      cli.WantArgs(1, 1, "one shell: bash, zsh, fish or powershell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(shells, args[0]) {
-				return cli.UsageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
-			}
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
@@ -30,9 +24,10 @@ func newCompletion(c *cli.Console) *cobra.Command {
 				return root.GenZshCompletion(c.Out)
 			case "fish":
 				return root.GenFishCompletion(c.Out, true)
-			default:
+			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(c.Out)
 			}
+			return cli.UsageError(cmd, "no completion for %q: want bash, zsh, fish or powershell", args[0])
 		},
 	}
 }

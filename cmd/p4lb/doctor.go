@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,23 +68,17 @@ type finding struct {
 // wants is a task that takes programs on PATH, and a right where it is named.
 func wants(task, by string, allowed bool, right string, programs ...string) finding {
 	f := finding{Task: task, Works: true, With: by}
-	missing := ""
-	add := func(what string) {
-		if missing != "" {
-			missing += ", "
-		}
-		missing += what
-	}
+	var missing []string
 	if !allowed {
-		add(right)
+		missing = append(missing, right)
 	}
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
-			add(name + " on PATH")
+			missing = append(missing, name+" on PATH")
 		}
 	}
-	if missing != "" {
-		f.Works, f.With = false, "wants "+missing
+	if len(missing) > 0 {
+		f.Works, f.With = false, "wants "+strings.Join(missing, ", ")
 	}
 	return f
 }

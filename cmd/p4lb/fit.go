@@ -231,7 +231,7 @@ func (j *fitJob) run(ctx context.Context) error {
 	if err := j.write(m, fit, rows); err != nil {
 		return err
 	}
-	return j.report(m, fit)
+	return j.report(m)
 }
 
 // explainFit says what to do about an error of Fit.

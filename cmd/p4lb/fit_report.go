@@ -17,7 +17,7 @@ import (
 )
 
 // report prints what is known about a fit.
-func (j *fitJob) report(m *fitting.Model, fit *fitting.Fit) error {
+func (j *fitJob) report(m *fitting.Model) error {
 	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
 	d := m.Data
 	fmt.Fprintf(w, "data\t%d rows", d.Rows)

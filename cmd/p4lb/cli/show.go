@@ -33,13 +33,17 @@ func AddFormat(cmd *cobra.Command, f *Format, have ...Format) {
 // AddFormatFlag gives it one of another name, where -o names a file.
 func AddFormatFlag(cmd *cobra.Command, f *Format, name, short string, have []Format) {
 	*f = have[0]
-	names := lists.Map(have, func(h Format) string { return string(h) })
-	cmd.Flags().VarP(formatFlag{f, have}, name, short, "form of the result: "+strings.Join(names, ", "))
+	flag := formatFlag{f, have}
+	cmd.Flags().VarP(flag, name, short, "form of the result: "+flag.names())
 }
 
 type formatFlag struct {
 	value *Format
 	have  []Format
+}
+
+func (f formatFlag) names() string {
+	return strings.Join(lists.Map(f.have, func(h Format) string { return string(h) }), ", ")
 }
 
 // String, Set and Type make the flag one of pflag's values.
@@ -51,14 +55,7 @@ func (f formatFlag) Type() string { return "FORMAT" }
 // Set accepts the formats of this verb.
 func (f formatFlag) Set(s string) error {
 	if !slices.Contains(f.have, Format(s)) {
-		var b strings.Builder
-		for i, one := range f.have {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(string(one))
-		}
-		return fmt.Errorf("want one of %s", b.String())
+		return fmt.Errorf("want one of %s", f.names())
 	}
 	*f.value = Format(s)
 	return nil

@@ -46,6 +46,15 @@ func (j *hostJob) read() (*deployed.Note, *fabric.Topology, error) {
 	return d, t, err
 }
 
+// running reads the note of a deployment that is up.
+func (j *hostJob) running() (*deployed.Note, *fabric.Topology, error) {
+	d, t, err := j.read()
+	if err == nil {
+		err = up(d, j.state)
+	}
+	return d, t, err
+}
+
 // up finds out whether the deployment's process is there. A note that a process
 // has left which had no time to take it away, that of a network within itself, is
 // taken away now.
@@ -53,12 +62,20 @@ func up(d *deployed.Note, state string) error {
 	if d.Target != targetEmbedded || d.PID == 0 || d.Running() {
 		return nil
 	}
+	if err := forget(state); err != nil {
+		return err
+	}
+	return cli.Hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
+}
+
+// forget takes away what a deployment has left in files.
+func forget(state string) error {
 	for _, file := range []string{state, logFile(state)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	return cli.Hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
+	return nil
 }
 
 // host finds a host of a deployment that has some.
@@ -88,10 +105,7 @@ command on one.`,
   p4lb hosts -o json`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			d, t, err := j.read()
-			if err == nil {
-				err = up(d, j.state)
-			}
+			_, t, err := j.running()
 			if err != nil {
 				return err
 			}
@@ -139,10 +153,7 @@ runs on a host when the network is taken down is ended.`,
 			if len(args) < 2 {
 				return cli.UsageError(cmd, "exec wants a command after the host")
 			}
-			d, t, err := j.read()
-			if err == nil {
-				err = up(d, j.state)
-			}
+			d, t, err := j.running()
 			if err != nil {
 				return err
 			}
@@ -214,10 +225,8 @@ not p4lb's to end.`,
 					return deployFailure(err)
 				}
 			}
-			for _, file := range []string{j.state, logFile(j.state)} {
-				if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-					return err
-				}
+			if err := forget(j.state); err != nil {
+				return err
 			}
 			j.c.Log.Info("the network is down", "topology", t.Name)
 			return nil

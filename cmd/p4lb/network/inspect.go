@@ -55,7 +55,7 @@ given; the other forms, and --register, leave out nothing.`,
   p4lb inspect --thrift 127.0.0.1:9090 --manifest qall-poly3.manifest.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cli.TidiesUp(cmd.Context())
-			if err := j.check(cmd, args); err != nil {
+			if err := j.check(cmd); err != nil {
 				return err
 			}
 			return j.run(cmd.Context(), args)
@@ -112,7 +112,7 @@ func (r *reach) switchNames() []string {
 	return lists.Map(d.Switches, func(sw deployed.Switch) string { return sw.Name })
 }
 
-func (j *inspectJob) check(cmd *cobra.Command, args []string) error {
+func (j *inspectJob) check(cmd *cobra.Command) error {
 	switch {
 	case j.every <= 0:
 		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
