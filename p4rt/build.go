@@ -33,7 +33,7 @@ func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger
 	for _, a := range in.actions {
 		p.actionByName[a.name] = a
 	}
-	if p.sw, err = dev.load(programOf(c.GetP4DeviceConfig()), p.onDigest); err != nil {
+	if p.sw, err = dev.Link(programOf(c.GetP4DeviceConfig()), p.onDigest); err != nil {
 		return nil, failf(codes.InvalidArgument, "p4_device_config: %v", err)
 	}
 	if err := p.fitNames(); err != nil {

@@ -122,7 +122,7 @@ func (s *Server) reconcile(p *pipeline) error {
 			return recode(prefixed(err, "the forwarding state cannot be kept"), codes.InvalidArgument)
 		}
 	}
-	s.dev.exclusively(func() { p.inherit(old) })
+	s.dev.Exclusively(func() { p.inherit(old) })
 	s.run(p)
 	return nil
 }

@@ -112,7 +112,7 @@ func (d *Device) WriteCounter(name string, from, to int, packets, bytes uint64) 
 	if err != nil {
 		return err
 	}
-	d.exclusively(func() {
+	d.Exclusively(func() {
 		for i := from; i < to && err == nil; i++ {
 			err = sw.CounterWrite(name, i, dataplane.Count{Packets: packets, Bytes: bytes})
 		}

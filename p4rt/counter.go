@@ -195,10 +195,8 @@ func (p *pipeline) writeMeter(j *journal, typ p4v1.Update_Type, m *p4v1.MeterEnt
 	if err != nil {
 		return err
 	}
-	if m.GetConfig() != nil {
-		if _, err := meterRates(mi.spec, m.GetConfig()); err != nil {
-			return err
-		}
+	if _, err := meterRates(mi.spec, m.GetConfig()); err != nil {
+		return err
 	}
 	for i := from; i < to; i++ {
 		before, _ := p.meters[m.GetMeterId()].get(uint32(i))
@@ -224,10 +222,8 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 	if err := onlyZero(m.GetCounterData()); err != nil {
 		return prefixed(err, "table %s", t.info.name)
 	}
-	if m.GetConfig() != nil {
-		if _, err := meterRates(t.info.meter.spec, m.GetConfig()); err != nil {
-			return err
-		}
+	if _, err := meterRates(t.info.meter.spec, m.GetConfig()); err != nil {
+		return err
 	}
 	before, counted := e.msg.GetMeterConfig(), p.meterCounters(t.info.meter, int(e.handle))
 	p.setEntryMeter(t, e, m.GetConfig())

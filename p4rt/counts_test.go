@@ -45,7 +45,7 @@ func routerDevice(t *testing.T) *Device {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dev.Close() })
-	sw, err := dev.load(nil, nil)
+	sw, err := dev.Link(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

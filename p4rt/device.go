@@ -127,14 +127,19 @@ func (d *Device) now() time.Duration { return time.Since(d.start) }
 // Elapsed is the clock of the timestamps in the data plane.
 func (d *Device) Elapsed() time.Duration { return d.now() }
 
-// load links a program.
-func (d *Device) load(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
-	var cpu *uint32
-	if d.hasCPU() {
-		cpu = &d.opts.CPUPort
+// CPU is the port of the copies for the CPU, which may be changed while no packet
+// is processed; nil if the device has none.
+func (d *Device) CPU() *uint32 {
+	if !d.hasCPU() {
+		return nil
 	}
+	return &d.opts.CPUPort
+}
+
+// Link links a program for the device, without running it.
+func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
 	return d.opts.Load(program, dataplane.Options{
-		CPU:      cpu,
+		CPU:      d.CPU(),
 		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
 		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
 		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
@@ -160,13 +165,6 @@ func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]by
 			q.SetBitRate(port, bits)
 		}
 	})
-}
-
-// exclusively runs f while no packet is processed.
-func (d *Device) exclusively(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f()
 }
 
 // A NewPort is a port to connect. Failed hears of the error that ends receiving and
@@ -245,12 +243,14 @@ func (d *Device) RemovePort(number uint32) error {
 func (d *Device) PortNumbers() []uint32 { return slices.Sorted(maps.Keys(*d.down.Load())) }
 
 // PortUp reports whether a port is there and has a link.
-func (d *Device) PortUp(number uint32) bool { return d.portUp(number) }
+func (d *Device) PortUp(number uint32) bool {
+	down, there := (*d.down.Load())[number]
+	return there && !down
+}
 
 // setDown notes the state of a port. The caller holds d.mu.
 func (d *Device) setDown(number uint32, down bool) {
-	next := map[uint32]bool{}
-	maps.Copy(next, *d.down.Load())
+	next := maps.Clone(*d.down.Load())
 	next[number] = down
 	d.down.Store(&next)
 }
@@ -277,11 +277,6 @@ func (d *Device) Idle() bool {
 	}
 	_, queued := d.engine.Next()
 	return !queued
-}
-
-func (d *Device) portUp(number uint32) bool {
-	down, there := (*d.down.Load())[number]
-	return there && !down
 }
 
 func (d *Device) portExists(number uint32) bool {
@@ -450,10 +445,7 @@ func (d *Device) Close() (err error) {
 // the first one. A simulator may send packets of its own through it, as long as
 // the device has no ports: what the controllers write concerns them at once.
 func (d *Device) Switch() *dataplane.Switch {
-	sw, err := d.running()
-	if err != nil {
-		return nil
-	}
+	sw, _ := d.running()
 	return sw
 }
 

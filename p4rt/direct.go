@@ -2,18 +2,14 @@ package p4rt
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // What follows is for servers of other protocols than P4Runtime, and for whoever
 // has the device in his own process. A device has one server.
-
-// Link links a program for the device, without running it.
-func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
-	return d.load(program, digest)
-}
 
 // RunPipes sends packets through a switch for each pipe of a chip. What is for
 // the CPU leaves by its port.
@@ -22,23 +18,14 @@ func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
 }
 
 // Exclusively runs f while no packet is processed.
-func (d *Device) Exclusively(f func()) { d.exclusively(f) }
-
-// OnPorts has f hear that a port went up or down, or came.
-func (d *Device) OnPorts(f func()) {
+func (d *Device) Exclusively(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.changed = f
+	f()
 }
 
-// CPU is the port of the copies for the CPU, which may be changed while no packet
-// is processed; nil if the device has none.
-func (d *Device) CPU() *uint32 {
-	if !d.hasCPU() {
-		return nil
-	}
-	return &d.opts.CPUPort
-}
+// OnPorts has f hear that a port went up or down, or came.
+func (d *Device) OnPorts(f func()) { d.Exclusively(func() { d.changed = f }) }
 
 // A PortState is what a device knows of a port.
 type PortState struct {
@@ -78,20 +65,13 @@ func (d *Device) SetPort(number uint32, on bool) {
 	}
 }
 
-// Now is the time of the data plane.
-func (d *Device) Now() time.Duration { return d.now() }
-
 // Filters are the names of the filters of the program that packets go through.
 func (d *Device) Filters() ([]string, error) {
 	sw, err := d.running()
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range sw.Config().FilterArrays {
-		names = append(names, f.Name)
-	}
-	return names, nil
+	return lists.Map(sw.Config().FilterArrays, func(f *bmv2.FilterArray) string { return f.Name }), nil
 }
 
 // FilterSpec is how the cells of a filter are set. Those that are not all alike

@@ -205,7 +205,7 @@ func (p *pipeline) copiesOf(pr *profileState, mb *member, n int) []dataplane.Han
 func (p *pipeline) activate(g *group) {
 	var want []dataplane.Handle
 	for _, part := range g.parts {
-		if !part.watch || p.dev.portUp(part.port) {
+		if !part.watch || p.dev.PortUp(part.port) {
 			want = append(want, p.copiesOf(g.profile, part.member, part.weight)...)
 		}
 	}

@@ -86,7 +86,7 @@ func (p *pipeline) hold(out *plan) {
 // entry that has been removed meanwhile is as it was then.
 func (p *pipeline) addRows(a *answer, t *tableState, rows []row, show shower) error {
 	seen := make([]*lastSeen, len(rows))
-	p.dev.exclusively(func() {
+	p.dev.Exclusively(func() {
 		for i, r := range rows {
 			if seen[i] = r.entry.last; seen[i] == nil {
 				seen[i] = p.look(t, r.entry)

@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,9 +40,7 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o.Limits.Complete()
 }
 
@@ -88,9 +87,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	s.health.SetServingStatus(p4v1.P4Runtime_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
-	d.mu.Lock()
-	d.changed = s.portsChanged
-	d.mu.Unlock()
+	d.OnPorts(s.portsChanged)
 	go WatchIdle(s.stop, s.reportIdle)
 	return s, nil
 }
@@ -150,7 +147,7 @@ func (s *Server) portsChanged() {
 	defer s.mu.Unlock()
 	for _, p := range []*pipeline{s.current, s.running} {
 		if p != nil {
-			s.dev.exclusively(p.watchPorts)
+			s.dev.Exclusively(p.watchPorts)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (s *Server) writeBatch(sc *scope, req *p4v1.WriteRequest, results []error, 
 // writeAll attempts every update.
 func (s *Server) writeAll(sc *scope, updates []*p4v1.Update, results []error) {
 	for from := 0; from < len(updates); from += chunk {
-		s.dev.exclusively(func() {
+		s.dev.Exclusively(func() {
 			for i := from; i < min(from+chunk, len(updates)); i++ {
 				if results[i] == nil {
 					results[i] = s.current.update(nil, sc, updates[i])
@@ -92,7 +92,7 @@ func (s *Server) writeOrNone(sc *scope, updates []*p4v1.Update, results []error,
 	j := &journal{}
 	for from := 0; from < len(updates); from += step {
 		failed := -1
-		s.dev.exclusively(func() {
+		s.dev.Exclusively(func() {
 			for i := from; i < min(from+step, len(updates)) && failed < 0; i++ {
 				if results[i] == nil {
 					results[i] = s.current.update(j, sc, updates[i])

@@ -35,7 +35,7 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	if c.GetEnable() {
 		every = max(time.Duration(c.GetTtlQueryInterval())*time.Millisecond, p4rt.IdleScan)
 	}
-	a.passed.change(t.s.dev.Now(), every)
+	a.passed.change(t.s.dev.Elapsed(), every)
 	if a.config.GetIdleTableMode() != c.GetIdleTableMode() {
 		clear(a.idle) // otherwise what has been told of stays so, while ageing is off too
 	}
@@ -46,7 +46,7 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 
 // update looks which entries have been hit since it was last asked.
 func (a *ageing) update(t *matchTable) {
-	now := t.s.dev.Now()
+	now := t.s.dev.Elapsed()
 	clear(a.active)
 	for _, pipe := range t.program.pipes {
 		list, err := t.sw(pipe).TableEntries(t.name)
@@ -66,7 +66,7 @@ func (a *ageing) update(t *matchTable) {
 // arrived notes a new entry, which nothing has hit yet.
 func (a *ageing) arrived(t *matchTable, pipe int, h dataplane.Handle) {
 	if a.ttl != nil {
-		a.came[entryAt{pipe, h}] = t.s.dev.Now()
+		a.came[entryAt{pipe, h}] = t.s.dev.Elapsed()
 	}
 }
 
@@ -98,7 +98,7 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	if a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
 		ttl := x.IdleTimeout
 		if r.flags.GetFromHw() && ttl > 0 {
-			ttl = max(0, ttl-a.passed.since(last, t.s.dev.Now()))
+			ttl = max(0, ttl-a.passed.since(last, t.s.dev.Elapsed()))
 		}
 		out.Fields = append(out.Fields, a.ttl.number(uint64(ttl/time.Millisecond)))
 	}
@@ -128,7 +128,7 @@ func (s *Server) reportIdle() {
 // none of them for their time, and of those that were told of and have been hit
 // since.
 func (t *matchTable) reportIdle(part []int) {
-	a, now := &t.ageing, t.s.dev.Now()
+	a, now := &t.ageing, t.s.dev.Elapsed()
 	first := part[0]
 	last := func(h dataplane.Handle) time.Duration {
 		var v time.Duration

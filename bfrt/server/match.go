@@ -143,7 +143,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 					t.ageing.set(pipe, h, *d.hit)
 				}
 				if x.IdleTimeout > 0 {
-					t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Now())
+					t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Elapsed())
 				}
 			}
 		}
@@ -207,7 +207,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			if d.ttl != nil {
 				ttl = t.ageing.timeout(d)
 			}
-			t.sw(pipe).SetIdleTimeout(t.name, h, ttl, r.s.dev.Now())
+			t.sw(pipe).SetIdleTimeout(t.name, h, ttl, r.s.dev.Elapsed())
 			t.ageing.woken(pipe, h)
 		}
 		r.done(func() {

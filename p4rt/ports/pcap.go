@@ -233,13 +233,19 @@ func writePcap(f *os.File, magic uint32) *pcapWriter {
 }
 
 func (w *pcapWriter) write(at time.Time, packet []byte) {
-	var head [recordHeader]byte
-	binary.LittleEndian.PutUint32(head[:], uint32(at.Unix()))
-	binary.LittleEndian.PutUint32(head[4:], uint32(at.Nanosecond()/1000))
-	binary.LittleEndian.PutUint32(head[8:], uint32(len(packet)))
-	binary.LittleEndian.PutUint32(head[12:], uint32(len(packet)))
-	w.buf.Write(head[:])
-	w.buf.Write(packet)
+	w.record(uint32(at.Unix()), uint32(at.Nanosecond()/1000), packet, len(packet))
+}
+
+// record writes a packet of a length, of which head is there, at a time in seconds and
+// parts of one.
+func (w *pcapWriter) record(seconds, parts uint32, head []byte, length int) error {
+	var record [recordHeader]byte
+	for i, v := range []uint32{seconds, parts, uint32(len(head)), uint32(length)} {
+		binary.LittleEndian.PutUint32(record[4*i:], v)
+	}
+	w.buf.Write(record[:])
+	_, err := w.buf.Write(head) // of any of the two
+	return err
 }
 
 // A VirtualCapture is a capture in virtual time, of packets of which only the
@@ -258,14 +264,7 @@ func CreateVirtual(file string) (*VirtualCapture, error) {
 // Write adds a packet of a length, whose first bytes are head. The error, such
 // as a full disk, may be about packets that were added before.
 func (c *VirtualCapture) Write(at time.Duration, head []byte, length int) error {
-	var record [recordHeader]byte
-	binary.LittleEndian.PutUint32(record[:], uint32(at/time.Second))
-	binary.LittleEndian.PutUint32(record[4:], uint32(at%time.Second))
-	binary.LittleEndian.PutUint32(record[8:], uint32(len(head)))
-	binary.LittleEndian.PutUint32(record[12:], uint32(length))
-	c.w.buf.Write(record[:])
-	_, err := c.w.buf.Write(head) // of any of the two
-	return err
+	return c.w.record(uint32(at/time.Second), uint32(at%time.Second), head, length)
 }
 
 // Close writes what is left.
