@@ -22,7 +22,7 @@ const port = 5001
 // became of each. Flows that have not ended when the drain is over, or when ctx
 // is, are broken off. The error, if any, is about the network, not about flows.
 func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, error) {
-	r := &run{n: n, o: o, flows: flows, outcomes: make([]Outcome, len(flows)), senders: map[netip.AddrPort]int{}}
+	r := &run{n: n, o: o, flows: flows, outcomes: make([]Outcome, len(flows)), senders: map[netip.AddrPort]int{}, open: map[net.Conn]bool{}}
 	defer r.close()
 	if err := r.listen(); err != nil {
 		return nil, err
@@ -329,9 +329,6 @@ func (r *run) remember(c net.Conn) bool {
 	if r.closed {
 		c.Close()
 		return false
-	}
-	if r.open == nil {
-		r.open = map[net.Conn]bool{}
 	}
 	r.open[c] = true
 	return true

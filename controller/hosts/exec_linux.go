@@ -185,8 +185,7 @@ func exitOf(cmd *exec.Cmd, err error) answer {
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return answer{Exit: 128 + int(status.Signal())}
 	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return answer{Exit: NotStarted, Error: err.Error()}
 	}
 	return answer{Exit: cmd.ProcessState.ExitCode()}

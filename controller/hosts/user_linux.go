@@ -34,15 +34,20 @@ func Possible() error {
 		return nil
 	}
 	cmd := exec.Command("true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
+	cmd.SysProcAttr = root(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w: %s", ErrNotHere, setting())
 	}
 	return nil
+}
+
+// root makes a process root of a user namespace, with this user's rights outside of it.
+func root(namespaces uintptr) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  namespaces,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
 }
 
 // AsRoot runs this program again, with the same arguments, as root of a user
@@ -59,12 +64,8 @@ func AsRoot() (code int, err error) {
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		Pdeathsig:   syscall.SIGKILL,
-	}
+	cmd.SysProcAttr = root(syscall.CLONE_NEWUSER)
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.Args[0] = os.Args[0]
 	var waits *os.File
 	if IsDetached() {

@@ -92,31 +92,24 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
 			LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: mac[:],
 		})
 	}
-	if known == KnowsAll {
-		for i := range t.Hosts {
-			if other := &t.Hosts[i]; other.Name != h.Name {
-				if err := knows(other.IP.Addr().AsSlice(), other.MAC); err != nil {
-					return err
-				}
-			}
-		}
-		return s.RouteAdd(&netlink.Route{LinkIndex: index, Dst: everywhere, Scope: netlink.SCOPE_LINK})
-	}
 	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
-	if err := knows(gateway, sw.MAC); err != nil {
+	route := &netlink.Route{LinkIndex: index, Gw: gateway, Flags: int(netlink.FLAG_ONLINK)}
+	if known == KnowsAll {
+		route = &netlink.Route{LinkIndex: index, Dst: everywhere, Scope: netlink.SCOPE_LINK}
+	} else if err := knows(gateway, sw.MAC); err != nil {
 		return err
 	}
 	for _, other := range t.Hosts {
-		if other.Name == h.Name || !h.IP.Contains(other.IP.Addr()) {
+		if other.Name == h.Name || known != KnowsAll && !h.IP.Contains(other.IP.Addr()) {
 			continue
 		}
-		mac := sw.MAC
-		if known == KnowsHosts {
-			mac = other.MAC
+		mac := other.MAC
+		if known == KnowsSwitch {
+			mac = sw.MAC
 		}
 		if err := knows(other.IP.Addr().AsSlice(), mac); err != nil {
 			return err
 		}
 	}
-	return s.RouteAdd(&netlink.Route{LinkIndex: index, Gw: gateway, Flags: int(netlink.FLAG_ONLINK)})
+	return s.RouteAdd(route)
 }

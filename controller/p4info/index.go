@@ -23,7 +23,6 @@ type Index struct {
 	ByName    map[string]*Table
 	ByID      map[uint32]*Table
 	Registers map[string]*Register
-	byReg     map[uint32]*Register
 }
 
 type Table struct {
@@ -89,7 +88,7 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 	x := &Index{
 		Cookie: cookie,
 		ByName: map[string]*Table{}, ByID: map[uint32]*Table{},
-		Registers: map[string]*Register{}, byReg: map[uint32]*Register{},
+		Registers: map[string]*Register{},
 	}
 	actions := map[uint32]*Action{}
 	for _, a := range info.GetActions() {
@@ -108,7 +107,7 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 		for _, m := range s.GetMembers() {
 			info.Members = append(info.Members, int(m.GetTypeSpec().GetBitstring().GetBit().GetBitwidth()))
 		}
-		x.Registers[info.Name], x.byReg[info.ID] = info, info
+		x.Registers[info.Name] = info
 	}
 	return x, nil
 }

@@ -154,10 +154,8 @@ func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
 	if name == "" {
 		return nil
 	}
-	list := Of(m, nil)
-	i := slices.IndexFunc(list, func(a *Array) bool { return a.Name == name })
-	if i >= 0 {
-		return list[i]
+	if a := lists.First(Of(m, nil), func(a *Array) bool { return a.Name == name }); a != nil {
+		return a
 	}
 	if r := m.Register(name); r != nil {
 		return arrayOf(r, r.Called(), manifest.Content{}, 0, r.Width)
@@ -167,11 +165,7 @@ func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
 
 // MomentOf finds the array of when something happened to another one, or nil.
 func MomentOf(list []*Array, of string, event manifest.Event) *Array {
-	i := slices.IndexFunc(list, func(a *Array) bool { return a.Kind == manifest.Moment && a.Of == of && a.Event == event })
-	if i < 0 {
-		return nil
-	}
-	return list[i]
+	return lists.First(list, func(a *Array) bool { return a.Kind == manifest.Moment && a.Of == of && a.Event == event })
 }
 
 // Read appends the cells from ≤ i < to of an array to dst, as numbers.

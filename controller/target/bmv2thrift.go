@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -112,12 +113,7 @@ func (t *Thrift) SetQueue(ctx context.Context, q plan.Queue) error {
 func (t *Thrift) KnownQueues() []plan.Queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	list := make([]plan.Queue, 0, len(t.queues))
-	for _, q := range t.queues {
-		list = append(list, q)
-	}
-	slices.SortFunc(list, func(a, b plan.Queue) int { return a.Port - b.Port })
-	return list
+	return slices.SortedFunc(maps.Values(t.queues), func(a, b plan.Queue) int { return a.Port - b.Port })
 }
 
 // Assume takes it that the queues have been set so, by somebody before.
