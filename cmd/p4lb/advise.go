@@ -145,10 +145,5 @@ func writeAdvice(c *cli.Console, list []advice.Parameter, scheme, file string) e
 	if _, err := codegen.Generate(row, codegen.Params{Set: set}); err != nil {
 		return err
 	}
-	var out cli.Outputs
-	defer out.Discard()
-	if err := out.Stage(file, []byte(text)); err != nil {
-		return err
-	}
-	return c.Finish(&out)
+	return c.WriteFile(file, []byte(text))
 }

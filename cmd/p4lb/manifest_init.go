@@ -46,12 +46,7 @@ With the manifest beside the program, the program is a scheme:
 			if _, err := os.Lstat(file); err == nil && !force {
 				return cli.Hinted(fmt.Errorf("there is a %s already", file), "--force writes over it")
 			}
-			var out cli.Outputs
-			defer out.Discard()
-			if err := out.Stage(file, text); err != nil {
-				return err
-			}
-			return c.Finish(&out)
+			return c.WriteFile(file, text)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of standard output")

@@ -38,19 +38,11 @@ core; a switch without one gets it by its distance from the hosts.`,
   p4lb topo validate net.yaml
   p4lb topo graph qall-asym -o qall.svg`,
 		Args: cobra.ArbitraryArgs,
-		RunE: noTopoVerb,
+		RunE: cli.WantVerb("topo wants a verb", ""),
 	}
 	cmd.AddCommand(
 		newTopoLeafSpine(c), newTopoFatTree(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),
 		newTopoValidate(c), newTopoGraph(c), newTopoRoutes(c), newTopoPaths(c),
 	)
 	return cmd
-}
-
-// noTopoVerb is what topo does by itself: it explains what is missing.
-func noTopoVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cli.UsageError(cmd, "topo wants a verb")
-	}
-	return cli.UsageError(cmd, "topo has no verb %q", args[0])
 }

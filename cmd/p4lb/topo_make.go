@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,14 +26,7 @@ is stated, or follows from the oversubscription.`,
   p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := wantPositive(cmd, "leaves", "spines", "parallel", "hosts"); err != nil {
-				return err
-			}
-			t, err := o.Make()
-			if err != nil {
-				return c.TopologyErrors(err)
-			}
-			return c.WriteResult(file, t.YAML())
+			return writeMade(c, cmd, file, o.Make, "leaves", "spines", "parallel", "hosts")
 		},
 	}
 	flags := cmd.Flags()
@@ -62,14 +54,7 @@ switches (c1). There are K³/4 hosts (h1).`,
 		Example: `  p4lb topo fat-tree -k 4 --host-rate 100Mbps --rate 200Mbps -o tree.yaml`,
 		Args:    cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := wantPositive(cmd, "ports", "hosts"); err != nil {
-				return err
-			}
-			t, err := o.Make()
-			if err != nil {
-				return c.TopologyErrors(err)
-			}
-			return c.WriteResult(file, t.YAML())
+			return writeMade(c, cmd, file, o.Make, "ports", "hosts")
 		},
 	}
 	flags := cmd.Flags()
@@ -80,14 +65,19 @@ switches (c1). There are K³/4 hosts (h1).`,
 	return cmd
 }
 
-// wantPositive refuses numbers that were given and are not above 0.
-func wantPositive(cmd *cobra.Command, names ...string) error {
-	for _, name := range names {
+// writeMade writes the topology that flags ask for, of which the numbers that were
+// given must be above 0.
+func writeMade(c *cli.Console, cmd *cobra.Command, file string, make func() (*fabric.Topology, error), numbers ...string) error {
+	for _, name := range numbers {
 		if n, err := cmd.Flags().GetInt(name); err == nil && n < 1 && cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd, "--%s %d: want at least 1", name, n)
 		}
 	}
-	return nil
+	t, err := make()
+	if err != nil {
+		return c.TopologyErrors(err)
+	}
+	return c.WriteResult(file, t.YAML())
 }
 
 // addLinkFlags gives cmd the flags about links that its networks have in common.
@@ -95,8 +85,8 @@ func addLinkFlags(cmd *cobra.Command, l *fabric.Links) {
 	flags := cmd.Flags()
 	flags.Func("host-rate", "`RATE` of the links to hosts (default 10Gbps)", func(s string) error { return setParsed(&l.HostRate, s, fabric.ParseRate) })
 	flags.Func("rate", "`RATE` of the links between switches (default that of the hosts)", func(s string) error { return setParsed(&l.Rate, s, fabric.ParseRate) })
-	flags.Func("host-delay", "`TIME` that a packet takes along a link to a host (default 0)", func(s string) error { return setDelay(&l.HostDelay, s) })
-	flags.Func("delay", "`TIME` that a packet takes along a link between switches (default 0)", func(s string) error { return setDelay(&l.Delay, s) })
+	flags.Func("host-delay", "`TIME` that a packet takes along a link to a host (default 0)", func(s string) error { return setParsed(&l.HostDelay, s, fabric.ParseDelay) })
+	flags.Func("delay", "`TIME` that a packet takes along a link between switches (default 0)", func(s string) error { return setParsed(&l.Delay, s, fabric.ParseDelay) })
 	flags.IntVar(&l.Queue, "queue", 0, "queues of `N` packets (default the target's own)")
 }
 
@@ -110,8 +100,6 @@ func setParsed[T any](to *T, text string, parse func(string) (T, error)) (err er
 	*to, err = parse(text)
 	return err
 }
-
-func setDelay(to *time.Duration, text string) error { return setParsed(to, text, fabric.ParseDelay) }
 
 // setRatio reads 4:1, 3:2 or 1.5.
 func setRatio(to *float64, text string) error {

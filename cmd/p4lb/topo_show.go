@@ -119,7 +119,7 @@ switches; a port has the number at the end of its interface's name.`,
 	}
 	flags := cmd.Flags()
 	flags.Func("rate", "`RATE` of links that state none (default 1Gbps)", func(s string) error { return setParsed(&o.Rate, s, fabric.ParseRate) })
-	flags.Func("delay", "`TIME` along links that state none (default 0)", func(s string) error { return setDelay(&o.Delay, s) })
+	flags.Func("delay", "`TIME` along links that state none (default 0)", func(s string) error { return setParsed(&o.Delay, s, fabric.ParseDelay) })
 	cli.AddResultFlag(cmd, &file)
 	return cmd
 }

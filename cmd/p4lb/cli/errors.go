@@ -82,6 +82,17 @@ func WantArgs(min, max int, what string) cobra.PositionalArgs {
 	}
 }
 
+// WantVerb is what a verb with verbs below it does by itself: it says that one is
+// missing, or that there is none of that name and which there are.
+func WantVerb(missing, others string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return UsageError(cmd, "%s", missing)
+		}
+		return UsageError(cmd, "%s has no verb %q%s", cmd.Name(), args[0], others)
+	}
+}
+
 // Report prints what is still to be said of err and returns the exit code.
 func (c *Console) Report(err error) int {
 	if err == nil {
@@ -124,12 +135,10 @@ func knownHint(err error) string {
 // BareError strips the operation and path off an error of package os, for a
 // message that names the path itself.
 func BareError(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
-	case errors.As(err, &link):
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		return link.Err
 	}
 	return err

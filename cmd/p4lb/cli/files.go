@@ -227,6 +227,16 @@ func (c *Console) Finish(out *Outputs) error {
 	return nil
 }
 
+// WriteFile writes a file, and says so.
+func (c *Console) WriteFile(name string, data []byte) error {
+	var out Outputs
+	defer out.Discard()
+	if err := out.Stage(name, data); err != nil {
+		return err
+	}
+	return c.Finish(&out)
+}
+
 // Discard removes what was staged and not committed.
 func (o *Outputs) Discard() {
 	for _, s := range o.staged {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/own"
 	"github.com/p4lb/p4lb/plain"
@@ -109,13 +110,9 @@ func LibraryWith(blocks string) (*scheme.Library, error) {
 
 // Complete reads the file, and lets the command line overrule it.
 func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
-	set := map[string]string{}
-	for _, s := range r.Assigned {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return UsageError(cmd, "--set %s: want NAME=VALUE", s)
-		}
-		set[name] = value
+	set, err := Assigned(cmd, r.Assigned)
+	if err != nil {
+		return err
 	}
 	if r.File != "" {
 		if err := r.read(cmd, c); err != nil {
@@ -127,7 +124,7 @@ func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
 	}
 	maps.Copy(r.Set, set)
 	composed := r.Granularity != "" || r.Signal != "" || r.Choice != "" || r.Guard != ""
-	switch n := count(r.Scheme != "", r.All, composed); {
+	switch n := Count(r.Scheme != "", r.All, composed); {
 	case n > 1:
 		return UsageError(cmd, "--scheme, --all and a composition exclude each other")
 	case n == 0:
@@ -140,14 +137,22 @@ func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
 	return nil
 }
 
-func count(conditions ...bool) int {
-	n := 0
-	for _, c := range conditions {
-		if c {
-			n++
+// Assigned reads the values of --set, NAME=VALUE each.
+func Assigned(cmd *cobra.Command, values []string) (map[string]string, error) {
+	set := map[string]string{}
+	for _, s := range values {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, UsageError(cmd, "--set %s: want NAME=VALUE", s)
 		}
+		set[name] = value
 	}
-	return n
+	return set, nil
+}
+
+// Count is how many of conditions hold.
+func Count(conditions ...bool) int {
+	return len(lists.Filter(conditions, func(c bool) bool { return c }))
 }
 
 // read takes from the file what the command line has not set.

@@ -65,12 +65,7 @@ func (c *Console) WriteResult(name string, data []byte) error {
 	if slices.Contains([]Format{Table, JSON, CSV, YAML}, Format(name)) {
 		return Hinted(fmt.Errorf("-o %s: here -o names a file, and none is called like a form of results", name), "leave it out for standard output")
 	}
-	var out Outputs
-	defer out.Discard()
-	if err := out.Stage(name, data); err != nil {
-		return err
-	}
-	return c.Finish(&out)
+	return c.WriteFile(name, data)
 }
 
 // AddResultFlag gives cmd the flag -o of verbs that write one file.

@@ -100,10 +100,8 @@ func (j *labJob) check(cmd *cobra.Command) error {
 			return cli.UsageError(cmd, "--on %s: named twice", w)
 		}
 	}
-	if err := j.page.Check(cmd); err != nil {
-		return err
-	}
 	if err := cmp.Or(
+		j.page.Check(cmd),
 		cli.Wants(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
 		cli.Wants(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
 	); err != nil {
@@ -145,13 +143,8 @@ func (j *labJob) check(cmd *cobra.Command) error {
 }
 
 // looks is how many want to look at the first run.
-func (j *labJob) looks() (n int) {
-	for _, wanted := range []bool{j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != ""} {
-		if wanted {
-			n++
-		}
-	}
-	return n
+func (j *labJob) looks() int {
+	return cli.Count(j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != "")
 }
 
 // limits bounds what one experiment may take, by its flags or by this machine.

@@ -119,13 +119,9 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*spec.Experiment
 			x.Duration = spec.Time(length)
 		}
 	}
-	set := map[string]string{}
-	for _, s := range q.set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, cli.UsageError(cmd, "--set %s: want NAME=VALUE", s)
-		}
-		set[name] = value
+	set, err := cli.Assigned(cmd, q.set)
+	if err != nil {
+		return nil, err
 	}
 	x.Cases = []spec.Case{{Set: set}}
 	for i, name := range append([]string{q.scheme}, q.vs...) {

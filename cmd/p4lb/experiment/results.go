@@ -37,12 +37,7 @@ there is one of it, otherwise as list does.`,
   p4lb results compare demo-1a2b3c4d demo-5e6f7a8b
   p4lb results verify qall-bmv2 --sample 5 --store s3://bucket/runs`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UsageError(cmd, "results has no verb %q", args[0])
-			}
-			return cli.UsageError(cmd, "results wants a verb: list, show, compare, export, verify or prune")
-		},
+		RunE: cli.WantVerb("results wants a verb: list, show, compare, export, verify or prune", ""),
 	}
 	cmd.AddCommand(newResultsList(c), newResultsShow(c), newResultsCompare(c), newResultsExport(c), newResultsVerify(c), newResultsPrune(c))
 	return cmd

@@ -214,13 +214,9 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if !slices.Contains(targetNames, j.target) {
 		return cli.UsageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
 	}
-	if err := j.hosts.check(cmd, j.target); err != nil {
-		return err
-	}
-	if err := j.page.Check(cmd); err != nil {
-		return err
-	}
 	if err := cmp.Or(
+		j.hosts.check(cmd, j.target),
+		j.page.Check(cmd),
 		cli.Wants(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
 		cli.Wants(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
 		cli.Wants(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),

@@ -52,10 +52,7 @@ func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	case j.page.Listen != "":
 		return cli.UsageError(cmd, "--p4app goes without --listen: p4lb inspect --listen shows a project")
 	}
-	if err := j.bmv2.check(cmd, j.target); err != nil {
-		return err
-	}
-	return j.hosts.check(cmd, j.target)
+	return cmp.Or(j.bmv2.check(cmd, j.target), j.hosts.check(cmd, j.target))
 }
 
 // An appSwitch is a switch of a project, ready to begin.

@@ -64,7 +64,6 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
 		if arch := s.Archs()[0]; arch != codegen.Archs[0] {
 			r.Arch = arch
 		}
-		return nil
 	}
 	return nil
 }

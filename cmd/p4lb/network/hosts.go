@@ -310,15 +310,20 @@ func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	code, err := hosts.AsRoot()
 	switch {
 	case errors.Is(err, hosts.ErrNotHere) && !f.given:
-		c.Warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
-		f.wanted = false
-		return false, nil
+		return false, f.without(c, "%v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 	case err != nil:
 		return true, &cli.Failure{Code: cli.ExitRefused, Err: err}
 	case code != 0:
 		return true, &cli.Failure{Code: code}
 	}
 	return true, nil
+}
+
+// without goes on without hosts, and says why.
+func (f *hostFlags) without(c *cli.Console, format string, args ...any) error {
+	c.Warning("no hosts: "+format, args...)
+	f.wanted = false
+	return nil
 }
 
 // open makes captures and hosts, and the door to them.
@@ -330,27 +335,20 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 		}
 	}
 	t := plan.Topology
-	if !f.wanted || len(t.Hosts) == 0 {
-		if f.given && f.wanted {
-			return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
-		}
-		if f.wanted {
-			c.Warning("no hosts: the topology %s has none, so nothing sends", t.Name)
-		}
-		f.wanted = false
+	switch {
+	case !f.wanted:
 		return nil
-	}
-	if len(t.Hosts) > mostHosts && !f.given {
-		c.Warning("no hosts: %d are many; --hosts makes them", len(t.Hosts))
-		f.wanted = false
-		return nil
+	case len(t.Hosts) == 0 && f.given:
+		return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
+	case len(t.Hosts) == 0:
+		return f.without(c, "the topology %s has none, so nothing sends", t.Name)
+	case len(t.Hosts) > mostHosts && !f.given:
+		return f.without(c, "%d are many; --hosts makes them", len(t.Hosts))
 	}
 	var err error
 	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, ByMAC: plan.ByMAC(), Log: c.Log})
 	if errors.Is(err, hosts.ErrNotHere) && !f.given {
-		c.Warning("no hosts: %v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
-		f.wanted = false
-		return nil
+		return f.without(c, "%v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 	}
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitRefused, Err: err}

@@ -131,6 +131,10 @@ func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site
 		sw.endpoint = e
 		sw.registers, sw.err = connect(ctx, e)
 	}
+	if err := s.reachable(c); err != nil {
+		s.close()
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -47,10 +47,6 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.reachable(j.c); err != nil {
-		s.close()
-		return nil, nil, err
-	}
 	survey, err := j.survey(s)
 	if err != nil {
 		s.close()

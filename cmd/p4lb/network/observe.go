@@ -87,9 +87,6 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.close()
-	if err := s.reachable(j.c); err != nil {
-		return err
-	}
 	var observers []*inspect.Observer
 	for _, sw := range s.switches {
 		o, err := inspect.NewObserver(sw.node, sw.registers)

@@ -28,12 +28,7 @@ p4lb inspect says what cells mean.
   p4lb register write l1 pd_gran 2 16
   p4lb register write l1 faulty 0-511 0 --yes`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.UsageError(cmd, "register wants a verb, read or write")
-			}
-			return cli.UsageError(cmd, "register has no verb %q: want read or write", args[0])
-		},
+		RunE: cli.WantVerb("register wants a verb, read or write", ": want read or write"),
 	}
 	cmd.AddCommand(newRegisterRead(c), newRegisterWrite(c))
 	return cmd
@@ -114,15 +109,7 @@ func (r *reach) openOne(ctx context.Context, c *cli.Console, name string) (*site
 	if r.thrift != "" || r.grpc != "" {
 		names = nil
 	}
-	s, err := r.open(ctx, c, names)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.reachable(c); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+	return r.open(ctx, c, names)
 }
 
 // openCells finds a switch as openOne does, and cells of it. The caller closes

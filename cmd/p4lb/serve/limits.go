@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,10 +63,7 @@ func (l *limits) check() error {
 		}
 		place := places[name]
 		if place == nil {
-			names := []string{"stall"}
-			for k := range places {
-				names = append(names, k)
-			}
+			names := slices.AppendSeq([]string{"stall"}, maps.Keys(places))
 			slices.Sort(names)
 			return fmt.Errorf("--limit %s: want one of %s", text, strings.Join(names, ", "))
 		}

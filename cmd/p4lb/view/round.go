@@ -32,6 +32,11 @@ func (r *Round) Idle() bool {
 // Frame is the round as package live shows it, with what programs keep for
 // themselves or without.
 func (r *Round) Frame(minor bool) *live.Frame {
+	return r.frame(func(v *inspect.Reading) bool { return minor || !v.Minor })
+}
+
+// frame is the round with the readings that are shown.
+func (r *Round) frame(shown func(*inspect.Reading) bool) *live.Frame {
 	f := &live.Frame{Scheme: r.Scheme, Fabric: r.Fabric, Time: r.Time, Wall: r.Wall}
 	for _, result := range r.Switches {
 		sw := live.Switch{Name: result.Switch, Role: r.Roles[result.Switch]}
@@ -39,9 +44,9 @@ func (r *Round) Frame(minor bool) *live.Frame {
 			sw.Err = result.Err.Error()
 		} else {
 			sw.Clock = result.Snapshot.Clock
-			for _, reading := range result.Snapshot.Readings {
-				if minor || !reading.Minor {
-					sw.Values = append(sw.Values, valueOf(reading))
+			for i := range result.Snapshot.Readings {
+				if v := &result.Snapshot.Readings[i]; shown(v) {
+					sw.Values = append(sw.Values, valueOf(*v))
 				}
 			}
 		}
@@ -99,18 +104,7 @@ func RoundOf(list []*inspect.Snapshot, name string) *Round {
 // themselves, but with all that ports count. Each reason for drops is in their
 // text already.
 func (r *Round) PageFrame() *live.Frame {
-	f := r.Frame(true)
-	for i, result := range r.Switches {
-		if result.Snapshot == nil {
-			continue
-		}
-		f.Switches[i].Values = f.Switches[i].Values[:0]
-		for _, reading := range result.Snapshot.Readings {
-			reason := strings.HasPrefix(reading.Quantity, inspect.Drops+": ")
-			if !reason && (!reading.Minor || reading.Register == "") {
-				f.Switches[i].Values = append(f.Switches[i].Values, valueOf(reading))
-			}
-		}
-	}
-	return f
+	return r.frame(func(v *inspect.Reading) bool {
+		return !strings.HasPrefix(v.Quantity, inspect.Drops+": ") && (!v.Minor || v.Register == "")
+	})
 }
