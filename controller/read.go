@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/lists"
 )
 
 // live reads what the switch holds, as far as the plan is about it: all
@@ -128,13 +129,8 @@ func (x *exchange) liveCells(ctx context.Context, c *contents, want []plan.Cells
 }
 
 func nameCells(list []plan.Cells) string {
-	var names []string
-	for _, c := range list {
-		if !slices.Contains(names, c.Register) {
-			names = append(names, c.Register)
-		}
-	}
-	return fmt.Sprint(names)
+	names := lists.Map(list, func(c plan.Cells) string { return c.Register })
+	return fmt.Sprint(slices.Compact(names)) // cells of a register are beside each other
 }
 
 func (x *exchange) liveQueues(ctx context.Context, c *contents, want []plan.Queue) error {

@@ -281,8 +281,8 @@ func (in *Inspector) groupsInUse() []fabric.Group {
 	})
 }
 
-// occupied lists the indexes, without their low bits, under which any register
-// of a kind holds something.
+// occupied lists the indexes, without their low bits, under which registers of a
+// kind hold something; one may be there more than once.
 func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 	var list []int
 	for _, a := range in.arrays {
@@ -295,8 +295,7 @@ func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 			}
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 // assemble makes the numbers of arrays from the cells of their registers.

@@ -29,8 +29,7 @@ type Errors []*Error
 
 // Error is a line for each.
 func (list Errors) Error() string {
-	lines := lists.Map(list, (*Error).Error)
-	return strings.Join(lines, "\n")
+	return strings.Join(lists.Map(list, (*Error).Error), "\n")
 }
 
 // Unwrap returns the errors one by one.
