@@ -5,11 +5,9 @@ import (
 	"os"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller/hosts"
 )
 
 func main() {
-	hosts.BeFirst()
 	cli.LimitMemory()
 	cli.CollectLater()
 	os.Exit(run(cli.UntilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -21,7 +21,9 @@ import (
 const helper = "HOSTS_TEST_HELPER"
 
 func TestMain(m *testing.M) {
-	hosts.BeFirst()
+	if os.Getenv("P4LB_FIRST_OF_NETWORK") != "" {
+		os.Exit(1) // it is not to come here; all that is on the hosts ends with it
+	}
 	switch os.Getenv(helper) {
 	case "":
 		os.Exit(m.Run())

@@ -28,9 +28,6 @@ const NotStarted = 127
 // Open fails.
 func Open(*fabric.Topology, Options) (*Network, error) { return nil, errLinux }
 
-// BeFirst has nothing to do.
-func BeFirst() {}
-
 // Capable reports that there can be no hosts.
 func Capable() bool { return false }
 

@@ -24,9 +24,10 @@ const first = "P4LB_FIRST_OF_NETWORK"
 // ended.
 const lifeFile = 3
 
-// BeFirst is what a program that opens networks calls before anything else. In
-// the first process of a network it does not return.
-func BeFirst() {
+// The first process of a network is this program once more, whatever that is, and
+// gets no further than here: a program that had to ask what it is to be could forget
+// it, and do its own work again in there.
+func init() {
 	if os.Getenv(first) == "" {
 		return
 	}
