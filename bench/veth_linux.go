@@ -38,7 +38,7 @@ const (
 	// receiver: no switch is idle, and none loses packets for want of room.
 	vethWindow = 256
 	// vethSlice is how long a switch has packets before it is the other's turn.
-	vethSlice = 250 * time.Millisecond
+	vethSlice = 100 * time.Millisecond
 	// vethPatience is how long the receiver waits for packets before they count
 	// as lost.
 	vethPatience = 20 * time.Millisecond

@@ -14,6 +14,17 @@ import (
 	"testing"
 )
 
+// asRelease makes the program of the tests the command itself.
+const asRelease = "P4LB_AS_RELEASE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asRelease) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // TestReproducible makes the same release in two folders and compares every byte.
 func TestReproducible(t *testing.T) {
 	if testing.Short() {
@@ -24,14 +35,18 @@ func TestReproducible(t *testing.T) {
 		t.Skip("this is no checkout")
 	}
 	commit := string(head[:12])
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var dirs []string
 	for range 2 {
 		dir := filepath.Join(t.TempDir(), "p4lb")
 		if out, err := exec.Command("git", "clone", "-q", "..", dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		cmd := exec.Command("go", "run", "-buildvcs=false", "-trimpath", "./release", "-version", "1.2.3", "-platforms", "linux/"+runtime.GOARCH, "-o", "dist")
-		cmd.Dir = dir
+		cmd := exec.Command(self, "-version", "1.2.3", "-platforms", "linux/"+runtime.GOARCH, "-o", "dist")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), asRelease+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

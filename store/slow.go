@@ -18,7 +18,7 @@ const (
 	slowest = 16 << 10
 	// maxPage is the size of one page of a listing, maxPages their number, and
 	// maxListing about what all of a listing takes.
-	maxPage, maxPages, maxListing = 16 << 20, 1 << 14, 256 << 20
+	maxPage, maxPages, maxListing = 16 << 20, 1 << 12, 128 << 20
 	// maxRest is how much of an answer is read that nobody wants.
 	maxRest = 1 << 20
 )

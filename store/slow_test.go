@@ -65,7 +65,7 @@ func TestHostileStores(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name == "pages without end" {
-				t.Skip("16,384 requests take long under the race detector")
+				t.Skip("4,096 requests take long under the race detector")
 			}
 			server := httptest.NewServer(x.serve)
 			over = make(chan struct{})
