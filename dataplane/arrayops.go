@@ -202,7 +202,10 @@ func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) er
 		return fmt.Errorf("unknown meter %q", name)
 	}
 	if m.Direct && int64(index) == int64(DefaultEntry) {
-		return f(&m.Missed)
+		if err := f(&m.Missed); err != nil {
+			return fmt.Errorf("meter %s: %w", name, err)
+		}
+		return nil
 	}
 	if m.Direct {
 		if s.prog.Tables[m.Table] == nil {

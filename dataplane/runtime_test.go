@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -284,6 +285,11 @@ func TestDefaultEntryCountsMisses(t *testing.T) {
 	}
 	if c, err := s.MeterCounts("I.entry_limit", int(DefaultEntry)); err != nil || c[0].Packets != 1 || c[1].Packets != 1 || c[2].Packets != 1 {
 		t.Errorf("marked %v, %v", c, err)
+	}
+	for _, entry := range []int{int(DefaultEntry), 0} {
+		if err := s.MeterSet("I.entry_limit", entry, []MeterRate{{}}); err == nil || !strings.Contains(err.Error(), "meter I.entry_limit: ") {
+			t.Errorf("one rate for entry %d: %v", entry, err)
+		}
 	}
 }
 

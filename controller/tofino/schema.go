@@ -74,13 +74,13 @@ func widthOf(f *bfrt.Field) int {
 	switch f.Type.Type {
 	case "bytes":
 		return f.Type.Width
-	case "uint64":
+	case "uint64", "int64":
 		return 64
 	case "uint32", "int32":
 		return 32
-	case "uint16":
+	case "uint16", "int16":
 		return 16
-	case "uint8":
+	case "uint8", "int8":
 		return 8
 	}
 	return 0

@@ -258,14 +258,14 @@ func (c *checker) keyPair(e, x, y syntax.Expr, elem Type, to string) TypeAndValu
 	return c.record(e, TypeAndValue{Type: &Set{Elem: elem}, known: a.known && b.known})
 }
 
-// sideEffects finds a call in the keyset of a select that is not a test of a
+// sideEffects finds the first call in the keyset of a select that is not a test of a
 // header.
 func (c *checker) sideEffects(e syntax.Expr) (bad *syntax.CallExpr) {
 	if !c.env.inSelect {
 		return nil
 	}
 	syntax.Inspect(e, func(n syntax.Node) bool {
-		if x, ok := n.(*syntax.CallExpr); ok {
+		if x, ok := n.(*syntax.CallExpr); ok && bad == nil {
 			if k := c.info.Calls[x]; k != nil && k.Kind != BuiltinCall {
 				bad = x
 			}
