@@ -68,7 +68,7 @@ func TestAttacks(t *testing.T) {
 		}
 		t.Run(s.title(), func(t *testing.T) {
 			// The memory is as short as the time: what grows without end is found all the same.
-			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 200, write: time.Minute}, 100*time.Millisecond, 5000); o.lost != "" {
+			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 200, write: time.Minute}, 100*time.Millisecond, 2000); o.lost != "" {
 				t.Error(o.lost)
 			}
 		})
