@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -197,6 +198,22 @@ func TestStrings(t *testing.T) {
 		if again := unquote(quote(value)); again != value {
 			t.Errorf("%q quoted and unquoted is %q", value, again)
 		}
+	}
+}
+
+// TestTreesKeepTheirTokens: what an annotation has stays when the room in which it was
+// read has other programs.
+func TestTreesKeepTheirTokens(t *testing.T) {
+	first := mustParse(t, "@a(one two three) const bit<8> c = 1;")
+	for range 100 {
+		mustParse(t, "@b("+strings.Repeat("other ", 1000)+") const bit<8> d = 2;")
+	}
+	var got []string
+	for _, tok := range first.Decls[0].(*ConstDecl).Annotations[0].Tokens {
+		got = append(got, tok.Text)
+	}
+	if want := []string{"one", "two", "three"}; !slices.Equal(got, want) {
+		t.Errorf("the annotation has %q, want %q", got, want)
 	}
 }
 

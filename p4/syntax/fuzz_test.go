@@ -61,7 +61,7 @@ func FuzzPreprocess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var errs Errors
 		fsys := fstest.MapFS{"fuzz.p4": {Data: text}}
-		toks := newPreproc(fsys, &Options{Defines: []string{"ONE", "TWO=2"}}, &errs).run("fuzz.p4", string(text))
+		toks := newPreproc(fsys, &Options{Defines: []string{"ONE", "TWO=2"}}, &errs).run("fuzz.p4", string(text), nil)
 		if errs.Err() != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/p4lb/p4lb/p4/token"
 )
@@ -393,7 +394,7 @@ func (p *parser) skipParens() bool {
 // annotationBody notes the tokens of a body, and what they say where they
 // read as a list of expressions.
 func (p *parser) annotationBody(a *Annotation, start, end int) {
-	a.Tokens = p.toks[start:end:end]
+	a.Tokens = slices.Clone(p.toks[start:end])
 	if start == end {
 		return
 	}

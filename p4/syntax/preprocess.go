@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,11 +89,11 @@ func (p *preproc) stop(pos Pos, format string, args ...any) {
 	p.stopped = true
 }
 
-// run preprocesses the file called name, whose text is given, and returns its
-// tokens; the last one is the end of file.
-func (p *preproc) run(name, text string) []Token {
+// run preprocesses the file called name, whose text is given, and appends its
+// tokens to some; the last one is the end of file.
+func (p *preproc) run(name, text string, toks []Token) []Token {
 	p.push(name, p.fsys, text, Pos{})
-	toks := make([]Token, 0, min(len(text)/4+64, maxTokens))
+	toks = slices.Grow(toks, min(len(text)/4+64, maxTokens))
 	for {
 		t := p.next()
 		toks = append(toks, t)

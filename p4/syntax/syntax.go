@@ -8,6 +8,7 @@ package syntax
 import (
 	"errors"
 	"io/fs"
+	"sync"
 
 	"github.com/p4lb/p4lb/p4/token"
 )
@@ -36,7 +37,8 @@ func (o *Options) shown(name string) string {
 // Parse reads the program in the named file. The file is nil if and only if
 // the errors hold more than warnings.
 func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
-	toks, errs := scan(fsys, name, opts)
+	buffer := buffers.Get().(*[]Token)
+	toks, errs := scan(fsys, name, opts, (*buffer)[:0])
 	var file *File
 	if toks != nil {
 		p := &parser{toks: toks, tok: &toks[0], errs: &errs}
@@ -59,22 +61,34 @@ func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
 	if errs.Err() != nil {
 		file = nil
 	}
+	if cap(toks) <= maxBuffer {
+		clear(toks)
+		*buffer = toks
+		buffers.Put(buffer)
+	}
 	return file, errs.Clean()
 }
+
+// buffers have room for the tokens of a program, of which its tree keeps none: the next
+// one has it.
+var buffers = sync.Pool{New: func() any { return new([]Token) }}
+
+const maxBuffer = 1 << 16
 
 // Scan reads the tokens of the program in the named file as the parser sees
 // them: behind the preprocessor, ended by one of no text. They are nil if and
 // only if the errors hold more than warnings.
 func Scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
-	toks, errs := scan(fsys, name, opts)
+	toks, errs := scan(fsys, name, opts, nil)
 	if errs.Err() != nil {
 		toks = nil
 	}
 	return toks, errs.Clean()
 }
 
-// scan gives nil where the preprocessor found nothing to go on with.
-func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
+// scan appends the tokens to some. It gives nil where the preprocessor found nothing to
+// go on with.
+func scan(fsys fs.FS, name string, opts Options, toks []Token) ([]Token, Errors) {
 	var errs Errors
 	text, err := readFile(fsys, name)
 	if err != nil {
@@ -85,7 +99,7 @@ func scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 		return nil, errs
 	}
 	pp := newPreproc(fsys, &opts, &errs)
-	toks := pp.run(name, text)
+	toks = pp.run(name, text, toks)
 	if pp.stopped {
 		return nil, errs
 	}

@@ -120,7 +120,7 @@ func TestPreprocess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		toks := newPreproc(fsys, &opts, &errs).run("main.p4", text)
+		toks := newPreproc(fsys, &opts, &errs).run("main.p4", text, nil)
 		if len(errs) > 0 {
 			t.Errorf("%v", errs)
 		}
