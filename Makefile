@@ -9,7 +9,7 @@ export GOFLAGS += -trimpath
 COMMIT := $(shell git describe --always --abbrev=40 --exclude='*' --dirty=+dirty 2>/dev/null)
 # The heaps of tests, the compiler and the linker are small: they were collected over and
 # over, for a third of the CPU time.
-FEWGC := GOGC=400
+FEWGC := GOGC=800
 # What go test vets, and of all that is imported, check vets too, and once. One package
 # more than there are cores: some tests wait.
 TEST := $(FEWGC) $(GO) test -vet=off -timeout 30m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)

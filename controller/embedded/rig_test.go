@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
@@ -28,8 +29,9 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// programs remembers what has been compiled.
-var programs sync.Map
+// programs remembers what has been compiled, for as long as a test has it: all of them
+// are some hundred MB.
+var programs sync.Map // of weak.Pointer[plan.Pipeline]
 
 type programKey struct {
 	scheme string
@@ -49,12 +51,13 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 			continue
 		}
 		key := programKey{scheme: scheme, role: s.Role, ports: most, max: highest}
-		p, ok := programs.Load(key)
-		if !ok {
-			p = compile(t, key)
-			programs.Store(key, p)
+		if known, ok := programs.Load(key); ok {
+			all[s.Role] = known.(weak.Pointer[plan.Pipeline]).Value()
 		}
-		all[s.Role] = p.(*plan.Pipeline)
+		if all[s.Role] == nil {
+			all[s.Role] = compile(t, key)
+			programs.Store(key, weak.Make(all[s.Role]))
+		}
 	}
 	return all
 }
