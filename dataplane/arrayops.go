@@ -201,28 +201,33 @@ func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) er
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
-	if m.Direct && int64(index) == int64(DefaultEntry) {
-		if err := f(&m.Missed); err != nil {
-			return fmt.Errorf("meter %s: %w", name, err)
-		}
-		return nil
+	at, err := s.meterAt(m, index)
+	if err == nil {
+		err = f(at)
 	}
+	if err != nil {
+		return fmt.Errorf("meter %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Switch) meterAt(m *cell.Meters, index int) (*cell.Meter, error) {
 	if m.Direct {
+		if int64(index) == int64(DefaultEntry) {
+			return &m.Missed, nil
+		}
 		if s.prog.Tables[m.Table] == nil {
-			return fmt.Errorf("meter %s: %w", name, ErrBadHandle)
+			return nil, ErrBadHandle
 		}
 		if _, err := s.prog.Tables[m.Table].Entry(Handle(index)); err != nil {
-			return fmt.Errorf("meter %s: %w", name, err)
+			return nil, err
 		}
 		index = Handle(index).Slot()
 	}
 	if index < 0 || index >= len(m.Cells) {
-		return fmt.Errorf("meter %s: cell %d is outside 0..%d", name, index, len(m.Cells)-1)
+		return nil, fmt.Errorf("cell %d is outside 0..%d", index, len(m.Cells)-1)
 	}
-	if err := f(&m.Cells[index]); err != nil {
-		return fmt.Errorf("meter %s: %w", name, err)
-	}
-	return nil
+	return &m.Cells[index], nil
 }
 
 // MeterSet sets the rates of a meter, smallest first: committed, peak. The
