@@ -64,9 +64,6 @@ func TestHostileStores(t *testing.T) {
 		"pages without end": {page(func() string { n++; return fmt.Sprint(n) }), has, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name == "pages without end" {
-				t.Skip("4,096 requests take long under the race detector")
-			}
 			server := httptest.NewServer(x.serve)
 			over = make(chan struct{})
 			defer server.Close()
