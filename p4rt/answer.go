@@ -57,6 +57,15 @@ func (p *plan) run(a *answer) error {
 	return a.flush()
 }
 
+// list walks the plan and returns what it finds.
+func (p *plan) list() (all []*p4v1.Entity, err error) {
+	err = p.run(&answer{take: func(e *p4v1.Entity) error {
+		all = append(all, e)
+		return nil
+	}})
+	return all, err
+}
+
 // close must be called when the plan is not needed any more.
 func (p *plan) close() {
 	for _, f := range p.done {
@@ -64,11 +73,11 @@ func (p *plan) close() {
 	}
 }
 
-// An answer gathers entities and sends them, some at a time. Without a stream it
-// keeps them.
+// An answer gathers entities and sends them, some at a time. Without a stream
+// they go to take, one by one.
 type answer struct {
 	stream *readStream
-	kept   []*p4v1.Entity
+	take   func(*p4v1.Entity) error
 	buf    []byte // entities of the next message, encoded
 }
 
@@ -81,8 +90,7 @@ const entityTag = 1<<3 | byte(protowire.BytesType)
 
 func (a *answer) add(e *p4v1.Entity) error {
 	if a.stream == nil {
-		a.kept = append(a.kept, e)
-		return nil
+		return a.take(e)
 	}
 	size := proto.Size(e)
 	if err := a.room(size); err != nil {

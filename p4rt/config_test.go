@@ -130,7 +130,7 @@ func TestReconcile(t *testing.T) {
 	s.must(s.write(oneOfEach(t, mod)...))
 	before, err := s.read(everything()...)
 	s.must(err)
-	next := testConfig(t)
+	next := nextConfig(t)
 	next.Cookie = &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 43}
 	s.must(s.configure(reconcile, next))
 	after, err := s.read(everything()...)
@@ -158,6 +158,30 @@ func TestReconcile(t *testing.T) {
 	after, err = s.read(everything()...)
 	s.must(err)
 	wantSame(t, before, after)
+}
+
+// TestReconcileSame: the program that runs goes on as it is, meters included, and
+// gets the new cookie.
+func TestReconcileSame(t *testing.T) {
+	s := configured(t)
+	s.must(s.write(oneOfEach(t, ins)...))
+	runs := s.rig.server.running
+	same := testConfig(t)
+	same.Cookie = &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 43}
+	s.must(s.configure(reconcile, same))
+	if s.rig.server.running != runs {
+		t.Error("the program has been replaced")
+	}
+	if c := s.rig.getConfig(p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY).GetCookie().GetCookie(); c != 43 {
+		t.Errorf("the cookie is %d", c)
+	}
+	// Where another one has been saved, that is the one to go on from.
+	s.must(s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE, nextConfig(t)))
+	s.must(s.configure(reconcile, same))
+	if s.rig.server.running == runs {
+		t.Error("the saved program is still there")
+	}
+	s.mustRead(0, entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.routes")}))
 }
 
 // TestBadP4Info changes the P4Info so that it does not fit the program.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -50,6 +51,15 @@ func testConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 		P4Info: c.P4Info, P4DeviceConfig: c.P4DeviceConfig,
 		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 42},
 	}
+}
+
+// nextConfig is the config of a program that differs from testConfig's by its
+// version alone.
+func nextConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
+	c := testConfig(t)
+	c.P4Info = proto.Clone(c.P4Info).(*configv1.P4Info)
+	c.P4Info.PkgInfo = &configv1.PkgInfo{Version: "next"}
+	return c
 }
 
 func loadProgram(json []byte, o dataplane.Options) (*dataplane.Switch, error) {

@@ -51,9 +51,9 @@ func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
 	if err := l.s.plan(sc, req.GetEntities(), &todo, results); err != nil {
 		return nil, err
 	}
-	var out answer
-	if err := todo.run(&out); err != nil {
+	list, err := todo.list()
+	if err != nil {
 		return nil, err
 	}
-	return out.kept, batchError("requests", results)
+	return list, batchError("requests", results)
 }

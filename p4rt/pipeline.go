@@ -110,10 +110,10 @@ type lastSeen struct {
 	idle    *p4v1.TableEntry_IdleTimeout
 }
 
-// kept is what is kept of a written entry: the message itself if servers share it
-// and there is nothing to leave out.
-func (p *pipeline) kept(m *p4v1.TableEntry) *p4v1.TableEntry {
-	if p.keys != nil && m.CounterData == nil && m.MeterCounterData == nil && m.TimeSinceLastHit == nil {
+// kept is what is kept of a written entry: the message itself, which servers and
+// versions of a pipeline then share, if there is nothing to leave out.
+func kept(m *p4v1.TableEntry) *p4v1.TableEntry {
+	if m.CounterData == nil && m.MeterCounterData == nil && m.TimeSinceLastHit == nil && len(m.ProtoReflect().GetUnknown()) == 0 {
 		return m
 	}
 	return stored(m)

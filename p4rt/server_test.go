@@ -287,7 +287,7 @@ func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan st
 		if err == nil && i%10 == 5 {
 			// The entry has to survive a new config under traffic.
 			_, cerr := r.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-				DeviceId: testDevice, ElectionId: id, Action: reconcile, Config: testConfig(t),
+				DeviceId: testDevice, ElectionId: id, Action: reconcile, Config: []*p4v1.ForwardingPipelineConfig{testConfig(t), nextConfig(t)}[i/10%2],
 			})
 			if c := codeOfRPC(cerr); c != codes.OK && c != codes.PermissionDenied {
 				t.Errorf("reconciling: %v", cerr)

@@ -76,12 +76,14 @@ func specConfigs(t testing.TB) []spec {
 			name    string
 			actions []configAction
 			kept    bool
+			config  func(testing.TB) *p4v1.ForwardingPipelineConfig
 		}{
-			{"VERIFY keeps", []configAction{verify}, true},
-			{"VERIFY_AND_SAVE turns to a program without", []configAction{save}, false},
-			{"VERIFY_AND_COMMIT clears", []configAction{commitNew}, false},
-			{"COMMIT clears", []configAction{save, commit}, false},
-			{"RECONCILE_AND_COMMIT keeps", []configAction{keep}, true},
+			{"VERIFY keeps", []configAction{verify}, true, testConfig},
+			{"VERIFY_AND_SAVE turns to a program without", []configAction{save}, false, testConfig},
+			{"VERIFY_AND_COMMIT clears", []configAction{commitNew}, false, testConfig},
+			{"COMMIT clears", []configAction{save, commit}, false, testConfig},
+			{"RECONCILE_AND_COMMIT keeps", []configAction{keep}, true, testConfig},
+			{"RECONCILE_AND_COMMIT of another version keeps", []configAction{keep}, true, nextConfig},
 		} {
 			all = append(all, spec{name: "14 " + c.name + " " + kind, run: func(t *testing.T, s *session) {
 				fresh := held(t, s)
@@ -105,7 +107,7 @@ func specConfigs(t testing.TB) []spec {
 					want = fresh
 				}
 				for _, a := range c.actions {
-					config := testConfig(t)
+					config := c.config(t)
 					if a == commit {
 						config = nil
 					}

@@ -285,7 +285,7 @@ func specConstants(t testing.TB) []spec {
 			readConst(t, s)
 		}},
 		spec{name: "14 constant entries stand RECONCILE_AND_COMMIT", before: []*p4v1.Update{modify(t, touched)}, run: func(t *testing.T, s *session) {
-			s.must(s.configure(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, testConfig(t)))
+			s.must(s.configure(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, nextConfig(t)))
 			readConst(t, s)
 			if got := s.mustRead(1, entityOf(fixed("\x10", "\xf0", 2)))[0].GetTableEntry(); string(got.GetMetadata()) != "m" {
 				t.Errorf("read %v", got)

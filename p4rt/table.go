@@ -73,7 +73,7 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	if err != nil {
 		return err
 	}
-	e := &tableEntry{msg: p.kept(m), id: k.id, use: tg.use}
+	e := &tableEntry{msg: kept(m), id: k.id, use: tg.use}
 	err = p.occupied(tg.group, func() (err error) {
 		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
 		return err

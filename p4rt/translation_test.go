@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -159,7 +160,9 @@ func TestReconcileKeepsStrings(t *testing.T) {
 	r.must(r.rig.dev.AddPort(4, uplink, nil))
 	r.must(r.write(insert(t, r.vrf("5", "a")), insert(t, r.vrf("1", "b")), insert(t, r.route("b", "", "uplink"))))
 	before := r.rig.server.current.info.translations["vrf_t"].numbers["b"]
-	r.must(r.configure(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, r.config))
+	next := proto.Clone(r.config).(*p4v1.ForwardingPipelineConfig)
+	next.P4Info.PkgInfo = &configv1.PkgInfo{Version: "next"}
+	r.must(r.configure(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, next))
 	if got := r.rig.server.current.info.translations["vrf_t"].numbers["b"]; got != before || got == 0 {
 		t.Errorf("b has the number %d, had %d", got, before)
 	}
