@@ -127,7 +127,7 @@ var rooms = map[string][]string{
 		"fabric", "manifest", "bmv2",
 	},
 	// The target that runs the switches in the process itself.
-	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt"},
+	"controller/embedded": {"bfrt/server", "controller/tofino", "manifest", "controller/plan", "controller/registers", "controller/target", "fabric", "bmv2", "bmv2/thrift", "dataplane", "p4rt", "p4rt/gate"},
 	// The target of switches with Intel's SDE, and BfRt in P4Runtime's place.
 	"controller/tofino": {"controller/p4info", "controller/plan", "controller/registers", "controller/target", "bfrt", "bfrt/wire", "bmv2", "manifest", "plain"},
 	// The target that runs BMv2 in network namespaces.

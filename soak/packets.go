@@ -41,7 +41,8 @@ func convoySieges() []siege {
 	for _, s := range slices.Concat(sieges(), floodSieges()) {
 		switch s.name {
 		case "readers that take nothing", "readers that take everything, for ever", "batches that fail", "pings",
-			"roles without end", "calls that are cancelled at once", "calls of methods that there are not", "messages that are none":
+			"roles without end", "calls that are cancelled at once", "calls of methods that there are not", "messages that are none",
+			"connections to P4Runtime", "connections to Thrift", "TLS handshakes that stop", "a message of 2 GiB to Thrift, begun":
 			if s.run != nil {
 				list = append(list, s)
 			}

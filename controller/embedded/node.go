@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/manifest"
 	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // A node is a switch with its servers. The lock is the target's.
@@ -80,7 +81,7 @@ func (n *node) start() (err error) {
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
 		n.thrift.LogTo(n.target.opts.Log.With("switch", n.sw.Name))
-		s, l := n.thrift, n.thriftListener
+		s, l := n.thrift, gate.Paced(n.thriftListener, n.dev.Busy)
 		n.serving.Go(func() { n.served("Thrift", s.Serve(l)) })
 	}
 	for _, e := range n.ends {

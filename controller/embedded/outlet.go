@@ -32,7 +32,7 @@ func (o *outlet) open() (p4rt.Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &gate{p, o}
+	p = &barrier{p, o}
 	if o.delay < shortest {
 		return p, nil
 	}
@@ -54,43 +54,43 @@ func (o *outlet) setUp(up bool) {
 	}
 }
 
-// A gate is an interface behind which packets are lost while the link is down.
-type gate struct {
+// A barrier is an interface behind which packets are lost while the link is down.
+type barrier struct {
 	p4rt.Port
 	o *outlet
 }
 
 // OnLink lets a device hear of the link.
-func (g *gate) OnLink(f func(up bool)) {
-	g.o.mu.Lock()
-	defer g.o.mu.Unlock()
-	g.o.onLink = f
+func (b *barrier) OnLink(f func(up bool)) {
+	b.o.mu.Lock()
+	defer b.o.mu.Unlock()
+	b.o.onLink = f
 }
 
 // Receive hands on packets until Close.
-func (g *gate) Receive(deliver func(packets [][]byte)) error {
-	return g.Port.Receive(func(packets [][]byte) {
-		if g.o.up() {
+func (b *barrier) Receive(deliver func(packets [][]byte)) error {
+	return b.Port.Receive(func(packets [][]byte) {
+		if b.o.up() {
 			deliver(packets)
 		}
 	})
 }
 
 // Send sends a packet to the host.
-func (g *gate) Send(packet []byte) {
-	if !g.o.up() {
-		g.o.gone.Add(1)
+func (b *barrier) Send(packet []byte) {
+	if !b.o.up() {
+		b.o.gone.Add(1)
 		return
 	}
-	g.Port.Send(packet)
+	b.Port.Send(packet)
 }
 
 // Lost is what the interface has lost, and the link while it was down.
-func (g *gate) Lost() (in, out uint64) {
-	if l, ok := g.Port.(interface{ Lost() (in, out uint64) }); ok {
+func (b *barrier) Lost() (in, out uint64) {
+	if l, ok := b.Port.(interface{ Lost() (in, out uint64) }); ok {
 		in, out = l.Lost()
 	}
-	return in, out + g.o.gone.Load()
+	return in, out + b.o.gone.Load()
 }
 
 // A detour takes packets over a link of this process, which delays them, before

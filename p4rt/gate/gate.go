@@ -74,7 +74,7 @@ func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.Server
 // Serve has s answer the clients of l, as many as may connect, until s is stopped,
 // which may have come first.
 func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(Bound(l, g.limits.MaxConnections, g.secure, g.log))
+	err := s.Serve(Bound(Paced(l, g.pace.hurried), g.limits.MaxConnections, g.secure, g.log))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // turns are those in which connections do their part of a handshake, as many at a time
@@ -28,7 +29,7 @@ func (t *turns) free() bool { return t.most == 0 || t.taken < t.most && len(t.qu
 func (p *Place) start() {
 	if t := &p.listener.turns; t.most > 0 {
 		t.taken++
-		p.working = true
+		p.work()
 	} else {
 		p.rest()
 	}
@@ -43,7 +44,7 @@ func (p *Place) goOn() bool {
 	if !p.taken {
 		return false
 	}
-	p.working = true
+	p.work()
 	if l.turns.taken < l.turns.most {
 		l.turns.taken++
 		return true
@@ -53,6 +54,7 @@ func (p *Place) goOn() bool {
 	l.mu.Unlock()
 	<-turn
 	l.mu.Lock()
+	p.work()
 	if !p.taken {
 		p.pass()
 		return false
@@ -67,6 +69,10 @@ func (p *Place) stop() {
 	p.pass()
 }
 
+// work notes that the server does something for the connection from now on, or waits
+// for the turn to. The caller holds the lock.
+func (p *Place) work() { p.working, p.began = true, time.Now() }
+
 // pass gives the turn back, if there is one, to who waits for it. The caller holds the
 // lock.
 func (p *Place) pass() {
@@ -75,6 +81,9 @@ func (p *Place) pass() {
 		return
 	}
 	p.working = false
+	if l, ok := p.listener.Listener.(*pacedListener); ok {
+		l.owed.Add(int64(time.Since(p.began)))
+	}
 	p.rest()
 	if len(t.queue) > 0 {
 		close(t.queue[0])

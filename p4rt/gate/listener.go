@@ -247,6 +247,7 @@ type Place struct {
 	calls    int // in progress
 	called   bool
 	working  bool      // the server has to do something for it, and it waits
+	began    time.Time // the server did
 	since    uint64    // it has had neither, by the listener's count
 	at       time.Time // the same by the clock
 }

@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -133,4 +135,68 @@ func (w *worker) gone() {
 	if w.busy.CompareAndSwap(true, false) {
 		w.pace.busy.Add(-1)
 	}
+}
+
+// A connection that comes costs a server something whatever becomes of it, a handshake
+// that it begins much more. So where packets want the processors, a crowd of newcomers
+// has a fraction of one of them: others wait with the kernel, and those that are there
+// are in nobody's way.
+
+const (
+	// arrivalWork is what a connection is taken to cost that comes and goes.
+	arrivalWork = 50 * time.Microsecond
+	// restArrivals is how many times as long as it works for newcomers a listener
+	// takes none after it.
+	restArrivals = 8
+)
+
+// Paced has a listener take connections slowly while hurried, after so many as are a
+// crowd.
+func Paced(l net.Listener, hurried func() bool) net.Listener {
+	return &pacedListener{Listener: l, hurried: hurried, closed: make(chan struct{})}
+}
+
+type pacedListener struct {
+	net.Listener
+	hurried func() bool
+	debt    time.Duration // work since there was a pause; it belongs to who accepts
+	owed    atomic.Int64  // work of handshakes
+	end     sync.Once
+	closed  chan struct{}
+}
+
+// Accept waits for a connection.
+func (l *pacedListener) Accept() (net.Conn, error) {
+	l.rest()
+	began := time.Now()
+	c, err := l.Listener.Accept()
+	l.debt = max(0, l.debt-time.Since(began)/restArrivals)
+	if err == nil {
+		l.debt += arrivalWork
+	}
+	return c, err
+}
+
+func (l *pacedListener) rest() {
+	l.debt += time.Duration(l.owed.Swap(0))
+	switch {
+	case l.debt < busyFrom:
+	case !l.hurried():
+		l.debt = 0
+	default:
+		rest := min(l.debt*restArrivals, maxRest)
+		l.debt -= rest / restArrivals
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.closed:
+		}
+	}
+}
+
+// Close ends the listener, and a rest of it.
+func (l *pacedListener) Close() error {
+	l.end.Do(func() { close(l.closed) })
+	return l.Listener.Close()
 }

@@ -1,8 +1,11 @@
 package gate
 
 import (
+	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -107,4 +110,69 @@ func TestIdleWork(t *testing.T) {
 	if w.gone(); p.busy.Load() != 0 {
 		t.Errorf("%d are busy that are gone", p.busy.Load())
 	}
+}
+
+// A rush is a listener at which a crowd has come.
+type rush struct {
+	net.Listener
+	left  int // of the crowd
+	later time.Duration
+}
+
+func (r *rush) Accept() (net.Conn, error) {
+	if r.left--; r.left < 0 {
+		time.Sleep(r.later)
+	}
+	return nil, nil
+}
+
+func (r *rush) Close() error { return nil }
+
+// TestArrivals: while packets come, a listener takes a few connections at once, and
+// those of a crowd in a fraction of the time only, in which handshakes count; once the
+// crowd is over, and where there are no packets, it takes whoever comes.
+func TestArrivals(t *testing.T) {
+	const crowd = 10000
+	synctest.Test(t, func(t *testing.T) {
+		var hurried atomic.Bool
+		inner := &rush{left: 1 << 30}
+		l := Paced(inner, hurried.Load).(*pacedListener)
+		taking := func(n int, f func()) time.Duration {
+			began := time.Now()
+			for range n {
+				l.Accept()
+				f()
+			}
+			return time.Since(began)
+		}
+		nothing := func() {}
+		if took := taking(crowd, nothing); took != 0 {
+			t.Errorf("without packets %d take %v", crowd, took)
+		}
+		hurried.Store(true)
+		l.debt = 0
+		if took := taking(20, nothing); took != 0 {
+			t.Errorf("20 at once take %v", took)
+		}
+		want := crowd * arrivalWork * restArrivals
+		if took := taking(crowd, nothing); took < want-want/100 || took > want+want/100 {
+			t.Errorf("%d take %v, want %v", crowd, took, want)
+		}
+		handshake := func() { l.owed.Add(int64(3 * arrivalWork)) }
+		if took := taking(crowd, handshake); took < 4*want-want/25 || took > 4*want+want/25 {
+			t.Errorf("%d with handshakes take %v, want %v", crowd, took, 4*want)
+		}
+		inner.left, inner.later = 0, time.Second
+		taking(1, nothing)
+		inner.left, inner.later = 20, 0
+		if took := taking(19, nothing); took != 0 {
+			t.Errorf("20 after a pause take %v", took)
+		}
+		inner.left = 1 << 30
+		time.AfterFunc(time.Millisecond, func() { l.Close() })
+		l.debt = time.Hour
+		if took := taking(1, nothing); took != time.Millisecond {
+			t.Errorf("a listener that is closed rests for %v", took)
+		}
+	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4app"
 	"github.com/p4lb/p4lb/p4rt"
+	"github.com/p4lb/p4lb/p4rt/gate"
 	"github.com/p4lb/p4lb/p4rt/ports"
 )
 
@@ -434,7 +435,7 @@ func (s *runningSwitch) serve(ctx context.Context) error {
 	}
 	if s.thriftListener != nil {
 		s.c.Log.Info("serving Thrift", "address", s.thriftListener.Addr())
-		go func() { failed <- s.thrift.Serve(s.thriftListener) }()
+		go func() { failed <- s.thrift.Serve(gate.Paced(s.thriftListener, s.dev.Busy)) }()
 	}
 	if s.finite {
 		go func() {
