@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -8,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/p4rt/gate"
 )
 
 // StreamChannel is the session of one controller, for as long as the stream
@@ -35,7 +38,7 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 			} else if r.err != nil {
 				return r.err
 			}
-			if err := s.handle(c, r.msg); err != nil {
+			if err := s.handle(stream.Context(), c, r.msg); err != nil {
 				return err
 			}
 		case <-stream.Context().Done():
@@ -83,27 +86,21 @@ func (s *Server) sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox)
 
 // handle deals with one message. Only arbitration can end the stream; what
 // else is wrong is reported on it.
-func (s *Server) handle(c *controller, m *p4v1.StreamMessageRequest) error {
+func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessageRequest) error {
 	switch u := m.GetUpdate().(type) {
 	case *p4v1.StreamMessageRequest_Arbitration:
 		return s.arb.update(c, u.Arbitration)
 	case *p4v1.StreamMessageRequest_Packet:
 		if err := s.packetOut(c, u.Packet); err != nil {
-			c.out.bulk(streamError(err, &p4v1.StreamError{
-				Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}},
-			}))
+			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
 		}
 	case *p4v1.StreamMessageRequest_DigestAck:
 		if err := s.digestAck(c, u.DigestAck); err != nil {
-			c.out.bulk(streamError(err, &p4v1.StreamError{
-				Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}},
-			}))
+			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 	case *p4v1.StreamMessageRequest_Other:
 		err := failf(codes.Unimplemented, "messages of type %s are not known here", u.Other.GetTypeUrl())
-		c.out.bulk(streamError(err, &p4v1.StreamError{
-			Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}},
-		}))
+		c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 	}
 	return nil
 }
@@ -112,13 +109,19 @@ func (s *Server) handle(c *controller, m *p4v1.StreamMessageRequest) error {
 // about it: with more a client might not receive it.
 const maxEcho = 1 << 20
 
-func streamError(err error, e *p4v1.StreamError) *p4v1.StreamMessageResponse {
-	if proto.Size(e) > maxEcho {
+// refuse tells a controller what is wrong with a message.
+func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError) {
+	size := proto.Size(e)
+	gate.Owe(ctx, 1+size/refusedPart)
+	if size > maxEcho {
 		e.Details = nil
 	}
 	e.CanonicalCode, e.Message = int32(codeOf(err)), err.Error()
-	return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}}
+	c.out.bulk(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}})
 }
+
+// refusedPart is how much of a refused message counts as a part of a request.
+const refusedPart = 2 << 10
 
 // packetOut sends a controller's packet into the running program.
 func (s *Server) packetOut(c *controller, m *p4v1.PacketOut) error {

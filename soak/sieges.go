@@ -18,6 +18,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// digestSiege is the name of the siege that needs packets of its own.
+const digestSiege = "packets whose digests nobody takes"
+
 // sieges lists what clients do.
 func sieges() []siege {
 	return []siege{
@@ -30,7 +33,7 @@ func sieges() []siege {
 		}},
 		{name: "readers that take everything, for ever", run: func(w *walls) error { return w.readers(0) }},
 		{name: "readers that trickle", run: func(w *walls) error { return w.readers(50 * time.Millisecond) }},
-		{name: "packets whose digests nobody takes", run: func(w *walls) error {
+		{name: digestSiege, run: func(w *walls) error {
 			digest := &p4v1.DigestEntry{DigestId: w.ids["digest"], Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}
 			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil && w.Err() == nil {
 				return err

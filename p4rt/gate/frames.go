@@ -7,13 +7,14 @@ import "encoding/binary"
 type frames struct {
 	skip  int                 // bytes before the first frame
 	began func(stream uint32) // headers
+	heads func(n int)         // so many bytes of a call's head are to come
 	data  func(stream uint32, b []byte)
 	ended func(stream uint32) // nothing follows in this direction
 	reset func(stream uint32)
 	grant func(stream uint32) // more may come in the other direction
 
 	head  [9]byte // length, type, flags and stream
-	heads int     // bytes of it that have come
+	has   int     // bytes of it that have come
 	left  int     // of the payload
 	pad   int     // of left: what is no data
 	first bool    // the next byte is the length of the padding
@@ -21,10 +22,11 @@ type frames struct {
 
 // The frames and flags that matter here, by RFC 9113.
 const (
-	dataFrame    = 0
-	headersFrame = 1
-	resetFrame   = 3
-	windowFrame  = 8
+	dataFrame         = 0
+	headersFrame      = 1
+	resetFrame        = 3
+	windowFrame       = 8
+	continuationFrame = 9
 
 	endStream = 0x1
 	padded    = 0x8
@@ -35,11 +37,11 @@ func (f *frames) look(b []byte) {
 	f.skip -= n
 	b = b[n:]
 	for len(b) > 0 {
-		if f.heads < len(f.head) {
-			n := copy(f.head[f.heads:], b)
-			f.heads += n
+		if f.has < len(f.head) {
+			n := copy(f.head[f.has:], b)
+			f.has += n
 			b = b[n:]
-			if f.heads == len(f.head) {
+			if f.has == len(f.head) {
 				f.begin()
 			}
 			continue
@@ -58,6 +60,9 @@ func (f *frames) begin() {
 	f.pad, f.first = 0, f.head[3] == dataFrame && f.head[4]&padded != 0
 	if f.head[3] == headersFrame && f.began != nil {
 		f.began(f.stream())
+	}
+	if (f.head[3] == headersFrame || f.head[3] == continuationFrame) && f.heads != nil {
+		f.heads(f.left)
 	}
 	if f.left == 0 {
 		f.end()
@@ -82,7 +87,7 @@ func (f *frames) fill(b []byte) {
 
 // end is called when a frame is complete.
 func (f *frames) end() {
-	f.heads = 0
+	f.has = 0
 	switch kind := f.head[3]; {
 	case kind == resetFrame && f.reset != nil:
 		f.reset(f.stream())

@@ -81,9 +81,7 @@ func (p *Place) pass() {
 		return
 	}
 	p.working = false
-	if l, ok := p.listener.Listener.(*pacedListener); ok {
-		l.owed.Add(int64(time.Since(p.began)))
-	}
+	p.owe(time.Since(p.began))
 	p.rest()
 	if len(t.queue) > 0 {
 		close(t.queue[0])

@@ -212,7 +212,9 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	}
 	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
 	counted.place, counted.work.pace = begun.place, c.pace
-	counted.received = frames{skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, data: counted.came, ended: counted.over, reset: counted.givenUp}
+	counted.received = frames{
+		skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, heads: counted.headed, data: counted.came, ended: counted.over, reset: counted.givenUp,
+	}
 	counted.sent = frames{began: counted.answers, data: counted.says, ended: counted.done, reset: counted.done, grant: counted.took}
 	return counted, known{info, &counted.work}, nil
 }
@@ -246,6 +248,7 @@ type body struct {
 	answered bool     // the server has begun to
 	said     bool     // and said something
 	unread   int      // has come besides, since the server took something
+	size     int      // of what has come before that
 	backlog  *message // counts it, once it is much
 }
 
@@ -280,6 +283,9 @@ func (c *countedConn) Write(b []byte) (int, error) {
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
+		if c.place != nil {
+			c.place.owe(c.work.left(time.Now()))
+		}
 		close(c.closed)
 		c.work.gone()
 		c.mu.Lock()
@@ -300,6 +306,12 @@ func (c *countedConn) came(stream uint32, data []byte) {
 		return
 	}
 	c.message = true
+	c.mu.Lock()
+	if !s.said {
+		s.size += len(data)
+	}
+	c.mu.Unlock()
+	small := len(data) < smallPiece
 	piece := pieceSize
 	if s.large == nil {
 		c.keep(s, len(data)+pieceSize)
@@ -330,6 +342,9 @@ func (c *countedConn) came(stream uint32, data []byte) {
 			s.large.whole = true
 			c.in.mu.Unlock()
 		}
+	}
+	if small && (s.left > 0 || s.heads > 0) {
+		c.work.idle += pieceWork
 	}
 }
 
@@ -367,6 +382,11 @@ func (c *countedConn) began(id uint32) {
 			c.place.Begin()
 		}
 	}
+}
+
+// headed notes that the head of a call has n bytes more.
+func (c *countedConn) headed(n int) {
+	c.work.idle += time.Duration(max(0, n-freeHead)) * headWork
 }
 
 func (c *countedConn) stream(id uint32) *body {
@@ -430,7 +450,10 @@ func (c *countedConn) end(stream uint32, unwanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
-		if unwanted || !s.said {
+		switch {
+		case !s.said:
+			c.work.owed.Add(int64(callWork + time.Duration(s.size)*byteWork))
+		case unwanted:
 			c.work.owed.Add(int64(callWork))
 		}
 		c.in.end(s.large)

@@ -263,6 +263,13 @@ func PlaceOf(c net.Conn) *Place {
 	return nil
 }
 
+// owe notes work for the connection that newcomers wait for.
+func (p *Place) owe(d time.Duration) {
+	if l, ok := p.listener.Listener.(*pacedListener); ok {
+		l.owed.Add(int64(min(d, maxOwed)))
+	}
+}
+
 // Begin counts a call that a client has begun.
 func (p *Place) Begin() {
 	p.listener.mu.Lock()

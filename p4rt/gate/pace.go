@@ -26,6 +26,14 @@ const (
 	busyFrom = time.Millisecond
 	// callWork is what a call is taken to cost beside its frames, whatever it is.
 	callWork = 50 * time.Microsecond
+	// headWork is what a byte of a call's head is taken to cost beyond freeHead of a
+	// frame, pieceWork a piece of a message that is shorter than smallPiece and does
+	// not end it, byteWork a byte of what the server says nothing to.
+	headWork   = 10 * time.Nanosecond
+	freeHead   = 1 << 10
+	pieceWork  = time.Microsecond
+	smallPiece = 64
+	byteWork   = time.Nanosecond
 	// maxRest bounds a rest, after which something is read again: a message of which
 	// nothing comes for a second may have to give way.
 	maxRest = 500 * time.Millisecond
@@ -50,11 +58,16 @@ type worker struct {
 	rests time.Duration // after it, that are still to come
 	owed  atomic.Int64  // idle work that others have done
 	busy  atomic.Bool
+
+	at     atomic.Int64 // when it began to work on something, by the wall clock, or 0
+	unpaid atomic.Int64 // idle work that it has not rested for
 }
 
 // worked is called when all that came has been worked on, calls of it included; idle
 // says that it was of no call at all. It returns how long to rest.
 func (w *worker) worked(now time.Time, calls int, idle bool) time.Duration {
+	w.at.Store(0)
+	defer func() { w.unpaid.Store(int64(w.idle + w.rests/restIdle)) }()
 	var work time.Duration
 	if !w.since.IsZero() {
 		work = now.Sub(w.since)
@@ -93,17 +106,17 @@ func (w *worker) worked(now time.Time, calls int, idle bool) time.Duration {
 // got is called when more has come that was asked for at a time. What fills all the
 // room for it was there already: to take it was work.
 func (w *worker) got(began, now time.Time, full bool) {
+	w.at.Store(now.UnixNano())
+	if full {
+		w.since = began
+		return
+	}
 	w.since = now
 	took := now.Sub(began)
 	w.idle = max(0, w.idle-took/restIdle)
-	switch {
-	case full:
-		w.debt += took
-	case took > busyFrom:
+	if w.debt = max(0, w.debt-took); took > busyFrom {
 		w.debt = 0
 		w.gone()
-	default:
-		w.debt = max(0, w.debt-took)
 	}
 }
 
@@ -130,6 +143,16 @@ func Owe(ctx context.Context, parts int) {
 // waited takes from the work what was none.
 func (w *worker) waited(d time.Duration) { w.since = w.since.Add(d) }
 
+// left is the idle work that nobody has rested for when the connection is closed, what it
+// is closed during included.
+func (w *worker) left(now time.Time) time.Duration {
+	d := time.Duration(w.unpaid.Load() + w.owed.Load())
+	if at := w.at.Load(); at != 0 {
+		d += time.Duration(now.UnixNano() - at)
+	}
+	return d
+}
+
 // gone says that the connection makes no work for now.
 func (w *worker) gone() {
 	if w.busy.CompareAndSwap(true, false) {
@@ -140,14 +163,17 @@ func (w *worker) gone() {
 // A connection that comes costs a server something whatever becomes of it, a handshake
 // that it begins much more. So where packets want the processors, a crowd of newcomers
 // has a fraction of one of them: others wait with the kernel, and those that are there
-// are in nobody's way.
+// are in nobody's way. What connections have not rested for when they go counts, too:
+// else who makes idle work would come again instead.
 
 const (
 	// arrivalWork is what a connection is taken to cost that comes and goes.
-	arrivalWork = 50 * time.Microsecond
+	arrivalWork = 80 * time.Microsecond
 	// restArrivals is how many times as long as it works for newcomers a listener
 	// takes none after it.
 	restArrivals = 8
+	// maxOwed bounds what a connection leaves others to wait for.
+	maxOwed = time.Millisecond
 )
 
 // Paced has a listener take connections slowly while hurried, after so many as are a
@@ -160,7 +186,7 @@ type pacedListener struct {
 	net.Listener
 	hurried func() bool
 	debt    time.Duration // work since there was a pause; it belongs to who accepts
-	owed    atomic.Int64  // work of handshakes
+	owed    atomic.Int64  // work of handshakes and of connections that are gone
 	end     sync.Once
 	closed  chan struct{}
 }

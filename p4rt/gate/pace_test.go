@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"log/slog"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -112,6 +113,75 @@ func TestIdleWork(t *testing.T) {
 	}
 }
 
+// TestLeftWork: what a connection has not rested for when it goes is left to newcomers,
+// with what it goes from; what it has, is not.
+func TestLeftWork(t *testing.T) {
+	now := time.Unix(1, 0)
+	w := &worker{pace: &pace{hurried: func() bool { return true }}}
+	w.got(now, now, false)
+	if d := w.left(now.Add(time.Millisecond / 4)); d != time.Millisecond/4 {
+		t.Errorf("in the middle of its first work it leaves %v", d)
+	}
+	w.worked(now.Add(time.Millisecond/2), 0, true)
+	w.owed.Add(int64(time.Millisecond))
+	if d := w.left(now.Add(time.Hour)); d != 3*time.Millisecond/2 {
+		t.Errorf("between works it leaves %v", d)
+	}
+	w.owed.Store(0)
+	for i := range 100 {
+		w.got(now, now, false)
+		w.owed.Add(int64(time.Millisecond))
+		if rest := w.worked(now, 0, true); i == 99 && rest == 0 {
+			t.Error("it does not rest")
+		}
+		w.owed.Store(0)
+	}
+	for w.worked(now, 0, true) > 0 {
+	}
+	if d := w.left(now); d >= busyFrom {
+		t.Errorf("after all its rests it leaves %v", d)
+	}
+}
+
+// TestWorkForNothing: large heads, pieces of messages and messages that get no answer
+// are idle work by what they cost.
+func TestWorkForNothing(t *testing.T) {
+	c := &countedConn{in: newIncoming(1<<20, slog.New(slog.DiscardHandler)), streams: map[uint32]*body{}, closed: make(chan struct{})}
+	idle := func(f func()) time.Duration {
+		c.work.idle = 0
+		c.work.owed.Store(0)
+		f()
+		return c.work.idle + time.Duration(c.work.owed.Load())
+	}
+	if d := idle(func() { c.headed(freeHead) }); d != 0 {
+		t.Errorf("a usual head costs %v", d)
+	}
+	if d := idle(func() { c.headed(freeHead + 1000) }); d != 1000*headWork {
+		t.Errorf("a large one costs %v", d)
+	}
+	message := append([]byte{0, 0, 0, 0, 100}, make([]byte, 100)...)
+	c.began(1)
+	if d := idle(func() { c.came(1, message) }); d != 0 {
+		t.Errorf("a message costs %v", d)
+	}
+	if d := idle(func() {
+		for i := range message {
+			c.came(1, message[i:i+1])
+		}
+	}); d != time.Duration(len(message)-1)*pieceWork {
+		t.Errorf("one in pieces of a byte costs %v", d)
+	}
+	if d := idle(func() { c.done(1) }); d != callWork+time.Duration(2*len(message))*byteWork {
+		t.Errorf("that nothing was said to them costs %v", d)
+	}
+	c.began(3)
+	c.says(3, nil)
+	c.came(3, message)
+	if d := idle(func() { c.done(3) }); d != 0 {
+		t.Errorf("a call with an answer costs %v", d)
+	}
+}
+
 // A rush is a listener at which a crowd has come.
 type rush struct {
 	net.Listener
@@ -151,8 +221,9 @@ func TestArrivals(t *testing.T) {
 		}
 		hurried.Store(true)
 		l.debt = 0
-		if took := taking(20, nothing); took != 0 {
-			t.Errorf("20 at once take %v", took)
+		const few = int(busyFrom / arrivalWork)
+		if took := taking(few, nothing); took != 0 {
+			t.Errorf("%d at once take %v", few, took)
 		}
 		want := crowd * arrivalWork * restArrivals
 		if took := taking(crowd, nothing); took < want-want/100 || took > want+want/100 {
@@ -164,9 +235,9 @@ func TestArrivals(t *testing.T) {
 		}
 		inner.left, inner.later = 0, time.Second
 		taking(1, nothing)
-		inner.left, inner.later = 20, 0
-		if took := taking(19, nothing); took != 0 {
-			t.Errorf("20 after a pause take %v", took)
+		inner.left, inner.later = few, 0
+		if took := taking(few-1, nothing); took != 0 {
+			t.Errorf("%d after a pause take %v", few-1, took)
 		}
 		inner.left = 1 << 30
 		time.AfterFunc(time.Millisecond, func() { l.Close() })
