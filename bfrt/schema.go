@@ -10,6 +10,7 @@ package bfrt
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/p4lb/p4lb/lists"
@@ -96,6 +97,101 @@ type LearnFilter struct {
 	ID          uint32       `json:"id"`
 	Annotations []Annotation `json:"annotations"`
 	Fields      []*Field     `json:"fields"`
+}
+
+// Decode reads a document. Its lists have no holes, and its fields are of a type.
+func Decode(text []byte) (*Schema, error) {
+	s := new(Schema)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, err
+	}
+	for i, t := range s.Tables {
+		if t == nil {
+			return nil, fmt.Errorf("table %d is null", i+1)
+		}
+		if err := t.whole(); err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	for i, l := range s.LearnFilters {
+		if l == nil {
+			return nil, fmt.Errorf("learn filter %d is null", i+1)
+		}
+		if err := wholeFields(l.Fields); err != nil {
+			return nil, fmt.Errorf("learn filter %s: %w", l.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// whole reports what is missing of a table.
+func (t *Table) whole() error {
+	if err := wholeFields(t.Key); err != nil {
+		return err
+	}
+	if t.ActionSpecs != nil {
+		for i, a := range *t.ActionSpecs {
+			if a == nil {
+				return fmt.Errorf("action %d is null", i+1)
+			}
+			if err := wholeFields(a.Data); err != nil {
+				return fmt.Errorf("action %s: %w", a.Name, err)
+			}
+		}
+	}
+	return wholeData(t.Data)
+}
+
+func wholeData(list []*Data) error {
+	for i, d := range list {
+		switch {
+		case d == nil:
+			return fmt.Errorf("part %d of the data is null", i+1)
+		case d.Singleton != nil:
+			if err := wholeFields([]*Field{d.Singleton}); err != nil {
+				return err
+			}
+		}
+		if err := wholeFields(d.OneOf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wholeFields(list []*Field) error {
+	for i, f := range list {
+		switch {
+		case f == nil:
+			return fmt.Errorf("field %d is null", i+1)
+		case f.Type == nil && f.Container == nil:
+			return fmt.Errorf("field %s has no type", f.Name)
+		}
+		if err := wholeData(f.Container); err != nil {
+			return fmt.Errorf("field %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// Bits is the number of bits of a field's values, 0 if they are no numbers.
+func (f *Field) Bits() int {
+	if f.Type == nil {
+		return 0
+	}
+	switch f.Type.Type {
+	case "bytes":
+		return f.Type.Width
+	case "uint64", "int64":
+		return 64
+	case "uint32", "int32":
+		return 32
+	case "uint16", "int16":
+		return 16
+	case "uint8", "int8":
+		return 8
+	}
+	return 0
 }
 
 // JSON is the document's text.

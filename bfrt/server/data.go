@@ -12,7 +12,7 @@ import (
 )
 
 func newTable(s *Server, p *program, schema *bfrt.Table) *table {
-	keys := lists.Map(schema.Key, func(f *bfrt.Field) keyField { return keyField{f.ID, f.Name, f.MatchType, widthOf(f.Type)} })
+	keys := lists.Map(schema.Key, func(f *bfrt.Field) keyField { return keyField{f.ID, f.Name, f.MatchType, f.Bits()} })
 	t := &table{s: s, program: p, schema: schema, keys: keys, fields: map[uint32]*datum{}}
 	for _, d := range schema.Data {
 		for _, f := range dataOf(d) {

@@ -35,7 +35,7 @@ func newDatum(f *bfrt.Field, readOnly bool) *datum {
 		return d
 	}
 	d.kind, d.choices = f.Type.Type, f.Type.Choices
-	d.width = widthOf(f.Type)
+	d.width = f.Bits()
 	if f.Type.Default != nil && !f.Repeated {
 		d.preset = d.constant(f.Type.Default)
 	}
@@ -50,23 +50,6 @@ func dataOf(d *bfrt.Data) []*datum {
 		list = []*bfrt.Field{d.Singleton}
 	}
 	return lists.Map(list, func(f *bfrt.Field) *datum { return newDatum(f, d.ReadOnly) })
-}
-
-// widthOf is the number of bits of a type's values, 0 if they are no numbers.
-func widthOf(t *bfrt.Type) int {
-	switch t.Type {
-	case "bytes":
-		return t.Width
-	case "uint64", "int64":
-		return 64
-	case "uint32", "int32":
-		return 32
-	case "uint16", "int16":
-		return 16
-	case "uint8", "int8":
-		return 8
-	}
-	return 0
 }
 
 // constant is a default value of the schema.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p4lb/p4lb/bfrt"
 	"github.com/p4lb/p4lb/bfrt/wire"
 	"github.com/p4lb/p4lb/dataplane/hash"
 	"github.com/p4lb/p4lb/dataplane/num"
@@ -138,7 +139,11 @@ func (h *hashing) choose(t *recordTable, row *record) error {
 	of := func(name string) *wire.DataField {
 		return row.fields[a.params[slices.IndexFunc(a.params, func(d *datum) bool { return d.name == name })].id]
 	}
-	if a.name != "user_defined" {
+	switch row.action {
+	case bfrt.HashUserDefined:
+	default:
+		return invalidf("the action %s is of no algorithm", a.name)
+	case bfrt.HashPredefined:
 		return named(&f, of("algorithm_name").GetStrVal(), h.use.Width)
 	}
 	number := func(name string) uint64 { return uintOf(of(name).GetStream()) }

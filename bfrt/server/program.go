@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -36,10 +35,10 @@ func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, 
 			p.pipes = append(p.pipes, i)
 		}
 	}
-	if err := json.Unmarshal(x.Schema, &p.schema); err != nil {
+	var err error
+	if p.schema, err = bfrt.Decode(x.Schema); err != nil {
 		return nil, invalidf("program %s: its schema is not BfRt JSON: %v", p.name, err)
 	}
-	var err error
 	if p.config, err = bmv2.Load(x.Binary); err != nil {
 		return nil, invalidf("program %s: its binary is not the JSON of p4lb compile: %v", p.name, err)
 	}
@@ -194,7 +193,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		}
 	case "Register":
 		o := &registerTable{table: base, cell: registerCell{name: name, parts: base.order}}
-		if len(base.keys) == 1 {
+		if len(base.keys) == 1 && len(base.order) > 0 {
 			return o, o.cell.measure(p)
 		}
 	case "Counter":

@@ -60,7 +60,7 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 	r := &register{chipTable: chipTable{t}}
 	for _, d := range t.Data {
 		if d.Singleton != nil {
-			r.parts, r.widths = append(r.parts, d.Singleton), append(r.widths, widthOf(d.Singleton))
+			r.parts, r.widths = append(r.parts, d.Singleton), append(r.widths, d.Singleton.Bits())
 		}
 	}
 	return r, nil

@@ -285,14 +285,3 @@ func TestRequests(t *testing.T) {
 		t.Errorf("nothing is compared with %s", what)
 	}
 }
-
-func TestWidthOf(t *testing.T) {
-	for kind, want := range map[string]int{"uint8": 8, "int8": 8, "uint16": 16, "int16": 16, "uint32": 32, "int32": 32, "uint64": 64, "int64": 64, "bool": 0} {
-		if got := widthOf(&bfrt.Field{Type: &bfrt.Type{Type: kind}}); got != want {
-			t.Errorf("%s has %d bits, want %d", kind, got, want)
-		}
-	}
-	if got := widthOf(&bfrt.Field{Type: &bfrt.Type{Type: "bytes", Width: 9}}); got != 9 {
-		t.Errorf("9 bits are %d", got)
-	}
-}

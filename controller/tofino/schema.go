@@ -1,7 +1,6 @@
 package tofino
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,8 +46,8 @@ type action struct {
 }
 
 func parse(text []byte) (*bfrt.Schema, error) {
-	s := &bfrt.Schema{}
-	if err := json.Unmarshal(text, s); err != nil {
+	s, err := bfrt.Decode(text)
+	if err != nil {
 		return nil, fmt.Errorf("reading the BfRt schema that the switch tells: %w", err)
 	}
 	return s, nil
@@ -64,26 +63,6 @@ func tableNamed(s *bfrt.Schema, name string) *bfrt.Table {
 func inPipe(name string) string {
 	_, rest, _ := strings.Cut(name, ".")
 	return rest
-}
-
-// widthOf is the number of bits of a field, 0 where it is no number.
-func widthOf(f *bfrt.Field) int {
-	if f.Type == nil {
-		return 0
-	}
-	switch f.Type.Type {
-	case "bytes":
-		return f.Type.Width
-	case "uint64", "int64":
-		return 64
-	case "uint32", "int32":
-		return 32
-	case "uint16", "int16":
-		return 16
-	case "uint8", "int8":
-		return 8
-	}
-	return 0
 }
 
 // matchTypes are the words of the schema for the kinds of P4Info.
@@ -123,7 +102,7 @@ func newTable(p4 *p4info.Table, s *bfrt.Table) (*table, error) {
 	for _, f := range p4.Fields {
 		name := strings.Replace(f.Name, "$valid$", "$valid", 1) // each has its own way to write isValid()
 		i := slices.IndexFunc(s.Key, func(k *bfrt.Field) bool { return k.Name == name })
-		if i < 0 || widthOf(s.Key[i]) != f.Width || !slices.Contains(matchTypes[f.Kind], s.Key[i].MatchType) {
+		if i < 0 || s.Key[i].Bits() != f.Width || !slices.Contains(matchTypes[f.Kind], s.Key[i].MatchType) {
 			return nil, fmt.Errorf("its key has no field %s of %d bits that matches as the program's", f.Name, f.Width)
 		}
 		t.keys = append(t.keys, key{f, s.Key[i].ID})
@@ -145,7 +124,7 @@ func newTable(p4 *p4info.Table, s *bfrt.Table) (*table, error) {
 		made := &action{p4: a, id: specs[i].ID}
 		for _, param := range a.Params {
 			j := slices.IndexFunc(specs[i].Data, func(f *bfrt.Field) bool { return f.Name == param.Name })
-			if j < 0 || widthOf(specs[i].Data[j]) != param.Width {
+			if j < 0 || specs[i].Data[j].Bits() != param.Width {
 				return nil, fmt.Errorf("action %s has no parameter %s of %d bits", a.Name, param.Name, param.Width)
 			}
 			made.params = append(made.params, specs[i].Data[j].ID)
@@ -185,7 +164,7 @@ func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.Table
 	if len(keys) > 0 {
 		k := &wire.TableKey{}
 		for i, v := range keys {
-			k.Fields = append(k.Fields, exact(t.Key[i].ID, sized(v, widthOf(t.Key[i]))))
+			k.Fields = append(k.Fields, exact(t.Key[i].ID, sized(v, t.Key[i].Bits())))
 		}
 		e.Value = &wire.TableEntry_Key{Key: k}
 	}
@@ -208,7 +187,7 @@ func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.Table
 		d := &wire.DataField{FieldId: f.ID}
 		switch v := list[i+1].(type) {
 		case uint64:
-			d.Value = &wire.DataField_Stream{Stream: sized(v, widthOf(f))}
+			d.Value = &wire.DataField_Stream{Stream: sized(v, f.Bits())}
 		case bool:
 			d.Value = &wire.DataField_BoolVal{BoolVal: v}
 		case string:
