@@ -172,7 +172,9 @@ func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.N
 func (n *node) args() []string {
 	args := []string{
 		"--no-p4", "--device-id", strconv.FormatUint(n.plan.Device, 10), "--thrift-port", thriftPort,
-		"--notifications-addr", "ipc://" + filepath.Join(dir(n.bed.name), n.plan.Name+".ipc"),
+	}
+	if !n.bed.o.silent {
+		args = append(args, "--notifications-addr", "ipc://"+filepath.Join(dir(n.bed.name), n.plan.Name+".ipc"))
 	}
 	for _, p := range n.ports {
 		args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, netspace.PortName(p.Number)))

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -97,7 +98,17 @@ func (o *Options) usable() error {
 		}
 	}
 	o.Program = path
+	o.silent = o.lacksNotifications()
 	return nil
+}
+
+// lacksNotifications reports whether the switch knows no --notifications-addr: BMv2 that
+// is built without nanomsg ends when it is given one.
+func (o *Options) lacksNotifications() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	help, err := exec.CommandContext(ctx, o.Program, "--help").CombinedOutput()
+	return err == nil && !bytes.Contains(help, []byte("--notifications-addr"))
 }
 
 // manyProbes is how often simple_switch can be given something to do by its

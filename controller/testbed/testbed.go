@@ -55,6 +55,8 @@ type Options struct {
 	Priorities int
 	// Log gets what happens; nil is silence.
 	Log *slog.Logger
+
+	silent bool // the switch has no notifications
 }
 
 // nameOf is the name of a deployment as it occurs in names of namespaces. It

@@ -1,0 +1,26 @@
+package testbed
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestNotifications: a switch that says nothing of notifications is not told where they
+// go; one that cannot be asked is.
+func TestNotifications(t *testing.T) {
+	for text, lacks := range map[string]bool{
+		"#!/bin/sh\necho '  --device-id arg'\n":                                  true,
+		"#!/bin/sh\necho '  --device-id arg'; echo '--notifications-addr arg'\n": false,
+		"#!/bin/sh\nexit 1\n": false,
+	} {
+		program := filepath.Join(t.TempDir(), "switch")
+		if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Program: program}
+		if got := o.lacksNotifications(); got != lacks {
+			t.Errorf("%q: lacks %v, want %v", text, got, lacks)
+		}
+	}
+}
