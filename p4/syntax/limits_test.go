@@ -38,6 +38,8 @@ func TestLimits(t *testing.T) {
 		{"keysets", "parser p() { state s { transition select(x) { " + deep("(", "1", ")") + ": s; } } }", "nests more than 1000 deep"},
 		{"objects", "T() x = " + deep("{ T() x = ", "{}", "; }") + ";", "nests more than 1000 deep"},
 		{"operators", "const int a = 1" + deep(" + 1", "", "") + ";", "more than 10000 operators in a row"},
+		{"members of lvalues", "void f() { x" + deep(".x", "", "") + " = 1; }", "more than 10000 parts in a row"},
+		{"elements of lvalues", "void f() { x" + deep("[1]", "", "") + " = 1; }", "more than 10000 parts in a row"},
 		{"members", "const int a = x" + deep(".x", "", "") + ";", "more than 10000 parts in a row"},
 		{"stacks", "extern H" + deep("[1]", "", "") + " f();", "type has more than 1000 sizes"},
 		{"digits", "const int a = " + deep("9", "", "") + ";", "integer is too long"},

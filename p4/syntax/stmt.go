@@ -201,7 +201,11 @@ func (p *parser) lvalue() Expr {
 	default:
 		x = p.operand()
 	}
-	for !p.panicking {
+	for n := 0; !p.panicking; n++ {
+		if n > maxChain {
+			p.giveUp("expression has more than %d parts in a row", maxChain)
+			return x
+		}
 		switch p.tok.Kind {
 		case token.Dot, token.Lbrack:
 			x = p.member(x)
