@@ -45,7 +45,8 @@
 //   - A role's config is a P4Info with the objects that the role may touch.
 //   - RECONCILE_AND_COMMIT keeps registers and counters as well where both
 //     programs have the same; what the new program lacks of them is lost, while
-//     an entry that it cannot have refuses the config. Meters count anew.
+//     an entry that it cannot have refuses the config. Meters count anew. The
+//     program that runs goes on as it is, with the cookie of the config.
 //   - The counter of a default entry counts what misses, and its meter, once
 //     it is configured, marks that. Reading the direct counters or meters of a
 //     whole table leaves the default entry out, as reading its entries does.

@@ -141,10 +141,10 @@ func (h *hashing) choose(t *recordTable, row *record) error {
 	}
 	switch row.action {
 	case bfrt.HashUserDefined:
-	default:
-		return invalidf("the action %s is of no algorithm", a.name)
 	case bfrt.HashPredefined:
 		return named(&f, of("algorithm_name").GetStrVal(), h.use.Width)
+	default:
+		return invalidf("the action %s is of no algorithm", a.name)
 	}
 	number := func(name string) uint64 { return uintOf(of(name).GetStream()) }
 	width := uint64(h.use.Width)
