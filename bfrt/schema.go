@@ -82,6 +82,14 @@ type Data struct {
 	OneOf     []*Field `json:"oneof,omitempty"`
 }
 
+// Fields are the fields of the part.
+func (d *Data) Fields() []*Field {
+	if d.Singleton == nil {
+		return d.OneOf
+	}
+	return append([]*Field{d.Singleton}, d.OneOf...)
+}
+
 // An ActionSpec is an action of a table, with its parameters.
 type ActionSpec struct {
 	ID          uint32       `json:"id"`
@@ -144,15 +152,10 @@ func (t *Table) whole() error {
 
 func wholeData(list []*Data) error {
 	for i, d := range list {
-		switch {
-		case d == nil:
+		if d == nil {
 			return fmt.Errorf("part %d of the data is null", i+1)
-		case d.Singleton != nil:
-			if err := wholeFields([]*Field{d.Singleton}); err != nil {
-				return err
-			}
 		}
-		if err := wholeFields(d.OneOf); err != nil {
+		if err := wholeFields(d.Fields()); err != nil {
 			return err
 		}
 	}

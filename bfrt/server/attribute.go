@@ -249,10 +249,7 @@ func (s *Server) idInTable(p *program, x *wire.ObjectId_TableObject) (uint32, er
 			}
 		}
 		for _, d := range t.Data {
-			if d.Singleton != nil && d.Singleton.Name == n.DataFieldName.GetField() {
-				return d.Singleton.ID, nil
-			}
-			if id, err := idOf(d.OneOf, n.DataFieldName.GetField()); err == nil {
+			if id, err := idOf(d.Fields(), n.DataFieldName.GetField()); err == nil {
 				return id, nil
 			}
 		}

@@ -45,11 +45,7 @@ func newDatum(f *bfrt.Field, readOnly bool) *datum {
 // dataOf are the fields of a part of a schema's data, of which an entry may have
 // but one.
 func dataOf(d *bfrt.Data) []*datum {
-	list := d.OneOf
-	if d.Singleton != nil {
-		list = []*bfrt.Field{d.Singleton}
-	}
-	return lists.Map(list, func(f *bfrt.Field) *datum { return newDatum(f, d.ReadOnly) })
+	return lists.Map(d.Fields(), func(f *bfrt.Field) *datum { return newDatum(f, d.ReadOnly) })
 }
 
 // constant is a default value of the schema.

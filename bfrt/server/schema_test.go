@@ -13,23 +13,26 @@ import (
 	"github.com/p4lb/p4lb/bfrt/wire"
 )
 
-// cuts calls f with v without one member of an object, or one element of a list, in
-// it, one after the other; where says which. Members that the server does not read stay,
-// and so do those of later elements but actions, which are as those of the first.
-func cuts(v any, where string, f func(where string)) {
+// cuts calls f with v without one element of a list in it, or one member of an object
+// where members is set, one after the other; where says which. Members that the server
+// does not read stay, and so do those of later elements but actions, which have the
+// members of the first.
+func cuts(v any, where string, members bool, f func(where string)) {
 	fields, _ := v.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(fields)) {
 		at, x := where+"."+k, fields[k]
 		switch k {
 		case "annotations", "attributes", "supported_operations", "mandatory", "read_only":
-			continue
+		default:
+			if members {
+				delete(fields, k)
+				f(at)
+				fields[k] = x
+			}
 		}
-		delete(fields, k)
-		f(at)
-		fields[k] = x
 		list, ok := x.([]any)
 		if !ok {
-			cuts(x, at, f)
+			cuts(x, at, members, f)
 			continue
 		}
 		for i := range list {
@@ -37,9 +40,7 @@ func cuts(v any, where string, f func(where string)) {
 			fields[k] = slices.Delete(slices.Clone(list), i, i+1)
 			f(at)
 			fields[k] = list
-			if i == 0 || k == "action_specs" {
-				cuts(list[i], at, f)
-			}
+			cuts(list[i], at, members && (i == 0 || k == "action_specs"), f)
 		}
 	}
 }
@@ -65,7 +66,7 @@ func TestSchemaThatLacks(t *testing.T) {
 		r.must(err)
 		var v any
 		r.must(json.Unmarshal(text, &v))
-		cuts(v, table.Name, func(where string) {
+		cuts(v, table.Name, true, func(where string) {
 			defer func() {
 				if x := recover(); x != nil {
 					t.Errorf("%s: %v\n%s", where, x, debug.Stack())
@@ -80,7 +81,7 @@ func TestSchemaThatLacks(t *testing.T) {
 			schema.Tables[slices.Index(whole.Tables, table)] = less
 			text, err = json.Marshal(schema)
 			r.must(err)
-			if err := r.s.Load(Program{Name: "chip", Schema: text, Binary: program.Binary, Pipes: []int{0}}); err != nil {
+			if err := r.s.Load(Program{Name: "chip", Schema: text, Binary: program.Binary}); err != nil {
 				return
 			}
 			entity := &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: table.ID}}}

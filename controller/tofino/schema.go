@@ -143,9 +143,9 @@ type chipTable struct{ *bfrt.Table }
 
 // find finds the field of a name, of the table itself or of an action.
 func (t chipTable) find(name string) *bfrt.Field {
-	named := func(f *bfrt.Field) bool { return f != nil && f.Name == name }
+	named := func(f *bfrt.Field) bool { return f.Name == name }
 	for _, d := range t.Data {
-		if f := lists.First(append(d.OneOf, d.Singleton), named); f != nil {
+		if f := lists.First(d.Fields(), named); f != nil {
 			return f
 		}
 	}
@@ -210,10 +210,8 @@ func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.Table
 func (t chipTable) row(d *wire.TableData) row {
 	names := map[uint32]string{}
 	for _, part := range t.Data {
-		for _, f := range append(part.OneOf, part.Singleton) {
-			if f != nil {
-				names[f.ID] = f.Name
-			}
+		for _, f := range part.Fields() {
+			names[f.ID] = f.Name
 		}
 	}
 	for _, a := range t.Actions() {
