@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -76,7 +77,8 @@ func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
-	cmd := exec.Command(path, "--thrift-port", port, "--log-level", "off", "--notifications-addr", "ipc://"+program+".ipc", program)
+	// Its notifications go to a place by its number: whoever else runs one has another.
+	cmd := exec.Command(path, "--thrift-port", port, "--log-level", "off", "--device-id", strconv.Itoa(os.Getpid()), program)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestNotifications(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := Options{Program: program}
-		if got := o.lacksNotifications(); got != lacks {
+		if got := o.lacksNotifications(t.Context()); got != lacks {
 			t.Errorf("%q: lacks %v, want %v", text, got, lacks)
 		}
 	}

@@ -52,7 +52,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 		}
 	}
 	if t.bed == nil {
-		if err := t.o.usable(); err != nil {
+		if err := t.o.usable(ctx); err != nil {
 			return err
 		}
 		b, err := openBed(t.o, p)
@@ -77,7 +77,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 var errNotStarted = errors.New("the switches have not been started")
 
 // usable finds out what is missing on this machine.
-func (o *Options) usable() error {
+func (o *Options) usable(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return &plan.Error{
 			Err:  errors.New("the bmv2 target makes network namespaces, which wants root"),
@@ -98,14 +98,14 @@ func (o *Options) usable() error {
 		}
 	}
 	o.Program = path
-	o.silent = o.lacksNotifications()
+	o.silent = o.lacksNotifications(ctx)
 	return nil
 }
 
 // lacksNotifications reports whether the switch knows no --notifications-addr: BMv2 that
 // is built without nanomsg ends when it is given one.
-func (o *Options) lacksNotifications() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func (o *Options) lacksNotifications(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	help, err := exec.CommandContext(ctx, o.Program, "--help").CombinedOutput()
 	return err == nil && !bytes.Contains(help, []byte("--notifications-addr"))
