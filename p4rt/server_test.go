@@ -285,9 +285,14 @@ func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan st
 			t.Errorf("inserting: %s", describe(err))
 		}
 		if err == nil && i%10 == 5 {
-			// The entry has to survive a new config under traffic.
+			// The entry has to survive a new config under traffic, of the program that
+			// runs and of another version.
+			config := testConfig(t)
+			if i/10%2 == 1 {
+				config = nextConfig(t)
+			}
 			_, cerr := r.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-				DeviceId: testDevice, ElectionId: id, Action: reconcile, Config: []*p4v1.ForwardingPipelineConfig{testConfig(t), nextConfig(t)}[i/10%2],
+				DeviceId: testDevice, ElectionId: id, Action: reconcile, Config: config,
 			})
 			if c := codeOfRPC(cerr); c != codes.OK && c != codes.PermissionDenied {
 				t.Errorf("reconciling: %v", cerr)
