@@ -12,6 +12,9 @@ import (
 // written out as in \x1b unless keep has it, and the text is cut behind so many
 // bytes, with its length said.
 func Printable(text, keep string, most int) string {
+	if len(text) <= most && !strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r > '~') && !unicode.IsPrint(r) }) {
+		return text // as nearly all are
+	}
 	var b strings.Builder
 	for _, r := range text {
 		if b.Len() >= most {

@@ -143,7 +143,7 @@ func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine,
 		}
 		err = script.Run(sw)
 		if len(ended) > 0 {
-			fmt.Fprintf(c.Err, "%s %s: %v (%d in all; --rounds)\n", c.Paint.Bold("warning:"), name, ended[0], len(ended))
+			c.Warning("%s: %v (%d in all; --rounds)", name, ended[0], len(ended))
 		}
 		if err != nil {
 			bad = cli.ErrReported

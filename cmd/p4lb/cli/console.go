@@ -114,12 +114,13 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 
 // Say prints a line about what was done, unless only errors are wanted.
 func (c *Console) Say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
 	switch {
 	case c.Quiet:
 	case c.LogJSON:
-		c.Log.Info(fmt.Sprintf(format, args...))
+		c.Log.Info(text)
 	default:
-		fmt.Fprintf(c.Err, format+"\n", args...)
+		fmt.Fprintln(c.Err, tame(text))
 	}
 }
 
@@ -131,7 +132,7 @@ func (c *Console) Warning(format string, args ...any) {
 	case c.LogJSON:
 		c.Log.Warn(text)
 	default:
-		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("warning:"), text)
+		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("warning:"), tame(text))
 	}
 }
 

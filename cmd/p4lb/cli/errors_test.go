@@ -15,3 +15,21 @@ func TestTame(t *testing.T) {
 		t.Errorf("got %d bytes, ending in %q", len(got), got[len(got)-30:])
 	}
 }
+
+// TestSaidIsTame: names in what is said, in warnings and in tables come from
+// files and from the network, as those in errors do.
+func TestSaidIsTame(t *testing.T) {
+	var err, table strings.Builder
+	c := &Console{Err: &err}
+	c.Say("wrote %s", "a\x1b[2J")
+	c.Warning("%s is no note", "b\x1b]0;x\a")
+	if want := "wrote a\\x1b[2J\nwarning: b\\x1b]0;x\\a is no note\n"; err.String() != want {
+		t.Errorf("said %q, want %q", err.String(), want)
+	}
+	if e := Show(&table, Table, Grid{{"NAME", "RUNS"}, {"a\tb\n\x1b[2J", "3"}}, nil); e != nil {
+		t.Fatal(e)
+	}
+	if want := "NAME           RUNS\na\\tb\\n\\x1b[2J  3\n"; table.String() != want {
+		t.Errorf("shown is %q, want %q", table.String(), want)
+	}
+}

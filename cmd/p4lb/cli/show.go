@@ -10,8 +10,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/goccy/go-yaml"
-	"github.com/p4lb/p4lb/lists"
 	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A Format is how a verb shows its result.
@@ -88,7 +90,9 @@ func Show(w io.Writer, f Format, rows Grid, whole any) error {
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
+		// A cell may be a name of a file or from the network: a tab or a line in
+		// it would break the table, too.
+		fmt.Fprintln(tw, strings.Join(lists.Map(row, func(cell string) string { return plain.Printable(cell, "", maxSaid) }), "\t"))
 	}
 	return tw.Flush()
 }
