@@ -27,6 +27,14 @@ type capturing struct {
 
 // Begin opens the files.
 func (c *capturing) Begin(v *View) error {
+	bytes := v.Net.Tap(func(at *sim.Port, head []byte, size int) {
+		if f := c.files[at]; f != nil && !c.ended {
+			c.note(f.Write(v.Net.Now(), head, size))
+		}
+	})
+	if !bytes {
+		return errors.New("captures want programs: of packets that models forward there are no bytes (engine: p4)")
+	}
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return fmt.Errorf("capturing packets: %w", err)
 	}
@@ -38,14 +46,6 @@ func (c *capturing) Begin(v *View) error {
 			}
 			c.files[p] = file
 		}
-	}
-	bytes := v.Net.Tap(func(at *sim.Port, head []byte, size int) {
-		if f := c.files[at]; f != nil && !c.ended {
-			c.note(f.Write(v.Net.Now(), head, size))
-		}
-	})
-	if !bytes {
-		return errors.Join(errors.New("captures want programs: of packets that models forward there are no bytes (engine: p4)"), c.close())
 	}
 	return nil
 }

@@ -449,7 +449,7 @@ func (s *Sensitivity) Keep(dir, command string) error {
 	f := s.figure()
 	files := map[string][]byte{"sensitivity.csv": table.Bytes(), "sensitivity.svg": f.SVG(), "sensitivity.pdf": f.PDF(), "sensitivity.md": s.Markdown(command)}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := WriteFile(filepath.Join(dir, name), files[name]); err != nil {
+		if err := writeFile(filepath.Join(dir, name), files[name]); err != nil {
 			return err
 		}
 	}

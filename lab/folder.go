@@ -122,24 +122,13 @@ func writeJSON(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	return WriteFile(name, append(text, '\n'))
+	return writeFile(name, append(text, '\n'))
 }
 
-// WriteFile writes a file, all of it or nothing: another process sees the old
+// writeFile writes a file, all of it or nothing: another process sees the old
 // one until the new one is complete.
-func WriteFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
-	if err != nil {
-		return fileError("writing", name, err)
-	}
-	defer plain.Temp(f.Name())()
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
+func writeFile(name string, data []byte) error {
+	if err := plain.WriteFile(name, data); err != nil {
 		return fileError("writing", name, err)
 	}
 	return nil
@@ -150,15 +139,7 @@ func fileError(doing, name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)
 	}
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return fmt.Errorf("%s %s: %w", doing, name, err)
+	return fmt.Errorf("%s %s: %w", doing, name, plain.Bare(err))
 }
 
 // diskError is a run's error, in one line if it is about a full disk.
@@ -172,7 +153,11 @@ func diskError(err error) error {
 // addParquet writes the tables of a run's folder as Parquet too.
 func addParquet(dir string) error {
 	for _, name := range []string{flowsFile, linksFile} {
-		if err := ToParquet(filepath.Join(dir, name), filepath.Join(dir, strings.TrimSuffix(name, ".csv")+".parquet")); err != nil {
+		out, err := os.Create(filepath.Join(dir, strings.TrimSuffix(name, ".csv")+".parquet"))
+		if err != nil {
+			return fileError("writing", name, err)
+		}
+		if err := errors.Join(ToParquet(filepath.Join(dir, name), out), closing(out)); err != nil {
 			return err
 		}
 	}
@@ -185,8 +170,8 @@ var textColumns = map[string]bool{
 	"run": true, "case": true, "scheme": true, "arch": true, "engine": true,
 }
 
-// ToParquet makes a Parquet file of a CSV file of flows, links or runs.
-func ToParquet(from, to string) (err error) {
+// ToParquet writes a CSV file of flows, links or runs as Parquet.
+func ToParquet(from string, to *os.File) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return fileError("reading", from, err)
@@ -210,18 +195,13 @@ func ToParquet(from, to string) (err error) {
 			group[name] = parquet.Leaf(parquet.DoubleType)
 		}
 	}
-	out, err := os.Create(to)
-	if err != nil {
-		return fileError("writing", to, err)
-	}
-	defer func() { err = errors.Join(err, closing(out)) }()
 	schema := parquet.NewSchema("rows", group)
-	w := parquet.NewGenericWriter[any](out, schema, parquet.Compression(&parquet.Zstd))
+	w := parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Zstd))
 	if err = copyRows(w, rows, schema, names); err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		return fileError("writing", to, err)
+		return fileError("writing", to.Name(), err)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (r *Runner) KeepExperiment(ctx context.Context, k *Kept) error {
 	}
 	text = append(text, '\n')
 	if r.Dir != "" {
-		err = WriteFile(filepath.Join(r.Dir, keptFile), text)
+		err = writeFile(filepath.Join(r.Dir, keptFile), text)
 	}
 	if r.Store != nil && err == nil {
 		err = r.Store.PutText(ctx, "experiments/"+k.ID()+"/"+keptFile, text)

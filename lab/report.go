@@ -48,13 +48,13 @@ func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 	}
 	for _, f := range figures {
 		for format, data := range map[string][]byte{".svg": f.SVG(), ".pdf": f.PDF(), ".csv": f.CSV()} {
-			if err := WriteFile(filepath.Join(plots, f.Name+format), data); err != nil {
+			if err := writeFile(filepath.Join(plots, f.Name+format), data); err != nil {
 				return "", err
 			}
 		}
 	}
 	report := filepath.Join(dir, reportFile)
-	return report, errors.Join(WriteFile(filepath.Join(dir, "table.csv"), c.csv()), WriteFile(report, text))
+	return report, errors.Join(writeFile(filepath.Join(dir, "table.csv"), c.csv()), writeFile(report, text))
 }
 
 // A page is what the report's template gets.

@@ -37,21 +37,21 @@ func OpenFile(name string) (*os.File, error) {
 	info, err := os.Stat(name) // before opening, which waits at a pipe
 	switch {
 	case err != nil:
-		return nil, bare(err)
+		return nil, Bare(err)
 	case info.IsDir():
 		return nil, ErrFolder
 	case !info.Mode().IsRegular():
 		return nil, ErrNotRegular
 	}
 	f, err := os.Open(name)
-	return f, bare(err)
+	return f, Bare(err)
 }
 
 // ReadAll reads r to its end unless that is more than maxFile.
 func ReadAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return nil, bare(err)
+		return nil, Bare(err)
 	}
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
@@ -59,10 +59,14 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// bare is an error without the name of the file.
-func bare(err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+// Bare strips the operation and the names off an error of package os, for a
+// message that names the file itself.
+func Bare(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
 	}
 	return err
 }

@@ -287,7 +287,7 @@ func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) 
 	case errors.As(err, &place) && place.BeyondFull:
 		return source, cli.Hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
 	case err != nil && !errors.As(err, &place):
-		return source, fmt.Errorf("reading %s: %w", f.Name, cli.BareError(err))
+		return source, fmt.Errorf("reading %s: %w", f.Name, plain.Bare(err))
 	}
 	return source, err
 }
@@ -306,7 +306,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 	target := j.model
 	if j.pattern != "" {
 		if err := os.MkdirAll(j.library, 0o777); err != nil {
-			return fmt.Errorf("making %s: %w", j.library, cli.BareError(err))
+			return fmt.Errorf("making %s: %w", j.library, plain.Bare(err))
 		}
 		target = filepath.Join(j.library, j.pattern+".json")
 	}

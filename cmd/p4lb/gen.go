@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
 )
 
@@ -97,7 +98,7 @@ func (j *genJob) run(ctx context.Context) error {
 // write writes all files or none.
 func (j *genJob) write(list []*scheme.Program) error {
 	if err := os.MkdirAll(j.dir, 0o777); err != nil {
-		return fmt.Errorf("making the folder %s: %w", j.dir, cli.BareError(err))
+		return fmt.Errorf("making the folder %s: %w", j.dir, plain.Bare(err))
 	}
 	var out cli.Outputs
 	defer out.Discard()

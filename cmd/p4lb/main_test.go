@@ -23,6 +23,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/fitting/dataset"
+	"github.com/p4lb/p4lb/plain"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -139,7 +140,7 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 			if err != nil {
 				return err
 			}
-			return cli.WriteNew(ts.MkAbs(name), text)
+			return plain.WriteFile(ts.MkAbs(name), text)
 		}))
 	}
 }
@@ -167,7 +168,7 @@ func observations(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(cli.WriteNew(ts.MkAbs(args[0]), dataset.Synthetic(n)))
+	ts.Check(plain.WriteFile(ts.MkAbs(args[0]), dataset.Synthetic(n)))
 }
 
 func TestDigits(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/plain"
 )
 
 func newMan(c *cli.Console) *cobra.Command {
@@ -23,7 +24,7 @@ be: p4lb.1, p4lb-gen.1 and so on. They say what --help says.`,
 		Args: cli.WantArgs(1, 1, "a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return fmt.Errorf("making the folder %s: %w", args[0], cli.BareError(err))
+				return fmt.Errorf("making the folder %s: %w", args[0], plain.Bare(err))
 			}
 			var out cli.Outputs
 			defer out.Discard()

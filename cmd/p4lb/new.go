@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/own"
+	"github.com/p4lb/p4lb/plain"
 )
 
 func newNew(c *cli.Console) *cobra.Command {
@@ -41,10 +42,10 @@ where something better goes. docs/own-program.md goes through it step by step.`,
 			if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
 				return fmt.Errorf("%s is not empty: want a folder that is not there yet", dir)
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("making %s: %w", dir, cli.BareError(err))
+				return fmt.Errorf("making %s: %w", dir, plain.Bare(err))
 			}
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("making %s: %w", dir, cli.BareError(err))
+				return fmt.Errorf("making %s: %w", dir, plain.Bare(err))
 			}
 			var out cli.Outputs
 			defer out.Discard()

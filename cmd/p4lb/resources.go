@@ -142,7 +142,7 @@ func canRun(name string) error {
 	}
 	_, err := exec.LookPath(name)
 	if missing := (*exec.Error)(nil); errors.As(err, &missing) {
-		return fmt.Errorf("finding %s: %w", name, cli.BareError(missing.Err))
+		return fmt.Errorf("finding %s: %w", name, plain.Bare(missing.Err))
 	}
 	return err
 }
@@ -165,11 +165,11 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 	u.Lines = lineCount(text)
 	source := filepath.Join(dir, "program.p4")
 	if err := os.WriteFile(source, text, 0o666); err != nil {
-		return u, fmt.Errorf("writing the program: %w", cli.BareError(err))
+		return u, fmt.Errorf("writing the program: %w", plain.Bare(err))
 	}
 	out := filepath.Join(dir, "out")
 	if err := os.RemoveAll(out); err != nil {
-		return u, fmt.Errorf("removing what the compiler wrote last: %w", cli.BareError(err))
+		return u, fmt.Errorf("removing what the compiler wrote last: %w", plain.Bare(err))
 	}
 	if text, err := j.compile(ctx, source, out, includesOf(s)); err != nil {
 		if ctx.Err() != nil {

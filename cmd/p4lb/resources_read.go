@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/plain"
 )
 
@@ -61,7 +60,7 @@ type resourceLog struct {
 func demandOf(name string) (*demand, error) {
 	text, err := plain.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the compiler's resources: %w", cli.BareError(err))
+		return nil, fmt.Errorf("reading the compiler's resources: %w", plain.Bare(err))
 	}
 	var log resourceLog
 	if err := json.Unmarshal(text, &log); err != nil {
@@ -101,7 +100,7 @@ var (
 func stagesOf(name string) (ingress, egress int, err error) {
 	text, err := plain.ReadFile(name)
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", cli.BareError(err))
+		return 0, 0, fmt.Errorf("reading the compiler's assembly: %w", plain.Bare(err))
 	}
 	var count *int
 	stage := 0

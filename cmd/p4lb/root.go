@@ -12,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/experiment"
 	"github.com/p4lb/p4lb/cmd/p4lb/network"
 	"github.com/p4lb/p4lb/cmd/p4lb/serve"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // run executes one command line and returns the exit code. A verb that ends well
@@ -22,7 +23,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if e := c.Out.Flush(); err == nil && e != nil {
-		err = fmt.Errorf("writing to standard output: %w", cli.BareError(e))
+		err = fmt.Errorf("writing to standard output: %w", plain.Bare(e))
 	}
 	if err != nil && ctx.Err() != nil {
 		err = &cli.Failure{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -130,18 +128,6 @@ func knownHint(err error) string {
 		return h.Hint()
 	}
 	return ""
-}
-
-// BareError strips the operation and path off an error of package os, for a
-// message that names the path itself.
-func BareError(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return path.Err
-	}
-	if link, ok := errors.AsType[*os.LinkError](err); ok {
-		return link.Err
-	}
-	return err
 }
 
 // Refused is an address or an interface that cannot be had.

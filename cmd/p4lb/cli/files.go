@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,72 +126,37 @@ func DisplayName(name string) string {
 	return name
 }
 
-// Outputs are files to be written together: each is written in full beside its
-// target first, and only when all are there do they take their targets' place.
-// Until then a file that was there before is untouched.
+// Outputs are files to be written together: only when all are complete do they
+// take their places. Until then files that were there before are untouched.
 type Outputs struct {
 	staged []stagedFile
 }
 
 type stagedFile struct {
-	temp, target string
-	placed       func()
+	name string
+	file *plain.NewFile
 }
 
-// Stage writes data for the file target. Anything but a regular file (a pipe,
-// /dev/stdout) is written at once.
-func (o *Outputs) Stage(target string, data []byte) error {
-	err := o.tryStage(target, data)
-	if err == nil {
-		return nil
+// Stage writes data for the file of that name.
+func (o *Outputs) Stage(name string, data []byte) error {
+	f, err := plain.Create(name)
+	if err != nil {
+		return CannotWrite(name, err)
 	}
-	err = fmt.Errorf("writing %s: %w", target, BareError(err))
-	if dir := filepath.Dir(target); errors.Is(err, fs.ErrNotExist) {
-		return Hinted(err, "the folder %s does not exist", dir)
-	}
-	return err
-}
-
-func (o *Outputs) tryStage(target string, data []byte) error {
-	// A link keeps pointing where it does: its end is replaced.
-	if end, err := filepath.EvalSymlinks(target); err == nil {
-		target = end
-	}
-	info, err := os.Stat(target)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	case info.IsDir():
-		return plain.ErrFolder
-	case !info.Mode().IsRegular():
-		return os.WriteFile(target, data, 0)
-	}
-	temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.%08x", filepath.Base(target), rand.Uint32()))
-	placed := plain.Temp(temp)
-	if err := WriteNew(temp, data); err != nil {
-		placed()
-		return err
-	}
-	o.staged = append(o.staged, stagedFile{temp, target, placed})
-	if info != nil {
-		return os.Chmod(temp, info.Mode().Perm())
+	o.staged = append(o.staged, stagedFile{name, f})
+	_, err = f.Write(data)
+	if err = cmp.Or(err, f.Close()); err != nil { // there may be many
+		return CannotWrite(name, err)
 	}
 	return nil
 }
 
-// WriteNew writes a file that must not be there yet; on an error it is gone again.
-func WriteNew(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(name)
+// CannotWrite is the error of a file that cannot be written, with a way out where
+// there is one.
+func CannotWrite(name string, err error) error {
+	err = fmt.Errorf("writing %s: %w", name, plain.Bare(err))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Hinted(err, "the folder %s does not exist", filepath.Dir(name))
 	}
 	return err
 }
@@ -201,10 +165,9 @@ func WriteNew(name string, data []byte) error {
 func (o *Outputs) Commit() error {
 	for len(o.staged) > 0 {
 		s := o.staged[0]
-		if err := os.Rename(s.temp, s.target); err != nil {
-			return fmt.Errorf("writing %s: %w", s.target, BareError(err))
+		if err := s.file.Place(); err != nil {
+			return CannotWrite(s.name, err)
 		}
-		s.placed()
 		o.staged = o.staged[1:]
 	}
 	return nil
@@ -212,7 +175,7 @@ func (o *Outputs) Commit() error {
 
 // Finish puts the staged files in place and says which they are.
 func (c *Console) Finish(out *Outputs) error {
-	names := lists.Map(out.staged, func(s stagedFile) string { return s.target })
+	names := lists.Map(out.staged, func(s stagedFile) string { return s.name })
 	if err := out.Commit(); err != nil {
 		return err
 	}
@@ -240,8 +203,7 @@ func (c *Console) WriteFile(name string, data []byte) error {
 // Discard removes what was staged and not committed.
 func (o *Outputs) Discard() {
 	for _, s := range o.staged {
-		os.Remove(s.temp)
-		s.placed()
+		s.file.Discard()
 	}
 	o.staged = nil
 }

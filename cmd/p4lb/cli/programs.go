@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/p4"
 	"github.com/p4lb/p4lb/p4app"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // AddSourceFlags gives cmd the flags that say how a program is read.
@@ -38,7 +39,7 @@ func (c *Console) CheckProgram(name string, opts p4.Options) (*p4.Program, error
 	for i, dir := range opts.IncludeDirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return nil, fmt.Errorf("-I %s: %w", dir, BareError(err))
+			return nil, fmt.Errorf("-I %s: %w", dir, plain.Bare(err))
 		}
 		if !info.IsDir() {
 			return nil, fmt.Errorf("-I %s: not a folder", dir)

@@ -39,7 +39,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	if err := j.check(cmd); err != nil {
 		return err
 	}
-	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.watch || j.observe+j.record != "" {
+	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.looks() > 0 {
 		return cli.UsageError(cmd, "--explain runs in the simulator, and looks at no single run")
 	}
 	names := lists.Map(list, func(x *spec.Experiment) string { return x.Name })
@@ -47,6 +47,11 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	if len(list) == 0 {
 		return fmt.Errorf("%s: nothing is said under vary, so that there is nothing to explain by", strings.Join(names, ", "))
 	}
+	document, err := j.document()
+	if err != nil {
+		return err
+	}
+	defer document(nil)
 	var sections []byte
 	for i, x := range list {
 		dir := j.dir
@@ -83,8 +88,5 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 		fmt.Fprintf(j.c.Out, "\n%s\n", filepath.Join(dir, "sensitivity.svg"))
 		sections = append(sections, s.Markdown(command)...)
 	}
-	if j.markdown != "" {
-		return lab.WriteFile(j.markdown, sections)
-	}
-	return nil
+	return document(sections)
 }

@@ -206,6 +206,11 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 		}
 		return nil
 	}
+	document, err := j.document()
+	if err != nil {
+		return err
+	}
+	defer document(nil)
 	for _, x := range list {
 		var beside []*lab.Comparison
 		for _, world := range j.worlds {
@@ -228,10 +233,8 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 			}
 		}
 	}
-	if j.markdown != "" {
-		if err := lab.WriteFile(j.markdown, j.sections); err != nil {
-			return err
-		}
+	if err := document(j.sections); err != nil {
+		return err
 	}
 	if len(outcomes) > 0 {
 		return j.showOutcomes(list, outcomes, time.Since(began))
@@ -348,6 +351,29 @@ func (j *labJob) showTable(c *lab.Comparison) error {
 	return nil
 }
 
+// document begins the file of --markdown, before there is work to be lost. The
+// function that it returns writes it, or without a text throws it away.
+func (j *labJob) document() (finish func(text []byte) error, err error) {
+	if j.markdown == "" {
+		return func([]byte) error { return nil }, nil
+	}
+	file, err := plain.Create(j.markdown)
+	if err != nil {
+		return nil, cli.CannotWrite(j.markdown, err)
+	}
+	return func(text []byte) error {
+		defer file.Discard()
+		if text == nil {
+			return nil
+		}
+		_, err := file.Write(text)
+		if err = cmp.Or(err, file.Place()); err != nil {
+			return cli.CannotWrite(j.markdown, err)
+		}
+		return nil
+	}, nil
+}
+
 // recorder sets up what looks at the first run. The function that it returns
 // puts the file in place, or throws it away.
 func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
@@ -358,20 +384,20 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	if target == "" {
 		return func(bool) error { return nil }, nil
 	}
-	temp, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
+	file, err := plain.Create(target)
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", target, cli.BareError(err))
+		return nil, cli.CannotWrite(target, err)
 	}
-	placed := plain.Temp(temp.Name())
-	r.Record = look(temp, cli.RecordFormat(target), j.every)
+	r.Record = look(file, cli.RecordFormat(target), j.every)
 	return func(good bool) error {
-		defer placed()
-		err := temp.Close()
-		if !good || err != nil {
-			os.Remove(temp.Name())
-			return err
+		defer file.Discard()
+		if !good {
+			return nil
 		}
-		return errors.Join(os.Chmod(temp.Name(), 0o644), os.Rename(temp.Name(), target))
+		if err := file.Place(); err != nil {
+			return cli.CannotWrite(target, err)
+		}
+		return nil
 	}, nil
 }
 

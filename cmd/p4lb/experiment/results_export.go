@@ -5,9 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,34 +118,33 @@ func (l *labResults) exportTable(ctx context.Context, k *lab.Kept, run lab.KeptR
 
 // exportTo writes a file, all of it or nothing; Parquet is made of the CSV.
 func exportTo(name string, write func(io.Writer) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	out, err := plain.Create(name)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, cli.BareError(err))
+		return cli.CannotWrite(name, err)
 	}
-	defer plain.Temp(temp.Name())()
-	defer os.Remove(temp.Name())
-	err = write(temp)
-	if e := temp.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	from := temp.Name()
+	defer out.Discard()
 	if filepath.Ext(name) == ".parquet" {
-		to := strings.TrimSuffix(from, ".csv") + ".parquet"
-		defer plain.Temp(to)()
-		defer os.Remove(to)
-		if err := lab.ToParquet(from, to); err != nil {
-			return err
-		}
-		from = to
+		err = exportParquet(out, write)
+	} else {
+		err = write(out)
 	}
-	if err := os.Chmod(from, 0o644); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(from, name); err != nil {
-		return fmt.Errorf("writing %s: %w", name, cli.BareError(err))
+	if err := out.Place(); err != nil {
+		return cli.CannotWrite(name, err)
 	}
 	return nil
+}
+
+func exportParquet(out *plain.NewFile, write func(io.Writer) error) error {
+	rows, err := plain.Create(out.Name() + ".csv")
+	if err != nil {
+		return cli.CannotWrite(out.Name()+".csv", err)
+	}
+	defer rows.Discard()
+	if err := write(rows); err != nil {
+		return err
+	}
+	return lab.ToParquet(rows.Name(), out.File)
 }

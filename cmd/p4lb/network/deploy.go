@@ -27,6 +27,7 @@ import (
 	"github.com/p4lb/p4lb/controller/report"
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // NewDeploy is the verb deploy.
@@ -342,7 +343,7 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 		return err
 	}
 	if err := j.c.Out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", cli.BareError(err))
+		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
 	}
 	if err != nil {
 		return j.deployErrors(err)

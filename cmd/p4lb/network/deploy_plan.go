@@ -191,13 +191,13 @@ func (j *deployJob) deviceConfig(p *plan.Pipeline, file string) ([]byte, error) 
 	if j.bfrt && filepath.Ext(file) == ".conf" {
 		a, err := tofino.ReadConf(file)
 		if err != nil {
-			return nil, cli.BareError(err)
+			return nil, plain.Bare(err)
 		}
 		return a.Encode()
 	}
 	text, err := plain.ReadFile(file)
 	if err != nil {
-		return nil, cli.BareError(err)
+		return nil, plain.Bare(err)
 	}
 	switch {
 	case !j.bfrt:

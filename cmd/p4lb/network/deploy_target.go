@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/controller/target"
 	"github.com/p4lb/p4lb/controller/testbed"
 	"github.com/p4lb/p4lb/controller/tofino"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // The targets of deploy.
@@ -228,7 +229,7 @@ func (j *deployJob) howTo(plan *plan.Plan) error {
 		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
 	}
 	if err := j.c.Out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", cli.BareError(err))
+		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // NewInspect is the verb inspect.
@@ -249,7 +250,7 @@ func (j *inspectJob) printer() func(*view.Round) error {
 func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err error) {
 	file, err := os.Create(j.record)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing %s: %w", j.record, cli.BareError(err))
+		return nil, nil, fmt.Errorf("writing %s: %w", j.record, plain.Bare(err))
 	}
 	recorder, err := inspect.NewRecorder(file, cli.RecordFormat(j.record))
 	if err != nil {
@@ -264,7 +265,7 @@ func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err
 				continue
 			}
 			if err := recorder.Record(result.Snapshot); err != nil {
-				return fmt.Errorf("writing %s: %w", j.record, cli.BareError(err))
+				return fmt.Errorf("writing %s: %w", j.record, plain.Bare(err))
 			}
 		}
 		return nil

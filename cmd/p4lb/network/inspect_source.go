@@ -34,7 +34,7 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 		info, err := file.Stat()
 		if err != nil {
 			end()
-			return nil, nil, fmt.Errorf("reading %s: %w", j.replay, cli.BareError(err))
+			return nil, nil, fmt.Errorf("reading %s: %w", j.replay, plain.Bare(err))
 		}
 		recording, err := inspect.OpenRecording(j.replay, file, info.Size())
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // NewObserve is the verb observe.
@@ -100,11 +101,11 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 	}
 	file, err := os.Create(j.file)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
+		return fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
 	}
 	n, err := j.collect(ctx, observers, file)
 	if e := file.Close(); err == nil && e != nil {
-		err = fmt.Errorf("writing %s: %w", j.file, cli.BareError(e))
+		err = fmt.Errorf("writing %s: %w", j.file, plain.Bare(e))
 	}
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 			list = list[:min(len(list), j.rows-n)]
 		}
 		if err := w.Write(list); err != nil {
-			return n, fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
+			return n, fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
 		}
 		n += len(list)
 		if j.rows > 0 {
@@ -160,7 +161,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 		}
 	}
 	if err := w.Close(); err != nil {
-		return n, fmt.Errorf("writing %s: %w", j.file, cli.BareError(err))
+		return n, fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
 	}
 	return n, nil
 }

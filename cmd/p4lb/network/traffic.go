@@ -157,7 +157,7 @@ func (j *trafficJob) send(ctx context.Context, x *spec.Experiment, t *fabric.Top
 	var files func(seed uint64) (io.WriteCloser, error)
 	if j.dir != "" {
 		if err := os.MkdirAll(j.dir, 0o777); err != nil {
-			return nil, fmt.Errorf("making %s: %w", j.dir, cli.BareError(err))
+			return nil, fmt.Errorf("making %s: %w", j.dir, plain.Bare(err))
 		}
 		files = func(seed uint64) (io.WriteCloser, error) {
 			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))

@@ -312,9 +312,7 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 		Log: func(line string) { j.c.Log.Info("log_msg", "text", line) },
 	}
 	if j.trace != "" {
-		if s.trace, err = newTraceFile(j.trace); err != nil {
-			return err
-		}
+		s.trace = &traceFile{name: j.trace}
 		options.Trace = s.trace.event
 	}
 	s.dev, err = p4rt.NewDevice(options)
@@ -361,12 +359,6 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 // openPorts connects the ports, which then move packets at once: last of all.
 func (j *switchJob) openPorts(s *runningSwitch) error {
 	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off && s.bfrt == nil
-	if j.pcap != "" {
-		var err error
-		if s.captures, err = ports.NewCaptures(j.pcap, j.c.CaptureFailed); err != nil {
-			return err
-		}
-	}
 	var opened []ports.Port
 	closeAll := func() {
 		for _, o := range opened {
@@ -386,6 +378,10 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		opened = append(opened, p)
 		_, ends := p.(interface{ Finite() bool })
 		s.finite = s.finite && ends
+	}
+	if err := j.openFiles(s); err != nil {
+		closeAll()
+		return err
 	}
 	joining := make([]p4rt.NewPort, len(opened))
 	for i, p := range opened {
@@ -412,6 +408,20 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		return err
 	}
 	return nil
+}
+
+// openFiles begins the files that say what becomes of packets, once all else is
+// there: a switch that cannot run leaves those of an earlier one alone.
+func (j *switchJob) openFiles(s *runningSwitch) (err error) {
+	if s.trace != nil {
+		if err := s.trace.begin(); err != nil {
+			return err
+		}
+	}
+	if j.pcap != "" {
+		s.captures, err = ports.NewCaptures(j.pcap, j.c.CaptureFailed)
+	}
+	return err
 }
 
 // broke notes why a port has ended before its time.

@@ -3,7 +3,6 @@ package serve
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -47,16 +46,18 @@ type traceplace struct {
 // the file.
 const traceFlush = 200 * time.Millisecond
 
-func newTraceFile(name string) (*traceFile, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", name, cli.BareError(err))
+// begin makes the file, before there is an event.
+func (t *traceFile) begin() (err error) {
+	if t.file, err = os.Create(t.name); err != nil {
+		return cli.CannotWrite(t.name, err)
 	}
-	t := &traceFile{name: name, start: time.Now(), file: f, buf: bufio.NewWriterSize(f, 1<<16), stop: make(chan struct{}), done: make(chan struct{})}
+	t.start = time.Now()
+	t.buf = bufio.NewWriterSize(t.file, 1<<16)
 	t.enc = json.NewEncoder(t.buf)
 	t.enc.SetEscapeHTML(false)
+	t.stop, t.done = make(chan struct{}), make(chan struct{})
 	go t.flush()
-	return t, nil
+	return nil
 }
 
 func (t *traceFile) flush() {
@@ -94,6 +95,9 @@ func (t *traceFile) event(e dataplane.Event) {
 }
 
 func (t *traceFile) close() error {
+	if t.file == nil {
+		return nil
+	}
 	close(t.stop)
 	<-t.done
 	err := t.buf.Flush()
@@ -101,7 +105,7 @@ func (t *traceFile) close() error {
 		err = e
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", t.name, cli.BareError(err))
+		return cli.CannotWrite(t.name, err)
 	}
 	return nil
 }
