@@ -268,9 +268,6 @@ func (s *scanner) skipLine() {
 			return
 		case s.text[s.off] == '"':
 			s.off += max(stringLen(s.text[s.off:], true), 1)
-		case s.text[s.off:] == "\\":
-			s.errorf(s.posAt(s.off), "backslash at the end of the file")
-			s.off++
 		default:
 			s.off++
 		}
