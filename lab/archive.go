@@ -121,11 +121,8 @@ func (a *Archive) Find(ctx context.Context, name string, warn func(error)) (*Kep
 }
 
 // folderOf is where a run of an experiment is in an archive that is a folder.
-func (a *Archive) folderOf(k *Kept, run KeptRun) (string, error) {
-	if !filepath.IsLocal(filepath.FromSlash(run.Name)) {
-		return "", fmt.Errorf("experiment %s names a run %q: it is not used", k.ID(), run.Name)
-	}
-	return filepath.Join(a.folder(k), "runs", filepath.FromSlash(run.Name)), nil
+func (a *Archive) folderOf(k *Kept, run KeptRun) string {
+	return filepath.Join(a.folder(k), "runs", filepath.FromSlash(run.Name))
 }
 
 // folder is an experiment's: by its ID, or as -o has called it.
@@ -143,11 +140,7 @@ func (a *Archive) Done(ctx context.Context, list []*Kept) ([]int, error) {
 	}
 	for i, k := range list {
 		for _, run := range k.Runs {
-			dir, err := a.folderOf(k, run)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil {
+			if _, err := os.Stat(filepath.Join(a.folderOf(k, run), resultFile)); err == nil {
 				done[i]++
 			}
 		}
@@ -168,14 +161,12 @@ func (a *Archive) Result(ctx context.Context, k *Kept, run KeptRun) (*Result, er
 		}
 		text = have.Result
 	} else {
-		dir, err := a.folderOf(k, run)
-		if err != nil {
-			return nil, err
-		}
-		if text, err = plain.ReadFile(filepath.Join(dir, resultFile)); errors.Is(err, fs.ErrNotExist) {
+		file := filepath.Join(a.folderOf(k, run), resultFile)
+		var err error
+		if text, err = plain.ReadFile(file); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		} else if err != nil {
-			return nil, fileError("reading", filepath.Join(dir, resultFile), err)
+			return nil, fileError("reading", file, err)
 		}
 	}
 	r := new(Result)
@@ -188,11 +179,7 @@ func (a *Archive) Result(ctx context.Context, k *Kept, run KeptRun) (*Result, er
 // Table opens the rows of a run: flows.csv or links.csv.
 func (a *Archive) Table(ctx context.Context, k *Kept, run KeptRun, name string) (io.ReadCloser, error) {
 	if a.Store == nil {
-		dir, err := a.folderOf(k, run)
-		if err != nil {
-			return nil, err
-		}
-		return os.Open(filepath.Join(dir, name))
+		return os.Open(filepath.Join(a.folderOf(k, run), name))
 	}
 	have, err := a.Store.Get(ctx, run.Key)
 	if err != nil {
@@ -213,6 +200,10 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 	if err := spec.ReadForm([]byte(k.Form), x); err != nil {
 		return nil, fmt.Errorf("experiment %s: %w", k.ID(), err)
 	}
+	other := fmt.Errorf("experiment %s lists other runs than it describes: it is not used", k.ID())
+	if x.Runs() != float64(len(k.Runs)) {
+		return nil, other // and they may be very many
+	}
 	var jobs []*Job
 	for i := range x.Cases {
 		c := &x.Cases[i]
@@ -225,7 +216,7 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 		}
 	}
 	if !slices.EqualFunc(jobs, k.Runs, func(j *Job, r KeptRun) bool { return j.Name() == r.Name }) {
-		return nil, fmt.Errorf("experiment %s lists other runs than it describes: it is not used", k.ID())
+		return nil, other
 	}
 	results := make([]*Result, len(jobs))
 	order := make([]int, len(jobs))

@@ -26,8 +26,9 @@ type Limits struct {
 	Bytes  float64 // of memory, of the runs that go on side by side
 }
 
-// maxRuns is how many runs an experiment may have: each is a folder.
-const maxRuns = 100_000
+// maxNodes bounds the networks of all cases, which are there while any of them
+// runs, at a kilobyte a host.
+var maxNodes = 500_000
 
 // DefaultEvents is the limit of who sets none: days on today's machines.
 const DefaultEvents = 2e11
@@ -96,9 +97,6 @@ func (j *Job) demand() (Demand, error) {
 
 // check refuses jobs that would pass a limit, so many of which run side by side.
 func (l Limits) check(jobs []*Job, cores int) error {
-	if len(jobs) > maxRuns {
-		return fmt.Errorf("%w: its cases, loads, rows and seeds are %d runs together, more than %d", ErrTooLarge, len(jobs), maxRuns)
-	}
 	for _, j := range jobs {
 		e, err := j.demand()
 		if err != nil {

@@ -44,6 +44,9 @@ func TestRefused(t *testing.T) {
 		{"cases of one name", hostile("", "cases: [{name: c}, {name: c}]"), `two cases are called "c"`},
 		{"a list of flows that the pattern does not read", hostile("{size: 10KB}", "{pattern: halves, file: f.txt}"), "x.yaml:5: traffic[0]: pattern halves: file is of pattern list alone"},
 		{"a list of flows with a time that is none", hostile("{size: 10KB}", "{file: f.txt}"), `x.yaml:5: traffic[0]: f.txt:1: start_s "nan"`},
+		{"very many runs", hostile("", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]"), "its cases, loads, rows and seeds are 200000 runs together: want at most 100000"},
+		{"very many rows", hostile("[ecmp, letflow]", "["+strings.Repeat("ecmp, ", 1000)+"letflow]"), "x.yaml:3: schemes: 1001 rows: want at most 1000"},
+		{"very many cases", hostile("", "cases: ["+strings.Repeat("{name: a}, ", 1000)+"{name: b}]"), "x.yaml:7: cases: 1001 cases: want at most 1000"},
 		{"colons", hostile("", "a"+strings.Repeat(": ", 100000)), "x.yaml:7: nested too deeply"},
 		{"brackets", hostile("", strings.Repeat("[", 100000)), "x.yaml:7: nested too deeply"},
 	} {
@@ -65,7 +68,6 @@ func TestLimits(t *testing.T) {
 		name, text, want string
 		limits           Limits
 	}{
-		{"runs", hostile("", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]"), "200000 runs together", Limits{}},
 		{"events", hostile("2ms", "900h"), "events", Limits{Events: 1e9}},
 		{"memory", hostile("10KB", "1"), "GiB of memory", Limits{Bytes: 1 << 20}},
 		{"flows that wait", hostile("{size: 10KB}", strings.TrimSuffix(strings.Repeat("{size: 10KB}, ", 20), ", ")), "GiB of memory", Limits{Bytes: 4 << 20}},
@@ -86,6 +88,20 @@ func TestLimits(t *testing.T) {
 				t.Errorf("error %v, want one about %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestManyNetworks: the networks of all cases are there at once.
+func TestManyNetworks(t *testing.T) {
+	defer func(n int) { maxNodes = n }(maxNodes)
+	maxNodes = 20
+	x, err := spec.Load("x.yaml", []byte(hostile("", "cases: [{name: a}, {name: b}, {name: c}]")), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "the networks of its first 3 cases have 24 hosts and switches together, more than 20"
+	if _, err := (&Runner{}).Jobs(x); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
@@ -145,7 +161,7 @@ func TestForeignRuns(t *testing.T) {
 			t.Errorf("beside manifest %q: error %v", manifest, err)
 		}
 	}
-	write(filepath.Join(dir, manifestFile), `{"format": "`+manifestFormat+`", "runs": ["../runs/theirs/..", "ecmp/load-0.7/seed-1"]}`)
+	write(filepath.Join(dir, manifestFile), `{"format": "`+manifestFormat+`", "runs": ["../runs/theirs/..", ".", "ecmp/load-0.7/seed-1"]}`)
 	write(filepath.Join(dir, "runs/ecmp/load-0.7/seed-1/old.txt"), "")
 	if _, err := r.Run(context.Background(), x); err != nil {
 		t.Fatal(err)
@@ -155,5 +171,18 @@ func TestForeignRuns(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs/ecmp/load-0.7/seed-1/old.txt")); err == nil {
 		t.Error("a run of the experiment before is still there")
+	}
+	// A link leads out of the folder.
+	elsewhere := filepath.Join(t.TempDir(), "load-0.7", "result.txt")
+	write(elsewhere, "precious")
+	if err := os.Symlink(filepath.Dir(filepath.Dir(elsewhere)), filepath.Join(dir, "runs", "link")); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(dir, manifestFile), `{"format": "`+manifestFormat+`", "runs": ["link/load-0.7"]}`)
+	if _, err := r.Run(context.Background(), x); err == nil || !strings.Contains(err.Error(), "removing "+filepath.Join(dir, "runs/link/load-0.7")) {
+		t.Errorf("a run behind a link: error %v", err)
+	}
+	if text, err := os.ReadFile(elsewhere); err != nil || string(text) != "precious" {
+		t.Errorf("what is elsewhere is %q, %v", text, err)
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/lab/spec"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/plain"
 	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/store"
 )
 
 // A Kept is an experiment as it is kept beside its runs: all that repeats it, and
@@ -107,6 +109,16 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	}
 	if digestOf(k.Runs) != k.Digest {
 		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
+	}
+	// The rest becomes names of files and of objects, and whoever has written it
+	// may have written the digest as well.
+	if k.World != "" && !slices.Contains(Worlds, k.World) {
+		return nil, fmt.Errorf("%s is of the world %q, which is none: it is not used", where, k.World)
+	}
+	for _, run := range k.Runs {
+		if !filepath.IsLocal(filepath.FromSlash(run.Name)) || !store.IsKey(run.Key) {
+			return nil, fmt.Errorf("%s names a run %q with the key %q: it is not used", where, run.Name, run.Key)
+		}
 	}
 	return k, nil
 }

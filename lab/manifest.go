@@ -93,10 +93,8 @@ func (r *Runner) clean() error {
 		return nil
 	}
 	if !r.Resume {
-		for _, name := range made {
-			if err := removeRun(runs, name); err != nil {
-				return err
-			}
+		if err := removeRuns(runs, made); err != nil {
+			return err
 		}
 	}
 	return filepath.WalkDir(runs, func(name string, d fs.DirEntry, err error) error {
@@ -129,17 +127,35 @@ func madeRuns(file string) ([]string, error) {
 	return m.Runs, nil
 }
 
+func removeRuns(dir string, names []string) error {
+	runs, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileError("reading", dir, err)
+	}
+	defer runs.Close()
+	for _, name := range names {
+		if err := removeRun(runs, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // removeRun removes the folder of a run, and those around it that it leaves
-// empty.
-func removeRun(runs, name string) error {
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return nil // no run of ours
+// empty. What a manifest calls a run may be anything, also a way out by a link:
+// what is not within runs is no run of ours.
+func removeRun(runs *os.Root, name string) error {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
+		return nil
 	}
-	dir := filepath.Join(runs, filepath.FromSlash(name))
-	if err := os.RemoveAll(dir); err != nil {
-		return fileError("removing", dir, err)
+	if err := runs.RemoveAll(name); err != nil {
+		return fileError("removing", filepath.Join(runs.Name(), name), err)
 	}
-	for dir = filepath.Dir(dir); len(dir) >= len(runs) && os.Remove(dir) == nil; {
+	for dir := filepath.Dir(name); dir != "." && runs.Remove(dir) == nil; {
 		dir = filepath.Dir(dir)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/lab/spec"
@@ -158,5 +159,48 @@ func TestArchiveReadsFilesAlone(t *testing.T) {
 	want := []string{"reading " + file + ": is a device, pipe or socket, not a file"}
 	if err != nil || len(list) > 0 || !slices.Equal(said, want) {
 		t.Errorf("%v, %v: %q, want %q", list, err, said, want)
+	}
+}
+
+// TestArchiveDistrusts: a description in a store may be anybody's. What would
+// lead out of the store, or be more runs than there is room for, is not used.
+func TestArchiveDistrusts(t *testing.T) {
+	k, err := described(loadSweep(t, smallSweep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*Kept)
+		want   string
+	}{
+		"key that is short": {func(k *Kept) { k.Runs[0].Key = "" }, `with the key "": it is not used`},
+		"key with a path":   {func(k *Kept) { k.Runs[0].Key = "../" + k.Runs[0].Key[3:] }, "with the key \"../"},
+		"run elsewhere":     {func(k *Kept) { k.Runs[0].Name = "../x" }, `names a run "../x"`},
+		"world elsewhere":   {func(k *Kept) { k.World = "/../x" }, `is of the world "/../x", which is none`},
+		"more runs":         {func(k *Kept) { k.Form += "cases[0].seeds=1000000 items\ncases[0].loads=1000000 items\n" }, "lists other runs than it describes"},
+		"more items":        {func(k *Kept) { k.Form = "cases=1000000 items\n" + k.Form }, "all items would take more than 256 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := *k
+			bad.Runs = slices.Clone(k.Runs)
+			c.change(&bad)
+			bad.Digest = digestOf(bad.Runs)
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "x"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := (&Runner{Dir: filepath.Join(dir, "x")}).KeepExperiment(context.Background(), &bad); err != nil {
+				t.Fatal(err)
+			}
+			a := &Archive{Dir: dir}
+			var said []string
+			found, err := a.Find(context.Background(), bad.Name, func(err error) { said = append(said, err.Error()) })
+			if found != nil {
+				_, err = a.Comparison(context.Background(), found, func(err error) { said = append(said, err.Error()) })
+			}
+			if err == nil || !strings.Contains(strings.Join(append(said, err.Error()), "\n"), c.want) {
+				t.Errorf("%q, %v: want %q", said, err, c.want)
+			}
+		})
 	}
 }

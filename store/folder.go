@@ -164,15 +164,7 @@ func (d *folder) remove(_ context.Context, name string) error {
 
 // explain says of an error what it means for a store.
 func (d *folder) explain(doing string, err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	cause := err
-	switch {
-	case errors.As(err, &path):
-		cause = path.Err
-	case errors.As(err, &link):
-		cause = link.Err
-	}
+	cause := plain.Bare(err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		cause = ErrFull

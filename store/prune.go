@@ -39,7 +39,7 @@ func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep,
 		if !strings.HasPrefix(name, "runs/") || !isRun {
 			continue
 		}
-		if !isHex(key, keyLength) {
+		if !IsKey(key) {
 			if err := drop(name); err != nil {
 				return err
 			}

@@ -171,6 +171,9 @@ func runName(key string) string { return "runs/" + key[:2] + "/" + key + ".run" 
 // keyLength is the number of hexadecimal digits in a key.
 const keyLength = 32
 
+// IsKey reports whether text can be the key of a run.
+func IsKey(text string) bool { return isHex(text, keyLength) }
+
 // isHex reports whether text is lower-case hexadecimal of a length.
 func isHex(text string, n int) bool {
 	return len(text) == n && strings.Trim(text, "0123456789abcdef") == ""
@@ -297,7 +300,7 @@ func (s *Store) Has(ctx context.Context) (map[string]int64, error) {
 	keys := map[string]int64{}
 	err := s.b.list(ctx, "runs/", func(o Object) error {
 		base := o.Name[strings.LastIndexByte(o.Name, '/')+1:]
-		if key, ok := strings.CutSuffix(base, ".run"); ok && isHex(key, keyLength) {
+		if key, ok := strings.CutSuffix(base, ".run"); ok && IsKey(key) {
 			keys[key] = o.Size
 		}
 		return nil

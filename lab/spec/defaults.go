@@ -189,6 +189,17 @@ func (x *Experiment) SchemesOf(c *Case) []*Scheme {
 	return list
 }
 
+// Runs is how many runs an experiment has, one for each seed of a row at a load;
+// it may be more than there is room for.
+func (x *Experiment) Runs() float64 {
+	n := 0.0
+	for i := range x.Cases {
+		c := &x.Cases[i]
+		n += float64(len(c.Loads)) * float64(len(x.SchemesOf(c))) * float64(len(c.Seeds))
+	}
+	return n
+}
+
 // DefaultInterval is the time between samples of who says nothing about it.
 func DefaultInterval(length time.Duration) time.Duration {
 	return max(length/sampleCount, 10*time.Microsecond)

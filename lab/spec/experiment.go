@@ -450,7 +450,7 @@ func (x *Experiment) Adjust(engine string, seeds int) error {
 			x.Cases[i].Seeds = FirstSeeds(seeds)
 		}
 	}
-	return nil
+	return x.checkRuns()
 }
 
 // Observing is what is noted about ports while flows begin, and fitted when the

@@ -93,37 +93,45 @@ func formName(f reflect.StructField) (name string, ok bool) {
 
 // ReadForm sets v, a pointer to a struct, to what writeForm has written of one.
 func ReadForm(text []byte, v any) error {
+	f := &formReader{maxForm}
 	for line := range strings.Lines(string(text)) {
 		path, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		// The name of a parameter may hold a sign of equality no more than a file's key.
 		if !ok {
 			return fmt.Errorf("%q: want a path and a value", line)
 		}
-		if err := setForm(reflect.ValueOf(v).Elem(), path, value); err != nil {
+		if err := f.set(reflect.ValueOf(v).Elem(), path, value); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// setForm sets what a path leads to.
-func setForm(v reflect.Value, path, value string) error {
+// A formReader sets what the lines of a form say. A line asks for many items, and
+// costs nothing: room is how many bytes of them the others may still ask for.
+type formReader struct{ room int }
+
+// maxForm bounds what the items of a form take.
+const maxForm = 256 << 20
+
+// set sets what a path leads to.
+func (f *formReader) set(v reflect.Value, path, value string) error {
 	if path == "" {
-		return setLeaf(v, value)
+		return f.leaf(v, value)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		return setForm(v.Elem(), path, value)
+		return f.set(v.Elem(), path, value)
 	case reflect.Slice:
 		index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 		i, err := strconv.Atoi(index)
 		if !ok || err != nil || i < 0 || i >= v.Len() {
 			return fmt.Errorf("there is no item %q", index)
 		}
-		return setForm(v.Index(i), rest, value)
+		return f.set(v.Index(i), rest, value)
 	case reflect.Map:
 		key, rest, ok := strings.Cut(strings.TrimPrefix(path, "{"), "}")
 		text, err := strconv.Unquote(value)
@@ -141,8 +149,8 @@ func setForm(v reflect.Value, path, value string) error {
 		if i := strings.IndexAny(name, ".[{"); i >= 0 {
 			name, rest = name[:i], name[i:]
 		}
-		if f := fieldNamed(v, name); f.IsValid() {
-			return setForm(f, rest, value)
+		if field := fieldNamed(v, name); field.IsValid() {
+			return f.set(field, rest, value)
 		}
 	}
 	return fmt.Errorf("this p4lb knows no such thing")
@@ -165,22 +173,24 @@ func fieldNamed(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// maxItems bounds what a form can ask for.
-const maxItems = 1 << 20
-
-func setLeaf(v reflect.Value, value string) (err error) {
+func (f *formReader) leaf(v reflect.Value, value string) (err error) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		if value == "set" {
 			return nil
 		}
-		return setLeaf(v.Elem(), value)
+		return f.leaf(v.Elem(), value)
 	case reflect.Slice:
-		var n int
-		if _, err := fmt.Sscanf(value, "%d items", &n); err != nil || n < 0 || n > maxItems {
+		n, err := strconv.Atoi(strings.TrimSuffix(value, " items"))
+		if err != nil || n < 0 {
 			return fmt.Errorf("%q: want a number of items", value)
 		}
+		size := max(1, int(v.Type().Elem().Size()))
+		if n > f.room/size {
+			return fmt.Errorf("%q: all items would take more than %d MiB", value, maxForm>>20)
+		}
+		f.room -= n * size
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		return nil
 	case reflect.String:

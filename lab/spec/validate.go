@@ -49,9 +49,18 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	}
 	x.files = &files{texts: map[string]string{}}
 	read = x.files.reading(read)
+	switch {
+	case len(x.Schemes) > maxRows:
+		return src.wrong("schemes", fmt.Errorf("%d rows: want at most %d", len(x.Schemes), maxRows))
+	case len(x.Cases) > maxCases:
+		return src.wrong("cases", fmt.Errorf("%d cases: want at most %d", len(x.Cases), maxCases))
+	}
 	x.defaults()
 	if err := x.addCeilings(src); err != nil {
 		return err
+	}
+	if err := x.checkRuns(); err != nil {
+		return src.wrong("cases", err)
 	}
 	if x.Probes != "" && x.Probes != fromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
@@ -95,6 +104,21 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 		return err
 	}
 	return x.checkVary(src)
+}
+
+// What an experiment may ask for before anything of it is made: each run is a
+// folder, each case has a network and each row of it a program.
+const (
+	maxRows  = 1000
+	maxCases = 1000
+	maxRuns  = 100_000
+)
+
+func (x *Experiment) checkRuns() error {
+	if n := x.Runs(); n > maxRuns {
+		return fmt.Errorf("its cases, loads, rows and seeds are %.0f runs together: want at most %d", n, maxRuns)
+	}
+	return nil
 }
 
 func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Library) error {
