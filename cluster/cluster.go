@@ -90,6 +90,25 @@ func Named(name, namespace string) (Scheduler, error) {
 	return nil, fmt.Errorf("scheduler %q: want %s", name, strings.Join(Schedulers, " or "))
 }
 
+// Submitted finds the scheduler that a job was submitted to, by a note of it. Who
+// may write notes would otherwise have a say in what the tools do: they take a word
+// that begins with a hyphen for an option, and scancel --me ends all jobs of one's.
+func Submitted(name, namespace, id string) (Scheduler, error) {
+	if !isWord(id) || namespace != "" && !isWord(namespace) {
+		return nil, fmt.Errorf("job %q in namespace %q: want letters, digits, and within them -, _ and dots", id, namespace)
+	}
+	return Named(name, namespace)
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	within  = letters + "-_."
+)
+
+func isWord(text string) bool {
+	return text != "" && strings.Contains(letters, text[:1]) && strings.Trim(text, within) == ""
+}
+
 // run calls a tool of the scheduler, with text on its standard input, and returns
 // what it prints.
 func run(ctx context.Context, text, tool string, args ...string) (string, error) {

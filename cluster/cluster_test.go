@@ -112,6 +112,29 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestSubmitted: a note in a store may be anybody's.
+func TestSubmitted(t *testing.T) {
+	for _, c := range []struct {
+		scheduler, namespace, id string
+		good                     bool
+	}{
+		{"slurm", "", "1234", true},
+		{"kubernetes", "lab", "p4lb-demo-1a2b3c4d", true},
+		{"slurm", "", "--me", false},
+		{"slurm", "", "", false},
+		{"slurm", "", "1 2", false},
+		{"slurm", "", "1,2", false},
+		{"kubernetes", "", "--all", false},
+		{"kubernetes", "", "job/other", false},
+		{"kubernetes", "--all-namespaces", "demo", false},
+		{"pbs", "", "1", false},
+	} {
+		if _, err := Submitted(c.scheduler, c.namespace, c.id); (err == nil) != c.good {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // TestTools: what a tool says of an error is one line; one that is not there is
 // named.
 func TestTools(t *testing.T) {

@@ -126,9 +126,10 @@ func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 			l.c.Warning("%s of the store is no note of a job", o.Name)
 			continue
 		}
-		scheduler, err := cluster.Named(j.Scheduler, j.Namespace)
+		scheduler, err := cluster.Submitted(j.Scheduler, j.Namespace, j.Job)
 		if err != nil {
-			return nil, err
+			l.c.Warning("%s of the store is no note of a job: %v", o.Name, err)
+			continue
 		}
 		if j.State, err = scheduler.State(ctx, j.Job); err != nil {
 			return nil, &cli.Failure{Code: cli.ExitRefused, Err: err}
@@ -261,7 +262,7 @@ finished stay in the store.`,
 					if j.Active == 0 {
 						continue
 					}
-					scheduler, err := cluster.Named(j.Scheduler, j.Namespace)
+					scheduler, err := cluster.Submitted(j.Scheduler, j.Namespace, j.Job)
 					if err == nil {
 						err = scheduler.Cancel(cmd.Context(), j.Job)
 					}
