@@ -367,7 +367,10 @@ func (j *labJob) document() (finish func(text []byte) error, err error) {
 			return nil
 		}
 		_, err := file.Write(text)
-		if err = cmp.Or(err, file.Place()); err != nil {
+		if err == nil {
+			err = file.Place()
+		}
+		if err != nil {
 			return cli.CannotWrite(j.markdown, err)
 		}
 		return nil
