@@ -44,7 +44,7 @@ shows the blocks that schemes are composed of.`,
 			}
 			switch {
 			case len(args) > 0 && blocks == ownBlocks:
-				return cli.UsageError(cmd, "--blocks shows all blocks: it goes without a scheme")
+				return cli.UsageError(cmd, "there is no folder %s; --blocks alone shows all blocks, and goes without a scheme", args[0])
 			case len(args) > 1:
 				return cli.UsageError(cmd, "schemes wants one scheme at most, got %q as well", args[1])
 			case blocks == ownBlocks:

@@ -16,7 +16,7 @@ import (
 func newTopoRoutes(c *cli.Console) *cobra.Command {
 	j := &routesJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "routes TOPOLOGY [SWITCH]... [--fail LINK]... [--changed] [--by hops|leaf] [-o FORMAT]",
+		Use:   "routes TOPOLOGY [SWITCH]... [--fail LINK]... [--changed] [--by hops|leaf|path] [-o FORMAT]",
 		Short: "Show what the switches' tables would hold",
 		Long: `Routes shows the routes of each switch, or of those named: a prefix and the port
 or the group of ports that it goes to. Groups are counted at each switch, so
@@ -42,7 +42,7 @@ more paths begin with than with others is in it several times.`,
 	}
 	cli.AddFailFlag(cmd, &j.fail)
 	cmd.Flags().BoolVar(&j.changed, "changed", false, "only the switches that --fail concerns")
-	cmd.Flags().StringVar(&j.by, "by", "hops", "what makes a group: the same next `hops`, the same leaf, or its paths")
+	cmd.Flags().StringVar(&j.by, "by", "hops", "`WHAT` makes a group: hops (the same next hops), leaf (the same leaf), path (and as many paths by each port)")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }

@@ -27,7 +27,7 @@ type labResults struct {
 // NewResults is the verb results.
 func NewResults(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "results",
+		Use:   "results VERB",
 		Short: "List, show, compare, export, verify and prune what lab has kept",
 		Long: `Results is about experiments that lab has run: in the folder results, in another
 one (--in), or in a --store. An experiment has its place by its name and the digest
