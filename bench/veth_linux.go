@@ -42,6 +42,8 @@ const (
 	// vethPatience is how long the receiver waits for packets before they count
 	// as lost.
 	vethPatience = 20 * time.Millisecond
+	// vethStall is how long none may come before none will.
+	vethStall = 10 * time.Second
 )
 
 // Interfaces measures switches as processes that move packets between two veth
@@ -228,7 +230,7 @@ func (r *vethRig) start(ctx context.Context) (err error) {
 	if err := r.launch(); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(10 * time.Second); r.came.Load() == 0; {
+	for deadline := time.Now().Add(vethStall); r.came.Load() == 0; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -304,7 +306,9 @@ func (r *vethRig) run(ctx context.Context, span time.Duration) error {
 	r.await(0)
 	before, busy := r.came.Load(), processTimeOf(r.cmd.Process.Pid)
 	sent := before
-	for end := time.Now().Add(span); time.Now().Before(end); {
+	// A machine that is busy with something else may let the switch wait for longer.
+	waits := func(d time.Duration) bool { return d < span || r.came.Load() == before && d < vethStall }
+	for began := time.Now(); waits(time.Since(began)); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
