@@ -138,7 +138,7 @@ func (t *matchTable) reportIdle(part []int) {
 		}
 		return v
 	}
-	for at := range a.idle {
+	for at, told := range a.idle {
 		if at.pipe != first {
 			continue
 		}
@@ -147,7 +147,8 @@ func (t *matchTable) reportIdle(part []int) {
 			delete(a.idle, at)
 			continue
 		}
-		if a.passed.since(last(at.handle), now) < x.IdleTimeout {
+		// However long ago: who looks late has not been told of it.
+		if last(at.handle) > told {
 			delete(a.idle, at)
 			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)
 		}
@@ -159,8 +160,9 @@ func (t *matchTable) reportIdle(part []int) {
 	a.from[first] = next
 	for i := range list {
 		x := &list[i]
-		if at := (entryAt{first, x.Handle}); !a.idle[at] && a.passed.since(last(x.Handle), now) >= x.IdleTimeout {
-			a.idle[at] = true
+		at := entryAt{first, x.Handle}
+		if _, told := a.idle[at]; !told && a.passed.since(last(x.Handle), now) >= x.IdleTimeout {
+			a.idle[at] = now
 			t.tellIdle(part, x, wire.IdleTimeoutNotification_ENTRY_IDLE, (*wire.Subscribe_Notifications).GetEnableIdletimeoutNotifications)
 		}
 	}

@@ -309,7 +309,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 	if (t.member != nil) != (t.profile != nil) {
 		return nil, invalidf("it has members, and no profile")
 	}
-	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]bool{}, active: map[entryAt]bool{}, came: map[entryAt]time.Duration{}, from: make([]int, len(m.switches))}
+	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]time.Duration{}, active: map[entryAt]bool{}, came: map[entryAt]time.Duration{}, from: make([]int, len(m.switches))}
 	if t.ageing.ttl != nil {
 		t.ageing.config = &wire.IdleTable{IdleTableMode: wire.IdleTable_IDLE_TABLE_NOTIFY_MODE}
 	}

@@ -198,7 +198,7 @@ type selectGroup struct {
 type ageing struct {
 	ttl, hit *datum // nil: the table has none
 	config   *wire.IdleTable
-	idle     map[entryAt]bool // entries that have been reported
+	idle     map[entryAt]time.Duration // entries that have been reported, and when
 	from     []int
 	polled   time.Duration // when hit states were brought up to date last
 	passed   sweeps
