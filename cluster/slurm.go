@@ -66,7 +66,7 @@ func slurmWord(text string) string {
 func shellWords(words []string) string {
 	var list []string
 	for _, w := range words {
-		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=+,@") != "" {
+		if w == "" || strings.Trim(w, within+"/:=+,@") != "" {
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 		list = append(list, w)

@@ -20,7 +20,6 @@ import (
 	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/live"
-	"github.com/p4lb/p4lb/plain"
 )
 
 // NewInspect is the verb inspect.
@@ -250,7 +249,7 @@ func (j *inspectJob) printer() func(*view.Round) error {
 func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err error) {
 	file, err := os.Create(j.record)
 	if err != nil {
-		return nil, nil, fmt.Errorf("writing %s: %w", j.record, plain.Bare(err))
+		return nil, nil, cli.CannotWrite(j.record, err)
 	}
 	recorder, err := inspect.NewRecorder(file, cli.RecordFormat(j.record))
 	if err != nil {
@@ -265,7 +264,7 @@ func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err
 				continue
 			}
 			if err := recorder.Record(result.Snapshot); err != nil {
-				return fmt.Errorf("writing %s: %w", j.record, plain.Bare(err))
+				return cli.CannotWrite(j.record, err)
 			}
 		}
 		return nil

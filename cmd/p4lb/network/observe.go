@@ -13,7 +13,6 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller/inspect"
 	"github.com/p4lb/p4lb/live"
-	"github.com/p4lb/p4lb/plain"
 )
 
 // NewObserve is the verb observe.
@@ -101,11 +100,11 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 	}
 	file, err := os.Create(j.file)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
+		return cli.CannotWrite(j.file, err)
 	}
 	n, err := j.collect(ctx, observers, file)
 	if e := file.Close(); err == nil && e != nil {
-		err = fmt.Errorf("writing %s: %w", j.file, plain.Bare(e))
+		err = cli.CannotWrite(j.file, e)
 	}
 	if err != nil {
 		return err
@@ -149,7 +148,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 			list = list[:min(len(list), j.rows-n)]
 		}
 		if err := w.Write(list); err != nil {
-			return n, fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
+			return n, cli.CannotWrite(j.file, err)
 		}
 		n += len(list)
 		if j.rows > 0 {
@@ -161,7 +160,7 @@ func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer,
 		}
 	}
 	if err := w.Close(); err != nil {
-		return n, fmt.Errorf("writing %s: %w", j.file, plain.Bare(err))
+		return n, cli.CannotWrite(j.file, err)
 	}
 	return n, nil
 }
