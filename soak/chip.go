@@ -119,7 +119,7 @@ func (c *chip) write(ctx context.Context, kind wire.Update_Type, keys ...uint32)
 }
 
 func (c *chip) open(entries int, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(c, patience)
 	defer cancel()
 	var keys []uint32
 	for i := range uint32(entries) {

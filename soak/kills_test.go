@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -240,8 +241,19 @@ func (f *field) command(args ...string) *exec.Cmd {
 }
 
 func (f *field) run(args ...string) error {
-	if text, err := f.command(args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %v: %.3000s", args[0], err, text)
+	return f.finish(f.command(args...))
+}
+
+// finish runs a command, which has the time that it gives itself, and more to end in.
+func (f *field) finish(cmd *exec.Cmd) error {
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer time.AfterFunc(3*f.patience, func() { cmd.Process.Kill() }).Stop()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: %.3000s", cmd.Args[1], err, &said)
 	}
 	return nil
 }
@@ -255,8 +267,8 @@ func (f *field) deploy(scheme string) error {
 	case onEmbedded, onRootless:
 		cmd.Args = append(cmd.Args, "--detach")
 	}
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("deploying: %v: %.3000s", err, text)
+	if err := f.finish(cmd); err != nil {
+		return err
 	}
 	if f.target == onBMv2 {
 		return f.readAddresses()

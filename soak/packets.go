@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"time"
@@ -58,12 +59,11 @@ func (c *convoy) build(binary, dir string) (*exec.Cmd, error) {
 	}
 	here := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	for i, own := range []**net.UDPConn{&c.in, &c.out} {
-		theirs, err := net.ListenUDP("udp", here) // an address that nobody has
+		address, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		at := theirs.LocalAddr().(*net.UDPAddr)
-		theirs.Close()
+		at := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(address))
 		if *own, err = net.DialUDP("udp", here, at); err != nil {
 			return nil, err
 		}

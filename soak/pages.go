@@ -66,7 +66,7 @@ func (g *gallery) find(_ string, addresses []string) error {
 }
 
 func (g *gallery) open(_ int, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(g, patience)
 	defer cancel()
 	return g.change(ctx)
 }

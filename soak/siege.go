@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -52,8 +54,10 @@ func (s *siege) title() string {
 	return "switch: " + s.name
 }
 
-// A fortress is a switch under siege, with a client that goes on writing.
+// A fortress is a switch under siege, with a client that goes on writing. As a context
+// it ends with the switch, and for those who attack with the time that they have.
 type fortress interface {
+	context.Context
 	// build compiles its program into a folder and says how the switch begins.
 	build(binary, dir string) (*exec.Cmd, error)
 	// find takes the addresses of the switch, and its program from the folder.
@@ -125,7 +129,9 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return outcome{lost: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	within, _ := s.fortress(context.Background())
+	alive, dead := context.WithCancel(context.Background())
+	defer dead()
+	within, _ := s.fortress(alive)
 	cmd, err := within.build(binary, dir)
 	if err != nil {
 		return outcome{lost: err.Error()}
@@ -148,14 +154,19 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return outcome{lost: err.Error()}
 	}
 	ended := make(chan struct{})
-	go func() { defer close(ended); cmd.Wait() }()
+	go func() { defer close(ended); cmd.Wait(); dead() }()
 	defer func() { cmd.Process.Kill(); <-ended }()
+	interrupted := false
 	fail := func(format string, args ...any) outcome {
 		o.lost = fmt.Sprintf(format, args...)
+		if alive.Err() != nil && !interrupted {
+			<-ended // it has said all
+			o.lost = fmt.Sprintf("it died: %s: %.300s", o.lost, &said)
+		}
 		return o
 	}
 	if err := within.open(routes, l.time); err != nil {
-		return fail("%v: %.300s", err, &said)
+		return fail("%v", err)
 	}
 	packets, convoyed := within.(*convoy)
 	var work func() time.Duration // of the switch for packets, where some come
@@ -163,19 +174,19 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	if convoyed {
 		work = packets.work(cmd.Process.Pid)
 	}
-	calm, cancel := context.WithTimeout(context.Background(), length/3)
+	calm, cancel := context.WithTimeout(alive, length/3)
 	defer cancel()
 	if o.quiet, err = s.changes(calm, within, l.time); err != nil {
-		return fail("a write: %v: %.300s", err, &said)
+		return fail("a write: %v", err)
 	}
 	if convoyed {
 		before, work = work(), packets.work(cmd.Process.Pid)
 	}
-	raise, err := s.begin(dir, addresses)
+	raise, err := s.begin(dir, addresses, l.time)
 	if err != nil {
 		return fail("%v", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), length)
+	ctx, cancel := context.WithTimeout(alive, length)
 	defer cancel()
 	o.writes, err = s.changes(ctx, within, l.time)
 	if convoyed {
@@ -183,17 +194,16 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	}
 	attacked := raise()
 	if err != nil {
-		return fail("a write: %v: %.300s", err, &said)
+		return fail("a write: %v", err)
 	}
 	if attacked != nil {
 		return fail("%v", attacked)
 	}
-	select {
-	case <-ended:
-		return fail("it died: %.300s", &said)
-	default:
+	if alive.Err() != nil {
+		return fail("under attack")
 	}
 	o.memory = residentPeak(cmd.Process.Pid)
+	interrupted = true
 	cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-ended:
@@ -220,8 +230,8 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 // wait for, and not a crowd that they share a process with.
 const besieger = "besiege"
 
-// begin begins the attack. raise ends it and says what has come of it.
-func (s *siege) begin(dir string, addresses []string) (raise func() error, err error) {
+// begin begins the attack. raise ends it and says what has come of it, in time.
+func (s *siege) begin(dir string, addresses []string, patience time.Duration) (raise func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -245,6 +255,8 @@ func (s *siege) begin(dir string, addresses []string) (raise func() error, err e
 	here.Read(make([]byte, 1))
 	return func() error {
 		over.Close()
+		late := time.AfterFunc(patience, func() { crowd.Process.Kill() })
+		defer late.Stop()
 		if err := crowd.Wait(); err != nil {
 			return fmt.Errorf("%v: %.300s", err, &said)
 		}
@@ -353,14 +365,23 @@ func (w *walls) find(dir string, addresses []string) error {
 	return err
 }
 
-// freePort is an address that nobody listens at.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// ports counts those that freePort has given.
+var ports atomic.Uint32
+
+func init() { ports.Store(rand.Uint32N(10000)) }
+
+// freePort is an address that nobody listens at, another one each time. It is below those
+// that systems give to who asks for any, so that nobody gets it before who is told to
+// listen there.
+func freePort() (address string, err error) {
+	for range 100 {
+		address = fmt.Sprint("127.0.0.1:", 20000+ports.Add(1)%10000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", address); err == nil {
+			return address, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return "", err
 }
 
 // dial is a client of its own connection.
@@ -378,10 +399,13 @@ func dial(address string, more ...grpc.DialOption) (p4v1.P4RuntimeClient, error)
 
 // open makes a primary, which sets the program and routes.
 func (w *walls) open(routes int, patience time.Duration) (err error) {
-	if _, err = w.claim(context.Background(), w.primary, "", electionID); err != nil {
+	stream, giveUp := context.WithCancel(w)
+	late := time.AfterFunc(patience, giveUp)
+	if _, err = w.claim(stream, w.primary, "", electionID); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	late.Stop()
+	ctx, cancel := context.WithTimeout(w, patience)
 	defer cancel()
 	_, err = w.primary.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
 		DeviceId: 1, ElectionId: electionID, Config: w.program, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
@@ -448,7 +472,7 @@ func (w *walls) change(ctx context.Context) error {
 func (s *siege) changes(over context.Context, b fortress, patience time.Duration) (time.Duration, error) {
 	var list []time.Duration
 	for pause := time.NewTicker(5 * time.Millisecond); over.Err() == nil; {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(b, patience)
 		began := time.Now()
 		err := b.change(ctx)
 		cancel()

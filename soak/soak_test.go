@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +72,42 @@ func TestAttacks(t *testing.T) {
 			// The memory is as short as the time: what grows without end is found all the same.
 			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 200, write: time.Minute}, 100*time.Millisecond, 2000); o.lost != "" {
 				t.Error(o.lost)
+			}
+		})
+	}
+}
+
+// TestDying lays siege to what ends before it is open, as one of its addresses is
+// another's. That must be said, and not waited for.
+func TestDying(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about processes of their own, which the race detector does not see")
+	}
+	binary, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, test := range []struct{ title, verb, option string }{
+		{"switch: streams", "switch", "--thrift"}, // which is the second: P4Runtime is served by then
+		{"switch --bfrt: streams that say nothing", "switch", "--bfrt"},
+		{"page: heads that do not end", "inspect", "--listen"},
+	} {
+		t.Run(test.title, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "p4lb")
+			text := fmt.Sprintf("#!/bin/sh\nif [ $1 = %s ]; then set -- \"$@\" %s %v; fi\nexec %s \"$@\"\n", test.verb, test.option, l.Addr(), binary)
+			if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			all := allSieges()
+			s := all[slices.IndexFunc(all, func(s siege) bool { return s.title() == test.title })]
+			o := s.lay(script, limits{time: time.Hour, memory: 200, write: time.Minute}, 100*time.Millisecond, 10)
+			if !strings.HasPrefix(o.lost, "it died: ") || !strings.Contains(o.lost, "already in use") {
+				t.Errorf("%q, want that it died, as the address is in use", o.lost)
 			}
 		})
 	}
