@@ -6,18 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
 )
 
 // A pcapPort plays one capture in at the pace at which it was taken, and
-// writes what is sent to another.
+// writes what is sent to another. What that file held stays until the port is used:
+// another port of the switch may not open.
 type pcapPort struct {
-	in   *pcapReader // nil: nothing comes in
-	out  *pcapWriter // nil: what is sent is lost
-	done chan struct{}
-	once sync.Once
+	in    *pcapReader // nil: nothing comes in
+	out   *pcapWriter // nil: what is sent is lost
+	fresh bool        // out's file was not there before
+	done  chan struct{}
+
+	mu            sync.Mutex
+	begun, closed bool
 }
 
 func openPcap(in, out string) (Port, error) {
@@ -33,13 +38,25 @@ func openPcap(in, out string) (Port, error) {
 		}
 	}
 	if out != "" {
-		f, err := os.Create(out)
+		_, err := os.Stat(out)
+		p.fresh = errors.Is(err, fs.ErrNotExist)
+		f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}
 		p.out = newPcapWriter(f)
 	}
 	return p, nil
+}
+
+// begin empties the file that is written, once.
+func (p *pcapPort) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out != nil && !p.begun && !p.closed {
+		p.out.file.Truncate(0) // a device or a pipe has nothing to empty
+		p.begun = true
+	}
 }
 
 // openCapture opens a capture to be played, which must not be the one that is to
@@ -60,11 +77,12 @@ func (p *pcapPort) Finite() bool { return true }
 
 // Receive is part of Port.
 func (p *pcapPort) Receive(deliver func([][]byte)) error {
+	p.begin()
 	if p.in == nil {
 		return nil
 	}
 	defer p.in.file.Close()
-	begin := time.Now()
+	start := time.Now()
 	var first time.Duration
 	for n := 0; ; n++ {
 		at, packet, err := p.in.next()
@@ -80,7 +98,7 @@ func (p *pcapPort) Receive(deliver func([][]byte)) error {
 		if at -= first; at > maxPlaying {
 			return fmt.Errorf("%s: packet %d: it comes %v after the first, want at most %v", p.in.file.Name(), n+1, at, maxPlaying)
 		}
-		if !p.wait(at - time.Since(begin)) {
+		if !p.wait(at - time.Since(start)) {
 			return nil
 		}
 		deliver([][]byte{packet})
@@ -114,6 +132,7 @@ func (p *pcapPort) wait(d time.Duration) bool {
 // Send is part of Port.
 func (p *pcapPort) Send(packet []byte) {
 	if p.out != nil {
+		p.begin()
 		p.out.write(time.Now(), packet)
 	}
 }
@@ -123,18 +142,28 @@ func (p *pcapPort) Flush() error {
 	if p.out == nil {
 		return nil
 	}
+	p.begin()
 	return p.out.buf.Flush()
 }
 
 // Close is part of Port.
-func (p *pcapPort) Close() (err error) {
-	p.once.Do(func() {
-		close(p.done)
-		if p.out != nil {
-			err = errors.Join(p.out.buf.Flush(), p.out.file.Close())
-		}
-	})
-	return err
+func (p *pcapPort) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	close(p.done)
+	switch {
+	case p.out == nil:
+		return nil
+	case p.begun:
+		return errors.Join(p.out.buf.Flush(), p.out.file.Close())
+	case p.fresh:
+		defer os.Remove(p.out.file.Name())
+	}
+	return p.out.file.Close()
 }
 
 // The magic numbers of captures with times in micro- and nanoseconds.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -171,6 +172,43 @@ func TestPcap(t *testing.T) {
 	want(t, packets, "three")
 	want(t, packets, "four")
 	wantEnd(t, end)
+}
+
+// TestPcapUnused: a port that is closed before it is used leaves alone what a file holds,
+// and no file where there was none. One that is used empties it, though nothing is sent.
+func TestPcapUnused(t *testing.T) {
+	old, fresh := capture(t, "one"), filepath.Join(t.TempDir(), "fresh.pcap")
+	before, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{old, fresh} {
+		p, err := Open("pcap:," + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if after, err := os.ReadFile(old); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file has %d bytes, had %d: %v", len(after), len(before), err)
+	}
+	if _, err := os.Stat(fresh); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
+	}
+	p, err := Open("pcap:," + old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, end := collect(p)
+	wantEnd(t, end)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(old); err != nil || len(after) != pcapHeader {
+		t.Errorf("a capture of nothing has %d bytes, want %d: %v", len(after), pcapHeader, err)
+	}
 }
 
 func TestBrokenPcap(t *testing.T) {
