@@ -130,7 +130,8 @@ func (c *Console) readP4Info(program, name string) (*configv1.P4Info, error) {
 	}
 	info := &configv1.P4Info{}
 	if err := prototext.Unmarshal(text, info); err != nil {
-		return nil, fmt.Errorf("reading %s: not P4Info in text form: %w", DisplayName(name), err)
+		what := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0") // it has now the one and now the other
+		return nil, fmt.Errorf("reading %s: not P4Info in text form: %s", DisplayName(name), what)
 	}
 	return info, nil
 }
