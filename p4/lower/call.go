@@ -18,7 +18,10 @@ func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, vis
 	for k, p := range params {
 		m := l.mark()
 		b := l.bindArg(p, k, call, e, bs, visible)
-		l.keepBefore(bs, m)
+		if p.Dir >= syntax.Out || l.mark() != m {
+			l.spend(len(bs) / costOperand)
+			l.keepBefore(bs, m)
+		}
 		bs = append(bs, b)
 	}
 	return bs

@@ -63,7 +63,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 		ids:         map[string]int{},
 		acts:        map[actionKey]*bmv2.Action{},
 		profiles:    map[*instance]*bmv2.ActionProfile{},
-		tables:      map[*syntax.TableDecl][]*table{},
+		tables:      map[tableID]*table{},
 		instances:   map[*syntax.InstDecl]*instance{},
 		direct:      map[*syntax.CallExpr]*instance{},
 	}

@@ -36,7 +36,7 @@ type lowerer struct {
 	code      *code
 	acts      map[actionKey]*bmv2.Action
 	profiles  map[*instance]*bmv2.ActionProfile
-	tables    map[*syntax.TableDecl][]*table
+	tables    map[tableID]*table
 	instances map[*syntax.InstDecl]*instance // those at top level
 	externs   []*instance                    // in order of evaluation
 	applied   []*table                       // in order of declaration
@@ -279,6 +279,12 @@ type tableKey struct {
 	mask   *big.Int
 	temp   *field // set in front of each application, nil where the key is a field
 	value  *ex
+}
+
+// A tableID tells tables apart: one for each of each control instance.
+type tableID struct {
+	decl *syntax.TableDecl
+	inst *instance
 }
 
 // An actionKey tells BMv2 actions apart: one for each action of each control

@@ -29,15 +29,13 @@ func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *inst
 // tableOf finds or makes the table of this control instance.
 func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	d := o.Decl.(*syntax.TableDecl)
-	l.spend(len(l.tables[d]))
-	for _, t := range l.tables[d] {
-		if t.env.inst == e.inst {
-			return t
-		}
+	key := tableID{d, e.inst}
+	if t := l.tables[key]; t != nil {
+		return t
 	}
 	t := &table{decl: d, obj: o, env: e, name: names.Declared(e.inst.name, d.Annotations, d.Name), block: l.block}
 	l.claim("table", t.name, d)
-	l.tables[d] = append(l.tables[d], t)
+	l.tables[key] = t
 	l.applied = append(l.applied, t)
 	saved := l.at
 	l.at = d

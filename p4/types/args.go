@@ -81,13 +81,14 @@ func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*sy
 // solve ends an inference. What stayed open is _ where only left-out
 // parameters mention it, an error elsewhere.
 func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference, bound []*syntax.Arg, tvs []TypeAndValue) ([]Type, bool) {
+	known := in.substitution()
 	for i, t := range in.bound {
 		if t == Type(Invalid) {
 			return nil, false
 		}
 		if t != nil {
-			t = Subst(t, in.substitution())
-			in.bound[i] = t
+			t = Subst(t, known)
+			in.bound[i], known[in.vars[i]] = t, t
 		}
 		switch {
 		case t == nil:
@@ -98,7 +99,7 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 				c.errorf(pos, "the type argument %s of %s cannot be inferred from the arguments; write %s<...>(...)", in.vars[i].Name, name, name)
 				return nil, false
 			}
-			in.bound[i] = DontCare
+			in.bound[i], known[in.vars[i]] = DontCare, DontCare
 		case !in.given[i] && weak(t) && !c.weakAllowed(pos, name, k, in.vars[i], t):
 			return nil, false
 		}
@@ -387,6 +388,10 @@ type badBinding struct {
 // bind gives the argument of each parameter, nil where it is left out.
 func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 	out := make([]*syntax.Arg, len(sig.Params))
+	index := sig.param
+	if len(args) > manyParams {
+		index = sig.paramIndex()
+	}
 	for i, a := range args {
 		if a.Name == nil {
 			if i >= len(out) {
@@ -395,7 +400,7 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 			out[i] = a
 			continue
 		}
-		p, k := sig.param(a.Name.Value)
+		p, k := index(a.Name.Value)
 		if p == nil {
 			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, lists.Map(sig.Params, func(p *Object) string { return p.Name })))}
 		}

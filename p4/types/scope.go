@@ -194,7 +194,12 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	if f == nil {
 		return
 	}
+	n := 1
 	for p := o.next; p != nil; p = p.next {
+		if n++; n == maxOverloads+1 {
+			c.errorf(pos, "%s is declared more than %d times", o.Name, maxOverloads)
+			return
+		}
 		g := callable(p)
 		if g == nil || !sameParamNames(f, g) {
 			continue
@@ -208,14 +213,21 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	}
 }
 
+// maxOverloads bounds those of one name: a call looks at all of them.
+const maxOverloads = 256
+
 // sameParamNames reports whether no call could tell f and g apart: overloads
 // are chosen by the number and the names of the arguments.
 func sameParamNames(f, g *Func) bool {
 	if len(f.Params) != len(g.Params) {
 		return false
 	}
+	index := g.param
+	if len(g.Params) > manyParams {
+		index = g.paramIndex()
+	}
 	for _, p := range f.Params {
-		if q, _ := g.param(p.Name); q == nil {
+		if q, _ := index(p.Name); q == nil {
 			return false
 		}
 	}

@@ -259,12 +259,17 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	})
 	x.generic.done()
 	// Overloaded methods must be told apart.
-	for i, m := range x.Methods {
-		for _, n := range x.Methods[:i] {
-			if m.Name == n.Name && sameParamNames(m.Type, n.Type) {
-				c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
-				break
-			}
+	named := map[string][]*Method{}
+	for _, m := range x.Methods {
+		same := named[m.Name]
+		if named[m.Name] = append(same, m); len(same) == maxOverloads {
+			c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times", x.Name, m.Name, maxOverloads)
+		}
+		if len(same) >= maxOverloads {
+			continue
+		}
+		if n := lists.First(same, func(n *Method) bool { return sameParamNames(m.Type, n.Type) }); n != nil {
+			c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
 		}
 	}
 	c.declare(o, d, d.Name)

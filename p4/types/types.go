@@ -166,6 +166,23 @@ func (t *Func) param(name string) (*Object, int) {
 	return nil, -1
 }
 
+// manyParams are so many that finding each by looking at all takes too long.
+const manyParams = 32
+
+// paramIndex is param for who asks for many.
+func (t *Func) paramIndex() func(name string) (*Object, int) {
+	at := make(map[string]int, len(t.Params))
+	for i, p := range slices.Backward(t.Params) {
+		at[p.Name] = i
+	}
+	return func(name string) (*Object, int) {
+		if i, ok := at[name]; ok {
+			return t.Params[i], i
+		}
+		return nil, -1
+	}
+}
+
 // identical reports whether a and b are the same type.
 func identical(a, b Type) bool {
 	if a == b {
