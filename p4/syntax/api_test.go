@@ -369,6 +369,16 @@ func TestClean(t *testing.T) {
 	if clean := es.Clean(); len(clean) != maxErrors+3 || clean[len(clean)-1].Msg != "too many errors" {
 		t.Errorf("%d errors are left, the last is %v", len(clean), clean[len(clean)-1])
 	}
+	// What is left out is counted, also where a list comes from lists that left some out.
+	var many Errors
+	for line := range uint32(2*maxWarnings + 100) {
+		many.warn(at(line+1, 1), "unused")
+	}
+	for _, merged := range []Errors{many.Clean().Clean(), slices.Concat(many[:maxWarnings+100].Clean(), many[maxWarnings+100:]).Clean()} {
+		if last := merged[len(merged)-1]; len(merged) != maxWarnings+1 || last.Msg != "300 more, left out" || !last.Warning {
+			t.Errorf("%d warnings are left, the last is %v", len(merged), last)
+		}
+	}
 	if warnings := (Errors{{Warning: true}}); warnings.Err() != nil || es.Err() == nil {
 		t.Error("Err is wrong about what stops a compilation")
 	}

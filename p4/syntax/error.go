@@ -14,6 +14,8 @@ type Error struct {
 	Msg     string
 	Warning bool
 	Class   Class
+
+	more int // how many warnings this one stands for, which were left out
 }
 
 // A Class tells errors apart for those who act on them without reading them.
@@ -75,8 +77,12 @@ func (es Errors) Clean() Errors {
 		return a.Pos.compare(b.Pos)
 	})
 	var clean Errors
-	errors, warnings := 0, 0
+	errors, warnings, more := 0, 0, 0
 	for _, e := range sorted {
+		if e.more > 0 {
+			more += e.more
+			continue
+		}
 		if last := len(clean) - 1; last >= 0 && follows(clean[last], e) {
 			continue
 		}
@@ -85,12 +91,13 @@ func (es Errors) Clean() Errors {
 				return append(clean, &Error{Pos: e.Pos, Msg: "too many errors"})
 			}
 		} else if warnings++; warnings > maxWarnings {
+			more++
 			continue
 		}
 		clean = append(clean, e.brief())
 	}
-	if more := warnings - maxWarnings; more > 0 {
-		clean = append(clean, &Error{Msg: fmt.Sprintf("%d more warnings", more), Warning: true})
+	if more > 0 {
+		clean = append(clean, &Error{Msg: fmt.Sprintf("%d more, left out", more), Warning: true, more: more})
 	}
 	return clean
 }

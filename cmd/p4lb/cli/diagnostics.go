@@ -49,6 +49,8 @@ func (c *Console) diagnostic(e *syntax.Error) {
 			facts = append(facts, "class", e.Class)
 		}
 		say(e.Msg, facts...)
+	case !e.Pos.IsKnown() && e.Warning:
+		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("warning:"), tame(e.Msg))
 	case !e.Pos.IsKnown():
 		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), tame(e.Msg))
 	default:
