@@ -87,7 +87,7 @@ var rooms = map[string][]string{
 	"p4/syntax": {"p4/token"},
 	// The formatter works on tokens; nobody needs it to compile.
 	"p4/format": {"p4/token", "p4/syntax"},
-	"p4/types":  {"p4/syntax"},
+	"p4/types":  {"plain", "p4/syntax"},
 	// What the control plane calls things; what runs and what describes agree on it.
 	"p4/names":    {"p4/syntax", "p4/types"},
 	"p4/lower":    {"p4/syntax", "p4/types", "p4/names", "bmv2"},

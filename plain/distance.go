@@ -20,26 +20,36 @@ func Meant(word string, have []string) string {
 
 // Nearest is the word that a slip of the hand made another of, "" if there is none: a
 // third of the letters may be wrong, and two where there are four, as when they change
-// places.
+// places. Words of more than 64 letters are left alone.
 func Nearest(word string, have []string) (near string) {
 	slips := min(len(word)-1, max(1, len(word)/3))
 	if len(word) > 3 {
 		slips = max(2, slips)
 	}
+	if len(word) > longestWord {
+		return ""
+	}
+	word = strings.ToLower(word)
 	for _, h := range have {
-		if d := Distance(strings.ToLower(word), strings.ToLower(h)); d <= slips {
+		if len(h) > len(word)+slips || len(word) > len(h)+slips {
+			continue
+		}
+		if d := Distance(word, strings.ToLower(h)); d <= slips {
 			slips, near = d-1, h
 		}
 	}
 	return near
 }
 
+// longestWord is how many letters Distance compares.
+const longestWord = 64
+
 // Distance is how many letters of one word have to be inserted, deleted or
 // replaced to make the other of it: what a slip of the hand is measured by. It is
 // computed by bit vectors (Myers), for words of up to 64 letters; of longer ones
 // only these count.
 func Distance(a, b string) int {
-	a = a[:min(len(a), 64)]
+	a = a[:min(len(a), longestWord)]
 	if a == "" {
 		return len(b)
 	}

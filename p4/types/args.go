@@ -12,7 +12,7 @@ import (
 // checkCall infers the type arguments of a chosen candidate and checks the
 // arguments against its parameters.
 func (c *checker) checkCall(pos syntax.Pos, name string, k candidate, args []*syntax.Arg, typeArgs []syntax.Expr) *Call {
-	bound, _ := bind(k.sig, args)
+	bound, _ := c.bind(k.sig, args)
 	tvs := make([]TypeAndValue, len(bound))
 	ok := true
 	for i, a := range bound {
@@ -321,7 +321,7 @@ func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []
 	}
 	var fit []candidate
 	for _, k := range cands {
-		if _, bad := bind(k.sig, args); bad == nil {
+		if _, bad := c.bind(k.sig, args); bad == nil {
 			fit = append(fit, k)
 		}
 	}
@@ -340,7 +340,7 @@ func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []
 // noFit reports that a call fits none of the candidates.
 func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg) {
 	if len(cands) == 1 {
-		_, bad := bind(cands[0].sig, args)
+		_, bad := c.bind(cands[0].sig, args)
 		c.badCall(pos, name, bad, cands[0].sig)
 		return
 	}
@@ -385,8 +385,12 @@ type badBinding struct {
 	why string
 }
 
+func paramNames(sig *Func) func() []string {
+	return func() []string { return lists.Map(sig.Params, func(p *Object) string { return p.Name }) }
+}
+
 // bind gives the argument of each parameter, nil where it is left out.
-func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
+func (c *checker) bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 	out := make([]*syntax.Arg, len(sig.Params))
 	index := sig.param
 	if len(args) > manyParams {
@@ -402,7 +406,7 @@ func bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 		}
 		p, k := index(a.Name.Value)
 		if p == nil {
-			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, suggest(a.Name.Value, lists.Map(sig.Params, func(p *Object) string { return p.Name })))}
+			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, c.suggest(a.Name.Value, paramNames(sig)))}
 		}
 		out[k] = a
 	}

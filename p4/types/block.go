@@ -216,7 +216,7 @@ func (c *checker) methodBody(inst *Object, d *syntax.FuncDecl) *Func {
 func (c *checker) checkImplementation(x *Extern, d *syntax.FuncDecl, sig *Func) {
 	m := x.method(d.Name.Value)
 	if m == nil || !m.Decl.Abstract {
-		c.errorf(d.Pos(), "%s has no abstract method %s%s", x, d.Name.Value, suggest(d.Name.Value, methodNames(x)))
+		c.errorf(d.Pos(), "%s has no abstract method %s%s", x, d.Name.Value, c.suggest(d.Name.Value, x.methodNames))
 		return
 	}
 	if !sameSignature(sig, m.Type) {

@@ -303,7 +303,7 @@ func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type
 	for _, f := range x.Fields {
 		i := s.FieldIndex(f.Name.Value)
 		if i < 0 {
-			return out, &mismatch{f.Pos(), fmt.Sprintf("; %s has no field %s%s", s, f.Name.Value, suggest(f.Name.Value, fieldNames(s.Fields)))}
+			return out, &mismatch{f.Pos(), fmt.Sprintf("; %s has no field %s%s", s, f.Name.Value, c.suggest(f.Name.Value, fieldNames(s.Fields)))}
 		}
 		given[i] = true
 		v, bad := c.convert(f.Value, c.info.Types[f.Value], s.Fields[i].Type)
@@ -332,8 +332,8 @@ func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type
 	return out, nil
 }
 
-func fieldNames(fs []Field) []string {
-	return lists.Map(fs, func(f Field) string { return f.Name })
+func fieldNames(fs []Field) func() []string {
+	return func() []string { return lists.Map(fs, func(f Field) string { return f.Name }) }
 }
 
 // matches is Identical that lets _ stand for any type.

@@ -185,7 +185,7 @@ func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Exte
 		}
 	}
 	if len(cands) == 0 {
-		c.errorf(f.Sel.Pos(), "the extern %s has no method %s%s", t, name, suggest(name, methodNames(t)))
+		c.errorf(f.Sel.Pos(), "the extern %s has no method %s%s", t, name, c.suggest(name, t.methodNames))
 		c.args(e.Args)
 		return nil, invalid
 	}
@@ -200,8 +200,7 @@ func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Exte
 	return call, TypeAndValue{Type: call.Result, known: (cand.method.Decl != nil && cand.method.Decl.Annotations.Get("pure") != nil) && c.allKnown(call)}
 }
 
-func methodNames(t *Extern) []string {
-	var names []string
+func (t *Extern) methodNames() (names []string) {
 	for _, m := range t.Methods {
 		if !m.IsCtor {
 			names = append(names, m.Name)
@@ -259,7 +258,7 @@ func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type
 		return false
 	}
 	if ctor := ctorOf(t); ctor != nil {
-		if _, bad := bind(ctor, nil); bad != nil {
+		if _, bad := c.bind(ctor, nil); bad != nil {
 			c.errorf(f.Pos(), "%s needs constructor arguments: declare an instance of it", show(f.X))
 			return false
 		}
@@ -362,7 +361,7 @@ func (c *checker) callStack(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 	if !c.checkArgNames(e.Args) {
 		return nil, invalid, true
 	}
-	bound, bad := bind(sig, e.Args)
+	bound, bad := c.bind(sig, e.Args)
 	if bad != nil {
 		c.errorf(e.Pos(), "%s: %s", name, bad.why)
 		c.args(e.Args)

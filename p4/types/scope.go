@@ -3,9 +3,11 @@ package types
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/plain"
 )
 
 // A checker is the state of one Check.
@@ -19,6 +21,8 @@ type checker struct {
 	errors map[string]*Object                      // the members of error
 	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
 	paths  map[string]*Object                      // control-plane names of actions
+
+	compared int // names that wrong ones have been compared with
 }
 
 // said is a place that has a diagnostic of its kind.
@@ -272,7 +276,7 @@ func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*O
 		return
 	}
 	hint := ""
-	switch near := s.nearest(n.Value, want); {
+	switch near := c.nearest(n.Value, s, want); {
 	case c.env.apply != nil && c.env.apply.Value == n.Value, c.env.owner != nil && c.env.owner.Name == n.Value:
 		hint = "; a declaration cannot use itself"
 	case near != "":
@@ -284,79 +288,50 @@ func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*O
 }
 
 // nearest finds the declared name that is closest to name, "" if none is close.
-func (s *scope) nearest(name string, want func(*Object) bool) string {
-	var best closest
-	for ; s != nil; s = s.parent {
+func (c *checker) nearest(name string, s *scope, want func(*Object) bool) string {
+	var all []string
+	for ; s != nil && c.mayCompare(len(s.names)); s = s.parent {
 		for n, o := range s.names {
 			if want == nil || want(o) {
-				best.try(name, n)
+				all = append(all, n)
 			}
 		}
 	}
-	return best.name
+	slices.Sort(all)
+	return plain.Nearest(name, all)
 }
 
-// A closest keeps the best of the names tried.
-type closest struct {
-	name string
-	dist int
+// maxCompared bounds the names that wrong ones are compared with: a long program may be
+// wrong in each line, and only the first errors are shown.
+const maxCompared = 1 << 20
+
+// mayCompare counts names that a wrong one is compared with.
+func (c *checker) mayCompare(names int) bool {
+	c.compared += names
+	return c.compared <= maxCompared
 }
 
-func (b *closest) try(want, name string) {
-	limit := (len(want) + 1) / 3
-	d := distance(want, name, limit)
-	if d > limit {
-		return
-	}
-	if b.name == "" || d < b.dist || d == b.dist && name < b.name {
-		b.name, b.dist = name, d
-	}
-}
-
-// distance is the number of edits between a and b, or more than limit; two
-// letters in the wrong order are one edit.
-func distance(a, b string, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit || limit == 0 {
-		return limit + 1
-	}
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := range len(a) {
-		prev2, prev, row := rows[0], rows[1], rows[2]
-		row[0] = i + 1
-		for j := range len(b) {
-			row[j+1] = prev[j]
-			if a[i] != b[j] {
-				row[j+1] = 1 + min(prev[j], row[j], prev[j+1])
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], prev2[j-1]+1)
-			}
-		}
-		rows[0], rows[1], rows[2] = prev, row, prev2
-	}
-	return rows[1][len(b)]
-}
+// words are names to suggest that are there as a list.
+func words(names ...string) func() []string { return func() []string { return names } }
 
 // suggest is "; did you mean …?" for the closest of names, or lists them.
-func suggest(name string, names []string) string {
-	var best closest
-	for _, n := range names {
-		best.try(name, n)
-	}
-	switch {
-	case best.name != "":
-		return "; did you mean " + best.name + "?"
-	case len(names) == 0 || len(names) > 8:
+func (c *checker) suggest(name string, listed func() []string) string {
+	if !c.mayCompare(0) {
 		return ""
 	}
-	last := len(names) - 1
-	if last == 0 {
-		return "; it has " + names[0]
+	names := listed()
+	c.mayCompare(len(names))
+	if near := plain.Nearest(name, names); near != "" {
+		return "; did you mean " + near + "?"
 	}
-	return "; it has " + strings.Join(names[:last], ", ") + " and " + names[last]
+	switch last := len(names) - 1; {
+	case last < 0 || last >= 8:
+		return ""
+	case last == 0:
+		return "; it has " + names[0]
+	default:
+		return "; it has " + strings.Join(names[:last], ", ") + " and " + names[last]
+	}
 }
 
 func isTypeObj(o *Object) bool { return o.Kind == TypeObj }

@@ -3,7 +3,6 @@ package types
 import (
 	"math/big"
 
-	"github.com/p4lb/p4lb/lists"
 	"github.com/p4lb/p4lb/p4/syntax"
 )
 
@@ -32,7 +31,7 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 			}
 			return TypeAndValue{Type: &ActionRun{Table: t.Table}}
 		}
-		c.errorf(e.Sel.Pos(), "the result of a table has no member %s%s", e.Sel.Value, suggest(e.Sel.Value, []string{"hit", "miss", "action_run"}))
+		c.errorf(e.Sel.Pos(), "the result of a table has no member %s%s", e.Sel.Value, c.suggest(e.Sel.Value, words("hit", "miss", "action_run")))
 		return invalid
 	case *Extern:
 		if t.method(e.Sel.Value) != nil {
@@ -50,7 +49,7 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 func (c *checker) field(e *syntax.SelectorExpr, x TypeAndValue, t *Struct) TypeAndValue {
 	i := t.FieldIndex(e.Sel.Value)
 	if i < 0 {
-		c.errorf(e.Sel.Pos(), "%s has no field %s%s", t, e.Sel.Value, suggest(e.Sel.Value, fieldNames(t.Fields)))
+		c.errorf(e.Sel.Pos(), "%s has no field %s%s", t, e.Sel.Value, c.suggest(e.Sel.Value, fieldNames(t.Fields)))
 		return invalid
 	}
 	tv := TypeAndValue{Type: t.Fields[i].Type, LValue: x.LValue, known: x.known}
@@ -66,7 +65,7 @@ func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	if en, ok := t.(*Enum); ok {
 		i := en.memberIndex(name)
 		if i < 0 {
-			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, suggest(name, lists.Map(en.Members, func(m EnumMember) string { return m.Name })))
+			c.errorf(e.Sel.Pos(), "enum %s has no member %s%s", en, name, c.suggest(name, en.memberNames))
 			return invalid
 		}
 		return TypeAndValue{Type: en, Value: &EnumValue{Type: en, Index: i}, known: true}
@@ -74,7 +73,7 @@ func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	if t == Error {
 		o := c.errors[name]
 		if o == nil {
-			c.errorf(e.Sel.Pos(), "error has no member %s%s", name, suggest(name, c.info.Errors))
+			c.errorf(e.Sel.Pos(), "error has no member %s%s", name, c.suggest(name, words(c.info.Errors...)))
 			return invalid
 		}
 		return TypeAndValue{Type: Error, Value: o.Value, known: true}
@@ -104,7 +103,7 @@ func (c *checker) stackMember(e *syntax.SelectorExpr, x TypeAndValue, t *Stack) 
 		}
 		return TypeAndValue{Type: t.Elem, LValue: x.LValue && name == "next"}
 	}
-	c.errorf(e.Sel.Pos(), "a header stack has no member %s%s", name, suggest(name, []string{"next", "last", "lastIndex", "size", "push_front", "pop_front"}))
+	c.errorf(e.Sel.Pos(), "a header stack has no member %s%s", name, c.suggest(name, words("next", "last", "lastIndex", "size", "push_front", "pop_front")))
 	return invalid
 }
 

@@ -272,7 +272,7 @@ func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen labels)
 		}
 	}
 	if o == nil {
-		c.errorf(n.Pos(), "%s is no action of table %s%s", n.Value, run.Table.Name.Value, suggest(n.Value, actionNames(actions)))
+		c.errorf(n.Pos(), "%s is no action of table %s%s", n.Value, run.Table.Name.Value, c.suggest(n.Value, actionNames(actions)))
 		c.record(n, invalid)
 		return
 	}

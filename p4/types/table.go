@@ -264,7 +264,7 @@ func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what 
 	if listed == nil {
 		c.args(args)
 		if t.decl.Actions != nil {
-			c.errorf(pos, "%s is not in the list of actions of table %s%s", o.Name, t.decl.Name.Value, suggest(o.Name, actionNames(t.actions)))
+			c.errorf(pos, "%s is not in the list of actions of table %s%s", o.Name, t.decl.Name.Value, c.suggest(o.Name, actionNames(t.actions)))
 		}
 		return nil
 	}
@@ -273,7 +273,7 @@ func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what 
 		c.args(args)
 		return call
 	}
-	bound, bad := bind(sig, args)
+	bound, bad := c.bind(sig, args)
 	if bad != nil {
 		c.args(args)
 		c.badCall(pos, o.Name, bad, sig)
@@ -316,13 +316,14 @@ func (t *table) chosenArg(o *Object, call, listed *Call, i int, a *syntax.Arg) {
 	call.Args[i] = a.Value
 }
 
-func actionNames(actions map[*Object]*Call) []string {
-	var names []string
-	for o := range actions {
-		names = append(names, o.Name)
+func actionNames(actions map[*Object]*Call) func() []string {
+	return func() (names []string) {
+		for o := range actions {
+			names = append(names, o.Name)
+		}
+		slices.Sort(names)
+		return names
 	}
-	slices.Sort(names)
-	return names
 }
 
 // noAction finds the action that tables without default_action fall back on.

@@ -151,6 +151,10 @@ func (t *Enum) memberIndex(name string) int {
 	return -1
 }
 
+func (t *Enum) memberNames() []string {
+	return lists.Map(t.Members, func(m EnumMember) string { return m.Name })
+}
+
 // method returns the first method called name, nil where there is none.
 func (t *Extern) method(name string) *Method {
 	return lists.First(t.Methods, func(m *Method) bool { return m.Name == name && !m.IsCtor })
