@@ -20,7 +20,7 @@ func (l *lowerer) lowerPipeline(name string, inst *instance, args ...value) {
 	l.cfg.Pipelines = append(l.cfg.Pipelines, l.pipeline)
 	c := l.inCode(func() { l.applyBlock(inst, args...) })
 	list := l.prune(l.mergeSites(l.prune(c.list)))
-	g := &graph{l: l, list: list, at: map[int]string{}, pos: positions(list), tables: map[*table]bool{}}
+	g := &graph{l: l, list: list, at: map[int]string{}, pos: positions(list), tables: map[*table]bool{}, next: map[int]int{}}
 	l.pipeline.InitTable = g.node(0)
 }
 
@@ -80,16 +80,26 @@ type graph struct {
 	at     map[int]string // name of the node that starts at a position
 	pos    map[*label]int
 	tables map[*table]bool
+	next   map[int]int // the node that labels and jumps at a position lead to
 }
 
 // node emits the node at position i and gives its name, "" for the end.
 func (g *graph) node(i int) string {
+	var passed []int
 	for i < len(g.list) && (g.list[i].kind == iLabel || g.list[i].kind == iJump) {
+		if to, ok := g.next[i]; ok {
+			i = to
+			break
+		}
+		passed = append(passed, i)
 		if g.list[i].kind == iJump {
 			i = g.pos[g.list[i].label]
 			continue
 		}
 		i++
+	}
+	for _, p := range passed {
+		g.next[p] = i
 	}
 	if i >= len(g.list) || g.list[i].kind == iExit {
 		return ""

@@ -79,6 +79,8 @@ type (
 		Name       string
 		Decl       *syntax.TypedefDecl
 		Underlying Type
+
+		base Type // see Underlying
 	}
 
 	// TypeParam is a type parameter inside the generic declaration.
@@ -101,6 +103,8 @@ type (
 		Decl    *syntax.ExternDecl
 		Params  []*TypeParam // as declared
 		Methods []*Method    // constructors included, signatures already substituted
+
+		index map[string][]*Method // of the methods by name
 	}
 
 	// Block is what parsers and controls have in common.
@@ -333,6 +337,7 @@ type generic struct {
 	params []*TypeParam
 	self   Type // the declaration's own type: arguments = parameters
 	insts  []Type
+	found  map[uint64][]Type // the same, by the likeness of their arguments
 	// open is set while the declaration is being read: instances made
 	// meanwhile are filled when it is complete.
 	open  bool

@@ -240,7 +240,7 @@ func (c *checker) newType(d *syntax.TypedefDecl, t Type) Type {
 			return Invalid
 		}
 	}
-	return &New{Name: d.Name.Value, Decl: d, Underlying: t}
+	return &New{Name: d.Name.Value, Decl: d, Underlying: t, base: Underlying(t)}
 }
 
 func (c *checker) enumDecl(d *syntax.EnumDecl) {

@@ -254,22 +254,20 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	c.within(env, func() {
 		x.Params = c.generics(&x.Named, x, d.TypeParams)
 		for _, m := range d.Methods {
-			x.Methods = append(x.Methods, c.method(x, m))
+			x.add(c.method(x, m))
 		}
 	})
 	x.generic.done()
 	// Overloaded methods must be told apart.
-	named := map[string][]*Method{}
-	for _, m := range x.Methods {
-		same := named[m.Name]
-		if named[m.Name] = append(same, m); len(same) == maxOverloads {
-			c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times", x.Name, m.Name, maxOverloads)
-		}
-		if len(same) >= maxOverloads {
+	for name, same := range x.index {
+		if len(same) > maxOverloads {
+			c.errorf(same[maxOverloads].Decl.Pos(), "%s.%s is declared more than %d times", x.Name, name, maxOverloads)
 			continue
 		}
-		if n := lists.First(same, func(n *Method) bool { return sameParamNames(m.Type, n.Type) }); n != nil {
-			c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
+		for i, m := range same {
+			if n := lists.First(same[:i], func(n *Method) bool { return sameParamNames(m.Type, n.Type) }); n != nil {
+				c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, name, n.Decl.Pos())
+			}
 		}
 	}
 	c.declare(o, d, d.Name)

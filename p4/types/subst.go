@@ -1,6 +1,8 @@
 package types
 
 import (
+	"hash/maphash"
+	"reflect"
 	"slices"
 
 	"github.com/p4lb/p4lb/lists"
@@ -115,7 +117,8 @@ func (g *generic) instance(args []Type) Type {
 	if allIdentical(args, argsOf(g.self)) {
 		return g.self
 	}
-	for _, t := range g.insts {
+	like := likeness(args, 3)
+	for _, t := range g.found[like] {
 		if allIdentical(argsOf(t), args) {
 			return t
 		}
@@ -125,11 +128,48 @@ func (g *generic) instance(args []Type) Type {
 	}
 	t := g.shell(args)
 	g.insts = append(g.insts, t)
+	if g.found == nil {
+		g.found = map[uint64][]Type{}
+	}
+	g.found[like] = append(g.found[like], t)
 	if !g.open {
 		g.fill(t)
 	}
 	return t
 }
+
+// likeness is the same number for lists of identical types, so that these are found by
+// it. It looks so deep into their arguments: others may have the same number, too.
+func likeness(ts []Type, deep int) (n uint64) {
+	for _, t := range ts {
+		var of any = reflect.TypeOf(t)
+		var parts []Type
+		switch t := t.(type) {
+		case *Bits:
+			of = *t
+		case *Varbit:
+			of = *t
+		case *Enum:
+			of = t.Decl
+		case *New:
+			of = t.Decl
+		case *Stack:
+			of, parts = t.Size, []Type{t.Elem}
+		case *Tuple:
+			parts = t.Elems
+		case *Struct:
+			of, parts = t.Decl, t.Args
+		}
+		var below uint64
+		if deep > 0 {
+			below = likeness(parts, deep-1)
+		}
+		n = maphash.Comparable(likenessSeed, [...]any{n, of, below})
+	}
+	return n
+}
+
+var likenessSeed = maphash.MakeSeed()
 
 // shell makes an instance without contents, so that the contents may mention it.
 func (g *generic) shell(args []Type) Type {
@@ -161,14 +201,11 @@ func (g *generic) fill(inst Type) {
 		self := g.self.(*Struct)
 		t.Fields, t.index = substFields(self.Fields, m), self.index
 	case *Extern:
-		ms := g.self.(*Extern).Methods
-		out := make([]*Method, len(ms))
-		for i, method := range ms {
+		for _, method := range g.self.(*Extern).Methods {
 			copied := *method
 			copied.Type = substFunc(method.Type, m)
-			out[i] = &copied
+			t.add(&copied)
 		}
-		t.Methods = out
 	case *Package:
 		t.Ctor = substFunc(g.self.(*Package).Ctor, m)
 	default:

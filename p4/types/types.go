@@ -157,7 +157,16 @@ func (t *Enum) memberNames() []string {
 
 // method returns the first method called name, nil where there is none.
 func (t *Extern) method(name string) *Method {
-	return lists.First(t.Methods, func(m *Method) bool { return m.Name == name && !m.IsCtor })
+	return lists.First(t.index[name], func(m *Method) bool { return !m.IsCtor })
+}
+
+// add appends a method.
+func (t *Extern) add(m *Method) {
+	t.Methods = append(t.Methods, m)
+	if t.index == nil {
+		t.index = map[string][]*Method{}
+	}
+	t.index[m.Name] = append(t.index[m.Name], m)
 }
 
 // param returns the parameter called name and its index, nil where there is none.
@@ -282,13 +291,10 @@ func identicalFuncs(a, b *Func) bool {
 // Underlying is what a type declared by "type" is made from, through all such
 // declarations; every other type is itself.
 func Underlying(t Type) Type {
-	for {
-		n, ok := t.(*New)
-		if !ok {
-			return t
-		}
-		t = n.Underlying
+	if n, ok := t.(*New); ok {
+		return n.base
 	}
+	return t
 }
 
 // A Body is the declaration of a parser or control, with its type arguments.
