@@ -102,6 +102,11 @@ func (es Errors) Clean() Errors {
 	return clean
 }
 
+// NewError is one diagnostic with as much of its message as anybody reads.
+func NewError(pos Pos, warning bool, message string) *Error {
+	return (&Error{Pos: pos, Msg: message, Warning: warning}).brief()
+}
+
 // brief is e with as much of its message as anybody reads.
 func (e *Error) brief() *Error {
 	if len(e.Msg) <= maxMessage {

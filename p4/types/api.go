@@ -337,6 +337,7 @@ type generic struct {
 	params []*TypeParam
 	self   Type // the declaration's own type: arguments = parameters
 	insts  []Type
+	spend  func(steps int)   // see maxWork
 	found  map[uint64][]Type // the same, by the likeness of their arguments
 	// open is set while the declaration is being read: instances made
 	// meanwhile are filled when it is complete.

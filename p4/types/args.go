@@ -12,7 +12,7 @@ import (
 // checkCall infers the type arguments of a chosen candidate and checks the
 // arguments against its parameters.
 func (c *checker) checkCall(pos syntax.Pos, name string, k candidate, args []*syntax.Arg, typeArgs []syntax.Expr) *Call {
-	bound, _ := c.bind(k.sig, args)
+	bound, _ := c.bind(pos, k.sig, args)
 	tvs := make([]TypeAndValue, len(bound))
 	ok := true
 	for i, a := range bound {
@@ -28,6 +28,9 @@ func (c *checker) checkCall(pos syntax.Pos, name string, k candidate, args []*sy
 	m := make(map[*TypeParam]Type, len(k.vars))
 	for i, v := range k.vars {
 		m[v] = targs[i]
+	}
+	if len(m) > 0 {
+		c.spend(pos, costParam*leftOut(k.sig, args))
 	}
 	sig := substFunc(k.sig, m)
 	call := &Call{Method: k.method, Type: sig, TypeArgs: targs, Result: sig.Result, Args: make([]syntax.Expr, len(bound))}
@@ -321,7 +324,7 @@ func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []
 	}
 	var fit []candidate
 	for _, k := range cands {
-		if _, bad := c.bind(k.sig, args); bad == nil {
+		if _, bad := c.bind(pos, k.sig, args); bad == nil {
 			fit = append(fit, k)
 		}
 	}
@@ -340,9 +343,12 @@ func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []
 // noFit reports that a call fits none of the candidates.
 func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg) {
 	if len(cands) == 1 {
-		_, bad := c.bind(cands[0].sig, args)
+		_, bad := c.bind(pos, cands[0].sig, args)
 		c.badCall(pos, name, bad, cands[0].sig)
 		return
+	}
+	for _, k := range cands {
+		c.spend(pos, len(k.sig.Params))
 	}
 	c.errorf(pos, "no %s takes these %d arguments; there are %s", name, len(args), signatures(name, cands))
 }
@@ -352,6 +358,7 @@ func (c *checker) badCall(pos syntax.Pos, name string, bad *badBinding, sig *Fun
 	if bad.arg != nil {
 		pos = bad.arg.Pos()
 	}
+	c.spend(pos, len(sig.Params))
 	c.errorf(pos, "%s: %s; it is declared as %s%s", name, bad.why, name, sig)
 }
 
@@ -385,12 +392,16 @@ type badBinding struct {
 	why string
 }
 
+// leftOut is how many parameters more than arguments there are.
+func leftOut(sig *Func, args []*syntax.Arg) int { return max(0, len(sig.Params)-len(args)) }
+
 func paramNames(sig *Func) func() []string {
 	return func() []string { return lists.Map(sig.Params, func(p *Object) string { return p.Name }) }
 }
 
 // bind gives the argument of each parameter, nil where it is left out.
-func (c *checker) bind(sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
+func (c *checker) bind(pos syntax.Pos, sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
+	c.spend(pos, leftOut(sig, args))
 	out := make([]*syntax.Arg, len(sig.Params))
 	index := sig.param
 	if len(args) > manyParams {

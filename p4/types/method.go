@@ -258,7 +258,7 @@ func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type
 		return false
 	}
 	if ctor := ctorOf(t); ctor != nil {
-		if _, bad := c.bind(ctor, nil); bad != nil {
+		if _, bad := c.bind(f.Pos(), ctor, nil); bad != nil {
 			c.errorf(f.Pos(), "%s needs constructor arguments: declare an instance of it", show(f.X))
 			return false
 		}
@@ -361,7 +361,7 @@ func (c *checker) callStack(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 	if !c.checkArgNames(e.Args) {
 		return nil, invalid, true
 	}
-	bound, bad := c.bind(sig, e.Args)
+	bound, bad := c.bind(e.Pos(), sig, e.Args)
 	if bad != nil {
 		c.errorf(e.Pos(), "%s: %s", name, bad.why)
 		c.args(e.Args)

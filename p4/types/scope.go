@@ -22,7 +22,9 @@ type checker struct {
 	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
 	paths  map[string]*Object                      // control-plane names of actions
 
+	work     int // in the steps of maxWork
 	compared int // names that wrong ones have been compared with
+	wrong    int // errors so far
 }
 
 // said is a place that has a diagnostic of its kind.
@@ -399,7 +401,12 @@ func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any
 		return
 	}
 	c.said[at] = true
-	c.errs = append(c.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
+	c.errs = append(c.errs, syntax.NewError(pos, warning, fmt.Sprintf(format, args...)))
+	if !warning {
+		if c.wrong++; c.wrong >= maxErrors {
+			panic(enough{})
+		}
+	}
 }
 
 // maxShow bounds the text of an expression in a message.

@@ -24,7 +24,7 @@ func (c *checker) generics(n *Named, self Type, names []*syntax.Name) []*TypePar
 	ps := c.typeParams(names)
 	n.Args = lists.Map(ps, func(p *TypeParam) Type { return p })
 	if len(ps) > 0 {
-		n.generic = &generic{params: ps, self: self, open: true}
+		n.generic = &generic{params: ps, self: self, open: true, spend: func(steps int) { c.spend(names[0].Pos(), steps) }}
 	}
 	return ps
 }
@@ -259,15 +259,17 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	})
 	x.generic.done()
 	// Overloaded methods must be told apart.
-	for name, same := range x.index {
+	for _, m := range x.Methods {
+		same := x.index[m.Name]
 		if len(same) > maxOverloads {
-			c.errorf(same[maxOverloads].Decl.Pos(), "%s.%s is declared more than %d times", x.Name, name, maxOverloads)
+			if m == same[maxOverloads] {
+				c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times", x.Name, m.Name, maxOverloads)
+			}
 			continue
 		}
-		for i, m := range same {
-			if n := lists.First(same[:i], func(n *Method) bool { return sameParamNames(m.Type, n.Type) }); n != nil {
-				c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, name, n.Decl.Pos())
-			}
+		before := same[:slices.Index(same, m)]
+		if n := lists.First(before, func(n *Method) bool { return sameParamNames(m.Type, n.Type) }); n != nil {
+			c.errorf(m.Decl.Pos(), "%s.%s is declared twice with the same parameters; the first is at %s", x.Name, m.Name, n.Decl.Pos())
 		}
 	}
 	c.declare(o, d, d.Name)

@@ -199,9 +199,11 @@ func (g *generic) fill(inst Type) {
 	switch t := inst.(type) {
 	case *Struct:
 		self := g.self.(*Struct)
+		g.spend(costField * len(self.Fields))
 		t.Fields, t.index = substFields(self.Fields, m), self.index
 	case *Extern:
 		for _, method := range g.self.(*Extern).Methods {
+			g.spend(costMethod + costParam*len(method.Type.Params))
 			copied := *method
 			copied.Type = substFunc(method.Type, m)
 			t.add(&copied)

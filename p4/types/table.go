@@ -273,7 +273,7 @@ func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what 
 		c.args(args)
 		return call
 	}
-	bound, bad := c.bind(sig, args)
+	bound, bad := c.bind(pos, sig, args)
 	if bad != nil {
 		c.args(args)
 		c.badCall(pos, o.Name, bad, sig)

@@ -2,6 +2,7 @@ package types
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/p4lb/p4lb/p4/syntax"
 )
@@ -126,6 +127,9 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 	}
 }
 
+// maxWhy bounds what a warning repeats of a deprecation, for each use.
+const maxWhy = 400
+
 // warnDeprecated repeats what @deprecated says about a thing that is used.
 func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 	switch o.Decl.(type) {
@@ -142,6 +146,9 @@ func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 		return
 	}
 	why, _ := as.Text("deprecated")
+	if len(why) > maxWhy {
+		why = strings.ToValidUTF8(why[:maxWhy], "") + "…"
+	}
 	if why != "" {
 		why = ": " + why
 	}
