@@ -104,7 +104,7 @@ type (
 		Params  []*TypeParam // as declared
 		Methods []*Method    // constructors included, signatures already substituted
 
-		index map[string][]*Method // of the methods by name
+		index map[string][]*Method // of the methods by name, where they are many
 	}
 
 	// Block is what parsers and controls have in common.
@@ -338,7 +338,7 @@ type generic struct {
 	self   Type // the declaration's own type: arguments = parameters
 	insts  []Type
 	spend  func(steps int)   // see maxWork
-	found  map[uint64][]Type // the same, by the likeness of their arguments
+	found  map[uint64][]Type // the same, by the likeness of their arguments, where they are many
 	// open is set while the declaration is being read: instances made
 	// meanwhile are filled when it is complete.
 	open  bool

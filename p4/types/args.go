@@ -404,7 +404,7 @@ func (c *checker) bind(pos syntax.Pos, sig *Func, args []*syntax.Arg) ([]*syntax
 	c.spend(pos, leftOut(sig, args))
 	out := make([]*syntax.Arg, len(sig.Params))
 	index := sig.param
-	if len(args) > manyParams {
+	if len(args) > many {
 		index = sig.paramIndex()
 	}
 	for i, a := range args {

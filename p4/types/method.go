@@ -179,7 +179,7 @@ func (c *checker) selectorOf(f *syntax.SelectorExpr, x TypeAndValue) TypeAndValu
 func (c *checker) callMethod(e *syntax.CallExpr, f *syntax.SelectorExpr, t *Extern) (*Call, TypeAndValue) {
 	name := f.Sel.Value
 	var cands []candidate
-	for _, m := range t.index[name] {
+	for _, m := range t.called(name) {
 		if !m.IsCtor {
 			cands = append(cands, candidate{sig: m.Type, vars: m.Type.TypeParams, method: m})
 		}

@@ -229,7 +229,7 @@ func sameParamNames(f, g *Func) bool {
 		return false
 	}
 	index := g.param
-	if len(g.Params) > manyParams {
+	if len(g.Params) > many {
 		index = g.paramIndex()
 	}
 	for _, p := range f.Params {

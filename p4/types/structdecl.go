@@ -260,7 +260,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	x.generic.done()
 	// Overloaded methods must be told apart.
 	for _, m := range x.Methods {
-		same := x.index[m.Name]
+		same := x.called(m.Name)
 		if len(same) > maxOverloads {
 			if m == same[maxOverloads] {
 				c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times", x.Name, m.Name, maxOverloads)

@@ -117,8 +117,11 @@ func (g *generic) instance(args []Type) Type {
 	if allIdentical(args, argsOf(g.self)) {
 		return g.self
 	}
-	like := likeness(args, 3)
-	for _, t := range g.found[like] {
+	candidates := g.insts
+	if len(candidates) > many {
+		candidates = g.found[likeness(args)]
+	}
+	for _, t := range candidates {
 		if allIdentical(argsOf(t), args) {
 			return t
 		}
@@ -128,10 +131,16 @@ func (g *generic) instance(args []Type) Type {
 	}
 	t := g.shell(args)
 	g.insts = append(g.insts, t)
-	if g.found == nil {
-		g.found = map[uint64][]Type{}
+	if len(g.insts) > many {
+		fresh := []Type{t}
+		if g.found == nil {
+			g.found, fresh = map[uint64][]Type{}, g.insts
+		}
+		for _, t := range fresh {
+			like := likeness(argsOf(t))
+			g.found[like] = append(g.found[like], t)
+		}
 	}
-	g.found[like] = append(g.found[like], t)
 	if !g.open {
 		g.fill(t)
 	}
@@ -139,8 +148,10 @@ func (g *generic) instance(args []Type) Type {
 }
 
 // likeness is the same number for lists of identical types, so that these are found by
-// it. It looks so deep into their arguments: others may have the same number, too.
-func likeness(ts []Type, deep int) (n uint64) {
+// it. Others may have the same number, too: it does not look deep.
+func likeness(ts []Type) uint64 { return likenessTo(3, ts) }
+
+func likenessTo(deep int, ts []Type) (n uint64) {
 	for _, t := range ts {
 		var of any = reflect.TypeOf(t)
 		var parts []Type
@@ -162,7 +173,7 @@ func likeness(ts []Type, deep int) (n uint64) {
 		}
 		var below uint64
 		if deep > 0 {
-			below = likeness(parts, deep-1)
+			below = likenessTo(deep-1, parts)
 		}
 		n = maphash.Comparable(likenessSeed, [...]any{n, of, below})
 	}

@@ -157,16 +157,35 @@ func (t *Enum) memberNames() []string {
 
 // method returns the first method called name, nil where there is none.
 func (t *Extern) method(name string) *Method {
-	return lists.First(t.index[name], func(m *Method) bool { return !m.IsCtor })
+	return lists.First(t.called(name), func(m *Method) bool { return !m.IsCtor })
+}
+
+// called are the methods and constructors with a name.
+func (t *Extern) called(name string) (list []*Method) {
+	if len(t.Methods) > many {
+		return t.index[name]
+	}
+	for _, m := range t.Methods {
+		if m.Name == name {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // add appends a method.
 func (t *Extern) add(m *Method) {
 	t.Methods = append(t.Methods, m)
-	if t.index == nil {
-		t.index = map[string][]*Method{}
+	if len(t.Methods) <= many {
+		return
 	}
-	t.index[m.Name] = append(t.index[m.Name], m)
+	fresh := t.Methods[len(t.Methods)-1:]
+	if t.index == nil {
+		t.index, fresh = map[string][]*Method{}, t.Methods
+	}
+	for _, m := range fresh {
+		t.index[m.Name] = append(t.index[m.Name], m)
+	}
 }
 
 // param returns the parameter called name and its index, nil where there is none.
@@ -179,8 +198,8 @@ func (t *Func) param(name string) (*Object, int) {
 	return nil, -1
 }
 
-// manyParams are so many that finding each by looking at all takes too long.
-const manyParams = 32
+// many are so many that finding each by looking at all takes too long.
+const many = 32
 
 // paramIndex is param for who asks for many.
 func (t *Func) paramIndex() func(name string) (*Object, int) {
