@@ -41,6 +41,8 @@ type flow struct {
 	roles  map[string]role
 	// index is the field that a register is read or written at.
 	index map[string][]string
+	// params are the actions of parameters, by their place in the list.
+	params map[string]int
 }
 
 func fieldName(header, field string) string { return header + "." + field }
@@ -51,8 +53,13 @@ func registerName(name string) string { return "register " + name }
 
 // flowOf follows the values of a program.
 func flowOf(c *bmv2.Config) *flow {
-	f := &flow{config: c, from: map[string][]string{}, roles: map[string]role{}, index: map[string][]string{}}
+	f := &flow{config: c, from: map[string][]string{}, roles: map[string]role{}, index: map[string][]string{}, params: map[string]int{}}
 	f.givens()
+	for n, a := range slices.Backward(c.Actions) {
+		for i := range a.RuntimeData {
+			f.params[paramName(a.Name, i)] = n
+		}
+	}
 	for _, a := range c.Actions {
 		for _, p := range a.Primitives {
 			f.primitive(a, p)

@@ -185,12 +185,15 @@ func (g *guess) keyFact(value string) (manifest.Fact, string) {
 	case member:
 		return manifest.MemberIndex, roleReasons[member]
 	}
-	for _, a := range g.config.Actions {
-		for i := range a.RuntimeData {
-			if slices.Contains(g.from[value], paramName(a.Name, i)) {
-				return manifest.GroupID, "is set by " + manifest.Short(a.Name)
-			}
+	// The first action that sets it is named.
+	first := len(g.config.Actions)
+	for _, from := range g.from[value] {
+		if i, ok := g.params[from]; ok {
+			first = min(first, i)
 		}
+	}
+	if first < len(g.config.Actions) {
+		return manifest.GroupID, "is set by " + manifest.Short(g.config.Actions[first].Name)
 	}
 	return "", ""
 }

@@ -66,6 +66,12 @@ func manyHosts(n int) string {
 	return b.String()
 }
 
+// besiegedTables is the chip under siege with n tables, each with an action of its own.
+func besiegedTables(n int) string {
+	return strings.NewReplacer("table routes", numbered(n, "action a#(PortId_t port) { t.ucast_egress_port = port; } table t# { key = { h.h.a: exact; } actions = { a#; NoAction; } }\n")+"table routes",
+		"routes.apply();", "routes.apply(); "+numbered(n, "t#.apply(); ")).Replace(besiegedChip)
+}
+
 const experiment = `name: x
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G}}
 schemes: [ecmp]
@@ -108,6 +114,11 @@ func attacks(n int) []attack {
 	compile("numbers that grow", p4(doubling("const int x0 = 1;\n", "const int x# = x@ << 2000;\n", 5000), "", "meta.m = (bit<32>) x4999;", ""), 1, "the number becomes too large")
 	compile("macros that double", strings.ReplaceAll(doubling("!define A0 meta.m+\n", "!define A# A@ A@\n", 60), "!", "#")+p4("", "", "meta.m = A59 1;", ""), 1, "macros use more than")
 	compile("an include of a device", "#include \"/dev/zero\"\n", 1, "cannot include")
+
+	tables := besiegedTables(3000 * n)
+	for _, verb := range []string{"lint", "manifest init"} {
+		list = append(list, attack{verb + ": tables", map[string]string{"x.p4": tables}, append(strings.Fields(verb), "x.p4"), 0, "", nil})
+	}
 
 	packets := "mirroring_add 5 1\npacket 1 " + strings.Repeat("00", 64) + "\n"
 	test := func(name, apply, egress string) {

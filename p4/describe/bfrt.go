@@ -72,6 +72,15 @@ type schemaGen struct {
 	sites map[string][]*site // extern objects by kind
 
 	owners map[*site]uint32 // the tables of direct registers
+
+	calls   map[methodOf][]*types.Call // of methods of objects
+	readers map[syntax.Node][]*site    // the actions that read a parameter of registers
+}
+
+// A methodOf is a method of the object of a declaration.
+type methodOf struct {
+	decl   syntax.Node
+	method string
 }
 
 // note keeps an extern object for when all tables are there.

@@ -214,38 +214,49 @@ func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Fi
 // callsOf lists the calls of a method of an object, by the declaration: what the
 // control plane can change is what is called in one place.
 func (b *schemaGen) callsOf(s *site, method string) []*types.Call {
-	var list []*types.Call
-	for _, c := range b.info.Calls {
-		if b.isOf(c, s, method) {
-			list = append(list, c)
+	if b.calls == nil {
+		b.calls = map[methodOf][]*types.Call{}
+		for _, c := range b.info.Calls {
+			if m, ok := b.methodOf(c); ok {
+				b.calls[m] = append(b.calls[m], c)
+			}
 		}
 	}
-	return list
+	return b.calls[methodOf{s.at, method}]
 }
 
-// isOf reports whether a call is of a method of an object.
-func (b *schemaGen) isOf(c *types.Call, s *site, method string) bool {
+// methodOf is what a call calls, if that is a method of an object.
+func (b *schemaGen) methodOf(c *types.Call) (m methodOf, ok bool) {
 	n, ok := c.Recv.(*syntax.Name)
-	return ok && c.Method != nil && c.Method.Name == method && b.info.Uses[n] != nil && b.info.Uses[n].Decl == s.at
+	if !ok || c.Method == nil || b.info.Uses[n] == nil {
+		return m, false
+	}
+	return methodOf{b.info.Uses[n].Decl, c.Method.Name}, true
 }
 
 // addReaders says that the parameter of registers needs those whose actions read
 // it: the register, or the table of a direct one.
 func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
-	for _, kind := range []string{"RegisterAction", "DirectRegisterAction"} {
-		for _, action := range b.sites[kind] {
-			reads := false
+	if b.readers == nil {
+		b.readers = map[syntax.Node][]*site{}
+		for _, action := range slices.Concat(b.sites["RegisterAction"], b.sites["DirectRegisterAction"]) {
 			for call := range syntax.Each[*syntax.CallExpr](action.at) {
-				reads = reads || b.info.Calls[call] != nil && b.isOf(b.info.Calls[call], param, "read")
+				if c := b.info.Calls[call]; c != nil {
+					if m, ok := b.methodOf(c); ok && m.method == "read" {
+						b.readers[m.decl] = append(b.readers[m.decl], action)
+					}
+				}
 			}
-			register, ok := action.args[0].(*site)
-			switch {
-			case !reads || !ok:
-			case kind == "RegisterAction":
-				t.Needs(b.id(bfrt.Register, register.name))
-			default:
-				t.Needs(b.owners[register])
-			}
+		}
+	}
+	for i, action := range b.readers[param.at] {
+		register, ok := action.args[0].(*site)
+		switch {
+		case !ok || i > 0 && b.readers[param.at][i-1] == action: // read twice
+		case action.extern().Name == "RegisterAction":
+			t.Needs(b.id(bfrt.Register, register.name))
+		default:
+			t.Needs(b.owners[register])
 		}
 	}
 }

@@ -15,13 +15,15 @@ import (
 
 // A state is what has happened on the way.
 type state struct {
+	before  *state          // what was so when a branch began; the rest came since
 	touched map[string]bool // registers and tables
 	written map[string]int  // fields: the stage that wrote them last
 	gate    int             // stage of the conditions around
 }
 
+// fork begins a branch. What was before is not to change until it is joined.
 func (s *state) fork() *state {
-	return &state{touched: maps.Clone(s.touched), written: maps.Clone(s.written), gate: s.gate}
+	return &state{before: s, touched: map[string]bool{}, written: map[string]int{}, gate: s.gate}
 }
 
 // join takes over what happened on a branch.
@@ -29,9 +31,26 @@ func (s *state) join(branches ...*state) {
 	for _, b := range branches {
 		maps.Copy(s.touched, b.touched)
 		for f, stage := range b.written {
-			s.written[f] = max(s.written[f], stage)
+			at, _ := s.writtenAt(f)
+			s.written[f] = max(at, stage)
 		}
 	}
+}
+
+// writtenAt is the stage that wrote a field last.
+func (s *state) writtenAt(field string) (stage int, ok bool) {
+	for ; s != nil && !ok; s = s.before {
+		stage, ok = s.written[field]
+	}
+	return stage, ok
+}
+
+// hasTouched reports whether a register or table was touched.
+func (s *state) hasTouched(key string) (touched bool) {
+	for ; s != nil && !touched; s = s.before {
+		touched = s.touched[key]
+	}
+	return touched
 }
 
 // A walk follows one control.
@@ -52,7 +71,8 @@ func (w *walk) stmt(s syntax.Stmt, st *state) {
 		w.calls(s.Cond, st)
 		inside := st.fork()
 		inside.gate = max(st.gate, st.after(w.reads(s.Cond)))
-		other := inside.fork()
+		other := st.fork()
+		other.gate = inside.gate
 		w.stmt(s.Then, inside)
 		if s.Else != nil {
 			w.stmt(s.Else, other)
@@ -84,7 +104,7 @@ func (w *walk) stmt(s syntax.Stmt, st *state) {
 func (s *state) after(fields []string) int {
 	stage := s.gate
 	for _, f := range fields {
-		if at, ok := s.written[f]; ok {
+		if at, ok := s.writtenAt(f); ok {
 			stage = max(stage, at+1)
 		}
 	}
@@ -111,9 +131,9 @@ func (w *walk) step(s syntax.Stmt, st *state) {
 		if w.copied(s) {
 			// The field has what the other has, no later than that.
 			to, from := w.field(s.LHS), w.field(s.RHS)
-			if at, ok := st.written[from]; ok && !w.l.constant(s.RHS) {
+			if at, ok := st.writtenAt(from); ok && !w.l.constant(s.RHS) {
 				st.written[to] = max(at, st.gate)
-			} else if _, ok := st.written[to]; !ok && st.gate > 0 {
+			} else if _, ok := st.writtenAt(to); !ok && st.gate > 0 {
 				st.written[to] = st.gate
 			}
 			return
@@ -179,7 +199,7 @@ func (w *walk) access(c *syntax.CallExpr, st *state) {
 		return
 	}
 	key := w.instanceName(name)
-	if st.touched[key] {
+	if st.hasTouched(key) {
 		w.l.errorf(c, "register %s is accessed a second time on the way of one packet", name.Value)
 	}
 	st.touched[key] = true
@@ -213,7 +233,7 @@ func (w *walk) action(a *syntax.ActionDecl, at syntax.Node, st *state, keys []st
 // table follows the actions of a table as branches.
 func (w *walk) table(t *syntax.TableDecl, at syntax.Node, st *state) {
 	key := w.prefix + "table " + t.Name.Value
-	if st.touched[key] && t.Key != nil { // without a key it is an action
+	if st.hasTouched(key) && t.Key != nil { // without a key it is an action
 		w.l.errorf(at, "table %s is applied a second time on the way of one packet", t.Name.Value)
 	}
 	st.touched[key] = true

@@ -105,13 +105,13 @@ func unquote(lit string) string {
 }
 
 // quote is a string literal of value s; a backslash is doubled only where it
-// would otherwise be read as an escape.
+// would otherwise be read as an escape, or as one that continues the line.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for i := range len(s) {
 		c := s[i]
-		if c == '"' || c == '\\' && (i+1 == len(s) || s[i+1] == '"' || s[i+1] == '\\') {
+		if c == '"' || c == '\\' && (i+1 == len(s) || s[i+1] == '"' || s[i+1] == '\\' || continuation(s[i:]) > 0) {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(c)

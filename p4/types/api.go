@@ -330,6 +330,13 @@ type flow struct {
 	late    bool           // read where the order of execution is not that of the text
 }
 
+// What some things cost, in the steps of maxWork.
+const (
+	costField  = 4  // of an instance
+	costParam  = 8  // of a method of one, or of a call of what is generic
+	costMethod = 16 // of an instance
+)
+
 // A generic makes the instances of one declaration with type parameters, each
 // list of arguments once. Types inside the declaration itself are instances
 // whose arguments are the type parameters.

@@ -45,34 +45,6 @@ func (c *checker) file(file *syntax.File) {
 	}
 }
 
-// The limits of one program; docs/limits.md lists them.
-const (
-	// maxWork bounds what a program asks for and does not write out: parameters that
-	// calls leave out, members of instances of generic types, signatures in messages.
-	maxWork = 1 << 23
-	// maxErrors bounds the errors: a text of the program may be in each, and only the
-	// first are shown.
-	maxErrors = 1000
-)
-
-// What some things cost, in the steps of maxWork.
-const (
-	costField  = 4  // of an instance
-	costParam  = 8  // of a method of one, or of a call of what is generic
-	costMethod = 16 // of an instance
-)
-
-// enough ends the checking of a program that has an error.
-type enough struct{}
-
-// spend counts n steps of work.
-func (c *checker) spend(pos syntax.Pos, n int) {
-	if c.work += n; c.work > maxWork {
-		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here", maxWork)
-		panic(enough{})
-	}
-}
-
 // decl checks one declaration, at top level, in a block or among statements.
 func (c *checker) decl(d syntax.Decl) {
 	switch d := d.(type) {

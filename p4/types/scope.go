@@ -27,6 +27,27 @@ type checker struct {
 	wrong    int // errors so far
 }
 
+// The limits of one program; docs/limits.md lists them.
+const (
+	// maxWork bounds what a program asks for and does not write out: parameters that
+	// calls leave out, members of instances of generic types, signatures in messages.
+	maxWork = 1 << 23
+	// maxErrors bounds the errors: a text of the program may be in each, and only the
+	// first are shown.
+	maxErrors = 1000
+)
+
+// enough ends the checking of a program that has an error.
+type enough struct{}
+
+// spend counts n steps of work.
+func (c *checker) spend(pos syntax.Pos, n int) {
+	if c.work += n; c.work > maxWork {
+		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here", maxWork)
+		panic(enough{})
+	}
+}
+
 // said is a place that has a diagnostic of its kind.
 type said struct {
 	pos     syntax.Pos
