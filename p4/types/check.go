@@ -30,6 +30,7 @@ func Check(file *syntax.File) (*Info, syntax.Errors) {
 	}
 	c.top = c.push()
 	c.file(file)
+	c.done = true
 	return c.info, c.errs.Clean()
 }
 
