@@ -22,12 +22,12 @@ func Meant(word string, have []string) string {
 // third of the letters may be wrong, and two where there are four, as when they change
 // places. Words of more than 64 letters are left alone.
 func Nearest(word string, have []string) (near string) {
+	if len(word) > longestWord {
+		return ""
+	}
 	slips := min(len(word)-1, max(1, len(word)/3))
 	if len(word) > 3 {
 		slips = max(2, slips)
-	}
-	if len(word) > longestWord {
-		return ""
 	}
 	word = strings.ToLower(word)
 	for _, h := range have {

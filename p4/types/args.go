@@ -403,10 +403,7 @@ func paramNames(sig *Func) func() []string {
 func (c *checker) bind(pos syntax.Pos, sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 	c.spend(pos, leftOut(sig, args))
 	out := make([]*syntax.Arg, len(sig.Params))
-	index := sig.param
-	if len(args) > many {
-		index = sig.paramIndex()
-	}
+	find := sig.finder()
 	for i, a := range args {
 		if a.Name == nil {
 			if i >= len(out) {
@@ -415,7 +412,7 @@ func (c *checker) bind(pos syntax.Pos, sig *Func, args []*syntax.Arg) ([]*syntax
 			out[i] = a
 			continue
 		}
-		p, k := index(a.Name.Value)
+		p, k := find(a.Name.Value)
 		if p == nil {
 			return nil, &badBinding{a, fmt.Sprintf("there is no parameter %s%s", a.Name.Value, c.suggest(a.Name.Value, paramNames(sig)))}
 		}

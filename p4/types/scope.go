@@ -250,12 +250,9 @@ func sameParamNames(f, g *Func) bool {
 	if len(f.Params) != len(g.Params) {
 		return false
 	}
-	index := g.param
-	if len(g.Params) > many {
-		index = g.paramIndex()
-	}
+	find := g.finder()
 	for _, p := range f.Params {
-		if q, _ := index(p.Name); q == nil {
+		if q, _ := find(p.Name); q == nil {
 			return false
 		}
 	}
@@ -340,11 +337,13 @@ func words(names ...string) func() []string { return func() []string { return na
 
 // suggest is "; did you mean …?" for the closest of names, or lists them.
 func (c *checker) suggest(name string, listed func() []string) string {
-	if !c.mayCompare(0) {
+	if c.compared > maxCompared { // nor are they listed
 		return ""
 	}
 	names := listed()
-	c.mayCompare(len(names))
+	if !c.mayCompare(len(names)) {
+		return ""
+	}
 	if near := plain.Nearest(name, names); near != "" {
 		return "; did you mean " + near + "?"
 	}

@@ -254,7 +254,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	c.within(env, func() {
 		x.Params = c.generics(&x.Named, x, d.TypeParams)
 		for _, m := range d.Methods {
-			x.add(c.method(x, m))
+			x.Methods = append(x.Methods, c.method(x, m))
 		}
 	})
 	x.generic.done()

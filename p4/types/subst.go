@@ -213,12 +213,15 @@ func (g *generic) fill(inst Type) {
 		g.spend(costField * len(self.Fields))
 		t.Fields, t.index = substFields(self.Fields, m), self.index
 	case *Extern:
-		for _, method := range g.self.(*Extern).Methods {
+		ms := g.self.(*Extern).Methods
+		out := make([]*Method, len(ms))
+		for i, method := range ms {
 			g.spend(costMethod + costParam*len(method.Type.Params))
 			copied := *method
 			copied.Type = substFunc(method.Type, m)
-			t.add(&copied)
+			out[i] = &copied
 		}
+		t.Methods = out
 	case *Package:
 		t.Ctor = substFunc(g.self.(*Package).Ctor, m)
 	default:

@@ -160,32 +160,18 @@ func (t *Extern) method(name string) *Method {
 	return lists.First(t.called(name), func(m *Method) bool { return !m.IsCtor })
 }
 
-// called are the methods and constructors with a name.
-func (t *Extern) called(name string) (list []*Method) {
-	if len(t.Methods) > many {
-		return t.index[name]
+// called are the methods and constructors with a name, once all are there.
+func (t *Extern) called(name string) []*Method {
+	if len(t.Methods) <= many {
+		return lists.Filter(t.Methods, func(m *Method) bool { return m.Name == name })
 	}
-	for _, m := range t.Methods {
-		if m.Name == name {
-			list = append(list, m)
+	if t.index == nil {
+		t.index = map[string][]*Method{}
+		for _, m := range t.Methods {
+			t.index[m.Name] = append(t.index[m.Name], m)
 		}
 	}
-	return list
-}
-
-// add appends a method.
-func (t *Extern) add(m *Method) {
-	t.Methods = append(t.Methods, m)
-	if len(t.Methods) <= many {
-		return
-	}
-	fresh := t.Methods[len(t.Methods)-1:]
-	if t.index == nil {
-		t.index, fresh = map[string][]*Method{}, t.Methods
-	}
-	for _, m := range fresh {
-		t.index[m.Name] = append(t.index[m.Name], m)
-	}
+	return t.index[name]
 }
 
 // param returns the parameter called name and its index, nil where there is none.
@@ -201,13 +187,19 @@ func (t *Func) param(name string) (*Object, int) {
 // many are so many that finding each by looking at all takes too long.
 const many = 32
 
-// paramIndex is param for who asks for many.
-func (t *Func) paramIndex() func(name string) (*Object, int) {
-	at := make(map[string]int, len(t.Params))
-	for i, p := range slices.Backward(t.Params) {
-		at[p.Name] = i
+// finder is param for who asks for several: it lists many parameters once.
+func (t *Func) finder() func(name string) (*Object, int) {
+	if len(t.Params) <= many {
+		return t.param
 	}
+	var at map[string]int
 	return func(name string) (*Object, int) {
+		if at == nil {
+			at = make(map[string]int, len(t.Params))
+			for i, p := range slices.Backward(t.Params) {
+				at[p.Name] = i
+			}
+		}
 		if i, ok := at[name]; ok {
 			return t.Params[i], i
 		}

@@ -50,7 +50,7 @@ func (c *Console) diagnostic(e *syntax.Error) {
 		}
 		say(e.Msg, facts...)
 	case !e.Pos.IsKnown() && e.Warning:
-		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.Bold("warning:"), tame(e.Msg))
+		c.Warning("%s", e.Msg)
 	case !e.Pos.IsKnown():
 		fmt.Fprintf(c.Err, "%s %s\n", c.Paint.red("error:"), tame(e.Msg))
 	default:
