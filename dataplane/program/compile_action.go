@@ -69,11 +69,24 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 		b = k.Comparison("==", k.Tree(e), k.Leaf(vector.ConstInt(0)))
 	}
 	if b == nil {
-		k.out(callout{test: in.when, args: k.Known, inside: k.InPlace}, to)
-		k.loadArgs()
+		k.test(in.when, to)
 		return
 	}
 	k.Branch(b, 0, to, true)
+}
+
+// test lets Go decide a condition of the running action, and jumps to a label
+// if it holds. Go may change every register, so both ways load the arguments
+// again: what stands at the label expects them there.
+func (k *compiler) test(when vector.Test, to asm.Label) {
+	holds, past := k.NewLabel(), k.NewLabel()
+	k.out(callout{test: when, args: k.Known, inside: k.InPlace}, holds)
+	k.loadArgs()
+	k.Jump(past)
+	k.Bind(holds)
+	k.loadArgs()
+	k.Jump(to)
+	k.Bind(past)
 }
 
 // primitive writes a primitive, if that is one of the common ones.
